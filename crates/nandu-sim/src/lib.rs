@@ -1,0 +1,1 @@
+//! A strict simulator of raw NAND flash chips.
