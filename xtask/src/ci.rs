@@ -1,0 +1,159 @@
+//! Everything continuous integration does, one named and timed step after the other.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use crate::codegen::Action;
+use crate::{codegen, firmware, readme, tidy};
+
+/// The tests, as README.md tells a reader to run them.
+const TEST_COMMAND: &str = "cargo test --workspace";
+
+/// Runs all steps; the first that fails is the last. The last line counts the tests.
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    let mut count = TestCount::default();
+    let outcome = run_steps(root, &mut count);
+    if let Err(message) = &outcome {
+        eprintln!("ci: {message}");
+    }
+    println!("{count}");
+    outcome.map_err(|_| "ci failed".to_owned())
+}
+
+fn run_steps(root: &Path, count: &mut TestCount) -> Result<(), String> {
+    let mut steps = Steps::default();
+    steps.run("format", || {
+        call(root, "cargo fmt --all --check", &[])?;
+        call(root, "cargo fmt --manifest-path firmware/Cargo.toml --check", &[])
+    })?;
+    steps.run("tidy", || tidy::run(root))?;
+    steps.run("codegen", || codegen::run(root, Action::Check))?;
+    steps.run("clippy", || {
+        call(root, "cargo clippy --workspace --all-targets -- -D warnings", &[])?;
+        let target = firmware::target(root);
+        let environment = [("CARGO_TARGET_DIR", target.as_os_str())];
+        call(root, "cargo clippy --manifest-path firmware/Cargo.toml --locked -- -D warnings", &environment)
+    })?;
+    // Without private items: a public page that links to a private one is broken for the reader, and is reported only so.
+    steps.run("docs", || {
+        call(root, "cargo doc --workspace --no-deps", &[("RUSTDOCFLAGS", OsStr::new("-D warnings"))])
+    })?;
+    steps.run("test", || test(root, count))?;
+    steps.run("readme", || readme::run_except(root, &[TEST_COMMAND]))?;
+    steps.run("firmware", || firmware::run(root))?;
+    Ok(())
+}
+
+#[derive(Default)]
+struct Steps {
+    number: u32,
+}
+
+impl Steps {
+    fn run(&mut self, name: &str, step: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+        self.number += 1;
+        println!("== {} {name}", self.number);
+        let start = Instant::now();
+        let outcome = step();
+        let word = if outcome.is_ok() { "ok" } else { "failed" };
+        println!("== {} {name}: {word}, {:.1} s", self.number, start.elapsed().as_secs_f64());
+        outcome.map_err(|message| format!("step {name}: {message}"))
+    }
+}
+
+/// Runs a command line without quoting.
+fn call(root: &Path, line: &str, environment: &[(&str, &OsStr)]) -> Result<(), String> {
+    let status = command(root, line, environment).status().map_err(|error| format!("{line}: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("`{line}` failed: {status}")) }
+}
+
+fn command(root: &Path, line: &str, environment: &[(&str, &OsStr)]) -> Command {
+    let mut words = line.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words).current_dir(root).stdin(Stdio::null()).envs(environment.iter().copied());
+    command
+}
+
+fn test(root: &Path, count: &mut TestCount) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{TEST_COMMAND}: {error}");
+    let mut child = command(root, TEST_COMMAND, &[]).stdout(Stdio::piped()).spawn().map_err(failed)?;
+    if let Some(output) = child.stdout.take() {
+        let mut reader = BufReader::new(output);
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line).map_err(failed)? > 0 {
+            std::io::stdout().write_all(&line).map_err(failed)?;
+            count.add(&String::from_utf8_lossy(&line));
+            line.clear();
+        }
+    }
+    let status = child.wait().map_err(failed)?;
+    if !status.success() {
+        return Err(format!("`{TEST_COMMAND}` failed: {status}"));
+    }
+    if count.passed == 0 {
+        return Err(format!("`{TEST_COMMAND}` ran no test"));
+    }
+    Ok(())
+}
+
+/// Tests, added up over all test programs.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct TestCount {
+    passed: u64,
+    failed: u64,
+}
+
+impl TestCount {
+    /// Takes in a line of the test programs' output: `test result: ok. 3 passed; 0 failed; 1 ignored; ..`.
+    fn add(&mut self, line: &str) {
+        let Some((_, counts)) = line.trim().strip_prefix("test result: ").and_then(|rest| rest.split_once(". ")) else {
+            return;
+        };
+        for part in counts.split(';') {
+            let mut words = part.split_whitespace();
+            let number = words.next().and_then(|word| word.parse::<u64>().ok());
+            match (number, words.next()) {
+                (Some(number), Some("passed")) => self.passed += number,
+                (Some(number), Some("failed")) => self.failed += number,
+                _ => {}
+            }
+        }
+    }
+}
+
+impl fmt::Display for TestCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed", self.passed, self.failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_of_all_test_programs_are_added_up() {
+        let mut count = TestCount::default();
+        for line in [
+            "running 3 tests\n",
+            "test a ... ok\n",
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 7 filtered out; finished in 0.00s\n",
+            "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.00s\n",
+            "9 passed; not a result line\n",
+        ] {
+            count.add(line);
+        }
+        assert_eq!(count, TestCount { passed: 5, failed: 1 });
+        assert_eq!(count.to_string(), "5 passed, 1 failed");
+    }
+
+    #[test]
+    fn a_step_that_fails_is_named() {
+        let error = Steps::default().run("clippy", || Err("three warnings".to_owned())).unwrap_err();
+        assert_eq!(error, "step clippy: three warnings");
+    }
+}

@@ -1,0 +1,278 @@
+//! FORMAT.md from the doc comments of what is stored.
+//!
+//! A Rust file under `crates/*/src` whose module documentation has a line `//! FORMAT: <title>` describes bytes that
+//! outlive the program. It becomes a section of FORMAT.md: its module documentation, then the documentation of each
+//! item that holds a `text` table. So the bytes are described once, beside the code that reads and writes them.
+
+use std::fs;
+use std::path::Path;
+
+use crate::tree::Tree;
+
+const DOCUMENT: &str = "FORMAT.md";
+const BEGIN: &str = "<!-- generated from the sources by `cargo xtask codegen`: begin -->";
+const END: &str = "<!-- generated: end -->";
+const TITLE: &str = "FORMAT: ";
+
+/// What to do with the document.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Write it.
+    Write,
+    /// Fail if writing it would change it.
+    Check,
+}
+
+pub(crate) fn run(root: &Path, action: Action) -> Result<(), String> {
+    let tree = Tree::load(root)?;
+    let old = tree.text(DOCUMENT).ok_or_else(|| format!("{DOCUMENT} is missing"))?;
+    let new = generate(&tree, old)?;
+    if new == old {
+        return Ok(());
+    }
+    match action {
+        Action::Check => Err(format!("{DOCUMENT} is not what the sources say: run `cargo xtask codegen`")),
+        Action::Write => fs::write(root.join(DOCUMENT), new).map_err(|error| format!("{DOCUMENT}: {error}")),
+    }
+}
+
+/// The document with the part between its markers made anew.
+fn generate(tree: &Tree, old: &str) -> Result<String, String> {
+    let marker = |word: &str| old.find(word).ok_or_else(|| format!("{DOCUMENT} lacks the line {word}"));
+    let (begin, end) = (marker(BEGIN)? + BEGIN.len(), marker(END)?);
+    if end < begin {
+        return Err(format!("{DOCUMENT} has its markers in the wrong order"));
+    }
+    let mut sections = String::new();
+    for (path, text) in tree.texts().filter(|(path, _)| is_source(path)) {
+        if let Some(section) = Section::of(path, text)? {
+            sections.push_str(&section.render(path));
+        }
+    }
+    if sections.is_empty() {
+        sections.push_str("\nNothing is stored yet.\n");
+    }
+    Ok(format!("{}\n{sections}\n{}", &old[..begin], &old[end..]))
+}
+
+fn is_source(path: &str) -> bool {
+    let mut parts = path.split('/');
+    parts.next() == Some("crates") && parts.nth(1) == Some("src") && path.ends_with(".rs")
+}
+
+/// What one file contributes.
+struct Section {
+    title: String,
+    introduction: Vec<String>,
+    /// Name and documentation of each item with a table.
+    items: Vec<(String, Vec<String>)>,
+}
+
+impl Section {
+    fn of(path: &str, text: &str) -> Result<Option<Section>, String> {
+        let mut introduction: Vec<String> = text.lines().map_while(module_line).collect();
+        let Some(at) = introduction.iter().position(|line| line.starts_with(TITLE)) else { return Ok(None) };
+        let title = introduction.remove(at)[TITLE.len()..].trim().to_owned();
+        if introduction.get(at).is_some_and(String::is_empty) {
+            introduction.remove(at);
+        }
+        let items = items_with_tables(text);
+        if items.is_empty() && !has_table(&introduction) {
+            return Err(format!("{path} says `{TITLE}{title}` and holds no ```text table"));
+        }
+        Ok(Some(Section { title, introduction, items }))
+    }
+
+    fn render(&self, path: &str) -> String {
+        let mut out = format!("\n## {}\n\nSource: `{path}`.\n\n{}", self.title, render_lines(&self.introduction));
+        for (name, lines) in &self.items {
+            out.push_str(&format!("\n### {name}\n\n{}", render_lines(lines)));
+        }
+        out
+    }
+}
+
+/// A line of module documentation without its marker.
+fn module_line(line: &str) -> Option<String> {
+    let rest = line.strip_prefix("//!")?;
+    Some(rest.strip_prefix(' ').unwrap_or(rest).to_owned())
+}
+
+/// The items whose documentation holds a table, by name, in the order of the file.
+fn items_with_tables(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut items = Vec::new();
+    let mut documentation: Vec<String> = Vec::new();
+    for line in text.lines().map(str::trim_start) {
+        if let Some(rest) = line.strip_prefix("///") {
+            documentation.push(rest.strip_prefix(' ').unwrap_or(rest).to_owned());
+        } else if !line.starts_with("#[") {
+            let documentation = std::mem::take(&mut documentation);
+            if has_table(&documentation) {
+                items.push((item_name(line), documentation));
+            }
+        }
+    }
+    items
+}
+
+fn has_table(lines: &[String]) -> bool {
+    lines.iter().any(|line| line.trim() == "```text")
+}
+
+/// The name that a line declares: the word after `struct`, `const` and the like, else the first word.
+fn item_name(line: &str) -> String {
+    let words: Vec<&str> = line
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty() && !matches!(*word, "pub" | "crate" | "super" | "in"))
+        .collect();
+    let declared =
+        words.iter().position(|word| matches!(*word, "struct" | "enum" | "const" | "static" | "fn" | "type"));
+    let name = match declared {
+        Some(at) => words.get(at + 1),
+        None => words.first(),
+    };
+    name.unwrap_or(&"item").to_string()
+}
+
+/// Documentation as it reads outside rustdoc: headings below the section's, links to items as plain code.
+fn render_lines(lines: &[String]) -> String {
+    let mut out = String::new();
+    let mut fenced = false;
+    for line in lines {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        }
+        if fenced {
+            out.push_str(line);
+        } else if line.starts_with('#') {
+            out.push_str("###");
+            out.push_str(line);
+        } else {
+            out.push_str(&without_item_links(line));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// [`Name`] and [`Name`](path::to) become `Name`; links to the outside stay.
+fn without_item_links(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some(start) = rest.find("[`") {
+        let (before, link) = rest.split_at(start);
+        out.push_str(before);
+        let Some(close) = link.find("`]") else {
+            rest = link;
+            break;
+        };
+        let (code, after) = (&link[1..=close], &link[close + 2..]);
+        match after.strip_prefix('(').and_then(|target| target.split_once(')')) {
+            Some((target, _)) if target.contains("://") => {
+                let end = close + 2 + target.len() + 2;
+                out.push_str(&link[..end]);
+                rest = &link[end..];
+            }
+            Some((_, behind)) => {
+                out.push_str(code);
+                rest = behind;
+            }
+            None => {
+                out.push_str(code);
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "\
+//! The image file.
+//!
+//! FORMAT: Image file
+//!
+//! Numbers are little-endian. See [`Header`](crate::Header).
+//!
+//! # Order
+//!
+//! Header first.
+
+use x;
+
+/// First bytes of the file.
+///
+/// ```text
+/// offset  size  field
+///      0     4  magic
+/// ```
+#[repr(C)]
+pub(crate) struct Header {
+    /// No table here.
+    magic: [u8; 4],
+}
+
+/// Not stored: [`Header`] has it.
+pub struct Other;
+";
+
+    fn document(inside: &str) -> String {
+        format!("# Format\n\n{BEGIN}\n{inside}\n{END}\n\nEnd.\n")
+    }
+
+    #[test]
+    fn a_marked_source_becomes_a_section_with_its_tables() {
+        let tree = Tree::of(&[("crates/a/src/image.rs", SOURCE), ("crates/a/src/lib.rs", "//! Nothing stored.\n")]);
+        let expected = document(
+            "
+## Image file
+
+Source: `crates/a/src/image.rs`.
+
+The image file.
+
+Numbers are little-endian. See `Header`.
+
+#### Order
+
+Header first.
+
+### Header
+
+First bytes of the file.
+
+```text
+offset  size  field
+     0     4  magic
+```
+",
+        );
+        assert_eq!(generate(&tree, &document("old")).unwrap(), expected);
+        assert_eq!(generate(&tree, &expected).unwrap(), expected);
+    }
+
+    #[test]
+    fn only_sources_of_crates_count_and_a_mark_without_a_table_is_refused() {
+        let tests = Tree::of(&[("crates/a/tests/it/image.rs", SOURCE), ("xtask/src/image.rs", SOURCE)]);
+        assert!(generate(&tests, &document("")).unwrap().contains("Nothing is stored yet."));
+        let empty = Tree::of(&[("crates/a/src/image.rs", "//! FORMAT: Image\n")]);
+        assert!(generate(&empty, &document("")).unwrap_err().contains("holds no ```text table"));
+    }
+
+    #[test]
+    fn a_document_without_its_markers_is_refused() {
+        let tree = Tree::of(&[("crates/a/src/image.rs", SOURCE)]);
+        assert!(generate(&tree, "# Format\n").is_err());
+        assert!(generate(&tree, &format!("{END}\n{BEGIN}\n")).is_err());
+    }
+
+    #[test]
+    fn links_to_items_become_code_and_links_to_the_outside_stay() {
+        assert_eq!(without_item_links("a [`B`] c [`D`](e::F) g"), "a `B` c `D` g");
+        assert_eq!(without_item_links("a [`B`](https://c.d) e [f](g)"), "a [`B`](https://c.d) e [f](g)");
+    }
+}

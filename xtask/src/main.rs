@@ -1,0 +1,62 @@
+//! What the project does to itself: continuous integration, house rules, generated documents.
+//!
+//! Called as `cargo xtask VERB`. **The key decision** is that it imports nothing: it checks everybody else's
+//! dependencies, so it should be built first, fast and from the repository alone. The alternative, a TOML and a JSON
+//! crate behind it, would read manifests more generally than this repository writes them.
+
+mod ci;
+mod codegen;
+mod firmware;
+mod manifest;
+mod readme;
+mod tidy;
+mod tree;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask VERB
+
+  ci                 everything continuous integration does, step by step
+  tidy               the house rules that no compiler checks
+  codegen [--check]  writes FORMAT.md from the sources, or says whether it is up to date
+  readme             runs the commands of README.md in a copy of the repository
+  firmware           builds the core crates for a microcontroller and prints their code size
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = repository_root();
+    let outcome = match words.as_slice() {
+        ["ci"] => ci::run(&root),
+        ["tidy"] => tidy::run(&root),
+        ["codegen"] => codegen::run(&root, codegen::Action::Write),
+        ["codegen", "--check"] => codegen::run(&root, codegen::Action::Check),
+        ["readme"] => readme::run(&root),
+        ["firmware"] => firmware::run(&root),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder above the one this package was built from.
+fn repository_root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package).to_path_buf()
+}
+
+/// Where cargo puts what it builds for the repository.
+fn target_directory(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |directory| root.join(directory))
+}

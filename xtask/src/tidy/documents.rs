@@ -1,0 +1,107 @@
+//! Files named in the documents exist.
+
+use super::Finding;
+use crate::tree::Tree;
+
+/// Endings by which a word in a document is taken for a file of the repository.
+const ENDINGS: [&str; 5] = [".md", ".rs", ".toml", ".sh", ".yml"];
+
+pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
+    for (path, text) in tree.texts().filter(|(path, _)| path.ends_with(".md")) {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let mut fenced = false;
+        for (index, line) in text.lines().enumerate() {
+            if line.trim_start().starts_with("```") {
+                fenced = !fenced;
+                continue;
+            }
+            if fenced {
+                continue;
+            }
+            for name in code_spans(line).into_iter().filter(|name| is_file_name(tree, name)) {
+                if !exists(tree, folder, name) {
+                    findings.push(Finding::new(path, index + 1, format!("`{name}` does not exist")));
+                }
+            }
+            for target in link_targets(line) {
+                let target = target.split('#').next().unwrap_or_default();
+                let outside = target.contains("://") || target.starts_with("mailto:");
+                if !target.is_empty() && !outside && !tree.contains(&joined(folder, target)) {
+                    findings.push(Finding::new(path, index + 1, format!("the link to {target} leads nowhere")));
+                }
+            }
+        }
+    }
+}
+
+/// What stands between single backticks.
+fn code_spans(line: &str) -> Vec<&str> {
+    line.split('`').skip(1).step_by(2).collect()
+}
+
+/// The targets of `[text](target)`.
+fn link_targets(line: &str) -> impl Iterator<Item = &str> {
+    line.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(target, _)| target))
+}
+
+/// Whether a code span is meant as a file or folder of the repository.
+fn is_file_name(tree: &Tree, span: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
+    if span.is_empty() || !span.chars().all(plain) {
+        return false;
+    }
+    if ENDINGS.iter().any(|ending| span.strip_suffix(ending).is_some_and(|stem| !stem.is_empty())) {
+        return true;
+    }
+    // `read/program` is no path; `crates/nandu-nand` is, since there is such a folder at the root.
+    span.split_once('/').is_some_and(|(first, _)| !first.is_empty() && tree.contains(&format!("{first}/")))
+}
+
+/// Whether the file exists beside the document or at the root; a bare name may lie anywhere, since prose says
+/// "`geometry.rs` of that crate".
+fn exists(tree: &Tree, folder: &str, name: &str) -> bool {
+    let anywhere = |name: &str| tree.files().any(|(path, _)| path.rsplit('/').next() == Some(name));
+    tree.contains(&joined(folder, name)) || tree.contains(name) || (!name.contains('/') && anywhere(name))
+}
+
+/// A path seen from a folder, without `.` and `..`.
+fn joined(folder: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(document: &str) -> Vec<String> {
+        let mut findings = Vec::new();
+        let tree = Tree::of(&[("crates/a/README.md", document), ("crates/a/src/gc.rs", ""), ("STYLE.md", "")]);
+        check(&tree, &mut findings);
+        findings.into_iter().map(|finding| finding.text).collect()
+    }
+
+    #[test]
+    fn names_of_files_that_do_not_exist_are_found() {
+        assert_eq!(findings("`src/gone.rs`"), ["`src/gone.rs` does not exist"]);
+        assert_eq!(findings("`gone.rs` and `crates/b`"), ["`gone.rs` does not exist", "`crates/b` does not exist"]);
+        assert_eq!(findings("[text](../b/README.md)"), ["the link to ../b/README.md leads nowhere"]);
+    }
+
+    #[test]
+    fn names_of_files_that_exist_and_other_words_are_left_alone() {
+        let document = "`src/gc.rs`, `crates/a/src/`, `gc.rs`, `STYLE.md`, [style](../../STYLE.md#words)\n\
+                        `read/program`, `Nand::read`, `c.nand`, `*.md`, `crates/*`, [out](https://example.org/x.md)\n\
+                        ```sh\ncat `missing.rs` missing.md\n```\n";
+        assert!(findings(document).is_empty(), "{:?}", findings(document));
+    }
+}
