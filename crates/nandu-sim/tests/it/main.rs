@@ -1,0 +1,3 @@
+//! What the simulator promises, held from outside.
+
+mod rules;
