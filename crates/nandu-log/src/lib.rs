@@ -1,0 +1,2 @@
+//! An append-only log over raw NAND blocks.
+#![no_std]

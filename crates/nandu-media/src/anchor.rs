@@ -1,0 +1,477 @@
+//! FORMAT: Anchor
+
+use core::mem::{offset_of, size_of};
+
+use zerocopy::little_endian::{U16, U32};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::table::RECORD_SIZE;
+use crate::{ANCHOR_COUNT, BlockRecord, Malformed, NO_BLOCK, NO_PAGE, Page, PageKind, READY_COUNT_MAX};
+
+/// Features that a reader must know to read the volume at all: none yet.
+pub const INCOMPATIBLE_KNOWN: u32 = 0;
+
+/// Features that a writer must know to write the volume: none yet.
+pub const READ_ONLY_COMPATIBLE_KNOWN: u32 = 0;
+
+/// Cell mode of data blocks: one bit a cell.
+pub const MODE_SLC: u8 = 0;
+
+/// Cell mode of data blocks: two bits a cell.
+pub const MODE_MLC: u8 = 1;
+
+/// Body of an anchor: the last page of a checkpoint, and what a mount begins with.
+///
+/// The page header of an anchor carries the checkpoint's number, the newest commit page, and whether the volume was
+/// unmounted. Behind these fields follow, each only as often as counted here: heads, ready list, table pages, records.
+///
+/// ```text
+/// offset  size  field                 meaning
+///      0     4  incompatible          features without which the volume cannot be read
+///      4     4  read_only_compatible  features without which the volume cannot be written
+///      8     4  compatible            features that do no harm
+///     12     4  page_size             bytes in the main area of a page
+///     16     4  pages_per_block       of the chip, LSB and MSB pages together
+///     20     4  block_count           of the chip
+///     24    16  anchors               the four anchor blocks; all ones: lost
+///     40     1  base                  which anchor block holds the newest checkpoint that is known to be stable
+///     41     1  mode                  cell mode of data blocks: 0 one bit a cell, 1 two
+///     42     1  ready_max             longest ready list that the volume uses
+///     43     1  ready_count           entries of the ready list
+///     44     2  table_page_count      pages of the block table; 0: the records stand in this page
+///     46     2  reserved              zero
+///     48   8*s  heads                 per stream: open block (4, all ones: none), pages programmed in it (2), zero (2)
+///    ...   4*r  ready                 blocks known to be erased, in the order in which they will be opened
+///    ...   4*t  table                 addresses of the pages of the block table
+///    ...   4*b  records               of all blocks, if `table_page_count` is 0
+///    ...   ...  reserved              zero
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct AnchorBody {
+    incompatible: U32,
+    read_only_compatible: U32,
+    compatible: U32,
+    page_size: U32,
+    pages_per_block: U32,
+    block_count: U32,
+    anchors: [U32; ANCHOR_COUNT],
+    base: u8,
+    mode: u8,
+    ready_max: u8,
+    ready_count: u8,
+    table_page_count: U16,
+    reserved: U16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct HeadRecord {
+    block: U32,
+    next: U16,
+    reserved: U16,
+}
+
+const _: () = {
+    assert!(size_of::<AnchorBody>() == 48);
+    assert!(offset_of!(AnchorBody, anchors) == 24);
+    assert!(offset_of!(AnchorBody, base) == 40);
+    assert!(offset_of!(AnchorBody, table_page_count) == 44);
+    assert!(size_of::<HeadRecord>() == 8);
+};
+
+/// The open block of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The block.
+    pub block: u32,
+    /// Pages programmed in it, counting those of its cell mode: at least 1.
+    pub next: u16,
+}
+
+/// What an anchor says, to be written; what stands behind it is written by its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnchorFields {
+    /// Bytes in the main area of a page.
+    pub page_size: u32,
+    /// Pages in a block of the chip.
+    pub pages_per_block: u32,
+    /// Blocks of the chip.
+    pub block_count: u32,
+    /// The anchor blocks; `None`: lost.
+    pub anchors: [Option<u32>; ANCHOR_COUNT],
+    /// Which of the anchor blocks holds the newest checkpoint that is known to be stable.
+    pub base: u8,
+    /// Cell mode of data blocks, [`MODE_SLC`] or [`MODE_MLC`].
+    pub mode: u8,
+    /// Longest ready list that the volume uses.
+    pub ready_max: u8,
+    /// Pages of the block table; 0 if the records follow in the anchor itself.
+    pub table_page_count: u16,
+}
+
+/// Bytes that an anchor takes behind the page header.
+pub const fn anchor_size(stream_count: u8, ready_max: u8, table_page_count: u16, record_count: u32) -> u64 {
+    let records = if table_page_count == 0 { record_count as u64 * RECORD_SIZE as u64 } else { 0 };
+    size_of::<AnchorBody>() as u64
+        + stream_count as u64 * size_of::<HeadRecord>() as u64
+        + ready_max as u64 * 4
+        + table_page_count as u64 * 4
+        + records
+}
+
+impl AnchorFields {
+    /// Writes the body of an anchor: fields, heads, ready list and, from the iterators, addresses of table pages or
+    /// records. The caller guarantees the room, by [`anchor_size`]; anything else is a bug.
+    pub fn write(
+        &self,
+        body: &mut [u8],
+        heads: &[Option<Head>],
+        ready: &[u32],
+        table: impl Iterator<Item = u32>,
+        records: impl Iterator<Item = BlockRecord>,
+    ) {
+        assert!(ready.len() <= READY_COUNT_MAX && (self.base as usize) < ANCHOR_COUNT);
+        let fields = AnchorBody {
+            incompatible: U32::ZERO,
+            read_only_compatible: U32::ZERO,
+            compatible: U32::ZERO,
+            page_size: U32::new(self.page_size),
+            pages_per_block: U32::new(self.pages_per_block),
+            block_count: U32::new(self.block_count),
+            anchors: self.anchors.map(|block| U32::new(block.unwrap_or(NO_BLOCK))),
+            base: self.base,
+            mode: self.mode,
+            ready_max: self.ready_max,
+            ready_count: ready.len() as u8,
+            table_page_count: U16::new(self.table_page_count),
+            reserved: U16::ZERO,
+        };
+        let mut rest = body;
+        put(&mut rest, fields.as_bytes());
+        for head in heads {
+            let (block, next) = head.map_or((NO_BLOCK, 0), |head| (head.block, head.next));
+            let record = HeadRecord { block: U32::new(block), next: U16::new(next), reserved: U16::ZERO };
+            put(&mut rest, record.as_bytes());
+        }
+        for block in ready {
+            put(&mut rest, &block.to_le_bytes());
+        }
+        if self.table_page_count == 0 {
+            for record in records {
+                put(&mut rest, &record.to_bytes());
+            }
+        } else {
+            for page in table.take(self.table_page_count as usize) {
+                put(&mut rest, &page.to_le_bytes());
+            }
+        }
+        rest.fill(0);
+    }
+}
+
+/// Puts bytes to the front of what is left of a buffer.
+fn put(rest: &mut &mut [u8], bytes: &[u8]) {
+    let (front, back) = core::mem::take(rest).split_at_mut(bytes.len());
+    front.copy_from_slice(bytes);
+    *rest = back;
+}
+
+/// An anchor whose fields were checked. Made by [`Anchor::parse`] alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Anchor<'a> {
+    fields: &'a AnchorBody,
+    heads: &'a [HeadRecord],
+    ready: &'a [U32],
+    table: &'a [U32],
+    records: &'a [[u8; RECORD_SIZE]],
+}
+
+impl<'a> Anchor<'a> {
+    /// Checks the body of a parsed page of kind [`PageKind::Anchor`]: features, counts, every block and page number
+    /// against the size of the chip stated, every record embedded.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed::Kind`], [`Malformed::Size`], [`Malformed::Range`].
+    pub fn parse(page: &Page<'a>) -> Result<Anchor<'a>, Malformed> {
+        if page.kind() != PageKind::Anchor {
+            return Err(Malformed::Kind(page.kind() as u8));
+        }
+        let (fields, rest) = AnchorBody::ref_from_prefix(page.body()).map_err(|_| Malformed::Size)?;
+        let stream_count = page.stream_count() as usize;
+        let (heads, rest) =
+            <[HeadRecord]>::ref_from_prefix_with_elems(rest, stream_count).map_err(|_| Malformed::Size)?;
+        let (ready, rest) =
+            <[U32]>::ref_from_prefix_with_elems(rest, fields.ready_count as usize).map_err(|_| Malformed::Size)?;
+        let table_page_count = fields.table_page_count.get() as usize;
+        let (table, rest) = <[U32]>::ref_from_prefix_with_elems(rest, table_page_count).map_err(|_| Malformed::Size)?;
+        let record_count = if table_page_count == 0 { fields.block_count.get() as usize } else { 0 };
+        let (records, rest) =
+            <[[u8; RECORD_SIZE]]>::ref_from_prefix_with_elems(rest, record_count).map_err(|_| Malformed::Size)?;
+        let anchor = Anchor { fields, heads, ready, table, records };
+        anchor.check_fields()?;
+        anchor.check_addresses()?;
+        if rest.iter().any(|&byte| byte != 0) {
+            return Err(Malformed::Range("reserved"));
+        }
+        for record in records {
+            BlockRecord::parse(*record)?;
+        }
+        Ok(anchor)
+    }
+
+    fn check_fields(&self) -> Result<(), Malformed> {
+        let fields = self.fields;
+        if fields.incompatible.get() & !INCOMPATIBLE_KNOWN != 0 {
+            return Err(Malformed::Range("incompatible"));
+        }
+        if fields.base as usize >= ANCHOR_COUNT {
+            return Err(Malformed::Range("base"));
+        }
+        if fields.mode > MODE_MLC {
+            return Err(Malformed::Range("mode"));
+        }
+        if fields.ready_max as usize > READY_COUNT_MAX || fields.ready_count > fields.ready_max {
+            return Err(Malformed::Range("ready_count"));
+        }
+        if fields.reserved.get() != 0 || self.heads.iter().any(|head| head.reserved.get() != 0) {
+            return Err(Malformed::Range("reserved"));
+        }
+        let sizes = [fields.page_size.get(), fields.pages_per_block.get(), fields.block_count.get()];
+        if sizes.contains(&0) || fields.block_count.get() > (NO_PAGE - 1) / fields.pages_per_block.get() {
+            return Err(Malformed::Range("block_count"));
+        }
+        Ok(())
+    }
+
+    fn check_addresses(&self) -> Result<(), Malformed> {
+        let block_count = self.fields.block_count.get();
+        let pages_per_block = self.fields.pages_per_block.get();
+        let none_or_inside = |block: &U32| block.get() == NO_BLOCK || block.get() < block_count;
+        if !self.fields.anchors.iter().all(none_or_inside) {
+            return Err(Malformed::Range("anchors"));
+        }
+        let head_is_sound = |head: &HeadRecord| match head.block.get() {
+            NO_BLOCK => head.next.get() == 0,
+            block => block < block_count && (1..=pages_per_block).contains(&u32::from(head.next.get())),
+        };
+        if !self.heads.iter().all(head_is_sound) {
+            return Err(Malformed::Range("heads"));
+        }
+        if self.ready.iter().any(|block| block.get() >= block_count) {
+            return Err(Malformed::Range("ready"));
+        }
+        if self.table.iter().any(|page| page.get() >= block_count * pages_per_block) {
+            return Err(Malformed::Range("table"));
+        }
+        Ok(())
+    }
+
+    /// Bytes in the main area of a page.
+    pub fn page_size(&self) -> u32 {
+        self.fields.page_size.get()
+    }
+
+    /// Pages in a block of the chip.
+    pub fn pages_per_block(&self) -> u32 {
+        self.fields.pages_per_block.get()
+    }
+
+    /// Blocks of the chip.
+    pub fn block_count(&self) -> u32 {
+        self.fields.block_count.get()
+    }
+
+    /// Whether the volume uses a feature that a writer must know and this version does not.
+    pub fn is_read_only(&self) -> bool {
+        self.fields.read_only_compatible.get() & !READ_ONLY_COMPATIBLE_KNOWN != 0
+    }
+
+    /// The anchor blocks.
+    pub fn anchors(&self) -> [Option<u32>; ANCHOR_COUNT] {
+        self.fields.anchors.map(|block| (block.get() != NO_BLOCK).then_some(block.get()))
+    }
+
+    /// Which of the anchor blocks holds the newest checkpoint that was known to be stable when this one was written.
+    pub fn base(&self) -> u8 {
+        self.fields.base
+    }
+
+    /// Cell mode of data blocks.
+    pub fn mode(&self) -> u8 {
+        self.fields.mode
+    }
+
+    /// Longest ready list that the volume uses.
+    pub fn ready_max(&self) -> u8 {
+        self.fields.ready_max
+    }
+
+    /// The open block of each stream.
+    pub fn heads(&self) -> impl Iterator<Item = Option<Head>> + use<'a> {
+        self.heads.iter().map(|head| match head.block.get() {
+            NO_BLOCK => None,
+            block => Some(Head { block, next: head.next.get() }),
+        })
+    }
+
+    /// Blocks known to be erased, in the order in which they will be opened.
+    pub fn ready(&self) -> impl Iterator<Item = u32> + use<'a> {
+        self.ready.iter().map(|block| block.get())
+    }
+
+    /// Addresses of the pages of the block table; none if the records stand in the anchor.
+    pub fn table(&self) -> impl ExactSizeIterator<Item = u32> + use<'a> {
+        self.table.iter().map(|page| page.get())
+    }
+
+    /// The records in the anchor; none if the table has pages of its own.
+    pub fn records(&self) -> &'a [[u8; RECORD_SIZE]] {
+        self.records
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checksum::checksum;
+    use crate::header::{FLAG_CLEAN, header_size};
+    use crate::{BlockState, PageFields, Position};
+
+    const FIELDS: AnchorFields = AnchorFields {
+        page_size: 256,
+        pages_per_block: 8,
+        block_count: 4,
+        anchors: [Some(0), Some(1), None, Some(3)],
+        base: 1,
+        mode: MODE_SLC,
+        ready_max: 3,
+        table_page_count: 0,
+    };
+
+    fn sample() -> [u8; 256] {
+        let mut bytes = [0xff; 256];
+        let record = |block: u32| BlockRecord { erase_count: block, state: BlockState::Full, live: 1 };
+        FIELDS.write(
+            &mut bytes[header_size(2)..],
+            &[Some(Head { block: 2, next: 8 }), None],
+            &[3, 1],
+            core::iter::empty(),
+            (0..4).map(record),
+        );
+        seal(&mut bytes);
+        bytes
+    }
+
+    fn seal(bytes: &mut [u8]) {
+        PageFields {
+            kind: PageKind::Anchor,
+            sequence: 9,
+            page: 8,
+            volume: 1,
+            committed: Some(5),
+            checkpoint: 2,
+            stream: 0,
+            flags: FLAG_CLEAN,
+            positions: &[Position::NONE; 2],
+        }
+        .seal(bytes);
+    }
+
+    #[test]
+    fn the_bytes_of_an_anchor_are_frozen() {
+        let bytes = sample();
+        let mut expected = [0; 216];
+        expected[12..16].copy_from_slice(&256_u32.to_le_bytes());
+        expected[16..20].copy_from_slice(&8_u32.to_le_bytes());
+        expected[20..24].copy_from_slice(&4_u32.to_le_bytes());
+        expected[24..40].copy_from_slice(&[0, 0, 0, 0, 1, 0, 0, 0, 255, 255, 255, 255, 3, 0, 0, 0]);
+        expected[40..48].copy_from_slice(&[1, 0, 3, 2, 0, 0, 0, 0]);
+        expected[48..64].copy_from_slice(&[2, 0, 0, 0, 8, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0]);
+        expected[64..72].copy_from_slice(&[3, 0, 0, 0, 1, 0, 0, 0]);
+        expected[72..88].copy_from_slice(&[0, 0, 0x30, 1, 1, 0, 0x30, 1, 2, 0, 0x30, 1, 3, 0, 0x30, 1]);
+        assert_eq!(bytes[40..], expected);
+        assert_eq!(checksum(&bytes[4..]).to_le_bytes(), bytes[..4]);
+    }
+
+    #[test]
+    fn what_was_written_is_read_back() {
+        let bytes = sample();
+        let page = Page::parse(&bytes).unwrap();
+        let anchor = Anchor::parse(&page).unwrap();
+        assert_eq!((anchor.page_size(), anchor.pages_per_block(), anchor.block_count()), (256, 8, 4));
+        assert_eq!((anchor.anchors(), anchor.base(), anchor.mode()), (FIELDS.anchors, 1, MODE_SLC));
+        assert!(anchor.heads().eq([Some(Head { block: 2, next: 8 }), None]));
+        assert!(anchor.ready().eq([3, 1]));
+        assert_eq!((anchor.table().len(), anchor.records().len(), anchor.ready_max()), (0, 4, 3));
+        assert!(page.is_clean() && page.committed() == Some(5));
+    }
+
+    #[test]
+    fn addresses_of_table_pages_stand_where_records_would() {
+        let mut bytes = [0xff; 256];
+        AnchorFields { table_page_count: 2, ..FIELDS }.write(
+            &mut bytes[header_size(2)..],
+            &[None, None],
+            &[],
+            [30, 31].into_iter(),
+            core::iter::empty(),
+        );
+        seal(&mut bytes);
+        let page = Page::parse(&bytes).unwrap();
+        let anchor = Anchor::parse(&page).unwrap();
+        assert!(anchor.table().eq([30, 31]) && anchor.records().is_empty());
+    }
+
+    #[test]
+    fn every_flipped_bit_is_refused() {
+        let bytes = sample();
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes;
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(Page::parse(&damaged).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn fields_out_of_range_are_refused_although_the_checksum_is_right() {
+        let body = header_size(2);
+        let cases = [
+            (0, 1, "incompatible"),
+            (40, 4, "base"),
+            (41, 2, "mode"),
+            (43, 4, "ready_count"),
+            (46, 1, "reserved"),
+            (24, 4, "anchors"),
+            (48, 4, "heads"),
+            (52, 0, "heads"),
+            (52, 9, "heads"),
+            (60, 1, "heads"),
+            (54, 1, "reserved"),
+            (64, 4, "ready"),
+            (74, 0xf0, "block state"),
+            (200, 1, "reserved"),
+            (16, 0, "block_count"),
+        ];
+        for (offset, value, field) in cases {
+            let mut bytes = sample();
+            bytes[body + offset] = value;
+            seal(&mut bytes);
+            let page = Page::parse(&bytes).unwrap();
+            assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range(field), "offset {offset}");
+        }
+    }
+
+    #[test]
+    fn counts_beyond_the_page_are_refused() {
+        let mut bytes = sample();
+        bytes[header_size(2) + 44] = 200;
+        seal(&mut bytes);
+        assert_eq!(Anchor::parse(&Page::parse(&bytes).unwrap()).unwrap_err(), Malformed::Size);
+        let mut bytes = sample();
+        bytes[header_size(2) + 23] = 200;
+        seal(&mut bytes);
+        assert_eq!(Anchor::parse(&Page::parse(&bytes).unwrap()).unwrap_err(), Malformed::Size);
+    }
+}

@@ -1,0 +1,43 @@
+//! Every byte nandu writes to flash.
+//!
+//! Each structure is a type that only its `parse` or its writer makes, after checking magic, checksum, version and
+//! ranges in this order; what has been parsed has accessors that cannot fail. Integers are little-endian. Reserved
+//! bytes are zero and checked.
+//!
+//! **The key decision** is that a page describes itself in its main area: kind, version, volume, own address, sequence
+//! and checksum stand in front of whatever it holds, and the spare area is left to the bad-block mark. The alternative,
+//! tags in the spare area, costs no main area and was refused: parts with on-die error correction leave few protected
+//! spare bytes, and parts with two bits a cell leave none.
+//!
+//! This crate knows bytes, not chips: page and block numbers are plain integers here.
+
+#![no_std]
+
+pub mod anchor;
+pub mod checksum;
+pub mod header;
+mod malformed;
+pub mod table;
+
+pub use anchor::{Anchor, AnchorFields, Head};
+pub use header::{Page, PageFields, PageHeader, PageKind, Position};
+pub use malformed::Malformed;
+pub use table::{BlockRecord, BlockState};
+
+/// Version of the format that this crate writes and reads.
+pub const FORMAT_VERSION: u8 = 1;
+
+/// A page number that stands for no page.
+pub const NO_PAGE: u32 = u32::MAX;
+
+/// A block number that stands for no block.
+pub const NO_BLOCK: u32 = u32::MAX;
+
+/// Most streams a log can have.
+pub const STREAM_COUNT_MAX: usize = 8;
+
+/// Most blocks a checkpoint can hold ready.
+pub const READY_COUNT_MAX: usize = 14;
+
+/// Blocks that hold anchors.
+pub const ANCHOR_COUNT: usize = 4;

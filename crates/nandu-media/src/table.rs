@@ -1,0 +1,141 @@
+//! FORMAT: Block table
+
+use crate::Malformed;
+
+/// Bytes of a block's record.
+pub const RECORD_SIZE: usize = 4;
+
+/// Highest erase count that can be recorded; a block that reaches it stays there.
+pub const ERASE_COUNT_MAX: u32 = (1 << 20) - 1;
+
+/// Scale of recorded live counts.
+pub const LIVE_MAX: u8 = u8::MAX;
+
+/// What a block is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum BlockState {
+    /// Holds nothing that is needed; to be erased before it is used.
+    Free = 0,
+    /// Erased, and known to be so: it is in the checkpoint's ready list.
+    Ready = 1,
+    /// Being programmed.
+    Open = 2,
+    /// Programmed, and to be programmed no further before its next erase.
+    Full = 3,
+    /// Was open at a power cut or an unexplained failure: as [`BlockState::Full`], and emptied before others.
+    Suspect = 4,
+    /// A program failed in it: emptied, then retired.
+    Failing = 5,
+    /// Out of use for good.
+    Bad = 6,
+    /// Holds anchors.
+    Anchor = 7,
+}
+
+impl BlockState {
+    const fn from_number(number: u32) -> Option<BlockState> {
+        Some(match number {
+            0 => BlockState::Free,
+            1 => BlockState::Ready,
+            2 => BlockState::Open,
+            3 => BlockState::Full,
+            4 => BlockState::Suspect,
+            5 => BlockState::Failing,
+            6 => BlockState::Bad,
+            7 => BlockState::Anchor,
+            _ => return None,
+        })
+    }
+}
+
+/// What a checkpoint remembers of a block.
+///
+/// A block table page holds, behind its page header, the records of consecutive blocks, as many as fit; the rest of the
+/// page is zero. A table that fits behind the fields of the anchor stands there instead.
+///
+/// ```text
+///  bits   field        meaning
+///  0..20  erase_count  erases so far; stays at its highest value
+/// 20..24  state        0 free, 1 ready, 2 open, 3 full, 4 suspect, 5 failing, 6 bad, 7 anchor
+/// 24..32  live         upper bound of the pages that are needed, in 255ths of the pages in a block, rounded up
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockRecord {
+    /// Erases so far, at most [`ERASE_COUNT_MAX`].
+    pub erase_count: u32,
+    /// What the block is used for.
+    pub state: BlockState,
+    /// Upper bound of the pages that are needed, in 255ths of a block; see [`scale_live`].
+    pub live: u8,
+}
+
+impl BlockRecord {
+    /// The bytes on flash.
+    pub const fn to_bytes(self) -> [u8; RECORD_SIZE] {
+        let erase_count = if self.erase_count > ERASE_COUNT_MAX { ERASE_COUNT_MAX } else { self.erase_count };
+        (erase_count | (self.state as u32) << 20 | (self.live as u32) << 24).to_le_bytes()
+    }
+
+    /// Checks a record.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed::Range`] for a state that does not exist.
+    pub const fn parse(bytes: [u8; RECORD_SIZE]) -> Result<BlockRecord, Malformed> {
+        let word = u32::from_le_bytes(bytes);
+        match BlockState::from_number(word >> 20 & 0xf) {
+            Some(state) => Ok(BlockRecord { erase_count: word & ERASE_COUNT_MAX, state, live: (word >> 24) as u8 }),
+            None => Err(Malformed::Range("block state")),
+        }
+    }
+}
+
+/// Live pages as they are recorded. Never less than they are, and zero only for zero.
+pub const fn scale_live(live: u16, pages_per_block: u16) -> u8 {
+    if pages_per_block == 0 || live >= pages_per_block {
+        return LIVE_MAX;
+    }
+    (live as u32 * LIVE_MAX as u32).div_ceil(pages_per_block as u32) as u8
+}
+
+/// Live pages from their record: an upper bound.
+pub const fn unscale_live(live: u8, pages_per_block: u16) -> u16 {
+    (live as u32 * pages_per_block as u32 / LIVE_MAX as u32) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_a_record_are_frozen() {
+        let record = BlockRecord { erase_count: 0x1_2345, state: BlockState::Failing, live: 200 };
+        assert_eq!(record.to_bytes(), [0x45, 0x23, 0x51, 200]);
+        assert_eq!(BlockRecord::parse(record.to_bytes()), Ok(record));
+        let worn = BlockRecord { erase_count: u32::MAX, state: BlockState::Free, live: 0 };
+        assert_eq!(worn.to_bytes(), [0xff, 0xff, 0x0f, 0]);
+        assert_eq!(BlockRecord::parse([0, 0, 0x80, 0]), Err(Malformed::Range("block state")));
+    }
+
+    #[test]
+    fn every_state_survives_the_flash() {
+        for number in 0..16 {
+            if let Some(state) = BlockState::from_number(number) {
+                let record = BlockRecord { erase_count: 7, state, live: 3 };
+                assert_eq!(BlockRecord::parse(record.to_bytes()), Ok(record));
+            }
+        }
+    }
+
+    #[test]
+    fn recorded_live_counts_are_upper_bounds_and_exact_in_small_blocks() {
+        for pages in [1, 4, 8, 64, 128, 255, 256, 1000, 4096] {
+            for live in 0..=pages {
+                let back = unscale_live(scale_live(live, pages), pages);
+                assert!(back >= live && (back == 0) == (live == 0), "{live} of {pages} gives {back}");
+                assert!(pages > 255 || back == live, "{live} of {pages} gives {back}");
+            }
+        }
+    }
+}
