@@ -19,6 +19,7 @@ pub(crate) enum Purpose {
     WearOut = 6,
     Garbage = 7,
     Target = 8,
+    Chain = 9,
 }
 
 /// A stream of random numbers.

@@ -56,6 +56,7 @@ pub(crate) struct PageRole {
 
 /// Storage of erased blocks, for reuse. A clone starts without.
 #[derive(Default)]
+#[expect(clippy::vec_box, reason = "blocks hold and give back boxes; unboxing would allocate at every erase")]
 pub(crate) struct Pool(Vec<Box<Store>>);
 
 impl Clone for Pool {

@@ -116,7 +116,8 @@ impl Store {
 pub(crate) struct BlockState {
     pub(crate) store: Option<Box<Store>>,
     pub(crate) history: Option<Box<History>>,
-    /// Harm done to pages, by place in the block. Never an empty map.
+    /// Harm done to pages, by place in the block. Never an empty map. Boxed, since nearly no block has any.
+    #[expect(clippy::box_collection, reason = "a block without harm must stay small: there are many")]
     pub(crate) damage: Option<Box<BTreeMap<u32, Vec<Harm>>>>,
     pub(crate) counters: BlockCounters,
     /// The lowest page not programmed by the caller such that none above it is either.

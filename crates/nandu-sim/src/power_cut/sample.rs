@@ -1,0 +1,196 @@
+//! Which cases are run: every one, pairs, or a random sample.
+
+use std::fmt::Debug;
+
+use crate::power_cut::Summary;
+use crate::power_cut::case::{Case, Ended};
+use crate::power_cut::cuts::Cut;
+use crate::random::{Purpose, Stream};
+use crate::{OperationKind, Sim};
+
+/// Cuts in a random chain.
+const CHAIN_MAX: u32 = 4;
+
+impl<A: Default, O: PartialEq + Debug> Case<'_, A, O> {
+    /// Every operation of the workload, with every tear.
+    #[track_caller]
+    pub(super) fn every(&self) -> Summary {
+        if let Some(summary) = self.replayed() {
+            return summary;
+        }
+        let seed = self.driver.seed;
+        let kinds = self.uncut(seed);
+        let mut summary = Summary { operations: kinds.len() as u64, ..Summary::default() };
+        for (operation, &kind) in (0..).zip(&kinds) {
+            (self.driver.progress)(operation, summary.operations);
+            for tear in self.tears(kind) {
+                let cut = Cut { operation, tear };
+                if let Some((chip, noted)) = self.passed(seed, &[cut], self.first_cut(seed, cut)) {
+                    self.passed(seed, &[cut], self.finish(chip, &noted));
+                    summary.cases += 1;
+                    summary.cuts += 1;
+                }
+            }
+        }
+        (self.driver.progress)(summary.operations, summary.operations);
+        summary
+    }
+
+    /// Every change that the workload makes, with every tear, then every change that the recovery makes, likewise.
+    #[track_caller]
+    pub(super) fn pairs(&self) -> Summary {
+        if let Some(summary) = self.replayed() {
+            return summary;
+        }
+        let seed = self.driver.seed;
+        let kinds = self.uncut(seed);
+        let mut summary = Summary { operations: kinds.len() as u64, ..Summary::default() };
+        let firsts = self.candidates(&kinds);
+        let kept = (firsts.len() as u64).min(self.driver.limit.max(1));
+        let budget = self.driver.limit / kept.max(1);
+        for index in 0..kept {
+            (self.driver.progress)(index, kept);
+            let first = firsts[spread(index, kept, firsts.len() as u64) as usize];
+            let Some((chip, noted)) = self.passed(seed, &[first], self.first_cut(seed, first)) else { continue };
+            let recovery = self.passed(seed, &[first], self.record_recovery(&mut chip.clone()));
+            self.passed(seed, &[first], self.finish(chip.clone(), &noted));
+            summary.cases += 1;
+            summary.cuts += 1;
+
+            let seconds = self.candidates(&recovery);
+            let count = (seconds.len() as u64).min(budget.saturating_sub(1));
+            for nth in 0..count {
+                // Each first cut starts its choice elsewhere, so that together they come to all second cuts.
+                let at = (spread(nth, count, seconds.len() as u64) + index) % seconds.len() as u64;
+                let second = seconds[at as usize];
+                let cuts = [first, second];
+                let mut chip = chip.clone();
+                match self.passed(seed, &cuts, self.cut_recovery(&mut chip, second)) {
+                    Ended::Replaced => continue,
+                    Ended::Uncut => self.passed(seed, &cuts, Err(unrepeatable(second))),
+                    Ended::Cut => {}
+                }
+                self.passed(seed, &cuts, self.finish(chip, &noted));
+                summary.cases += 1;
+                summary.cuts += 2;
+            }
+        }
+        (self.driver.progress)(kept, kept);
+        summary
+    }
+
+    /// So many random chains.
+    #[track_caller]
+    pub(super) fn random(&self, count: u64) -> Summary {
+        if let Some(summary) = self.replayed() {
+            return summary;
+        }
+        let mut summary = Summary::default();
+        for number in 0..count {
+            (self.driver.progress)(number, count);
+            let mut stream = Stream::new(self.driver.seed, Purpose::Chain, number, 0);
+            // The first case has the driver's own seed, so that one case of one seed can be asked for.
+            let seed = if number == 0 { self.driver.seed } else { stream.next() };
+            let (operations, cuts) = self.random_chain(seed, &mut stream);
+            if number == 0 {
+                summary.operations = operations;
+                self.passed(seed, &[], self.run(seed, &[]));
+            }
+            summary.cases += u64::from(cuts > 0);
+            summary.cuts += cuts;
+        }
+        (self.driver.progress)(count, count);
+        summary
+    }
+
+    /// Runs and checks one chain; returns the operations of its workload without a cut, and the cuts it made.
+    #[track_caller]
+    fn random_chain(&self, seed: u64, stream: &mut Stream) -> (u64, u64) {
+        let mut cuts = Vec::new();
+        let kinds = self.passed(seed, &cuts, self.record_workload(&mut self.fresh(seed), &mut A::default()));
+        let operations = kinds.len() as u64;
+        let length = 1 + stream.below(CHAIN_MAX);
+        let Some(first) = self.choose(&kinds, stream) else { return (operations, 0) };
+        cuts.push(first);
+        let mut chip = self.fresh(seed);
+        let mut noted = A::default();
+        if matches!(self.passed(seed, &cuts, self.cut_workload(&mut chip, &mut noted, first)), Ended::Uncut) {
+            self.passed(seed, &cuts, Err(unrepeatable(first)))
+        }
+        while cuts.len() < length as usize {
+            let kinds = self.passed(seed, &cuts, self.record_recovery(&mut chip.clone()));
+            let Some(cut) = self.choose(&kinds, stream) else { break };
+            cuts.push(cut);
+            if matches!(self.passed(seed, &cuts, self.cut_recovery(&mut chip, cut)), Ended::Uncut) {
+                self.passed(seed, &cuts, Err(unrepeatable(cut)))
+            }
+        }
+        self.passed(seed, &cuts, self.finish(chip, &noted));
+        (operations, cuts.len() as u64)
+    }
+
+    /// One cut among these operations: mostly of one that changes the chip, since the others leave nothing.
+    fn choose(&self, kinds: &[OperationKind], stream: &mut Stream) -> Option<Cut> {
+        let changes: Vec<usize> = (0..kinds.len()).filter(|&at| is_change(kinds[at])).collect();
+        let any = changes.is_empty() || stream.below(8) == 0;
+        let operation = match any {
+            true => stream.below(kinds.len() as u32) as usize,
+            false => changes[stream.below(changes.len() as u32) as usize],
+        };
+        let tears: Vec<_> = self.tears(*kinds.get(operation)?).collect();
+        let tear = *tears.get(stream.below(tears.len() as u32) as usize)?;
+        Some(Cut { operation: operation as u64, tear })
+    }
+
+    /// Runs and checks the workload without a cut; returns what it asked of the chip.
+    #[track_caller]
+    fn uncut(&self, seed: u64) -> Vec<OperationKind> {
+        let mut chip = self.fresh(seed);
+        let mut noted = A::default();
+        let kinds = self.passed(seed, &[], self.record_workload(&mut chip, &mut noted));
+        self.passed(seed, &[], self.finish(chip, &noted));
+        kinds
+    }
+
+    /// A chip after its first cut, and what had been acknowledged; `None` if the tear does not fit there, in which case
+    /// another one covers what would have been left.
+    fn first_cut(&self, seed: u64, cut: Cut) -> Result<Option<(Sim, A)>, String> {
+        let mut chip = self.fresh(seed);
+        let mut noted = A::default();
+        match self.cut_workload(&mut chip, &mut noted, cut)? {
+            Ended::Cut => Ok(Some((chip, noted))),
+            Ended::Replaced => Ok(None),
+            Ended::Uncut => Err(unrepeatable(cut)),
+        }
+    }
+
+    /// Every cut of an operation that changes the chip.
+    fn candidates(&self, kinds: &[OperationKind]) -> Vec<Cut> {
+        let changes = (0..).zip(kinds).filter(|&(_, &kind)| is_change(kind));
+        changes.flat_map(|(operation, &kind)| self.tears(kind).map(move |tear| Cut { operation, tear })).collect()
+    }
+}
+
+fn is_change(kind: OperationKind) -> bool {
+    !matches!(kind, OperationKind::Read | OperationKind::CheckBad)
+}
+
+fn unrepeatable(cut: Cut) -> String {
+    format!("the run without this cut came to operation {}, this one did not: it does not repeat itself", cut.operation)
+}
+
+/// The place of the `nth` of `count` things spread evenly over `size` places.
+fn spread(nth: u64, count: u64, size: u64) -> u64 {
+    (u128::from(nth) * u128::from(size) / u128::from(count.max(1))) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spread;
+
+    #[test]
+    fn few_things_are_spread_over_many_places_and_as_many_hit_each() {
+        assert_eq!((0..4).map(|nth| spread(nth, 4, 10)).collect::<Vec<_>>(), [0, 2, 5, 7]);
+        assert_eq!((0..3).map(|nth| spread(nth, 3, 3)).collect::<Vec<_>>(), [0, 1, 2]);
+    }
+}
