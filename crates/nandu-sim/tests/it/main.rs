@@ -2,4 +2,5 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that gets no answer has failed")]
 
+mod image;
 mod rules;

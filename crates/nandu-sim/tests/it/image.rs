@@ -1,0 +1,474 @@
+//! Image files: what goes in comes out, and what is not whole is refused.
+
+use std::cell::RefCell;
+use std::fs;
+use std::io;
+use std::rc::Rc;
+
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr, Pairing};
+use nandu_sim::image::{ImageError, ImageFile, ImageProblem, Medium};
+use nandu_sim::{Aging, Chip, Condition, Decay, Fault, Sim, Tear, Trigger};
+use proptest::prelude::*;
+
+/// A medium in memory, of which one can keep a second handle.
+#[derive(Clone, Default)]
+struct Memory(Rc<RefCell<Vec<u8>>>);
+
+impl Medium for Memory {
+    fn size(&mut self) -> io::Result<u64> {
+        Ok(self.0.borrow().len() as u64)
+    }
+
+    fn read_at(&mut self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let bytes = self.0.borrow();
+        let from = bytes.get(offset as usize..offset as usize + buf.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        buf.copy_from_slice(from);
+        Ok(())
+    }
+
+    fn write_at(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut bytes = self.0.borrow_mut();
+        let end = offset as usize + data.len();
+        if bytes.len() < end {
+            bytes.resize(end, 0);
+        }
+        bytes[offset as usize..end].copy_from_slice(data);
+        Ok(())
+    }
+
+    fn set_size(&mut self, size: u64) -> io::Result<()> {
+        self.0.borrow_mut().resize(size as usize, 0);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn create(sim: &mut Sim) -> (ImageFile<Memory>, Memory) {
+    let memory = Memory::default();
+    (ImageFile::create_on(memory.clone(), "chip", sim, &mut |_, _| {}).unwrap(), memory)
+}
+
+fn open(bytes: &[u8]) -> Result<(ImageFile<Memory>, Sim), ImageError> {
+    ImageFile::open_on(Memory(Rc::new(RefCell::new(bytes.to_vec()))), "chip", &mut |_, _| {})
+}
+
+/// Something to do to a chip. Numbers are taken modulo what there is.
+#[derive(Clone, Debug)]
+enum Step {
+    Erase(u32, bool),
+    Program(u32, u8),
+    ProgramPart(u32, u8),
+    Read(u32),
+    Copy(u32, u32),
+    CheckBad(u32),
+    MarkBad(u32),
+    Cut(u8, u64),
+    Inject(u8, u8, u32),
+    Advance(u64),
+    Attribute(u8),
+    Settings(u32),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (any::<u32>(), any::<bool>()).prop_map(|(block, mlc)| Step::Erase(block, mlc)),
+        8 => (any::<u32>(), any::<u8>()).prop_map(|(block, fill)| Step::Program(block, fill)),
+        2 => (any::<u32>(), any::<u8>()).prop_map(|(block, fill)| Step::ProgramPart(block, fill)),
+        4 => any::<u32>().prop_map(Step::Read),
+        1 => (any::<u32>(), any::<u32>()).prop_map(|(from, to)| Step::Copy(from, to)),
+        1 => any::<u32>().prop_map(Step::CheckBad),
+        1 => any::<u32>().prop_map(Step::MarkBad),
+        2 => (any::<u8>(), 0..4u64).prop_map(|(tear, wait)| Step::Cut(tear, wait)),
+        2 => (any::<u8>(), any::<u8>(), any::<u32>()).prop_map(|(fault, when, at)| Step::Inject(fault, when, at)),
+        1 => (0..1u64 << 40).prop_map(Step::Advance),
+        1 => any::<u8>().prop_map(Step::Attribute),
+        1 => any::<u32>().prop_map(Step::Settings),
+    ];
+    proptest::collection::vec(step, 0..40)
+}
+
+/// Does a step as far as it is legal. The caller's knowledge, which pages it programmed, is in `next`.
+fn carry_out(sim: &mut Sim, next: &mut [u32], step: &Step) {
+    let geometry = *sim.geometry();
+    let block_of = |number: u32| BlockAddr(number % geometry.block_count);
+    match *step {
+        Step::Erase(block, mlc) => {
+            let block = block_of(block);
+            let mode = if mlc && geometry.supports(CellMode::Mlc) { CellMode::Mlc } else { CellMode::Slc };
+            if !sim.block_state(block).reads_bad {
+                // After an erase that did not return, nothing may be programmed.
+                next[block.0 as usize] = if sim.erase(block, mode).is_ok() { 0 } else { u32::MAX };
+            }
+        }
+        Step::Program(block, fill) => {
+            if let Some(page) = next_page(sim, next, block_of(block)) {
+                let _ = sim.program(page, 0, &vec![fill; geometry.page_size as usize]);
+            }
+        }
+        Step::ProgramPart(block, fill) => {
+            if let Some(page) = next_page(sim, next, block_of(block)) {
+                let _ = sim.program(page, 0, &vec![fill; geometry.program_unit as usize]);
+            }
+        }
+        Step::Read(page) => {
+            let _ = sim.read(PageAddr(page % geometry.page_count()), 0, &mut [0; 64]);
+        }
+        Step::Copy(from, block) => {
+            let from = PageAddr(from % geometry.page_count());
+            if let Some(to) = sim.chip().internal_copy.then(|| next_page(sim, next, block_of(block))).flatten() {
+                let _ = sim.copy(from, to);
+            }
+        }
+        Step::CheckBad(block) => {
+            let _ = sim.is_bad(block_of(block));
+        }
+        Step::MarkBad(block) => {
+            let _ = sim.mark_bad(block_of(block));
+        }
+        Step::Cut(tear, wait) => match Tear::from_index(tear) {
+            Some(tear) => sim.cut_at(sim.operation_count() + wait, tear),
+            None => sim.cut_somehow_at(sim.operation_count() + wait),
+        },
+        Step::Inject(fault, when, at) => {
+            sim.inject(fault_of(fault, at, &geometry), trigger_of(when, at, sim.operation_count()));
+        }
+        Step::Advance(duration_ns) => sim.advance_ns(duration_ns),
+        Step::Attribute(cause) => {
+            sim.attribute(Cause::from_index(cause).unwrap_or(Cause::Host));
+        }
+        Step::Settings(value) => {
+            sim.set_aging(Aging { wear_load: f64::from(value % 8), failure: 0.5, ..Aging::typical() });
+            sim.set_decay(Decay { reads: value % 5, time_ns: 1 << 30 });
+        }
+    }
+    if sim.is_off() {
+        sim.power_on();
+    }
+}
+
+fn fault_of(number: u8, at: u32, geometry: &nandu_nand::Geometry) -> Fault {
+    let bits = (at % 20) as u16;
+    match number % 14 {
+        0 => Fault::Cut(Tear::from_index(at as u8)),
+        1 => Fault::Unstable,
+        2 => Fault::ErasedZeros(bits),
+        3 => Fault::BitFlips(bits),
+        4 => Fault::Uncorrectable,
+        5 => Fault::ReadDisturb(bits),
+        6 => Fault::PartialDisturb(bits),
+        7 => Fault::ProgramFails,
+        8 => Fault::EraseFails,
+        9 => Fault::MarkInverted,
+        10 => Fault::NothingHappens,
+        11 => Fault::Misdirected((at % 2 == 0).then_some(PageAddr(at % geometry.page_count()))),
+        12 => Fault::Stale,
+        _ => Fault::Bus(Tear::from_index(at as u8 % 17).unwrap()),
+    }
+}
+
+fn trigger_of(number: u8, at: u32, now: u64) -> Trigger {
+    match number % 5 {
+        0 => Trigger::Operation(now + u64::from(at % 8)),
+        1 => Trigger::Nth(u64::from(at % 4)),
+        2 => Trigger::Probability(0.2),
+        3 => Trigger::Page(PageAddr(at % 64)),
+        _ => Trigger::Block(BlockAddr(at % 4)),
+    }
+}
+
+/// The page of a block that may be programmed next, if any may.
+fn next_page(sim: &Sim, next: &mut [u32], block: BlockAddr) -> Option<PageAddr> {
+    let geometry = sim.geometry();
+    let state = sim.block_state(block);
+    let erased = matches!(state.condition, Condition::Erased | Condition::WeaklyErased);
+    let index = geometry.nth_in_mode(state.mode, next[block.0 as usize])?;
+    if !erased || state.reads_bad {
+        return None;
+    }
+    next[block.0 as usize] += 1;
+    Some(geometry.page_at(block, index))
+}
+
+static SWAPPED: [(u16, u16); 4] = [(1, 2), (0, 3), (5, 6), (4, 7)];
+
+fn chips() -> impl Strategy<Value = Chip> {
+    let table = nandu_nand::Geometry { pairing: Pairing::Table(&SWAPPED), ..Chip::TINY_MLC.geometry };
+    proptest::sample::select(vec![
+        Chip::TINY,
+        Chip::TINY_MLC,
+        Chip { name: "swapped", source: "a test", geometry: table, ..Chip::TINY_MLC },
+        Chip::W25N01GV.with_blocks(4),
+        Chip::PAPER_GRR.with_blocks(3),
+    ])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A chip from an image is the chip that was committed, and stays so whatever is done to both.
+    #[test]
+    fn an_image_gives_back_the_chip(chip in chips(), seed: u64, parts in [steps(), steps(), steps()]) {
+        let mut sim = Sim::with_seed(chip, seed).with_factory_bad(10.0, false);
+        let mut next = vec![0; chip.geometry.block_count as usize];
+        let (mut image, memory) = create(&mut sim);
+        for part in &parts {
+            part.iter().for_each(|step| carry_out(&mut sim, &mut next, step));
+            image.commit(&mut sim).unwrap();
+            let (_, mut again) = open(&memory.0.borrow()).unwrap();
+            prop_assert_eq!(again.state_hash(), sim.state_hash());
+            prop_assert_eq!(again.chip(), sim.chip());
+            for block in (0..chip.geometry.block_count).map(BlockAddr) {
+                prop_assert_eq!(again.block_history(block), sim.block_history(block));
+            }
+            let mut twin = sim.clone();
+            let (mut next_again, mut next_twin) = (next.clone(), next.clone());
+            for step in parts.iter().flatten() {
+                carry_out(&mut again, &mut next_again, step);
+                carry_out(&mut twin, &mut next_twin, step);
+            }
+            prop_assert_eq!(again.state_hash(), twin.state_hash());
+            prop_assert_eq!(again.last_cut(), twin.last_cut());
+        }
+    }
+
+    /// Any bytes may be refused, and none may do more harm than that.
+    #[test]
+    fn a_forged_image_is_refused_or_opened(place: prop::sample::Index, value: u8, seed: u64) {
+        let mut bytes = used_image(Chip::TINY_MLC, seed);
+        let at = 4096 + place.index(bytes.len() - 4096);
+        bytes[at] = value;
+        repair_checksums(&mut bytes);
+        if let Ok((_, mut sim)) = open(&bytes) {
+            let _ = sim.state_hash();
+            let page_count = sim.geometry().page_count();
+            for page in 0..page_count {
+                if !sim.is_off() {
+                    let _ = sim.read(PageAddr(page), 0, &mut [0; 256]);
+                }
+            }
+        }
+    }
+}
+
+/// The image of a chip that has been through something.
+fn used_image(chip: Chip, seed: u64) -> Vec<u8> {
+    let mut sim = Sim::with_seed(chip, seed).with_factory_bad(10.0, false);
+    let (mut image, memory) = create(&mut sim);
+    let good = (0..chip.geometry.block_count).map(BlockAddr).find(|&block| !sim.block_state(block).reads_bad);
+    let block = good.unwrap();
+    sim.erase(block, chip.full_mode()).unwrap();
+    let first = chip.geometry.first_page(block);
+    sim.program(first, 0, &vec![0x5A; chip.geometry.page_size as usize]).unwrap();
+    sim.inject(Fault::Stale, Trigger::Page(first));
+    sim.cut_at(sim.operation_count(), Tear::Unstable);
+    let _ = sim.program(PageAddr(first.0 + 1), 0, &vec![0xA5; chip.geometry.page_size as usize]);
+    sim.power_on();
+    image.commit(&mut sim).unwrap();
+    let bytes = memory.0.borrow().clone();
+    bytes
+}
+
+/// Makes all checksums right, as someone would who forges an image.
+fn repair_checksums(bytes: &mut [u8]) {
+    let crc = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI);
+    let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    let mut repair = |bytes: &mut [u8], extent: usize| {
+        let (offset, size) = (word(bytes, extent), word(bytes, extent + 8));
+        if size > 0 && offset + size <= bytes.len() {
+            let sum = crc.checksum(&bytes[offset..offset + size]);
+            bytes[extent + 12..extent + 16].copy_from_slice(&sum.to_le_bytes());
+        }
+    };
+    let (directory, size) = (word(bytes, 72), word(bytes, 80));
+    for entry in (directory..directory + size).step_by(72) {
+        repair(bytes, entry + 8);
+        repair(bytes, entry + 24);
+    }
+    repair(bytes, 56);
+    repair(bytes, 72);
+    let sum = crc.checksum(&bytes[12..4096]);
+    bytes[8..12].copy_from_slice(&sum.to_le_bytes());
+}
+
+#[test]
+fn every_byte_of_the_header_counts() {
+    let bytes = used_image(Chip::TINY, 1);
+    assert!(open(&bytes).is_ok());
+    for place in 0..4096 {
+        let mut flipped = bytes.clone();
+        flipped[place] ^= 1 << (place % 8);
+        let error = open(&flipped).err().unwrap_or_else(|| panic!("byte {place} may be flipped"));
+        let text = error.to_string();
+        assert!(text.starts_with("chip: ") && (text.contains("header") || text.contains("not an image")), "{text}");
+    }
+}
+
+#[test]
+fn a_shortened_image_is_refused_at_any_length() {
+    let bytes = used_image(Chip::TINY, 1);
+    for size in (0..bytes.len()).step_by(7).chain([bytes.len() - 1]) {
+        let error = open(&bytes[..size]).err().unwrap();
+        assert!(matches!(error.problem(), ImageProblem::CutShort { .. }), "{size} bytes: {error}");
+        assert_eq!(error.path(), "chip");
+    }
+}
+
+#[test]
+fn other_versions_and_features_are_named() {
+    let image = used_image(Chip::TINY, 1);
+    let changed = |place: usize, value: u8| {
+        let mut bytes = image.clone();
+        bytes[place] = value;
+        repair_checksums(&mut bytes);
+        open(&bytes)
+    };
+    assert!(matches!(changed(12, 2).err().unwrap().problem(), ImageProblem::Version(2)));
+    assert!(matches!(changed(17, 4).err().unwrap().problem(), ImageProblem::Features(0x400)));
+    // Who need not write can read what has features that only writers must know.
+    let (mut image, mut sim) = changed(20, 1).unwrap();
+    assert!(matches!(image.commit(&mut sim).unwrap_err().problem(), ImageProblem::Features(1)));
+    assert!(changed(24, 1).is_ok());
+    for reserved in [14, 28, 88, 4095] {
+        assert!(matches!(changed(reserved, 1).err().unwrap().problem(), ImageProblem::Invalid { .. }));
+    }
+}
+
+#[test]
+fn a_small_forged_file_cannot_claim_a_large_chip() {
+    let image = used_image(Chip::TINY, 1);
+    let state = u32::from_le_bytes(image[56..60].try_into().unwrap()) as usize;
+    // Name and source stand before the geometry: page size, spare size, pages per block, blocks.
+    let name_size = usize::from(image[state]);
+    let geometry = state + 2 + name_size + 2 + usize::from(image[state + 2 + name_size]);
+    for (field, value) in [(0, 1 << 16), (2, 4096), (3, u32::MAX / 8 - 1), (3, (1 << 20) + 1), (3, 0)] {
+        let mut bytes = image.clone();
+        bytes[geometry + 4 * field..geometry + 4 * field + 4].copy_from_slice(&u32::to_le_bytes(value));
+        repair_checksums(&mut bytes);
+        assert!(matches!(open(&bytes).err().unwrap().problem(), ImageProblem::Invalid { .. }));
+    }
+}
+
+#[test]
+fn an_untouched_chip_of_four_gigabytes_is_a_small_file_and_grows_with_what_is_programmed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chip.nand");
+    let mut sim = Sim::with_seed(Chip::PAPER_GRR, 7);
+    let mut image = ImageFile::create(&path, &mut sim).unwrap();
+    assert!(fs::metadata(&path).unwrap().len() < 8192);
+    for block in 0..8 {
+        sim.erase(BlockAddr(block * 4000), CellMode::Slc).unwrap();
+    }
+    image.commit(&mut sim).unwrap();
+    assert!(fs::metadata(&path).unwrap().len() < 16_384);
+    sim.program(PageAddr(32 * 4000), 0, &[1; 4096]).unwrap();
+    image.commit(&mut sim).unwrap();
+    assert!(fs::metadata(&path).unwrap().len() < 32_768);
+}
+
+#[test]
+fn commits_reuse_the_room_of_older_ones() {
+    let mut sim = Sim::new(Chip::W25N01GV.with_blocks(4));
+    let (mut image, memory) = create(&mut sim);
+    let mut largest = 0;
+    for round in 0..40 {
+        for block in 0..4 {
+            sim.erase(BlockAddr(block), CellMode::Slc).unwrap();
+            for page in 0..(round * 7 + block) % 64 {
+                sim.program(PageAddr(block * 64 + page), 0, &[1; 2048]).unwrap();
+            }
+        }
+        image.commit(&mut sim).unwrap();
+        largest = largest.max(memory.0.borrow().len());
+    }
+    assert!(largest < 3 * 4 * 64 * 2112, "{largest} bytes");
+    for block in 0..4 {
+        sim.erase(BlockAddr(block), CellMode::Slc).unwrap();
+    }
+    image.commit(&mut sim).unwrap();
+    image.commit(&mut sim).unwrap();
+    assert!(memory.0.borrow().len() < 32_768, "{} bytes for an erased chip", memory.0.borrow().len());
+}
+
+#[test]
+fn reads_are_committed_without_the_content_that_was_read() {
+    struct Counting {
+        inner: Memory,
+        written: Rc<RefCell<usize>>,
+    }
+    impl Medium for Counting {
+        fn size(&mut self) -> io::Result<u64> {
+            self.inner.size()
+        }
+        fn read_at(&mut self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+            self.inner.read_at(offset, buf)
+        }
+        fn write_at(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+            *self.written.borrow_mut() += data.len();
+            self.inner.write_at(offset, data)
+        }
+        fn set_size(&mut self, size: u64) -> io::Result<()> {
+            self.inner.set_size(size)
+        }
+        fn sync(&mut self) -> io::Result<()> {
+            self.inner.sync()
+        }
+    }
+    let written = Rc::new(RefCell::new(0));
+    let medium = Counting { inner: Memory::default(), written: written.clone() };
+    let mut sim = Sim::new(Chip::W25N01GV);
+    let mut image = ImageFile::create_on(medium, "chip", &mut sim, &mut |_, _| {}).unwrap();
+    sim.erase(BlockAddr(9), CellMode::Slc).unwrap();
+    for page in 0..64 {
+        sim.program(PageAddr(9 * 64 + page), 0, &[7; 2048]).unwrap();
+    }
+    image.commit(&mut sim).unwrap();
+    *written.borrow_mut() = 0;
+    let _ = sim.read(PageAddr(9 * 64), 0, &mut [0; 2048]).unwrap();
+    image.commit(&mut sim).unwrap();
+    assert!(*written.borrow() < 16_384, "{} bytes written for one read", written.borrow());
+}
+
+#[test]
+fn files_are_locked_kept_and_replaced_as_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chip.nand");
+    let mut sim = Sim::with_seed(Chip::TINY, 1);
+    let image = ImageFile::create(&path, &mut sim).unwrap();
+    let problem = |result: Result<(), ImageError>| result.err().map(|error| error.to_string()).unwrap_or_default();
+    // This handle excludes all others, in this process too.
+    assert!(problem(ImageFile::open(&path).map(drop)).ends_with("in use by another process"));
+    assert!(problem(ImageFile::load(&path).map(drop)).ends_with("in use by another process"));
+    assert!(problem(ImageFile::replace(&path, &mut Sim::new(Chip::TINY)).map(drop)).contains("in use"));
+    drop(image);
+    assert!(problem(ImageFile::create(&path, &mut Sim::new(Chip::TINY)).map(drop)).ends_with("exists already"));
+    assert_eq!(ImageFile::load(&path).unwrap().seed(), 1);
+    drop(ImageFile::replace(&path, &mut Sim::with_seed(Chip::TINY_MLC, 2)).unwrap());
+    let (image, sim) = ImageFile::open(&path).unwrap();
+    assert_eq!((sim.seed(), sim.chip().name), (2, "tiny-mlc"));
+    assert_eq!(image.file_size(), fs::metadata(&path).unwrap().len());
+    // Nothing else is left in the directory.
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    assert!(problem(ImageFile::load(directory.path()).map(drop)).ends_with("not an image of a simulated chip"));
+    let missing = problem(ImageFile::load(directory.path().join("none")).map(drop));
+    assert!(missing.contains("none: "), "{missing}");
+}
+
+#[test]
+fn a_chip_that_an_image_cannot_hold_leaves_no_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chip.nand");
+    let mut sim = Sim::new(Chip::TINY.with_blocks((1 << 20) + 1));
+    let error = ImageFile::create(&path, &mut sim).err().unwrap();
+    assert!(matches!(error.problem(), ImageProblem::Unsupported(_)), "{error}");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+#[should_panic(expected = "the image of one chip cannot take the content of another")]
+fn another_chip_cannot_be_committed() {
+    let (mut image, _memory) = create(&mut Sim::with_seed(Chip::TINY, 1));
+    let _ = image.commit(&mut Sim::with_seed(Chip::TINY, 2));
+}
