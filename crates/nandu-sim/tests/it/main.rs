@@ -3,4 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that gets no answer has failed")]
 
 mod image;
+mod power_cut;
+mod reference;
 mod rules;
