@@ -68,7 +68,7 @@
 //! | F15 | misdirected program or read | [`Fault::Misdirected`] |
 //! | F16 | stale read | [`Fault::Stale`] |
 //! | F17 | bus error, timeout, reset | [`Fault::Bus`] |
-//! | F18 | cut during recovery | several cuts may wait; operations count on over a cut |
+//! | F18 | cut during recovery | [`power_cut::pairs`], [`power_cut::random`]; several cuts may wait |
 //! | F19 | chip full | [`Chip::TINY`], [`Chip::with_blocks`] |
 //! | F20 | sequence near its end | nothing to do for a chip: [`Sim::poke`] a page that says so |
 //! | F21, F24 | foreign or hostile content | [`Sim::poke`], [`Sim::corrupt`] |
@@ -112,3 +112,7 @@ pub use schedule::{Fault, FaultId, Trigger};
 pub use sim::Sim;
 pub use state::{BlockInfo, Condition, PageInfo};
 pub use tear::{CutRecord, Tear, UnknownTear};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

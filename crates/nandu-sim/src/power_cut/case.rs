@@ -32,11 +32,13 @@ pub(super) enum Ended {
     Uncut,
 }
 
-impl<A: Default, O: PartialEq + Debug> Case<'_, A, O> {
+impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
     /// The chip as each case finds it.
     pub(super) fn fresh(&self, seed: u64) -> Sim {
         let mut chip = self.driver.chip.clone();
         chip.seed = seed;
+        chip.clear_cuts();
+        chip.power_on();
         chip
     }
 
@@ -48,22 +50,36 @@ impl<A: Default, O: PartialEq + Debug> Case<'_, A, O> {
 
     /// Runs the workload without a cut and says what it asked of the chip.
     pub(super) fn record_workload(&self, chip: &mut Sim, noted: &mut A) -> Result<Vec<OperationKind>, String> {
-        record(chip, |chip| guarded("the workload", || (self.workload)(chip, noted)))
+        record(chip, |chip| self.run_workload(chip, noted))
     }
 
-    /// Runs the recovery without a cut and says what it asked of the chip.
-    pub(super) fn record_recovery(&self, chip: &mut Sim) -> Result<Vec<OperationKind>, String> {
-        record(chip, |chip| self.run_recovery(chip))
+    /// Runs without a cut what follows a cut, the recovery and, if it is to be resumed, the workload. Says what each asked
+    /// of the chip.
+    pub(super) fn record_aftermath(
+        &self,
+        chip: &mut Sim,
+        noted: &mut A,
+    ) -> Result<(Vec<OperationKind>, Vec<OperationKind>), String> {
+        let recovery = record(chip, |chip| self.run_recovery(chip))?;
+        let workload = if self.driver.resume { self.record_workload(chip, noted)? } else { Vec::new() };
+        Ok((recovery, workload))
     }
 
     /// Runs the workload up to this cut. Power is on again afterwards.
     pub(super) fn cut_workload(&self, chip: &mut Sim, noted: &mut A, cut: Cut) -> Result<Ended, String> {
-        cut_run(chip, cut, |chip| guarded("the workload", || (self.workload)(chip, noted)))
+        cut_run(chip, cut, |chip| self.run_workload(chip, noted))
     }
 
-    /// Runs the recovery up to this cut. Power is on again afterwards.
-    pub(super) fn cut_recovery(&self, chip: &mut Sim, cut: Cut) -> Result<Ended, String> {
-        cut_run(chip, cut, |chip| self.run_recovery(chip))
+    /// Runs what follows a cut, up to another cut. Power is on again afterwards.
+    pub(super) fn cut_aftermath(&self, chip: &mut Sim, noted: &mut A, cut: Cut) -> Result<Ended, String> {
+        cut_run(chip, cut, |chip| {
+            self.run_recovery(chip)?;
+            if self.driver.resume { self.run_workload(chip, noted) } else { Ok(()) }
+        })
+    }
+
+    fn run_workload(&self, chip: &mut Sim, noted: &mut A) -> Result<(), Stop> {
+        guarded("the workload", || (self.workload)(chip, noted))
     }
 
     fn run_recovery(&self, chip: &mut Sim) -> Result<(), Stop> {
@@ -73,31 +89,35 @@ impl<A: Default, O: PartialEq + Debug> Case<'_, A, O> {
         }
     }
 
-    /// Recovers and checks, right away and after a rest.
-    pub(super) fn finish(&self, mut chip: Sim, noted: &A) -> Result<(), String> {
-        let seen = self.recover_and_check(&mut chip, noted, "the check")?;
+    /// Recovers and checks, right away and after a rest; goes on with the workload in between, if that is wished.
+    pub(super) fn finish(&self, mut chip: Sim, mut noted: A) -> Result<(), String> {
+        let mut seen = self.recover_and_check(&mut chip, &noted, "the check")?;
+        if self.driver.resume {
+            self.run_workload(&mut chip, &mut noted).map_err(Stop::without_cut)?;
+            seen = self.recover_and_check(&mut chip, &noted, "the check after the workload went on")?;
+        }
         if self.driver.rest_ns == 0 {
             return Ok(());
         }
         chip.advance_ns(self.driver.rest_ns);
-        let seen_later = self.recover_and_check(&mut chip, noted, "the check after a rest")?;
+        let seen_later = self.recover_and_check(&mut chip, &noted, "the check after a rest")?;
         if seen == seen_later {
             Ok(())
         } else {
-            Err(format!("the check saw {seen:?}, and after a rest {seen_later:?}"))
+            Err(one_line(&format!("the check saw {seen:?}, and after a rest {seen_later:?}")))
         }
     }
 
     fn recover_and_check(&self, chip: &mut Sim, noted: &A, name: &str) -> Result<O, String> {
         chip.power_off();
         chip.power_on();
-        self.run_recovery(chip).map_err(|stop| stop.without_cut())?;
+        self.run_recovery(chip).map_err(Stop::without_cut)?;
         let seen = Cell::new(None);
         let checked = guarded(name, || {
             seen.set(Some((self.check)(chip, noted)));
             Ok(())
         });
-        checked.map_err(|stop| stop.without_cut())?;
+        checked.map_err(Stop::without_cut)?;
         seen.take().ok_or_else(|| format!("{name} returned nothing"))
     }
 
@@ -107,18 +127,18 @@ impl<A: Default, O: PartialEq + Debug> Case<'_, A, O> {
         let mut noted = A::default();
         let Some((&first, others)) = cuts.split_first() else {
             self.record_workload(&mut chip, &mut noted)?;
-            return self.finish(chip, &noted);
+            return self.finish(chip, noted);
         };
         let missed = |cut: Cut| format!("no run came to operation {}: it does not repeat itself", cut.operation);
         if matches!(self.cut_workload(&mut chip, &mut noted, first)?, Ended::Uncut) {
             return Err(missed(first));
         }
         for &cut in others {
-            if matches!(self.cut_recovery(&mut chip, cut)?, Ended::Uncut) {
+            if matches!(self.cut_aftermath(&mut chip, &mut noted, cut)?, Ended::Uncut) {
                 return Err(missed(cut));
             }
         }
-        self.finish(chip, &noted)
+        self.finish(chip, noted)
     }
 
     /// Runs the one case that was asked for, if one was.

@@ -16,6 +16,9 @@
 //! [`Driver::rest_ns`]. What the check returns must be the same both times. So a check that returns all it can see also
 //! finds data that was not acknowledged, was there after the cut, and is gone later.
 //!
+//! **Code that writes on after a cut** must not build on what the cut left. [`Driver::resume`] runs the workload once more
+//! between the checks, for workloads that can.
+//!
 //! ```
 //! use nandu_nand::{BlockAddr, CellMode, Nand, PageAddr};
 //! use nandu_sim::{Chip, power_cut};
@@ -82,7 +85,7 @@ pub struct Summary {
 ///
 /// If a case fails.
 #[track_caller]
-pub fn every<A: Default, O: PartialEq + Debug>(
+pub fn every<A: Default + Clone, O: PartialEq + Debug>(
     chip: impl Into<Sim>,
     workload: impl Fn(&mut Sim, &mut A) -> Run,
     check: impl Fn(&mut Sim, &A) -> O,
@@ -98,7 +101,7 @@ pub fn every<A: Default, O: PartialEq + Debug>(
 ///
 /// If a case fails.
 #[track_caller]
-pub fn pairs<A: Default, O: PartialEq + Debug>(
+pub fn pairs<A: Default + Clone, O: PartialEq + Debug>(
     chip: impl Into<Sim>,
     workload: impl Fn(&mut Sim, &mut A) -> Run,
     recover: impl Fn(&mut Sim) -> Run,
@@ -115,7 +118,7 @@ pub fn pairs<A: Default, O: PartialEq + Debug>(
 ///
 /// If a case fails.
 #[track_caller]
-pub fn random<A: Default, O: PartialEq + Debug>(
+pub fn random<A: Default + Clone, O: PartialEq + Debug>(
     chip: impl Into<Sim>,
     seed: u64,
     count: u64,
@@ -132,6 +135,7 @@ pub struct Driver {
     seed: u64,
     tears: Vec<Tear>,
     rest_ns: u64,
+    resume: bool,
     limit: u64,
     progress: Box<dyn Fn(u64, u64)>,
     replay: Option<Replay>,
@@ -155,6 +159,7 @@ impl Driver {
             seed: chip.seed(),
             tears: Tear::ALL.to_vec(),
             rest_ns: chip.decay.time_ns,
+            resume: false,
             limit: u64::MAX,
             progress: Box::new(|_, _| {}),
             replay: Replay::from_environment(),
@@ -179,6 +184,17 @@ impl Driver {
     /// [decay](crate::Decay) of unstable bits, so that all of them are lost after it; 0 leaves the second check out.
     pub fn rest_ns(mut self, duration_ns: u64) -> Driver {
         self.rest_ns = duration_ns;
+        self
+    }
+
+    /// Runs the workload again, without a cut, after the first check of each case: it finds the chip as the recovery
+    /// left it and goes on with what it noted. Then the chip is checked, rests, and is checked once more. In
+    /// [`random`](Driver::random), later cuts fall into such workloads too.
+    ///
+    /// The workload must be fit to start on any chip that it left: it opens what is there and formats nothing. Finds code
+    /// that programs pages which a cut only made look erased.
+    pub fn resume(mut self) -> Driver {
+        self.resume = true;
         self
     }
 
@@ -213,7 +229,7 @@ impl Driver {
     ///
     /// If a case fails.
     #[track_caller]
-    pub fn every<A: Default, O: PartialEq + Debug>(
+    pub fn every<A: Default + Clone, O: PartialEq + Debug>(
         &self,
         workload: impl Fn(&mut Sim, &mut A) -> Run,
         check: impl Fn(&mut Sim, &A) -> O,
@@ -232,7 +248,7 @@ impl Driver {
     ///
     /// If a case fails.
     #[track_caller]
-    pub fn pairs<A: Default, O: PartialEq + Debug>(
+    pub fn pairs<A: Default + Clone, O: PartialEq + Debug>(
         &self,
         workload: impl Fn(&mut Sim, &mut A) -> Run,
         recover: impl Fn(&mut Sim) -> Run,
@@ -247,7 +263,7 @@ impl Driver {
     ///
     /// If a case fails.
     #[track_caller]
-    pub fn random<A: Default, O: PartialEq + Debug>(
+    pub fn random<A: Default + Clone, O: PartialEq + Debug>(
         &self,
         count: u64,
         workload: impl Fn(&mut Sim, &mut A) -> Run,

@@ -11,7 +11,7 @@ use crate::{OperationKind, Sim};
 /// Cuts in a random chain.
 const CHAIN_MAX: u32 = 4;
 
-impl<A: Default, O: PartialEq + Debug> Case<'_, A, O> {
+impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
     /// Every operation of the workload, with every tear.
     #[track_caller]
     pub(super) fn every(&self) -> Summary {
@@ -26,7 +26,7 @@ impl<A: Default, O: PartialEq + Debug> Case<'_, A, O> {
             for tear in self.tears(kind) {
                 let cut = Cut { operation, tear };
                 if let Some((chip, noted)) = self.passed(seed, &[cut], self.first_cut(seed, cut)) {
-                    self.passed(seed, &[cut], self.finish(chip, &noted));
+                    self.passed(seed, &[cut], self.finish(chip, noted));
                     summary.cases += 1;
                     summary.cuts += 1;
                 }
@@ -52,8 +52,9 @@ impl<A: Default, O: PartialEq + Debug> Case<'_, A, O> {
             (self.driver.progress)(index, kept);
             let first = firsts[spread(index, kept, firsts.len() as u64) as usize];
             let Some((chip, noted)) = self.passed(seed, &[first], self.first_cut(seed, first)) else { continue };
-            let recovery = self.passed(seed, &[first], self.record_recovery(&mut chip.clone()));
-            self.passed(seed, &[first], self.finish(chip.clone(), &noted));
+            let (recovery, _) =
+                self.passed(seed, &[first], self.record_aftermath(&mut chip.clone(), &mut noted.clone()));
+            self.passed(seed, &[first], self.finish(chip.clone(), noted.clone()));
             summary.cases += 1;
             summary.cuts += 1;
 
@@ -64,13 +65,13 @@ impl<A: Default, O: PartialEq + Debug> Case<'_, A, O> {
                 let at = (spread(nth, count, seconds.len() as u64) + index) % seconds.len() as u64;
                 let second = seconds[at as usize];
                 let cuts = [first, second];
-                let mut chip = chip.clone();
-                match self.passed(seed, &cuts, self.cut_recovery(&mut chip, second)) {
+                let (mut chip, mut noted) = (chip.clone(), noted.clone());
+                match self.passed(seed, &cuts, self.cut_aftermath(&mut chip, &mut noted, second)) {
                     Ended::Replaced => continue,
                     Ended::Uncut => self.passed(seed, &cuts, Err(unrepeatable(second))),
                     Ended::Cut => {}
                 }
-                self.passed(seed, &cuts, self.finish(chip, &noted));
+                self.passed(seed, &cuts, self.finish(chip, noted));
                 summary.cases += 1;
                 summary.cuts += 2;
             }
@@ -118,14 +119,18 @@ impl<A: Default, O: PartialEq + Debug> Case<'_, A, O> {
             self.passed(seed, &cuts, Err(unrepeatable(first)))
         }
         while cuts.len() < length as usize {
-            let kinds = self.passed(seed, &cuts, self.record_recovery(&mut chip.clone()));
-            let Some(cut) = self.choose(&kinds, stream) else { break };
+            let aftermath = self.record_aftermath(&mut chip.clone(), &mut noted.clone());
+            let (recovery, workload) = self.passed(seed, &cuts, aftermath);
+            let into_workload = self.driver.resume && stream.below(2) == 0;
+            let (kinds, before) = if into_workload { (&workload, recovery.len()) } else { (&recovery, 0) };
+            let Some(mut cut) = self.choose(kinds, stream) else { break };
+            cut.operation += before as u64;
             cuts.push(cut);
-            if matches!(self.passed(seed, &cuts, self.cut_recovery(&mut chip, cut)), Ended::Uncut) {
+            if matches!(self.passed(seed, &cuts, self.cut_aftermath(&mut chip, &mut noted, cut)), Ended::Uncut) {
                 self.passed(seed, &cuts, Err(unrepeatable(cut)))
             }
         }
-        self.passed(seed, &cuts, self.finish(chip, &noted));
+        self.passed(seed, &cuts, self.finish(chip, noted));
         (operations, cuts.len() as u64)
     }
 
@@ -148,7 +153,7 @@ impl<A: Default, O: PartialEq + Debug> Case<'_, A, O> {
         let mut chip = self.fresh(seed);
         let mut noted = A::default();
         let kinds = self.passed(seed, &[], self.record_workload(&mut chip, &mut noted));
-        self.passed(seed, &[], self.finish(chip, &noted));
+        self.passed(seed, &[], self.finish(chip, noted));
         kinds
     }
 
