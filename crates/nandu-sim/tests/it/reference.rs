@@ -75,8 +75,11 @@ impl Run {
     }
 
     fn erase(&mut self, block: BlockAddr, action: Action) {
-        let mode =
-            if action.byte % 2 == 0 || !self.geometry.supports(CellMode::Mlc) { CellMode::Slc } else { CellMode::Mlc };
+        let mode = if action.byte.is_multiple_of(2) || !self.geometry.supports(CellMode::Mlc) {
+            CellMode::Slc
+        } else {
+            CellMode::Mlc
+        };
         self.sim.erase(block, mode).unwrap();
         let first = self.geometry.first_page(block).0;
         self.model.erase(first..first + self.geometry.pages_per_block);
