@@ -418,6 +418,22 @@ impl<M: Medium> ImageFile<M> {
     }
 }
 
+/// The state section of an image of this chip: what it is and does apart from its blocks.
+pub(crate) fn encode_state(sim: &Sim) -> Result<Vec<u8>, &'static str> {
+    parameters::check(&sim.chip)?;
+    Ok(state::encode(sim))
+}
+
+/// A chip with this state section, its blocks as they left the factory.
+pub(crate) fn decode_state(bytes: &[u8]) -> Result<Sim, String> {
+    state::decode(bytes)
+}
+
+/// CRC-32C.
+pub(crate) fn checksum(bytes: &[u8]) -> u32 {
+    header::checksum(bytes)
+}
+
 /// Every block that is not as it left the factory.
 fn touched_blocks(sim: &Sim) -> Vec<DirtyBlock> {
     let touched = |state: &BlockState| {

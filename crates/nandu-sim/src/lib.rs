@@ -100,6 +100,7 @@ mod schedule;
 mod sim;
 mod state;
 mod tear;
+pub mod trace;
 
 pub use aging::Aging;
 pub use chip::{Bus, Chip, Timing};
