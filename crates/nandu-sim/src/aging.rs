@@ -115,3 +115,31 @@ impl Sim {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn load_is_the_sum_of_wear_retention_and_disturb() {
+        let aging = Aging::typical();
+        let load = |wear, years: f64, reads| aging.load(wear, (years * YEAR_NS) as u64, reads, CellMode::Slc);
+        let near = |load: f64, expected: f64| assert!((load - expected).abs() < 1e-6, "{load} is not {expected}");
+        near(load(0.0, 0.0, 0), 0.0);
+        near(load(1.0, 0.0, 0), 0.1);
+        near(load(0.5, 0.0, 0), 0.025);
+        near(load(0.0, 1.0, 0), 0.02);
+        near(load(1.0, 1.0, 0), 0.1 + 0.2);
+        near(load(0.0, 0.0, 1_000_000), 0.2);
+        near(aging.load(0.0, 0, 100_000, CellMode::Mlc), 0.2);
+        assert_eq!(Aging::NONE.load(9.0, u64::MAX, u32::MAX, CellMode::Mlc), 0.0);
+    }
+
+    #[test]
+    fn failures_begin_past_the_rated_endurance() {
+        let aging = Aging::typical();
+        assert_eq!(aging.failure_at(1.0), 0.0);
+        assert!((aging.failure_at(2.0) - 0.1).abs() < 1e-9);
+        assert_eq!(aging.failure_at(1000.0), 1.0);
+    }
+}

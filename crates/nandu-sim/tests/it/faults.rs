@@ -147,6 +147,19 @@ fn f02_unstable_bits_get_worse_with_time_alone() {
 }
 
 #[test]
+fn f02_first_one_codeword_goes_then_all_that_was_being_programmed() {
+    let mut sim = Sim::new(Chip::W25N01GV);
+    let page = PageAddr(64);
+    sim.erase(BLOCK, CellMode::Slc).unwrap();
+    cut(&mut sim, Tear::Unstable, |sim| sim.program(page, 0, &[7; 2048]));
+    let lost = |sim: &mut Sim| (0..4).filter(|at| sim.read(page, at * 512 + 100, &mut [0]).is_err()).count();
+    sim.advance_ns(Decay::DEFAULT.time_ns);
+    assert_eq!(lost(&mut sim), 1);
+    sim.advance_ns(Decay::DEFAULT.time_ns);
+    assert_eq!(lost(&mut sim), 4);
+}
+
+#[test]
 fn f02_a_page_that_only_looks_erased_loses_what_is_programmed_into_it() {
     let mut sim = tiny(0);
     cut_program(&mut sim, FIRST, Tear::LooksErased);
@@ -175,6 +188,19 @@ fn f03_a_half_erased_block_holds_a_mixture() {
         }
     }
     assert!([old, other, lost, erased].iter().all(|&count| count > 5), "{old} {other} {lost} {erased}");
+}
+
+#[test]
+fn f03_harm_done_before_is_gone_where_the_erase_reached() {
+    let healed = (0..20).filter(|&seed| {
+        let mut sim = tiny(seed);
+        sim.program(FIRST, 0, &data(1)).unwrap();
+        sim.inject(Fault::Uncorrectable, Trigger::Nth(0));
+        assert!(read(&mut sim, FIRST).is_err());
+        cut(&mut sim, Tear::HalfErased, |sim| sim.erase(BLOCK, CellMode::Slc));
+        read(&mut sim, FIRST) == Ok(([0xFF; SIZE], ReadStatus::Clean))
+    });
+    assert!((1..15).contains(&healed.count()));
 }
 
 #[test]
@@ -467,6 +493,10 @@ fn f13_a_good_block_looks_bad_and_the_reverse() {
     assert!(!sim.is_bad(factory_bad).unwrap());
     // The caller could not know, so it is not blamed; the block is as bad as it was.
     assert_eq!(sim.erase(factory_bad, CellMode::Slc).unwrap_err().kind(), NandErrorKind::EraseFailed);
+    let mut sim = tiny(0);
+    sim.mark_bad(BLOCK).unwrap();
+    sim.invert_mark(BLOCK);
+    assert_eq!(sim.program(FIRST, 0, &data(1)).unwrap_err().kind(), NandErrorKind::ProgramFailed);
 }
 
 #[test]
@@ -524,6 +554,9 @@ fn f16_a_stale_read_returns_the_page_read_before() {
     sim.inject(Fault::Stale, Trigger::Nth(0));
     assert_eq!(read(&mut sim, NEXT), Ok((data(1), ReadStatus::Clean)));
     assert_eq!(read(&mut sim, NEXT).unwrap().0, data(2));
+    sim.inject(Fault::Stale, Trigger::Nth(1));
+    assert_eq!(read(&mut sim, FIRST).unwrap().0, data(1));
+    assert_eq!(read(&mut sim, NEXT).unwrap().0, data(1), "after a read off the fast path as well");
 }
 
 #[test]

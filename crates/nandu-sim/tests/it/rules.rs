@@ -224,6 +224,32 @@ fn a_program_out_of_order_panics() {
 }
 
 #[test]
+#[should_panic(expected = "page 3 of the block was programmed before it")]
+fn a_partial_program_out_of_order_panics() {
+    let mut sim = erased(Chip::W25N01GV);
+    sim.program(page_of(&Chip::W25N01GV, 3), 0, &[0; 512]).unwrap();
+    // The last page takes more parts; the one before it does not.
+    sim.program(page_of(&Chip::W25N01GV, 3), 512, &[0; 512]).unwrap();
+    let _ = sim.program(page_of(&Chip::W25N01GV, 2), 0, &[0; 512]);
+}
+
+#[test]
+#[should_panic(expected = "columns 2048+8 are not aligned")]
+fn a_program_of_the_spare_area_alone_panics() {
+    let _ = erased(Chip::W25N01GV).program(page_of(&Chip::W25N01GV, 0), 2048, &[0; 8]);
+}
+
+#[test]
+fn a_program_may_go_on_into_the_spare_area() {
+    let mut sim = erased(Chip::W25N01GV);
+    let page = page_of(sim.chip(), 0);
+    sim.program(page, 1536, &[3; 512 + 10]).unwrap();
+    let mut tail = [0; 12];
+    let _ = sim.read(page, 2047, &mut tail).unwrap();
+    assert_eq!(tail, [3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 0xFF]);
+}
+
+#[test]
 fn a_chip_that_takes_any_order_gets_any_order() {
     let mut sim = erased(Chip::PAPER_GRR);
     for (index, column) in [(31, 512), (0, 0), (31, 0), (7, 3584)] {
