@@ -1,0 +1,201 @@
+//! Single operations on the chip, with what they mean for the log.
+
+use nandu_media::{Malformed, Page, PageKind, Position, STREAM_COUNT_MAX};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
+
+use crate::error::LogError;
+use crate::log::{Condition, Log};
+
+/// How often an operation that may be repeated is tried.
+const ATTEMPTS: u32 = 3;
+
+/// What the header of a valid page says, copied out of the buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) page: PageAddr,
+    pub(crate) kind: PageKind,
+    pub(crate) sequence: u64,
+    pub(crate) committed: Option<u32>,
+    pub(crate) checkpoint: u32,
+    pub(crate) volume: u32,
+    pub(crate) stream: u8,
+    pub(crate) is_commit: bool,
+    pub(crate) positions: [Position; STREAM_COUNT_MAX],
+}
+
+impl Found {
+    pub(crate) fn of(page: &Page<'_>) -> Found {
+        Found {
+            page: PageAddr(page.page()),
+            kind: page.kind(),
+            sequence: page.sequence(),
+            committed: page.committed(),
+            checkpoint: page.checkpoint(),
+            volume: page.volume(),
+            stream: page.stream(),
+            is_commit: page.is_commit(),
+            positions: core::array::from_fn(|stream| page.position(stream)),
+        }
+    }
+}
+
+/// What stands in a page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Probe {
+    Valid(Found),
+    Erased,
+    /// Neither erased nor a page of this volume: torn, decayed, or from before.
+    Garbage,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Programmed {
+    Done,
+    /// The chip said that it failed: the block is failing.
+    Failed,
+    /// Nobody knows, or it did not arrive: the block is not to be trusted before its next erase.
+    Unknown,
+}
+
+/// Whether bytes are those of an erased page, in which as many bits may have flipped in each codeword as could be
+/// corrected in a programmed one.
+pub(crate) fn is_erased(bytes: &[u8], codeword_size: u32, tolerance: u16) -> bool {
+    bytes.chunks(codeword_size.max(1) as usize).all(|codeword| {
+        let zeros: u32 = codeword.iter().map(|byte| byte.count_zeros()).sum();
+        zeros <= u32::from(tolerance)
+    })
+}
+
+impl<N: Nand> Log<'_, N> {
+    /// Runs something with another cause in the chip's ledger.
+    pub(crate) fn for_cause<T>(&mut self, cause: Cause, work: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.nand.attribute(cause);
+        let result = work(self);
+        self.nand.attribute(before);
+        result
+    }
+
+    /// Turns an error of the chip into one of the log; a chip that is gone poisons the log.
+    pub(crate) fn chip_error(&mut self, error: N::Error) -> LogError<N::Error> {
+        if error.kind() == NandErrorKind::Gone {
+            self.condition = Condition::Poisoned;
+        }
+        LogError::Nand(error)
+    }
+
+    /// Reads a page, again if the transfer failed.
+    pub(crate) fn read_page(nand: &mut N, page: PageAddr, bytes: &mut [u8]) -> Result<ReadStatus, N::Error> {
+        let mut attempt = 1;
+        loop {
+            match nand.read(page, 0, bytes) {
+                Err(error) if error.kind() == NandErrorKind::Bus && attempt < ATTEMPTS => attempt += 1,
+                result => return result,
+            }
+        }
+    }
+
+    /// Reads a page into the log's buffer and says what stands in it. One read.
+    pub(crate) fn probe(&mut self, page: PageAddr) -> Result<Probe, LogError<N::Error>> {
+        let volume = self.volume;
+        Ok(match self.probe_any(page)? {
+            Probe::Valid(found) if found.volume != volume => Probe::Garbage,
+            probe => probe,
+        })
+    }
+
+    /// As [`Log::probe`], of any volume.
+    pub(crate) fn probe_any(&mut self, page: PageAddr) -> Result<Probe, LogError<N::Error>> {
+        match Self::read_page(&mut self.nand, page, self.blocks.page) {
+            Ok(_) => {}
+            Err(error) if error.kind() == NandErrorKind::Uncorrectable => return Ok(Probe::Garbage),
+            Err(error) => return Err(self.chip_error(error)),
+        }
+        let bytes = &*self.blocks.page;
+        match Page::parse(bytes) {
+            Ok(parsed) if parsed.page() == page.0 => Ok(Probe::Valid(Found::of(&parsed))),
+            Ok(_) => Ok(Probe::Garbage),
+            Err(_) => {
+                let ecc = self.shape.geometry.ecc;
+                let erased = is_erased(bytes, ecc.codeword_size, ecc.correctable_bits);
+                Ok(if erased { Probe::Erased } else { Probe::Garbage })
+            }
+        }
+    }
+
+    /// Reads a page that has to be there into the log's buffer.
+    pub(crate) fn load(&mut self, page: PageAddr) -> Result<Found, LogError<N::Error>> {
+        match self.probe(page)? {
+            Probe::Valid(found) => Ok(found),
+            Probe::Erased => Err(LogError::Corrupt { page, why: Malformed::Erased }),
+            Probe::Garbage => Err(LogError::Corrupt { page, why: Malformed::Unreadable }),
+        }
+    }
+
+    /// Programs a sealed page. If the options or `check` want it, reads it back.
+    pub(crate) fn program(
+        nand: &mut N,
+        page: PageAddr,
+        bytes: &[u8],
+        check: bool,
+    ) -> Result<Programmed, N::Error> {
+        match nand.program(page, 0, bytes) {
+            Ok(()) => {}
+            Err(error) => {
+                return match error.kind() {
+                    NandErrorKind::ProgramFailed => Ok(Programmed::Failed),
+                    NandErrorKind::Bus => Ok(Programmed::Unknown),
+                    _ => Err(error),
+                };
+            }
+        }
+        if !check {
+            return Ok(Programmed::Done);
+        }
+        // The header holds address, sequence and checksum: if they are there, this program is.
+        let mut header = [0; 32];
+        match Self::read_page(nand, page, &mut header) {
+            Ok(_) if header == bytes[..32] => Ok(Programmed::Done),
+            Ok(_) => Ok(Programmed::Unknown),
+            Err(error) if error.kind() == NandErrorKind::Gone => Err(error),
+            Err(_) => Ok(Programmed::Unknown),
+        }
+    }
+
+    /// Erases a block; `false` if it cannot be erased and is to be retired.
+    pub(crate) fn erase(&mut self, block: BlockAddr, mode: CellMode) -> Result<bool, LogError<N::Error>> {
+        for _ in 0..ATTEMPTS {
+            match self.nand.erase(block, mode) {
+                Ok(()) => {
+                    self.blocks.count_erase(block);
+                    self.stats.erases += 1;
+                    return Ok(true);
+                }
+                Err(error) => match error.kind() {
+                    NandErrorKind::EraseFailed => break,
+                    NandErrorKind::Bus => {}
+                    _ => return Err(self.chip_error(error)),
+                },
+            }
+        }
+        self.blocks.count_erase(block);
+        self.stats.erase_failures += 1;
+        Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_erased;
+
+    #[test]
+    fn an_erased_page_may_have_as_many_flipped_bits_as_can_be_corrected() {
+        let mut bytes = [0xff; 64];
+        assert!(is_erased(&bytes, 32, 1));
+        bytes[3] = 0xfe;
+        bytes[40] = 0x7f;
+        assert!(is_erased(&bytes, 32, 1) && !is_erased(&bytes, 64, 1));
+        bytes[5] = 0xfe;
+        assert!(!is_erased(&bytes, 32, 1) && is_erased(&bytes, 32, 2));
+    }
+}

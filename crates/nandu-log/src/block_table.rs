@@ -1,0 +1,348 @@
+//! What the log knows of each block: eight bytes in memory, four in a checkpoint.
+
+use nandu_media::table::{ERASE_COUNT_MAX, scale_live, unscale_live};
+use nandu_media::{BlockRecord, BlockState, NO_PAGE};
+use nandu_nand::BlockAddr;
+use zerocopy::little_endian::{U16, U32};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::memory::Parts;
+use crate::shape::Shape;
+
+/// What a block is used for, as far as this session knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum State {
+    /// To be erased before use.
+    Free = 0,
+    /// An erase returned in this session; a checkpoint does not say so yet.
+    Erased = 1,
+    /// In the ready list of the newest checkpoint.
+    Ready = 2,
+    Open = 3,
+    Full = 4,
+    Suspect = 5,
+    Failing = 6,
+    Bad = 7,
+    Anchor = 8,
+}
+
+const STATE_COUNT: usize = 9;
+
+impl State {
+    const ALL: [State; STATE_COUNT] = [
+        State::Free,
+        State::Erased,
+        State::Ready,
+        State::Open,
+        State::Full,
+        State::Suspect,
+        State::Failing,
+        State::Bad,
+        State::Anchor,
+    ];
+
+    fn from_media(state: BlockState) -> State {
+        match state {
+            BlockState::Free => State::Free,
+            BlockState::Ready => State::Ready,
+            BlockState::Open => State::Open,
+            BlockState::Full => State::Full,
+            BlockState::Suspect => State::Suspect,
+            BlockState::Failing => State::Failing,
+            BlockState::Bad => State::Bad,
+            BlockState::Anchor => State::Anchor,
+        }
+    }
+
+    fn to_media(self) -> BlockState {
+        match self {
+            // An erase that no checkpoint knows is no erase after a cut.
+            State::Free | State::Erased => BlockState::Free,
+            State::Ready => BlockState::Ready,
+            State::Open => BlockState::Open,
+            State::Full => BlockState::Full,
+            State::Suspect => BlockState::Suspect,
+            State::Failing => BlockState::Failing,
+            State::Bad => BlockState::Bad,
+            State::Anchor => BlockState::Anchor,
+        }
+    }
+
+    /// Programmed, to be programmed no further.
+    pub(crate) fn is_closed(self) -> bool {
+        matches!(self, State::Full | State::Suspect | State::Failing)
+    }
+
+    /// Whether pages in it can be live.
+    pub(crate) fn holds_data(self) -> bool {
+        self == State::Open || self.is_closed()
+    }
+}
+
+/// Not to be erased before the next checkpoint: open at the newest one, opened after it, or emptied after it.
+pub(crate) const HELD: u32 = 1 << 27;
+/// Bits begin to flip, to be emptied.
+pub(crate) const REFRESH: u32 = 1 << 28;
+/// Holds a page that cannot be read and may be live, so it is never erased.
+pub(crate) const DAMAGED: u32 = 1 << 29;
+/// Bad, and its mark is not on the chip yet.
+pub(crate) const UNMARKED: u32 = 1 << 30;
+/// The live count may be above the truth.
+pub(crate) const INEXACT: u32 = 1 << 31;
+
+/// A block in memory: erase count (20 bits), state (4), stream (3), flags (5); live pages; coarse time of opening.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct BlockEntry {
+    word: U32,
+    live: U16,
+    birth: U16,
+}
+
+/// A page of the block table: where it was programmed last, and whether it has changed since.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct TablePage {
+    address: U32,
+    changed: u8,
+    reserved: [u8; 3],
+}
+
+/// The block table with its sums.
+pub(crate) struct BlockTable<'m> {
+    entries: &'m mut [BlockEntry],
+    table_pages: &'m mut [TablePage],
+    pub(crate) page: &'m mut [u8],
+    records_per_page: u32,
+    pages: u16,
+    counts: [u32; STATE_COUNT],
+    /// Blocks that are full or suspect and hold nothing live.
+    empty: u32,
+    live_total: u32,
+    inexact: u32,
+    damaged: u32,
+}
+
+impl<'m> BlockTable<'m> {
+    /// Takes the memory; every block is free and was never erased.
+    pub(crate) fn new(shape: &Shape, parts: Parts<'m>) -> BlockTable<'m> {
+        let Parts { entries, table_pages, page } = parts;
+        entries.fill(BlockEntry { word: U32::ZERO, live: U16::ZERO, birth: U16::ZERO });
+        table_pages.fill(TablePage { address: U32::new(NO_PAGE), changed: 1, reserved: [0; 3] });
+        let mut counts = [0; STATE_COUNT];
+        counts[State::Free as usize] = entries.len() as u32;
+        BlockTable {
+            entries,
+            table_pages,
+            page,
+            records_per_page: shape.records_per_page,
+            pages: shape.pages,
+            counts,
+            empty: 0,
+            live_total: 0,
+            inexact: 0,
+            damaged: 0,
+        }
+    }
+
+    pub(crate) fn block_count(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = BlockAddr> + use<> {
+        (0..self.entries.len() as u32).map(BlockAddr)
+    }
+
+    fn word(&self, block: BlockAddr) -> u32 {
+        self.entries[block.0 as usize].word.get()
+    }
+
+    pub(crate) fn state(&self, block: BlockAddr) -> State {
+        State::ALL[(self.word(block) >> 20 & 0xf) as usize % STATE_COUNT]
+    }
+
+    pub(crate) fn erase_count(&self, block: BlockAddr) -> u32 {
+        self.word(block) & ERASE_COUNT_MAX
+    }
+
+    pub(crate) fn stream(&self, block: BlockAddr) -> u8 {
+        (self.word(block) >> 24 & 7) as u8
+    }
+
+    pub(crate) fn has(&self, block: BlockAddr, flag: u32) -> bool {
+        self.word(block) & flag != 0
+    }
+
+    pub(crate) fn live(&self, block: BlockAddr) -> u16 {
+        self.entries[block.0 as usize].live.get()
+    }
+
+    pub(crate) fn birth(&self, block: BlockAddr) -> u16 {
+        self.entries[block.0 as usize].birth.get()
+    }
+
+    pub(crate) fn count(&self, state: State) -> u32 {
+        self.counts[state as usize]
+    }
+
+    pub(crate) fn live_total(&self) -> u32 {
+        self.live_total
+    }
+
+    pub(crate) fn inexact(&self) -> u32 {
+        self.inexact
+    }
+
+    pub(crate) fn damaged(&self) -> u32 {
+        self.damaged
+    }
+
+    /// Blocks that hold nothing and can be made ready.
+    pub(crate) fn pool(&self) -> u32 {
+        self.count(State::Free) + self.count(State::Erased) + self.count(State::Ready) + self.empty
+    }
+
+    /// Blocks that are full or suspect and hold nothing live.
+    pub(crate) fn empty(&self) -> u32 {
+        self.empty
+    }
+
+    /// Blocks that data can use at all.
+    pub(crate) fn good(&self) -> u32 {
+        let lost = self.count(State::Bad) + self.count(State::Anchor) + self.count(State::Failing) + self.damaged;
+        self.block_count().saturating_sub(lost)
+    }
+
+    fn is_empty(state: State, live: u16) -> bool {
+        live == 0 && matches!(state, State::Full | State::Suspect)
+    }
+
+    /// Changes a block and keeps the sums.
+    fn change(&mut self, block: BlockAddr, word: u32, live: u16) {
+        let old_state = self.state(block);
+        let old_word = self.word(block);
+        let entry = &mut self.entries[block.0 as usize];
+        let old_live = entry.live.get();
+        entry.word.set(word);
+        entry.live.set(live);
+        let new_state = self.state(block);
+        self.counts[old_state as usize] -= 1;
+        self.counts[new_state as usize] += 1;
+        self.live_total = self.live_total - u32::from(old_live) + u32::from(live);
+        self.empty = self.empty - u32::from(Self::is_empty(old_state, old_live))
+            + u32::from(Self::is_empty(new_state, live));
+        self.inexact = self.inexact - u32::from(old_word & INEXACT != 0) + u32::from(word & INEXACT != 0);
+        self.damaged = self.damaged - u32::from(old_word & DAMAGED != 0) + u32::from(word & DAMAGED != 0);
+        // A live count that only fell needs no new table page: the recorded one stays an upper bound.
+        if old_state != new_state || (old_word ^ word) & ERASE_COUNT_MAX != 0 || live > old_live {
+            self.mark_changed(block);
+        }
+    }
+
+    fn mark_changed(&mut self, block: BlockAddr) {
+        if let Some(page) = self.table_pages.get_mut((block.0 / self.records_per_page) as usize) {
+            page.changed = 1;
+        }
+    }
+
+    pub(crate) fn set_state(&mut self, block: BlockAddr, state: State) {
+        let word = self.word(block) & !(0xf << 20) | (state as u32) << 20;
+        let live = if state.holds_data() { self.live(block) } else { 0 };
+        let word = if state.holds_data() { word } else { word & !(HELD | REFRESH | DAMAGED | INEXACT) };
+        self.change(block, word, live);
+    }
+
+    pub(crate) fn set_live(&mut self, block: BlockAddr, live: u16) {
+        let mut word = self.word(block);
+        if live == 0 && self.live(block) != 0 {
+            // Erased before a checkpoint calls it empty, and torn in that, it would have pages that can be taken neither
+            // for live nor for dead.
+            word |= HELD;
+            self.mark_changed(block);
+        }
+        self.change(block, word, live.min(self.pages));
+    }
+
+    pub(crate) fn add_live(&mut self, block: BlockAddr) {
+        self.set_live(block, self.live(block) + 1);
+    }
+
+    pub(crate) fn subtract_live(&mut self, block: BlockAddr) {
+        self.set_live(block, self.live(block).saturating_sub(1));
+    }
+
+    pub(crate) fn set(&mut self, block: BlockAddr, flag: u32, on: bool) {
+        let word = if on { self.word(block) | flag } else { self.word(block) & !flag };
+        self.change(block, word, self.live(block));
+    }
+
+    pub(crate) fn count_erase(&mut self, block: BlockAddr) {
+        let word = self.word(block);
+        let count = (word & ERASE_COUNT_MAX).saturating_add(1).min(ERASE_COUNT_MAX);
+        self.change(block, word & !ERASE_COUNT_MAX | count, self.live(block));
+    }
+
+    /// Records which stream a block was opened for, and when.
+    pub(crate) fn open(&mut self, block: BlockAddr, stream: u8, birth: u16) {
+        let word = self.word(block) & !(7 << 24) & !(0xf << 20);
+        self.entries[block.0 as usize].birth.set(birth);
+        self.change(block, word | u32::from(stream & 7) << 24 | (State::Open as u32) << 20 | HELD, 0);
+    }
+
+    pub(crate) fn set_birth(&mut self, block: BlockAddr, birth: u16) {
+        self.entries[block.0 as usize].birth.set(birth);
+    }
+
+    /// The record of a block for a checkpoint.
+    pub(crate) fn record(&self, block: BlockAddr) -> BlockRecord {
+        BlockRecord {
+            erase_count: self.erase_count(block),
+            state: self.state(block).to_media(),
+            live: scale_live(self.live(block), self.pages),
+        }
+    }
+
+    /// Takes a block's record from a checkpoint.
+    pub(crate) fn load(&mut self, block: BlockAddr, record: BlockRecord) {
+        let state = State::from_media(record.state);
+        let live = if state.holds_data() { unscale_live(record.live, self.pages) } else { 0 };
+        self.change(block, record.erase_count & ERASE_COUNT_MAX | (state as u32) << 20, live);
+    }
+
+    pub(crate) fn table_page_count(&self) -> u16 {
+        self.table_pages.len() as u16
+    }
+
+    /// Where a page of the block table was programmed last.
+    pub(crate) fn table_address(&self, index: u16) -> u32 {
+        self.table_pages[index as usize].address.get()
+    }
+
+    pub(crate) fn set_table_address(&mut self, index: u16, address: u32, changed: bool) {
+        let page = &mut self.table_pages[index as usize];
+        page.address.set(address);
+        page.changed = u8::from(changed);
+    }
+
+    pub(crate) fn table_page_changed(&self, index: u16) -> bool {
+        self.table_pages[index as usize].changed != 0
+    }
+
+    pub(crate) fn change_every_table_page(&mut self) {
+        for page in self.table_pages.iter_mut() {
+            page.changed = 1;
+        }
+    }
+
+    /// Pages of the block table that the next checkpoint programs.
+    pub(crate) fn changed_table_pages(&self) -> u16 {
+        self.table_pages.iter().filter(|page| page.changed != 0).count() as u16
+    }
+
+    /// The blocks whose records stand in a page of the block table.
+    pub(crate) fn blocks_of_table_page(&self, index: u16) -> core::ops::Range<u32> {
+        let first = u32::from(index) * self.records_per_page;
+        first..(first + self.records_per_page).min(self.block_count())
+    }
+}

@@ -1,0 +1,253 @@
+//! Writing a checkpoint: the pages of the block table that changed, then an anchor, which is its commit.
+
+use nandu_media::anchor::{MODE_MLC, MODE_SLC};
+use nandu_media::header::FLAG_CLEAN;
+use nandu_media::table::RECORD_SIZE;
+use nandu_media::{
+    ANCHOR_COUNT, AnchorFields, Head, PageFields, PageKind, Position, READY_COUNT_MAX, STREAM_COUNT_MAX,
+};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
+
+use crate::access::Programmed;
+use crate::block_table::{HELD, State};
+use crate::error::LogError;
+use crate::log::{Condition, Log, ReadyList};
+
+impl<N: Nand> Log<'_, N> {
+    /// Makes a checkpoint: what is known of the blocks becomes durable, and blocks erased since the last one can be
+    /// opened. The log makes checkpoints by itself; an owner calls this to shorten the next recovery.
+    ///
+    /// Costs one program for the anchor and one for each page of the block table that changed; when the anchor block is
+    /// full, and for the first checkpoint after a mount, an erase and a program for every page of the block table.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::ReadOnly`] if no anchor block is left; [`LogError::Poisoned`], [`LogError::Nand`].
+    pub fn checkpoint(&mut self) -> Result<(), LogError<N::Error>> {
+        self.check_writable()?;
+        self.write_checkpoint(false)
+    }
+
+    /// Leaves the state that a clean unmount left: from here on a mount has to look for what was programmed.
+    ///
+    /// Before the first program or erase after a clean mount: after a cut, a clean checkpoint would have open blocks
+    /// continued where a page was torn.
+    pub(crate) fn leave_clean(&mut self) -> Result<(), LogError<N::Error>> {
+        if self.anchors.is_clean { self.write_checkpoint(false) } else { Ok(()) }
+    }
+
+    pub(crate) fn write_checkpoint(&mut self, is_clean: bool) -> Result<(), LogError<N::Error>> {
+        self.for_cause(Cause::Checkpoint, |log| log.write_to_some_anchor(is_clean))?;
+        self.mark_retired()
+    }
+
+    fn write_to_some_anchor(&mut self, is_clean: bool) -> Result<(), LogError<N::Error>> {
+        let Some(number) = self.anchors.number.checked_add(1) else {
+            self.condition = Condition::ReadOnly;
+            return Err(LogError::ReadOnly);
+        };
+        self.refill_ready_list();
+        for frontier in &mut self.frontiers {
+            if frontier.is_some_and(|frontier| frontier.is_closed) {
+                *frontier = None;
+            }
+        }
+        // Every round but the last loses an anchor block.
+        for _ in 0..=ANCHOR_COUNT {
+            let needed = self.blocks.changed_table_pages() + 1;
+            let has_room = u32::from(self.anchors.next) + u32::from(needed) <= u32::from(self.shape.anchor_pages);
+            if !(self.anchors.is_trusted && has_room) && !self.switch_anchor()? {
+                break;
+            }
+            match self.program_checkpoint(number, is_clean)? {
+                Programmed::Done => {
+                    self.settle(number, is_clean);
+                    return Ok(());
+                }
+                Programmed::Failed => self.lose_anchor(self.anchors.current),
+                Programmed::Unknown => self.anchors.is_trusted = false,
+            }
+        }
+        self.condition = Condition::ReadOnly;
+        Err(LogError::ReadOnly)
+    }
+
+    /// What is left of the ready list, in its order, then erased blocks, the least worn first.
+    fn refill_ready_list(&mut self) {
+        let mut list = ReadyList::EMPTY;
+        for &block in self.ready.unopened() {
+            list.push(block);
+        }
+        while list.count < self.shape.ready_max as usize && self.blocks.count(State::Erased) > 0 {
+            let least_worn = self
+                .blocks
+                .addresses()
+                .filter(|&block| self.blocks.state(block) == State::Erased)
+                .min_by_key(|&block| self.blocks.erase_count(block));
+            let Some(block) = least_worn else { break };
+            self.blocks.set_state(block, State::Ready);
+            list.push(block);
+        }
+        self.ready = list;
+    }
+
+    /// Erases another anchor block and goes on there; `false` if there is none.
+    ///
+    /// Never the block of the newest checkpoint, and never that of the newest one known to be stable (L5): after a cut
+    /// the newest may be a page that reads well once and not again, so that recovery, which writes here, would destroy
+    /// with the stable one the only checkpoint there is.
+    fn switch_anchor(&mut self) -> Result<bool, LogError<N::Error>> {
+        for step in 1..ANCHOR_COUNT {
+            let index = (self.anchors.current + step) % ANCHOR_COUNT;
+            let Some(block) = self.anchors.blocks[index] else { continue };
+            if index == self.anchors.base {
+                continue;
+            }
+            if self.erase(block, CellMode::Slc)? {
+                self.anchors.current = index;
+                self.anchors.next = 0;
+                self.anchors.is_trusted = true;
+                self.blocks.change_every_table_page();
+                return Ok(true);
+            }
+            self.lose_anchor(index);
+        }
+        Ok(false)
+    }
+
+    fn lose_anchor(&mut self, index: usize) {
+        self.stats.program_failures += 1;
+        if let Some(block) = self.anchors.blocks[index].take() {
+            self.retire(block);
+        }
+        if index == self.anchors.current {
+            self.anchors.is_trusted = false;
+        }
+    }
+
+    fn program_checkpoint(&mut self, number: u32, is_clean: bool) -> Result<Programmed, LogError<N::Error>> {
+        let Some(block) = self.anchors.blocks[self.anchors.current] else { return Ok(Programmed::Unknown) };
+        for index in 0..self.blocks.table_page_count() {
+            if !self.blocks.table_page_changed(index) {
+                continue;
+            }
+            let page = self.shape.anchor_page(block, self.anchors.next);
+            let outcome = self.program_table_page(number, index, page)?;
+            if outcome != Programmed::Done {
+                return Ok(outcome);
+            }
+            self.blocks.set_table_address(index, page.0, false);
+        }
+        let page = self.shape.anchor_page(block, self.anchors.next);
+        let outcome = self.program_anchor(number, is_clean, page)?;
+        if outcome == Programmed::Done {
+            self.anchors.page = Some(page);
+        }
+        Ok(outcome)
+    }
+
+    /// Seals and programs the log's own buffer at the next page of the anchor block.
+    fn program_own(&mut self, fields: PageFields<'_>, check: bool) -> Result<Programmed, LogError<N::Error>> {
+        fields.seal(self.blocks.page);
+        self.sequence += 1;
+        self.anchors.next += 1;
+        self.stats.count(Cause::Checkpoint);
+        Self::program(&mut self.nand, PageAddr(fields.page), self.blocks.page, check)
+            .map_err(|error| self.chip_error(error))
+    }
+
+    fn program_table_page(
+        &mut self,
+        number: u32,
+        index: u16,
+        page: PageAddr,
+    ) -> Result<Programmed, LogError<N::Error>> {
+        let header_size = self.shape.header_size;
+        let bytes = core::mem::take(&mut self.blocks.page);
+        bytes[header_size..].fill(0);
+        let records = bytes[header_size..].chunks_exact_mut(RECORD_SIZE);
+        for (record, block) in records.zip(self.blocks.blocks_of_table_page(index)) {
+            record.copy_from_slice(&self.blocks.record(BlockAddr(block)).to_bytes());
+        }
+        self.blocks.page = bytes;
+        let fields = PageFields {
+            kind: PageKind::Table,
+            sequence: self.sequence,
+            page: page.0,
+            volume: self.volume,
+            committed: self.anchors.page.map(|page| page.0),
+            checkpoint: number,
+            stream: 0,
+            flags: 0,
+            positions: &[Position::NONE; STREAM_COUNT_MAX][..self.shape.streams as usize],
+        };
+        let check = self.options.read_back;
+        self.program_own(fields, check)
+    }
+
+    fn program_anchor(
+        &mut self,
+        number: u32,
+        is_clean: bool,
+        page: PageAddr,
+    ) -> Result<Programmed, LogError<N::Error>> {
+        let geometry = self.shape.geometry;
+        let fields = AnchorFields {
+            page_size: geometry.page_size,
+            pages_per_block: geometry.pages_per_block,
+            block_count: geometry.block_count,
+            anchors: self.anchors.blocks.map(|block| block.map(|block| block.0)),
+            base: self.anchors.base as u8,
+            mode: if self.shape.mode == CellMode::Mlc { MODE_MLC } else { MODE_SLC },
+            ready_max: self.shape.ready_max,
+            table_page_count: self.blocks.table_page_count(),
+        };
+        let heads = self.frontiers.map(|frontier| {
+            frontier.map(|frontier| Head { block: frontier.block.0, next: frontier.next })
+        });
+        let mut ready = [0; READY_COUNT_MAX];
+        for (place, block) in ready.iter_mut().zip(self.ready.unopened()) {
+            *place = block.0;
+        }
+        let bytes = core::mem::take(&mut self.blocks.page);
+        let blocks = &self.blocks;
+        fields.write(
+            &mut bytes[self.shape.header_size..],
+            &heads[..self.shape.streams as usize],
+            &ready[..self.ready.remaining()],
+            (0..blocks.table_page_count()).map(|index| blocks.table_address(index)),
+            blocks.addresses().map(|block| blocks.record(block)),
+        );
+        self.blocks.page = bytes;
+        let fields = PageFields {
+            kind: PageKind::Anchor,
+            sequence: self.sequence,
+            page: page.0,
+            volume: self.volume,
+            committed: self.committed.map(|page| page.0),
+            checkpoint: number,
+            stream: 0,
+            flags: if is_clean { FLAG_CLEAN } else { 0 },
+            positions: &[Position::NONE; STREAM_COUNT_MAX][..self.shape.streams as usize],
+        };
+        // Read back whatever the options say: what this page replaces may be erased because of it.
+        self.program_own(fields, true)
+    }
+
+    /// The checkpoint is durable and stable.
+    fn settle(&mut self, number: u32, is_clean: bool) {
+        self.anchors.number = number;
+        self.anchors.is_clean = is_clean;
+        self.anchors.base = self.anchors.current;
+        self.stats.checkpoints += 1;
+        for frontier in self.frontiers.iter_mut().flatten() {
+            frontier.slot = Position::SLOT_OPEN;
+        }
+        for block in self.blocks.addresses() {
+            let is_open = self.blocks.state(block) == State::Open;
+            if self.blocks.has(block, HELD) != is_open {
+                self.blocks.set(block, HELD, is_open);
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Making a volume.
+
+use nandu_media::ANCHOR_COUNT;
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind};
+
+use crate::block_table::State;
+use crate::error::LogError;
+use crate::log::Log;
+use crate::options::LogOptions;
+use crate::recovery::SEQUENCE_GAP;
+
+impl<'m, N: Nand> Log<'m, N> {
+    /// Makes an empty volume, whatever the chip holds. Respects every bad-block mark.
+    ///
+    /// Looks at the mark of every block, erases the four anchor blocks and the first blocks for data, and makes a
+    /// checkpoint. A chip on which this was cut has no volume, or the new one; or the old one, if there was one.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Geometry`], [`LogError::Unsuitable`], [`LogError::Memory`] before anything was changed;
+    /// [`LogError::ReadOnly`] if too few blocks are good; [`LogError::Nand`].
+    pub fn format(mut nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
+        nand.attribute(Cause::Format);
+        let old = {
+            let mut search = Log::blank(&mut nand, options, &mut *memory)?;
+            match search.find_anchor() {
+                Ok(found) => found,
+                Err(LogError::Nand(error)) => return Err(LogError::Nand(error)),
+                Err(_) => None,
+            }
+        };
+        let mut log = Log::blank(nand, options, memory)?;
+        // Numbers go on from the old volume, so that a mount can tell its anchors from those of the new one if they did not
+        // all stand in the same blocks.
+        let (old_volume, old_sequence, old_block) = match old {
+            Some(anchor) => {
+                let block = log.shape.geometry.block_of(anchor.found.page);
+                (anchor.found.volume, anchor.sequence, Some(block))
+            }
+            None => (0, 0, None),
+        };
+        log.volume = options.volume.unwrap_or(old_volume.wrapping_add(1));
+        log.sequence = old_sequence.saturating_add(SEQUENCE_GAP);
+        log.note_bad_blocks()?;
+        log.choose_anchors(old_block)?;
+        for _ in 0..log.shape.ready_max {
+            match log.erase_candidate() {
+                Some(block) if log.erase(block, log.shape.mode)? => log.blocks.set_state(block, State::Erased),
+                Some(block) => log.retire(block),
+                None => break,
+            }
+        }
+        log.write_checkpoint(false)?;
+        if log.capacity_pages() == 0 {
+            return Err(LogError::Unsuitable { what: "too few good blocks" });
+        }
+        log.nand.attribute(Cause::Other);
+        Ok(log)
+    }
+
+    fn note_bad_blocks(&mut self) -> Result<(), LogError<N::Error>> {
+        for block in self.blocks.addresses() {
+            match self.nand.is_bad(block) {
+                Ok(false) => {}
+                Ok(true) => self.blocks.set_state(block, State::Bad),
+                // A mark that cannot be read is taken for set: the factory's marks are all that tells those blocks.
+                Err(error) if error.kind() == NandErrorKind::Uncorrectable => self.blocks.set_state(block, State::Bad),
+                Err(error) => return Err(self.chip_error(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the first good blocks for anchors and erases them; the one with the newest anchor of an old volume last, since
+    /// the older ones alone would pass for a volume that is long gone.
+    fn choose_anchors(&mut self, old: Option<BlockAddr>) -> Result<(), LogError<N::Error>> {
+        let mut chosen = 0;
+        for block in (0..self.shape.anchor_window()).map(BlockAddr) {
+            if chosen == ANCHOR_COUNT {
+                break;
+            }
+            if self.blocks.state(block) == State::Bad {
+                continue;
+            }
+            if Some(block) == old || self.erase(block, CellMode::Slc)? {
+                self.blocks.set_state(block, State::Anchor);
+                self.anchors.blocks[chosen] = Some(block);
+                chosen += 1;
+            } else {
+                self.retire(block);
+            }
+        }
+        if let Some(block) = old
+            && self.blocks.state(block) != State::Bad
+        {
+            let is_erased = self.erase(block, CellMode::Slc)?;
+            let place = self.anchors.blocks.iter().position(|&anchor| anchor == Some(block));
+            match (is_erased, place) {
+                (true, _) => {}
+                (false, Some(place)) => {
+                    self.anchors.blocks[place] = None;
+                    self.retire(block);
+                }
+                (false, None) => self.retire(block),
+            }
+        }
+        let Some(first) = self.anchors.blocks.iter().position(|block| block.is_some()) else {
+            return Err(LogError::Unsuitable { what: "no good block for anchors" });
+        };
+        self.anchors.current = first;
+        self.anchors.base = first;
+        self.anchors.next = 0;
+        self.anchors.is_trusted = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,351 @@
+//! Garbage collection in instalments.
+//!
+//! The owner knows what lives, the log knows what should be emptied; so the log hands out work. Before each operation the
+//! owner takes a [`Budget`] and asks [`Log::next_work`] until it says `None`. Erases and checkpoints the log does by itself;
+//! what comes back is a page to examine, which the owner moves if it lives.
+
+use nandu_media::Malformed;
+use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
+
+use crate::access::Probe;
+use crate::block_table::{DAMAGED, INEXACT, REFRESH, State};
+use crate::error::LogError;
+use crate::log::Log;
+use crate::shape::{FLOOR_DELETE, FLOOR_HOST};
+
+/// Most pages that an operation examines for each page that it appends.
+///
+/// The reserve leaves at least a twelfth of the pages of every set of full blocks dead, so emptying blocks yields more than
+/// one page for twelve examined; with sixteen the pool cannot run dry.
+pub const INSTALMENT_MAX: u32 = 16;
+
+/// How much work may be done now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Pages that may be examined.
+    examinations: u32,
+    /// Erases and checkpoints that may be made.
+    steps: u32,
+    /// Whether this is an instalment, to be counted against the bound.
+    is_instalment: bool,
+}
+
+impl Budget {
+    /// For idle time: up to this many examinations, and as many erases and checkpoints.
+    pub const fn idle(examinations: u32) -> Budget {
+        Budget { examinations, steps: examinations, is_instalment: false }
+    }
+}
+
+/// For which kind of operation room is reserved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// It may need more pages than it frees.
+    Grows,
+    /// It frees at least as many pages as it needs, as a delete does: allowed on a full chip.
+    Shrinks,
+}
+
+/// A page that the owner is asked about.
+#[must_use = "the log waits for the answer"]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Examine {
+    /// The page. If it is live, the owner appends its content with [`Placement::Survivor`](crate::Placement::Survivor)
+    /// and supersedes it.
+    pub page: PageAddr,
+    /// To what the owner books reading and moving it.
+    pub cause: Cause,
+}
+
+/// What the owner found about a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Examined {
+    /// Not needed.
+    Dead,
+    /// It was needed, and has been appended elsewhere and superseded.
+    Moved,
+    /// It cannot be read, for this reason, so nobody knows.
+    Unreadable(Malformed),
+}
+
+/// What is being emptied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Collector {
+    victim: Option<BlockAddr>,
+    cursor: u16,
+    cause: Cause,
+    /// A page of the victim cannot be read and may be live.
+    is_damaged: bool,
+    /// Live counts are to be made exact, since the chip may be full.
+    wants_exact: bool,
+    /// Steps of the instalment under way, and pages it is for.
+    taken: u32,
+    pages: u32,
+    /// Pages moved for levelling since the mount.
+    pub(crate) levelled: u64,
+}
+
+impl Collector {
+    pub(crate) const IDLE: Collector = Collector {
+        victim: None,
+        cursor: 0,
+        cause: Cause::Gc,
+        is_damaged: false,
+        wants_exact: false,
+        taken: 0,
+        pages: 1,
+        levelled: 0,
+    };
+
+    /// Steps of the instalment under way per page it is for.
+    pub(crate) fn instalment_steps(&self) -> u32 {
+        self.taken.div_ceil(self.pages.max(1))
+    }
+}
+
+/// What the log can do by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OwnStep {
+    Checkpoint,
+    Erase(BlockAddr),
+}
+
+impl<N: Nand> Log<'_, N> {
+    /// Pages that may be live: those of all good blocks but the reserve.
+    pub fn capacity_pages(&self) -> u32 {
+        let good = self.blocks.good();
+        good.saturating_sub(self.shape.reserve_blocks(good)) * u32::from(self.shape.pages)
+    }
+
+    /// The share of garbage collection of an operation that appends this many pages: nothing while the pool of empty
+    /// blocks is full, up to [`INSTALMENT_MAX`] examinations for each page when it is nearly empty; at most one erase or
+    /// one checkpoint for each page.
+    pub fn instalment(&mut self, pages: u32) -> Budget {
+        self.stats.instalment_max = self.stats.instalment_max.max(self.collector.instalment_steps());
+        self.collector.taken = 0;
+        self.collector.pages = pages.max(1);
+        let block_pages = u32::from(self.shape.pages);
+        let high = self.shape.pool_high(self.blocks.good()) * block_pages;
+        let low = FLOOR_HOST * block_pages;
+        let room = self.frontiers[0]
+            .map_or(0, |frontier| if frontier.is_closed { 0 } else { block_pages - u32::from(frontier.next) });
+        let pool = self.blocks.pool() * block_pages + room;
+        let share = if pool >= high {
+            0
+        } else {
+            (INSTALMENT_MAX * (high - pool)).div_ceil(high - low).min(INSTALMENT_MAX)
+        };
+        Budget { examinations: share * pages, steps: pages, is_instalment: true }
+    }
+
+    /// Whether an operation that appends this many pages has room, without a checkpoint in its middle. `Ok(false)`: after
+    /// more work; take [`Budget::idle`], call [`Log::next_work`], and ask again.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Full`]: there is no work that would make room. Nothing was changed. [`LogError::ReadOnly`],
+    /// [`LogError::Poisoned`].
+    pub fn reserve(&mut self, pages: u32, growth: Growth) -> Result<bool, LogError<N::Error>> {
+        self.check_writable()?;
+        self.collector.wants_exact = false;
+        let floor = match growth {
+            Growth::Grows => FLOOR_HOST,
+            Growth::Shrinks => FLOOR_DELETE,
+        };
+        if growth == Growth::Grows && self.blocks.live_total() + pages > self.capacity_pages() {
+            // After a cut the counts are upper bounds. Only exact ones may refuse.
+            if self.blocks.inexact() == 0 {
+                return Err(LogError::Full);
+            }
+            self.collector.wants_exact = true;
+            return self.wait_for_work();
+        }
+        let blocks = pages.div_ceil(u32::from(self.shape.pages));
+        // One more than are opened, for recovery.
+        let has_blocks = self.ready.remaining() as u32 > blocks;
+        if self.blocks.pool() >= floor && has_blocks {
+            return Ok(true);
+        }
+        self.wait_for_work()
+    }
+
+    fn wait_for_work(&self) -> Result<bool, LogError<N::Error>> {
+        let has_work = self.own_step().is_some() || self.collector.victim.is_some() || self.pick_victim().is_some();
+        if has_work { Ok(false) } else { Err(LogError::Full) }
+    }
+
+    /// Does the next piece of work that the budget allows: erases and checkpoints by itself; a page to examine is handed
+    /// out and has to be answered with [`Log::examined`]. `None`: nothing to do, or the budget is used up.
+    ///
+    /// # Errors
+    ///
+    /// As [`Log::append`].
+    pub fn next_work(&mut self, budget: &mut Budget) -> Result<Option<Examine>, LogError<N::Error>> {
+        self.check_writable()?;
+        loop {
+            if budget.steps > 0
+                && let Some(step) = self.own_step()
+            {
+                budget.steps -= 1;
+                self.collector.taken += u32::from(budget.is_instalment);
+                match step {
+                    OwnStep::Checkpoint => self.write_checkpoint(false)?,
+                    OwnStep::Erase(block) => self.erase_data_block(block)?,
+                }
+                continue;
+            }
+            if budget.examinations == 0 {
+                return Ok(None);
+            }
+            let Some(examine) = self.next_examination(budget.is_instalment) else { return Ok(None) };
+            budget.examinations -= 1;
+            self.collector.taken += u32::from(budget.is_instalment);
+            self.stats.examinations += 1;
+            return Ok(Some(examine));
+        }
+    }
+
+    /// The erase or checkpoint that is due.
+    fn own_step(&self) -> Option<OwnStep> {
+        let ready = self.ready.remaining();
+        let erased = self.blocks.count(State::Erased) as usize;
+        let candidate = self.erase_candidate();
+        let list_is_full = erased + ready >= self.shape.ready_max as usize;
+        if ready < 2 && erased > 0 && (list_is_full || candidate.is_none()) {
+            return Some(OwnStep::Checkpoint);
+        }
+        match candidate {
+            Some(block) if !list_is_full => Some(OwnStep::Erase(block)),
+            _ if ready < 2 && self.blocks.empty() > 0 => Some(OwnStep::Checkpoint),
+            _ => None,
+        }
+    }
+
+    /// The next page of the victim; a new victim if there is none and one is wanted.
+    fn next_examination(&mut self, is_instalment: bool) -> Option<Examine> {
+        // An emptied victim is followed by another one; each of them has pages, so the second round returns.
+        for _ in 0..2 {
+            let victim = match self.collector.victim {
+                Some(victim) => victim,
+                None => self.take_victim(is_instalment)?,
+            };
+            if self.collector.cursor < self.shape.pages && self.blocks.live(victim) > 0 {
+                let page = self.shape.data_page(victim, self.collector.cursor);
+                self.collector.cursor += 1;
+                return Some(Examine { page, cause: self.collector.cause });
+            }
+            self.finish_victim(victim);
+        }
+        None
+    }
+
+    fn take_victim(&mut self, _is_instalment: bool) -> Option<BlockAddr> {
+        let (victim, cause) = self.pick_victim()?;
+        self.collector.victim = Some(victim);
+        self.collector.cursor = 0;
+        self.collector.cause = cause;
+        self.collector.is_damaged = false;
+        Some(victim)
+    }
+
+    /// Every page of the victim was examined, or nothing in it is live.
+    fn finish_victim(&mut self, victim: BlockAddr) {
+        self.collector.victim = None;
+        if self.collector.is_damaged && self.blocks.live(victim) > 0 {
+            self.blocks.set(victim, DAMAGED, true);
+            return;
+        }
+        self.blocks.set_live(victim, 0);
+        self.blocks.set(victim, INEXACT | REFRESH, false);
+        if self.blocks.state(victim) == State::Failing {
+            self.condemn(victim);
+        }
+    }
+
+    /// The block to empty next, and why. Blocks that failed, were open at a cut or begin to lose bits come first; then a
+    /// block that is worn far less than others, under the cap; then the block with the best ratio of gain to cost.
+    fn pick_victim(&self) -> Option<(BlockAddr, Cause)> {
+        let pool = self.blocks.pool();
+        let urgent = self.find_victim(|state, _| state == State::Failing);
+        if urgent.is_some() && pool > FLOOR_DELETE {
+            return urgent.map(|block| (block, Cause::Retire));
+        }
+        if pool > FLOOR_HOST {
+            let refresh = |_, block| self.blocks.has(block, REFRESH);
+            if let Some(block) = self.find_victim(refresh) {
+                return Some((block, Cause::Refresh));
+            }
+            if let Some(block) = self.levelling_victim() {
+                return Some((block, Cause::Levelling));
+            }
+        }
+        let is_wanted = |block: BlockAddr| {
+            let live = self.blocks.live(block);
+            (live < self.shape.pages || self.blocks.has(block, INEXACT)) && self.is_victim(block)
+        };
+        let all = self.blocks.addresses().filter(|&block| is_wanted(block));
+        let best = if self.collector.wants_exact {
+            all.filter(|&block| self.blocks.has(block, INEXACT)).min_by_key(|&block| self.blocks.live(block))
+        } else if pool <= FLOOR_HOST {
+            // What yields most at once: only this makes the bound of the instalments hold.
+            all.min_by_key(|&block| self.blocks.live(block))
+        } else {
+            all.max_by_key(|&block| self.benefit(block))
+        };
+        best.map(|block| (block, Cause::Gc))
+    }
+
+    fn is_victim(&self, block: BlockAddr) -> bool {
+        self.blocks.state(block).is_closed()
+            && !self.blocks.has(block, DAMAGED)
+            && (self.blocks.live(block) > 0 || self.blocks.state(block) == State::Failing)
+    }
+
+    fn find_victim(&self, is_wanted: impl Fn(State, BlockAddr) -> bool) -> Option<BlockAddr> {
+        self.blocks
+            .addresses()
+            .find(|&block| self.is_victim(block) && is_wanted(self.blocks.state(block), block))
+    }
+
+    /// Gain over cost of emptying a block: dead share times age over twice the live share. A block that was open at a cut
+    /// is rarely full, so its dead pages come cheap; it counts four times.
+    fn benefit(&self, block: BlockAddr) -> u64 {
+        let live = u64::from(self.blocks.live(block));
+        let dead = u64::from(self.shape.pages).saturating_sub(live);
+        let age = u64::from(self.age(block)) + 1;
+        let favour = if self.blocks.state(block) == State::Suspect { 4 } else { 1 };
+        (dead * age * favour << 16) / (2 * live + 1)
+    }
+
+    /// Tells the log what became of a page that it asked about.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Nand`] where an unreadable page has to be looked at more closely: at most two reads.
+    pub fn examined(&mut self, examine: Examine, outcome: Examined) -> Result<(), LogError<N::Error>> {
+        match outcome {
+            Examined::Dead | Examined::Unreadable(Malformed::Erased) => {}
+            Examined::Moved => self.collector.levelled += u64::from(examine.cause == Cause::Levelling),
+            Examined::Unreadable(_) => {
+                if self.may_be_live(examine.page)? {
+                    self.collector.is_damaged = true;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an unreadable page may have been acknowledged. The last page programmed in a block that was closed early is
+    /// torn or failed, and was not; a page with a valid one behind it, or the last one of a full block, has decayed.
+    fn may_be_live(&mut self, page: PageAddr) -> Result<bool, LogError<N::Error>> {
+        if matches!(self.probe(page)?, Probe::Erased) {
+            return Ok(false);
+        }
+        let block = self.shape.geometry.block_of(page);
+        let behind = (0..self.shape.pages).map(|nth| self.shape.data_page(block, nth)).find(|&other| other > page);
+        match behind {
+            Some(next) => Ok(matches!(self.probe(next)?, Probe::Valid(_))),
+            None => Ok(self.blocks.state(block) == State::Full),
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The log as its owner sees it.
+
+use nandu_media::{ANCHOR_COUNT, Malformed, Page, PageKind, READY_COUNT_MAX, STREAM_COUNT_MAX};
+use nandu_nand::{BlockAddr, CellMode, Geometry, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
+
+use crate::block_table::{BlockTable, REFRESH};
+use crate::error::LogError;
+use crate::gc::Collector;
+use crate::memory;
+use crate::options::LogOptions;
+use crate::placement::Lifetimes;
+use crate::shape::{Shape, ShapeError};
+use crate::stats::Stats;
+
+/// Whether the log can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Condition {
+    Working,
+    ReadOnly,
+    Poisoned,
+}
+
+/// A stream's block and how far it is programmed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frontier {
+    pub(crate) block: BlockAddr,
+    /// Pages programmed; the frontier of a closed block stays until the stream opens another.
+    pub(crate) next: u16,
+    /// Place in the ready list, or that of blocks open at the checkpoint.
+    pub(crate) slot: u8,
+    pub(crate) is_closed: bool,
+}
+
+/// The ready list of the newest checkpoint.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadyList {
+    pub(crate) blocks: [BlockAddr; READY_COUNT_MAX],
+    pub(crate) count: usize,
+    /// Entries opened since the checkpoint: always the first ones.
+    pub(crate) opened: usize,
+}
+
+impl ReadyList {
+    pub(crate) const EMPTY: ReadyList =
+        ReadyList { blocks: [BlockAddr(0); READY_COUNT_MAX], count: 0, opened: 0 };
+
+    pub(crate) fn remaining(&self) -> usize {
+        self.count - self.opened
+    }
+
+    pub(crate) fn push(&mut self, block: BlockAddr) {
+        self.blocks[self.count] = block;
+        self.count += 1;
+    }
+
+    pub(crate) fn unopened(&self) -> &[BlockAddr] {
+        &self.blocks[self.opened..self.count]
+    }
+}
+
+/// The anchor blocks and the newest checkpoint.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Anchors {
+    pub(crate) blocks: [Option<BlockAddr>; ANCHOR_COUNT],
+    /// Which of them holds the newest checkpoint.
+    pub(crate) current: usize,
+    /// Which of them holds the newest checkpoint that is known to be stable.
+    pub(crate) base: usize,
+    /// Pages programmed in the current one.
+    pub(crate) next: u16,
+    /// Whether the current block was written by this session alone, so that it may be programmed further.
+    pub(crate) is_trusted: bool,
+    /// The newest anchor.
+    pub(crate) page: Option<PageAddr>,
+    /// Sequence of the newest anchor at the mount.
+    pub(crate) sequence: u64,
+    /// Number of the newest checkpoint.
+    pub(crate) number: u32,
+    /// Whether the newest checkpoint says that nothing was programmed after it.
+    pub(crate) is_clean: bool,
+}
+
+/// What a read found out about a page besides its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageInfo {
+    /// What the page holds.
+    pub kind: PageKind,
+    /// The page's place in the order of programs.
+    pub sequence: u64,
+    /// Whether the owner's state was what this page says.
+    pub is_commit: bool,
+    /// Stream that the page was appended to.
+    pub stream: u8,
+    /// How many bits had to be corrected.
+    pub status: ReadStatus,
+}
+
+/// An append-only log over the blocks of a chip. See the crate's documentation.
+pub struct Log<'m, N: Nand> {
+    pub(crate) nand: N,
+    pub(crate) shape: Shape,
+    pub(crate) options: LogOptions,
+    pub(crate) blocks: BlockTable<'m>,
+    pub(crate) frontiers: [Option<Frontier>; STREAM_COUNT_MAX],
+    pub(crate) ready: ReadyList,
+    pub(crate) anchors: Anchors,
+    pub(crate) volume: u32,
+    /// The sequence that the next page gets.
+    pub(crate) sequence: u64,
+    pub(crate) committed: Option<PageAddr>,
+    pub(crate) condition: Condition,
+    pub(crate) collector: Collector,
+    pub(crate) lifetimes: Lifetimes,
+    pub(crate) stats: Stats,
+}
+
+impl<'m, N: Nand> Log<'m, N> {
+    /// Bytes of memory that a log on this chip takes, exactly: 8 for each block, one page, and 8 for each page of the
+    /// block table where the table does not fit an anchor. 0 for a chip on which [`Log::format`] fails.
+    pub fn memory_required(geometry: &Geometry, options: &LogOptions) -> usize {
+        memory::required_for(geometry, options)
+    }
+
+    /// A log that knows nothing yet.
+    pub(crate) fn blank(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
+        let shape = Shape::new(nand.geometry(), &options).map_err(|error| match error {
+            ShapeError::Geometry(error) => LogError::Geometry(error),
+            ShapeError::Unsuitable(what) => LogError::Unsuitable { what },
+        })?;
+        let required = memory::required(&shape);
+        let parts = memory::divide(&shape, memory).ok_or(LogError::Memory { required })?;
+        Ok(Log {
+            nand,
+            shape,
+            options,
+            blocks: BlockTable::new(&shape, parts),
+            frontiers: [None; STREAM_COUNT_MAX],
+            ready: ReadyList::EMPTY,
+            anchors: Anchors {
+                blocks: [None; ANCHOR_COUNT],
+                current: 0,
+                base: 0,
+                next: 0,
+                is_trusted: false,
+                page: None,
+                sequence: 0,
+                number: 0,
+                is_clean: false,
+            },
+            volume: 0,
+            sequence: 1,
+            committed: None,
+            condition: Condition::Working,
+            collector: Collector::IDLE,
+            lifetimes: Lifetimes::UNKNOWN,
+            stats: Stats::ZERO,
+        })
+    }
+
+    /// Bytes at the front of every page that the log fills in; the owner's come after them.
+    pub fn header_size(&self) -> usize {
+        self.shape.header_size
+    }
+
+    /// Bytes in a page.
+    pub fn page_size(&self) -> usize {
+        self.shape.geometry.page_size as usize
+    }
+
+    /// Pages of the chip: every page address is below it.
+    pub fn page_count(&self) -> u32 {
+        self.shape.geometry.page_count()
+    }
+
+    /// The chip's geometry.
+    pub fn geometry(&self) -> &Geometry {
+        &self.shape.geometry
+    }
+
+    /// Id of the volume.
+    pub fn volume(&self) -> u32 {
+        self.volume
+    }
+
+    /// Streams of the volume.
+    pub fn stream_count(&self) -> u8 {
+        self.shape.streams
+    }
+
+    /// Cell mode of data blocks.
+    pub fn mode(&self) -> CellMode {
+        self.shape.mode
+    }
+
+    /// The newest page that was appended with the commit flag: what it says is the owner's state. `None` on a volume
+    /// on which nothing was committed yet.
+    pub fn committed(&self) -> Option<PageAddr> {
+        self.committed
+    }
+
+    /// The sequence that the next page will get; every page there is has a lower one.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Whether the volume can be read only.
+    pub fn is_read_only(&self) -> bool {
+        self.condition == Condition::ReadOnly
+    }
+
+    /// The chip, for inspection.
+    pub fn nand(&self) -> &N {
+        &self.nand
+    }
+
+    /// The chip, for attribution and inspection. Programming or erasing past the log destroys the volume.
+    pub fn nand_mut(&mut self) -> &mut N {
+        &mut self.nand
+    }
+
+    /// Reads a page of the owner's into `bytes`, a whole page, and checks everything it says of itself: checksum,
+    /// volume, own address, kind, and a sequence that was given out. One read. A page whose bits begin to flip has its
+    /// block noted for refresh.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Corrupt`] for a page that cannot be read, is erased or is not the owner's; [`LogError::Nand`].
+    pub fn read(&mut self, page: PageAddr, bytes: &mut [u8]) -> Result<PageInfo, LogError<N::Error>> {
+        if self.condition == Condition::Poisoned {
+            return Err(LogError::Poisoned);
+        }
+        let corrupt = |why| Err(LogError::Corrupt { page, why });
+        if !self.shape.geometry.contains_page(page) {
+            return corrupt(Malformed::Range("page"));
+        }
+        if bytes.len() != self.page_size() {
+            return corrupt(Malformed::Size);
+        }
+        let status = match Self::read_page(&mut self.nand, page, bytes) {
+            Ok(status) => status,
+            Err(error) if error.kind() == NandErrorKind::Uncorrectable => return corrupt(Malformed::Unreadable),
+            Err(error) => return Err(self.chip_error(error)),
+        };
+        let block = self.shape.geometry.block_of(page);
+        if status.refresh_advised() && self.blocks.state(block).is_closed() {
+            self.blocks.set(block, REFRESH, true);
+        }
+        let checked = Page::parse(bytes).and_then(|parsed| parsed.expect(self.volume, page.0));
+        let parsed = match checked {
+            Ok(parsed) => parsed,
+            Err(why) => {
+                let ecc = self.shape.geometry.ecc;
+                let erased = crate::access::is_erased(bytes, ecc.codeword_size, ecc.correctable_bits);
+                return corrupt(if erased { Malformed::Erased } else { why });
+            }
+        };
+        if parsed.kind().is_of_the_log() {
+            return corrupt(Malformed::Kind(parsed.kind() as u8));
+        }
+        if parsed.sequence() >= self.sequence {
+            return corrupt(Malformed::Sequence(parsed.sequence()));
+        }
+        Ok(PageInfo {
+            kind: parsed.kind(),
+            sequence: parsed.sequence(),
+            is_commit: parsed.is_commit(),
+            stream: parsed.stream(),
+            status,
+        })
+    }
+
+    /// Says that a page is needed no longer: a commit that is durable has replaced it, or it belongs to an operation
+    /// that was given up. Costs nothing. A page said twice makes a block look emptier than it is, and loses data.
+    pub fn supersede(&mut self, page: PageAddr) {
+        if !self.shape.geometry.contains_page(page) {
+            return;
+        }
+        let block = self.shape.geometry.block_of(page);
+        if self.blocks.state(block).holds_data() {
+            self.blocks.subtract_live(block);
+        }
+    }
+
+    /// Refuses unless the log can be written.
+    pub(crate) fn check_writable(&self) -> Result<(), LogError<N::Error>> {
+        match self.condition {
+            Condition::Working => Ok(()),
+            Condition::ReadOnly => Err(LogError::ReadOnly),
+            Condition::Poisoned => Err(LogError::Poisoned),
+        }
+    }
+
+    /// Makes a clean checkpoint, so that the next mount has nothing to recover, and gives the chip back. Costs at most
+    /// one checkpoint; nothing if nothing was programmed since a clean mount.
+    ///
+    /// # Errors
+    ///
+    /// The error, with the chip: what was committed is durable all the same.
+    pub fn unmount(mut self) -> Result<N, (LogError<N::Error>, N)> {
+        if self.condition != Condition::Working || self.anchors.is_clean {
+            return Ok(self.nand);
+        }
+        match self.write_checkpoint(true) {
+            Ok(()) => Ok(self.nand),
+            Err(error) => Err((error, self.nand)),
+        }
+    }
+
+    /// Gives the chip back as it is, as if the power had gone.
+    pub fn abandon(self) -> N {
+        self.nand
+    }
+}

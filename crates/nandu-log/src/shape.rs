@@ -1,0 +1,127 @@
+//! What follows from the geometry and the options: sizes, counts and limits.
+
+use nandu_media::anchor::anchor_size;
+use nandu_media::header::header_size;
+use nandu_media::table::RECORD_SIZE;
+use nandu_media::{ANCHOR_COUNT, READY_COUNT_MAX};
+use nandu_nand::{BlockAddr, CellMode, Geometry, GeometryError, PageAddr, TearScope};
+
+use crate::options::LogOptions;
+
+/// Blocks of the pool that operations of the owner leave alone.
+pub(crate) const FLOOR_HOST: u32 = 3;
+/// Blocks of the pool that deletes leave alone.
+pub(crate) const FLOOR_DELETE: u32 = 2;
+
+/// Why a chip or its options are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ShapeError {
+    Geometry(GeometryError),
+    Unsuitable(&'static str),
+}
+
+/// Sizes, counts and limits of a volume; constant while it is mounted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) geometry: Geometry,
+    pub(crate) mode: CellMode,
+    /// Pages of a data block in its mode.
+    pub(crate) pages: u16,
+    /// Pages of an anchor block; anchors are in SLC mode always.
+    pub(crate) anchor_pages: u16,
+    pub(crate) streams: u8,
+    pub(crate) ready_max: u8,
+    /// Pages of the block table; 0 if it stands in the anchor.
+    pub(crate) table_pages: u16,
+    /// Records in a page of the block table.
+    pub(crate) records_per_page: u32,
+    pub(crate) header_size: usize,
+    /// Sequences are shifted by this to make the coarse times of blocks.
+    pub(crate) birth_shift: u32,
+}
+
+impl Shape {
+    /// Sizes for a chip, with the stream count and list length chosen if the options leave them open.
+    pub(crate) fn new(geometry: &Geometry, options: &LogOptions) -> Result<Shape, ShapeError> {
+        geometry.validate().map_err(ShapeError::Geometry)?;
+        let blocks = geometry.block_count;
+        if !options.streams_are_sound() {
+            return Err(ShapeError::Unsuitable("stream count outside 2 to 8"));
+        }
+        let streams = options.stream_count.unwrap_or(match blocks {
+            0..128 => 2,
+            128..256 => 4,
+            _ => 6,
+        });
+        let ready_max = options.ready_max.unwrap_or((blocks / 64).clamp(3, READY_COUNT_MAX as u32) as u8);
+        if !(3..=READY_COUNT_MAX as u8).contains(&ready_max) {
+            return Err(ShapeError::Unsuitable("ready list outside 3 to 14"));
+        }
+        if !geometry.supports(options.mode) || (options.mode == CellMode::Mlc && geometry.tear == TearScope::Pair) {
+            return Err(ShapeError::Unsuitable("cell mode"));
+        }
+        let header_size = header_size(streams);
+        let page_size = geometry.page_size as usize;
+        let records_per_page = ((page_size - header_size) / RECORD_SIZE) as u32;
+        let room = (page_size - header_size) as u64;
+        let table_pages = if anchor_size(streams, ready_max, 0, blocks) <= room {
+            0
+        } else {
+            blocks.div_ceil(records_per_page)
+        };
+        let anchor_pages = geometry.pages_in_mode(CellMode::Slc);
+        if table_pages >= anchor_pages || anchor_size(streams, ready_max, table_pages as u16, 0) > room {
+            return Err(ShapeError::Unsuitable("the block table does not fit an anchor block"));
+        }
+        let pages = geometry.pages_in_mode(options.mode);
+        if blocks < ANCHOR_COUNT as u32 + u32::from(streams) + FLOOR_HOST + 3 || pages < 2 {
+            return Err(ShapeError::Unsuitable("too few blocks or pages"));
+        }
+        let birth_shift = (geometry.page_count() / 2048).max(1).ilog2();
+        Ok(Shape {
+            geometry: *geometry,
+            mode: options.mode,
+            pages: pages as u16,
+            anchor_pages: anchor_pages as u16,
+            streams,
+            ready_max,
+            table_pages: table_pages as u16,
+            records_per_page,
+            header_size,
+            birth_shift,
+        })
+    }
+
+    /// The address of the `nth` page of a block that is used in a mode.
+    pub(crate) fn page(&self, mode: CellMode, block: BlockAddr, nth: u16) -> PageAddr {
+        // Both modes have a page for every `nth` below their page count, which callers keep to.
+        let index = self.geometry.nth_in_mode(mode, u32::from(nth)).unwrap_or(u32::from(nth));
+        self.geometry.page_at(block, index)
+    }
+
+    /// The address of the `nth` page of a data block.
+    pub(crate) fn data_page(&self, block: BlockAddr, nth: u16) -> PageAddr {
+        self.page(self.mode, block, nth)
+    }
+
+    /// The address of the `nth` page of an anchor block.
+    pub(crate) fn anchor_page(&self, block: BlockAddr, nth: u16) -> PageAddr {
+        self.page(CellMode::Slc, block, nth)
+    }
+
+    /// Blocks searched for anchors: room for every block that may be bad in front of them.
+    pub(crate) fn anchor_window(&self) -> u32 {
+        (self.geometry.bad_block_max + 2 * ANCHOR_COUNT as u32).min(self.geometry.block_count)
+    }
+
+    /// Blocks that data never fill, out of those that are good: heads, pool, and slack so that victims have dead pages.
+    pub(crate) fn reserve_blocks(&self, good: u32) -> u32 {
+        u32::from(self.streams) + FLOOR_HOST + 2 + good / 12
+    }
+
+    /// Pages of the pool below which instalments begin.
+    pub(crate) fn pool_high(&self, good: u32) -> u32 {
+        let compact = self.reserve_blocks(good).saturating_sub(u32::from(self.streams) + 1);
+        (2 * u32::from(self.ready_max) + 2).min(compact).max(FLOOR_HOST + 1)
+    }
+}

@@ -1,0 +1,121 @@
+//! What the log did, for reports.
+
+use nandu_nand::{Cause, Nand};
+
+use crate::block_table::State;
+use crate::log::Log;
+
+/// Counters kept in memory since the mount.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stats {
+    pub(crate) programs: [u64; Cause::COUNT],
+    pub(crate) erases: u64,
+    pub(crate) checkpoints: u64,
+    pub(crate) examinations: u64,
+    pub(crate) program_failures: u64,
+    pub(crate) erase_failures: u64,
+    pub(crate) instalment_max: u32,
+}
+
+impl Stats {
+    pub(crate) const ZERO: Stats = Stats {
+        programs: [0; Cause::COUNT],
+        erases: 0,
+        checkpoints: 0,
+        examinations: 0,
+        program_failures: 0,
+        erase_failures: 0,
+        instalment_max: 0,
+    };
+
+    pub(crate) fn count(&mut self, cause: Cause) {
+        self.programs[cause as usize] += 1;
+    }
+
+    pub(crate) fn programs(&self) -> u64 {
+        self.programs.iter().sum()
+    }
+}
+
+/// What the log did since the mount, and how it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogStats {
+    /// Pages programmed, by the number of the cause.
+    pub programs: [u64; Cause::COUNT],
+    /// Blocks erased.
+    pub erases: u64,
+    /// Checkpoints made.
+    pub checkpoints: u64,
+    /// Pages the owner was asked about.
+    pub examinations: u64,
+    /// Programs that failed and were repeated elsewhere.
+    pub program_failures: u64,
+    /// Erases that failed.
+    pub erase_failures: u64,
+    /// Most steps (examinations, erases, checkpoints) that one instalment took, per page it was for.
+    pub instalment_max: u32,
+    /// Pages that are live, at most.
+    pub live_pages: u32,
+    /// Pages that may be live.
+    pub capacity_pages: u32,
+    /// Blocks that hold nothing.
+    pub pool_blocks: u32,
+    /// Blocks out of use.
+    pub bad_blocks: u32,
+    /// Blocks kept because a page in them cannot be read and may be live.
+    pub damaged_blocks: u32,
+    /// Erases of the least worn data block.
+    pub erase_count_min: u32,
+    /// Erases of the most worn data block.
+    pub erase_count_max: u32,
+    /// Erases of all data blocks, over their number.
+    pub erase_count_mean: u32,
+}
+
+impl LogStats {
+    /// Pages programmed for all causes.
+    pub fn programs_total(&self) -> u64 {
+        self.programs.iter().sum()
+    }
+
+    /// Pages programmed for one cause.
+    pub fn programs_for(&self, cause: Cause) -> u64 {
+        self.programs[cause as usize]
+    }
+}
+
+impl<N: Nand> Log<'_, N> {
+    /// What the log did since the mount, and how it stands. Costs a pass over the block table in memory.
+    pub fn stats(&self) -> LogStats {
+        let mut min = u32::MAX;
+        let mut max = 0;
+        let mut sum = 0_u64;
+        let mut count = 0_u64;
+        for block in self.blocks.addresses() {
+            if !matches!(self.blocks.state(block), State::Bad | State::Anchor) {
+                let erases = self.blocks.erase_count(block);
+                min = min.min(erases);
+                max = max.max(erases);
+                sum += u64::from(erases);
+                count += 1;
+            }
+        }
+        LogStats {
+            programs: self.stats.programs,
+            erases: self.stats.erases,
+            checkpoints: self.stats.checkpoints,
+            examinations: self.stats.examinations,
+            program_failures: self.stats.program_failures,
+            erase_failures: self.stats.erase_failures,
+            instalment_max: self.stats.instalment_max.max(self.collector.instalment_steps()),
+            live_pages: self.blocks.live_total(),
+            capacity_pages: self.capacity_pages(),
+            pool_blocks: self.blocks.pool(),
+            bad_blocks: self.blocks.count(State::Bad),
+            damaged_blocks: self.blocks.damaged(),
+            erase_count_min: min.min(max),
+            erase_count_max: max,
+            erase_count_mean: (sum / count.max(1)) as u32,
+        }
+    }
+}

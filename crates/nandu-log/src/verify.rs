@@ -1,0 +1,108 @@
+//! Checking the invariants.
+
+use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
+
+use crate::access::Probe;
+use crate::block_table::{INEXACT, State};
+use crate::error::LogError;
+use crate::log::Log;
+
+/// An invariant that does not hold, and where. The numbers are those of the crate's documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Violation {
+    /// Number of the invariant: 1 for L1.
+    pub invariant: u8,
+    /// The block.
+    pub block: BlockAddr,
+    /// The page, where it is about one.
+    pub page: Option<PageAddr>,
+}
+
+impl core::fmt::Display for Violation {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "L{} does not hold in block {}", self.invariant, self.block)?;
+        match self.page {
+            Some(page) => write!(f, ", page {page}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<N: Nand> Log<'_, N> {
+    /// Walks over every page once, reads only, and reports every violation of the invariants that flash and memory can
+    /// show: L1, L2, L6 and L7. Returns how many there were. Costs one read for each page of the chip that may be
+    /// programmed.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Nand`].
+    pub fn verify(&mut self, report: &mut dyn FnMut(Violation)) -> Result<u32, LogError<N::Error>> {
+        let mut count = 0;
+        let mut tell = |invariant, block, page| {
+            count += 1;
+            report(Violation { invariant, block, page });
+        };
+        for block in self.blocks.addresses() {
+            match self.blocks.state(block) {
+                State::Open | State::Full | State::Suspect => self.verify_block(block, &mut tell)?,
+                State::Ready | State::Erased => {
+                    let page = self.shape.data_page(block, 0);
+                    let probe = self.for_cause(Cause::Verify, |log| log.probe(page))?;
+                    if !matches!(probe, Probe::Erased) {
+                        tell(2, block, Some(page));
+                    }
+                }
+                State::Free | State::Failing | State::Bad | State::Anchor => {}
+            }
+        }
+        if self.ready.remaining() == 0
+            && let Some(frontier) = self.frontiers.iter().flatten().next()
+            && self.ready.opened > 0
+        {
+            tell(6, frontier.block, None);
+        }
+        if let Some(page) = self.committed {
+            let block = self.shape.geometry.block_of(page);
+            let is_there = matches!(self.for_cause(Cause::Verify, |log| log.probe(page))?,
+                Probe::Valid(found) if found.is_commit);
+            if !is_there || self.blocks.live(block) == 0 {
+                tell(7, block, Some(page));
+            }
+        }
+        Ok(count)
+    }
+
+    /// L1: within a block sequences rise, and each page says where it stands. A page that is neither valid nor erased may
+    /// only be the last one.
+    fn verify_block(
+        &mut self,
+        block: BlockAddr,
+        tell: &mut impl FnMut(u8, BlockAddr, Option<PageAddr>),
+    ) -> Result<(), LogError<N::Error>> {
+        let mut before = None;
+        let mut damaged = None;
+        let mut valid = 0;
+        for nth in 0..self.shape.pages {
+            let page = self.shape.data_page(block, nth);
+            match self.for_cause(Cause::Verify, |log| log.probe(page))? {
+                Probe::Valid(found) => {
+                    if before.is_some_and(|before| found.sequence <= before) || found.sequence >= self.sequence {
+                        tell(1, block, Some(page));
+                    }
+                    if let Some(damaged) = damaged.take() {
+                        tell(1, block, Some(damaged));
+                    }
+                    before = Some(found.sequence);
+                    valid += 1;
+                }
+                Probe::Garbage => damaged = Some(page),
+                Probe::Erased => {}
+            }
+        }
+        // L5, as far as it shows: no more pages can be live than there are.
+        if !self.blocks.has(block, INEXACT) && self.blocks.live(block) > valid {
+            tell(5, block, None);
+        }
+        Ok(())
+    }
+}
