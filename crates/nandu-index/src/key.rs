@@ -1,0 +1,80 @@
+//! A key that does not borrow.
+
+use core::fmt;
+
+/// No key is longer than this many bytes.
+pub const KEY_SIZE_MAX: usize = 255;
+
+/// A key of up to [`KEY_SIZE_MAX`] bytes in memory of its own.
+#[derive(Clone, Copy)]
+pub struct KeyBuf {
+    len: u8,
+    bytes: [u8; KEY_SIZE_MAX],
+}
+
+impl KeyBuf {
+    /// The empty key, which is below every other.
+    pub const EMPTY: KeyBuf = KeyBuf { len: 0, bytes: [0; KEY_SIZE_MAX] };
+
+    /// A copy of a key; `None` if it is longer than [`KEY_SIZE_MAX`].
+    pub fn new(key: &[u8]) -> Option<KeyBuf> {
+        let mut buf = KeyBuf::EMPTY;
+        buf.set(key).then_some(buf)
+    }
+
+    /// Becomes a copy of `key`. Returns false, and becomes empty, if it is longer than [`KEY_SIZE_MAX`].
+    pub fn set(&mut self, key: &[u8]) -> bool {
+        self.len = 0;
+        self.append(key)
+    }
+
+    /// Adds bytes at the end. Returns false, and adds none, if the key would become too long.
+    pub fn append(&mut self, more: &[u8]) -> bool {
+        let len = self.len as usize;
+        let Some(room) = self.bytes.get_mut(len..len + more.len()) else {
+            return false;
+        };
+        room.copy_from_slice(more);
+        self.len = (len + more.len()) as u8;
+        true
+    }
+
+    /// The key.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len as usize]
+    }
+}
+
+impl Default for KeyBuf {
+    fn default() -> KeyBuf {
+        KeyBuf::EMPTY
+    }
+}
+
+impl fmt::Debug for KeyBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_slice().fmt(f)
+    }
+}
+
+impl PartialEq for KeyBuf {
+    fn eq(&self, other: &KeyBuf) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for KeyBuf {}
+
+#[cfg(test)]
+mod tests {
+    use super::{KEY_SIZE_MAX, KeyBuf};
+
+    #[test]
+    fn a_key_that_is_too_long_is_refused_and_leaves_nothing_half_copied() {
+        let mut key = KeyBuf::new(&[7; KEY_SIZE_MAX]).unwrap();
+        assert_eq!(key.as_slice(), [7; KEY_SIZE_MAX]);
+        assert!(!key.append(&[1]));
+        assert_eq!(key.as_slice().len(), KEY_SIZE_MAX);
+        assert_eq!(KeyBuf::new(&[0; KEY_SIZE_MAX + 1]), None);
+    }
+}

@@ -1,0 +1,369 @@
+//! Changes: put, delete, batch; and the program that makes one durable.
+//!
+//! A change is made in the assembly buffer, then the page is programmed ([`Tree::flush`]). A batch goes on in the
+//! buffer while its keys belong to the same leaf, and programs one page for each leaf. Only the last page is a commit:
+//! whatever the power does, the root before or the root after is found.
+
+use nandu_index::{Edit, KeyBuf};
+use nandu_nand::PageAddr;
+
+use crate::body::{HEIGHT_MAX, TreeFront};
+use crate::cells::{Cells, LeafRun, RunEdit};
+use crate::descent::{PENDING, Seek, Slot};
+use crate::pages::{Pages, Placement};
+use crate::tree::Tree;
+use crate::{Malformed, TreeError};
+
+/// What stands in the buffers and is not programmed yet.
+#[derive(Default)]
+pub(crate) struct Pending {
+    /// Whether the path in the assembly buffer was changed.
+    pub(crate) dirty: bool,
+    /// Lowest level of the path that goes into the page: above 0 if the leaf vanished.
+    pub(crate) lowest: u8,
+    /// Size of a leaf that stands in the scratch buffer, because it may not fit the assembly buffer.
+    pub(crate) staged: Option<usize>,
+    /// Pages appended since the last commit.
+    pub(crate) appended: u32,
+    /// Whether the last change put an entry at the end of its leaf.
+    pub(crate) at_end: bool,
+    /// Page of the leaf at whose end the last change put an entry.
+    pub(crate) run: Option<u32>,
+    /// A key in the range of the lowest node, if that is not a leaf.
+    pub(crate) locator: KeyBuf,
+}
+
+impl<P: Pages, C: Cells> Tree<'_, P, C> {
+    /// Puts a value at a key. Returns whether the key was there before. Durable when it returns.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, TreeError<P::Error>> {
+        self.check_key(key)?;
+        self.check_value(key, value)?;
+        self.change(|tree| tree.edit(key, Some(value)), 1)
+    }
+
+    /// Deletes a key. Returns whether it was there. Durable when it returns; programs nothing if the key was not there.
+    pub fn delete(&mut self, key: &[u8]) -> Result<bool, TreeError<P::Error>> {
+        self.check_key(key)?;
+        self.change(|tree| tree.edit(key, None), 1)
+    }
+
+    /// Makes all these changes or none. The keys must strictly ascend. Programs about one page for each leaf concerned.
+    pub fn batch(&mut self, edits: &[Edit<'_>]) -> Result<(), TreeError<P::Error>> {
+        for (index, edit) in edits.iter().enumerate() {
+            self.check_key(edit.key)?;
+            if let Some(value) = edit.value {
+                self.check_value(edit.key, value)?;
+            }
+            if index > 0 && edits[index - 1].key >= edit.key {
+                return Err(TreeError::NotAscending(index));
+            }
+        }
+        let all = |tree: &mut Self| edits.iter().try_for_each(|edit| tree.edit(edit.key, edit.value).map(|_| ()));
+        self.change(all, edits.len())
+    }
+
+    /// Runs a change, commits it, and undoes it if anything fails.
+    fn change<T>(
+        &mut self,
+        edit: impl FnOnce(&mut Self) -> Result<T, TreeError<P::Error>>,
+        leaves_max: usize,
+    ) -> Result<T, TreeError<P::Error>> {
+        let pages = leaves_max as u32 + 3 + 2 * u32::from(self.state.height);
+        self.prepare(pages)?;
+        let outcome = edit(self);
+        self.conclude(outcome, None)
+    }
+
+    /// Commits what a change left in the buffers, or undoes it.
+    pub(crate) fn conclude<T>(
+        &mut self,
+        outcome: Result<T, TreeError<P::Error>>,
+        placement: Option<Placement>,
+    ) -> Result<T, TreeError<P::Error>> {
+        let outcome = outcome.and_then(|value| {
+            // Pages appended without a commit need one, even if the last edits changed nothing more.
+            if self.pending.dirty || self.pending.appended > 0 {
+                self.commit(placement)?;
+            }
+            Ok(value)
+        });
+        if outcome.is_err() {
+            self.undo();
+        }
+        outcome
+    }
+
+    fn commit(&mut self, placement: Option<Placement>) -> Result<(), TreeError<P::Error>> {
+        if !self.pending.dirty {
+            self.take_leaf()?;
+            self.pending.dirty = true;
+        }
+        let supersedes = self.path[0].page;
+        let supersedes = (self.path[0].present && supersedes != PENDING).then_some(PageAddr(supersedes));
+        self.flush(true, placement.unwrap_or(Placement::Update { supersedes }))
+    }
+
+    /// Lets the medium make room. What it asks to be examined is moved if it lives.
+    pub(crate) fn prepare(&mut self, pages: u32) -> Result<(), TreeError<P::Error>> {
+        while let Some(page) = self.pages.prepare(pages)? {
+            let was_live = self.relocate(page)?;
+            self.pages.examined(page, was_live)?;
+        }
+        Ok(())
+    }
+
+    /// Back to the committed state. Nothing on flash belongs to it but what the last commit left.
+    fn undo(&mut self) {
+        self.state = self.committed;
+        self.path = [Slot::ABSENT; HEIGHT_MAX];
+        self.pending = Pending::default();
+        self.reading.forget();
+        // It may hold nodes of pages that never became part of the tree.
+        self.cache.clear();
+        while let Some(page) = self.journal.take(false) {
+            self.pages.supersede(PageAddr(page));
+        }
+        self.journal.clear();
+    }
+
+    /// Whether the changed path in the assembly buffer is the path of this key.
+    fn is_on_path(&self, key: &[u8]) -> bool {
+        let inner = &self.path[1..self.state.height as usize];
+        self.pending.lowest == 0
+            && self.pending.staged.is_none()
+            && inner.iter().all(|slot| self.cells.inner_find(&self.assembly[slot.range()], key, false) == slot.index)
+    }
+
+    /// One change in the buffers. Returns whether the key was there.
+    fn edit(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<bool, TreeError<P::Error>> {
+        if self.pending.dirty && !self.is_on_path(key) {
+            let supersedes = None;
+            self.flush(false, Placement::Update { supersedes })?;
+        }
+        if !self.pending.dirty {
+            self.descend(Seek::At(key), 1)?;
+        }
+        let place = self.leaf_place(false)?;
+        let at = self.cells.leaf_find(self.bytes(&place), key);
+        match value {
+            Some(value) => self.put_at(key, value, at)?,
+            None => match at {
+                Ok(index) => self.delete_at(key, index)?,
+                Err(_) => return Ok(false),
+            },
+        }
+        Ok(at.is_ok())
+    }
+
+    /// The leaf of the path to where it is changed; false if it does not fit there and is in the reading buffer.
+    pub(crate) fn take_leaf(&mut self) -> Result<bool, TreeError<P::Error>> {
+        let page = self.child(0);
+        let fits = self.load_leaf(page)?;
+        if !fits {
+            // It goes to the scratch buffer as it is, for `flush` to give it a page of its own.
+            let place = self.read_node(page, 0)?;
+            self.stage(page, place);
+        }
+        Ok(fits)
+    }
+
+    /// Copies a leaf from the reading buffer to the scratch buffer, in place of the leaf of the path.
+    fn stage(&mut self, page: u32, place: core::ops::Range<usize>) {
+        let at = self.own_front();
+        let size = place.len();
+        self.scratch[at..at + size].copy_from_slice(&self.reading.buf[place]);
+        self.path[0] = Slot { page, present: true, ..Slot::ABSENT };
+        self.pending.staged = Some(size);
+    }
+
+    fn put_at(&mut self, key: &[u8], value: &[u8], at: Result<usize, usize>) -> Result<(), TreeError<P::Error>> {
+        let fits = self.load_leaf(self.child(0))?;
+        self.state.records += u64::from(at.is_err());
+        let replaces = at.is_ok();
+        let (Ok(index) | Err(index)) = at;
+        let edit = RunEdit { at: index, replaces, key, value };
+        if !fits {
+            self.pending.at_end = false;
+            return self.overflow(edit, false);
+        }
+        let slot = self.path[0];
+        let tail = self.tail();
+        let buf = &mut self.assembly[slot.offset..tail];
+        let count = self.cells.leaf_count(buf);
+        let follows = self.pending.at_end && (self.pending.dirty || self.pending.run == Some(slot.page));
+        self.pending.at_end = !replaces && index == count;
+        let size = match self.cells.leaf_put(buf, slot.size, at, key, value) {
+            Some(size) => size,
+            None => {
+                let run = LeafRun::new(self.cells, &buf[..slot.size], &[], Some(edit));
+                let room = buf.len().min(self.scratch.len());
+                let Some(size) = self.cells.leaf_encode(&run, 0..run.count(), &mut self.scratch[..room]) else {
+                    if self.pending.at_end && (follows || self.is_last_leaf()) {
+                        return self.start_leaf(edit);
+                    }
+                    return self.overflow(edit, true);
+                };
+                buf[..size].copy_from_slice(&self.scratch[..size]);
+                size
+            }
+        };
+        self.path[0].size = size;
+        self.pending.dirty = true;
+        Ok(())
+    }
+
+    fn is_last_leaf(&self) -> bool {
+        let inner = &self.path[1..self.state.height as usize];
+        inner.iter().all(|slot| slot.index + 1 == self.cells.inner_count(&self.assembly[slot.range()]))
+    }
+
+    fn delete_at(&mut self, key: &[u8], index: usize) -> Result<(), TreeError<P::Error>> {
+        self.state.records = self.state.records.saturating_sub(1);
+        self.pending.at_end = false;
+        self.pending.dirty = true;
+        let (count, size) = if self.take_leaf()? {
+            let slot = self.path[0];
+            let size = self.cells.leaf_remove(&mut self.assembly[slot.offset..], slot.size, index);
+            self.path[0].size = size;
+            (self.cells.leaf_count(&self.assembly[slot.offset..]), size)
+        } else {
+            let at = self.own_front();
+            let size = self.pending.staged.unwrap_or(0);
+            let size = self.cells.leaf_remove(&mut self.scratch[at..], size, index);
+            self.pending.staged = Some(size);
+            (self.cells.leaf_count(&self.scratch[at..]), size)
+        };
+        debug_assert!(size <= self.assembly.len(), "a leaf fits a page");
+        if count == 0 && self.state.height > 1 { self.vanish(key) } else { Ok(()) }
+    }
+
+    /// Programs the path in the assembly buffer. With `commit` it becomes the tree, and what it replaced is dead.
+    pub(crate) fn flush(&mut self, commit: bool, placement: Placement) -> Result<(), TreeError<P::Error>> {
+        let top = self.top() as usize;
+        let detached = self.unstage()?;
+        let lowest = if detached.is_some() { 1 } else { self.pending.lowest as usize };
+        let old = self.path;
+        if lowest == 0 {
+            self.retire_page(old[0].page);
+        }
+        for level in lowest.max(1)..=top {
+            self.repath(level, lowest, detached);
+        }
+        self.compose(lowest);
+        let page = self.pages.append(self.assembly, placement, commit)?.0;
+        assert!(page < self.page_count, "the medium keeps to its own size");
+        self.reading.forget_page(page);
+        self.journal.append(page);
+        self.pending.appended += 1;
+        for level in 0..=top {
+            let slot = &mut self.path[level];
+            slot.present = level >= lowest;
+            (slot.page, slot.lowest) = (page, lowest as u8);
+            if slot.present && level < top {
+                self.cache.renew(old[level].page, level as u8, page, &self.assembly[slot.range()]);
+            }
+        }
+        self.state.root = page;
+        self.pending.run = (self.pending.at_end && lowest == 0).then_some(page);
+        self.pending.dirty = false;
+        self.pending.lowest = 0;
+        if commit {
+            self.finish();
+        }
+        Ok(())
+    }
+
+    /// The commit is durable: what it replaced is dead.
+    fn finish(&mut self) {
+        self.committed = self.state;
+        self.pending.appended = 0;
+        while let Some(page) = self.journal.take(true) {
+            self.pages.supersede(PageAddr(page));
+        }
+        self.journal.clear();
+    }
+
+    /// Brings a leaf from the scratch buffer to its place, or, if it does not fit there, programs it by itself and
+    /// returns its page.
+    fn unstage(&mut self) -> Result<Option<u32>, TreeError<P::Error>> {
+        let Some(size) = self.pending.staged.take() else {
+            return Ok(None);
+        };
+        if self.place_leaf(size) {
+            return Ok(None);
+        }
+        let old = self.path[0].page;
+        self.retire_page(old);
+        self.cache.drop_node(old, 0);
+        self.stats.detached += 1;
+        let at = self.own_front();
+        let mut key = KeyBuf::EMPTY;
+        self.cells.leaf_key(&self.scratch[at..at + size], 0, &mut key);
+        self.pending.locator = key;
+        self.path[0].page = PENDING;
+        self.append_leaf(size).map(Some)
+    }
+
+    /// Copies the leaf in the scratch buffer to the front of the assembly buffer, if it fits.
+    pub(crate) fn place_leaf(&mut self, size: usize) -> bool {
+        let (front, tail) = (self.front(), self.tail());
+        if front + size > tail {
+            return false;
+        }
+        let at = self.own_front();
+        self.assembly[front..front + size].copy_from_slice(&self.scratch[at..at + size]);
+        self.path[0] = Slot { offset: front, size, index: 0, present: true, ..self.path[0] };
+        true
+    }
+
+    /// Makes an inner node of the path point into the page being put together, and its old child there where that was.
+    fn repath(&mut self, level: usize, lowest: usize, detached: Option<u32>) {
+        let slot = self.path[level];
+        let node = &mut self.assembly[slot.range()];
+        let page_bits = u32::from(self.format.page_bits);
+        if slot.page != PENDING && self.cells.inner_path(node).is_none() {
+            self.journal.supersede(slot.page);
+        }
+        let here = (level > lowest || detached.is_some() && level == 1).then_some(slot.index);
+        self.cells.inner_repath(node, slot.page, here, page_bits);
+        if let (Some(page), 1) = (detached, level) {
+            self.cells.inner_repath(node, page, None, page_bits);
+        }
+    }
+
+    /// Writes the front of the page and erased bytes between leaf and inner nodes.
+    fn compose(&mut self, lowest: usize) {
+        let height = self.state.height as usize;
+        let mut sizes = [0; HEIGHT_MAX];
+        for level in lowest..height {
+            sizes[level] = self.path[level].size as u16;
+        }
+        let locator = if lowest > 0 { self.pending.locator.as_slice() } else { &[] };
+        let front = TreeFront {
+            height: height as u8,
+            lowest: lowest as u8,
+            format: self.format,
+            records: self.state.records,
+            locator,
+            sizes: &sizes[lowest..height],
+        };
+        let end = front.write(self.assembly, self.header_size);
+        let (from, to) = match lowest {
+            0 => (end + self.path[0].size, self.tail()),
+            _ => (end, self.path[lowest].offset),
+        };
+        assert!(from <= to, "the nodes of a path fit its page");
+        self.assembly[from..to].fill(0xFF);
+    }
+
+    /// The page is dead once the change commits.
+    pub(crate) fn retire_page(&mut self, page: u32) {
+        if page != PENDING {
+            self.journal.supersede(page);
+        }
+    }
+
+    pub(crate) fn corrupt<T>(page: u32, why: Malformed) -> Result<T, TreeError<P::Error>> {
+        Err(TreeError::Corrupt { page: PageAddr(page), why })
+    }
+}

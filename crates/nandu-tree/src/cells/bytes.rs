@@ -1,0 +1,419 @@
+//! Cells of any length.
+//!
+//! ```text
+//! leaf    count u16, prefix_size u8; count ends u16; prefix; heap of entries: key_size u8, key, value
+//! inner   count u16, path u16, prefix_size u8, page_size u8; count page numbers of page_size bytes each;
+//!         count - 1 ends u16; prefix; heap of separators
+//! ```
+//!
+//! The prefix is what all keys of the node begin with; it is cut off each key. An end counts from the start of the
+//! heap. Entries stand in the order of their keys.
+
+use core::cmp::Ordering;
+use core::ops::Range;
+
+use nandu_index::KeyBuf;
+
+use super::sealed::Cells;
+use super::{InnerRun, LeafRun, NO_PATH, SELF, get_u16, set_u16};
+
+/// Keys of any length up to a limit that depends on the page, and values inline.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByteCells;
+
+const LEAF_PREFIX: usize = 2;
+const LEAF_ENDS: usize = 3;
+const INNER_PATH: usize = 2;
+const INNER_PREFIX: usize = 4;
+const INNER_PAGES: usize = 5;
+
+/// Ends, prefix and heap of either kind of node: variable parts in order.
+#[derive(Clone, Copy)]
+struct Parts<'n> {
+    ends: &'n [u8],
+    prefix: &'n [u8],
+    heap: &'n [u8],
+}
+
+impl<'n> Parts<'n> {
+    fn new(rest: &'n [u8], count: usize, prefix_size: usize) -> Option<Parts<'n>> {
+        let (ends, rest) = rest.split_at_checked(2 * count)?;
+        let (prefix, heap) = rest.split_at_checked(prefix_size)?;
+        Some(Parts { ends, prefix, heap })
+    }
+
+    /// Whether the ends ascend to the end of the heap.
+    fn check(&self) -> bool {
+        let mut last = 0;
+        for end in self.ends.chunks_exact(2) {
+            let end = u16::from_le_bytes([end[0], end[1]]);
+            if end < last {
+                return false;
+            }
+            last = end;
+        }
+        last as usize == self.heap.len()
+    }
+
+    fn start(&self, index: usize) -> usize {
+        if index == 0 { 0 } else { get_u16(self.ends, 2 * (index - 1)) as usize }
+    }
+
+    fn item(&self, index: usize) -> &'n [u8] {
+        &self.heap[self.start(index)..get_u16(self.ends, 2 * index) as usize]
+    }
+
+    /// Index of the first item that is not before `key`, where `item_key` takes the key out of an item; and whether it
+    /// equals it.
+    fn search(&self, key: &[u8], item_key: impl Fn(&'n [u8]) -> &'n [u8]) -> Result<usize, usize> {
+        let count = self.ends.len() / 2;
+        let shared = key.len().min(self.prefix.len());
+        let rest = match key[..shared].cmp(&self.prefix[..shared]) {
+            Ordering::Less => return Err(0),
+            Ordering::Greater => return Err(count),
+            Ordering::Equal if key.len() < self.prefix.len() => return Err(0),
+            Ordering::Equal => &key[self.prefix.len()..],
+        };
+        let (mut low, mut high) = (0, count);
+        while low < high {
+            let middle = (low + high) / 2;
+            match item_key(self.item(middle)).cmp(rest) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+                Ordering::Equal => return Ok(middle),
+            }
+        }
+        Err(low)
+    }
+}
+
+fn leaf(node: &[u8]) -> Parts<'_> {
+    let count = get_u16(node, 0) as usize;
+    let prefix_size = node[LEAF_PREFIX] as usize;
+    let (ends, rest) = node[LEAF_ENDS..].split_at(2 * count);
+    let (prefix, heap) = rest.split_at(prefix_size);
+    Parts { ends, prefix, heap }
+}
+
+fn inner(node: &[u8]) -> Parts<'_> {
+    let count = get_u16(node, 0) as usize;
+    let prefix_size = node[INNER_PREFIX] as usize;
+    let page_size = node[INNER_PAGES] as usize;
+    let rest = &node[INNER_PAGES + 1 + count * page_size..];
+    let (ends, rest) = rest.split_at(2 * (count - 1));
+    let (prefix, heap) = rest.split_at(prefix_size);
+    Parts { ends, prefix, heap }
+}
+
+fn leaf_item_key(item: &[u8]) -> &[u8] {
+    match item.split_first() {
+        Some((&size, rest)) => rest.get(..size as usize).unwrap_or(rest),
+        None => &[],
+    }
+}
+
+fn common(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+impl ByteCells {
+    /// The prefix of these entries' keys, left in `out`.
+    fn leaf_prefix(run: &LeafRun<'_>, entries: &Range<usize>, out: &mut KeyBuf) {
+        *out = KeyBuf::EMPTY;
+        if entries.is_empty() {
+            return;
+        }
+        let (mut first, mut last) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+        run.key(Self, entries.start, &mut first);
+        run.key(Self, entries.end - 1, &mut last);
+        out.set(&first.as_slice()[..common(first.as_slice(), last.as_slice())]);
+    }
+
+    fn inner_prefix(run: &InnerRun<'_>, children: &Range<usize>, out: &mut KeyBuf) {
+        *out = KeyBuf::EMPTY;
+        if children.len() < 2 {
+            return;
+        }
+        let (mut first, mut last) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+        run.separator(Self, children.start, &mut first);
+        run.separator(Self, children.end - 2, &mut last);
+        out.set(&first.as_slice()[..common(first.as_slice(), last.as_slice())]);
+    }
+
+    fn page_size(page_bits: u32) -> usize {
+        page_bits.div_ceil(8) as usize
+    }
+}
+
+impl Cells for ByteCells {
+    const KIND: u8 = 2;
+
+    fn key_size(&self) -> u8 {
+        0
+    }
+
+    fn value_size(&self) -> u16 {
+        0
+    }
+
+    fn entry_size(&self, key: &[u8], value: &[u8]) -> usize {
+        3 + key.len() + value.len()
+    }
+
+    fn minimum(&self, out: &mut KeyBuf) {
+        *out = KeyBuf::EMPTY;
+    }
+
+    fn separator(&self, below: &[u8], above: &[u8], out: &mut KeyBuf) {
+        let size = (common(below, above) + 1).min(above.len());
+        out.set(&above[..size]);
+    }
+
+    fn separator_cost(&self, separator: &[u8]) -> u32 {
+        separator.len() as u32
+    }
+
+    fn leaf_check(&self, node: &[u8]) -> bool {
+        if node.len() < LEAF_ENDS {
+            return false;
+        }
+        let count = get_u16(node, 0) as usize;
+        let Some(parts) = Parts::new(&node[LEAF_ENDS..], count, node[LEAF_PREFIX] as usize) else {
+            return false;
+        };
+        parts.check()
+            && (0..count).all(|index| {
+                let item = parts.item(index);
+                item.first().is_some_and(|&size| {
+                    size as usize + parts.prefix.len() <= nandu_index::KEY_SIZE_MAX && (size as usize) < item.len()
+                })
+            })
+    }
+
+    fn leaf_count(&self, node: &[u8]) -> usize {
+        get_u16(node, 0) as usize
+    }
+
+    fn leaf_find(&self, node: &[u8], key: &[u8]) -> Result<usize, usize> {
+        leaf(node).search(key, leaf_item_key)
+    }
+
+    fn leaf_key(&self, node: &[u8], index: usize, out: &mut KeyBuf) {
+        let parts = leaf(node);
+        out.set(parts.prefix);
+        out.append(leaf_item_key(parts.item(index)));
+    }
+
+    fn leaf_value<'n>(&self, node: &'n [u8], index: usize) -> &'n [u8] {
+        let item = leaf(node).item(index);
+        &item[1 + item[0] as usize..]
+    }
+
+    fn leaf_put(
+        &self,
+        buf: &mut [u8],
+        size: usize,
+        at: Result<usize, usize>,
+        key: &[u8],
+        value: &[u8],
+    ) -> Option<usize> {
+        let count = get_u16(buf, 0) as usize;
+        let parts = leaf(&buf[..size]);
+        let rest = key.strip_prefix(parts.prefix)?;
+        let prefix_size = parts.prefix.len();
+        let heap = LEAF_ENDS + 2 * count + prefix_size;
+        let (index, old_size, slots) = match at {
+            Ok(index) => (index, parts.item(index).len(), 0),
+            Err(index) => (index, 0, 1),
+        };
+        // An only entry that goes would leave a prefix nothing shares; encoding anew finds the right one.
+        if count == 0 {
+            return None;
+        }
+        let start = parts.start(index);
+        let new_size = 1 + rest.len() + value.len();
+        let size_after = size + 2 * slots + new_size - old_size;
+        if size_after > buf.len() || size_after - heap > u16::MAX as usize {
+            return None;
+        }
+        // From the back to the front, since everything moves up: entries behind, the entry, entries before and prefix.
+        let heap_after = heap + 2 * slots;
+        let tail = heap + start + old_size;
+        buf.copy_within(tail..size, heap_after + start + new_size);
+        if slots > 0 {
+            buf.copy_within(LEAF_ENDS + 2 * index..heap + start, LEAF_ENDS + 2 * index + 2);
+        }
+        let item = &mut buf[heap_after + start..][..new_size];
+        item[0] = rest.len() as u8;
+        item[1..1 + rest.len()].copy_from_slice(rest);
+        item[1 + rest.len()..].copy_from_slice(value);
+        set_u16(buf, LEAF_ENDS + 2 * index, (start + new_size) as u16);
+        for slot in index + 1..count + slots {
+            let end = get_u16(buf, LEAF_ENDS + 2 * slot) as usize + new_size - old_size;
+            set_u16(buf, LEAF_ENDS + 2 * slot, end as u16);
+        }
+        set_u16(buf, 0, (count + slots) as u16);
+        Some(size_after)
+    }
+
+    fn leaf_remove(&self, buf: &mut [u8], size: usize, index: usize) -> usize {
+        let count = get_u16(buf, 0) as usize;
+        let parts = leaf(&buf[..size]);
+        let heap = LEAF_ENDS + 2 * count + parts.prefix.len();
+        let (start, old_size) = (parts.start(index), parts.item(index).len());
+        for slot in index + 1..count {
+            let end = get_u16(buf, LEAF_ENDS + 2 * slot) as usize - old_size;
+            set_u16(buf, LEAF_ENDS + 2 * slot, end as u16);
+        }
+        buf.copy_within(LEAF_ENDS + 2 * index + 2..heap + start, LEAF_ENDS + 2 * index);
+        buf.copy_within(heap + start + old_size..size, heap + start - 2);
+        set_u16(buf, 0, count as u16 - 1);
+        size - 2 - old_size
+    }
+
+    fn leaf_size(&self, run: &LeafRun<'_>, entries: Range<usize>) -> usize {
+        let mut key = KeyBuf::EMPTY;
+        Self::leaf_prefix(run, &entries, &mut key);
+        let prefix_size = key.as_slice().len();
+        let mut size = LEAF_ENDS + prefix_size;
+        for index in entries {
+            run.key(*self, index, &mut key);
+            size += 3 + key.as_slice().len() - prefix_size + run.value(*self, index).len();
+        }
+        size
+    }
+
+    fn leaf_encode(&self, run: &LeafRun<'_>, entries: Range<usize>, out: &mut [u8]) -> Option<usize> {
+        let size = self.leaf_size(run, entries.clone());
+        let out = out.get_mut(..size)?;
+        let count = entries.len();
+        let mut key = KeyBuf::EMPTY;
+        Self::leaf_prefix(run, &entries, &mut key);
+        let prefix_size = key.as_slice().len();
+        set_u16(out, 0, count as u16);
+        out[LEAF_PREFIX] = prefix_size as u8;
+        let (ends, rest) = out[LEAF_ENDS..].split_at_mut(2 * count);
+        let (prefix, heap) = rest.split_at_mut(prefix_size);
+        prefix.copy_from_slice(key.as_slice());
+        let mut at = 0;
+        for (place, index) in entries.enumerate() {
+            run.key(*self, index, &mut key);
+            let rest = &key.as_slice()[prefix_size..];
+            let value = run.value(*self, index);
+            heap[at] = rest.len() as u8;
+            heap[at + 1..][..rest.len()].copy_from_slice(rest);
+            heap[at + 1 + rest.len()..][..value.len()].copy_from_slice(value);
+            at += 1 + rest.len() + value.len();
+            set_u16(ends, 2 * place, at as u16);
+        }
+        Some(size)
+    }
+
+    fn inner_check(&self, node: &[u8], page_bits: u32) -> bool {
+        if node.len() < INNER_PAGES + 1 {
+            return false;
+        }
+        let count = get_u16(node, 0) as usize;
+        let path = get_u16(node, INNER_PATH);
+        let page_size = Self::page_size(page_bits);
+        if count == 0 || node[INNER_PAGES] as usize != page_size || (path != NO_PATH && path as usize >= count) {
+            return false;
+        }
+        let prefix_size = node[INNER_PREFIX] as usize;
+        let Some(rest) = node.get(INNER_PAGES + 1 + count * page_size..) else {
+            return false;
+        };
+        let Some(parts) = Parts::new(rest, count - 1, prefix_size) else {
+            return false;
+        };
+        let sizes_fit =
+            (0..count - 1).all(|index| parts.item(index).len() + prefix_size <= nandu_index::KEY_SIZE_MAX);
+        parts.check() && sizes_fit
+    }
+
+    fn inner_count(&self, node: &[u8]) -> usize {
+        get_u16(node, 0) as usize
+    }
+
+    fn inner_path(&self, node: &[u8]) -> Option<usize> {
+        let path = get_u16(node, INNER_PATH);
+        (path != NO_PATH).then_some(path as usize)
+    }
+
+    fn inner_find(&self, node: &[u8], key: &[u8], before: bool) -> usize {
+        match inner(node).search(key, |item| item) {
+            Ok(index) => index + usize::from(!before),
+            Err(index) => index,
+        }
+    }
+
+    fn inner_child(&self, node: &[u8], index: usize, page_bits: u32) -> u32 {
+        let size = Self::page_size(page_bits);
+        let bytes = &node[INNER_PAGES + 1 + index * size..][..size];
+        bytes.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte))
+    }
+
+    fn inner_separator(&self, node: &[u8], index: usize, out: &mut KeyBuf) {
+        let parts = inner(node);
+        out.set(parts.prefix);
+        out.append(parts.item(index));
+    }
+
+    fn inner_repath(&self, node: &mut [u8], page: u32, path: Option<usize>, page_bits: u32) {
+        let size = Self::page_size(page_bits);
+        if let Some(old) = self.inner_path(node) {
+            node[INNER_PAGES + 1 + old * size..][..size].copy_from_slice(&page.to_le_bytes()[..size]);
+        }
+        if let Some(path) = path {
+            node[INNER_PAGES + 1 + path * size..][..size].fill(0xFF);
+        }
+        set_u16(node, INNER_PATH, path.map_or(NO_PATH, |path| path as u16));
+    }
+
+    fn inner_size(&self, run: &InnerRun<'_>, children: Range<usize>) -> usize {
+        let mut key = KeyBuf::EMPTY;
+        Self::inner_prefix(run, &children, &mut key);
+        let prefix_size = key.as_slice().len();
+        let mut size = INNER_PAGES + 1 + children.len() * Self::page_size(run.page_bits) + prefix_size;
+        for index in children.start..children.end - 1 {
+            run.separator(*self, index, &mut key);
+            size += 2 + key.as_slice().len() - prefix_size;
+        }
+        size
+    }
+
+    fn inner_encode(&self, run: &InnerRun<'_>, children: Range<usize>, out: &mut [u8]) -> Option<usize> {
+        let size = self.inner_size(run, children.clone());
+        let out = out.get_mut(..size)?;
+        let count = children.len();
+        let page_size = Self::page_size(run.page_bits);
+        let mut key = KeyBuf::EMPTY;
+        Self::inner_prefix(run, &children, &mut key);
+        let prefix_size = key.as_slice().len();
+        set_u16(out, 0, count as u16);
+        set_u16(out, INNER_PATH, NO_PATH);
+        out[INNER_PREFIX] = prefix_size as u8;
+        out[INNER_PAGES] = page_size as u8;
+        for (place, index) in children.clone().enumerate() {
+            let child = run.child(*self, index);
+            if child == SELF {
+                set_u16(out, INNER_PATH, place as u16);
+            }
+            out[INNER_PAGES + 1 + place * page_size..][..page_size]
+                .copy_from_slice(&child.to_le_bytes()[..page_size]);
+        }
+        let rest = &mut out[INNER_PAGES + 1 + count * page_size..];
+        let (ends, rest) = rest.split_at_mut(2 * (count - 1));
+        let (prefix, heap) = rest.split_at_mut(prefix_size);
+        prefix.copy_from_slice(key.as_slice());
+        let mut at = 0;
+        for (place, index) in (children.start..children.end - 1).enumerate() {
+            run.separator(*self, index, &mut key);
+            let rest = &key.as_slice()[prefix_size..];
+            heap[at..at + rest.len()].copy_from_slice(rest);
+            at += rest.len();
+            set_u16(ends, 2 * place, at as u16);
+        }
+        Some(size)
+    }
+}

@@ -1,0 +1,289 @@
+//! From the root down to a leaf.
+//!
+//! The inner nodes of the path are copied to the end of the assembly buffer as they are on flash; what a change makes
+//! of them is written into the copies only when the page is programmed. So the same path serves lookups, and the next
+//! change begins where the last one ended.
+
+use core::ops::Range;
+
+use nandu_index::KeyBuf;
+use nandu_nand::PageAddr;
+
+use crate::body::TreeBody;
+use crate::cells::Cells;
+use crate::pages::Pages;
+use crate::tree::Tree;
+use crate::{Malformed, TreeError};
+
+/// In place of a page number: the page that is being put together. Equals [`crate::cells::SELF`], so that a node
+/// encoded with a child there and a slot of that child agree.
+pub(crate) const PENDING: u32 = u32::MAX;
+
+/// A node of the path in the assembly buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    /// Where the node is on flash, or [`PENDING`].
+    pub(crate) page: u32,
+    pub(crate) offset: usize,
+    pub(crate) size: usize,
+    /// The child that the path goes on to.
+    pub(crate) index: usize,
+    /// Lowest level in `page`, if the node was read from flash rather than from the cache.
+    pub(crate) lowest: u8,
+    pub(crate) present: bool,
+}
+
+impl Slot {
+    pub(crate) const ABSENT: Slot = Slot { page: PENDING, offset: 0, size: 0, index: 0, lowest: 0, present: false };
+
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.offset..self.offset + self.size
+    }
+}
+
+/// The page read last.
+pub(crate) struct Reading<'m> {
+    pub(crate) buf: &'m mut [u8],
+    page: Option<u32>,
+    body: Option<TreeBody>,
+    checked: u8,
+}
+
+impl<'m> Reading<'m> {
+    pub(crate) fn new(buf: &'m mut [u8]) -> Reading<'m> {
+        Reading { buf, page: None, body: None, checked: u8::MAX }
+    }
+
+    /// The buffer is going to be used for something else, or its page is programmed anew.
+    pub(crate) fn forget(&mut self) {
+        self.page = None;
+    }
+
+    pub(crate) fn forget_page(&mut self, page: u32) {
+        if self.page == Some(page) {
+            self.page = None;
+        }
+    }
+}
+
+/// Where a leaf is.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    Assembly(Range<usize>),
+    Reading(Range<usize>),
+    Cached(Range<usize>),
+}
+
+/// Where a descent goes.
+#[derive(Clone, Copy)]
+pub(crate) enum Seek<'a> {
+    /// To the leaf whose range holds this key.
+    At(&'a [u8]),
+    /// To the leaf whose range holds what is just before this key.
+    Before(&'a [u8]),
+    /// To the last leaf.
+    Last,
+}
+
+impl<P: Pages, C: Cells> Tree<'_, P, C> {
+    pub(crate) fn top(&self) -> u8 {
+        self.state.height - 1
+    }
+
+    /// Where the leaf of a path stands in the assembly buffer.
+    pub(crate) fn front(&self) -> usize {
+        TreeBody::front(self.header_size, self.state.height as usize, true, 0)
+    }
+
+    /// Where the inner nodes of the path begin in the assembly buffer, level 1 being present.
+    pub(crate) fn tail(&self) -> usize {
+        if self.state.height > 1 { self.path[1].offset } else { self.assembly.len() }
+    }
+
+    /// Reads a page, unless it is the one read last, and finds a node in it that is safe to use.
+    pub(crate) fn read_node(&mut self, page: u32, level: u8) -> Result<Range<usize>, TreeError<P::Error>> {
+        let corrupt = |why| TreeError::Corrupt { page: PageAddr(page), why };
+        let body = self.read_body(page)?;
+        let place = body.node(level).map_err(corrupt)?;
+        if self.reading.checked != level {
+            let node = &self.reading.buf[place.clone()];
+            let sound = match level {
+                0 => self.cells.leaf_check(node),
+                _ => self.cells.inner_check(node, u32::from(self.format.page_bits)),
+            };
+            if !sound {
+                return Err(corrupt(Malformed::Node));
+            }
+            self.reading.checked = level;
+        }
+        Ok(place)
+    }
+
+    /// Reads a page, unless it is the one read last, and returns what it says of itself.
+    pub(crate) fn read_body(&mut self, page: u32) -> Result<TreeBody, TreeError<P::Error>> {
+        if let (Some(body), true) = (self.reading.body, self.reading.page == Some(page)) {
+            return Ok(body);
+        }
+        let corrupt = |why| TreeError::Corrupt { page: PageAddr(page), why };
+        self.reading.forget();
+        if page >= self.page_count {
+            return Err(corrupt(Malformed::PageNumber));
+        }
+        self.pages.read(PageAddr(page), self.reading.buf)?;
+        let body = TreeBody::parse(self.reading.buf, self.header_size).map_err(corrupt)?;
+        if body.format != self.format {
+            return Err(corrupt(Malformed::Cells));
+        }
+        self.reading.page = Some(page);
+        self.reading.body = Some(body);
+        self.reading.checked = u8::MAX;
+        Ok(body)
+    }
+
+    /// Makes the root present in the assembly buffer.
+    pub(crate) fn load_root(&mut self) -> Result<(), TreeError<P::Error>> {
+        let top = self.top();
+        let slot = self.path[top as usize];
+        if slot.present && (slot.page == self.state.root || slot.page == PENDING) {
+            return Ok(());
+        }
+        if top == 0 { self.load_leaf(self.state.root).map(|_| ()) } else { self.load_inner(top, self.state.root) }
+    }
+
+    /// Copies an inner node in front of the one above it; what was below is gone.
+    pub(crate) fn load_inner(&mut self, level: u8, page: u32) -> Result<(), TreeError<P::Error>> {
+        let end = if level == self.top() { self.assembly.len() } else { self.path[level as usize + 1].offset };
+        let cached = self.cache.find(page, level);
+        let (size, lowest) = match &cached {
+            Some(place) => (place.len(), u8::MAX),
+            None => {
+                let place = self.read_node(page, level)?;
+                (place.len(), self.read_body(page)?.lowest)
+            }
+        };
+        let too_large = TreeError::Corrupt { page: PageAddr(page), why: Malformed::PathTooLarge };
+        let offset = end.checked_sub(size).filter(|&offset| offset >= self.front()).ok_or(too_large)?;
+        match cached {
+            Some(place) => self.assembly[offset..end].copy_from_slice(self.cache.bytes(place)),
+            None => {
+                let place = self.read_node(page, level)?;
+                self.assembly[offset..end].copy_from_slice(&self.reading.buf[place.clone()]);
+                if level < self.top() {
+                    self.cache.insert(page, level, &self.reading.buf[place]);
+                }
+            }
+        }
+        for below in &mut self.path[1..level as usize] {
+            below.present = false;
+        }
+        let leaf = &mut self.path[0];
+        leaf.present &= leaf.offset + leaf.size <= offset;
+        self.path[level as usize] = Slot { page, offset, size, index: 0, lowest, present: true };
+        Ok(())
+    }
+
+    /// Goes down and makes every inner node of the path from the root to level `floor`, at least 1, present.
+    pub(crate) fn descend(&mut self, seek: Seek<'_>, floor: u8) -> Result<(), TreeError<P::Error>> {
+        self.load_root()?;
+        let mut level = self.top();
+        while level >= floor {
+            let slot = self.path[level as usize];
+            let node = &self.assembly[slot.range()];
+            let index = match seek {
+                Seek::At(key) => self.cells.inner_find(node, key, false),
+                Seek::Before(key) => self.cells.inner_find(node, key, true),
+                Seek::Last => self.cells.inner_count(node) - 1,
+            };
+            self.path[level as usize].index = index;
+            if level == floor {
+                break;
+            }
+            let child = self.child(level - 1);
+            level -= 1;
+            let below = self.path[level as usize];
+            if !below.present || below.page != child {
+                self.load_inner(level, child)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Page of the node of this level that the path leads to; for the highest level the root's.
+    pub(crate) fn child(&self, level: u8) -> u32 {
+        if level == self.top() {
+            return self.path[level as usize].page;
+        }
+        let parent = &self.path[level as usize + 1];
+        let node = &self.assembly[parent.range()];
+        if self.cells.inner_path(node) == Some(parent.index) {
+            return parent.page;
+        }
+        self.cells.inner_child(node, parent.index, u32::from(self.format.page_bits))
+    }
+
+    /// Finds the leaf that the path leads to; with `keep` a leaf that had to be read goes to the cache.
+    pub(crate) fn leaf_place(&mut self, keep: bool) -> Result<Place, TreeError<P::Error>> {
+        let page = self.child(0);
+        let slot = self.path[0];
+        if slot.present && slot.page == page {
+            return Ok(Place::Assembly(slot.range()));
+        }
+        if self.reading.page != Some(page) {
+            if let Some(place) = self.cache.find(page, 0) {
+                return Ok(Place::Cached(place));
+            }
+            let place = self.read_node(page, 0)?;
+            if keep {
+                self.cache.insert(page, 0, &self.reading.buf[place.clone()]);
+            }
+        }
+        Ok(Place::Reading(self.read_node(page, 0)?))
+    }
+
+    /// Copies the leaf that the path leads to to the front of the assembly buffer, where it is changed. Returns false
+    /// if it does not fit before its ancestors; then it is in the reading buffer.
+    pub(crate) fn load_leaf(&mut self, page: u32) -> Result<bool, TreeError<P::Error>> {
+        let slot = self.path[0];
+        if slot.present && slot.page == page {
+            return Ok(true);
+        }
+        let front = self.front();
+        let tail = if self.top() == 0 { self.assembly.len() } else { self.tail() };
+        let (size, lowest) = match self.cache.find(page, 0) {
+            Some(place) if place.len() <= tail - front => {
+                let node = self.cache.bytes(place);
+                self.assembly[front..front + node.len()].copy_from_slice(node);
+                (node.len(), 0)
+            }
+            _ => {
+                let place = self.read_node(page, 0)?;
+                if place.len() > tail - front {
+                    return Ok(false);
+                }
+                self.assembly[front..front + place.len()].copy_from_slice(&self.reading.buf[place.clone()]);
+                (place.len(), 0)
+            }
+        };
+        self.path[0] = Slot { page, offset: front, size, index: 0, lowest, present: true };
+        Ok(true)
+    }
+
+    /// The least separator above everything under the path's node of this level; `None` if there is nothing above.
+    pub(crate) fn fence_above(&self, level: u8, out: &mut KeyBuf) -> Option<()> {
+        let slots = self.path.get(level as usize + 1..self.state.height as usize)?;
+        let slot = slots.iter().find(|slot| {
+            let node = &self.assembly[slot.range()];
+            slot.index + 1 < self.cells.inner_count(node)
+        })?;
+        self.cells.inner_separator(&self.assembly[slot.range()], slot.index, out);
+        Some(())
+    }
+
+    /// The greatest separator not above anything under the path's node of this level; `None` if there is nothing below.
+    pub(crate) fn fence_below(&self, level: u8, out: &mut KeyBuf) -> Option<()> {
+        let slots = self.path.get(level as usize + 1..self.state.height as usize)?;
+        let slot = slots.iter().find(|slot| slot.index > 0)?;
+        self.cells.inner_separator(&self.assembly[slot.range()], slot.index - 1, out);
+        Some(())
+    }
+}

@@ -1,0 +1,68 @@
+//! Errors.
+
+use core::error::Error;
+use core::fmt;
+
+use nandu_nand::PageAddr;
+
+use crate::Malformed;
+
+/// What can go wrong. Whatever it is, the tree holds what it held before the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TreeError<E> {
+    /// The medium failed, or is full.
+    Pages(E),
+    /// A page of the tree contradicts itself.
+    Corrupt {
+        /// The page.
+        page: PageAddr,
+        /// What is wrong with it.
+        why: Malformed,
+    },
+    /// There is no tree on this medium.
+    NotFound,
+    /// The tree on this medium has cells of another kind or size, or belongs to a larger chip.
+    OtherFormat,
+    /// The memory given is smaller than [`memory_required`](crate::memory_required) says.
+    MemoryTooSmall {
+        /// Bytes needed.
+        required: usize,
+    },
+    /// The page is too small, or too large, for this tree.
+    PageSize(usize),
+    /// The key is not of the size that the cells have, or is longer than [`Tree::key_size_max`](crate::Tree).
+    KeySize(usize),
+    /// The value is not of the size that the cells have, or key and value together are larger than
+    /// [`Tree::entry_size_max`](crate::Tree).
+    ValueSize(usize),
+    /// The keys of a batch or of a bulk load do not strictly ascend; the first that does not is this one, from 0.
+    NotAscending(usize),
+    /// The tree would become higher than it can be.
+    TooHigh,
+}
+
+impl<E: fmt::Display> fmt::Display for TreeError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TreeError::Pages(error) => error.fmt(f),
+            TreeError::Corrupt { page, why } => write!(f, "page {page} of the tree is corrupt: {why}"),
+            TreeError::NotFound => f.write_str("there is no tree on this medium"),
+            TreeError::OtherFormat => f.write_str("the tree on this medium has another format"),
+            TreeError::MemoryTooSmall { required } => write!(f, "the tree needs {required} bytes of memory"),
+            TreeError::PageSize(size) => write!(f, "a page of {size} bytes does not suit a tree"),
+            TreeError::KeySize(size) => write!(f, "a key of {size} bytes does not suit this tree"),
+            TreeError::ValueSize(size) => write!(f, "a value of {size} bytes does not suit this tree"),
+            TreeError::NotAscending(index) => write!(f, "key {index} is not above the key before it"),
+            TreeError::TooHigh => f.write_str("the tree would become too high"),
+        }
+    }
+}
+
+impl<E: Error> Error for TreeError<E> {}
+
+impl<E> From<E> for TreeError<E> {
+    fn from(error: E) -> TreeError<E> {
+        TreeError::Pages(error)
+    }
+}

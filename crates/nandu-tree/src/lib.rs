@@ -1,0 +1,59 @@
+//! The mu-Tree: an ordered index on raw NAND flash that programs one page for each durable change.
+//!
+//! On flash nothing is changed in place. In an ordinary B+-tree a changed leaf therefore gets a new address, so its
+//! parent changes, and so on up to the root: as many pages programmed as the tree is high. **The key decision** of the
+//! mu-Tree is that the changed leaf and all its ancestors, root included, go into *one* page. The alternative, to keep
+//! changed index pages in memory and commit them in bulk, saves the programs as well and gives up either durability or
+//! bounded memory; it was refused.
+//!
+//! Nodes have no fixed share of the page: they are stacked, and the only rule is that they fit. They are packed: keys
+//! and page numbers take the bits they need ([`FixedCells`]), or begin with a common prefix stored once
+//! ([`ByteCells`]). When a leaf overflows it shares with its neighbour before anything is split.
+//!
+//! # Invariants
+//!
+//! `verify` checks each and names it by its number.
+//!
+//! * T1  Keys in a leaf and separators in an inner node strictly ascend.
+//! * T2  A separator is above every key of the child before it and not above any key of the child after it. With T1
+//!   and T4 it follows that each live node, named by page and level, is reached exactly once from the root.
+//! * T3  A node has its child on the path in its own page, unless it is the lowest there. So in a page every node above
+//!   a stale node is stale, and a page lives exactly while its lowest node does.
+//! * T4  No leaf is empty but the root, and a root that is not a leaf has two children or more.
+//! * T5  The root's page says how many entries there are.
+//! * T6  A page number in a node leads to a page that holds a sound node of the level below.
+//!
+//! # Cost
+//!
+//! With `h` the height and `c` the number of levels whose nodes are in memory (the root always is, with the default
+//! cache all inner nodes of a million 8-byte entries are): a get reads at most `h - c` pages; a put or a delete reads as
+//! many and programs 1. A split programs 1 or 2 pages more and comes once in some hundred puts. A change appends at
+//! most `4 + 2 h` pages.
+
+#![no_std]
+
+mod apply;
+mod bits;
+mod body;
+mod cache;
+mod cells;
+mod descent;
+mod error;
+mod index;
+mod limits;
+mod memory;
+mod pages;
+mod range;
+mod relocate;
+mod split;
+mod tree;
+mod vanish;
+mod verify;
+
+pub use body::{CellFormat, HEIGHT_MAX, Malformed, TreeBody, TreeFront};
+pub use cells::{ByteCells, Cells, FixedCells};
+pub use error::TreeError;
+pub use memory::{Options, memory_required};
+pub use nandu_index::{Direction, Edit, Entry, OrderedIndex, Violation};
+pub use pages::{Pages, Placement};
+pub use tree::{Stats, Tree};

@@ -1,0 +1,72 @@
+//! How large keys, entries and inner nodes may be.
+//!
+//! Every path must fit a page whenever it is written, although its nodes were last written at different times, each
+//! with other nodes above and below. So each level has a share of the page that its nodes keep to at all times; the
+//! shares of all levels together leave room for a small leaf. The shares are wide: what decides in practice are the
+//! numbers of children of [`Limits::should_split`].
+
+use crate::body::{HEIGHT_MAX, TreeBody};
+
+/// Thousandths of the page that an inner node of each level may take; level 0 has no inner nodes.
+const SHARES: [usize; HEIGHT_MAX] = [0, 300, 160, 120, 80, 80, 80, 80];
+
+/// The same for a root, which has no level above it that needs room.
+const ROOT_SHARES: [usize; HEIGHT_MAX] = [0, 600, 320, 180, 120, 120, 120, 120];
+
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    page_size: usize,
+    /// Bytes for nodes in a page with as many levels and as long a locator as can be.
+    room: usize,
+    pub(crate) key_size_max: usize,
+    pub(crate) entry_size_max: usize,
+    /// Share of a page that all inner nodes but those of level 1 may take together, in thousandths.
+    root_share: usize,
+}
+
+impl Limits {
+    /// `None` if the page is too small for a tree.
+    pub(crate) fn new(page_size: usize, header_size: usize, key_size: u8, cache_size: usize) -> Option<Limits> {
+        let body = page_size.checked_sub(header_size)?;
+        let key_size_max = match key_size {
+            0 if body < 1024 => body / 16,
+            0 => (body / 8).min(nandu_index::KEY_SIZE_MAX),
+            size => size as usize,
+        };
+        let room = page_size.checked_sub(TreeBody::front(header_size, HEIGHT_MAX, true, key_size_max))?;
+        // With a cache small roots pay: more of the page is left for leaves. Without one a higher tree costs reads.
+        let root_share = if cache_size > 0 { 150 } else { 700 };
+        let limits = Limits { page_size, room, key_size_max, entry_size_max: room / 4, root_share };
+        (room >= 100 && page_size <= 65_536).then_some(limits)
+    }
+
+    /// Whether an inner node of this level, with so many children and bytes, must be split to keep to its share.
+    pub(crate) fn must_split(&self, level: u8, height: u8, children: usize, size: usize) -> bool {
+        let shares = if level + 1 == height { ROOT_SHARES } else { SHARES };
+        children >= 2 && size > self.room * shares[level as usize] / 1000
+    }
+
+    /// Whether splitting it makes the tree better: inner nodes are rewritten with each leaf below them, so none should
+    /// be much larger than the root.
+    pub(crate) fn should_split(
+        &self,
+        level: u8,
+        height: u8,
+        children: usize,
+        size: usize,
+        root_children: usize,
+    ) -> bool {
+        if children < 8 {
+            return false;
+        }
+        if level + 1 == height {
+            return size > self.page_size * self.root_share / 1000 / level as usize;
+        }
+        let limit = match level {
+            1 if height >= 4 => (4 * root_children).max(24),
+            1 => (root_children + root_children / 2).max(24),
+            _ => (root_children + root_children / 2).max(12),
+        };
+        children > limit
+    }
+}

@@ -1,0 +1,83 @@
+//! The caller's memory, divided.
+
+/// How a tree uses memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Bytes for nodes kept in memory; may be 0.
+    pub cache_size: usize,
+    /// Pages that an operation may append or supersede and still tell the medium about each. A batch that goes beyond
+    /// is done all the same, but pages superseded by it stay counted as live until the collector looks at them. At
+    /// least 32.
+    pub journal_pages: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { cache_size: 8192, journal_pages: 64 }
+    }
+}
+
+/// Least [`Options::journal_pages`]: what one change can append and supersede.
+pub(crate) const JOURNAL_PAGES_MIN: usize = 32;
+
+/// Bytes of memory that a tree needs on pages of this size. Nothing else is allocated.
+pub const fn memory_required(page_size: usize, options: &Options) -> usize {
+    let journal_pages =
+        if options.journal_pages < JOURNAL_PAGES_MIN { JOURNAL_PAGES_MIN } else { options.journal_pages };
+    3 * page_size + options.cache_size + 4 * journal_pages
+}
+
+/// Pages that the operation under way appended and pages that it supersedes.
+///
+/// Neither may be told to the medium before the commit decides which of them are dead: the old ones if it succeeds, the
+/// new ones if it does not. The old ones are listed from the front of the memory, the new ones from the back.
+pub(crate) struct Journal<'m> {
+    memory: &'m mut [u8],
+    old_count: usize,
+    new_count: usize,
+}
+
+impl<'m> Journal<'m> {
+    pub(crate) fn new(memory: &'m mut [u8]) -> Journal<'m> {
+        Journal { memory, old_count: 0, new_count: 0 }
+    }
+
+    fn has_room(&self) -> bool {
+        4 * (self.old_count + self.new_count + 1) <= self.memory.len()
+    }
+
+    /// Notes a page superseded if the operation commits. Without room it is forgotten, which keeps it counted as live.
+    pub(crate) fn supersede(&mut self, page: u32) {
+        if self.has_room() {
+            self.memory[4 * self.old_count..][..4].copy_from_slice(&page.to_le_bytes());
+            self.old_count += 1;
+        }
+    }
+
+    /// Notes a page appended, superseded if the operation fails.
+    pub(crate) fn append(&mut self, page: u32) {
+        if self.has_room() {
+            self.new_count += 1;
+            let at = self.memory.len() - 4 * self.new_count;
+            self.memory[at..][..4].copy_from_slice(&page.to_le_bytes());
+        }
+    }
+
+    /// Takes out a page that is dead after a commit, or after a failure.
+    pub(crate) fn take(&mut self, committed: bool) -> Option<u32> {
+        let at = if committed {
+            self.old_count = self.old_count.checked_sub(1)?;
+            4 * self.old_count
+        } else {
+            self.new_count = self.new_count.checked_sub(1)?;
+            self.memory.len() - 4 * (self.new_count + 1)
+        };
+        let bytes = &self.memory[at..at + 4];
+        Some(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.old_count = 0;
+        self.new_count = 0;
+    }
+}

@@ -1,0 +1,151 @@
+//! Entries in order.
+
+use core::ops::{Bound, ControlFlow};
+
+use nandu_index::{Direction, Entry, KeyBuf};
+
+use crate::TreeError;
+use crate::cells::Cells;
+use crate::descent::{Place, Seek};
+use crate::pages::Pages;
+use crate::tree::Tree;
+
+impl<P: Pages, C: Cells> Tree<'_, P, C> {
+    /// Visits the entries between two bounds in order, until `visit` breaks off. Reads each leaf concerned once, and
+    /// each inner node above them once.
+    pub fn range(
+        &mut self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        direction: Direction,
+        mut visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), TreeError<P::Error>> {
+        for bound in [from, to] {
+            if let Bound::Included(key) | Bound::Excluded(key) = bound {
+                self.check_key(key)?;
+            }
+        }
+        match direction {
+            Direction::Forward => self.forward(from, to, &mut visit),
+            Direction::Backward => self.backward(from, to, &mut visit),
+        }
+    }
+
+    fn forward(
+        &mut self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), TreeError<P::Error>> {
+        let mut fence = KeyBuf::EMPTY;
+        let mut key = KeyBuf::EMPTY;
+        self.cells.minimum(&mut fence);
+        if let Bound::Included(bound) | Bound::Excluded(bound) = from {
+            fence.set(bound);
+        }
+        let mut is_first = true;
+        // Each leaf is a page of its own, so there are no more of them than pages.
+        for _ in 0..self.page_count {
+            self.descend(Seek::At(fence.as_slice()), 1)?;
+            let place = self.leaf_place(false)?;
+            let leaf = self.bytes(&place);
+            let start = match (self.cells.leaf_find(leaf, fence.as_slice()), from) {
+                (Ok(index), Bound::Excluded(_)) if is_first => index + 1,
+                (Ok(index) | Err(index), _) => index,
+            };
+            for index in start..self.cells.leaf_count(leaf) {
+                self.cells.leaf_key(leaf, index, &mut key);
+                let beyond = match to {
+                    Bound::Included(bound) => key.as_slice() > bound,
+                    Bound::Excluded(bound) => key.as_slice() >= bound,
+                    Bound::Unbounded => false,
+                };
+                let entry = Entry { key: key.as_slice(), value: self.cells.leaf_value(leaf, index) };
+                if beyond || visit(entry).is_break() {
+                    return Ok(());
+                }
+            }
+            if self.fence_above(0, &mut fence).is_none() {
+                return Ok(());
+            }
+            is_first = false;
+        }
+        Ok(())
+    }
+
+    fn backward(
+        &mut self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), TreeError<P::Error>> {
+        let mut fence = KeyBuf::EMPTY;
+        let mut key = KeyBuf::EMPTY;
+        let mut bound = to;
+        for _ in 0..self.page_count {
+            let seek = match bound {
+                Bound::Included(key) => Seek::At(key),
+                Bound::Excluded(key) => Seek::Before(key),
+                Bound::Unbounded => Seek::Last,
+            };
+            self.descend(seek, 1)?;
+            let place = self.leaf_place(false)?;
+            let leaf = self.bytes(&place);
+            let end = match bound {
+                Bound::Included(key) => match self.cells.leaf_find(leaf, key) {
+                    Ok(index) => index + 1,
+                    Err(index) => index,
+                },
+                Bound::Excluded(key) => match self.cells.leaf_find(leaf, key) {
+                    Ok(index) | Err(index) => index,
+                },
+                Bound::Unbounded => self.cells.leaf_count(leaf),
+            };
+            for index in (0..end).rev() {
+                self.cells.leaf_key(leaf, index, &mut key);
+                let beyond = match from {
+                    Bound::Included(bound) => key.as_slice() < bound,
+                    Bound::Excluded(bound) => key.as_slice() <= bound,
+                    Bound::Unbounded => false,
+                };
+                let entry = Entry { key: key.as_slice(), value: self.cells.leaf_value(leaf, index) };
+                if beyond || visit(entry).is_break() {
+                    return Ok(());
+                }
+            }
+            if self.fence_below(0, &mut fence).is_none() {
+                return Ok(());
+            }
+            bound = Bound::Excluded(fence.as_slice());
+        }
+        Ok(())
+    }
+
+    /// The entry with the lowest key.
+    pub fn first(&mut self) -> Result<Option<Entry<'_>>, TreeError<P::Error>> {
+        let mut minimum = KeyBuf::EMPTY;
+        self.cells.minimum(&mut minimum);
+        self.descend(Seek::At(minimum.as_slice()), 1)?;
+        let place = self.leaf_place(true)?;
+        Ok(self.lend(&place, 0))
+    }
+
+    /// The entry with the highest key.
+    pub fn last(&mut self) -> Result<Option<Entry<'_>>, TreeError<P::Error>> {
+        self.descend(Seek::Last, 1)?;
+        let place = self.leaf_place(true)?;
+        let count = self.cells.leaf_count(self.bytes(&place));
+        Ok(self.lend(&place, count.wrapping_sub(1)))
+    }
+
+    fn lend(&mut self, place: &Place, index: usize) -> Option<Entry<'_>> {
+        let mut key = KeyBuf::EMPTY;
+        let leaf = self.bytes(place);
+        if index >= self.cells.leaf_count(leaf) {
+            return None;
+        }
+        self.cells.leaf_key(leaf, index, &mut key);
+        self.key = key;
+        Some(Entry { key: self.key.as_slice(), value: self.cells.leaf_value(self.bytes(place), index) })
+    }
+}

@@ -1,0 +1,109 @@
+//! Moving what lives out of a block that is to be erased.
+
+use nandu_index::KeyBuf;
+use nandu_nand::PageAddr;
+
+use crate::cells::Cells;
+use crate::descent::Seek;
+use crate::pages::{Pages, Placement};
+use crate::tree::Tree;
+use crate::{Malformed, TreeError};
+
+impl<P: Pages, C: Cells> Tree<'_, P, C> {
+    /// Whether a page lives, and if so programs its lowest node, with the path above it, elsewhere; that is a commit of
+    /// its own, after which the page is dead.
+    ///
+    /// A page lives exactly while its lowest node does (T3), and a node is found from the root by a key of its own: so
+    /// this reads the page and at most the path to it, and programs 1 page, rarely 2.
+    pub fn relocate(&mut self, page: PageAddr) -> Result<bool, TreeError<P::Error>> {
+        let Some(level) = self.find_live(page)? else {
+            return Ok(false);
+        };
+        let outcome = self.touch(level);
+        self.conclude(outcome, Some(Placement::Moved { from: page }))?;
+        Ok(true)
+    }
+
+    /// Whether a page lives. Reads the page and at most the path to it.
+    pub fn is_live(&mut self, page: PageAddr) -> Result<bool, TreeError<P::Error>> {
+        Ok(self.find_live(page)?.is_some())
+    }
+
+    /// The lowest level of a page that lives, with the path above that level present.
+    fn find_live(&mut self, page: PageAddr) -> Result<Option<u8>, TreeError<P::Error>> {
+        if page.0 == self.state.root {
+            // Its lowest node is on the newest path, whatever is left of that.
+            let lowest = self.lowest_of(page)?;
+            if lowest == self.top() {
+                self.load_root()?;
+                return Ok(Some(lowest));
+            }
+        }
+        let Some((lowest, key)) = self.locate(page)? else {
+            return Ok(None);
+        };
+        if lowest >= self.top() {
+            return Ok(None);
+        }
+        self.descend(Seek::At(key.as_slice()), lowest + 1)?;
+        Ok((self.child(lowest) == page.0).then_some(lowest))
+    }
+
+    fn lowest_of(&mut self, page: PageAddr) -> Result<u8, TreeError<P::Error>> {
+        let slot = self.path[self.top() as usize];
+        if slot.present && slot.page == page.0 && slot.lowest != u8::MAX {
+            return Ok(slot.lowest);
+        }
+        Ok(self.read_body(page.0)?.lowest)
+    }
+
+    /// Lowest level of a page and a key in the range of the node there.
+    fn locate(&mut self, page: PageAddr) -> Result<Option<(u8, KeyBuf)>, TreeError<P::Error>> {
+        let slot = self.path[0];
+        if slot.present && slot.page == page.0 {
+            let leaf = &self.assembly[slot.range()];
+            return Ok((self.cells.leaf_count(leaf) > 0).then(|| {
+                let mut key = KeyBuf::EMPTY;
+                self.cells.leaf_key(leaf, 0, &mut key);
+                (0, key)
+            }));
+        }
+        let body = self.read_body(page.0)?;
+        let lowest = body.lowest;
+        let place = self.read_node(page.0, lowest)?;
+        let mut key = KeyBuf::EMPTY;
+        if lowest == 0 {
+            let leaf = &self.reading.buf[place];
+            if self.cells.leaf_count(leaf) == 0 {
+                return Ok(None);
+            }
+            self.cells.leaf_key(leaf, 0, &mut key);
+        } else {
+            key.set(&self.reading.buf[body.locator()]);
+        }
+        match self.check_key(key.as_slice()) {
+            Ok(()) => Ok(Some((lowest, key))),
+            Err(_) => Err(TreeError::Corrupt { page, why: Malformed::Node }),
+        }
+    }
+
+    /// Puts the path down to this level into the buffers as it is, to be programmed again.
+    fn touch(&mut self, level: u8) -> Result<(), TreeError<P::Error>> {
+        if level == 0 {
+            self.take_leaf()?;
+        } else {
+            let page = self.child(level);
+            let slot = self.path[level as usize];
+            if level < self.top() && !(slot.present && slot.page == page) {
+                self.load_inner(level, page)?;
+            }
+            // Any key in its range locates it, also one that is not in the tree.
+            let body = self.read_body(page)?;
+            self.pending.locator.set(&self.reading.buf[body.locator()]);
+        }
+        self.pending.dirty = true;
+        self.pending.lowest = level;
+        self.pending.at_end = false;
+        Ok(())
+    }
+}

@@ -1,0 +1,494 @@
+//! Overflow: sharing with a neighbour, splitting, and what that changes in the levels above.
+//!
+//! Nodes that are not on the path are programmed first, each in a page of its own; the path is programmed last. The
+//! half of an inner node that holds the path's child stays in the path's page, the other half leaves it: a node may
+//! stand in a page above another only if it is its parent (T3).
+
+use core::ops::Range;
+
+use nandu_index::KeyBuf;
+
+use crate::body::{HEIGHT_MAX, TreeBody, TreeFront};
+use crate::cells::{Cells, InnerRun, LeafRun, RunEdit, SELF};
+use crate::descent::{PENDING, Slot};
+use crate::pages::{Pages, Placement};
+use crate::tree::Tree;
+use crate::{Malformed, TreeError};
+
+/// Most leaves that one overflow makes.
+const PARTS_MAX: usize = 3;
+
+/// Two neighbours share, rather than become three, while they fill less than this many hundredths of two leaves.
+const SHARE_BELOW: usize = 94;
+
+/// How the entries of a run are divided: part `p` is the entries from `cuts[p]` to `cuts[p + 1]`.
+#[derive(Clone, Copy)]
+struct Plan {
+    cuts: [usize; PARTS_MAX + 1],
+    parts: usize,
+    /// The part that holds the change, and stays on the path.
+    path: usize,
+}
+
+impl Plan {
+    fn part(&self, index: usize) -> Range<usize> {
+        self.cuts[index]..self.cuts[index + 1]
+    }
+}
+
+/// What takes the place of children of an inner node.
+struct Splice {
+    at: usize,
+    removed: usize,
+    count: usize,
+    pages: [u32; PARTS_MAX],
+    separators: [KeyBuf; PARTS_MAX - 1],
+}
+
+impl Splice {
+    fn run<'a>(&'a self, node: &'a [u8], page: u32, page_bits: u32) -> InnerRun<'a> {
+        InnerRun {
+            node,
+            page,
+            at: self.at,
+            removed: self.removed,
+            pages: &self.pages[..self.count],
+            separators: &self.separators[..self.count - 1],
+            page_bits,
+        }
+    }
+
+    fn path_index(&self) -> usize {
+        self.at + self.pages[..self.count].iter().position(|&page| page == SELF).unwrap_or(0)
+    }
+}
+
+impl<P: Pages, C: Cells> Tree<'_, P, C> {
+    /// Where a leaf stands in a page of its own.
+    pub(crate) fn own_front(&self) -> usize {
+        TreeBody::front(self.header_size, 1, false, 0)
+    }
+
+    /// Programs the leaf in the scratch buffer in a page of its own.
+    pub(crate) fn append_leaf(&mut self, size: usize) -> Result<u32, TreeError<P::Error>> {
+        let front = TreeFront {
+            height: self.state.height.max(2),
+            lowest: 0,
+            format: self.format,
+            records: 0,
+            locator: &[],
+            sizes: &[size as u16],
+        };
+        let end = front.write(self.scratch, self.header_size) + size;
+        self.scratch[end..].fill(0xFF);
+        let page = self.pages.append(self.scratch, Placement::Split, false)?.0;
+        self.note_append(page);
+        Ok(page)
+    }
+
+    /// Programs the inner node at the front of the reading buffer in a page of its own.
+    fn append_inner(&mut self, level: u8, size: usize, locator: &KeyBuf) -> Result<u32, TreeError<P::Error>> {
+        let buf = &mut self.reading.buf;
+        let at = buf.len() - size;
+        buf.copy_within(..size, at);
+        let front = TreeFront {
+            height: self.state.height.max(level + 2),
+            lowest: level,
+            format: self.format,
+            records: 0,
+            locator: locator.as_slice(),
+            sizes: &[size as u16],
+        };
+        let end = front.write(buf, self.header_size);
+        buf[end..at].fill(0xFF);
+        let page = self.pages.append(buf, Placement::Split, false)?.0;
+        self.note_append(page);
+        Ok(page)
+    }
+
+    fn note_append(&mut self, page: u32) {
+        assert!(page < self.page_count, "the medium keeps to its own size");
+        self.reading.forget_page(page);
+        self.journal.append(page);
+        self.pending.appended += 1;
+    }
+
+    /// Ascending keys: the full leaf stays where it is, and a new one begins with this entry.
+    pub(crate) fn start_leaf(&mut self, edit: RunEdit<'_>) -> Result<(), TreeError<P::Error>> {
+        self.stats.starts += 1;
+        let slot = self.path[0];
+        let mut separators = [KeyBuf::EMPTY; PARTS_MAX - 1];
+        let mut last = KeyBuf::EMPTY;
+        self.cells.leaf_key(&self.assembly[slot.range()], edit.at - 1, &mut last);
+        self.cells.separator(last.as_slice(), edit.key, &mut separators[0]);
+        let own = self.own_front();
+        let mut full = slot.page;
+        if self.pending.dirty {
+            // In a batch the leaf is not on flash as it is now.
+            self.retire_page(slot.page);
+            self.cache.drop_node(slot.page, 0);
+            self.scratch[own..own + slot.size].copy_from_slice(&self.assembly[slot.range()]);
+            full = self.append_leaf(slot.size)?;
+        }
+        let run = LeafRun::new(self.cells, &[], &[], Some(RunEdit { at: 0, ..edit }));
+        let Some(size) = self.cells.leaf_encode(&run, 0..1, &mut self.scratch[own..]) else {
+            return Self::corrupt(slot.page, Malformed::PathTooLarge);
+        };
+        let splice = Splice { at: self.path[1].index, removed: 1, count: 2, pages: [full, SELF, 0], separators };
+        self.replace_leaves(splice, size)
+    }
+
+    /// The change does not fit the leaf of the path, which is in the assembly buffer or else in the reading buffer.
+    pub(crate) fn overflow(&mut self, edit: RunEdit<'_>, in_assembly: bool) -> Result<(), TreeError<P::Error>> {
+        let child = self.child(0);
+        let sibling = if in_assembly { self.sibling() } else { None };
+        let mut sibling_place = 0..0;
+        if let Some((page, _)) = sibling {
+            sibling_place = self.read_node(page, 0)?;
+        }
+        let leaf_place = if in_assembly { self.path[0].range() } else { self.read_node(child, 0)? };
+        let room = self.tail().saturating_sub(self.front());
+        let own = self.own_front();
+        // A leaf in a page of its own may become the root, whose page has a longer front.
+        let own_room = self.scratch.len() - TreeBody::front(self.header_size, 1, true, 0);
+        let leaf = if in_assembly { &self.assembly[leaf_place] } else { &self.reading.buf[leaf_place] };
+        let neighbour = &self.reading.buf[sibling_place];
+
+        // The entries in order, and how they are divided.
+        let alone = LeafRun::new(self.cells, leaf, &[], Some(edit));
+        let both = match sibling {
+            Some((_, true)) => Some(LeafRun::new(self.cells, leaf, neighbour, Some(edit))),
+            Some((_, false)) => {
+                let at = edit.at + self.cells.leaf_count(neighbour);
+                Some(LeafRun::new(self.cells, neighbour, leaf, Some(RunEdit { at, ..edit })))
+            }
+            None => None,
+        };
+        let mut chosen = None;
+        if let (Some(run), Some((_, right))) = (both, sibling) {
+            let at = edit.at + if right { 0 } else { self.cells.leaf_count(neighbour) };
+            let size = self.cells.leaf_size(&run, 0..run.count());
+            if size * 100 <= 2 * room * SHARE_BELOW {
+                chosen = plan(self.cells, &run, at, 2, room).map(|plan| (run, plan));
+            }
+            chosen = chosen.or_else(|| plan(self.cells, &run, at, 3, room).map(|plan| (run, plan)));
+        }
+        let is_shared = chosen.is_some();
+        chosen = chosen.or_else(|| plan(self.cells, &alone, edit.at, 2, own_room).map(|plan| (alone, plan)));
+        let (run, plan) = chosen.unwrap_or((alone, plan_apart(&alone, edit)));
+
+        let mut separators = [KeyBuf::EMPTY; PARTS_MAX - 1];
+        for part in 1..plan.parts {
+            separator_at(self.cells, &run, plan.cuts[part], &mut separators[part - 1]);
+        }
+        let mut pages = [SELF; PARTS_MAX];
+        let mut staged = 0;
+        // The part of the path is encoded last, since it stays in the scratch buffer.
+        let others = (0..plan.parts).filter(|&part| part != plan.path);
+        for part in others.chain([plan.path]) {
+            // The run borrows what appending does not touch, which the compiler cannot see through a method.
+            let Some(size) = self.cells.leaf_encode(&run, plan.part(part), &mut self.scratch[own..]) else {
+                return Self::corrupt(child, Malformed::PathTooLarge);
+            };
+            staged = size;
+            if part != plan.path {
+                let front = TreeFront {
+                    height: self.state.height.max(2),
+                    lowest: 0,
+                    format: self.format,
+                    records: 0,
+                    locator: &[],
+                    sizes: &[size as u16],
+                };
+                let end = front.write(self.scratch, self.header_size) + size;
+                self.scratch[end..].fill(0xFF);
+                let page = self.pages.append(self.scratch, Placement::Split, false)?.0;
+                assert!(page < self.page_count, "the medium keeps to its own size");
+                self.journal.append(page);
+                self.pending.appended += 1;
+                pages[part] = page;
+            }
+        }
+
+        if is_shared && plan.parts == 2 { self.stats.shares += 1 } else { self.stats.splits += 1 }
+        self.retire_page(child);
+        self.cache.drop_node(child, 0);
+        let mut at = self.path[1].index;
+        let mut removed = 1;
+        if let (true, Some((page, right))) = (is_shared, sibling) {
+            self.retire_page(page);
+            self.cache.drop_node(page, 0);
+            at -= usize::from(!right);
+            removed = 2;
+        }
+        let splice = Splice { at, removed, count: plan.parts, pages, separators };
+        self.replace_leaves(splice, staged)
+    }
+
+    /// The neighbour under the same parent that an overflowing leaf shares with: right, or left of the last.
+    fn sibling(&self) -> Option<(u32, bool)> {
+        if self.state.height == 1 {
+            return None;
+        }
+        let slot = self.path[1];
+        let node = &self.assembly[slot.range()];
+        let right = slot.index + 1 < self.cells.inner_count(node);
+        let index = if right { slot.index + 1 } else { slot.index.checked_sub(1)? };
+        if self.cells.inner_path(node) == Some(index) {
+            return Some((slot.page, right));
+        }
+        Some((self.cells.inner_child(node, index, u32::from(self.format.page_bits)), right))
+    }
+
+    /// New leaves take the place of old ones; the one on the path is in the scratch buffer, `size` bytes.
+    fn replace_leaves(&mut self, splice: Splice, size: usize) -> Result<(), TreeError<P::Error>> {
+        self.path[0] = Slot { present: false, ..Slot::ABSENT };
+        self.splice(splice)?;
+        self.path[0] = Slot { present: true, ..Slot::ABSENT };
+        self.pending.dirty = true;
+        self.pending.lowest = 0;
+        self.pending.staged = (!self.place_leaf(size)).then_some(size);
+        Ok(())
+    }
+
+    /// Carries new children up from level 1 until a node takes them without being split.
+    fn splice(&mut self, mut splice: Splice) -> Result<(), TreeError<P::Error>> {
+        self.reading.forget();
+        let page_bits = u32::from(self.format.page_bits);
+        let mut level = 1_u8;
+        loop {
+            if level == self.state.height {
+                return self.grow(&splice);
+            }
+            let slot = self.path[level as usize];
+            let run = splice.run(&self.assembly[slot.range()], slot.page, page_bits);
+            let count = run.count(self.cells);
+            let size = self.cells.inner_size(&run, 0..count);
+            if !self.is_oversize(level, count, size) {
+                let Some(size) = self.cells.inner_encode(&run, 0..count, self.reading.buf) else {
+                    return Err(TreeError::TooHigh);
+                };
+                return self.replace_inner(level, size, splice.path_index());
+            }
+            self.stats.inner_splits += 1;
+            let cut = inner_cut(self.cells, &run);
+            let mut pushed = KeyBuf::EMPTY;
+            run.separator(self.cells, cut - 1, &mut pushed);
+            let on_right = splice.path_index() >= cut;
+            let (mine, other) = if on_right { (cut..count, 0..cut) } else { (0..cut, cut..count) };
+            let Some(size) = self.cells.inner_encode(&run, other, self.reading.buf) else {
+                return Err(TreeError::TooHigh);
+            };
+            let mut locator = pushed;
+            if on_right {
+                self.cells.minimum(&mut locator);
+                let _ = self.fence_below(level, &mut locator);
+            }
+            let page = self.append_inner(level, size, &locator)?;
+            let run = splice.run(&self.assembly[slot.range()], slot.page, page_bits);
+            let Some(size) = self.cells.inner_encode(&run, mine.clone(), self.reading.buf) else {
+                return Err(TreeError::TooHigh);
+            };
+            self.replace_inner(level, size, splice.path_index() - mine.start)?;
+            let pages = if on_right { [page, SELF, 0] } else { [SELF, page, 0] };
+            let separators = [pushed, KeyBuf::EMPTY];
+            let at = self.path.get(level as usize + 1).map_or(0, |slot| slot.index);
+            splice = Splice { at, removed: 1, count: 2, pages, separators };
+            level += 1;
+        }
+    }
+
+    fn is_oversize(&self, level: u8, count: usize, size: usize) -> bool {
+        let height = self.state.height;
+        let root = self.path[self.top() as usize];
+        let root_children = self.cells.inner_count(&self.assembly[root.range()]);
+        self.limits.must_split(level, height, count, size)
+            || self.limits.should_split(level, height, count, size, root_children)
+    }
+
+    /// The old root was split, or was a leaf that was: a new one above its halves.
+    fn grow(&mut self, splice: &Splice) -> Result<(), TreeError<P::Error>> {
+        let level = self.state.height as usize;
+        if level == HEIGHT_MAX {
+            return Err(TreeError::TooHigh);
+        }
+        let run = InnerRun { at: 0, removed: 0, ..splice.run(&[], PENDING, u32::from(self.format.page_bits)) };
+        let count = run.count(self.cells);
+        let size = self.cells.inner_encode(&run, 0..count, self.reading.buf).ok_or(TreeError::TooHigh)?;
+        let tail = self.tail();
+        let end = self.assembly.len();
+        self.state.height += 1;
+        if tail < self.front() + size {
+            return Err(TreeError::TooHigh);
+        }
+        self.assembly.copy_within(tail..end, tail - size);
+        for slot in &mut self.path[1..level] {
+            slot.offset -= size;
+        }
+        let offset = end - size;
+        self.assembly[offset..].copy_from_slice(&self.reading.buf[..size]);
+        let index = splice.path_index() - splice.at;
+        self.path[level] = Slot { page: PENDING, offset, size, index, lowest: u8::MAX, present: true };
+        Ok(())
+    }
+
+    /// The inner node at the front of the reading buffer takes the place of the path's node of this level. The levels
+    /// below that are present make room.
+    pub(crate) fn replace_inner(
+        &mut self,
+        level: u8,
+        size: usize,
+        index: usize,
+    ) -> Result<(), TreeError<P::Error>> {
+        self.retire_inner(level);
+        let slot = self.path[level as usize];
+        let end = slot.offset + slot.size;
+        let below = self.path[1..level as usize].iter().find(|slot| slot.present);
+        let first = below.map_or(slot.offset, |below| below.offset);
+        let offset = end.checked_sub(size).ok_or(TreeError::TooHigh)?;
+        let first_after = (first + offset).checked_sub(slot.offset).ok_or(TreeError::TooHigh)?;
+        if first_after < self.front() {
+            return Err(TreeError::TooHigh);
+        }
+        self.assembly.copy_within(first..slot.offset, first_after);
+        for below in self.path[1..level as usize].iter_mut().filter(|slot| slot.present) {
+            below.offset = below.offset + offset - slot.offset;
+        }
+        self.assembly[offset..end].copy_from_slice(&self.reading.buf[..size]);
+        self.path[level as usize] = Slot { offset, size, index, ..self.path[level as usize] };
+        Ok(())
+    }
+
+    /// The path's node of this level is replaced: it leaves the cache, and its page is dead if it was the lowest there.
+    pub(crate) fn retire_inner(&mut self, level: u8) {
+        let slot = self.path[level as usize];
+        if slot.page == PENDING {
+            return;
+        }
+        if self.cells.inner_path(&self.assembly[slot.range()]).is_none() {
+            self.journal.supersede(slot.page);
+        }
+        self.cache.drop_node(slot.page, level);
+        self.path[level as usize].page = PENDING;
+    }
+}
+
+/// The separator before the entry at a cut.
+fn separator_at<C: Cells>(cells: C, run: &LeafRun<'_>, cut: usize, out: &mut KeyBuf) {
+    let (mut below, mut above) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+    run.key(cells, cut - 1, &mut below);
+    run.key(cells, cut, &mut above);
+    cells.separator(below.as_slice(), above.as_slice(), out);
+}
+
+/// Divides a run into parts of about the same size, each at most `room`; `None` if that does not work out. A cut may
+/// move a little to where a separator is cheap.
+fn plan<C: Cells>(cells: C, run: &LeafRun<'_>, at: usize, parts: usize, room: usize) -> Option<Plan> {
+    let count = run.count();
+    if count < parts {
+        return None;
+    }
+    let fits = |cuts: &[usize]| cuts.windows(2).all(|part| cells.leaf_size(run, part[0]..part[1]) <= room);
+    let even = even_cuts(cells, run, parts);
+    let mut cuts = even;
+    let slack = count / parts / 32;
+    for part in 1..parts {
+        cuts[part] = cheapest_cut(cells, run, even[part], slack.min(even[part] - 1).min(count - 1 - even[part]));
+    }
+    if !fits(&cuts[..=parts]) {
+        cuts = even;
+        if !fits(&cuts[..=parts]) {
+            return None;
+        }
+    }
+    let path = (0..parts).find(|&part| at < cuts[part + 1])?;
+    Some(Plan { cuts, parts, path })
+}
+
+fn even_cuts<C: Cells>(cells: C, run: &LeafRun<'_>, parts: usize) -> [usize; PARTS_MAX + 1] {
+    let count = run.count();
+    let mut cuts = [0; PARTS_MAX + 1];
+    cuts[parts] = count;
+    if cells.key_size() > 0 {
+        for (part, cut) in cuts[..parts].iter_mut().enumerate() {
+            *cut = count * part / parts;
+        }
+        return cuts;
+    }
+    let mut key = KeyBuf::EMPTY;
+    let mut weight = |index| {
+        run.key(cells, index, &mut key);
+        cells.entry_size(key.as_slice(), run.value(cells, index))
+    };
+    let total: usize = (0..count).map(&mut weight).sum();
+    let (mut sum, mut part) = (0, 1);
+    for index in 0..count {
+        // Every part has an entry at least, also where a few large ones weigh more than all others.
+        let must = count - index <= parts - part;
+        if part < parts && index > cuts[part - 1] && (must || sum >= total * part / parts) {
+            cuts[part] = index;
+            part += 1;
+        }
+        sum += weight(index);
+    }
+    cuts
+}
+
+fn cheapest_cut<C: Cells>(cells: C, run: &LeafRun<'_>, cut: usize, slack: usize) -> usize {
+    let mut separator = KeyBuf::EMPTY;
+    let mut cost = |cut: usize| {
+        separator_at(cells, run, cut, &mut separator);
+        cells.separator_cost(separator.as_slice())
+    };
+    let mut best = (cost(cut), cut);
+    for distance in 1..=slack {
+        for candidate in [cut - distance, cut + distance] {
+            let cost = cost(candidate);
+            if cost < best.0 {
+                best = (cost, candidate);
+            }
+        }
+    }
+    best.1
+}
+
+/// What always fits: the entries before the change, the change, the entries behind it.
+fn plan_apart(run: &LeafRun<'_>, edit: RunEdit<'_>) -> Plan {
+    let mut plan = Plan { cuts: [0; PARTS_MAX + 1], parts: 0, path: 0 };
+    for end in [edit.at, edit.at + 1, run.count()] {
+        if end > plan.cuts[plan.parts] {
+            plan.parts += 1;
+            plan.cuts[plan.parts] = end;
+            if end == edit.at + 1 {
+                plan.path = plan.parts - 1;
+            }
+        }
+    }
+    plan
+}
+
+/// Where an inner node is split: about the middle, by count if separators have one size, else by bytes; and there
+/// where the separator that goes up is cheap.
+fn inner_cut<C: Cells>(cells: C, run: &InnerRun<'_>) -> usize {
+    let count = run.count(cells);
+    let mut separator = KeyBuf::EMPTY;
+    let mut cost = |cut: usize| {
+        run.separator(cells, cut - 1, &mut separator);
+        cells.separator_cost(separator.as_slice()) as usize
+    };
+    let mut middle = count / 2;
+    if cells.key_size() == 0 {
+        let total: usize = (1..count).map(|cut| 4 + cost(cut)).sum();
+        let mut sum = 0;
+        middle = (1..count)
+            .find(|&cut| {
+                sum += 4 + cost(cut);
+                2 * sum >= total
+            })
+            .unwrap_or(1);
+    }
+    let slack = count / 16;
+    let low = (middle - slack.min(middle - 1)).max(1);
+    let high = (middle + slack).min(count - 1);
+    (low..=high).min_by_key(|&cut| (cost(cut), cut.abs_diff(middle))).unwrap_or(middle)
+}

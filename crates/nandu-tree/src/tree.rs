@@ -1,0 +1,233 @@
+//! The tree: its memory, opening, looking up.
+
+use nandu_index::KeyBuf;
+use nandu_nand::PageAddr;
+
+use crate::body::{CellFormat, HEIGHT_MAX, TreeBody};
+use crate::cache::Cache;
+use crate::cells::{Cells, LeafRun};
+use crate::descent::{Place, Reading, Seek, Slot};
+use crate::limits::Limits;
+use crate::memory::{JOURNAL_PAGES_MIN, Journal, Options, memory_required};
+use crate::pages::Pages;
+use crate::{Placement, TreeError};
+
+/// What the tree did since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Leaves that overflowed and shared with a neighbour.
+    pub shares: u64,
+    /// Leaves, or pairs of leaves, that were split into one more.
+    pub splits: u64,
+    /// Leaves begun behind a full one, for ascending keys.
+    pub starts: u64,
+    /// Inner nodes split.
+    pub inner_splits: u64,
+    /// Leaves that did not fit the page of their path and got one of their own.
+    pub detached: u64,
+}
+
+/// What a commit makes durable besides the pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) root: u32,
+    pub(crate) height: u8,
+    pub(crate) records: u64,
+}
+
+/// A mu-Tree on pages `P` with cells `C`, in memory given by the caller.
+///
+/// The memory holds three page buffers. The *assembly* buffer holds the inner nodes of the last path at its end, the
+/// root last, and a leaf at its front, just as they are programmed; so the root is never read, and consecutive changes
+/// to one leaf read nothing. The *reading* buffer holds the page read last. The *scratch* buffer holds a node that is
+/// split off.
+pub struct Tree<'m, P, C> {
+    pub(crate) pages: P,
+    pub(crate) cells: C,
+    pub(crate) format: CellFormat,
+    pub(crate) header_size: usize,
+    pub(crate) page_count: u32,
+    pub(crate) limits: Limits,
+    pub(crate) assembly: &'m mut [u8],
+    pub(crate) scratch: &'m mut [u8],
+    pub(crate) reading: Reading<'m>,
+    pub(crate) cache: Cache<'m>,
+    pub(crate) journal: Journal<'m>,
+    pub(crate) path: [Slot; HEIGHT_MAX],
+    pub(crate) state: State,
+    pub(crate) committed: State,
+    pub(crate) pending: crate::apply::Pending,
+    pub(crate) key: KeyBuf,
+    pub(crate) stats: Stats,
+}
+
+impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
+    /// Makes an empty tree on a medium that holds none. Programs 1 page.
+    ///
+    /// `memory` is at least [`memory_required`] bytes; what is beyond is not used.
+    pub fn create(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
+        let mut tree = Tree::new(pages, cells, options, memory)?;
+        tree.state = State { root: u32::MAX, height: 1, records: 0 };
+        tree.committed = tree.state;
+        tree.prepare(1)?;
+        tree.empty();
+        tree.flush(true, Placement::Update { supersedes: None })?;
+        Ok(tree)
+    }
+
+    /// Opens the tree that the medium holds. Reads 1 page.
+    pub fn open(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
+        let root = pages.committed().ok_or(TreeError::NotFound)?;
+        let mut tree = Tree::new(pages, cells, options, memory)?;
+        tree.pages.read(root, tree.reading.buf)?;
+        let corrupt = |why| TreeError::Corrupt { page: root, why };
+        let body = TreeBody::parse(tree.reading.buf, tree.header_size).map_err(corrupt)?;
+        if body.format != tree.format {
+            return Err(TreeError::OtherFormat);
+        }
+        if !body.root_present() {
+            return Err(corrupt(crate::Malformed::Levels));
+        }
+        tree.state = State { root: root.0, height: body.height, records: body.records };
+        tree.committed = tree.state;
+        tree.load_root()?;
+        Ok(tree)
+    }
+
+    fn new(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
+        let page_size = pages.page_size();
+        let header_size = pages.header_size();
+        let limits = Limits::new(page_size, header_size, cells.key_size(), options.cache_size)
+            .ok_or(TreeError::PageSize(page_size))?;
+        let fixed_entry = usize::from(cells.key_size()) + usize::from(cells.value_size());
+        if fixed_entry > limits.entry_size_max {
+            return Err(TreeError::PageSize(page_size));
+        }
+        let required = memory_required(page_size, &options);
+        if memory.len() < required {
+            return Err(TreeError::MemoryTooSmall { required });
+        }
+        let (assembly, memory) = memory.split_at_mut(page_size);
+        let (reading, memory) = memory.split_at_mut(page_size);
+        let (scratch, memory) = memory.split_at_mut(page_size);
+        let (cache, memory) = memory.split_at_mut(options.cache_size);
+        let (journal, _) = memory.split_at_mut(4 * options.journal_pages.max(JOURNAL_PAGES_MIN));
+        let page_count = pages.page_count();
+        // One value more than there are pages, all bits set, stands for "in this page".
+        let page_bits = (32 - page_count.leading_zeros()) as u8;
+        let format =
+            CellFormat { cells: C::KIND, key_size: cells.key_size(), value_size: cells.value_size(), page_bits };
+        let state = State { root: u32::MAX, height: 1, records: 0 };
+        Ok(Tree {
+            pages,
+            cells,
+            format,
+            header_size,
+            page_count,
+            limits,
+            assembly,
+            scratch,
+            reading: Reading::new(reading),
+            cache: Cache::new(cache),
+            journal: Journal::new(journal),
+            path: [Slot::ABSENT; HEIGHT_MAX],
+            state,
+            committed: state,
+            pending: crate::apply::Pending::default(),
+            key: KeyBuf::EMPTY,
+            stats: Stats::default(),
+        })
+    }
+
+    /// Becomes the empty tree, to be flushed.
+    pub(crate) fn empty(&mut self) {
+        self.state.height = 1;
+        self.state.records = 0;
+        let front = self.front();
+        let nothing = LeafRun::new(self.cells, &[], &[], None);
+        let size = self.cells.leaf_encode(&nothing, 0..0, &mut self.assembly[front..]).unwrap_or(0);
+        self.path = [Slot::ABSENT; HEIGHT_MAX];
+        self.path[0] = Slot { page: crate::descent::PENDING, offset: front, size, index: 0, lowest: 0, present: true };
+        self.pending.lowest = 0;
+        self.pending.dirty = true;
+    }
+
+    /// The value of a key, lent until the tree is used again. Reads at most as many pages as the tree has levels not
+    /// in memory.
+    pub fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, TreeError<P::Error>> {
+        self.check_key(key)?;
+        self.descend(Seek::At(key), 1)?;
+        let place = self.leaf_place(true)?;
+        let leaf = self.bytes(&place);
+        Ok(self.cells.leaf_find(leaf, key).ok().map(|index| self.cells.leaf_value(leaf, index)))
+    }
+
+    /// Entries in the tree. Costs nothing.
+    pub fn count(&self) -> u64 {
+        self.state.records
+    }
+
+    /// Levels in the tree, leaves included.
+    pub fn height(&self) -> u8 {
+        self.state.height
+    }
+
+    /// The page that the root is in.
+    pub fn root(&self) -> PageAddr {
+        PageAddr(self.state.root)
+    }
+
+    /// Bytes in the longest key that can be put.
+    pub fn key_size_max(&self) -> usize {
+        self.limits.key_size_max
+    }
+
+    /// Bytes that key and value of an entry may have together.
+    pub fn entry_size_max(&self) -> usize {
+        self.limits.entry_size_max
+    }
+
+    /// What the tree did since it was opened.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The medium.
+    pub fn pages(&self) -> &P {
+        &self.pages
+    }
+
+    /// The medium. Pages of this tree must not be appended or superseded through it.
+    pub fn pages_mut(&mut self) -> &mut P {
+        &mut self.pages
+    }
+
+    /// Gives the medium back. Nothing is lost: what was put is on flash already.
+    pub fn close(self) -> P {
+        self.pages
+    }
+
+    pub(crate) fn check_key(&self, key: &[u8]) -> Result<(), TreeError<P::Error>> {
+        let fits = match self.cells.key_size() {
+            0 => key.len() <= self.limits.key_size_max,
+            size => key.len() == size as usize,
+        };
+        if fits { Ok(()) } else { Err(TreeError::KeySize(key.len())) }
+    }
+
+    pub(crate) fn check_value(&self, key: &[u8], value: &[u8]) -> Result<(), TreeError<P::Error>> {
+        let fits = match self.cells.value_size() {
+            0 if self.cells.key_size() == 0 => key.len() + value.len() <= self.limits.entry_size_max,
+            size => value.len() == size as usize,
+        };
+        if fits { Ok(()) } else { Err(TreeError::ValueSize(value.len())) }
+    }
+
+    pub(crate) fn bytes(&self, place: &Place) -> &[u8] {
+        match place {
+            Place::Assembly(range) => &self.assembly[range.clone()],
+            Place::Reading(range) => &self.reading.buf[range.clone()],
+            Place::Cached(range) => self.cache.bytes(range.clone()),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The whole tree, walked once.
+
+use nandu_index::{KeyBuf, Violation};
+use nandu_nand::PageAddr;
+
+use crate::TreeError;
+use crate::body::HEIGHT_MAX;
+use crate::cells::Cells;
+use crate::descent::{PENDING, Seek, Slot};
+use crate::pages::Pages;
+use crate::tree::Tree;
+
+/// The bounds between which the keys of a node must lie: not below the first, below the second.
+struct Fences {
+    low: Option<KeyBuf>,
+    high: Option<KeyBuf>,
+}
+
+impl Fences {
+    fn hold(&self, key: &[u8]) -> bool {
+        self.low.is_none_or(|low| key >= low.as_slice()) && self.high.is_none_or(|high| key < high.as_slice())
+    }
+}
+
+impl<P: Pages, C: Cells> Tree<'_, P, C> {
+    /// Checks T1 to T6 and reports each violation. Reads each live page once (a page whose nodes serve several paths
+    /// again when it no longer is the page read last), and nothing from memory.
+    pub fn verify(&mut self, report: &mut dyn FnMut(Violation)) -> Result<(), TreeError<P::Error>> {
+        self.walk(report, &mut |_| ())
+    }
+
+    /// Visits each live page once. Reads as [`Tree::verify`] does.
+    pub fn live_pages(&mut self, visit: &mut dyn FnMut(PageAddr)) -> Result<(), TreeError<P::Error>> {
+        self.walk(&mut |_| (), visit)
+    }
+
+    fn walk(
+        &mut self,
+        report: &mut dyn FnMut(Violation),
+        live: &mut dyn FnMut(PageAddr),
+    ) -> Result<(), TreeError<P::Error>> {
+        self.cache.clear();
+        self.reading.forget();
+        self.path = [Slot::ABSENT; HEIGHT_MAX];
+        let outcome = self.walk_leaves(report, live);
+        // What was loaded on the way may be unsound; nothing of it is used on.
+        self.path = [Slot::ABSENT; HEIGHT_MAX];
+        self.cache.clear();
+        match outcome {
+            Err(TreeError::Corrupt { page, .. }) => {
+                report(Violation { invariant: "T6", page, level: 0, index: 0 });
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn walk_leaves(
+        &mut self,
+        report: &mut dyn FnMut(Violation),
+        live: &mut dyn FnMut(PageAddr),
+    ) -> Result<(), TreeError<P::Error>> {
+        let mut fence = KeyBuf::EMPTY;
+        self.cells.minimum(&mut fence);
+        let mut seen = [PENDING; HEIGHT_MAX];
+        let mut records = 0_u64;
+        for _ in 0..self.page_count {
+            self.descend(Seek::At(fence.as_slice()), 1)?;
+            for level in (1..=self.top()).rev() {
+                let page = self.path[level as usize].page;
+                if seen[level as usize] != page {
+                    seen[level as usize] = page;
+                    self.check_inner(level, report, live);
+                }
+            }
+            records += self.check_leaf(report)?;
+            live(PageAddr(self.child(0)));
+            let before = fence;
+            if self.fence_above(0, &mut fence).is_none() {
+                break;
+            }
+            if before.as_slice() >= fence.as_slice() {
+                // Separators that do not ascend would lead in circles; they were reported.
+                return Ok(());
+            }
+        }
+        if records != self.state.records {
+            report(Violation { invariant: "T5", page: self.root(), level: self.top(), index: 0 });
+        }
+        Ok(())
+    }
+
+    fn fences(&self, level: u8) -> Fences {
+        let (mut low, mut high) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+        let has_low = self.fence_below(level, &mut low).is_some();
+        let has_high = self.fence_above(level, &mut high).is_some();
+        Fences { low: has_low.then_some(low), high: has_high.then_some(high) }
+    }
+
+    fn check_inner(&self, level: u8, report: &mut dyn FnMut(Violation), live: &mut dyn FnMut(PageAddr)) {
+        let slot = self.path[level as usize];
+        let page = PageAddr(slot.page);
+        let mut violated = |invariant, index: usize| {
+            report(Violation { invariant, page, level, index: index as u32 });
+        };
+        let node = &self.assembly[slot.range()];
+        let count = self.cells.inner_count(node);
+        let path = self.cells.inner_path(node);
+        if level == self.top() && count < 2 {
+            violated("T4", 0);
+        }
+        if path.is_none() != (slot.lowest == level) {
+            violated("T3", path.unwrap_or(0));
+        }
+        if path.is_none() {
+            live(page);
+        }
+        let fences = self.fences(level);
+        let (mut separator, mut before) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+        for index in 0..count - 1 {
+            self.cells.inner_separator(node, index, &mut separator);
+            if index > 0 && separator.as_slice() <= before.as_slice() {
+                violated("T1", index);
+            }
+            let above_low = fences.low.is_none_or(|low| separator.as_slice() > low.as_slice());
+            if !above_low || !fences.hold(separator.as_slice()) {
+                violated("T2", index);
+            }
+            before = separator;
+        }
+        for index in (0..count).filter(|&index| Some(index) != path) {
+            if self.cells.inner_child(node, index, u32::from(self.format.page_bits)) >= self.page_count {
+                violated("T6", index);
+            }
+        }
+    }
+
+    /// Checks the leaf of the path and returns the number of its entries.
+    fn check_leaf(&mut self, report: &mut dyn FnMut(Violation)) -> Result<u64, TreeError<P::Error>> {
+        let place = self.leaf_place(false)?;
+        let page = PageAddr(self.child(0));
+        let mut violated = |invariant, index: usize| {
+            report(Violation { invariant, page, level: 0, index: index as u32 });
+        };
+        let leaf = self.bytes(&place);
+        let count = self.cells.leaf_count(leaf);
+        if count == 0 && self.top() > 0 {
+            violated("T4", 0);
+        }
+        let fences = self.fences(0);
+        let (mut key, mut before) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+        for index in 0..count {
+            self.cells.leaf_key(leaf, index, &mut key);
+            if index > 0 && key.as_slice() <= before.as_slice() {
+                violated("T1", index);
+            }
+            if !fences.hold(key.as_slice()) {
+                violated("T2", index);
+            }
+            before = key;
+        }
+        Ok(count as u64)
+    }
+}

@@ -1,0 +1,231 @@
+//! Pages in memory. A page is poisoned the moment the tree says that it is superseded, and an append may be made to
+//! fail; so a tree that reads what is dead, or relies on what was not programmed, does not get through a test.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::Range;
+use std::rc::Rc;
+
+use nandu_index::OrderedIndex;
+use nandu_index::suite::Subject;
+use nandu_nand::PageAddr;
+use nandu_tree::{Cells, Options, Pages, Placement, Tree, TreeError, memory_required};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    Append,
+    Full,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Life {
+    Free,
+    /// Appended, not committed yet.
+    New,
+    Live,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) reads: u64,
+    pub(crate) programs: u64,
+    pub(crate) commits: u64,
+}
+
+pub(crate) struct Medium {
+    page_size: usize,
+    header_size: usize,
+    pages: Vec<Option<Box<[u8]>>>,
+    lives: Vec<Life>,
+    free: Vec<u32>,
+    new: Vec<u32>,
+    committed: Option<PageAddr>,
+    pub(crate) counts: Counts,
+    /// Appends left before one fails.
+    pub(crate) fail_after: Option<u32>,
+    /// Pages that `prepare` asks the tree to examine.
+    pub(crate) to_examine: Vec<PageAddr>,
+    pub(crate) examined: Vec<(PageAddr, bool)>,
+}
+
+/// A medium that a test and a tree share.
+#[derive(Clone)]
+pub(crate) struct Shared(pub(crate) Rc<RefCell<Medium>>);
+
+impl Shared {
+    pub(crate) fn new(page_size: usize, header_size: usize, page_count: u32) -> Shared {
+        let medium = Medium {
+            page_size,
+            header_size,
+            pages: vec![None; page_count as usize],
+            lives: vec![Life::Free; page_count as usize],
+            free: (0..page_count).rev().collect(),
+            new: Vec::new(),
+            committed: None,
+            counts: Counts::default(),
+            fail_after: None,
+            to_examine: Vec::new(),
+            examined: Vec::new(),
+        };
+        Shared(Rc::new(RefCell::new(medium)))
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.0.borrow().counts
+    }
+
+    pub(crate) fn live_count(&self) -> usize {
+        self.0.borrow().lives.iter().filter(|&&life| life != Life::Free).count()
+    }
+
+    /// Every page that is not free, in order.
+    pub(crate) fn live_pages(&self) -> Vec<PageAddr> {
+        let medium = self.0.borrow();
+        (0..medium.lives.len() as u32).filter(|&p| medium.lives[p as usize] != Life::Free).map(PageAddr).collect()
+    }
+
+    pub(crate) fn bytes(&self, page: PageAddr) -> Vec<u8> {
+        self.0.borrow().pages[page.0 as usize].as_deref().unwrap().to_vec()
+    }
+
+    pub(crate) fn patch(&self, page: PageAddr, place: Range<usize>, bytes: &[u8]) {
+        let mut medium = self.0.borrow_mut();
+        medium.pages[page.0 as usize].as_deref_mut().unwrap()[place].copy_from_slice(bytes);
+    }
+}
+
+impl Pages for Shared {
+    type Error = Failure;
+
+    fn page_size(&self) -> usize {
+        self.0.borrow().page_size
+    }
+
+    fn header_size(&self) -> usize {
+        self.0.borrow().header_size
+    }
+
+    fn page_count(&self) -> u32 {
+        self.0.borrow().pages.len() as u32
+    }
+
+    fn committed(&self) -> Option<PageAddr> {
+        self.0.borrow().committed
+    }
+
+    fn read(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<(), Failure> {
+        let mut medium = self.0.borrow_mut();
+        medium.counts.reads += 1;
+        let bytes = medium.pages[page.0 as usize].as_deref();
+        buf.copy_from_slice(bytes.unwrap_or_else(|| panic!("page {page} is read after it was superseded")));
+        Ok(())
+    }
+
+    fn append(&mut self, buf: &mut [u8], _placement: Placement, commit: bool) -> Result<PageAddr, Failure> {
+        let mut medium = self.0.borrow_mut();
+        if let Some(left) = &mut medium.fail_after {
+            if *left == 0 {
+                medium.fail_after = None;
+                return Err(Failure::Append);
+            }
+            *left -= 1;
+        }
+        let page = medium.free.pop().ok_or(Failure::Full)?;
+        let header_size = medium.header_size;
+        buf[..header_size].fill(0xAA);
+        let slot = &mut medium.pages[page as usize];
+        *slot = Some(Box::from(&*buf));
+        medium.counts.programs += 1;
+        medium.lives[page as usize] = Life::New;
+        medium.new.push(page);
+        if commit {
+            medium.counts.commits += 1;
+            medium.committed = Some(PageAddr(page));
+            for page in std::mem::take(&mut medium.new) {
+                if medium.lives[page as usize] == Life::New {
+                    medium.lives[page as usize] = Life::Live;
+                }
+            }
+        }
+        Ok(PageAddr(page))
+    }
+
+    fn supersede(&mut self, page: PageAddr) {
+        let mut medium = self.0.borrow_mut();
+        assert_ne!(medium.lives[page.0 as usize], Life::Free, "page {page} is superseded twice");
+        assert!(
+            medium.lives[page.0 as usize] == Life::New || medium.new.is_empty(),
+            "page {page} is superseded before the commit"
+        );
+        medium.new.retain(|&new| new != page.0);
+        medium.lives[page.0 as usize] = Life::Free;
+        medium.pages[page.0 as usize] = None;
+        // Reused soon, so that a stale pointer finds another node there; but not at once.
+        let place = medium.free.len().saturating_sub(3);
+        medium.free.insert(place, page.0);
+    }
+
+    fn prepare(&mut self, _pages: u32) -> Result<Option<PageAddr>, Failure> {
+        Ok(self.0.borrow_mut().to_examine.pop())
+    }
+
+    fn examined(&mut self, page: PageAddr, was_live: bool) -> Result<(), Failure> {
+        self.0.borrow_mut().examined.push((page, was_live));
+        Ok(())
+    }
+}
+
+pub(crate) fn memory(page_size: usize, options: &Options) -> &'static mut [u8] {
+    vec![0x5A; memory_required(page_size, options)].leak()
+}
+
+/// An index and its medium, for the suite.
+pub(crate) struct Bench<C: Cells> {
+    pub(crate) medium: Shared,
+    pub(crate) tree: Option<Tree<'static, Shared, C>>,
+    cells: C,
+    pub(crate) options: Options,
+}
+
+impl<C: Cells> Bench<C> {
+    pub(crate) fn new(medium: Shared, cells: C, options: Options) -> Bench<C> {
+        let memory = memory(medium.page_size(), &options);
+        let tree = Tree::create(medium.clone(), cells, options, memory).unwrap();
+        Bench { medium, tree: Some(tree), cells, options }
+    }
+
+    pub(crate) fn tree(&mut self) -> &mut Tree<'static, Shared, C> {
+        self.tree.as_mut().unwrap()
+    }
+
+    /// Asserts that the medium and the tree agree on which pages live.
+    pub(crate) fn check_lives(&mut self) {
+        let mut found = Vec::new();
+        self.tree().live_pages(&mut |page| found.push(page)).unwrap();
+        found.sort();
+        assert_eq!(found, self.medium.live_pages());
+    }
+}
+
+impl<C: Cells> Subject for Bench<C> {
+    type Error = TreeError<Failure>;
+
+    fn index(&mut self) -> &mut dyn OrderedIndex<Error = TreeError<Failure>> {
+        self.tree.as_mut().unwrap()
+    }
+
+    fn reopen(&mut self) {
+        self.check_lives();
+        let medium = self.tree.take().unwrap().close();
+        let memory = memory(medium.page_size(), &self.options);
+        self.tree = Some(Tree::open(medium, self.cells, self.options, memory).unwrap());
+    }
+}
