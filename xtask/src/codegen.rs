@@ -84,7 +84,10 @@ impl Section {
     }
 
     fn render(&self, path: &str) -> String {
-        let mut out = format!("\n## {}\n\nSource: `{path}`.\n\n{}", self.title, render_lines(&self.introduction));
+        let mut out = format!("\n## {}\n\nSource: `{path}`.\n", self.title);
+        if !self.introduction.is_empty() {
+            out.push_str(&format!("\n{}", render_lines(&self.introduction)));
+        }
         for (name, lines) in &self.items {
             out.push_str(&format!("\n### {name}\n\n{}", render_lines(lines)));
         }
@@ -253,6 +256,13 @@ offset  size  field
         );
         assert_eq!(generate(&tree, &document("old")).unwrap(), expected);
         assert_eq!(generate(&tree, &expected).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_mark_alone_gives_its_tables_without_an_introduction() {
+        let source = "//! FORMAT: Image\n\n/// ```text\n/// a\n/// ```\nstruct A;\n";
+        let text = generate(&Tree::of(&[("crates/a/src/image.rs", source)]), &document("")).unwrap();
+        assert!(text.contains("Source: `crates/a/src/image.rs`.\n\n### A\n"), "{text}");
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(crate) struct Dependency {
     pub(crate) kind: DependencyKind,
     /// Whether `default-features = false` stands with it.
     pub(crate) bare: bool,
+    /// Whether it is imported only if a feature asks for it.
+    pub(crate) optional: bool,
     /// Line in the manifest, from 1.
     pub(crate) line: usize,
 }
@@ -63,7 +65,8 @@ impl Manifest {
     /// A section of its own for one dependency, `[dependencies.name]`.
     fn enter(&mut self, section: &str, line: usize) {
         if let Some((kind, Some(key))) = dependency_section(section) {
-            self.dependencies.push(Dependency { package: unquoted(key).to_owned(), kind, bare: false, line });
+            let package = unquoted(key).to_owned();
+            self.dependencies.push(Dependency { package, kind, bare: false, optional: false, line });
         }
     }
 
@@ -81,6 +84,7 @@ impl Manifest {
                     package: unquoted(inline_value(value, "package").unwrap_or(name)).to_owned(),
                     kind,
                     bare: inline_value(value, "default-features") == Some("false"),
+                    optional: inline_value(value, "optional") == Some("true"),
                     line,
                 });
             }
@@ -89,6 +93,7 @@ impl Manifest {
                     match key {
                         "package" => dependency.package = unquoted(value).to_owned(),
                         "default-features" => dependency.bare = value == "false",
+                        "optional" => dependency.optional = value == "true",
                         _ => {}
                     }
                 }
@@ -178,7 +183,7 @@ workspace = true
 
 [dependencies]
 plain = "1"
-bare = { version = "1", default-features = false }
+bare = { version = "1", default-features = false, optional = true }
 renamed = { package = "real", path = "../real" }
 inherited.workspace = true
 featured = { version = "1", features = [
@@ -188,6 +193,7 @@ featured = { version = "1", features = [
 [dependencies.table]
 version = "1"
 default-features = false
+optional = true
 
 [target.'cfg(target_os = "linux")'.dependencies]
 nix = "0.30"
@@ -216,5 +222,8 @@ proptest = "1"
         ];
         assert_eq!(seen, expected);
         assert_eq!(manifest.dependencies[0].line, 14);
+        let optional: Vec<_> =
+            manifest.dependencies.iter().filter(|d| d.optional).map(|d| d.package.as_str()).collect();
+        assert_eq!(optional, ["bare", "table"]);
     }
 }

@@ -43,7 +43,7 @@ pub struct Sim {
     pub(crate) quiet_until: u64,
     pub(crate) roles: Arc<[PageRole]>,
     /// Binary logarithm of the pages per block, if that is a power of two.
-    block_shift: Option<u32>,
+    pub(crate) block_shift: Option<u32>,
     pub(crate) pool: Pool,
     pub(crate) observer: Watch,
     pub(crate) dirty: Vec<u32>,
@@ -56,10 +56,21 @@ pub(crate) struct PageRole {
     pub(crate) partner: Option<u32>,
 }
 
+/// Storage that no block uses.
+pub(crate) type Stores = Vec<Box<Store>>;
+
 /// Storage of erased blocks, for reuse. A clone starts without.
-#[derive(Default)]
-#[expect(clippy::vec_box, reason = "blocks hold and give back boxes; unboxing would allocate at every erase")]
-pub(crate) struct Pool(Vec<Box<Store>>);
+pub(crate) struct Pool {
+    pub(crate) stores: Stores,
+    /// How many are kept; more are freed.
+    pub(crate) keep: usize,
+}
+
+impl Default for Pool {
+    fn default() -> Pool {
+        Pool { stores: Stores::new(), keep: POOL_MAX }
+    }
+}
 
 impl Clone for Pool {
     fn clone(&self) -> Pool {
@@ -69,7 +80,7 @@ impl Clone for Pool {
 
 impl Pool {
     pub(crate) fn take(&mut self, chip: &Chip) -> Box<Store> {
-        match self.0.pop() {
+        match self.stores.pop() {
             Some(mut store) => {
                 store.pages.fill(crate::state::PageState::ERASED);
                 store
@@ -79,8 +90,8 @@ impl Pool {
     }
 
     pub(crate) fn give(&mut self, store: Box<Store>) {
-        if self.0.len() < POOL_MAX {
-            self.0.push(store);
+        if self.stores.len() < self.keep {
+            self.stores.push(store);
         }
     }
 }

@@ -101,6 +101,8 @@ fn refusal(layer: &Layer, dependency: &Dependency) -> Option<String> {
         Outside::Nothing => Some(format!("`{name}` imports nothing, not even `{package}`")),
         // A build script runs on the host, where there is a standard library.
         Outside::Core if dependency.kind == DependencyKind::Build => None,
+        // Behind a feature; one that is on by default meets the build for a microcontroller.
+        Outside::Core if dependency.optional => None,
         Outside::Core => match CORE_CRATES.iter().find(|(known, _)| *known == package) {
             None => Some(format!("`{name}` is no_std, and `{package}` is not among the crates known to be")),
             Some((_, true)) if !dependency.bare => {
@@ -139,6 +141,8 @@ mod tests {
     fn core_crates_import_only_what_needs_no_std() {
         assert_eq!(findings("nandu-log", "nandu-log", "[dependencies]\nserde = \"1\"\n").len(), 1);
         assert_eq!(findings("nandu-log", "nandu-log", "[dependencies]\nthiserror = \"2\"\n").len(), 1);
+        let optional = "[dependencies]\nserde = { version = \"1\", optional = true }\n";
+        assert!(findings("nandu-log", "nandu-log", optional).is_empty());
         let bare = "[dependencies]\nthiserror = { version = \"2\", default-features = false }\ncrc = \"3\"\n";
         assert!(findings("nandu-log", "nandu-log", bare).is_empty());
         assert_eq!(findings("nandu-nand", "nandu-nand", bare).len(), 2);

@@ -33,23 +33,31 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
 }
 
 fn check_source(path: &str, text: &str, findings: &mut Vec<Finding>) {
+    // The attribute holds for the item after it.
+    let mut conditional = false;
     let mut for_tests = false;
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
-        if line == "#[cfg(test)]" {
-            for_tests = true;
+        if line.starts_with("#[cfg(") {
+            for_tests = line == "#[cfg(test)]";
+            // A feature that is on by default meets the build for a microcontroller.
+            conditional = for_tests || line.contains("feature = ");
             continue;
         }
-        // The attribute holds for the item after it; a module of tests is the last item of its file.
+        // A module of tests is the last item of its file.
         if for_tests && line.starts_with("mod ") && line.ends_with('{') {
             return;
         }
         let imported = line.strip_prefix("extern crate ").map(|rest| rest.trim_end_matches(';'));
-        if !for_tests && matches!(imported, Some("std" | "alloc")) {
-            findings.push(Finding::new(path, index + 1, "a core crate has neither std nor a heap outside its tests"));
+        if !conditional && matches!(imported, Some("std" | "alloc")) {
+            findings.push(Finding::new(
+                path,
+                index + 1,
+                "a core crate has std or a heap in tests and behind features only",
+            ));
         }
         if !line.is_empty() && !line.starts_with("#[") && !line.starts_with("//") {
-            for_tests = false;
+            (conditional, for_tests) = (false, false);
         }
     }
 }
@@ -74,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn std_and_alloc_are_found_outside_tests_only() {
+    fn std_and_alloc_are_found_outside_tests_and_features() {
         let root = "crates/nandu-log/src/lib.rs".to_owned();
         assert_eq!(lines("#![no_std]\n", FIRMWARE_WITH_LOG), []);
         assert_eq!(lines("#![cfg_attr(not(test), no_std)]\n", FIRMWARE_WITH_LOG), [(root.clone(), 0)]);
@@ -82,7 +90,11 @@ mod tests {
         let tested = "#![no_std]\n#[cfg(test)]\nextern crate std;\n#[cfg(test)]\nmod tests {\nextern crate alloc;\n}\n";
         assert_eq!(lines(tested, FIRMWARE_WITH_LOG), []);
         let after = "#![no_std]\n#[cfg(test)]\nextern crate std;\nextern crate alloc;\n";
-        assert_eq!(lines(after, FIRMWARE_WITH_LOG), [(root, 4)]);
+        assert_eq!(lines(after, FIRMWARE_WITH_LOG), [(root.clone(), 4)]);
+        let feature = "#![no_std]\n#[cfg(feature = \"suite\")]\nextern crate std;\n";
+        assert_eq!(lines(feature, FIRMWARE_WITH_LOG), []);
+        let platform = "#![no_std]\n#[cfg(unix)]\nextern crate std;\n";
+        assert_eq!(lines(platform, FIRMWARE_WITH_LOG), [(root, 3)]);
     }
 
     #[test]

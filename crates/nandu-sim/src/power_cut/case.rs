@@ -1,12 +1,13 @@
 //! One case: the runs up to its cuts, the two checks, and what a failure says.
 
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::power_cut::cuts::{CUTS_VARIABLE, Cut, Cuts, SEED_VARIABLE};
+use crate::power_cut::spare::Spare;
 use crate::power_cut::{Driver, Run, Summary};
 use crate::{Observer, Operation, OperationKind, Sim, Tear};
 
@@ -17,9 +18,12 @@ pub(super) type Check<'a, A, O> = &'a dyn Fn(&mut Sim, &A) -> O;
 /// What is run, case by case.
 pub(super) struct Case<'a, A, O> {
     pub(super) driver: &'a Driver,
+    /// The chip from which every case starts; each has a clone.
+    pub(super) chip: RefCell<Sim>,
     pub(super) workload: Workload<'a, A>,
     pub(super) recover: Option<Recovery<'a>>,
     pub(super) check: Check<'a, A, O>,
+    pub(super) spare: Spare,
 }
 
 /// How a run ended whose power was to be cut.
@@ -35,7 +39,7 @@ pub(super) enum Ended {
 impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
     /// The chip as each case finds it.
     pub(super) fn fresh(&self, seed: u64) -> Sim {
-        let mut chip = self.driver.chip.clone();
+        let mut chip = self.spare.clone_of(&mut self.chip.borrow_mut());
         chip.seed = seed;
         chip.clear_cuts();
         chip.power_on();
@@ -96,16 +100,15 @@ impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
             self.run_workload(&mut chip, &mut noted).map_err(Stop::without_cut)?;
             seen = self.recover_and_check(&mut chip, &noted, "the check after the workload went on")?;
         }
-        if self.driver.rest_ns == 0 {
-            return Ok(());
+        if self.driver.rest_ns > 0 {
+            chip.advance_ns(self.driver.rest_ns);
+            let seen_later = self.recover_and_check(&mut chip, &noted, "the check after a rest")?;
+            if seen != seen_later {
+                return Err(one_line(&format!("the check saw {seen:?}, and after a rest {seen_later:?}")));
+            }
         }
-        chip.advance_ns(self.driver.rest_ns);
-        let seen_later = self.recover_and_check(&mut chip, &noted, "the check after a rest")?;
-        if seen == seen_later {
-            Ok(())
-        } else {
-            Err(one_line(&format!("the check saw {seen:?}, and after a rest {seen_later:?}")))
-        }
+        self.spare.reclaim(chip);
+        Ok(())
     }
 
     fn recover_and_check(&self, chip: &mut Sim, noted: &A, name: &str) -> Result<O, String> {

@@ -58,12 +58,20 @@
 mod case;
 mod cuts;
 mod sample;
+mod spare;
 
+use std::cell::RefCell;
 use std::fmt::Debug;
 
 use crate::{Sim, Tear};
-use case::Case;
+use case::{Case, Check, Recovery, Workload};
 use cuts::Replay;
+use spare::Spare;
+
+/// The examples of the repository's front page, run as they stand there.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../README.md")]
+mod readme {}
 
 /// How a workload or a recovery ends; `?` works on every error.
 pub type Run = Result<(), Box<dyn std::error::Error>>;
@@ -223,6 +231,15 @@ impl Driver {
         self
     }
 
+    fn case<'a, A, O>(
+        &'a self,
+        workload: Workload<'a, A>,
+        recover: Option<Recovery<'a>>,
+        check: Check<'a, A, O>,
+    ) -> Case<'a, A, O> {
+        Case { driver: self, chip: RefCell::new(self.chip.clone()), workload, recover, check, spare: Spare::default() }
+    }
+
     /// Cuts each operation of the workload with each tear that the chip permits there. See [`every`].
     ///
     /// # Panics
@@ -234,7 +251,7 @@ impl Driver {
         workload: impl Fn(&mut Sim, &mut A) -> Run,
         check: impl Fn(&mut Sim, &A) -> O,
     ) -> Summary {
-        Case { driver: self, workload: &workload, recover: None, check: &check }.every()
+        self.case(&workload, None, &check).every()
     }
 
     /// Cuts each operation of the workload that changes the chip, and after each of these cuts, in chips of their own,
@@ -254,7 +271,7 @@ impl Driver {
         recover: impl Fn(&mut Sim) -> Run,
         check: impl Fn(&mut Sim, &A) -> O,
     ) -> Summary {
-        Case { driver: self, workload: &workload, recover: Some(&recover), check: &check }.pairs()
+        self.case(&workload, Some(&recover), &check).pairs()
     }
 
     /// Tries `count` chains of one to four cuts. See [`random`].
@@ -270,6 +287,6 @@ impl Driver {
         recover: impl Fn(&mut Sim) -> Run,
         check: impl Fn(&mut Sim, &A) -> O,
     ) -> Summary {
-        Case { driver: self, workload: &workload, recover: Some(&recover), check: &check }.random(count)
+        self.case(&workload, Some(&recover), &check).random(count)
     }
 }

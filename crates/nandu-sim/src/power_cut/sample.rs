@@ -51,10 +51,9 @@ impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
         for index in 0..kept {
             (self.driver.progress)(index, kept);
             let first = firsts[spread(index, kept, firsts.len() as u64) as usize];
-            let Some((chip, noted)) = self.passed(seed, &[first], self.first_cut(seed, first)) else { continue };
-            let (recovery, _) =
-                self.passed(seed, &[first], self.record_aftermath(&mut chip.clone(), &mut noted.clone()));
-            self.passed(seed, &[first], self.finish(chip.clone(), noted.clone()));
+            let Some((mut chip, noted)) = self.passed(seed, &[first], self.first_cut(seed, first)) else { continue };
+            let (recovery, _) = self.passed(seed, &[first], self.preview(&mut chip, &noted));
+            self.passed(seed, &[first], self.finish(self.spare.clone_of(&mut chip), noted.clone()));
             summary.cases += 1;
             summary.cuts += 1;
 
@@ -65,9 +64,12 @@ impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
                 let at = (spread(nth, count, seconds.len() as u64) + index) % seconds.len() as u64;
                 let second = seconds[at as usize];
                 let cuts = [first, second];
-                let (mut chip, mut noted) = (chip.clone(), noted.clone());
+                let (mut chip, mut noted) = (self.spare.clone_of(&mut chip), noted.clone());
                 match self.passed(seed, &cuts, self.cut_aftermath(&mut chip, &mut noted, second)) {
-                    Ended::Replaced => continue,
+                    Ended::Replaced => {
+                        self.spare.reclaim(chip);
+                        continue;
+                    }
                     Ended::Uncut => self.passed(seed, &cuts, Err(unrepeatable(second))),
                     Ended::Cut => {}
                 }
@@ -75,6 +77,7 @@ impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
                 summary.cases += 1;
                 summary.cuts += 2;
             }
+            self.spare.reclaim(chip);
         }
         (self.driver.progress)(kept, kept);
         summary
@@ -108,7 +111,7 @@ impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
     #[track_caller]
     fn random_chain(&self, seed: u64, stream: &mut Stream) -> (u64, u64) {
         let mut cuts = Vec::new();
-        let kinds = self.passed(seed, &cuts, self.record_workload(&mut self.fresh(seed), &mut A::default()));
+        let kinds = self.passed(seed, &cuts, self.rehearse(seed));
         let operations = kinds.len() as u64;
         let length = 1 + stream.below(CHAIN_MAX);
         let Some(first) = self.choose(&kinds, stream) else { return (operations, 0) };
@@ -119,7 +122,7 @@ impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
             self.passed(seed, &cuts, Err(unrepeatable(first)))
         }
         while cuts.len() < length as usize {
-            let aftermath = self.record_aftermath(&mut chip.clone(), &mut noted.clone());
+            let aftermath = self.preview(&mut chip, &noted);
             let (recovery, workload) = self.passed(seed, &cuts, aftermath);
             let into_workload = self.driver.resume && stream.below(2) == 0;
             let (kinds, before) = if into_workload { (&workload, recovery.len()) } else { (&recovery, 0) };
@@ -157,6 +160,23 @@ impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
         kinds
     }
 
+    /// What the workload asks of a chip without a cut.
+    fn rehearse(&self, seed: u64) -> Result<Vec<OperationKind>, String> {
+        let mut chip = self.fresh(seed);
+        let kinds = self.record_workload(&mut chip, &mut A::default())?;
+        self.spare.reclaim(chip);
+        Ok(kinds)
+    }
+
+    /// What follows a cut asks of the chip, as [`record_aftermath`](Case::record_aftermath) says it; the chip itself is
+    /// left alone.
+    fn preview(&self, chip: &mut Sim, noted: &A) -> Result<(Vec<OperationKind>, Vec<OperationKind>), String> {
+        let mut chip = self.spare.clone_of(chip);
+        let kinds = self.record_aftermath(&mut chip, &mut noted.clone())?;
+        self.spare.reclaim(chip);
+        Ok(kinds)
+    }
+
     /// A chip after its first cut, and what had been acknowledged; `None` if the tear does not fit there, in which case
     /// another one covers what would have been left.
     fn first_cut(&self, seed: u64, cut: Cut) -> Result<Option<(Sim, A)>, String> {
@@ -164,7 +184,10 @@ impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
         let mut noted = A::default();
         match self.cut_workload(&mut chip, &mut noted, cut)? {
             Ended::Cut => Ok(Some((chip, noted))),
-            Ended::Replaced => Ok(None),
+            Ended::Replaced => {
+                self.spare.reclaim(chip);
+                Ok(None)
+            }
             Ended::Uncut => Err(unrepeatable(cut)),
         }
     }
