@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use nandu_nand::{BlockAddr, CellMode, PageAddr, PageGroup, ProgramOrder};
+use nandu_nand::{BlockAddr, PageAddr};
 
-use crate::state::{Condition, PageState};
+use crate::state::Condition;
+use crate::trace::IllegalUse;
 use crate::{OperationKind, Sim};
 
 impl Sim {
@@ -30,72 +31,45 @@ impl Sim {
 
     /// # Panics
     ///
-    /// If the program breaks a rule of the contract.
+    /// If the program breaks a rule of the contract. [`Sim::may_program`] says what the rules are.
     #[inline]
     pub(crate) fn check_program(&self, at: (u32, u32), column: u32, length: usize) {
-        let (block, index) = at;
-        let geometry = &self.chip.geometry;
-        let in_page = u64::from(column) + length as u64 <= u64::from(geometry.column_count());
-        let whole = column == 0 && length as u32 == geometry.page_size;
-        let aligned = whole || in_page && self.is_aligned(column, length as u32);
-        if !aligned {
-            self.refuse_program(at, column, length);
+        let page = self.chip.geometry.page_at(BlockAddr(at.0), at.1);
+        if let Err(why) = self.may_program(page, column, length) {
+            self.refuse_program(at, column, length, why);
         }
-        let (units, spare) = self.units(column, length);
-        let state = &self.blocks[block as usize];
-        let page = state.page(index);
-        let legal = matches!(state.condition, Condition::Erased | Condition::WeaklyErased)
-            && !state.mark.reads_bad()
-            && (state.mode == CellMode::Mlc || self.roles[index as usize].group == PageGroup::Lsb)
-            && (geometry.order == ProgramOrder::Any || index + 1 >= state.next_index)
-            && page.programs < geometry.programs_per_page
-            && page.written & units == 0
-            && page.flags & spare & PageState::SPARE_WRITTEN == 0;
-        if !legal {
-            self.refuse_program(at, column, length);
-        }
-    }
-
-    /// Whether the main-area part of a range starts and ends on program units, and what lies in the spare area follows
-    /// on main-area bytes.
-    fn is_aligned(&self, column: u32, length: u32) -> bool {
-        let geometry = &self.chip.geometry;
-        let end = (column + length).min(geometry.page_size);
-        length > 0
-            && column < geometry.page_size
-            && column.is_multiple_of(geometry.program_unit)
-            && end.is_multiple_of(geometry.program_unit)
     }
 
     /// Says which rule a program breaks.
     #[cold]
     #[inline(never)]
-    fn refuse_program(&self, at: (u32, u32), column: u32, length: usize) -> ! {
+    fn refuse_program(&self, at: (u32, u32), column: u32, length: usize, why: IllegalUse) -> ! {
         let (block, index) = at;
         let geometry = &self.chip.geometry;
         let state = &self.blocks[block as usize];
         let page = state.page(index);
-        let end = u64::from(column) + length as u64;
-        let (units, spare) =
-            if end <= u64::from(geometry.column_count()) { self.units(column, length) } else { (0, 0) };
-        let reason = if end > u64::from(geometry.column_count()) {
-            format!("columns {column}+{length} are outside its {} columns", geometry.column_count())
-        } else if !self.is_aligned(column, length as u32) {
-            format!("columns {column}+{length} are not aligned to program units of {}", geometry.program_unit)
-        } else if state.mark.reads_bad() {
-            "the block is bad".into()
-        } else if state.condition == Condition::NeverErased {
-            "the block was never erased".into()
-        } else if state.condition == Condition::EraseFailed {
-            "the last erase of the block failed".into()
-        } else if page.written & units != 0 || page.flags & spare != 0 {
-            format!("columns {column}+{length} hold programmed bytes")
-        } else if page.programs >= geometry.programs_per_page {
-            format!("it was programmed {} of {} times", page.programs, geometry.programs_per_page)
-        } else if state.mode == CellMode::Slc && self.role(index).group == PageGroup::Msb {
-            "it is an MSB page of a block in SLC mode".into()
-        } else {
-            format!("page {} of the block was programmed before it", state.next_index.saturating_sub(1))
+        let columns = geometry.column_count();
+        let reason = match why {
+            IllegalUse::Columns if u64::from(column) + length as u64 > u64::from(columns) => {
+                format!("columns {column}+{length} are outside its {columns} columns")
+            }
+            IllegalUse::Columns => {
+                format!("columns {column}+{length} are not aligned to program units of {}", geometry.program_unit)
+            }
+            IllegalUse::NotErased if state.condition == Condition::EraseFailed => {
+                "the last erase of the block failed".into()
+            }
+            IllegalUse::NotErased => "the block was never erased".into(),
+            IllegalUse::Programmed if page.written & self.units(column, length).0 != 0 => {
+                format!("columns {column}+{length} hold programmed bytes")
+            }
+            IllegalUse::Programmed => {
+                format!("it was programmed {} of {} times", page.programs, geometry.programs_per_page)
+            }
+            IllegalUse::Order => {
+                format!("page {} of the block was programmed before it", state.next_index.saturating_sub(1))
+            }
+            IllegalUse::Address | IllegalUse::Bad | IllegalUse::Mode => why.to_string(),
         };
         self.refuse(OperationKind::Program, block, Some(index), &reason)
     }

@@ -280,7 +280,7 @@ fn an_erase_of_a_bad_block_panics() {
 }
 
 #[test]
-#[should_panic(expected = "it is an MSB page of a block in SLC mode")]
+#[should_panic(expected = "the page is an MSB page and the block is in SLC mode")]
 fn an_msb_page_in_slc_mode_panics() {
     let mut sim = Sim::new(Chip::TINY_MLC);
     sim.erase(BLOCK, CellMode::Slc).unwrap();
