@@ -1,0 +1,226 @@
+//! An owner as simple as can be: an array of values, each in a page of its own, and on every page the whole map.
+
+use std::collections::BTreeMap;
+
+use nandu_log::{Append, Budget, Examined, Growth, Log, LogError, LogOptions, PageKind, Placement};
+use nandu_nand::{Cause, Nand, PageAddr};
+
+const NONE: u32 = u32::MAX;
+const SELF: u32 = u32::MAX - 1;
+
+/// What the toy holds.
+pub(crate) type Values = BTreeMap<u32, u64>;
+
+pub(crate) struct Toy<'m, N: Nand> {
+    pub(crate) log: Log<'m, N>,
+    /// Page of each entry.
+    map: Vec<Option<PageAddr>>,
+    /// The newest commit page, if it holds no entry of its own and so dies with the next commit.
+    bare_root: Option<PageAddr>,
+    buffer: Vec<u8>,
+    /// Programs that the operations themselves needed.
+    pub(crate) asked: u64,
+}
+
+pub(crate) type ToyError<N> = LogError<<N as nandu_nand::ErrorType>::Error>;
+
+pub(crate) fn memory(geometry: &nandu_nand::Geometry, options: &LogOptions) -> Vec<u8> {
+    vec![0xa5; Log::<nandu_sim::Sim>::memory_required(geometry, options)]
+}
+
+impl<'m, N: Nand> Toy<'m, N> {
+    /// Entries that a toy on this chip has.
+    pub(crate) fn entries(log: &Log<'_, N>) -> usize {
+        let room = (log.page_size() - log.header_size() - 12) / 4;
+        room.min(log.capacity_pages() as usize)
+    }
+
+    pub(crate) fn format(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, ToyError<N>> {
+        Ok(Self::around(Log::format(nand, options, memory)?))
+    }
+
+    fn around(log: Log<'m, N>) -> Self {
+        let entries = Self::entries(&log);
+        let buffer = vec![0; log.page_size()];
+        Toy { log, map: vec![None; entries], bare_root: None, buffer, asked: 0 }
+    }
+
+    pub(crate) fn mount(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, ToyError<N>> {
+        let mut toy = Self::around(Log::mount(nand, options, memory)?);
+        if let Some(root) = toy.log.committed() {
+            let info = toy.log.read(root, &mut toy.buffer)?;
+            assert!(info.is_commit && info.kind == PageKind::Tree);
+            let (id, _, map) = toy.parse();
+            toy.bare_root = (id == NONE).then_some(root);
+            toy.map = map
+                .into_iter()
+                .map(|entry| match entry {
+                    NONE => None,
+                    SELF => Some(root),
+                    page => Some(PageAddr(page)),
+                })
+                .collect();
+        }
+        Ok(toy)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Entry, value and map of the page in the buffer.
+    fn parse(&self) -> (u32, u64, Vec<u32>) {
+        let body = &self.buffer[self.log.header_size()..];
+        let word = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().unwrap());
+        let value = u64::from_le_bytes(body[4..12].try_into().unwrap());
+        (word(0), value, (0..self.map.len()).map(|entry| word(12 + 4 * entry)).collect())
+    }
+
+    fn fill(&mut self, id: u32, value: u64, map: &[Option<PageAddr>]) {
+        let header = self.log.header_size();
+        let body = &mut self.buffer[header..];
+        body.fill(0);
+        body[..4].copy_from_slice(&id.to_le_bytes());
+        body[4..12].copy_from_slice(&value.to_le_bytes());
+        for (place, (entry, page)) in body[12..].chunks_exact_mut(4).zip(map.iter().enumerate()) {
+            let stored = match page {
+                _ if entry as u32 == id => SELF,
+                None => NONE,
+                Some(page) => page.0,
+            };
+            place.copy_from_slice(&stored.to_le_bytes());
+        }
+    }
+
+    pub(crate) fn get(&mut self, id: u32) -> Result<Option<u64>, ToyError<N>> {
+        let Some(page) = self.map[id as usize] else { return Ok(None) };
+        self.log.read(page, &mut self.buffer)?;
+        let (stored, value, _) = self.parse();
+        assert_eq!(stored, id, "page {page} holds another entry");
+        Ok(Some(value))
+    }
+
+    pub(crate) fn values(&mut self) -> Result<Values, ToyError<N>> {
+        let mut values = Values::new();
+        for id in 0..self.map.len() as u32 {
+            if let Some(value) = self.get(id)? {
+                values.insert(id, value);
+            }
+        }
+        Ok(values)
+    }
+
+    /// Pays the instalment and makes room.
+    fn prepare(&mut self, pages: u32, growth: Growth) -> Result<(), ToyError<N>> {
+        let mut budget = self.log.instalment(pages);
+        for _ in 0..100_000 {
+            self.work(&mut budget)?;
+            if self.log.reserve(pages, growth)? {
+                return Ok(());
+            }
+            budget = Budget::idle(16);
+        }
+        panic!("no room is made and none refused: {:?}", self.log.stats());
+    }
+
+    pub(crate) fn work(&mut self, budget: &mut Budget) -> Result<(), ToyError<N>> {
+        while let Some(examine) = self.log.next_work(budget)? {
+            let outcome = self.relocate(examine.page, examine.cause)?;
+            self.log.examined(examine, outcome)?;
+        }
+        Ok(())
+    }
+
+    fn relocate(&mut self, page: PageAddr, cause: Cause) -> Result<Examined, ToyError<N>> {
+        match self.log.read(page, &mut self.buffer) {
+            Ok(_) => {}
+            Err(LogError::Corrupt { why, .. }) => return Ok(Examined::Unreadable(why)),
+            Err(error) => return Err(error),
+        }
+        let (id, value, _) = self.parse();
+        let is_live = self.bare_root == Some(page) || self.map.get(id as usize).is_some_and(|&entry| entry == Some(page));
+        if !is_live {
+            return Ok(Examined::Dead);
+        }
+        let map = self.map.clone();
+        self.fill(id, value, &map);
+        let new = self.append(Placement::Survivor { from: page }, true, cause)?;
+        if id != NONE {
+            self.map[id as usize] = Some(new);
+            self.log.supersede(page);
+        }
+        self.replace_bare_root((id == NONE).then_some(new));
+        Ok(Examined::Moved)
+    }
+
+    fn replace_bare_root(&mut self, new: Option<PageAddr>) {
+        if let Some(root) = std::mem::replace(&mut self.bare_root, new) {
+            self.log.supersede(root);
+        }
+    }
+
+    fn append(&mut self, placement: Placement, is_commit: bool, cause: Cause) -> Result<PageAddr, ToyError<N>> {
+        self.log.append(&mut self.buffer, Append { kind: PageKind::Tree, placement, is_commit, cause })
+    }
+
+    /// Changes several entries, all or none.
+    pub(crate) fn batch(&mut self, changes: &[(u32, Option<u64>)]) -> Result<(), ToyError<N>> {
+        let puts: Vec<_> = changes.iter().filter_map(|&(id, value)| Some((id, value?))).collect();
+        let growth = if puts.is_empty() { Growth::Shrinks } else { Growth::Grows };
+        self.prepare(puts.len().max(1) as u32, growth)?;
+        let mut map = self.map.clone();
+        for &(id, value) in changes {
+            if value.is_none() {
+                map[id as usize] = None;
+            }
+        }
+        let last = puts.len().saturating_sub(1);
+        let mut appended = Vec::new();
+        for (index, &(id, value)) in puts.iter().enumerate() {
+            self.fill(id, value, &map);
+            let placement = self.map[id as usize].map_or(Placement::New, |of| Placement::Update { of });
+            match self.append(placement, index == last, Cause::Host) {
+                Ok(page) => {
+                    appended.push(page);
+                    map[id as usize] = Some(page);
+                }
+                Err(error) => {
+                    for page in appended {
+                        self.log.supersede(page);
+                    }
+                    return Err(error);
+                }
+            }
+            self.asked += 1;
+        }
+        let mut bare_root = None;
+        if puts.is_empty() {
+            self.fill(NONE, 0, &map);
+            bare_root = Some(self.append(Placement::Stream(0), true, Cause::Host)?);
+            self.asked += 1;
+        }
+        for &(id, _) in changes {
+            if let Some(old) = self.map[id as usize] {
+                self.log.supersede(old);
+            }
+        }
+        self.replace_bare_root(bare_root);
+        self.map = map;
+        Ok(())
+    }
+
+    pub(crate) fn put(&mut self, id: u32, value: u64) -> Result<(), ToyError<N>> {
+        self.batch(&[(id, Some(value))])
+    }
+
+    pub(crate) fn delete(&mut self, id: u32) -> Result<(), ToyError<N>> {
+        self.batch(&[(id, None)])
+    }
+
+    pub(crate) fn verify(&mut self) -> Result<(), ToyError<N>> {
+        let mut violations = Vec::new();
+        self.log.verify(&mut |violation| violations.push(violation.to_string()))?;
+        assert!(violations.is_empty(), "{violations:?}");
+        Ok(())
+    }
+}
