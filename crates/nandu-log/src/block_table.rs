@@ -128,22 +128,29 @@ impl<'m> BlockTable<'m> {
     /// Takes the memory; every block is free and was never erased.
     pub(crate) fn new(shape: &Shape, parts: Parts<'m>) -> BlockTable<'m> {
         let Parts { entries, table_pages, page } = parts;
-        entries.fill(BlockEntry { word: U32::ZERO, live: U16::ZERO, birth: U16::ZERO });
-        table_pages.fill(TablePage { address: U32::new(NO_PAGE), changed: 1, reserved: [0; 3] });
-        let mut counts = [0; STATE_COUNT];
-        counts[State::Free as usize] = entries.len() as u32;
-        BlockTable {
+        let mut table = BlockTable {
             entries,
             table_pages,
             page,
             records_per_page: shape.records_per_page,
             pages: shape.pages,
-            counts,
+            counts: [0; STATE_COUNT],
             empty: 0,
             live_total: 0,
             inexact: 0,
             damaged: 0,
-        }
+        };
+        table.clear();
+        table
+    }
+
+    /// Back to where every block is free and was never erased.
+    pub(crate) fn clear(&mut self) {
+        self.entries.fill(BlockEntry { word: U32::ZERO, live: U16::ZERO, birth: U16::ZERO });
+        self.table_pages.fill(TablePage { address: U32::new(NO_PAGE), changed: 1, reserved: [0; 3] });
+        self.counts = [0; STATE_COUNT];
+        self.counts[State::Free as usize] = self.entries.len() as u32;
+        (self.empty, self.live_total, self.inexact, self.damaged) = (0, 0, 0, 0);
     }
 
     pub(crate) fn block_count(&self) -> u32 {

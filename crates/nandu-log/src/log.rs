@@ -80,6 +80,20 @@ pub(crate) struct Anchors {
     pub(crate) is_clean: bool,
 }
 
+impl Anchors {
+    const UNKNOWN: Anchors = Anchors {
+        blocks: [None; ANCHOR_COUNT],
+        current: 0,
+        base: 0,
+        next: 0,
+        is_trusted: false,
+        page: None,
+        sequence: 0,
+        number: 0,
+        is_clean: false,
+    };
+}
+
 /// What a read found out about a page besides its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageInfo {
@@ -136,17 +150,7 @@ impl<'m, N: Nand> Log<'m, N> {
             blocks: BlockTable::new(&shape, parts),
             frontiers: [None; STREAM_COUNT_MAX],
             ready: ReadyList::EMPTY,
-            anchors: Anchors {
-                blocks: [None; ANCHOR_COUNT],
-                current: 0,
-                base: 0,
-                next: 0,
-                is_trusted: false,
-                page: None,
-                sequence: 0,
-                number: 0,
-                is_clean: false,
-            },
+            anchors: Anchors::UNKNOWN,
             volume: 0,
             sequence: 1,
             committed: None,
@@ -155,6 +159,17 @@ impl<'m, N: Nand> Log<'m, N> {
             lifetimes: Lifetimes::UNKNOWN,
             stats: Stats::ZERO,
         })
+    }
+
+    /// Back to knowing nothing, for another attempt to mount.
+    pub(crate) fn forget(&mut self) {
+        self.blocks.clear();
+        self.frontiers = [None; STREAM_COUNT_MAX];
+        self.ready = ReadyList::EMPTY;
+        self.anchors = Anchors::UNKNOWN;
+        self.sequence = 1;
+        self.committed = None;
+        self.condition = Condition::Working;
     }
 
     /// Bytes at the front of every page that the log fills in; the owner's come after them.

@@ -19,6 +19,10 @@ pub(crate) const SEQUENCE_GAP: u64 = 4096;
 /// Highest sequence of a volume that can be written: far enough from the end that nothing overflows in a mount.
 const SEQUENCE_MAX: u64 = u64::MAX - (1 << 40);
 
+/// How often a mount is tried. A page that was being programmed at the cut may read well once and badly the next time, even
+/// within one mount; then another attempt sees it one way, and in the end it reads badly always.
+const MOUNT_ATTEMPTS: u32 = 8;
+
 /// What roll-forward found.
 #[derive(Clone, Copy, Debug)]
 struct Rolled {
@@ -56,31 +60,57 @@ impl<'m, N: Nand> Log<'m, N> {
         options: LogOptions,
         memory: &'m mut [u8],
     ) -> Result<Self, LogError<N::Error>> {
-        let (newest, stored) = {
+        let mut attempt = 1;
+        let (newest, stored) = loop {
             let mut search = Log::blank(&mut nand, options, &mut *memory)?;
-            let newest = search.find_anchor()?.ok_or(LogError::NotFormatted)?;
-            (newest, search.stored_options(newest.found.page)?)
+            let result = search.find_volume();
+            match result {
+                Err(LogError::Corrupt { .. }) if attempt < MOUNT_ATTEMPTS => attempt += 1,
+                result => break result?,
+            }
         };
         let mut log = Log::blank(nand, stored, memory)?;
-        log.volume = newest.found.volume;
+        let mut result = log.open(newest);
+        while let Err(LogError::Corrupt { .. }) = result {
+            if attempt == MOUNT_ATTEMPTS {
+                break;
+            }
+            attempt += 1;
+            log.forget();
+            result = log.find_volume().and_then(|(newest, _)| log.open(newest));
+        }
+        result?;
+        log.options.volume = options.volume;
         if options.volume.is_some_and(|volume| volume != log.volume) {
             return Err(LogError::WrongFormat { what: "volume id" });
         }
-        log.load_checkpoint(newest)?;
-        if log.anchors.is_clean {
-            log.hold_commit()?;
-            log.start_births();
-            return Ok(log);
-        }
-        let rolled = log.roll_forward()?;
-        log.sequence = log.sequence.saturating_add(SEQUENCE_GAP);
-        if log.sequence > SEQUENCE_MAX {
-            log.condition = Condition::ReadOnly;
-        }
-        log.find_commit(&rolled)?;
-        log.for_cause(Cause::Recovery, |log| log.recover(&rolled))?;
-        log.start_births();
         Ok(log)
+    }
+
+    /// The newest anchor, and the options of its volume.
+    fn find_volume(&mut self) -> Result<(NewestAnchor, LogOptions), LogError<N::Error>> {
+        let newest = self.find_anchor()?.ok_or(LogError::NotFormatted)?;
+        Ok((newest, self.stored_options(newest.found.page)?))
+    }
+
+    /// Takes over a checkpoint and what was programmed after it, and repairs what a cut left.
+    fn open(&mut self, newest: NewestAnchor) -> Result<(), LogError<N::Error>> {
+        self.volume = newest.found.volume;
+        self.load_checkpoint(newest)?;
+        if self.anchors.is_clean {
+            self.hold_commit()?;
+            self.start_births();
+            return Ok(());
+        }
+        let rolled = self.roll_forward()?;
+        self.sequence = self.sequence.saturating_add(SEQUENCE_GAP);
+        if self.sequence > SEQUENCE_MAX {
+            self.condition = Condition::ReadOnly;
+        }
+        self.find_commit(&rolled)?;
+        self.for_cause(Cause::Recovery, |log| log.recover(&rolled))?;
+        self.start_births();
+        Ok(())
     }
 
     fn start_births(&mut self) {

@@ -44,6 +44,8 @@ impl<N: Nand> Log<'_, N> {
         };
         for block in self.blocks.addresses() {
             match self.blocks.state(block) {
+                // A block that holds nothing may be half erased.
+                State::Full | State::Suspect if self.blocks.live(block) == 0 => {}
                 State::Open | State::Full | State::Suspect => self.verify_block(block, &mut tell)?,
                 State::Ready | State::Erased => {
                     let page = self.shape.data_page(block, 0);
