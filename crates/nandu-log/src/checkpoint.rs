@@ -56,7 +56,8 @@ impl<N: Nand> Log<'_, N> {
         for _ in 0..=ANCHOR_COUNT {
             let needed = self.blocks.changed_table_pages() + 1;
             let has_room = u32::from(self.anchors.next) + u32::from(needed) <= u32::from(self.shape.anchor_pages);
-            if !(self.anchors.is_trusted && has_room) && !self.switch_anchor()? {
+            let goes_on = self.anchors.is_trusted && has_room;
+            if !goes_on && !self.switch_anchor()? {
                 break;
             }
             match self.program_checkpoint(number, is_clean)? {

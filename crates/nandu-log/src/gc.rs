@@ -50,9 +50,12 @@ pub enum Growth {
 #[must_use = "the log waits for the answer"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Examine {
-    /// The page. If it is live, the owner appends its content with [`Placement::Survivor`](crate::Placement::Survivor)
-    /// and supersedes it.
+    /// The page.
     pub page: PageAddr,
+    /// Whether the owner is to move the page if it is live: append its content with
+    /// [`Placement::Survivor`](crate::Placement::Survivor) and supersede it. If not, it is only asked whether the page
+    /// lives: after a cut, blocks are counted before any is emptied when there is hardly room to move something.
+    pub moves: bool,
     /// To what the owner books reading and moving it.
     pub cause: Cause,
 }
@@ -64,6 +67,9 @@ pub enum Examined {
     Dead,
     /// It was needed, and has been appended elsewhere and superseded.
     Moved,
+    /// It is needed and was left where it is: because it was not to be moved, or because the append said
+    /// [`LogError::Full`].
+    Live,
     /// It cannot be read, for this reason, so nobody knows.
     Unreadable(Malformed),
 }
@@ -76,6 +82,10 @@ pub(crate) struct Collector {
     cause: Cause,
     /// A page of the victim cannot be read and may be live.
     is_damaged: bool,
+    /// The victim is counted, not emptied.
+    counts_only: bool,
+    /// Pages of the victim before the cursor that are live and stay.
+    left: u16,
     /// Live counts are to be made exact, since the chip may be full.
     wants_exact: bool,
     /// Steps of the instalment under way, and pages it is for.
@@ -91,6 +101,8 @@ impl Collector {
         cursor: 0,
         cause: Cause::Gc,
         is_damaged: false,
+        counts_only: false,
+        left: 0,
         wants_exact: false,
         taken: 0,
         pages: 1,
@@ -170,7 +182,8 @@ impl<N: Nand> Log<'_, N> {
     }
 
     fn wait_for_work(&self) -> Result<bool, LogError<N::Error>> {
-        let has_work = self.own_step().is_some() || self.collector.victim.is_some() || self.pick_victim().is_some();
+        let has_work = self.own_step().is_some() || self.collector.victim.is_some();
+        let has_work = has_work || self.pick_inexact().is_some() || self.pick_victim().is_some();
         if has_work { Ok(false) } else { Err(LogError::Full) }
     }
 
@@ -197,7 +210,7 @@ impl<N: Nand> Log<'_, N> {
             if budget.examinations == 0 {
                 return Ok(None);
             }
-            let Some(examine) = self.next_examination(budget.is_instalment) else { return Ok(None) };
+            let Some(examine) = self.next_examination() else { return Ok(None) };
             budget.examinations -= 1;
             self.collector.taken += u32::from(budget.is_instalment);
             self.stats.examinations += 1;
@@ -222,44 +235,77 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// The next page of the victim; a new victim if there is none and one is wanted.
-    fn next_examination(&mut self, is_instalment: bool) -> Option<Examine> {
+    fn next_examination(&mut self) -> Option<Examine> {
         // An emptied victim is followed by another one; each of them has pages, so the second round returns.
         for _ in 0..2 {
             let victim = match self.collector.victim {
                 Some(victim) => victim,
-                None => self.take_victim(is_instalment)?,
+                None => self.take_victim()?,
             };
             if self.collector.cursor < self.shape.pages && self.blocks.live(victim) > 0 {
                 let page = self.shape.data_page(victim, self.collector.cursor);
                 self.collector.cursor += 1;
-                return Some(Examine { page, cause: self.collector.cause });
+                return Some(Examine { page, moves: !self.collector.counts_only, cause: self.collector.cause });
             }
             self.finish_victim(victim);
         }
         None
     }
 
-    fn take_victim(&mut self, _is_instalment: bool) -> Option<BlockAddr> {
-        let (victim, cause) = self.pick_victim()?;
+    fn take_victim(&mut self) -> Option<BlockAddr> {
+        let count = self.pick_inexact();
+        let (victim, cause) = match count {
+            Some(block) => (block, Cause::Recovery),
+            None => self.pick_victim()?,
+        };
         self.collector.victim = Some(victim);
         self.collector.cursor = 0;
         self.collector.cause = cause;
         self.collector.is_damaged = false;
+        self.collector.counts_only = count.is_some();
+        self.collector.left = 0;
         Some(victim)
     }
 
     /// Every page of the victim was examined, or nothing in it is live.
     fn finish_victim(&mut self, victim: BlockAddr) {
         self.collector.victim = None;
-        if self.collector.is_damaged && self.blocks.live(victim) > 0 {
+        let left = self.collector.left.min(self.blocks.live(victim));
+        if self.collector.is_damaged && left > 0 && !self.collector.counts_only {
             self.blocks.set(victim, DAMAGED, true);
-            return;
         }
-        self.blocks.set_live(victim, 0);
-        self.blocks.set(victim, INEXACT | REFRESH, false);
-        if self.blocks.state(victim) == State::Failing {
-            self.condemn(victim);
+        self.blocks.set_live(victim, left);
+        self.blocks.set(victim, INEXACT, false);
+        if left == 0 {
+            self.blocks.set(victim, REFRESH, false);
+            if self.blocks.state(victim) == State::Failing {
+                self.condemn(victim);
+            }
         }
+    }
+
+    /// The owner needs a page no longer that may have been counted already.
+    pub(crate) fn uncount(&mut self, page: PageAddr) {
+        let geometry = &self.shape.geometry;
+        if self.collector.victim == Some(geometry.block_of(page))
+            && self.collector.cursor > 0
+            && page <= self.shape.data_page(geometry.block_of(page), self.collector.cursor - 1)
+        {
+            self.collector.left = self.collector.left.saturating_sub(1);
+        }
+    }
+
+    /// The block to count next. After a cut every count is an upper bound, so that blocks which are empty do not look so.
+    /// When hardly a block is left to move pages to, or the chip looks full, counting finds them, and reads only: whatever
+    /// is cut, it takes nothing away.
+    fn pick_inexact(&self) -> Option<BlockAddr> {
+        if self.blocks.inexact() == 0 || !(self.collector.wants_exact || self.blocks.pool() <= FLOOR_HOST) {
+            return None;
+        }
+        self.blocks
+            .addresses()
+            .filter(|&block| self.blocks.has(block, INEXACT) && self.is_victim(block))
+            .min_by_key(|&block| self.blocks.live(block))
     }
 
     /// The block to empty next, and why. Blocks that failed, were open at a cut or begin to lose bits come first; then a
@@ -281,12 +327,10 @@ impl<N: Nand> Log<'_, N> {
         }
         let is_wanted = |block: BlockAddr| {
             let live = self.blocks.live(block);
-            (live < self.shape.pages || self.blocks.has(block, INEXACT)) && self.is_victim(block)
+            live < self.shape.pages && self.is_victim(block)
         };
         let all = self.blocks.addresses().filter(|&block| is_wanted(block));
-        let best = if self.collector.wants_exact {
-            all.filter(|&block| self.blocks.has(block, INEXACT)).min_by_key(|&block| self.blocks.live(block))
-        } else if pool <= FLOOR_HOST {
+        let best = if pool <= FLOOR_HOST {
             // What yields most at once: only this makes the bound of the instalments hold.
             all.min_by_key(|&block| self.blocks.live(block))
         } else {
@@ -314,7 +358,7 @@ impl<N: Nand> Log<'_, N> {
         let dead = u64::from(self.shape.pages).saturating_sub(live);
         let age = u64::from(self.age(block)) + 1;
         let favour = if self.blocks.state(block) == State::Suspect { 4 } else { 1 };
-        (dead * age * favour << 16) / (2 * live + 1)
+        ((dead * age * favour) << 16) / (2 * live + 1)
     }
 
     /// Tells the log what became of a page that it asked about.
@@ -325,10 +369,12 @@ impl<N: Nand> Log<'_, N> {
     pub fn examined(&mut self, examine: Examine, outcome: Examined) -> Result<(), LogError<N::Error>> {
         match outcome {
             Examined::Dead | Examined::Unreadable(Malformed::Erased) => {}
+            Examined::Live => self.collector.left += 1,
             Examined::Moved => self.collector.levelled += u64::from(examine.cause == Cause::Levelling),
             Examined::Unreadable(_) => {
                 if self.may_be_live(examine.page)? {
                     self.collector.is_damaged = true;
+                    self.collector.left += 1;
                 }
             }
         }

@@ -292,6 +292,7 @@ impl<'m, N: Nand> Log<'m, N> {
         }
         let block = self.shape.geometry.block_of(page);
         if self.blocks.state(block).holds_data() {
+            self.uncount(page);
             self.blocks.subtract_live(block);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nandu_log::{Append, Budget, Examined, Growth, Log, LogError, LogOptions, PageKind, Placement};
+use nandu_log::{Append, Budget, Examine, Examined, Growth, Log, LogError, LogOptions, PageKind, Placement};
 use nandu_nand::{Cause, Nand, PageAddr};
 
 const NONE: u32 = u32::MAX;
@@ -125,13 +125,17 @@ impl<'m, N: Nand> Toy<'m, N> {
 
     pub(crate) fn work(&mut self, budget: &mut Budget) -> Result<(), ToyError<N>> {
         while let Some(examine) = self.log.next_work(budget)? {
-            let outcome = self.relocate(examine.page, examine.cause)?;
+            let outcome = match self.relocate(examine) {
+                Err(LogError::Full) => Examined::Live,
+                outcome => outcome?,
+            };
             self.log.examined(examine, outcome)?;
         }
         Ok(())
     }
 
-    fn relocate(&mut self, page: PageAddr, cause: Cause) -> Result<Examined, ToyError<N>> {
+    fn relocate(&mut self, examine: Examine) -> Result<Examined, ToyError<N>> {
+        let Examine { page, moves, cause } = examine;
         match self.log.read(page, &mut self.buffer) {
             Ok(_) => {}
             Err(LogError::Corrupt { why, .. }) => return Ok(Examined::Unreadable(why)),
@@ -141,6 +145,9 @@ impl<'m, N: Nand> Toy<'m, N> {
         let is_live = self.bare_root == Some(page) || self.map.get(id as usize).is_some_and(|&entry| entry == Some(page));
         if !is_live {
             return Ok(Examined::Dead);
+        }
+        if !moves {
+            return Ok(Examined::Live);
         }
         let map = self.map.clone();
         self.fill(id, value, &map);
