@@ -259,7 +259,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             let slot = &mut self.path[level];
             slot.present = level >= lowest;
             (slot.page, slot.lowest) = (page, lowest as u8);
-            if slot.present && level < top {
+            if level == top {
+                self.cache.drop_node(old[level].page, level as u8);
+            } else if slot.present {
                 self.cache.renew(old[level].page, level as u8, page, &self.assembly[slot.range()]);
             }
         }

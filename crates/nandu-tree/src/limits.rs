@@ -7,15 +7,26 @@
 
 use crate::body::{HEIGHT_MAX, TreeBody};
 
-/// Thousandths of the page that an inner node of each level may take; level 0 has no inner nodes.
-const SHARES: [usize; HEIGHT_MAX] = [0, 300, 160, 120, 80, 80, 80, 80];
+/// Thousandths of the page that an inner node of each level may take; level 0 has no inner nodes. There are as many
+/// as a tree may have levels.
+type Shares = &'static [usize];
+
+const SHARES: Shares = &[0, 300, 160, 120, 80, 80, 80, 80];
 
 /// The same for a root, which has no level above it that needs room.
-const ROOT_SHARES: [usize; HEIGHT_MAX] = [0, 600, 320, 180, 120, 120, 120, 120];
+const ROOT_SHARES: Shares = &[0, 600, 320, 180, 120, 120, 120, 120];
+
+/// On a page of a few hundred bytes a small share would hold one child: fewer levels, with larger shares.
+const SMALL_SHARES: Shares = &[0, 250, 220, 200, 200];
+const SMALL_ROOT_SHARES: Shares = &[0, 600, 400, 300, 200];
+
+const _: () = assert!(SHARES.len() == HEIGHT_MAX && ROOT_SHARES.len() == HEIGHT_MAX);
 
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
     page_size: usize,
+    shares: Shares,
+    root_shares: Shares,
     /// Bytes for nodes in a page with as many levels and as long a locator as can be.
     room: usize,
     pub(crate) key_size_max: usize,
@@ -33,16 +44,24 @@ impl Limits {
             0 => (body / 8).min(nandu_index::KEY_SIZE_MAX),
             size => size as usize,
         };
-        let room = page_size.checked_sub(TreeBody::front(header_size, HEIGHT_MAX, true, key_size_max))?;
+        let (shares, root_shares) =
+            if body < 1024 { (SMALL_SHARES, SMALL_ROOT_SHARES) } else { (SHARES, ROOT_SHARES) };
+        let room = page_size.checked_sub(TreeBody::front(header_size, shares.len(), true, key_size_max))?;
         // With a cache small roots pay: more of the page is left for leaves. Without one a higher tree costs reads.
         let root_share = if cache_size > 0 { 150 } else { 700 };
-        let limits = Limits { page_size, room, key_size_max, entry_size_max: room / 4, root_share };
+        let limits =
+            Limits { page_size, shares, root_shares, room, key_size_max, entry_size_max: room / 4, root_share };
         (room >= 100 && page_size <= 65_536).then_some(limits)
+    }
+
+    /// Most levels of a tree.
+    pub(crate) fn height_max(&self) -> usize {
+        self.shares.len()
     }
 
     /// Whether an inner node of this level, with so many children and bytes, must be split to keep to its share.
     pub(crate) fn must_split(&self, level: u8, height: u8, children: usize, size: usize) -> bool {
-        let shares = if level + 1 == height { ROOT_SHARES } else { SHARES };
+        let shares = if level + 1 == height { self.root_shares } else { self.shares };
         children >= 2 && size > self.room * shares[level as usize] / 1000
     }
 

@@ -7,8 +7,9 @@
 use core::ops::Range;
 
 use nandu_index::KeyBuf;
+use nandu_nand::PageAddr;
 
-use crate::body::{HEIGHT_MAX, TreeBody, TreeFront};
+use crate::body::{CellFormat, TreeBody, TreeFront};
 use crate::cells::{Cells, InnerRun, LeafRun, RunEdit, SELF};
 use crate::descent::{PENDING, Slot};
 use crate::pages::{Pages, Placement};
@@ -28,6 +29,25 @@ struct Plan {
     parts: usize,
     /// The part that holds the change, and stays on the path.
     path: usize,
+    /// Whether the neighbour's entries are among them.
+    is_shared: bool,
+}
+
+/// Which buffer an overflowing leaf is in.
+#[derive(Clone, Copy)]
+enum Home {
+    Assembly,
+    Scratch,
+    Reading,
+}
+
+/// Bytes for a leaf.
+#[derive(Clone, Copy)]
+struct Room {
+    /// In the page of its path.
+    path: usize,
+    /// In a page of its own.
+    own: usize,
 }
 
 impl Plan {
@@ -71,16 +91,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Programs the leaf in the scratch buffer in a page of its own.
     pub(crate) fn append_leaf(&mut self, size: usize) -> Result<u32, TreeError<P::Error>> {
-        let front = TreeFront {
-            height: self.state.height.max(2),
-            lowest: 0,
-            format: self.format,
-            records: 0,
-            locator: &[],
-            sizes: &[size as u16],
-        };
-        let end = front.write(self.scratch, self.header_size) + size;
-        self.scratch[end..].fill(0xFF);
+        let end = self.scratch.len();
+        write_leaf_front(self.state.height, self.format, self.header_size, self.scratch, size, end);
         let page = self.pages.append(self.scratch, Placement::Split, false)?.0;
         self.note_append(page);
         Ok(page)
@@ -141,88 +153,99 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// The change does not fit the leaf of the path, which is in the assembly buffer or else in the reading buffer.
     pub(crate) fn overflow(&mut self, edit: RunEdit<'_>, in_assembly: bool) -> Result<(), TreeError<P::Error>> {
         let child = self.child(0);
-        let sibling = if in_assembly { self.sibling() } else { None };
-        let mut sibling_place = 0..0;
-        if let Some((page, _)) = sibling {
-            sibling_place = self.read_node(page, 0)?;
+        let sibling = self.sibling();
+        if in_assembly {
+            let leaf = self.path[0].range();
+            return self.divide(edit, Home::Assembly, leaf, sibling).map(|_| ());
         }
-        let leaf_place = if in_assembly { self.path[0].range() } else { self.read_node(child, 0)? };
-        let room = self.tail().saturating_sub(self.front());
+        let leaf = self.read_node(child, 0)?;
+        if sibling.is_none() {
+            return self.divide(edit, Home::Reading, leaf, None).map(|_| ());
+        }
+        // The neighbour needs the reading buffer.
         let own = self.own_front();
-        // A leaf in a page of its own may become the root, whose page has a longer front.
-        let own_room = self.scratch.len() - TreeBody::front(self.header_size, 1, true, 0);
-        let leaf = if in_assembly { &self.assembly[leaf_place] } else { &self.reading.buf[leaf_place] };
-        let neighbour = &self.reading.buf[sibling_place];
-
-        // The entries in order, and how they are divided.
-        let alone = LeafRun::new(self.cells, leaf, &[], Some(edit));
-        let both = match sibling {
-            Some((_, true)) => Some(LeafRun::new(self.cells, leaf, neighbour, Some(edit))),
-            Some((_, false)) => {
-                let at = edit.at + self.cells.leaf_count(neighbour);
-                Some(LeafRun::new(self.cells, neighbour, leaf, Some(RunEdit { at, ..edit })))
-            }
-            None => None,
-        };
-        let mut chosen = None;
-        if let (Some(run), Some((_, right))) = (both, sibling) {
-            let at = edit.at + if right { 0 } else { self.cells.leaf_count(neighbour) };
-            let size = self.cells.leaf_size(&run, 0..run.count());
-            if size * 100 <= 2 * room * SHARE_BELOW {
-                chosen = plan(self.cells, &run, at, 2, room).map(|plan| (run, plan));
-            }
-            chosen = chosen.or_else(|| plan(self.cells, &run, at, 3, room).map(|plan| (run, plan)));
+        let size = leaf.len();
+        self.scratch[own..own + size].copy_from_slice(&self.reading.buf[leaf]);
+        if !self.divide(edit, Home::Scratch, own..own + size, sibling)? {
+            self.reading.forget();
+            self.reading.buf[own..own + size].copy_from_slice(&self.scratch[own..own + size]);
+            self.divide(edit, Home::Reading, own..own + size, None)?;
         }
-        let is_shared = chosen.is_some();
-        chosen = chosen.or_else(|| plan(self.cells, &alone, edit.at, 2, own_room).map(|plan| (alone, plan)));
-        let (run, plan) = chosen.unwrap_or((alone, plan_apart(&alone, edit)));
+        Ok(())
+    }
 
+    /// Divides the overflowing leaf, with its neighbour if that works out, and puts what it becomes into the levels
+    /// above. Returns false, with nothing changed, if a leaf in the scratch buffer cannot share.
+    fn divide(
+        &mut self,
+        edit: RunEdit<'_>,
+        home: Home,
+        leaf: Range<usize>,
+        sibling: Option<(u32, bool)>,
+    ) -> Result<bool, TreeError<P::Error>> {
+        let child = self.child(0);
+        let neighbour = match sibling {
+            Some((page, _)) => self.read_node(page, 0)?,
+            None => 0..0,
+        };
+        let own = self.own_front();
+        let tail = self.tail();
+        let room = Room {
+            path: tail.saturating_sub(self.front()),
+            // A leaf in a page of its own may become the root, whose page has a longer front.
+            own: self.assembly.len() - TreeBody::front(self.header_size, 1, true, 0),
+        };
+        let neighbour = &self.reading.buf[neighbour];
+        // New leaves are put together in the buffer that holds no old one. In the assembly buffer the path's inner
+        // nodes stay where they are, behind.
+        let (leaf, out, out_end) = match home {
+            Home::Assembly => (&self.assembly[leaf], &mut *self.scratch, room.own + own),
+            Home::Scratch => (&self.scratch[leaf], &mut *self.assembly, tail),
+            Home::Reading => (&self.reading.buf[leaf], &mut *self.scratch, room.own + own),
+        };
+        let (run, plan) = choose(self.cells, leaf, neighbour, edit, sibling.map(|(_, right)| right), room);
+        if !plan.is_shared && matches!(home, Home::Scratch) {
+            return Ok(false);
+        }
         let mut separators = [KeyBuf::EMPTY; PARTS_MAX - 1];
         for part in 1..plan.parts {
             separator_at(self.cells, &run, plan.cuts[part], &mut separators[part - 1]);
         }
         let mut pages = [SELF; PARTS_MAX];
-        let mut staged = 0;
-        // The part of the path is encoded last, since it stays in the scratch buffer.
+        let mut size = 0;
+        // The part of the path is encoded last, since it stays in the buffer.
         let others = (0..plan.parts).filter(|&part| part != plan.path);
         for part in others.chain([plan.path]) {
-            // The run borrows what appending does not touch, which the compiler cannot see through a method.
-            let Some(size) = self.cells.leaf_encode(&run, plan.part(part), &mut self.scratch[own..]) else {
-                return Self::corrupt(child, Malformed::PathTooLarge);
-            };
-            staged = size;
+            let encoded = self.cells.leaf_encode(&run, plan.part(part), &mut out[own..out_end]);
+            size = encoded.ok_or(TreeError::Corrupt { page: PageAddr(child), why: Malformed::PathTooLarge })?;
             if part != plan.path {
-                let front = TreeFront {
-                    height: self.state.height.max(2),
-                    lowest: 0,
-                    format: self.format,
-                    records: 0,
-                    locator: &[],
-                    sizes: &[size as u16],
-                };
-                let end = front.write(self.scratch, self.header_size) + size;
-                self.scratch[end..].fill(0xFF);
-                let page = self.pages.append(self.scratch, Placement::Split, false)?.0;
+                write_leaf_front(self.state.height, self.format, self.header_size, out, size, out_end);
+                let page = self.pages.append(out, Placement::Split, false)?.0;
                 assert!(page < self.page_count, "the medium keeps to its own size");
                 self.journal.append(page);
                 self.pending.appended += 1;
                 pages[part] = page;
             }
         }
-
-        if is_shared && plan.parts == 2 { self.stats.shares += 1 } else { self.stats.splits += 1 }
+        if matches!(home, Home::Scratch) {
+            self.scratch[own..own + size].copy_from_slice(&self.assembly[own..own + size]);
+        }
+        match (plan.is_shared, plan.parts) {
+            (true, 2) => self.stats.shares += 1,
+            (true, _) => self.stats.triples += 1,
+            (false, _) => self.stats.splits += 1,
+        }
         self.retire_page(child);
         self.cache.drop_node(child, 0);
-        let mut at = self.path[1].index;
-        let mut removed = 1;
-        if let (true, Some((page, right))) = (is_shared, sibling) {
+        let (mut at, mut removed) = (self.path[1].index, 1);
+        if let (true, Some((page, right))) = (plan.is_shared, sibling) {
             self.retire_page(page);
             self.cache.drop_node(page, 0);
             at -= usize::from(!right);
             removed = 2;
         }
-        let splice = Splice { at, removed, count: plan.parts, pages, separators };
-        self.replace_leaves(splice, staged)
+        self.replace_leaves(Splice { at, removed, count: plan.parts, pages, separators }, size)?;
+        Ok(true)
     }
 
     /// The neighbour under the same parent that an overflowing leaf shares with: right, or left of the last.
@@ -271,7 +294,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 return self.replace_inner(level, size, splice.path_index());
             }
             self.stats.inner_splits += 1;
-            let cut = inner_cut(self.cells, &run);
+            // Ascending keys leave full nodes behind at every level.
+            let ascends = self.pending.at_end && splice.path_index() + 1 == count;
+            let cut = if ascends { count - 1 } else { inner_cut(self.cells, &run) };
             let mut pushed = KeyBuf::EMPTY;
             run.separator(self.cells, cut - 1, &mut pushed);
             let on_right = splice.path_index() >= cut;
@@ -309,7 +334,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// The old root was split, or was a leaf that was: a new one above its halves.
     fn grow(&mut self, splice: &Splice) -> Result<(), TreeError<P::Error>> {
         let level = self.state.height as usize;
-        if level == HEIGHT_MAX {
+        if level == self.limits.height_max() {
             return Err(TreeError::TooHigh);
         }
         let run = InnerRun { at: 0, removed: 0, ..splice.run(&[], PENDING, u32::from(self.format.page_bits)) };
@@ -373,6 +398,49 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 }
 
+/// How an overflowing leaf is divided. `right` says on which side of it the neighbour is, if there is one.
+fn choose<'a, C: Cells>(
+    cells: C,
+    leaf: &'a [u8],
+    neighbour: &'a [u8],
+    edit: RunEdit<'a>,
+    right: Option<bool>,
+    room: Room,
+) -> (LeafRun<'a>, Plan) {
+    if let Some(right) = right {
+        let (first, second) = if right { (leaf, neighbour) } else { (neighbour, leaf) };
+        let at = edit.at + if right { 0 } else { cells.leaf_count(neighbour) };
+        let run = LeafRun::new(cells, first, second, Some(RunEdit { at, ..edit }));
+        let size = cells.leaf_size(&run, 0..run.count());
+        let mut chosen = None;
+        if size * 100 <= 2 * room.path * SHARE_BELOW {
+            chosen = plan(cells, &run, at, 2, room.path);
+        }
+        if let Some(plan) = chosen.or_else(|| plan(cells, &run, at, 3, room.path)) {
+            return (run, Plan { is_shared: true, ..plan });
+        }
+    }
+    let run = LeafRun::new(cells, leaf, &[], Some(edit));
+    let plan = plan(cells, &run, edit.at, 2, room.own).unwrap_or_else(|| plan_apart(&run, edit));
+    (run, plan)
+}
+
+/// Makes the leaf behind the front of a page a page of its own; what is behind the leaf is filled up to `end`.
+fn write_leaf_front(
+    height: u8,
+    format: CellFormat,
+    header_size: usize,
+    buf: &mut [u8],
+    size: usize,
+    end: usize,
+) {
+    // A page of its own never has the root, not even the page of a root that is being split.
+    let height = height.max(2);
+    let front = TreeFront { height, lowest: 0, format, records: 0, locator: &[], sizes: &[size as u16] };
+    let leaf_end = front.write(buf, header_size) + size;
+    buf[leaf_end..end].fill(0xFF);
+}
+
 /// The separator before the entry at a cut.
 fn separator_at<C: Cells>(cells: C, run: &LeafRun<'_>, cut: usize, out: &mut KeyBuf) {
     let (mut below, mut above) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
@@ -402,7 +470,7 @@ fn plan<C: Cells>(cells: C, run: &LeafRun<'_>, at: usize, parts: usize, room: us
         }
     }
     let path = (0..parts).find(|&part| at < cuts[part + 1])?;
-    Some(Plan { cuts, parts, path })
+    Some(Plan { cuts, parts, path, is_shared: false })
 }
 
 fn even_cuts<C: Cells>(cells: C, run: &LeafRun<'_>, parts: usize) -> [usize; PARTS_MAX + 1] {
@@ -454,7 +522,7 @@ fn cheapest_cut<C: Cells>(cells: C, run: &LeafRun<'_>, cut: usize, slack: usize)
 
 /// What always fits: the entries before the change, the change, the entries behind it.
 fn plan_apart(run: &LeafRun<'_>, edit: RunEdit<'_>) -> Plan {
-    let mut plan = Plan { cuts: [0; PARTS_MAX + 1], parts: 0, path: 0 };
+    let mut plan = Plan { cuts: [0; PARTS_MAX + 1], parts: 0, path: 0, is_shared: false };
     for end in [edit.at, edit.at + 1, run.count()] {
         if end > plan.cuts[plan.parts] {
             plan.parts += 1;

@@ -17,7 +17,9 @@ use crate::{Placement, TreeError};
 pub struct Stats {
     /// Leaves that overflowed and shared with a neighbour.
     pub shares: u64,
-    /// Leaves, or pairs of leaves, that were split into one more.
+    /// Pairs of full leaves that became three.
+    pub triples: u64,
+    /// Leaves that were split without a neighbour.
     pub splits: u64,
     /// Leaves begun behind a full one, for ascending keys.
     pub starts: u64,
@@ -85,7 +87,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         if body.format != tree.format {
             return Err(TreeError::OtherFormat);
         }
-        if !body.root_present() {
+        if !body.root_present() || body.height as usize > tree.limits.height_max() {
             return Err(corrupt(crate::Malformed::Levels));
         }
         tree.state = State { root: root.0, height: body.height, records: body.records };

@@ -30,22 +30,22 @@ fn bytes(key_count: u32) -> Space {
 
 #[test]
 fn fixed_cells_conform() {
-    conformance(fixed(900), 150, || Bench::new(Shared::new(256, 44, 4000), FixedCells::<4, 4>, SMALL));
+    conformance(fixed(900), 400, || Bench::new(Shared::new(256, 44, 4000), FixedCells::<4, 4>, SMALL));
 }
 
 #[test]
 fn fixed_cells_conform_without_cache_and_with_long_values() {
     let space = Space { keys: KeyKind::Fixed(8), value_size_min: 16, value_size_max: 16, ..fixed(500) };
-    conformance(space, 150, || Bench::new(Shared::new(256, 44, 4000), FixedCells::<8, 16>, NO_CACHE));
+    conformance(space, 400, || Bench::new(Shared::new(512, 44, 4000), FixedCells::<8, 16>, NO_CACHE));
 }
 
 #[test]
 fn byte_cells_conform() {
-    conformance(bytes(900), 150, || Bench::new(Shared::new(256, 44, 4000), ByteCells, SMALL));
+    conformance(bytes(250), 400, || Bench::new(Shared::new(256, 44, 4000), ByteCells, SMALL));
 }
 
 #[test]
 fn byte_cells_conform_without_cache_on_larger_pages() {
-    let space = Space { value_size_max: 90, keys: KeyKind::Bytes(24), ..bytes(2000) };
-    conformance(space, 100, || Bench::new(Shared::new(512, 44, 4000), ByteCells, NO_CACHE));
+    let space = Space { value_size_max: 60, keys: KeyKind::Bytes(24), ..bytes(2000) };
+    conformance(space, 400, || Bench::new(Shared::new(512, 44, 4000), ByteCells, NO_CACHE));
 }
