@@ -130,11 +130,5 @@ impl fmt::Display for ImageError {
     }
 }
 
-impl Error for ImageError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.problem {
-            ImageProblem::Io(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+// The text says all there is to say, so that there is no source to be printed behind it.
+impl Error for ImageError {}

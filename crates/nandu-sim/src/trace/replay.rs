@@ -7,7 +7,7 @@ use nandu_nand::{BlockAddr, Nand, NandErrorKind, ReadStatus};
 
 use super::line::{self, Action, End, Entry, Step};
 use super::{IllegalUse, VERSION};
-use crate::{Chip, Counters, Outcome, Sim, SimError, image};
+use crate::{Chip, Counters, Ledger, Outcome, Sim, SimError, image};
 
 /// Bytes in a line: a page and its spare area as hexadecimal digits take less.
 const LINE_SIZE_MAX: u64 = 4 << 20;
@@ -71,15 +71,8 @@ impl fmt::Display for TraceError {
     }
 }
 
-impl std::error::Error for TraceError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            TraceError::Io(error) => Some(error),
-            TraceError::Illegal { why, .. } => Some(why),
-            _ => None,
-        }
-    }
-}
+// The text says all there is to say, so that there is no source to be printed behind it.
+impl std::error::Error for TraceError {}
 
 impl From<io::Error> for TraceError {
     fn from(error: io::Error) -> TraceError {
@@ -101,14 +94,21 @@ pub struct Replay {
     pub sim: Sim,
     /// Operations repeated.
     pub operation_count: u64,
-    /// What the replay did, without what was done before.
-    pub counters: Counters,
+    /// What the replay did, by cause, without what was done before.
+    pub ledger: Ledger,
     /// Virtual time from the start of the trace to its last operation, nanoseconds.
     pub duration_ns: u64,
     /// Whether the trace had its last line: the recording was ended properly.
     pub complete: bool,
     /// Whether the trace held the bytes that were programmed, so that what was read was compared too.
     pub compared_content: bool,
+}
+
+impl Replay {
+    /// What the replay did, without what was done before.
+    pub fn counters(&self) -> Counters {
+        self.ledger.total()
+    }
 }
 
 impl<R: BufRead> Replayer<R> {
@@ -118,7 +118,7 @@ impl<R: BufRead> Replayer<R> {
     ///
     /// If they are not understood.
     pub fn new(reader: R) -> Result<Replayer<R>, TraceError> {
-        let mut lines = Lines { reader, number: 0, line: String::new() };
+        let mut lines = Lines { reader, number: 0, size: 0, line: String::new() };
         read_version(&mut lines)?;
         let chip_line = lines.next()?.unwrap_or_default().to_owned();
         let state = lines.field("state")?;
@@ -148,7 +148,8 @@ impl<R: BufRead> Replayer<R> {
         self.start.state_hash() != self.start_hash
     }
 
-    /// Does everything again, on `sim` or on a chip as it left the factory, and tells how many operations are done.
+    /// Does everything again, on `sim` or on a chip as it left the factory, and tells how many bytes of
+    /// the trace are done.
     ///
     /// # Errors
     ///
@@ -162,7 +163,7 @@ impl<R: BufRead> Replayer<R> {
             None if needs_chip => return Err(TraceError::NeedsChip),
             None => self.start,
         };
-        let (before, clock_before_ns) = (*sim.counters(), sim.clock_ns());
+        let (ledger_before, clock_before_ns) = (sim.ledger().clone(), sim.clock_ns());
         let mut stage = Stage { sim, data: None, any_checksum_only: false, operation_count: 0 };
         let mut lines = self.lines;
         let mut end = None;
@@ -175,15 +176,19 @@ impl<R: BufRead> Replayer<R> {
                 Entry::End(found) => end = Some(found),
                 other => stage.carry_out(other, &lines)?,
             }
-            progress(stage.operation_count);
+            progress(lines.size);
         }
         let compared_content = !stage.any_checksum_only;
         if let Some(end) = end {
             stage.check_end(&end, compared_content, &lines)?;
         }
+        let mut ledger = stage.sim.ledger().clone();
+        for (entry, before) in ledger.entries.iter_mut().zip(&ledger_before.entries) {
+            *entry = entry.since(before);
+        }
         Ok(Replay {
             operation_count: stage.operation_count,
-            counters: stage.sim.counters().since(&before),
+            ledger,
             duration_ns: stage.sim.clock_ns() - clock_before_ns,
             complete: end.is_some(),
             compared_content,
@@ -327,6 +332,8 @@ impl Stage {
 struct Lines<R> {
     reader: R,
     number: u64,
+    /// Bytes read so far.
+    size: u64,
     line: String,
 }
 
@@ -344,6 +351,7 @@ impl<R: BufRead> Lines<R> {
         self.number += 1;
         let mut bytes = std::mem::take(&mut self.line).into_bytes();
         (&mut self.reader).take(LINE_SIZE_MAX).read_until(b'\n', &mut bytes)?;
+        self.size += bytes.len() as u64;
         if bytes.len() as u64 == LINE_SIZE_MAX {
             return Err(self.wrong("it is too long".to_owned()));
         }

@@ -117,7 +117,7 @@ fn a_replay_tells_costs_and_time_of_the_trace_alone() {
     assert!(matches!(replay(&trace, None), Err(TraceError::NeedsChip)));
     assert!(matches!(replay(&trace, Some(Sim::new(Chip::TINY))), Err(TraceError::OtherChip)));
     let replay = replay(&trace, Some(started)).unwrap();
-    assert_eq!((replay.counters.erases, replay.counters.programs, replay.duration_ns), (0, 1, 1000));
+    assert_eq!((replay.counters().erases, replay.counters().programs, replay.duration_ns), (0, 1, 1000));
     assert_eq!(replay.sim.ledger().of(Cause::Tree).programs, 1);
     assert!(replay.complete && !replay.compared_content);
 }

@@ -1,0 +1,61 @@
+//! The command line: what all verbs share, and the list of verbs.
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::failure::Failure;
+use crate::verbs::{chip, completions, create, dump, info, man, map, raw, trace};
+
+const AFTER_HELP: &str = "\
+Exit codes:
+  0  done
+  1  failed: an image that is damaged or in use, a full disk, a trace that does not repeat
+  2  wrong use: the command line asks for something that cannot be asked for";
+
+/// Simulated NAND flash chips, kept in image files.
+#[derive(Debug, Parser)]
+#[command(name = "nandu", version, after_help = AFTER_HELP, max_term_width = 100, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// What every verb understands.
+#[derive(Args, Debug)]
+pub(crate) struct Common {
+    /// Print JSON: one object, or one a line for each item of a list
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Kinds of chips that can be simulated
+    #[command(subcommand)]
+    Chip(chip::Chip),
+    /// Make an image of a new chip
+    Create(create::Create),
+    /// What an image holds: geometry, bad blocks, costs so far, wear
+    Info(info::Info),
+    /// The blocks of an image by state and wear
+    Map(map::Map),
+    /// Show the bytes of a page
+    #[command(subcommand)]
+    Dump(dump::Dump),
+    /// Read, program and erase by hand
+    #[command(subcommand)]
+    Raw(raw::Raw),
+    /// Work with records of operations
+    #[command(subcommand)]
+    Trace(trace::Trace),
+    /// Print the completion script for a shell
+    Completions(completions::Completions),
+    /// Print the manual page, or write the pages of all verbs to a directory
+    Man(man::Man),
+}
+
+/// The command line as given; help, and wrong use, are failures to report.
+pub(crate) fn parse() -> Result<Cli, Failure> {
+    Cli::try_parse().map_err(Failure::from)
+}

@@ -1,0 +1,111 @@
+//! `nandu dump`: the bytes of a page.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use nandu_nand::PageAddr;
+use nandu_sim::{Condition, Sim};
+use serde_json::json;
+
+use crate::failure::usage;
+use crate::hexdump;
+use crate::output::Output;
+use crate::{report, session, units};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Dump {
+    /// What the cells of a page hold, whatever a read would make of it
+    Page(Page),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Page {
+    /// The page, counted from 0 over the whole chip
+    page: u32,
+    /// The image
+    image: PathBuf,
+    /// Show the spare area too
+    #[arg(long)]
+    spare: bool,
+}
+
+pub(crate) fn run(args: &Dump, out: &mut Output) -> anyhow::Result<()> {
+    match args {
+        Dump::Page(args) => page(args, out),
+    }
+}
+
+fn page(args: &Page, out: &mut Output) -> anyhow::Result<()> {
+    let sim = session::look(&args.image)?;
+    let geometry = sim.chip().geometry;
+    let page = PageAddr(args.page);
+    if !geometry.contains_page(page) {
+        return usage(format!("page {page} is outside the chip, whose last is {}", geometry.page_count() - 1));
+    }
+    let (block, index) = (geometry.block_of(page), geometry.index_in_block(page));
+    let (state, block_state) = (sim.page_state(page), sim.block_state(block));
+    let bytes = sim.peek(page);
+    let (main, spare) = bytes.split_at(geometry.page_size as usize);
+    if out.is_json() {
+        out.json(&json!({
+            "page": page.0,
+            "block": block.0,
+            "page_in_block": index,
+            "programs": state.programs,
+            "programmed_ns": state.programmed_ns,
+            "reads": state.reads,
+            "holds_bytes": state.held,
+            "harmed": state.harmed,
+            "block_mode": report::mode_name(block_state.mode),
+            "block_erases": block_state.counters.erases,
+            "block_bad": block_state.factory_bad || block_state.grown_bad,
+            "main": hexdump::digits(main),
+            "spare": args.spare.then(|| hexdump::digits(spare)),
+        }))?;
+        return Ok(());
+    }
+    writeln!(out, "page {page}: {}", describe_page(&sim, page))?;
+    writeln!(out, "block {block}: {}; this is its page {index}\n", describe_block(&sim, page))?;
+    hexdump::print(main, 0, out)?;
+    if args.spare {
+        writeln!(out, "\nspare area")?;
+        hexdump::print(spare, geometry.page_size, out)?;
+    }
+    Ok(())
+}
+
+fn describe_page(sim: &Sim, page: PageAddr) -> String {
+    let state = sim.page_state(page);
+    let mut text = match state.programs {
+        0 if state.held => "not programmed since the erase, but holds bytes".to_owned(),
+        0 => return if state.harmed { "not programmed, and harmed".to_owned() } else { "not programmed".to_owned() },
+        1 => format!("programmed at {}", units::duration_ns(state.programmed_ns)),
+        programs => format!("programmed {programs} times, last at {}", units::duration_ns(state.programmed_ns)),
+    };
+    if !state.held {
+        text.push_str(", but holds nothing");
+    }
+    if state.harmed {
+        text.push_str(", harmed: a read may say otherwise");
+    }
+    text.push_str(&format!(", {}", units::things(state.reads.into(), "read")));
+    text
+}
+
+fn describe_block(sim: &Sim, page: PageAddr) -> String {
+    let state = sim.block_state(sim.chip().geometry.block_of(page));
+    let condition = match state.condition {
+        Condition::NeverErased => "never erased".to_owned(),
+        Condition::Erased => {
+            format!("{} mode, {}", report::mode_name(state.mode), units::things(state.counters.erases.into(), "erase"))
+        }
+        Condition::WeaklyErased => "an erase was cut".to_owned(),
+        Condition::EraseFailed => "an erase failed".to_owned(),
+    };
+    let bad = match (state.factory_bad, state.grown_bad) {
+        (true, _) => ", bad from the factory",
+        (_, true) => ", marked bad",
+        _ => "",
+    };
+    format!("{condition}{bad}, {} programmed", units::things(state.pages_programmed.into(), "page"))
+}

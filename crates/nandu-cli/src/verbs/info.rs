@@ -1,0 +1,218 @@
+//! `nandu info`: what an image holds.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use nandu_nand::{BlockAddr, ProgramOrder};
+use nandu_sim::{BlockInfo, Sim};
+use serde_json::{Map, json};
+
+use crate::output::Output;
+use crate::report::{self, BlockClass};
+use crate::{session, units};
+
+#[derive(Args, Debug)]
+pub(crate) struct Info {
+    /// The image
+    image: PathBuf,
+}
+
+pub(crate) fn run(args: &Info, out: &mut Output) -> anyhow::Result<()> {
+    let sim = session::look(&args.image)?;
+    let survey = Survey::of(&sim);
+    if out.is_json() { print_json(args, &sim, &survey, out) } else { print_text(args, &sim, &survey, out) }
+}
+
+/// What a pass over all blocks finds.
+struct Survey {
+    factory_bad: Vec<u32>,
+    grown_bad: Vec<u32>,
+    /// Blocks whose mark reads as the opposite of the truth.
+    mark_wrong: Vec<u32>,
+    class_counts: [u64; BlockClass::ALL.len()],
+    wear: Wear,
+}
+
+/// How often blocks were erased, bad ones left out.
+struct Wear {
+    erases_min: u32,
+    erases_max: u32,
+    erases_mean: f64,
+    /// Standard deviation.
+    erases_spread: f64,
+}
+
+impl Survey {
+    fn of(sim: &Sim) -> Survey {
+        let blocks: Vec<(BlockAddr, BlockInfo)> = report::blocks(sim).collect();
+        let numbers = |which: &dyn Fn(&BlockInfo) -> bool| {
+            blocks.iter().filter(|(_, state)| which(state)).map(|(block, _)| block.0).collect()
+        };
+        let mut class_counts = [0; BlockClass::ALL.len()];
+        for (block, state) in &blocks {
+            class_counts[BlockClass::of(sim, *block, state) as usize] += 1;
+        }
+        Survey {
+            factory_bad: numbers(&|state| state.factory_bad),
+            grown_bad: numbers(&|state| state.grown_bad && !state.factory_bad),
+            mark_wrong: numbers(&|state| state.reads_bad != (state.factory_bad || state.grown_bad)),
+            class_counts,
+            wear: Wear::of(&blocks),
+        }
+    }
+
+    fn bad_count(&self) -> u64 {
+        (self.factory_bad.len() + self.grown_bad.len()) as u64
+    }
+}
+
+impl Wear {
+    fn of(blocks: &[(BlockAddr, BlockInfo)]) -> Wear {
+        let good = blocks.iter().filter(|(_, state)| !state.factory_bad && !state.grown_bad);
+        let erases: Vec<u32> = good.map(|(_, state)| state.counters.erases).collect();
+        let count = erases.len().max(1) as f64;
+        let mean = erases.iter().map(|&erases| f64::from(erases)).sum::<f64>() / count;
+        let variance = erases.iter().map(|&erases| (f64::from(erases) - mean).powi(2)).sum::<f64>() / count;
+        let hundredths = |value: f64| (value * 100.0).round() / 100.0;
+        Wear {
+            erases_min: erases.iter().copied().min().unwrap_or(0),
+            erases_max: erases.iter().copied().max().unwrap_or(0),
+            erases_mean: hundredths(mean),
+            erases_spread: hundredths(variance.sqrt()),
+        }
+    }
+}
+
+fn print_json(args: &Info, sim: &Sim, survey: &Survey, out: &mut Output) -> anyhow::Result<()> {
+    let chip = sim.chip();
+    let classes: Map<_, _> = BlockClass::ALL
+        .iter()
+        .map(|class| (class.key().to_owned(), survey.class_counts[*class as usize].into()))
+        .collect();
+    out.json(&json!({
+        "image": args.image.display().to_string(),
+        "chip": chip.name,
+        "seed": sim.seed(),
+        "geometry": report::geometry(&chip.geometry),
+        "timing": report::timing(&chip.timing),
+        "bad_blocks": {
+            "count": survey.bad_count(),
+            "percent": units::percent(survey.bad_count(), u64::from(chip.geometry.block_count)),
+            "factory": survey.factory_bad,
+            "grown": survey.grown_bad,
+            "mark_wrong": survey.mark_wrong,
+        },
+        "blocks": classes,
+        "wear": {
+            "erases_min": survey.wear.erases_min,
+            "erases_max": survey.wear.erases_max,
+            "erases_mean": survey.wear.erases_mean,
+            "erases_spread": survey.wear.erases_spread,
+        },
+        "clock_ns": sim.clock_ns(),
+        "operation_count": sim.operation_count(),
+        "power": !sim.is_off(),
+        "last_cut": sim.last_cut().map(|cut| cut.to_string()),
+        "counters": report::counters(sim.counters()),
+        "ledger": report::ledger(sim.ledger()),
+    }))?;
+    Ok(())
+}
+
+fn print_text(args: &Info, sim: &Sim, survey: &Survey, out: &mut Output) -> anyhow::Result<()> {
+    let chip = sim.chip();
+    let geometry = &chip.geometry;
+    let block_size = u64::from(geometry.pages_per_block) * u64::from(geometry.page_size);
+    writeln!(out, "{}: {}, seed {}", args.image.display(), chip.name, sim.seed())?;
+    writeln!(out, "{}\n", chip.source)?;
+    writeln!(
+        out,
+        "size        {}: {} of {} of {} + {} bytes; {} a block",
+        units::bytes(geometry.capacity()),
+        units::things(geometry.block_count.into(), "block"),
+        units::things(geometry.pages_per_block.into(), "page"),
+        geometry.page_size,
+        geometry.spare_size,
+        units::bytes(block_size)
+    )?;
+    writeln!(
+        out,
+        "cells       pairing {}; {} a page in units of {} bytes, {} order",
+        report::pairing_name(&geometry.pairing),
+        units::things(geometry.programs_per_page.into(), "program"),
+        geometry.program_unit,
+        match geometry.order {
+            ProgramOrder::Ascending => "rising",
+            ProgramOrder::Any => "any",
+        }
+    )?;
+    writeln!(
+        out,
+        "ECC         {} in {} bytes",
+        units::things(geometry.ecc.correctable_bits.into(), "bit"),
+        geometry.ecc.codeword_size
+    )?;
+    print_bad(survey, geometry.block_count, out)?;
+    let classes = BlockClass::ALL.iter().map(|class| (class, survey.class_counts[*class as usize]));
+    let classes: Vec<String> = classes
+        .filter(|(_, count)| *count > 0)
+        .map(|(class, count)| format!("{} {}", units::count_of(count), class.name()))
+        .collect();
+    writeln!(out, "blocks      {}", classes.join(", "))?;
+    let wear = &survey.wear;
+    writeln!(
+        out,
+        "erases      {} to {} a block, mean {}, spread {}; rated for {}",
+        wear.erases_min,
+        wear.erases_max,
+        wear.erases_mean,
+        wear.erases_spread,
+        units::count_of(geometry.endurance.into())
+    )?;
+    writeln!(
+        out,
+        "clock       {} after {}",
+        units::duration_ns(sim.clock_ns()),
+        units::things(sim.operation_count(), "operation")
+    )?;
+    if let Some(cut) = sim.last_cut() {
+        writeln!(out, "power       {}; last {cut}", if sim.is_off() { "off" } else { "on" })?;
+    }
+    writeln!(out, "\n{}", report::ledger_table(sim.ledger()))?;
+    Ok(())
+}
+
+fn print_bad(survey: &Survey, block_count: u32, out: &mut Output) -> anyhow::Result<()> {
+    let percent = units::percent(survey.bad_count(), block_count.into());
+    writeln!(
+        out,
+        "bad blocks  {} of {} ({percent} %)",
+        units::count_of(survey.bad_count()),
+        units::count_of(block_count.into())
+    )?;
+    let width = out.width().saturating_sub(24);
+    for (label, blocks) in
+        [("factory", &survey.factory_bad), ("grown", &survey.grown_bad), ("mark wrong", &survey.mark_wrong)]
+    {
+        for (at, line) in lines_of(blocks, width).iter().enumerate() {
+            writeln!(out, "            {:<11} {line}", if at == 0 { label } else { "" })?;
+        }
+    }
+    Ok(())
+}
+
+/// Numbers in lines of a width.
+fn lines_of(numbers: &[u32], width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for number in numbers {
+        let number = number.to_string();
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + number.len() <= width => {
+                line.push(' ');
+                line.push_str(&number);
+            }
+            _ => lines.push(number),
+        }
+    }
+    lines
+}

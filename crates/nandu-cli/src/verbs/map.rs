@@ -1,0 +1,176 @@
+//! `nandu map`: all blocks at a glance.
+
+use std::path::PathBuf;
+
+use anstyle::{AnsiColor, Style};
+use clap::Args;
+use nandu_nand::BlockAddr;
+use nandu_sim::Sim;
+use serde_json::json;
+
+use crate::output::Output;
+use crate::report::{self, BlockClass};
+use crate::{session, units};
+
+/// Characters that the map of a large chip is brought down to.
+const CELL_COUNT_MAX: usize = 2048;
+
+/// Columns left of the map: the number of the first block of the line.
+const LABEL_WIDTH: usize = 9;
+
+#[derive(Args, Debug)]
+pub(crate) struct Map {
+    /// The image
+    image: PathBuf,
+    /// Show every block, however many there are
+    #[arg(long)]
+    all: bool,
+}
+
+/// A block as the map needs it.
+struct Block {
+    address: BlockAddr,
+    class: BlockClass,
+    erases: u32,
+    pages_programmed: u32,
+}
+
+pub(crate) fn run(args: &Map, out: &mut Output) -> anyhow::Result<()> {
+    let sim = session::look(&args.image)?;
+    let blocks: Vec<Block> = report::blocks(&sim)
+        .map(|(address, state)| Block {
+            address,
+            class: BlockClass::of(&sim, address, &state),
+            erases: state.counters.erases,
+            pages_programmed: state.pages_programmed,
+        })
+        .collect();
+    if out.is_json() {
+        for block in &blocks {
+            out.json(&json!({
+                "block": block.address.0,
+                "state": block.class.key(),
+                "erases": block.erases,
+                "pages_programmed": block.pages_programmed,
+            }))?;
+        }
+        return Ok(());
+    }
+    print_text(args, &sim, &blocks, out)
+}
+
+fn print_text(args: &Map, sim: &Sim, blocks: &[Block], out: &mut Output) -> anyhow::Result<()> {
+    let blocks_per_cell = if args.all { 1 } else { blocks.len().div_ceil(CELL_COUNT_MAX).next_power_of_two() };
+    let erases_max = blocks.iter().map(|block| block.erases).max().unwrap_or(0);
+    let one = if blocks_per_cell == 1 {
+        "each character is a block".to_owned()
+    } else {
+        format!("each character is {blocks_per_cell} blocks, shown as the last of them in the legend's order")
+    };
+    let count = units::things(blocks.len() as u64, "block");
+    writeln!(out, "{}: {}, {count}; {one}\n", args.image.display(), sim.chip().name)?;
+
+    print_grid(blocks, blocks_per_cell, out, |cell| {
+        let class = cell.iter().map(|block| block.class).max().unwrap_or(BlockClass::NeverErased);
+        (glyph(class), class_style(class))
+    })?;
+    writeln!(out)?;
+    for class in BlockClass::ALL {
+        let count = blocks.iter().filter(|block| block.class == class).count();
+        let style = out.style(class_style(class));
+        writeln!(out, "  {style}{}{style:#}  {:>9}  {}", glyph(class), units::count_of(count as u64), class.name())?;
+    }
+
+    if erases_max == 0 {
+        writeln!(out, "\nno block was ever erased")?;
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\nerases in tenths of {}, the most of a block, which is rated for {}; . is never\n",
+        units::count_of(erases_max.into()),
+        units::count_of(sim.chip().geometry.endurance.into())
+    )?;
+    print_grid(blocks, blocks_per_cell, out, |cell| {
+        let erases = cell.iter().map(|block| block.erases).max().unwrap_or(0);
+        wear_glyph(erases, erases_max)
+    })
+}
+
+/// Draws a character for each so many blocks, in lines as wide as fits.
+fn print_grid(
+    blocks: &[Block],
+    blocks_per_cell: usize,
+    out: &mut Output,
+    draw: impl Fn(&[Block]) -> (char, Style),
+) -> anyhow::Result<()> {
+    let room = out.width().saturating_sub(LABEL_WIDTH).max(16);
+    let cells_per_line = 1 << room.ilog2();
+    for line in blocks.chunks(blocks_per_cell * cells_per_line) {
+        let first = line.first().map_or(0, |block| block.address.0);
+        write!(out, "{first:>7}  ")?;
+        // A style is switched once for each run of cells that share it.
+        let mut current = Style::new();
+        for cell in line.chunks(blocks_per_cell) {
+            let (glyph, style) = draw(cell);
+            let style = out.style(style);
+            if style != current {
+                write!(out, "{current:#}{style}")?;
+                current = style;
+            }
+            write!(out, "{glyph}")?;
+        }
+        writeln!(out, "{current:#}")?;
+    }
+    Ok(())
+}
+
+fn glyph(class: BlockClass) -> char {
+    match class {
+        BlockClass::NeverErased => '.',
+        BlockClass::Erased => '_',
+        BlockClass::Partial => '-',
+        BlockClass::Full => '#',
+        BlockClass::Harmed => '?',
+        BlockClass::GrownBad => 'x',
+        BlockClass::FactoryBad => 'X',
+    }
+}
+
+fn class_style(class: BlockClass) -> Style {
+    match class {
+        BlockClass::NeverErased => Style::new().dimmed(),
+        BlockClass::Erased => AnsiColor::Green.on_default(),
+        BlockClass::Partial => AnsiColor::Cyan.on_default(),
+        BlockClass::Full => AnsiColor::Blue.on_default(),
+        BlockClass::Harmed => AnsiColor::Magenta.on_default().bold(),
+        BlockClass::GrownBad => AnsiColor::Red.on_default().bold(),
+        BlockClass::FactoryBad => AnsiColor::Red.on_default(),
+    }
+}
+
+/// A digit for the tenths of the most erased block, rounded up, so that a block erased once shows.
+fn wear_glyph(erases: u32, erases_max: u32) -> (char, Style) {
+    if erases == 0 {
+        return ('.', Style::new().dimmed());
+    }
+    let tenths = (u64::from(erases) * 10).div_ceil(u64::from(erases_max)).min(10);
+    let glyph = char::from_digit(tenths as u32, 10).unwrap_or('*');
+    let color = match tenths {
+        0..=4 => AnsiColor::Green,
+        5..=7 => AnsiColor::Yellow,
+        _ => AnsiColor::Red,
+    };
+    (glyph, color.on_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wear_is_shown_in_tenths_of_the_most_and_the_least_wear_shows() {
+        let glyphs: String = [0, 1, 10, 11, 55, 90, 91, 100].map(|erases| wear_glyph(erases, 100).0).iter().collect();
+        assert_eq!(glyphs, ".1126 9**".replace(' ', ""));
+    }
+}

@@ -1,0 +1,150 @@
+//! Images made and refused through the command.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+/// A directory with an image of a chip that was used a little.
+fn used_image() -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("c.nand");
+    succeed(&["create", "c.nand", "--chip", "tiny", "--factory-bad", "7", "--seed", "7"], directory.path());
+    let erased =
+        ["0", "1", "2"].iter().any(|block| run(&["raw", "erase", block, "c.nand"], directory.path()).status.success());
+    assert!(erased);
+    (directory, path)
+}
+
+fn run(arguments: &[&str], directory: &Path) -> Output {
+    Command::cargo_bin("nandu").unwrap().args(arguments).current_dir(directory).output().unwrap()
+}
+
+fn succeed(arguments: &[&str], directory: &Path) -> String {
+    let output = run(arguments, directory);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The one line on the error stream of a command that ends with this code.
+fn complaint(arguments: &[&str], directory: &Path, code: i32) -> String {
+    let output = run(arguments, directory);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+    assert!(output.stdout.is_empty() && text.ends_with('\n') && text.lines().count() == 1, "{arguments:?}: {text}");
+    text
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bad_blocks_and_another_seed_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let bad_blocks = |seed: &str| {
+        succeed(&["create", "c.nand", "--force", "--factory-bad", "2", "--seed", seed], directory.path());
+        json(&succeed(&["info", "c.nand", "--json"], directory.path()))["bad_blocks"].clone()
+    };
+    let first = bad_blocks("7");
+    assert_eq!(first, bad_blocks("7"));
+    assert_ne!(first["factory"], bad_blocks("8")["factory"]);
+    let percent = first["percent"].as_f64().unwrap();
+    assert!(percent > 1.5 && percent <= 2.0, "{percent}");
+    assert_eq!(first["count"].as_u64().unwrap() as usize, first["factory"].as_array().unwrap().len());
+}
+
+#[test]
+fn an_image_cut_short_is_refused_by_every_verb_that_opens_one() {
+    let (directory, path) = used_image();
+    let bytes = fs::read(&path).unwrap();
+    for size in [0, 1, 100, 4095, 4096, bytes.len() - 1] {
+        fs::write(&path, &bytes[..size]).unwrap();
+        for verb in [
+            &["info", "c.nand"][..],
+            &["map", "c.nand"],
+            &["dump", "page", "0", "c.nand"],
+            &["raw", "erase", "0", "c.nand"],
+        ] {
+            let text = complaint(verb, directory.path(), 1);
+            assert!(text.starts_with(&format!("nandu: c.nand: cut short: it has {size} bytes")), "{text}");
+        }
+    }
+}
+
+#[test]
+fn an_image_with_a_damaged_header_is_refused_with_the_file_and_the_reason() {
+    let (directory, path) = used_image();
+    let bytes = fs::read(&path).unwrap();
+    // All 4096 are tried in the tests of the simulator.
+    for place in [0, 7, 8, 11, 12, 16, 32, 40, 48, 56, 68, 72, 87, 88, 2000, 4095] {
+        let mut flipped = bytes.clone();
+        flipped[place] ^= 0x10;
+        fs::write(&path, &flipped).unwrap();
+        let text = complaint(&["info", "c.nand"], directory.path(), 1);
+        let reason = if place < 8 { "not an image" } else { "damaged: the checksum of the header does not match" };
+        assert!(text.starts_with(&format!("nandu: c.nand: {reason}")), "byte {place}: {text}");
+    }
+    fs::write(&path, &bytes).unwrap();
+    succeed(&["info", "c.nand"], directory.path());
+}
+
+#[test]
+fn a_refused_command_leaves_the_image_as_it_was() {
+    let (directory, path) = used_image();
+    let bytes = fs::read(&path).unwrap();
+    complaint(&["raw", "erase", "99", "c.nand"], directory.path(), 2);
+    complaint(&["raw", "program", "127", "c.nand", "c.nand"], directory.path(), 2);
+    complaint(&["create", "c.nand", "--chip", "tiny"], directory.path(), 1);
+    complaint(&["raw", "erase", "0", "c.nand", "--trace", "c.nand"], directory.path(), 1);
+    assert!(fs::read(&path).unwrap() == bytes);
+}
+
+#[test]
+fn an_image_in_use_is_refused_for_work_and_shared_for_looking() {
+    let (directory, path) = used_image();
+    let held = fs::File::open(&path).unwrap();
+    held.lock_shared().unwrap();
+    succeed(&["info", "c.nand"], directory.path());
+    let text = complaint(&["raw", "erase", "0", "c.nand"], directory.path(), 1);
+    assert_eq!(text, "nandu: c.nand: in use by another process\n");
+    held.unlock().unwrap();
+    held.lock().unwrap();
+    complaint(&["info", "c.nand"], directory.path(), 1);
+    complaint(&["create", "c.nand", "--force"], directory.path(), 1);
+}
+
+#[test]
+fn every_json_line_of_every_verb_is_json() {
+    let (directory, _) = used_image();
+    for arguments in [
+        &["chip", "list"][..],
+        &["create", "d.nand", "--chip", "paper-flex", "--factory-bad", "5"],
+        &["info", "d.nand"],
+        &["map", "d.nand"],
+        &["raw", "erase", "0", "d.nand", "--trace", "d.trace"],
+        &["raw", "read", "0", "d.nand"],
+        &["dump", "page", "0", "d.nand", "--spare"],
+        &["trace", "replay", "d.trace"],
+    ] {
+        let text = succeed(&[arguments, &["--json"]].concat(), directory.path());
+        assert!(!text.is_empty());
+        for line in text.lines() {
+            assert!(json(line).is_object(), "{arguments:?}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_chip_of_eight_gigabytes_is_made_and_shown_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let started = std::time::Instant::now();
+    succeed(&["create", "c.nand", "--chip", "mlc-4k", "--blocks", "16384"], directory.path());
+    let info = json(&succeed(&["info", "c.nand", "--json"], directory.path()));
+    assert_eq!(info["geometry"]["capacity_size"], 8u64 << 30);
+    assert!(fs::metadata(directory.path().join("c.nand")).unwrap().len() < 16_384);
+    // Generous, for a slow machine under load; it takes some hundredths.
+    assert!(started.elapsed().as_secs() < 5);
+}

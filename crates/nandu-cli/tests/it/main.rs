@@ -1,0 +1,7 @@
+//! The command as its users meet it.
+
+#![expect(clippy::unwrap_used, reason = "a test that gets no answer has failed")]
+
+mod images;
+mod streams;
+mod transcripts;
