@@ -158,7 +158,7 @@ fn render_lines(lines: &[String]) -> String {
     out
 }
 
-/// [`Name`] and [`Name`](path::to) become `Name`; links to the outside stay.
+/// Links of rustdoc to items, with and without a path, become plain code; links to the outside stay.
 fn without_item_links(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;
