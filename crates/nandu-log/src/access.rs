@@ -20,6 +20,7 @@ pub(crate) struct Found {
     pub(crate) volume: u32,
     pub(crate) stream: u8,
     pub(crate) is_commit: bool,
+    pub(crate) is_moved: bool,
     pub(crate) positions: [Position; STREAM_COUNT_MAX],
 }
 
@@ -34,6 +35,7 @@ impl Found {
             volume: page.volume(),
             stream: page.stream(),
             is_commit: page.is_commit(),
+            is_moved: page.is_moved(),
             positions: core::array::from_fn(|stream| page.position(stream)),
         }
     }

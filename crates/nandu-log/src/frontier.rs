@@ -1,6 +1,6 @@
 //! Appending: the frontier of each stream.
 
-use nandu_media::header::FLAG_COMMIT;
+use nandu_media::header::{FLAG_COMMIT, FLAG_MOVED};
 use nandu_media::{PageFields, PageKind, Position, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
 
@@ -27,12 +27,22 @@ pub struct Append {
     pub cause: Cause,
 }
 
+impl Append {
+    /// Whether the page says nothing new.
+    fn is_move(&self) -> bool {
+        matches!(self.placement, Placement::Survivor { .. })
+    }
+}
+
 impl<N: Nand> Log<'_, N> {
     /// Programs a page: `bytes` is a whole page, with room for the header ([`Log::header_size`]) at its front, which is
     /// filled in here. When this returns, the page is durable, and with `is_commit` it is what a mount begins from.
     ///
     /// Costs exactly one program, but for these: after a clean mount, and if [`Log::reserve`] was not asked first, a
     /// checkpoint (with its erases); after a failed program, one more program, or a checkpoint as well.
+    ///
+    /// A commit with [`Placement::Survivor`] promises nothing: after a cut, recovery may go back to the commit before it. It
+    /// must say what that one said, from other places.
     ///
     /// # Errors
     ///
@@ -43,9 +53,15 @@ impl<N: Nand> Log<'_, N> {
         self.check_writable()?;
         assert!(bytes.len() == self.page_size() && !append.kind.is_of_the_log(), "append of what is no page");
         self.leave_clean()?;
+        if !append.is_move() && self.ready.remaining() == 0 {
+            self.make_ready()?;
+            if self.ready.remaining() == 0 {
+                return Err(LogError::Full);
+            }
+        }
         for _ in 0..ATTEMPTS {
             let (stream, birth) = self.stream_for(append.placement);
-            let frontier = self.open_frontier(stream, birth)?;
+            let frontier = self.open_frontier(stream, birth, append.is_move())?;
             let page = self.shape.data_page(frontier.block, frontier.next);
             // The sequence grows before the program, not after: if the program is torn, its number is skipped. Given out
             // again, two pages could carry one number, and recovery could not tell which is newer.
@@ -86,7 +102,11 @@ impl<N: Nand> Log<'_, N> {
             committed: self.committed.map(|page| page.0),
             checkpoint: self.anchors.number,
             stream,
-            flags: if append.is_commit { FLAG_COMMIT } else { 0 },
+            flags: match (append.is_commit, append.is_move()) {
+                (false, _) => 0,
+                (true, false) => FLAG_COMMIT,
+                (true, true) => FLAG_COMMIT | FLAG_MOVED,
+            },
             positions: &positions[..self.shape.streams as usize],
         }
         .seal(bytes);
@@ -119,21 +139,29 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// The frontier of a stream, with room for a page.
-    fn open_frontier(&mut self, stream: u8, birth: u16) -> Result<Frontier, LogError<N::Error>> {
+    fn open_frontier(
+        &mut self,
+        stream: u8,
+        birth: u16,
+        is_move: bool,
+    ) -> Result<Frontier, LogError<N::Error>> {
         match self.frontiers[stream as usize] {
             Some(frontier) if !frontier.is_closed => Ok(frontier),
-            _ => self.open_block(stream, birth),
+            _ => self.open_block(stream, birth, is_move),
         }
     }
 
     /// Opens the next block of the ready list for a stream.
-    fn open_block(&mut self, stream: u8, birth: u16) -> Result<Frontier, LogError<N::Error>> {
-        // One block of the ready list is left over always (L6): recovery after a cut erases it and copies the newest
-        // commit page there, and can use no other block without destroying what roll-forward may need.
+    fn open_block(&mut self, stream: u8, birth: u16, is_move: bool) -> Result<Frontier, LogError<N::Error>> {
+        // One block of the ready list is left over when something is promised (L6): recovery after a cut erases it and copies
+        // the newest commit page there, and can use no other block without destroying what roll-forward may need. A page
+        // that is only moved may take the last one, since its loss is none and needs no copy; without that, a chip on which
+        // cuts left many blocks half full could not empty them.
+        let needed = if is_move { 1 } else { 2 };
         if self.ready.remaining() < 2 {
             self.make_ready()?;
         }
-        if self.ready.remaining() < 2 {
+        if self.ready.remaining() < needed {
             return Err(LogError::Full);
         }
         let slot = self.ready.opened;
@@ -239,6 +267,7 @@ impl<N: Nand> Log<'_, N> {
             let age = self.age(block);
             self.lifetimes.learn(age);
         }
+        self.forget_victim(block);
         // Out of the pool before the erase: if it is cut or fails, the block must not pass for one that can be used.
         let mode = self.shape.mode;
         self.blocks.set_state(block, State::Free);

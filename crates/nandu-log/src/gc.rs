@@ -86,6 +86,8 @@ pub(crate) struct Collector {
     counts_only: bool,
     /// Pages of the victim before the cursor that are live and stay.
     left: u16,
+    /// The page handed out and not answered yet: not counted in `left`, whatever happens to it.
+    pending: Option<PageAddr>,
     /// Live counts are to be made exact, since the chip may be full.
     wants_exact: bool,
     /// Steps of the instalment under way, and pages it is for.
@@ -103,6 +105,7 @@ impl Collector {
         is_damaged: false,
         counts_only: false,
         left: 0,
+        pending: None,
         wants_exact: false,
         taken: 0,
         pages: 1,
@@ -245,6 +248,7 @@ impl<N: Nand> Log<'_, N> {
             if self.collector.cursor < self.shape.pages && self.blocks.live(victim) > 0 {
                 let page = self.shape.data_page(victim, self.collector.cursor);
                 self.collector.cursor += 1;
+                self.collector.pending = Some(page);
                 return Some(Examine { page, moves: !self.collector.counts_only, cause: self.collector.cause });
             }
             self.finish_victim(victim);
@@ -289,6 +293,7 @@ impl<N: Nand> Log<'_, N> {
         let geometry = &self.shape.geometry;
         if self.collector.victim == Some(geometry.block_of(page))
             && self.collector.cursor > 0
+            && self.collector.pending != Some(page)
             && page <= self.shape.data_page(geometry.block_of(page), self.collector.cursor - 1)
         {
             self.collector.left = self.collector.left.saturating_sub(1);
@@ -367,6 +372,7 @@ impl<N: Nand> Log<'_, N> {
     ///
     /// [`LogError::Nand`] where an unreadable page has to be looked at more closely: at most two reads.
     pub fn examined(&mut self, examine: Examine, outcome: Examined) -> Result<(), LogError<N::Error>> {
+        self.collector.pending = None;
         match outcome {
             Examined::Dead | Examined::Unreadable(Malformed::Erased) => {}
             Examined::Live => self.collector.left += 1,
@@ -378,7 +384,21 @@ impl<N: Nand> Log<'_, N> {
                 }
             }
         }
+        // At once, not with the next examination: until then the block could be erased and filled with something else.
+        if let Some(victim) = self.collector.victim
+            && self.collector.cursor >= self.shape.pages
+        {
+            self.finish_victim(victim);
+        }
         Ok(())
+    }
+
+    /// A block is erased: if it was being emptied, that is done.
+    pub(crate) fn forget_victim(&mut self, block: BlockAddr) {
+        if self.collector.victim == Some(block) {
+            self.collector.victim = None;
+            self.collector.pending = None;
+        }
     }
 
     /// Whether an unreadable page may have been acknowledged. The last page programmed in a block that was closed early is

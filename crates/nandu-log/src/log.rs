@@ -297,6 +297,11 @@ impl<'m, N: Nand> Log<'m, N> {
         }
     }
 
+    /// How many pages of a block may be live, at most. An owner that walks its data can hold L5 against it.
+    pub fn live_bound(&self, block: BlockAddr) -> u32 {
+        if self.shape.geometry.contains_block(block) { u32::from(self.blocks.live(block)) } else { 0 }
+    }
+
     /// Refuses unless the log can be written.
     pub(crate) fn check_writable(&self) -> Result<(), LogError<N::Error>> {
         match self.condition {

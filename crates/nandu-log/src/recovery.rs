@@ -102,12 +102,12 @@ impl<'m, N: Nand> Log<'m, N> {
             self.start_births();
             return Ok(());
         }
-        let rolled = self.roll_forward()?;
+        let mut rolled = self.roll_forward()?;
         self.sequence = self.sequence.saturating_add(SEQUENCE_GAP);
         if self.sequence > SEQUENCE_MAX {
             self.condition = Condition::ReadOnly;
         }
-        self.find_commit(&rolled)?;
+        self.find_commit(&mut rolled)?;
         self.for_cause(Cause::Recovery, |log| log.recover(&rolled))?;
         self.start_births();
         Ok(())
@@ -369,11 +369,38 @@ impl<'m, N: Nand> Log<'m, N> {
     }
 
     /// Finds the newest commit page and reads it, so that what the owner begins from is known to be there.
-    fn find_commit(&mut self, rolled: &Rolled) -> Result<(), LogError<N::Error>> {
+    ///
+    /// If no block is free, every move since the newest promise is undone: their blocks hold nothing else, and are free then.
+    fn find_commit(&mut self, rolled: &mut Rolled) -> Result<(), LogError<N::Error>> {
         if let Some(found) = rolled.newest {
-            self.committed = if found.is_commit { Some(found.page) } else { found.committed.map(PageAddr) };
+            let stays = found.is_commit && (!found.is_moved || self.options.skips_quarantine());
+            self.committed = if stays { Some(found.page) } else { found.committed.map(PageAddr) };
         }
-        let Some(page) = self.committed else { return Ok(()) };
+        let mut found = self.load_commit()?;
+        let is_cramped = rolled.opened == self.ready.count && self.blocks.count(State::Free) == 0;
+        if is_cramped && rolled.newest.is_some_and(|newest| !newest.is_commit || newest.is_moved) {
+            // A commit at or before the checkpoint is left alone: what it replaced may be erased.
+            while let Some(moved) = found.filter(|found| found.is_moved && found.sequence > self.anchors.sequence) {
+                self.committed = moved.committed.map(PageAddr);
+                found = self.load_commit()?;
+                if found.is_some_and(|found| found.sequence >= moved.sequence) {
+                    return Err(LogError::Corrupt { page: moved.page, why: Malformed::Range("committed") });
+                }
+            }
+            let promised = found.map_or(0, |found| found.sequence).max(self.anchors.sequence);
+            while let Some(last) = rolled.opened.checked_sub(1) {
+                match self.first_current_page(self.ready.blocks[last])? {
+                    Some(first) if first.sequence > promised => rolled.close(last),
+                    _ => break,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the newest commit page, if there is one.
+    fn load_commit(&mut self) -> Result<Option<Found>, LogError<N::Error>> {
+        let Some(page) = self.committed else { return Ok(None) };
         if !self.shape.geometry.contains_page(page) {
             return Err(LogError::Corrupt { page, why: Malformed::Range("committed") });
         }
@@ -384,7 +411,7 @@ impl<'m, N: Nand> Log<'m, N> {
         if found.sequence >= self.sequence {
             return Err(LogError::Corrupt { page, why: Malformed::Sequence(found.sequence) });
         }
-        Ok(())
+        Ok(Some(found))
     }
 
     /// The block of the newest commit page has to hold data, and at least that page; a hostile image may say otherwise.
@@ -412,9 +439,11 @@ impl<'m, N: Nand> Log<'m, N> {
             return self.write_checkpoint(false);
         }
         // A page that another one followed was complete, and so was one that the checkpoint names. Only the newest page of
-        // all may be the one that was being programmed when the power went; it may read well now and not later.
+        // all may be the one that was being programmed when the power went; it may read well now and not later. If it only
+        // moved something, the commit before it says the same and is complete.
         if let Some(found) = rolled.newest
             && found.is_commit
+            && !found.is_moved
             && !self.copy_commit(found.page, spare)?
         {
             self.condition = Condition::ReadOnly;
@@ -558,6 +587,16 @@ impl<'m, N: Nand> Log<'m, N> {
 }
 
 impl Rolled {
+    /// The block at this place of the ready list, and those behind it, are taken for unopened.
+    fn close(&mut self, place: usize) {
+        self.opened = place;
+        for position in &mut self.positions {
+            if position.slot().is_some_and(|slot| slot != Position::SLOT_OPEN && slot as usize >= place) {
+                *position = Position::NONE;
+            }
+        }
+    }
+
     /// A page was found: if it is newer than what is known, it knows better where the streams stood.
     fn take(&mut self, found: Found) {
         if self.newest.is_none_or(|newest| found.sequence > newest.sequence) {

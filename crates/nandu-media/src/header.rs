@@ -17,8 +17,11 @@ pub const FLAG_COMMIT: u8 = 1;
 /// Flag, on anchors: nothing was programmed after this checkpoint, and open blocks may be continued.
 pub const FLAG_CLEAN: u8 = 2;
 
+/// Flag, on pages with [`FLAG_COMMIT`]: the page says nothing new, it moved what was there. If it is lost, nothing is.
+pub const FLAG_MOVED: u8 = 4;
+
 /// Flags that this version knows.
-pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN;
+pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN | FLAG_MOVED;
 
 /// First bytes of every page.
 ///
@@ -36,7 +39,7 @@ pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN;
 ///     28     4  checkpoint    number of the checkpoint to which `positions` refer; in anchors and block table pages, the
 ///                             checkpoint they belong to
 ///     32     1  stream        that the page was appended to; 0 in anchors and block table pages
-///     33     1  flags         bit 0 commit, bit 1 clean
+///     33     1  flags         bit 0 commit, bit 1 clean, bit 2 moved
 ///     34     1  stream_count  entries of `positions`, 2 to 8
 ///     35     1  codec         how the body is encoded: 0 plain
 ///     36   2*s  positions     where each stream stood when this page was programmed, this page included: bits 12 to 15
@@ -165,7 +168,7 @@ pub struct PageFields<'a> {
     pub checkpoint: u32,
     /// Stream of the page.
     pub stream: u8,
-    /// [`FLAG_COMMIT`] and [`FLAG_CLEAN`].
+    /// [`FLAG_COMMIT`], [`FLAG_CLEAN`], [`FLAG_MOVED`].
     pub flags: u8,
     /// Where each stream stands, 2 to 8 entries.
     pub positions: &'a [Position],
@@ -313,6 +316,11 @@ impl<'a> Page<'a> {
         self.header.flags & FLAG_COMMIT != 0
     }
 
+    /// Whether the page moved what was there and says nothing new.
+    pub fn is_moved(&self) -> bool {
+        self.header.flags & FLAG_MOVED != 0
+    }
+
     /// Whether nothing was programmed after this checkpoint.
     pub fn is_clean(&self) -> bool {
         self.header.flags & FLAG_CLEAN != 0
@@ -404,7 +412,7 @@ mod tests {
             (6, 2, Malformed::Version(2)),
             (7, 0, Malformed::Kind(0)),
             (32, 3, Malformed::Range("stream")),
-            (33, 4, Malformed::Range("flags")),
+            (33, 8, Malformed::Range("flags")),
             (34, 9, Malformed::Range("stream_count")),
             (34, 1, Malformed::Range("stream_count")),
             (35, 1, Malformed::Range("codec")),

@@ -1,1 +1,142 @@
-//! To come.
+//! Long lives: write amplification, wear, and the end.
+
+use nandu_log::{Append, Budget, Examined, Growth, Log, LogError, LogOptions, PageKind, Placement};
+use nandu_nand::{Cause, PageAddr};
+use nandu_sim::{Chip, Sim};
+
+use crate::toy::memory;
+
+/// An owner of so many pages that keeps its map in memory: for measuring, not for cuts.
+struct Pages<'m> {
+    log: Log<'m, Sim>,
+    place: Vec<Option<PageAddr>>,
+    /// Which entry each page of the chip was programmed for.
+    owner: Vec<u32>,
+    buffer: Vec<u8>,
+    asked: u64,
+}
+
+impl Pages<'_> {
+    fn update(&mut self, id: u32) -> Result<(), LogError<nandu_sim::SimError>> {
+        let mut budget = self.log.instalment(1);
+        loop {
+            while let Some(examine) = self.log.next_work(&mut budget)? {
+                let entry = self.owner[examine.page.0 as usize];
+                let is_live = self.place.get(entry as usize).is_some_and(|&place| place == Some(examine.page));
+                let outcome = match (is_live, examine.moves) {
+                    (false, _) => Examined::Dead,
+                    (true, false) => Examined::Live,
+                    (true, true) => match self.append(entry, Placement::Survivor { from: examine.page }, examine.cause) {
+                        Err(LogError::Full) => Examined::Live,
+                        result => {
+                            result?;
+                            Examined::Moved
+                        }
+                    },
+                };
+                self.log.examined(examine, outcome)?;
+            }
+            if self.log.reserve(1, Growth::Grows)? {
+                break;
+            }
+            budget = Budget::idle(16);
+        }
+        let placement = self.place[id as usize].map_or(Placement::New, |of| Placement::Update { of });
+        self.asked += 1;
+        self.append(id, placement, Cause::Host)
+    }
+
+    fn append(&mut self, id: u32, placement: Placement, cause: Cause) -> Result<(), LogError<nandu_sim::SimError>> {
+        let append = Append { kind: PageKind::Tree, placement, is_commit: true, cause };
+        let page = self.log.append(&mut self.buffer, append)?;
+        if let Some(old) = self.place[id as usize].replace(page) {
+            self.log.supersede(old);
+        }
+        self.owner[page.0 as usize] = id;
+        Ok(())
+    }
+}
+
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let x = self.0 ^ self.0 >> 33;
+        (x.wrapping_mul(0xff51_afd7_ed55_8ccd)) >> 16
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 8 & 0xf_ffff_ffff) as f64 / f64::from(1_u32 << 18) / f64::from(1_u32 << 18)
+    }
+}
+
+/// Ids with Zipf-like frequencies, by inversion of the harmonic sums.
+fn zipf(count: u32, exponent: f64) -> Vec<f64> {
+    let mut sum = 0.0;
+    let mut sums: Vec<f64> = (1..=count)
+        .map(|rank| {
+            sum += 1.0 / f64::from(rank).powf(exponent);
+            sum
+        })
+        .collect();
+    for value in &mut sums {
+        *value /= sum;
+    }
+    sums
+}
+
+/// Write amplification and evenness (mean over highest erase count) after the chip was filled to a share of its pages and
+/// then written this many times over.
+fn measure(chip: Chip, options: LogOptions, share: f64, times: u64, draw: impl Fn(&mut Chance, u32) -> u32) -> (f64, f64) {
+    let geometry = chip.geometry;
+    let mut bytes = memory(&geometry, &options);
+    let log = Log::format(Sim::new(chip), options, &mut bytes).unwrap();
+    let count = (f64::from(geometry.page_count()) * share) as u32;
+    let mut pages = Pages {
+        buffer: vec![0; log.page_size()],
+        log,
+        place: vec![None; count as usize],
+        owner: vec![u32::MAX; geometry.page_count() as usize],
+        asked: 0,
+    };
+    for id in 0..count {
+        pages.update(id).unwrap();
+    }
+    let mut chance = Chance(9);
+    let programs = pages.log.nand().counters().programs;
+    pages.asked = 0;
+    for _ in 0..times * u64::from(geometry.page_count()) {
+        let id = draw(&mut chance, count);
+        pages.update(id).unwrap();
+    }
+    let stats = pages.log.stats();
+    let programs = pages.log.nand().counters().programs - programs;
+    let levelling = stats.programs_for(Cause::Levelling) as f64 / stats.programs_total() as f64;
+    println!("{:?} gc {} levelling {levelling} checkpoint {}", stats, stats.programs_for(Cause::Gc), stats.programs_for(Cause::Checkpoint));
+    assert!(levelling <= 0.01, "levelling took {levelling}");
+    let evenness = f64::from(stats.erase_count_mean) / f64::from(stats.erase_count_max);
+    (programs as f64 / pages.asked as f64, evenness)
+}
+
+fn hot_95_5(chance: &mut Chance, count: u32) -> u32 {
+    let hot = count / 20;
+    let pick = chance.next();
+    if chance.next() % 100 < 95 { (pick % u64::from(hot)) as u32 } else { hot + (pick % u64::from(count - hot)) as u32 }
+}
+
+#[test]
+fn skewed_updates_of_a_chip_that_is_eighty_percent_full_cost_little() {
+    let chip = Chip { geometry: nandu_nand::Geometry { page_size: 256, program_unit: 256, programs_per_page: 1, ecc: Chip::TINY.geometry.ecc, ..Chip::W25N01GV.geometry }, ..Chip::W25N01GV }
+        .with_blocks(512);
+    let (amplification, evenness) = measure(chip, LogOptions::DEFAULT, 0.8, 4, hot_95_5);
+    println!("95/5: write amplification {amplification:.3}, evenness {evenness:.3}");
+    assert!(amplification <= 1.7 && evenness >= 0.5, "{amplification}, {evenness}");
+    let sums = zipf((chip.geometry.page_count() as f64 * 0.8) as u32, 0.99);
+    let (amplification, evenness) = measure(chip, LogOptions::DEFAULT, 0.8, 4, |chance, count| {
+        let draw = chance.unit();
+        (sums.partition_point(|&sum| sum < draw) as u32).min(count - 1).wrapping_mul(40_503) % count
+    });
+    println!("Zipf 0.99: write amplification {amplification:.3}, evenness {evenness:.3}");
+    assert!(amplification <= 2.5, "{amplification}, {evenness}");
+}

@@ -61,6 +61,7 @@ impl<'m, N: Nand> Toy<'m, N> {
                 })
                 .collect();
         }
+        toy.check_bounds();
         Ok(toy)
     }
 
@@ -129,7 +130,9 @@ impl<'m, N: Nand> Toy<'m, N> {
                 Err(LogError::Full) => Examined::Live,
                 outcome => outcome?,
             };
+            if std::env::var("D").is_ok() {eprintln!("{examine:?} {outcome:?}");}
             self.log.examined(examine, outcome)?;
+            self.check_bounds();
         }
         Ok(())
     }
@@ -174,6 +177,7 @@ impl<'m, N: Nand> Toy<'m, N> {
     pub(crate) fn batch(&mut self, changes: &[(u32, Option<u64>)]) -> Result<(), ToyError<N>> {
         let puts: Vec<_> = changes.iter().filter_map(|&(id, value)| Some((id, value?))).collect();
         let growth = if puts.is_empty() { Growth::Shrinks } else { Growth::Grows };
+            if std::env::var("D").is_ok() {eprintln!("batch {changes:?} {:?} pool {}", self.map, self.log.stats().pool_blocks);}
         self.prepare(puts.len().max(1) as u32, growth)?;
         let mut map = self.map.clone();
         for &(id, value) in changes {
@@ -213,6 +217,7 @@ impl<'m, N: Nand> Toy<'m, N> {
         }
         self.replace_bare_root(bare_root);
         self.map = map;
+        self.check_bounds();
         Ok(())
     }
 
@@ -224,8 +229,20 @@ impl<'m, N: Nand> Toy<'m, N> {
         self.batch(&[(id, None)])
     }
 
+    /// L5, from the owner's side: no block holds more live pages than the log believes.
+    pub(crate) fn check_bounds(&self) {
+        let mut live = BTreeMap::new();
+        for page in self.map.iter().flatten().chain(&self.bare_root) {
+            *live.entry(self.log.geometry().block_of(*page)).or_insert(0) += 1;
+        }
+        for (block, count) in live {
+            assert!(self.log.live_bound(block) >= count, "L5: block {block} holds {count} live pages");
+        }
+    }
+
     pub(crate) fn verify(&mut self) -> Result<(), ToyError<N>> {
         let mut violations = Vec::new();
+        self.check_bounds();
         self.log.verify(&mut |violation| violations.push(violation.to_string()))?;
         assert!(violations.is_empty(), "{violations:?}");
         Ok(())
