@@ -18,7 +18,7 @@ impl Progress {
     pub(crate) fn new(label: &'static str) -> Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()).with_message(label);
         // The template is a constant; should it not be understood, the default bar does as well.
-        if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:32}] {pos}/{len} ({eta} left)") {
+        if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:32}] {percent} %") {
             bar.set_style(style.progress_chars("=> "));
         }
         Progress { bar, started: Instant::now(), shown: false }

@@ -359,7 +359,7 @@ impl<M: Medium> ImageFile<M> {
     /// Writes what changed since the image was opened or last committed: the next to open it finds `sim` as it is now,
     /// or, if this is cut, as it was then.
     ///
-    /// `sim` is the chip that the image was made of or that came out of it. Costs two `sync` calls and writes each
+    /// `sim` is the chip that the image was made of or that came out of it, or a clone of that. Costs two `sync` calls and writes each
     /// changed block wholly, or its counters only if nothing else changed.
     ///
     /// # Errors
@@ -390,8 +390,14 @@ impl<M: Medium> ImageFile<M> {
             self.path.display()
         );
         let mut dirty = sim.take_dirty();
-        if self.all_dirty {
-            dirty = touched_blocks(sim);
+        if self.all_dirty || !self.rest_is_committed(sim, &dirty) {
+            dirty = (0..sim.chip.geometry.block_count)
+                .map(BlockAddr)
+                .map(|block| DirtyBlock { block, content: true })
+                .collect();
+            dirty.retain(|dirty| {
+                is_touched(&sim.blocks[dirty.block.0 as usize]) || self.container.note(dirty.block.0).is_some()
+            });
         }
         dirty.sort_unstable_by_key(|dirty| dirty.block);
         // What changed is forgotten by the chip and not yet in the file; only success makes good for that.
@@ -400,6 +406,19 @@ impl<M: Medium> ImageFile<M> {
             .map_err(|problem| ImageError::new(&self.path, problem))?;
         self.all_dirty = false;
         Ok(())
+    }
+
+    /// Whether the blocks that did not change are in the image as they are in this chip. They are not if it is a clone
+    /// whose twin was committed: it does not know what the twin changed.
+    fn rest_is_committed(&self, sim: &Sim, dirty: &[DirtyBlock]) -> bool {
+        let mut is_dirty = vec![false; sim.blocks.len()];
+        dirty.iter().for_each(|dirty| is_dirty[dirty.block.0 as usize] = true);
+        (0..).zip(&sim.blocks).filter(|(number, _)| !is_dirty[*number as usize]).all(|(number, state)| {
+            match self.container.note(number) {
+                Some(note) => *note == block::encode_note(state),
+                None => !is_touched(state),
+            }
+        })
     }
 
     /// The file.
@@ -434,18 +453,14 @@ pub(crate) fn checksum(bytes: &[u8]) -> u32 {
     header::checksum(bytes)
 }
 
-/// Every block that is not as it left the factory.
-fn touched_blocks(sim: &Sim) -> Vec<DirtyBlock> {
-    let touched = |state: &BlockState| {
-        state.condition != Condition::NeverErased
-            || state.mark != Mark::NONE
-            || state.counters != BlockState::FRESH.counters
-            || state.store.is_some()
-            || state.damage.is_some()
-            || state.history.is_some()
-    };
-    let numbered = (0..).map(BlockAddr).zip(&sim.blocks);
-    numbered.filter(|(_, state)| touched(state)).map(|(block, _)| DirtyBlock { block, content: true }).collect()
+/// Whether a block is not as it left the factory.
+fn is_touched(state: &BlockState) -> bool {
+    state.condition != Condition::NeverErased
+        || state.mark != Mark::NONE
+        || state.counters != BlockState::FRESH.counters
+        || state.store.is_some()
+        || state.damage.is_some()
+        || state.history.is_some()
 }
 
 fn write_chip<M: Medium>(

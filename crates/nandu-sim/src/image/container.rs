@@ -91,6 +91,11 @@ impl<M: Medium> Container<M> {
         self.blocks.iter().map(|(&block, entry)| (block, entry))
     }
 
+    /// The note of a block as it was committed.
+    pub(super) fn note(&self, block: u32) -> Option<&[u8; NOTE_SIZE]> {
+        self.blocks.get(&block).map(|entry| &entry.note)
+    }
+
     /// The state as it was committed.
     pub(super) fn read_state(&mut self) -> Result<Vec<u8>, ImageProblem> {
         let mut bytes = Vec::new();

@@ -5,9 +5,9 @@ use std::fs;
 use std::io;
 use std::rc::Rc;
 
-use nandu_nand::{BlockAddr, CellMode, Nand, PageAddr};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
 use nandu_sim::image::{ImageError, ImageFile, ImageProblem, Medium};
-use nandu_sim::{Chip, Fault, Sim, Tear, Trigger};
+use nandu_sim::{Aging, Chip, Fault, Sim, Tear, Trigger};
 use proptest::prelude::*;
 
 use crate::activity::{carry_out, chips, steps};
@@ -296,6 +296,44 @@ fn reads_are_committed_without_the_content_that_was_read() {
     let _ = sim.read(PageAddr(9 * 64), 0, &mut [0; 2048]).unwrap();
     image.commit(&mut sim).unwrap();
     assert!(*written.borrow() < 16_384, "{} bytes written for one read", written.borrow());
+}
+
+#[test]
+fn a_clone_that_went_another_way_can_be_committed() {
+    let mut sim = Sim::new(Chip::TINY);
+    let (mut image, memory) = create(&mut sim);
+    sim.erase(BlockAddr(1), CellMode::Slc).unwrap();
+    let mut twin = sim.clone();
+    for block in [1, 2] {
+        sim.erase(BlockAddr(block), CellMode::Slc).unwrap();
+        sim.program(PageAddr(block * 8), 0, &[1; 256]).unwrap();
+    }
+    image.commit(&mut sim).unwrap();
+    twin.erase(BlockAddr(3), CellMode::Slc).unwrap();
+    for other in [&mut twin, &mut sim] {
+        image.commit(other).unwrap();
+        let (_, again) = open(&memory.0.borrow()).unwrap();
+        assert_eq!(again.state_hash(), other.state_hash());
+    }
+}
+
+/// An image written by version 1 of the format is read for ever, and what is read from it is written as it was.
+#[test]
+fn the_format_is_frozen() {
+    let frozen = include_bytes!("../frozen/tiny-mlc.img");
+    let (_, mut sim) = open(frozen).unwrap();
+    assert_eq!((sim.seed(), sim.chip()), (11, &Chip::TINY_MLC));
+    assert_eq!((sim.operation_count(), sim.clock_ns()), (8, 10_000));
+    assert_eq!((sim.counters().programs, sim.counters().erases), (4, 2));
+    assert_eq!(sim.ledger().of(Cause::Gc).reads, 1);
+    assert_eq!(sim.aging(), &Aging::typical());
+    assert_eq!(sim.last_cut().unwrap().tear, Tear::PairUnstable);
+    assert!(sim.block_state(BlockAddr(3)).factory_bad && sim.block_state(BlockAddr(4)).grown_bad);
+    assert!(sim.page_state(PageAddr(8)).harmed && sim.page_state(PageAddr(12)).harmed);
+    assert_eq!(sim.peek(PageAddr(9))[..256], [0x22; 256]);
+    assert_eq!(sim.block_history(BlockAddr(1)).len(), 4);
+    let (_, memory) = create(&mut sim);
+    assert!(*memory.0.borrow() == frozen, "a change of what is written is a change of the format");
 }
 
 #[test]
