@@ -325,7 +325,7 @@ fn the_format_is_frozen() {
     assert_eq!((sim.seed(), sim.chip()), (11, &Chip::TINY_MLC));
     assert_eq!((sim.operation_count(), sim.clock_ns()), (8, 10_000));
     assert_eq!((sim.counters().programs, sim.counters().erases), (4, 2));
-    assert_eq!(sim.ledger().of(Cause::Gc).reads, 1);
+    assert_eq!(sim.ledger().of(Cause::Gc).reads, 2);
     assert_eq!(sim.aging(), &Aging::typical());
     assert_eq!(sim.last_cut().unwrap().tear, Tear::PairUnstable);
     assert!(sim.block_state(BlockAddr(3)).factory_bad && sim.block_state(BlockAddr(4)).grown_bad);
