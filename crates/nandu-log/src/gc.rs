@@ -74,6 +74,17 @@ pub enum Examined {
     Unreadable(Malformed),
 }
 
+/// Whether a page that its owner could not read may be live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doubt {
+    /// It cannot.
+    None,
+    /// It can be read now, so it may; the block can be emptied another time.
+    Passing,
+    /// It may, and nobody will find out.
+    Lasting,
+}
+
 /// What is being emptied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Collector {
@@ -374,15 +385,17 @@ impl<N: Nand> Log<'_, N> {
     pub fn examined(&mut self, examine: Examine, outcome: Examined) -> Result<(), LogError<N::Error>> {
         self.collector.pending = None;
         match outcome {
-            Examined::Dead | Examined::Unreadable(Malformed::Erased) => {}
+            Examined::Dead => {}
             Examined::Live => self.collector.left += 1,
             Examined::Moved => self.collector.levelled += u64::from(examine.cause == Cause::Levelling),
-            Examined::Unreadable(_) => {
-                if self.may_be_live(examine.page)? {
+            Examined::Unreadable(_) => match self.look_closer(examine.page)? {
+                Doubt::None => {}
+                Doubt::Passing => self.collector.left += 1,
+                Doubt::Lasting => {
                     self.collector.is_damaged = true;
                     self.collector.left += 1;
                 }
-            }
+            },
         }
         // At once, not with the next examination: until then the block could be erased and filled with something else.
         if let Some(victim) = self.collector.victim
@@ -402,16 +415,20 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// Whether an unreadable page may have been acknowledged. The last page programmed in a block that was closed early is
-    /// torn or failed, and was not; a page with a valid one behind it, or the last one of a full block, has decayed.
-    fn may_be_live(&mut self, page: PageAddr) -> Result<bool, LogError<N::Error>> {
-        if matches!(self.probe(page)?, Probe::Erased) {
-            return Ok(false);
-        }
+    /// torn or failed, and was not; those behind it are erased. A page with a valid one behind it, or the last one of a full
+    /// block, has decayed, or its program never arrived.
+    fn look_closer(&mut self, page: PageAddr) -> Result<Doubt, LogError<N::Error>> {
+        let is_erased = match self.probe(page)? {
+            Probe::Valid(_) => return Ok(Doubt::Passing),
+            Probe::Erased => true,
+            Probe::Garbage => false,
+        };
         let block = self.shape.geometry.block_of(page);
         let behind = (0..self.shape.pages).map(|nth| self.shape.data_page(block, nth)).find(|&other| other > page);
-        match behind {
-            Some(next) => Ok(matches!(self.probe(next)?, Probe::Valid(_))),
-            None => Ok(self.blocks.state(block) == State::Full),
-        }
+        let may_be_live = match behind {
+            Some(next) => matches!(self.probe(next)?, Probe::Valid(_)),
+            None => self.blocks.state(block) == State::Full && !is_erased,
+        };
+        Ok(if may_be_live { Doubt::Lasting } else { Doubt::None })
     }
 }

@@ -98,6 +98,7 @@ impl<'m, N: Nand> Log<'m, N> {
         self.volume = newest.found.volume;
         self.load_checkpoint(newest)?;
         if self.anchors.is_clean {
+            self.check_clean()?;
             self.hold_commit()?;
             self.start_births();
             return Ok(());
@@ -313,7 +314,11 @@ impl<'m, N: Nand> Log<'m, N> {
     ) -> Result<Option<(u16, Found)>, LogError<N::Error>> {
         for nth in nth..self.shape.pages.min(nth.saturating_add(2)) {
             match self.probe(self.shape.data_page(block, nth))? {
-                Probe::Valid(found) => return Ok(self.is_current(&found).then_some((nth, found))),
+                Probe::Valid(found) if self.is_current(&found) => return Ok(Some((nth, found))),
+                Probe::Valid(found) if self.is_of_a_lost_checkpoint(&found) => {
+                    return Err(LogError::Corrupt { page: found.page, why: Malformed::Sequence(found.sequence) });
+                }
+                Probe::Valid(_) => return Ok(None),
                 Probe::Erased => return Ok(None),
                 Probe::Garbage => {}
             }
@@ -332,6 +337,26 @@ impl<'m, N: Nand> Log<'m, N> {
             && !found.kind.is_of_the_log()
             && found.stream < self.shape.streams
             && found.positions.iter().all(is_slot_sound)
+    }
+
+    /// Whether a page was appended after a checkpoint newer than the newest one found, so that that one must have decayed.
+    /// What is left is too old to build on. A copy made by a recovery that was cut has no positions, and is no such page.
+    fn is_of_a_lost_checkpoint(&self, found: &Found) -> bool {
+        found.checkpoint > self.anchors.number
+            && found.sequence > self.anchors.sequence
+            && found.positions.iter().any(|position| position.slot().is_some())
+    }
+
+    /// Nothing may have been appended after a clean checkpoint. If something was, a newer checkpoint has decayed. One read a
+    /// stream, and one for the first block that would have been opened.
+    fn check_clean(&mut self) -> Result<(), LogError<N::Error>> {
+        for frontier in self.frontiers.into_iter().flatten() {
+            self.current_at_or_after(frontier.block, frontier.next)?;
+        }
+        match self.ready.unopened().first() {
+            Some(&block) => self.first_current_page(block).map(|_| ()),
+            None => Ok(()),
+        }
     }
 
     /// The block and next page of a stream's position.
