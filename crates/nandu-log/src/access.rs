@@ -108,27 +108,39 @@ impl<N: Nand> Log<'_, N> {
 
     /// As [`Log::probe`], of any volume.
     pub(crate) fn probe_any(&mut self, page: PageAddr) -> Result<Probe, LogError<N::Error>> {
+        self.buffered = None;
         match Self::read_page(&mut self.nand, page, self.blocks.page) {
-            Ok(_) => {}
+            Ok(_) => self.buffered = Some(page),
             Err(error) if error.kind() == NandErrorKind::Uncorrectable => return Ok(Probe::Garbage),
             Err(error) => return Err(self.chip_error(error)),
         }
+        Ok(self.judge_buffer(page))
+    }
+
+    /// Has a page in the log's buffer: reads it unless it was the last one read.
+    pub(crate) fn buffer_page(&mut self, page: PageAddr) -> Result<Probe, LogError<N::Error>> {
+        if self.buffered == Some(page) { Ok(self.judge_buffer(page)) } else { self.probe_any(page) }
+    }
+
+    /// What the log's buffer holds, read from this page.
+    fn judge_buffer(&self, page: PageAddr) -> Probe {
         let bytes = &*self.blocks.page;
         match Page::parse(bytes) {
-            Ok(parsed) if parsed.page() == page.0 => Ok(Probe::Valid(Found::of(&parsed))),
-            Ok(_) => Ok(Probe::Garbage),
+            Ok(parsed) if parsed.page() == page.0 => Probe::Valid(Found::of(&parsed)),
+            Ok(_) => Probe::Garbage,
             Err(_) => {
                 let ecc = self.shape.geometry.ecc;
                 let erased = is_erased(bytes, ecc.codeword_size, ecc.correctable_bits);
-                Ok(if erased { Probe::Erased } else { Probe::Garbage })
+                if erased { Probe::Erased } else { Probe::Garbage }
             }
         }
     }
 
-    /// Reads a page that has to be there into the log's buffer.
+    /// Reads a page that has to be there into the log's buffer, unless it was the last one read.
     pub(crate) fn load(&mut self, page: PageAddr) -> Result<Found, LogError<N::Error>> {
-        match self.probe(page)? {
-            Probe::Valid(found) => Ok(found),
+        match self.buffer_page(page)? {
+            Probe::Valid(found) if found.volume == self.volume => Ok(found),
+            Probe::Valid(found) => Err(LogError::Corrupt { page, why: Malformed::Volume(found.volume) }),
             Probe::Erased => Err(LogError::Corrupt { page, why: Malformed::Erased }),
             Probe::Garbage => Err(LogError::Corrupt { page, why: Malformed::Unreadable }),
         }

@@ -1,11 +1,19 @@
 //! Finding the newest checkpoint.
 
-use nandu_media::{Anchor, Malformed, Page, PageKind};
+use nandu_media::{ANCHOR_COUNT, Anchor, Malformed, Page, PageKind};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 
 use crate::access::{Found, Probe};
 use crate::error::LogError;
 use crate::log::Log;
+
+/// A block that seems to hold anchors.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    block: BlockAddr,
+    /// Sequence of its first page.
+    sequence: u64,
+}
 
 /// The newest anchor of a block.
 #[derive(Clone, Copy, Debug)]
@@ -18,59 +26,87 @@ pub(crate) struct NewestAnchor {
 impl<N: Nand> Log<'_, N> {
     /// The newest anchor on the chip, or `None` on a chip without one.
     ///
-    /// Reads the first pages of the first blocks until one is part of a checkpoint, searches that block, and looks at the
-    /// first pages of the other anchor blocks that it names: about 4 reads and twice the binary logarithm of the pages in
-    /// a block.
+    /// Reads the first pages of the first blocks until one is part of a checkpoint, and of as many blocks behind it as there
+    /// are other anchor blocks; searches the one that was begun last; and looks at the first pages of anchor blocks that it
+    /// names elsewhere. About 5 reads and the binary logarithm of the pages in a block.
     pub(crate) fn find_anchor(&mut self) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
-        let Some(mut newest) = self.first_anchor()? else { return Ok(None) };
-        let others = self.listed_anchors(newest.found.page)?;
-        for block in others.into_iter().flatten() {
-            if block == self.shape.geometry.block_of(newest.found.page) {
-                continue;
+        let mut begun = [None; ANCHOR_COUNT];
+        let mut seen = 0;
+        let mut count = 0;
+        let window = self.shape.anchor_window();
+        for block in (0..window).map(BlockAddr) {
+            if count > 0 && seen == ANCHOR_COUNT {
+                break;
             }
-            let may_be_newer = match self.probe_any(self.shape.anchor_page(block, 0))? {
-                Probe::Valid(found) => found.kind.is_of_the_log() && found.sequence > newest.found.sequence,
-                Probe::Erased => false,
-                // The first page was torn or has decayed; the rest of the block may be sound.
-                Probe::Garbage => true,
-            };
-            if may_be_newer && let Some(other) = self.newest_anchor_in(block)? {
-                let sequence = newest.sequence.max(other.sequence);
-                if other.found.sequence > newest.found.sequence {
-                    newest = other;
-                }
-                newest.sequence = sequence;
+            let candidate = self.candidate(block)?;
+            if candidate.is_some() || count > 0 {
+                seen += 1;
+            }
+            if candidate.is_some() {
+                begun[count] = candidate;
+                count += 1;
             }
         }
-        Ok(Some(newest))
+        let mut newest = self.newest_of(&mut begun, None)?;
+        let Some(found) = newest else { return Ok(None) };
+        // Bad blocks may have driven the anchor blocks apart.
+        let mut elsewhere = [None; ANCHOR_COUNT];
+        let last = begun.iter().flatten().map(|candidate| candidate.block.0).max().unwrap_or(0);
+        let listed = self.listed_anchors(found.found.page)?;
+        for (place, block) in elsewhere.iter_mut().zip(listed) {
+            if let Some(block) = block.filter(|block| block.0 > last) {
+                *place = self.candidate(block)?;
+            }
+        }
+        if elsewhere.iter().any(Option::is_some) {
+            newest = self.newest_of(&mut elsewhere, newest)?;
+        }
+        Ok(newest)
     }
 
-    /// The newest anchor of the first block that has one.
-    fn first_anchor(&mut self) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
-        for block in (0..self.shape.anchor_window()).map(BlockAddr) {
-            let page = self.shape.anchor_page(block, 0);
-            let may_be = match self.probe_any(page)? {
-                Probe::Valid(found) => found.kind.is_of_the_log(),
-                Probe::Erased => false,
-                Probe::Garbage => {
-                    let second = self.shape.anchor_page(block, 1);
-                    matches!(self.probe_any(second)?, Probe::Valid(found) if found.kind.is_of_the_log())
-                }
-            };
-            if may_be && let Some(newest) = self.newest_anchor_in(block)? {
-                return Ok(Some(newest));
+    /// The newest anchor of these blocks, if it is newer than one known before. Blocks begun before it cannot hold a newer one.
+    fn newest_of(
+        &mut self,
+        candidates: &mut [Option<Candidate>; ANCHOR_COUNT],
+        before: Option<NewestAnchor>,
+    ) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
+        let mut newest = before;
+        candidates.sort_unstable_by_key(|candidate| core::cmp::Reverse(candidate.map(|found| found.sequence)));
+        for candidate in candidates.iter().flatten() {
+            if newest.is_some_and(|newest| candidate.sequence < newest.found.sequence) {
+                break;
             }
+            let Some(mut other) = self.newest_anchor_in(candidate.block)? else { continue };
+            if let Some(known) = newest {
+                other.sequence = other.sequence.max(known.sequence);
+                if known.found.sequence > other.found.sequence {
+                    other.found = known.found;
+                }
+            }
+            newest = Some(other);
         }
-        Ok(None)
+        Ok(newest)
+    }
+
+    /// Whether a block holds anchors, by its first page.
+    fn candidate(&mut self, block: BlockAddr) -> Result<Option<Candidate>, LogError<N::Error>> {
+        Ok(match self.probe_any(self.shape.anchor_page(block, 0))? {
+            Probe::Valid(found) if found.kind.is_of_the_log() => Some(Candidate { block, sequence: found.sequence }),
+            Probe::Valid(_) | Probe::Erased => None,
+            // The first page was torn or has decayed; the rest of the block may be sound.
+            Probe::Garbage => match self.probe_any(self.shape.anchor_page(block, 1))? {
+                Probe::Valid(found) if found.kind.is_of_the_log() => {
+                    Some(Candidate { block, sequence: found.sequence })
+                }
+                _ => None,
+            },
+        })
     }
 
     /// The anchor blocks that an anchor names.
-    fn listed_anchors(
-        &mut self,
-        page: PageAddr,
-    ) -> Result<[Option<BlockAddr>; nandu_media::ANCHOR_COUNT], LogError<N::Error>> {
+    fn listed_anchors(&mut self, page: PageAddr) -> Result<[Option<BlockAddr>; ANCHOR_COUNT], LogError<N::Error>> {
         // The search may have read other pages since.
-        self.probe_any(page)?;
+        self.buffer_page(page)?;
         let parsed = Page::parse(self.blocks.page).and_then(|page| Anchor::parse(&page).map(|anchor| anchor.anchors()));
         let inside = |block: Option<u32>| {
             block.map(BlockAddr).filter(|&block| self.shape.geometry.contains_block(block))

@@ -149,6 +149,7 @@ impl<N: Nand> Log<'_, N> {
 
     /// Seals and programs the log's own buffer at the next page of the anchor block.
     fn program_own(&mut self, fields: PageFields<'_>, check: bool) -> Result<Programmed, LogError<N::Error>> {
+        self.buffered = None;
         fields.seal(self.blocks.page);
         self.sequence += 1;
         self.anchors.next += 1;

@@ -123,6 +123,8 @@ pub struct Log<'m, N: Nand> {
     pub(crate) sequence: u64,
     pub(crate) committed: Option<PageAddr>,
     pub(crate) condition: Condition,
+    /// The page that the log's buffer holds, if it is as it was read.
+    pub(crate) buffered: Option<PageAddr>,
     pub(crate) collector: Collector,
     pub(crate) lifetimes: Lifetimes,
     pub(crate) stats: Stats,
@@ -155,6 +157,7 @@ impl<'m, N: Nand> Log<'m, N> {
             sequence: 1,
             committed: None,
             condition: Condition::Working,
+            buffered: None,
             collector: Collector::IDLE,
             lifetimes: Lifetimes::UNKNOWN,
             stats: Stats::ZERO,
@@ -170,6 +173,7 @@ impl<'m, N: Nand> Log<'m, N> {
         self.sequence = 1;
         self.committed = None;
         self.condition = Condition::Working;
+        self.buffered = None;
     }
 
     /// Bytes at the front of every page that the log fills in; the owner's come after them.

@@ -123,7 +123,7 @@ impl<'m, N: Nand> Log<'m, N> {
 
     /// The options that the volume was formatted with, if chip and wishes agree with them.
     fn stored_options(&mut self, page: PageAddr) -> Result<LogOptions, LogError<N::Error>> {
-        self.probe_any(page)?;
+        self.buffer_page(page)?;
         let parsed = Page::parse(self.blocks.page).map_err(|why| LogError::Corrupt { page, why })?;
         let anchor = Anchor::parse(&parsed).map_err(|why| Self::bad_anchor(page, why))?;
         let geometry = self.shape.geometry;
@@ -372,22 +372,19 @@ impl<'m, N: Nand> Log<'m, N> {
     fn roll_stream(&mut self, stream: u8, is_far: bool, rolled: &mut Rolled) -> Result<(), LogError<N::Error>> {
         let Some((block, next)) = self.resolve(stream, rolled.positions[stream as usize]) else { return Ok(()) };
         let (mut low, mut high) = (next, self.shape.pages);
-        let mut step = 1;
+        // The stream that opened the last block is likely to be far into it; the others are likely to stand still.
+        let mut is_far = is_far;
         while low < high {
-            // The stream that opened the last block is likely to be far into it; the others are likely to stand still.
-            let middle = if is_far { low + (high - low) / 2 } else { (low + step - 1).min(high - 1) };
+            let middle = if is_far { low + (high - low) / 2 } else { low };
+            is_far = true;
             match self.current_at_or_after(block, middle)? {
                 Some((nth, found)) => {
                     low = nth + 1;
-                    step *= 2;
                     rolled.take(found);
                     let own = Position::new(rolled.positions[stream as usize].slot().unwrap_or(0), nth);
                     rolled.positions[stream as usize] = own.unwrap_or(Position::NONE);
                 }
-                None => {
-                    high = middle;
-                    step = 1;
-                }
+                None => high = middle,
             }
         }
         Ok(())
@@ -594,6 +591,7 @@ impl<'m, N: Nand> Log<'m, N> {
         let found = self.load(from)?;
         let sequence = self.sequence;
         self.sequence += 1;
+        self.buffered = None;
         PageFields {
             kind: found.kind,
             sequence,

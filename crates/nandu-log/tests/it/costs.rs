@@ -76,7 +76,7 @@ fn mount_reads(chip: Chip, rounds: u32) -> (u64, u64) {
         let mut toy = Toy::mount(&mut sim, PLAIN, &mut bytes).unwrap();
         for _ in 0..round * 7 % 311 {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let id = (seed >> 16) % toy.len() as u32;
+            let id = (seed >> 16) % (toy.len() as u32 * 3 / 4);
             toy.put(id, u64::from(seed)).unwrap();
         }
         let mut cut: Sim = Sim::clone(toy.log.nand());

@@ -164,7 +164,7 @@ fn chains_of_cuts() {
         let chip = used(chip, PLAIN, entries);
         let check = check(PLAIN, &chip);
         let driver = Driver::new(chip).resume().seed(7);
-        driver.random(std::env::var("N").map_or(1500, |n| n.parse().unwrap()), workload(PLAIN, 30, entries, true), recover(PLAIN), check);
+        driver.random(2000, workload(PLAIN, 30, entries, true), recover(PLAIN), check);
     }
 }
 

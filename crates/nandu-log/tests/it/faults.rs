@@ -68,7 +68,6 @@ fn try_everywhere(fault: Fault, options: LogOptions, demand: Demand) {
         let mut sim = chip.clone();
         let mut expected = values.clone();
         sim.inject(fault, Trigger::Operation(chip.operation_count() + operation));
-        if std::env::var("D").is_ok() { println!("{fault:?} {operation}"); }
         let result = work(&mut sim, options, 30, demand, &mut expected);
         sim.withdraw_all();
         match result {

@@ -63,7 +63,6 @@ impl<'m, N: Nand> Toy<'m, N> {
                 })
                 .collect();
         }
-        toy.check_bounds();
         Ok(toy)
     }
 
