@@ -10,7 +10,7 @@ use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
 use crate::access::Probe;
 use crate::block_table::{DAMAGED, INEXACT, REFRESH, State};
 use crate::error::LogError;
-use crate::log::Log;
+use crate::log::{Condition, Log};
 use crate::shape::{FLOOR_DELETE, FLOOR_HOST};
 
 /// Most pages that an operation examines for each page that it appends.
@@ -174,6 +174,11 @@ impl<N: Nand> Log<'_, N> {
     pub fn reserve(&mut self, pages: u32, growth: Growth) -> Result<bool, LogError<N::Error>> {
         self.check_writable()?;
         self.collector.wants_exact = false;
+        if self.capacity_pages() == 0 {
+            // So many blocks are bad that data has no room beside the reserve.
+            self.condition = Condition::ReadOnly;
+            return Err(LogError::ReadOnly);
+        }
         let floor = match growth {
             Growth::Grows => FLOOR_HOST,
             Growth::Shrinks => FLOOR_DELETE,

@@ -34,7 +34,7 @@ impl<'m, N: Nand> Toy<'m, N> {
     /// Entries that a toy on this chip has.
     pub(crate) fn entries(log: &Log<'_, N>) -> usize {
         let room = (log.page_size() - log.header_size() - 12) / 4;
-        room.min(log.capacity_pages() as usize)
+        room.min(log.page_count() as usize / 4)
     }
 
     pub(crate) fn format(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, ToyError<N>> {
