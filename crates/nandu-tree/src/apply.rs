@@ -38,13 +38,18 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, TreeError<P::Error>> {
         self.check_key(key)?;
         self.check_value(key, value)?;
-        self.change(|tree| tree.edit(key, Some(value)), 1)
+        let pages = self.split_pages_max() + 1;
+        self.prepare(pages, false)?;
+        let outcome = self.edit(key, Some(value));
+        self.conclude(outcome, None)
     }
 
     /// Deletes a key. Returns whether it was there. Durable when it returns; programs nothing if the key was not there.
     pub fn delete(&mut self, key: &[u8]) -> Result<bool, TreeError<P::Error>> {
         self.check_key(key)?;
-        self.change(|tree| tree.edit(key, None), 1)
+        self.prepare(1, true)?;
+        let outcome = self.edit(key, None);
+        self.conclude(outcome, None)
     }
 
     /// Makes all these changes or none. The keys must strictly ascend. Programs about one page for each leaf concerned.
@@ -58,20 +63,28 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 return Err(TreeError::NotAscending(index));
             }
         }
-        let all = |tree: &mut Self| edits.iter().try_for_each(|edit| tree.edit(edit.key, edit.value).map(|_| ()));
-        self.change(all, edits.len())
+        let pages = self.batch_pages(edits)?;
+        self.prepare(pages, edits.iter().all(|edit| edit.value.is_none()))?;
+        let outcome = edits.iter().try_for_each(|edit| self.edit(edit.key, edit.value).map(|_| ()));
+        self.conclude(outcome, None)
     }
 
-    /// Runs a change, commits it, and undoes it if anything fails.
-    fn change<T>(
-        &mut self,
-        edit: impl FnOnce(&mut Self) -> Result<T, TreeError<P::Error>>,
-        leaves_max: usize,
-    ) -> Result<T, TreeError<P::Error>> {
-        let pages = leaves_max as u32 + 3 + 2 * u32::from(self.state.height);
-        self.prepare(pages)?;
-        let outcome = edit(self);
-        self.conclude(outcome, None)
+    /// Pages that one overflow appends besides the path.
+    fn split_pages_max(&self) -> u32 {
+        3 + 2 * u32::from(self.state.height)
+    }
+
+    /// About how many pages a batch appends: one for each leaf concerned, and what splits of these need.
+    fn batch_pages(&mut self, edits: &[Edit<'_>]) -> Result<u32, TreeError<P::Error>> {
+        let (mut leaves, mut last, mut bytes) = (0, PENDING, 0);
+        for edit in edits {
+            self.descend(Seek::At(edit.key), 1)?;
+            leaves += u32::from(self.child(0) != last);
+            last = self.child(0);
+            bytes += edit.value.map_or(0, |value| self.cells.entry_size(edit.key, value));
+        }
+        let splits = bytes / (self.assembly.len() / 4);
+        Ok(leaves + 2 * splits as u32 + self.split_pages_max())
     }
 
     /// Commits what a change left in the buffers, or undoes it.
@@ -101,15 +114,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let supersedes = self.path[0].page;
         let supersedes = (self.path[0].present && supersedes != PENDING).then_some(PageAddr(supersedes));
         self.flush(true, placement.unwrap_or(Placement::Update { supersedes }))
-    }
-
-    /// Lets the medium make room. What it asks to be examined is moved if it lives.
-    pub(crate) fn prepare(&mut self, pages: u32) -> Result<(), TreeError<P::Error>> {
-        while let Some(page) = self.pages.prepare(pages)? {
-            let was_live = self.relocate(page)?;
-            self.pages.examined(page, was_live)?;
-        }
-        Ok(())
     }
 
     /// Back to the committed state. Nothing on flash belongs to it but what the last commit left.

@@ -28,7 +28,7 @@ impl<T: Copy + sealed::Cells> Cells for T {}
 
 /// Where a change stands in a run of a leaf's entries.
 #[derive(Clone, Copy)]
-pub struct RunEdit<'a> {
+pub(crate) struct RunEdit<'a> {
     /// Index in the run.
     pub(crate) at: usize,
     /// Whether it takes the place of an entry, or stands before it.

@@ -47,7 +47,7 @@ impl<P: Pages, C: Cells> OrderedIndex for Tree<'_, P, C> {
     }
 
     fn count(&mut self) -> Result<u64, Self::Error> {
-        Ok(Tree::count(self))
+        Ok(self.record_count())
     }
 
     fn sync(&mut self) -> Result<(), Self::Error> {

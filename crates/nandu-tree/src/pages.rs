@@ -4,8 +4,6 @@ use core::error::Error;
 
 use nandu_nand::PageAddr;
 
-use crate::Malformed;
-
 /// Why a page is appended, for the medium to place it well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
@@ -55,21 +53,47 @@ pub trait Pages {
     /// after the commit that superseded it.
     fn supersede(&mut self, page: PageAddr);
 
-    /// Makes room for an operation that appends up to this many pages. Returns a page to be examined first: the tree
-    /// moves it if it lives, tells with [`Pages::examined`], and asks again. `None` when there is room.
-    fn prepare(&mut self, pages: u32) -> Result<Option<PageAddr>, Self::Error> {
-        let _ = pages;
+    /// Makes room for an operation that appends about this many pages. Returns a page to be examined first: the tree
+    /// finds out whether it lives, tells with [`Pages::examined`], and asks again. `None` when there is room.
+    ///
+    /// With `shrinks` the operation frees as much as it needs, as a delete does, and is allowed on a full medium.
+    fn prepare(&mut self, pages: u32, shrinks: bool) -> Result<Option<Examine>, Self::Error> {
+        let _ = (pages, shrinks);
         Ok(None)
     }
 
-    /// A page returned by [`Pages::prepare`] is no longer needed: it was stale, or it was moved.
-    fn examined(&mut self, page: PageAddr, was_live: bool) -> Result<(), Self::Error> {
-        let _ = (page, was_live);
+    /// What became of a page returned by [`Pages::prepare`].
+    fn examined(&mut self, examine: Examine, outcome: Examined) -> Result<(), Self::Error> {
+        let _ = (examine, outcome);
         Ok(())
     }
 
-    /// The content of a page contradicts itself although the page passed the checks of [`Pages::read`].
-    fn report_corrupt(&mut self, page: PageAddr, why: Malformed) {
-        let _ = (page, why);
+    /// What it means for the page under examination that reading or moving it failed: an error to be returned, or an
+    /// outcome with which work goes on.
+    fn excuse(&mut self, page: PageAddr, error: Self::Error) -> Result<Examined, Self::Error> {
+        let _ = page;
+        Err(error)
     }
+}
+
+/// A page about which the medium asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Examine {
+    /// The page.
+    pub page: PageAddr,
+    /// Whether to move the page if it lives; if not, it is only asked whether it does.
+    pub moves: bool,
+}
+
+/// What the tree found about a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Examined {
+    /// Nothing points at it.
+    Dead,
+    /// It lived, and has been appended elsewhere and superseded.
+    Moved,
+    /// It lives and is where it was.
+    Live,
+    /// It cannot be read, so nobody knows.
+    Unreadable,
 }

@@ -5,11 +5,35 @@ use nandu_nand::PageAddr;
 
 use crate::cells::Cells;
 use crate::descent::Seek;
-use crate::pages::{Pages, Placement};
+use crate::pages::{Examine, Examined, Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
+    /// Lets the medium make room. What it asks about is moved if it lives.
+    pub(crate) fn prepare(&mut self, pages: u32, shrinks: bool) -> Result<(), TreeError<P::Error>> {
+        while let Some(examine) = self.pages.prepare(pages, shrinks)? {
+            let outcome = self.examine(examine)?;
+            self.pages.examined(examine, outcome)?;
+        }
+        Ok(())
+    }
+
+    /// Answers the medium's question about a page.
+    pub fn examine(&mut self, examine: Examine) -> Result<Examined, TreeError<P::Error>> {
+        let Examine { page, moves } = examine;
+        let found = match moves {
+            true => self.relocate(page).map(|lived| if lived { Examined::Moved } else { Examined::Dead }),
+            false => self.is_live(page).map(|lives| if lives { Examined::Live } else { Examined::Dead }),
+        };
+        match found {
+            Err(TreeError::Pages(error)) => Ok(self.pages.excuse(page, error)?),
+            // Only what the tree appended can be part of it, and that is sound.
+            Err(TreeError::Corrupt { page: corrupt, .. }) if corrupt == page => Ok(Examined::Unreadable),
+            found => found,
+        }
+    }
+
     /// Whether a page lives, and if so programs its lowest node, with the path above it, elsewhere; that is a commit of
     /// its own, after which the page is dead.
     ///

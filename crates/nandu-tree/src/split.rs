@@ -20,7 +20,7 @@ use crate::{Malformed, TreeError};
 const PARTS_MAX: usize = 3;
 
 /// Two neighbours share, rather than become three, while they fill less than this many hundredths of two leaves.
-const SHARE_BELOW: usize = 94;
+const SHARE_BELOW: usize = 96;
 
 /// How the entries of a run are divided: part `p` is the entries from `cuts[p]` to `cuts[p + 1]`.
 #[derive(Clone, Copy)]

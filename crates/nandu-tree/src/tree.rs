@@ -71,7 +71,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         let mut tree = Tree::new(pages, cells, options, memory)?;
         tree.state = State { root: u32::MAX, height: 1, records: 0 };
         tree.committed = tree.state;
-        tree.prepare(1)?;
+        tree.prepare(1, false)?;
         tree.empty();
         tree.flush(true, Placement::Update { supersedes: None })?;
         Ok(tree)
@@ -165,7 +165,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     }
 
     /// Entries in the tree. Costs nothing.
-    pub fn count(&self) -> u64 {
+    pub fn record_count(&self) -> u64 {
         self.state.records
     }
 

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use nandu_index::OrderedIndex;
 use nandu_index::suite::Subject;
 use nandu_nand::PageAddr;
-use nandu_tree::{Cells, Options, Pages, Placement, Tree, TreeError, memory_required};
+use nandu_tree::{Cells, Examine, Examined, Options, Pages, Placement, Tree, TreeError, memory_required};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
@@ -53,7 +53,7 @@ pub(crate) struct Medium {
     pub(crate) fail_after: Option<u32>,
     /// Pages that `prepare` asks the tree to examine.
     pub(crate) to_examine: Vec<PageAddr>,
-    pub(crate) examined: Vec<(PageAddr, bool)>,
+    pub(crate) examined: Vec<(PageAddr, Examined)>,
 }
 
 /// A medium that a test and a tree share.
@@ -173,12 +173,12 @@ impl Pages for Shared {
         medium.free.insert(place, page.0);
     }
 
-    fn prepare(&mut self, _pages: u32) -> Result<Option<PageAddr>, Failure> {
-        Ok(self.0.borrow_mut().to_examine.pop())
+    fn prepare(&mut self, _pages: u32, _shrinks: bool) -> Result<Option<Examine>, Failure> {
+        Ok(self.0.borrow_mut().to_examine.pop().map(|page| Examine { page, moves: true }))
     }
 
-    fn examined(&mut self, page: PageAddr, was_live: bool) -> Result<(), Failure> {
-        self.0.borrow_mut().examined.push((page, was_live));
+    fn examined(&mut self, examine: Examine, outcome: Examined) -> Result<(), Failure> {
+        self.0.borrow_mut().examined.push((examine.page, outcome));
         Ok(())
     }
 }

@@ -1,0 +1,150 @@
+//! The log as the medium of a tree.
+
+use nandu_log::{Append, Budget, Growth, Log, LogError, PageKind};
+use nandu_nand::{Cause, Nand, PageAddr};
+
+use crate::pages::{Examine, Examined, Pages, Placement};
+
+/// Pages of a [`Log`] for one tree, and the collector's work between two operations of it.
+pub struct OnLog<'m, N: Nand> {
+    log: Log<'m, N>,
+    /// What the operation that is being prepared still pays for the collector.
+    budget: Option<Budget>,
+    /// The page that the log asked about.
+    examining: Option<nandu_log::Examine>,
+    /// Why that page cannot be read.
+    why: nandu_log::Malformed,
+}
+
+/// Examinations that are added to an operation's budget as often as the log wants more work done first.
+const MORE_EXAMINATIONS: u32 = 16;
+
+impl<'m, N: Nand> OnLog<'m, N> {
+    /// Pages of this log. The log serves one tree.
+    pub fn new(log: Log<'m, N>) -> OnLog<'m, N> {
+        OnLog { log, budget: None, examining: None, why: nandu_log::Malformed::Unreadable }
+    }
+
+    /// The log.
+    pub fn log(&self) -> &Log<'m, N> {
+        &self.log
+    }
+
+    /// The log. Pages of the tree must not be appended or superseded through it.
+    pub fn log_mut(&mut self) -> &mut Log<'m, N> {
+        &mut self.log
+    }
+
+    /// Gives the log back, to be unmounted.
+    pub fn into_log(self) -> Log<'m, N> {
+        self.log
+    }
+
+    /// The next page to examine in idle time; see [`Tree::examine`](crate::Tree::examine). `None` if there is nothing
+    /// to do or the budget is used up.
+    pub fn next_idle(&mut self, budget: &mut Budget) -> Result<Option<Examine>, LogError<N::Error>> {
+        let next = self.log.next_work(budget)?;
+        Ok(self.hand_out(next))
+    }
+
+    fn hand_out(&mut self, next: Option<nandu_log::Examine>) -> Option<Examine> {
+        self.examining = next;
+        next.map(|examine| Examine { page: examine.page, moves: examine.moves })
+    }
+}
+
+impl<N: Nand> Pages for OnLog<'_, N> {
+    type Error = LogError<N::Error>;
+
+    fn page_size(&self) -> usize {
+        self.log.page_size()
+    }
+
+    fn header_size(&self) -> usize {
+        self.log.header_size()
+    }
+
+    fn page_count(&self) -> u32 {
+        self.log.page_count()
+    }
+
+    fn committed(&self) -> Option<PageAddr> {
+        self.log.committed()
+    }
+
+    fn read(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<(), Self::Error> {
+        let cause = self.examining.map_or(Cause::Lookup, |examine| examine.cause);
+        let before = self.log.nand_mut().attribute(cause);
+        let outcome = self.log.read(page, buf);
+        self.log.nand_mut().attribute(before);
+        let info = outcome?;
+        if info.kind == PageKind::Tree {
+            Ok(())
+        } else {
+            Err(LogError::Corrupt { page, why: nandu_log::Malformed::Kind(info.kind as u8) })
+        }
+    }
+
+    fn append(&mut self, buf: &mut [u8], placement: Placement, commit: bool) -> Result<PageAddr, Self::Error> {
+        let (placement, cause) = match (self.examining, placement) {
+            // A leaf that does not fit its path's page any more is as old as what is moved.
+            (Some(examine), _) => (nandu_log::Placement::Survivor { from: examine.page }, examine.cause),
+            (None, Placement::Moved { from }) => (nandu_log::Placement::Survivor { from }, Cause::Gc),
+            (None, Placement::Update { supersedes: Some(of) }) => (nandu_log::Placement::Update { of }, Cause::Host),
+            (None, Placement::Update { supersedes: None }) => (nandu_log::Placement::New, Cause::Host),
+            (None, Placement::Split) => (nandu_log::Placement::New, Cause::Tree),
+        };
+        self.log.append(buf, Append { kind: PageKind::Tree, placement, is_commit: commit, cause })
+    }
+
+    fn supersede(&mut self, page: PageAddr) {
+        self.log.supersede(page);
+    }
+
+    fn prepare(&mut self, pages: u32, shrinks: bool) -> Result<Option<Examine>, Self::Error> {
+        self.examining = None;
+        let growth = if shrinks { Growth::Shrinks } else { Growth::Grows };
+        let mut budget = match self.budget.take() {
+            Some(budget) => budget,
+            None => self.log.instalment(pages),
+        };
+        loop {
+            if let Some(examine) = self.log.next_work(&mut budget)? {
+                self.budget = Some(budget);
+                return Ok(self.hand_out(Some(examine)));
+            }
+            if self.log.reserve(pages, growth)? {
+                return Ok(None);
+            }
+            budget = Budget::idle(MORE_EXAMINATIONS);
+        }
+    }
+
+    fn examined(&mut self, examine: Examine, outcome: Examined) -> Result<(), Self::Error> {
+        let Some(asked) = self.examining.take().filter(|asked| asked.page == examine.page) else {
+            return Ok(());
+        };
+        let outcome = match outcome {
+            Examined::Dead => nandu_log::Examined::Dead,
+            Examined::Moved => nandu_log::Examined::Moved,
+            Examined::Live => nandu_log::Examined::Live,
+            Examined::Unreadable => nandu_log::Examined::Unreadable(self.why),
+        };
+        self.why = nandu_log::Malformed::Unreadable;
+        self.log.examined(asked, outcome)
+    }
+
+    fn excuse(&mut self, page: PageAddr, error: Self::Error) -> Result<Examined, Self::Error> {
+        match error {
+            LogError::Corrupt { page: corrupt, why } if corrupt == page => {
+                self.why = why;
+                Ok(Examined::Unreadable)
+            }
+            LogError::Full => Ok(Examined::Live),
+            error => {
+                self.examining = None;
+                Err(error)
+            }
+        }
+    }
+}
