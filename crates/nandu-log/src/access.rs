@@ -147,12 +147,7 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// Programs a sealed page. If the options or `check` want it, reads it back.
-    pub(crate) fn program(
-        nand: &mut N,
-        page: PageAddr,
-        bytes: &[u8],
-        check: bool,
-    ) -> Result<Programmed, N::Error> {
+    pub(crate) fn program(nand: &mut N, page: PageAddr, bytes: &[u8], check: bool) -> Result<Programmed, N::Error> {
         match nand.program(page, 0, bytes) {
             Ok(()) => {}
             Err(error) => {

@@ -108,9 +108,8 @@ impl<N: Nand> Log<'_, N> {
         // The search may have read other pages since.
         self.buffer_page(page)?;
         let parsed = Page::parse(self.blocks.page).and_then(|page| Anchor::parse(&page).map(|anchor| anchor.anchors()));
-        let inside = |block: Option<u32>| {
-            block.map(BlockAddr).filter(|&block| self.shape.geometry.contains_block(block))
-        };
+        let inside =
+            |block: Option<u32>| block.map(BlockAddr).filter(|&block| self.shape.geometry.contains_block(block));
         match parsed {
             Ok(blocks) => Ok(blocks.map(inside)),
             Err(why) => Err(Self::bad_anchor(page, why)),

@@ -119,6 +119,8 @@ pub(crate) struct BlockTable<'m> {
     counts: [u32; STATE_COUNT],
     /// Blocks that are full or suspect and hold nothing live.
     empty: u32,
+    /// Blocks that may be erased now.
+    erasable: u32,
     live_total: u32,
     inexact: u32,
     damaged: u32,
@@ -136,6 +138,7 @@ impl<'m> BlockTable<'m> {
             pages: shape.pages,
             counts: [0; STATE_COUNT],
             empty: 0,
+            erasable: 0,
             live_total: 0,
             inexact: 0,
             damaged: 0,
@@ -151,6 +154,7 @@ impl<'m> BlockTable<'m> {
         self.counts = [0; STATE_COUNT];
         self.counts[State::Free as usize] = self.entries.len() as u32;
         (self.empty, self.live_total, self.inexact, self.damaged) = (0, 0, 0, 0);
+        self.erasable = self.entries.len() as u32;
     }
 
     pub(crate) fn block_count(&self) -> u32 {
@@ -221,6 +225,23 @@ impl<'m> BlockTable<'m> {
         self.block_count().saturating_sub(lost)
     }
 
+    /// Blocks that may be erased now.
+    pub(crate) fn erasable(&self) -> u32 {
+        self.erasable
+    }
+
+    /// Whether a block may be erased now.
+    pub(crate) fn is_erasable(&self, block: BlockAddr) -> bool {
+        Self::may_be_erased(self.state(block), self.live(block), self.word(block))
+    }
+
+    /// Not before a checkpoint after a block was closed and emptied (L4). Roll-forward looks for pages in the blocks that were
+    /// open at the newest checkpoint or opened after it, and after a cut would miss what lies behind an erased one; and a
+    /// block that the checkpoint does not call empty would be examined after a torn erase.
+    fn may_be_erased(state: State, live: u16, word: u32) -> bool {
+        state == State::Free || (Self::is_empty(state, live) && word & HELD == 0)
+    }
+
     fn is_empty(state: State, live: u16) -> bool {
         live == 0 && matches!(state, State::Full | State::Suspect)
     }
@@ -237,8 +258,10 @@ impl<'m> BlockTable<'m> {
         self.counts[old_state as usize] -= 1;
         self.counts[new_state as usize] += 1;
         self.live_total = self.live_total - u32::from(old_live) + u32::from(live);
-        self.empty = self.empty - u32::from(Self::is_empty(old_state, old_live))
-            + u32::from(Self::is_empty(new_state, live));
+        self.empty =
+            self.empty - u32::from(Self::is_empty(old_state, old_live)) + u32::from(Self::is_empty(new_state, live));
+        self.erasable = self.erasable - u32::from(Self::may_be_erased(old_state, old_live, old_word))
+            + u32::from(Self::may_be_erased(new_state, live, word));
         self.inexact = self.inexact - u32::from(old_word & INEXACT != 0) + u32::from(word & INEXACT != 0);
         self.damaged = self.damaged - u32::from(old_word & DAMAGED != 0) + u32::from(word & DAMAGED != 0);
         // A live count that only fell needs no new table page: the recorded one stays an upper bound.

@@ -74,6 +74,9 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// What is left of the ready list, in its order, then erased blocks, the least worn first.
+    ///
+    /// In its order: the first unopened block is the one that a recovery erases and copies to. After a cut of this
+    /// checkpoint one recovery may see it and another may not, and both have to take the same block.
     fn refill_ready_list(&mut self) {
         let mut list = ReadyList::EMPTY;
         for &block in self.ready.unopened() {
@@ -204,9 +207,9 @@ impl<N: Nand> Log<'_, N> {
             ready_max: self.shape.ready_max,
             table_page_count: self.blocks.table_page_count(),
         };
-        let heads = self.frontiers.map(|frontier| {
-            frontier.map(|frontier| Head { block: frontier.block.0, next: frontier.next })
-        });
+        let heads = self
+            .frontiers
+            .map(|frontier| frontier.map(|frontier| Head { block: frontier.block.0, next: frontier.next }));
         let mut ready = [0; READY_COUNT_MAX];
         for (place, block) in ready.iter_mut().zip(self.ready.unopened()) {
             *place = block.0;

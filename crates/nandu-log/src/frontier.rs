@@ -115,9 +115,7 @@ impl<N: Nand> Log<'_, N> {
     /// Where each stream stands.
     pub(crate) fn positions(&self) -> [Position; STREAM_COUNT_MAX] {
         self.frontiers.map(|frontier| match frontier {
-            Some(Frontier { slot, next, .. }) if next > 0 => {
-                Position::new(slot, next - 1).unwrap_or(Position::NONE)
-            }
+            Some(Frontier { slot, next, .. }) if next > 0 => Position::new(slot, next - 1).unwrap_or(Position::NONE),
             _ => Position::NONE,
         })
     }
@@ -134,17 +132,11 @@ impl<N: Nand> Log<'_, N> {
 
     /// Whether a stream's block takes another page.
     fn has_room(&self, stream: u8) -> bool {
-        self.frontiers[stream as usize]
-            .is_some_and(|frontier| !frontier.is_closed && frontier.next < self.shape.pages)
+        self.frontiers[stream as usize].is_some_and(|frontier| !frontier.is_closed && frontier.next < self.shape.pages)
     }
 
     /// The frontier of a stream, with room for a page.
-    fn open_frontier(
-        &mut self,
-        stream: u8,
-        birth: u16,
-        is_move: bool,
-    ) -> Result<Frontier, LogError<N::Error>> {
+    fn open_frontier(&mut self, stream: u8, birth: u16, is_move: bool) -> Result<Frontier, LogError<N::Error>> {
         match self.frontiers[stream as usize] {
             Some(frontier) if !frontier.is_closed => Ok(frontier),
             _ => self.open_block(stream, birth, is_move),
@@ -164,10 +156,8 @@ impl<N: Nand> Log<'_, N> {
         if self.ready.remaining() < needed {
             return Err(LogError::Full);
         }
-        let slot = self.ready.opened;
-        let block = self.ready.blocks[slot];
+        let (slot, block) = self.ready.take(stream);
         assert!(self.blocks.state(block) == State::Ready, "a block is opened that no checkpoint calls erased");
-        self.ready.opened += 1;
         self.blocks.open(block, stream, birth);
         let frontier = Frontier { block, next: 0, slot: slot as u8, is_closed: false };
         self.frontiers[stream as usize] = Some(frontier);
@@ -206,8 +196,8 @@ impl<N: Nand> Log<'_, N> {
         self.close(stream, state);
         let is_first = self.frontiers[stream as usize].is_some_and(|frontier| frontier.next == 0);
         if is_first {
-            // Roll-forward takes the opened blocks for a prefix of the ready list, found by their first pages. Without a
-            // checkpoint here, a cut after the next block was opened would leave a hole in that prefix, and everything
+            // Roll-forward takes the opened blocks for the ends of the ready list, found by their first pages. Without a
+            // checkpoint here, a cut after the next block was opened would leave a hole there, and everything
             // acknowledged behind it would be lost.
             self.frontiers[stream as usize] = None;
             self.write_checkpoint(false)?;
@@ -239,6 +229,9 @@ impl<N: Nand> Log<'_, N> {
 
     /// The data block to erase next: one that holds nothing, is not needed for roll-forward, and is worn least.
     pub(crate) fn erase_candidate(&self) -> Option<BlockAddr> {
+        if self.blocks.erasable() == 0 {
+            return None;
+        }
         self.blocks
             .addresses()
             .filter(|&block| self.is_erasable(block))
@@ -246,17 +239,8 @@ impl<N: Nand> Log<'_, N> {
     }
 
     fn is_erasable(&self, block: BlockAddr) -> bool {
-        match self.blocks.state(block) {
-            State::Free => true,
-            // Not before a checkpoint after it was closed and emptied (L4). Roll-forward looks for pages in the blocks that
-            // were open at the newest checkpoint or opened after it, and after a cut would miss what lies behind an erased
-            // one; and a block that the checkpoint does not call empty would be examined after a torn erase.
-            State::Full | State::Suspect => {
-                let holds_commit = self.committed.is_some_and(|page| self.shape.geometry.block_of(page) == block);
-                self.blocks.live(block) == 0 && !self.blocks.has(block, HELD) && !holds_commit
-            }
-            _ => false,
-        }
+        let holds_commit = self.committed.is_some_and(|page| self.shape.geometry.block_of(page) == block);
+        self.blocks.is_erasable(block) && !holds_commit
     }
 
     /// Erases a data block that holds nothing, or retires it.

@@ -156,11 +156,8 @@ impl<N: Nand> Log<'_, N> {
         let room = self.frontiers[0]
             .map_or(0, |frontier| if frontier.is_closed { 0 } else { block_pages - u32::from(frontier.next) });
         let pool = self.blocks.pool() * block_pages + room;
-        let share = if pool >= high {
-            0
-        } else {
-            (INSTALMENT_MAX * (high - pool)).div_ceil(high - low).min(INSTALMENT_MAX)
-        };
+        let share =
+            if pool >= high { 0 } else { (INSTALMENT_MAX * (high - pool)).div_ceil(high - low).min(INSTALMENT_MAX) };
         Budget { examinations: share * pages, steps: pages, is_instalment: true }
     }
 
@@ -241,8 +238,11 @@ impl<N: Nand> Log<'_, N> {
     fn own_step(&self) -> Option<OwnStep> {
         let ready = self.ready.remaining();
         let erased = self.blocks.count(State::Erased) as usize;
-        let candidate = self.erase_candidate();
         let list_is_full = erased + ready >= self.shape.ready_max as usize;
+        if list_is_full && ready >= 2 {
+            return None;
+        }
+        let candidate = self.erase_candidate();
         if ready < 2 && erased > 0 && (list_is_full || candidate.is_none()) {
             return Some(OwnStep::Checkpoint);
         }
@@ -367,9 +367,7 @@ impl<N: Nand> Log<'_, N> {
     }
 
     fn find_victim(&self, is_wanted: impl Fn(State, BlockAddr) -> bool) -> Option<BlockAddr> {
-        self.blocks
-            .addresses()
-            .find(|&block| self.is_victim(block) && is_wanted(self.blocks.state(block), block))
+        self.blocks.addresses().find(|&block| self.is_victim(block) && is_wanted(self.blocks.state(block), block))
     }
 
     /// Gain over cost of emptying a block: dead share times age over twice the live share. A block that was open at a cut

@@ -21,10 +21,12 @@
 //!   sequences rise.
 //! * **L2** A data block is programmed only after an erase of it returned and a checkpoint said so, or, in recovery, after an
 //!   erase in this session.
-//! * **L3** The blocks opened since the newest checkpoint are a prefix of its ready list.
+//! * **L3** The blocks opened since the newest checkpoint are both ends of its ready list: stream 0 takes from the front, the
+//!   others from the back.
 //! * **L4** No data block is erased that was open at the newest checkpoint, was opened after it, or is not called empty by it.
 //! * **L5** The live count of a block is never below the number of its pages that the owner needs.
-//! * **L6** When a block is opened, another entry of the ready list remains, for recovery to erase and copy to.
+//! * **L6** When a page is appended that promises something, an entry of the ready list remains, for recovery to erase and copy
+//!   to.
 //! * **L7** The newest commit page is readable, and its block is not erased.
 //! * **L8** An anchor block is erased only if it holds neither the newest checkpoint nor the newest stable one.
 //! * **L9** A block that was open at a cut is not programmed before it is erased.

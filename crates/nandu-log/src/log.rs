@@ -31,21 +31,24 @@ pub(crate) struct Frontier {
     pub(crate) is_closed: bool,
 }
 
-/// The ready list of the newest checkpoint.
+/// The ready list of the newest checkpoint, the least worn block first. Hot streams take from its front, the others, whose
+/// pages stay for long, from its back: so worn blocks rest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadyList {
     pub(crate) blocks: [BlockAddr; READY_COUNT_MAX],
     pub(crate) count: usize,
-    /// Entries opened since the checkpoint: always the first ones.
-    pub(crate) opened: usize,
+    /// Entries opened since the checkpoint from the front.
+    pub(crate) front: usize,
+    /// Entries opened since the checkpoint from the back.
+    pub(crate) back: usize,
 }
 
 impl ReadyList {
     pub(crate) const EMPTY: ReadyList =
-        ReadyList { blocks: [BlockAddr(0); READY_COUNT_MAX], count: 0, opened: 0 };
+        ReadyList { blocks: [BlockAddr(0); READY_COUNT_MAX], count: 0, front: 0, back: 0 };
 
     pub(crate) fn remaining(&self) -> usize {
-        self.count - self.opened
+        self.count - self.front - self.back
     }
 
     pub(crate) fn push(&mut self, block: BlockAddr) {
@@ -54,7 +57,23 @@ impl ReadyList {
     }
 
     pub(crate) fn unopened(&self) -> &[BlockAddr] {
-        &self.blocks[self.opened..self.count]
+        &self.blocks[self.front..self.count - self.back]
+    }
+
+    /// Takes the next block for a stream, with its place in the list.
+    pub(crate) fn take(&mut self, stream: u8) -> (usize, BlockAddr) {
+        let place = if Self::is_front(stream) { self.front } else { self.count - 1 - self.back };
+        if Self::is_front(stream) {
+            self.front += 1;
+        } else {
+            self.back += 1;
+        }
+        (place, self.blocks[place])
+    }
+
+    /// Whether a stream takes from the front.
+    pub(crate) fn is_front(stream: u8) -> bool {
+        stream == 0
     }
 }
 

@@ -32,8 +32,7 @@ pub(crate) fn required_for(geometry: &Geometry, options: &LogOptions) -> usize {
 pub(crate) fn divide<'m>(shape: &Shape, memory: &'m mut [u8]) -> Option<Parts<'m>> {
     let block_count = shape.geometry.block_count as usize;
     let (entries, rest) = <[BlockEntry]>::mut_from_prefix_with_elems(memory, block_count).ok()?;
-    let (table_pages, rest) =
-        <[TablePage]>::mut_from_prefix_with_elems(rest, shape.table_pages as usize).ok()?;
+    let (table_pages, rest) = <[TablePage]>::mut_from_prefix_with_elems(rest, shape.table_pages as usize).ok()?;
     let page = rest.get_mut(..shape.geometry.page_size as usize)?;
     Some(Parts { entries, table_pages, page })
 }

@@ -7,9 +7,9 @@ use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
 
 use crate::access::{Found, Probe, Programmed};
 use crate::anchor::NewestAnchor;
-use crate::block_table::{INEXACT, HELD, State};
+use crate::block_table::{HELD, INEXACT, State};
 use crate::error::LogError;
-use crate::log::{Condition, Frontier, Log};
+use crate::log::{Condition, Frontier, Log, ReadyList};
 use crate::options::LogOptions;
 
 /// By how much the sequence jumps after a cut. Pages that a cut left unread have numbers below: there are at most as many
@@ -26,8 +26,10 @@ const MOUNT_ATTEMPTS: u32 = 8;
 /// What roll-forward found.
 #[derive(Clone, Copy, Debug)]
 struct Rolled {
-    /// Entries of the ready list that were opened.
-    opened: usize,
+    /// Entries of the ready list that were opened from its front.
+    front: usize,
+    /// Entries of the ready list that were opened from its back.
+    back: usize,
     /// Where each stream stands.
     positions: [Position; STREAM_COUNT_MAX],
     /// The newest valid page programmed after the checkpoint.
@@ -55,11 +57,7 @@ impl<'m, N: Nand> Log<'m, N> {
         })
     }
 
-    fn mount_attributed(
-        mut nand: N,
-        options: LogOptions,
-        memory: &'m mut [u8],
-    ) -> Result<Self, LogError<N::Error>> {
+    fn mount_attributed(mut nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
         let mut attempt = 1;
         let (newest, stored) = loop {
             let mut search = Log::blank(&mut nand, options, &mut *memory)?;
@@ -273,23 +271,37 @@ impl<'m, N: Nand> Log<'m, N> {
 
     /// Finds what was programmed after the checkpoint.
     ///
-    /// The opened blocks are a prefix of the ready list (L3), so a binary search over their first pages finds the last
-    /// one; its first page says where every stream stood when it was opened, and from there each stream has moved on
-    /// within its block only. About the logarithm of the ready list, the logarithm of a block, and one read a stream.
+    /// The opened blocks are both ends of the ready list (L3). A binary search over first pages finds where the front ends;
+    /// those pages say where every stream stood, and with it nearly where the back ends. From the last block opened, each
+    /// stream has moved on within its block only. About the logarithm of the ready list, the logarithm of a block, and one
+    /// read a stream.
     fn roll_forward(&mut self) -> Result<Rolled, LogError<N::Error>> {
-        let mut rolled = Rolled { opened: 0, positions: self.positions(), newest: None };
+        let mut rolled = Rolled { front: 0, back: 0, positions: self.positions(), newest: None };
         let (mut low, mut high) = (0, self.ready.count);
         while low < high {
             let middle = low + (high - low) / 2;
             match self.first_current_page(self.ready.blocks[middle])? {
                 Some(found) => {
-                    low = middle + 1;
                     rolled.take(found);
+                    if ReadyList::is_front(found.stream) { low = middle + 1 } else { high = middle }
                 }
                 None => high = middle,
             }
         }
-        rolled.opened = low;
+        rolled.front = low;
+        loop {
+            rolled.back = rolled.back.max(rolled.back_known(self.ready.count));
+            if rolled.front + rolled.back >= self.ready.count {
+                break;
+            }
+            match self.first_current_page(self.ready.blocks[self.ready.count - 1 - rolled.back])? {
+                Some(found) => {
+                    rolled.back += 1;
+                    rolled.take(found);
+                }
+                None => break,
+            }
+        }
         let first = rolled.newest.map_or(0, |found| found.stream);
         for step in 0..self.shape.streams {
             let stream = (first + step) % self.shape.streams;
@@ -307,11 +319,7 @@ impl<'m, N: Nand> Log<'m, N> {
     }
 
     /// The page if it was programmed after the checkpoint; the one after it if this one is damaged.
-    fn current_at_or_after(
-        &mut self,
-        block: BlockAddr,
-        nth: u16,
-    ) -> Result<Option<(u16, Found)>, LogError<N::Error>> {
+    fn current_at_or_after(&mut self, block: BlockAddr, nth: u16) -> Result<Option<(u16, Found)>, LogError<N::Error>> {
         for nth in nth..self.shape.pages.min(nth.saturating_add(2)) {
             match self.probe(self.shape.data_page(block, nth))? {
                 Probe::Valid(found) if self.is_current(&found) => return Ok(Some((nth, found))),
@@ -353,10 +361,11 @@ impl<'m, N: Nand> Log<'m, N> {
         for frontier in self.frontiers.into_iter().flatten() {
             self.current_at_or_after(frontier.block, frontier.next)?;
         }
-        match self.ready.unopened().first() {
-            Some(&block) => self.first_current_page(block).map(|_| ()),
-            None => Ok(()),
+        let ends = [self.ready.unopened().first().copied(), self.ready.unopened().last().copied()];
+        for block in ends.into_iter().flatten() {
+            self.first_current_page(block)?;
         }
+        Ok(())
     }
 
     /// The block and next page of a stream's position.
@@ -399,7 +408,7 @@ impl<'m, N: Nand> Log<'m, N> {
             self.committed = if stays { Some(found.page) } else { found.committed.map(PageAddr) };
         }
         let mut found = self.load_commit()?;
-        let is_cramped = rolled.opened == self.ready.count && self.blocks.count(State::Free) == 0;
+        let is_cramped = rolled.front + rolled.back == self.ready.count && self.blocks.count(State::Free) == 0;
         if is_cramped && rolled.newest.is_some_and(|newest| !newest.is_commit || newest.is_moved) {
             // A commit at or before the checkpoint is left alone: what it replaced may be erased.
             while let Some(moved) = found.filter(|found| found.is_moved && found.sequence > self.anchors.sequence) {
@@ -410,14 +419,21 @@ impl<'m, N: Nand> Log<'m, N> {
                 }
             }
             let promised = found.map_or(0, |found| found.sequence).max(self.anchors.sequence);
-            while let Some(last) = rolled.opened.checked_sub(1) {
-                match self.first_current_page(self.ready.blocks[last])? {
-                    Some(first) if first.sequence > promised => rolled.close(last),
-                    _ => break,
-                }
+            while rolled.front > 0 && self.is_begun_after(rolled.front - 1, promised)? {
+                rolled.front -= 1;
             }
+            while rolled.back > 0 && self.is_begun_after(self.ready.count - rolled.back, promised)? {
+                rolled.back -= 1;
+            }
+            rolled.forget_unopened(self.ready.count);
         }
         Ok(())
+    }
+
+    /// Whether a block of the ready list was opened after the page with this sequence.
+    fn is_begun_after(&mut self, place: usize, sequence: u64) -> Result<bool, LogError<N::Error>> {
+        let first = self.first_current_page(self.ready.blocks[place])?;
+        Ok(first.is_some_and(|first| first.sequence > sequence))
     }
 
     /// Reads the newest commit page, if there is one.
@@ -471,6 +487,9 @@ impl<'m, N: Nand> Log<'m, N> {
             self.condition = Condition::ReadOnly;
             return Ok(());
         }
+        if self.options.skips_erase_proof() {
+            self.believe_erased();
+        }
         match self.write_checkpoint(false) {
             Err(LogError::ReadOnly) => Ok(()),
             result => result,
@@ -492,7 +511,8 @@ impl<'m, N: Nand> Log<'m, N> {
             self.blocks.set_live(frontier.block, live);
             self.blocks.set(frontier.block, INEXACT | HELD, true);
         }
-        for place in 0..rolled.opened {
+        let count = self.ready.count;
+        for place in (0..rolled.front).chain(count - rolled.back..count) {
             let block = self.ready.blocks[place];
             self.blocks.set_state(block, State::Full);
             self.blocks.set_live(block, pages);
@@ -508,26 +528,24 @@ impl<'m, N: Nand> Log<'m, N> {
             self.blocks.set_state(block, State::Suspect);
             let live = self.blocks.live(block).saturating_sub(pages - next);
             self.blocks.set_live(block, live);
-            frontiers[stream as usize] =
-                Some(Frontier { block, next, slot: Position::SLOT_OPEN, is_closed: false });
+            frontiers[stream as usize] = Some(Frontier { block, next, slot: Position::SLOT_OPEN, is_closed: false });
         }
         self.frontiers = [None; STREAM_COUNT_MAX];
         if self.options.skips_quarantine() {
             self.continue_blocks(frontiers);
         }
-        // The first one that looks unopened may be the one whose first program was cut without a trace. Those behind it
-        // were not touched.
-        let spare = self.ready.unopened().get(rolled.opened).copied();
-        if let Some(block) = spare
-            && !self.options.skips_quarantine()
-        {
-            self.blocks.set_state(block, State::Free);
-            self.ready.opened = rolled.opened + 1;
-        } else {
-            self.ready.opened = rolled.opened;
-        }
-        if self.options.skips_erase_proof() {
-            self.believe_erased();
+        self.ready.front = rolled.front;
+        self.ready.back = rolled.back;
+        let spare = self.ready.unopened().first().copied();
+        let last = self.ready.unopened().last().copied();
+        if !self.options.skips_quarantine() {
+            // The first and the last one that look unopened may be the one whose first program was cut without a trace. Those
+            // between them were not touched.
+            self.ready.front += usize::from(spare.is_some());
+            self.ready.back += usize::from(last != spare);
+            for block in spare.into_iter().chain(last) {
+                self.blocks.set_state(block, State::Free);
+            }
         }
         spare
     }
@@ -573,8 +591,7 @@ impl<'m, N: Nand> Log<'m, N> {
             let now = self.now();
             self.blocks.open(block, 0, now);
             if self.program_copy(page, self.shape.data_page(block, 0))? == Programmed::Done {
-                self.frontiers[0] =
-                    Some(Frontier { block, next: 1, slot: Position::SLOT_OPEN, is_closed: false });
+                self.frontiers[0] = Some(Frontier { block, next: 1, slot: Position::SLOT_OPEN, is_closed: false });
                 self.blocks.add_live(block);
                 self.supersede(page);
                 self.committed = Some(self.shape.data_page(block, 0));
@@ -605,19 +622,27 @@ impl<'m, N: Nand> Log<'m, N> {
         }
         .seal(self.blocks.page);
         self.stats.count(Cause::Recovery);
-        Self::program(&mut self.nand, to, self.blocks.page, true).map_err(|error| self.chip_error(error))
+        Self::program(&mut self.nand, to, self.blocks.page, self.options.read_back)
+            .map_err(|error| self.chip_error(error))
     }
 }
 
 impl Rolled {
-    /// The block at this place of the ready list, and those behind it, are taken for unopened.
-    fn close(&mut self, place: usize) {
-        self.opened = place;
+    /// Streams do not stand in blocks that are taken for unopened.
+    fn forget_unopened(&mut self, count: usize) {
+        let unopened = self.front..count - self.back;
         for position in &mut self.positions {
-            if position.slot().is_some_and(|slot| slot != Position::SLOT_OPEN && slot as usize >= place) {
+            if position.slot().is_some_and(|slot| unopened.contains(&(slot as usize))) {
                 *position = Position::NONE;
             }
         }
+    }
+
+    /// How many entries were opened from the back, as far as the positions tell.
+    fn back_known(&self, count: usize) -> usize {
+        let slots = self.positions.iter().skip(1).filter_map(|position| position.slot());
+        let first = slots.map(usize::from).filter(|slot| (self.front..count).contains(slot)).min();
+        first.map_or(0, |first| count - first)
     }
 
     /// A page was found: if it is newer than what is known, it knows better where the streams stood.

@@ -64,11 +64,8 @@ impl Shape {
         let page_size = geometry.page_size as usize;
         let records_per_page = ((page_size - header_size) / RECORD_SIZE) as u32;
         let room = (page_size - header_size) as u64;
-        let table_pages = if anchor_size(streams, ready_max, 0, blocks) <= room {
-            0
-        } else {
-            blocks.div_ceil(records_per_page)
-        };
+        let table_pages =
+            if anchor_size(streams, ready_max, 0, blocks) <= room { 0 } else { blocks.div_ceil(records_per_page) };
         let anchor_pages = geometry.pages_in_mode(CellMode::Slc);
         if table_pages >= anchor_pages || anchor_size(streams, ready_max, table_pages as u16, 0) > room {
             return Err(ShapeError::Unsuitable("the block table does not fit an anchor block"));

@@ -59,7 +59,7 @@ impl<N: Nand> Log<'_, N> {
         }
         if self.ready.remaining() == 0
             && let Some(frontier) = self.frontiers.iter().flatten().next()
-            && self.ready.opened > 0
+            && self.ready.front + self.ready.back > 0
         {
             tell(6, frontier.block, None);
         }

@@ -113,8 +113,7 @@ fn damaged_images_are_refused_or_mounted_and_never_panic() {
 fn a_chip_full_of_noise_is_not_formatted() {
     let mut chance = Chance(5);
     for _ in 0..50 {
-        let pages: Vec<Vec<u8>> =
-            (0..128).map(|_| (0..256).map(|_| chance.below(256) as u8).collect()).collect();
+        let pages: Vec<Vec<u8>> = (0..128).map(|_| (0..256).map(|_| chance.below(256) as u8).collect()).collect();
         assert!(!use_it(chip_with(Chip::TINY, &pages)));
     }
 }

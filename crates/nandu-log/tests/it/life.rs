@@ -26,7 +26,8 @@ impl Pages<'_> {
                 let outcome = match (is_live, examine.moves) {
                     (false, _) => Examined::Dead,
                     (true, false) => Examined::Live,
-                    (true, true) => match self.append(entry, Placement::Survivor { from: examine.page }, examine.cause) {
+                    (true, true) => match self.append(entry, Placement::Survivor { from: examine.page }, examine.cause)
+                    {
                         Err(LogError::Full) => Examined::Live,
                         result => {
                             result?;
@@ -88,7 +89,13 @@ fn zipf(count: u32, exponent: f64) -> Vec<f64> {
 
 /// Write amplification and evenness (mean over highest erase count) after the chip was filled to a share of its pages and
 /// then written this many times over.
-fn measure(chip: Chip, options: LogOptions, share: f64, times: u64, draw: impl Fn(&mut Chance, u32) -> u32) -> (f64, f64) {
+fn measure(
+    chip: Chip,
+    options: LogOptions,
+    share: f64,
+    times: u64,
+    draw: impl Fn(&mut Chance, u32) -> u32,
+) -> (f64, f64) {
     let geometry = chip.geometry;
     let mut bytes = memory(&geometry, &options);
     let log = Log::format(Sim::new(chip), options, &mut bytes).unwrap();
@@ -113,7 +120,12 @@ fn measure(chip: Chip, options: LogOptions, share: f64, times: u64, draw: impl F
     let stats = pages.log.stats();
     let programs = pages.log.nand().counters().programs - programs;
     let levelling = stats.programs_for(Cause::Levelling) as f64 / stats.programs_total() as f64;
-    println!("{:?} gc {} levelling {levelling} checkpoint {}", stats, stats.programs_for(Cause::Gc), stats.programs_for(Cause::Checkpoint));
+    println!(
+        "{:?} gc {} levelling {levelling} checkpoint {}",
+        stats,
+        stats.programs_for(Cause::Gc),
+        stats.programs_for(Cause::Checkpoint)
+    );
     assert!(levelling <= 0.01, "levelling took {levelling}");
     let evenness = f64::from(stats.erase_count_mean) / f64::from(stats.erase_count_max);
     (programs as f64 / pages.asked as f64, evenness)
@@ -127,8 +139,17 @@ fn hot_95_5(chance: &mut Chance, count: u32) -> u32 {
 
 #[test]
 fn skewed_updates_of_a_chip_that_is_eighty_percent_full_cost_little() {
-    let chip = Chip { geometry: nandu_nand::Geometry { page_size: 256, program_unit: 256, programs_per_page: 1, ecc: Chip::TINY.geometry.ecc, ..Chip::W25N01GV.geometry }, ..Chip::W25N01GV }
-        .with_blocks(512);
+    let chip = Chip {
+        geometry: nandu_nand::Geometry {
+            page_size: 256,
+            program_unit: 256,
+            programs_per_page: 1,
+            ecc: Chip::TINY.geometry.ecc,
+            ..Chip::W25N01GV.geometry
+        },
+        ..Chip::W25N01GV
+    }
+    .with_blocks(512);
     let (amplification, evenness) = measure(chip, LogOptions::DEFAULT, 0.8, 4, hot_95_5);
     println!("95/5: write amplification {amplification:.3}, evenness {evenness:.3}");
     assert!(amplification <= 1.7 && evenness >= 0.2, "{amplification}, {evenness}");

@@ -147,7 +147,8 @@ impl<'m, N: Nand> Toy<'m, N> {
             Err(error) => return Err(error),
         }
         let (id, value, _) = self.parse();
-        let is_live = self.bare_root == Some(page) || self.map.get(id as usize).is_some_and(|&entry| entry == Some(page));
+        let is_live =
+            self.bare_root == Some(page) || self.map.get(id as usize).is_some_and(|&entry| entry == Some(page));
         if !is_live {
             return Ok(Examined::Dead);
         }
