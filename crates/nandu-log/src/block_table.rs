@@ -214,11 +214,6 @@ impl<'m> BlockTable<'m> {
         self.count(State::Free) + self.count(State::Erased) + self.count(State::Ready) + self.empty
     }
 
-    /// Blocks that are full or suspect and hold nothing live.
-    pub(crate) fn empty(&self) -> u32 {
-        self.empty
-    }
-
     /// Blocks that data can use at all.
     pub(crate) fn good(&self) -> u32 {
         let lost = self.count(State::Bad) + self.count(State::Anchor) + self.count(State::Failing) + self.damaged;
@@ -228,6 +223,11 @@ impl<'m> BlockTable<'m> {
     /// Blocks that may be erased now.
     pub(crate) fn erasable(&self) -> u32 {
         self.erasable
+    }
+
+    /// Blocks that hold nothing live and may be erased after the next checkpoint.
+    pub(crate) fn held_empty(&self) -> u32 {
+        self.empty + self.count(State::Free) - self.erasable
     }
 
     /// Whether a block may be erased now.

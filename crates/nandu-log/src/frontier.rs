@@ -131,7 +131,7 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// Whether a stream's block takes another page.
-    fn has_room(&self, stream: u8) -> bool {
+    pub(crate) fn has_room(&self, stream: u8) -> bool {
         self.frontiers[stream as usize].is_some_and(|frontier| !frontier.is_closed && frontier.next < self.shape.pages)
     }
 
@@ -216,7 +216,7 @@ impl<N: Nand> Log<'_, N> {
                     None => break,
                 }
             }
-            if self.blocks.count(State::Erased) == 0 && self.blocks.empty() == 0 {
+            if self.blocks.count(State::Erased) == 0 && self.blocks.held_empty() == 0 {
                 return Ok(());
             }
             self.write_checkpoint(false)?;

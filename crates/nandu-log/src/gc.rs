@@ -19,6 +19,9 @@ use crate::shape::{FLOOR_DELETE, FLOOR_HOST};
 /// one page for twelve examined; with sixteen the pool cannot run dry.
 pub const INSTALMENT_MAX: u32 = 16;
 
+/// Fewest ready blocks that are enough: one to open, one for recovery.
+const READY_MIN: usize = 2;
+
 /// How much work may be done now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
@@ -99,6 +102,8 @@ pub(crate) struct Collector {
     left: u16,
     /// The page handed out and not answered yet: not counted in `left`, whatever happens to it.
     pending: Option<PageAddr>,
+    /// Ready blocks that the operation under way needs, one for recovery among them.
+    ready_wanted: usize,
     /// Live counts are to be made exact, since the chip may be full.
     wants_exact: bool,
     /// Steps of the instalment under way, and pages it is for.
@@ -117,6 +122,7 @@ impl Collector {
         counts_only: false,
         left: 0,
         pending: None,
+        ready_wanted: READY_MIN,
         wants_exact: false,
         taken: 0,
         pages: 1,
@@ -188,9 +194,12 @@ impl<N: Nand> Log<'_, N> {
             self.collector.wants_exact = true;
             return self.wait_for_work();
         }
+        // One more than are opened, for recovery. What does not fit the longest list has its checkpoint in the middle.
         let blocks = pages.div_ceil(u32::from(self.shape.pages));
-        // One more than are opened, for recovery.
-        let has_blocks = self.ready.remaining() as u32 > blocks;
+        let wanted = (blocks as usize + 1).clamp(READY_MIN, self.shape.ready_max as usize);
+        self.collector.ready_wanted = wanted;
+        let ready = self.ready.remaining();
+        let has_blocks = ready >= wanted || (ready >= READY_MIN && self.own_step().is_none());
         if self.blocks.pool() >= floor && has_blocks {
             return Ok(true);
         }
@@ -198,8 +207,10 @@ impl<N: Nand> Log<'_, N> {
     }
 
     fn wait_for_work(&self) -> Result<bool, LogError<N::Error>> {
-        let has_work = self.own_step().is_some() || self.collector.victim.is_some();
-        let has_work = has_work || self.pick_inexact().is_some() || self.pick_victim().is_some();
+        let can_move = self.blocks.pool() > 0 || (0..self.shape.streams).any(|stream| self.has_room(stream));
+        let has_work = self.own_step().is_some()
+            || self.pick_inexact().is_some()
+            || (can_move && (self.collector.victim.is_some() || self.pick_victim().is_some()));
         if has_work { Ok(false) } else { Err(LogError::Full) }
     }
 
@@ -239,16 +250,17 @@ impl<N: Nand> Log<'_, N> {
         let ready = self.ready.remaining();
         let erased = self.blocks.count(State::Erased) as usize;
         let list_is_full = erased + ready >= self.shape.ready_max as usize;
-        if list_is_full && ready >= 2 {
+        let is_short = ready < self.collector.ready_wanted;
+        if list_is_full && !is_short {
             return None;
         }
         let candidate = self.erase_candidate();
-        if ready < 2 && erased > 0 && (list_is_full || candidate.is_none()) {
+        if is_short && erased > 0 && (list_is_full || candidate.is_none()) {
             return Some(OwnStep::Checkpoint);
         }
         match candidate {
             Some(block) if !list_is_full => Some(OwnStep::Erase(block)),
-            _ if ready < 2 && self.blocks.empty() > 0 => Some(OwnStep::Checkpoint),
+            _ if is_short && self.blocks.held_empty() > 0 => Some(OwnStep::Checkpoint),
             _ => None,
         }
     }

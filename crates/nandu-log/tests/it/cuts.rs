@@ -169,7 +169,12 @@ fn chains_of_cuts() {
         let chip = used(chip, PLAIN, entries);
         let check = check(PLAIN, &chip);
         let driver = Driver::new(chip).resume().seed(7);
-        driver.random(2000, workload(PLAIN, 30, entries, true), recover(PLAIN), check);
+        driver.random(
+            if std::env::var("LONG").is_ok() { 60_000 } else { 2000 },
+            workload(PLAIN, 30, entries, true),
+            recover(PLAIN),
+            check,
+        );
     }
 }
 
