@@ -6,8 +6,8 @@ use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind};
 use crate::block_table::State;
 use crate::error::LogError;
 use crate::log::Log;
+use crate::mount::SEQUENCE_GAP;
 use crate::options::LogOptions;
-use crate::recovery::SEQUENCE_GAP;
 
 impl<'m, N: Nand> Log<'m, N> {
     /// Makes an empty volume, whatever the chip holds. Respects every bad-block mark.

@@ -1,0 +1,257 @@
+//! Mounting: the newest checkpoint, read and checked; then what came after it.
+
+use nandu_media::anchor::MODE_MLC;
+use nandu_media::table::RECORD_SIZE;
+use nandu_media::{Anchor, BlockRecord, Malformed, Page, PageKind, Position};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
+
+use crate::anchor::NewestAnchor;
+use crate::block_table::{HELD, State};
+use crate::error::LogError;
+use crate::log::{Condition, Frontier, Log};
+use crate::options::LogOptions;
+
+/// By how much the sequence jumps after a cut. Pages that a cut left unread have numbers below: there are at most as many
+/// as one recovery programs, and one.
+pub(crate) const SEQUENCE_GAP: u64 = 4096;
+
+/// Highest sequence of a volume that can be written: far enough from the end that nothing overflows in a mount.
+const SEQUENCE_MAX: u64 = u64::MAX - (1 << 40);
+
+/// How often a mount is tried. A page that was being programmed at the cut may read well once and badly the next time, even
+/// within one mount; then another attempt sees it one way, and in the end it reads badly always.
+const MOUNT_ATTEMPTS: u32 = 8;
+
+impl<'m, N: Nand> Log<'m, N> {
+    /// Opens a volume. After a cut, repairs it first: the newest commit page is copied to a fresh block, since it may be
+    /// the very page that was being programmed, and blocks that were open are never programmed further.
+    ///
+    /// Reads at most 40 pages on the chips of the presets with up to 4,096 blocks; a clean mount programs nothing, one
+    /// after a cut makes one erase, one program and a checkpoint with its erase. A mount that is cut can be repeated.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::NotFormatted`]; [`LogError::WrongFormat`] if chip or options are not those of the volume;
+    /// [`LogError::Corrupt`]; [`LogError::Memory`]; [`LogError::Nand`]. A volume that can be read and not repaired is
+    /// mounted read-only.
+    pub fn mount(mut nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
+        nand.attribute(Cause::Mount);
+        let result = Self::mount_attributed(nand, options, memory);
+        result.map(|mut log| {
+            log.nand.attribute(Cause::Other);
+            log
+        })
+    }
+
+    fn mount_attributed(mut nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
+        let mut attempt = 1;
+        let (newest, stored) = loop {
+            let mut search = Log::blank(&mut nand, options, &mut *memory)?;
+            let result = search.find_volume();
+            match result {
+                Err(LogError::Corrupt { .. }) if attempt < MOUNT_ATTEMPTS => attempt += 1,
+                result => break result?,
+            }
+        };
+        let mut log = Log::blank(nand, stored, memory)?;
+        let mut result = log.open(newest);
+        while let Err(LogError::Corrupt { .. }) = result {
+            if attempt == MOUNT_ATTEMPTS {
+                break;
+            }
+            attempt += 1;
+            log.forget();
+            result = log.find_volume().and_then(|(newest, _)| log.open(newest));
+        }
+        result?;
+        log.options.volume = options.volume;
+        if options.volume.is_some_and(|volume| volume != log.volume) {
+            return Err(LogError::WrongFormat { what: "volume id" });
+        }
+        Ok(log)
+    }
+
+    /// The newest anchor, and the options of its volume.
+    fn find_volume(&mut self) -> Result<(NewestAnchor, LogOptions), LogError<N::Error>> {
+        let newest = self.find_anchor()?.ok_or(LogError::NotFormatted)?;
+        Ok((newest, self.stored_options(newest.found.page)?))
+    }
+
+    /// Takes over a checkpoint and what was programmed after it, and repairs what a cut left.
+    fn open(&mut self, newest: NewestAnchor) -> Result<(), LogError<N::Error>> {
+        self.volume = newest.found.volume;
+        self.load_checkpoint(newest)?;
+        if self.anchors.is_clean {
+            self.check_clean()?;
+            self.hold_commit()?;
+            self.start_births();
+            return Ok(());
+        }
+        let mut rolled = self.roll_forward()?;
+        self.sequence = self.sequence.saturating_add(SEQUENCE_GAP);
+        if self.sequence > SEQUENCE_MAX {
+            self.condition = Condition::ReadOnly;
+        }
+        self.find_commit(&mut rolled)?;
+        self.for_cause(Cause::Recovery, |log| log.recover(&rolled))?;
+        self.start_births();
+        Ok(())
+    }
+
+    fn start_births(&mut self) {
+        let now = self.now();
+        for block in self.blocks.addresses() {
+            self.blocks.set_birth(block, now);
+        }
+    }
+
+    /// The options that the volume was formatted with, if chip and wishes agree with them.
+    fn stored_options(&mut self, page: PageAddr) -> Result<LogOptions, LogError<N::Error>> {
+        self.buffer_page(page)?;
+        let parsed = Page::parse(self.blocks.page).map_err(|why| LogError::Corrupt { page, why })?;
+        let anchor = Anchor::parse(&parsed).map_err(|why| Self::bad_anchor(page, why))?;
+        let geometry = self.shape.geometry;
+        let wrong = |what| Err(LogError::WrongFormat { what });
+        if anchor.page_size() != geometry.page_size {
+            return wrong("page size");
+        }
+        if anchor.pages_per_block() != geometry.pages_per_block {
+            return wrong("pages per block");
+        }
+        if anchor.block_count() != geometry.block_count {
+            return wrong("block count");
+        }
+        let mode = if anchor.mode() == MODE_MLC { CellMode::Mlc } else { CellMode::Slc };
+        if mode != self.options.mode {
+            return wrong("cell mode");
+        }
+        if self.options.stream_count.is_some_and(|count| count != parsed.stream_count()) {
+            return wrong("stream count");
+        }
+        if self.options.ready_max.is_some_and(|count| count != anchor.ready_max()) {
+            return wrong("ready list");
+        }
+        Ok(LogOptions {
+            stream_count: Some(parsed.stream_count()),
+            ready_max: Some(anchor.ready_max()),
+            ..self.options
+        })
+    }
+
+    /// Takes over what the newest anchor says.
+    fn load_checkpoint(&mut self, newest: NewestAnchor) -> Result<(), LogError<N::Error>> {
+        let page = newest.found.page;
+        let geometry = self.shape.geometry;
+        let corrupt = |why| LogError::Corrupt { page, why };
+        self.load(page)?;
+        let bytes = core::mem::take(&mut self.blocks.page);
+        let outcome = Page::parse(bytes).and_then(|parsed| self.take_anchor(&parsed));
+        self.blocks.page = bytes;
+        outcome.map_err(corrupt)?;
+        self.anchors.page = Some(page);
+        self.anchors.number = newest.found.checkpoint;
+        self.anchors.sequence = newest.found.sequence;
+        self.sequence = newest.sequence.saturating_add(1);
+        if newest.sequence >= SEQUENCE_MAX {
+            self.condition = Condition::ReadOnly;
+        }
+        self.committed = newest.found.committed.map(PageAddr);
+        if self.committed.is_some_and(|page| !geometry.contains_page(page)) {
+            return Err(corrupt(Malformed::Range("committed")));
+        }
+        for index in 0..self.blocks.table_page_count() {
+            self.load_table_page(index, newest.found.sequence)?;
+        }
+        self.check_checkpoint().map_err(corrupt)
+    }
+
+    fn take_anchor(&mut self, parsed: &Page<'_>) -> Result<(), Malformed> {
+        let anchor = Anchor::parse(parsed)?;
+        let block = self.shape.geometry.block_of(PageAddr(parsed.page()));
+        if anchor.is_read_only() {
+            self.condition = Condition::ReadOnly;
+        }
+        self.anchors.blocks = anchor.anchors().map(|block| block.map(BlockAddr));
+        self.anchors.base = anchor.base() as usize;
+        let current = self.anchors.blocks.iter().position(|&listed| listed == Some(block));
+        self.anchors.current = current.ok_or(Malformed::Range("anchors"))?;
+        self.anchors.is_clean = parsed.is_clean();
+        for (stream, head) in anchor.heads().enumerate() {
+            self.frontiers[stream] = match head {
+                Some(head) if head.next >= self.shape.pages => return Err(Malformed::Range("heads")),
+                Some(head) => Some(Frontier {
+                    block: BlockAddr(head.block),
+                    next: head.next,
+                    slot: Position::SLOT_OPEN,
+                    is_closed: false,
+                }),
+                None => None,
+            };
+        }
+        for block in anchor.ready() {
+            self.ready.push(BlockAddr(block));
+        }
+        if anchor.table().len() != self.blocks.table_page_count() as usize {
+            return Err(Malformed::Range("table_page_count"));
+        }
+        for (index, address) in anchor.table().enumerate() {
+            self.blocks.set_table_address(index as u16, address, false);
+        }
+        for (block, record) in self.blocks.addresses().zip(anchor.records()) {
+            self.blocks.load(block, BlockRecord::parse(*record)?);
+        }
+        Ok(())
+    }
+
+    fn load_table_page(&mut self, index: u16, anchor_sequence: u64) -> Result<(), LogError<N::Error>> {
+        let page = PageAddr(self.blocks.table_address(index));
+        let corrupt = |why| LogError::Corrupt { page, why };
+        let found = self.load(page)?;
+        if found.kind != PageKind::Table {
+            return Err(corrupt(Malformed::Kind(found.kind as u8)));
+        }
+        if found.sequence >= anchor_sequence {
+            return Err(corrupt(Malformed::Sequence(found.sequence)));
+        }
+        let bytes = core::mem::take(&mut self.blocks.page);
+        let mut outcome = Ok(());
+        let (records, _) = bytes[self.shape.header_size..].as_chunks::<RECORD_SIZE>();
+        for (block, &record) in self.blocks.blocks_of_table_page(index).zip(records) {
+            match BlockRecord::parse(record) {
+                Ok(record) => self.blocks.load(BlockAddr(block), record),
+                Err(why) => outcome = Err(corrupt(why)),
+            }
+        }
+        self.blocks.page = bytes;
+        self.blocks.set_table_address(index, page.0, false);
+        outcome
+    }
+
+    /// Whether the parts of the checkpoint agree; a hostile image may say anything.
+    fn check_checkpoint(&mut self) -> Result<(), Malformed> {
+        let blocks = &self.blocks;
+        let ready = self.ready.unopened();
+        let is_listed_twice = |place: usize| ready[..place].contains(&ready[place]);
+        if ready.iter().any(|&block| blocks.state(block) != State::Ready)
+            || (0..ready.len()).any(is_listed_twice)
+            || blocks.count(State::Ready) as usize != ready.len()
+        {
+            return Err(Malformed::Range("ready"));
+        }
+        let heads = || self.frontiers.iter().flatten();
+        if heads().any(|head| blocks.state(head.block) != State::Open)
+            || blocks.count(State::Open) as usize != heads().count()
+            || heads().any(|head| heads().filter(|other| other.block == head.block).count() != 1)
+        {
+            return Err(Malformed::Range("heads"));
+        }
+        let anchors = || self.anchors.blocks.iter().flatten();
+        if anchors().any(|&block| blocks.state(block) != State::Anchor) {
+            return Err(Malformed::Range("anchors"));
+        }
+        for frontier in self.frontiers.into_iter().flatten() {
+            self.blocks.set(frontier.block, HELD, true);
+        }
+        Ok(())
+    }
+}
