@@ -163,11 +163,43 @@ fn every_cut_and_every_cut_of_the_recovery_after_it() {
     Driver::new(chip).limit(40_000).pairs(workload(PLAIN, 12, 24, false), recover(PLAIN), check);
 }
 
+/// A tiny chip whose block table does not fit an anchor.
+const WIDE: Chip = Chip::TINY.with_blocks(64);
+/// Many streams on a tiny chip.
+const STREAMS: LogOptions = LogOptions { stream_count: Some(4), ready_max: Some(5), ..PLAIN };
+
+#[test]
+fn every_cut_where_the_block_table_has_pages_of_its_own() {
+    let chip = used(WIDE, PLAIN, 40);
+    let check = check(PLAIN, &chip);
+    Driver::new(chip).resume().every(workload(PLAIN, 60, 40, true), check);
+}
+
+#[test]
+fn every_cut_with_many_streams() {
+    let chip = used(Chip::TINY.with_blocks(20), STREAMS, 40);
+    let check = check(STREAMS, &chip);
+    Driver::new(chip).resume().every(workload(STREAMS, 40, 40, true), check);
+}
+
+#[test]
+fn every_cut_and_every_cut_of_the_recovery_with_many_streams_and_table_pages() {
+    let chip = used(WIDE, STREAMS, 40);
+    let check = check(STREAMS, &chip);
+    Driver::new(chip).limit(20_000).pairs(workload(STREAMS, 30, 40, false), recover(STREAMS), check);
+}
+
 #[test]
 fn chains_of_cuts() {
-    for (chip, entries) in [(Chip::TINY, 30), (Chip::TINY_MLC, 14)] {
-        let chip = used(chip, PLAIN, entries);
-        let check = check(PLAIN, &chip);
+    let cases = [
+        (Chip::TINY, PLAIN, 30),
+        (Chip::TINY_MLC, PLAIN, 14),
+        (WIDE, PLAIN, 40),
+        (Chip::TINY.with_blocks(20), STREAMS, 40),
+    ];
+    for (chip, options, entries) in cases {
+        let chip = used(chip, options, entries);
+        let check = check(options, &chip);
         let driver = Driver::new(chip).resume().seed(7);
         driver.random(
             if std::env::var("LONG").is_ok() { 60_000 } else { 2000 },

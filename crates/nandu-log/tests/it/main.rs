@@ -9,3 +9,4 @@ mod hostile;
 mod life;
 mod model;
 mod toy;
+mod verify;
