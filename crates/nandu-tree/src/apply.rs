@@ -10,7 +10,7 @@ use nandu_nand::PageAddr;
 use crate::body::{HEIGHT_MAX, TreeFront};
 use crate::cells::{Cells, LeafRun, RunEdit};
 use crate::descent::{PENDING, Seek, Slot};
-use crate::pages::{Pages, Placement};
+use crate::pages::{Need, Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
 
@@ -38,8 +38,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, TreeError<P::Error>> {
         self.check_key(key)?;
         self.check_value(key, value)?;
-        let pages = self.split_pages_max() + 1;
-        self.prepare(pages, false)?;
+        let pages_max = self.split_pages_max() + 1;
+        self.prepare(Need { pages: 1, pages_max, shrinks: false })?;
         let outcome = self.edit(key, Some(value));
         self.conclude(outcome, None)
     }
@@ -47,7 +47,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Deletes a key. Returns whether it was there. Durable when it returns; programs nothing if the key was not there.
     pub fn delete(&mut self, key: &[u8]) -> Result<bool, TreeError<P::Error>> {
         self.check_key(key)?;
-        self.prepare(1, true)?;
+        self.prepare(Need { pages: 1, pages_max: 2, shrinks: true })?;
         let outcome = self.edit(key, None);
         self.conclude(outcome, None)
     }
@@ -63,8 +63,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 return Err(TreeError::NotAscending(index));
             }
         }
-        let pages = self.batch_pages(edits)?;
-        self.prepare(pages, edits.iter().all(|edit| edit.value.is_none()))?;
+        let need = self.batch_need(edits)?;
+        self.prepare(need)?;
         let outcome = edits.iter().try_for_each(|edit| self.edit(edit.key, edit.value).map(|_| ()));
         self.conclude(outcome, None)
     }
@@ -74,8 +74,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         3 + 2 * u32::from(self.state.height)
     }
 
-    /// About how many pages a batch appends: one for each leaf concerned, and what splits of these need.
-    fn batch_pages(&mut self, edits: &[Edit<'_>]) -> Result<u32, TreeError<P::Error>> {
+    /// What a batch appends: a page for each leaf concerned, and what splits of these need.
+    fn batch_need(&mut self, edits: &[Edit<'_>]) -> Result<Need, TreeError<P::Error>> {
         let (mut leaves, mut last, mut bytes) = (0, PENDING, 0);
         for edit in edits {
             self.descend(Seek::At(edit.key), 1)?;
@@ -83,8 +83,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             last = self.child(0);
             bytes += edit.value.map_or(0, |value| self.cells.entry_size(edit.key, value));
         }
-        let splits = bytes / (self.assembly.len() / 4);
-        Ok(leaves + 2 * splits as u32 + self.split_pages_max())
+        let splits = bytes as u32 / (self.assembly.len() as u32 / 4);
+        let shrinks = edits.iter().all(|edit| edit.value.is_none());
+        Ok(Need { pages: leaves + splits, pages_max: leaves + 2 * splits + self.split_pages_max(), shrinks })
     }
 
     /// Commits what a change left in the buffers, or undoes it.

@@ -57,5 +57,5 @@ pub use error::TreeError;
 pub use memory::{Options, memory_required};
 pub use nandu_index::{Direction, Edit, Entry, OrderedIndex, Violation};
 pub use log::OnLog;
-pub use pages::{Examine, Examined, Pages, Placement};
+pub use pages::{Examine, Examined, Need, Pages, Placement};
 pub use tree::{Stats, Tree};

@@ -3,7 +3,7 @@
 use nandu_log::{Append, Budget, Growth, Log, LogError, PageKind};
 use nandu_nand::{Cause, Nand, PageAddr};
 
-use crate::pages::{Examine, Examined, Pages, Placement};
+use crate::pages::{Examine, Examined, Need, Pages, Placement};
 
 /// Pages of a [`Log`] for one tree, and the collector's work between two operations of it.
 pub struct OnLog<'m, N: Nand> {
@@ -18,6 +18,9 @@ pub struct OnLog<'m, N: Nand> {
 
 /// Examinations that are added to an operation's budget as often as the log wants more work done first.
 const MORE_EXAMINATIONS: u32 = 16;
+
+/// The log holds at least three blocks ready, one of them for recovery.
+const RESERVED_BLOCKS_MAX: u32 = 2;
 
 impl<'m, N: Nand> OnLog<'m, N> {
     /// Pages of this log. The log serves one tree.
@@ -101,19 +104,21 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         self.log.supersede(page);
     }
 
-    fn prepare(&mut self, pages: u32, shrinks: bool) -> Result<Option<Examine>, Self::Error> {
+    fn prepare(&mut self, need: Need) -> Result<Option<Examine>, Self::Error> {
         self.examining = None;
-        let growth = if shrinks { Growth::Shrinks } else { Growth::Grows };
+        let growth = if need.shrinks { Growth::Shrinks } else { Growth::Grows };
+        // What is beyond finds its blocks by a checkpoint on the way, and if there is none the batch is undone.
+        let reserved = need.pages_max.min(RESERVED_BLOCKS_MAX * self.log.geometry().pages_per_block);
         let mut budget = match self.budget.take() {
             Some(budget) => budget,
-            None => self.log.instalment(pages),
+            None => self.log.instalment(need.pages),
         };
         loop {
             if let Some(examine) = self.log.next_work(&mut budget)? {
                 self.budget = Some(budget);
                 return Ok(self.hand_out(Some(examine)));
             }
-            if self.log.reserve(pages, growth)? {
+            if self.log.reserve(reserved, growth)? {
                 return Ok(None);
             }
             budget = Budget::idle(MORE_EXAMINATIONS);

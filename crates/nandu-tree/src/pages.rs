@@ -53,12 +53,10 @@ pub trait Pages {
     /// after the commit that superseded it.
     fn supersede(&mut self, page: PageAddr);
 
-    /// Makes room for an operation that appends about this many pages. Returns a page to be examined first: the tree
-    /// finds out whether it lives, tells with [`Pages::examined`], and asks again. `None` when there is room.
-    ///
-    /// With `shrinks` the operation frees as much as it needs, as a delete does, and is allowed on a full medium.
-    fn prepare(&mut self, pages: u32, shrinks: bool) -> Result<Option<Examine>, Self::Error> {
-        let _ = (pages, shrinks);
+    /// Makes room for an operation. Returns a page to be examined first: the tree finds out whether it lives, tells with
+    /// [`Pages::examined`], and asks again. `None` when there is room.
+    fn prepare(&mut self, need: Need) -> Result<Option<Examine>, Self::Error> {
+        let _ = need;
         Ok(None)
     }
 
@@ -74,6 +72,17 @@ pub trait Pages {
         let _ = page;
         Err(error)
     }
+}
+
+/// What an operation is going to append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// Pages that it appends as a rule.
+    pub pages: u32,
+    /// Pages that it may append, if nodes are split; for a batch an estimate.
+    pub pages_max: u32,
+    /// Whether it frees at least as many pages as it appends, as a delete does: then it is allowed on a full medium.
+    pub shrinks: bool,
 }
 
 /// A page about which the medium asks.

@@ -5,14 +5,14 @@ use nandu_nand::PageAddr;
 
 use crate::cells::Cells;
 use crate::descent::Seek;
-use crate::pages::{Examine, Examined, Pages, Placement};
+use crate::pages::{Examine, Examined, Need, Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Lets the medium make room. What it asks about is moved if it lives.
-    pub(crate) fn prepare(&mut self, pages: u32, shrinks: bool) -> Result<(), TreeError<P::Error>> {
-        while let Some(examine) = self.pages.prepare(pages, shrinks)? {
+    pub(crate) fn prepare(&mut self, need: Need) -> Result<(), TreeError<P::Error>> {
+        while let Some(examine) = self.pages.prepare(need)? {
             let outcome = self.examine(examine)?;
             self.pages.examined(examine, outcome)?;
         }

@@ -9,7 +9,7 @@ use crate::cells::{Cells, LeafRun};
 use crate::descent::{Place, Reading, Seek, Slot};
 use crate::limits::Limits;
 use crate::memory::{JOURNAL_PAGES_MIN, Journal, Options, memory_required};
-use crate::pages::Pages;
+use crate::pages::{Need, Pages};
 use crate::{Placement, TreeError};
 
 /// What the tree did since it was opened.
@@ -71,7 +71,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         let mut tree = Tree::new(pages, cells, options, memory)?;
         tree.state = State { root: u32::MAX, height: 1, records: 0 };
         tree.committed = tree.state;
-        tree.prepare(1, false)?;
+        tree.prepare(Need { pages: 1, pages_max: 1, shrinks: false })?;
         tree.empty();
         tree.flush(true, Placement::Update { supersedes: None })?;
         Ok(tree)

@@ -28,7 +28,7 @@ type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 /// [`BTreeMap`]. Panics with the shortest failing list.
 #[expect(clippy::panic, reason = "a test's verdict")]
 pub fn conformance<S: Subject>(space: Space, cases: u32, fresh: impl Fn() -> S) {
-    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 300, ..Config::default() };
     // The same lists in every run: chance comes from outside, and a failure can be looked at again.
     let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let outcome = TestRunner::new_with_rng(config, random).run(&operations(space), |list| {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use nandu_index::OrderedIndex;
 use nandu_index::suite::Subject;
 use nandu_nand::PageAddr;
-use nandu_tree::{Cells, Examine, Examined, Options, Pages, Placement, Tree, TreeError, memory_required};
+use nandu_tree::{Cells, Examine, Examined, Need, Options, Pages, Placement, Tree, TreeError, memory_required};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
@@ -173,7 +173,7 @@ impl Pages for Shared {
         medium.free.insert(place, page.0);
     }
 
-    fn prepare(&mut self, _pages: u32, _shrinks: bool) -> Result<Option<Examine>, Failure> {
+    fn prepare(&mut self, _need: Need) -> Result<Option<Examine>, Failure> {
         Ok(self.0.borrow_mut().to_examine.pop().map(|page| Examine { page, moves: true }))
     }
 
