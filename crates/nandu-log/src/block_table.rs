@@ -1,6 +1,6 @@
 //! What the log knows of each block: eight bytes in memory, four in a checkpoint.
 
-use nandu_media::table::{ERASE_COUNT_MAX, scale_live, unscale_live};
+use nandu_media::table::{ERASE_COUNT_MAX, LIVE_MAX, scale_live, unscale_live};
 use nandu_media::{BlockRecord, BlockState, NO_PAGE};
 use nandu_nand::BlockAddr;
 use zerocopy::little_endian::{U16, U32};
@@ -91,6 +91,11 @@ pub(crate) const UNMARKED: u32 = 1 << 30;
 /// The live count may be above the truth.
 pub(crate) const INEXACT: u32 = 1 << 31;
 
+/// Something in a page of the block table changed that a checkpoint has to say.
+const CHANGED: u8 = 2;
+/// Live counts in it fell: a checkpoint need not say so, but after a clean one counts are taken for exact.
+const LESS_LIVE: u8 = 1;
+
 /// A block in memory: erase count (20 bits), state (4), stream (3), flags (5); live pages; coarse time of opening.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
@@ -150,7 +155,7 @@ impl<'m> BlockTable<'m> {
     /// Back to where every block is free and was never erased.
     pub(crate) fn clear(&mut self) {
         self.entries.fill(BlockEntry { word: U32::ZERO, live: U16::ZERO, birth: U16::ZERO });
-        self.table_pages.fill(TablePage { address: U32::new(NO_PAGE), changed: 1, reserved: [0; 3] });
+        self.table_pages.fill(TablePage { address: U32::new(NO_PAGE), changed: CHANGED, reserved: [0; 3] });
         self.counts = [0; STATE_COUNT];
         self.counts[State::Free as usize] = self.entries.len() as u32;
         (self.empty, self.live_total, self.inexact, self.damaged) = (0, 0, 0, 0);
@@ -266,13 +271,15 @@ impl<'m> BlockTable<'m> {
         self.damaged = self.damaged - u32::from(old_word & DAMAGED != 0) + u32::from(word & DAMAGED != 0);
         // A live count that only fell needs no new table page: the recorded one stays an upper bound.
         if old_state != new_state || (old_word ^ word) & ERASE_COUNT_MAX != 0 || live > old_live {
-            self.mark_changed(block);
+            self.mark_changed(block, CHANGED);
+        } else if live < old_live {
+            self.mark_changed(block, LESS_LIVE);
         }
     }
 
-    fn mark_changed(&mut self, block: BlockAddr) {
+    fn mark_changed(&mut self, block: BlockAddr, change: u8) {
         if let Some(page) = self.table_pages.get_mut((block.0 / self.records_per_page) as usize) {
-            page.changed = 1;
+            page.changed = page.changed.max(change);
         }
     }
 
@@ -289,7 +296,7 @@ impl<'m> BlockTable<'m> {
             // Erased before a checkpoint calls it empty, and torn in that, it would have pages that can be taken neither
             // for live nor for dead.
             word |= HELD;
-            self.mark_changed(block);
+            self.mark_changed(block, CHANGED);
         }
         self.change(block, word, live.min(self.pages));
     }
@@ -330,6 +337,7 @@ impl<'m> BlockTable<'m> {
             erase_count: self.erase_count(block),
             state: self.state(block).to_media(),
             live: scale_live(self.live(block), self.pages),
+            is_inexact: self.has(block, INEXACT),
         }
     }
 
@@ -337,7 +345,9 @@ impl<'m> BlockTable<'m> {
     pub(crate) fn load(&mut self, block: BlockAddr, record: BlockRecord) {
         let state = State::from_media(record.state);
         let live = if state.holds_data() { unscale_live(record.live, self.pages) } else { 0 };
-        self.change(block, record.erase_count & ERASE_COUNT_MAX | (state as u32) << 20, live);
+        let is_scaled = self.pages > u16::from(LIVE_MAX) && live > 0;
+        let flags = if live > 0 && (record.is_inexact || is_scaled) { INEXACT } else { 0 };
+        self.change(block, record.erase_count & ERASE_COUNT_MAX | (state as u32) << 20 | flags, live);
     }
 
     pub(crate) fn table_page_count(&self) -> u16 {
@@ -352,22 +362,23 @@ impl<'m> BlockTable<'m> {
     pub(crate) fn set_table_address(&mut self, index: u16, address: u32, changed: bool) {
         let page = &mut self.table_pages[index as usize];
         page.address.set(address);
-        page.changed = u8::from(changed);
+        page.changed = if changed { CHANGED } else { 0 };
     }
 
-    pub(crate) fn table_page_changed(&self, index: u16) -> bool {
-        self.table_pages[index as usize].changed != 0
+    /// Whether a page of the block table has to be programmed for the next checkpoint.
+    pub(crate) fn table_page_changed(&self, index: u16, is_clean: bool) -> bool {
+        self.table_pages[index as usize].changed >= if is_clean { LESS_LIVE } else { CHANGED }
     }
 
     pub(crate) fn change_every_table_page(&mut self) {
         for page in self.table_pages.iter_mut() {
-            page.changed = 1;
+            page.changed = CHANGED;
         }
     }
 
     /// Pages of the block table that the next checkpoint programs.
-    pub(crate) fn changed_table_pages(&self) -> u16 {
-        self.table_pages.iter().filter(|page| page.changed != 0).count() as u16
+    pub(crate) fn changed_table_pages(&self, is_clean: bool) -> u16 {
+        (0..self.table_page_count()).filter(|&index| self.table_page_changed(index, is_clean)).count() as u16
     }
 
     /// The blocks whose records stand in a page of the block table.

@@ -54,7 +54,7 @@ impl<N: Nand> Log<'_, N> {
         }
         // Every round but the last loses an anchor block.
         for _ in 0..=ANCHOR_COUNT {
-            let needed = self.blocks.changed_table_pages() + 1;
+            let needed = self.blocks.changed_table_pages(is_clean) + 1;
             let has_room = u32::from(self.anchors.next) + u32::from(needed) <= u32::from(self.shape.anchor_pages);
             let goes_on = self.anchors.is_trusted && has_room;
             if !goes_on && !self.switch_anchor()? {
@@ -132,7 +132,7 @@ impl<N: Nand> Log<'_, N> {
     fn program_checkpoint(&mut self, number: u32, is_clean: bool) -> Result<Programmed, LogError<N::Error>> {
         let Some(block) = self.anchors.blocks[self.anchors.current] else { return Ok(Programmed::Unknown) };
         for index in 0..self.blocks.table_page_count() {
-            if !self.blocks.table_page_changed(index) {
+            if !self.blocks.table_page_changed(index, is_clean) {
                 continue;
             }
             let page = self.shape.anchor_page(block, self.anchors.next);

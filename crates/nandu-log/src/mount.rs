@@ -198,7 +198,7 @@ impl<'m, N: Nand> Log<'m, N> {
             self.blocks.set_table_address(index as u16, address, false);
         }
         for (block, record) in self.blocks.addresses().zip(anchor.records()) {
-            self.blocks.load(block, BlockRecord::parse(*record)?);
+            self.blocks.load(block, BlockRecord::from_bytes(*record));
         }
         Ok(())
     }
@@ -214,17 +214,13 @@ impl<'m, N: Nand> Log<'m, N> {
             return Err(corrupt(Malformed::Sequence(found.sequence)));
         }
         let bytes = core::mem::take(&mut self.blocks.page);
-        let mut outcome = Ok(());
         let (records, _) = bytes[self.shape.header_size..].as_chunks::<RECORD_SIZE>();
         for (block, &record) in self.blocks.blocks_of_table_page(index).zip(records) {
-            match BlockRecord::parse(record) {
-                Ok(record) => self.blocks.load(BlockAddr(block), record),
-                Err(why) => outcome = Err(corrupt(why)),
-            }
+            self.blocks.load(BlockAddr(block), BlockRecord::from_bytes(record));
         }
         self.blocks.page = bytes;
         self.blocks.set_table_address(index, page.0, false);
-        outcome
+        Ok(())
     }
 
     /// Whether the parts of the checkpoint agree; a hostile image may say anything.

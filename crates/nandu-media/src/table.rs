@@ -1,7 +1,5 @@
 //! FORMAT: Block table
 
-use crate::Malformed;
-
 /// Bytes of a block's record.
 pub const RECORD_SIZE: usize = 4;
 
@@ -34,8 +32,9 @@ pub enum BlockState {
 }
 
 impl BlockState {
-    const fn from_number(number: u32) -> Option<BlockState> {
-        Some(match number {
+    /// The state with a number of three bits.
+    const fn from_bits(bits: u32) -> BlockState {
+        match bits & 7 {
             0 => BlockState::Free,
             1 => BlockState::Ready,
             2 => BlockState::Open,
@@ -43,9 +42,8 @@ impl BlockState {
             4 => BlockState::Suspect,
             5 => BlockState::Failing,
             6 => BlockState::Bad,
-            7 => BlockState::Anchor,
-            _ => return None,
-        })
+            _ => BlockState::Anchor,
+        }
     }
 }
 
@@ -57,7 +55,8 @@ impl BlockState {
 /// ```text
 ///  bits   field        meaning
 ///  0..20  erase_count  erases so far; stays at its highest value
-/// 20..24  state        0 free, 1 ready, 2 open, 3 full, 4 suspect, 5 failing, 6 bad, 7 anchor
+/// 20..23  state        0 free, 1 ready, 2 open, 3 full, 4 suspect, 5 failing, 6 bad, 7 anchor
+///     23  inexact      1: fewer pages may be needed than `live` says, even when the volume was unmounted
 /// 24..32  live         upper bound of the pages that are needed, in 255ths of the pages in a block, rounded up
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,25 +67,26 @@ pub struct BlockRecord {
     pub state: BlockState,
     /// Upper bound of the pages that are needed, in 255ths of a block; see [`scale_live`].
     pub live: u8,
+    /// Whether fewer pages may be needed than `live` says.
+    pub is_inexact: bool,
 }
 
 impl BlockRecord {
     /// The bytes on flash.
     pub const fn to_bytes(self) -> [u8; RECORD_SIZE] {
         let erase_count = if self.erase_count > ERASE_COUNT_MAX { ERASE_COUNT_MAX } else { self.erase_count };
-        (erase_count | (self.state as u32) << 20 | (self.live as u32) << 24).to_le_bytes()
+        (erase_count | (self.state as u32) << 20 | (self.is_inexact as u32) << 23 | (self.live as u32) << 24)
+            .to_le_bytes()
     }
 
-    /// Checks a record.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed::Range`] for a state that does not exist.
-    pub const fn parse(bytes: [u8; RECORD_SIZE]) -> Result<BlockRecord, Malformed> {
+    /// Reads a record. Every four bytes are one; whether records agree with each other is the log's to check.
+    pub const fn from_bytes(bytes: [u8; RECORD_SIZE]) -> BlockRecord {
         let word = u32::from_le_bytes(bytes);
-        match BlockState::from_number(word >> 20 & 0xf) {
-            Some(state) => Ok(BlockRecord { erase_count: word & ERASE_COUNT_MAX, state, live: (word >> 24) as u8 }),
-            None => Err(Malformed::Range("block state")),
+        BlockRecord {
+            erase_count: word & ERASE_COUNT_MAX,
+            state: BlockState::from_bits(word >> 20),
+            live: (word >> 24) as u8,
+            is_inexact: word >> 23 & 1 == 1,
         }
     }
 }
@@ -110,20 +110,20 @@ mod tests {
 
     #[test]
     fn the_bytes_of_a_record_are_frozen() {
-        let record = BlockRecord { erase_count: 0x1_2345, state: BlockState::Failing, live: 200 };
+        let record = BlockRecord { erase_count: 0x1_2345, state: BlockState::Failing, live: 200, is_inexact: false };
         assert_eq!(record.to_bytes(), [0x45, 0x23, 0x51, 200]);
-        assert_eq!(BlockRecord::parse(record.to_bytes()), Ok(record));
-        let worn = BlockRecord { erase_count: u32::MAX, state: BlockState::Free, live: 0 };
+        assert_eq!(BlockRecord { is_inexact: true, ..record }.to_bytes(), [0x45, 0x23, 0xd1, 200]);
+        let worn = BlockRecord { erase_count: u32::MAX, state: BlockState::Free, live: 0, is_inexact: false };
         assert_eq!(worn.to_bytes(), [0xff, 0xff, 0x0f, 0]);
-        assert_eq!(BlockRecord::parse([0, 0, 0x80, 0]), Err(Malformed::Range("block state")));
     }
 
     #[test]
     fn every_state_survives_the_flash() {
-        for number in 0..16 {
-            if let Some(state) = BlockState::from_number(number) {
-                let record = BlockRecord { erase_count: 7, state, live: 3 };
-                assert_eq!(BlockRecord::parse(record.to_bytes()), Ok(record));
+        for bits in 0..8 {
+            for is_inexact in [false, true] {
+                let record = BlockRecord { erase_count: 7, state: BlockState::from_bits(bits), live: 3, is_inexact };
+                assert_eq!(record.state as u32, bits);
+                assert_eq!(BlockRecord::from_bytes(record.to_bytes()), record);
             }
         }
     }
