@@ -41,7 +41,7 @@ pub(super) const LAYERS: [Layer; 17] = [
     core("nandu-log", &["nandu-nand", "nandu-media"]),
     core("nandu-tree", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log"]),
     core("nandu-fs", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log", "nandu-tree"]),
-    core("nandu", &["nandu-nand", "nandu-index", "nandu-tree", "nandu-fs"]),
+    core("nandu", &["nandu-nand", "nandu-index", "nandu-log", "nandu-tree", "nandu-fs"]),
     core("nandu-inpage", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log"]),
     host("nandu-sim", &["nandu-nand"]),
     host("nandu-baselines", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log"]),

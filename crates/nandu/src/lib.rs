@@ -1,0 +1,51 @@
+//! Durable ordered records on raw NAND flash.
+//!
+//! [`Store`] keeps keys and values that are byte strings, [`Map`] keeps integers by integers in a fraction of the room.
+//! Both are one mu-Tree on one log: each change is durable when it returns and costs one page program, whatever the
+//! power does it is wholly there or wholly not, and all memory is handed over when the store is opened.
+//!
+//! ```
+//! use nandu::{Edit, Options, Store};
+//! use nandu_sim::{Chip, Sim};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let chip = Sim::new(Chip::W25N01GV);
+//! let options = Options::default();
+//! let mut memory = vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &options)];
+//!
+//! let mut store = Store::format(chip, options, &mut memory)?;
+//! store.put(b"lamp/kitchen", b"on")?;
+//! store.put(b"lamp/cellar", b"off")?;
+//! assert_eq!(store.get(b"lamp/kitchen")?, Some(&b"on"[..]));
+//!
+//! // Both or neither, whenever the power goes.
+//! store.batch(&[
+//!     Edit { key: b"lamp/cellar", value: None },
+//!     Edit { key: b"lamp/kitchen", value: Some(b"off") },
+//! ])?;
+//!
+//! let chip = store.unmount()?;
+//! let mut store = Store::open(chip, options, &mut memory)?;
+//! assert_eq!(store.get(b"lamp/kitchen")?, Some(&b"off"[..]));
+//! assert_eq!(store.record_count(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! **The key decision** is that a store is its tree: there is no translation layer below it and no journal beside it, so
+//! that nothing is written twice. The price is that values live in the leaves; a key and its value may take a quarter of
+//! a page together, and more is refused ([`Store::entry_size_max`]).
+
+#![no_std]
+
+mod map;
+mod options;
+mod store;
+
+pub use map::{Fixed, Map};
+pub use nandu_index::{Direction, Edit, Entry};
+pub use nandu_log::{LogError, LogStats};
+pub use nandu_nand as nand;
+pub use nandu_tree::{ByteCells, Cells, FixedCells, TreeError};
+pub use options::Options;
+pub use store::{Error, Store, Violation};

@@ -1,0 +1,45 @@
+//! Choices made when a store is formatted or opened.
+
+use nandu_log::{Log, LogOptions};
+use nandu_nand::{Geometry, Nand};
+
+/// Choices made when a store is formatted or opened. What a volume was formatted with is found on the chip and need not
+/// be repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Choices of the log below.
+    pub log: LogOptions,
+    /// Bytes of memory for nodes of the tree that are kept. With room for all inner nodes, about three bytes for each
+    /// leaf with integer keys, a lookup reads one page.
+    pub cache_size: usize,
+    /// Pages that one batch may replace and still tell the collector about each; at least 32, four bytes each.
+    pub journal_pages: usize,
+}
+
+impl Options {
+    /// 8 KiB of cache, everything else left open.
+    pub const DEFAULT: Options = Options { log: LogOptions::DEFAULT, cache_size: 8192, journal_pages: 64 };
+
+    /// These options with as large a cache as fits `memory_size` bytes in all; `None` if the store needs more than that
+    /// even without one.
+    pub fn fit<N: Nand>(self, geometry: &Geometry, memory_size: usize) -> Option<Options> {
+        let without = Options { cache_size: 0, ..self };
+        let cache_size = memory_size.checked_sub(without.memory_required::<N>(geometry))?;
+        Some(Options { cache_size, ..self })
+    }
+
+    pub(crate) fn tree(&self) -> nandu_tree::Options {
+        nandu_tree::Options { cache_size: self.cache_size, journal_pages: self.journal_pages }
+    }
+
+    pub(crate) fn memory_required<N: Nand>(&self, geometry: &Geometry) -> usize {
+        let tree = nandu_tree::memory_required(geometry.page_size as usize, &self.tree());
+        Log::<N>::memory_required(geometry, &self.log) + tree
+    }
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options::DEFAULT
+    }
+}

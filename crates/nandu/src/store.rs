@@ -1,0 +1,320 @@
+//! Ordered records of byte strings.
+
+use core::fmt;
+use core::ops::{Bound, ControlFlow};
+
+use nandu_index::{Direction, Edit, Entry, OrderedIndex};
+use nandu_log::{Budget, Log, LogError, LogStats};
+use nandu_nand::{Geometry, Nand};
+use nandu_tree::{ByteCells, Cells, OnLog, Tree, TreeError};
+
+use crate::Options;
+
+/// What can go wrong in a store, by the error `E` of the chip's driver.
+///
+/// [`TreeError::Pages`] holds what the log below has to say: [`LogError::Full`], [`LogError::ReadOnly`],
+/// [`LogError::NotFormatted`] and the like.
+pub type Error<E> = TreeError<LogError<E>>;
+
+/// An invariant that does not hold on the chip, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Violation {
+    /// One of the log: L1 to L9 of `nandu-log`.
+    Log(nandu_log::Violation),
+    /// One of the tree: T1 to T6 of `nandu-tree`.
+    Tree(nandu_tree::Violation),
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::Log(violation) => violation.fmt(f),
+            Violation::Tree(violation) => violation.fmt(f),
+        }
+    }
+}
+
+/// Ordered records on a chip `N`, in memory handed over when it is opened.
+///
+/// Keys and values are byte strings; keys are ordered as bytes are. With other cells `C` they are of one size, see
+/// [`Map`](crate::Map).
+pub struct Store<'m, N: Nand, C = ByteCells> {
+    tree: Tree<'m, OnLog<'m, N>, C>,
+}
+
+impl<'m, N: Nand> Store<'m, N> {
+    /// Bytes of memory that [`format`](Store::format) and [`open`](Store::open) take, exactly; nothing else is used.
+    pub fn memory_required(geometry: &Geometry, options: &Options) -> usize {
+        options.memory_required::<N>(geometry)
+    }
+
+    /// Makes an empty store on a chip. What was on it is lost, but for bad-block marks and, of a volume found there,
+    /// erase counts.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Memory`], [`LogError::Unsuitable`] or [`LogError::Geometry`] before anything happened; errors of the
+    /// chip.
+    pub fn format(nand: N, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
+        Store::format_with(nand, ByteCells, options, memory)
+    }
+
+    /// Opens the store on a chip. After a clean [`unmount`](Store::unmount) it only reads; after a power cut it
+    /// programs a copy of the newest page and a checkpoint before it returns. At most 40 page reads either way on the
+    /// chips it is tested with.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::NotFormatted`]; [`LogError::WrongFormat`] and [`TreeError::OtherFormat`] for a volume with other
+    /// properties; [`LogError::Memory`]; errors of the chip.
+    pub fn open(nand: N, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
+        Store::open_with(nand, ByteCells, options, memory)
+    }
+}
+
+impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
+    /// As [`format`](Store::format), with other cells.
+    ///
+    /// # Errors
+    ///
+    /// As [`format`](Store::format).
+    pub fn format_with(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
+        let log_size = Log::<N>::memory_required(nand.geometry(), &options.log).min(memory.len());
+        let (log_memory, tree_memory) = memory.split_at_mut(log_size);
+        let log = Log::format(nand, options.log, log_memory).map_err(TreeError::Pages)?;
+        let tree = Tree::create(OnLog::new(log), cells, options.tree(), tree_memory)?;
+        Ok(Store { tree })
+    }
+
+    /// As [`open`](Store::open), with other cells.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Store::open).
+    pub fn open_with(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
+        let log_size = Log::<N>::memory_required(nand.geometry(), &options.log).min(memory.len());
+        let (log_memory, tree_memory) = memory.split_at_mut(log_size);
+        let log = Log::mount(nand, options.log, log_memory).map_err(TreeError::Pages)?;
+        // A format that was cut between making the log and making the tree left a volume that holds nothing.
+        let tree = match log.committed() {
+            Some(_) => Tree::open(OnLog::new(log), cells, options.tree(), tree_memory)?,
+            None => Tree::create(OnLog::new(log), cells, options.tree(), tree_memory)?,
+        };
+        Ok(Store { tree })
+    }
+
+    /// The value of a key, lent until the store is used again. Reads a page for each level of the tree that is not in
+    /// memory: one, with a cache that holds the inner nodes.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::KeySize`]; a page that cannot be read.
+    pub fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error<N::Error>> {
+        self.tree.get(key)
+    }
+
+    /// Puts a value at a key; returns whether the key was there before. Durable when it returns. Programs one page, when
+    /// a leaf overflows two or three, and pays its share of garbage collection.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::KeySize`] and [`TreeError::ValueSize`] name what is too long; [`LogError::Full`] if there is no
+    /// room, and then nothing has changed; errors of the chip.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Error<N::Error>> {
+        self.tree.put(key, value)
+    }
+
+    /// Deletes a key; returns whether it was there. Durable when it returns. Programs one page, none if there was no such
+    /// key. Works on a full chip too.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::KeySize`]; errors of the chip.
+    pub fn delete(&mut self, key: &[u8]) -> Result<bool, Error<N::Error>> {
+        self.tree.delete(key)
+    }
+
+    /// Makes all these changes or none of them, whenever the power goes. The keys must strictly ascend. Programs about
+    /// one page for each leaf concerned.
+    ///
+    /// # Errors
+    ///
+    /// As [`put`](Store::put); [`TreeError::NotAscending`] names the first key out of order.
+    pub fn batch(&mut self, edits: &[Edit<'_>]) -> Result<(), Error<N::Error>> {
+        self.tree.batch(edits)
+    }
+
+    /// Visits the entries between two bounds in order, until `visit` breaks off. Reads each leaf concerned once.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::KeySize`]; a page that cannot be read.
+    pub fn range(
+        &mut self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        direction: Direction,
+        visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Error<N::Error>> {
+        self.tree.range(from, to, direction, visit)
+    }
+
+    /// The entry with the lowest key.
+    ///
+    /// # Errors
+    ///
+    /// A page that cannot be read.
+    pub fn first(&mut self) -> Result<Option<Entry<'_>>, Error<N::Error>> {
+        self.tree.first()
+    }
+
+    /// The entry with the highest key.
+    ///
+    /// # Errors
+    ///
+    /// A page that cannot be read.
+    pub fn last(&mut self) -> Result<Option<Entry<'_>>, Error<N::Error>> {
+        self.tree.last()
+    }
+
+    /// Entries in the store. Costs nothing.
+    pub fn record_count(&self) -> u64 {
+        self.tree.record_count()
+    }
+
+    /// Levels of the tree, leaves included.
+    pub fn height(&self) -> u8 {
+        self.tree.height()
+    }
+
+    /// Bytes in the longest key.
+    pub fn key_size_max(&self) -> usize {
+        self.tree.key_size_max()
+    }
+
+    /// Bytes that a key and its value may have together.
+    pub fn entry_size_max(&self) -> usize {
+        self.tree.entry_size_max()
+    }
+
+    /// Uses idle time for garbage collection ahead of need: up to this many pages are looked at, and moved if they live.
+    /// Returns whether there was anything to do.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the chip.
+    pub fn idle(&mut self, pages: u32) -> Result<bool, Error<N::Error>> {
+        let mut budget = Budget::idle(pages);
+        let mut worked = false;
+        while let Some(examine) = self.tree.pages_mut().next_idle(&mut budget).map_err(TreeError::Pages)? {
+            let outcome = self.tree.examine(examine)?;
+            nandu_tree::Pages::examined(self.tree.pages_mut(), examine, outcome).map_err(TreeError::Pages)?;
+            worked = true;
+        }
+        Ok(worked)
+    }
+
+    /// Walks log and tree once, reads only, and reports every invariant that does not hold; returns how many. Reads every
+    /// page that may be programmed.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the chip.
+    pub fn verify(&mut self, report: &mut dyn FnMut(Violation)) -> Result<u64, Error<N::Error>> {
+        let mut count = 0;
+        self.tree
+            .pages_mut()
+            .log_mut()
+            .verify(&mut |violation| {
+                count += 1;
+                report(Violation::Log(violation));
+            })
+            .map_err(TreeError::Pages)?;
+        OrderedIndex::verify(&mut self.tree, &mut |violation| {
+            count += 1;
+            report(Violation::Tree(violation));
+        })?;
+        Ok(count)
+    }
+
+    /// What was done since the store was opened, by cause, and how full and how worn the chip is.
+    pub fn stats(&self) -> LogStats {
+        self.tree.pages().log().stats()
+    }
+
+    /// The chip, for looking at it.
+    pub fn nand(&self) -> &N {
+        self.tree.pages().log().nand()
+    }
+
+    /// The chip, for its clock and its counters. Programming or erasing past the store destroys it.
+    pub fn nand_mut(&mut self) -> &mut N {
+        self.tree.pages_mut().log_mut().nand_mut()
+    }
+
+    /// Leaves the store so that the next [`open`](Store::open) has nothing to recover, and gives the chip back. At most
+    /// one checkpoint, nothing if nothing was changed.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the chip, which is gone with them; what was put is durable all the same.
+    pub fn unmount(self) -> Result<N, Error<N::Error>> {
+        self.tree.close().into_log().unmount().map_err(|(error, _)| TreeError::Pages(error))
+    }
+
+    /// Gives the chip back as it is, as if the power had gone: nothing that was acknowledged is lost, and the next
+    /// [`open`](Store::open) recovers.
+    pub fn abandon(self) -> N {
+        self.tree.close().into_log().abandon()
+    }
+}
+
+impl<N: Nand, C: Cells> OrderedIndex for Store<'_, N, C> {
+    type Error = Error<N::Error>;
+
+    fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Self::Error> {
+        Store::get(self, key)
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Self::Error> {
+        Store::put(self, key, value)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool, Self::Error> {
+        Store::delete(self, key)
+    }
+
+    fn batch(&mut self, edits: &[Edit<'_>]) -> Result<(), Self::Error> {
+        Store::batch(self, edits)
+    }
+
+    fn range(
+        &mut self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        direction: Direction,
+        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Self::Error> {
+        Store::range(self, from, to, direction, visit)
+    }
+
+    fn first(&mut self) -> Result<Option<Entry<'_>>, Self::Error> {
+        Store::first(self)
+    }
+
+    fn last(&mut self) -> Result<Option<Entry<'_>>, Self::Error> {
+        Store::last(self)
+    }
+
+    fn count(&mut self) -> Result<u64, Self::Error> {
+        Ok(self.record_count())
+    }
+
+    fn sync(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    fn verify(&mut self, report: &mut dyn FnMut(nandu_index::Violation)) -> Result<(), Self::Error> {
+        OrderedIndex::verify(&mut self.tree, report)
+    }
+}

@@ -1,0 +1,180 @@
+//! Power cuts: what was acknowledged stays, what was not is wholly there or wholly not.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+
+use nandu::{Direction, Edit, Options, Store};
+use nandu_sim::power_cut::{Driver, Run};
+use nandu_sim::{Chip, Sim};
+
+type Records = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// What the store said is durable, and the one change that it has said nothing of yet.
+#[derive(Clone, Default)]
+struct Promise {
+    records: Records,
+    pending: Option<Records>,
+    /// Changes begun, over all runs on this chip.
+    count: u32,
+}
+
+const OPTIONS: Options = Options { cache_size: 256, ..Options::DEFAULT };
+
+fn memory(chip: &Sim) -> Vec<u8> {
+    vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &OPTIONS)]
+}
+
+fn formatted(chip: Chip) -> Sim {
+    let sim = Sim::new(chip);
+    let mut memory = memory(&sim);
+    Store::format(sim, OPTIONS, &mut memory).unwrap().unmount().unwrap()
+}
+
+fn records(store: &mut Store<'_, &mut Sim>) -> Result<Records, nandu::Error<nandu_sim::SimError>> {
+    let mut found = Records::new();
+    store.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
+        found.insert(entry.key.to_vec(), entry.value.to_vec());
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
+}
+
+/// A number that looks like chance and is the same in every run.
+fn mixed(count: u32, salt: u32) -> u32 {
+    let x = (count ^ salt.wrapping_mul(0x85EB_CA6B)).wrapping_mul(0x9E37_79B1);
+    (x ^ (x >> 15)).wrapping_mul(0x2C1B_3C6D) >> 12
+}
+
+/// Puts, deletes and batches over a few keys with values of any size.
+fn workload(changes: u32) -> impl Fn(&mut Sim, &mut Promise) -> Run {
+    move |chip, promise| {
+        let mut memory = memory(chip);
+        let mut store = Store::open(&mut *chip, OPTIONS, &mut memory)?;
+        promise.records = records(&mut store)?;
+        promise.pending = None;
+        for _ in 0..changes {
+            let count = promise.count;
+            promise.count += 1;
+            let key = |salt| vec![b'a' + (mixed(count, salt) % 24) as u8; 1 + (mixed(count, salt) % 3) as usize];
+            let value = vec![count as u8; (mixed(count, 7) % 24) as usize];
+            let mut after = promise.records.clone();
+            match mixed(count, 3) % 6 {
+                0 => {
+                    after.remove(&key(1));
+                    promise.pending = Some(after);
+                    store.delete(&key(1))?;
+                }
+                1 => {
+                    let changed: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
+                        [(key(1), Some(value.clone())), (key(2), None), (key(5), Some(value))].into();
+                    for (key, value) in &changed {
+                        match value {
+                            Some(value) => after.insert(key.clone(), value.clone()),
+                            None => after.remove(key),
+                        };
+                    }
+                    promise.pending = Some(after);
+                    let edits: Vec<Edit<'_>> =
+                        changed.iter().map(|(key, value)| Edit { key, value: value.as_deref() }).collect();
+                    store.batch(&edits)?;
+                }
+                _ => {
+                    after.insert(key(1), value.clone());
+                    promise.pending = Some(after);
+                    store.put(&key(1), &value)?;
+                }
+            }
+            promise.records = promise.pending.take().unwrap_or_default();
+        }
+        store.unmount()?;
+        Ok(())
+    }
+}
+
+fn recover(chip: &mut Sim) -> Run {
+    let mut memory = memory(chip);
+    Store::open(chip, OPTIONS, &mut memory)?;
+    Ok(())
+}
+
+/// Opens the store, checks it against the promise and returns all it holds.
+fn check(chip: &mut Sim, promise: &Promise) -> Records {
+    let mut memory = memory(chip);
+    let mut store = Store::open(chip, OPTIONS, &mut memory).unwrap();
+    let mut violations = Vec::new();
+    store.verify(&mut |violation| violations.push(violation)).unwrap();
+    assert_eq!(violations, []);
+    let found = records(&mut store).unwrap();
+    let is_before = found == promise.records;
+    let is_after = promise.pending.as_ref() == Some(&found);
+    assert!(
+        is_before || is_after,
+        "found {found:?}\nacknowledged {:?}\npending {:?}",
+        promise.records,
+        promise.pending
+    );
+    assert_eq!(store.record_count(), found.len() as u64);
+    found
+}
+
+#[test]
+fn every_operation_with_every_tear() {
+    let summary = Driver::new(formatted(Chip::TINY)).resume().every(workload(240), check);
+    assert!(summary.cases > 3_000, "{summary:?}");
+}
+
+#[test]
+fn every_operation_of_a_format_with_every_tear() {
+    let format = |chip: &mut Sim, is_done: &mut bool| {
+        let mut memory = memory(chip);
+        Store::format(chip, OPTIONS, &mut memory)?;
+        *is_done = true;
+        Ok(())
+    };
+    let summary = Driver::new(Chip::TINY).every(format, |chip, is_done| {
+        let mut memory = memory(chip);
+        match Store::open(chip, OPTIONS, &mut memory) {
+            Ok(store) => assert_eq!(store.record_count(), 0),
+            Err(error) => assert!(!is_done, "{error}"),
+        }
+    });
+    assert!(summary.cases > 50, "{summary:?}");
+}
+
+#[test]
+fn a_cut_in_the_recovery_from_a_cut() {
+    let summary = Driver::new(formatted(Chip::TINY)).limit(40_000).pairs(workload(160), recover, check);
+    assert!(summary.cases > 30_000, "{summary:?}");
+}
+
+#[test]
+fn a_cut_on_a_chip_whose_pages_are_paired() {
+    let summary = Driver::new(formatted(Chip::TINY_MLC)).resume().every(workload(160), check);
+    assert!(summary.cases > 2_500, "{summary:?}");
+}
+
+#[test]
+fn random_chains_of_cuts() {
+    let summary = Driver::new(formatted(Chip::TINY)).seed(11).resume().random(21_000, workload(60), recover, check);
+    assert!(summary.cuts >= 50_000, "{summary:?}");
+}
+
+/// The full form of the test before, with a seed and a number of cases of one's own: see TESTING.md.
+#[test]
+#[ignore = "takes as long as it is told to"]
+fn swarm() {
+    let number =
+        |name: &str, default: u64| std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default);
+    let count = number("NANDU_SWARM_CASES", 1_000_000);
+    let seed = number("NANDU_SWARM_SEED", 1);
+    let chip = formatted(Chip::TINY);
+    let changes = 20 + (seed % 100) as u32;
+    let started = std::time::Instant::now();
+    let summary = Driver::new(chip)
+        .seed(seed)
+        .resume()
+        .progress(move |done, total| eprint!("\r{done} of {total} chains, {:.0} s", started.elapsed().as_secs_f64()))
+        .random(count, workload(changes), recover, check);
+    eprintln!();
+    println!("{} chains of cuts, {} cuts, seed {seed}: nothing acknowledged was lost", summary.cases, summary.cuts);
+}

@@ -1,0 +1,5 @@
+//! The store as its users see it, on simulated chips.
+
+mod cuts;
+mod memory;
+mod suite;
