@@ -14,6 +14,7 @@ use nandu_tree::{Cells, Examine, Examined, Need, Options, Pages, Placement, Tree
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     Append,
+    Erased,
     Full,
 }
 
@@ -49,6 +50,8 @@ pub(crate) struct Medium {
     new: Vec<u32>,
     committed: Option<PageAddr>,
     pub(crate) counts: Counts,
+    /// Whether superseded pages can still be read, as on a chip before the erase.
+    pub(crate) keeps_stale: bool,
     /// Appends left before one fails.
     pub(crate) fail_after: Option<u32>,
     /// Pages that `prepare` asks the tree to examine.
@@ -71,6 +74,7 @@ impl Shared {
             new: Vec::new(),
             committed: None,
             counts: Counts::default(),
+            keeps_stale: false,
             fail_after: None,
             to_examine: Vec::new(),
             examined: Vec::new(),
@@ -125,6 +129,9 @@ impl Pages for Shared {
         let mut medium = self.0.borrow_mut();
         medium.counts.reads += 1;
         let bytes = medium.pages[page.0 as usize].as_deref();
+        if bytes.is_none() && medium.keeps_stale {
+            return Err(Failure::Erased);
+        }
         buf.copy_from_slice(bytes.unwrap_or_else(|| panic!("page {page} is read after it was superseded")));
         Ok(())
     }
@@ -167,6 +174,9 @@ impl Pages for Shared {
         );
         medium.new.retain(|&new| new != page.0);
         medium.lives[page.0 as usize] = Life::Free;
+        if medium.keeps_stale {
+            return;
+        }
         medium.pages[page.0 as usize] = None;
         // Reused soon, so that a stale pointer finds another node there; but not at once.
         let place = medium.free.len().saturating_sub(3);
