@@ -104,6 +104,8 @@ pub(crate) struct Collector {
     pending: Option<PageAddr>,
     /// Ready blocks that the operation under way needs, one for recovery among them.
     ready_wanted: usize,
+    /// An operation waits for ready blocks, so few erases have to do.
+    is_urgent: bool,
     /// Live counts are to be made exact, since the chip may be full.
     wants_exact: bool,
     /// Steps of the instalment under way, and pages it is for.
@@ -123,6 +125,7 @@ impl Collector {
         left: 0,
         pending: None,
         ready_wanted: READY_MIN,
+        is_urgent: false,
         wants_exact: false,
         taken: 0,
         pages: 1,
@@ -199,10 +202,12 @@ impl<N: Nand> Log<'_, N> {
         let wanted = (blocks as usize + 1).clamp(READY_MIN, self.shape.ready_max as usize);
         self.collector.ready_wanted = wanted;
         let ready = self.ready.remaining();
+        self.collector.is_urgent = false;
         let has_blocks = ready >= wanted || (ready >= READY_MIN && self.own_step().is_none());
         if self.blocks.pool() >= floor && has_blocks {
             return Ok(true);
         }
+        self.collector.is_urgent = !has_blocks;
         self.wait_for_work()
     }
 
@@ -255,7 +260,8 @@ impl<N: Nand> Log<'_, N> {
             return None;
         }
         let candidate = self.erase_candidate();
-        if is_short && erased > 0 && (list_is_full || candidate.is_none()) {
+        let is_enough = self.collector.is_urgent && ready + erased >= self.collector.ready_wanted;
+        if is_short && erased > 0 && (is_enough || list_is_full || candidate.is_none()) {
             return Some(OwnStep::Checkpoint);
         }
         match candidate {

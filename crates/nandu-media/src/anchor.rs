@@ -41,7 +41,8 @@ pub const MODE_MLC: u8 = 1;
 ///     44     2  table_page_count      pages of the block table; 0: the records stand in this page
 ///     46     2  reserved              zero
 ///     48   8*s  heads                 per stream: open block (4, all ones: none), pages programmed in it (2), zero (2)
-///    ...   4*r  ready                 blocks known to be erased, in the order in which they will be opened
+///    ...   4*r  ready                 blocks known to be erased; stream 0 opens them from the first on, other streams from
+///                                     the last
 ///    ...   4*t  table                 addresses of the pages of the block table
 ///    ...   4*b  records               of all blocks, if `table_page_count` is 0
 ///    ...   ...  reserved              zero
