@@ -8,6 +8,7 @@
 mod contract;
 mod driver;
 mod media;
+mod store;
 
 use core::panic::PanicInfo;
 
@@ -21,4 +22,4 @@ fn panic(_: &PanicInfo<'_>) -> ! {
 
 /// Entry points, kept by the linker although nobody in this library calls them.
 #[used]
-static ENTRY_POINTS: [fn(u32) -> u32; 2] = [contract::exercise, media::exercise];
+static ENTRY_POINTS: [fn(u32) -> u32; 3] = [contract::exercise, media::exercise, store::exercise];

@@ -23,7 +23,7 @@ pub(crate) fn exercise(seed: u32) -> u32 {
         positions: &[Position::NONE; 2],
     };
     fields.seal(&mut page);
-    let record = BlockRecord::parse(seed.to_le_bytes()).map_or(0, |record| record.erase_count);
+    let record = BlockRecord::from_bytes(seed.to_le_bytes()).erase_count;
     inspect(black_box(&page), seed >> 1).unwrap_or(0) ^ record
 }
 
