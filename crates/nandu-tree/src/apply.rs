@@ -260,14 +260,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.reading.forget_page(page);
         self.journal.append(page);
         self.pending.appended += 1;
-        for level in 0..=top {
-            let slot = &mut self.path[level];
+        for (level, slot) in self.path.iter_mut().enumerate().take(top + 1) {
+            let old_page = old[level].page;
             slot.present = level >= lowest;
             (slot.page, slot.lowest) = (page, lowest as u8);
             if level == top {
-                self.cache.drop_node(old[level].page, level as u8);
+                self.cache.drop_node(old_page, level as u8);
             } else if slot.present {
-                self.cache.renew(old[level].page, level as u8, page, &self.assembly[slot.range()]);
+                self.cache.renew(old_page, level as u8, page, &self.assembly[slot.range()]);
             }
         }
         self.state.root = page;
@@ -342,8 +342,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     fn compose(&mut self, lowest: usize) {
         let height = self.state.height as usize;
         let mut sizes = [0; HEIGHT_MAX];
-        for level in lowest..height {
-            sizes[level] = self.path[level].size as u16;
+        for (size, slot) in sizes.iter_mut().zip(&self.path) {
+            *size = slot.size as u16;
         }
         let locator = if lowest > 0 { self.pending.locator.as_slice() } else { &[] };
         let front = TreeFront {

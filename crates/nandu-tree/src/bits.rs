@@ -110,7 +110,7 @@ mod tests {
                 let before = buf;
                 shift_up(&mut buf, from, 330, by);
                 for place in 2..30 {
-                    assert_eq!(read(&buf, place * 11 + by as usize, 11), (place * 397 & 0x7FF) as u64);
+                    assert_eq!(read(&buf, place * 11 + by as usize, 11), ((place * 397) & 0x7FF) as u64);
                 }
                 shift_down(&mut buf, from + by as usize, 330 + by as usize, by);
                 assert_eq!(read(&buf, 0, 330 % 64), read(&before, 0, 330 % 64));

@@ -1,5 +1,7 @@
 //! The tree on pages in memory that are strict about what lives, and on the log over a simulated chip.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
 mod conform;
 mod cost;
 mod damage;
