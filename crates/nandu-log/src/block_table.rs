@@ -128,6 +128,7 @@ pub(crate) struct BlockTable<'m> {
     erasable: u32,
     live_total: u32,
     inexact: u32,
+    refresh: u32,
     damaged: u32,
 }
 
@@ -146,6 +147,7 @@ impl<'m> BlockTable<'m> {
             erasable: 0,
             live_total: 0,
             inexact: 0,
+            refresh: 0,
             damaged: 0,
         };
         table.clear();
@@ -158,7 +160,7 @@ impl<'m> BlockTable<'m> {
         self.table_pages.fill(TablePage { address: U32::new(NO_PAGE), changed: CHANGED, reserved: [0; 3] });
         self.counts = [0; STATE_COUNT];
         self.counts[State::Free as usize] = self.entries.len() as u32;
-        (self.empty, self.live_total, self.inexact, self.damaged) = (0, 0, 0, 0);
+        (self.empty, self.live_total, self.inexact, self.refresh, self.damaged) = (0, 0, 0, 0, 0);
         self.erasable = self.entries.len() as u32;
     }
 
@@ -208,6 +210,11 @@ impl<'m> BlockTable<'m> {
 
     pub(crate) fn inexact(&self) -> u32 {
         self.inexact
+    }
+
+    /// Blocks to be emptied however much room there is: their bits flip, or a program failed in them.
+    pub(crate) fn endangered(&self) -> u32 {
+        self.refresh + self.count(State::Failing)
     }
 
     pub(crate) fn damaged(&self) -> u32 {
@@ -268,6 +275,7 @@ impl<'m> BlockTable<'m> {
         self.erasable = self.erasable - u32::from(Self::may_be_erased(old_state, old_live, old_word))
             + u32::from(Self::may_be_erased(new_state, live, word));
         self.inexact = self.inexact - u32::from(old_word & INEXACT != 0) + u32::from(word & INEXACT != 0);
+        self.refresh = self.refresh - u32::from(old_word & REFRESH != 0) + u32::from(word & REFRESH != 0);
         self.damaged = self.damaged - u32::from(old_word & DAMAGED != 0) + u32::from(word & DAMAGED != 0);
         // A live count that only fell needs no new table page: the recorded one stays an upper bound.
         if old_state != new_state || (old_word ^ word) & ERASE_COUNT_MAX != 0 || live > old_live {

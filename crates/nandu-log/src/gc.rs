@@ -357,7 +357,9 @@ impl<N: Nand> Log<'_, N> {
         }
         if pool > FLOOR_HOST {
             let refresh = |_, block| self.blocks.has(block, REFRESH);
-            if let Some(block) = self.find_victim(refresh) {
+            if self.blocks.endangered() > 0
+                && let Some(block) = self.find_victim(refresh)
+            {
                 return Some((block, Cause::Refresh));
             }
             if let Some(block) = self.levelling_victim() {

@@ -158,3 +158,25 @@ fn factory_bad_blocks_anywhere_are_left_alone() {
         toy.verify().unwrap();
     }
 }
+
+#[test]
+fn a_block_whose_bits_begin_to_flip_is_emptied_and_one_that_failed_is_retired() {
+    let (mut sim, mut values) = start(PLAIN);
+    let mut bytes = memory(sim.geometry(), &PLAIN);
+    let mut toy = Toy::mount(&mut sim, PLAIN, &mut bytes).unwrap();
+    toy.log.nand_mut().inject(Fault::BitFlips(4), Trigger::Nth(0));
+    let (&first, &value) = values.iter().next().unwrap();
+    assert_eq!(toy.get(first).unwrap(), Some(value));
+    toy.log.nand_mut().inject(Fault::ProgramFails, Trigger::Nth(5));
+    for round in 0..60 {
+        let id = 1 + round % 4;
+        toy.put(id, u64::from(round)).unwrap();
+        values.insert(id, u64::from(round));
+    }
+    let stats = toy.log.stats();
+    assert!(stats.programs_for(nandu_nand::Cause::Refresh) > 0, "{stats:?}");
+    assert_eq!((stats.program_failures, stats.bad_blocks), (1, 1), "{stats:?}");
+    assert_eq!(toy.values().unwrap(), values);
+    let marks: Vec<bool> = (0..16).map(|block| sim.is_bad(nandu_nand::BlockAddr(block)).unwrap()).collect();
+    assert_eq!(marks.iter().filter(|&&is_bad| is_bad).count(), 1);
+}
