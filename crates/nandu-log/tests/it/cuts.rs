@@ -189,8 +189,10 @@ fn every_cut_and_every_cut_of_the_recovery_with_many_streams_and_table_pages() {
     Driver::new(chip).limit(20_000).pairs(workload(STREAMS, 30, 40, false), recover(STREAMS), check);
 }
 
+/// `NANDU_CHAINS` sets how many chains are tried of each kind.
 #[test]
 fn chains_of_cuts() {
+    let count = std::env::var("NANDU_CHAINS").ok().and_then(|count| count.parse().ok()).unwrap_or(2000);
     let cases = [
         (Chip::TINY, PLAIN, 30),
         (Chip::TINY_MLC, PLAIN, 14),
@@ -201,12 +203,36 @@ fn chains_of_cuts() {
         let chip = used(chip, options, entries);
         let check = check(options, &chip);
         let driver = Driver::new(chip).resume().seed(7);
-        driver.random(
-            if std::env::var("LONG").is_ok() { 60_000 } else { 2000 },
-            workload(PLAIN, 30, entries, true),
-            recover(PLAIN),
-            check,
-        );
+        driver.random(count, workload(PLAIN, 30, entries, true), recover(PLAIN), check);
+    }
+}
+
+/// Power that comes back only to go again within a few operations must not use up the chip.
+#[test]
+fn a_chip_cut_again_and_again_after_few_operations_stays_usable() {
+    for (chip, options, entries) in [(Chip::TINY, PLAIN, 24), (Chip::TINY_MLC, PLAIN, 12), (WIDE, STREAMS, 40)] {
+        let start = used(chip, options, entries);
+        for seed in 0..40 {
+            let mut sim = start.clone();
+            let mut promise = Promise::default();
+            let check = check(options, &start);
+            for cut in 0..60 {
+                let after = chance(cut, seed) % (10 + seed * 4);
+                sim.cut_somehow_at(sim.operation_count() + u64::from(after));
+                let result = workload(options, 20, entries, true)(&mut sim, &mut promise);
+                if sim.is_off() {
+                    sim.power_on();
+                } else {
+                    result.unwrap();
+                }
+                sim.clear_cuts();
+                if promise.is_open {
+                    check(&mut sim.clone(), &promise);
+                }
+            }
+            workload(options, 60, entries, true)(&mut sim, &mut promise).unwrap();
+            check(&mut sim, &promise);
+        }
     }
 }
 
