@@ -18,6 +18,7 @@ pub mod checksum;
 pub mod header;
 mod malformed;
 pub mod table;
+pub mod tree;
 
 pub use anchor::{Anchor, AnchorFields, Head};
 pub use header::{Page, PageFields, PageHeader, PageKind, Position};

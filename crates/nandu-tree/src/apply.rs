@@ -7,12 +7,12 @@
 use nandu_index::{Edit, KeyBuf};
 use nandu_nand::PageAddr;
 
-use crate::body::{HEIGHT_MAX, TreeFront};
 use crate::cells::{Cells, LeafRun, RunEdit};
 use crate::descent::{PENDING, Seek, Slot};
 use crate::pages::{Need, Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
+use nandu_media::tree::{HEIGHT_MAX, TreeFront};
 
 /// What stands in the buffers and is not programmed yet.
 #[derive(Default)]

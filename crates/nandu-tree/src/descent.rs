@@ -9,11 +9,11 @@ use core::ops::Range;
 use nandu_index::KeyBuf;
 use nandu_nand::PageAddr;
 
-use crate::body::TreeBody;
 use crate::cells::Cells;
 use crate::pages::Pages;
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
+use nandu_media::tree::TreeBody;
 
 /// In place of a page number: the page that is being put together. Equals [`crate::cells::SELF`], so that a node
 /// encoded with a child there and a slot of that child agree.
@@ -47,11 +47,13 @@ pub(crate) struct Reading<'m> {
     page: Option<u32>,
     body: Option<TreeBody>,
     checked: u8,
+    /// Leaves read.
+    misses: u8,
 }
 
 impl<'m> Reading<'m> {
     pub(crate) fn new(buf: &'m mut [u8]) -> Reading<'m> {
-        Reading { buf, page: None, body: None, checked: u8::MAX }
+        Reading { buf, page: None, body: None, checked: u8::MAX, misses: 0 }
     }
 
     /// The buffer is going to be used for something else, or its page is programmed anew.
@@ -233,7 +235,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 return Ok(Place::Cached(place));
             }
             let place = self.read_node(page, 0)?;
-            if keep {
+            // Most leaves are not looked up again soon. One that is gets in at its fourth miss or so, the others do not
+            // cost a copy each.
+            self.reading.misses = self.reading.misses.wrapping_add(1);
+            if keep && self.reading.misses.is_multiple_of(4) {
                 self.cache.insert(page, 0, &self.reading.buf[place.clone()]);
             }
         }

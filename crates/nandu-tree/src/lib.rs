@@ -34,7 +34,6 @@
 
 mod apply;
 mod bits;
-mod body;
 mod cache;
 mod cells;
 mod descent;
@@ -51,11 +50,11 @@ mod tree;
 mod vanish;
 mod verify;
 
-pub use body::{CellFormat, HEIGHT_MAX, Malformed, TreeBody, TreeFront};
 pub use cells::{ByteCells, Cells, FixedCells};
 pub use error::TreeError;
+pub use log::OnLog;
 pub use memory::{Options, memory_required};
 pub use nandu_index::{Direction, Edit, Entry, OrderedIndex, Violation};
-pub use log::OnLog;
+pub use nandu_media::tree::{CellFormat, HEIGHT_MAX, Malformed, TreeBody, TreeFront};
 pub use pages::{Examine, Examined, Need, Pages, Placement};
 pub use tree::{Stats, Tree};

@@ -5,7 +5,7 @@
 //! shares of all levels together leave room for a small leaf. The shares are wide: what decides in practice are the
 //! numbers of children of [`Limits::should_split`].
 
-use crate::body::{HEIGHT_MAX, TreeBody};
+use nandu_media::tree::{HEIGHT_MAX, TreeBody};
 
 /// Thousandths of the page that an inner node of each level may take; level 0 has no inner nodes. There are as many
 /// as a tree may have levels.
@@ -44,8 +44,7 @@ impl Limits {
             0 => (body / 8).min(nandu_index::KEY_SIZE_MAX),
             size => size as usize,
         };
-        let (shares, root_shares) =
-            if body < 1024 { (SMALL_SHARES, SMALL_ROOT_SHARES) } else { (SHARES, ROOT_SHARES) };
+        let (shares, root_shares) = if body < 1024 { (SMALL_SHARES, SMALL_ROOT_SHARES) } else { (SHARES, ROOT_SHARES) };
         let room = page_size.checked_sub(TreeBody::front(header_size, shares.len(), true, key_size_max))?;
         // With a cache small roots pay: more of the page is left for leaves. Without one a higher tree costs reads.
         let root_share = if cache_size > 0 { 150 } else { 700 };

@@ -9,12 +9,12 @@ use core::ops::Range;
 use nandu_index::KeyBuf;
 use nandu_nand::PageAddr;
 
-use crate::body::{CellFormat, TreeBody, TreeFront};
 use crate::cells::{Cells, InnerRun, LeafRun, RunEdit, SELF};
 use crate::descent::{PENDING, Slot};
 use crate::pages::{Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
+use nandu_media::tree::{CellFormat, TreeBody, TreeFront};
 
 /// Most leaves that one overflow makes.
 const PARTS_MAX: usize = 3;
@@ -359,12 +359,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// The inner node at the front of the reading buffer takes the place of the path's node of this level. The levels
     /// below that are present make room.
-    pub(crate) fn replace_inner(
-        &mut self,
-        level: u8,
-        size: usize,
-        index: usize,
-    ) -> Result<(), TreeError<P::Error>> {
+    pub(crate) fn replace_inner(&mut self, level: u8, size: usize, index: usize) -> Result<(), TreeError<P::Error>> {
         self.retire_inner(level);
         let slot = self.path[level as usize];
         let end = slot.offset + slot.size;
@@ -426,14 +421,7 @@ fn choose<'a, C: Cells>(
 }
 
 /// Makes the leaf behind the front of a page a page of its own; what is behind the leaf is filled up to `end`.
-fn write_leaf_front(
-    height: u8,
-    format: CellFormat,
-    header_size: usize,
-    buf: &mut [u8],
-    size: usize,
-    end: usize,
-) {
+fn write_leaf_front(height: u8, format: CellFormat, header_size: usize, buf: &mut [u8], size: usize, end: usize) {
     // A page of its own never has the root, not even the page of a root that is being split.
     let height = height.max(2);
     let front = TreeFront { height, lowest: 0, format, records: 0, locator: &[], sizes: &[size as u16] };

@@ -3,7 +3,6 @@
 use nandu_index::KeyBuf;
 use nandu_nand::PageAddr;
 
-use crate::body::{CellFormat, HEIGHT_MAX, TreeBody};
 use crate::cache::Cache;
 use crate::cells::{Cells, LeafRun};
 use crate::descent::{Place, Reading, Seek, Slot};
@@ -11,6 +10,7 @@ use crate::limits::Limits;
 use crate::memory::{JOURNAL_PAGES_MIN, Journal, Options, memory_required};
 use crate::pages::{Need, Pages};
 use crate::{Placement, TreeError};
+use nandu_media::tree::{CellFormat, HEIGHT_MAX, TreeBody};
 
 /// What the tree did since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

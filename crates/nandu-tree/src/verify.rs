@@ -4,11 +4,11 @@ use nandu_index::{KeyBuf, Violation};
 use nandu_nand::PageAddr;
 
 use crate::TreeError;
-use crate::body::HEIGHT_MAX;
 use crate::cells::Cells;
 use crate::descent::{PENDING, Seek, Slot};
 use crate::pages::Pages;
 use crate::tree::Tree;
+use nandu_media::tree::HEIGHT_MAX;
 
 /// The bounds between which the keys of a node must lie: not below the first, below the second.
 struct Fences {

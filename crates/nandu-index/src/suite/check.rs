@@ -100,13 +100,8 @@ pub fn verify<S: Subject>(subject: &mut S) {
     assert_eq!(violations, []);
 }
 
-fn batch<E: Error>(
-    index: &mut dyn OrderedIndex<Error = E>,
-    model: &mut Model,
-    list: &[(Vec<u8>, Option<Vec<u8>>)],
-) {
-    let edits: Vec<Edit<'_>> =
-        list.iter().map(|(key, value)| Edit { key, value: value.as_deref() }).collect();
+fn batch<E: Error>(index: &mut dyn OrderedIndex<Error = E>, model: &mut Model, list: &[(Vec<u8>, Option<Vec<u8>>)]) {
+    let edits: Vec<Edit<'_>> = list.iter().map(|(key, value)| Edit { key, value: value.as_deref() }).collect();
     ok(index.batch(&edits));
     for (key, value) in list {
         match value {

@@ -1,3 +1,5 @@
+//! FORMAT: Tree nodes, cells of any length
+//!
 //! Cells of any length.
 //!
 //! ```text
@@ -326,8 +328,7 @@ impl Cells for ByteCells {
         let Some(parts) = Parts::new(rest, count - 1, prefix_size) else {
             return false;
         };
-        let sizes_fit =
-            (0..count - 1).all(|index| parts.item(index).len() + prefix_size <= nandu_index::KEY_SIZE_MAX);
+        let sizes_fit = (0..count - 1).all(|index| parts.item(index).len() + prefix_size <= nandu_index::KEY_SIZE_MAX);
         parts.check() && sizes_fit
     }
 
@@ -399,8 +400,7 @@ impl Cells for ByteCells {
             if child == SELF {
                 set_u16(out, INNER_PATH, place as u16);
             }
-            out[INNER_PAGES + 1 + place * page_size..][..page_size]
-                .copy_from_slice(&child.to_le_bytes()[..page_size]);
+            out[INNER_PAGES + 1 + place * page_size..][..page_size].copy_from_slice(&child.to_le_bytes()[..page_size]);
         }
         let rest = &mut out[INNER_PAGES + 1 + count * page_size..];
         let (ends, rest) = rest.split_at_mut(2 * (count - 1));

@@ -1,3 +1,5 @@
+//! FORMAT: Tree nodes, cells of one width
+//!
 //! Cells of one width, packed in columns.
 //!
 //! ```text
@@ -280,8 +282,7 @@ impl<const KEY: usize, const VALUE: usize> Cells for FixedCells<KEY, VALUE> {
             && (path == NO_PATH || (path as usize) < count)
             && width <= 8 * KEY as u32
             && shift < 64
-            && node.len()
-                == Self::INNER_SEPARATORS + column_size(count - 1, width) + column_size(count, page_bits)
+            && node.len() == Self::INNER_SEPARATORS + column_size(count - 1, width) + column_size(count, page_bits)
     }
 
     fn inner_count(&self, node: &[u8]) -> usize {

@@ -9,23 +9,11 @@ const SMALL: Options = Options { cache_size: 300, journal_pages: 256 };
 const NO_CACHE: Options = Options { cache_size: 0, journal_pages: 256 };
 
 fn fixed(key_count: u32) -> Space {
-    Space {
-        keys: KeyKind::Fixed(4),
-        key_count,
-        value_size_min: 4,
-        value_size_max: 4,
-        operations_max: 200,
-    }
+    Space { keys: KeyKind::Fixed(4), key_count, value_size_min: 4, value_size_max: 4, operations_max: 200 }
 }
 
 fn bytes(key_count: u32) -> Space {
-    Space {
-        keys: KeyKind::Bytes(12),
-        key_count,
-        value_size_min: 0,
-        value_size_max: 20,
-        operations_max: 200,
-    }
+    Space { keys: KeyKind::Bytes(12), key_count, value_size_min: 0, value_size_max: 20, operations_max: 200 }
 }
 
 #[test]

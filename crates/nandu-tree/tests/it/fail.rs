@@ -1,7 +1,7 @@
 //! Appends that fail: the tree stays at its committed state, in memory and on flash.
 
-use nandu_index::suite::{Operation, Space, Subject, apply, compare, verify};
 use nandu_index::suite::{KeyKind, operations};
+use nandu_index::suite::{Operation, Space, Subject, apply, compare, verify};
 use nandu_tree::{ByteCells, Cells, Edit, FixedCells, Options, TreeError};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -51,8 +51,7 @@ fn try_once<C: Cells>(bench: &mut Bench<C>, operation: &Operation) -> Result<(),
         Operation::Put(key, value) => tree.put(key, value).map(|_| ()),
         Operation::Delete(key) => tree.delete(key).map(|_| ()),
         Operation::Batch(list) => {
-            let edits: Vec<Edit<'_>> =
-                list.iter().map(|(key, value)| Edit { key, value: value.as_deref() }).collect();
+            let edits: Vec<Edit<'_>> = list.iter().map(|(key, value)| Edit { key, value: value.as_deref() }).collect();
             tree.batch(&edits)
         }
         _ => Ok(()),

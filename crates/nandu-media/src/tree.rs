@@ -1,3 +1,5 @@
+//! FORMAT: Tree page
+//!
 //! What a page of the tree holds behind the header that every page has.
 //!
 //! ```text
