@@ -68,8 +68,12 @@ pub struct LogStats {
     pub erase_count_min: u32,
     /// Erases of the most worn data block.
     pub erase_count_max: u32,
-    /// Erases of all data blocks, over their number.
+    /// Erases of all data blocks, over their number, rounded down.
     pub erase_count_mean: u32,
+    /// Erases of all data blocks.
+    pub erase_count_sum: u64,
+    /// Data blocks that are not bad.
+    pub data_blocks: u32,
 }
 
 impl LogStats {
@@ -116,6 +120,8 @@ impl<N: Nand> Log<'_, N> {
             erase_count_min: min.min(max),
             erase_count_max: max,
             erase_count_mean: (sum / count.max(1)) as u32,
+            erase_count_sum: sum,
+            data_blocks: count as u32,
         }
     }
 }

@@ -30,7 +30,7 @@ impl core::fmt::Display for Violation {
 
 impl<N: Nand> Log<'_, N> {
     /// Walks over every page once, reads only, and reports every violation of the invariants that flash and memory can
-    /// show: L1, L2, L6 and L7. Returns how many there were. Costs one read for each page of the chip that may be
+    /// show: L1, L2, L5 and L7. Returns how many there were. Costs one read for each page of the chip that may be
     /// programmed.
     ///
     /// # Errors
@@ -56,12 +56,6 @@ impl<N: Nand> Log<'_, N> {
                 }
                 State::Free | State::Failing | State::Bad | State::Anchor => {}
             }
-        }
-        if self.ready.remaining() == 0
-            && let Some(frontier) = self.frontiers.iter().flatten().next()
-            && self.ready.front + self.ready.back > 0
-        {
-            tell(6, frontier.block, None);
         }
         if let Some(page) = self.committed {
             let block = self.shape.geometry.block_of(page);

@@ -7,7 +7,7 @@ use crate::block_table::State;
 use crate::log::Log;
 
 /// Erases by which the most worn block may be ahead of a full one before that is emptied.
-const SPREAD_MAX: u32 = 16;
+const SPREAD_MAX: u32 = 8;
 
 /// Share of programs that levelling may take, in percent.
 const SHARE_MAX: u64 = 1;
