@@ -10,6 +10,30 @@
 //! and page numbers take the bits they need ([`FixedCells`]), or begin with a common prefix stored once
 //! ([`ByteCells`]). When a leaf overflows it shares with its neighbour before anything is split.
 //!
+//! ```
+//! use nandu_log::{Log, LogOptions};
+//! use nandu_sim::{Chip, Sim};
+//! use nandu_tree::{Edit, FixedCells, OnLog, Options, Tree, memory_required};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let chip = Sim::new(Chip::W25N01GV);
+//! let mut log_memory = vec![0; Log::<Sim>::memory_required(&chip.chip().geometry, &LogOptions::DEFAULT)];
+//! let log = Log::format(chip, LogOptions::DEFAULT, &mut log_memory)?;
+//!
+//! let options = Options::default();
+//! let mut memory = vec![0; memory_required(log.page_size(), &options)];
+//! let mut tree = Tree::create(OnLog::new(log), FixedCells::<4, 8>, options, &mut memory)?;
+//! tree.put(&7_u32.to_be_bytes(), &700_u64.to_be_bytes())?;
+//! tree.batch(&[
+//!     Edit { key: &7_u32.to_be_bytes(), value: None },
+//!     Edit { key: &8_u32.to_be_bytes(), value: Some(&800_u64.to_be_bytes()) },
+//! ])?;
+//! assert_eq!(tree.get(&7_u32.to_be_bytes())?, None);
+//! assert_eq!(tree.get(&8_u32.to_be_bytes())?, Some(&800_u64.to_be_bytes()[..]));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Invariants
 //!
 //! `verify` checks each and names it by its number.
@@ -43,6 +67,7 @@ mod limits;
 mod log;
 mod memory;
 mod pages;
+mod plan;
 mod range;
 mod relocate;
 mod split;

@@ -4,6 +4,8 @@ use core::ops::{Bound, ControlFlow};
 
 use nandu_index::{Direction, Entry, KeyBuf};
 
+use nandu_media::tree::Malformed;
+
 use crate::TreeError;
 use crate::cells::Cells;
 use crate::descent::{Place, Seek};
@@ -65,9 +67,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                     return Ok(());
                 }
             }
+            let before = fence;
             if self.fence_above(0, &mut fence).is_none() {
                 return Ok(());
             }
+            self.check_progress(fence.as_slice() > before.as_slice())?;
             is_first = false;
         }
         Ok(())
@@ -79,7 +83,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         to: Bound<&[u8]>,
         visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), TreeError<P::Error>> {
-        let mut fence = KeyBuf::EMPTY;
+        let mut fence;
         let mut key = KeyBuf::EMPTY;
         let mut bound = to;
         for _ in 0..self.page_count {
@@ -113,12 +117,25 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                     return Ok(());
                 }
             }
-            if self.fence_below(0, &mut fence).is_none() {
+            let mut next = KeyBuf::EMPTY;
+            if self.fence_below(0, &mut next).is_none() {
                 return Ok(());
             }
+            let is_below = match bound {
+                Bound::Included(key) => next.as_slice() <= key,
+                Bound::Excluded(key) => next.as_slice() < key,
+                Bound::Unbounded => true,
+            };
+            self.check_progress(is_below)?;
+            fence = next;
             bound = Bound::Excluded(fence.as_slice());
         }
         Ok(())
+    }
+
+    /// Separators that do not ascend would lead in circles.
+    fn check_progress(&self, is_on: bool) -> Result<(), TreeError<P::Error>> {
+        if is_on { Ok(()) } else { Self::corrupt(self.path[1].page, Malformed::Node) }
     }
 
     /// The entry with the lowest key.

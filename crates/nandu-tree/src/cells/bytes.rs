@@ -328,8 +328,9 @@ impl Cells for ByteCells {
         let Some(parts) = Parts::new(rest, count - 1, prefix_size) else {
             return false;
         };
-        let sizes_fit = (0..count - 1).all(|index| parts.item(index).len() + prefix_size <= nandu_index::KEY_SIZE_MAX);
-        parts.check() && sizes_fit
+        let size_fits = |index| parts.item(index).len() + prefix_size <= nandu_index::KEY_SIZE_MAX;
+        // In this order: items can be looked at only where the ends are sound.
+        parts.check() && (0..count - 1).all(size_fits)
     }
 
     fn inner_count(&self, node: &[u8]) -> usize {

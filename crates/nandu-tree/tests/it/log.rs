@@ -73,8 +73,8 @@ fn byte_cells_conform_on_a_chip() {
 fn a_chip_written_many_times_over_keeps_what_lives() {
     let mut tree = create(Sim::new(Chip::W25N01GV.with_blocks(24)), FixedCells::<4, 4>);
     let mut model = BTreeMap::new();
-    for round in 0..20_000_u32 {
-        let key = (round.wrapping_mul(2_654_435_761) >> 8) % 60_000;
+    for round in 0..150_000_u32 {
+        let key = (round.wrapping_mul(2_654_435_761) >> 8) % 110_000;
         tree.put(&key.to_be_bytes(), &round.to_be_bytes()).unwrap();
         model.insert(key, round);
     }
