@@ -1,5 +1,6 @@
 //! The store as its users see it, on simulated chips.
 
 mod cuts;
+mod fuzz;
 mod memory;
 mod suite;

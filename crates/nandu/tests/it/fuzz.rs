@@ -1,0 +1,39 @@
+//! What the fuzzer runs, over random bytes that are the same in every run, and over what it once found.
+
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+#[path = "../../../../fuzz/targets.rs"]
+mod targets;
+
+#[test]
+fn a_damaged_image_never_panics_and_never_takes_long() {
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let mut opened = 0;
+    for _ in 0..20_000 {
+        let mut bytes = vec![0; 1 + 5 * random.random_range(1..6)];
+        random.fill(&mut bytes[..]);
+        opened += u32::from(targets::hostile_image(&bytes));
+    }
+    assert!(opened > 2_000, "{opened} images were opened: the damage is too heavy to try anything");
+}
+
+#[test]
+fn an_image_without_damage_opens() {
+    for image in 0..4 {
+        assert!(targets::hostile_image(&[image]));
+    }
+}
+
+#[test]
+fn what_was_found_once_stays_mended() {
+    let found: [&[u8]; 3] = [
+        // Ends of items in an inner node that lie beyond the node.
+        &[117, 87, 135, 118, 190, 141, 36, 178, 150, 81, 95, 73, 47, 15, 245, 217],
+        &[168, 240, 21, 241, 122, 142, 171, 142, 206, 69, 126, 73, 86, 8, 239, 224],
+        &[144, 136, 102, 101, 157, 214, 73, 182, 224, 247, 32, 31, 40, 54, 99, 112],
+    ];
+    for bytes in found {
+        targets::hostile_image(bytes);
+    }
+}

@@ -1,0 +1,131 @@
+//! What the fuzzer runs, as plain functions of bytes: the fuzz targets call them, and so do tests of the crate `nandu`
+//! over random bytes, on a stable compiler.
+
+use std::ops::{Bound, ControlFlow};
+use std::sync::LazyLock;
+
+use nandu::nand::{BlockAddr, CellMode, Nand, PageAddr};
+use nandu::{ByteCells, Cells, Direction, Edit, FixedCells, Options, Store};
+use nandu_sim::{Chip, Sim};
+
+const OPTIONS: Options = Options { cache_size: 300, ..Options::DEFAULT };
+
+/// Operations on the chip that a call may take: an image that keeps the store busy for longer has found a loop. The chip
+/// has 128 pages.
+const OPERATIONS_PER_CALL_MAX: u64 = 4_000;
+
+/// A chip that holds records, left cleanly or as if the power had gone.
+fn volume<C: Cells>(cells: C, value_size: usize, is_clean: bool) -> Vec<Vec<u8>> {
+    let chip = Sim::new(Chip::TINY);
+    let mut memory = vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &OPTIONS)];
+    let chip = Store::format_with(chip, cells, OPTIONS, &mut memory).and_then(|mut store| {
+        for number in 0..90_u32 {
+            let key = (number * 37 % 61).to_be_bytes();
+            store.put(&key, &[number as u8; 8][..value_size])?;
+        }
+        if is_clean { store.unmount() } else { Ok(store.abandon()) }
+    });
+    let Ok(chip) = chip else { return Vec::new() };
+    let geometry = chip.chip().geometry;
+    let main = geometry.page_size as usize;
+    (0..geometry.page_count()).map(|page| chip.peek(PageAddr(page))[..main].to_vec()).collect()
+}
+
+static VOLUMES: LazyLock<[Vec<Vec<u8>>; 4]> = LazyLock::new(|| {
+    [
+        volume(ByteCells, 8, true),
+        volume(ByteCells, 8, false),
+        volume(FixedCells::<4, 4>, 4, true),
+        volume(FixedCells::<4, 4>, 4, false),
+    ]
+});
+
+/// Damages the image of a store as the bytes say, repairs checksums where they say so, and then opens and uses it: it may
+/// be refused and calls may fail, but nothing may panic or go on for long. Returns whether it could be opened.
+///
+/// The first byte chooses one of four images. Then five bytes are one change: a page, what to do with it, and three bytes
+/// of detail.
+pub(crate) fn hostile_image(bytes: &[u8]) -> bool {
+    let Some((&choice, mut changes)) = bytes.split_first() else { return false };
+    let originals = &VOLUMES[choice as usize % VOLUMES.len()];
+    let mut pages = originals.clone();
+    let page_count = pages.len();
+    while let [page, what, high, low, value, rest @ ..] = changes {
+        changes = rest;
+        let page = *page as usize % page_count;
+        let at = (usize::from(*high) << 8 | usize::from(*low)) % pages[page].len();
+        match what % 8 {
+            0 => pages.swap(page, *value as usize % page_count),
+            1 => pages[page] = originals[*value as usize % page_count].clone(),
+            2 => pages[page].fill(0xFF),
+            3 => pages[page][at] ^= value,
+            // The front of a page and the end of its header, where most of the structure is.
+            4 => reseal(&mut pages[page], at % 64, *value),
+            5 => reseal(&mut pages[page], 32 + at % 64, *value),
+            _ => reseal(&mut pages[page], at, *value),
+        }
+    }
+    let chip = chip_with(&pages);
+    if choice % 4 < 2 { use_it(chip, ByteCells, 8) } else { use_it(chip, FixedCells::<4, 4>, 4) }
+}
+
+/// Changes a byte of a page and gives the page the checksum of what it holds now.
+fn reseal(page: &mut [u8], at: usize, value: u8) {
+    page[at] = value;
+    let checksum = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI).checksum(&page[4..]);
+    page[..4].copy_from_slice(&checksum.to_le_bytes());
+}
+
+fn chip_with(pages: &[Vec<u8>]) -> Sim {
+    let mut chip = Sim::new(Chip::TINY);
+    for block in 0..Chip::TINY.geometry.block_count {
+        // Cannot fail: the chip is new.
+        let _ = chip.erase(BlockAddr(block), CellMode::Slc);
+    }
+    for (page, bytes) in (0..).map(PageAddr).zip(pages) {
+        if bytes.iter().any(|&byte| byte != 0xFF) {
+            chip.poke(page, bytes);
+        }
+    }
+    chip
+}
+
+fn use_it<C: Cells>(chip: Sim, cells: C, value_size: usize) -> bool {
+    let mut memory = vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &OPTIONS)];
+    let start = chip.operation_count();
+    let Ok(mut store) = Store::open_with(chip, cells, OPTIONS, &mut memory) else { return false };
+    let mut since = start;
+    let mut bounded = |store: &Store<'_, Sim, C>, call: &str| {
+        let now = store.nand().operation_count();
+        assert!(now - since <= OPERATIONS_PER_CALL_MAX, "{call} took {} operations", now - since);
+        since = now;
+    };
+    bounded(&store, "open");
+    let _ = store.verify(&mut |_| {});
+    bounded(&store, "verify");
+    for direction in [Direction::Forward, Direction::Backward] {
+        let _ = store.range(Bound::Unbounded, Bound::Unbounded, direction, |_| ControlFlow::Continue(()));
+        bounded(&store, "range");
+    }
+    let _ = (store.first().is_ok(), store.last().is_ok());
+    let value = [0x5A; 8];
+    for number in 0..40_u32 {
+        let key = (number * 7).to_be_bytes();
+        let _ = store.get(&key).is_ok();
+        bounded(&store, "get");
+        let _ = store.put(&key, &value[..value_size]);
+        bounded(&store, "put");
+        if number % 3 == 0 {
+            let _ = store.delete(&(number * 5).to_be_bytes());
+            bounded(&store, "delete");
+        }
+    }
+    let (low, high) = (1_u32.to_be_bytes(), 60_u32.to_be_bytes());
+    let edits = [Edit { key: &low, value: Some(&value[..value_size]) }, Edit { key: &high, value: None }];
+    let _ = store.batch(&edits);
+    bounded(&store, "batch");
+    let _ = store.idle(20);
+    bounded(&store, "idle");
+    let _ = store.unmount();
+    true
+}
