@@ -22,6 +22,8 @@ pub enum TreeError<E> {
     },
     /// There is no tree on this medium.
     NotFound,
+    /// A tree is to be created where there is something already.
+    AlreadyThere,
     /// The tree on this medium has cells of another kind or size, or belongs to a larger chip.
     OtherFormat,
     /// The memory given is smaller than [`memory_required`](crate::memory_required) says.
@@ -47,6 +49,7 @@ impl<E: fmt::Display> fmt::Display for TreeError<E> {
         match self {
             TreeError::Pages(error) => error.fmt(f),
             TreeError::Corrupt { page, why } => write!(f, "page {page} of the tree is corrupt: {why}"),
+            TreeError::AlreadyThere => f.write_str("the medium is not empty"),
             TreeError::NotFound => f.write_str("there is no tree on this medium"),
             TreeError::OtherFormat => f.write_str("the tree on this medium has another format"),
             TreeError::MemoryTooSmall { required } => write!(f, "the tree needs {required} bytes of memory"),

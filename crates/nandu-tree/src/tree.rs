@@ -68,6 +68,9 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     ///
     /// `memory` is at least [`memory_required`] bytes; what is beyond is not used.
     pub fn create(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
+        if pages.committed().is_some() {
+            return Err(TreeError::AlreadyThere);
+        }
         let mut tree = Tree::new(pages, cells, options, memory)?;
         tree.state = State { root: u32::MAX, height: 1, records: 0 };
         tree.committed = tree.state;

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! The prefix is what all keys of the node begin with; it is cut off each key. An end counts from the start of the
-//! heap. Entries stand in the order of their keys.
+//! heap. Entries stand in the order of their keys. `path` is the index of the child in the same page, whose page number
+//! is all ones, or 65,535 for none.
 
 use core::cmp::Ordering;
 use core::ops::Range;
@@ -416,5 +417,48 @@ impl Cells for ByteCells {
             set_u16(ends, 2 * place, at as u16);
         }
         Some(size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ByteCells;
+    use crate::cells::sealed::Cells;
+    use crate::cells::{InnerRun, LeafRun, RunEdit, SELF};
+    use nandu_index::KeyBuf;
+
+    #[test]
+    fn the_bytes_of_a_leaf_are_frozen() {
+        let expected = *b"\x02\0\x02\x03\0\x06\0ab\x011x\x0222";
+        let edit = |at, key, value| Some(RunEdit { at, replaces: false, key, value });
+        let mut one = [0; 32];
+        let run = LeafRun::new(ByteCells, &[], &[], edit(0, &b"ab1"[..], &b"x"[..]));
+        let size = ByteCells.leaf_encode(&run, 0..1, &mut one).unwrap();
+        let mut two = [0; 32];
+        let run = LeafRun::new(ByteCells, &one[..size], &[], edit(1, &b"ab22"[..], &b""[..]));
+        let size = ByteCells.leaf_encode(&run, 0..2, &mut two).unwrap();
+        assert_eq!(two[..size], expected);
+        assert!(ByteCells.leaf_check(&two[..size]));
+        let size = ByteCells.leaf_put(&mut two, size, Err(1), b"ab2", b"yy").unwrap();
+        assert_eq!(two[..size], *b"\x03\0\x02\x03\0\x07\0\x0A\0ab\x011x\x012yy\x0222");
+        let size = ByteCells.leaf_put(&mut two, size, Ok(1), b"ab2", b"z").unwrap();
+        assert_eq!(ByteCells.leaf_value(&two, 1), b"z");
+        let size = ByteCells.leaf_remove(&mut two, size, 1);
+        assert_eq!(two[..size], expected);
+    }
+
+    #[test]
+    fn the_bytes_of_an_inner_node_are_frozen() {
+        let separators = [KeyBuf::new(b"m").unwrap(), KeyBuf::new(b"mz").unwrap()];
+        let pages = [3, SELF, 9];
+        let run =
+            InnerRun { node: &[], page: 0, at: 0, removed: 0, pages: &pages, separators: &separators, page_bits: 12 };
+        let mut node = [0; 32];
+        let size = ByteCells.inner_encode(&run, 0..3, &mut node).unwrap();
+        assert_eq!(node[..size], *b"\x03\0\x01\0\x01\x02\x03\0\xFF\xFF\x09\0\0\0\x01\0mz");
+        assert!(ByteCells.inner_check(&node[..size], 12));
+        let find = |key: &[u8], before| ByteCells.inner_find(&node, key, before);
+        assert_eq!([&b"lz"[..], b"m", b"my", b"mz", b"n"].map(|key| find(key, false)), [0, 1, 1, 2, 2]);
+        assert_eq!([&b""[..], b"m", b"ma", b"mz", b"mza"].map(|key| find(key, true)), [0, 0, 1, 1, 2]);
     }
 }

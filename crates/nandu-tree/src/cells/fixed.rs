@@ -8,7 +8,8 @@
 //!         `base` and without its low `shift` bits; count page numbers of `page_bits` bits
 //! ```
 //!
-//! Each column begins at a byte. Keys that do not compress take `8 * KEY` bits, so a packed node is never larger than
+//! `path` is the index of the child in the same page, whose page number is all ones, or 65,535 for none. `base` stands
+//! with its high byte first. Each column begins at a byte. Keys that do not compress take `8 * KEY` bits, so a packed node is never larger than
 //! a plain one by more than its few bytes of header.
 
 use core::ops::Range;
@@ -368,5 +369,64 @@ impl<const KEY: usize, const VALUE: usize> Cells for FixedCells<KEY, VALUE> {
             bits::write(pages, place * run.page_bits as usize, run.page_bits, u64::from(child));
         }
         Some(size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FixedCells;
+    use crate::cells::sealed::Cells;
+    use crate::cells::{InnerRun, LeafRun, RunEdit, SELF};
+    use nandu_index::KeyBuf;
+
+    const CELLS: FixedCells<4, 2> = FixedCells::<4, 2>;
+
+    #[test]
+    fn the_bytes_of_a_leaf_are_frozen_however_it_came_about() {
+        let expected = [3, 0, 4, 0, 0, 1, 0, 0x30, 0x0A, 1, 1, 2, 2, 3, 3];
+        let low: ([u8; 4], [u8; 2]) = ([0, 0, 1, 0], [1, 1]);
+        let high = ([0, 0, 1, 10], [3, 3]);
+        let (key, value) = ([0, 0, 1, 3], [2, 2]);
+        let mut one = [0; 16];
+        let run =
+            |node, key, value, at| LeafRun::new(CELLS, node, &[], Some(RunEdit { at, replaces: false, key, value }));
+        let size = CELLS.leaf_encode(&run(&[], &low.0, &low.1, 0), 0..1, &mut one).unwrap();
+        let mut two = [0; 16];
+        let size = CELLS.leaf_encode(&run(&one[..size], &high.0, &high.1, 1), 0..2, &mut two).unwrap();
+        let mut encoded = [0; 16];
+        let after = CELLS.leaf_encode(&run(&two[..size], &key, &value, 1), 0..3, &mut encoded).unwrap();
+        assert_eq!(encoded[..after], expected);
+        let after = CELLS.leaf_put(&mut two, size, Err(1), &key, &value).unwrap();
+        assert_eq!(two[..after], expected, "put in place");
+        assert!(CELLS.leaf_check(&two[..after]));
+        assert_eq!(CELLS.leaf_find(&two, &key), Ok(1));
+        let after = CELLS.leaf_remove(&mut two, after, 1);
+        assert_eq!((after, two[0]), (12, 2));
+        assert_eq!(CELLS.leaf_value(&two, 1), high.1);
+    }
+
+    #[test]
+    fn the_bytes_of_an_inner_node_are_frozen() {
+        let separators = [KeyBuf::new(&[0, 0, 0x10, 0]).unwrap(), KeyBuf::new(&[0, 0, 0x30, 0]).unwrap()];
+        let pages = [5, SELF, 7];
+        let run =
+            InnerRun { node: &[], page: 0, at: 0, removed: 0, pages: &pages, separators: &separators, page_bits: 4 };
+        let mut node = [0; 16];
+        let size = CELLS.inner_encode(&run, 0..3, &mut node).unwrap();
+        assert_eq!(node[..size], [3, 0, 1, 0, 1, 13, 0, 0, 0x10, 0, 0x02, 0xF5, 0x07]);
+        assert!(CELLS.inner_check(&node[..size], 4));
+        let find = |key: u16, before| CELLS.inner_find(&node, &u32::from(key).to_be_bytes(), before);
+        assert_eq!([0x0FFF, 0x1000, 0x2FFF, 0x3000].map(|key| find(key, false)), [0, 1, 1, 2]);
+        assert_eq!([0x1000, 0x1001, 0x3000, 0x3001].map(|key| find(key, true)), [0, 1, 1, 2]);
+    }
+
+    #[test]
+    fn a_separator_tells_neighbours_apart_with_as_few_bits_as_can_be() {
+        for (below, above, expected) in [(1, 2, 2), (5, 9, 8), (0x0FFF_FFFF, 0x1234_5678, 0x1000_0000), (6, 7, 7)] {
+            let (below, above): (u32, u32) = (below, above);
+            let mut separator = KeyBuf::EMPTY;
+            CELLS.separator(&below.to_be_bytes(), &above.to_be_bytes(), &mut separator);
+            assert_eq!(separator.as_slice(), u32::to_be_bytes(expected));
+        }
     }
 }

@@ -87,3 +87,34 @@ fn a_failed_append_changes_nothing_with_byte_cells() {
         Space { keys: KeyKind::Bytes(12), key_count: 250, value_size_min: 0, value_size_max: 20, operations_max: 120 };
     fail_everywhere(space, ByteCells);
 }
+
+#[test]
+fn a_tree_is_not_created_over_another_nor_opened_as_another() {
+    let medium = Shared::new(512, 44, 100);
+    let mut bench = Bench::new(medium.clone(), FixedCells::<4, 4>, OPTIONS);
+    bench.tree().put(&[1; 4], &[2; 4]).unwrap();
+    let memory = || crate::medium::memory(512, &OPTIONS);
+    let created = nandu_tree::Tree::create(medium.clone(), FixedCells::<4, 4>, OPTIONS, memory());
+    assert_eq!(created.err(), Some(TreeError::AlreadyThere));
+    let opened = nandu_tree::Tree::open(medium.clone(), FixedCells::<4, 8>, OPTIONS, memory());
+    assert_eq!(opened.err(), Some(TreeError::OtherFormat));
+    let opened = nandu_tree::Tree::open(Shared::new(512, 44, 100), ByteCells, OPTIONS, memory());
+    assert_eq!(opened.err(), Some(TreeError::NotFound));
+    let required = nandu_tree::memory_required(512, &OPTIONS);
+    let small = &mut memory()[1..];
+    let opened = nandu_tree::Tree::open(medium, FixedCells::<4, 4>, OPTIONS, small);
+    assert_eq!(opened.err(), Some(TreeError::MemoryTooSmall { required }));
+}
+
+#[test]
+fn what_does_not_suit_is_refused_and_changes_nothing() {
+    let mut bench = Bench::new(Shared::new(512, 44, 100), ByteCells, OPTIONS);
+    let tree = bench.tree();
+    tree.put(b"a", b"b").unwrap();
+    let long = vec![7; 512];
+    assert_eq!(tree.put(&long[..tree.key_size_max() + 1], b""), Err(TreeError::KeySize(tree.key_size_max() + 1)));
+    assert_eq!(tree.put(b"k", &long), Err(TreeError::ValueSize(512)));
+    let edit = |key: &'static [u8]| Edit { key, value: Some(b"") };
+    assert_eq!(tree.batch(&[edit(b"c"), edit(b"d"), edit(b"d")]), Err(TreeError::NotAscending(2)));
+    assert_eq!(tree.record_count(), 1);
+}
