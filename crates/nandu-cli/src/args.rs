@@ -3,13 +3,14 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::failure::Failure;
-use crate::verbs::{chip, completions, create, dump, info, man, map, raw, trace};
+use crate::verbs::{check, chip, completions, create, dump, info, kv, lab, man, map, raw, tour, trace};
 
 const AFTER_HELP: &str = "\
 Exit codes:
   0  done
   1  failed: an image that is damaged or in use, a full disk, a trace that does not repeat
-  2  wrong use: the command line asks for something that cannot be asked for";
+  2  wrong use: the command line asks for something that cannot be asked for
+  4  check found errors; 8 if it could not be done";
 
 /// Simulated NAND flash chips, kept in image files.
 #[derive(Debug, Parser)]
@@ -31,6 +32,8 @@ pub(crate) struct Common {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
+    /// See in half a minute what the store does, with the files of this machine as records
+    Tour(tour::Tour),
     /// Kinds of chips that can be simulated
     #[command(subcommand)]
     Chip(chip::Chip),
@@ -40,6 +43,11 @@ pub(crate) enum Verb {
     Info(info::Info),
     /// The blocks of an image by state and wear
     Map(map::Map),
+    /// Keep ordered records on the chip of an image
+    #[command(subcommand)]
+    Kv(kv::Kv),
+    /// Check every invariant of the store on an image
+    Check(check::Check),
     /// Show the bytes of a page
     #[command(subcommand)]
     Dump(dump::Dump),
@@ -49,6 +57,9 @@ pub(crate) enum Verb {
     /// Work with records of operations
     #[command(subcommand)]
     Trace(trace::Trace),
+    /// Run experiments on simulated chips
+    #[command(subcommand)]
+    Lab(lab::Lab),
     /// Print the completion script for a shell
     Completions(completions::Completions),
     /// Print the manual page, or write the pages of all verbs to a directory

@@ -1,0 +1,158 @@
+//! Garbage collection and wear when a few pages are updated most of the time and the chip is nearly full.
+//!
+//! What is skewed is the popularity of **pages**, as in the models of garbage collection: entries are as large as they
+//! may be, so that three of them fill a leaf, and the three are chosen together. The tree is loaded in rising order, which
+//! leaves every leaf full, and every leaf is rewritten once in random order, so that neighbours in the order of keys
+//! are no neighbours on the chip.
+//!
+//! The chip is 80 % full when its live pages are 80 % of all its pages, those of bad blocks and of the reserve included. Its capacity is
+//! all its pages, too. After four times that many updates, one capacity more is measured.
+
+use nandu::nand::{BlockAddr, Cause};
+use nandu::{Options, Store};
+use nandu_sim::{Chip, Ledger, Sim, SimError};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rand::seq::SliceRandom;
+
+use crate::Figure;
+use crate::experiment::{BenchError, Context, Experiment, Limit};
+use crate::rig::{self, TELL_EVERY};
+use crate::workload::{Chooser, Skew};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "core/skew",
+    about: "skewed updates of pages on a chip that is 80 % full, after four times its capacity was written",
+    limits: &[
+        Limit::at_most("write_amplification", 1.7).in_case("95-5"),
+        Limit::at_most("write_amplification", 2.5).in_case("zipf-0.99"),
+        Limit::at_least("evenness_over_wa", 0.5).in_case("95-5"),
+        Limit::at_most("levelling_share", 0.01),
+        Limit::at_most("instalment_max", INSTALMENT_BOUND),
+    ],
+    run,
+};
+
+/// What the log promises: for each page that an operation appends, 16 pages examined and one erase or checkpoint.
+const INSTALMENT_BOUND: f64 = 17.0;
+
+struct Case {
+    name: &'static str,
+    skew: Skew,
+    model_amplification: f64,
+    model_evenness: Option<f64>,
+}
+
+const CASES: [Case; 2] = [
+    Case {
+        name: "95-5",
+        skew: Skew::HotCold { choices: 0.95, items: 0.05 },
+        model_amplification: 1.31,
+        model_evenness: Some(0.70),
+    },
+    Case { name: "zipf-0.99", skew: Skew::Zipf(0.99), model_amplification: 1.95, model_evenness: None },
+];
+
+const CHIP: Chip = Chip::W25N01GV;
+const BLOCK_COUNT_SMALL: u32 = 256;
+/// All inner nodes fit, so that this measures programs and nothing else.
+const CACHE_SIZE: usize = 256 * 1024;
+const LIVE_SHARE: f64 = 0.8;
+/// Entries that fill a leaf.
+const LEAF_ENTRIES: u32 = 3;
+/// Capacities written before measuring.
+const WARM_UP: u32 = 4;
+
+fn run(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+    let mut figures = Vec::new();
+    for (nth, case) in CASES.iter().enumerate() {
+        figures.extend(run_case(case, nth as u64, context)?);
+    }
+    Ok(figures)
+}
+
+fn run_case(case: &Case, nth: u64, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+    let chip = CHIP.with_blocks(context.scaled(CHIP.geometry.block_count, BLOCK_COUNT_SMALL));
+    let page_count = chip.geometry.page_count();
+    let options = Options { cache_size: CACHE_SIZE, ..Options::DEFAULT };
+    let mut memory = rig::memory(&chip, &options);
+    let mut store = Store::format(Sim::with_seed(chip, context.seed), options, &mut memory)?;
+    let leaf_count = load(&mut store, (f64::from(page_count) * LIVE_SHARE) as u32)?;
+
+    let mut leaves: Vec<u32> = (0..leaf_count).collect();
+    leaves.shuffle(&mut ChaCha8Rng::seed_from_u64(context.seed));
+    for &leaf in &leaves {
+        update(&mut store, leaf)?;
+    }
+    let mut chooser = Chooser::new(leaf_count, case.skew, context.seed)?;
+    let total = u64::from(page_count * (WARM_UP + 1));
+    let mut before = store.nand().ledger().clone();
+    for done in 0..page_count * (WARM_UP + 1) {
+        if done == page_count * WARM_UP {
+            before = store.nand().ledger().clone();
+        }
+        update(&mut store, chooser.choose())?;
+        if done.is_multiple_of(TELL_EVERY) {
+            context.tell(total * nth + u64::from(done), total * CASES.len() as u64);
+        }
+    }
+
+    let after = store.nand().ledger();
+    let asked: u64 = [Cause::Host, Cause::Tree, Cause::Value].map(|cause| programs(&before, after, cause)).iter().sum();
+    let all: u64 = Cause::ALL.map(|cause| programs(&before, after, cause)).iter().sum();
+    let amplification = all as f64 / asked as f64;
+    let evenness = evenness(store.nand());
+    let levelling = programs(&Ledger::EMPTY, after, Cause::Levelling) as f64;
+    let stats = store.stats();
+    let model = |value: Option<f64>| context.scaled(value, None);
+    let figure = |metric, value, unit| Figure::new(EXPERIMENT.name, case.name, metric, value, unit);
+    Ok(vec![
+        figure("live_share", f64::from(stats.live_pages) / f64::from(page_count), "ratio"),
+        figure("write_amplification", amplification, "ratio").with_model(model(Some(case.model_amplification))),
+        figure("evenness", evenness, "ratio"),
+        figure("evenness_over_wa", evenness / amplification, "ratio").with_model(model(case.model_evenness)),
+        figure("levelling_share", levelling / after.total().programs as f64, "ratio"),
+        figure("instalment_max", f64::from(stats.instalment_max), "steps"),
+    ])
+}
+
+/// Loads entries in rising order until so many pages live; returns the number of leaves.
+fn load(store: &mut Store<'_, Sim>, live_pages: u32) -> Result<u32, BenchError> {
+    let mut leaf = 0_u32;
+    // Looking at the state of every block costs time, so this is done only now and then.
+    while !leaf.is_multiple_of(64) || store.stats().live_pages < live_pages {
+        for entry in 0..LEAF_ENTRIES {
+            put(store, leaf * LEAF_ENTRIES + entry, 0)?;
+        }
+        leaf += 1;
+    }
+    Ok(leaf)
+}
+
+/// Puts another value at the first key of a leaf.
+fn update(store: &mut Store<'_, Sim>, leaf: u32) -> Result<(), BenchError> {
+    Ok(put(store, leaf * LEAF_ENTRIES, 1)?)
+}
+
+fn put(store: &mut Store<'_, Sim>, record: u32, version: u8) -> Result<(), nandu::Error<SimError>> {
+    let key = record.to_be_bytes();
+    let value = [version; 4096];
+    let value_size = (store.entry_size_max() - key.len()).min(value.len());
+    store.put(&key, &value[..value_size]).map(drop)
+}
+
+fn programs(before: &Ledger, after: &Ledger, cause: Cause) -> u64 {
+    after.of(cause).programs - before.of(cause).programs
+}
+
+/// How evenly the blocks are worn: mean of their erase counts over the highest one. The chip lives as long as its most
+/// worn block, so this over write amplification is the share of the ideal life that it reaches. Anchor blocks count as
+/// any other; blocks that are bad do not wear.
+fn evenness(chip: &Sim) -> f64 {
+    let blocks = (0..chip.chip().geometry.block_count).map(|block| chip.block_state(BlockAddr(block)));
+    let erases: Vec<u32> =
+        blocks.filter(|block| !block.factory_bad && !block.grown_bad).map(|block| block.counters.erases).collect();
+    let most = erases.iter().max().copied().unwrap_or(0);
+    let sum: u64 = erases.iter().copied().map(u64::from).sum();
+    sum as f64 / erases.len().max(1) as f64 / f64::from(most.max(1))
+}
