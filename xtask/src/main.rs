@@ -9,6 +9,7 @@ mod codegen;
 mod firmware;
 mod manifest;
 mod readme;
+mod swarm;
 mod tidy;
 mod tree;
 
@@ -22,6 +23,8 @@ usage: cargo xtask VERB
   tidy               the house rules that no compiler checks
   codegen [--check]  writes FORMAT.md from the sources, or says whether it is up to date
   readme             runs the commands of README.md in a copy of the repository
+  swarm [--cases N] [--seed S]
+                     random chains of power cuts over a store, a million if no number is given
   firmware           builds the core crates for a microcontroller and prints their code size
 ";
 
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         ["codegen"] => codegen::run(&root, codegen::Action::Write),
         ["codegen", "--check"] => codegen::run(&root, codegen::Action::Check),
         ["readme"] => readme::run(&root),
+        ["swarm", arguments @ ..] => swarm::run(&root, arguments),
         ["firmware"] => firmware::run(&root),
         _ => {
             eprint!("{USAGE}");
