@@ -25,13 +25,14 @@ pub enum Skew {
     Zipf(f64),
 }
 
-/// Chooses items of a set of fixed size. Which items are the popular ones is shuffled, so that popularity does not
-/// follow the order of keys.
+/// Chooses items of a set of fixed size.
 #[derive(Debug)]
 pub struct Chooser {
     random: ChaCha8Rng,
     skew: Draw,
-    shuffled: Vec<u32>,
+    count: u32,
+    /// The items by rank; none if an item's number is its rank.
+    shuffled: Option<Vec<u32>>,
 }
 
 #[derive(Debug)]
@@ -47,15 +48,27 @@ enum Draw {
 pub struct BadSkew;
 
 impl Chooser {
-    /// A chooser among `count` items. Takes four bytes an item.
+    /// A chooser among `count` items. Which of them are the popular ones is shuffled, so that popularity does not follow the
+    /// order of items. Takes four bytes an item.
     ///
     /// # Errors
     ///
     /// If there is nothing to choose from, or a parameter of the skew is outside its range.
     pub fn new(count: u32, skew: Skew, seed: u64) -> Result<Chooser, BadSkew> {
-        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut chooser = Chooser::in_order(count, skew, seed)?;
         let mut shuffled: Vec<u32> = (0..count).collect();
-        shuffled.shuffle(&mut random);
+        shuffled.shuffle(&mut chooser.random);
+        Ok(Chooser { shuffled: Some(shuffled), ..chooser })
+    }
+
+    /// A chooser among `count` items of which the first is the most popular and the last the least: popular items are
+    /// neighbours.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Chooser::new).
+    pub fn in_order(count: u32, skew: Skew, seed: u64) -> Result<Chooser, BadSkew> {
+        let random = ChaCha8Rng::seed_from_u64(seed);
         let range = |low, high| Uniform::new(low, high).map_err(|_| BadSkew);
         let skew = match skew {
             Skew::Uniform => Draw::Uniform(range(0, count)?),
@@ -68,7 +81,7 @@ impl Chooser {
             }
             Skew::Zipf(exponent) => Draw::Zipf(Zipf::new(f64::from(count), exponent).map_err(|_| BadSkew)?),
         };
-        Ok(Chooser { random, skew, shuffled })
+        Ok(Chooser { random, skew, count, shuffled: None })
     }
 
     /// The next item.
@@ -83,9 +96,9 @@ impl Chooser {
                 }
             }
             // Ranks count from 1.
-            Draw::Zipf(zipf) => (zipf.sample(&mut self.random) as u32).clamp(1, self.shuffled.len() as u32) - 1,
+            Draw::Zipf(zipf) => (zipf.sample(&mut self.random) as u32).clamp(1, self.count) - 1,
         };
-        self.shuffled[rank as usize]
+        self.shuffled.as_ref().map_or(rank, |shuffled| shuffled[rank as usize])
     }
 }
 
@@ -156,6 +169,13 @@ mod tests {
         assert!((94_000..102_000).contains(&counts[0]), "{} of 1000000", counts[0]);
         let ratio = f64::from(counts[0]) / f64::from(counts[9]);
         assert!((8.5..11.0).contains(&ratio), "rank 1 is chosen {ratio} times as often as rank 10");
+    }
+
+    #[test]
+    fn in_order_the_first_items_are_the_popular_ones() {
+        let mut chooser = Chooser::in_order(1000, Skew::HotCold { choices: 0.95, items: 0.05 }, 3).unwrap();
+        let hot = (0..10_000).filter(|_| chooser.choose() < 50).count();
+        assert!((9400..9600).contains(&hot), "{hot} of 10000 choices");
     }
 
     #[test]

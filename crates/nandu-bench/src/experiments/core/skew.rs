@@ -1,9 +1,8 @@
 //! Garbage collection and wear when a few pages are updated most of the time and the chip is nearly full.
 //!
-//! What is skewed is the popularity of **pages**, as in the models of garbage collection: entries are as large as they
-//! may be, so that three of them fill a leaf, and the three are chosen together. The tree is loaded in rising order, which
-//! leaves every leaf full, and every leaf is rewritten once in random order, so that neighbours in the order of keys
-//! are no neighbours on the chip.
+//! What is skewed is the popularity of **pages**, as in the models of garbage collection: popularity falls with the order
+//! of keys, so that a leaf is as popular as its entries are. Entries are as large as they may be and are loaded in random
+//! order, so that a leaf holds two or three and neighbours in the order of keys are no neighbours on the chip.
 //!
 //! The chip is 80 % full when its live pages are 80 % of all its pages, those of bad blocks and of the reserve included. Its capacity is
 //! all its pages, too. After four times that many updates, one capacity more is measured.
@@ -11,14 +10,11 @@
 use nandu::nand::{BlockAddr, Cause};
 use nandu::{Options, Store};
 use nandu_sim::{Chip, Ledger, Sim, SimError};
-use rand::SeedableRng;
-use rand::rngs::ChaCha8Rng;
-use rand::seq::SliceRandom;
 
 use crate::Figure;
 use crate::experiment::{BenchError, Context, Experiment, Limit};
 use crate::rig::{self, TELL_EVERY};
-use crate::workload::{Chooser, Skew};
+use crate::workload::{Chooser, RandomKeys, Skew};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "core/skew",
@@ -55,11 +51,11 @@ const CASES: [Case; 2] = [
 
 const CHIP: Chip = Chip::W25N01GV;
 const BLOCK_COUNT_SMALL: u32 = 256;
-/// All inner nodes fit, so that this measures programs and nothing else.
-const CACHE_SIZE: usize = 256 * 1024;
+/// Enough for what is asked for often; reads are not measured here.
+const CACHE_SIZE: usize = 16 * 1024;
 const LIVE_SHARE: f64 = 0.8;
-/// Entries that fill a leaf.
-const LEAF_ENTRIES: u32 = 3;
+/// Entries loaded between two looks at how full the chip is, which take time.
+const LOOK_EVERY: u32 = 64;
 /// Capacities written before measuring.
 const WARM_UP: u32 = 4;
 
@@ -77,21 +73,16 @@ fn run_case(case: &Case, nth: u64, context: &mut Context<'_>) -> Result<Vec<Figu
     let options = Options { cache_size: CACHE_SIZE, ..Options::DEFAULT };
     let mut memory = rig::memory(&chip, &options);
     let mut store = Store::format(Sim::with_seed(chip, context.seed), options, &mut memory)?;
-    let leaf_count = load(&mut store, (f64::from(page_count) * LIVE_SHARE) as u32)?;
+    let keys = load(&mut store, (f64::from(page_count) * LIVE_SHARE) as u32, context.seed)?;
 
-    let mut leaves: Vec<u32> = (0..leaf_count).collect();
-    leaves.shuffle(&mut ChaCha8Rng::seed_from_u64(context.seed));
-    for &leaf in &leaves {
-        update(&mut store, leaf)?;
-    }
-    let mut chooser = Chooser::new(leaf_count, case.skew, context.seed)?;
+    let mut chooser = Chooser::in_order(keys.len() as u32, case.skew, context.seed)?;
     let total = u64::from(page_count * (WARM_UP + 1));
     let mut before = store.nand().ledger().clone();
     for done in 0..page_count * (WARM_UP + 1) {
         if done == page_count * WARM_UP {
             before = store.nand().ledger().clone();
         }
-        update(&mut store, chooser.choose())?;
+        put(&mut store, keys[chooser.choose() as usize], 1)?;
         if done.is_multiple_of(TELL_EVERY) {
             context.tell(total * nth + u64::from(done), total * CASES.len() as u64);
         }
@@ -112,30 +103,29 @@ fn run_case(case: &Case, nth: u64, context: &mut Context<'_>) -> Result<Vec<Figu
         figure("evenness", evenness, "ratio"),
         figure("evenness_over_wa", evenness / amplification, "ratio").with_model(model(case.model_evenness)),
         figure("levelling_share", levelling / after.total().programs as f64, "ratio"),
+        figure("erase_count_mean", f64::from(stats.erase_count_mean), "erases"),
+        figure("erase_count_max", f64::from(stats.erase_count_max), "erases"),
         figure("instalment_max", f64::from(stats.instalment_max), "steps"),
     ])
 }
 
-/// Loads entries in rising order until so many pages live; returns the number of leaves.
-fn load(store: &mut Store<'_, Sim>, live_pages: u32) -> Result<u32, BenchError> {
-    let mut leaf = 0_u32;
-    // Looking at the state of every block costs time, so this is done only now and then.
-    while !leaf.is_multiple_of(64) || store.stats().live_pages < live_pages {
-        for entry in 0..LEAF_ENTRIES {
-            put(store, leaf * LEAF_ENTRIES + entry, 0)?;
+/// Loads entries with random keys until so many pages live; returns the keys in rising order.
+fn load(store: &mut Store<'_, Sim>, live_pages: u32, seed: u64) -> Result<Vec<u32>, BenchError> {
+    let random = RandomKeys::new(seed);
+    let mut keys = Vec::new();
+    for index in 0.. {
+        if index % LOOK_EVERY == 0 && store.stats().live_pages >= live_pages {
+            break;
         }
-        leaf += 1;
+        keys.push(random.at(index));
+        put(store, random.at(index), 0)?;
     }
-    Ok(leaf)
+    keys.sort_unstable();
+    Ok(keys)
 }
 
-/// Puts another value at the first key of a leaf.
-fn update(store: &mut Store<'_, Sim>, leaf: u32) -> Result<(), BenchError> {
-    Ok(put(store, leaf * LEAF_ENTRIES, 1)?)
-}
-
-fn put(store: &mut Store<'_, Sim>, record: u32, version: u8) -> Result<(), nandu::Error<SimError>> {
-    let key = record.to_be_bytes();
+fn put(store: &mut Store<'_, Sim>, key: u32, version: u8) -> Result<(), nandu::Error<SimError>> {
+    let key = key.to_be_bytes();
     let value = [version; 4096];
     let value_size = (store.entry_size_max() - key.len()).min(value.len());
     store.put(&key, &value[..value_size]).map(drop)
