@@ -21,6 +21,27 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
+/// A verb that did its work ends with a code of its own, and this line.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    code: u8,
+    message: String,
+}
+
+impl Ending {
+    pub(crate) fn new(code: u8, message: String) -> Ending {
+        Ending { code, message }
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Ending {}
+
 /// Ends a verb with a [`UsageError`].
 pub(crate) fn usage<T>(message: impl Into<String>) -> anyhow::Result<T> {
     Err(UsageError(message.into()).into())
@@ -35,6 +56,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// Anything else that went wrong.
     Failed(anyhow::Error),
+    /// A verb chose its exit code.
+    Ended(Ending),
     /// Nobody reads the output any more.
     OutputClosed,
 }
@@ -49,7 +72,7 @@ impl From<anyhow::Error> for Failure {
         }
         match error.downcast::<UsageError>() {
             Ok(UsageError(message)) => Failure::Usage(message),
-            Err(error) => Failure::Failed(error),
+            Err(error) => error.downcast::<Ending>().map_or_else(Failure::Failed, Failure::Ended),
         }
     }
 }
@@ -74,6 +97,7 @@ impl Failure {
             }
             Failure::OutputClosed => return ExitCode::SUCCESS,
             Failure::Usage(message) => (message, 2),
+            Failure::Ended(ending) => (ending.message, ending.code),
             Failure::Failed(error) => (format!("{error:#}"), 1),
         };
         let line = line.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -13,8 +13,10 @@ mod failure;
 mod hexdump;
 mod output;
 mod progress;
+mod record;
 mod report;
 mod session;
+mod store;
 mod units;
 mod verbs;
 
@@ -37,7 +39,8 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
     let mut out = Output::to_stdout(cli.common.json);
-    verbs::run(&cli.verb, &mut out)?;
-    out.finish()?;
-    Ok(())
+    let outcome = verbs::run(&cli.verb, &mut out);
+    // What a verb printed before it failed comes before the line that says so.
+    out.flush()?;
+    outcome
 }

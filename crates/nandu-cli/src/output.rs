@@ -57,8 +57,13 @@ impl Output {
         self.stdout.write_all(bytes)
     }
 
-    /// Writes out what is buffered, so that an error does not go unnoticed.
-    pub(crate) fn finish(&mut self) -> io::Result<()> {
+    /// What CSV and the like are written to.
+    pub(crate) fn writer(&mut self) -> &mut dyn Write {
+        &mut self.stdout
+    }
+
+    /// Writes out what is buffered, so that it is seen and an error does not go unnoticed.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.stdout.flush()
     }
 }

@@ -168,12 +168,24 @@ fn booked(ledger: &Ledger) -> impl Iterator<Item = (Cause, &Counters)> {
     ledger.iter().filter(|(_, entry)| **entry != Counters::ZERO)
 }
 
+/// The share of each booked cause in the time, percent; they add up to 100.
+pub(crate) fn ledger_shares(ledger: &Ledger) -> Vec<(&'static str, f64)> {
+    let times: Vec<u64> = booked(ledger).map(|(_, entry)| entry.busy_ns).collect();
+    booked(ledger).map(|(cause, _)| cause.name()).zip(units::percents(&times)).collect()
+}
+
 /// The ledger as a table, with shares of the time.
 pub(crate) fn ledger_table(ledger: &Ledger) -> String {
+    causes_table(&booked(ledger).map(|(cause, entry)| (cause, *entry)).collect::<Vec<_>>())
+}
+
+/// What was done for some causes as a table, with shares of the time.
+pub(crate) fn causes_table(causes: &[(Cause, Counters)]) -> String {
     let mut table = plain_table();
     table.set_header(["cause", "reads", "programs", "partial", "erases", "bytes in", "bytes out", "time", "share"]);
-    let total = ledger.total();
-    let mut row = |name: &str, entry: &Counters| {
+    let times: Vec<u64> = causes.iter().map(|(_, entry)| entry.busy_ns).collect();
+    let mut total = Counters::ZERO;
+    let mut row = |name: &str, entry: &Counters, share: f64| {
         table.add_row([
             name.to_owned(),
             units::count_of(entry.reads),
@@ -183,11 +195,38 @@ pub(crate) fn ledger_table(ledger: &Ledger) -> String {
             units::count_of(entry.bytes_in),
             units::count_of(entry.bytes_out),
             units::duration_ns(entry.busy_ns),
-            format!("{:.2} %", units::percent(entry.busy_ns, total.busy_ns)),
+            format!("{share:.2} %"),
         ]);
     };
-    booked(ledger).for_each(|(cause, entry)| row(cause.name(), entry));
-    row("total", &total);
+    for ((cause, entry), share) in causes.iter().zip(units::percents(&times)) {
+        total.add(entry);
+        row(cause.name(), entry, share);
+    }
+    row("total", &total, if total.busy_ns == 0 { 0.0 } else { 100.0 });
+    render(table)
+}
+
+/// The same in fewer columns.
+pub(crate) fn brief_causes_table(causes: &[(Cause, Counters)]) -> String {
+    let mut table = plain_table();
+    table.set_header(["cause", "reads", "programs", "erases", "time", "share"]);
+    let times: Vec<u64> = causes.iter().map(|(_, entry)| entry.busy_ns).collect();
+    let mut total = Counters::ZERO;
+    let mut row = |name: &str, entry: &Counters, share: f64| {
+        table.add_row([
+            name.to_owned(),
+            units::count_of(entry.reads),
+            units::count_of(entry.programs),
+            units::count_of(entry.erases),
+            format!("{:.3} s", entry.busy_ns as f64 / 1e9),
+            format!("{share:.2} %"),
+        ]);
+    };
+    for ((cause, entry), share) in causes.iter().zip(units::percents(&times)) {
+        total.add(entry);
+        row(cause.name(), entry, share);
+    }
+    row("total", &total, if total.busy_ns == 0 { 0.0 } else { 100.0 });
     render(table)
 }
 
@@ -199,11 +238,16 @@ pub(crate) fn plain_table() -> Table {
 }
 
 /// A table with its numbers, all but the first column, to the right.
-pub(crate) fn render(mut table: Table) -> String {
+pub(crate) fn render(table: Table) -> String {
+    render_aligned(table, &[0])
+}
+
+/// A table with its numbers to the right; the columns that are text are named.
+pub(crate) fn render_aligned(mut table: Table, text: &[usize]) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    for column in table.column_iter_mut().skip(1) {
+    for (_, column) in table.column_iter_mut().enumerate().filter(|(index, _)| !text.contains(index)) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table.trim_fmt()

@@ -51,6 +51,24 @@ pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { (part as f64 * 10_000.0 / whole as f64).round() / 100.0 }
 }
 
+/// Shares in percent, to two decimals, that add up to exactly 100, unless there is nothing to share.
+pub(crate) fn percents(parts: &[u64]) -> Vec<f64> {
+    const WHOLE: u128 = 10_000;
+    let total: u128 = parts.iter().map(|&part| u128::from(part)).sum();
+    if total == 0 {
+        return vec![0.0; parts.len()];
+    }
+    let mut shares: Vec<u128> = parts.iter().map(|&part| u128::from(part) * WHOLE / total).collect();
+    // What rounding down left over goes to those that lost most by it.
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    order.sort_by_key(|&index| std::cmp::Reverse(u128::from(parts[index]) * WHOLE % total));
+    let left = WHOLE - shares.iter().sum::<u128>();
+    for &index in order.iter().take(left as usize) {
+        shares[index] += 1;
+    }
+    shares.into_iter().map(|share| share as f64 / 100.0).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +87,15 @@ mod tests {
         assert_eq!(duration_ns(165_600), "165.6 us");
         assert_eq!(duration_ns(2_000_000), "2 ms");
         assert_eq!(duration_ns(5_000_000_000_000), "5,000 s");
+    }
+
+    #[test]
+    fn shares_add_up_to_a_hundred() {
+        assert_eq!(percents(&[1, 1, 1]), [33.34, 33.33, 33.33]);
+        assert_eq!(percents(&[1, 0, 99_999]), [0.0, 0.0, 100.0]);
+        assert_eq!(percents(&[2, 1_000_000, 2]), [0.0, 100.0, 0.0]);
+        assert_eq!(percents(&[0, 0]), [0.0, 0.0]);
+        assert_eq!(percents(&[u64::MAX, u64::MAX]), [50.0, 50.0]);
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use nandu_media::{Malformed, Page as Header, PageKind};
 use nandu_nand::PageAddr;
 use nandu_sim::{Condition, Sim};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::failure::usage;
 use crate::hexdump;
@@ -59,19 +60,93 @@ fn page(args: &Page, out: &mut Output) -> anyhow::Result<()> {
             "block_mode": report::mode_name(block_state.mode),
             "block_erases": block_state.counters.erases,
             "block_bad": block_state.factory_bad || block_state.grown_bad,
+            "header": header_json(main),
             "main": hexdump::digits(main),
             "spare": args.spare.then(|| hexdump::digits(spare)),
         }))?;
         return Ok(());
     }
     writeln!(out, "page {page}: {}", describe_page(&sim, page))?;
-    writeln!(out, "block {block}: {}; this is its page {index}\n", describe_block(&sim, page))?;
+    writeln!(out, "block {block}: {}; this is its page {index}", describe_block(&sim, page))?;
+    if let Some(header) = describe_header(main, page) {
+        writeln!(out, "{header}")?;
+    }
+    writeln!(out)?;
     hexdump::print(main, 0, out)?;
     if args.spare {
         writeln!(out, "\nspare area")?;
         hexdump::print(spare, geometry.page_size, out)?;
     }
     Ok(())
+}
+
+/// What a page of nandu says of itself; `None` for any other page.
+fn describe_header(bytes: &[u8], page: PageAddr) -> Option<String> {
+    let header = match Header::parse(bytes) {
+        Ok(header) => header,
+        Err(Malformed::Size | Malformed::Magic) => return None,
+        Err(why) => return Some(format!("nandu: begins as a page of nandu, but is none: {why}")),
+    };
+    let mut text = format!("nandu: {} page, sequence {}", kind_name(header.kind()), units::count_of(header.sequence()));
+    for (is_so, what) in [
+        (header.is_commit(), ", commit"),
+        (header.is_moved(), ", moved"),
+        (header.is_clean(), ", nothing was programmed after it"),
+    ] {
+        if is_so {
+            text.push_str(what);
+        }
+    }
+    if header.page() != page.0 {
+        text.push_str(&format!(", misplaced: it says that it is page {}", header.page()));
+    }
+    text.push_str(&format!(
+        "\n       volume {:#010x}, stream {} of {}, after checkpoint {}",
+        header.volume(),
+        header.stream(),
+        header.stream_count(),
+        header.checkpoint()
+    ));
+    // The same field of a block table page names the anchor before it.
+    let before = if header.kind() == PageKind::Table { "anchor" } else { "commit" };
+    match header.committed() {
+        Some(page) => text.push_str(&format!(", {before} before it in page {page}")),
+        None => text.push_str(&format!(", no {before} before it")),
+    }
+    Some(text)
+}
+
+fn header_json(bytes: &[u8]) -> Value {
+    match Header::parse(bytes) {
+        Ok(header) => json!({
+            "kind": kind_name(header.kind()),
+            "sequence": header.sequence(),
+            "page": header.page(),
+            "volume": header.volume(),
+            "stream": header.stream(),
+            "stream_count": header.stream_count(),
+            "checkpoint": header.checkpoint(),
+            "committed": header.committed(),
+            "commit": header.is_commit(),
+            "moved": header.is_moved(),
+            "clean": header.is_clean(),
+        }),
+        Err(Malformed::Size | Malformed::Magic) => Value::Null,
+        Err(why) => json!({ "malformed": why.to_string() }),
+    }
+}
+
+fn kind_name(kind: PageKind) -> &'static str {
+    match kind {
+        PageKind::Anchor => "anchor",
+        PageKind::Table => "block table",
+        PageKind::Tree => "tree",
+        PageKind::Value => "value",
+        PageKind::Inode => "inode",
+        PageKind::Directory => "directory",
+        PageKind::Summary => "summary",
+        _ => "unknown",
+    }
 }
 
 fn describe_page(sim: &Sim, page: PageAddr) -> String {

@@ -1,0 +1,135 @@
+//! `nandu check`: whether everything on a chip is as it should be.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use nandu::{LogError, Store, TreeError, Violation};
+use nandu_sim::Sim;
+use serde_json::{Value, json};
+
+use crate::failure::Ending;
+use crate::output::Output;
+use crate::store::{self, CacheArgs, StoreError};
+use crate::{session, units};
+
+/// Exit code: violations were found, and nothing was repaired.
+const ERRORS_LEFT: u8 = 4;
+
+/// Exit code: the check itself could not be done.
+const NOT_DONE: u8 = 8;
+
+/// Exit codes: 0 all is well, 4 something is not, 8 the check could not be done.
+#[derive(Args, Debug)]
+pub(crate) struct Check {
+    /// The image; it is checked on a copy in memory and stays as it is
+    image: PathBuf,
+    #[command(flatten)]
+    cache: CacheArgs,
+}
+
+/// What a check found.
+struct Findings {
+    is_clean: bool,
+    records: u64,
+    height: u8,
+    pages_read: u64,
+    damaged_blocks: u32,
+    violations: Vec<Violation>,
+}
+
+pub(crate) fn run(args: &Check, out: &mut Output) -> anyhow::Result<()> {
+    let image = &args.image;
+    let mut sim = session::look(image).map_err(|error| Ending::new(NOT_DONE, format!("{error:#}")))?;
+    let findings = check(&mut sim, args.cache).map_err(|error| {
+        let code = match error {
+            TreeError::Corrupt { .. } | TreeError::Pages(LogError::Corrupt { .. }) => ERRORS_LEFT,
+            _ => NOT_DONE,
+        };
+        Ending::new(code, format!("{:#}", store::explain(image, error)))
+    })?;
+    print(args, &findings, out)?;
+    let count = findings.violations.len() as u64 + u64::from(findings.damaged_blocks);
+    if count > 0 {
+        let message = format!("{}: {} left", image.display(), units::things(count, "error"));
+        return Err(Ending::new(ERRORS_LEFT, message).into());
+    }
+    Ok(())
+}
+
+fn check(sim: &mut Sim, cache: CacheArgs) -> Result<Findings, StoreError> {
+    sim.power_on();
+    let options = cache.options();
+    let mut memory = store::memory(sim, &options);
+    let before = sim.counters().programs;
+    let mut store = Store::open(sim, options, &mut memory)?;
+    // A mount programs something exactly if the power was cut.
+    let is_clean = store.nand().counters().programs == before;
+    let reads = store.nand().counters().reads;
+    let mut violations = Vec::new();
+    store.verify(&mut |violation| violations.push(violation))?;
+    Ok(Findings {
+        is_clean,
+        records: store.record_count(),
+        height: store.height(),
+        pages_read: store.nand().counters().reads - reads,
+        damaged_blocks: store.stats().damaged_blocks,
+        violations,
+    })
+}
+
+fn print(args: &Check, findings: &Findings, out: &mut Output) -> anyhow::Result<()> {
+    let name = args.image.display().to_string();
+    let Findings { is_clean, records, height, pages_read, damaged_blocks, violations } = findings;
+    if out.is_json() {
+        out.json(&json!({
+            "image": name,
+            "clean": is_clean,
+            "records": records,
+            "height": height,
+            "pages_read": pages_read,
+            "damaged_blocks": damaged_blocks,
+            "violations": violations.iter().map(json_of).collect::<Vec<_>>(),
+        }))?;
+        return Ok(());
+    }
+    let left = if *is_clean {
+        "was left cleanly"
+    } else {
+        "the power was cut; what recovery does was done in memory and not written"
+    };
+    writeln!(out, "{name}: {left}")?;
+    writeln!(
+        out,
+        "{} in a tree of {}; {} checked",
+        units::things(*records, "record"),
+        units::things((*height).into(), "level"),
+        units::things(*pages_read, "page read")
+    )?;
+    for violation in violations {
+        writeln!(out, "  {violation}")?;
+    }
+    if *damaged_blocks > 0 {
+        let blocks = units::things((*damaged_blocks).into(), "block");
+        writeln!(out, "  {blocks} kept because a page that may be needed cannot be read")?;
+    }
+    if violations.is_empty() && *damaged_blocks == 0 {
+        writeln!(out, "no invariant is violated")?;
+    }
+    Ok(())
+}
+
+fn json_of(violation: &Violation) -> Value {
+    match violation {
+        Violation::Log(violation) => json!({
+            "invariant": format!("L{}", violation.invariant),
+            "block": violation.block.0,
+            "page": violation.page.map(|page| page.0),
+        }),
+        Violation::Tree(violation) => json!({
+            "invariant": violation.invariant,
+            "page": violation.page.0,
+            "level": violation.level,
+            "entry": violation.index,
+        }),
+    }
+}

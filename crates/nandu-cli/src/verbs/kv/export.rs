@@ -1,0 +1,100 @@
+//! `nandu kv export`: all records, to be read back.
+
+use std::io;
+use std::ops::{Bound, ControlFlow};
+use std::path::PathBuf;
+
+use clap::Args;
+use nandu::{Direction, Entry};
+
+use super::formats::{Format, KEY, KEY_HEX, VALUE, VALUE_HEX};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::store::{self, CacheArgs, Records, StoreError};
+use crate::{hexdump, record};
+
+#[derive(Args, Debug)]
+pub(crate) struct Export {
+    /// The image; it stays as it is
+    image: PathBuf,
+    /// How records are written; --json asks for JSON lines as well
+    ///
+    /// Bytes that are no text are written as hexadecimal digits: in CSV and TSV the whole column, which is then called
+    /// key_hex or value_hex; in JSON lines that record's field, called the same.
+    #[arg(long, value_enum, default_value_t = Format::Csv)]
+    format: Format,
+    #[command(flatten)]
+    cache: CacheArgs,
+}
+
+pub(crate) fn run(args: &Export, out: &mut Output) -> anyhow::Result<()> {
+    let format = if out.is_json() { Format::Jsonl } else { args.format };
+    store::look(&args.image, args.cache, |store| {
+        let explain = |error| store::explain(&args.image, error);
+        match format {
+            Format::Jsonl => {
+                let mut outcome = Ok(());
+                each(store, "exporting", &mut outcome, |entry| out.json(&record::json(entry.key, entry.value)))
+                    .map_err(explain)?;
+                outcome?;
+            }
+            Format::Csv | Format::Tsv => {
+                let (mut keys_are_text, mut values_are_text) = (true, true);
+                each(store, "looking for bytes that are no text", &mut Ok(()), |entry| {
+                    keys_are_text &= format.takes(entry.key);
+                    values_are_text &= format.takes(entry.value);
+                    Ok(())
+                })
+                .map_err(explain)?;
+                let mut writer = writer(format, out);
+                let mut outcome = writer
+                    .write_record([
+                        if keys_are_text { KEY } else { KEY_HEX },
+                        if values_are_text { VALUE } else { VALUE_HEX },
+                    ])
+                    .map_err(io::Error::from);
+                each(store, "exporting", &mut outcome, |entry| {
+                    let key = column(entry.key, keys_are_text);
+                    let value = column(entry.value, values_are_text);
+                    Ok(writer.write_record([key, value])?)
+                })
+                .map_err(explain)?;
+                outcome.and_then(|()| writer.flush())?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn writer(format: Format, out: &mut Output) -> csv::Writer<&mut dyn io::Write> {
+    let mut builder = csv::WriterBuilder::new();
+    if format == Format::Tsv {
+        builder.delimiter(b'\t').quote_style(csv::QuoteStyle::Never);
+    }
+    builder.from_writer(out.writer())
+}
+
+fn column(bytes: &[u8], is_text: bool) -> Vec<u8> {
+    if is_text { bytes.to_vec() } else { hexdump::digits(bytes).into_bytes() }
+}
+
+/// Visits all records in order, as long as all goes well.
+fn each(
+    store: &mut Records<'_>,
+    label: &'static str,
+    outcome: &mut io::Result<()>,
+    mut visit: impl FnMut(Entry<'_>) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    let mut progress = Progress::new(label);
+    let total = store.record_count();
+    let mut done = 0;
+    if outcome.is_err() {
+        return Ok(());
+    }
+    store.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
+        *outcome = visit(entry);
+        done += 1;
+        progress.set(done, total);
+        if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+}

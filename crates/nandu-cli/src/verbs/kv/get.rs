@@ -1,0 +1,49 @@
+//! `nandu kv get`: the value of a key.
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::Args;
+
+use super::HexArgs;
+use crate::output::Output;
+use crate::store::{self, CacheArgs};
+use crate::{hexdump, record};
+
+#[derive(Args, Debug)]
+pub(crate) struct Get {
+    /// The image; it stays as it is
+    image: PathBuf,
+    /// The key
+    key: String,
+    /// Print the value without a line end after it
+    #[arg(long, conflicts_with = "hex")]
+    raw: bool,
+    #[command(flatten)]
+    hex: HexArgs,
+    #[command(flatten)]
+    cache: CacheArgs,
+}
+
+pub(crate) fn run(args: &Get, out: &mut Output) -> anyhow::Result<()> {
+    let key = record::argument(&args.key, args.hex.hex)?;
+    let value = store::look(&args.image, args.cache, |store| {
+        store::check_key(store, &key)?;
+        let found = store.get(&key).map_err(|error| store::explain(&args.image, error))?;
+        Ok(found.map(<[u8]>::to_vec))
+    })?;
+    let Some(value) = value else {
+        return Err(anyhow!("{}: no record has the key '{}'", args.image.display(), record::shown(&key)));
+    };
+    if out.is_json() {
+        out.json(&record::json(&key, &value))?;
+    } else if args.hex.hex {
+        writeln!(out, "{}", hexdump::digits(&value))?;
+    } else {
+        out.bytes(&value)?;
+        if !args.raw {
+            writeln!(out)?;
+        }
+    }
+    Ok(())
+}

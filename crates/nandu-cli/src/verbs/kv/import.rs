@@ -1,0 +1,202 @@
+//! `nandu kv import`: the records of a file.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use nandu::{Edit, LogError, TreeError};
+use serde_json::json;
+
+use super::columns::Wishes;
+use super::formats::Format;
+use super::lines::{Bad, Lines};
+use crate::failure::usage;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::session::SessionArgs;
+use crate::store::{self, CacheArgs, Records, StoreError};
+use crate::units;
+
+#[derive(Args, Debug)]
+pub(crate) struct Import {
+    #[command(flatten)]
+    session: SessionArgs,
+    /// The file; - is standard input
+    file: PathBuf,
+    /// How its records are written; by the ending of its name if not given
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// The column or field that is the key, by name, or a column by number from 1; else the one called key, or the first
+    #[arg(long, value_name = "COLUMN|FIELD")]
+    key: Option<String>,
+    /// The column or field that is the value; several, or all others, become JSON
+    #[arg(long, value_name = "COLUMN|FIELD")]
+    value: Vec<String>,
+    /// The first line of a table names its columns, which is clear if --key or --value gives a name
+    #[arg(long)]
+    header: bool,
+    /// Go on after a line that cannot be used, and count it
+    #[arg(long)]
+    skip_bad: bool,
+    /// Records that are put together, in order, wholly or not at all; 1 makes each durable by itself
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    batch: u32,
+    #[command(flatten)]
+    cache: CacheArgs,
+}
+
+/// What an import did.
+#[derive(Default)]
+struct Tally {
+    records: u64,
+    added: u64,
+    bad: u64,
+    batches: u64,
+    programs: u64,
+    busy_ns: u64,
+}
+
+pub(crate) fn run(args: &Import, out: &mut Output) -> anyhow::Result<()> {
+    let is_stdin = args.file.as_os_str() == "-";
+    let name = if is_stdin { "standard input".to_owned() } else { args.file.display().to_string() };
+    let Some(format) = args.format.or_else(|| Format::of(&args.file)) else {
+        return usage(format!("the name of {name} says no format; give --format csv, jsonl or tsv"));
+    };
+    let (reader, size): (Box<dyn Read>, u64) = if is_stdin {
+        (Box::new(io::stdin()), 0)
+    } else {
+        let file = File::open(&args.file).with_context(|| name.clone())?;
+        let size = file.metadata().map_or(0, |metadata| metadata.len());
+        (Box::new(file), size)
+    };
+    let read_size = Rc::new(Cell::new(0));
+    let reader = Counted { reader, size: Rc::clone(&read_size) };
+    let wishes = Wishes { key: args.key.as_deref(), values: &args.value, has_header: args.header };
+    let mut lines = Lines::new(reader, format, wishes);
+    let mut progress = Progress::new("importing");
+    let tally = store::change(&args.session, args.cache, |store| {
+        let before = *store.nand().counters();
+        let mut loader = Loader { image: &args.session.image, batch: Vec::new(), tally: Tally::default() };
+        while let Some(line) = lines.next().with_context(|| name.clone())? {
+            let content = line.content.and_then(|(key, value)| match store::refusal(store, &key, &value) {
+                Some(why) => Err(Bad::Line(why)),
+                None => Ok((key, value)),
+            });
+            match content {
+                Ok(record) => loader.batch.push(record),
+                Err(Bad::Line(why)) if args.skip_bad => {
+                    loader.tally.bad += 1;
+                    eprintln!("nandu: {name}: line {}: {why}; skipped", line.number);
+                }
+                Err(Bad::Line(why)) => {
+                    bail!("{name}: line {}: {why}; nothing was imported (--skip-bad goes on)", line.number)
+                }
+                Err(Bad::File(why)) => return usage(format!("{name}: {why}")),
+            }
+            if loader.batch.len() == args.batch as usize {
+                loader.flush(store)?;
+                progress.set(read_size.get().min(size), size);
+            }
+        }
+        loader.flush(store)?;
+        let cost = store.nand().counters().since(&before);
+        Ok(Tally { programs: cost.programs, busy_ns: cost.busy_ns, ..loader.tally })
+    })?;
+    drop(progress);
+    print(args, &name, format, &tally, out)
+}
+
+/// Records on their way into the store.
+struct Loader<'a> {
+    image: &'a Path,
+    batch: Vec<(Vec<u8>, Vec<u8>)>,
+    tally: Tally,
+}
+
+impl Loader<'_> {
+    /// Puts what waits, in order. Of records with the same key the last one counts.
+    fn flush(&mut self, store: &mut Records<'_>) -> anyhow::Result<()> {
+        let before = store.record_count();
+        self.tally.records += self.batch.len() as u64;
+        self.batch.reverse();
+        self.batch.sort_by(|one, other| one.0.cmp(&other.0));
+        self.batch.dedup_by(|later, kept| later.0 == kept.0);
+        let edits: Vec<Edit<'_>> = self.batch.iter().map(|(key, value)| Edit { key, value: Some(value) }).collect();
+        put(store, &edits, &mut self.tally.batches).map_err(|error| store::explain(self.image, error))?;
+        self.batch.clear();
+        self.tally.added += store.record_count() - before;
+        Ok(())
+    }
+}
+
+/// Puts records as one batch; where a chip has no room for so large a one, as smaller ones.
+fn put(store: &mut Records<'_>, edits: &[Edit<'_>], batches: &mut u64) -> Result<(), StoreError> {
+    if edits.is_empty() {
+        return Ok(());
+    }
+    match store.batch(edits) {
+        Err(TreeError::Pages(LogError::Full)) if edits.len() > 1 => {
+            let (first, second) = edits.split_at(edits.len() / 2);
+            put(store, first, batches)?;
+            put(store, second, batches)
+        }
+        outcome => {
+            *batches += 1;
+            outcome
+        }
+    }
+}
+
+fn print(args: &Import, name: &str, format: Format, tally: &Tally, out: &mut Output) -> anyhow::Result<()> {
+    if out.is_json() {
+        out.json(&json!({
+            "image": args.session.image.display().to_string(),
+            "file": name,
+            "format": format.name(),
+            "records": tally.records,
+            "added": tally.added,
+            "replaced": tally.records - tally.added,
+            "bad_lines": tally.bad,
+            "batches": tally.batches,
+            "batch_records_max": args.batch,
+            "programs": tally.programs,
+            "busy_ns": tally.busy_ns,
+        }))?;
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "{name}: {}, {} of them new, {} replaced; {} skipped",
+        units::things(tally.records, "record"),
+        units::count_of(tally.added),
+        units::count_of(tally.records - tally.added),
+        units::things(tally.bad, "bad line")
+    )?;
+    writeln!(
+        out,
+        "put in batches of up to {}, {} in all: {}, {} of the chip's time",
+        units::things(args.batch.into(), "record"),
+        units::count_of(tally.batches),
+        units::things(tally.programs, "program"),
+        units::duration_ns(tally.busy_ns)
+    )?;
+    Ok(())
+}
+
+/// A reader that says how far it is.
+struct Counted {
+    reader: Box<dyn Read>,
+    size: Rc<Cell<u64>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(bytes)?;
+        self.size.set(self.size.get() + count as u64);
+        Ok(count)
+    }
+}
