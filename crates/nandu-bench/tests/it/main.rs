@@ -1,1 +1,3 @@
-//! x
+//! Figures, held against a committed snapshot.
+
+mod snapshots;

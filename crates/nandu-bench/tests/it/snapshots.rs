@@ -1,0 +1,67 @@
+//! Every figure of every experiment, exactly: a single program or read more in one of a million operations is seen here.
+//!
+//! After a change that is meant to change costs, look at the figures of `nandu lab run NAME`, and renew the snapshots with
+//!
+//! ```text
+//! INSTA_UPDATE=always cargo test -p nandu-bench
+//! ```
+//!
+//! What the new figures are belongs into the message of the commit. `core/million` and `core/skew` run on smaller chips here than
+//! `nandu lab` runs them on, and `core/mount` mounts less often.
+
+use nandu_bench::{Context, Figure, Verdict, experiments};
+
+/// Runs an experiment; `lab` says whether it is run as `nandu lab` runs it.
+fn figures(name: &str, lab: bool) -> Vec<Figure> {
+    let experiment = experiments::find(name).next().unwrap();
+    let mut context = if lab { Context::full(0) } else { Context::small(0) };
+    experiment.run(&mut context).unwrap()
+}
+
+fn lines(figures: &[Figure]) -> String {
+    figures.iter().map(|figure| format!("{} {} {} {}\n", figure.case, figure.metric, figure.value, figure.unit)).collect()
+}
+
+/// The limits are for full runs.
+fn assert_within(name: &str, figures: &[Figure]) {
+    let experiment = experiments::find(name).next().unwrap();
+    let missed: Vec<_> = figures
+        .iter()
+        .filter(|figure| experiment.limit_of(figure).is_some_and(|limit| limit.judge(figure.value) == Verdict::Missed))
+        .collect();
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn core_peers_500() {
+    let figures = figures("core/peers-500", true);
+    assert_within("core/peers-500", &figures);
+    insta::assert_snapshot!(lines(&figures));
+}
+
+#[test]
+fn core_million() {
+    insta::assert_snapshot!(lines(&figures("core/million", false)));
+}
+
+#[test]
+fn core_skew() {
+    insta::assert_snapshot!(lines(&figures("core/skew", false)));
+}
+
+#[test]
+fn core_mount() {
+    let figures = figures("core/mount", false);
+    assert_within("core/mount", &figures);
+    insta::assert_snapshot!(lines(&figures));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+    let run = |seed| {
+        let experiment = experiments::find("core/skew").next().unwrap();
+        experiment.run(&mut Context::small(seed)).unwrap().iter().map(Figure::to_json).collect::<Vec<_>>()
+    };
+    assert_eq!(run(5), run(5));
+    assert_ne!(run(5), run(6));
+}
