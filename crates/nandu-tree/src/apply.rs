@@ -70,7 +70,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Pages that one overflow appends besides the path.
-    fn split_pages_max(&self) -> u32 {
+    pub(crate) fn split_pages_max(&self) -> u32 {
         3 + 2 * u32::from(self.state.height)
     }
 
@@ -140,7 +140,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// One change in the buffers. Returns whether the key was there.
-    fn edit(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<bool, TreeError<P::Error>> {
+    pub(crate) fn edit(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<bool, TreeError<P::Error>> {
         if self.pending.dirty && !self.is_on_path(key) {
             let supersedes = None;
             self.flush(false, Placement::Update { supersedes })?;

@@ -58,6 +58,7 @@
 
 mod apply;
 mod bits;
+mod bulk;
 mod cache;
 mod cells;
 mod descent;

@@ -114,6 +114,15 @@ impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE:
         self.store.delete(&key.to_bytes())
     }
 
+    /// As [`Store::load`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::load`].
+    pub fn load(&mut self, entries: impl IntoIterator<Item = (K, V)>) -> Result<u64, Error<N::Error>> {
+        self.store.load(entries.into_iter().map(|(key, value)| (key.to_bytes(), value.to_bytes())))
+    }
+
     /// Visits the entries of a range of keys in rising order. Reads each leaf concerned once.
     ///
     /// # Errors

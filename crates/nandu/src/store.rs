@@ -144,6 +144,20 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         self.tree.batch(edits)
     }
 
+    /// Puts entries whose keys strictly ascend, any number of them; returns how many. Programs one page for each leaf
+    /// that they fill, instead of one for each entry, and commits every few pages: after a power cut, and after an
+    /// error, a prefix of the entries is there.
+    ///
+    /// # Errors
+    ///
+    /// As [`batch`](Store::batch), when the entry is reached.
+    pub fn load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &mut self,
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<u64, Error<N::Error>> {
+        self.tree.load(entries)
+    }
+
     /// Visits the entries between two bounds in order, until `visit` breaks off. Reads each leaf concerned once.
     ///
     /// # Errors

@@ -154,6 +154,28 @@ fn a_cut_on_a_chip_whose_pages_are_paired() {
 }
 
 #[test]
+fn a_cut_in_a_load_leaves_a_prefix() {
+    let load = |chip: &mut Sim, loaded: &mut u64| {
+        let mut memory = memory(chip);
+        let mut store = Store::open(&mut *chip, OPTIONS, &mut memory)?;
+        *loaded = store.load((0..400_u16).map(|number| (number.to_be_bytes(), [number as u8; 3])))?;
+        Ok(())
+    };
+    let summary = Driver::new(formatted(Chip::TINY.with_blocks(32))).every(load, |chip, loaded| {
+        let mut memory = memory(chip);
+        let mut store = Store::open(chip, OPTIONS, &mut memory).unwrap();
+        let mut violations = 0;
+        store.verify(&mut |_| violations += 1).unwrap();
+        assert_eq!(violations, 0);
+        let found = records(&mut store).unwrap();
+        let is_prefix = (0_u16..).zip(&found).all(|(number, (key, _))| key[..] == number.to_be_bytes());
+        assert!(is_prefix && found.len() as u64 >= *loaded, "{} of {loaded}", found.len());
+        found
+    });
+    assert!(summary.cases > 150, "{summary:?}");
+}
+
+#[test]
 fn random_chains_of_cuts() {
     let summary = Driver::new(formatted(Chip::TINY)).seed(11).resume().random(21_000, workload(60), recover, check);
     assert!(summary.cuts >= 50_000, "{summary:?}");
