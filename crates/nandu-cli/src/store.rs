@@ -52,8 +52,7 @@ pub(crate) fn change<T>(
     session.sim.power_on();
     let options = cache.options();
     let mut memory = memory(&session.sim, &options);
-    let mut store =
-        Store::open(&mut session.sim, options, &mut memory).map_err(|error| explain(&args.image, error))?;
+    let mut store = Store::open(&mut session.sim, options, &mut memory).map_err(|error| explain(&args.image, error))?;
     let result = work(&mut store)?;
     store.unmount().map_err(|error| explain(&args.image, error))?;
     session.finish()?;

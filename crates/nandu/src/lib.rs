@@ -38,6 +38,11 @@
 
 #![no_std]
 
+/// The examples of the repository's front page, run as they stand there.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
+
 mod map;
 mod options;
 mod store;

@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that gets no answer has failed")]
 
 mod images;
+mod store;
 mod streams;
 mod transcripts;

@@ -68,11 +68,6 @@ use case::{Case, Check, Recovery, Workload};
 use cuts::Replay;
 use spare::Spare;
 
-/// The examples of the repository's front page, run as they stand there.
-#[cfg(doctest)]
-#[doc = include_str!("../../../../README.md")]
-mod readme {}
-
 /// How a workload or a recovery ends; `?` works on every error.
 pub type Run = Result<(), Box<dyn std::error::Error>>;
 

@@ -83,7 +83,11 @@ impl Columns {
     /// The key and the value in a row.
     pub(super) fn pick(&self, row: &ByteRecord) -> Result<(Vec<u8>, Vec<u8>), String> {
         if row.len() != self.width {
-            return Err(format!("{}, where the first line has {}", units::things(row.len() as u64, "field"), self.width));
+            return Err(format!(
+                "{}, where the first line has {}",
+                units::things(row.len() as u64, "field"),
+                self.width
+            ));
         }
         let key = self.field(row, self.key)?;
         let value = match &self.values {

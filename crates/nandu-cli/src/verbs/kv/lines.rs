@@ -81,11 +81,7 @@ fn next_row<R: Read>(
     }
 }
 
-fn next_object<R: Read>(
-    reader: &mut BufReader<R>,
-    number: &mut u64,
-    wishes: Wishes<'_>,
-) -> io::Result<Option<Line>> {
+fn next_object<R: Read>(reader: &mut BufReader<R>, number: &mut u64, wishes: Wishes<'_>) -> io::Result<Option<Line>> {
     loop {
         let mut bytes = Vec::new();
         if reader.read_until(b'\n', &mut bytes)? == 0 {
@@ -172,12 +168,16 @@ mod tests {
 
     #[test]
     fn objects_give_fields_or_themselves() {
-        let text = "{\"key\":\"a\",\"value\":1.5}\n\n{\"key_hex\":\"41\",\"value\":\"x\"}\n{\"key\":\"b\"\n[]\n{\"k\":0}\n";
+        let text =
+            "{\"key\":\"a\",\"value\":1.5}\n\n{\"key_hex\":\"41\",\"value\":\"x\"}\n{\"key\":\"b\"\n[]\n{\"k\":0}\n";
         let found = all(text, Format::Jsonl, None);
         assert_eq!(found[..2], ["1 a=1.5", "3 A=x"]);
         assert!(found[2].starts_with("4 no JSON object: EOF while parsing an object at column"), "{}", found[2]);
         assert!(found[3].starts_with("5 no JSON object: invalid type: sequence"), "{}", found[3]);
         assert_eq!(found[4], "6 no field 'key'; name one with --key");
-        assert_eq!(all("{ \"id\": 7, \"value\": 1 }\n", Format::Jsonl, Some("id")), ["1 7={ \"id\": 7, \"value\": 1 }"]);
+        assert_eq!(
+            all("{ \"id\": 7, \"value\": 1 }\n", Format::Jsonl, Some("id")),
+            ["1 7={ \"id\": 7, \"value\": 1 }"]
+        );
     }
 }

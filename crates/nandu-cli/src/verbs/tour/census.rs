@@ -37,7 +37,6 @@ pub(super) struct Census {
     pub(super) unreadable: u64,
     key_size_max: usize,
     wanted: Wanted,
-    progress: Progress,
 }
 
 impl Census {
@@ -50,8 +49,8 @@ impl Census {
             unreadable: 0,
             key_size_max,
             wanted,
-            progress: Progress::new("   looking at files"),
         };
+        let mut progress = Progress::new("   looking at files");
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let places = match from {
             Some(from) => vec![from.to_path_buf()],
@@ -63,14 +62,14 @@ impl Census {
                 continue;
             }
             let before = census.records.len();
-            census.walk(&place);
+            census.walk(&place, &mut progress);
             census.places.push((place, census.records.len() - before));
         }
         census
     }
 
     /// Takes in a directory and all below it, on the same file system.
-    fn walk(&mut self, place: &Path) {
+    fn walk(&mut self, place: &Path, progress: &mut Progress) {
         let Ok(metadata) = fs::symlink_metadata(place) else { return };
         let device = device(&metadata);
         let Some(number) = self.add(0, place, place.as_os_str().as_encoded_bytes(), &metadata) else { return };
@@ -93,7 +92,7 @@ impl Census {
                 let number = self.add(directory, path, name, &metadata);
                 directories.extend(number.filter(|_| self::device(&metadata) == device));
             }
-            self.progress.set(self.records.len().min(self.wanted.enough) as u64, self.wanted.enough as u64);
+            progress.set(self.records.len().min(self.wanted.enough) as u64, self.wanted.enough as u64);
         }
     }
 

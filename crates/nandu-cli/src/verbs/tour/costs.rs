@@ -1,6 +1,5 @@
 //! The bill, beside what simpler designs would pay.
 
-use anstyle::{AnsiColor, Style};
 use nandu_sim::Sim;
 use serde_json::{Map, Value, json};
 
@@ -23,7 +22,8 @@ pub(super) fn run(
     let pages = u64::from(geometry.page_count());
     let height = naive_height(records, geometry.page_size.into());
     // A block full of live pages, emptied in one go: each is read, moved over the bus twice and programmed.
-    let bus_ns = u64::from(geometry.page_size) * u64::from(timing.bus.byte_ps) / 1000 + u64::from(timing.bus.command_ns);
+    let bus_ns =
+        u64::from(geometry.page_size) * u64::from(timing.bus.byte_ps) / 1000 + u64::from(timing.bus.command_ns);
     let copy_ns = u64::from(timing.read_lsb_ns) + u64::from(timing.program_lsb_ns) + 2 * bus_ns;
     let stall_ns = u64::from(geometry.pages_per_block) * copy_ns + u64::from(timing.erase_ns);
     let rows = [
@@ -46,17 +46,12 @@ pub(super) fn run(
             "every page looked at",
         ),
         (
-            "worst update",
+            "worst update, without a cut",
             format!("{:.1} ms", figure("updates", "worst_ns") / 1e6),
             format!("{:.1} ms", stall_ns as f64 / 1e6),
             "a full block moved at once",
         ),
-        (
-            "memory",
-            units::bytes(memory_size as u64),
-            units::bytes(pages * 4),
-            "a table of all pages",
-        ),
+        ("memory", units::bytes(memory_size as u64), units::bytes(pages * 4), "a table of all pages"),
     ];
     let mut table = tables::plain_table();
     table.set_header(["", "nandu", "naive", "which is"]);
@@ -73,11 +68,7 @@ pub(super) fn run(
         "Write amplification of the updates: {amplification:.3}, pages programmed for any reason by pages that updates \
          asked for."
     ))?;
-    if !guide.out.is_json() {
-        guide.line("")?;
-        let style = guide.out.style(Style::new().fg_color(Some(AnsiColor::White.into())));
-        guide.line(&format!("{style}Everything the chip did in this tour, by cause:{style:#}"))?;
-    }
+    guide.say("Everything the chip did in this tour, by cause:")?;
     let causes = sim.ledger().iter().filter(|(_, entry)| entry.busy_ns > 0);
     let causes: Vec<_> = causes.map(|(cause, entry)| (cause, *entry)).collect();
     guide.table(&tables::brief_causes_table(&causes))?;

@@ -9,13 +9,17 @@ use super::census::Census;
 use super::facts::Facts;
 use super::guide::Guide;
 use super::update::TOUCHED_S;
-use super::{Dice, fail};
+use super::{Dice, fail, query};
 use crate::progress::Progress;
 use crate::store::Records;
 use crate::{record, units};
 
-/// Cuts after the one that is shown.
-const ROUNDS: usize = 1_700;
+/// Rounds after the one that is shown: each thing a cut can leave eleven times. Every cut takes the open blocks out of
+/// service until they are emptied, so thousands in a row, with hardly a change between, would crowd the chip.
+const ROUNDS: usize = 187;
+
+/// Pages that may be looked at in the idle time between two cuts: about the block that a cut takes out of service.
+const IDLE_PAGES: u32 = 128;
 
 /// Operations of the chip among which the one to cut is drawn.
 const REACH: usize = 400;
@@ -24,7 +28,16 @@ const REACH: usize = 400;
 const REACH_RECOVERY: usize = 50;
 
 /// Changes that are tried before a cut, at most; one takes at least one operation.
-const TOUCHES_MAX: usize = REACH + 1;
+const TOUCHES_MAX: usize = REACH + 21;
+
+/// Where to cut: after so many changes, and then so many operations of the chip.
+#[derive(Clone, Copy)]
+struct Aim {
+    changes: usize,
+    operations: usize,
+    /// Whether the next change has nothing to read any more, so that its program is among its first operations.
+    is_warm: bool,
+}
 
 /// What is needed to cut, to recover and to check.
 struct Rig<'a> {
@@ -43,6 +56,8 @@ struct Rig<'a> {
     cuts_in_recovery: u64,
     mount_reads_max: u64,
     mount_ns_max: u64,
+    /// The slowest of the first changes after a mount.
+    first_ns_max: u64,
 }
 
 pub(super) fn run(
@@ -68,6 +83,7 @@ pub(super) fn run(
         cuts_in_recovery: 0,
         mount_reads_max: 0,
         mount_ns_max: 0,
+        first_ns_max: 0,
     };
     guide.step("Pulling the plug")?;
     rig.show_one(guide)?;
@@ -81,6 +97,9 @@ pub(super) fn run(
             "lost": 0,
             "mount_reads_max": rig.mount_reads_max,
             "mount_ns_max": rig.mount_ns_max,
+            "first_update_ns_max": rig.first_ns_max,
+            "found_made": rig.found[1],
+            "found_not_made": rig.found[0],
         }),
     );
     Ok(())
@@ -90,7 +109,7 @@ impl Rig<'_> {
     /// One cut in the middle of a page program, told step by step.
     fn show_one(&mut self, guide: &mut Guide<'_>) -> anyhow::Result<()> {
         for ahead in 0..REACH {
-            let (cut, pending) = self.cut(ahead, Tear::MostBits)?;
+            let (cut, pending) = self.cut(Aim { changes: 5, operations: ahead, is_warm: true }, Tear::MostBits)?;
             if cut.kind != OperationKind::Program || cut.tear != Tear::MostBits {
                 self.recover(&pending, None)?;
                 continue;
@@ -106,7 +125,7 @@ impl Rig<'_> {
                  there.",
                 units::things(self.mount_reads_max, "page read"),
                 units::duration_ns(self.mount_ns_max / 1000 * 1000),
-                self.census.path(&pending.0),
+                query::shortened(&self.census.path(&pending.0), guide.width() - 8),
                 if was_made { "there, wholly" } else { "not there, not a bit of it" },
             ))?;
             return Ok(());
@@ -119,8 +138,12 @@ impl Rig<'_> {
         let mut progress = Progress::new("   cutting");
         for round in 0..ROUNDS {
             let tear = Tear::ALL[round % Tear::ALL.len()];
-            let ahead = self.dice.below(REACH);
-            let (_, pending) = self.cut(ahead, tear)?;
+            let aim = match round % 3 {
+                0 => Aim { changes: 0, operations: self.dice.below(REACH), is_warm: false },
+                // The first change after a mount does much that later ones do not.
+                _ => Aim { changes: 1 + self.dice.below(20), operations: self.dice.below(3), is_warm: true },
+            };
+            let (_, pending) = self.cut(aim, tear)?;
             // Every third recovery is cut as well.
             let second = round % 3 == 0;
             let second = second.then(|| (self.dice.below(REACH_RECOVERY), Tear::ALL[self.dice.below(Tear::ALL.len())]));
@@ -136,30 +159,45 @@ impl Rig<'_> {
             units::count_of(self.cuts_in_recovery)
         ))?;
         guide.conclude(&format!(
-            "{} acknowledged between the cuts, none lost. Of those that were cut, {} were found made and {} not made, \
-             none in between. Opening took {} at most.",
-            units::things(self.acknowledged, "change").replace(" change", " changes were").replace("weres", "were"),
-            self.found[1],
-            self.found[0],
-            units::things(self.mount_reads_max, "page read")
+            "{} changes were acknowledged between the cuts, and none of them is lost. Of the {} that a cut hit, {} were \
+             found made and {} not made; none was in between.",
+            units::count_of(self.acknowledged),
+            units::count_of(self.found[0] + self.found[1]),
+            units::count_of(self.found[1]),
+            units::count_of(self.found[0])
+        ))?;
+        guide.say(&format!(
+            "Opening took {} at most. The first change after it, which pays for what the cut left to be looked through, \
+             took {} at most.",
+            units::things(self.mount_reads_max, "page read"),
+            units::duration_ns(self.first_ns_max / 1000 * 1000)
         ))?;
         Ok(())
     }
 
     /// Touches records until the power goes; returns the cut and the change that was not acknowledged.
-    fn cut(&mut self, ahead: usize, tear: Tear) -> anyhow::Result<(CutRecord, (Vec<u8>, Facts))> {
+    fn cut(&mut self, aim: Aim, tear: Tear) -> anyhow::Result<(CutRecord, (Vec<u8>, Facts))> {
         let mut store = Store::open(&mut *self.sim, self.options, &mut *self.memory).map_err(fail)?;
-        let at = store.nand().operation_count() + ahead as u64;
-        store.nand_mut().cut_at(at, tear);
-        for _ in 0..TOUCHES_MAX {
+        for touch in 0..TOUCHES_MAX {
             let key = &self.keys[self.dice.below(self.keys.len())];
             let Some(facts) = self.census.records.get_mut(key) else { continue };
             self.touches += 1;
             let changed = Facts { modified_s: TOUCHED_S + 86_400 * 365 + self.touches, ..*facts };
+            if touch == aim.changes {
+                if aim.is_warm {
+                    store.get(key).map_err(fail)?;
+                }
+                let at = store.nand().operation_count() + aim.operations as u64;
+                store.nand_mut().cut_at(at, tear);
+            }
+            let start_ns = store.nand().clock_ns();
             match store.put(key, &changed.to_bytes()) {
                 Ok(_) => {
                     *facts = changed;
                     self.acknowledged += 1;
+                    if touch == 0 {
+                        self.first_ns_max = self.first_ns_max.max(store.nand().clock_ns() - start_ns);
+                    }
                 }
                 Err(error) => {
                     let pending = (key.clone(), changed);
@@ -197,7 +235,13 @@ impl Rig<'_> {
         self.mount_ns_max = self.mount_ns_max.max(cost.busy_ns);
         let (key, changed) = pending;
         let found = find(&mut store, key)?;
-        store.abandon();
+        store.idle(IDLE_PAGES).map_err(fail)?;
+        // Every other time the store is left in order, so that cuts also fall on what comes after that.
+        if self.cuts.is_multiple_of(2) {
+            store.unmount().map_err(fail)?;
+        } else {
+            store.abandon();
+        }
         let Some(acknowledged) = self.census.records.get_mut(key) else { bail!("a record that nobody put") };
         let was_made = found == *changed;
         if !was_made && found != *acknowledged {

@@ -26,6 +26,12 @@ impl<'a> Guide<'a> {
         self.out.width().min(WIDTH_MAX)
     }
 
+    /// What it is all about.
+    pub(super) fn title(&mut self, title: &str) -> io::Result<()> {
+        let style = self.out.style(Style::new().bold());
+        self.line(&format!("{style}{title}{style:#}"))
+    }
+
     /// Begins a step.
     pub(super) fn step(&mut self, title: &str) -> io::Result<()> {
         self.step += 1;

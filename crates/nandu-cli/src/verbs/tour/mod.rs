@@ -93,9 +93,11 @@ pub(crate) fn run(args: &Tour, out: &mut Output) -> anyhow::Result<()> {
 }
 
 fn welcome(guide: &mut Guide<'_>) -> anyhow::Result<()> {
+    guide.title("nandu: ordered records on raw NAND flash")?;
     guide.say(
-        "nandu keeps ordered records on raw NAND flash: each change is one page program, durable when it returns, and \
-         whole or absent whenever the power goes. Watch it do so with the files of this machine as records.",
+        "Each change is one page program, durable when it returns, and whole or absent whenever the power goes. Watch it \
+         with the files of this machine as records, on a chip in memory that behaves as real ones do, also when it \
+         breaks.",
     )?;
     Ok(())
 }
@@ -195,8 +197,7 @@ fn verify(
     let mut expected = model.iter();
     let mut differs = false;
     query::all(store, |entry| {
-        let is_same =
-            expected.next().is_some_and(|(key, facts)| key == entry.key && facts.to_bytes() == *entry.value);
+        let is_same = expected.next().is_some_and(|(key, facts)| key == entry.key && facts.to_bytes() == *entry.value);
         differs |= !is_same;
         is_same
     })?;
@@ -207,7 +208,8 @@ fn verify(
         "All {} are there, in order, byte for byte as acknowledged. Nothing was lost.",
         units::things(model.len() as u64, "record")
     ))?;
-    report.insert("verify".to_owned(), json!({ "violations": 0, "page_reads": reads, "records_compared": model.len() }));
+    report
+        .insert("verify".to_owned(), json!({ "violations": 0, "page_reads": reads, "records_compared": model.len() }));
     Ok(())
 }
 

@@ -118,15 +118,13 @@ fn look_up(
         units::things(LOOKUPS, "lookup"),
         units::duration_ns(cost.busy_ns / LOOKUPS / 1000 * 1000)
     ))?;
-    report.insert(
-        "lookups".to_owned(),
-        json!({ "count": LOOKUPS, "reads_per_lookup": reads, "busy_ns": cost.busy_ns }),
-    );
+    report
+        .insert("lookups".to_owned(), json!({ "count": LOOKUPS, "reads_per_lookup": reads, "busy_ns": cost.busy_ns }));
     Ok(())
 }
 
 /// Text that fits so many columns; what is too long loses its middle.
-fn shortened(text: &str, room: usize) -> String {
+pub(super) fn shortened(text: &str, room: usize) -> String {
     let length = text.chars().count();
     if length <= room || room < 8 {
         return text.to_owned();

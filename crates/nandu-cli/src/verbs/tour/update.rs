@@ -7,12 +7,14 @@ use serde_json::{Map, Value, json};
 use super::guide::Guide;
 use super::{Dice, Model, fail};
 use crate::progress::Progress;
-use crate::store::Records;
 use crate::report as tables;
+use crate::store::Records;
 use crate::units;
 
-/// Seven times as many as the chip has pages, so that blocks have to be emptied for most of them.
-const UPDATES: u64 = 500_000;
+/// Changes for each record, and in all: several times as many as the chip has pages, so that for most of them blocks have
+/// to be emptied.
+const UPDATES_PER_RECORD: u64 = 3;
+const UPDATES_MAX: u64 = 500_000;
 
 /// Time of the first change; each one is a second later.
 pub(super) const TOUCHED_S: i64 = 1_800_000_000;
@@ -24,16 +26,16 @@ pub(super) fn run(
     report: &mut Map<String, Value>,
 ) -> anyhow::Result<()> {
     guide.step("Changing them")?;
-    guide.say(&format!(
-        "{} of random records, each durable before the next; more than the chip has pages, so it has to empty and \
-         erase blocks on the way.",
-        units::things(UPDATES, "touch").replace("touchs", "touches")
-    ))?;
+    let updates = (model.len() as u64 * UPDATES_PER_RECORD).min(UPDATES_MAX);
+    let pages = u64::from(store.nand().chip().geometry.page_count());
+    let why =
+        if updates > pages { ", and more than the chip has pages, so that blocks are emptied on the way" } else { "" };
+    guide.say(&format!("{} random touches, each durable before the next{why}.", units::count_of(updates)))?;
     let keys: Vec<Vec<u8>> = model.keys().cloned().collect();
     let before = store.nand().ledger().clone();
     let (mut dice, mut worst_ns) = (Dice(2), 0);
     let mut progress = Progress::new("   touching");
-    for count in 0..UPDATES {
+    for count in 0..updates {
         let key = &keys[dice.below(keys.len())];
         let Some(facts) = model.get_mut(key) else { continue };
         facts.modified_s = TOUCHED_S + count as i64;
@@ -41,12 +43,12 @@ pub(super) fn run(
         store.put(key, &facts.to_bytes()).map_err(fail)?;
         worst_ns = worst_ns.max(store.nand().clock_ns() - start_ns);
         if count % 1024 == 0 {
-            progress.set(count, UPDATES);
+            progress.set(count, updates);
         }
     }
     drop(progress);
     let causes = since(store.nand().ledger(), &before);
-    summarise(guide, &causes, worst_ns, report)
+    summarise(guide, updates, &causes, worst_ns, report)
 }
 
 /// What was booked to each cause since then.
@@ -57,6 +59,7 @@ fn since(ledger: &Ledger, before: &Ledger) -> Vec<(Cause, Counters)> {
 
 fn summarise(
     guide: &mut Guide<'_>,
+    updates: u64,
     causes: &[(Cause, Counters)],
     worst_ns: u64,
     report: &mut Map<String, Value>,
@@ -65,21 +68,21 @@ fn summarise(
     causes.iter().for_each(|(_, entry)| total.add(entry));
     let asked = causes.iter().filter(|(cause, _)| matches!(cause, Cause::Host | Cause::Tree));
     let asked: u64 = asked.map(|(_, entry)| entry.programs).sum();
-    let each = |count: u64| count as f64 / UPDATES as f64;
+    let each = |count: u64| count as f64 / updates as f64;
     let amplification = total.programs as f64 / asked.max(1) as f64;
     guide.say(&format!(
         "Each took {:.3} page programs and {:.2} page reads, everything included; {} on average, {} at worst. Where \
          the time went:",
         each(total.programs),
         each(total.reads),
-        units::duration_ns(total.busy_ns / UPDATES / 1000 * 1000),
+        units::duration_ns(total.busy_ns / updates / 1000 * 1000),
         units::duration_ns(worst_ns / 1000 * 1000)
     ))?;
     guide.table(&tables::brief_causes_table(causes))?;
     report.insert(
         "updates".to_owned(),
         json!({
-            "count": UPDATES,
+            "count": updates,
             "programs": total.programs,
             "programs_per_update": each(total.programs),
             "reads_per_update": each(total.reads),

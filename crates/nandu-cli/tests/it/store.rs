@@ -1,0 +1,177 @@
+//! Records put, moved and checked through the command.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn run(arguments: &[&str], directory: &Path) -> Output {
+    Command::cargo_bin("nandu").unwrap().args(arguments).current_dir(directory).output().unwrap()
+}
+
+fn succeed(arguments: &[&str], directory: &Path) -> Vec<u8> {
+    let output = run(arguments, directory);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+fn json(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).unwrap()
+}
+
+/// The exit code and the one line on the error stream.
+fn complaint(arguments: &[&str], directory: &Path) -> (i32, String) {
+    let output = run(arguments, directory);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text.lines().count(), 1, "{arguments:?}: {text}");
+    (output.status.code().unwrap(), text)
+}
+
+fn formatted(name: &str, directory: &Path) {
+    succeed(&["create", name, "--chip", "w25n01gv", "--seed", "7"], directory);
+    succeed(&["kv", "format", name], directory);
+}
+
+fn with_store() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    formatted("c.nand", directory.path());
+    directory
+}
+
+/// Records whose keys and values try to be taken for something else.
+fn nasty() -> String {
+    let mut lines = String::new();
+    let text = ["", " ", ",", "\"", "a\tb", "a\nb", "\r", "\u{e9}\u{1f600}", "key", "\\x00", "\u{0}", "null", "-", "#"];
+    for (number, value) in text.iter().enumerate() {
+        let key = format!("{number}{value}");
+        lines.push_str(&serde_json::json!({ "key": key, "value": value }).to_string());
+        lines.push('\n');
+    }
+    lines + "{\"key\":\"\",\"value\":\"the empty key\"}\n"
+}
+
+#[test]
+fn what_is_exported_and_imported_is_exported_the_same() {
+    let directory = with_store();
+    let place = directory.path();
+    let binary = "{\"key_hex\":\"00ff0a\",\"value_hex\":\"80\"}\n{\"key_hex\":\"fffe\",\"value\":\"text\"}\n";
+    for records in [nasty(), nasty() + binary, String::new()] {
+        formatted_anew("c.nand", place);
+        fs::write(place.join("in.jsonl"), &records).unwrap();
+        succeed(&["kv", "import", "c.nand", "in.jsonl"], place);
+        for format in ["csv", "tsv", "jsonl"] {
+            let file = format!("out.{format}");
+            let first = succeed(&["kv", "export", "c.nand", "--format", format], place);
+            fs::write(place.join(&file), &first).unwrap();
+            formatted_anew("d.nand", place);
+            succeed(&["kv", "import", "d.nand", &file], place);
+            let again = succeed(&["kv", "export", "d.nand", "--format", format], place);
+            assert_eq!(String::from_utf8_lossy(&first), String::from_utf8_lossy(&again), "{format}");
+            let both = ["c.nand", "d.nand"].map(|name| succeed(&["kv", "scan", name, "--hex"], place));
+            assert_eq!(both[0], both[1], "{format}");
+        }
+    }
+}
+
+fn formatted_anew(name: &str, directory: &Path) {
+    succeed(&["create", name, "--force"], directory);
+    succeed(&["kv", "format", name], directory);
+}
+
+#[test]
+fn thousands_of_records_survive_the_image_and_stay_in_order() {
+    let directory = with_store();
+    let place = directory.path();
+    let mut lines = String::from("name,number\n");
+    for number in 0..5000_u32 {
+        lines.push_str(&format!("{:08x},{number}\n", number.wrapping_mul(0x9E37_79B1)));
+    }
+    fs::write(place.join("in.csv"), lines).unwrap();
+    let report = json(&succeed(&["kv", "import", "c.nand", "in.csv", "--header", "--json"], place));
+    assert_eq!((&report["records"], &report["added"]), (&5000.into(), &5000.into()));
+    let keys = succeed(&["kv", "scan", "c.nand"], place);
+    let keys: Vec<&[u8]> = keys.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
+    assert!(keys.len() == 5000 && keys.is_sorted());
+    let stats = json(&succeed(&["kv", "stats", "c.nand", "--json"], place));
+    assert_eq!((&stats["records"], &stats["clean"]), (&5000.into(), &true.into()));
+    let shares: f64 = stats["ledger"].as_object().unwrap().values().map(|c| c["time_percent"].as_f64().unwrap()).sum();
+    assert!((shares - 100.0).abs() < 1e-9, "{shares}");
+    assert_eq!(json(&succeed(&["check", "c.nand", "--json"], place))["violations"], Value::Array(vec![]));
+}
+
+#[test]
+fn a_change_that_is_refused_leaves_the_image_as_it_was() {
+    let directory = with_store();
+    let place = directory.path();
+    succeed(&["kv", "put", "c.nand", "a", "1"], place);
+    let before = fs::read(place.join("c.nand")).unwrap();
+    fs::write(place.join("in.csv"), "b,2\nc\n").unwrap();
+    assert_eq!(complaint(&["kv", "import", "c.nand", "in.csv"], place).0, 1);
+    assert_eq!(complaint(&["kv", "del", "c.nand", "b"], place).0, 1);
+    assert_eq!(complaint(&["kv", "put", "c.nand", "b", &"x".repeat(1000)], place).0, 2);
+    assert_eq!(complaint(&["kv", "format", "c.nand"], place).0, 1);
+    // Looking changes nothing either.
+    for arguments in [&["kv", "get", "c.nand", "a"][..], &["kv", "stats", "c.nand"], &["check", "c.nand"]] {
+        succeed(arguments, place);
+    }
+    assert!(fs::read(place.join("c.nand")).unwrap() == before);
+}
+
+#[test]
+fn a_value_goes_in_and_comes_out_byte_for_byte() {
+    let directory = with_store();
+    let value: Vec<u8> = (0..=255).collect();
+    let mut put = Command::cargo_bin("nandu").unwrap();
+    put.args(["kv", "put", "c.nand", "bytes", "--stdin"]).current_dir(directory.path()).write_stdin(value.clone());
+    put.assert().success();
+    assert_eq!(succeed(&["kv", "get", "c.nand", "bytes", "--raw"], directory.path()), value);
+}
+
+#[test]
+fn a_chip_whose_page_was_damaged_does_not_pass_the_check() {
+    let directory = with_store();
+    let place = directory.path();
+    succeed(&["kv", "put", "c.nand", "a", "1"], place);
+    assert_eq!(run(&["check", "c.nand"], place).status.code(), Some(0));
+    // The newest page of the tree is programmed over, as no store would.
+    let newest = (0..65_536_u32).step_by(64).find_map(|first| {
+        let pages = (first..first + 8).rev();
+        pages.map(|page| page.to_string()).find(|page| {
+            let dump = json(&succeed(&["dump", "page", page, "c.nand", "--json"], place));
+            dump["header"]["kind"] == "tree"
+        })
+    });
+    let newest: u32 = newest.unwrap().parse().unwrap();
+    let block = (newest / 64).to_string();
+    succeed(&["raw", "erase", &block, "c.nand"], place);
+    let (code, text) = complaint(&["check", "c.nand"], place);
+    assert_eq!(code, 4, "{text}");
+    // And what is no store cannot be checked.
+    succeed(&["create", "d.nand"], place);
+    assert_eq!(
+        complaint(&["check", "d.nand"], place),
+        (8, "nandu: d.nand: not formatted: run 'nandu kv format d.nand'\n".to_owned())
+    );
+    assert_eq!(complaint(&["check", "nothing.nand"], place).0, 8);
+}
+
+#[test]
+fn the_tour_ends_well_with_whatever_files_there_are() {
+    let directory = tempfile::tempdir().unwrap();
+    for number in 0..300 {
+        fs::write(directory.path().join(format!("file-{number}")), vec![0; number]).unwrap();
+    }
+    let from = directory.path().to_str().unwrap();
+    let report = json(&succeed(&["tour", "--from", from, "--json"], directory.path()));
+    assert_eq!((&report["records"], &report["directory"]["entries"]), (&301.into(), &300.into()));
+    assert_eq!(report["directory"]["largest"][0]["size"], 299);
+    assert_eq!((&report["cuts"]["lost"], &report["verify"]["records_compared"]), (&0.into(), &301.into()));
+    assert!(report["cuts"]["count"].as_u64().unwrap() > 180);
+    let text = String::from_utf8(succeed(&["tour", "--from", from, "--records", "50"], directory.path())).unwrap();
+    assert!(text.contains("All 50 records are there"), "{text}");
+    let (code, text) = complaint(&["tour", "--from", "nowhere"], directory.path());
+    assert_eq!((code, text.as_str()), (1, "nandu: no file was found to make records of\n"));
+}
