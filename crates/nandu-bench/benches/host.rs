@@ -88,7 +88,8 @@ struct Bench<E> {
 
 impl<E: Engine> Bench<E> {
     fn new(engine: E, set: &Set) -> Bench<E> {
-        let chooser = Chooser::new(set.record_count, Skew::Uniform, 1).unwrap();
+        // Keys are in random order already.
+        let chooser = Chooser::in_order(set.record_count, Skew::Uniform, 1).unwrap();
         Bench { engine, keys: RandomKeys::new(1), chooser, value: vec![0; set.value_size] }
     }
 
@@ -125,7 +126,7 @@ fn nandu<C: Cells>(set: &Set, cells: C) -> Bench<Store<'static, Sim, C>> {
     let mut bench = Bench::new(Store::format_with(Sim::new(chip), cells, options, memory).unwrap(), set);
     for index in 0..set.record_count {
         let key = bench.keys.at(index).to_be_bytes();
-        bench.engine.put(&key, &bench.value);
+        Engine::put(&mut bench.engine, &key, &bench.value);
     }
     bench
 }

@@ -44,6 +44,9 @@ impl Phase {
     }
 }
 
+/// One update of a store.
+pub(crate) type Update<'a, C> = dyn FnMut(&mut Store<'_, Sim, C>) -> Result<(), nandu::Error<SimError>> + 'a;
+
 /// Most array reads that a mount took.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MountLoads {
@@ -62,7 +65,7 @@ pub(crate) fn mount_loads<C: Cells + Copy>(
     options: Options,
     rounds: u32,
     updates_max: u32,
-    update: &mut dyn FnMut(&mut Store<'_, Sim, C>) -> Result<(), nandu::Error<SimError>>,
+    update: &mut Update<'_, C>,
 ) -> Result<MountLoads, BenchError> {
     let mut random = ChaCha8Rng::seed_from_u64(chip.seed());
     let mut memory = memory(chip.chip(), &options);
@@ -90,7 +93,7 @@ pub(crate) fn mount_loads<C: Cells + Copy>(
 fn cut<C: Cells>(
     mut store: Store<'_, Sim, C>,
     random: &mut ChaCha8Rng,
-    update: &mut dyn FnMut(&mut Store<'_, Sim, C>) -> Result<(), nandu::Error<SimError>>,
+    update: &mut Update<'_, C>,
 ) -> Result<Sim, BenchError> {
     let operation = store.nand().operation_count() + random.random_range(0..20);
     store.nand_mut().cut_somehow_at(operation);

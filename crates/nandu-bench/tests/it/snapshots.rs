@@ -19,7 +19,10 @@ fn figures(name: &str, lab: bool) -> Vec<Figure> {
 }
 
 fn lines(figures: &[Figure]) -> String {
-    figures.iter().map(|figure| format!("{} {} {} {}\n", figure.case, figure.metric, figure.value, figure.unit)).collect()
+    figures
+        .iter()
+        .map(|figure| format!("{} {} {} {}\n", figure.case, figure.metric, figure.value, figure.unit))
+        .collect()
 }
 
 /// The limits are for full runs.

@@ -1,4 +1,8 @@
 //! A million small entries on the chip of the mu-Tree paper, with the memory of one of the paper's rows.
+//!
+//! In SLC mode the chip has half its pages. For that case the number of programs has a limit of its own: with 7,296 pages
+//! in use and 2,285 live ones under uniform updates, a block that is emptied first in, first out has a share p of live pages
+//! with p = exp(-(1 - p) * 7296 / 2285) = 0.047, so that garbage collection alone makes 1.049 programs of one.
 
 use nandu::nand::{Pairing, TearScope};
 use nandu::{Map, Options};
@@ -13,7 +17,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "core/million",
     about: "a million entries of 8 bytes with random keys on paper-mlc, 8 KiB of node cache",
     limits: &[
-        Limit::at_most("programs_per_update", 1.03),
+        Limit::at_most("programs_per_update", 1.03).in_case("whole-blocks"),
+        Limit::at_most("programs_per_update", 1.06).in_case("slc-mode"),
         Limit::at_most("reads_per_lookup", 1.2),
         Limit::at_most("pages_live", 2500.0),
     ],
@@ -23,13 +28,15 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 struct Case {
     name: &'static str,
     chip: Chip,
+    /// Programs for an update.
+    model_update: f64,
 }
 
 const CASES: [Case; 2] = [
     // As the paper used the chip: every page, and a cut harms no other page than its own.
-    Case { name: "whole-blocks", chip: unpaired(Chip::PAPER_MLC) },
+    Case { name: "whole-blocks", chip: unpaired(Chip::PAPER_MLC), model_update: 1.001 },
     // As it is used safely: only the pages that no later program can harm, half of the capacity.
-    Case { name: "slc-mode", chip: Chip::PAPER_MLC },
+    Case { name: "slc-mode", chip: Chip::PAPER_MLC, model_update: 1.049 },
 ];
 
 const fn unpaired(mut chip: Chip) -> Chip {
@@ -99,13 +106,13 @@ fn run_case(case: &Case, nth: u64, context: &mut Context<'_>) -> Result<Vec<Figu
     }
     let reads_per_lookup = lookups.reads_per_operation(map.nand());
 
-    // The model knows the full size only, and counts no garbage collection of its own for overwrites.
+    // The model knows the full size only.
     let model = |value| context.scaled(Some(value), None);
     let figure = |metric, value, unit| Figure::new(EXPERIMENT.name, case.name, metric, value, unit);
     Ok(vec![
         figure("programs_per_insert", programs_per_insert, "programs").with_model(model(1.001)),
         figure("reads_per_insert", reads_per_insert, "reads").with_model(model(1.0)),
-        figure("programs_per_update", programs_per_update, "programs").with_model(model(1.001)),
+        figure("programs_per_update", programs_per_update, "programs").with_model(model(case.model_update)),
         figure("reads_per_update", reads_per_update, "reads").with_model(model(1.0)),
         figure("reads_per_lookup", reads_per_lookup, "reads").with_model(model(1.0)),
         figure("pages_live", f64::from(map.stats().live_pages), "pages").with_model(model(2252.0)),

@@ -39,9 +39,9 @@ const EIGHT_GIB: Chip = {
 };
 
 /// Mounts of each kind in each case.
-const MOUNT_COUNT: u32 = 25;
-/// Updates between two mounts: several times what there is between two checkpoints of the smaller chip.
-const MOUNT_UPDATES_MAX: u32 = 4000;
+const MOUNT_COUNT: u32 = 100;
+/// Most blocks that updates fill between two mounts: more than there are between two checkpoints.
+const BLOCKS_MAX: u32 = 16;
 /// Records that are loaded by one batch.
 const BATCH_SIZE: usize = 1000;
 
@@ -67,8 +67,9 @@ fn run_case(case: &Case, context: &Context<'_>) -> Result<Vec<Figure>, BenchErro
     let mut chooser = Chooser::new(case.record_count, Skew::Uniform, context.seed)?;
     let mut update =
         |store: &mut Store<'_, Sim, Cells>| store.put(&chooser.choose().to_be_bytes(), &[0xA5; 4]).map(drop);
-    let mount_count = context.scaled(MOUNT_COUNT, 5);
-    let mounts = rig::mount_loads(chip, FixedCells, options, mount_count, MOUNT_UPDATES_MAX, &mut update)?;
+    let mount_count = context.scaled(MOUNT_COUNT, MOUNT_COUNT / 20);
+    let updates_max = BLOCKS_MAX * case.chip.geometry.pages_per_block;
+    let mounts = rig::mount_loads(chip, FixedCells, options, mount_count, updates_max, &mut update)?;
     let figure = |metric, value| Figure::new(EXPERIMENT.name, case.name, metric, value, "reads");
     Ok(vec![figure("mount_loads_clean", mounts.clean as f64), figure("mount_loads_cut", mounts.cut as f64)])
 }
