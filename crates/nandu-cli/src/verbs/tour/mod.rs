@@ -239,6 +239,6 @@ impl Dice {
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (u128::from(mixed ^ (mixed >> 31)) * limit as u128 >> 64) as usize
+        ((u128::from(mixed ^ (mixed >> 31)) * limit as u128) >> 64) as usize
     }
 }
