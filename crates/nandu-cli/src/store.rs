@@ -79,6 +79,9 @@ pub(crate) fn explain(image: &Path, error: StoreError) -> anyhow::Error {
     match error {
         TreeError::Pages(LogError::NotFormatted) => anyhow!("{name}: not formatted: run 'nandu kv format {name}'"),
         TreeError::Pages(LogError::Full) => anyhow!("{name}: full: no block can be freed; the image is as it was"),
+        TreeError::TooHigh => {
+            anyhow!("{name}: the tree cannot become higher: too many keys of this length; the image is as it was")
+        }
         TreeError::OtherFormat => anyhow!("{name}: holds a volume, but no store of byte strings"),
         other => anyhow!("{name}: {other}"),
     }

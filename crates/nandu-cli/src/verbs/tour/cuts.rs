@@ -152,7 +152,7 @@ impl Rig<'_> {
         }
         drop(progress);
         guide.say(&format!(
-            "Now {} more, at random operations, with each of the {} things that a cut can leave in turn: torn pages, \
+            "Now {} more, in page programs and anywhere else, with each of the {} things that a cut can leave in turn: torn pages, \
              unstable bits, half-erased blocks; {} of them hit the recovery from the cut before.",
             units::count_of(self.cuts),
             Tear::ALL.len(),
