@@ -38,6 +38,11 @@ impl Budget {
     pub const fn idle(examinations: u32) -> Budget {
         Budget { examinations, steps: examinations, is_instalment: false }
     }
+
+    /// For an operation that waits for erased blocks only: so many erases and checkpoints, and no page is examined.
+    pub const fn steps(steps: u32) -> Budget {
+        Budget { examinations: 0, steps, is_instalment: false }
+    }
 }
 
 /// For which kind of operation room is reserved.

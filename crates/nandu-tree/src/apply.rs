@@ -12,7 +12,7 @@ use crate::descent::{PENDING, Seek, Slot};
 use crate::pages::{Need, Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
-use nandu_media::tree::{HEIGHT_MAX, TreeFront};
+use nandu_media::tree::{HEIGHT_MAX, TreeBody, TreeFront};
 
 /// What stands in the buffers and is not programmed yet.
 #[derive(Default)]
@@ -197,13 +197,18 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let count = self.cells.leaf_count(buf);
         let follows = self.pending.at_end && (self.pending.dirty || self.pending.run == Some(slot.page));
         self.pending.at_end = !replaces && index == count;
+        let ascends = self.pending.at_end && count > 0 && (follows || self.is_last_leaf());
+        if ascends && slot.size + self.cells.entry_size(key, value) > self.ascending_size_max() {
+            return self.start_leaf(edit);
+        }
+        let buf = &mut self.assembly[slot.offset..tail];
         let size = match self.cells.leaf_put(buf, slot.size, at, key, value) {
             Some(size) => size,
             None => {
                 let run = LeafRun::new(self.cells, &buf[..slot.size], &[], Some(edit));
                 let room = buf.len().min(self.scratch.len());
                 let Some(size) = self.cells.leaf_encode(&run, 0..run.count(), &mut self.scratch[..room]) else {
-                    if self.pending.at_end && (follows || self.is_last_leaf()) {
+                    if ascends {
                         return self.start_leaf(edit);
                     }
                     return self.overflow(edit, true);
@@ -215,6 +220,35 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.path[0].size = size;
         self.pending.dirty = true;
         Ok(())
+    }
+
+    /// Bytes up to which ascending keys fill a leaf.
+    ///
+    /// They fill it beside the youngest path, whose nodes have few children yet. When the leaf is moved later, these have
+    /// grown; a leaf that then does not fit beside them costs a second page for the path, each time it is moved. So room
+    /// is left for inner nodes as large as they become before they are split.
+    fn ascending_size_max(&self) -> usize {
+        let height = self.state.height;
+        let front = TreeBody::front(self.header_size, height as usize, true, 0);
+        let room = self.assembly.len() - front;
+        if height == 1 {
+            // The first inner nodes come with the second leaf, and their size is not known yet.
+            return room - self.limits.grown_root_size(2);
+        }
+        let child_size = |slot: &Slot| {
+            let count = self.cells.inner_count(&self.assembly[slot.range()]).max(2);
+            slot.size.div_ceil(count)
+        };
+        let top = self.top() as usize;
+        let grown_root = self.limits.grown_root_size(height).max(self.path[top].size);
+        let root_children = grown_root / child_size(&self.path[top]).max(1);
+        let grown = |level: usize| {
+            let slot = &self.path[level];
+            self.limits.grown_size(level as u8, height, child_size(slot), root_children).max(slot.size)
+        };
+        let path: usize = (1..top).map(grown).sum::<usize>() + grown_root;
+        // However long the path, a leaf of some entries is worth a page.
+        room.saturating_sub(path).max(room / 2)
     }
 
     fn is_last_leaf(&self) -> bool {

@@ -64,6 +64,28 @@ impl Limits {
         children >= 2 && size > self.room * shares[level as usize] / 1000
     }
 
+    /// Bytes that an inner node of this level takes when it is about to be split, if each child of it takes
+    /// `child_size` and the root has `root_children`.
+    pub(crate) fn grown_size(&self, level: u8, height: u8, child_size: usize, root_children: usize) -> usize {
+        let share = self.room * self.shares[level as usize] / 1000;
+        (self.children_max(level, height, root_children) * child_size).min(share)
+    }
+
+    /// Bytes that a root takes when it is about to be split.
+    pub(crate) fn grown_root_size(&self, height: u8) -> usize {
+        let level = (height as usize - 1).max(1);
+        (self.page_size * self.root_share / 1000 / level).min(self.room * self.root_shares[level] / 1000)
+    }
+
+    /// Children of an inner node below the root above which it is split.
+    fn children_max(&self, level: u8, height: u8, root_children: usize) -> usize {
+        match level {
+            1 if height >= 4 => (4 * root_children).max(24),
+            1 => (root_children + root_children / 2).max(24),
+            _ => (root_children + root_children / 2).max(12),
+        }
+    }
+
     /// Whether splitting it makes the tree better: inner nodes are rewritten with each leaf below them, so none should
     /// be much larger than the root.
     pub(crate) fn should_split(
@@ -80,11 +102,6 @@ impl Limits {
         if level + 1 == height {
             return size > self.page_size * self.root_share / 1000 / level as usize;
         }
-        let limit = match level {
-            1 if height >= 4 => (4 * root_children).max(24),
-            1 => (root_children + root_children / 2).max(24),
-            _ => (root_children + root_children / 2).max(12),
-        };
-        children > limit
+        children > self.children_max(level, height, root_children)
     }
 }

@@ -10,6 +10,10 @@ pub struct OnLog<'m, N: Nand> {
     log: Log<'m, N>,
     /// What the operation that is being prepared still pays for the collector.
     budget: Option<Budget>,
+    /// Whether the operation that is being prepared was given erases and checkpoints alone last.
+    tried_steps: bool,
+    /// Pages examined for it.
+    examinations: u64,
     /// The page that the log asked about.
     examining: Option<nandu_log::Examine>,
     /// Why that page cannot be read.
@@ -22,10 +26,21 @@ const MORE_EXAMINATIONS: u32 = 16;
 /// The log holds at least three blocks ready, one of them for recovery.
 const RESERVED_BLOCKS_MAX: u32 = 2;
 
+/// Examinations for one operation, by the pages of the chip, after which the chip is taken for full: to empty every block
+/// several times over would not make room either.
+const EXAMINATIONS_MAX: u64 = 4;
+
 impl<'m, N: Nand> OnLog<'m, N> {
     /// Pages of this log. The log serves one tree.
     pub fn new(log: Log<'m, N>) -> OnLog<'m, N> {
-        OnLog { log, budget: None, examining: None, why: nandu_log::Malformed::Unreadable }
+        OnLog {
+            log,
+            budget: None,
+            tried_steps: false,
+            examinations: 0,
+            examining: None,
+            why: nandu_log::Malformed::Unreadable,
+        }
     }
 
     /// The log.
@@ -114,14 +129,23 @@ impl<N: Nand> Pages for OnLog<'_, N> {
             None => self.log.instalment(need.pages),
         };
         loop {
+            if self.examinations > EXAMINATIONS_MAX * u64::from(self.page_count()) {
+                self.examinations = 0;
+                return Err(LogError::Full);
+            }
             if let Some(examine) = self.log.next_work(&mut budget)? {
+                self.examinations += 1;
                 self.budget = Some(budget);
                 return Ok(self.hand_out(Some(examine)));
             }
             if self.log.reserve(reserved, growth)? {
+                self.tried_steps = false;
+                self.examinations = 0;
                 return Ok(None);
             }
-            budget = Budget::idle(MORE_EXAMINATIONS);
+            // Most often it is erased blocks that are missing, and nothing has to be moved for them.
+            self.tried_steps = !self.tried_steps;
+            budget = if self.tried_steps { Budget::steps(MORE_EXAMINATIONS) } else { Budget::idle(MORE_EXAMINATIONS) };
         }
     }
 

@@ -82,8 +82,9 @@ fn ascending_inserts_cost_one_program_and_hardly_a_read_at_any_memory() {
         println!("ascending, cache {cache_size}: {reads:.4} reads {programs:.4} programs, {live} pages");
         assert!(reads <= 0.005);
         assert!(programs <= 1.001);
-        // Leaves are left full.
-        assert!((live as f64) < f64::from(LARGE) * 1700.0 / 1e6);
+        // Leaves are left as full as fits beside the path when its nodes have grown: without a cache the root is large.
+        let live_max = if cache_size == 0 { 2700.0 } else { 1700.0 };
+        assert!((live as f64) < f64::from(LARGE) * live_max / 1e6);
         bench.check_lives();
     }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that gets no answer has failed")]
 
+mod costs;
 mod cuts;
 mod fuzz;
 mod memory;
