@@ -121,7 +121,8 @@ impl TreeBody {
     pub fn parse(page: &[u8], header_size: usize) -> Result<TreeBody, Malformed> {
         let body = page.get(header_size..).ok_or(Malformed::Short)?;
         let (fixed, rest) = body.split_first_chunk::<FIXED_SIZE>().ok_or(Malformed::Short)?;
-        let &[height, lowest, levels, cells, key_size, page_bits, value_low, value_high, locator_size, reserved] = fixed;
+        let &[height, lowest, levels, cells, key_size, page_bits, value_low, value_high, locator_size, reserved] =
+            fixed;
         if !(1..=HEIGHT_MAX as u8).contains(&height) || lowest >= height || levels == 0 || levels > height - lowest {
             return Err(Malformed::Levels);
         }
@@ -155,8 +156,7 @@ impl TreeBody {
             nodes[place] = (offset as u32, size as u32);
             end = offset;
         }
-        let format =
-            CellFormat { cells, key_size, page_bits, value_size: u16::from_le_bytes([value_low, value_high]) };
+        let format = CellFormat { cells, key_size, page_bits, value_size: u16::from_le_bytes([value_low, value_high]) };
         let locator = ((front - locator_size as usize) as u32, u32::from(locator_size));
         Ok(TreeBody { height, lowest, levels, format, records, locator, nodes })
     }
@@ -207,7 +207,16 @@ impl TreeFront<'_> {
         let [value_low, value_high] = value_size.to_le_bytes();
         let locator_size = self.locator.len() as u8;
         let fixed = [
-            self.height, self.lowest, levels as u8, cells, key_size, page_bits, value_low, value_high, locator_size, 0,
+            self.height,
+            self.lowest,
+            levels as u8,
+            cells,
+            key_size,
+            page_bits,
+            value_low,
+            value_high,
+            locator_size,
+            0,
         ];
         body[..FIXED_SIZE].copy_from_slice(&fixed);
         let rest = &mut body[FIXED_SIZE..];
@@ -234,9 +243,8 @@ mod tests {
         let front =
             TreeFront { height: 3, lowest: 0, format: FORMAT, records: 0x0A0B, locator: &[], sizes: &[5, 4, 3] };
         assert_eq!(front.write(&mut page, 8), 40);
-        let expected = [
-            3, 0, 3, 1, 4, 15, 2, 1, 0, 0, 5, 0, 4, 0, 3, 0, 0x0B, 0x0A, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-        ];
+        let expected =
+            [3, 0, 3, 1, 4, 15, 2, 1, 0, 0, 5, 0, 4, 0, 3, 0, 0x0B, 0x0A, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(page[8..40], expected);
         let body = TreeBody::parse(&page, 8).unwrap();
         assert_eq!(body.records, 0x0A0B);
@@ -247,8 +255,7 @@ mod tests {
     #[test]
     fn a_page_without_leaf_carries_a_locator_and_no_count() {
         let mut page = [0xEE_u8; 40];
-        let front =
-            TreeFront { height: 3, lowest: 1, format: FORMAT, records: 9, locator: b"key", sizes: &[5] };
+        let front = TreeFront { height: 3, lowest: 1, format: FORMAT, records: 9, locator: b"key", sizes: &[5] };
         assert_eq!(front.write(&mut page, 8), 23);
         assert_eq!(page[8..23], [3, 1, 1, 1, 4, 15, 2, 1, 3, 0, 5, 0, b'k', b'e', b'y']);
         let body = TreeBody::parse(&page, 8).unwrap();
@@ -258,7 +265,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         let mut page = [0_u8; 64];
-        TreeFront { height: 2, lowest: 0, format: FORMAT, records: 0, locator: &[], sizes: &[9, 9] }.write(&mut page, 8);
+        TreeFront { height: 2, lowest: 0, format: FORMAT, records: 0, locator: &[], sizes: &[9, 9] }
+            .write(&mut page, 8);
         let with = |place: usize, value: u8| {
             let mut page = page;
             page[place] = value;
