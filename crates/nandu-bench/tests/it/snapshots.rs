@@ -25,20 +25,20 @@ fn lines(figures: &[Figure]) -> String {
         .collect()
 }
 
-/// The limits are for full runs.
-fn assert_within(name: &str, figures: &[Figure]) {
+/// The limits are for full runs. Those in `known` are missed as yet: exactly those, so that this list is kept short.
+fn assert_missed(name: &str, figures: &[Figure], known: &[&str]) {
     let experiment = experiments::find(name).next().unwrap();
-    let missed: Vec<_> = figures
-        .iter()
-        .filter(|figure| experiment.limit_of(figure).is_some_and(|limit| limit.judge(figure.value) == Verdict::Missed))
-        .collect();
-    assert!(missed.is_empty(), "{missed:#?}");
+    let is_missed = |figure: &&Figure| {
+        experiment.limit_of(figure).is_some_and(|limit| limit.judge(figure.value) == Verdict::Missed)
+    };
+    let missed: Vec<&str> = figures.iter().filter(is_missed).map(|figure| figure.metric).collect();
+    assert_eq!(missed, known, "{}", lines(figures));
 }
 
 #[test]
 fn core_peers_500() {
     let figures = figures("core/peers-500", true);
-    assert_within("core/peers-500", &figures);
+    assert_missed("core/peers-500", &figures, &[]);
     insta::assert_snapshot!(lines(&figures));
 }
 
@@ -55,7 +55,7 @@ fn core_skew() {
 #[test]
 fn core_mount() {
     let figures = figures("core/mount", false);
-    assert_within("core/mount", &figures);
+    assert_missed("core/mount", &figures, &[]);
     insta::assert_snapshot!(lines(&figures));
 }
 
