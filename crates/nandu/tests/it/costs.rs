@@ -24,7 +24,7 @@ fn amplification(order: impl Fn(u32) -> u32) -> (f64, f64) {
     let mut random = 12_345_u32;
     for _ in 0..20_000 {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let number = (u64::from(random) * u64::from(count) >> 32) as u32;
+        let number = ((u64::from(random) * u64::from(count)) >> 32) as u32;
         store.put(&order(number).to_be_bytes(), &[random as u8; 96]).unwrap();
     }
     let after = store.stats();
