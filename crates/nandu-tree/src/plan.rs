@@ -83,7 +83,7 @@ fn plan<C: Cells>(cells: C, run: &LeafRun<'_>, at: usize, parts: usize, room: us
     let fits = |cuts: &[usize]| cuts.windows(2).all(|part| cells.leaf_size(run, part[0]..part[1]) <= room);
     let even = even_cuts(cells, run, parts);
     let mut cuts = even;
-    let slack = count / parts / 32;
+    let slack = if cells.key_size() == 0 { count / parts / 8 } else { count / parts / 32 };
     for part in 1..parts {
         cuts[part] = cheapest_cut(cells, run, even[part], slack.min(even[part] - 1).min(count - 1 - even[part]));
     }

@@ -265,7 +265,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.stats.inner_splits += 1;
             // Ascending keys leave full nodes behind at every level.
             let ascends = self.pending.at_end && splice.path_index() + 1 == count;
-            let cut = if ascends { count - 1 } else { inner_cut(self.cells, &run) };
+            let cut = if ascends { ascending_cut(self.cells, &run) } else { inner_cut(self.cells, &run) };
             let mut pushed = KeyBuf::EMPTY;
             run.separator(self.cells, cut - 1, &mut pushed);
             let on_right = splice.path_index() >= cut;
@@ -371,6 +371,28 @@ fn write_leaf_front(height: u8, format: CellFormat, header_size: usize, buf: &mu
     buf[leaf_end..end].fill(0xFF);
 }
 
+/// Where an inner node is split whose children come in ascending order: as late as may be, so that a full node is left
+/// behind; with byte strings, within the last third, where the separator that goes up is cheap.
+fn ascending_cut<C: Cells>(cells: C, run: &InnerRun<'_>) -> usize {
+    let count = run.count(cells);
+    if cells.key_size() > 0 {
+        return count - 1;
+    }
+    let mut separator = KeyBuf::EMPTY;
+    let cost = |cut: usize| {
+        run.separator(cells, cut - 1, &mut separator);
+        cells.separator_cost(separator.as_slice())
+    };
+    let low = (count - count / 3).min(count - 1).max(1);
+    (low..count)
+        .rev()
+        .min_by_key({
+            let mut cost = cost;
+            move |&cut| cost(cut)
+        })
+        .unwrap_or(count - 1)
+}
+
 /// Where an inner node is split: about the middle, by count if separators have one size, else by bytes; and there
 /// where the separator that goes up is cheap.
 fn inner_cut<C: Cells>(cells: C, run: &InnerRun<'_>) -> usize {
@@ -391,7 +413,9 @@ fn inner_cut<C: Cells>(cells: C, run: &InnerRun<'_>) -> usize {
             })
             .unwrap_or(1);
     }
-    let slack = count / 16;
+    // Byte strings differ much in what they cost, and what goes up is paid for in every page: half of the node is looked
+    // through for a short one. Integers cost about the same.
+    let slack = if cells.key_size() == 0 { count / 4 } else { count / 16 };
     let low = (middle - slack.min(middle - 1)).max(1);
     let high = (middle + slack).min(count - 1);
     (low..=high).min_by_key(|&cut| (cost(cut), cut.abs_diff(middle))).unwrap_or(middle)

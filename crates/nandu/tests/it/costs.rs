@@ -47,3 +47,36 @@ fn a_chip_loaded_at_random_is_collected_cheaply() {
     assert!(load < 1.6, "the load programmed {load} pages for each that it needed");
     assert!(updates < 2.6, "updates programmed {updates} pages for each that they needed");
 }
+
+/// A path as file trees have them: long, and alike for a long way.
+fn path(number: u32) -> Vec<u8> {
+    let (package, folder) = (number / 180, number / 12);
+    format!(
+        "/usr/share/doc/package-with-a-long-name-{:04}/examples/{:05}-folder/file-number-{number:06}.configuration",
+        package.wrapping_mul(2_654_435) % 10_000,
+        folder.wrapping_mul(40_503) % 100_000,
+    )
+    .into_bytes()
+}
+
+#[test]
+fn long_keys_that_are_alike_for_a_long_way_do_not_make_the_tree_too_high() {
+    for is_sorted in [true, false] {
+        let chip = Sim::new(Chip::W25N01GV);
+        let options = Options { cache_size: 32_768, ..Options::default() };
+        let mut memory = vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &options)];
+        let mut store = Store::format(chip, options, &mut memory).unwrap();
+        let mut keys: Vec<Vec<u8>> = (0..40_000).map(path).collect();
+        if is_sorted {
+            keys.sort();
+        } else {
+            keys.sort_by_key(|key| key.iter().fold(7_u32, |sum, &byte| sum.wrapping_mul(16_777_619) ^ u32::from(byte)));
+        }
+        for key in &keys {
+            store.put(key, b"12 bytes of it").unwrap();
+        }
+        println!("sorted {is_sorted}: height {}, {:?}", store.height(), store.stats().live_pages);
+        assert_eq!(store.record_count(), 40_000);
+        assert!(store.height() <= 6, "{} levels", store.height());
+    }
+}
