@@ -20,8 +20,10 @@ pub struct Edit<'a> {
 pub struct Entry<'a> {
     /// The key.
     pub key: &'a [u8],
-    /// Its value.
+    /// Its value; empty if it is too large to be lent.
     pub value: &'a [u8],
+    /// Bytes of a value that is too large to be lent.
+    pub large: Option<usize>,
 }
 
 /// Which way a range runs.

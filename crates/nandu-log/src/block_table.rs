@@ -96,7 +96,12 @@ const CHANGED: u8 = 2;
 /// Live counts in it fell: a checkpoint need not say so, but after a clean one counts are taken for exact.
 const LESS_LIVE: u8 = 1;
 
-/// A block in memory: erase count (20 bits), state (4), stream (3), flags (5); live pages; coarse time of opening.
+/// Beside the live count, which takes 13 bits at most: the block is not to be emptied for now. Not an invariant of the
+/// chip but a wish of the owner's, so nothing on flash says it.
+const PINNED: u16 = 1 << 15;
+
+/// A block in memory: erase count (20 bits), state (4), stream (3), flags (5); live pages, and whether the block is
+/// pinned; coarse time of opening.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct BlockEntry {
@@ -193,7 +198,22 @@ impl<'m> BlockTable<'m> {
     }
 
     pub(crate) fn live(&self, block: BlockAddr) -> u16 {
-        self.entries[block.0 as usize].live.get()
+        self.entries[block.0 as usize].live.get() & !PINNED
+    }
+
+    pub(crate) fn is_pinned(&self, block: BlockAddr) -> bool {
+        self.entries[block.0 as usize].live.get() & PINNED != 0
+    }
+
+    pub(crate) fn pin(&mut self, block: BlockAddr) {
+        let live = &mut self.entries[block.0 as usize].live;
+        live.set(live.get() | PINNED);
+    }
+
+    pub(crate) fn unpin_all(&mut self) {
+        for entry in self.entries.iter_mut() {
+            entry.live.set(entry.live.get() & !PINNED);
+        }
     }
 
     pub(crate) fn birth(&self, block: BlockAddr) -> u16 {
@@ -263,9 +283,10 @@ impl<'m> BlockTable<'m> {
         let old_state = self.state(block);
         let old_word = self.word(block);
         let entry = &mut self.entries[block.0 as usize];
-        let old_live = entry.live.get();
+        let old_live = entry.live.get() & !PINNED;
+        let pinned = entry.live.get() & PINNED;
         entry.word.set(word);
-        entry.live.set(live);
+        entry.live.set(live | pinned);
         let new_state = self.state(block);
         self.counts[old_state as usize] -= 1;
         self.counts[new_state as usize] += 1;

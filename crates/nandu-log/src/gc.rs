@@ -388,6 +388,7 @@ impl<N: Nand> Log<'_, N> {
     fn is_victim(&self, block: BlockAddr) -> bool {
         self.blocks.state(block).is_closed()
             && !self.blocks.has(block, DAMAGED)
+            && !self.blocks.is_pinned(block)
             && (self.blocks.live(block) > 0 || self.blocks.state(block) == State::Failing)
     }
 

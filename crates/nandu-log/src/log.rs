@@ -9,7 +9,7 @@ use crate::gc::Collector;
 use crate::memory;
 use crate::options::LogOptions;
 use crate::placement::Lifetimes;
-use crate::shape::{Shape, ShapeError};
+use crate::shape::{FLOOR_HOST, Shape, ShapeError};
 use crate::stats::Stats;
 
 /// Whether the log can be written.
@@ -318,6 +318,32 @@ impl<'m, N: Nand> Log<'m, N> {
             self.uncount(page);
             self.blocks.subtract_live(block);
         }
+    }
+
+    /// Has the block of a page left alone by the collector until [`Log::unpin_all`]: the page belongs to an operation under
+    /// way, and nothing that the owner can find from its root points at it yet. Costs nothing. A mount knows of no pins.
+    pub fn pin(&mut self, page: PageAddr) {
+        if self.shape.geometry.contains_page(page) {
+            self.blocks.pin(self.shape.geometry.block_of(page));
+        }
+    }
+
+    /// Ends every pin. Costs a pass over the block table in memory.
+    pub fn unpin_all(&mut self) {
+        self.blocks.unpin_all();
+    }
+
+    /// Whether so many pages more may live, by counts that may be too high.
+    pub fn has_capacity_for(&self, pages: u32) -> bool {
+        self.blocks.live_total().saturating_add(pages) <= self.capacity_pages()
+    }
+
+    /// Pages that can be moved before the blocks that the owner's operations need are touched.
+    pub fn move_room(&self) -> u32 {
+        let pages = u32::from(self.shape.pages);
+        let open = self.frontiers.iter().flatten().filter(|frontier| !frontier.is_closed);
+        let open: u32 = open.map(|frontier| pages.saturating_sub(u32::from(frontier.next))).sum();
+        self.blocks.pool().saturating_sub(FLOOR_HOST) * pages + open
     }
 
     /// How many pages of a block may be live, at most. An owner that walks its data can hold L5 against it.

@@ -30,6 +30,7 @@ impl<N: Nand> Log<'_, N> {
             .blocks
             .addresses()
             .filter(|&block| self.blocks.state(block) == State::Full && self.blocks.live(block) > 0)
+            .filter(|&block| !self.blocks.is_pinned(block))
             .min_by_key(|&block| erases(block))?;
         (most - erases(least).min(most) > SPREAD_MAX).then_some(least)
     }

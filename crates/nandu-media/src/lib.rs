@@ -19,6 +19,7 @@ pub mod header;
 mod malformed;
 pub mod table;
 pub mod tree;
+pub mod value;
 
 pub use anchor::{Anchor, AnchorFields, Head};
 pub use header::{Page, PageFields, PageHeader, PageKind, Position};

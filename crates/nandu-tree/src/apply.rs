@@ -37,22 +37,27 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Puts a value at a key. Returns whether the key was there before. Durable when it returns.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, TreeError<P::Error>> {
         self.check_key(key)?;
+        if self.is_large(key, value.len()) {
+            return self.put_large(key, value);
+        }
         self.check_value(key, value)?;
+        self.discard_value();
         let pages_max = self.split_pages_max() + 1;
         self.prepare(Need { pages: 1, pages_max, shrinks: false })?;
-        let outcome = self.edit(key, Some(value));
+        let outcome = self.edit_inline(key, Some(value));
         self.conclude(outcome, None)
     }
 
     /// Deletes a key. Returns whether it was there. Durable when it returns; programs nothing if the key was not there.
     pub fn delete(&mut self, key: &[u8]) -> Result<bool, TreeError<P::Error>> {
         self.check_key(key)?;
+        self.discard_value();
         self.prepare(Need { pages: 1, pages_max: 2, shrinks: true })?;
-        let outcome = self.edit(key, None);
+        let outcome = self.edit(key, None, true);
         self.conclude(outcome, None)
     }
 
-    /// Makes all these changes or none. The keys must strictly ascend. Programs about one page for each leaf concerned.
+    /// Makes all these changes or none. The keys must strictly ascend, and the values are small ones. Programs about one page for each leaf concerned.
     pub fn batch(&mut self, edits: &[Edit<'_>]) -> Result<(), TreeError<P::Error>> {
         for (index, edit) in edits.iter().enumerate() {
             self.check_key(edit.key)?;
@@ -63,9 +68,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 return Err(TreeError::NotAscending(index));
             }
         }
+        self.discard_value();
         let need = self.batch_need(edits)?;
         self.prepare(need)?;
-        let outcome = edits.iter().try_for_each(|edit| self.edit(edit.key, edit.value).map(|_| ()));
+        let outcome = edits.iter().try_for_each(|edit| self.edit_inline(edit.key, edit.value).map(|_| ()));
         self.conclude(outcome, None)
     }
 
@@ -139,8 +145,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             && inner.iter().all(|slot| self.cells.inner_find(&self.assembly[slot.range()], key, false) == slot.index)
     }
 
-    /// One change in the buffers. Returns whether the key was there.
-    pub(crate) fn edit(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<bool, TreeError<P::Error>> {
+    /// One change in the buffers, of what a leaf holds. Returns whether the key was there. If it `retires`, a large value that
+    /// goes is dead with all its pages once the change commits.
+    pub(crate) fn edit(&mut self, key: &[u8], value: Option<&[u8]>, retires: bool) -> Result<bool, TreeError<P::Error>> {
         if self.pending.dirty && !self.is_on_path(key) {
             let supersedes = None;
             self.flush(false, Placement::Update { supersedes })?;
@@ -150,6 +157,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         let place = self.leaf_place(false)?;
         let at = self.cells.leaf_find(self.bytes(&place), key);
+        if let (true, Ok(index)) = (retires, at) {
+            self.retire_value(key, index)?;
+        }
         match value {
             Some(value) => self.put_at(key, value, at)?,
             None => match at {
@@ -319,7 +329,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.committed = self.state;
         self.pending.appended = 0;
         while let Some(page) = self.journal.take(true) {
-            self.pages.supersede(PageAddr(page));
+            self.bury(page);
         }
         self.journal.clear();
     }

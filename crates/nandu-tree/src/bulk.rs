@@ -25,6 +25,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         &mut self,
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<u64, TreeError<P::Error>> {
+        self.discard_value();
         let mut last = KeyBuf::EMPTY;
         let mut count: u64 = 0;
         let mut is_open = false;
@@ -48,7 +49,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 self.prepare(Need { pages: PAGES_PER_COMMIT, pages_max, shrinks: false })?;
                 is_open = true;
             }
-            if let Err(error) = self.edit(key, Some(value)) {
+            if let Err(error) = self.edit_inline(key, Some(value)) {
                 return self.conclude(Err(error), None);
             }
             last.set(key);

@@ -7,6 +7,7 @@
 use core::ops::Range;
 
 use nandu_index::KeyBuf;
+use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
 use crate::cells::Cells;
@@ -45,6 +46,8 @@ impl Slot {
 pub(crate) struct Reading<'m> {
     pub(crate) buf: &'m mut [u8],
     page: Option<u32>,
+    /// The page whose bytes were read and not looked at yet.
+    raw: Option<u32>,
     body: Option<TreeBody>,
     checked: u8,
     /// Leaves read.
@@ -53,15 +56,23 @@ pub(crate) struct Reading<'m> {
 
 impl<'m> Reading<'m> {
     pub(crate) fn new(buf: &'m mut [u8]) -> Reading<'m> {
-        Reading { buf, page: None, body: None, checked: u8::MAX, misses: 0 }
+        Reading { buf, page: None, raw: None, body: None, checked: u8::MAX, misses: 0 }
     }
 
     /// The buffer is going to be used for something else, or its page is programmed anew.
     pub(crate) fn forget(&mut self) {
         self.page = None;
+        self.raw = None;
+    }
+
+    pub(crate) fn holds(&self, page: u32) -> bool {
+        self.page == Some(page)
     }
 
     pub(crate) fn forget_page(&mut self, page: u32) {
+        if self.raw == Some(page) {
+            self.raw = None;
+        }
         if self.page == Some(page) {
             self.page = None;
         }
@@ -127,11 +138,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Ok(body);
         }
         let corrupt = |why| TreeError::Corrupt { page: PageAddr(page), why };
+        let is_there = self.reading.raw == Some(page);
         self.reading.forget();
         if page >= self.page_count {
             return Err(corrupt(Malformed::PageNumber));
         }
-        self.pages.read(PageAddr(page), self.reading.buf)?;
+        if !is_there {
+            self.pages.read(PageAddr(page), self.reading.buf)?;
+        }
         let body = TreeBody::parse(self.reading.buf, self.header_size).map_err(corrupt)?;
         if body.format != self.format {
             return Err(corrupt(Malformed::Cells));
@@ -140,6 +154,16 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.reading.body = Some(body);
         self.reading.checked = u8::MAX;
         Ok(body)
+    }
+
+    /// Reads a page of any kind into the reading buffer.
+    pub(crate) fn read_any(&mut self, page: u32) -> Result<PageKind, TreeError<P::Error>> {
+        self.reading.forget();
+        let kind = self.pages.read_kind(PageAddr(page), self.reading.buf)?;
+        if kind == PageKind::Tree {
+            self.reading.raw = Some(page);
+        }
+        Ok(kind)
     }
 
     /// Makes the root present in the assembly buffer.

@@ -38,6 +38,10 @@ pub enum TreeError<E> {
     /// The value is not of the size that the cells have, or key and value together are larger than
     /// [`Tree::entry_size_max`](crate::Tree).
     ValueSize(usize),
+    /// The value has so many bytes, too many to be lent: [`Tree::read`](crate::Tree::read) copies any part of it.
+    LargeValue(usize),
+    /// A batch replaces more large values than the journal can hold; nothing has changed.
+    JournalFull,
     /// The keys of a batch or of a bulk load do not strictly ascend; the first that does not is this one, from 0.
     NotAscending(usize),
     /// The tree would become higher than it can be.
@@ -56,6 +60,8 @@ impl<E: fmt::Display> fmt::Display for TreeError<E> {
             TreeError::PageSize(size) => write!(f, "a page of {size} bytes does not suit a tree"),
             TreeError::KeySize(size) => write!(f, "a key of {size} bytes does not suit this tree"),
             TreeError::ValueSize(size) => write!(f, "a value of {size} bytes does not suit this tree"),
+            TreeError::LargeValue(size) => write!(f, "the value has {size} bytes and must be read in parts"),
+            TreeError::JournalFull => f.write_str("the batch replaces more large values than the journal holds"),
             TreeError::NotAscending(index) => write!(f, "key {index} is not above the key before it"),
             TreeError::TooHigh => f.write_str("the tree would become too high"),
         }

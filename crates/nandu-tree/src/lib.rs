@@ -46,6 +46,7 @@
 //! * T4  No leaf is empty but the root, and a root that is not a leaf has two children or more.
 //! * T5  The root's page says how many entries there are.
 //! * T6  A page number in a node leads to a page that holds a sound node of the level below.
+//! * T7  A descriptor of a large value leads to pages that hold that value, all of it.
 //!
 //! # Cost
 //!
@@ -73,6 +74,7 @@ mod range;
 mod relocate;
 mod split;
 mod tree;
+mod values;
 mod vanish;
 mod verify;
 

@@ -7,7 +7,7 @@ pub struct Options {
     pub cache_size: usize,
     /// Pages that an operation may append or supersede and still tell the medium about each. A batch that goes beyond
     /// is done all the same, but pages superseded by it stay counted as live until the collector looks at them. At
-    /// least 32.
+    /// least 64.
     pub journal_pages: usize,
 }
 
@@ -18,13 +18,13 @@ impl Default for Options {
 }
 
 /// Least [`Options::journal_pages`]: what one change can append and supersede.
-pub(crate) const JOURNAL_PAGES_MIN: usize = 32;
+pub(crate) const JOURNAL_PAGES_MIN: usize = 64;
 
 /// Bytes of memory that a tree needs on pages of this size. Nothing else is allocated.
 pub const fn memory_required(page_size: usize, options: &Options) -> usize {
     let journal_pages =
         if options.journal_pages < JOURNAL_PAGES_MIN { JOURNAL_PAGES_MIN } else { options.journal_pages };
-    3 * page_size + options.cache_size + 4 * journal_pages
+    4 * page_size + options.cache_size + 4 * journal_pages
 }
 
 /// Pages that the operation under way appended and pages that it supersedes.
@@ -42,7 +42,7 @@ impl<'m> Journal<'m> {
         Journal { memory, old_count: 0, new_count: 0 }
     }
 
-    fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         4 * (self.old_count + self.new_count + 1) <= self.memory.len()
     }
 

@@ -2,6 +2,7 @@
 
 use core::error::Error;
 
+use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
 /// Why a page is appended, for the medium to place it well.
@@ -48,6 +49,47 @@ pub trait Pages {
     /// is durable when it returns, and after a power cut is found by [`Pages::committed`]; without, it counts only
     /// once a later page is committed.
     fn append(&mut self, buf: &mut [u8], placement: Placement, commit: bool) -> Result<PageAddr, Self::Error>;
+
+    /// As [`Pages::read`], of any kind of page that belongs to a tree, and says which.
+    fn read_kind(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<PageKind, Self::Error> {
+        self.read(page, buf).map(|()| PageKind::Tree)
+    }
+
+    /// As [`Pages::append`] without `commit`, of a page of a large value.
+    fn append_value(&mut self, buf: &mut [u8], kind: PageKind, placement: Placement) -> Result<PageAddr, Self::Error> {
+        let _ = kind;
+        self.append(buf, placement, false)
+    }
+
+    /// A number that no large value was given before.
+    fn stamp(&self) -> u32 {
+        0
+    }
+
+    /// The page belongs to an operation under way: its block is not to be emptied before [`Pages::unpin_all`].
+    fn pin(&mut self, page: PageAddr) {
+        let _ = page;
+    }
+
+    /// Ends every pin.
+    fn unpin_all(&mut self) {}
+
+    /// Which block a page is in.
+    fn block_of(&self, page: PageAddr) -> u32 {
+        page.0
+    }
+
+    /// Pages that can be appended now to move what lives.
+    fn move_room(&self) -> u32 {
+        u32::MAX
+    }
+
+    /// As [`Pages::prepare`], for a large value that takes so many pages in all, most of which are prepared for again one by
+    /// one.
+    fn prepare_value(&mut self, pages: u32) -> Result<Option<Examine>, Self::Error> {
+        let _ = pages;
+        self.prepare(Need { pages: 1, pages_max: 1, shrinks: false })
+    }
 
     /// Nothing points at this page any more. Called only for pages appended and, for a page of a committed state, only
     /// after the commit that superseded it.

@@ -11,6 +11,7 @@ use crate::cells::Cells;
 use crate::descent::{Place, Seek};
 use crate::pages::Pages;
 use crate::tree::Tree;
+use crate::values::Stored;
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Visits the entries between two bounds in order, until `visit` breaks off. Reads each leaf concerned once, and
@@ -62,8 +63,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                     Bound::Excluded(bound) => key.as_slice() >= bound,
                     Bound::Unbounded => false,
                 };
-                let entry = Entry { key: key.as_slice(), value: self.cells.leaf_value(leaf, index) };
-                if beyond || visit(entry).is_break() {
+                if beyond {
+                    return Ok(());
+                }
+                let Some(entry) = self.entry(key.as_slice(), self.cells.leaf_value(leaf, index)) else {
+                    return Self::corrupt(self.child(0), Malformed::Node);
+                };
+                if visit(entry).is_break() {
                     return Ok(());
                 }
             }
@@ -112,8 +118,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                     Bound::Excluded(bound) => key.as_slice() <= bound,
                     Bound::Unbounded => false,
                 };
-                let entry = Entry { key: key.as_slice(), value: self.cells.leaf_value(leaf, index) };
-                if beyond || visit(entry).is_break() {
+                if beyond {
+                    return Ok(());
+                }
+                let Some(entry) = self.entry(key.as_slice(), self.cells.leaf_value(leaf, index)) else {
+                    return Self::corrupt(self.child(0), Malformed::Node);
+                };
+                if visit(entry).is_break() {
                     return Ok(());
                 }
             }
@@ -144,7 +155,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.cells.minimum(&mut minimum);
         self.descend(Seek::At(minimum.as_slice()), 1)?;
         let place = self.leaf_place(true)?;
-        Ok(self.lend(&place, 0))
+        self.lend(&place, 0)
     }
 
     /// The entry with the highest key.
@@ -152,17 +163,28 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.descend(Seek::Last, 1)?;
         let place = self.leaf_place(true)?;
         let count = self.cells.leaf_count(self.bytes(&place));
-        Ok(self.lend(&place, count.wrapping_sub(1)))
+        self.lend(&place, count.wrapping_sub(1))
     }
 
-    fn lend(&mut self, place: &Place, index: usize) -> Option<Entry<'_>> {
+    /// An entry of a leaf, from what stands there for the key.
+    fn entry<'a>(&self, key: &'a [u8], stored: &'a [u8]) -> Option<Entry<'a>> {
+        Some(match self.stored(key, stored)? {
+            Stored::Inline(value) => Entry { key, value, large: None },
+            Stored::Large(length) => Entry { key, value: &[], large: Some(length as usize) },
+        })
+    }
+
+    fn lend(&mut self, place: &Place, index: usize) -> Result<Option<Entry<'_>>, TreeError<P::Error>> {
         let mut key = KeyBuf::EMPTY;
         let leaf = self.bytes(place);
         if index >= self.cells.leaf_count(leaf) {
-            return None;
+            return Ok(None);
         }
         self.cells.leaf_key(leaf, index, &mut key);
         self.key = key;
-        Some(Entry { key: self.key.as_slice(), value: self.cells.leaf_value(self.bytes(place), index) })
+        match self.entry(self.key.as_slice(), self.cells.leaf_value(self.bytes(place), index)) {
+            Some(entry) => Ok(Some(entry)),
+            None => Self::corrupt(self.child(0), Malformed::Node),
+        }
     }
 }

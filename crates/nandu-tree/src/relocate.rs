@@ -1,6 +1,7 @@
 //! Moving what lives out of a block that is to be erased.
 
 use nandu_index::KeyBuf;
+use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
 use crate::cells::Cells;
@@ -12,6 +13,8 @@ use crate::{Malformed, TreeError};
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Lets the medium make room. What it asks about is moved if it lives.
     pub(crate) fn prepare(&mut self, need: Need) -> Result<(), TreeError<P::Error>> {
+        // Programs and erases follow, after which another page may stand where the list that was read last stood.
+        self.values.holds = None;
         while let Some(examine) = self.pages.prepare(need)? {
             let outcome = self.examine(examine)?;
             self.pages.examined(examine, outcome)?;
@@ -22,9 +25,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Answers the medium's question about a page.
     pub fn examine(&mut self, examine: Examine) -> Result<Examined, TreeError<P::Error>> {
         let Examine { page, moves } = examine;
-        let found = match moves {
-            true => self.relocate(page).map(|lived| if lived { Examined::Moved } else { Examined::Dead }),
-            false => self.is_live(page).map(|lives| if lives { Examined::Live } else { Examined::Dead }),
+        self.values.holds = None;
+        let found = match self.kind_of(page) {
+            Ok(kind @ (PageKind::Value | PageKind::ValueIndex)) => self.examine_value(page, kind, moves),
+            Ok(_) if moves => self.relocate(page).map(|lived| if lived { Examined::Moved } else { Examined::Dead }),
+            Ok(_) => self.is_live(page).map(|lives| if lives { Examined::Live } else { Examined::Dead }),
+            Err(error) => Err(error),
         };
         match found {
             Err(TreeError::Pages(error)) => Ok(self.pages.excuse(page, error)?),
@@ -32,6 +38,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             Err(TreeError::Corrupt { page: corrupt, .. }) if corrupt == page => Ok(Examined::Unreadable),
             found => found,
         }
+    }
+
+    /// What a page holds; it is in the reading buffer then, unless it was in memory.
+    fn kind_of(&mut self, page: PageAddr) -> Result<PageKind, TreeError<P::Error>> {
+        let leaf = self.path[0];
+        if page.0 == self.state.root || (leaf.present && leaf.page == page.0) || self.reading.holds(page.0) {
+            return Ok(PageKind::Tree);
+        }
+        self.read_any(page.0)
     }
 
     /// Whether a page lives, and if so programs its lowest node, with the path above it, elsewhere; that is a commit of

@@ -9,6 +9,7 @@ use crate::descent::{Place, Reading, Seek, Slot};
 use crate::limits::Limits;
 use crate::memory::{JOURNAL_PAGES_MIN, Journal, Options, memory_required};
 use crate::pages::{Need, Pages};
+use crate::values::{Stored, Values};
 use crate::{Placement, TreeError};
 use nandu_media::tree::{CellFormat, HEIGHT_MAX, TreeBody};
 
@@ -39,10 +40,10 @@ pub(crate) struct State {
 
 /// A mu-Tree on pages `P` with cells `C`, in memory given by the caller.
 ///
-/// The memory holds three page buffers. The *assembly* buffer holds the inner nodes of the last path at its end, the
+/// The memory holds four page buffers. The *assembly* buffer holds the inner nodes of the last path at its end, the
 /// root last, and a leaf at its front, just as they are programmed; so the root is never read, and consecutive changes
 /// to one leaf read nothing. The *reading* buffer holds the page read last. The *scratch* buffer holds a node that is
-/// split off.
+/// split off. The *value* buffer holds the index of a large value, or a small value on its way to its leaf.
 pub struct Tree<'m, P, C> {
     pub(crate) pages: P,
     pub(crate) cells: C,
@@ -54,6 +55,7 @@ pub struct Tree<'m, P, C> {
     pub(crate) scratch: &'m mut [u8],
     pub(crate) reading: Reading<'m>,
     pub(crate) cache: Cache<'m>,
+    pub(crate) values: Values<'m>,
     pub(crate) journal: Journal<'m>,
     pub(crate) path: [Slot; HEIGHT_MAX],
     pub(crate) state: State,
@@ -115,6 +117,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         let (assembly, memory) = memory.split_at_mut(page_size);
         let (reading, memory) = memory.split_at_mut(page_size);
         let (scratch, memory) = memory.split_at_mut(page_size);
+        let (values, memory) = memory.split_at_mut(page_size);
         let (cache, memory) = memory.split_at_mut(options.cache_size);
         let (journal, _) = memory.split_at_mut(4 * options.journal_pages.max(JOURNAL_PAGES_MIN));
         let page_count = pages.page_count();
@@ -134,6 +137,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             scratch,
             reading: Reading::new(reading),
             cache: Cache::new(cache),
+            values: Values { buf: values, holds: None, writing: None },
             journal: Journal::new(journal),
             path: [Slot::ABSENT; HEIGHT_MAX],
             state,
@@ -158,13 +162,18 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     }
 
     /// The value of a key, lent until the tree is used again. Reads at most as many pages as the tree has levels not
-    /// in memory.
+    /// in memory. A large value is not lent: the error names its size, and [`Tree::read`] copies it.
     pub fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, TreeError<P::Error>> {
         self.check_key(key)?;
         self.descend(Seek::At(key), 1)?;
         let place = self.leaf_place(true)?;
         let leaf = self.bytes(&place);
-        Ok(self.cells.leaf_find(leaf, key).ok().map(|index| self.cells.leaf_value(leaf, index)))
+        let Ok(index) = self.cells.leaf_find(leaf, key) else { return Ok(None) };
+        match self.stored(key, self.cells.leaf_value(leaf, index)) {
+            Some(Stored::Inline(value)) => Ok(Some(value)),
+            Some(Stored::Large(length)) => Err(TreeError::LargeValue(length as usize)),
+            None => Self::corrupt(self.child(0), crate::Malformed::Node),
+        }
     }
 
     /// Entries in the tree. Costs nothing.
@@ -187,9 +196,9 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         self.limits.key_size_max
     }
 
-    /// Bytes that key and value of an entry may have together.
+    /// Bytes that key and value of an entry may have together, for the value to stand in its leaf.
     pub fn entry_size_max(&self) -> usize {
-        self.limits.entry_size_max
+        self.limits.entry_size_max - self.tag_size()
     }
 
     /// What the tree did since it was opened.
@@ -222,7 +231,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
 
     pub(crate) fn check_value(&self, key: &[u8], value: &[u8]) -> Result<(), TreeError<P::Error>> {
         let fits = match self.cells.value_size() {
-            0 if self.cells.key_size() == 0 => key.len() + value.len() <= self.limits.entry_size_max,
+            0 if self.cells.key_size() == 0 => key.len() + value.len() <= self.entry_size_max(),
             size => value.len() == size as usize,
         };
         if fits { Ok(()) } else { Err(TreeError::ValueSize(value.len())) }

@@ -23,7 +23,7 @@ impl Fences {
 }
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
-    /// Checks T1 to T6 and reports each violation. Reads each live page once (a page whose nodes serve several paths
+    /// Checks T1 to T7 and reports each violation. Reads each live page once (a page whose nodes serve several paths
     /// again when it no longer is the page read last), and nothing from memory.
     pub fn verify(&mut self, report: &mut dyn FnMut(Violation)) -> Result<(), TreeError<P::Error>> {
         self.walk(report, &mut |_| ())
@@ -74,6 +74,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 }
             }
             records += self.check_leaf(report)?;
+            self.check_values(report, live)?;
             live(PageAddr(self.child(0)));
             let before = fence;
             if self.fence_above(0, &mut fence).is_none() {
@@ -86,6 +87,33 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         if records != self.state.records {
             report(Violation { invariant: "T5", page: self.root(), level: self.top(), index: 0 });
+        }
+        Ok(())
+    }
+
+    /// Looks at the pages of the large values in the leaf of the path.
+    fn check_values(
+        &mut self,
+        report: &mut dyn FnMut(Violation),
+        live: &mut dyn FnMut(PageAddr),
+    ) -> Result<(), TreeError<P::Error>> {
+        let page = PageAddr(self.child(0));
+        let place = self.leaf_place(false)?;
+        let mut key = KeyBuf::EMPTY;
+        for index in 0..self.cells.leaf_count(self.bytes(&place)) {
+            self.cells.leaf_key(self.bytes(&place), index, &mut key);
+            let key = key;
+            let outcome = match self.leaf_descriptor(key.as_slice(), index) {
+                Ok(None) => continue,
+                Ok(Some(descriptor)) => self.walk_value(key.as_slice(), &descriptor, live),
+                Err(()) => Self::corrupt(page.0, crate::Malformed::Node),
+            };
+            match outcome {
+                Err(TreeError::Corrupt { page, .. }) => {
+                    report(Violation { invariant: "T7", page, level: 0, index: index as u32 });
+                }
+                other => other?,
+            }
         }
         Ok(())
     }

@@ -33,8 +33,9 @@
 //! ```
 //!
 //! **The key decision** is that a store is its tree: there is no translation layer below it and no journal beside it, so
-//! that nothing is written twice. The price is that values live in the leaves; a key and its value may take a quarter of
-//! a page together, and more is refused ([`Store::entry_size_max`]).
+//! that nothing is written twice. Values live in the leaves as long as a key and its value take a quarter of a page together
+//! ([`Store::entry_size_max`]); larger ones, to 16 MiB, have pages of their own and are copied out with [`Store::read`]
+//! instead of being lent. The price is that moving such a page to free a block rewrites a leaf as well.
 
 #![no_std]
 
@@ -46,6 +47,7 @@ mod readme {}
 mod map;
 mod options;
 mod store;
+mod writer;
 
 pub use map::{Fixed, Map};
 pub use nandu_index::{Direction, Edit, Entry};
@@ -54,3 +56,4 @@ pub use nandu_nand as nand;
 pub use nandu_tree::{ByteCells, Cells, FixedCells, TreeError};
 pub use options::Options;
 pub use store::{Error, Store, Violation};
+pub use writer::Writer;

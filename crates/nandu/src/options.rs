@@ -12,7 +12,7 @@ pub struct Options {
     /// Bytes of memory for nodes of the tree that are kept. With room for all inner nodes, about three bytes for each
     /// leaf with integer keys, a lookup reads one page.
     pub cache_size: usize,
-    /// Pages that one batch may replace and still tell the collector about each; at least 32, four bytes each.
+    /// Pages that one batch may replace and still tell the collector about each; at least 64, four bytes each.
     pub journal_pages: usize,
 }
 

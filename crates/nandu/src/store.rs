@@ -8,7 +8,7 @@ use nandu_log::{Budget, Log, LogError, LogStats};
 use nandu_nand::{Geometry, Nand};
 use nandu_tree::{ByteCells, Cells, OnLog, Tree, TreeError};
 
-use crate::Options;
+use crate::{Options, Writer};
 
 /// What can go wrong in a store, by the error `E` of the chip's driver.
 ///
@@ -21,7 +21,7 @@ pub type Error<E> = TreeError<LogError<E>>;
 pub enum Violation {
     /// One of the log: L1 to L9 of `nandu-log`.
     Log(nandu_log::Violation),
-    /// One of the tree: T1 to T6 of `nandu-tree`.
+    /// One of the tree: T1 to T7 of `nandu-tree`.
     Tree(nandu_tree::Violation),
 }
 
@@ -103,12 +103,13 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         Ok(Store { tree })
     }
 
-    /// The value of a key, lent until the store is used again. Reads a page for each level of the tree that is not in
+    /// The value of a key, lent until the store is used again. A large value, which stands in pages of its own, is not
+    /// lent: [`TreeError::LargeValue`] names its size, and [`read`](Store::read) copies any part of it. Reads a page for each level of the tree that is not in
     /// memory: one, with a cache that holds the inner nodes.
     ///
     /// # Errors
     ///
-    /// [`TreeError::KeySize`]; a page that cannot be read.
+    /// [`TreeError::KeySize`]; [`TreeError::LargeValue`]; a page that cannot be read.
     pub fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error<N::Error>> {
         self.tree.get(key)
     }
@@ -116,12 +117,52 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// Puts a value at a key; returns whether the key was there before. Durable when it returns. Programs one page, when
     /// a leaf overflows two or three, and pays its share of garbage collection.
     ///
+    /// A value that is too large for a leaf ([`entry_size_max`](Store::entry_size_max)) goes to pages of its own: a program
+    /// for each of them, for each index page if they are more than four, and for the leaf. The value before is dead only
+    /// after that, so replacing a value needs room for both. A store with large values keeps a
+    /// quarter of its capacity free.
+    ///
     /// # Errors
     ///
     /// [`TreeError::KeySize`] and [`TreeError::ValueSize`] name what is too long; [`LogError::Full`] if there is no
     /// room, and then nothing has changed; errors of the chip.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Error<N::Error>> {
         self.tree.put(key, value)
+    }
+
+    /// Bytes of a key's value. Reads what [`get`](Store::get) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Store::get).
+    pub fn value_len(&mut self, key: &[u8]) -> Result<Option<usize>, Error<N::Error>> {
+        self.tree.value_len(key)
+    }
+
+    /// Copies what the value of a key has from `offset` on into `out`; returns how many bytes that were: fewer than asked
+    /// for at the value's end, none behind it. `None` if there is no such key. Reads what [`get`](Store::get) does, one
+    /// page for each page of a large value that the part touches, and one for each index page of these.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::KeySize`]; a page that cannot be read.
+    pub fn read(&mut self, key: &[u8], offset: usize, out: &mut [u8]) -> Result<Option<usize>, Error<N::Error>> {
+        self.tree.read(key, offset, out)
+    }
+
+    /// Begins to put a value of `length` bytes that come in pieces; what is at the key stays until
+    /// [`Writer::finish`](crate::Writer::finish). `buffer`, a page or more, holds what does not fill a page yet.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::MemoryTooSmall`] names the size of the buffer; else as [`put`](Store::put).
+    pub fn writer<'s>(
+        &'s mut self,
+        key: &[u8],
+        length: usize,
+        buffer: &'s mut [u8],
+    ) -> Result<Writer<'s, 'm, N, C>, Error<N::Error>> {
+        Writer::begin(&mut self.tree, key, length, buffer)
     }
 
     /// Deletes a key; returns whether it was there. Durable when it returns. Programs one page, none if there was no such
@@ -134,12 +175,14 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         self.tree.delete(key)
     }
 
-    /// Makes all these changes or none of them, whenever the power goes. The keys must strictly ascend. Programs about
+    /// Makes all these changes or none of them, whenever the power goes. The keys must strictly ascend, and the values be
+    /// small ones; large ones that are there may be replaced and deleted. Programs about
     /// one page for each leaf concerned.
     ///
     /// # Errors
     ///
-    /// As [`put`](Store::put); [`TreeError::NotAscending`] names the first key out of order.
+    /// As [`put`](Store::put); [`TreeError::NotAscending`] names the first key out of order; [`TreeError::ValueSize`] for a
+    /// large value; [`TreeError::JournalFull`] if it replaces more of them than the journal holds.
     pub fn batch(&mut self, edits: &[Edit<'_>]) -> Result<(), Error<N::Error>> {
         self.tree.batch(edits)
     }
@@ -158,7 +201,8 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         self.tree.load(entries)
     }
 
-    /// Visits the entries between two bounds in order, until `visit` breaks off. Reads each leaf concerned once.
+    /// Visits the entries between two bounds in order, until `visit` breaks off. Reads each leaf concerned once. Of a
+    /// large value the entry says how large it is.
     ///
     /// # Errors
     ///
@@ -206,9 +250,15 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         self.tree.key_size_max()
     }
 
-    /// Bytes that a key and its value may have together.
+    /// Bytes that a key and its value may have together for the value to stand in its leaf, to be lent and to be put by
+    /// a batch.
     pub fn entry_size_max(&self) -> usize {
         self.tree.entry_size_max()
+    }
+
+    /// Bytes that the value of a key may have: 16 MiB on pages of 2 KiB and more, less on smaller ones.
+    pub fn value_size_max(&self, key: &[u8]) -> usize {
+        self.tree.value_size_max(key)
     }
 
     /// Uses idle time for garbage collection ahead of need: up to this many pages are looked at, and moved if they live.
@@ -272,7 +322,8 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// # Errors
     ///
     /// Errors of the chip, which is gone with them; what was put is durable all the same.
-    pub fn unmount(self) -> Result<N, Error<N::Error>> {
+    pub fn unmount(mut self) -> Result<N, Error<N::Error>> {
+        self.tree.discard_value();
         self.tree.close().into_log().unmount().map_err(|(error, _)| TreeError::Pages(error))
     }
 

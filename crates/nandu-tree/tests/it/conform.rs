@@ -29,7 +29,7 @@ fn fixed_cells_conform_without_cache_and_with_long_values() {
 
 #[test]
 fn byte_cells_conform() {
-    conformance(bytes(250), 400, || Bench::new(Shared::new(256, 44, 4000), ByteCells, SMALL));
+    conformance(bytes(200), 400, || Bench::new(Shared::new(256, 44, 4000), ByteCells, SMALL));
 }
 
 #[test]

@@ -113,7 +113,11 @@ fn what_does_not_suit_is_refused_and_changes_nothing() {
     tree.put(b"a", b"b").unwrap();
     let long = vec![7; 512];
     assert_eq!(tree.put(&long[..tree.key_size_max() + 1], b""), Err(TreeError::KeySize(tree.key_size_max() + 1)));
-    assert_eq!(tree.put(b"k", &long), Err(TreeError::ValueSize(512)));
+    let value_size_max = tree.value_size_max(b"k");
+    let longer = vec![7; value_size_max + 1];
+    assert_eq!(tree.put(b"k", &longer), Err(TreeError::ValueSize(longer.len())));
+    // A batch takes small values only.
+    assert_eq!(tree.batch(&[Edit { key: b"k", value: Some(&long) }]), Err(TreeError::ValueSize(512)));
     let edit = |key: &'static [u8]| Edit { key, value: Some(b"") };
     assert_eq!(tree.batch(&[edit(b"c"), edit(b"d"), edit(b"d")]), Err(TreeError::NotAscending(2)));
     assert_eq!(tree.record_count(), 1);

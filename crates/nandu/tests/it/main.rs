@@ -7,3 +7,4 @@ mod cuts;
 mod fuzz;
 mod memory;
 mod suite;
+mod values;

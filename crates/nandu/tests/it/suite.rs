@@ -74,14 +74,14 @@ impl<C: Cells> OrderedIndex for Opened<C> {
         let found = self.with(|store, answer| {
             Ok(store.first()?.map(|entry| *answer = (entry.key.to_vec(), entry.value.to_vec())))
         })?;
-        Ok(found.map(|()| Entry { key: &self.answer.0, value: &self.answer.1 }))
+        Ok(found.map(|()| Entry { key: &self.answer.0, value: &self.answer.1, large: None }))
     }
 
     fn last(&mut self) -> Result<Option<Entry<'_>>, Error> {
         let found = self.with(|store, answer| {
             Ok(store.last()?.map(|entry| *answer = (entry.key.to_vec(), entry.value.to_vec())))
         })?;
-        Ok(found.map(|()| Entry { key: &self.answer.0, value: &self.answer.1 }))
+        Ok(found.map(|()| Entry { key: &self.answer.0, value: &self.answer.1, large: None }))
     }
 
     fn count(&mut self) -> Result<u64, Error> {
