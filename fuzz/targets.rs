@@ -23,6 +23,11 @@ fn volume<C: Cells>(cells: C, value_size: usize, is_clean: bool) -> Vec<Vec<u8>>
             let key = (number * 37 % 61).to_be_bytes();
             store.put(&key, &[number as u8; 8][..value_size])?;
         }
+        // Two of the records have pages of their own, one of them an index too.
+        if value_size == 8 {
+            store.put(&7_u32.to_be_bytes(), &[7; 900])?;
+            store.put(&14_u32.to_be_bytes(), &[14; 300])?;
+        }
         if is_clean { store.unmount() } else { Ok(store.abandon()) }
     });
     let Ok(chip) = chip else { return Vec::new() };
@@ -113,6 +118,8 @@ fn use_it<C: Cells>(chip: Sim, cells: C, value_size: usize) -> bool {
         let key = (number * 7).to_be_bytes();
         let _ = store.get(&key).is_ok();
         bounded(&store, "get");
+        let _ = store.read(&key, 100, &mut [0; 500]);
+        bounded(&store, "read");
         let _ = store.put(&key, &value[..value_size]);
         bounded(&store, "put");
         if number % 3 == 0 {
@@ -124,6 +131,8 @@ fn use_it<C: Cells>(chip: Sim, cells: C, value_size: usize) -> bool {
     let edits = [Edit { key: &low, value: Some(&value[..value_size]) }, Edit { key: &high, value: None }];
     let _ = store.batch(&edits);
     bounded(&store, "batch");
+    let _ = store.put(&high, &[0x5A; 1500]);
+    bounded(&store, "put of a large value");
     let _ = store.idle(20);
     bounded(&store, "idle");
     let _ = store.unmount();

@@ -283,7 +283,8 @@ mod tests {
         let content = fields.write(&mut page, 8);
         assert_eq!(content, 27..32);
         page[content.clone()].copy_from_slice(b"value");
-        let expected = b"\x04\x03\x02\x01\x08\x07\x06\x05\x09\0\0\0\x05\0\x03\0keyvalue\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF";
+        let expected =
+            b"\x04\x03\x02\x01\x08\x07\x06\x05\x09\0\0\0\x05\0\x03\0keyvalue\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF";
         assert_eq!(page[8..], expected[..]);
         let body = ValueBody::parse(&page, 8).unwrap();
         assert_eq!((body.length, body.stamp, body.number), (0x0102_0304, 0x0506_0708, 9));

@@ -147,7 +147,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// One change in the buffers, of what a leaf holds. Returns whether the key was there. If it `retires`, a large value that
     /// goes is dead with all its pages once the change commits.
-    pub(crate) fn edit(&mut self, key: &[u8], value: Option<&[u8]>, retires: bool) -> Result<bool, TreeError<P::Error>> {
+    pub(crate) fn edit(
+        &mut self,
+        key: &[u8],
+        value: Option<&[u8]>,
+        retires: bool,
+    ) -> Result<bool, TreeError<P::Error>> {
         if self.pending.dirty && !self.is_on_path(key) {
             let supersedes = None;
             self.flush(false, Placement::Update { supersedes })?;

@@ -15,9 +15,7 @@
 
 use nandu_index::KeyBuf;
 use nandu_media::PageKind;
-use nandu_media::value::{
-    DESCRIPTOR_SIZE_MAX, Descriptor, TAG_INLINE, TAG_LARGE, ValueBody, ValueFields, ValueLayout,
-};
+use nandu_media::value::{DESCRIPTOR_SIZE_MAX, Descriptor, TAG_INLINE, TAG_LARGE, ValueBody, ValueFields, ValueLayout};
 use nandu_nand::PageAddr;
 
 use crate::cells::Cells;
@@ -557,8 +555,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             None => true,
         };
         if is_read && self.pages.read_kind(old, self.reading.buf).is_ok() {
-            let bodies =
-                [&*self.reading.buf, &*self.scratch].map(|page| ValueBody::parse(page, self.header_size).ok());
+            let bodies = [&*self.reading.buf, &*self.scratch].map(|page| ValueBody::parse(page, self.header_size).ok());
             if let [Some(before), Some(after)] = bodies {
                 for number in 0..before.content.len() / 4 {
                     let before = entry(&self.reading.buf[before.content.clone()], number);
@@ -601,11 +598,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// A small value to its leaf, with its tag in front.
-    pub(crate) fn edit_inline(
-        &mut self,
-        key: &[u8],
-        value: Option<&[u8]>,
-    ) -> Result<bool, TreeError<P::Error>> {
+    pub(crate) fn edit_inline(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<bool, TreeError<P::Error>> {
         let (Some(value), 1) = (value, self.tag_size()) else { return self.edit(key, value, true) };
         let buf = core::mem::take(&mut self.values.buf);
         buf[0] = TAG_INLINE;
