@@ -9,7 +9,8 @@
 //! ```
 //!
 //! The prefix is what all keys of the node begin with; it is cut off each key. An end counts from the start of the
-//! heap. Entries stand in the order of their keys. `path` is the index of the child in the same page, whose page number
+//! heap. Entries stand in the order of their keys. A value begins with a tag: 0, and the value itself follows, or 1, and it is
+//! the descriptor of a large value. `path` is the index of the child in the same page, whose page number
 //! is all ones, or 65,535 for none.
 
 use core::cmp::Ordering;
@@ -20,7 +21,7 @@ use nandu_index::KeyBuf;
 use super::sealed::Cells;
 use super::{InnerRun, LeafRun, NO_PATH, SELF, get_u16, set_u16};
 
-/// Keys of any length up to a limit that depends on the page, and values inline.
+/// Keys of any length up to a limit that depends on the page, and values of any length, inline or elsewhere by descriptor.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ByteCells;
 
