@@ -7,8 +7,8 @@ use nandu::{Direction, Edit, Error, Map, Options, Store};
 
 use crate::driver::SpiNand;
 
-/// 8 bytes for each of 1024 blocks, four page buffers, a kilobyte of cache and the tables.
-const MEMORY_SIZE: usize = 18 * 1024;
+/// 8 bytes for each of 1024 blocks, five page buffers, a kilobyte of cache and the tables.
+const MEMORY_SIZE: usize = 20 * 1024;
 
 const OPTIONS: Options = Options { cache_size: 1024, ..Options::DEFAULT };
 
