@@ -11,7 +11,7 @@ use clap::Args;
 use nandu::{LogError, Options, Store, TreeError};
 use nandu_sim::{Sim, SimError};
 
-use crate::failure::{UsageError, usage};
+use crate::failure::usage;
 use crate::session::{self, Session, SessionArgs};
 
 const CACHE_SIZE_MAX: i64 = 1 << 30;
@@ -102,7 +102,12 @@ pub(crate) fn check_key(store: &Records<'_>, key: &[u8]) -> anyhow::Result<()> {
     refusal(store, key, &[]).map_or(Ok(()), usage)
 }
 
-/// Ends a verb if the store does not take the record.
-pub(crate) fn check_record(store: &Records<'_>, key: &[u8], value: &[u8]) -> anyhow::Result<()> {
-    refusal(store, key, value).map_or(Ok(()), |why| Err(UsageError(why).into()))
+/// Ends a verb if the store does not take a value, however large it may be.
+pub(crate) fn check_value(store: &Records<'_>, key: &[u8], value: &[u8]) -> anyhow::Result<()> {
+    check_key(store, key)?;
+    let size_max = store.value_size_max(key);
+    if value.len() <= size_max {
+        return Ok(());
+    }
+    usage(format!("the value has {} bytes; the largest on this chip has {size_max}", value.len()))
 }

@@ -92,7 +92,10 @@ fn each(
         return Ok(());
     }
     store.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
-        *outcome = visit(entry);
+        *outcome = match entry.large {
+            Some(size) => Err(io::Error::other(format!("a value of {size} bytes fits no line: get it by itself"))),
+            None => visit(entry),
+        };
         done += 1;
         progress.set(done, total);
         if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -29,8 +29,11 @@ pub(crate) fn run(args: &Get, out: &mut Output) -> anyhow::Result<()> {
     let key = record::argument(&args.key, args.hex.hex)?;
     let value = store::look(&args.image, args.cache, |store| {
         store::check_key(store, &key)?;
-        let found = store.get(&key).map_err(|error| store::explain(&args.image, error))?;
-        Ok(found.map(<[u8]>::to_vec))
+        let explain = |error| store::explain(&args.image, error);
+        let Some(size) = store.value_len(&key).map_err(explain)? else { return Ok(None) };
+        let mut value = vec![0; size];
+        store.read(&key, 0, &mut value).map_err(explain)?;
+        Ok(Some(value))
     })?;
     let Some(value) = value else {
         return Err(anyhow!("{}: no record has the key '{}'", args.image.display(), record::shown(&key)));

@@ -15,7 +15,7 @@ use crate::store::{self, CacheArgs};
 use crate::{record, units};
 
 /// More than any store takes, so that a wrong file is not read to its end.
-const VALUE_SIZE_MAX: u64 = 1 << 20;
+const VALUE_SIZE_MAX: u64 = (16 << 20) + 1;
 
 #[derive(Args, Debug)]
 pub(crate) struct Put {
@@ -52,7 +52,7 @@ pub(crate) fn put(args: &Put, out: &mut Output) -> anyhow::Result<()> {
     let value = value(args)?;
     let image = &args.session.image;
     let (replaced, cost) = store::change(&args.session, args.cache, |store| {
-        store::check_record(store, &key, &value)?;
+        store::check_value(store, &key, &value)?;
         let before = Cost::at(store);
         let replaced = store.put(&key, &value).map_err(|error| store::explain(image, error))?;
         Ok((replaced, before.until(store)))
@@ -122,7 +122,10 @@ impl Cost {
         let (counters, ledger) = (store.nand().counters(), store.nand().ledger());
         Cost {
             programs: counters.programs,
-            programs_asked: ledger.of(Cause::Host).programs + ledger.of(Cause::Tree).programs,
+            programs_asked: [Cause::Host, Cause::Tree, Cause::Value]
+                .map(|cause| ledger.of(cause).programs)
+                .iter()
+                .sum(),
             reads: counters.reads,
             busy_ns: counters.busy_ns,
         }

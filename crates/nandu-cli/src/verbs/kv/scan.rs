@@ -90,10 +90,18 @@ pub(crate) fn run(args: &Scan, out: &mut Output) -> anyhow::Result<()> {
 
 fn print(entry: &Entry<'_>, is_hex: bool, out: &mut Output) -> io::Result<()> {
     if out.is_json() {
-        return out.json(&record::json(entry.key, entry.value));
+        let mut json = record::json(entry.key, entry.value);
+        if let (Some(size), Some(object)) = (entry.large, json.as_object_mut()) {
+            object.remove("value");
+            object.insert("value_size".to_owned(), size.into());
+        }
+        return out.json(&json);
     }
     let text = |bytes: &[u8]| if is_hex { hexdump::digits(bytes) } else { record::shown(bytes) };
-    writeln!(out, "{}\t{}", text(entry.key), text(entry.value))
+    match entry.large {
+        Some(size) => writeln!(out, "{}\t({size} bytes)", text(entry.key)),
+        None => writeln!(out, "{}\t{}", text(entry.key), text(entry.value)),
+    }
 }
 
 #[cfg(test)]
