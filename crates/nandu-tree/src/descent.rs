@@ -65,6 +65,12 @@ impl<'m> Reading<'m> {
         self.raw = None;
     }
 
+    /// The buffer holds the bytes of this page, not looked at yet.
+    pub(crate) fn hold_raw(&mut self, page: u32) {
+        self.page = None;
+        self.raw = Some(page);
+    }
+
     pub(crate) fn holds(&self, page: u32) -> bool {
         self.page == Some(page)
     }
