@@ -15,7 +15,8 @@
 //!      9     1  reserved      zero, checked on read
 //!     10    2n  node_size     bytes of each node, lowest first
 //!   then     8  records       only if the root is present: entries in the tree
-//!   then     8  reserved      only if the root is present: zero, checked on read; later the snapshot table
+//!   then     1  flags         only if the root is present: 1: values were put that have pages of their own
+//!   then     7  reserved      only if the root is present: zero, checked on read; later the snapshot table
 //!   then        locator       a key in the range of the lowest node, by which that node is found from the root
 //!   then        leaf          if there is one
 //!    end        nodes         inner nodes stand at the end of the page, the highest last
@@ -73,6 +74,9 @@ impl fmt::Display for Malformed {
     }
 }
 
+/// Flag of a page with a root: values were put that have pages of their own.
+const FLAG_VALUES: u8 = 1;
+
 /// Kind and sizes of the cells of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellFormat {
@@ -99,6 +103,8 @@ pub struct TreeBody {
     pub format: CellFormat,
     /// Entries in the tree; 0 if the root is not present.
     pub records: u64,
+    /// Whether values were put that have pages of their own; false if the root is not present.
+    pub has_values: bool,
     /// Where the locator is.
     pub locator: (u32, u32),
     /// Where each node is: offset and size, lowest first.
@@ -136,12 +142,14 @@ impl TreeBody {
             return Err(Malformed::Short);
         }
         let mut records = 0;
+        let mut has_values = false;
         if root_present {
             let meta = rest[2 * count..].first_chunk::<ROOT_META_SIZE>().ok_or(Malformed::Short)?;
-            let (number, reserved) = meta.split_at(8);
-            if reserved != [0; 8] {
+            let (number, rest) = meta.split_at(8);
+            if rest[0] > FLAG_VALUES || rest[1..] != [0; 7] {
                 return Err(Malformed::Reserved);
             }
+            has_values = rest[0] & FLAG_VALUES != 0;
             records = number.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
         }
         let mut nodes = [(0, 0); HEIGHT_MAX];
@@ -158,7 +166,7 @@ impl TreeBody {
         }
         let format = CellFormat { cells, key_size, page_bits, value_size: u16::from_le_bytes([value_low, value_high]) };
         let locator = ((front - locator_size as usize) as u32, u32::from(locator_size));
-        Ok(TreeBody { height, lowest, levels, format, records, locator, nodes })
+        Ok(TreeBody { height, lowest, levels, format, records, has_values, locator, nodes })
     }
 
     /// Where the node of a level is in the page.
@@ -187,6 +195,8 @@ pub struct TreeFront<'a> {
     pub format: CellFormat,
     /// Entries in the tree; written if the root is present.
     pub records: u64,
+    /// Whether values were ever put that have pages of their own; written if the root is present.
+    pub has_values: bool,
     /// A key in the range of the lowest node; empty if that is a leaf.
     pub locator: &'a [u8],
     /// Size of each node present, lowest first.
@@ -226,6 +236,7 @@ impl TreeFront<'_> {
         if root_present {
             rest[2 * levels..2 * levels + 8].copy_from_slice(&self.records.to_le_bytes());
             rest[2 * levels + 8..].fill(0);
+            rest[2 * levels + 8] = if self.has_values { FLAG_VALUES } else { 0 };
         }
         front
     }
@@ -240,8 +251,15 @@ mod tests {
     #[test]
     fn the_bytes_of_a_page_with_the_root_are_frozen() {
         let mut page = [0xEE_u8; 64];
-        let front =
-            TreeFront { height: 3, lowest: 0, format: FORMAT, records: 0x0A0B, locator: &[], sizes: &[5, 4, 3] };
+        let front = TreeFront {
+            height: 3,
+            lowest: 0,
+            format: FORMAT,
+            records: 0x0A0B,
+            has_values: false,
+            locator: &[],
+            sizes: &[5, 4, 3],
+        };
         assert_eq!(front.write(&mut page, 8), 40);
         let expected =
             [3, 0, 3, 1, 4, 15, 2, 1, 0, 0, 5, 0, 4, 0, 3, 0, 0x0B, 0x0A, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -255,7 +273,15 @@ mod tests {
     #[test]
     fn a_page_without_leaf_carries_a_locator_and_no_count() {
         let mut page = [0xEE_u8; 40];
-        let front = TreeFront { height: 3, lowest: 1, format: FORMAT, records: 9, locator: b"key", sizes: &[5] };
+        let front = TreeFront {
+            height: 3,
+            lowest: 1,
+            format: FORMAT,
+            records: 9,
+            has_values: false,
+            locator: b"key",
+            sizes: &[5],
+        };
         assert_eq!(front.write(&mut page, 8), 23);
         assert_eq!(page[8..23], [3, 1, 1, 1, 4, 15, 2, 1, 3, 0, 5, 0, b'k', b'e', b'y']);
         let body = TreeBody::parse(&page, 8).unwrap();
@@ -265,7 +291,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         let mut page = [0_u8; 64];
-        TreeFront { height: 2, lowest: 0, format: FORMAT, records: 0, locator: &[], sizes: &[9, 9] }
+        TreeFront { height: 2, lowest: 0, format: FORMAT, records: 0, has_values: false, locator: &[], sizes: &[9, 9] }
             .write(&mut page, 8);
         let with = |place: usize, value: u8| {
             let mut page = page;
@@ -281,7 +307,9 @@ mod tests {
         assert_eq!(with(17, 1), Err(Malformed::Reserved));
         assert_eq!(with(19, 1), Err(Malformed::NodeSizes));
         assert_eq!(with(20, 60), Err(Malformed::NodeSizes));
-        assert_eq!(with(30, 1), Err(Malformed::Reserved));
+        assert_eq!(with(30, 1).map(|body| body.has_values), Ok(true));
+        assert_eq!(with(30, 2), Err(Malformed::Reserved));
+        assert_eq!(with(31, 1), Err(Malformed::Reserved));
         assert_eq!(TreeBody::parse(&page[..12], 8), Err(Malformed::Short));
     }
 }

@@ -400,6 +400,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             lowest: lowest as u8,
             format: self.format,
             records: self.state.records,
+            has_values: self.pages.has_values(),
             locator,
             sizes: &sizes[lowest..height],
         };

@@ -16,7 +16,7 @@ pub struct OnLog<'m, N: Nand> {
     examinations: u64,
     /// The page that the log asked about.
     examining: Option<nandu_log::Examine>,
-    /// Whether a page of a large value was seen.
+    /// Whether there are large values, or were.
     has_values: bool,
     /// Why that page cannot be read.
     why: nandu_log::Malformed,
@@ -78,8 +78,7 @@ impl<'m, N: Nand> OnLog<'m, N> {
         next.map(|examine| Examine { page: examine.page, moves: examine.moves })
     }
 
-    /// For how many pages to ask the log, so that with large values some stay free. A volume just mounted is not known to
-    /// have some before one is seen, which the collector sees to when room gets short.
+    /// For how many pages to ask the log, so that with large values some stay free.
     fn with_headroom(&self, pages: u32, growth: Growth) -> u32 {
         let all = pages.saturating_add(self.log.capacity_pages() / VALUE_HEADROOM);
         let is_short = self.has_values && growth == Growth::Grows && !self.log.has_capacity_for(all);
@@ -193,6 +192,14 @@ impl<N: Nand> Pages for OnLog<'_, N> {
 
     fn stamp(&self) -> u32 {
         self.log.sequence() as u32
+    }
+
+    fn has_values(&self) -> bool {
+        self.has_values
+    }
+
+    fn note_values(&mut self) {
+        self.has_values = true;
     }
 
     fn pin(&mut self, page: PageAddr) {

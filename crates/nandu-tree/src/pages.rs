@@ -74,6 +74,15 @@ pub trait Pages {
     /// Ends every pin.
     fn unpin_all(&mut self) {}
 
+    /// Whether the tree has, or once had, values with pages of their own, so that room is kept to move them. The tree
+    /// writes it beside its root.
+    fn has_values(&self) -> bool {
+        false
+    }
+
+    /// The tree says beside its root that it has such values.
+    fn note_values(&mut self) {}
+
     /// Which block a page is in.
     fn block_of(&self, page: PageAddr) -> u32 {
         page.0

@@ -77,6 +77,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             lowest: level,
             format: self.format,
             records: 0,
+            has_values: false,
             locator: locator.as_slice(),
             sizes: &[size as u16],
         };
@@ -366,7 +367,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 fn write_leaf_front(height: u8, format: CellFormat, header_size: usize, buf: &mut [u8], size: usize, end: usize) {
     // A page of its own never has the root, not even the page of a root that is being split.
     let height = height.max(2);
-    let front = TreeFront { height, lowest: 0, format, records: 0, locator: &[], sizes: &[size as u16] };
+    let front =
+        TreeFront { height, lowest: 0, format, records: 0, has_values: false, locator: &[], sizes: &[size as u16] };
     let leaf_end = front.write(buf, header_size) + size;
     buf[leaf_end..end].fill(0xFF);
 }

@@ -97,6 +97,9 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         }
         tree.state = State { root: root.0, height: body.height, records: body.records };
         tree.committed = tree.state;
+        if body.has_values {
+            tree.pages.note_values();
+        }
         tree.reading.hold_raw(root.0);
         tree.load_root()?;
         Ok(tree)

@@ -8,7 +8,7 @@ use nandu_log::{Log, LogError, LogOptions};
 use nandu_nand::Cause;
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim, SimError};
-use nandu_tree::{ByteCells, Cells, Edit, FixedCells, OnLog, Options, Tree, TreeError};
+use nandu_tree::{ByteCells, Cells, Edit, FixedCells, OnLog, Options, Pages, Tree, TreeError};
 
 use crate::medium::memory;
 
@@ -259,4 +259,16 @@ fn chains_of_cuts_leave_what_was_acknowledged() {
     let recover = |chip: &mut Sim| -> Run { with_tree(chip, true, |_| Ok(())) };
     let summary = Driver::new(Chip::TINY).resume().seed(7).random(400, workload(80, 200), recover, check);
     println!("{summary:?}");
+}
+
+#[test]
+fn a_tree_that_is_opened_again_knows_that_room_is_kept_for_values() {
+    let mut bench = Bench::new(Sim::new(Chip::TINY.with_blocks(32)), ByteCells);
+    bench.tree.as_mut().unwrap().put(b"small", b"value").unwrap();
+    bench.reopen();
+    assert!(!bench.tree.as_ref().unwrap().pages().has_values());
+    bench.tree.as_mut().unwrap().put(b"large", &[7; 700]).unwrap();
+    bench.reopen();
+    // Nothing but the root's page was read, and room has to be kept from the first change on.
+    assert!(bench.tree.as_ref().unwrap().pages().has_values());
 }

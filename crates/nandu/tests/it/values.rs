@@ -313,6 +313,37 @@ struct Promise {
 }
 
 /// Puts, replaces and deletes values of five pages and others, enough of them for the collector to move some.
+#[test]
+fn room_is_kept_for_moving_values_after_the_store_was_opened_again() {
+    let chip = formatted(Chip::W25N01GV.with_blocks(48));
+    let mut memory = memory(&chip);
+    let mut store = Store::open(chip, OPTIONS, &mut memory).unwrap();
+    for key in [b"a", b"b", b"c"] {
+        store.put(key, &pattern(20_000, 1)).unwrap();
+    }
+    let chip = store.unmount().unwrap();
+    let mut store = Store::open(chip, OPTIONS, &mut memory).unwrap();
+    let mut count = 0_u16;
+    let refusal = loop {
+        match store.put(&count.to_be_bytes(), &[7; 390]) {
+            Ok(_) => count += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(refusal, TreeError::Pages(LogError::Full));
+    let stats = store.stats();
+    let (live, capacity) = (stats.live_pages, stats.capacity_pages);
+    assert!(live * 4 <= capacity * 3 + 64, "{live} of {capacity} pages are live");
+    for number in (0..count).rev() {
+        assert!(store.delete(&number.to_be_bytes()).unwrap());
+    }
+    for key in [b"a", b"b", b"c"] {
+        assert!(store.delete(key).unwrap());
+    }
+    assert_eq!(store.record_count(), 0);
+    check_sound(&mut store);
+}
+
 fn workload(changes: u32) -> impl Fn(&mut Sim, &mut Promise) -> Run {
     move |chip, promise| {
         let mut bytes = memory(chip);
