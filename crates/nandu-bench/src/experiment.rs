@@ -1,22 +1,92 @@
-//! What an experiment is: a name, what the project demands of it, and a function that runs it.
+//! What an experiment is: data, what others state about it, what is demanded, and a function that runs it.
 
 use std::fmt;
 
-use nandu_sim::SimError;
-
-use crate::Figure;
-use crate::workload::BadSkew;
+use crate::demand::is_meant;
+use crate::{Accept, BenchError, Context, Doubt, Figure, Judgement, Limit, Plot, Scale};
 
 /// An experiment that can be run by its name.
+///
+/// It consists of parts that know nothing of each other, so that they can be run at the same time: usually one for each
+/// structure and setting. A part gives the figures of one case or of several.
+///
+/// An experiment names what it has and leaves the rest to [`PLAIN`](Experiment::PLAIN):
+///
+/// ```text
+/// pub(crate) const EXPERIMENT: Experiment = Experiment {
+///     name: "paper/mutree-table5",
+///     about: "page operations of both trees with the paper's caches",
+///     source: Some("Table 5 of the mu-Tree paper (EMSOFT 2007)"),
+///     setup: &[("chip", "paper-mlc"), ("records", "1,000,000 with random keys")],
+///     parts: CASES.len(),
+///     run: |context, part| run_case(&CASES[part], context),
+///     stated: &[Stated::published("0+0/retrieval/mu", "reads_per_op", 2.97).modelled(2.97)],
+///     accept: &[Accept::absolute("reads_per_op", 0.06).in_case("*/*/mu")],
+///     notes: "What differs from the paper, and why.",
+///     ..Experiment::PLAIN
+/// };
+/// ```
 #[derive(Clone, Copy)]
 pub struct Experiment {
     /// The name, as `core/million`.
     pub name: &'static str,
     /// What it finds out, in one line.
     pub about: &'static str,
-    /// What the project demands of its figures.
+    /// Where the published numbers stand, for those who want to look.
+    pub source: Option<&'static str>,
+    /// Chip, memory, structure, workload: what is given, each with its name.
+    pub setup: &'static [(&'static str, &'static str)],
+    /// What differs from the publication or the model, and why. Paragraphs are parted by empty lines, lines of a list begin
+    /// with `* `, and what stands between backticks is code.
+    pub notes: &'static str,
+    /// How many parts there are.
+    pub parts: usize,
+    /// What others state. It is put beside the figures of full runs; a figure that brings its own keeps it.
+    pub stated: &'static [Stated],
+    /// Published numbers that cannot be right.
+    pub doubts: &'static [Doubt],
+    /// How far from published or modelled numbers is accepted; the first that fits a figure counts.
+    pub accept: &'static [Accept],
+    /// What the project demands of its figures; the first that fits a figure counts.
     pub limits: &'static [Limit],
-    pub(crate) run: fn(&mut Context<'_>) -> Result<Vec<Figure>, BenchError>,
+    /// What is drawn.
+    pub plots: &'static [Plot],
+    /// Runs a part: the seed, the scale and whom to tell are given, and the number of the part, from 0.
+    pub run: fn(&mut Context<'_>, usize) -> Result<Vec<Figure>, BenchError>,
+}
+
+/// What others state about a figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stated {
+    /// The cases, as a pattern with `*` for a word between slashes.
+    pub case: &'static str,
+    /// The metric.
+    pub metric: &'static str,
+    /// The number of a publication.
+    pub published: Option<f64>,
+    /// The number of an independent model.
+    pub model: Option<f64>,
+}
+
+impl Stated {
+    /// What a publication states.
+    pub const fn published(case: &'static str, metric: &'static str, published: f64) -> Stated {
+        Stated { case, metric, published: Some(published), model: None }
+    }
+
+    /// What an independent model gives, where nothing is published.
+    pub const fn model(case: &'static str, metric: &'static str, model: f64) -> Stated {
+        Stated { case, metric, published: None, model: Some(model) }
+    }
+
+    /// The same with what an independent model gives beside it.
+    pub const fn modelled(self, model: f64) -> Stated {
+        Stated { model: Some(model), ..self }
+    }
+
+    fn is_for(&self, figure: &Figure) -> bool {
+        self.metric == figure.metric && is_meant(self.case, &figure.case)
+    }
 }
 
 impl fmt::Debug for Experiment {
@@ -26,151 +96,120 @@ impl fmt::Debug for Experiment {
 }
 
 impl Experiment {
-    /// Runs every case and returns the figures, always in the same order.
+    /// One part that finds nothing, and nothing stated or demanded: what an experiment does not name.
+    pub const PLAIN: Experiment = Experiment {
+        name: "",
+        about: "",
+        source: None,
+        setup: &[],
+        notes: "",
+        parts: 1,
+        stated: &[],
+        doubts: &[],
+        accept: &[],
+        limits: &[],
+        plots: &[],
+        run: |_, _| Ok(Vec::new()),
+    };
+
+    /// Runs all parts, one after the other, and returns the figures, always in the same order. [`runner`](crate::runner)
+    /// runs them at the same time, with the same figures.
     ///
     /// # Errors
     ///
-    /// [`BenchError`]: a store that does not do what it should on a sound chip.
+    /// [`BenchError`]: a structure that does not do what it should on a sound chip.
     pub fn run(&self, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
-        (self.run)(context)
+        let mut figures = Vec::new();
+        for part in 0..self.parts {
+            figures.extend(self.run_part(context, part)?);
+        }
+        Ok(figures)
+    }
+
+    /// Runs one part, counted from 0. The context is told how far this part is.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Experiment::run).
+    pub fn run_part(&self, context: &mut Context<'_>, part: usize) -> Result<Vec<Figure>, BenchError> {
+        let mut figures = (self.run)(context, part)?;
+        if context.scale == Scale::Full {
+            for figure in &mut figures {
+                self.state(figure);
+            }
+        }
+        Ok(figures)
+    }
+
+    /// Puts beside a figure what others state about it.
+    fn state(&self, figure: &mut Figure) {
+        if let Some(stated) = self.stated.iter().find(|stated| stated.is_for(figure)) {
+            figure.published = figure.published.or(stated.published);
+            figure.model = figure.model.or(stated.model);
+        }
     }
 
     /// The limit set for a figure, if there is one.
     pub fn limit_of(&self, figure: &Figure) -> Option<&'static Limit> {
-        let is_for =
-            |limit: &&Limit| limit.metric == figure.metric && limit.case.is_none_or(|case| figure.case == case);
-        self.limits.iter().find(is_for)
+        self.limits.iter().find(|limit| limit.is_for(figure))
+    }
+
+    /// Why the published number beside a figure is not believed, if it is not.
+    pub fn doubt_of(&self, figure: &Figure) -> Option<&'static Doubt> {
+        self.doubts.iter().find(|doubt| figure.published.is_some() && doubt.is_for(figure))
+    }
+
+    /// The figure held against its limit and against what is accepted beside the numbers of others; empty if nothing is
+    /// demanded of it. Meant for the figures of full runs.
+    pub fn judge(&self, figure: &Figure) -> Vec<Judgement> {
+        let by_limit = self.limit_of(figure).map(|limit| Judgement::by_limit(limit, figure));
+        let accept = self.accept.iter().find(|accept| accept.is_for(figure));
+        let doubt = self.doubt_of(figure);
+        let by_acceptance = accept.and_then(|accept| Judgement::by_acceptance(accept, figure, doubt));
+        by_limit.into_iter().chain(by_acceptance).collect()
     }
 }
 
-/// What the project demands of a metric.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limit {
-    /// The metric.
-    pub metric: &'static str,
-    /// The case it is for; all of them if there is none.
-    pub case: Option<&'static str>,
-    /// Least value that is good enough.
-    pub least: f64,
-    /// Greatest value that is good enough.
-    pub most: f64,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Verdict;
 
-impl Limit {
-    /// In every case at most this.
-    pub(crate) const fn at_most(metric: &'static str, most: f64) -> Limit {
-        Limit { metric, case: None, least: f64::NEG_INFINITY, most }
+    const FOUR: Experiment = Experiment {
+        name: "test/four",
+        parts: 2,
+        stated: &[Stated::published("*/mu", "reads_per_op", 2.97).modelled(2.96)],
+        doubts: &[Doubt { metric: "reads_per_op", case: "1/mu", why: "Why not." }],
+        accept: &[Accept::absolute("reads_per_op", 0.06)],
+        limits: &[Limit::at_most("reads_per_op", 3.0)],
+        run: |context, part| {
+            let figure = |case: String| Figure::new("test/four", &case, "reads_per_op", 3.02, "reads");
+            context.tell(1, 1);
+            Ok(vec![figure(format!("{part}/mu")), figure(format!("{part}/bplus")).with_model(Some(1.0))])
+        },
+        ..Experiment::PLAIN
+    };
+
+    #[test]
+    fn what_others_state_stands_beside_the_figures_of_full_runs() {
+        let stated = |mut context| {
+            let figures = FOUR.run(&mut context).unwrap();
+            figures.iter().map(|figure| (figure.published, figure.model)).collect::<Vec<_>>()
+        };
+        let (mu, bplus) = ((Some(2.97), Some(2.96)), (None, Some(1.0)));
+        assert_eq!(stated(Context::full(0)), [mu, bplus, mu, bplus]);
+        assert_eq!(stated(Context::small(0))[0], (None, None));
     }
 
-    /// In every case at least this.
-    pub(crate) const fn at_least(metric: &'static str, least: f64) -> Limit {
-        Limit { metric, case: None, least, most: f64::INFINITY }
+    #[test]
+    fn a_figure_is_held_against_everything_that_is_demanded() {
+        let figures = FOUR.run(&mut Context::full(0)).unwrap();
+        let demands =
+            |index: usize| FOUR.judge(&figures[index]).into_iter().map(|j| (j.demand, j.verdict)).collect::<Vec<_>>();
+        let missed = ("<= 3".to_owned(), Verdict::Missed);
+        assert_eq!(demands(0), [missed.clone(), ("2.97 +-0.06 published".to_owned(), Verdict::Within)]);
+        assert_eq!(demands(1), [missed.clone(), ("1 +-0.06 model".to_owned(), Verdict::Missed)]);
+        // The published number is doubted here, so only the model's counts.
+        assert_eq!(demands(2), [missed, ("2.96 +-0.06 model".to_owned(), Verdict::Within)]);
     }
-
-    /// The same for one case only.
-    pub(crate) const fn in_case(self, case: &'static str) -> Limit {
-        Limit { case: Some(case), ..self }
-    }
-
-    /// How a value stands to the limit.
-    pub fn judge(&self, value: f64) -> Verdict {
-        if value >= self.least && value <= self.most { Verdict::Within } else { Verdict::Missed }
-    }
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.most.is_finite() { write!(f, "<= {}", self.most) } else { write!(f, ">= {}", self.least) }
-    }
-}
-
-/// How a figure stands to its limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Good enough.
-    Within,
-    /// Not good enough.
-    Missed,
-}
-
-impl Verdict {
-    /// One word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Verdict::Within => "within",
-            Verdict::Missed => "MISSED",
-        }
-    }
-}
-
-/// How much of an experiment is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
-    /// All of it: what limits are for.
-    Full,
-    /// The same on smaller chips with fewer records, for tests.
-    Small,
-}
-
-/// What a run is given.
-pub struct Context<'a> {
-    /// Where all chance comes from.
-    pub seed: u64,
-    /// How much is run.
-    pub scale: Scale,
-    /// Is told now and then how much of the experiment is done: pieces done, pieces in all.
-    pub progress: Option<&'a mut dyn FnMut(u64, u64)>,
-}
-
-impl fmt::Debug for Context<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("seed", &self.seed).field("scale", &self.scale).finish_non_exhaustive()
-    }
-}
-
-impl Context<'static> {
-    /// Everything is run, and nobody is told how far it is.
-    pub fn full(seed: u64) -> Context<'static> {
-        Context { seed, scale: Scale::Full, progress: None }
-    }
-
-    /// As [`full`](Context::full), with [`Scale::Small`].
-    pub fn small(seed: u64) -> Context<'static> {
-        Context { seed, scale: Scale::Small, progress: None }
-    }
-}
-
-impl Context<'_> {
-    /// `full` in a full run, else `small`.
-    pub(crate) fn scaled<T>(&self, full: T, small: T) -> T {
-        match self.scale {
-            Scale::Full => full,
-            Scale::Small => small,
-        }
-    }
-
-    /// Says how far the run is.
-    pub(crate) fn tell(&mut self, done: u64, total: u64) {
-        if let Some(progress) = &mut self.progress {
-            progress(done, total);
-        }
-    }
-}
-
-/// Why an experiment has no figures.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BenchError {
-    /// The store failed.
-    #[error("the store: {0}")]
-    Store(#[from] nandu::Error<SimError>),
-    /// The workload makes no sense.
-    #[error(transparent)]
-    Skew(#[from] BadSkew),
-    /// The memory of the case is too small for a store on its chip.
-    #[error("{0} bytes of memory are too few for a store on this chip")]
-    Memory(usize),
-    /// The store answered wrong.
-    #[error("key {0} is not what was put")]
-    Wrong(u32),
 }

@@ -1,31 +1,56 @@
 //! One number that an experiment found.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 /// One number, as one JSON line.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// Name of the experiment, as `core/million`.
-    pub experiment: &'static str,
-    /// Which of its cases.
+    pub experiment: Cow<'static, str>,
+    /// Which of its cases, as `8+8/insertion/mu`.
     pub case: String,
-    /// What was measured.
-    pub metric: &'static str,
+    /// What was measured, as `reads_per_op`.
+    pub metric: Cow<'static, str>,
     /// The number, to six decimals.
     pub value: f64,
     /// Its unit: `programs`, `reads`, `pages`, `ms`, `bytes`, `ratio` and the like.
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
     /// The number that a publication states for the same case, where there is one.
     pub published: Option<f64>,
     /// The number that an independent model of the same case gives, where there is one.
     pub model: Option<f64>,
+    /// The seed, where a run has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 impl Figure {
     /// A number that nobody else states. Decimals beyond the sixth are rounded off: they say nothing.
-    pub fn new(experiment: &'static str, case: &str, metric: &'static str, value: f64, unit: &'static str) -> Figure {
-        let value = (value * 1e6).round() / 1e6;
-        Figure { experiment, case: case.to_owned(), metric, value, unit, published: None, model: None }
+    pub fn new(
+        experiment: &'static str,
+        case: &str,
+        metric: impl Into<Cow<'static, str>>,
+        value: f64,
+        unit: &'static str,
+    ) -> Figure {
+        Figure {
+            experiment: experiment.into(),
+            case: case.to_owned(),
+            metric: metric.into(),
+            value: (value * 1e6).round() / 1e6,
+            unit: unit.into(),
+            published: None,
+            model: None,
+            seed: None,
+        }
+    }
+
+    /// The same with the number of a publication beside it.
+    #[must_use]
+    pub fn with_published(self, published: Option<f64>) -> Figure {
+        Figure { published, ..self }
     }
 
     /// The same with the number of a model beside it.

@@ -1,8 +1,9 @@
 //! Experiments on simulated chips.
 //!
-//! An [`Experiment`] is data (chips, memory, records, workload) and a function that runs it and returns [`Figure`]s:
-//! numbers of page operations, of simulated time, of wear. All of them are exact: the same seed gives the same figures on
-//! any machine, to the last bit, so they can be held against limits and against a committed snapshot.
+//! An [`Experiment`] is data (chips, memory, records, workload, what others state, what is demanded) and a function that runs
+//! it and returns [`Figure`]s: numbers of page operations, of simulated time, of wear. All of them are exact: the same seed
+//! gives the same figures on any machine, to the last bit, so they can be held against limits, against the numbers of a
+//! publication or of a model, and against a committed snapshot. [`runner`] runs many of them on all cores.
 //!
 //! ```
 //! use nandu_bench::{Context, experiments};
@@ -19,11 +20,22 @@
 //! **The key decision** is that costs are counted on a simulated chip and never timed: a figure is a property of the code,
 //! not of the machine it ran on. What the host takes for it is measured apart, by `cargo bench -p nandu-bench`.
 
+mod context;
+mod demand;
+mod error;
 mod experiment;
 pub mod experiments;
 mod figure;
+mod metric;
+mod plot;
 mod rig;
+pub mod runner;
 pub mod workload;
 
-pub use experiment::{BenchError, Context, Experiment, Limit, Scale, Verdict};
+pub use context::{Context, Scale};
+pub use demand::{Accept, Beside, Doubt, Judgement, Limit, Verdict};
+pub use error::BenchError;
+pub use experiment::{Experiment, Stated};
 pub use figure::Figure;
+pub use metric::Better;
+pub use plot::{Plot, PlotKind};

@@ -31,7 +31,7 @@ fn assert_missed(name: &str, figures: &[Figure], known: &[&str]) {
     let is_missed = |figure: &&Figure| {
         experiment.limit_of(figure).is_some_and(|limit| limit.judge(figure.value) == Verdict::Missed)
     };
-    let missed: Vec<&str> = figures.iter().filter(is_missed).map(|figure| figure.metric).collect();
+    let missed: Vec<&str> = figures.iter().filter(is_missed).map(|figure| &*figure.metric).collect();
     assert_eq!(missed, known, "{}", lines(figures));
 }
 

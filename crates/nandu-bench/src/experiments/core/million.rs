@@ -8,10 +8,9 @@ use nandu::nand::{Pairing, TearScope};
 use nandu::{Map, Options};
 use nandu_sim::{Chip, Sim};
 
-use crate::Figure;
-use crate::experiment::{BenchError, Context, Experiment, Limit};
 use crate::rig::{self, Phase, TELL_EVERY};
 use crate::workload::{Chooser, RandomKeys, Skew};
+use crate::{BenchError, Context, Experiment, Figure, Limit, Stated};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "core/million",
@@ -22,21 +21,36 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Limit::at_most("reads_per_lookup", 1.2),
         Limit::at_most("pages_live", 2500.0),
     ],
-    run,
+    setup: &[
+        ("chip", "paper-mlc: 64 MB, pages of 4 KiB"),
+        ("memory", "8 KiB of node cache"),
+        ("structure", "map of integers, 4 + 4 bytes an entry"),
+        ("workload", "1,000,000 inserts of random keys, 500,000 random updates, 200,000 random lookups"),
+    ],
+    stated: &[
+        Stated::model("*", "programs_per_insert", 1.001),
+        Stated::model("*", "reads_per_insert", 1.0),
+        Stated::model("whole-blocks", "programs_per_update", 1.001),
+        Stated::model("slc-mode", "programs_per_update", 1.049),
+        Stated::model("*", "reads_per_update", 1.0),
+        Stated::model("*", "reads_per_lookup", 1.0),
+        Stated::model("*", "pages_live", 2252.0),
+    ],
+    parts: CASES.len(),
+    run: |context, part| run_case(&CASES[part], context),
+    ..Experiment::PLAIN
 };
 
 struct Case {
     name: &'static str,
     chip: Chip,
-    /// Programs for an update.
-    model_update: f64,
 }
 
 const CASES: [Case; 2] = [
     // As the paper used the chip: every page, and a cut harms no other page than its own.
-    Case { name: "whole-blocks", chip: unpaired(Chip::PAPER_MLC), model_update: 1.001 },
+    Case { name: "whole-blocks", chip: unpaired(Chip::PAPER_MLC) },
     // As it is used safely: only the pages that no later program can harm, half of the capacity.
-    Case { name: "slc-mode", chip: Chip::PAPER_MLC, model_update: 1.049 },
+    Case { name: "slc-mode", chip: Chip::PAPER_MLC },
 ];
 
 const fn unpaired(mut chip: Chip) -> Chip {
@@ -52,21 +66,12 @@ const LOOKUP_COUNT: u32 = 200_000;
 /// By how much fewer records, blocks and operations there are at small scale.
 const SHRINK: u32 = 8;
 
-fn run(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
-    let mut figures = Vec::new();
-    for (nth, case) in CASES.iter().enumerate() {
-        figures.extend(run_case(case, nth as u64, context)?);
-    }
-    Ok(figures)
-}
-
-fn run_case(case: &Case, nth: u64, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+fn run_case(case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let shrink = context.scaled(1, SHRINK);
     let (record_count, update_count, lookup_count) =
         (RECORD_COUNT / shrink, UPDATE_COUNT / shrink, LOOKUP_COUNT / shrink);
     let chip = case.chip.with_blocks(case.chip.geometry.block_count / shrink.min(4));
-    let total = CASES.len() as u64 * u64::from(record_count + update_count + lookup_count);
-    let first = total / CASES.len() as u64 * nth;
+    let total = u64::from(record_count + update_count + lookup_count);
 
     let options = Options { cache_size: CACHE_SIZE, ..Options::DEFAULT };
     let mut memory = rig::memory(&chip, &options);
@@ -76,7 +81,7 @@ fn run_case(case: &Case, nth: u64, context: &mut Context<'_>) -> Result<Vec<Figu
     for index in 0..record_count {
         map.put(keys.at(index), index)?;
         if index.is_multiple_of(TELL_EVERY) {
-            context.tell(first + u64::from(index), total);
+            context.tell(u64::from(index), total);
         }
     }
     let programs_per_insert = inserts.programs_per_operation(map.nand());
@@ -88,7 +93,7 @@ fn run_case(case: &Case, nth: u64, context: &mut Context<'_>) -> Result<Vec<Figu
         let index = chooser.choose();
         map.put(keys.at(index), index)?;
         if done.is_multiple_of(TELL_EVERY) {
-            context.tell(first + u64::from(record_count + done), total);
+            context.tell(u64::from(record_count + done), total);
         }
     }
     let programs_per_update = updates.programs_per_operation(map.nand());
@@ -101,20 +106,18 @@ fn run_case(case: &Case, nth: u64, context: &mut Context<'_>) -> Result<Vec<Figu
             return Err(BenchError::Wrong(keys.at(index)));
         }
         if done.is_multiple_of(TELL_EVERY) {
-            context.tell(first + u64::from(record_count + update_count + done), total);
+            context.tell(u64::from(record_count + update_count + done), total);
         }
     }
     let reads_per_lookup = lookups.reads_per_operation(map.nand());
 
-    // The model knows the full size only.
-    let model = |value| context.scaled(Some(value), None);
     let figure = |metric, value, unit| Figure::new(EXPERIMENT.name, case.name, metric, value, unit);
     Ok(vec![
-        figure("programs_per_insert", programs_per_insert, "programs").with_model(model(1.001)),
-        figure("reads_per_insert", reads_per_insert, "reads").with_model(model(1.0)),
-        figure("programs_per_update", programs_per_update, "programs").with_model(model(case.model_update)),
-        figure("reads_per_update", reads_per_update, "reads").with_model(model(1.0)),
-        figure("reads_per_lookup", reads_per_lookup, "reads").with_model(model(1.0)),
-        figure("pages_live", f64::from(map.stats().live_pages), "pages").with_model(model(2252.0)),
+        figure("programs_per_insert", programs_per_insert, "programs"),
+        figure("reads_per_insert", reads_per_insert, "reads"),
+        figure("programs_per_update", programs_per_update, "programs"),
+        figure("reads_per_update", reads_per_update, "reads"),
+        figure("reads_per_lookup", reads_per_lookup, "reads"),
+        figure("pages_live", f64::from(map.stats().live_pages), "pages"),
     ])
 }

@@ -1,6 +1,11 @@
 //! What the store itself costs: the figures that the project holds it to.
 
-pub(super) mod million;
-pub(super) mod mount;
-pub(super) mod peers_500;
-pub(super) mod skew;
+mod million;
+mod mount;
+mod peers_500;
+mod skew;
+
+use crate::Experiment;
+
+pub(super) const ALL: &[Experiment] =
+    &[peers_500::EXPERIMENT, million::EXPERIMENT, skew::EXPERIMENT, mount::EXPERIMENT];

@@ -3,16 +3,22 @@
 use nandu::{Edit, FixedCells, Options, Store};
 use nandu_sim::{Chip, Sim, SimError};
 
-use crate::Figure;
-use crate::experiment::{BenchError, Context, Experiment, Limit};
 use crate::rig;
 use crate::workload::{Chooser, Skew};
+use crate::{BenchError, Context, Experiment, Figure, Limit};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "core/mount",
     about: "page reads to mount, the most of many mounts, clean and after a power cut",
     limits: &[Limit::at_most("mount_loads_clean", 40.0), Limit::at_most("mount_loads_cut", 40.0)],
-    run,
+    setup: &[
+        ("chips", "w25n01gv (128 MiB), and one of 8 GiB with pages of 8 KiB"),
+        ("structure", "store with entries of 4 + 4 bytes and default options"),
+        ("workload", "1 to 16 blocks of random updates before each mount; half of the mounts after a power cut"),
+    ],
+    parts: CASES.len(),
+    run: |context, part| run_case(&CASES[part], context),
+    ..Experiment::PLAIN
 };
 
 struct Case {
@@ -46,15 +52,6 @@ const BLOCKS_MAX: u32 = 16;
 const BATCH_SIZE: usize = 1000;
 
 type Cells = FixedCells<4, 4>;
-
-fn run(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
-    let mut figures = Vec::new();
-    for (nth, case) in CASES.iter().enumerate() {
-        context.tell(nth as u64, CASES.len() as u64);
-        figures.extend(run_case(case, context)?);
-    }
-    Ok(figures)
-}
 
 fn run_case(case: &Case, context: &Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let options = Options::DEFAULT;

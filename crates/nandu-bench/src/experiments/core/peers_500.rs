@@ -3,10 +3,9 @@
 use nandu::{ByteCells, Store};
 use nandu_sim::{Bus, Chip, Sim, SimError, Timing};
 
-use crate::Figure;
-use crate::experiment::{BenchError, Context, Experiment, Limit};
 use crate::rig::{self, Phase, TELL_EVERY};
 use crate::workload::{Chooser, Skew};
+use crate::{BenchError, Context, Experiment, Figure, Limit};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "core/peers-500",
@@ -19,7 +18,14 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Limit::at_most("mount_loads_clean", 40.0),
         Limit::at_most("mount_loads_cut", 40.0),
     ],
-    run,
+    setup: &[
+        ("chip", "256 blocks of 64 pages of 2 KiB; the bus takes no time"),
+        ("memory", "16 KiB in all"),
+        ("structure", "store of byte strings"),
+        ("workload", "500 records of 100 bytes; 200,000 random updates, 100,000 random lookups, 100 mounts"),
+    ],
+    run: |context, _| run(context),
+    ..Experiment::PLAIN
 };
 
 const CASE: &str = "nandu";

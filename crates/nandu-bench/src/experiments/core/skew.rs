@@ -11,10 +11,9 @@ use nandu::nand::{BlockAddr, Cause};
 use nandu::{Options, Store};
 use nandu_sim::{Chip, Ledger, Sim, SimError};
 
-use crate::Figure;
-use crate::experiment::{BenchError, Context, Experiment, Limit};
 use crate::rig::{self, TELL_EVERY};
 use crate::workload::{Chooser, RandomKeys, Skew};
+use crate::{BenchError, Context, Experiment, Figure, Limit, Stated};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "core/skew",
@@ -26,7 +25,20 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Limit::at_most("levelling_share", 0.01),
         Limit::at_most("instalment_max", INSTALMENT_BOUND),
     ],
-    run,
+    setup: &[
+        ("chip", "w25n01gv (128 MiB), 80 % of its pages live"),
+        ("memory", "16 KiB of node cache"),
+        ("structure", "store of byte strings, entries as large as they may be"),
+        ("workload", "skewed updates of pages: four times the capacity, then one capacity that is measured"),
+    ],
+    stated: &[
+        Stated::model("95-5", "write_amplification", 1.31),
+        Stated::model("95-5", "evenness_over_wa", 0.70),
+        Stated::model("zipf-0.99", "write_amplification", 1.95),
+    ],
+    parts: CASES.len(),
+    run: |context, part| run_case(&CASES[part], context),
+    ..Experiment::PLAIN
 };
 
 /// What the log promises: for each page that an operation appends, 16 pages examined and one erase or checkpoint.
@@ -35,18 +47,11 @@ const INSTALMENT_BOUND: f64 = 17.0;
 struct Case {
     name: &'static str,
     skew: Skew,
-    model_amplification: f64,
-    model_evenness: Option<f64>,
 }
 
 const CASES: [Case; 2] = [
-    Case {
-        name: "95-5",
-        skew: Skew::HotCold { choices: 0.95, items: 0.05 },
-        model_amplification: 1.31,
-        model_evenness: Some(0.70),
-    },
-    Case { name: "zipf-0.99", skew: Skew::Zipf(0.99), model_amplification: 1.95, model_evenness: None },
+    Case { name: "95-5", skew: Skew::HotCold { choices: 0.95, items: 0.05 } },
+    Case { name: "zipf-0.99", skew: Skew::Zipf(0.99) },
 ];
 
 const CHIP: Chip = Chip::W25N01GV;
@@ -59,15 +64,7 @@ const LOOK_EVERY: u32 = 64;
 /// Capacities written before measuring.
 const WARM_UP: u32 = 4;
 
-fn run(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
-    let mut figures = Vec::new();
-    for (nth, case) in CASES.iter().enumerate() {
-        figures.extend(run_case(case, nth as u64, context)?);
-    }
-    Ok(figures)
-}
-
-fn run_case(case: &Case, nth: u64, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+fn run_case(case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let chip = CHIP.with_blocks(context.scaled(CHIP.geometry.block_count, BLOCK_COUNT_SMALL));
     let page_count = chip.geometry.page_count();
     let options = Options { cache_size: CACHE_SIZE, ..Options::DEFAULT };
@@ -84,7 +81,7 @@ fn run_case(case: &Case, nth: u64, context: &mut Context<'_>) -> Result<Vec<Figu
         }
         put(&mut store, keys[chooser.choose() as usize], 1)?;
         if done.is_multiple_of(TELL_EVERY) {
-            context.tell(total * nth + u64::from(done), total * CASES.len() as u64);
+            context.tell(done.into(), total);
         }
     }
 
@@ -95,13 +92,12 @@ fn run_case(case: &Case, nth: u64, context: &mut Context<'_>) -> Result<Vec<Figu
     let evenness = evenness(store.nand());
     let levelling = programs(&Ledger::EMPTY, after, Cause::Levelling) as f64;
     let stats = store.stats();
-    let model = |value: Option<f64>| context.scaled(value, None);
     let figure = |metric, value, unit| Figure::new(EXPERIMENT.name, case.name, metric, value, unit);
     Ok(vec![
         figure("live_share", f64::from(stats.live_pages) / f64::from(page_count), "ratio"),
-        figure("write_amplification", amplification, "ratio").with_model(model(Some(case.model_amplification))),
+        figure("write_amplification", amplification, "ratio"),
         figure("evenness", evenness, "ratio"),
-        figure("evenness_over_wa", evenness / amplification, "ratio").with_model(model(case.model_evenness)),
+        figure("evenness_over_wa", evenness / amplification, "ratio"),
         figure("levelling_share", levelling / after.total().programs as f64, "ratio"),
         figure("erase_count_mean", f64::from(stats.erase_count_mean), "erases"),
         figure("erase_count_max", f64::from(stats.erase_count_max), "erases"),
