@@ -1,42 +1,92 @@
 //! Nodes kept in memory.
 //!
 //! Nodes, not pages: of a page that holds a path, its inner nodes are worth keeping and are small. Nodes lie one after
-//! another from the front of the memory without gaps, their table grows from the back. Only nodes that are on flash are
-//! kept, so dropping one costs nothing. When room is needed leaves go first, then nodes of level 1, then others; within
-//! these classes what was not used for longest.
+//! another from the front of the memory without gaps, their table grows towards them from the back, and behind it stand
+//! the heads of the chains by which an entry is found. Only nodes that are on flash are kept, so dropping one costs nothing.
+//!
+//! When room is needed leaves go first, then nodes of level 1, then others; within these classes what was not used for
+//! longest, as far as a clock tells: a hand goes round the table, spares what was used since it came by last, and stops
+//! at the first that was not. Nothing here takes longer the more nodes there are, but to close the gap that a node
+//! leaves which nothing else fits.
 
 use core::ops::Range;
 
-/// Table entry: page 4, offset 4 (level in the top byte), size 2, room 2, stamp 2.
-const ENTRY_SIZE: usize = 14;
+/// Table entry: page 4, offset 3, level 1 (with [`USED`]), size 2, slack 1, next in the chain 2.
+const ENTRY_SIZE: usize = 13;
+
+/// In the byte of the level: found since the hand came by.
+const USED: u8 = 0x80;
+
+/// Ends a chain.
+const NONE: u16 = u16::MAX;
+
+/// Bytes of memory for which there is a chain, 2 bytes. Nodes take about as much.
+const CHAIN_SPACING: usize = 256;
+
+/// Entries behind the hand among which one is looked for that leaves room enough, so that nothing has to be moved.
+const LOOK_AHEAD: usize = 8;
 
 pub(crate) struct Cache<'m> {
+    /// Nodes and table.
     memory: &'m mut [u8],
+    heads: &'m mut [u8],
     count: usize,
     used: usize,
-    clock: u16,
+    classes: [Class; 3],
+}
+
+/// Nodes among which age decides.
+#[derive(Clone, Copy, Default)]
+struct Class {
+    count: usize,
+    hand: usize,
 }
 
 #[derive(Clone, Copy)]
 struct CacheEntry {
     page: u32,
     level: u8,
+    is_used: bool,
     offset: usize,
     size: usize,
-    room: usize,
-    stamp: u16,
+    /// Bytes behind the node that belong to it and are not used.
+    slack: u8,
+    next: u16,
+}
+
+fn class_of(level: u8) -> usize {
+    level.min(2).into()
 }
 
 impl CacheEntry {
-    /// What leaves first when room is needed: the class, then the stamp.
-    fn rank(&self) -> (u8, u16) {
-        (self.level.min(2), self.stamp)
+    fn class(&self) -> usize {
+        class_of(self.level)
+    }
+
+    fn room(&self) -> usize {
+        self.size + usize::from(self.slack)
+    }
+
+    /// What a node of this size would leave unused in the place of this one; `None` if it does not fit there, or wastes
+    /// much.
+    fn slack_for(&self, size: usize) -> Option<u8> {
+        let slack = self.room().checked_sub(size).filter(|slack| *slack <= self.room() / 8)?;
+        u8::try_from(slack).ok()
     }
 }
 
 impl<'m> Cache<'m> {
     pub(crate) fn new(memory: &'m mut [u8]) -> Cache<'m> {
-        Cache { memory, count: 0, used: 0, clock: 0 }
+        let chains = 1 << (memory.len() / CHAIN_SPACING).max(1).ilog2();
+        let (memory, heads) = memory.split_at_mut(memory.len().saturating_sub(2 * chains));
+        heads.fill(0xFF);
+        Cache { memory, heads, count: 0, used: 0, classes: [Class::default(); 3] }
+    }
+
+    /// Drops everything.
+    pub(crate) fn clear(&mut self) {
+        self.heads.fill(0xFF);
+        (self.count, self.used, self.classes) = (0, 0, [Class::default(); 3]);
     }
 
     pub(crate) fn bytes(&self, place: Range<usize>) -> &[u8] {
@@ -50,55 +100,92 @@ impl<'m> Cache<'m> {
     fn entry(&self, index: usize) -> CacheEntry {
         let at = self.table_at(index);
         let e = &self.memory[at..at + ENTRY_SIZE];
-        let place = u32::from_le_bytes([e[4], e[5], e[6], e[7]]);
         CacheEntry {
             page: u32::from_le_bytes([e[0], e[1], e[2], e[3]]),
-            level: (place >> 24) as u8,
-            offset: (place & 0x00FF_FFFF) as usize,
+            level: e[7] & !USED,
+            is_used: e[7] & USED != 0,
+            offset: u32::from_le_bytes([e[4], e[5], e[6], 0]) as usize,
             size: u16::from_le_bytes([e[8], e[9]]) as usize,
-            room: u16::from_le_bytes([e[10], e[11]]) as usize,
-            stamp: u16::from_le_bytes([e[12], e[13]]),
+            slack: e[10],
+            next: u16::from_le_bytes([e[11], e[12]]),
         }
     }
 
-    fn set_entry(&mut self, index: usize, entry: CacheEntry) {
+    fn set_entry(&mut self, index: usize, entry: &CacheEntry) {
         let at = self.table_at(index);
         let e = &mut self.memory[at..at + ENTRY_SIZE];
         e[0..4].copy_from_slice(&entry.page.to_le_bytes());
-        e[4..8].copy_from_slice(&((entry.offset as u32) | u32::from(entry.level) << 24).to_le_bytes());
+        e[4..8].copy_from_slice(&(entry.offset as u32).to_le_bytes());
+        e[7] = entry.level | if entry.is_used { USED } else { 0 };
         e[8..10].copy_from_slice(&(entry.size as u16).to_le_bytes());
-        e[10..12].copy_from_slice(&(entry.room as u16).to_le_bytes());
-        e[12..14].copy_from_slice(&entry.stamp.to_le_bytes());
+        e[10] = entry.slack;
+        e[11..13].copy_from_slice(&entry.next.to_le_bytes());
+    }
+
+    /// Where the chain of a node begins, in `heads`.
+    fn head_at(&self, page: u32, level: u8) -> usize {
+        let mixed = (page ^ u32::from(level) << 29).wrapping_mul(0x9E37_79B1) >> 16;
+        2 * (mixed as usize & (self.heads.len() / 2 - 1))
+    }
+
+    fn head(&self, at: usize) -> u16 {
+        u16::from_le_bytes([self.heads[at], self.heads[at + 1]])
     }
 
     fn index_of(&self, page: u32, level: u8) -> Option<usize> {
-        let table = &self.memory[self.memory.len() - ENTRY_SIZE * self.count..];
-        let wanted = page.to_le_bytes();
-        let last = self.count.wrapping_sub(1);
-        let found = table.chunks_exact(ENTRY_SIZE).position(|e| e[..4] == wanted && e[7] == level)?;
-        Some(last - found)
+        if self.count == 0 {
+            return None;
+        }
+        let mut next = self.head(self.head_at(page, level));
+        while next != NONE {
+            let entry = self.entry(next.into());
+            if entry.page == page && entry.level == level {
+                return Some(next.into());
+            }
+            next = entry.next;
+        }
+        None
     }
 
-    fn tick(&mut self) -> u16 {
-        if self.clock == u16::MAX {
-            // Stamps keep their order, roughly, in the lower half.
-            for index in 0..self.count {
-                let mut entry = self.entry(index);
-                entry.stamp /= 2;
-                self.set_entry(index, entry);
-            }
-            self.clock = u16::MAX / 2;
+    /// Puts an entry into the table, at the front of its chain.
+    fn link(&mut self, index: usize, entry: CacheEntry) {
+        let at = self.head_at(entry.page, entry.level);
+        self.set_entry(index, &CacheEntry { next: self.head(at), ..entry });
+        self.heads[at..at + 2].copy_from_slice(&(index as u16).to_le_bytes());
+        self.classes[entry.class()].count += 1;
+    }
+
+    /// Makes the chain of an entry lead to `next` where it led to `index`.
+    fn redirect(&mut self, entry: &CacheEntry, index: usize, next: u16) {
+        let at = self.head_at(entry.page, entry.level);
+        let mut before = self.head(at);
+        if usize::from(before) == index {
+            self.heads[at..at + 2].copy_from_slice(&next.to_le_bytes());
+            return;
         }
-        self.clock += 1;
-        self.clock
+        while before != NONE {
+            let entry = self.entry(before.into());
+            if usize::from(entry.next) == index {
+                self.set_entry(before.into(), &CacheEntry { next, ..entry });
+                return;
+            }
+            before = entry.next;
+        }
+    }
+
+    fn unlink(&mut self, index: usize) -> CacheEntry {
+        let entry = self.entry(index);
+        self.redirect(&entry, index, entry.next);
+        self.classes[entry.class()].count -= 1;
+        entry
     }
 
     /// Where a node is, valid until the cache is changed.
     pub(crate) fn find(&mut self, page: u32, level: u8) -> Option<Range<usize>> {
         let index = self.index_of(page, level)?;
-        let mut entry = self.entry(index);
-        entry.stamp = self.tick();
-        self.set_entry(index, entry);
+        let at = self.table_at(index);
+        self.memory[at + 7] |= USED;
+        let entry = self.entry(index);
         Some(entry.offset..entry.offset + entry.size)
     }
 
@@ -107,57 +194,76 @@ impl<'m> Cache<'m> {
         if node.len() + ENTRY_SIZE > self.memory.len() || self.memory.len() > 0x00FF_FFFF {
             return;
         }
-        if let Some(index) = self.index_of(page, level) {
-            self.remove(index);
-        }
-        while self.used + node.len() + ENTRY_SIZE * (self.count + 1) > self.memory.len() {
-            let Some((victim, entry)) =
-                (0..self.count).map(|index| (index, self.entry(index))).min_by_key(|(_, entry)| entry.rank())
-            else {
-                return;
-            };
-            if entry.level.min(2) > level.min(2) {
-                return;
-            }
-            if entry.room >= node.len() && entry.room - node.len() <= entry.room / 8 {
-                self.fill(victim, CacheEntry { page, level, ..entry }, node);
+        self.drop_node(page, level);
+        let size = node.len();
+        let entry = CacheEntry { page, level, is_used: false, offset: 0, size, slack: 0, next: NONE };
+        while self.used + size + ENTRY_SIZE * (self.count + 1) > self.memory.len() || self.count == NONE.into() {
+            let Some(victim) = self.victim(class_of(level), size) else { return };
+            if let Some(slack) = self.entry(victim).slack_for(size) {
+                let offset = self.unlink(victim).offset;
+                self.fill(victim, CacheEntry { offset, slack, ..entry }, node);
                 return;
             }
             self.remove(victim);
         }
-        let entry = CacheEntry { page, level, offset: self.used, size: 0, room: node.len(), stamp: 0 };
-        self.used += node.len();
+        let offset = self.used;
+        self.used += size;
         self.count += 1;
-        self.fill(self.count - 1, entry, node);
+        self.fill(self.count - 1, CacheEntry { offset, ..entry }, node);
+    }
+
+    /// What leaves first for a node of this class and size; `None` if all there is is worth more.
+    fn victim(&mut self, class: usize, size: usize) -> Option<usize> {
+        let class = (0..=class).find(|&class| self.classes[class].count > 0)?;
+        let mut first = self.classes[class].hand;
+        loop {
+            if first >= self.count {
+                first = 0;
+            }
+            let entry = self.entry(first);
+            if entry.class() == class {
+                if !entry.is_used {
+                    break;
+                }
+                self.set_entry(first, &CacheEntry { is_used: false, ..entry });
+            }
+            first += 1;
+        }
+        let slack = |&index: &usize| {
+            let entry = self.entry(index);
+            let slack = if entry.class() == class && !entry.is_used { entry.slack_for(size) } else { None };
+            slack.unwrap_or(u8::MAX)
+        };
+        let near = first..self.count.min(first + LOOK_AHEAD);
+        let victim = near.min_by_key(slack).unwrap_or(first);
+        // What comes there is the youngest.
+        self.classes[class].hand = first + usize::from(victim == first);
+        Some(victim)
     }
 
     fn fill(&mut self, index: usize, entry: CacheEntry, node: &[u8]) {
         self.memory[entry.offset..entry.offset + node.len()].copy_from_slice(node);
-        let stamp = self.tick();
-        self.set_entry(index, CacheEntry { size: node.len(), stamp, ..entry });
+        self.link(index, entry);
     }
 
     /// A node was programmed anew. Keeps the new one; a leaf only if the old one was kept.
     pub(crate) fn renew(&mut self, old_page: u32, level: u8, page: u32, node: &[u8]) {
-        match self.index_of(old_page, level) {
-            Some(index) => {
-                let entry = self.entry(index);
-                if entry.room >= node.len() {
-                    self.fill(index, CacheEntry { page, ..entry }, node);
-                } else {
-                    self.remove(index);
-                    self.insert(page, level, node);
-                }
+        let Some(index) = self.index_of(old_page, level) else {
+            if level > 0 {
+                self.insert(page, level, node);
             }
-            None if level > 0 => self.insert(page, level, node),
-            None => {}
+            return;
+        };
+        match self.entry(index).slack_for(node.len()) {
+            Some(slack) => {
+                let entry = self.unlink(index);
+                self.fill(index, CacheEntry { page, size: node.len(), slack, is_used: true, ..entry }, node);
+            }
+            None => {
+                self.remove(index);
+                self.insert(page, level, node);
+            }
         }
-    }
-
-    /// Drops everything.
-    pub(crate) fn clear(&mut self) {
-        self.count = 0;
-        self.used = 0;
     }
 
     /// Drops a node.
@@ -168,17 +274,19 @@ impl<'m> Cache<'m> {
     }
 
     fn remove(&mut self, index: usize) {
-        let gone = self.entry(index);
-        self.memory.copy_within(gone.offset + gone.room..self.used, gone.offset);
-        self.used -= gone.room;
+        let gone = self.unlink(index);
         self.count -= 1;
-        let last = self.entry(self.count);
-        self.set_entry(index, last);
+        if index < self.count {
+            let last = self.entry(self.count);
+            self.redirect(&last, self.count, index as u16);
+            self.set_entry(index, &last);
+        }
+        self.memory.copy_within(gone.offset + gone.room()..self.used, gone.offset);
+        self.used -= gone.room();
         for index in 0..self.count {
-            let mut entry = self.entry(index);
+            let entry = self.entry(index);
             if entry.offset > gone.offset {
-                entry.offset -= gone.room;
-                self.set_entry(index, entry);
+                self.set_entry(index, &CacheEntry { offset: entry.offset - gone.room(), ..entry });
             }
         }
     }
@@ -186,11 +294,16 @@ impl<'m> Cache<'m> {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
+    use std::collections::BTreeMap;
+    use std::vec::Vec;
+
     use super::{Cache, ENTRY_SIZE};
 
     #[test]
     fn leaves_leave_first_and_then_what_was_not_used_for_longest() {
-        let mut memory = [0; 3 * (10 + ENTRY_SIZE)];
+        let mut memory = [0; 3 * (10 + ENTRY_SIZE) + 2];
         let mut cache = Cache::new(&mut memory);
         cache.insert(1, 1, &[1; 10]);
         cache.insert(2, 1, &[2; 10]);
@@ -210,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_may_differ_and_the_order_of_use_survives_the_clock_wrapping() {
+    fn nodes_of_many_sizes_come_and_go_and_one_that_is_used_stays() {
         let mut memory = [0; 200];
         let mut cache = Cache::new(&mut memory);
         for round in 0..70_000_u32 {
@@ -226,5 +339,43 @@ mod tests {
         assert_eq!(cache.bytes(place), [8; 30]);
         cache.drop_node(7, 1);
         assert_eq!(cache.find(7, 1), None);
+    }
+
+    #[test]
+    fn what_is_found_is_what_was_kept_last_whatever_left_in_between() {
+        let mut memory = [0; 4000];
+        let mut cache = Cache::new(&mut memory);
+        let mut kept = BTreeMap::new();
+        let mut random = 1_u32;
+        let mut found = 0;
+        for round in 0..100_000_u32 {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let (page, level, kind) = (random >> 8 & 0x3F, (random >> 16 & 3) as u8, random >> 24 & 7);
+            let node = [round as u8; 90];
+            let node = &node[..20 + (random >> 27) as usize + 10 * level as usize];
+            match kind {
+                0..=2 => {
+                    kept.insert((page, level), node.to_vec());
+                    cache.insert(page, level, node);
+                }
+                3 => {
+                    kept.remove(&(page, level));
+                    // A page programmed is one that held nothing.
+                    kept.insert((page + 64 + round, level), node.to_vec());
+                    cache.renew(page, level, page + 64 + round, node);
+                }
+                4 => {
+                    kept.remove(&(page, level));
+                    cache.drop_node(page, level);
+                }
+                _ => {
+                    if let Some(place) = cache.find(page, level) {
+                        found += 1;
+                        assert_eq!(Some(cache.bytes(place)), kept.get(&(page, level)).map(Vec::as_slice));
+                    }
+                }
+            }
+        }
+        assert!(found > 5_000, "{found} found");
     }
 }
