@@ -1,0 +1,6 @@
+//! The baselines on simulated chips.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod paper;
+mod table5;

@@ -1,0 +1,124 @@
+//! The experiment of the paper's Table 5, held against the paper and against an independent model of it.
+//!
+//! A million insertions for each cell take a minute in all and are left out of the usual run:
+//! `cargo test -p nandu-baselines --release -- --ignored --nocapture`.
+
+use nandu_baselines::{Cache, PaperOptions, PaperTree, Stats, TreeKind};
+use nandu_sim::{Chip, Sim};
+use rand::rngs::ChaCha8Rng;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+
+const OPERATIONS: usize = 10_000;
+
+/// What an operation costs: the paper's figure, and that of the model.
+type Pair = (f64, f64);
+
+struct Row {
+    kib: usize,
+    operation: usize,
+    /// Reads of the B+-tree and of the mu-Tree.
+    reads: [Pair; 2],
+    programs: [Pair; 2],
+}
+
+const NAMES: [&str; 3] = ["retrieval", "insertion", "deletion"];
+
+const NOTHING: [Pair; 2] = [(0.0, 0.0); 2];
+
+const fn row(kib: usize, operation: usize, reads: [Pair; 2], programs: [Pair; 2]) -> Row {
+    Row { kib, operation, reads, programs }
+}
+
+const TABLE_5: [Row; 12] = [
+    row(0, 0, [(3.00, 3.00), (2.97, 2.97)], NOTHING),
+    row(0, 1, [(4.11, 4.10), (3.32, 3.27)], [(3.83, 3.83), (1.08, 1.08)]),
+    row(0, 2, [(4.14, 4.08), (3.34, 3.25)], [(3.85, 3.81), (1.09, 1.07)]),
+    row(4, 0, [(2.00, 2.00), (1.97, 1.97)], NOTHING),
+    row(4, 1, [(2.83, 2.83), (2.74, 2.74)], [(3.83, 3.83), (1.08, 1.08)]),
+    row(4, 2, [(2.83, 2.81), (2.76, 2.72)], [(3.83, 3.81), (1.09, 1.07)]),
+    row(8, 0, [(1.77, 1.76), (1.94, 1.94)], NOTHING),
+    row(8, 1, [(2.40, 2.38), (2.49, 2.50)], [(3.84, 3.82), (1.08, 1.08)]),
+    row(8, 2, [(2.40, 2.38), (2.51, 2.49)], [(3.85, 3.81), (1.09, 1.07)]),
+    row(16, 0, [(1.67, 1.66), (1.90, 1.89)], NOTHING),
+    row(16, 1, [(2.03, 2.06), (2.29, 2.31)], [(2.75, 2.72), (1.08, 1.08)]),
+    // The paper prints 1.82 and 2.08 reads here, which its own costs contradict: these solve to 1.97 and 2.29.
+    row(16, 2, [(1.97, 2.06), (2.29, 2.30)], [(2.74, 2.72), (1.09, 1.07)]),
+];
+
+/// How far reads and programs of the B+-tree and of the mu-Tree move from seed to seed.
+const TOLERANCES: [(f64, f64); 2] = [(0.10, 0.08), (0.06, 0.02)];
+
+struct Phase {
+    stats: Stats,
+    ms: f64,
+}
+
+fn phase(tree: &mut PaperTree<Sim>, mut work: impl FnMut(&mut PaperTree<Sim>)) -> Phase {
+    let before = (*tree.stats(), tree.nand().counters().busy_ns);
+    work(tree);
+    let stats = tree.stats().since(&before.0);
+    Phase { stats, ms: (tree.nand().counters().busy_ns - before.1) as f64 / 1e6 / OPERATIONS as f64 }
+}
+
+fn run(kind: TreeKind, cache: Cache, seed: u64) -> (PaperTree<Sim>, [Phase; 3]) {
+    let mut tree = PaperTree::new(Sim::new(Chip::PAPER_MLC), PaperOptions::paper(kind, cache)).unwrap();
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut keys: Vec<u32> = (0..1_000_000).map(|_| random.random()).collect();
+    for &key in &keys {
+        tree.insert(key, !key).unwrap();
+    }
+    keys.shuffle(&mut random);
+    let retrieval = phase(&mut tree, |tree| {
+        for &key in &keys[..OPERATIONS] {
+            assert_eq!(tree.get(key).unwrap(), Some(!key));
+        }
+    });
+    let deletion = phase(&mut tree, |tree| {
+        for &key in &keys[OPERATIONS..2 * OPERATIONS] {
+            tree.delete(key).unwrap();
+        }
+    });
+    let insertion = phase(&mut tree, |tree| {
+        for _ in 0..OPERATIONS {
+            let key = random.random();
+            tree.insert(key, !key).unwrap();
+        }
+    });
+    (tree, [retrieval, insertion, deletion])
+}
+
+#[test]
+#[ignore = "a million insertions for each cell"]
+fn every_cell_is_within_the_tolerance_of_the_paper_or_of_the_model() {
+    let mut missed = Vec::new();
+    for seed in 1..=5 {
+        for kib in [0, 4, 8, 16] {
+            for (tree_index, kind) in [TreeKind::BPlus, TreeKind::Mu].into_iter().enumerate() {
+                let (tree, phases) = run(kind, Cache::paper(kib, kib, 4096), seed);
+                assert_eq!(tree.height(), 3);
+                for row in TABLE_5.iter().filter(|row| row.kib == kib) {
+                    let Phase { stats, ms } = &phases[row.operation];
+                    let reads = stats.reads as f64 / OPERATIONS as f64;
+                    let programs = stats.programs as f64 / OPERATIONS as f64;
+                    let tolerance = TOLERANCES[tree_index];
+                    let line = format!(
+                        "seed {seed} {kib}+{kib} {} {kind:?}: {reads:.3} reads {:?}, {programs:.3} programs {:?}, {ms:.3} ms",
+                        NAMES[row.operation], row.reads[tree_index], row.programs[tree_index]
+                    );
+                    println!("{line}");
+                    let is_near = |value: f64, (paper, model): Pair, tolerance: f64| {
+                        (value - paper).abs() <= tolerance || (value - model).abs() <= tolerance
+                    };
+                    if !is_near(reads, row.reads[tree_index], tolerance.0)
+                        || !is_near(programs, row.programs[tree_index], tolerance.1)
+                    {
+                        missed.push(line);
+                    }
+                }
+                println!("seed {seed} {kib}+{kib} {kind:?}: {} live pages", tree.live_pages());
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
