@@ -1,5 +1,7 @@
 //! `nandu lab`: experiments on simulated chips.
 
+mod record;
+
 use std::collections::HashSet;
 
 use clap::{Args, Subcommand};
@@ -18,6 +20,8 @@ pub(crate) enum Lab {
     List,
     /// Run experiments and print their figures
     Run(Run),
+    /// Run a command and record what it asks of a file system's index
+    Record(record::Record),
 }
 
 #[derive(Args, Debug)]
@@ -34,6 +38,7 @@ pub(crate) fn run(args: &Lab, out: &mut Output) -> anyhow::Result<()> {
     match args {
         Lab::List => list(out),
         Lab::Run(args) => run_named(args, out),
+        Lab::Record(args) => record::run(args, out),
     }
 }
 

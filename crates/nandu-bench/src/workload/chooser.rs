@@ -1,7 +1,4 @@
-//! Which key comes next: the distributions that experiments draw from.
-//!
-//! A workload is data plus a seed: the same seed draws the same keys, on any machine, since the generator has a
-//! specified stream (ChaCha8).
+//! Which record comes next: the distributions that workloads draw from.
 
 use rand::distr::{Distribution, Uniform};
 use rand::rngs::ChaCha8Rng;
@@ -23,13 +20,16 @@ pub enum Skew {
     },
     /// The item of rank r is chosen with probability proportional to r to the power of minus the exponent.
     Zipf(f64),
+    /// As `Zipf`, and the newest item has the first rank, the oldest the last.
+    Latest(f64),
 }
 
 /// Chooses items of a set of fixed size.
 #[derive(Debug)]
 pub struct Chooser {
     random: ChaCha8Rng,
-    skew: Draw,
+    skew: Skew,
+    draw: Draw,
     count: u32,
     /// The items by rank; none if an item's number is its rank.
     shuffled: Option<Vec<u32>>,
@@ -40,6 +40,26 @@ enum Draw {
     Uniform(Uniform<u32>),
     HotCold { choices: f64, hot: Uniform<u32>, cold: Uniform<u32> },
     Zipf(Zipf<f64>),
+    Latest(Zipf<f64>),
+}
+
+impl Draw {
+    fn new(count: u32, skew: Skew) -> Result<Draw, BadSkew> {
+        let range = |low, high| Uniform::new(low, high).map_err(|_| BadSkew);
+        let zipf = |exponent| Zipf::new(f64::from(count), exponent).map_err(|_| BadSkew);
+        Ok(match skew {
+            Skew::Uniform => Draw::Uniform(range(0, count)?),
+            Skew::HotCold { choices, items } => {
+                if !(0.0..=1.0).contains(&choices) || !(0.0..=1.0).contains(&items) {
+                    return Err(BadSkew);
+                }
+                let hot_count = (f64::from(count) * items).round() as u32;
+                Draw::HotCold { choices, hot: range(0, hot_count)?, cold: range(hot_count, count)? }
+            }
+            Skew::Zipf(exponent) => Draw::Zipf(zipf(exponent)?),
+            Skew::Latest(exponent) => Draw::Latest(zipf(exponent)?),
+        })
+    }
 }
 
 /// Why a chooser cannot be made.
@@ -69,24 +89,29 @@ impl Chooser {
     /// As [`new`](Chooser::new).
     pub fn in_order(count: u32, skew: Skew, seed: u64) -> Result<Chooser, BadSkew> {
         let random = ChaCha8Rng::seed_from_u64(seed);
-        let range = |low, high| Uniform::new(low, high).map_err(|_| BadSkew);
-        let skew = match skew {
-            Skew::Uniform => Draw::Uniform(range(0, count)?),
-            Skew::HotCold { choices, items } => {
-                if !(0.0..=1.0).contains(&choices) || !(0.0..=1.0).contains(&items) {
-                    return Err(BadSkew);
-                }
-                let hot_count = (f64::from(count) * items).round() as u32;
-                Draw::HotCold { choices, hot: range(0, hot_count)?, cold: range(hot_count, count)? }
-            }
-            Skew::Zipf(exponent) => Draw::Zipf(Zipf::new(f64::from(count), exponent).map_err(|_| BadSkew)?),
-        };
-        Ok(Chooser { random, skew, count, shuffled: None })
+        Ok(Chooser { random, skew, draw: Draw::new(count, skew)?, count, shuffled: None })
+    }
+
+    /// Chooses among this many items from now on. Items that are new have the last ranks, or the first under
+    /// [`Skew::Latest`].
+    ///
+    /// # Errors
+    ///
+    /// If nothing is left to choose from; then nothing changes.
+    pub fn set_count(&mut self, count: u32) -> Result<(), BadSkew> {
+        if count != self.count {
+            self.draw = Draw::new(count, self.skew)?;
+            self.count = count;
+        }
+        Ok(())
     }
 
     /// The next item.
     pub fn choose(&mut self) -> u32 {
-        let rank = match &self.skew {
+        let count = self.count;
+        // Ranks count from 1.
+        let ranked = |zipf: &Zipf<f64>, random: &mut ChaCha8Rng| (zipf.sample(random) as u32).clamp(1, count) - 1;
+        let rank = match &self.draw {
             Draw::Uniform(all) => all.sample(&mut self.random),
             Draw::HotCold { choices, hot, cold } => {
                 if self.random.random_bool(*choices) {
@@ -95,55 +120,16 @@ impl Chooser {
                     cold.sample(&mut self.random)
                 }
             }
-            // Ranks count from 1.
-            Draw::Zipf(zipf) => (zipf.sample(&mut self.random) as u32).clamp(1, self.count) - 1,
+            Draw::Zipf(zipf) => ranked(zipf, &mut self.random),
+            Draw::Latest(zipf) => count - 1 - ranked(zipf, &mut self.random),
         };
-        self.shuffled.as_ref().map_or(rank, |shuffled| shuffled[rank as usize])
-    }
-}
-
-/// Distinct pseudo-random 32-bit keys: a permutation of the 32-bit numbers, so that the first n keys are n different
-/// ones and no table of keys already used is needed.
-#[derive(Clone, Copy, Debug)]
-pub struct RandomKeys {
-    rounds: [u32; 4],
-}
-
-impl RandomKeys {
-    /// The sequence of keys of a seed.
-    pub fn new(seed: u64) -> RandomKeys {
-        let mut random = ChaCha8Rng::seed_from_u64(seed);
-        RandomKeys { rounds: core::array::from_fn(|_| random.random()) }
-    }
-
-    /// The key at a place of the sequence. A four-round Feistel network on two halves of 16 bits is a permutation
-    /// whatever its round function is.
-    pub fn at(&self, index: u32) -> u32 {
-        let (mut left, mut right) = (index >> 16, index & 0xFFFF);
-        for round in self.rounds {
-            let mixed = (right.wrapping_add(round)).wrapping_mul(0x9E37_79B1);
-            (left, right) = (right, left ^ ((mixed ^ (mixed >> 15)).wrapping_mul(0x85EB_CA77) >> 16));
-        }
-        left << 16 | right
+        self.shuffled.as_ref().and_then(|shuffled| shuffled.get(rank as usize).copied()).unwrap_or(rank)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use super::*;
-
-    #[test]
-    fn random_keys_are_distinct_and_spread_over_the_whole_range() {
-        let keys = RandomKeys::new(7);
-        let drawn: HashSet<u32> = (0..200_000).map(|index| keys.at(index)).collect();
-        assert_eq!(drawn.len(), 200_000);
-        for slice in 0..16 {
-            let inside = drawn.iter().filter(|&&key| key >> 28 == slice).count();
-            assert!((11_500..13_500).contains(&inside), "slice {slice} holds {inside} of 200000 keys");
-        }
-    }
 
     #[test]
     fn a_hot_set_gets_its_share() {
@@ -169,6 +155,21 @@ mod tests {
         assert!((94_000..102_000).contains(&counts[0]), "{} of 1000000", counts[0]);
         let ratio = f64::from(counts[0]) / f64::from(counts[9]);
         assert!((8.5..11.0).contains(&ratio), "rank 1 is chosen {ratio} times as often as rank 10");
+    }
+
+    #[test]
+    fn the_newest_item_is_the_likeliest_however_many_there_are() {
+        let mut chooser = Chooser::in_order(1000, Skew::Latest(0.99), 3).unwrap();
+        for count in [1000, 1500, 700] {
+            chooser.set_count(count).unwrap();
+            let mut counts = vec![0u32; count as usize];
+            for _ in 0..50_000 {
+                counts[chooser.choose() as usize] += 1;
+            }
+            let newest = *counts.last().unwrap();
+            assert_eq!(counts.iter().max(), Some(&newest), "of {count}");
+            assert!(newest > 20 * counts[0], "of {count}: newest {newest}, oldest {}", counts[0]);
+        }
     }
 
     #[test]
