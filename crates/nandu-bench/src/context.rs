@@ -11,6 +11,16 @@ pub enum Scale {
     Small,
 }
 
+impl Scale {
+    /// One word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scale::Full => "full",
+            Scale::Small => "small",
+        }
+    }
+}
+
 /// What a run is given.
 pub struct Context<'a> {
     /// Where all chance comes from.

@@ -183,6 +183,17 @@ impl Accept {
     }
 }
 
+impl fmt::Display for Accept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whose = match self.beside {
+            Beside::Either => "published or modelled number",
+            Beside::Published => "published number",
+            Beside::Model => "modelled number",
+        };
+        write!(f, "{} beside the {whose}", self.margin())
+    }
+}
+
 /// A published number that cannot be right, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Doubt {

@@ -20,16 +20,23 @@
 //! **The key decision** is that costs are counted on a simulated chip and never timed: a figure is a property of the code,
 //! not of the machine it ran on. What the host takes for it is measured apart, by `cargo bench -p nandu-bench`.
 
+pub mod compare;
 mod context;
 mod demand;
+mod draw;
 mod error;
 mod experiment;
 pub mod experiments;
 mod figure;
+pub mod folder;
 mod metric;
+pub mod page;
 mod plot;
+pub mod results;
 mod rig;
 pub mod runner;
+mod summary;
+mod text;
 pub mod workload;
 
 pub use context::{Context, Scale};

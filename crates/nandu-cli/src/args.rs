@@ -10,6 +10,7 @@ Exit codes:
   0  done
   1  failed: an image that is damaged or in use, a full disk, a trace that does not repeat
   2  wrong use: the command line asks for something that cannot be asked for
+  3  lab compare found something worse, or lab run --strict something missed
   4  check found errors; 8 if it could not be done";
 
 /// Simulated NAND flash chips, kept in image files.

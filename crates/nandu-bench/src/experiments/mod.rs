@@ -13,6 +13,11 @@ pub fn all() -> impl Iterator<Item = &'static Experiment> {
     ALL.iter().copied().flatten()
 }
 
+/// The experiment of exactly this name.
+pub fn named(name: &str) -> Option<&'static Experiment> {
+    all().find(|experiment| experiment.name == name)
+}
+
 /// The experiments of this name: one, or all whose names begin with it and go on with a new word, as those of a group,
 /// `core`, or of one paper, `paper/mutree`.
 pub fn find(name: &str) -> impl Iterator<Item = &'static Experiment> {

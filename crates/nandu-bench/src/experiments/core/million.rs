@@ -10,7 +10,7 @@ use nandu_sim::{Chip, Sim};
 
 use crate::rig::{self, Phase, TELL_EVERY};
 use crate::workload::{Chooser, RandomKeys, Skew};
-use crate::{BenchError, Context, Experiment, Figure, Limit, Stated};
+use crate::{BenchError, Context, Experiment, Figure, Limit, Plot, PlotKind, Stated};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "core/million",
@@ -35,6 +35,24 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Stated::model("*", "reads_per_update", 1.0),
         Stated::model("*", "reads_per_lookup", 1.0),
         Stated::model("*", "pages_live", 2252.0),
+    ],
+    plots: &[
+        Plot {
+            title: "Programs per update",
+            metric: "programs_per_update",
+            cases: "{x}",
+            x: "pages in use",
+            y: "programs per update",
+            kind: PlotKind::Bars,
+        },
+        Plot {
+            title: "Reads per lookup",
+            metric: "reads_per_lookup",
+            cases: "{x}",
+            x: "pages in use",
+            y: "reads per lookup",
+            kind: PlotKind::Bars,
+        },
     ],
     parts: CASES.len(),
     run: |context, part| run_case(&CASES[part], context),

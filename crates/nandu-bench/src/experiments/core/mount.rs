@@ -5,7 +5,7 @@ use nandu_sim::{Chip, Sim, SimError};
 
 use crate::rig;
 use crate::workload::{Chooser, Skew};
-use crate::{BenchError, Context, Experiment, Figure, Limit};
+use crate::{BenchError, Context, Experiment, Figure, Limit, Plot, PlotKind};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "core/mount",
@@ -15,6 +15,24 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         ("chips", "w25n01gv (128 MiB), and one of 8 GiB with pages of 8 KiB"),
         ("structure", "store with entries of 4 + 4 bytes and default options"),
         ("workload", "1 to 16 blocks of random updates before each mount; half of the mounts after a power cut"),
+    ],
+    plots: &[
+        Plot {
+            title: "Mounts after a clean unmount",
+            metric: "mount_loads_clean",
+            cases: "{series}/{x}",
+            x: "records",
+            y: "page reads, at most",
+            kind: PlotKind::Bars,
+        },
+        Plot {
+            title: "Mounts after a power cut",
+            metric: "mount_loads_cut",
+            cases: "{series}/{x}",
+            x: "records",
+            y: "page reads, at most",
+            kind: PlotKind::Bars,
+        },
     ],
     parts: CASES.len(),
     run: |context, part| run_case(&CASES[part], context),

@@ -13,7 +13,7 @@ use nandu_sim::{Chip, Ledger, Sim, SimError};
 
 use crate::rig::{self, TELL_EVERY};
 use crate::workload::{Chooser, RandomKeys, Skew};
-use crate::{BenchError, Context, Experiment, Figure, Limit, Stated};
+use crate::{BenchError, Context, Experiment, Figure, Limit, Plot, PlotKind, Stated};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "core/skew",
@@ -36,6 +36,14 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Stated::model("95-5", "evenness_over_wa", 0.70),
         Stated::model("zipf-0.99", "write_amplification", 1.95),
     ],
+    plots: &[Plot {
+        title: "Write amplification",
+        metric: "write_amplification",
+        cases: "{x}",
+        x: "which pages are updated",
+        y: "programs per program asked for",
+        kind: PlotKind::Bars,
+    }],
     parts: CASES.len(),
     run: |context, part| run_case(&CASES[part], context),
     ..Experiment::PLAIN
