@@ -14,7 +14,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::drawing::{DrawingArea, IntoDrawingArea};
 use plotters::element::{Circle, Cross, PathElement, Rectangle, Text, TriangleMarker};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{Color, IntoFont, RGBColor, TextStyle};
+use plotters::style::{Color, IntoFont, RGBAColor, RGBColor, TextStyle};
 
 use crate::results::Cell;
 use crate::text;
@@ -24,7 +24,6 @@ const WIDTH: u32 = 480;
 const HEIGHT: u32 = 320;
 const MARGIN: u32 = 10;
 const LEFT_AREA: u32 = 62;
-const BOTTOM_AREA: u32 = 56;
 const LEGEND_ROW: i32 = 20;
 /// Width of a letter, as near as it can be known without the font.
 const LETTER: f64 = 6.6;
@@ -41,6 +40,8 @@ const SERIES: [RGBColor; 7] = [
     RGBColor(0x56, 0xB4, 0xE9),
     RGBColor(0x80, 0x80, 0x80),
 ];
+/// Series that have the same colour in every picture: those of [`SERIES`], in this order.
+const NAMED: [&str; 3] = ["nandu", "mu", "bplus"];
 /// Stands for the colour of the text around; no other colour is this one.
 const INK: RGBColor = RGBColor(0x12, 0x34, 0x56);
 const INK_TEXT: &str = "\"#123456\"";
@@ -88,6 +89,8 @@ struct Picture<'p> {
     /// Places along the horizontal axis, with where they are.
     places: Vec<(&'p str, f64)>,
     series: Vec<&'p str>,
+    /// Where in [`SERIES`] the style of each series is.
+    styles: Vec<usize>,
     marks: Vec<Mark>,
     is_bars: bool,
 }
@@ -129,7 +132,8 @@ impl<'p> Picture<'p> {
         };
         let positions = positions.unwrap_or_else(|| (0..places.len()).map(|index| index as f64).collect());
         let places = places.into_iter().zip(positions).collect();
-        Picture { plot, places, series, marks, is_bars: plot.kind == PlotKind::Bars }
+        let styles = styles(&series);
+        Picture { plot, places, series, styles, marks, is_bars: plot.kind == PlotKind::Bars }
     }
 
     fn draw(&self, area: &Area<'_>) -> Outcome<()> {
@@ -146,7 +150,7 @@ impl<'p> Picture<'p> {
         let mut chart = ChartBuilder::on(area)
             .margin(MARGIN)
             .margin_top(legend_height)
-            .x_label_area_size(BOTTOM_AREA)
+            .x_label_area_size(self.bottom_area())
             .y_label_area_size(LEFT_AREA)
             .build_cartesian_2d(first - aside..last + aside, 0.0..top)?;
         chart
@@ -167,6 +171,17 @@ impl<'p> Picture<'p> {
         if self.is_bars { self.draw_bars(&mut chart) } else { self.draw_lines(&mut chart) }
     }
 
+    /// Letters that a label below the axis may have in a line.
+    fn letters(&self) -> usize {
+        (f64::from(WIDTH - LEFT_AREA - 2 * MARGIN) / self.places.len() as f64 / LETTER) as usize
+    }
+
+    /// Height of what stands below the axis: labels, and what they are.
+    fn bottom_area(&self) -> u32 {
+        let lines = self.places.iter().map(|(label, _)| wrapped(label, self.letters()).len()).max().unwrap_or(0);
+        (lines as i32 * LINE_HEIGHT + LINE_HEIGHT + 10) as u32
+    }
+
     /// Draws the legend above the picture; returns how high it is.
     fn draw_legend(&self, area: &Area<'_>) -> Outcome<u32> {
         let left = (MARGIN + LEFT_AREA) as i32;
@@ -183,15 +198,16 @@ impl<'p> Picture<'p> {
         };
         for (index, name) in self.series.iter().enumerate() {
             let label = if name.is_empty() { "measured" } else { name };
+            let style = self.styles[index];
             entry(label, &|(x, y)| {
                 if self.is_bars {
-                    area.draw(&Rectangle::new([(x - 6, y - 6), (x + 6, y + 6)], colour(index).filled()))?;
+                    area.draw(&Rectangle::new([(x - 6, y - 6), (x + 6, y + 6)], bar_colour(style).filled()))?;
                 } else {
-                    area.draw(&PathElement::new([(x - 9, y), (x + 9, y)], colour(index).stroke_width(2)))?;
-                    match index % 3 {
-                        0 => area.draw(&Circle::new((x, y), 4, colour(index).filled()))?,
-                        1 => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], colour(index).filled()))?,
-                        _ => area.draw(&TriangleMarker::new((x, y), 5, colour(index).filled()))?,
+                    area.draw(&PathElement::new([(x - 9, y), (x + 9, y)], colour(style).stroke_width(2)))?;
+                    match style % 3 {
+                        0 => area.draw(&Circle::new((x, y), 4, colour(style).filled()))?,
+                        1 => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], colour(style).filled()))?,
+                        _ => area.draw(&TriangleMarker::new((x, y), 5, colour(style).filled()))?,
                     }
                 }
                 Ok(())
@@ -208,12 +224,11 @@ impl<'p> Picture<'p> {
 
     /// The places below the horizontal axis, as far as they do not overlap, and what they are.
     fn draw_labels(&self, area: &Area<'_>, chart: &Chart<'_, '_>) -> Outcome<()> {
-        let room = f64::from(WIDTH - LEFT_AREA - 2 * MARGIN) / self.places.len() as f64;
         let mut free_from = f64::NEG_INFINITY;
         let mut in_order: Vec<&(&str, f64)> = self.places.iter().collect();
         in_order.sort_by(|left, right| left.1.total_cmp(&right.1));
         for (label, at) in in_order {
-            let lines = wrapped(label, (room / LETTER) as usize);
+            let lines = wrapped(label, self.letters());
             let width = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0) as f64 * LETTER;
             let (x, y) = chart.backend_coord(&(*at, 0.0));
             if f64::from(x) - width / 2.0 < free_from {
@@ -238,7 +253,7 @@ impl<'p> Picture<'p> {
         for mark in &self.marks {
             let left = self.places[mark.place].1 - all / 2.0 + mark.series as f64 * width;
             let (right, middle) = (left + width * 0.92, left + width * 0.46);
-            let bar = Rectangle::new([(left, 0.0), (right, mark.mean)], colour(mark.series).filled());
+            let bar = Rectangle::new([(left, 0.0), (right, mark.mean)], bar_colour(self.styles[mark.series]).filled());
             chart.draw_series([bar])?;
             draw_spread(chart, mark, middle)?;
             draw_stated(chart, mark, middle, INK)?;
@@ -251,10 +266,10 @@ impl<'p> Picture<'p> {
             let marks = self.marks.iter().filter(|mark| mark.series == series);
             let mut marks: Vec<(f64, &Mark)> = marks.map(|mark| (self.places[mark.place].1, mark)).collect();
             marks.sort_by(|left, right| left.0.total_cmp(&right.0));
-            let style = colour(series);
+            let style = colour(self.styles[series]);
             let points: Vec<(f64, f64)> = marks.iter().map(|(x, mark)| (*x, mark.mean)).collect();
             chart.draw_series([PathElement::new(points.clone(), style.stroke_width(2))])?;
-            match series % 3 {
+            match self.styles[series] % 3 {
                 0 => drop(chart.draw_series(points.iter().map(|at| Circle::new(*at, 4, style.filled())))?),
                 1 => drop(chart.draw_series(points.iter().map(|at| {
                     plotters::element::EmptyElement::at(*at) + Rectangle::new([(-4, -4), (4, 4)], style.filled())
@@ -285,8 +300,20 @@ fn draw_stated(chart: &mut Chart<'_, '_>, mark: &Mark, x: f64, colour: RGBColor)
     Ok(())
 }
 
-fn colour(series: usize) -> RGBColor {
-    SERIES[series % SERIES.len()]
+fn colour(style: usize) -> RGBColor {
+    SERIES[style % SERIES.len()]
+}
+
+/// Paler, so that marks on a bar are seen on any ground.
+fn bar_colour(style: usize) -> RGBAColor {
+    colour(style).mix(0.7)
+}
+
+/// A style for each series: its own for those that have one, those left for the others, in order.
+fn styles(series: &[&str]) -> Vec<usize> {
+    let own = |name: &str| NAMED.iter().position(|named| *named == name);
+    let mut left = (0..).filter(|style| !series.iter().any(|name| own(name) == Some(*style)));
+    series.iter().map(|name| own(name).or_else(|| left.next()).unwrap_or_default()).collect()
 }
 
 fn font() -> TextStyle<'static> {
@@ -378,6 +405,13 @@ mod tests {
     #[test]
     fn nothing_to_draw_is_an_empty_picture() {
         assert!(!svg(&plot(PlotKind::Bars), &[]).unwrap().contains("<text"));
+    }
+
+    #[test]
+    fn a_structure_has_the_same_colour_in_every_picture() {
+        assert_eq!(styles(&["bplus", "mu", "nandu"]), [2, 1, 0]);
+        assert_eq!(styles(&["other", "mu", "third"]), [0, 1, 2]);
+        assert_eq!(styles(&[""]), [0]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub enum Better {
 /// Metrics of which more is better.
 const MORE: [&str; 3] = ["evenness", "evenness_over_wa", "gain"];
 /// Metrics that say how the case was, not how good it was.
-const NEITHER: [&str; 3] = ["live_share", "erase_count_mean", "records"];
+const NEITHER: [&str; 4] = ["live_share", "erase_count_mean", "rank", "records"];
 
 impl Better {
     /// Which way is better for a metric. What is not named above is a cost.

@@ -155,7 +155,7 @@ impl Results {
         names
     }
 
-    /// The figures of all experiments, those of different seeds together.
+    /// The figures of all experiments, those of different seeds together, and the cells of a case together.
     pub fn cells(&self) -> Vec<Cell> {
         let mut cells: Vec<Cell> = Vec::new();
         let mut places = HashMap::new();
@@ -167,6 +167,13 @@ impl Results {
             }
             cells[index].figures.push(figure.clone());
         }
+        let mut cases = HashMap::new();
+        for figure in &self.figures {
+            let count = cases.len();
+            cases.entry((figure.experiment.clone(), figure.case.clone())).or_insert(count);
+        }
+        // Stable, so that metrics and cases stay in the order in which they come first.
+        cells.sort_by_key(|cell| cases.get(&(cell.figure().experiment.clone(), cell.figure().case.clone())).copied());
         cells
     }
 }
@@ -282,6 +289,15 @@ mod tests {
         assert_eq!((cells[0].least(), cells[0].mean(), cells[0].most()), (1.0, 1.25, 1.5));
         let (difference, whose) = cells[0].difference().unwrap();
         assert!((difference + 1.0 / 6.0).abs() < 1e-12 && whose == "published");
+    }
+
+    #[test]
+    fn cells_of_a_case_stand_together() {
+        let figure = |case, metric| Figure::new("x", case, metric, 1.0, "reads");
+        let figures = vec![figure("b", "z"), figure("a", "z"), figure("b", "y"), figure("a", "x")];
+        let cells = Results { figures, scale: Scale::Full }.cells();
+        let order: Vec<_> = cells.iter().map(|cell| (&*cell.figure().case, &*cell.figure().metric)).collect();
+        assert_eq!(order, [("b", "z"), ("b", "y"), ("a", "z"), ("a", "x")]);
     }
 
     #[test]

@@ -15,6 +15,8 @@ use crate::summary::first_upper;
 use crate::{Experiment, Scale, Verdict, experiments, text};
 
 const STYLE: &str = include_str!("style.css");
+/// Most entries of a list that is shown without being asked for.
+const OPEN_LIST_MAX: usize = 8;
 
 /// The page.
 ///
@@ -44,7 +46,7 @@ fn header(results: &Results, cells: &[Cell], experiment_count: usize) -> String 
     let seeds = cells.iter().map(Cell::count).max().unwrap_or(0);
     let seeds = if seeds > 1 { format!(", each with {seeds} seeds") } else { String::new() };
     let verdicts: Vec<Verdict> = cells.iter().filter_map(Cell::judge).map(|judgement| judgement.verdict).collect();
-    let missed = verdicts.iter().filter(|verdict| **verdict == Verdict::Missed).count();
+    let missed_count = verdicts.iter().filter(|verdict| **verdict == Verdict::Missed).count();
     let judged = match results.scale {
         Scale::Small => {
             "This was a small run, on smaller chips with fewer records. Limits and the numbers of others do not apply to it."
@@ -53,8 +55,8 @@ fn header(results: &Results, cells: &[Cell], experiment_count: usize) -> String 
         Scale::Full => format!(
             "Something is demanded of {} of them: {} keep to it{}.",
             verdicts.len(),
-            verdicts.len() - missed,
-            if missed == 0 { String::new() } else { format!(", <span class=\"missed\">{missed} do not</span>") },
+            verdicts.len() - missed_count,
+            if missed_count == 0 { String::new() } else { format!(", <span class=\"missed\">{missed_count} do not</span>") },
         ),
     };
     let mut page = format!(
@@ -69,8 +71,10 @@ fn header(results: &Results, cells: &[Cell], experiment_count: usize) -> String 
     );
     let missed = cells.iter().filter(|cell| cell.judge().is_some_and(|judgement| judgement.verdict == Verdict::Missed));
     let items: String = missed.map(missed_item).collect();
-    if !items.is_empty() {
-        page.push_str(&format!("<h3>What is missed</h3>\n<ul>\n{items}</ul>\n"));
+    if missed_count > 0 {
+        // A long list would stand between the reader and everything else.
+        let open = if missed_count <= OPEN_LIST_MAX { " open" } else { "" };
+        page.push_str(&format!("<details{open}><summary>What is missed</summary>\n<ul>\n{items}</ul>\n</details>\n"));
     }
     page + "</header>\n"
 }
