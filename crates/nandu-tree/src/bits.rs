@@ -1,5 +1,11 @@
 //! Numbers of any width, packed without gaps into bytes, lowest bit first.
 
+/// Bytes that so many numbers take.
+#[inline]
+pub(crate) fn column_size(count: usize, width: u32) -> usize {
+    (count * width as usize).div_ceil(8)
+}
+
 /// Reads `width` bits, 0 to 64, at bit `at`. Bits beyond the end of `buf` read as zero.
 #[inline]
 pub(crate) fn read(buf: &[u8], at: usize, width: u32) -> u64 {

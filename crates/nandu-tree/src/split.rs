@@ -406,11 +406,11 @@ fn inner_cut<C: Cells>(cells: C, run: &InnerRun<'_>) -> usize {
     };
     let mut middle = count / 2;
     if cells.key_size() == 0 {
-        let total: usize = (1..count).map(|cut| 4 + cost(cut)).sum();
+        let total: usize = (1..count).map(|cut| 3 + cost(cut)).sum();
         let mut sum = 0;
         middle = (1..count)
             .find(|&cut| {
-                sum += 4 + cost(cut);
+                sum += 3 + cost(cut);
                 2 * sum >= total
             })
             .unwrap_or(1);

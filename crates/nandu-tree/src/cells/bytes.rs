@@ -4,14 +4,14 @@
 //!
 //! ```text
 //! leaf    count u16, prefix_size u8; count ends u16; prefix; heap of entries: key_size u8, key, value
-//! inner   count u16, path u16, prefix_size u8, page_size u8; count page numbers of page_size bytes each;
-//!         count - 1 ends u16; prefix; heap of separators
+//! inner   count u16, path u16, prefix_size u8, end_size u8; count - 1 ends of end_size bytes each; prefix; heap of
+//!         separators; count page numbers of `page_bits` bits, packed
 //! ```
 //!
 //! The prefix is what all keys of the node begin with; it is cut off each key. An end counts from the start of the
 //! heap. Entries stand in the order of their keys. A value begins with a tag: 0, and the value itself follows, or 1, and it is
-//! the descriptor of a large value. `path` is the index of the child in the same page, whose page number
-//! is all ones, or 65,535 for none.
+//! the descriptor of a large value. `end_size` is 1 where the heap has fewer than 256 bytes, else 2. `path` is the index of
+//! the child in the same page, whose page number is all ones, or 65,535 for none.
 
 use core::cmp::Ordering;
 use core::ops::Range;
@@ -20,6 +20,7 @@ use nandu_index::KeyBuf;
 
 use super::sealed::Cells;
 use super::{InnerRun, LeafRun, NO_PATH, SELF, get_u16, set_u16};
+use crate::bits;
 
 /// Keys of any length up to a limit that depends on the page, and values of any length, inline or elsewhere by descriptor.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,48 +30,56 @@ const LEAF_PREFIX: usize = 2;
 const LEAF_ENDS: usize = 3;
 const INNER_PATH: usize = 2;
 const INNER_PREFIX: usize = 4;
-const INNER_PAGES: usize = 5;
+const INNER_END_SIZE: usize = 5;
+const INNER_ENDS: usize = 6;
 
 /// Ends, prefix and heap of either kind of node: variable parts in order.
 #[derive(Clone, Copy)]
 struct Parts<'n> {
     ends: &'n [u8],
+    /// Bytes of an end, 1 or 2.
+    end_size: usize,
     prefix: &'n [u8],
     heap: &'n [u8],
 }
 
 impl<'n> Parts<'n> {
-    fn new(rest: &'n [u8], count: usize, prefix_size: usize) -> Option<Parts<'n>> {
-        let (ends, rest) = rest.split_at_checked(2 * count)?;
+    fn new(rest: &'n [u8], count: usize, end_size: usize, prefix_size: usize) -> Option<Parts<'n>> {
+        let (ends, rest) = rest.split_at_checked(end_size * count)?;
         let (prefix, heap) = rest.split_at_checked(prefix_size)?;
-        Some(Parts { ends, prefix, heap })
+        Some(Parts { ends, end_size, prefix, heap })
     }
 
     /// Whether the ends ascend to the end of the heap.
     fn check(&self) -> bool {
         let mut last = 0;
-        for end in self.ends.chunks_exact(2) {
-            let end = u16::from_le_bytes([end[0], end[1]]);
+        for index in 0..self.ends.len() / self.end_size {
+            let end = self.start(index + 1);
             if end < last {
                 return false;
             }
             last = end;
         }
-        last as usize == self.heap.len()
+        last == self.heap.len()
     }
 
+    /// Where an item starts, which is where the one before it ends.
     fn start(&self, index: usize) -> usize {
-        if index == 0 { 0 } else { get_u16(self.ends, 2 * (index - 1)) as usize }
+        match (index, self.end_size) {
+            (0, _) => 0,
+            (_, 1) => self.ends[index - 1].into(),
+            _ => get_u16(self.ends, 2 * (index - 1)).into(),
+        }
     }
 
     fn item(&self, index: usize) -> &'n [u8] {
-        &self.heap[self.start(index)..get_u16(self.ends, 2 * index) as usize]
+        &self.heap[self.start(index)..self.start(index + 1)]
     }
 
     /// Index of the first item that is not before `key`, where `item_key` takes the key out of an item; and whether it
     /// equals it.
     fn search(&self, key: &[u8], item_key: impl Fn(&'n [u8]) -> &'n [u8]) -> Result<usize, usize> {
-        let count = self.ends.len() / 2;
+        let count = self.ends.len() / self.end_size;
         let shared = key.len().min(self.prefix.len());
         let rest = match key[..shared].cmp(&self.prefix[..shared]) {
             Ordering::Less => return Err(0),
@@ -96,17 +105,28 @@ fn leaf(node: &[u8]) -> Parts<'_> {
     let prefix_size = node[LEAF_PREFIX] as usize;
     let (ends, rest) = node[LEAF_ENDS..].split_at(2 * count);
     let (prefix, heap) = rest.split_at(prefix_size);
-    Parts { ends, prefix, heap }
+    Parts { ends, end_size: 2, prefix, heap }
 }
 
+/// The page numbers stand behind the heap.
 fn inner(node: &[u8]) -> Parts<'_> {
     let count = get_u16(node, 0) as usize;
     let prefix_size = node[INNER_PREFIX] as usize;
-    let page_size = node[INNER_PAGES] as usize;
-    let rest = &node[INNER_PAGES + 1 + count * page_size..];
-    let (ends, rest) = rest.split_at(2 * (count - 1));
+    let end_size = node[INNER_END_SIZE] as usize;
+    let (ends, rest) = node[INNER_ENDS..].split_at(end_size * (count - 1));
     let (prefix, heap) = rest.split_at(prefix_size);
-    Parts { ends, prefix, heap }
+    Parts { ends, end_size, prefix, heap }
+}
+
+/// Where the page numbers of an inner node stand.
+fn inner_pages(node: &[u8]) -> usize {
+    let parts = inner(node);
+    let count = get_u16(node, 0) as usize;
+    INNER_ENDS + parts.ends.len() + parts.prefix.len() + parts.start(count - 1)
+}
+
+fn inner_end_size(heap_size: usize) -> usize {
+    if heap_size <= u8::MAX.into() { 1 } else { 2 }
 }
 
 fn leaf_item_key(item: &[u8]) -> &[u8] {
@@ -133,19 +153,21 @@ impl ByteCells {
         out.set(&first.as_slice()[..common(first.as_slice(), last.as_slice())]);
     }
 
-    fn inner_prefix(run: &InnerRun<'_>, children: &Range<usize>, out: &mut KeyBuf) {
+    /// The prefix of these children's separators, left in `out`, and the size of the heap of what is behind it.
+    fn inner_heap(run: &InnerRun<'_>, children: &Range<usize>, out: &mut KeyBuf) -> usize {
         *out = KeyBuf::EMPTY;
         if children.len() < 2 {
-            return;
+            return 0;
         }
         let (mut first, mut last) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
         run.separator(Self, children.start, &mut first);
         run.separator(Self, children.end - 2, &mut last);
         out.set(&first.as_slice()[..common(first.as_slice(), last.as_slice())]);
-    }
-
-    fn page_size(page_bits: u32) -> usize {
-        page_bits.div_ceil(8) as usize
+        let size_of = |index| {
+            run.separator(Self, index, &mut first);
+            first.as_slice().len() - out.as_slice().len()
+        };
+        (children.start..children.end - 1).map(size_of).sum()
     }
 }
 
@@ -182,7 +204,7 @@ impl Cells for ByteCells {
             return false;
         }
         let count = get_u16(node, 0) as usize;
-        let Some(parts) = Parts::new(&node[LEAF_ENDS..], count, node[LEAF_PREFIX] as usize) else {
+        let Some(parts) = Parts::new(&node[LEAF_ENDS..], count, 2, node[LEAF_PREFIX] as usize) else {
             return false;
         };
         parts.check()
@@ -314,20 +336,21 @@ impl Cells for ByteCells {
     }
 
     fn inner_check(&self, node: &[u8], page_bits: u32) -> bool {
-        if node.len() < INNER_PAGES + 1 {
+        if node.len() < INNER_ENDS {
             return false;
         }
         let count = get_u16(node, 0) as usize;
         let path = get_u16(node, INNER_PATH);
-        let page_size = Self::page_size(page_bits);
-        if count == 0 || node[INNER_PAGES] as usize != page_size || (path != NO_PATH && path as usize >= count) {
+        let end_size = node[INNER_END_SIZE] as usize;
+        if count == 0 || !(1..=2).contains(&end_size) || (path != NO_PATH && path as usize >= count) {
             return false;
         }
         let prefix_size = node[INNER_PREFIX] as usize;
-        let Some(rest) = node.get(INNER_PAGES + 1 + count * page_size..) else {
+        let Some(pages) = node.len().checked_sub(bits::column_size(count, page_bits)) else {
             return false;
         };
-        let Some(parts) = Parts::new(rest, count - 1, prefix_size) else {
+        let rest = node.get(INNER_ENDS..pages).unwrap_or_default();
+        let Some(parts) = Parts::new(rest, count - 1, end_size, prefix_size) else {
             return false;
         };
         let size_fits = |index| parts.item(index).len() + prefix_size <= nandu_index::KEY_SIZE_MAX;
@@ -352,9 +375,7 @@ impl Cells for ByteCells {
     }
 
     fn inner_child(&self, node: &[u8], index: usize, page_bits: u32) -> u32 {
-        let size = Self::page_size(page_bits);
-        let bytes = &node[INNER_PAGES + 1 + index * size..][..size];
-        bytes.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte))
+        bits::read(&node[inner_pages(node)..], index * page_bits as usize, page_bits) as u32
     }
 
     fn inner_separator(&self, node: &[u8], index: usize, out: &mut KeyBuf) {
@@ -364,58 +385,57 @@ impl Cells for ByteCells {
     }
 
     fn inner_repath(&self, node: &mut [u8], page: u32, path: Option<usize>, page_bits: u32) {
-        let size = Self::page_size(page_bits);
-        if let Some(old) = self.inner_path(node) {
-            node[INNER_PAGES + 1 + old * size..][..size].copy_from_slice(&page.to_le_bytes()[..size]);
+        let old = self.inner_path(node);
+        let pages_at = inner_pages(node);
+        let pages = &mut node[pages_at..];
+        if let Some(old) = old {
+            bits::write(pages, old * page_bits as usize, page_bits, u64::from(page));
         }
         if let Some(path) = path {
-            node[INNER_PAGES + 1 + path * size..][..size].fill(0xFF);
+            bits::write(pages, path * page_bits as usize, page_bits, u64::MAX);
         }
         set_u16(node, INNER_PATH, path.map_or(NO_PATH, |path| path as u16));
     }
 
     fn inner_size(&self, run: &InnerRun<'_>, children: Range<usize>) -> usize {
-        let mut key = KeyBuf::EMPTY;
-        Self::inner_prefix(run, &children, &mut key);
-        let prefix_size = key.as_slice().len();
-        let mut size = INNER_PAGES + 1 + children.len() * Self::page_size(run.page_bits) + prefix_size;
-        for index in children.start..children.end - 1 {
-            run.separator(*self, index, &mut key);
-            size += 2 + key.as_slice().len() - prefix_size;
-        }
-        size
+        let mut prefix = KeyBuf::EMPTY;
+        let heap_size = Self::inner_heap(run, &children, &mut prefix);
+        let ends_size = inner_end_size(heap_size) * (children.len() - 1);
+        let pages_size = bits::column_size(children.len(), run.page_bits);
+        INNER_ENDS + ends_size + prefix.as_slice().len() + heap_size + pages_size
     }
 
     fn inner_encode(&self, run: &InnerRun<'_>, children: Range<usize>, out: &mut [u8]) -> Option<usize> {
-        let size = self.inner_size(run, children.clone());
-        let out = out.get_mut(..size)?;
-        let count = children.len();
-        let page_size = Self::page_size(run.page_bits);
         let mut key = KeyBuf::EMPTY;
-        Self::inner_prefix(run, &children, &mut key);
+        let heap_size = Self::inner_heap(run, &children, &mut key);
         let prefix_size = key.as_slice().len();
+        let end_size = inner_end_size(heap_size);
+        let count = children.len();
+        let heap_at = INNER_ENDS + end_size * (count - 1) + prefix_size;
+        let pages_at = heap_at + heap_size;
+        let size = pages_at + bits::column_size(count, run.page_bits);
+        let out = out.get_mut(..size)?;
         set_u16(out, 0, count as u16);
         set_u16(out, INNER_PATH, NO_PATH);
         out[INNER_PREFIX] = prefix_size as u8;
-        out[INNER_PAGES] = page_size as u8;
-        for (place, index) in children.clone().enumerate() {
+        out[INNER_END_SIZE] = end_size as u8;
+        out[heap_at - prefix_size..heap_at].copy_from_slice(key.as_slice());
+        out[pages_at..].fill(0);
+        let mut end = 0;
+        for (place, index) in children.enumerate() {
             let child = run.child(*self, index);
             if child == SELF {
                 set_u16(out, INNER_PATH, place as u16);
             }
-            out[INNER_PAGES + 1 + place * page_size..][..page_size].copy_from_slice(&child.to_le_bytes()[..page_size]);
-        }
-        let rest = &mut out[INNER_PAGES + 1 + count * page_size..];
-        let (ends, rest) = rest.split_at_mut(2 * (count - 1));
-        let (prefix, heap) = rest.split_at_mut(prefix_size);
-        prefix.copy_from_slice(key.as_slice());
-        let mut at = 0;
-        for (place, index) in (children.start..children.end - 1).enumerate() {
-            run.separator(*self, index, &mut key);
-            let rest = &key.as_slice()[prefix_size..];
-            heap[at..at + rest.len()].copy_from_slice(rest);
-            at += rest.len();
-            set_u16(ends, 2 * place, at as u16);
+            bits::write(&mut out[pages_at..], place * run.page_bits as usize, run.page_bits, u64::from(child));
+            if place + 1 < count {
+                run.separator(*self, index, &mut key);
+                let rest = &key.as_slice()[prefix_size..];
+                out[heap_at + end..][..rest.len()].copy_from_slice(rest);
+                end += rest.len();
+                out[INNER_ENDS + place * end_size..][..end_size]
+                    .copy_from_slice(&(end as u16).to_le_bytes()[..end_size]);
+            }
         }
         Some(size)
     }
@@ -456,10 +476,39 @@ mod tests {
             InnerRun { node: &[], page: 0, at: 0, removed: 0, pages: &pages, separators: &separators, page_bits: 12 };
         let mut node = [0; 32];
         let size = ByteCells.inner_encode(&run, 0..3, &mut node).unwrap();
-        assert_eq!(node[..size], *b"\x03\0\x01\0\x01\x02\x03\0\xFF\xFF\x09\0\0\0\x01\0mz");
+        assert_eq!(node[..size], *b"\x03\0\x01\0\x01\x01\0\x01mz\x03\xF0\xFF\x09\0");
         assert!(ByteCells.inner_check(&node[..size], 12));
         let find = |key: &[u8], before| ByteCells.inner_find(&node, key, before);
         assert_eq!([&b"lz"[..], b"m", b"my", b"mz", b"n"].map(|key| find(key, false)), [0, 1, 1, 2, 2]);
         assert_eq!([&b""[..], b"m", b"ma", b"mz", b"mza"].map(|key| find(key, true)), [0, 0, 1, 1, 2]);
+    }
+
+    #[test]
+    fn children_are_found_whatever_size_their_ends_have() {
+        for (size, end_size) in [(2, 1), (9, 2)] {
+            let key = |index: usize| KeyBuf::new(&[2 * index as u8, 1, 2, 3, 4, 5, 6, 7, 8][..size]).unwrap();
+            let separators: [KeyBuf; 100] = core::array::from_fn(key);
+            let pages: [u32; 101] = core::array::from_fn(|index| if index == 50 { SELF } else { 3000 - index as u32 });
+            let (at, removed) = (0, 0);
+            let run =
+                InnerRun { node: &[], page: 0, at, removed, pages: &pages, separators: &separators, page_bits: 12 };
+            let mut node = [0; 2000];
+            let encoded = ByteCells.inner_encode(&run, 0..101, &mut node).unwrap();
+            let node = &mut node[..encoded];
+            assert!(ByteCells.inner_check(node, 12) && usize::from(node[super::INNER_END_SIZE]) == end_size);
+            ByteCells.inner_repath(node, 9, Some(20), 12);
+            for (index, page) in pages.into_iter().enumerate() {
+                let page = if index == 50 { 9 } else { page };
+                let expected = if index == 20 { SELF & 0xFFF } else { page };
+                assert_eq!(ByteCells.inner_child(node, index, 12), expected);
+                let mut separator = KeyBuf::EMPTY;
+                if index < 100 {
+                    ByteCells.inner_separator(node, index, &mut separator);
+                    assert_eq!(separator.as_slice(), separators[index].as_slice());
+                    assert_eq!(ByteCells.inner_find(node, separator.as_slice(), false), index + 1);
+                    assert_eq!(ByteCells.inner_find(node, separator.as_slice(), true), index);
+                }
+            }
+        }
     }
 }

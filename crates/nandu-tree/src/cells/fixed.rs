@@ -18,7 +18,7 @@ use nandu_index::KeyBuf;
 
 use super::sealed::Cells;
 use super::{InnerRun, LeafRun, NO_PATH, SELF, get_u16, set_u16};
-use crate::bits;
+use crate::bits::{self, column_size};
 
 /// Keys of `KEY` bytes, 1 to 8, that are big-endian numbers, and values of `VALUE` bytes.
 ///
@@ -36,11 +36,6 @@ const INNER_BASE: usize = 6;
 #[inline]
 fn width_of(span: u64) -> u32 {
     64 - span.leading_zeros()
-}
-
-#[inline]
-fn column_size(count: usize, width: u32) -> usize {
-    (count * width as usize).div_ceil(8)
 }
 
 impl<const KEY: usize, const VALUE: usize> FixedCells<KEY, VALUE> {
