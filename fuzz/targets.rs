@@ -5,28 +5,42 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::LazyLock;
 
 use nandu::nand::{BlockAddr, CellMode, Nand, PageAddr};
-use nandu::{ByteCells, Cells, Direction, Edit, FixedCells, Options, Store};
+use nandu::{ByteCells, Cells, Direction, Durability, Edit, FixedCells, Options, Store};
 use nandu_sim::{Chip, Sim};
 
 const OPTIONS: Options = Options { cache_size: 300, ..Options::DEFAULT };
 
-/// Operations on the chip that a call may take: an image that keeps the store busy for longer has found a loop. The chip
-/// has 128 pages.
+/// The same with journal pages.
+const ON_SYNC: Options = Options { durability: Durability::OnSync, pending_size: 600, ..OPTIONS };
+
+/// Blocks of the chip, of 8 pages each; with journal pages and large values the store needs more of them.
+fn block_count(options: &Options) -> u32 {
+    if options.durability == Durability::OnSync { 20 } else { 16 }
+}
+
+/// Operations on the chip that a call may take: an image that keeps the store busy for longer has found a loop.
 const OPERATIONS_PER_CALL_MAX: u64 = 4_000;
 
 /// A chip that holds records, left cleanly or as if the power had gone.
-fn volume<C: Cells>(cells: C, value_size: usize, is_clean: bool) -> Vec<Vec<u8>> {
-    let chip = Sim::new(Chip::TINY);
-    let mut memory = vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &OPTIONS)];
-    let chip = Store::format_with(chip, cells, OPTIONS, &mut memory).and_then(|mut store| {
+fn volume<C: Cells>(cells: C, value_size: usize, options: Options, is_clean: bool) -> Vec<Vec<u8>> {
+    let chip = Sim::new(Chip::TINY.with_blocks(block_count(&options)));
+    let mut memory = vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &options)];
+    let chip = Store::format_with(chip, cells, options, &mut memory).and_then(|mut store| {
         for number in 0..90_u32 {
             let key = (number * 37 % 61).to_be_bytes();
             store.put(&key, &[number as u8; 8][..value_size])?;
-        }
-        // Two of the records have pages of their own, one of them an index too.
-        if value_size == 8 {
-            store.put(&7_u32.to_be_bytes(), &[7; 900])?;
-            store.put(&14_u32.to_be_bytes(), &[14; 300])?;
+            if number % 6 == 0 {
+                store.sync()?;
+            }
+            // Two of the records have pages of their own, one of them an index too. Journal pages come after them.
+            if value_size == 8 && number == 70 {
+                store.put(&7_u32.to_be_bytes(), &[7; 900])?;
+                store.put(&14_u32.to_be_bytes(), &[14; 300])?;
+                if options.durability == Durability::OnSync {
+                    // Soon hidden by a change in a journal page.
+                    store.put(&21_u32.to_be_bytes(), &[21; 300])?;
+                }
+            }
         }
         if is_clean { store.unmount() } else { Ok(store.abandon()) }
     });
@@ -36,23 +50,29 @@ fn volume<C: Cells>(cells: C, value_size: usize, is_clean: bool) -> Vec<Vec<u8>>
     (0..geometry.page_count()).map(|page| chip.peek(PageAddr(page))[..main].to_vec()).collect()
 }
 
-static VOLUMES: LazyLock<[Vec<Vec<u8>>; 4]> = LazyLock::new(|| {
+static VOLUMES: LazyLock<[Vec<Vec<u8>>; 8]> = LazyLock::new(|| {
     [
-        volume(ByteCells, 8, true),
-        volume(ByteCells, 8, false),
-        volume(FixedCells::<4, 4>, 4, true),
-        volume(FixedCells::<4, 4>, 4, false),
+        volume(ByteCells, 8, OPTIONS, true),
+        volume(ByteCells, 8, OPTIONS, false),
+        volume(FixedCells::<4, 4>, 4, OPTIONS, true),
+        volume(FixedCells::<4, 4>, 4, OPTIONS, false),
+        volume(ByteCells, 8, ON_SYNC, true),
+        volume(ByteCells, 8, ON_SYNC, false),
+        volume(FixedCells::<4, 4>, 4, ON_SYNC, true),
+        volume(FixedCells::<4, 4>, 4, ON_SYNC, false),
     ]
 });
 
 /// Damages the image of a store as the bytes say, repairs checksums where they say so, and then opens and uses it: it may
 /// be refused and calls may fail, but nothing may panic or go on for long. Returns whether it could be opened.
 ///
-/// The first byte chooses one of four images. Then five bytes are one change: a page, what to do with it, and three bytes
-/// of detail.
+/// The first byte chooses one of eight images, from 192 on one with journal pages. Then five bytes are one change: a page,
+/// what to do with it, and three bytes of detail.
 pub(crate) fn hostile_image(bytes: &[u8]) -> bool {
     let Some((&choice, mut changes)) = bytes.split_first() else { return false };
-    let originals = &VOLUMES[choice as usize % VOLUMES.len()];
+    let has_journals = choice >= 192;
+    let originals = &VOLUMES[choice as usize % 4 + if has_journals { 4 } else { 0 }];
+    let options = if has_journals { ON_SYNC } else { OPTIONS };
     let mut pages = originals.clone();
     let page_count = pages.len();
     while let [page, what, high, low, value, rest @ ..] = changes {
@@ -70,8 +90,8 @@ pub(crate) fn hostile_image(bytes: &[u8]) -> bool {
             _ => reseal(&mut pages[page], at, *value),
         }
     }
-    let chip = chip_with(&pages);
-    if choice % 4 < 2 { use_it(chip, ByteCells, 8) } else { use_it(chip, FixedCells::<4, 4>, 4) }
+    let chip = chip_with(&pages, block_count(&options));
+    if choice % 4 < 2 { use_it(chip, ByteCells, 8, options) } else { use_it(chip, FixedCells::<4, 4>, 4, options) }
 }
 
 /// Changes a byte of a page and gives the page the checksum of what it holds now.
@@ -81,9 +101,9 @@ fn reseal(page: &mut [u8], at: usize, value: u8) {
     page[..4].copy_from_slice(&checksum.to_le_bytes());
 }
 
-fn chip_with(pages: &[Vec<u8>]) -> Sim {
-    let mut chip = Sim::new(Chip::TINY);
-    for block in 0..Chip::TINY.geometry.block_count {
+fn chip_with(pages: &[Vec<u8>], block_count: u32) -> Sim {
+    let mut chip = Sim::new(Chip::TINY.with_blocks(block_count));
+    for block in 0..block_count {
         // Cannot fail: the chip is new.
         let _ = chip.erase(BlockAddr(block), CellMode::Slc);
     }
@@ -95,10 +115,10 @@ fn chip_with(pages: &[Vec<u8>]) -> Sim {
     chip
 }
 
-fn use_it<C: Cells>(chip: Sim, cells: C, value_size: usize) -> bool {
-    let mut memory = vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &OPTIONS)];
+fn use_it<C: Cells>(chip: Sim, cells: C, value_size: usize, options: Options) -> bool {
+    let mut memory = vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &options)];
     let start = chip.operation_count();
-    let Ok(mut store) = Store::open_with(chip, cells, OPTIONS, &mut memory) else { return false };
+    let Ok(mut store) = Store::open_with(chip, cells, options, &mut memory) else { return false };
     let mut since = start;
     let mut bounded = |store: &Store<'_, Sim, C>, call: &str| {
         let now = store.nand().operation_count();
@@ -126,6 +146,10 @@ fn use_it<C: Cells>(chip: Sim, cells: C, value_size: usize) -> bool {
             let _ = store.delete(&(number * 5).to_be_bytes());
             bounded(&store, "delete");
         }
+        if number % 8 == 0 {
+            let _ = store.sync();
+            bounded(&store, "sync");
+        }
     }
     let (low, high) = (1_u32.to_be_bytes(), 60_u32.to_be_bytes());
     let edits = [Edit { key: &low, value: Some(&value[..value_size]) }, Edit { key: &high, value: None }];
@@ -135,6 +159,7 @@ fn use_it<C: Cells>(chip: Sim, cells: C, value_size: usize) -> bool {
     bounded(&store, "put of a large value");
     let _ = store.idle(20);
     bounded(&store, "idle");
+    let _ = store.settle();
     let _ = store.unmount();
     true
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 /// Cases of a run that names no number.
 const CASES: u64 = 1_000_000;
 
-/// Runs the swarm of the crate `nandu` with `--cases N` and `--seed S`, both optional.
+/// Runs the swarms of the crate `nandu`, changes durable one by one and together, which share the cases, with `--cases N` and `--seed S`, both optional.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let (cases, seed) = parse(arguments)?;
     let line = [
@@ -16,10 +16,10 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
         "nandu",
         "--test",
         "it",
-        "cuts::swarm",
+        "swarm",
         "--",
         "--ignored",
-        "--exact",
+        "--test-threads=1",
         "--nocapture",
     ];
     let status = Command::new("cargo")

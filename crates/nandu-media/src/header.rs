@@ -31,7 +31,7 @@ pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN | FLAG_MOVED;
 ///      4     2  magic         "nd"
 ///      6     1  version       of the format: 1
 ///      7     1  kind          1 anchor, 2 block table, 3 tree, 4 value, 5 inode, 6 directory, 7 summary,
-///                             9 value index
+///                             8 journal, 9 value index
 ///      8     8  sequence      counts programmed pages of the volume, never reused; gaps are allowed
 ///     16     4  page          the page's own address
 ///     20     4  volume        id of the volume
@@ -101,6 +101,8 @@ pub enum PageKind {
     Directory = 6,
     /// The summary of a block of file data.
     Summary = 7,
+    /// Changes of the tree that no leaf holds yet.
+    Journal = 8,
     /// A list of the pages of a large value.
     ValueIndex = 9,
 }
@@ -116,6 +118,7 @@ impl PageKind {
             5 => PageKind::Inode,
             6 => PageKind::Directory,
             7 => PageKind::Summary,
+            8 => PageKind::Journal,
             9 => PageKind::ValueIndex,
             _ => return None,
         })

@@ -16,7 +16,9 @@
 //!     10    2n  node_size     bytes of each node, lowest first
 //!   then     8  records       only if the root is present: entries in the tree
 //!   then     1  flags         only if the root is present: 1: values were put that have pages of their own
-//!   then     7  reserved      only if the root is present: zero, checked on read; later the snapshot table
+//!   then     3  reserved      only if the root is present: zero, checked on read; later the snapshot table
+//!   then     4  journal       only if the root is present: newest journal page, plus one; 0 if there is none. What a
+//!                             page says of it that was not a commit, or is not the newest one, has no meaning
 //!   then        locator       a key in the range of the lowest node, by which that node is found from the root
 //!   then        leaf          if there is one
 //!    end        nodes         inner nodes stand at the end of the page, the highest last
@@ -105,6 +107,8 @@ pub struct TreeBody {
     pub records: u64,
     /// Whether values were put that have pages of their own; false if the root is not present.
     pub has_values: bool,
+    /// The newest journal page when this one was written, if there was one; `None` if the root is not present.
+    pub journal: Option<u32>,
     /// Where the locator is.
     pub locator: (u32, u32),
     /// Where each node is: offset and size, lowest first.
@@ -142,15 +146,16 @@ impl TreeBody {
             return Err(Malformed::Short);
         }
         let mut records = 0;
-        let mut has_values = false;
+        let (mut has_values, mut journal) = (false, None);
         if root_present {
             let meta = rest[2 * count..].first_chunk::<ROOT_META_SIZE>().ok_or(Malformed::Short)?;
-            let (number, rest) = meta.split_at(8);
-            if rest[0] > FLAG_VALUES || rest[1..] != [0; 7] {
+            let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+            if meta[8] > FLAG_VALUES || meta[9..12] != [0; 3] {
                 return Err(Malformed::Reserved);
             }
-            has_values = rest[0] & FLAG_VALUES != 0;
-            records = number.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+            records = number(&meta[..8]);
+            has_values = meta[8] & FLAG_VALUES != 0;
+            journal = (number(&meta[12..]) as u32).checked_sub(1);
         }
         let mut nodes = [(0, 0); HEIGHT_MAX];
         let mut end = page.len();
@@ -166,7 +171,7 @@ impl TreeBody {
         }
         let format = CellFormat { cells, key_size, page_bits, value_size: u16::from_le_bytes([value_low, value_high]) };
         let locator = ((front - locator_size as usize) as u32, u32::from(locator_size));
-        Ok(TreeBody { height, lowest, levels, format, records, has_values, locator, nodes })
+        Ok(TreeBody { height, lowest, levels, format, records, has_values, journal, locator, nodes })
     }
 
     /// Where the node of a level is in the page.
@@ -197,6 +202,8 @@ pub struct TreeFront<'a> {
     pub records: u64,
     /// Whether values were ever put that have pages of their own; written if the root is present.
     pub has_values: bool,
+    /// The newest journal page, if there is one; written if the root is present. Never the last page number of all.
+    pub journal: Option<u32>,
     /// A key in the range of the lowest node; empty if that is a leaf.
     pub locator: &'a [u8],
     /// Size of each node present, lowest first.
@@ -235,8 +242,10 @@ impl TreeFront<'_> {
         }
         if root_present {
             rest[2 * levels..2 * levels + 8].copy_from_slice(&self.records.to_le_bytes());
-            rest[2 * levels + 8..].fill(0);
+            let journal = self.journal.map_or(0, |page| page.wrapping_add(1));
+            rest[2 * levels + 8..2 * levels + 12].fill(0);
             rest[2 * levels + 8] = if self.has_values { FLAG_VALUES } else { 0 };
+            rest[2 * levels + 12..].copy_from_slice(&journal.to_le_bytes());
         }
         front
     }
@@ -256,16 +265,17 @@ mod tests {
             lowest: 0,
             format: FORMAT,
             records: 0x0A0B,
-            has_values: false,
+            has_values: true,
+            journal: Some(0x0102),
             locator: &[],
             sizes: &[5, 4, 3],
         };
         assert_eq!(front.write(&mut page, 8), 40);
         let expected =
-            [3, 0, 3, 1, 4, 15, 2, 1, 0, 0, 5, 0, 4, 0, 3, 0, 0x0B, 0x0A, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            [3, 0, 3, 1, 4, 15, 2, 1, 0, 0, 5, 0, 4, 0, 3, 0, 0x0B, 0x0A, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3, 1, 0, 0];
         assert_eq!(page[8..40], expected);
         let body = TreeBody::parse(&page, 8).unwrap();
-        assert_eq!(body.records, 0x0A0B);
+        assert_eq!((body.records, body.has_values, body.journal), (0x0A0B, true, Some(0x0102)));
         assert_eq!([0, 1, 2].map(|level| body.node(level).unwrap()), [40..45, 57..61, 61..64]);
         assert_eq!(body.node(3), Err(Malformed::LevelMissing));
     }
@@ -278,21 +288,31 @@ mod tests {
             lowest: 1,
             format: FORMAT,
             records: 9,
-            has_values: false,
+            has_values: true,
+            journal: Some(1),
             locator: b"key",
             sizes: &[5],
         };
         assert_eq!(front.write(&mut page, 8), 23);
         assert_eq!(page[8..23], [3, 1, 1, 1, 4, 15, 2, 1, 3, 0, 5, 0, b'k', b'e', b'y']);
         let body = TreeBody::parse(&page, 8).unwrap();
-        assert_eq!((body.records, body.locator(), body.node(1)), (0, 20..23, Ok(35..40)));
+        assert_eq!((body.records, body.journal, body.locator(), body.node(1)), (0, None, 20..23, Ok(35..40)));
     }
 
     #[test]
     fn what_does_not_fit_is_refused() {
         let mut page = [0_u8; 64];
-        TreeFront { height: 2, lowest: 0, format: FORMAT, records: 0, has_values: false, locator: &[], sizes: &[9, 9] }
-            .write(&mut page, 8);
+        let front = TreeFront {
+            height: 2,
+            lowest: 0,
+            format: FORMAT,
+            records: 0,
+            has_values: false,
+            journal: None,
+            locator: &[],
+            sizes: &[9, 9],
+        };
+        front.write(&mut page, 8);
         let with = |place: usize, value: u8| {
             let mut page = page;
             page[place] = value;
@@ -307,9 +327,11 @@ mod tests {
         assert_eq!(with(17, 1), Err(Malformed::Reserved));
         assert_eq!(with(19, 1), Err(Malformed::NodeSizes));
         assert_eq!(with(20, 60), Err(Malformed::NodeSizes));
-        assert_eq!(with(30, 1).map(|body| body.has_values), Ok(true));
+        assert_eq!(with(30, 1).map(|body| (body.has_values, body.journal)), Ok((true, None)));
         assert_eq!(with(30, 2), Err(Malformed::Reserved));
         assert_eq!(with(31, 1), Err(Malformed::Reserved));
+        assert_eq!(with(33, 1), Err(Malformed::Reserved));
+        assert_eq!(with(34, 1).map(|body| (body.has_values, body.journal)), Ok((false, Some(0))));
         assert_eq!(TreeBody::parse(&page[..12], 8), Err(Malformed::Short));
     }
 }

@@ -5,10 +5,13 @@
 //! whatever the power does, the root before or the root after is found.
 
 use nandu_index::{Edit, KeyBuf};
+use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
 use crate::cells::{Cells, LeafRun, RunEdit};
 use crate::descent::{PENDING, Seek, Slot};
+use crate::memory::Durability;
+use crate::merge::Span;
 use crate::pages::{Need, Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
@@ -31,10 +34,24 @@ pub(crate) struct Pending {
     pub(crate) run: Option<u32>,
     /// A key in the range of the lowest node, if that is not a leaf.
     pub(crate) locator: KeyBuf,
+    /// The keys of the last leaf that overflowed, and of the neighbour if it shared with one.
+    pub(crate) rewritten: Option<Span>,
+}
+
+/// What becomes of the pages of a large value whose entry goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retire {
+    /// They belong to the entry that comes.
+    Nothing,
+    /// They are dead once the change commits. If there are more than can be noted, that is an error.
+    All,
+    /// The same, but those that cannot be noted stay counted as live until the collector looks at them.
+    Noted,
 }
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
-    /// Puts a value at a key. Returns whether the key was there before. Durable when it returns.
+    /// Puts a value at a key. Returns whether the key was there before. Durable when it returns, or at the next
+    /// [`sync`](Tree::sync) if the tree was opened so; a large value, and with it all before, always when it returns.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, TreeError<P::Error>> {
         self.check_key(key)?;
         if self.is_large(key, value.len()) {
@@ -42,18 +59,24 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         self.check_value(key, value)?;
         self.discard_value();
+        if let Some(existed) = self.later(&[Edit { key, value: Some(value) }])? {
+            return Ok(existed);
+        }
         let pages_max = self.split_pages_max() + 1;
         self.prepare(Need { pages: 1, pages_max, shrinks: false })?;
         let outcome = self.edit_inline(key, Some(value));
         self.conclude(outcome, None)
     }
 
-    /// Deletes a key. Returns whether it was there. Durable when it returns; programs nothing if the key was not there.
+    /// Deletes a key. Returns whether it was there. Durable as a put is; programs nothing if the key was not there.
     pub fn delete(&mut self, key: &[u8]) -> Result<bool, TreeError<P::Error>> {
         self.check_key(key)?;
         self.discard_value();
+        if let Some(existed) = self.later(&[Edit { key, value: None }])? {
+            return Ok(existed);
+        }
         self.prepare(Need { pages: 1, pages_max: 2, shrinks: true })?;
-        let outcome = self.edit(key, None, true);
+        let outcome = self.edit(key, None, Retire::All);
         self.conclude(outcome, None)
     }
 
@@ -69,10 +92,27 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
         }
         self.discard_value();
+        if self.later(edits)?.is_some() {
+            return Ok(());
+        }
         let need = self.batch_need(edits)?;
         self.prepare(need)?;
         let outcome = edits.iter().try_for_each(|edit| self.edit_inline(edit.key, edit.value).map(|_| ()));
         self.conclude(outcome, None)
+    }
+
+    /// Makes changes in memory, if the tree does that and they are not too large. If they are to go to their leaves, no
+    /// others are left in memory.
+    fn later(&mut self, edits: &[Edit<'_>]) -> Result<Option<bool>, TreeError<P::Error>> {
+        if self.durability == Durability::OnSync
+            && let Some(existed) = self.change(edits)?
+        {
+            return Ok(Some(existed));
+        }
+        if !self.changes.is_empty() || self.journals.newest.is_some() {
+            self.settle()?;
+        }
+        Ok(None)
     }
 
     /// Pages that one overflow appends besides the path.
@@ -124,7 +164,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Back to the committed state. Nothing on flash belongs to it but what the last commit left.
-    fn undo(&mut self) {
+    pub(crate) fn undo(&mut self) {
         self.state = self.committed;
         self.path = [Slot::ABSENT; HEIGHT_MAX];
         self.pending = Pending::default();
@@ -145,13 +185,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             && inner.iter().all(|slot| self.cells.inner_find(&self.assembly[slot.range()], key, false) == slot.index)
     }
 
-    /// One change in the buffers, of what a leaf holds. Returns whether the key was there. If it `retires`, a large value that
-    /// goes is dead with all its pages once the change commits.
+    /// One change in the buffers, of what a leaf holds. Returns whether the key was there.
     pub(crate) fn edit(
         &mut self,
         key: &[u8],
         value: Option<&[u8]>,
-        retires: bool,
+        retire: Retire,
     ) -> Result<bool, TreeError<P::Error>> {
         if self.pending.dirty && !self.is_on_path(key) {
             let supersedes = None;
@@ -162,8 +201,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         let place = self.leaf_place(false)?;
         let at = self.cells.leaf_find(self.bytes(&place), key);
-        if let (true, Ok(index)) = (retires, at) {
-            self.retire_value(key, index)?;
+        if let Ok(index) = at {
+            self.retire_value(key, index, retire)?;
         }
         match value {
             Some(value) => self.put_at(key, value, at)?,
@@ -304,7 +343,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.repath(level, lowest, detached);
         }
         self.compose(lowest);
-        let page = self.pages.append(self.assembly, placement, commit)?.0;
+        let page = self.pages.append(self.assembly, PageKind::Tree, placement, commit)?.0;
         assert!(page < self.page_count, "the medium keeps to its own size");
         self.reading.forget_page(page);
         self.journal.append(page);
@@ -401,6 +440,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             format: self.format,
             records: self.state.records,
             has_values: self.pages.has_values(),
+            journal: self.journals.named,
             locator,
             sizes: &sizes[lowest..height],
         };

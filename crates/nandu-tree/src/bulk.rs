@@ -19,13 +19,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Puts entries whose keys strictly ascend; returns how many. Programs one page for each leaf that they fill, or
     /// that they change where the tree has entries already.
     ///
-    /// After an error, and after a power cut, a prefix of the entries is in the tree. An entry out of order, or of a size
+    /// Durable when it returns, as far as it went, whatever the tree was opened with: changes in memory go to their leaves
+    /// first. After an error, and after a power cut, a prefix of the entries is in the tree. An entry out of order, or of a size
     /// that the tree does not take, is an error when it is reached; [`Tree::record_count`] tells how far that was.
     pub fn load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &mut self,
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<u64, TreeError<P::Error>> {
         self.discard_value();
+        self.settle()?;
         let mut last = KeyBuf::EMPTY;
         let mut count: u64 = 0;
         let mut is_open = false;

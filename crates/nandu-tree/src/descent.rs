@@ -11,7 +11,7 @@ use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
 use crate::cells::Cells;
-use crate::pages::Pages;
+use crate::pages::{Found, Pages};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
 use nandu_media::tree::TreeBody;
@@ -46,8 +46,8 @@ impl Slot {
 pub(crate) struct Reading<'m> {
     pub(crate) buf: &'m mut [u8],
     page: Option<u32>,
-    /// The page whose bytes were read and not looked at yet.
-    raw: Option<u32>,
+    found: Option<Found>,
+    /// What it says of itself, if it is one of the tree's.
     body: Option<TreeBody>,
     checked: u8,
     /// Leaves read.
@@ -56,29 +56,15 @@ pub(crate) struct Reading<'m> {
 
 impl<'m> Reading<'m> {
     pub(crate) fn new(buf: &'m mut [u8]) -> Reading<'m> {
-        Reading { buf, page: None, raw: None, body: None, checked: u8::MAX, misses: 0 }
+        Reading { buf, page: None, found: None, body: None, checked: u8::MAX, misses: 0 }
     }
 
     /// The buffer is going to be used for something else, or its page is programmed anew.
     pub(crate) fn forget(&mut self) {
         self.page = None;
-        self.raw = None;
-    }
-
-    /// The buffer holds the bytes of this page, not looked at yet.
-    pub(crate) fn hold_raw(&mut self, page: u32) {
-        self.page = None;
-        self.raw = Some(page);
-    }
-
-    pub(crate) fn holds(&self, page: u32) -> bool {
-        self.page == Some(page)
     }
 
     pub(crate) fn forget_page(&mut self, page: u32) {
-        if self.raw == Some(page) {
-            self.raw = None;
-        }
         if self.page == Some(page) {
             self.page = None;
         }
@@ -143,33 +129,33 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if let (Some(body), true) = (self.reading.body, self.reading.page == Some(page)) {
             return Ok(body);
         }
+        self.fetch(page)?;
+        self.reading.body.ok_or(TreeError::Corrupt { page: PageAddr(page), why: Malformed::LevelMissing })
+    }
+
+    /// Reads a page, unless it is the one read last; one of the tree is sound in its front.
+    pub(crate) fn fetch(&mut self, page: u32) -> Result<Found, TreeError<P::Error>> {
+        if let (Some(found), true) = (self.reading.found, self.reading.page == Some(page)) {
+            return Ok(found);
+        }
         let corrupt = |why| TreeError::Corrupt { page: PageAddr(page), why };
-        let is_there = self.reading.raw == Some(page);
         self.reading.forget();
         if page >= self.page_count {
             return Err(corrupt(Malformed::PageNumber));
         }
-        if !is_there {
-            self.pages.read(PageAddr(page), self.reading.buf)?;
-        }
-        let body = TreeBody::parse(self.reading.buf, self.header_size).map_err(corrupt)?;
-        if body.format != self.format {
-            return Err(corrupt(Malformed::Cells));
+        let found = self.pages.read(PageAddr(page), self.reading.buf)?;
+        self.reading.body = None;
+        if found.kind == PageKind::Tree {
+            let body = TreeBody::parse(self.reading.buf, self.header_size).map_err(corrupt)?;
+            if body.format != self.format {
+                return Err(corrupt(Malformed::Cells));
+            }
+            self.reading.body = Some(body);
         }
         self.reading.page = Some(page);
-        self.reading.body = Some(body);
+        self.reading.found = Some(found);
         self.reading.checked = u8::MAX;
-        Ok(body)
-    }
-
-    /// Reads a page of any kind into the reading buffer.
-    pub(crate) fn read_any(&mut self, page: u32) -> Result<PageKind, TreeError<P::Error>> {
-        self.reading.forget();
-        let kind = self.pages.read_kind(PageAddr(page), self.reading.buf)?;
-        if kind == PageKind::Tree {
-            self.reading.raw = Some(page);
-        }
-        Ok(kind)
+        Ok(found)
     }
 
     /// Makes the root present in the assembly buffer.

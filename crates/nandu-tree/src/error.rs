@@ -44,6 +44,8 @@ pub enum TreeError<E> {
     JournalFull,
     /// The keys of a batch or of a bulk load do not strictly ascend; the first that does not is this one, from 0.
     NotAscending(usize),
+    /// The tree holds changes that no leaf holds yet, and they do not fit `pending_size`.
+    PendingSize,
     /// The tree would become higher than it can be.
     TooHigh,
 }
@@ -63,6 +65,7 @@ impl<E: fmt::Display> fmt::Display for TreeError<E> {
             TreeError::LargeValue(size) => write!(f, "the value has {size} bytes and must be read in parts"),
             TreeError::JournalFull => f.write_str("the batch replaces more large values than the journal holds"),
             TreeError::NotAscending(index) => write!(f, "key {index} is not above the key before it"),
+            TreeError::PendingSize => f.write_str("changes that no leaf holds yet do not fit the memory for them"),
             TreeError::TooHigh => f.write_str("the tree would become too high"),
         }
     }

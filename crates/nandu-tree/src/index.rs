@@ -51,7 +51,7 @@ impl<P: Pages, C: Cells> OrderedIndex for Tree<'_, P, C> {
     }
 
     fn sync(&mut self) -> Result<(), Self::Error> {
-        Ok(())
+        Tree::sync(self)
     }
 
     fn verify(&mut self, report: &mut dyn FnMut(Violation)) -> Result<(), Self::Error> {

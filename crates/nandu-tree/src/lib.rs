@@ -34,6 +34,9 @@
 //! # }
 //! ```
 //!
+//! With [`Durability::OnSync`] changes wait in memory, become durable together in a *journal page* at each
+//! [`sync`](Tree::sync), and go to their leaves later, many with one program.
+//!
 //! # Invariants
 //!
 //! `verify` checks each and names it by its number.
@@ -44,7 +47,8 @@
 //! * T3  A node has its child on the path in its own page, unless it is the lowest there. So in a page every node above
 //!   a stale node is stale, and a page lives exactly while its lowest node does.
 //! * T4  No leaf is empty but the root, and a root that is not a leaf has two children or more.
-//! * T5  The root's page says how many entries there are.
+//! * T5  The root's page says how many entries there are; the newest journal page if that was committed later. Changes
+//!   that no leaf holds yet are made in this number.
 //! * T6  A page number in a node leads to a page that holds a sound node of the level below.
 //! * T7  A descriptor of a large value leads to pages that hold that value, all of it.
 //!
@@ -54,6 +58,9 @@
 //! cache all inner nodes of a million 8-byte entries are): a get reads at most `h - c` pages; a put or a delete reads as
 //! many and programs 1. A split programs 1 or 2 pages more and comes once in some hundred puts. A change appends at
 //! most `4 + 2 h` pages.
+//!
+//! With `Durability::OnSync` a change reads as much, to find out whether its key is there; a sync programs 1 page, and
+//! with `n` changes waiting for `l` leaves a program takes about `1 + 2 n / l` of them to their leaf.
 
 #![no_std]
 
@@ -62,12 +69,16 @@ mod bits;
 mod bulk;
 mod cache;
 mod cells;
+mod changes;
 mod descent;
 mod error;
+mod group;
 mod index;
+mod journals;
 mod limits;
 mod log;
 mod memory;
+mod merge;
 mod pages;
 mod plan;
 mod range;
@@ -81,8 +92,9 @@ mod verify;
 pub use cells::{ByteCells, Cells, FixedCells};
 pub use error::TreeError;
 pub use log::OnLog;
-pub use memory::{Options, memory_required};
+pub use memory::{Durability, Options, memory_required};
 pub use nandu_index::{Direction, Edit, Entry, OrderedIndex, Violation};
+pub use nandu_media::PageKind;
 pub use nandu_media::tree::{CellFormat, HEIGHT_MAX, Malformed, TreeBody, TreeFront};
-pub use pages::{Examine, Examined, Need, Pages, Placement};
+pub use pages::{Examine, Examined, Found, Need, Pages, Placement};
 pub use tree::{Stats, Tree};

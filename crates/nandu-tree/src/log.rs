@@ -3,7 +3,7 @@
 use nandu_log::{Append, Budget, Growth, Log, LogError, PageKind};
 use nandu_nand::{Cause, Nand, PageAddr};
 
-use crate::pages::{Examine, Examined, Need, Pages, Placement};
+use crate::pages::{Examine, Examined, Found, Need, Pages, Placement};
 
 /// Pages of a [`Log`] for one tree, and the collector's work between two operations of it.
 pub struct OnLog<'m, N: Nand> {
@@ -117,26 +117,6 @@ impl<'m, N: Nand> OnLog<'m, N> {
             budget = if self.tried_steps { Budget::steps(MORE_EXAMINATIONS) } else { Budget::idle(MORE_EXAMINATIONS) };
         }
     }
-
-    fn append_kind(
-        &mut self,
-        buf: &mut [u8],
-        kind: PageKind,
-        placement: Placement,
-        commit: bool,
-    ) -> Result<PageAddr, LogError<N::Error>> {
-        self.has_values |= kind != PageKind::Tree;
-        let host = if kind == PageKind::Tree { Cause::Host } else { Cause::Value };
-        let (placement, cause) = match (self.examining, placement) {
-            // A leaf that does not fit its path's page any more is as old as what is moved.
-            (Some(examine), _) => (nandu_log::Placement::Survivor { from: examine.page }, examine.cause),
-            (None, Placement::Moved { from }) => (nandu_log::Placement::Survivor { from }, Cause::Gc),
-            (None, Placement::Update { supersedes: Some(of) }) => (nandu_log::Placement::Update { of }, host),
-            (None, Placement::Update { supersedes: None }) => (nandu_log::Placement::New, host),
-            (None, Placement::Split) => (nandu_log::Placement::New, Cause::Tree),
-        };
-        self.log.append(buf, Append { kind, placement, is_commit: commit, cause })
-    }
 }
 
 impl<N: Nand> Pages for OnLog<'_, N> {
@@ -158,36 +138,41 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         self.log.committed()
     }
 
-    fn read(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<(), Self::Error> {
-        let kind = self.read_kind(page, buf)?;
-        if kind == PageKind::Tree {
-            Ok(())
-        } else {
-            Err(LogError::Corrupt { page, why: nandu_log::Malformed::Kind(kind as u8) })
-        }
-    }
-
-    fn read_kind(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<PageKind, Self::Error> {
+    fn read(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<Found, Self::Error> {
         let cause = self.examining.map_or(Cause::Lookup, |examine| examine.cause);
         let before = self.log.nand_mut().attribute(cause);
         let outcome = self.log.read(page, buf);
         self.log.nand_mut().attribute(before);
-        match outcome?.kind {
-            PageKind::Tree => Ok(PageKind::Tree),
-            kind @ (PageKind::Value | PageKind::ValueIndex) => {
-                self.has_values = true;
-                Ok(kind)
-            }
-            kind => Err(LogError::Corrupt { page, why: nandu_log::Malformed::Kind(kind as u8) }),
+        let info = outcome?;
+        match info.kind {
+            PageKind::Tree | PageKind::Journal => {}
+            PageKind::Value | PageKind::ValueIndex => self.has_values = true,
+            kind => return Err(LogError::Corrupt { page, why: nandu_log::Malformed::Kind(kind as u8) }),
         }
+        Ok(Found { kind: info.kind, sequence: info.sequence })
     }
 
-    fn append(&mut self, buf: &mut [u8], placement: Placement, commit: bool) -> Result<PageAddr, Self::Error> {
-        self.append_kind(buf, PageKind::Tree, placement, commit)
-    }
-
-    fn append_value(&mut self, buf: &mut [u8], kind: PageKind, placement: Placement) -> Result<PageAddr, Self::Error> {
-        self.append_kind(buf, kind, placement, false)
+    fn append(
+        &mut self,
+        buf: &mut [u8],
+        kind: PageKind,
+        placement: Placement,
+        commit: bool,
+    ) -> Result<PageAddr, Self::Error> {
+        let is_value = matches!(kind, PageKind::Value | PageKind::ValueIndex);
+        self.has_values |= is_value;
+        let host = if is_value { Cause::Value } else { Cause::Host };
+        let (placement, cause) = match (self.examining, placement) {
+            // A leaf that does not fit its path's page any more is as old as what is moved.
+            (Some(examine), _) => (nandu_log::Placement::Survivor { from: examine.page }, examine.cause),
+            (None, Placement::Moved { from }) => (nandu_log::Placement::Survivor { from }, Cause::Gc),
+            // Some syncs later a journal page is not needed any more.
+            (None, _) if kind == PageKind::Journal => (nandu_log::Placement::Stream(0), host),
+            (None, Placement::Update { supersedes: Some(of) }) => (nandu_log::Placement::Update { of }, host),
+            (None, Placement::Update { supersedes: None }) => (nandu_log::Placement::New, host),
+            (None, Placement::Split) => (nandu_log::Placement::New, Cause::Tree),
+        };
+        self.log.append(buf, Append { kind, placement, is_commit: commit, cause })
     }
 
     fn stamp(&self) -> u32 {

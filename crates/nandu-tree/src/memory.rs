@@ -9,11 +9,34 @@ pub struct Options {
     /// is done all the same, but pages superseded by it stay counted as live until the collector looks at them. At
     /// least 64.
     pub journal_pages: usize,
+    /// When a change is durable.
+    pub durability: Durability,
+    /// Bytes for changes that no leaf holds yet, up to 64 KiB; with [`Durability::Immediate`] only needed to open a
+    /// tree that such changes were left in.
+    pub pending_size: usize,
+}
+
+impl Options {
+    /// 8 KiB of cache, every change durable at once.
+    pub const DEFAULT: Options =
+        Options { cache_size: 8192, journal_pages: 64, durability: Durability::Immediate, pending_size: 0 };
+}
+
+/// When a change is durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// When the call that makes it returns.
+    #[default]
+    Immediate,
+    /// At the next sync. After a power cut all changes up to one of them are there and none after it: that is the last
+    /// synced one at least. Many changes then cost few programs. Where memory for changes or a page of them is full,
+    /// the tree syncs without being asked.
+    OnSync,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { cache_size: 8192, journal_pages: 64 }
+        Options::DEFAULT
     }
 }
 
@@ -24,7 +47,7 @@ pub(crate) const JOURNAL_PAGES_MIN: usize = 64;
 pub const fn memory_required(page_size: usize, options: &Options) -> usize {
     let journal_pages =
         if options.journal_pages < JOURNAL_PAGES_MIN { JOURNAL_PAGES_MIN } else { options.journal_pages };
-    4 * page_size + options.cache_size + 4 * journal_pages
+    4 * page_size + options.cache_size + 4 * journal_pages + options.pending_size
 }
 
 /// Pages that the operation under way appended and pages that it supersedes.

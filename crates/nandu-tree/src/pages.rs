@@ -23,6 +23,15 @@ pub enum Placement {
     },
 }
 
+/// What reading a page found out besides its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What it was appended as: a page of the tree, one of a large value, or a journal page.
+    pub kind: PageKind,
+    /// Its place in the order of appends.
+    pub sequence: u64,
+}
+
 /// What the tree needs of the medium below it: pages appended in an order that a power cut does not change.
 ///
 /// The tree numbers pages as the chip does. A page appended is never changed; it is either superseded or lives.
@@ -42,24 +51,19 @@ pub trait Pages {
     /// The page appended last with `commit`; `None` on a medium just formatted.
     fn committed(&self) -> Option<PageAddr>;
 
-    /// Reads a whole page and checks that it is what was appended there.
-    fn read(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<(), Self::Error>;
+    /// Reads a whole page, of any kind that belongs to a tree, and checks that it is what was appended there.
+    fn read(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<Found, Self::Error>;
 
     /// Programs a whole page somewhere and returns where. With `commit`, this page and everything appended before it
     /// is durable when it returns, and after a power cut is found by [`Pages::committed`]; without, it counts only
     /// once a later page is committed.
-    fn append(&mut self, buf: &mut [u8], placement: Placement, commit: bool) -> Result<PageAddr, Self::Error>;
-
-    /// As [`Pages::read`], of any kind of page that belongs to a tree, and says which.
-    fn read_kind(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<PageKind, Self::Error> {
-        self.read(page, buf).map(|()| PageKind::Tree)
-    }
-
-    /// As [`Pages::append`] without `commit`, of a page of a large value.
-    fn append_value(&mut self, buf: &mut [u8], kind: PageKind, placement: Placement) -> Result<PageAddr, Self::Error> {
-        let _ = kind;
-        self.append(buf, placement, false)
-    }
+    fn append(
+        &mut self,
+        buf: &mut [u8],
+        kind: PageKind,
+        placement: Placement,
+        commit: bool,
+    ) -> Result<PageAddr, Self::Error>;
 
     /// A number that no large value was given before.
     fn stamp(&self) -> u32 {

@@ -1,5 +1,6 @@
 //! Entries in order.
 
+use core::cmp::Ordering;
 use core::ops::{Bound, ControlFlow};
 
 use nandu_index::{Direction, Entry, KeyBuf};
@@ -12,6 +13,19 @@ use crate::descent::{Place, Seek};
 use crate::pages::Pages;
 use crate::tree::Tree;
 use crate::values::Stored;
+
+/// Entries of a leaf and changes of it that are still to be visited: the first and the one behind the last of each.
+struct Merged {
+    leaf: (usize, usize),
+    changes: (usize, usize),
+}
+
+/// Where an entry is.
+#[derive(Clone, Copy)]
+enum Source {
+    Leaf(usize),
+    Change(usize),
+}
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Visits the entries between two bounds in order, until `visit` breaks off. Reads each leaf concerned once, and
@@ -50,14 +64,18 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         // Each leaf is a page of its own, so there are no more of them than pages.
         for _ in 0..self.page_count {
             self.descend(Seek::At(fence.as_slice()), 1)?;
+            self.prove_path()?;
             let place = self.leaf_place(false)?;
             let leaf = self.bytes(&place);
-            let start = match (self.cells.leaf_find(leaf, fence.as_slice()), from) {
+            let skips = |found: Result<usize, usize>| match (found, from) {
                 (Ok(index), Bound::Excluded(_)) if is_first => index + 1,
                 (Ok(index) | Err(index), _) => index,
             };
-            for index in start..self.cells.leaf_count(leaf) {
-                self.cells.leaf_key(leaf, index, &mut key);
+            let mut merged = Merged {
+                leaf: (skips(self.cells.leaf_find(leaf, fence.as_slice())), self.cells.leaf_count(leaf)),
+                changes: (skips(self.changes.find(fence.as_slice())), self.path_changes().1),
+            };
+            while let Some(source) = self.next_merged(leaf, &mut merged, &mut key) {
                 let beyond = match to {
                     Bound::Included(bound) => key.as_slice() > bound,
                     Bound::Excluded(bound) => key.as_slice() >= bound,
@@ -66,8 +84,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 if beyond {
                     return Ok(());
                 }
-                let Some(entry) = self.entry(key.as_slice(), self.cells.leaf_value(leaf, index)) else {
-                    return Self::corrupt(self.child(0), Malformed::Node);
+                let entry = match self.entry_of(key.as_slice(), leaf, source) {
+                    Some(Some(entry)) => entry,
+                    Some(None) => continue,
+                    None => return Self::corrupt(self.child(0), Malformed::Node),
                 };
                 if visit(entry).is_break() {
                     return Ok(());
@@ -99,20 +119,19 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 Bound::Unbounded => Seek::Last,
             };
             self.descend(seek, 1)?;
+            self.prove_path()?;
             let place = self.leaf_place(false)?;
             let leaf = self.bytes(&place);
-            let end = match bound {
-                Bound::Included(key) => match self.cells.leaf_find(leaf, key) {
-                    Ok(index) => index + 1,
-                    Err(index) => index,
-                },
-                Bound::Excluded(key) => match self.cells.leaf_find(leaf, key) {
-                    Ok(index) | Err(index) => index,
-                },
-                Bound::Unbounded => self.cells.leaf_count(leaf),
+            let end = |find: &dyn Fn(&[u8]) -> Result<usize, usize>, count| match bound {
+                Bound::Included(key) => find(key).map_or_else(|index| index, |index| index + 1),
+                Bound::Excluded(key) => find(key).unwrap_or_else(|index| index),
+                Bound::Unbounded => count,
             };
-            for index in (0..end).rev() {
-                self.cells.leaf_key(leaf, index, &mut key);
+            let leaf_end = end(&|key| self.cells.leaf_find(leaf, key), self.cells.leaf_count(leaf));
+            let changes_end = end(&|key| self.changes.find(key), self.changes.len());
+            let (start, _) = self.path_changes();
+            let mut merged = Merged { leaf: (0, leaf_end), changes: (start, changes_end) };
+            while let Some(source) = self.next_merged_back(leaf, &mut merged, &mut key) {
                 let beyond = match from {
                     Bound::Included(bound) => key.as_slice() < bound,
                     Bound::Excluded(bound) => key.as_slice() <= bound,
@@ -121,8 +140,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 if beyond {
                     return Ok(());
                 }
-                let Some(entry) = self.entry(key.as_slice(), self.cells.leaf_value(leaf, index)) else {
-                    return Self::corrupt(self.child(0), Malformed::Node);
+                let entry = match self.entry_of(key.as_slice(), leaf, source) {
+                    Some(Some(entry)) => entry,
+                    Some(None) => continue,
+                    None => return Self::corrupt(self.child(0), Malformed::Node),
                 };
                 if visit(entry).is_break() {
                     return Ok(());
@@ -149,8 +170,96 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if is_on { Ok(()) } else { Self::corrupt(self.path[1].page, Malformed::Node) }
     }
 
+    /// The changes of the path's leaf: the first, and the one behind the last.
+    fn path_changes(&self) -> (usize, usize) {
+        if self.changes.is_empty() {
+            return (0, 0);
+        }
+        let range = self.leaf_span().range(&self.changes);
+        (range.start, range.end)
+    }
+
+    /// The next of a leaf's entries and its changes, with its key.
+    fn next_merged(&self, leaf: &[u8], merged: &mut Merged, key: &mut KeyBuf) -> Option<Source> {
+        let has_entry = merged.leaf.0 < merged.leaf.1;
+        let has_change = merged.changes.0 < merged.changes.1;
+        if has_entry {
+            self.cells.leaf_key(leaf, merged.leaf.0, key);
+        }
+        let order = match (has_entry, has_change) {
+            (false, false) => return None,
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+            (true, true) => key.as_slice().cmp(self.changes.key(merged.changes.0)),
+        };
+        merged.leaf.0 += usize::from(order.is_le());
+        if order.is_lt() {
+            return Some(Source::Leaf(merged.leaf.0 - 1));
+        }
+        merged.changes.0 += 1;
+        key.set(self.changes.key(merged.changes.0 - 1));
+        Some(Source::Change(merged.changes.0 - 1))
+    }
+
+    /// The last of a leaf's entries and its changes, with its key.
+    fn next_merged_back(&self, leaf: &[u8], merged: &mut Merged, key: &mut KeyBuf) -> Option<Source> {
+        let has_entry = merged.leaf.0 < merged.leaf.1;
+        let has_change = merged.changes.0 < merged.changes.1;
+        if has_entry {
+            self.cells.leaf_key(leaf, merged.leaf.1 - 1, key);
+        }
+        let order = match (has_entry, has_change) {
+            (false, false) => return None,
+            (true, false) => Ordering::Greater,
+            (false, true) => Ordering::Less,
+            (true, true) => key.as_slice().cmp(self.changes.key(merged.changes.1 - 1)),
+        };
+        merged.leaf.1 -= usize::from(order.is_ge());
+        if order.is_gt() {
+            return Some(Source::Leaf(merged.leaf.1));
+        }
+        merged.changes.1 -= 1;
+        key.set(self.changes.key(merged.changes.1));
+        Some(Source::Change(merged.changes.1))
+    }
+
+    /// An entry; in it, none if it is deleted. `None` if the leaf is unsound.
+    fn entry_of<'a>(&'a self, key: &'a [u8], leaf: &'a [u8], source: Source) -> Option<Option<Entry<'a>>> {
+        match source {
+            Source::Leaf(index) => self.entry(key, self.cells.leaf_value(leaf, index)).map(Some),
+            Source::Change(index) => {
+                Some(self.changes.change(index).value.map(|value| Entry { key, value, large: None }))
+            }
+        }
+    }
+
+    /// The entry that a range of everything begins with.
+    fn end(&mut self, direction: Direction) -> Result<Option<Entry<'_>>, TreeError<P::Error>> {
+        let mut key = None;
+        self.range(Bound::Unbounded, Bound::Unbounded, direction, |entry| {
+            key = KeyBuf::new(entry.key);
+            ControlFlow::Break(())
+        })?;
+        let Some(key) = key else { return Ok(None) };
+        self.key = key;
+        if let Some(index) = self.find_change(key.as_slice())? {
+            let value = self.changes.change(index).value;
+            return Ok(value.map(|value| Entry { key: self.key.as_slice(), value, large: None }));
+        }
+        self.descend(Seek::At(key.as_slice()), 1)?;
+        let place = self.leaf_place(true)?;
+        let found = self.cells.leaf_find(self.bytes(&place), key.as_slice());
+        match found {
+            Ok(index) => self.lend(&place, index),
+            Err(_) => Ok(None),
+        }
+    }
+
     /// The entry with the lowest key.
     pub fn first(&mut self) -> Result<Option<Entry<'_>>, TreeError<P::Error>> {
+        if !self.changes.is_empty() {
+            return self.end(Direction::Forward);
+        }
         let mut minimum = KeyBuf::EMPTY;
         self.cells.minimum(&mut minimum);
         self.descend(Seek::At(minimum.as_slice()), 1)?;
@@ -160,6 +269,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// The entry with the highest key.
     pub fn last(&mut self) -> Result<Option<Entry<'_>>, TreeError<P::Error>> {
+        if !self.changes.is_empty() {
+            return self.end(Direction::Backward);
+        }
         self.descend(Seek::Last, 1)?;
         let place = self.leaf_place(true)?;
         let count = self.cells.leaf_count(self.bytes(&place));

@@ -26,6 +26,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub fn examine(&mut self, examine: Examine) -> Result<Examined, TreeError<P::Error>> {
         let Examine { page, moves } = examine;
         self.values.holds = None;
+        if moves && self.changes.unsynced > 0 {
+            // A move is no promise, and changes that wait for a sync are not to be in it.
+            return Ok(Examined::Live);
+        }
         let found = match self.kind_of(page) {
             Ok(kind @ (PageKind::Value | PageKind::ValueIndex)) => self.examine_value(page, kind, moves),
             Ok(_) if moves => self.relocate(page).map(|lived| if lived { Examined::Moved } else { Examined::Dead }),
@@ -40,13 +44,16 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
     }
 
-    /// What a page holds; it is in the reading buffer then, unless it was in memory.
+    /// What a page holds; it is in the reading buffer then, unless what it holds is known.
     fn kind_of(&mut self, page: PageAddr) -> Result<PageKind, TreeError<P::Error>> {
         let leaf = self.path[0];
-        if page.0 == self.state.root || (leaf.present && leaf.page == page.0) || self.reading.holds(page.0) {
+        if page.0 == self.state.root || (leaf.present && leaf.page == page.0) {
             return Ok(PageKind::Tree);
         }
-        self.read_any(page.0)
+        if self.journals.place_of(page.0).is_some() {
+            return Ok(PageKind::Journal);
+        }
+        Ok(self.fetch(page.0)?.kind)
     }
 
     /// Whether a page lives, and if so programs its lowest node, with the path above it, elsewhere; that is a commit of
@@ -54,18 +61,33 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     ///
     /// A page lives exactly while its lowest node does (T3), and a node is found from the root by a key of its own: so
     /// this reads the page and at most the path to it, and programs 1 page, rarely 2.
+    ///
+    /// A leaf takes the changes of its range with it, a journal page becomes a new one. Syncs first.
     pub fn relocate(&mut self, page: PageAddr) -> Result<bool, TreeError<P::Error>> {
+        self.sync()?;
+        if let Some(place) = self.journals.place_of(page.0) {
+            self.move_journal(place, page)?;
+            return Ok(true);
+        }
         let Some(level) = self.find_live(page)? else {
             return Ok(false);
         };
-        let outcome = self.touch(level);
-        self.conclude(outcome, Some(Placement::Moved { from: page }))?;
+        let placement = Some(Placement::Moved { from: page });
+        if level == 0 && !self.changes.is_empty() {
+            let mut key = KeyBuf::EMPTY;
+            self.cells.minimum(&mut key);
+            let _ = self.fence_below(0, &mut key);
+            self.merge_at(&key, placement)?;
+        } else {
+            let outcome = self.touch(level);
+            self.conclude(outcome, placement)?;
+        }
         Ok(true)
     }
 
     /// Whether a page lives. Reads the page and at most the path to it.
     pub fn is_live(&mut self, page: PageAddr) -> Result<bool, TreeError<P::Error>> {
-        Ok(self.find_live(page)?.is_some())
+        Ok(self.journals.place_of(page.0).is_some() || self.find_live(page)?.is_some())
     }
 
     /// The lowest level of a page that lives, with the path above that level present.
@@ -107,6 +129,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 (0, key)
             }));
         }
+        if self.fetch(page.0)?.kind == PageKind::Journal {
+            return Ok(None);
+        }
         let body = self.read_body(page.0)?;
         let lowest = body.lowest;
         let place = self.read_node(page.0, lowest)?;
@@ -127,7 +152,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Puts the path down to this level into the buffers as it is, to be programmed again.
-    fn touch(&mut self, level: u8) -> Result<(), TreeError<P::Error>> {
+    pub(crate) fn touch(&mut self, level: u8) -> Result<(), TreeError<P::Error>> {
         if level == 0 {
             self.take_leaf()?;
         } else {

@@ -7,10 +7,12 @@
 use core::ops::Range;
 
 use nandu_index::KeyBuf;
+use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
 use crate::cells::{Cells, InnerRun, LeafRun, RunEdit, SELF};
 use crate::descent::{PENDING, Slot};
+use crate::merge::Span;
 use crate::pages::{Pages, Placement};
 use crate::plan::{PARTS_MAX, Room, choose, separator_at};
 use crate::tree::Tree;
@@ -62,7 +64,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub(crate) fn append_leaf(&mut self, size: usize) -> Result<u32, TreeError<P::Error>> {
         let end = self.scratch.len();
         write_leaf_front(self.state.height, self.format, self.header_size, self.scratch, size, end);
-        let page = self.pages.append(self.scratch, Placement::Split, false)?.0;
+        let page = self.pages.append(self.scratch, PageKind::Tree, Placement::Split, false)?.0;
         self.note_append(page);
         Ok(page)
     }
@@ -78,12 +80,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             format: self.format,
             records: 0,
             has_values: false,
+            journal: None,
             locator: locator.as_slice(),
             sizes: &[size as u16],
         };
         let end = front.write(buf, self.header_size);
         buf[end..at].fill(0xFF);
-        let page = self.pages.append(buf, Placement::Split, false)?.0;
+        let page = self.pages.append(buf, PageKind::Tree, Placement::Split, false)?.0;
         self.note_append(page);
         Ok(page)
     }
@@ -107,6 +110,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let mut full = slot.page;
         if self.pending.dirty {
             // In a batch the leaf is not on flash as it is now.
+            self.pending.rewritten = Some(self.leaf_span());
             self.retire_page(slot.page);
             self.cache.drop_node(slot.page, 0);
             self.scratch[own..own + slot.size].copy_from_slice(&self.assembly[slot.range()]);
@@ -190,7 +194,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             size = encoded.ok_or(TreeError::Corrupt { page: PageAddr(child), why: Malformed::PathTooLarge })?;
             if part != plan.path {
                 write_leaf_front(self.state.height, self.format, self.header_size, out, size, out_end);
-                let page = self.pages.append(out, Placement::Split, false)?.0;
+                let page = self.pages.append(out, PageKind::Tree, Placement::Split, false)?.0;
                 assert!(page < self.page_count, "the medium keeps to its own size");
                 self.journal.append(page);
                 self.pending.appended += 1;
@@ -205,10 +209,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             (true, _) => self.stats.triples += 1,
             (false, _) => self.stats.splits += 1,
         }
+        self.pending.rewritten = Some(self.leaf_span());
         self.retire_page(child);
         self.cache.drop_node(child, 0);
         let (mut at, mut removed) = (self.path[1].index, 1);
         if let (true, Some((page, right))) = (plan.is_shared, sibling) {
+            self.pending.rewritten = Some(self.pair_span(right));
             self.retire_page(page);
             self.cache.drop_node(page, 0);
             at -= usize::from(!right);
@@ -216,6 +222,21 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         self.replace_leaves(Splice { at, removed, count: plan.parts, pages, separators }, size)?;
         Ok(true)
+    }
+
+    /// The keys of the path's leaf and of its neighbour on this side.
+    fn pair_span(&mut self, right: bool) -> Span {
+        let mut span = self.leaf_span();
+        let index = self.path[1].index;
+        self.path[1].index = if right { index + 1 } else { index - 1 };
+        let other = self.leaf_span();
+        self.path[1].index = index;
+        if right {
+            span.high = other.high;
+        } else {
+            span.low = other.low;
+        }
+        span
     }
 
     /// The neighbour under the same parent that an overflowing leaf shares with: right, or left of the last.
@@ -367,8 +388,16 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 fn write_leaf_front(height: u8, format: CellFormat, header_size: usize, buf: &mut [u8], size: usize, end: usize) {
     // A page of its own never has the root, not even the page of a root that is being split.
     let height = height.max(2);
-    let front =
-        TreeFront { height, lowest: 0, format, records: 0, has_values: false, locator: &[], sizes: &[size as u16] };
+    let front = TreeFront {
+        height,
+        lowest: 0,
+        format,
+        records: 0,
+        has_values: false,
+        journal: None,
+        locator: &[],
+        sizes: &[size as u16],
+    };
     let leaf_end = front.write(buf, header_size) + size;
     buf[leaf_end..end].fill(0xFF);
 }

@@ -1,17 +1,21 @@
 //! The tree: its memory, opening, looking up.
 
 use nandu_index::KeyBuf;
+use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
 use crate::cache::Cache;
 use crate::cells::{Cells, LeafRun};
+use crate::changes::Changes;
 use crate::descent::{Place, Reading, Seek, Slot};
+use crate::journals::Journals;
 use crate::limits::Limits;
-use crate::memory::{JOURNAL_PAGES_MIN, Journal, Options, memory_required};
+use crate::memory::{Durability, JOURNAL_PAGES_MIN, Journal, Options, memory_required};
 use crate::pages::{Need, Pages};
 use crate::values::{Stored, Values};
 use crate::{Placement, TreeError};
-use nandu_media::tree::{CellFormat, HEIGHT_MAX, TreeBody};
+use nandu_media::journal::JournalBody;
+use nandu_media::tree::{CellFormat, HEIGHT_MAX};
 
 /// What the tree did since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +66,11 @@ pub struct Tree<'m, P, C> {
     pub(crate) committed: State,
     pub(crate) pending: crate::apply::Pending,
     pub(crate) key: KeyBuf,
+    pub(crate) durability: Durability,
+    pub(crate) changes: Changes<'m>,
+    pub(crate) journals: Journals,
+    /// Where the search for a leaf to be merged goes on.
+    pub(crate) sweep: KeyBuf,
     pub(crate) stats: Stats,
 }
 
@@ -82,26 +91,43 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         Ok(tree)
     }
 
-    /// Opens the tree that the medium holds. Reads 1 page.
+    /// Opens the tree that the medium holds. Reads 1 page, and 1 for each journal page that is still needed: those are
+    /// at most 3 more than hold as many changes as fit `pending_size`, and none after [`Tree::settle`].
     pub fn open(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
-        let root = pages.committed().ok_or(TreeError::NotFound)?;
+        let committed = pages.committed().ok_or(TreeError::NotFound)?;
         let mut tree = Tree::new(pages, cells, options, memory)?;
-        tree.pages.read(root, tree.reading.buf)?;
-        let corrupt = |why| TreeError::Corrupt { page: root, why };
-        let body = TreeBody::parse(tree.reading.buf, tree.header_size).map_err(corrupt)?;
-        if body.format != tree.format {
-            return Err(TreeError::OtherFormat);
+        let corrupt = |why| TreeError::Corrupt { page: committed, why };
+        let foreign = |error| match error {
+            TreeError::Corrupt { why: crate::Malformed::Cells, .. } => TreeError::OtherFormat,
+            error => error,
+        };
+        let mut said = None;
+        let mut root = committed.0;
+        if tree.fetch(committed.0).map_err(foreign)?.kind == PageKind::Journal {
+            let body = JournalBody::parse(tree.reading.buf, tree.header_size).map_err(corrupt)?;
+            if body.format != tree.format {
+                return Err(TreeError::OtherFormat);
+            }
+            tree.replay(committed.0, true)?;
+            (said, root) = (Some((body.height, body.records)), body.root);
         }
+        let body = tree.read_body(root).map_err(foreign)?;
         if !body.root_present() || body.height as usize > tree.limits.height_max() {
+            return Err(TreeError::Corrupt { page: PageAddr(root), why: crate::Malformed::Levels });
+        }
+        let (height, records) = said.unwrap_or((body.height, body.records));
+        if height != body.height {
             return Err(corrupt(crate::Malformed::Levels));
         }
-        tree.state = State { root: root.0, height: body.height, records: body.records };
+        tree.state = State { root, height, records };
         tree.committed = tree.state;
         if body.has_values {
             tree.pages.note_values();
         }
-        tree.reading.hold_raw(root.0);
         tree.load_root()?;
+        if let (None, Some(journal)) = (said, body.journal) {
+            tree.replay(journal, false)?;
+        }
         Ok(tree)
     }
 
@@ -123,7 +149,8 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         let (scratch, memory) = memory.split_at_mut(page_size);
         let (values, memory) = memory.split_at_mut(page_size);
         let (cache, memory) = memory.split_at_mut(options.cache_size);
-        let (journal, _) = memory.split_at_mut(4 * options.journal_pages.max(JOURNAL_PAGES_MIN));
+        let (journal, memory) = memory.split_at_mut(4 * options.journal_pages.max(JOURNAL_PAGES_MIN));
+        let (changes, _) = memory.split_at_mut(options.pending_size);
         let page_count = pages.page_count();
         // One value more than there are pages, all bits set, stands for "in this page".
         let page_bits = (32 - page_count.leading_zeros()) as u8;
@@ -148,6 +175,10 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             committed: state,
             pending: crate::apply::Pending::default(),
             key: KeyBuf::EMPTY,
+            durability: options.durability,
+            changes: Changes::new(changes, &format),
+            journals: Journals::new(page_size, header_size, &format, options.pending_size),
+            sweep: KeyBuf::EMPTY,
             stats: Stats::default(),
         })
     }
@@ -169,6 +200,9 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     /// in memory. A large value is not lent: the error names its size, and [`Tree::read`] copies it.
     pub fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, TreeError<P::Error>> {
         self.check_key(key)?;
+        if let Some(index) = self.find_change(key)? {
+            return Ok(self.changes.change(index).value);
+        }
         self.descend(Seek::At(key), 1)?;
         let place = self.leaf_place(true)?;
         let leaf = self.bytes(&place);
@@ -220,7 +254,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         &mut self.pages
     }
 
-    /// Gives the medium back. Nothing is lost: what was put is on flash already.
+    /// Gives the medium back. Nothing is lost that was durable; changes since the last sync are.
     pub fn close(self) -> P {
         self.pages
     }

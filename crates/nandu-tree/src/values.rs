@@ -18,8 +18,10 @@ use nandu_media::PageKind;
 use nandu_media::value::{DESCRIPTOR_SIZE_MAX, Descriptor, TAG_INLINE, TAG_LARGE, ValueBody, ValueFields, ValueLayout};
 use nandu_nand::PageAddr;
 
+use crate::apply::Retire;
 use crate::cells::Cells;
 use crate::descent::Seek;
+use crate::merge::OwnEdit;
 use crate::pages::{Need, Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
@@ -135,7 +137,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// the value's end, none behind it. `None` if there is no such key. Reads what a get does, one page for each page of
     /// a large value that the part touches, and one for each index page of these, unless it was the last one read.
     pub fn read(&mut self, key: &[u8], offset: usize, out: &mut [u8]) -> Result<Option<usize>, TreeError<P::Error>> {
-        let descriptor = self.descriptor(key)?;
+        self.check_key(key)?;
+        // A change that waits hides what the leaf holds.
+        let descriptor = if self.find_change(key)?.is_some() { None } else { self.descriptor(key)? };
         let (Some(descriptor), Some(layout)) = (descriptor, self.layout(key)) else {
             return Ok(self.get(key)?.map(|value| {
                 let rest = value.get(offset..).unwrap_or_default();
@@ -224,7 +228,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if page >= self.page_count {
             return Self::corrupt(page, Malformed::PageNumber);
         }
-        let found = self.pages.read_kind(PageAddr(page), self.scratch)?;
+        let found = self.pages.read(PageAddr(page), self.scratch)?.kind;
         match ValueBody::parse(self.scratch, self.header_size) {
             Ok(body)
                 if found == kind
@@ -238,13 +242,16 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Begins to put a value whose bytes come in pieces: [`Tree::append_value`], then [`Tree::finish_value`]. Makes sure
-    /// that there is room for all of it. The value before stays until the last of these.
+    /// that there is room for all of it. The value before stays until the last of these. Syncs first: the value is going to
+    /// be durable when it is finished, and so is all that came before it.
     pub fn begin_value(&mut self, key: &[u8], length: usize) -> Result<(), TreeError<P::Error>> {
         self.discard_value();
         self.check_key(key)?;
         let layout = self.layout(key).filter(|_| length <= self.value_size_max(key) && length > 0);
         let layout = layout.filter(|layout| layout.root_count(length as u32) as usize <= self.root_count_max(key));
         let Some(layout) = layout.filter(|_| self.tag_size() > 0) else { return Err(TreeError::ValueSize(length)) };
+        // Nothing is moved to make room while changes wait for a sync.
+        self.sync()?;
         let length = length as u32;
         let pages = layout.page_count(length) + layout.index_count(length) + self.split_pages_max() + 1;
         while let Some(examine) = self.pages.prepare_value(pages)? {
@@ -289,7 +296,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let content = fields.write(self.scratch, self.header_size);
         self.scratch[content].copy_from_slice(bytes);
         let placement = Placement::Update { supersedes: writing.supersedes };
-        let page = self.pages.append_value(self.scratch, PageKind::Value, placement)?.0;
+        let page = self.pages.append(self.scratch, PageKind::Value, placement, false)?.0;
         self.pages.pin(PageAddr(page));
         self.reading.forget_page(page);
         let Some(writing) = &mut self.values.writing else { return Ok(()) };
@@ -311,7 +318,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Ok(());
         }
         self.prepare(Need { pages: 1, pages_max: 2, shrinks: false })?;
-        let page = self.pages.append_value(self.values.buf, PageKind::ValueIndex, placement)?.0;
+        let page = self.pages.append(self.values.buf, PageKind::ValueIndex, placement, false)?.0;
         self.pages.pin(PageAddr(page));
         self.reading.forget_page(page);
         if let Some(writing) = &mut self.values.writing {
@@ -339,8 +346,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Err(TreeError::ValueSize((pages * layout.payload) as usize));
         }
         let mut bytes = [0; DESCRIPTOR_SIZE_MAX];
-        let outcome = self.edit(key, Some(descriptor.write(&mut bytes)), true);
-        let outcome = self.conclude(outcome, None)?;
+        let own = OwnEdit { key, stored: descriptor.write(&mut bytes), retire: Retire::All };
+        let outcome = self.merge_with(key, Some(own), None)?;
         self.values.writing = None;
         self.pages.unpin_all();
         Ok(outcome)
@@ -368,16 +375,16 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Says that a page is dead; with an index page, all that it lists. One that cannot be read leaves the pages that it
-    /// lists counted.
+    /// lists counted. Uses the scratch buffer.
     pub(crate) fn bury(&mut self, entry_or_page: u32) {
         let page = entry_or_page & !LISTS;
         if entry_or_page & LISTS != 0 {
-            self.values.holds = None;
-            let kind = self.pages.read_kind(PageAddr(page), self.values.buf);
-            let body = ValueBody::parse(self.values.buf, self.header_size);
-            if let (Ok(PageKind::ValueIndex), Ok(body)) = (kind, body) {
+            // Not to the value buffer: an index page may be under construction there, while the collector merges changes.
+            let found = self.pages.read(PageAddr(page), self.scratch).map(|found| found.kind);
+            let body = ValueBody::parse(self.scratch, self.header_size);
+            if let (Ok(PageKind::ValueIndex), Ok(body)) = (found, body) {
                 for number in 0..body.content.len() / 4 {
-                    if let Some(page) = entry(&self.values.buf[body.content.clone()], number) {
+                    if let Some(page) = entry(&self.scratch[body.content.clone()], number) {
                         self.pages.supersede(PageAddr(page));
                     }
                 }
@@ -388,10 +395,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Notes the pages of a value that is going to be replaced as dead once the change commits. Reads its index pages, so that
     /// nothing is said to be dead by a page that is not this value's.
-    pub(crate) fn retire_value(&mut self, key: &[u8], index: usize) -> Result<(), TreeError<P::Error>> {
+    pub(crate) fn retire_value(&mut self, key: &[u8], index: usize, retire: Retire) -> Result<(), TreeError<P::Error>> {
+        if self.tag_size() == 0 || retire == Retire::Nothing {
+            return Ok(());
+        }
         let place = self.leaf_place(false)?;
         let stored = self.cells.leaf_value(self.bytes(&place), index);
-        if self.tag_size() == 0 || stored.first() != Some(&TAG_LARGE) {
+        if stored.first() != Some(&TAG_LARGE) {
             return Ok(());
         }
         let Some(layout) = self.layout(key) else { return Ok(()) };
@@ -400,7 +410,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let is_direct = layout.is_direct(descriptor.length);
         for (number, &root) in (0..).zip(descriptor.roots()) {
             if !self.journal.has_room() {
-                return Err(TreeError::JournalFull);
+                return if retire == Retire::All { Err(TreeError::JournalFull) } else { Ok(()) };
             }
             if is_direct {
                 self.journal.supersede(root);
@@ -466,6 +476,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let room = room.saturating_sub(self.split_pages_max() + 2);
         if !moves || room == 0 {
             return Ok(Live);
+        }
+        if self.find_change(key.as_slice())?.is_some() {
+            // The leaf is going to lose this value, and whatever programs the leaf takes that change along.
+            self.merge_at(&key, Some(Placement::Moved { from: page }))?;
+            return Ok(Dead);
         }
         if is_index || is_direct {
             self.move_roots(&claim, descriptor, room)?;
@@ -536,25 +551,25 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let mut new_index = None;
         let outcome = outcome.and_then(|()| {
             let placement = Placement::Moved { from: PageAddr(old_index) };
-            let page = self.pages.append_value(self.scratch, PageKind::ValueIndex, placement)?;
+            let page = self.pages.append(self.scratch, PageKind::ValueIndex, placement, false)?;
             self.reading.forget_page(page.0);
             new_index = Some(page);
             descriptor.replace(root, page.0);
             self.relink(claim, &descriptor)
         });
-        self.settle(PageAddr(old_index), new_index, outcome.is_ok());
+        self.bury_list(PageAddr(old_index), new_index, outcome.is_ok());
         outcome
     }
 
     /// After a move: of the pages in which two lists differ, those of one are dead, and so is that list. The new list is in the
     /// scratch buffer, or, if it has a page, there.
-    fn settle(&mut self, old: PageAddr, new: Option<PageAddr>, is_committed: bool) {
+    fn bury_list(&mut self, old: PageAddr, new: Option<PageAddr>, is_committed: bool) {
         self.reading.forget();
         let is_read = match new {
-            Some(page) => self.pages.read_kind(page, self.scratch).is_ok(),
+            Some(page) => self.pages.read(page, self.scratch).is_ok(),
             None => true,
         };
-        if is_read && self.pages.read_kind(old, self.reading.buf).is_ok() {
+        if is_read && self.pages.read(old, self.reading.buf).is_ok() {
             let bodies = [&*self.reading.buf, &*self.scratch].map(|page| ValueBody::parse(page, self.header_size).ok());
             if let [Some(before), Some(after)] = bodies {
                 for number in 0..before.content.len() / 4 {
@@ -582,28 +597,29 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         number: u32,
     ) -> Result<u32, TreeError<P::Error>> {
         self.reading.forget();
-        let found = self.pages.read_kind(from, self.reading.buf)?;
+        let found = self.pages.read(from, self.reading.buf)?.kind;
         match ValueBody::parse(self.reading.buf, self.header_size) {
             Ok(body) if found == kind && (body.stamp, body.number) == (claim.stamp, number) => {}
             _ => return Self::corrupt(from.0, Malformed::Node),
         }
-        Ok(self.pages.append_value(self.reading.buf, kind, Placement::Moved { from })?.0)
+        Ok(self.pages.append(self.reading.buf, kind, Placement::Moved { from }, false)?.0)
     }
 
     /// Commits a descriptor that says the same from other places.
     fn relink(&mut self, claim: &Claim, descriptor: &Descriptor) -> Result<(), TreeError<P::Error>> {
         let mut bytes = [0; DESCRIPTOR_SIZE_MAX];
-        let outcome = self.edit(claim.key.as_slice(), Some(descriptor.write(&mut bytes)), false);
-        self.conclude(outcome, Some(Placement::Moved { from: claim.page })).map(|_| ())
+        let key = claim.key.as_slice();
+        let own = OwnEdit { key, stored: descriptor.write(&mut bytes), retire: Retire::Nothing };
+        self.merge_with(key, Some(own), Some(Placement::Moved { from: claim.page })).map(|_| ())
     }
 
     /// A small value to its leaf, with its tag in front.
     pub(crate) fn edit_inline(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<bool, TreeError<P::Error>> {
-        let (Some(value), 1) = (value, self.tag_size()) else { return self.edit(key, value, true) };
+        let (Some(value), 1) = (value, self.tag_size()) else { return self.edit(key, value, Retire::All) };
         let buf = core::mem::take(&mut self.values.buf);
         buf[0] = TAG_INLINE;
         buf[1..1 + value.len()].copy_from_slice(value);
-        let outcome = self.edit(key, Some(&buf[..1 + value.len()]), true);
+        let outcome = self.edit(key, Some(&buf[..1 + value.len()]), Retire::All);
         self.values.buf = buf;
         outcome
     }

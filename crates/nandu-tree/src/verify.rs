@@ -42,6 +42,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.cache.clear();
         self.reading.forget();
         self.path = [Slot::ABSENT; HEIGHT_MAX];
+        for listed in self.journals.listed.iter().flatten() {
+            live(PageAddr(listed.page));
+        }
         let outcome = self.walk_leaves(report, live);
         // What was loaded on the way may be unsound; nothing of it is used on.
         self.path = [Slot::ABSENT; HEIGHT_MAX];
@@ -75,6 +78,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
             records += self.check_leaf(report)?;
             self.check_values(report, live)?;
+            let (grown, shrunk) = self.weigh_changes()?;
+            records = (records + grown).saturating_sub(shrunk);
             live(PageAddr(self.child(0)));
             let before = fence;
             if self.fence_above(0, &mut fence).is_none() {
@@ -116,6 +121,26 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
         }
         Ok(())
+    }
+
+    /// How many entries the changes of the path's leaf add, and how many they take away.
+    fn weigh_changes(&mut self) -> Result<(u64, u64), TreeError<P::Error>> {
+        if self.changes.is_empty() {
+            return Ok((0, 0));
+        }
+        self.prove_path()?;
+        let place = self.leaf_place(false)?;
+        let leaf = self.bytes(&place);
+        let (mut grown, mut shrunk) = (0, 0);
+        for index in self.leaf_span().range(&self.changes) {
+            let change = self.changes.change(index);
+            match (self.cells.leaf_find(leaf, change.key).is_ok(), change.value) {
+                (false, Some(_)) => grown += 1,
+                (true, None) => shrunk += 1,
+                _ => {}
+            }
+        }
+        Ok((grown, shrunk))
     }
 
     fn fences(&self, level: u8) -> Fences {

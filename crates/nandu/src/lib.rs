@@ -53,7 +53,7 @@ pub use map::{Fixed, Map};
 pub use nandu_index::{Direction, Edit, Entry};
 pub use nandu_log::{LogError, LogStats};
 pub use nandu_nand as nand;
-pub use nandu_tree::{ByteCells, Cells, FixedCells, TreeError};
+pub use nandu_tree::{ByteCells, Cells, Durability, FixedCells, TreeError};
 pub use options::Options;
 pub use store::{Error, Store, Violation};
 pub use writer::Writer;

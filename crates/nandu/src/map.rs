@@ -139,6 +139,29 @@ impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE:
         })
     }
 
+    /// As [`Store::sync`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::sync`].
+    pub fn sync(&mut self) -> Result<(), Error<N::Error>> {
+        self.store.sync()
+    }
+
+    /// As [`Store::settle`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::settle`].
+    pub fn settle(&mut self) -> Result<(), Error<N::Error>> {
+        self.store.settle()
+    }
+
+    /// As [`Store::pending_count`].
+    pub fn pending_count(&self) -> usize {
+        self.store.pending_count()
+    }
+
     /// The entry with the lowest key.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use nandu_log::{Log, LogOptions};
 use nandu_nand::{Geometry, Nand};
+use nandu_tree::Durability;
 
 /// Choices made when a store is formatted or opened. What a volume was formatted with is found on the chip and need not
 /// be repeated.
@@ -14,11 +15,24 @@ pub struct Options {
     pub cache_size: usize,
     /// Pages that one batch may replace and still tell the collector about each; at least 64, four bytes each.
     pub journal_pages: usize,
+    /// When a change is durable: when the call returns, or at the next [`Store::sync`](crate::Store::sync). With the
+    /// latter many changes cost few programs.
+    pub durability: Durability,
+    /// Bytes of memory for changes that are not in their place yet, up to 64 KiB. The more there are, the more of them
+    /// go to their place with one program. Without [`Durability::OnSync`] it is needed only to open a volume that was
+    /// used with it, and not closed by [`Store::settle`](crate::Store::settle).
+    pub pending_size: usize,
 }
 
 impl Options {
     /// 8 KiB of cache, everything else left open.
-    pub const DEFAULT: Options = Options { log: LogOptions::DEFAULT, cache_size: 8192, journal_pages: 64 };
+    pub const DEFAULT: Options = Options {
+        log: LogOptions::DEFAULT,
+        cache_size: 8192,
+        journal_pages: 64,
+        durability: Durability::Immediate,
+        pending_size: 0,
+    };
 
     /// These options with as large a cache as fits `memory_size` bytes in all; `None` if the store needs more than that
     /// even without one.
@@ -29,7 +43,12 @@ impl Options {
     }
 
     pub(crate) fn tree(&self) -> nandu_tree::Options {
-        nandu_tree::Options { cache_size: self.cache_size, journal_pages: self.journal_pages }
+        nandu_tree::Options {
+            cache_size: self.cache_size,
+            journal_pages: self.journal_pages,
+            durability: self.durability,
+            pending_size: self.pending_size,
+        }
     }
 
     pub(crate) fn memory_required<N: Nand>(&self, geometry: &Geometry) -> usize {

@@ -114,13 +114,14 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         self.tree.get(key)
     }
 
-    /// Puts a value at a key; returns whether the key was there before. Durable when it returns. Programs one page, when
+    /// Puts a value at a key; returns whether the key was there before. Durable when it returns, unless
+    /// [`Options::durability`] leaves that to the next [`sync`](Store::sync). Programs one page, when
     /// a leaf overflows two or three, and pays its share of garbage collection.
     ///
     /// A value that is too large for a leaf ([`entry_size_max`](Store::entry_size_max)) goes to pages of its own: a program
     /// for each of them, for each index page if they are more than four, and for the leaf. The value before is dead only
     /// after that, so replacing a value needs room for both. A store with large values keeps a
-    /// quarter of its capacity free.
+    /// quarter of its capacity free. Such a value, and with it all that was put before, is durable when it returns.
     ///
     /// # Errors
     ///
@@ -165,7 +166,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         Writer::begin(&mut self.tree, key, length, buffer)
     }
 
-    /// Deletes a key; returns whether it was there. Durable when it returns. Programs one page, none if there was no such
+    /// Deletes a key; returns whether it was there. Durable as a put is. Programs one page, none if there was no such
     /// key. Works on a full chip too.
     ///
     /// # Errors
@@ -199,6 +200,31 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<u64, Error<N::Error>> {
         self.tree.load(entries)
+    }
+
+    /// Makes every change so far durable, in order, where [`Options::durability`] leaves that to a sync; else there is
+    /// nothing to do. Programs one page, or none if there is no change since the last sync.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the chip; then the changes are still there, to be synced again.
+    pub fn sync(&mut self) -> Result<(), Error<N::Error>> {
+        self.tree.sync()
+    }
+
+    /// Brings every change to its place, so that the volume can be opened without memory for changes. Programs about a
+    /// page for each leaf that has changes.
+    ///
+    /// # Errors
+    ///
+    /// As [`put`](Store::put).
+    pub fn settle(&mut self) -> Result<(), Error<N::Error>> {
+        self.tree.settle()
+    }
+
+    /// Changes that are not in their place yet, synced or not. Costs nothing.
+    pub fn pending_count(&self) -> usize {
+        self.tree.pending_count()
     }
 
     /// Visits the entries between two bounds in order, until `visit` breaks off. Reads each leaf concerned once. Of a
@@ -268,6 +294,8 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// Errors of the chip.
     pub fn idle(&mut self, pages: u32) -> Result<bool, Error<N::Error>> {
+        // The collector moves nothing while changes wait for a sync.
+        self.tree.sync()?;
         let mut budget = Budget::idle(pages);
         let mut worked = false;
         while let Some(examine) = self.tree.pages_mut().next_idle(&mut budget).map_err(TreeError::Pages)? {
@@ -324,10 +352,11 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// Errors of the chip, which is gone with them; what was put is durable all the same.
     pub fn unmount(mut self) -> Result<N, Error<N::Error>> {
         self.tree.discard_value();
+        self.tree.sync()?;
         self.tree.close().into_log().unmount().map_err(|(error, _)| TreeError::Pages(error))
     }
 
-    /// Gives the chip back as it is, as if the power had gone: nothing that was acknowledged is lost, and the next
+    /// Gives the chip back as it is, as if the power had gone: nothing that was durable is lost, and the next
     /// [`open`](Store::open) recovers.
     pub fn abandon(self) -> N {
         self.tree.close().into_log().abandon()
@@ -376,7 +405,7 @@ impl<N: Nand, C: Cells> OrderedIndex for Store<'_, N, C> {
     }
 
     fn sync(&mut self) -> Result<(), Self::Error> {
-        Ok(())
+        Store::sync(self)
     }
 
     fn verify(&mut self, report: &mut dyn FnMut(nandu_index::Violation)) -> Result<(), Self::Error> {

@@ -71,7 +71,7 @@ impl<'s, 'm, N: Nand, C: Cells> Writer<'s, 'm, N, C> {
         Ok(())
     }
 
-    /// Puts the value; returns whether the key was there before. Durable when it returns.
+    /// Puts the value; returns whether the key was there before. Durable as what [`Store::put`](crate::Store::put) puts.
     ///
     /// # Errors
     ///

@@ -6,8 +6,8 @@
 //! INSTA_UPDATE=always cargo test -p nandu-bench
 //! ```
 //!
-//! What the new figures are belongs into the message of the commit. `core/million` and `core/skew` run on smaller chips here than
-//! `nandu lab` runs them on, and `core/mount` mounts less often.
+//! What the new figures are belongs into the message of the commit. `core/million`, `core/skew` and `core/groupcommit` run on smaller
+//! chips here than `nandu lab` runs them on, and `core/mount` mounts less often.
 
 use nandu_bench::{Context, Figure, Verdict, experiments};
 
@@ -50,6 +50,13 @@ fn core_million() {
 #[test]
 fn core_skew() {
     insta::assert_snapshot!(lines(&figures("core/skew", false)));
+}
+
+#[test]
+fn core_groupcommit() {
+    let figures = figures("core/groupcommit", false);
+    assert_missed("core/groupcommit", &figures, &[]);
+    insta::assert_snapshot!(lines(&figures));
 }
 
 #[test]

@@ -22,16 +22,13 @@ pub trait Subject {
     fn reopen(&mut self);
 }
 
-type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+pub(super) type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Runs random lists of operations against a fresh index each, `cases` of them, and compares every answer with a
 /// [`BTreeMap`]. Panics with the shortest failing list.
 #[expect(clippy::panic, reason = "a test's verdict")]
 pub fn conformance<S: Subject>(space: Space, cases: u32, fresh: impl Fn() -> S) {
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 300, ..Config::default() };
-    // The same lists in every run: chance comes from outside, and a failure can be looked at again.
-    let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    let outcome = TestRunner::new_with_rng(config, random).run(&operations(space), |list| {
+    let outcome = runner(cases).run(&operations(space), |list| {
         let mut subject = fresh();
         let mut model = Model::new();
         for operation in &list {
@@ -46,6 +43,12 @@ pub fn conformance<S: Subject>(space: Space, cases: u32, fresh: impl Fn() -> S) 
     if let Err(error) = outcome {
         panic!("{error}");
     }
+}
+
+/// The same lists in every run: chance comes from outside, and a failure can be looked at again.
+pub(super) fn runner(cases: u32) -> TestRunner {
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 300, ..Config::default() };
+    TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
 }
 
 /// Does one operation to both and compares what they answer.
@@ -165,7 +168,7 @@ fn ends<E: Error>(index: &mut dyn OrderedIndex<Error = E>, model: &Model) {
 }
 
 #[expect(clippy::panic, reason = "a test's verdict")]
-fn ok<T, E: Error>(result: Result<T, E>) -> T {
+pub(super) fn ok<T, E: Error>(result: Result<T, E>) -> T {
     match result {
         Ok(value) => value,
         Err(error) => panic!("an operation failed: {error}"),

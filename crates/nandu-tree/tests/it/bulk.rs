@@ -7,7 +7,7 @@ use nandu_tree::{ByteCells, Cells, Direction, FixedCells, Options, TreeError};
 
 use crate::medium::{Bench, Shared};
 
-const OPTIONS: Options = Options { cache_size: 8192, journal_pages: 64 };
+const OPTIONS: Options = Options { cache_size: 8192, journal_pages: 64, ..Options::DEFAULT };
 
 fn contents<C: Cells>(bench: &mut Bench<C>) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut found = BTreeMap::new();

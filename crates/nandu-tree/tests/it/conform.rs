@@ -5,8 +5,8 @@ use nandu_tree::{ByteCells, FixedCells, Options};
 
 use crate::medium::{Bench, Shared};
 
-const SMALL: Options = Options { cache_size: 300, journal_pages: 256 };
-const NO_CACHE: Options = Options { cache_size: 0, journal_pages: 256 };
+const SMALL: Options = Options { cache_size: 300, journal_pages: 256, ..Options::DEFAULT };
+const NO_CACHE: Options = Options { cache_size: 0, journal_pages: 256, ..Options::DEFAULT };
 
 fn fixed(key_count: u32) -> Space {
     Space { keys: KeyKind::Fixed(4), key_count, value_size_min: 4, value_size_max: 4, operations_max: 200 }

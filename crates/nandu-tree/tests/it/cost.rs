@@ -14,7 +14,7 @@ fn paper_chip() -> Shared {
 }
 
 fn options(cache_size: usize) -> Options {
-    Options { cache_size, journal_pages: 64 }
+    Options { cache_size, journal_pages: 64, ..Options::DEFAULT }
 }
 
 /// Operations on pages that each of `count` operations cost.

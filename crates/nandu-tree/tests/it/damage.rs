@@ -18,7 +18,11 @@ struct Damaged {
 impl Damaged {
     fn new() -> Damaged {
         let medium = Shared::new(256, HEADER, 4000);
-        let mut bench = Bench::new(medium.clone(), FixedCells::<4, 4>, Options { cache_size: 300, journal_pages: 64 });
+        let mut bench = Bench::new(
+            medium.clone(),
+            FixedCells::<4, 4>,
+            Options { cache_size: 300, journal_pages: 64, ..Options::DEFAULT },
+        );
         for number in 0..400_u32 {
             let key = number.wrapping_mul(2_654_435_761).to_be_bytes();
             bench.tree().put(&key, &number.to_be_bytes()).unwrap();

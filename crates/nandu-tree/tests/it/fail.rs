@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::medium::{Bench, Failure, Shared};
 
-const OPTIONS: Options = Options { cache_size: 400, journal_pages: 256 };
+const OPTIONS: Options = Options { cache_size: 400, journal_pages: 256, ..Options::DEFAULT };
 
 /// Runs operations of which each first fails at its first append, then at its second and so on, until it succeeds.
 fn fail_everywhere<C: Cells>(space: Space, cells: C) {

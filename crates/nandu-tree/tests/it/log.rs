@@ -14,7 +14,7 @@ use crate::medium::memory;
 
 type Error = TreeError<LogError<SimError>>;
 
-const OPTIONS: Options = Options { cache_size: 512, journal_pages: 128 };
+const OPTIONS: Options = Options { cache_size: 512, journal_pages: 128, ..Options::DEFAULT };
 
 fn log_memory(chip: &Sim) -> &'static mut [u8] {
     vec![0; Log::<Sim>::memory_required(&chip.chip().geometry, &LogOptions::DEFAULT)].leak()

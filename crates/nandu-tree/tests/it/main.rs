@@ -7,6 +7,7 @@ mod conform;
 mod cost;
 mod damage;
 mod fail;
+mod group;
 mod log;
 mod medium;
 mod relocate;

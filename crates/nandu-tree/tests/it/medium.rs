@@ -7,9 +7,11 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use nandu_index::OrderedIndex;
-use nandu_index::suite::Subject;
+use nandu_index::suite::{Cuttable, Subject};
 use nandu_nand::PageAddr;
-use nandu_tree::{Cells, Examine, Examined, Need, Options, Pages, Placement, Tree, TreeError, memory_required};
+use nandu_tree::{
+    Cells, Examine, Examined, Found, Need, Options, PageKind, Pages, Placement, Tree, TreeError, memory_required,
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
@@ -46,6 +48,7 @@ pub(crate) struct Medium {
     header_size: usize,
     pages: Vec<Option<Box<[u8]>>>,
     lives: Vec<Life>,
+    found: Vec<Option<Found>>,
     free: Vec<u32>,
     new: Vec<u32>,
     committed: Option<PageAddr>,
@@ -70,6 +73,7 @@ impl Shared {
             header_size,
             pages: vec![None; page_count as usize],
             lives: vec![Life::Free; page_count as usize],
+            found: vec![None; page_count as usize],
             free: (0..page_count).rev().collect(),
             new: Vec::new(),
             committed: None,
@@ -125,7 +129,7 @@ impl Pages for Shared {
         self.0.borrow().committed
     }
 
-    fn read(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<(), Failure> {
+    fn read(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<Found, Failure> {
         let mut medium = self.0.borrow_mut();
         medium.counts.reads += 1;
         let bytes = medium.pages[page.0 as usize].as_deref();
@@ -133,10 +137,16 @@ impl Pages for Shared {
             return Err(Failure::Erased);
         }
         buf.copy_from_slice(bytes.unwrap_or_else(|| panic!("page {page} is read after it was superseded")));
-        Ok(())
+        medium.found[page.0 as usize].ok_or(Failure::Erased)
     }
 
-    fn append(&mut self, buf: &mut [u8], _placement: Placement, commit: bool) -> Result<PageAddr, Failure> {
+    fn append(
+        &mut self,
+        buf: &mut [u8],
+        kind: PageKind,
+        _placement: Placement,
+        commit: bool,
+    ) -> Result<PageAddr, Failure> {
         let mut medium = self.0.borrow_mut();
         if let Some(left) = &mut medium.fail_after {
             if *left == 0 {
@@ -151,6 +161,7 @@ impl Pages for Shared {
         let slot = &mut medium.pages[page as usize];
         *slot = Some(Box::from(&*buf));
         medium.counts.programs += 1;
+        medium.found[page as usize] = Some(Found { kind, sequence: medium.counts.programs });
         medium.lives[page as usize] = Life::New;
         medium.new.push(page);
         if commit {
@@ -184,7 +195,14 @@ impl Pages for Shared {
     }
 
     fn prepare(&mut self, _need: Need) -> Result<Option<Examine>, Failure> {
-        Ok(self.0.borrow_mut().to_examine.pop().map(|page| Examine { page, moves: true }))
+        let mut medium = self.0.borrow_mut();
+        while let Some(page) = medium.to_examine.pop() {
+            // What is superseded is gone at once, unless it is kept.
+            if medium.keeps_stale || medium.lives[page.0 as usize] != Life::Free {
+                return Ok(Some(Examine { page, moves: true }));
+            }
+        }
+        Ok(None)
     }
 
     fn examined(&mut self, examine: Examine, outcome: Examined) -> Result<(), Failure> {
@@ -233,9 +251,19 @@ impl<C: Cells> Subject for Bench<C> {
     }
 
     fn reopen(&mut self) {
+        self.tree().sync().unwrap();
         self.check_lives();
         let medium = self.tree.take().unwrap().close();
         let memory = memory(medium.page_size(), &self.options);
         self.tree = Some(Tree::open(medium, self.cells, self.options, memory).unwrap());
+    }
+}
+
+impl<C: Cells> Cuttable for Bench<C> {
+    fn cut(&mut self) {
+        let medium = self.tree.take().unwrap().close();
+        let memory = memory(medium.page_size(), &self.options);
+        self.tree = Some(Tree::open(medium, self.cells, self.options, memory).unwrap());
+        self.check_lives();
     }
 }

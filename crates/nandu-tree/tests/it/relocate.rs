@@ -6,7 +6,7 @@ use nandu_tree::{Examined, FixedCells, Options};
 
 use crate::medium::{Bench, Shared};
 
-const OPTIONS: Options = Options { cache_size: 300, journal_pages: 64 };
+const OPTIONS: Options = Options { cache_size: 300, journal_pages: 64, ..Options::DEFAULT };
 
 fn scattered(number: u32) -> [u8; 4] {
     number.wrapping_mul(2_654_435_761).to_be_bytes()

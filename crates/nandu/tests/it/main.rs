@@ -7,4 +7,5 @@ mod cuts;
 mod fuzz;
 mod memory;
 mod suite;
+mod sync;
 mod values;

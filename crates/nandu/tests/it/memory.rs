@@ -5,7 +5,7 @@ use nandu::nand::{
     BlockAddr, CellMode, Ecc, ErrorType, Geometry, Nand, NandErrorKind, PageAddr, Pairing, ProgramOrder, ReadStatus,
     TearScope,
 };
-use nandu::{Direction, Edit, LogError, Options, Store, TreeError};
+use nandu::{Direction, Durability, Edit, LogError, Options, Store, TreeError};
 use std::ops::{Bound, ControlFlow};
 
 /// Ends the test program if something is allocated where it may not.
@@ -83,8 +83,12 @@ impl Nand for ArrayChip {
 
 #[test]
 fn nothing_is_allocated_whatever_the_store_does() {
+    nothing_is_allocated(Options::default());
+    nothing_is_allocated(Options { durability: Durability::OnSync, pending_size: 9000, ..Options::default() });
+}
+
+fn nothing_is_allocated(options: Options) {
     let mut chip = ArrayChip::new(64);
-    let options = Options::default();
     let mut memory = vec![0; Store::<ArrayChip>::memory_required(&chip.geometry, &options)];
     let key = |number: u32| (number.wrapping_mul(0x9E37_79B1) % 3000).to_be_bytes();
     let entries = assert_no_alloc(|| {
@@ -94,6 +98,9 @@ fn nothing_is_allocated_whatever_the_store_does() {
             store.put(&key(number), &[number as u8; 60])?;
             if number % 7 == 0 {
                 store.delete(&key(number / 2))?;
+            }
+            if number % 30 == 0 {
+                store.sync()?;
             }
             if number % 50 == 0 {
                 let (low, high) = ([0, 0, 0, 1], [0, 0, 9, 9]);
@@ -118,7 +125,7 @@ fn nothing_is_allocated_whatever_the_store_does() {
 #[test]
 fn the_memory_required_is_enough_and_a_byte_less_is_not() {
     let mut chip = ArrayChip::new(64);
-    let options = Options::default();
+    let options = Options { pending_size: 1000, ..Options::default() };
     let required = Store::<ArrayChip>::memory_required(&chip.geometry, &options);
     let mut memory = vec![0; required];
     Store::format(&mut chip, options, &mut memory).unwrap();

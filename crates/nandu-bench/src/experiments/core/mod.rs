@@ -1,5 +1,6 @@
 //! What the store itself costs: the figures that the project holds it to.
 
+mod groupcommit;
 mod million;
 mod mount;
 mod peers_500;
@@ -7,5 +8,10 @@ mod skew;
 
 use crate::Experiment;
 
-pub(super) const ALL: &[Experiment] =
-    &[peers_500::EXPERIMENT, million::EXPERIMENT, skew::EXPERIMENT, mount::EXPERIMENT];
+pub(super) const ALL: &[Experiment] = &[
+    peers_500::EXPERIMENT,
+    million::EXPERIMENT,
+    skew::EXPERIMENT,
+    mount::EXPERIMENT,
+    groupcommit::EXPERIMENT,
+];

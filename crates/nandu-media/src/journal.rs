@@ -1,0 +1,362 @@
+//! FORMAT: Journal page
+//!
+//! What a journal page holds behind the header that every page has: changes of a tree that no leaf holds yet.
+//!
+//! ```text
+//! offset  size  field         meaning
+//!      0     1  height        levels in the tree: 1..=8
+//!      1     1  cells         kind of cells: 1 fixed width, 2 byte strings
+//!      2     1  key_size      bytes of a key; 0 where keys have any length
+//!      3     1  page_bits     bits of a page number in an inner node
+//!      4     2  value_size    bytes of a value; 0 where values have any length
+//!      6     1  older_count   older journal pages that are still needed: 0..=14
+//!      7     1  reserved      zero, checked on read
+//!      8     8  records       entries in the tree, these changes made
+//!     16     4  root          page of the tree's root
+//!     20     2  count         changes in this page: 0..=1023
+//!     22     2  reserved      zero, checked on read
+//!   then        older         for each older page: page 4, its number of changes 2, 1 if its map is exact, else 0, 1,
+//!                             reserved 1; then a map of one bit for each of its changes, low bit first: set while no
+//!                             leaf and no newer journal page holds it; bits beyond the last change are zero
+//!   then        changes       one after another
+//!    end        padding       erased bytes
+//!
+//! change:    1  kind          0 delete, 1 put
+//!            1  key_length    only where keys have any length
+//!            2  value_length  only of a put, and only where values have any length
+//!               key
+//!               value         only of a put
+//! ```
+//!
+//! A change is obsolete, whatever a map says, if the page that holds the leaf of its key has a higher sequence than the
+//! journal page. Numbers are little-endian.
+
+use core::ops::Range;
+
+use crate::tree::{CellFormat, HEIGHT_MAX, Malformed};
+
+/// Most journal pages that one names besides itself.
+pub const OLDER_MAX: usize = 14;
+
+/// Most changes in a journal page.
+pub const CHANGE_COUNT_MAX: usize = 1023;
+
+const FRONT_SIZE: usize = 24;
+const OLDER_SIZE: usize = 8;
+
+/// An older journal page that is still needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Older {
+    /// Its page.
+    pub page: u32,
+    /// Changes in it.
+    pub count: u16,
+    /// Whether every change that its map shows is known to be needed.
+    pub is_exact: bool,
+}
+
+/// A change as a journal page holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change<'a> {
+    /// The key it concerns.
+    pub key: &'a [u8],
+    /// The value put there; `None` deletes the key.
+    pub value: Option<&'a [u8]>,
+}
+
+impl<'a> Change<'a> {
+    /// Bytes that it takes in a page.
+    pub fn size(&self, format: &CellFormat) -> usize {
+        let value_size = self.value.map_or(0, |value| value.len() + if has_lengths(format) { 2 } else { 0 });
+        1 + usize::from(has_lengths(format)) + self.key.len() + value_size
+    }
+
+    /// Writes it to the front of `out`, which is large enough, and returns its size.
+    pub fn write(&self, format: &CellFormat, out: &mut [u8]) -> usize {
+        let mut at = 0;
+        let mut write = |bytes: &[u8]| {
+            out[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        };
+        write(&[u8::from(self.value.is_some())]);
+        if has_lengths(format) {
+            write(&[self.key.len() as u8]);
+            if let Some(value) = self.value {
+                write(&(value.len() as u16).to_le_bytes());
+            }
+        }
+        write(self.key);
+        write(self.value.unwrap_or(&[]));
+        at
+    }
+
+    /// Reads one from the front of `bytes`, and what follows it.
+    pub fn parse(format: &CellFormat, bytes: &'a [u8]) -> Result<(Change<'a>, &'a [u8]), Malformed> {
+        let (&kind, mut rest) = bytes.split_first().ok_or(Malformed::Short)?;
+        if kind > 1 {
+            return Err(Malformed::Reserved);
+        }
+        let (mut key_size, mut value_size) = (usize::from(format.key_size), usize::from(format.value_size));
+        if has_lengths(format) {
+            let (&length, after) = rest.split_first().ok_or(Malformed::Short)?;
+            (key_size, rest) = (usize::from(length), after);
+            if kind == 1 {
+                let (&length, after) = rest.split_first_chunk().ok_or(Malformed::Short)?;
+                (value_size, rest) = (usize::from(u16::from_le_bytes(length)), after);
+            }
+        }
+        let (key, rest) = rest.split_at_checked(key_size).ok_or(Malformed::Short)?;
+        if kind == 0 {
+            return Ok((Change { key, value: None }, rest));
+        }
+        let (value, rest) = rest.split_at_checked(value_size).ok_or(Malformed::Short)?;
+        Ok((Change { key, value: Some(value) }, rest))
+    }
+}
+
+/// Whether keys and values have any length, which each change then says.
+const fn has_lengths(format: &CellFormat) -> bool {
+    format.key_size == 0
+}
+
+/// Bytes that naming an older page with so many changes takes.
+pub const fn older_size(count: usize) -> usize {
+    OLDER_SIZE + count.div_ceil(8)
+}
+
+/// Bytes in front of the list of older pages.
+pub const fn front_size(header_size: usize) -> usize {
+    header_size + FRONT_SIZE
+}
+
+/// What a journal page is written from, but for its maps and changes.
+#[derive(Clone, Copy, Debug)]
+pub struct JournalFront<'a> {
+    /// Levels in the tree.
+    pub height: u8,
+    /// Kind of the cells.
+    pub format: CellFormat,
+    /// Entries in the tree, all changes made.
+    pub records: u64,
+    /// Page of the tree's root.
+    pub root: u32,
+    /// Changes in the page.
+    pub count: u16,
+    /// Older pages, at most [`OLDER_MAX`].
+    pub older: &'a [Older],
+}
+
+impl JournalFront<'_> {
+    /// Writes it behind the header, with all maps empty, and returns where it ends, which is where changes go.
+    pub fn write(&self, page: &mut [u8], header_size: usize) -> usize {
+        assert!(self.older.len() <= OLDER_MAX && usize::from(self.count) <= CHANGE_COUNT_MAX, "within the format");
+        let CellFormat { cells, key_size, value_size, page_bits } = self.format;
+        let [value_low, value_high] = value_size.to_le_bytes();
+        let front = &mut page[header_size..header_size + FRONT_SIZE];
+        let fixed = [self.height, cells, key_size, page_bits, value_low, value_high, self.older.len() as u8, 0];
+        front[..8].copy_from_slice(&fixed);
+        front[8..16].copy_from_slice(&self.records.to_le_bytes());
+        front[16..20].copy_from_slice(&self.root.to_le_bytes());
+        front[20..22].copy_from_slice(&self.count.to_le_bytes());
+        front[22..24].fill(0);
+        let mut at = front_size(header_size);
+        for older in self.older {
+            let size = older_size(usize::from(older.count));
+            let bytes = &mut page[at..at + size];
+            bytes.fill(0);
+            bytes[0..4].copy_from_slice(&older.page.to_le_bytes());
+            bytes[4..6].copy_from_slice(&older.count.to_le_bytes());
+            bytes[6] = u8::from(older.is_exact);
+            at += size;
+        }
+        at
+    }
+
+    /// Sets the bit of a change in the map of an older page, after [`JournalFront::write`].
+    pub fn mark(&self, page: &mut [u8], header_size: usize, older: usize, change: usize) {
+        let before: usize = self.older[..older].iter().map(|older| older_size(usize::from(older.count))).sum();
+        page[front_size(header_size) + before + OLDER_SIZE + change / 8] |= 1 << (change % 8);
+    }
+}
+
+/// What the front of a journal page says; its changes have been walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalBody {
+    /// Levels in the tree.
+    pub height: u8,
+    /// Kind of the cells.
+    pub format: CellFormat,
+    /// Entries in the tree, all changes made.
+    pub records: u64,
+    /// Page of the tree's root.
+    pub root: u32,
+    /// Changes in the page.
+    pub count: u16,
+    /// How many of `older` there are.
+    pub older_count: usize,
+    older: [Older; OLDER_MAX],
+    maps: [u32; OLDER_MAX],
+    changes: u32,
+}
+
+impl JournalBody {
+    /// Checks a page and every size in it.
+    pub fn parse(page: &[u8], header_size: usize) -> Result<JournalBody, Malformed> {
+        let front =
+            page.get(header_size..).and_then(|body| body.first_chunk::<FRONT_SIZE>()).ok_or(Malformed::Short)?;
+        let [height, cells, key_size, page_bits, value_low, value_high, older_count, reserved, ..] = *front;
+        let number = |place: Range<usize>| front[place].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+        if !(1..=HEIGHT_MAX as u8).contains(&height) {
+            return Err(Malformed::Levels);
+        }
+        if reserved != 0 || number(22..24) != 0 {
+            return Err(Malformed::Reserved);
+        }
+        let (count, older_count) = (number(20..22) as u16, usize::from(older_count));
+        if older_count > OLDER_MAX || usize::from(count) > CHANGE_COUNT_MAX {
+            return Err(Malformed::NodeSizes);
+        }
+        let mut body = JournalBody {
+            height,
+            format: CellFormat { cells, key_size, page_bits, value_size: u16::from_le_bytes([value_low, value_high]) },
+            records: number(8..16),
+            root: number(16..20) as u32,
+            count,
+            older_count,
+            older: [Older::default(); OLDER_MAX],
+            maps: [0; OLDER_MAX],
+            changes: 0,
+        };
+        let mut at = front_size(header_size);
+        for place in 0..older_count {
+            at = body.parse_older(page, at, place)?;
+        }
+        body.changes = at as u32;
+        let mut rest = page.get(at..).ok_or(Malformed::Short)?;
+        for _ in 0..count {
+            rest = Change::parse(&body.format, rest)?.1;
+        }
+        Ok(body)
+    }
+
+    fn parse_older(&mut self, page: &[u8], at: usize, place: usize) -> Result<usize, Malformed> {
+        let &[p0, p1, p2, p3, count_low, count_high, is_exact, reserved] =
+            page.get(at..).and_then(|rest| rest.first_chunk()).ok_or(Malformed::Short)?;
+        let count = u16::from_le_bytes([count_low, count_high]);
+        if usize::from(count) > CHANGE_COUNT_MAX {
+            return Err(Malformed::NodeSizes);
+        }
+        if is_exact > 1 || reserved != 0 {
+            return Err(Malformed::Reserved);
+        }
+        let end = at + older_size(usize::from(count));
+        let map = page.get(at + OLDER_SIZE..end).ok_or(Malformed::Short)?;
+        if let (Some(last), used @ 1..) = (map.last(), count % 8)
+            && last >> used != 0
+        {
+            return Err(Malformed::Reserved);
+        }
+        self.older[place] = Older { page: u32::from_le_bytes([p0, p1, p2, p3]), count, is_exact: is_exact == 1 };
+        self.maps[place] = (at + OLDER_SIZE) as u32;
+        Ok(end)
+    }
+
+    /// The older pages still needed.
+    pub fn older(&self) -> &[Older] {
+        &self.older[..self.older_count]
+    }
+
+    /// Where the map of an older page is.
+    pub fn map(&self, older: usize) -> Range<usize> {
+        let at = self.maps[older] as usize;
+        at..at + usize::from(self.older[older].count).div_ceil(8)
+    }
+
+    /// The changes of the page that was parsed, in its order.
+    pub fn changes<'a>(&self, page: &'a [u8]) -> impl Iterator<Item = Change<'a>> + use<'a> {
+        let format = self.format;
+        let mut rest = page.get(self.changes as usize..).unwrap_or(&[]);
+        (0..self.count).map_while(move |_| {
+            let (change, after) = Change::parse(&format, rest).ok()?;
+            rest = after;
+            Some(change)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::vec::Vec;
+
+    use super::{Change, JournalBody, JournalFront, Older};
+    use crate::tree::{CellFormat, Malformed};
+
+    const FIXED: CellFormat = CellFormat { cells: 1, key_size: 2, value_size: 1, page_bits: 15 };
+    const BYTES: CellFormat = CellFormat { cells: 2, key_size: 0, value_size: 0, page_bits: 15 };
+    const PUT: Change<'_> = Change { key: &[1, 2], value: Some(&[9]) };
+    const DELETE: Change<'_> = Change { key: &[1, 3], value: None };
+
+    fn page(format: CellFormat) -> [u8; 64] {
+        let mut page = [0xFF; 64];
+        let older = [Older { page: 0x0A0B, count: 9, is_exact: true }];
+        let front = JournalFront { height: 2, format, records: 7, root: 0x0C0D, count: 2, older: &older };
+        let mut at = front.write(&mut page, 4);
+        front.mark(&mut page, 4, 0, 0);
+        front.mark(&mut page, 4, 0, 8);
+        for change in [PUT, DELETE] {
+            let size = change.write(&format, &mut page[at..]);
+            assert_eq!(size, change.size(&format));
+            at += size;
+        }
+        page
+    }
+
+    #[test]
+    fn the_bytes_of_a_page_are_frozen() {
+        let page = page(FIXED);
+        let expected = [
+            2, 1, 2, 15, 1, 0, 1, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0x0D, 0x0C, 0, 0, 2, 0, 0, 0, // front
+            0x0B, 0x0A, 0, 0, 9, 0, 1, 0, 1, 1, // an older page
+            1, 1, 2, 9, 0, 1, 3, 0xFF, // changes
+        ];
+        assert_eq!(page[4..4 + expected.len()], expected);
+        let body = JournalBody::parse(&page, 4).unwrap();
+        assert_eq!((body.height, body.records, body.root, body.count), (2, 7, 0x0C0D, 2));
+        assert_eq!(body.older(), [Older { page: 0x0A0B, count: 9, is_exact: true }]);
+        assert_eq!(page[body.map(0)], [1, 1]);
+        assert_eq!(body.changes(&page).collect::<Vec<_>>(), [PUT, DELETE]);
+    }
+
+    #[test]
+    fn changes_of_any_length_say_it() {
+        let page = page(BYTES);
+        assert_eq!(page[38..50], [1, 2, 1, 0, 1, 2, 9, 0, 2, 1, 3, 0xFF]);
+        let body = JournalBody::parse(&page, 4).unwrap();
+        assert_eq!(body.changes(&page).collect::<Vec<_>>(), [PUT, DELETE]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let page = page(FIXED);
+        let with = |place: usize, value: u8| {
+            let mut page = page;
+            page[4 + place] = value;
+            JournalBody::parse(&page, 4)
+        };
+        assert_eq!(with(0, 0), Err(Malformed::Levels));
+        assert_eq!(with(0, 9), Err(Malformed::Levels));
+        assert_eq!(with(6, 15), Err(Malformed::NodeSizes));
+        assert_eq!(with(6, 14), Err(Malformed::Reserved));
+        assert_eq!(with(7, 1), Err(Malformed::Reserved));
+        assert_eq!(with(20, 200), Err(Malformed::Reserved));
+        assert_eq!(with(21, 4), Err(Malformed::NodeSizes));
+        assert_eq!(with(22, 1), Err(Malformed::Reserved));
+        assert_eq!(with(28, 255), Err(Malformed::Short));
+        assert_eq!(with(29, 4), Err(Malformed::NodeSizes));
+        assert_eq!(with(30, 2), Err(Malformed::Reserved));
+        assert_eq!(with(33, 2), Err(Malformed::Reserved));
+        assert_eq!(with(34, 2), Err(Malformed::Reserved));
+        assert_eq!(JournalBody::parse(&page[..20], 4), Err(Malformed::Short));
+    }
+}

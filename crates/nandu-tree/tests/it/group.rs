@@ -1,0 +1,222 @@
+//! Changes that become durable together, on pages in memory.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+
+use nandu_index::suite::{KeyKind, Space, conformance, prefixes};
+use nandu_tree::{ByteCells, Cells, Direction, Durability, Edit, Examine, FixedCells, Options, Tree, TreeError};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+use crate::medium::{Bench, Shared, memory};
+
+const SMALL: Options =
+    Options { cache_size: 300, journal_pages: 256, durability: Durability::OnSync, pending_size: 700 };
+
+fn fixed(key_count: u32) -> Space {
+    Space { keys: KeyKind::Fixed(4), key_count, value_size_min: 4, value_size_max: 4, operations_max: 200 }
+}
+
+fn bench<C: Cells>(page_size: usize, cells: C, options: Options) -> Bench<C> {
+    Bench::new(Shared::new(page_size, 44, 4000), cells, options)
+}
+
+#[test]
+fn fixed_cells_conform() {
+    conformance(fixed(900), 200, || bench(256, FixedCells::<4, 4>, SMALL));
+    prefixes(fixed(900), 200, || bench(256, FixedCells::<4, 4>, SMALL));
+}
+
+#[test]
+fn fixed_cells_conform_with_much_memory_on_larger_pages() {
+    let options = Options { pending_size: 4000, cache_size: 0, ..SMALL };
+    conformance(fixed(900), 200, || bench(512, FixedCells::<4, 4>, options));
+    prefixes(fixed(900), 200, || bench(512, FixedCells::<4, 4>, options));
+}
+
+#[test]
+fn byte_cells_conform() {
+    let space = Space { keys: KeyKind::Bytes(12), value_size_min: 0, value_size_max: 20, ..fixed(200) };
+    conformance(space, 200, || bench(256, ByteCells, SMALL));
+    prefixes(space, 200, || bench(256, ByteCells, SMALL));
+}
+
+#[test]
+fn changes_too_large_for_the_memory_go_to_their_leaves() {
+    let space = Space { keys: KeyKind::Bytes(12), value_size_min: 0, value_size_max: 20, ..fixed(200) };
+    for pending_size in [60, 0] {
+        let options = Options { pending_size, ..SMALL };
+        conformance(space, 50, || bench(256, ByteCells, options));
+        prefixes(space, 50, || bench(256, ByteCells, options));
+    }
+}
+
+type Records = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn records<C: Cells>(tree: &mut Tree<'static, Shared, C>) -> Records {
+    let mut found = Records::new();
+    tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
+        found.insert(entry.key.to_vec(), vec![0; entry.large.unwrap_or(0)]);
+        if entry.large.is_none() {
+            found.insert(entry.key.to_vec(), entry.value.to_vec());
+        }
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    for (key, value) in &mut found {
+        let size = value.len();
+        assert_eq!(tree.read(key, 0, value).unwrap(), Some(size));
+    }
+    found
+}
+
+/// Has the medium ask about a page before the next change.
+fn ask_about(medium: &Shared, random: &mut ChaCha8Rng) {
+    let pages = medium.live_pages();
+    let page = pages[random.random_range(0..pages.len())];
+    medium.0.borrow_mut().to_examine.push(page);
+}
+
+/// Changes, syncs, pages moved by the collector, and cuts between any two of them. The medium sees to it that no page
+/// superseded is read; after a cut the tree holds what it held at the last sync, or after a change since then. One put in
+/// eight is of a value of up to `large_size` bytes, if that is not 0.
+fn survive_cuts<C: Cells>(
+    cells: C,
+    page_size: usize,
+    options: Options,
+    key: impl Fn(u32) -> Vec<u8>,
+    (value_size, large_size): (u32, u32),
+) {
+    let mut random = ChaCha8Rng::seed_from_u64(5);
+    let mut cuts = 0;
+    for round in 0..60 {
+        let medium = Shared::new(page_size, 44, 4000);
+        let mut tree = Tree::create(medium.clone(), cells, options, memory(page_size, &options)).unwrap();
+        // The states since the last sync, that one first.
+        let mut states = vec![Records::new()];
+        let key_count = 40 + 15 * (round % 20);
+        for _ in 0..600 {
+            let mut records_now = states.last().unwrap().clone();
+            let key = key(random.random_range(0..key_count));
+            let value = vec![random.random::<u8>(); random.random_range(value_size.min(1)..=value_size) as usize];
+            let value = if value_size == 4 { vec![value[0]; 4] } else { value };
+            match random.random_range(0..60) {
+                0..4 if large_size > 0 => {
+                    let value = vec![random.random::<u8>(); random.random_range(0..=large_size) as usize];
+                    let existed = records_now.insert(key.clone(), value.clone()).is_some();
+                    if key.len() + value.len() > tree.entry_size_max() {
+                        tree.begin_value(&key, value.len()).unwrap();
+                        for piece in value.chunks(tree.value_page_size(&key)) {
+                            ask_about(&medium, &mut random);
+                            tree.append_value(&key, piece).unwrap();
+                        }
+                        assert_eq!(tree.finish_value(&key).unwrap(), existed);
+                        // Durable when it returns, and all before it.
+                        states = vec![records_now];
+                        continue;
+                    }
+                    assert_eq!(tree.put(&key, &value).unwrap(), existed);
+                }
+                0..30 => {
+                    let existed = records_now.insert(key.clone(), value.clone()).is_some();
+                    assert_eq!(tree.put(&key, &value).unwrap(), existed);
+                }
+                30..40 => {
+                    let existed = records_now.remove(&key).is_some();
+                    assert_eq!(tree.delete(&key).unwrap(), existed);
+                }
+                40..43 => {
+                    let other = [&key[..key.len() - 1], &[255]].concat();
+                    if other > key {
+                        records_now.insert(key.clone(), value.clone());
+                        records_now.remove(&other);
+                        tree.batch(&[Edit { key: &key, value: Some(&value) }, Edit { key: &other, value: None }])
+                            .unwrap();
+                    }
+                }
+                43..53 => {
+                    tree.sync().unwrap();
+                    states = vec![states.pop().unwrap()];
+                }
+                53..57 => {
+                    for _ in 0..4 {
+                        ask_about(&medium, &mut random);
+                    }
+                    continue;
+                }
+                57 => {
+                    let expected = records_now.get(&key).map(Vec::as_slice);
+                    match tree.get(&key) {
+                        Err(TreeError::LargeValue(size)) => {
+                            let mut value = vec![0; size];
+                            assert_eq!(tree.read(&key, 0, &mut value).unwrap(), Some(size));
+                            assert_eq!(Some(&value[..]), expected);
+                        }
+                        found => assert_eq!(found.unwrap(), expected),
+                    }
+                    continue;
+                }
+                _ => {
+                    cuts += 1;
+                    medium.0.borrow_mut().to_examine.clear();
+                    drop(tree);
+                    tree = Tree::open(medium.clone(), cells, options, memory(page_size, &options)).unwrap();
+                    if random.random_range(0..2) == 0 {
+                        // Changes go on before anything was looked at.
+                        let found = tree.record_count();
+                        assert!(states.iter().any(|state| state.len() as u64 == found));
+                        let page = medium.live_pages()[0];
+                        tree.examine(Examine { page, moves: true }).unwrap();
+                    }
+                    let found = records(&mut tree);
+                    assert!(states.contains(&found), "round {round}: {found:?} is none of {states:?}");
+                    assert_eq!(tree.record_count(), found.len() as u64);
+                    states = vec![found];
+                    continue;
+                }
+            }
+            states.push(records_now);
+        }
+        medium.0.borrow_mut().to_examine.clear();
+        assert_eq!(records(&mut tree), *states.last().unwrap());
+        let mut violations = Vec::new();
+        tree.verify(&mut |violation| violations.push(violation)).unwrap();
+        assert_eq!(violations, []);
+        tree.sync().unwrap();
+        let mut live = Vec::new();
+        tree.live_pages(&mut |page| live.push(page)).unwrap();
+        live.sort();
+        assert_eq!(live, medium.live_pages());
+        tree.settle().unwrap();
+        drop(tree);
+        let immediate = Options { durability: Durability::Immediate, pending_size: 0, ..options };
+        let mut tree = Tree::open(medium, cells, immediate, memory(page_size, &immediate)).unwrap();
+        assert_eq!(records(&mut tree), *states.last().unwrap());
+    }
+    assert!(cuts > 500, "{cuts}");
+}
+
+#[test]
+fn a_cut_leaves_a_sync_of_fixed_cells() {
+    let key = |number: u32| number.wrapping_mul(0x9E37_79B1).to_be_bytes().to_vec();
+    survive_cuts(FixedCells::<4, 4>, 256, SMALL, key, (4, 0));
+    survive_cuts(FixedCells::<4, 4>, 512, Options { pending_size: 3000, ..SMALL }, key, (4, 0));
+}
+
+#[test]
+fn a_cut_leaves_a_sync_of_byte_cells() {
+    let key = |number: u32| {
+        let mixed = number.wrapping_mul(0x9E37_79B1).to_be_bytes();
+        mixed[..2 + number as usize % 3].to_vec()
+    };
+    survive_cuts(ByteCells, 256, SMALL, key, (20, 0));
+    survive_cuts(ByteCells, 512, Options { pending_size: 3000, ..SMALL }, key, (20, 0));
+}
+
+/// Changes that wait hide large values and are hidden by them; the collector moves both.
+#[test]
+fn a_cut_leaves_a_sync_among_large_values() {
+    let key = |number: u32| (number % 60).wrapping_mul(0x9E37_79B1).to_be_bytes()[..3].to_vec();
+    survive_cuts(ByteCells, 256, SMALL, key, (20, 1500));
+    survive_cuts(ByteCells, 512, Options { pending_size: 3000, ..SMALL }, key, (20, 4000));
+}
