@@ -24,9 +24,12 @@ pub(crate) struct CacheArgs {
     pub(crate) cache: u32,
 }
 
+/// Memory for changes that a program left waiting: as much as any may have had.
+const PENDING_SIZE: usize = 65_535;
+
 impl CacheArgs {
     pub(crate) fn options(self) -> Options {
-        Options { cache_size: self.cache as usize, ..Options::DEFAULT }
+        Options { cache_size: self.cache as usize, pending_size: PENDING_SIZE, ..Options::DEFAULT }
     }
 }
 
@@ -48,9 +51,17 @@ pub(crate) fn change<T>(
     cache: CacheArgs,
     work: impl FnOnce(&mut Records<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
+    change_with(args, cache.options(), work)
+}
+
+/// As [`change`], with options that the verb has chosen.
+pub(crate) fn change_with<T>(
+    args: &SessionArgs,
+    options: Options,
+    work: impl FnOnce(&mut Records<'_>) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     let mut session = Session::open(args)?;
     session.sim.power_on();
-    let options = cache.options();
     let mut memory = memory(&session.sim, &options);
     let mut store = Store::open(&mut session.sim, options, &mut memory).map_err(|error| explain(&args.image, error))?;
     let result = work(&mut store)?;

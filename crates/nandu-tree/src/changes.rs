@@ -17,9 +17,6 @@ const ENTRY_SIZE: usize = 2;
 const PUT: u16 = 1;
 const UNPROVED: u16 = 2;
 
-/// Bytes that offsets of two bytes reach.
-const SIZE_MAX: usize = u16::MAX as usize;
-
 /// Where a change is on flash, and what is known of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Home {
@@ -70,11 +67,11 @@ impl Sizes {
 }
 
 impl<'m> Changes<'m> {
+    /// `memory` has at most [`PENDING_SIZE_MAX`](crate::memory::PENDING_SIZE_MAX) bytes.
     pub(crate) fn new(memory: &'m mut [u8], format: &CellFormat) -> Changes<'m> {
-        let size = memory.len().min(SIZE_MAX);
         let (key, value) = (usize::from(format.key_size), usize::from(format.value_size));
         let format = Sizes { key, value, tag: usize::from(key == 0 && value == 0) };
-        Changes { memory: &mut memory[..size], format, ..Changes::default() }
+        Changes { memory, format, ..Changes::default() }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -44,7 +44,7 @@ pub enum TreeError<E> {
     JournalFull,
     /// The keys of a batch or of a bulk load do not strictly ascend; the first that does not is this one, from 0.
     NotAscending(usize),
-    /// The tree holds changes that no leaf holds yet, and they do not fit `pending_size`.
+    /// Changes were left that no leaf holds yet, and they do not fit [`Options::pending_size`](crate::Options::pending_size).
     PendingSize,
     /// The tree would become higher than it can be.
     TooHigh,

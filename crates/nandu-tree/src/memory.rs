@@ -11,8 +11,8 @@ pub struct Options {
     pub journal_pages: usize,
     /// When a change is durable.
     pub durability: Durability,
-    /// Bytes for changes that no leaf holds yet, up to 64 KiB; with [`Durability::Immediate`] only needed to open a
-    /// tree that such changes were left in.
+    /// Bytes for changes that no leaf holds yet, of which 65,535 at most are used; with [`Durability::Immediate`] only needed to
+    /// open a tree that such changes were left in.
     pub pending_size: usize,
 }
 
@@ -43,11 +43,21 @@ impl Default for Options {
 /// Least [`Options::journal_pages`]: what one change can append and supersede.
 pub(crate) const JOURNAL_PAGES_MIN: usize = 64;
 
+/// Most bytes for changes: as far as offsets of two bytes reach.
+pub(crate) const PENDING_SIZE_MAX: usize = u16::MAX as usize;
+
+impl Options {
+    /// Bytes for changes that are used.
+    pub(crate) const fn pending_size_used(&self) -> usize {
+        if self.pending_size < PENDING_SIZE_MAX { self.pending_size } else { PENDING_SIZE_MAX }
+    }
+}
+
 /// Bytes of memory that a tree needs on pages of this size. Nothing else is allocated.
 pub const fn memory_required(page_size: usize, options: &Options) -> usize {
     let journal_pages =
         if options.journal_pages < JOURNAL_PAGES_MIN { JOURNAL_PAGES_MIN } else { options.journal_pages };
-    4 * page_size + options.cache_size + 4 * journal_pages + options.pending_size
+    4 * page_size + options.cache_size + 4 * journal_pages + options.pending_size_used()
 }
 
 /// Pages that the operation under way appended and pages that it supersedes.

@@ -150,7 +150,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         let (values, memory) = memory.split_at_mut(page_size);
         let (cache, memory) = memory.split_at_mut(options.cache_size);
         let (journal, memory) = memory.split_at_mut(4 * options.journal_pages.max(JOURNAL_PAGES_MIN));
-        let (changes, _) = memory.split_at_mut(options.pending_size);
+        let (changes, _) = memory.split_at_mut(options.pending_size_used());
         let page_count = pages.page_count();
         // One value more than there are pages, all bits set, stands for "in this page".
         let page_bits = (32 - page_count.leading_zeros()) as u8;
@@ -177,7 +177,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             key: KeyBuf::EMPTY,
             durability: options.durability,
             changes: Changes::new(changes, &format),
-            journals: Journals::new(page_size, header_size, &format, options.pending_size),
+            journals: Journals::new(page_size, header_size, &format, options.pending_size_used()),
             sweep: KeyBuf::EMPTY,
             stats: Stats::default(),
         })

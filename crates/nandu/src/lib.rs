@@ -36,6 +36,28 @@
 //! that nothing is written twice. Values live in the leaves as long as a key and its value take a quarter of a page together
 //! ([`Store::entry_size_max`]); larger ones, to 16 MiB, have pages of their own and are copied out with [`Store::read`]
 //! instead of being lent. The price is that moving such a page to free a block rewrites a leaf as well.
+//!
+//! With [`Durability::OnSync`] changes wait in memory, become durable together at [`Store::sync`], and go to their leaves later,
+//! many with one program. This is the one exception from writing nothing twice: a sync programs a page that holds them until then.
+//!
+//! ```
+//! use nandu::{Durability, Options, Store};
+//! use nandu_sim::{Chip, Sim};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = Options { durability: Durability::OnSync, pending_size: 16_384, ..Options::default() };
+//! let chip = Sim::new(Chip::W25N01GV);
+//! let mut memory = vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &options)];
+//! let mut store = Store::format(chip, options, &mut memory)?;
+//! let programs = store.stats().programs_total();
+//! for sensor in 0..100_u32 {
+//!     store.put(&sensor.to_be_bytes(), b"21.5 C")?;
+//! }
+//! store.sync()?;
+//! assert!(store.stats().programs_total() - programs <= 2);
+//! # Ok(())
+//! # }
+//! ```
 
 #![no_std]
 

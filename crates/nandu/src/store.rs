@@ -66,7 +66,8 @@ impl<'m, N: Nand> Store<'m, N> {
     /// # Errors
     ///
     /// [`LogError::NotFormatted`]; [`LogError::WrongFormat`] and [`TreeError::OtherFormat`] for a volume with other
-    /// properties; [`LogError::Memory`]; errors of the chip.
+    /// properties; [`LogError::Memory`]; [`TreeError::PendingSize`] if changes were left waiting and do not fit
+    /// [`Options::pending_size`]; errors of the chip.
     pub fn open(nand: N, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
         Store::open_with(nand, ByteCells, options, memory)
     }

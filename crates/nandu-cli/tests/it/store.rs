@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Output;
 
 use assert_cmd::Command;
+use nandu::{Durability, Options, Store};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -51,6 +52,57 @@ fn nasty() -> String {
         lines.push('\n');
     }
     lines + "{\"key\":\"\",\"value\":\"the empty key\"}\n"
+}
+
+/// Records in no order are durable together for less than one program each, and are the same records.
+#[test]
+fn an_import_with_syncs_takes_fewer_programs_and_leaves_nothing_waiting() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let lines: String =
+        (0..20_000_u32).map(|number| format!("{:08x}\t{number}\n", number.wrapping_mul(0x9E37_79B1))).collect();
+    fs::write(place.join("records.tsv"), lines).unwrap();
+    let [one, other] = [("c.nand", "immediate"), ("d.nand", "on-sync")].map(|(image, durability)| {
+        formatted(image, place);
+        let arguments = ["kv", "import", image, "records.tsv", "--durability", durability, "--batch", "100", "--json"];
+        let import = json(&succeed(&arguments, place));
+        assert_eq!((&import["durability"], &import["added"]), (&durability.into(), &20_000.into()));
+        assert_eq!(json(&succeed(&["kv", "stats", image, "--json"], place))["pending"], 0);
+        succeed(&["check", image], place);
+        (import["programs"].as_u64().unwrap(), succeed(&["kv", "scan", image], place))
+    });
+    assert!(other.0 * 2 < one.0, "{} and {} programs", one.0, other.0);
+    assert!(one.1 == other.1);
+}
+
+/// A store of a program that left changes waiting: they are seen, counted, and brought to their leaves by the next change.
+#[test]
+fn changes_that_a_program_left_waiting_are_there() {
+    let directory = with_store();
+    let place = directory.path();
+    let (mut image, mut sim) = nandu_sim::image::ImageFile::open(place.join("c.nand")).unwrap();
+    let options = Options { durability: Durability::OnSync, pending_size: 8192, ..Options::DEFAULT };
+    let mut memory = vec![0; Store::<nandu_sim::Sim>::memory_required(&sim.chip().geometry, &options)];
+    let mut store = Store::open(&mut sim, options, &mut memory).unwrap();
+    for number in 0..200_u32 {
+        store.put(format!("key {number}").as_bytes(), &[b'v'; 200]).unwrap();
+    }
+    store.settle().unwrap();
+    for number in [3, 77, 150] {
+        store.put(format!("key {number}").as_bytes(), b"new").unwrap();
+    }
+    store.unmount().unwrap();
+    image.commit(&mut sim).unwrap();
+    drop(image);
+    let pending = || json(&succeed(&["kv", "stats", "c.nand", "--json"], place))["pending"].clone();
+    assert_eq!(pending(), 3);
+    let text = succeed(&["kv", "stats", "c.nand"], place);
+    assert!(String::from_utf8(text).unwrap().contains("\npending     3 changes in journal pages"));
+    assert_eq!(succeed(&["kv", "get", "c.nand", "key 77"], place), b"new\n");
+    succeed(&["check", "c.nand"], place);
+    succeed(&["kv", "put", "c.nand", "other", "value"], place);
+    assert_eq!(pending(), 0);
+    assert_eq!(succeed(&["kv", "get", "c.nand", "key 77"], place), b"new\n");
 }
 
 #[test]

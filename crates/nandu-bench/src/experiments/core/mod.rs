@@ -8,10 +8,5 @@ mod skew;
 
 use crate::Experiment;
 
-pub(super) const ALL: &[Experiment] = &[
-    peers_500::EXPERIMENT,
-    million::EXPERIMENT,
-    skew::EXPERIMENT,
-    mount::EXPERIMENT,
-    groupcommit::EXPERIMENT,
-];
+pub(super) const ALL: &[Experiment] =
+    &[peers_500::EXPERIMENT, million::EXPERIMENT, skew::EXPERIMENT, mount::EXPERIMENT, groupcommit::EXPERIMENT];

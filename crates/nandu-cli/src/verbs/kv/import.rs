@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use anyhow::{Context, bail};
-use clap::Args;
-use nandu::{Edit, LogError, TreeError};
+use clap::{Args, ValueEnum};
+use nandu::{Durability, Edit, LogError, Options, TreeError};
 use serde_json::json;
 
 use super::columns::Wishes;
@@ -42,11 +42,33 @@ pub(crate) struct Import {
     /// Go on after a line that cannot be used, and count it
     #[arg(long)]
     skip_bad: bool,
-    /// Records that are put together, in order, wholly or not at all; 1 makes each durable by itself
+    /// Records that are put together, in order, wholly or not at all (with on-sync: between two syncs); 1 makes each durable by
+    /// itself
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     batch: u32,
+    /// When records are durable: with their batch, or each batch at a sync, which takes fewer programs where keys come in no order
+    #[arg(long, value_enum, default_value_t = When::Immediate)]
+    durability: When,
     #[command(flatten)]
     cache: CacheArgs,
+}
+
+/// When records are durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum When {
+    /// Each batch goes to its leaves at once
+    Immediate,
+    /// Each batch goes to a journal page or more, and to its leaves later; all are there when the import ends
+    OnSync,
+}
+
+impl When {
+    fn name(self) -> &'static str {
+        match self {
+            When::Immediate => "immediate",
+            When::OnSync => "on-sync",
+        }
+    }
 }
 
 /// What an import did.
@@ -78,9 +100,15 @@ pub(crate) fn run(args: &Import, out: &mut Output) -> anyhow::Result<()> {
     let wishes = Wishes { key: args.key.as_deref(), values: &args.value, has_header: args.header };
     let mut lines = Lines::new(reader, format, wishes);
     let mut progress = Progress::new("importing");
-    let tally = store::change(&args.session, args.cache, |store| {
+    let durability = match args.durability {
+        When::Immediate => Durability::Immediate,
+        When::OnSync => Durability::OnSync,
+    };
+    let options = Options { durability, ..args.cache.options() };
+    let tally = store::change_with(&args.session, options, |store| {
         let before = *store.nand().counters();
-        let mut loader = Loader { image: &args.session.image, batch: Vec::new(), tally: Tally::default() };
+        let mut loader =
+            Loader { image: &args.session.image, when: args.durability, batch: Vec::new(), tally: Tally::default() };
         while let Some(line) = lines.next().with_context(|| name.clone())? {
             let content = line.content.and_then(|(key, value)| match store::refusal(store, &key, &value) {
                 Some(why) => Err(Bad::Line(why)),
@@ -103,6 +131,8 @@ pub(crate) fn run(args: &Import, out: &mut Output) -> anyhow::Result<()> {
             }
         }
         loader.flush(store)?;
+        // Whoever opens the store next needs no memory for changes.
+        store.settle().map_err(|error| store::explain(&args.session.image, error))?;
         let cost = store.nand().counters().since(&before);
         Ok(Tally { programs: cost.programs, busy_ns: cost.busy_ns, ..loader.tally })
     })?;
@@ -113,20 +143,31 @@ pub(crate) fn run(args: &Import, out: &mut Output) -> anyhow::Result<()> {
 /// Records on their way into the store.
 struct Loader<'a> {
     image: &'a Path,
+    when: When,
     batch: Vec<(Vec<u8>, Vec<u8>)>,
     tally: Tally,
 }
 
 impl Loader<'_> {
-    /// Puts what waits, in order. Of records with the same key the last one counts.
+    /// Puts what was read, in order. Of records with the same key the last one counts.
     fn flush(&mut self, store: &mut Records<'_>) -> anyhow::Result<()> {
         let before = store.record_count();
+        let explain = |error| store::explain(self.image, error);
         self.tally.records += self.batch.len() as u64;
+        if self.when == When::OnSync {
+            for (key, value) in self.batch.drain(..) {
+                store.put(&key, &value).map_err(explain)?;
+            }
+            store.sync().map_err(explain)?;
+            self.tally.batches += 1;
+            self.tally.added += store.record_count() - before;
+            return Ok(());
+        }
         self.batch.reverse();
         self.batch.sort_by(|one, other| one.0.cmp(&other.0));
         self.batch.dedup_by(|later, kept| later.0 == kept.0);
         let edits: Vec<Edit<'_>> = self.batch.iter().map(|(key, value)| Edit { key, value: Some(value) }).collect();
-        put(store, &edits, &mut self.tally.batches).map_err(|error| store::explain(self.image, error))?;
+        put(store, &edits, &mut self.tally.batches).map_err(explain)?;
         self.batch.clear();
         self.tally.added += store.record_count() - before;
         Ok(())
@@ -163,6 +204,7 @@ fn print(args: &Import, name: &str, format: Format, tally: &Tally, out: &mut Out
             "bad_lines": tally.bad,
             "batches": tally.batches,
             "batch_records_max": args.batch,
+            "durability": args.durability.name(),
             "programs": tally.programs,
             "busy_ns": tally.busy_ns,
         }))?;
@@ -176,9 +218,13 @@ fn print(args: &Import, name: &str, format: Format, tally: &Tally, out: &mut Out
         units::count_of(tally.records - tally.added),
         units::things(tally.bad, "bad line")
     )?;
+    let how = match args.durability {
+        When::Immediate => "put in batches of",
+        When::OnSync => "put one by one, with a sync after",
+    };
     writeln!(
         out,
-        "put in batches of up to {}, {} in all: {}, {} of the chip's time",
+        "{how} up to {}, {} in all: {}, {} of the chip's time",
         units::things(args.batch.into(), "record"),
         units::count_of(tally.batches),
         units::things(tally.programs, "program"),

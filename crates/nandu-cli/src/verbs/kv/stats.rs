@@ -25,6 +25,7 @@ struct Figures {
     height: u8,
     key_size_max: usize,
     entry_size_max: usize,
+    pending: usize,
     mount: Counters,
     log: LogStats,
 }
@@ -46,6 +47,7 @@ pub(crate) fn run(args: &Stats, out: &mut Output) -> anyhow::Result<()> {
         height: store.height(),
         key_size_max: store.key_size_max(),
         entry_size_max: store.entry_size_max(),
+        pending: store.pending_count(),
         mount: store.nand().counters().since(&before),
         log: store.stats(),
     };
@@ -83,6 +85,7 @@ fn print_json(
         "erase_count_max": log.erase_count_max,
         "key_size_max": figures.key_size_max,
         "entry_size_max": figures.entry_size_max,
+        "pending": figures.pending,
         "memory_size": memory_size,
         "cache_size": args.cache.cache,
         "clean": figures.mount.programs == 0,
@@ -121,6 +124,10 @@ fn print_text(
         number(log.erase_count_mean),
         number(endurance)
     )?;
+    if figures.pending > 0 {
+        let pending = units::things(figures.pending as u64, "change");
+        writeln!(out, "pending     {pending} in journal pages, for the next change to bring to their leaves")?;
+    }
     writeln!(
         out,
         "limits      keys to {} bytes, a key and its value to {}",
@@ -128,9 +135,10 @@ fn print_text(
     )?;
     writeln!(
         out,
-        "memory      {} bytes, {} of them cache",
+        "memory      {} bytes, {} of them cache, {} for changes that wait",
         units::count_of(memory_size as u64),
-        number(args.cache.cache)
+        number(args.cache.cache),
+        units::count_of(args.cache.options().pending_size as u64)
     )?;
     let left = if figures.mount.programs == 0 { "left cleanly" } else { "the power was cut" };
     writeln!(
