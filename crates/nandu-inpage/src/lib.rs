@@ -1,0 +1,110 @@
+//! In-page logging: an ordered index on raw NAND flash whose nodes stay in their blocks.
+//!
+//! What changed in a node is not programmed with the node, but as a few records into a log page of the same block. A read
+//! takes the node's page and the log pages. When the log of a block is full, the block is *merged*: its nodes, with their
+//! logs, go to a free block, and it is erased. In-page logging (IPL: one log page in each block, blocks filled one after the
+//! other) and group round robin (GRR: more log pages, several blocks filled in turn, a buffer that keeps changes without
+//! their nodes) are one engine with different [`Options`]: [`Options::IPL`], [`Options::GRR`], and [`Options::DEFAULT`] for real
+//! use.
+//!
+//! **The key decision** is that the index places its pages itself. The log of `nandu-log` appends and moves pages as it
+//! likes, while here a change has to go into the block of its node; so this crate keeps its own block table, anchors and
+//! recovery. The alternative, log records appended anywhere and found by a map, is another index (BFTL) with other costs.
+//!
+//! ```
+//! use nandu_inpage::{InPage, Options};
+//! use nandu_sim::{Chip, Sim};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let chip = Sim::new(Chip::W25N01GV.with_blocks(64));
+//! let options = Options::DEFAULT;
+//! let mut memory = vec![0; InPage::<Sim>::memory_required(&chip.chip().geometry, &options)];
+//! let mut index = InPage::format(chip, options, &mut memory)?;
+//! index.put(b"key", b"value")?;
+//! index.put_blind(b"other", b"not read before")?;
+//! index.sync()?;
+//!
+//! // The power goes: what was synced stays.
+//! let chip = index.abandon();
+//! let mut index = InPage::open(chip, options, &mut memory)?;
+//! assert_eq!(index.get(b"key")?, Some(&b"value"[..]));
+//! assert_eq!(index.count_records()?, 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is promised
+//!
+//! After [`InPage::sync`] every change before it survives any power cut. Of a change that was not synced, a cut leaves for each
+//! key the outcome of some of the calls on that key in order, at least of those that were synced; nothing is promised about
+//! which keys keep more of them.
+//!
+//! # Invariants
+//!
+//! What every writer keeps, so that recovery can rely on it:
+//!
+//! * I1 Sequences rise with every program; of the pages of a node the one with the highest sequence is current.
+//! * I2 A log sector counts only in the block of the node's current page, and if it is newer.
+//! * I3 No sector is added to a block once its merge began.
+//! * I4 A new node is durable before the link to it; a node is clipped, or given another sector, only after that link; the
+//!   left neighbour is truncated before a link is removed.
+//! * I5 A block is erased only when every node that can be reached has its current page elsewhere.
+//! * I6 The sectors of a block are used in order, and one that is not erased is used up, valid or not.
+//!
+//! [`InPage::verify`] checks what can be seen:
+//!
+//! * V1 Every node that the tree leads to can be read.
+//! * V2 Keys ascend and lie within the fences, which are those that the parent gives.
+//! * V3 Each node is reached once, and every node of the table is reached.
+//! * V4 The size of each node is known, and none is larger than a page without changes that are to be flushed.
+//! * V5 Each node stands in one block, which lists it; no block holds more than it has pages.
+//!
+//! # Cost
+//!
+//! With `l` the programmed log pages of a block that are read: a node that is not in the buffer costs `1 + l` reads. A flush
+//! of changes costs one program, and when the log of the block is full a merge: a read for each node and log page of the
+//! block, a program for each node, and an erase. Opening reads every page of the blocks in use.
+//!
+//! # Limits
+//!
+//! A node is one page. Leaves are not balanced when keys are deleted: an empty leaf goes, unless it is the first of its
+//! parent, and inner nodes stay. Chips with paired pages are refused, and sectors need a chip that takes partial programs in
+//! any order of pages and tears only what is being programmed.
+
+#![no_std]
+
+mod anchor;
+mod arena;
+mod blocks;
+mod buffer;
+mod change;
+mod chip;
+mod descent;
+mod error;
+mod evict;
+mod flush;
+mod format;
+mod index;
+mod inpage;
+mod load;
+mod log_page;
+mod memory;
+mod merge;
+mod mount;
+mod node;
+mod nodes;
+mod options;
+mod placement;
+mod range;
+mod split;
+mod stats;
+mod verify;
+
+pub use error::Error;
+pub use inpage::InPage;
+pub use nandu_index::{Direction, Edit, Entry, OrderedIndex, Violation};
+pub use nandu_media::Malformed;
+#[cfg(feature = "broken")]
+pub use options::Broken;
+pub use options::{Cells, GroupSize, Layout, LogPages, LogRead, Options, Policy, Splits, Times};
+pub use stats::{Size, Stats};

@@ -1,0 +1,153 @@
+//! Reading a node: its page, and the log pages of its block.
+
+use nandu_media::Malformed;
+use nandu_media::inpage::{FrontFields, Kind};
+use nandu_nand::{BlockAddr, Nand};
+
+use crate::arena::Frame;
+use crate::chip::Read;
+use crate::error::Error;
+use crate::inpage::{InPage, Result};
+use crate::node::{Node, NodeMut};
+use crate::nodes::LOST;
+use crate::options::{Layout, LogPages, LogRead};
+
+/// Which fences bound a node that is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Range {
+    Near,
+    Far,
+}
+
+impl<N: Nand> InPage<'_, N> {
+    /// Reads the page of a node into a frame and checks it. Costs one read. Returns its sequence.
+    pub(crate) fn read_node(&mut self, index: u32, frame: Frame) -> Result<u64, N> {
+        let entry = self.nodes[index];
+        let Some(block) = entry.block() else {
+            return Err(Error::Corrupt { page: nandu_nand::PageAddr(0), why: Malformed::Erased });
+        };
+        let page = self.page_of(block, entry.page);
+        let corrupt = |why| Error::Corrupt { page, why };
+        if entry.has(LOST) {
+            return Err(corrupt(Malformed::Unreadable));
+        }
+        let page_size = self.geometry.page_size as usize;
+        let bytes = &mut self.buffer.arena.frame_mut(frame)[..page_size];
+        match Self::read(&mut self.nand, page, 0, bytes)? {
+            Read::Unreadable => return Err(corrupt(Malformed::Unreadable)),
+            Read::Worn => self.blocks[block].is_worn = 1,
+            Read::Fine => {}
+        }
+        let front = FrontFields::parse(bytes).and_then(|front| front.expect(self.volume, page.0)).map_err(corrupt)?;
+        let (_, fields) = Node::parse(bytes, front.size, self.options.cells).map_err(corrupt)?;
+        if front.kind != Kind::Node {
+            return Err(corrupt(Malformed::Kind(front.kind as u8)));
+        }
+        if fields.node != entry.id || fields.level != entry.level {
+            return Err(corrupt(Malformed::Range("node")));
+        }
+        Ok(front.sequence)
+    }
+
+    /// Puts together in a frame what flash holds of a node, of the keys that it answers for. Costs a read for its page, and
+    /// one for each log page that the options say.
+    pub(crate) fn compose(&mut self, index: u32, frame: Frame, range: Range) -> Result<(), N> {
+        let sequence = self.read_node(index, frame)?;
+        let fences = match range {
+            Range::Near => self.near,
+            Range::Far => self.far,
+        };
+        let high = fences.high();
+        if let Some(high) = high {
+            NodeMut::new(self.buffer.arena.frame_mut(frame), self.options.cells).truncate(high);
+        }
+        let entry = self.nodes[index];
+        let Some(block) = entry.block() else { return Ok(()) };
+        self.stats.loads += 1;
+        self.blocks[block].loads = self.blocks[block].loads.saturating_add(1);
+        let used = self.log_pages_used(block);
+        let granted = u16::from(self.blocks[block].granted);
+        let is_literal = self.options.log_read == LogRead::All && self.options.layout == Layout::Sectors;
+        let dialect = self.dialect();
+        for number in 0..if is_literal { used.max(granted) } else { used } {
+            if self.options.log_read == LogRead::Smart && entry.logs & 1 << number == 0 {
+                continue;
+            }
+            let page = self.log_page(block, number);
+            let read = Self::read_log_page(&mut self.nand, dialect, page, self.log)?;
+            self.stats.log_pages_read += 1;
+            self.blocks[block].log_read_ns += u64::from(self.options.times.read_ns);
+            if read == Read::Worn {
+                self.blocks[block].is_worn = 1;
+            }
+            if number >= used {
+                continue;
+            }
+            let mut node = NodeMut::new(self.buffer.arena.frame_mut(frame), self.options.cells);
+            dialect.apply(&mut node, sequence, self.log, page, high).map_err(|why| Error::Corrupt { page, why })?;
+        }
+        self.note_due(block);
+        Ok(())
+    }
+
+    /// Remembers a block whose log pages have cost more to read than a merge does, or that is worn.
+    fn note_due(&mut self, block: BlockAddr) {
+        let entry = &self.blocks[block];
+        let is_adaptive = matches!(self.options.log_pages, LogPages::Adaptive(_));
+        let is_costly = is_adaptive && entry.logs > 0 && entry.log_read_ns > self.merge_cost_ns(block);
+        if is_costly || entry.is_worn != 0 {
+            self.due = Some(block);
+        }
+    }
+
+    /// What it would take to merge a block now, nanoseconds.
+    pub(crate) fn merge_cost_ns(&self, block: BlockAddr) -> u64 {
+        let times = self.options.times;
+        let nodes = u64::from(self.blocks[block].live);
+        let logs = u64::from(self.log_pages_used(block));
+        (nodes + logs) * u64::from(times.read_ns) + nodes * u64::from(times.program_ns) + u64::from(times.erase_ns)
+    }
+
+    /// Reads a node into a unit that has no base. The range that the node answers for is `near`, and the unit's changes
+    /// are applied.
+    pub(crate) fn load(&mut self, index: u32, unit: u32) -> Result<Frame, N> {
+        // The caller made room, and the arena has as much as the buffer's size and what an operation pins.
+        let frame = self.buffer.add_base(unit).ok_or(Error::Full)?;
+        let result = self.compose(index, frame, Range::Near).and_then(|()| self.finish_load(index, unit, frame));
+        if result.is_err() {
+            self.buffer.drop_base(unit);
+        }
+        result.map(|()| frame)
+    }
+
+    fn finish_load(&mut self, index: u32, unit: u32, frame: Frame) -> Result<(), N> {
+        let entry = self.nodes[index];
+        let page = entry.block().map_or(nandu_nand::PageAddr(0), |block| self.page_of(block, entry.page));
+        let corrupt = |why| Error::Corrupt { page, why };
+        let cells = self.options.cells;
+        let mut node = NodeMut::new(self.buffer.arena.frame_mut(frame), cells);
+        if node.view().low() != self.near.low.as_slice() {
+            return Err(corrupt(Malformed::Range("low")));
+        }
+        node.clip(self.near.high()).ok_or(corrupt(Malformed::Range("high")))?;
+        self.apply_changes(unit, frame)?;
+        self.nodes[index].size = Node::new(self.buffer.arena.frame(frame), cells).size() as u32;
+        Ok(())
+    }
+
+    /// Applies a unit's changes to a node in a frame.
+    pub(crate) fn apply_changes(&mut self, unit: u32, frame: Frame) -> Result<(), N> {
+        let Some(chunk) = self.buffer[unit].chunk() else { return Ok(()) };
+        let used = self.buffer.changes_size(unit);
+        let cells = self.options.cells;
+        let (bytes, changes) = self.buffer.arena.frame_and_chunk(frame, chunk);
+        let header = nandu_media::inpage::sector::HEADER_SIZE;
+        let mut node = NodeMut::new(bytes, cells);
+        for record in nandu_media::inpage::record::Records::new(cells, &changes[header..header + used]) {
+            let applied = record.ok().and_then(|record| node.apply(record));
+            // These records were written by this index into memory that is its own, for a node that has room for them.
+            debug_assert!(applied.is_some(), "a change does not fit its node");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,7 @@
+//! The index on simulated chips.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that gets no answer has failed")]
+
+mod conform;
+mod cuts;
+mod rig;

@@ -1,0 +1,247 @@
+//! FORMAT: Anchors of the in-page-logging index
+
+use core::mem::size_of;
+
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::FRONT_SIZE;
+use super::record::Cells;
+use crate::{Malformed, NO_BLOCK};
+
+/// Blocks that hold anchors.
+pub const ANCHOR_COUNT: usize = 3;
+
+/// What stands behind the front of an anchor.
+///
+/// ```text
+/// offset  size  field            meaning
+///     32     4  page_size        of the chip, bytes
+///     36     4  pages_per_block  of the chip
+///     40     4  block_count      of the chip
+///     44     4  sector_size      most bytes of a log sector
+///     48     1  layout           1 sectors at the end of a block, 2 whole log pages where they come
+///     49     1  log_pages_max    most log pages of a block
+///     50     1  key_size         bytes of a key, 0: byte strings
+///     51     1  value_size       bytes of a value; 0 with byte strings
+///     52     1  is_clean         1: nothing was programmed after this anchor
+///     53     1  journal_blocks   blocks of the write-ahead ring, 0: none
+///     54     2  bad_count        bad blocks listed
+///     56     8  records          records of the index if `is_clean`, all ones: not known
+///     64     8  journal          number of the ring's round: pages of other rounds are void
+///     72     4  stable           anchor block known to be sound when this anchor was programmed
+///     76    12  anchors          the anchor blocks, all ones: none
+///     88    4n  bad              numbers of the bad blocks, then of the ring's blocks
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct AnchorBody {
+    page_size: U32,
+    pages_per_block: U32,
+    block_count: U32,
+    sector_size: U32,
+    layout: u8,
+    log_pages_max: u8,
+    key_size: u8,
+    value_size: u8,
+    is_clean: u8,
+    journal_blocks: u8,
+    bad_count: U16,
+    records: U64,
+    journal: U64,
+    stable: U32,
+    anchors: [U32; ANCHOR_COUNT],
+}
+
+/// Bytes in front of the list of bad blocks.
+pub const LIST_AT: usize = FRONT_SIZE + size_of::<AnchorBody>();
+
+const _: () = assert!(LIST_AT == 88);
+
+/// What an anchor says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnchorFields {
+    /// Bytes of a page.
+    pub page_size: u32,
+    /// Pages of a block.
+    pub pages_per_block: u32,
+    /// Blocks of the chip.
+    pub block_count: u32,
+    /// Most bytes of a log sector.
+    pub sector_size: u32,
+    /// 1 or 2.
+    pub layout: u8,
+    /// Most log pages of a block.
+    pub log_pages_max: u8,
+    /// How entries are laid out.
+    pub cells: Cells,
+    /// Whether nothing was programmed after this anchor.
+    pub is_clean: bool,
+    /// Blocks of the write-ahead ring.
+    pub journal_blocks: u8,
+    /// Records of the index, if they were counted.
+    pub records: Option<u64>,
+    /// Number of the ring's round.
+    pub journal: u64,
+    /// Anchor block known to be sound.
+    pub stable: u32,
+    /// The anchor blocks.
+    pub anchors: [u32; ANCHOR_COUNT],
+}
+
+impl AnchorFields {
+    /// Writes them behind the front, and the lists behind them. Returns the bytes of the whole page that have a meaning;
+    /// `None` if the lists do not fit.
+    pub fn write(
+        &self,
+        bytes: &mut [u8],
+        bad: impl Iterator<Item = u32>,
+        ring: impl Iterator<Item = u32>,
+    ) -> Option<usize> {
+        let mut at = LIST_AT;
+        let mut put = |bytes: &mut [u8], block: u32| {
+            bytes.get_mut(at..at + 4)?.copy_from_slice(&block.to_le_bytes());
+            at += 4;
+            Some(())
+        };
+        let mut bad_count: u16 = 0;
+        for block in bad {
+            put(bytes, block)?;
+            bad_count = bad_count.checked_add(1)?;
+        }
+        for block in ring {
+            put(bytes, block)?;
+        }
+        let (key_size, value_size) = match self.cells {
+            Cells::Fixed { key, value } => (key, value),
+            Cells::Bytes => (0, 0),
+        };
+        let body = AnchorBody {
+            page_size: U32::new(self.page_size),
+            pages_per_block: U32::new(self.pages_per_block),
+            block_count: U32::new(self.block_count),
+            sector_size: U32::new(self.sector_size),
+            layout: self.layout,
+            log_pages_max: self.log_pages_max,
+            key_size,
+            value_size,
+            is_clean: u8::from(self.is_clean),
+            journal_blocks: self.journal_blocks,
+            bad_count: U16::new(bad_count),
+            records: U64::new(self.records.unwrap_or(u64::MAX)),
+            journal: U64::new(self.journal),
+            stable: U32::new(self.stable),
+            anchors: self.anchors.map(U32::new),
+        };
+        bytes.get_mut(FRONT_SIZE..LIST_AT)?.copy_from_slice(body.as_bytes());
+        Some(at)
+    }
+
+    /// Reads an anchor whose front was checked, and gives the lists: bad blocks, blocks of the ring.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed::Size`], [`Malformed::Range`].
+    pub fn parse(bytes: &[u8], size: u32) -> Result<(AnchorFields, Blocks<'_>, Blocks<'_>), Malformed> {
+        let content = bytes.get(FRONT_SIZE..size as usize).ok_or(Malformed::Size)?;
+        let (body, lists) = AnchorBody::ref_from_prefix(content).map_err(|_| Malformed::Size)?;
+        let bad_size = 4 * usize::from(body.bad_count.get());
+        let (bad, ring) = lists.split_at_checked(bad_size).ok_or(Malformed::Range("bad_count"))?;
+        if ring.len() != 4 * usize::from(body.journal_blocks) {
+            return Err(Malformed::Range("journal_blocks"));
+        }
+        if !matches!(body.layout, 1 | 2) || body.is_clean > 1 || body.log_pages_max == 0 {
+            return Err(Malformed::Range("layout"));
+        }
+        let cells = match (body.key_size, body.value_size) {
+            (0, 0) => Cells::Bytes,
+            (0, _) => return Err(Malformed::Range("value_size")),
+            (key, value) => Cells::Fixed { key, value },
+        };
+        let anchors = body.anchors.map(U32::get);
+        let records = body.records.get();
+        let fields = AnchorFields {
+            page_size: body.page_size.get(),
+            pages_per_block: body.pages_per_block.get(),
+            block_count: body.block_count.get(),
+            sector_size: body.sector_size.get(),
+            layout: body.layout,
+            log_pages_max: body.log_pages_max,
+            cells,
+            is_clean: body.is_clean == 1,
+            journal_blocks: body.journal_blocks,
+            records: (records != u64::MAX).then_some(records),
+            journal: body.journal.get(),
+            stable: body.stable.get(),
+            anchors,
+        };
+        Ok((fields, Blocks(bad), Blocks(ring)))
+    }
+}
+
+/// Numbers of blocks, as an anchor lists them.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocks<'a>(&'a [u8]);
+
+impl Iterator for Blocks<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let (number, rest) = self.0.split_at_checked(4)?;
+        self.0 = rest;
+        Some(u32::from_le_bytes([number[0], number[1], number[2], number[3]])).filter(|&block| block != NO_BLOCK)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIELDS: AnchorFields = AnchorFields {
+        page_size: 256,
+        pages_per_block: 8,
+        block_count: 16,
+        sector_size: 64,
+        layout: 1,
+        log_pages_max: 3,
+        cells: Cells::Fixed { key: 8, value: 4 },
+        is_clean: true,
+        journal_blocks: 1,
+        records: Some(0x0102),
+        journal: 5,
+        stable: 2,
+        anchors: [0, 2, NO_BLOCK],
+    };
+
+    #[test]
+    fn the_bytes_of_an_anchor_are_frozen() {
+        let mut bytes = [0; 128];
+        let size = FIELDS.write(&mut bytes, [7, 9].into_iter(), [3].into_iter()).unwrap();
+        let expected = b"\0\x01\0\0\x08\0\0\0\x10\0\0\0\x40\0\0\0\x01\x03\x08\x04\x01\x01\x02\0\x02\x01\0\0\0\0\0\0\
+            \x05\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x02\0\0\0\xFF\xFF\xFF\xFF\x07\0\0\0\x09\0\0\0\x03\0\0\0";
+        assert_eq!(bytes[FRONT_SIZE..size], expected[..]);
+        let (fields, bad, ring) = AnchorFields::parse(&bytes, size as u32).unwrap();
+        assert_eq!(fields, FIELDS);
+        assert!(bad.eq([7, 9]) && ring.eq([3]));
+        assert_eq!(FIELDS.write(&mut bytes[..90], [7, 9].into_iter(), [].into_iter()), None);
+    }
+
+    #[test]
+    fn fields_out_of_range_are_refused() {
+        let mut good = [0; 128];
+        let size = FIELDS.write(&mut good, [7, 9].into_iter(), [3].into_iter()).unwrap() as u32;
+        for (at, value, field) in [
+            (48, 0, "layout"),
+            (49, 0, "layout"),
+            (50, 0, "value_size"),
+            (52, 2, "layout"),
+            (53, 2, "journal_blocks"),
+            (54, 9, "bad_count"),
+        ] {
+            let mut bad = good;
+            bad[at] = value;
+            assert_eq!(AnchorFields::parse(&bad, size).map(drop), Err(Malformed::Range(field)), "byte {at}");
+        }
+        assert_eq!(AnchorFields::parse(&good, 60).map(drop), Err(Malformed::Size));
+    }
+}
