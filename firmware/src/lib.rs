@@ -7,6 +7,7 @@
 
 mod contract;
 mod driver;
+mod inpage;
 mod media;
 mod store;
 
@@ -22,4 +23,4 @@ fn panic(_: &PanicInfo<'_>) -> ! {
 
 /// Entry points, kept by the linker although nobody in this library calls them.
 #[used]
-static ENTRY_POINTS: [fn(u32) -> u32; 3] = [contract::exercise, media::exercise, store::exercise];
+static ENTRY_POINTS: [fn(u32) -> u32; 4] = [contract::exercise, inpage::exercise, media::exercise, store::exercise];

@@ -136,7 +136,6 @@ fn check(options: Options, start: &Sim) -> impl Fn(&mut Sim, &Promise) -> Values
             assert_eq!(found, before);
         }
         index.verify(&mut |violation| panic!("{violation}")).unwrap();
-        drop(index);
         // And it goes on working.
         let mut index = InPage::open(chip.clone(), options, &mut bytes).unwrap();
         for key in 0..20_u32 {
