@@ -20,8 +20,8 @@ use crate::results::Cell;
 use crate::text;
 use crate::{Plot, PlotKind};
 
-const WIDTH: u32 = 480;
-const HEIGHT: u32 = 320;
+const WIDTH: u32 = 420;
+const HEIGHT: u32 = 300;
 const MARGIN: u32 = 10;
 const LEFT_AREA: u32 = 62;
 const LEGEND_ROW: i32 = 20;
@@ -30,6 +30,8 @@ const LETTER: f64 = 6.6;
 const LINE_HEIGHT: i32 = 15;
 /// Most lines of a label below the axis.
 const LABEL_LINES: usize = 2;
+/// Most rows of labels below the axis, used in turn where neighbours would overlap.
+const LABEL_ROWS: usize = 4;
 
 const SERIES: [RGBColor; 7] = [
     RGBColor(0x00, 0x72, 0xB2),
@@ -147,10 +149,11 @@ impl<'p> Picture<'p> {
         let all = self.marks.iter().flat_map(|mark| [Some(mark.most), mark.published, mark.model]).flatten();
         let greatest = all.fold(0.0, f64::max);
         let top = if greatest > 0.0 { greatest * 1.08 } else { 1.0 };
+        let labels = self.labels();
         let mut chart = ChartBuilder::on(area)
             .margin(MARGIN)
             .margin_top(legend_height)
-            .x_label_area_size(self.bottom_area())
+            .x_label_area_size(labels.height())
             .y_label_area_size(LEFT_AREA)
             .build_cartesian_2d(first - aside..last + aside, 0.0..top)?;
         chart
@@ -167,19 +170,20 @@ impl<'p> Picture<'p> {
             .axis_desc_style(font())
             .label_style(font())
             .draw()?;
-        self.draw_labels(area, &chart)?;
+        self.draw_labels(area, &chart, &labels)?;
         if self.is_bars { self.draw_bars(&mut chart) } else { self.draw_lines(&mut chart) }
     }
 
-    /// Letters that a label below the axis may have in a line.
-    fn letters(&self) -> usize {
-        (f64::from(WIDTH - LEFT_AREA - 2 * MARGIN) / self.places.len() as f64 / LETTER) as usize
-    }
-
-    /// Height of what stands below the axis: labels, and what they are.
-    fn bottom_area(&self) -> u32 {
-        let lines = self.places.iter().map(|(label, _)| wrapped(label, self.letters()).len()).max().unwrap_or(0);
-        (lines as i32 * LINE_HEIGHT + LINE_HEIGHT + 10) as u32
+    /// How the labels below the axis are laid out.
+    fn labels(&self) -> Labels {
+        let room = f64::from(WIDTH - LEFT_AREA - 2 * MARGIN) / self.places.len() as f64;
+        let lines: Vec<Vec<String>> =
+            self.places.iter().map(|(label, _)| wrapped(label, (room / LETTER) as usize)).collect();
+        let line_count = lines.iter().map(Vec::len).max().unwrap_or(0);
+        let widest = lines.iter().map(|lines| width_of(lines)).fold(0.0, f64::max);
+        // Labels of bars must all be there; along a line those that find no room are left out.
+        let rows = if self.is_bars { ((widest + LETTER) / room).ceil() as usize } else { 1 };
+        Labels { lines, line_count, rows: rows.clamp(1, LABEL_ROWS) }
     }
 
     /// Draws the legend above the picture; returns how high it is.
@@ -223,21 +227,22 @@ impl<'p> Picture<'p> {
     }
 
     /// The places below the horizontal axis, as far as they do not overlap, and what they are.
-    fn draw_labels(&self, area: &Area<'_>, chart: &Chart<'_, '_>) -> Outcome<()> {
+    fn draw_labels(&self, area: &Area<'_>, chart: &Chart<'_, '_>, labels: &Labels) -> Outcome<()> {
         let mut free_from = f64::NEG_INFINITY;
-        let mut in_order: Vec<&(&str, f64)> = self.places.iter().collect();
+        let mut in_order: Vec<(&Vec<String>, f64)> =
+            labels.lines.iter().zip(self.places.iter().map(|(_, at)| *at)).collect();
         in_order.sort_by(|left, right| left.1.total_cmp(&right.1));
-        for (label, at) in in_order {
-            let lines = wrapped(label, self.letters());
-            let width = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0) as f64 * LETTER;
-            let (x, y) = chart.backend_coord(&(*at, 0.0));
-            if f64::from(x) - width / 2.0 < free_from {
+        for (index, (lines, at)) in in_order.into_iter().enumerate() {
+            let half = width_of(lines) / 2.0;
+            let (x, y) = chart.backend_coord(&(at, 0.0));
+            if !self.is_bars && f64::from(x) - half < free_from {
                 continue;
             }
-            free_from = f64::from(x) + width / 2.0 + LETTER;
-            for (line, nth) in lines.into_iter().zip(0..) {
+            free_from = f64::from(x) + half + LETTER;
+            let row = (index % labels.rows * labels.line_count) as i32;
+            for (line, nth) in lines.iter().zip(row..) {
                 let place = (x, y + 6 + nth * LINE_HEIGHT);
-                area.draw(&Text::new(line, place, font().pos(Pos::new(HPos::Center, VPos::Top))))?;
+                area.draw(&Text::new(line.clone(), place, font().pos(Pos::new(HPos::Center, VPos::Top))))?;
             }
         }
         let middle = ((WIDTH + LEFT_AREA) / 2) as i32;
@@ -282,6 +287,22 @@ impl<'p> Picture<'p> {
             }
         }
         Ok(())
+    }
+}
+
+/// What stands below the horizontal axis.
+struct Labels {
+    /// Of each place.
+    lines: Vec<Vec<String>>,
+    /// Most lines of a label.
+    line_count: usize,
+    rows: usize,
+}
+
+impl Labels {
+    /// The labels and what they are.
+    fn height(&self) -> u32 {
+        ((self.rows * self.line_count + 1) as i32 * LINE_HEIGHT + 10) as u32
     }
 }
 
@@ -339,10 +360,14 @@ fn number_of(word: &str) -> Option<f64> {
     })
 }
 
+fn width_of(lines: &[String]) -> f64 {
+    lines.iter().map(|line| line.chars().count()).max().unwrap_or(0) as f64 * LETTER
+}
+
 /// A label in lines of at most so many letters where it has a place to be broken, and in at most two lines.
 fn wrapped(label: &str, letters: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in label.split_inclusive(['/', ' ', '-']) {
+    for word in label.split_inclusive(['/', ' ', '-', '_']) {
         let is_last = lines.len() == LABEL_LINES;
         match lines.last_mut() {
             Some(line) if is_last || line.chars().count() + word.chars().count() <= letters => line.push_str(word),

@@ -87,8 +87,10 @@ impl Browser {
 
     /// Opens an address and waits until everything on it is loaded.
     pub(crate) fn open(&mut self, address: &str) {
-        self.call("Page.navigate", json!({ "url": address }));
-        while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
+        self.call("Page.setLifecycleEventsEnabled", json!({ "enabled": true }));
+        let loader = self.call("Page.navigate", json!({ "url": address }))["loaderId"].clone();
+        let is_loaded = |event: &Value| event["params"]["loaderId"] == loader && event["params"]["name"] == "load";
+        while !self.events.iter().any(is_loaded) {
             let event = self.next_message();
             self.events.push(event);
         }
