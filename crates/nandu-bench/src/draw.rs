@@ -353,7 +353,9 @@ fn number_of(word: &str) -> Option<f64> {
     let word = word.rsplit('=').next().unwrap_or(word);
     let end = word.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(word.len());
     let number: f64 = word[..end].parse().ok()?;
-    Some(match &word[end..] {
+    // The whole of a word, as `10M` or `10M-loaded`, but not the beginning of one, as in `16MiB`.
+    let letters: String = word[end..].chars().take_while(char::is_ascii_alphanumeric).collect();
+    Some(match letters.as_str() {
         "k" => number * 1e3,
         "M" => number * 1e6,
         _ => number,
@@ -441,8 +443,8 @@ mod tests {
 
     #[test]
     fn places_are_the_numbers_that_stand_in_front() {
-        let numbers = ["16KiB", "8+8", "k=4", "1.5M", "16k", "2000"].map(number_of);
-        assert_eq!(numbers, [16.0, 8.0, 4.0, 1.5e6, 16e3, 2000.0].map(Some));
+        let numbers = ["16KiB", "8+8", "k=4", "1.5M", "16k", "10M-loaded", "2MiB"].map(number_of);
+        assert_eq!(numbers, [16.0, 8.0, 4.0, 1.5e6, 16e3, 10e6, 2.0].map(Some));
         assert_eq!(number_of("slc-mode"), None);
     }
 

@@ -5,6 +5,7 @@
 //! not run, and could not be read as text.
 
 mod notes;
+mod overview;
 
 use std::error::Error;
 
@@ -122,6 +123,10 @@ fn section(name: &str, cells: &[&Cell]) -> Result<String, Box<dyn Error + Send +
         }
         page.push_str("</div>\n");
     }
+    let overview = overview::table(cells);
+    let is_alone = overview.is_empty();
+    page.push_str(&overview);
+    page.push_str(if is_alone { "" } else { "<h3>Every figure</h3>\n" });
     page.push_str(&table(cells));
     if let Some(experiment) = experiment {
         page.push_str(&remarks(experiment, cells));
@@ -170,7 +175,7 @@ fn table(cells: &[&Cell]) -> String {
         if shown { format!("<th scope=\"col\"{class}>{name}</th>") } else { String::new() }
     };
     let mut page = String::from(
-        "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">case</th><th scope=\"col\">metric</th>",
+        "<div class=\"scroll\"><table class=\"figures\">\n<thead><tr><th scope=\"col\">case</th><th scope=\"col\">metric</th>",
     );
     let right = " class=\"n\"";
     page.push_str(&heading(true, right, "ours"));
@@ -182,7 +187,7 @@ fn table(cells: &[&Cell]) -> String {
     for rows in cells.chunk_by(|left, right| left.figure().case == right.figure().case) {
         page.push_str("<tbody>\n");
         for (index, cell) in rows.iter().enumerate() {
-            let case = escape(&cell.figure().case).replace('/', "/<wbr>");
+            let case = case_html(&cell.figure().case);
             let head = format!("<th scope=\"rowgroup\" rowspan=\"{}\">{case}</th>", rows.len());
             page.push_str(&format!(
                 "<tr>{}{}</tr>\n",
@@ -193,6 +198,11 @@ fn table(cells: &[&Cell]) -> String {
         page.push_str("</tbody>\n");
     }
     page + "</table></div>\n"
+}
+
+/// The name of a case, which may be broken behind its slashes.
+fn case_html(case: &str) -> String {
+    escape(case).replace('/', "/<wbr>")
 }
 
 /// Which columns a table has besides those that all have.

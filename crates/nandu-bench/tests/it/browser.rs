@@ -19,7 +19,7 @@ const TOO_WIDE: &str = "[...document.body.querySelectorAll('*')]
     .filter(element => element.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5)
     .map(element => element.outerHTML.slice(0, 100))";
 
-const COUNTS: &str = "['table', 'svg', 'section'].map(name => document.querySelectorAll(name).length)";
+const COUNTS: &str = "['table.figures', 'svg', 'section'].map(name => document.querySelectorAll(name).length)";
 
 #[test]
 fn a_browser_shows_all_of_the_page_on_any_screen_and_complains_of_nothing() {

@@ -76,7 +76,7 @@ fn every_figure_table_and_plot_is_there() {
     let results = sample();
     let html = page::html(&results).unwrap();
     let count = |text: &str| html.matches(text).count();
-    assert_eq!(count("<table>"), experiments::all().count() + 1);
+    assert_eq!(count("<table class=\"figures\">"), experiments::all().count() + 1);
     assert_eq!(count("<td class=\"n ours\""), results.cells().len());
     assert_eq!((count("<figure>"), count("<svg ")), (plot_count(), plot_count()));
     for experiment in experiments::all() {
