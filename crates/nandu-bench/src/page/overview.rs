@@ -85,8 +85,11 @@ impl Row<'_> {
     }
 
     fn html(&self, columns: &[&str]) -> String {
-        let unit = format!("<span class=\"unit\">{}</span>", escape(self.unit));
-        let mut row = format!("<td class=\"metric\">{} {unit}</td>", escape(&text::words(self.metric)));
+        let words = text::words(self.metric);
+        // As in `reads per op`, which needs no unit behind it.
+        let is_said = words.split(' ').any(|word| word == self.unit);
+        let unit = if is_said { String::new() } else { format!(" <span class=\"unit\">{}</span>", escape(self.unit)) };
+        let mut row = format!("<td class=\"metric\">{}{unit}</td>", escape(&words));
         for (value, column) in self.values.iter().zip(columns) {
             let number = value.map(text::number).unwrap_or_default();
             let is_best = value.is_some() && *value == self.best();
