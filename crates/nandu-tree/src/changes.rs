@@ -1,7 +1,9 @@
 //! Changes that no leaf holds yet, in memory, sorted by key.
 //!
-//! Changes lie one after another from the front of the memory without gaps, in no order; a table of their offsets,
-//! sorted by key, grows from the back. Each says which journal page holds it, if one does, and at which place there.
+//! Changes of one size lie one after another from the front of the memory, sorted by key; a change that comes or goes moves those
+//! behind it, which costs less than the two bytes each that a table takes. Where keys and values have any length changes
+//! lie in no order, and a table of their offsets, sorted by key, grows from the back. Each change says which journal page
+//! holds it, if one does, and at which place there.
 
 use core::ops::Range;
 
@@ -61,8 +63,22 @@ struct Sizes {
 }
 
 impl Sizes {
+    fn is_fixed(self) -> bool {
+        self.key > 0
+    }
+
     fn lengths(self) -> usize {
-        if self.key == 0 { 3 } else { 0 }
+        if self.is_fixed() { 0 } else { 3 }
+    }
+
+    /// Bytes of an entry of the table.
+    fn entry(self) -> usize {
+        if self.is_fixed() { 0 } else { ENTRY_SIZE }
+    }
+
+    /// Bytes of memory that a change takes, where all take the same.
+    fn stride(self) -> usize {
+        TAG_SIZE + self.key + self.value
     }
 }
 
@@ -88,11 +104,14 @@ impl<'m> Changes<'m> {
     }
 
     pub(crate) fn free(&self) -> usize {
-        self.memory.len() - self.used - ENTRY_SIZE * self.count
+        self.memory.len() - self.used - self.format.entry() * self.count
     }
 
     /// Bytes of memory that a change takes.
     pub(crate) fn required(&self, change: &Change<'_>) -> usize {
+        if self.format.is_fixed() {
+            return self.format.stride();
+        }
         let value_size = change.value.map_or(0, |value| self.format.tag + value.len());
         TAG_SIZE + self.format.lengths() + change.key.len() + value_size + ENTRY_SIZE
     }
@@ -110,6 +129,9 @@ impl<'m> Changes<'m> {
     }
 
     fn offset(&self, index: usize) -> usize {
+        if self.format.is_fixed() {
+            return index * self.format.stride();
+        }
         usize::from(self.u16_at(self.table_at(index)))
     }
 
@@ -213,7 +235,7 @@ impl<'m> Changes<'m> {
             self.remove(index);
         }
         let (Ok(index) | Err(index)) = found;
-        let offset = self.used;
+        let offset = self.make_place(index, required);
         self.set_u16(offset, home.tag(change.value.is_some()));
         let value = change.value.unwrap_or(&[]);
         let tag = if change.value.is_some() { self.format.tag } else { 0 };
@@ -226,21 +248,37 @@ impl<'m> Changes<'m> {
         self.memory[start..middle].copy_from_slice(change.key);
         self.memory[middle..middle + tag].fill(TAG_INLINE);
         self.memory[middle + tag..][..value.len()].copy_from_slice(value);
-        self.used = middle + tag + value.len();
-        let (first, last) = (self.table_at(self.count), self.table_at(index));
-        self.memory.copy_within(first + ENTRY_SIZE..last + ENTRY_SIZE, first);
-        self.set_u16(last, offset as u16);
-        self.count += 1;
         self.count_in(index, true);
         true
+    }
+
+    /// Makes place for a change that becomes the one of this index, and returns where.
+    fn make_place(&mut self, index: usize, required: usize) -> usize {
+        self.count += 1;
+        if self.format.is_fixed() {
+            let offset = index * required;
+            self.memory.copy_within(offset..self.used, offset + required);
+            self.used += required;
+            return offset;
+        }
+        let offset = self.used;
+        self.used += required - ENTRY_SIZE;
+        let (first, last) = (self.table_at(self.count - 1), self.table_at(index));
+        self.memory.copy_within(first + ENTRY_SIZE..last + ENTRY_SIZE, first);
+        self.set_u16(last, offset as u16);
+        offset
     }
 
     pub(crate) fn remove(&mut self, index: usize) {
         self.count_in(index, false);
         let offset = self.offset(index);
-        let end = self.parts(offset).1.end;
+        let end = if self.format.is_fixed() { offset + self.format.stride() } else { self.parts(offset).1.end };
         self.memory.copy_within(end..self.used, offset);
         self.used -= end - offset;
+        if self.format.is_fixed() {
+            self.count -= 1;
+            return;
+        }
         let first = self.table_at(self.count - 1);
         let gone = self.table_at(index);
         self.memory.copy_within(first..gone, first + ENTRY_SIZE);
