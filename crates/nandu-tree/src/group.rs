@@ -29,9 +29,10 @@ use crate::pages::{Need, Pages, Placement};
 use crate::tree::Tree;
 
 /// Leaves looked at for the one with most changes. All of them would not make it much better.
-const CANDIDATES: usize = 32;
+const CANDIDATES: usize = 64;
 
-/// Part of the memory, as a divisor, that is free when the first change after a sync comes.
+/// Part of the memory, as a divisor, that is free at most when the first change after a sync comes. Free memory holds no changes
+/// that could go to their leaves with others.
 const FREE_SHARE: usize = 16;
 
 /// What changes need in memory and in a journal page.
@@ -46,6 +47,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Makes every change so far durable, in order. Programs one page, or nothing if there is no change since the last
     /// sync; two or three if all changes are in one leaf, which overflows.
     pub fn sync(&mut self) -> Result<(), TreeError<P::Error>> {
+        if self.changes.unsynced > 0 {
+            self.group_size = self.changes.unsynced_size;
+        }
         match self.unsynced_in_one_leaf()? {
             _ if self.changes.unsynced == 0 => Ok(()),
             Some(key) => self.merge_at(&key, None),
@@ -147,7 +151,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Before the first change after a sync: makes room in memory, in the list of journal pages and on the medium.
     fn begin(&mut self, memory: usize, shrinks: bool) -> Result<(), TreeError<P::Error>> {
-        let free = memory.max(self.changes.size() / FREE_SHARE);
+        // As many changes as came before the last sync fit, and as many again; with less room they would be synced in parts.
+        let free = memory.max((2 * self.group_size).min(self.changes.size() / FREE_SHARE));
         while self.changes.free() < free {
             self.prepare_merge(shrinks)?;
             self.merge_densest()?;

@@ -69,6 +69,8 @@ pub struct Tree<'m, P, C> {
     pub(crate) durability: Durability,
     pub(crate) changes: Changes<'m>,
     pub(crate) journals: Journals,
+    /// Bytes of the changes of the last sync.
+    pub(crate) group_size: usize,
     /// Where the search for a leaf to be merged goes on.
     pub(crate) sweep: KeyBuf,
     pub(crate) stats: Stats,
@@ -178,6 +180,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             durability: options.durability,
             changes: Changes::new(changes, &format),
             journals: Journals::new(page_size, header_size, &format, options.pending_size_used()),
+            group_size: 0,
             sweep: KeyBuf::EMPTY,
             stats: Stats::default(),
         })
