@@ -23,6 +23,18 @@ pub enum BaselineError<E: core::error::Error + 'static> {
     /// An earlier change failed half way, so that the state in memory cannot be trusted.
     #[error("an earlier change failed")]
     Poisoned,
+    /// No tree that can be opened was found on the chip.
+    #[error("the chip is not formatted")]
+    NotFormatted,
+    /// The tree on the chip was made with other options.
+    #[error("the tree on the chip differs in {what}")]
+    WrongFormat {
+        /// Name of the option that differs.
+        what: &'static str,
+    },
+    /// Too many blocks failed.
+    #[error("too few blocks are left")]
+    Worn,
     /// Keys and values have four bytes.
     #[error("a key or value of {size} bytes, where all have 4")]
     Width {

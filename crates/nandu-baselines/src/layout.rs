@@ -7,14 +7,14 @@ use nandu_nand::Geometry;
 use crate::BaselineError;
 use crate::entry::{ENTRY_SIZE, Entry, decode, encode};
 
-/// More levels than this cannot be: a node of a level holds at least two entries, keys have 32 bits.
-pub(crate) const HEIGHT_MAX: u8 = 12;
+/// More levels than this no tree has: a node of a level holds a dozen entries and more, and keys have 32 bits.
+pub(crate) const HEIGHT_MAX: u8 = 8;
 
 /// Bytes of the bad-block mark at the beginning of the spare area, which stay as they are.
 const MARK_SIZE: usize = 2;
 
 /// Bytes of [`Facts`].
-const FACTS_SIZE: usize = 2 + 2 * HEIGHT_MAX as usize;
+pub(crate) const FACTS_SIZE: usize = 2 + 2 * HEIGHT_MAX as usize;
 
 /// Which tree is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +58,12 @@ impl Layout {
         })
     }
 
+    /// Nodes lie behind a header of so many bytes, which has room for the facts at a column.
+    pub(crate) fn with_header(kind: TreeKind, geometry: &Geometry, header_size: usize, facts_column: usize) -> Layout {
+        let size = geometry.page_size as usize;
+        Layout { kind, entry_count: (size - header_size) / ENTRY_SIZE, first_column: header_size, facts_column, size }
+    }
+
     /// Entries that a node at a level, from 1, may hold in a tree of this height.
     pub(crate) fn capacity(&self, level: u8, height: u8) -> usize {
         match self.kind {
@@ -90,6 +96,9 @@ impl Layout {
 
     /// Columns of a node's entries.
     pub(crate) fn node(&self, facts: &Facts, level: u8, height: u8) -> Option<Range<usize>> {
+        if level == 0 || level > HEIGHT_MAX {
+            return None;
+        }
         let room = self.place(level, height);
         let count = usize::from(facts.counts[usize::from(level) - 1]);
         let holds = level >= facts.lowest && level <= facts.height && count <= self.capacity(level, height);
@@ -110,7 +119,7 @@ impl Layout {
 /// What would stand in a page's header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
-    /// Levels of the tree when the page was made; the level of the highest node in it.
+    /// Levels of the tree when the page was made. The page need not hold them all.
     pub(crate) height: u8,
     /// The lowest level in the page.
     pub(crate) lowest: u8,
@@ -139,7 +148,7 @@ impl Image {
         let room = self.layout.place(level, height);
         encode(entries, &mut self.bytes[room]);
         let facts = &mut self.bytes[self.layout.facts_column..][..FACTS_SIZE];
-        facts[0] = level;
+        facts[0] = height;
         if facts[1] == 0 {
             facts[1] = level;
         }

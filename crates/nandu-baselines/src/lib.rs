@@ -5,9 +5,30 @@
 //! for NAND Flash Memory", EMSOFT 2007): entries of 4 and 4 bytes, pages without a header, separate read and write caches
 //! of whole pages, greedy garbage collection with the validity of pages in memory.
 //!
+//! [`DurableTree`] is the same two trees as they would have to be to be used: found again after any power cut, with JFFS3's chain
+//! of superblocks, and for the B+-tree its journal tree.
+//!
 //! **The key decision** is that both trees are one piece of code, [`TreeKind`] apart: the same descent, the same splits,
 //! the same caches and the same collector, so that what is compared is where nodes are put and nothing else. Two
 //! programs, each at its best, were refused: a difference between them would say little about the idea.
+//!
+//! # What a durable tree relies on
+//!
+//! A change is made in memory, in pages that have no place yet; when it is complete, its pages get places and are programmed
+//! as one group, the root's last. So a group whose program fails is programmed again elsewhere, and a cut leaves a group
+//! without its end, which a mount discards. These make it hold:
+//!
+//! * Blocks are filled only from the ready list of the newest superblock, or after an erase in the same mount, so that a
+//!   mount knows where to look and no page is programmed on what only looks erased.
+//! * No block is filled further after a cut. The newest page that counts may have been torn by it and be lost later, so a mount
+//!   writes it again elsewhere and puts a superblock into an anchor block that is neither the one it found nor the one known
+//!   to be stable.
+//! * Until then it erases only what the superblock found calls safe: what neither that superblock nor the one before it
+//!   needs, since the one found may be the page that the cut tore.
+//! * What a mount programs before its superblock is marked and is no part of any tail: cuts in a row use up no blocks.
+//!
+//! The alternative, the log of nandu with its commit page, would have served; it was refused because what is measured here is
+//! what JFFS3's way of finding the root costs.
 //!
 //! # Invariants
 //!
@@ -17,6 +38,7 @@
 //! * B4  As many records are reached as are counted.
 //! * B5  A page is live if and only if its lowest node is reached from the root.
 
+mod durable;
 mod entry;
 mod error;
 mod layout;
@@ -25,7 +47,9 @@ mod pager;
 mod pages;
 mod paper;
 mod tree;
+mod word;
 
+pub use durable::{DurableOptions, DurableTree, MountReads};
 pub use error::BaselineError;
 pub use layout::TreeKind;
 pub use options::{Cache, PaperOptions, Stats};

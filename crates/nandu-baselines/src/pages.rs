@@ -67,8 +67,8 @@ pub(crate) trait Pages {
     /// A node is replaced; if it is the lowest in its page, the page is dead.
     fn stale(&mut self, page: PageAddr, level: u8, lowest: u8);
 
-    /// The change is complete, and this is the tree now.
-    fn end(&mut self, root: Root) -> Result<(), Self::Chip>;
+    /// The change is complete, and this is the tree now. What the root's page is may change with it.
+    fn end(&mut self, root: &mut Root) -> Result<(), Self::Chip>;
 
     /// Whether the page counts as live.
     fn is_live(&self, page: PageAddr) -> bool;

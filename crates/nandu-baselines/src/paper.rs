@@ -8,6 +8,7 @@ use nandu_nand::{Cause, Nand};
 use crate::pager::Pager;
 use crate::pages::{Pages, Result, Root};
 use crate::tree::Tree;
+use crate::word::{bound, word};
 use crate::{BaselineError, PaperOptions, Stats};
 
 /// The paper's mu-Tree or the wandering B+-tree, with the paper's cache, pages without headers, and everything about pages
@@ -162,20 +163,6 @@ impl<N: Nand> PaperTree<N> {
     }
 }
 
-/// A key or value as the trees have them.
-fn word<E: core::error::Error + 'static>(bytes: &[u8]) -> Result<u32, E> {
-    bytes.try_into().map(u32::from_be_bytes).map_err(|_| BaselineError::Width { size: bytes.len() })
-}
-
-/// As [`word`]; a bound of another width is refused as well.
-fn bound<E: core::error::Error + 'static>(bound: Bound<&[u8]>) -> Result<Bound<u32>, E> {
-    Ok(match bound {
-        Bound::Included(bytes) => Bound::Included(word(bytes)?),
-        Bound::Excluded(bytes) => Bound::Excluded(word(bytes)?),
-        Bound::Unbounded => Bound::Unbounded,
-    })
-}
-
 impl<N: Nand> OrderedIndex for PaperTree<N> {
     type Error = BaselineError<N::Error>;
 
@@ -251,11 +238,7 @@ impl<N: Nand> OrderedIndex for PaperTree<N> {
 impl<N: Nand> PaperTree<N> {
     fn end(&mut self, direction: Direction) -> Result<Option<Entry<'_>>, N::Error> {
         self.attribute(Cause::Lookup);
-        let mut found = None;
-        self.tree.range(Bound::Unbounded, Bound::Unbounded, direction, &mut |key, value| {
-            found = Some((key, value));
-            ControlFlow::Break(())
-        })?;
+        let found = self.tree.end(direction)?;
         Ok(found.map(|(key, value)| {
             (self.key, self.value) = (key.to_be_bytes(), value.to_be_bytes());
             Entry { key: &self.key, value: &self.value, large: None }

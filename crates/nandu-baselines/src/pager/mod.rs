@@ -15,7 +15,7 @@ use crate::options::{Cache, PaperOptions, Stats};
 use crate::pages::{Node, Pages, Result, Root};
 use blocks::Blocks;
 use clean::Clean;
-use recent::Recent;
+pub(crate) use recent::Recent;
 use write::WriteCache;
 
 /// The pages.
@@ -234,12 +234,13 @@ impl<N: Nand> Pages for Pager<N> {
         }
     }
 
-    fn end(&mut self, root: Root) -> Result<(), N::Error> {
+    fn end(&mut self, root: &mut Root) -> Result<(), N::Error> {
         if self.clean.is_used() {
             for (page, bytes) in self.write.pending() {
                 let facts = self.layout.facts(bytes);
                 for level in (facts.lowest..=facts.height).rev() {
-                    if let Some(range) = self.layout.node(&facts, level, root.height) {
+                    if let Some(range) = self.layout.node(&facts, level, root.height).filter(|range| !range.is_empty())
+                    {
                         self.clean.add(page, level, root.height, facts.lowest, &bytes[range]);
                     }
                 }

@@ -46,7 +46,7 @@ impl<P: Pages> Tree<P> {
             }
             Err(at) => {
                 entries.insert(at, Entry { key, value });
-                root.records += 1;
+                root.records = root.records.saturating_add(1);
                 false
             }
         };
@@ -68,7 +68,7 @@ impl<P: Pages> Tree<P> {
         };
         self.path[0].entries.remove(at);
         let mut root = self.root;
-        root.records -= 1;
+        root.records = root.records.saturating_sub(1);
         // The lowest level that still has a node on the path.
         let mut from = 1;
         while from < root.height && self.path[usize::from(from) - 1].entries.is_empty() {

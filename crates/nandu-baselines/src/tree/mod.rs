@@ -3,16 +3,19 @@
 //! Levels count from 1, as the paper's do: leaves are at level 1, the root at the level that is the height.
 
 mod change;
+mod recover;
 mod scan;
 mod verify;
 mod write_path;
 
 use nandu_nand::PageAddr;
 
-use crate::BaselineError;
+pub(crate) use recover::Leaf;
+
 use crate::entry::{Entry, child_index, find};
 use crate::layout::decode_into;
 use crate::pages::{Pages, Result, Root};
+use crate::{BaselineError, TreeKind};
 
 /// A node on the way from the root to a leaf.
 #[derive(Debug, Default)]
@@ -79,6 +82,7 @@ impl<P: Pages> Tree<P> {
         let length = usize::from(height - lowest) + 1;
         self.path.resize_with(length, PathNode::default);
         self.path.iter_mut().for_each(|node| node.entries.clear());
+        let (kind, root_capacity) = (self.pages.kind(), self.pages.layout().capacity(height, height));
         let Some(mut page) = self.root.page else {
             // A tree without pages is an empty leaf.
             self.path[0].page = None;
@@ -90,6 +94,9 @@ impl<P: Pages> Tree<P> {
             step.page = Some(page);
             step.lowest = node.lowest;
             decode_into(node.bytes, &mut step.entries);
+            if level == height && kind == TreeKind::Mu && step.entries.len() >= root_capacity {
+                return Err(BaselineError::Corrupt { page, why: "a full root was not split" });
+            }
             if level > 1 {
                 step.index = child_index(node.bytes, key);
                 let child = step.entries.get(step.index);

@@ -58,10 +58,20 @@ impl<P: Pages> Tree<P> {
             next = match direction {
                 // Bounds ascend from leaf to leaf, or a damaged tree could be walked for ever.
                 Direction::Forward => stretch.to.filter(|&to| to > key),
-                Direction::Backward => stretch.from.checked_sub(1),
+                Direction::Backward => stretch.from.checked_sub(1).filter(|&to| to < key),
             };
         }
         Ok(())
+    }
+
+    /// The first or the last record.
+    pub(crate) fn end(&mut self, direction: Direction) -> Result<Option<(u32, u32)>, P::Chip> {
+        let mut found = None;
+        self.range(Bound::Unbounded, Bound::Unbounded, direction, &mut |key, value| {
+            found = Some((key, value));
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
     }
 
     /// The leaf of a key.

@@ -10,7 +10,7 @@ use crate::tree::{PathNode, Tree};
 
 /// What has become of a node: one page, or two and the key from which on the second one counts.
 #[derive(Clone, Copy)]
-enum Placed {
+pub(super) enum Placed {
     Whole(PageAddr),
     Split { left: PageAddr, right: PageAddr, separator: u32 },
 }
@@ -46,11 +46,11 @@ impl<P: Pages> Tree<P> {
         let kept = &mut path[skipped..skipped + usize::from(root.height - from) + 1];
         let outcome = match self.pages.kind() {
             TreeKind::Mu => self.replace_mu(kept, from, early, &mut root),
-            TreeKind::BPlus => self.replace_bplus(kept, from, &mut root),
+            TreeKind::BPlus => self.replace_bplus(kept, from, None, &mut root),
         };
         self.path = path;
         outcome?;
-        self.pages.end(root)?;
+        self.pages.end(&mut root)?;
         self.root = root;
         Ok(())
     }
@@ -113,17 +113,23 @@ impl<P: Pages> Tree<P> {
         Ok(())
     }
 
-    /// Each node has a page of its own, the leaf's first, the root's last.
-    fn replace_bplus(&mut self, nodes: &mut [PathNode], from: u8, root: &mut Root) -> Result<(), P::Chip> {
+    /// Each node has a page of its own, the leaf's first, the root's last. `child` is what was placed below the first node
+    /// before, with its lowest key.
+    pub(super) fn replace_bplus(
+        &mut self,
+        nodes: &mut [PathNode],
+        from: u8,
+        child: Option<(u32, Placed)>,
+        root: &mut Root,
+    ) -> Result<(), P::Chip> {
         let capacity = self.pages.layout().capacity(1, 1);
         let mut placed: Vec<(PageAddr, u8, Vec<Entry>)> = Vec::new();
-        let mut child = None;
-        let mut lowest_key = 0;
+        let (mut lowest_key, mut child) = child.unzip();
         for (level, PathNode { entries, index, .. }) in (from..=root.height).zip(nodes.iter_mut()) {
             if let Some(child) = child {
                 point(entries, *index, child);
             }
-            lowest_key = entries.first().map_or(0, |entry| entry.key);
+            lowest_key = entries.first().map(|entry| entry.key);
             let left_page = self.pages.allocate()?;
             if entries.len() <= capacity {
                 placed.push((left_page, level, std::mem::take(entries)));
@@ -142,7 +148,8 @@ impl<P: Pages> Tree<P> {
         if let Some(Placed::Split { left, right, separator }) = child {
             root.height += 1;
             let page = self.pages.allocate()?;
-            let entries = vec![Entry { key: lowest_key, value: left.0 }, Entry { key: separator, value: right.0 }];
+            let entries =
+                vec![Entry { key: lowest_key.unwrap_or(0), value: left.0 }, Entry { key: separator, value: right.0 }];
             placed.push((page, root.height, entries));
             root.page = Some(page);
         }

@@ -1,0 +1,143 @@
+//! Room before a change: blocks erased ahead, garbage collection, blocks with a failed page, and when a superblock is due.
+
+use nandu_nand::{BlockAddr, Cause, Nand};
+
+use super::DurableTree;
+use super::space::Role;
+use crate::BaselineError;
+use crate::pages::Result;
+
+/// Erased or erasable blocks that are left when a change begins. A mount after a cut needs one or two that were so when the
+/// last superblock was written, and a cut may hit the mount too.
+pub(super) const RESERVE_BLOCKS: u32 = 4;
+
+/// The same when pages are moved to free blocks.
+const RESERVE_BLOCKS_GC: u32 = 2;
+
+/// Blocks that are erased ahead, for the frontier.
+const READY_BLOCKS: usize = 4;
+
+impl<N: Nand> DurableTree<N> {
+    /// Programs what a journal holds in memory, so that the newest root is on flash.
+    fn settle(&mut self) -> Result<(), N::Error> {
+        if self.tree.pages().overlay.is_empty() {
+            return Ok(());
+        }
+        self.tree.pages_mut().is_forced = true;
+        let outcome = self.attempt(|tree| tree.settle());
+        self.tree.pages_mut().is_forced = false;
+        outcome
+    }
+
+    fn write_superblock(&mut self) -> Result<(), N::Error> {
+        self.settle()?;
+        let cause = self.tree.pages_mut().nand.attribute(Cause::Checkpoint);
+        let outcome = self.tree.pages_mut().write_superblock();
+        self.attribute(cause);
+        outcome
+    }
+
+    /// Erases blocks ahead and names them in a superblock: only blocks whose erase is known to have returned are filled, and
+    /// a mount looks for pages in no other.
+    fn erase_ahead(&mut self) -> Result<(), N::Error> {
+        self.settle()?;
+        let store = self.tree.pages_mut();
+        while store.space.ready.len() < READY_BLOCKS {
+            let Some(block) = store.space.next_erasable() else { break };
+            if store.erase(block)? {
+                store.space.set_role(block, Role::Ready);
+                store.space.ready.push_back(block);
+            }
+        }
+        self.write_superblock()
+    }
+
+    /// Sees to it that so many pages can be programmed and that a mount after a cut finds blocks to work with.
+    pub(super) fn make_room(&mut self, pages: u32) -> Result<(), N::Error> {
+        if self.tree.pages().is_poisoned {
+            return Err(BaselineError::Poisoned);
+        }
+        self.attribute(Cause::Gc);
+        self.evacuate()?;
+        let store = self.tree.pages();
+        if store.pages_since_superblock >= store.options.superblock_interval_pages {
+            self.write_superblock()?;
+        }
+        // Each round frees a block, or writes the superblock that frees one.
+        let rounds_max = 4 * self.tree.pages().space.geometry.block_count;
+        for _ in 0..rounds_max {
+            let store = self.tree.pages();
+            let per_block = store.space.pages_per_block();
+            let needed = pages + store.overlay.len();
+            let free = store.space.ready.len() as u32 + store.space.erasable_count();
+            if free * per_block + store.space.rest() >= RESERVE_BLOCKS * per_block + needed {
+                // More than the change takes: for programs that fail, and for the mount after a cut, which writes the newest
+                // page and what a journal holds into blocks that are on the ready list and not filled.
+                let spare = (self.tree.root().height as u32 + 4 + store.options.journal_nodes).div_ceil(per_block);
+                if store.space.room() >= needed + spare * per_block {
+                    return Ok(());
+                }
+                self.erase_ahead()?;
+            } else if store.space.is_held_back() {
+                self.write_superblock()?;
+            } else {
+                self.collect(free)?;
+            }
+        }
+        Err(BaselineError::Full)
+    }
+
+    /// Moves what lives in the block with the fewest live pages.
+    fn collect(&mut self, free: u32) -> Result<(), N::Error> {
+        self.settle()?;
+        let store = self.tree.pages();
+        let per_block = store.space.pages_per_block();
+        let (victim, count) = store.space.victim().ok_or(BaselineError::Full)?;
+        let needed = count * self.tree.root().height as u32 + self.tree.pages_per_change();
+        let has_room = free * per_block + store.space.rest() >= RESERVE_BLOCKS_GC * per_block + needed;
+        if count >= per_block || !has_room {
+            return Err(BaselineError::Full);
+        }
+        if store.space.room() < needed + per_block {
+            self.erase_ahead()?;
+            if self.tree.pages().space.room() < needed {
+                return Err(BaselineError::Full);
+            }
+        }
+        self.empty(victim)?;
+        self.tree.pages_mut().stats.gc_runs += 1;
+        Ok(())
+    }
+
+    /// Moves every live page of a block.
+    fn empty(&mut self, block: BlockAddr) -> Result<(), N::Error> {
+        self.settle()?;
+        for page in self.tree.pages().space.live_in(block) {
+            // Moving a page moves its ancestors, which may be in this block; a journal keeps those until the next root.
+            self.settle()?;
+            if self.tree.pages().space.is_live(page) {
+                self.attempt(|tree| tree.relocate(page))?;
+                self.tree.pages_mut().stats.gc_moves += 1;
+            }
+        }
+        self.settle()
+    }
+
+    /// Moves what lives in blocks in which a program failed.
+    fn evacuate(&mut self) -> Result<(), N::Error> {
+        while let Some(block) = self.tree.pages().space.evacuate.first().copied() {
+            let live = self.tree.pages().space.live_in(block).len() as u32;
+            let needed = live * self.tree.root().height as u32 + self.tree.pages_per_change();
+            if self.tree.pages().space.room() < needed + self.tree.pages().overlay.len() {
+                self.erase_ahead()?;
+                if self.tree.pages().space.room() < needed {
+                    // The pages can still be read; they stay until there is room.
+                    return Ok(());
+                }
+            }
+            self.empty(block)?;
+            self.tree.pages_mut().space.evacuate.retain(|&other| other != block);
+        }
+        Ok(())
+    }
+}
