@@ -8,6 +8,7 @@
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 
 use super::format::{ANCHOR_COUNT, Header, Kind, Link};
+use super::mount::SEARCHED_BLOCKS;
 use super::space::Role;
 use super::store::Store;
 use crate::BaselineError;
@@ -252,6 +253,20 @@ impl<N: Nand> Store<N> {
         for block in self.chain.anchors {
             let is_usable = !kept.contains(&block) && self.space.role(block) == Role::Anchor;
             if is_usable && self.erase(block)? {
+                return Ok(block);
+            }
+        }
+        self.replace_anchor()
+    }
+
+    /// Makes an anchor of another block, in the place of one that failed.
+    fn replace_anchor(&mut self) -> Result<BlockAddr, N::Error> {
+        for block in (0..self.space.geometry.block_count.min(SEARCHED_BLOCKS)).map(BlockAddr) {
+            let failed = self.chain.anchors.iter().position(|&anchor| self.space.role(anchor) == Role::Bad);
+            let Some(failed) = failed else { break };
+            if self.space.is_erasable(block) && self.erase(block)? {
+                self.space.set_role(block, Role::Anchor);
+                self.chain.anchors[failed] = block;
                 return Ok(block);
             }
         }

@@ -14,8 +14,8 @@ use crate::pages::{Result, Root};
 use crate::tree::{Leaf, Tree};
 use crate::{BaselineError, TreeKind};
 
-/// The anchors are the first good blocks among so many.
-const SEARCHED_BLOCKS: u32 = 16;
+/// The anchors are among the first blocks, so many.
+pub(super) const SEARCHED_BLOCKS: u32 = 16;
 
 /// How often the newest superblock is searched for.
 const SEARCHES_MAX: u32 = 3;
@@ -53,37 +53,35 @@ pub(super) fn check<E: core::error::Error + 'static>(
 }
 
 impl<N: Nand> Store<N> {
-    /// Makes an empty volume. Costs a check of each block's mark, the erase of the anchors and one program.
+    /// Makes an empty volume. Costs a check of each block's mark, seventeen erases and one program.
     pub(super) fn format(mut nand: N, options: DurableOptions) -> Result<Store<N>, N::Error> {
         let geometry = *nand.geometry();
         check(&geometry, &options)?;
         let mut bad = Vec::new();
-        let mut anchors = Vec::new();
         for block in (0..geometry.block_count).map(BlockAddr) {
-            let is_bad = nand.is_bad(block).map_err(BaselineError::Nand)?;
-            if is_bad {
+            // Once more if the transfer failed.
+            if nand.is_bad(block).or_else(|_| nand.is_bad(block)).map_err(BaselineError::Nand)? {
                 bad.push(block);
-            } else if anchors.len() < ANCHOR_COUNT && block.0 < SEARCHED_BLOCKS {
+            }
+        }
+        let nowhere = BlockAddr(0);
+        let mut store = Store::new(nand, options, Chain::new([nowhere; ANCHOR_COUNT], (nowhere, 0), nowhere));
+        for block in bad {
+            store.space.set_role(block, Role::Bad);
+        }
+        // An older volume must not be found once this one is there, so whatever may be one of its anchors is erased.
+        let mut anchors = Vec::new();
+        for block in (0..geometry.block_count.min(SEARCHED_BLOCKS)).map(BlockAddr) {
+            let is_good = store.space.role(block) == Role::Data && store.erase(block)?;
+            if is_good && anchors.len() < ANCHOR_COUNT {
+                store.space.set_role(block, Role::Anchor);
                 anchors.push(block);
             }
         }
         let [first, second, third] = anchors[..] else {
             return Err(BaselineError::Unsuitable { what: "too few good blocks at the beginning" });
         };
-        let anchors = [first, second, third];
-        let mut store = Store::new(nand, options, Chain::new(anchors, (first, 0), second));
-        for block in bad {
-            store.space.set_role(block, Role::Bad);
-        }
-        for block in anchors {
-            store.space.set_role(block, Role::Anchor);
-        }
-        // An older volume must not be found once this one is there.
-        for block in [second, first] {
-            if !store.erase(block)? {
-                return Err(BaselineError::Worn);
-            }
-        }
+        store.chain = Chain::new([first, second, third], (first, 0), second);
         store.write_anchor_superblock(first)?;
         Ok(store)
     }
@@ -131,20 +129,10 @@ impl<N: Nand> Store<N> {
     fn find_superblock(&mut self) -> Result<(Link, Header, BlockAddr, Vec<BlockAddr>), N::Error> {
         let block_count = self.space.geometry.block_count;
         let mut buffer = vec![0; self.layout.size];
-        // Any anchor names all three.
-        let mut anchors = None;
-        for block in (0..block_count.min(SEARCHED_BLOCKS)).map(BlockAddr) {
-            let page = self.space.page(block, 0);
-            let header = self.read_verified(page, &mut buffer)?.filter(|header| header.kind == Kind::Anchor);
-            if let Some(link) = header.and_then(|_| Link::parse(&buffer, block_count)) {
-                anchors = Some(link.anchors);
-                break;
-            }
-        }
-        let anchors = anchors.ok_or(BaselineError::NotFormatted)?;
-        // The anchors are filled one after the other, so the one that begins with the newest page holds the newest.
+        // The anchors are filled one after the other, so the one that begins with the newest page holds the newest. All places
+        // where one can be are looked at, since an anchor that failed was replaced by another block.
         let mut begins = None;
-        for block in anchors {
+        for block in (0..block_count.min(SEARCHED_BLOCKS)).map(BlockAddr) {
             let page = self.space.page(block, 0);
             let header = self.read_verified(page, &mut buffer)?.filter(|header| header.kind == Kind::Anchor);
             if let Some(header) = header
@@ -295,7 +283,8 @@ fn settle<N: Nand>(tree: &mut Tree<Store<N>>, link: &Link, tail: &Tail, found: B
         .filter(|&block| store.space.role(block) == Role::Data && store.space.live_in(block).is_empty())
         .collect();
     for block in safe {
-        if store.space.room() >= needed {
+        // Twice what it takes and a block, since a program may fail.
+        if needed == 0 || store.space.room() >= 2 * needed + store.space.pages_per_block() {
             break;
         }
         if store.erase(block)? {

@@ -3,6 +3,7 @@
 use nandu_nand::{BlockAddr, Cause, Nand};
 
 use super::DurableTree;
+use super::format::READY_MAX;
 use super::space::Role;
 use crate::BaselineError;
 use crate::pages::Result;
@@ -37,12 +38,14 @@ impl<N: Nand> DurableTree<N> {
         outcome
     }
 
-    /// Erases blocks ahead and names them in a superblock: only blocks whose erase is known to have returned are filled, and
+    /// Erases blocks ahead, for so many pages, and names them in a superblock: only blocks whose erase is known to have returned are filled, and
     /// a mount looks for pages in no other.
-    fn erase_ahead(&mut self) -> Result<(), N::Error> {
+    fn erase_ahead(&mut self, pages: u32) -> Result<(), N::Error> {
         self.settle()?;
         let store = self.tree.pages_mut();
-        while store.space.ready.len() < READY_BLOCKS {
+        while store.space.ready.len() < READY_MAX
+            && (store.space.ready.len() < READY_BLOCKS || store.space.room() < pages)
+        {
             let Some(block) = store.space.next_erasable() else { break };
             if store.erase(block)? {
                 store.space.set_role(block, Role::Ready);
@@ -71,13 +74,11 @@ impl<N: Nand> DurableTree<N> {
             let needed = pages + store.overlay.len();
             let free = store.space.ready.len() as u32 + store.space.erasable_count();
             if free * per_block + store.space.rest() >= RESERVE_BLOCKS * per_block + needed {
-                // More than the change takes: for programs that fail, and for the mount after a cut, which writes the newest
-                // page and what a journal holds into blocks that are on the ready list and not filled.
-                let spare = (self.tree.root().height as u32 + 4 + store.options.journal_nodes).div_ceil(per_block);
-                if store.space.room() >= needed + spare * per_block {
+                let wanted = needed + self.spare();
+                if store.space.room() >= wanted {
                     return Ok(());
                 }
-                self.erase_ahead()?;
+                self.erase_ahead(wanted)?;
             } else if store.space.is_held_back() {
                 self.write_superblock()?;
             } else {
@@ -87,55 +88,63 @@ impl<N: Nand> DurableTree<N> {
         Err(BaselineError::Full)
     }
 
+    /// Pages that are to be left on the ready list when a change begins: for another try in another block when a program
+    /// fails, and for the mount after a cut, which writes the newest page and what a journal holds into blocks that were on the
+    /// list and are not filled.
+    fn spare(&self) -> u32 {
+        let store = self.tree.pages();
+        let per_block = store.space.pages_per_block();
+        let mount = self.height() + 4 + store.options.journal_nodes;
+        self.tree.pages_per_change() + store.overlay.len() + per_block + mount.next_multiple_of(per_block)
+    }
+
     /// Moves what lives in the block with the fewest live pages.
     fn collect(&mut self, free: u32) -> Result<(), N::Error> {
         self.settle()?;
         let store = self.tree.pages();
         let per_block = store.space.pages_per_block();
         let (victim, count) = store.space.victim().ok_or(BaselineError::Full)?;
-        let needed = count * self.tree.root().height as u32 + self.tree.pages_per_change();
+        let needed = count * self.height() + self.tree.pages_per_change();
         let has_room = free * per_block + store.space.rest() >= RESERVE_BLOCKS_GC * per_block + needed;
         if count >= per_block || !has_room {
             return Err(BaselineError::Full);
         }
-        if store.space.room() < needed + per_block {
-            self.erase_ahead()?;
-            if self.tree.pages().space.room() < needed {
-                return Err(BaselineError::Full);
-            }
+        if !self.empty(victim)? {
+            return Err(BaselineError::Full);
         }
-        self.empty(victim)?;
         self.tree.pages_mut().stats.gc_runs += 1;
         Ok(())
     }
 
-    /// Moves every live page of a block.
-    fn empty(&mut self, block: BlockAddr) -> Result<(), N::Error> {
+    /// Moves every live page of a block. False if there is no room to.
+    fn empty(&mut self, block: BlockAddr) -> Result<bool, N::Error> {
         self.settle()?;
         for page in self.tree.pages().space.live_in(block) {
             // Moving a page moves its ancestors, which may be in this block; a journal keeps those until the next root.
             self.settle()?;
             if self.tree.pages().space.is_live(page) {
+                let needed = self.tree.pages_per_change();
+                if self.tree.pages().space.room() < needed + self.spare() {
+                    self.erase_ahead(needed + self.spare())?;
+                }
+                if self.tree.pages().space.room() < needed {
+                    return Ok(false);
+                }
                 self.attempt(|tree| tree.relocate(page))?;
                 self.tree.pages_mut().stats.gc_moves += 1;
             }
         }
-        self.settle()
+        self.settle()?;
+        Ok(true)
     }
 
     /// Moves what lives in blocks in which a program failed.
     fn evacuate(&mut self) -> Result<(), N::Error> {
         while let Some(block) = self.tree.pages().space.evacuate.first().copied() {
-            let live = self.tree.pages().space.live_in(block).len() as u32;
-            let needed = live * self.tree.root().height as u32 + self.tree.pages_per_change();
-            if self.tree.pages().space.room() < needed + self.tree.pages().overlay.len() {
-                self.erase_ahead()?;
-                if self.tree.pages().space.room() < needed {
-                    // The pages can still be read; they stay until there is room.
-                    return Ok(());
-                }
+            if !self.empty(block)? {
+                // The pages can still be read; they stay until there is room.
+                return Ok(());
             }
-            self.empty(block)?;
             self.tree.pages_mut().space.evacuate.retain(|&other| other != block);
         }
         Ok(())

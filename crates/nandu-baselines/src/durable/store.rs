@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use nandu_nand::{BlockAddr, CellMode, Nand, NandError, NandErrorKind, PageAddr};
+use nandu_nand::{BlockAddr, CellMode, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
 use super::chain::Chain;
 use super::format::{HEADER_SIZE, Header, Kind};
@@ -18,6 +18,9 @@ use crate::{BaselineError, TreeKind};
 
 /// Numbers from here on are pages that have no place on flash yet.
 const PENDING_FIRST: u32 = 1 << 31;
+
+/// How often a page is read or a block erased when transfers fail.
+const TRIES_MAX: u32 = 3;
 
 /// How often a page is tried in other blocks when programs fail.
 const ATTEMPTS_MAX: u32 = 8;
@@ -94,8 +97,7 @@ impl<N: Nand> Store<N> {
 
     /// Reads a page into `buffer`; none if what is there does not verify.
     pub(super) fn read_verified(&mut self, page: PageAddr, buffer: &mut [u8]) -> Result<Option<Header>, N::Error> {
-        self.stats.reads += 1;
-        match self.nand.read(page, 0, buffer) {
+        match read(&mut self.nand, &mut self.stats, page, buffer) {
             Ok(_) => Ok(Header::parse(buffer, page).filter(|header| header.volume == self.options.volume)),
             Err(error) if error.kind() == NandErrorKind::Uncorrectable => Ok(None),
             Err(error) => Err(BaselineError::Nand(error)),
@@ -108,7 +110,11 @@ impl<N: Nand> Store<N> {
         // Pages read before must not be taken for those programmed next.
         self.recent.forget(|page| self.space.geometry.block_of(page) == block);
         let mut outcome = self.nand.erase(block, CellMode::Slc);
-        if outcome.as_ref().is_err_and(|error| error.kind() == NandErrorKind::Bus) {
+        for _ in 1..TRIES_MAX {
+            if !outcome.as_ref().is_err_and(|error| error.kind() == NandErrorKind::Bus) {
+                break;
+            }
+            self.stats.erases += 1;
             outcome = self.nand.erase(block, CellMode::Slc);
         }
         match outcome {
@@ -247,6 +253,24 @@ impl<N: Nand> Store<N> {
     }
 }
 
+/// Reads a page, again if the transfer failed.
+fn read<N: Nand>(
+    nand: &mut N,
+    stats: &mut Stats,
+    page: PageAddr,
+    buffer: &mut [u8],
+) -> core::result::Result<ReadStatus, N::Error> {
+    for _ in 1..TRIES_MAX {
+        stats.reads += 1;
+        match nand.read(page, 0, buffer) {
+            Err(error) if error.kind() == NandErrorKind::Bus => {}
+            outcome => return outcome,
+        }
+    }
+    stats.reads += 1;
+    nand.read(page, 0, buffer)
+}
+
 /// Replaces numbers of pages without a place by their places, in all index nodes of a page.
 fn point_to(layout: &Layout, page: &mut [u8], places: &BTreeMap<u32, PageAddr>) {
     let facts = layout.facts(page);
@@ -353,10 +377,9 @@ impl<N: Nand> Store<N> {
         if let Some(at) = self.recent.find(page) {
             return Ok(self.recent.bytes(at));
         }
-        self.stats.reads += 1;
         let volume = self.options.volume;
         let buffer = self.recent.make_room(self.layout.size);
-        let outcome = self.nand.read(page, 0, buffer);
+        let outcome = read(&mut self.nand, &mut self.stats, page, buffer);
         let header = Header::parse(buffer, page).filter(|header| header.volume == volume);
         match (outcome, header) {
             (Ok(_), Some(header)) if header.kind == Kind::Tree => {

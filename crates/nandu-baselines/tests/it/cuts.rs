@@ -6,7 +6,7 @@ use std::ops::{Bound, ControlFlow};
 use nandu_baselines::{BaselineError, DurableOptions, DurableTree, TreeKind};
 use nandu_index::{Direction, Edit, OrderedIndex};
 use nandu_sim::power_cut::{Driver, Run};
-use nandu_sim::{Chip, Sim};
+use nandu_sim::{Chip, Fault, Sim, Trigger};
 
 use crate::durable::variants;
 
@@ -129,13 +129,16 @@ fn every(options: DurableOptions) {
     assert!(summary.cases > 1000);
 }
 
-/// Chains of one to four cuts, which hit recoveries and the workload that goes on after them; as many as the environment
-/// variable `NANDU_CHAINS` says, where it is set.
+/// How many chains are tried: as many as the environment variable `NANDU_CHAINS` says, where it is set.
+fn chain_count(usual: u64) -> u64 {
+    std::env::var("NANDU_CHAINS").map_or(usual, |count| count.parse().unwrap())
+}
+
+/// Chains of one to four cuts, which hit recoveries and the workload that goes on after them.
 fn chains(options: DurableOptions) {
     let recover = move |chip: &mut Sim| -> Run { open(chip, options, true).map(|_| ()) };
     let driver = Driver::new(settled(options)).resume().seed(7);
-    let count = std::env::var("NANDU_CHAINS").map_or(300, |count| count.parse().unwrap());
-    let summary = driver.random(count, workload(options, 110, 40), recover, check(options));
+    let summary = driver.random(chain_count(300), workload(options, 110, 40), recover, check(options));
     println!("{summary:?}");
     assert!(summary.cuts > 300);
 }
@@ -177,6 +180,24 @@ fn every_cut_of_the_bplus_tree_leaves_what_was_acknowledged() {
 #[test]
 fn every_cut_of_the_journal_tree_leaves_what_was_acknowledged() {
     every(variants()[2]);
+}
+
+/// Blocks that fail between the cuts, on a chip that has some to lose.
+#[test]
+fn chains_of_cuts_on_a_chip_that_fails_leave_what_was_acknowledged() {
+    for options in variants() {
+        let mut chip = Sim::new(Chip::TINY.with_blocks(32));
+        chip.inject(Fault::ProgramFails, Trigger::Probability(0.005));
+        chip.inject(Fault::EraseFails, Trigger::Probability(0.005));
+        let recover = move |chip: &mut Sim| -> Run { open(chip, options, true).map(|_| ()) };
+        let summary = Driver::new(chip).resume().seed(3).random(
+            chain_count(150),
+            workload(options, 60, 40),
+            recover,
+            check(options),
+        );
+        assert!(summary.cuts > 150);
+    }
 }
 
 #[test]
