@@ -3,6 +3,7 @@
 use nandu_media::{Malformed, Page, PageKind, Position, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
+use crate::block_table::MARK_SEEN;
 use crate::error::LogError;
 use crate::log::{Condition, Log};
 
@@ -86,6 +87,26 @@ impl<N: Nand> Log<'_, N> {
         LogError::Nand(error)
     }
 
+    /// Whether the chip's mark lets a block be used. One read for a block that was not looked at in this session.
+    ///
+    /// The block table remembers which blocks are bad, but an image may have come to another chip, where others are.
+    pub(crate) fn may_use(&mut self, block: BlockAddr) -> Result<bool, LogError<N::Error>> {
+        if self.blocks.has(block, MARK_SEEN) {
+            return Ok(true);
+        }
+        for _ in 0..ATTEMPTS {
+            match self.nand.is_bad(block) {
+                Ok(true) => return Ok(false),
+                Ok(false) => break,
+                Err(error) if error.kind() == NandErrorKind::Gone => return Err(self.chip_error(error)),
+                // A mark that cannot be read says nothing: the table called the block good.
+                Err(_) => {}
+            }
+        }
+        self.blocks.set(block, MARK_SEEN, true);
+        Ok(true)
+    }
+
     /// Reads a page, again if the transfer failed.
     pub(crate) fn read_page(nand: &mut N, page: PageAddr, bytes: &mut [u8]) -> Result<ReadStatus, N::Error> {
         let mut attempt = 1;
@@ -109,6 +130,7 @@ impl<N: Nand> Log<'_, N> {
     /// As [`Log::probe`], of any volume.
     pub(crate) fn probe_any(&mut self, page: PageAddr) -> Result<Probe, LogError<N::Error>> {
         self.buffered = None;
+        self.note_read(page);
         match Self::read_page(&mut self.nand, page, self.blocks.page) {
             Ok(_) => self.buffered = Some(page),
             Err(error) if error.kind() == NandErrorKind::Uncorrectable => return Ok(Probe::Garbage),
@@ -119,6 +141,10 @@ impl<N: Nand> Log<'_, N> {
 
     /// Has a page in the log's buffer: reads it unless it was the last one read.
     pub(crate) fn buffer_page(&mut self, page: PageAddr) -> Result<Probe, LogError<N::Error>> {
+        if self.buffered != Some(page) && self.stashed == Some(page) {
+            self.blocks.unstash();
+            self.buffered = Some(page);
+        }
         if self.buffered == Some(page) { Ok(self.judge_buffer(page)) } else { self.probe_any(page) }
     }
 
@@ -171,13 +197,19 @@ impl<N: Nand> Log<'_, N> {
         }
     }
 
-    /// Erases a block; `false` if it cannot be erased and is to be retired.
+    /// Erases a block; `false` if it cannot be erased, or must not be since it carries a mark, and is to be retired.
     pub(crate) fn erase(&mut self, block: BlockAddr, mode: CellMode) -> Result<bool, LogError<N::Error>> {
+        if !self.may_use(block)? {
+            return Ok(false);
+        }
         for _ in 0..ATTEMPTS {
             match self.nand.erase(block, mode) {
                 Ok(()) => {
                     self.blocks.count_erase(block);
                     self.stats.erases += 1;
+                    if self.options.read_back && !self.looks_erased(block, mode)? {
+                        continue;
+                    }
                     return Ok(true);
                 }
                 Err(error) => match error.kind() {
@@ -190,6 +222,17 @@ impl<N: Nand> Log<'_, N> {
         self.blocks.count_erase(block);
         self.stats.erase_failures += 1;
         Ok(false)
+    }
+
+    /// Whether the first page of a block is erased: an erase that was reported and never happened leaves it programmed.
+    fn looks_erased(&mut self, block: BlockAddr, mode: CellMode) -> Result<bool, LogError<N::Error>> {
+        let mut header = [0; 32];
+        let page = self.shape.page(mode, block, 0);
+        match Self::read_page(&mut self.nand, page, &mut header) {
+            Ok(_) => Ok(is_erased(&header, 32, self.shape.geometry.ecc.correctable_bits)),
+            Err(error) if error.kind() == NandErrorKind::Gone => Err(self.chip_error(error)),
+            Err(_) => Ok(false),
+        }
     }
 }
 

@@ -11,8 +11,9 @@ use crate::log::Log;
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     block: BlockAddr,
-    /// Sequence of its first page.
-    sequence: u64,
+    /// Its first valid page, and which that is.
+    first: Found,
+    nth: u16,
 }
 
 /// The newest anchor of a block.
@@ -71,12 +72,12 @@ impl<N: Nand> Log<'_, N> {
         before: Option<NewestAnchor>,
     ) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
         let mut newest = before;
-        candidates.sort_unstable_by_key(|candidate| core::cmp::Reverse(candidate.map(|found| found.sequence)));
+        candidates.sort_unstable_by_key(|candidate| core::cmp::Reverse(candidate.map(|found| found.first.sequence)));
         for candidate in candidates.iter().flatten() {
-            if newest.is_some_and(|newest| candidate.sequence < newest.found.sequence) {
+            if newest.is_some_and(|newest| candidate.first.sequence < newest.found.sequence) {
                 break;
             }
-            let Some(mut other) = self.newest_anchor_in(candidate.block)? else { continue };
+            let Some(mut other) = self.newest_anchor_in(*candidate)? else { continue };
             if let Some(known) = newest {
                 other.sequence = other.sequence.max(known.sequence);
                 if known.found.sequence > other.found.sequence {
@@ -90,17 +91,18 @@ impl<N: Nand> Log<'_, N> {
 
     /// Whether a block holds anchors, by its first page.
     fn candidate(&mut self, block: BlockAddr) -> Result<Option<Candidate>, LogError<N::Error>> {
-        Ok(match self.probe_any(self.shape.anchor_page(block, 0))? {
-            Probe::Valid(found) if found.kind.is_of_the_log() => Some(Candidate { block, sequence: found.sequence }),
-            Probe::Valid(_) | Probe::Erased => None,
-            // The first page was torn or has decayed; the rest of the block may be sound.
-            Probe::Garbage => match self.probe_any(self.shape.anchor_page(block, 1))? {
-                Probe::Valid(found) if found.kind.is_of_the_log() => {
-                    Some(Candidate { block, sequence: found.sequence })
+        // If the first page was torn or has decayed, the rest of the block may be sound.
+        for nth in 0..2 {
+            match self.probe_any(self.shape.anchor_page(block, nth))? {
+                Probe::Valid(first) if first.kind.is_of_the_log() => {
+                    self.stash_anchor(&first);
+                    return Ok(Some(Candidate { block, first, nth }));
                 }
-                _ => None,
-            },
-        })
+                Probe::Valid(_) | Probe::Erased => return Ok(None),
+                Probe::Garbage => {}
+            }
+        }
+        Ok(None)
     }
 
     /// The anchor blocks that an anchor names.
@@ -125,17 +127,24 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// The newest complete anchor of a block.
-    fn newest_anchor_in(&mut self, block: BlockAddr) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
-        let Some((mut nth, mut found)) = self.last_valid_anchor_page(block)? else { return Ok(None) };
+    fn newest_anchor_in(&mut self, candidate: Candidate) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
+        let block = candidate.block;
+        let (mut nth, mut found) = self.last_valid_anchor_page(candidate)?;
         let sequence = found.sequence;
-        // A checkpoint that a cut stopped left pages of the block table and no anchor. They name the anchor before them.
+        // A checkpoint that a cut stopped left pages of the block table and no anchor. They name the anchor before them, in this
+        // block or, if it is the first checkpoint here, in another one.
         if found.kind != PageKind::Anchor {
             let before = found.committed.map(PageAddr).filter(|&page| self.shape.geometry.contains_page(page));
-            let Some(page) = before.filter(|&page| self.shape.geometry.block_of(page) == block) else {
-                return Ok(None);
-            };
-            match self.probe_any(page)? {
-                Probe::Valid(anchor) if anchor.kind == PageKind::Anchor => found = anchor,
+            let Some(page) = before else { return Ok(None) };
+            match self.buffer_page(page)? {
+                Probe::Valid(anchor)
+                    if anchor.kind == PageKind::Anchor
+                        && anchor.volume == found.volume
+                        && anchor.sequence < found.sequence =>
+                {
+                    found = anchor;
+                }
+                _ if self.shape.geometry.block_of(page) != block => return Ok(None),
                 _ => {
                     // It has decayed: the one before is older than what was acknowledged, but may be all there is.
                     while found.kind != PageKind::Anchor {
@@ -152,20 +161,31 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// The last page of an anchor block that is valid, by binary search.
-    fn last_valid_anchor_page(&mut self, block: BlockAddr) -> Result<Option<(u16, Found)>, LogError<N::Error>> {
-        let mut last = None;
-        let (mut low, mut high) = (0, self.shape.anchor_pages);
+    fn last_valid_anchor_page(&mut self, candidate: Candidate) -> Result<(u16, Found), LogError<N::Error>> {
+        let mut last = (candidate.nth, candidate.first);
+        let (mut low, mut high) = (candidate.nth + 1, self.shape.anchor_pages);
+        // After cuts a block rarely holds more than one checkpoint, which has every page of the block table.
+        let mut first = Some(self.shape.table_pages + 1);
         while low < high {
-            let middle = low + (high - low) / 2;
-            match self.valid_at_or_after(block, middle)? {
+            let middle = first.take().filter(|nth| (low..high).contains(nth)).unwrap_or(low + (high - low) / 2);
+            match self.valid_at_or_after(candidate.block, middle)? {
                 Some((nth, found)) => {
-                    last = Some((nth, found));
+                    self.stash_anchor(&found);
+                    last = (nth, found);
                     low = nth + 1;
                 }
                 None => high = middle,
             }
         }
         Ok(last)
+    }
+
+    /// The newest anchor is read again soon: if the page just read is one, it is kept in the memory of the block table, as
+    /// far as it fits there, which is not in use before that.
+    fn stash_anchor(&mut self, found: &Found) {
+        if found.kind == PageKind::Anchor && self.blocks.stash() {
+            self.stashed = Some(found.page);
+        }
     }
 
     /// The page, or the one after it if this one is neither valid nor erased: a single damaged page must not pass for the

@@ -86,8 +86,10 @@ pub(crate) const HELD: u32 = 1 << 27;
 pub(crate) const REFRESH: u32 = 1 << 28;
 /// Holds a page that cannot be read and may be live, so it is never erased.
 pub(crate) const DAMAGED: u32 = 1 << 29;
-/// Bad, and its mark is not on the chip yet.
+/// Of a bad block: its mark is not on the chip yet.
 pub(crate) const UNMARKED: u32 = 1 << 30;
+/// Of a block that is not bad, in the same place: its mark was looked at in this session, and it is not set.
+pub(crate) const MARK_SEEN: u32 = 1 << 30;
 /// The live count may be above the truth.
 pub(crate) const INEXACT: u32 = 1 << 31;
 
@@ -99,9 +101,14 @@ const LESS_LIVE: u8 = 1;
 /// Beside the live count, which takes 13 bits at most: the block is not to be emptied for now. Not an invariant of the
 /// chip but a wish of the owner's, so nothing on flash says it.
 const PINNED: u16 = 1 << 15;
+/// There, too: how many of its reads were drawn since its erase, see `disturb`; 2 bits.
+const READS_SHIFT: u32 = 13;
+const READS: u16 = 3 << READS_SHIFT;
+/// The bits of the live count itself.
+const LIVE: u16 = !(PINNED | READS);
 
-/// A block in memory: erase count (20 bits), state (4), stream (3), flags (5); live pages, and whether the block is
-/// pinned; coarse time of opening.
+/// A block in memory: erase count (20 bits), state (4), stream (3), flags (5); live pages (13), reads drawn (2) and
+/// whether the block is pinned; coarse time of opening.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct BlockEntry {
@@ -169,6 +176,20 @@ impl<'m> BlockTable<'m> {
         self.erasable = self.entries.len() as u32;
     }
 
+    /// Keeps the page in the buffer where the entries stand, if they take as much; [`BlockTable::clear`] makes them entries
+    /// again.
+    pub(crate) fn stash(&mut self) -> bool {
+        let place = self.entries.as_mut_bytes().get_mut(..self.page.len());
+        place.map(|place| place.copy_from_slice(self.page)).is_some()
+    }
+
+    /// The page back to the buffer.
+    pub(crate) fn unstash(&mut self) {
+        if let Some(place) = self.entries.as_bytes().get(..self.page.len()) {
+            self.page.copy_from_slice(place);
+        }
+    }
+
     pub(crate) fn block_count(&self) -> u32 {
         self.entries.len() as u32
     }
@@ -198,7 +219,7 @@ impl<'m> BlockTable<'m> {
     }
 
     pub(crate) fn live(&self, block: BlockAddr) -> u16 {
-        self.entries[block.0 as usize].live.get() & !PINNED
+        self.entries[block.0 as usize].live.get() & LIVE
     }
 
     pub(crate) fn is_pinned(&self, block: BlockAddr) -> bool {
@@ -208,6 +229,16 @@ impl<'m> BlockTable<'m> {
     pub(crate) fn pin(&mut self, block: BlockAddr) {
         let live = &mut self.entries[block.0 as usize].live;
         live.set(live.get() | PINNED);
+    }
+
+    /// Reads drawn since the erase.
+    pub(crate) fn reads(&self, block: BlockAddr) -> u8 {
+        ((self.entries[block.0 as usize].live.get() & READS) >> READS_SHIFT) as u8
+    }
+
+    pub(crate) fn set_reads(&mut self, block: BlockAddr, reads: u8) {
+        let live = &mut self.entries[block.0 as usize].live;
+        live.set(live.get() & !READS | u16::from(reads & 3) << READS_SHIFT);
     }
 
     pub(crate) fn unpin_all(&mut self) {
@@ -283,10 +314,9 @@ impl<'m> BlockTable<'m> {
         let old_state = self.state(block);
         let old_word = self.word(block);
         let entry = &mut self.entries[block.0 as usize];
-        let old_live = entry.live.get() & !PINNED;
-        let pinned = entry.live.get() & PINNED;
+        let old_live = entry.live.get() & LIVE;
         entry.word.set(word);
-        entry.live.set(live | pinned);
+        entry.live.set(entry.live.get() & !LIVE | live);
         let new_state = self.state(block);
         self.counts[old_state as usize] -= 1;
         self.counts[new_state as usize] += 1;
@@ -316,6 +346,8 @@ impl<'m> BlockTable<'m> {
         let word = self.word(block) & !(0xf << 20) | (state as u32) << 20;
         let live = if state.holds_data() { self.live(block) } else { 0 };
         let word = if state.holds_data() { word } else { word & !(HELD | REFRESH | DAMAGED | INEXACT) };
+        // What the bit says depends on whether the block is bad.
+        let word = if state == State::Bad { word & !UNMARKED } else { word };
         self.change(block, word, live);
     }
 
@@ -347,6 +379,13 @@ impl<'m> BlockTable<'m> {
         let word = self.word(block);
         let count = (word & ERASE_COUNT_MAX).saturating_add(1).min(ERASE_COUNT_MAX);
         self.change(block, word & !ERASE_COUNT_MAX | count, self.live(block));
+        self.set_reads(block, 0);
+    }
+
+    /// Takes over an erase count from a volume that is about to be replaced.
+    pub(crate) fn keep_erase_count(&mut self, block: BlockAddr, count: u32) {
+        let word = self.word(block) & !ERASE_COUNT_MAX | count.min(ERASE_COUNT_MAX);
+        self.change(block, word, self.live(block));
     }
 
     /// Records which stream a block was opened for, and when.

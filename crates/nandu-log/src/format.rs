@@ -1,23 +1,30 @@
 //! Making a volume.
 
-use nandu_media::ANCHOR_COUNT;
-use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind};
+use nandu_media::header::header_size;
+use nandu_media::table::RECORD_SIZE;
+use nandu_media::{ANCHOR_COUNT, Anchor, BlockRecord, Page, PageKind};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageAddr};
 
-use crate::block_table::State;
+use crate::access::Probe;
+use crate::anchor::NewestAnchor;
+
+use crate::block_table::{MARK_SEEN, State};
 use crate::error::LogError;
 use crate::log::Log;
 use crate::mount::SEQUENCE_GAP;
 use crate::options::LogOptions;
 
 impl<'m, N: Nand> Log<'m, N> {
-    /// Makes an empty volume, whatever the chip holds. Respects every bad-block mark.
+    /// Makes an empty volume, whatever the chip holds. Respects every bad-block mark, and keeps the erase counts of a volume that
+    /// stands there.
     ///
     /// Looks at the mark of every block, erases the four anchor blocks and the first blocks for data, and makes a
     /// checkpoint. A chip on which this was cut has no volume, or the new one; or the old one, if there was one.
     ///
     /// # Errors
     ///
-    /// [`LogError::Geometry`], [`LogError::Unsuitable`], [`LogError::Memory`] before anything was changed;
+    /// [`LogError::Geometry`], [`LogError::Memory`] and [`LogError::Unsuitable`] before anything was changed; the last, for
+    /// example, for a chip whose block table, four bytes a block, does not fit an anchor block;
     /// [`LogError::ReadOnly`] if too few blocks are good; [`LogError::Nand`].
     pub fn format(mut nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
         nand.attribute(Cause::Format);
@@ -39,6 +46,9 @@ impl<'m, N: Nand> Log<'m, N> {
             }
             None => (0, 0, None),
         };
+        if let Some(anchor) = old {
+            log.keep_erase_counts(anchor)?;
+        }
         log.volume = options.volume.unwrap_or(old_volume.wrapping_add(1));
         log.sequence = old_sequence.saturating_add(SEQUENCE_GAP);
         log.note_bad_blocks()?;
@@ -51,6 +61,7 @@ impl<'m, N: Nand> Log<'m, N> {
             }
         }
         log.write_checkpoint(false)?;
+        log.start_sampling();
         if log.capacity_pages() == 0 {
             return Err(LogError::Unsuitable { what: "too few good blocks" });
         }
@@ -58,10 +69,52 @@ impl<'m, N: Nand> Log<'m, N> {
         Ok(log)
     }
 
+    /// Takes over the erase counts of a volume that stands on the chip, as far as its block table can be read: wear goes on from
+    /// there. One read, and one for each page of the block table.
+    fn keep_erase_counts(&mut self, anchor: NewestAnchor) -> Result<(), LogError<N::Error>> {
+        let geometry = self.shape.geometry;
+        let page = anchor.found.page;
+        if !matches!(self.buffer_page(page)?, Probe::Valid(_)) {
+            return Ok(());
+        }
+        let bytes = core::mem::take(&mut self.blocks.page);
+        let mut table_pages = 0;
+        if let Ok(parsed) = Page::parse(bytes).and_then(|parsed| Anchor::parse(&parsed))
+            && parsed.block_count() == geometry.block_count
+            && parsed.table().len() <= self.blocks.table_page_count() as usize
+        {
+            for (index, address) in parsed.table().enumerate() {
+                self.blocks.set_table_address(index as u16, address, true);
+                table_pages += 1;
+            }
+            for (block, record) in self.blocks.addresses().zip(parsed.records()) {
+                self.blocks.keep_erase_count(block, BlockRecord::from_bytes(*record).erase_count);
+            }
+        }
+        self.blocks.page = bytes;
+        let mut first = 0;
+        for index in 0..table_pages {
+            let page = PageAddr(self.blocks.table_address(index));
+            let Probe::Valid(found) = self.probe_any(page)? else { return Ok(()) };
+            if found.kind != PageKind::Table || found.volume != anchor.found.volume {
+                return Ok(());
+            }
+            let bytes = core::mem::take(&mut self.blocks.page);
+            let body = Page::parse(bytes).map(|parsed| header_size(parsed.stream_count())).unwrap_or(bytes.len());
+            let (records, _) = bytes[body..].as_chunks::<RECORD_SIZE>();
+            for (block, &record) in (first..geometry.block_count).zip(records) {
+                self.blocks.keep_erase_count(BlockAddr(block), BlockRecord::from_bytes(record).erase_count);
+            }
+            first += records.len() as u32;
+            self.blocks.page = bytes;
+        }
+        Ok(())
+    }
+
     fn note_bad_blocks(&mut self) -> Result<(), LogError<N::Error>> {
         for block in self.blocks.addresses() {
             match self.nand.is_bad(block) {
-                Ok(false) => {}
+                Ok(false) => self.blocks.set(block, MARK_SEEN, true),
                 Ok(true) => self.blocks.set_state(block, State::Bad),
                 // A mark that cannot be read is taken for set: the factory's marks are all that tells those blocks.
                 Err(error) if error.kind() == NandErrorKind::Uncorrectable => self.blocks.set_state(block, State::Bad),

@@ -137,10 +137,16 @@ impl<N: Nand> Log<'_, N> {
 
     /// The frontier of a stream, with room for a page.
     fn open_frontier(&mut self, stream: u8, birth: u16, is_move: bool) -> Result<Frontier, LogError<N::Error>> {
-        match self.frontiers[stream as usize] {
-            Some(frontier) if !frontier.is_closed => Ok(frontier),
-            _ => self.open_block(stream, birth, is_move),
+        if let Some(frontier) = self.frontiers[stream as usize]
+            && !frontier.is_closed
+        {
+            if self.for_cause(Cause::Gc, |log| log.may_use(frontier.block))? {
+                return Ok(frontier);
+            }
+            // The volume was unmounted with this block open, and came to a chip on which it is bad.
+            self.close(stream, State::Failing);
         }
+        self.open_block(stream, birth, is_move)
     }
 
     /// Opens the next block of the ready list for a stream.
@@ -150,18 +156,27 @@ impl<N: Nand> Log<'_, N> {
         // that is only moved may take the last one, since its loss is none and needs no copy; without that, a chip on which
         // cuts left many blocks half full could not empty them.
         let needed = if is_move { 1 } else { 2 };
-        if self.ready.remaining() < 2 {
-            self.make_ready()?;
+        for _ in 0..ATTEMPTS {
+            if self.ready.remaining() < 2 {
+                self.make_ready()?;
+            }
+            if self.ready.remaining() < needed {
+                return Err(LogError::Full);
+            }
+            let (slot, block) = self.ready.take(stream);
+            assert!(self.blocks.state(block) == State::Ready, "a block is opened that no checkpoint calls erased");
+            if self.for_cause(Cause::Gc, |log| log.may_use(block))? {
+                self.blocks.open(block, stream, birth);
+                let frontier = Frontier { block, next: 0, slot: slot as u8, is_closed: false };
+                self.frontiers[stream as usize] = Some(frontier);
+                return Ok(frontier);
+            }
+            // Erased on the chip that the volume comes from, and bad on this one. With a checkpoint at once, since
+            // roll-forward would take it for the end of the blocks that were opened.
+            self.blocks.set_state(block, State::Bad);
+            self.write_checkpoint(false)?;
         }
-        if self.ready.remaining() < needed {
-            return Err(LogError::Full);
-        }
-        let (slot, block) = self.ready.take(stream);
-        assert!(self.blocks.state(block) == State::Ready, "a block is opened that no checkpoint calls erased");
-        self.blocks.open(block, stream, birth);
-        let frontier = Frontier { block, next: 0, slot: slot as u8, is_closed: false };
-        self.frontiers[stream as usize] = Some(frontier);
-        Ok(frontier)
+        Err(LogError::Full)
     }
 
     /// A page was programmed at a stream's frontier.
@@ -238,7 +253,7 @@ impl<N: Nand> Log<'_, N> {
             .min_by_key(|&block| self.blocks.erase_count(block))
     }
 
-    fn is_erasable(&self, block: BlockAddr) -> bool {
+    pub(crate) fn is_erasable(&self, block: BlockAddr) -> bool {
         let holds_commit = self.committed.is_some_and(|page| self.shape.geometry.block_of(page) == block);
         self.blocks.is_erasable(block) && !holds_commit
     }

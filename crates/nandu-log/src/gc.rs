@@ -19,6 +19,10 @@ use crate::shape::{FLOOR_DELETE, FLOOR_HOST};
 /// one page for twelve examined; with sixteen the pool cannot run dry.
 pub const INSTALMENT_MAX: u32 = 16;
 
+/// Pages that an operation examines for each page it appends, however much room there is, while blocks wait whose bits begin to
+/// flip, that were read too often, or in which a program failed.
+const ENDANGERED_SHARE: u32 = 2;
+
 /// Fewest ready blocks that are enough: one to open, one for recovery.
 const READY_MIN: usize = 2;
 
@@ -87,6 +91,8 @@ pub enum Examined {
 enum Doubt {
     /// It cannot.
     None,
+    /// It cannot, and neither can those behind it in its block, which were never programmed.
+    End,
     /// It can be read now, so it may; the block can be emptied another time.
     Passing,
     /// It may, and nobody will find out.
@@ -172,6 +178,7 @@ impl<N: Nand> Log<'_, N> {
         let pool = self.blocks.pool() * block_pages + room;
         let share =
             if pool >= high { 0 } else { (INSTALMENT_MAX * (high - pool)).div_ceil(high - low).min(INSTALMENT_MAX) };
+        let share = if self.blocks.endangered() > 0 { share.max(ENDANGERED_SHARE) } else { share };
         Budget { examinations: share * pages, steps: pages, is_instalment: true }
     }
 
@@ -186,9 +193,15 @@ impl<N: Nand> Log<'_, N> {
         self.check_writable()?;
         self.collector.wants_exact = false;
         if self.capacity_pages() == 0 {
-            // So many blocks are bad that data has no room beside the reserve.
-            self.condition = Condition::ReadOnly;
-            return Err(LogError::ReadOnly);
+            // So many blocks are bad that data has no room beside the reserve. With a checkpoint, as far as one can be made: the
+            // next mount has to know of them, too.
+            return match self.write_checkpoint(false) {
+                Ok(()) | Err(LogError::ReadOnly) => {
+                    self.condition = Condition::ReadOnly;
+                    Err(LogError::ReadOnly)
+                }
+                Err(error) => Err(error),
+            };
         }
         let floor = match growth {
             Growth::Grows => FLOOR_HOST,
@@ -296,6 +309,7 @@ impl<N: Nand> Log<'_, N> {
     }
 
     fn take_victim(&mut self) -> Option<BlockAddr> {
+        self.close_endangered();
         let count = self.pick_inexact();
         let (victim, cause) = match count {
             Some(block) => (block, Cause::Recovery),
@@ -310,12 +324,26 @@ impl<N: Nand> Log<'_, N> {
         Some(victim)
     }
 
+    /// No more pages for blocks that are open and wait to be emptied.
+    fn close_endangered(&mut self) {
+        if self.blocks.endangered() == 0 || self.blocks.pool() <= FLOOR_HOST + 1 {
+            return;
+        }
+        for stream in 0..self.shape.streams {
+            let frontier = self.frontiers[stream as usize].filter(|frontier| !frontier.is_closed);
+            if frontier.is_some_and(|frontier| self.blocks.has(frontier.block, REFRESH)) {
+                self.close(stream, State::Suspect);
+            }
+        }
+    }
+
     /// Every page of the victim was examined, or nothing in it is live.
     fn finish_victim(&mut self, victim: BlockAddr) {
         self.collector.victim = None;
         let left = self.collector.left.min(self.blocks.live(victim));
         if self.collector.is_damaged && left > 0 && !self.collector.counts_only {
             self.blocks.set(victim, DAMAGED, true);
+            self.blocks.set(victim, REFRESH, false);
         }
         self.blocks.set_live(victim, left);
         self.blocks.set(victim, INEXACT, false);
@@ -421,8 +449,9 @@ impl<N: Nand> Log<'_, N> {
             Examined::Dead => {}
             Examined::Live => self.collector.left += 1,
             Examined::Moved => self.collector.levelled += u64::from(examine.cause == Cause::Levelling),
-            Examined::Unreadable(_) => match self.look_closer(examine.page)? {
+            Examined::Unreadable(_) => match self.for_cause(examine.cause, |log| log.look_closer(examine.page))? {
                 Doubt::None => {}
+                Doubt::End => self.collector.cursor = self.shape.pages,
                 Doubt::Passing => self.collector.left += 1,
                 Doubt::Lasting => {
                     self.collector.is_damaged = true;
@@ -458,10 +487,15 @@ impl<N: Nand> Log<'_, N> {
         };
         let block = self.shape.geometry.block_of(page);
         let behind = (0..self.shape.pages).map(|nth| self.shape.data_page(block, nth)).find(|&other| other > page);
-        let may_be_live = match behind {
-            Some(next) => matches!(self.probe(next)?, Probe::Valid(_)),
-            None => self.blocks.state(block) == State::Full && !is_erased,
-        };
-        Ok(if may_be_live { Doubt::Lasting } else { Doubt::None })
+        Ok(match behind {
+            Some(next) => match self.probe(next)? {
+                Probe::Valid(_) => Doubt::Lasting,
+                // Blocks are programmed in the order of their pages: the end, unless two programs in a row were lost.
+                Probe::Erased if is_erased => Doubt::End,
+                Probe::Erased | Probe::Garbage => Doubt::None,
+            },
+            None if self.blocks.state(block) == State::Full && !is_erased => Doubt::Lasting,
+            None => Doubt::None,
+        })
     }
 }

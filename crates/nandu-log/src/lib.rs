@@ -47,6 +47,7 @@ mod access;
 mod anchor;
 mod block_table;
 mod checkpoint;
+mod disturb;
 mod error;
 mod format;
 mod frontier;

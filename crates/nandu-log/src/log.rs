@@ -4,6 +4,7 @@ use nandu_media::{ANCHOR_COUNT, Malformed, Page, PageKind, READY_COUNT_MAX, STRE
 use nandu_nand::{BlockAddr, CellMode, Geometry, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
 use crate::block_table::{BlockTable, REFRESH};
+use crate::disturb::Sampler;
 use crate::error::LogError;
 use crate::gc::Collector;
 use crate::memory;
@@ -142,10 +143,15 @@ pub struct Log<'m, N: Nand> {
     pub(crate) sequence: u64,
     pub(crate) committed: Option<PageAddr>,
     pub(crate) condition: Condition,
+    /// Whether the mount found a volume that was not unmounted.
+    pub(crate) was_cut: bool,
     /// The page that the log's buffer holds, if it is as it was read.
     pub(crate) buffered: Option<PageAddr>,
+    /// During the search for a checkpoint: the anchor that stands in the memory of the block table.
+    pub(crate) stashed: Option<PageAddr>,
     pub(crate) collector: Collector,
     pub(crate) lifetimes: Lifetimes,
+    pub(crate) sampler: Sampler,
     pub(crate) stats: Stats,
 }
 
@@ -176,9 +182,12 @@ impl<'m, N: Nand> Log<'m, N> {
             sequence: 1,
             committed: None,
             condition: Condition::Working,
+            was_cut: false,
             buffered: None,
+            stashed: None,
             collector: Collector::IDLE,
             lifetimes: Lifetimes::UNKNOWN,
+            sampler: Sampler::NEW,
             stats: Stats::ZERO,
         })
     }
@@ -193,6 +202,7 @@ impl<'m, N: Nand> Log<'m, N> {
         self.committed = None;
         self.condition = Condition::Working;
         self.buffered = None;
+        self.stashed = None;
     }
 
     /// Bytes at the front of every page that the log fills in; the owner's come after them.
@@ -274,13 +284,14 @@ impl<'m, N: Nand> Log<'m, N> {
         if bytes.len() != self.page_size() {
             return corrupt(Malformed::Size);
         }
+        self.note_read(page);
         let status = match Self::read_page(&mut self.nand, page, bytes) {
             Ok(status) => status,
             Err(error) if error.kind() == NandErrorKind::Uncorrectable => return corrupt(Malformed::Unreadable),
             Err(error) => return Err(self.chip_error(error)),
         };
         let block = self.shape.geometry.block_of(page);
-        if status.refresh_advised() && self.blocks.state(block).is_closed() {
+        if status.refresh_advised() && self.blocks.state(block).holds_data() {
             self.blocks.set(block, REFRESH, true);
         }
         let checked = Page::parse(bytes).and_then(|parsed| parsed.expect(self.volume, page.0));
@@ -361,13 +372,13 @@ impl<'m, N: Nand> Log<'m, N> {
     }
 
     /// Makes a clean checkpoint, so that the next mount has nothing to recover, and gives the chip back. Costs at most
-    /// one checkpoint; nothing if nothing was programmed since a clean mount.
+    /// one checkpoint; nothing if since a clean mount nothing was programmed and little was read.
     ///
     /// # Errors
     ///
     /// The error, with the chip: what was committed is durable all the same.
     pub fn unmount(mut self) -> Result<N, (LogError<N::Error>, N)> {
-        if self.condition != Condition::Working || self.anchors.is_clean {
+        if self.condition != Condition::Working || (self.anchors.is_clean && !self.has_read_much()) {
             return Ok(self.nand);
         }
         match self.write_checkpoint(true) {

@@ -45,15 +45,19 @@ impl<'m, N: Nand> Log<'m, N> {
 
     fn mount_attributed(mut nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
         let mut attempt = 1;
-        let (newest, stored) = loop {
+        let (newest, stored, table_pages) = loop {
             let mut search = Log::blank(&mut nand, options, &mut *memory)?;
-            let result = search.find_volume();
-            match result {
+            match search.find_volume() {
                 Err(LogError::Corrupt { .. }) if attempt < MOUNT_ATTEMPTS => attempt += 1,
-                result => break result?,
+                result => {
+                    let (newest, stored) = result?;
+                    break (newest, stored, search.shape.table_pages);
+                }
             }
         };
         let mut log = Log::blank(nand, stored, memory)?;
+        // Memory is divided as it was for the search, so the buffer still holds what was read last.
+        log.buffered = (log.shape.table_pages == table_pages).then_some(newest.found.page);
         let mut result = log.open(newest);
         while let Err(LogError::Corrupt { .. }) = result {
             if attempt == MOUNT_ATTEMPTS {
@@ -74,7 +78,11 @@ impl<'m, N: Nand> Log<'m, N> {
     /// The newest anchor, and the options of its volume.
     fn find_volume(&mut self) -> Result<(NewestAnchor, LogOptions), LogError<N::Error>> {
         let newest = self.find_anchor()?.ok_or(LogError::NotFormatted)?;
-        Ok((newest, self.stored_options(newest.found.page)?))
+        let stored = self.stored_options(newest.found.page)?;
+        // What was stashed there is no block table.
+        self.stashed = None;
+        self.blocks.clear();
+        Ok((newest, stored))
     }
 
     /// Takes over a checkpoint and what was programmed after it, and repairs what a cut left.
@@ -85,8 +93,10 @@ impl<'m, N: Nand> Log<'m, N> {
             self.check_clean()?;
             self.hold_commit()?;
             self.start_births();
+            self.start_sampling();
             return Ok(());
         }
+        self.was_cut = true;
         let mut rolled = self.roll_forward()?;
         self.sequence = self.sequence.saturating_add(SEQUENCE_GAP);
         if self.sequence > SEQUENCE_MAX {
@@ -95,6 +105,7 @@ impl<'m, N: Nand> Log<'m, N> {
         self.find_commit(&mut rolled)?;
         self.for_cause(Cause::Recovery, |log| log.recover(&rolled))?;
         self.start_births();
+        self.start_sampling();
         Ok(())
     }
 
@@ -152,7 +163,8 @@ impl<'m, N: Nand> Log<'m, N> {
         self.anchors.number = newest.found.checkpoint;
         self.anchors.sequence = newest.found.sequence;
         self.sequence = newest.sequence.saturating_add(1);
-        if newest.sequence >= SEQUENCE_MAX {
+        // A recovery needs the next number, for what it copies and for its checkpoint.
+        if newest.sequence >= SEQUENCE_MAX || newest.found.checkpoint == u32::MAX {
             self.condition = Condition::ReadOnly;
         }
         self.committed = newest.found.committed.map(PageAddr);

@@ -18,6 +18,10 @@ pub struct LogOptions {
     /// Read the header of each page back after it was programmed: one more short read per program, and a program that
     /// the chip reported and lost (fault F14) is repeated elsewhere instead of being found out when it is needed.
     pub read_back: bool,
+    /// Reads of a block since its erase after which its pages are moved, since reading disturbs the pages beside the one
+    /// read; left open: 131,072 with one bit a cell and 16,384 with two, about an eighth of what chips are rated for. Reads
+    /// are estimated, not counted. The pages are moved by the instalments of later changes and in idle time. 0: never.
+    pub reads_max: Option<u32>,
     /// Test switch: continue blocks that were open at a cut, and copy nothing out of them.
     #[cfg(feature = "broken")]
     pub skip_quarantine: bool,
@@ -34,6 +38,7 @@ impl LogOptions {
         ready_max: None,
         mode: CellMode::Slc,
         read_back: false,
+        reads_max: None,
         #[cfg(feature = "broken")]
         skip_quarantine: false,
         #[cfg(feature = "broken")]

@@ -193,7 +193,10 @@ impl<N: Nand> Log<'_, N> {
         for _ in 0..self.blocks.block_count() {
             let free = |block: &BlockAddr| self.blocks.state(*block) == State::Free;
             let least_worn = || self.blocks.addresses().filter(free).min_by_key(|&b| self.blocks.erase_count(b));
-            let Some(block) = next.take().filter(free).or_else(least_worn) else { return Ok(false) };
+            // Last of all one that the checkpoint calls empty: should this erase be torn and the checkpoint decay, the one
+            // before it would find pages there of which it could not tell whether they live.
+            let empty = || self.erase_candidate().filter(|&block| self.blocks.state(block).is_closed());
+            let Some(block) = next.take().filter(free).or_else(least_worn).or_else(empty) else { return Ok(false) };
             let mode = self.shape.mode;
             if !self.erase(block, mode)? {
                 self.retire(block);

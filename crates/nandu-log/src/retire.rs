@@ -19,7 +19,7 @@ impl<N: Nand> Log<'_, N> {
     /// be erased after a cut, and a marked block must not be. The other way round, the record alone is enough.
     pub(crate) fn mark_retired(&mut self) -> Result<(), LogError<N::Error>> {
         for block in self.blocks.addresses() {
-            if self.blocks.has(block, UNMARKED) {
+            if self.blocks.state(block) == State::Bad && self.blocks.has(block, UNMARKED) {
                 // A mark that cannot be put is not needed: the block table remembers.
                 let result = self.for_cause(Cause::Retire, |log| log.nand.mark_bad(block));
                 self.blocks.set(block, UNMARKED, false);

@@ -23,46 +23,78 @@ pub(crate) struct Rolled {
 impl<N: Nand> Log<'_, N> {
     /// Finds what was programmed after the checkpoint.
     ///
-    /// The opened blocks are both ends of the ready list (L3). A binary search over first pages finds where the front ends;
-    /// those pages say where every stream stood, and with it nearly where the back ends. From the last block opened, each
-    /// stream has moved on within its block only. About the logarithm of the ready list, the logarithm of a block, and one
-    /// read a stream.
+    /// The opened blocks are both ends of the ready list (L3). A search over first pages finds where the back ends; those pages say
+    /// where every stream stood, and with it nearly where the front ends. From the last block opened, each stream has moved on
+    /// within its block only. About twice the logarithm of the ready list, the logarithm of a block, and one
+    /// read a stream, two or three for those that moved last.
     pub(crate) fn roll_forward(&mut self) -> Result<Rolled, LogError<N::Error>> {
         let mut rolled = Rolled { front: 0, back: 0, positions: self.positions(), newest: None };
-        let (mut low, mut high) = (0, self.ready.count);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.first_current_page(self.ready.blocks[middle])? {
-                Some(found) => {
-                    rolled.take(found);
-                    if ReadyList::is_front(found.stream) { low = middle + 1 } else { high = middle }
-                }
-                None => high = middle,
-            }
-        }
-        rolled.front = low;
-        loop {
-            rolled.back = rolled.back.max(rolled.back_known(self.ready.count));
-            if rolled.front + rolled.back >= self.ready.count {
-                break;
-            }
-            match self.first_current_page(self.ready.blocks[self.ready.count - 1 - rolled.back])? {
-                Some(found) => {
-                    rolled.back += 1;
-                    rolled.take(found);
-                }
-                None => break,
-            }
-        }
-        let first = rolled.newest.map_or(0, |found| found.stream);
+        self.roll_ready_list(&mut rolled)?;
+        // What the owner changes goes to the first two streams, and what the collector moves goes in between: the end of the busier
+        // of these two is likely to be near the end of everything. The busier one is the one whose next page came sooner.
+        let next = [self.next_page(0, &rolled)?, self.next_page(1, &rolled)?];
+        next.iter().flatten().for_each(|&found| rolled.take(found));
+        let sequence = |stream: usize| next[stream].map_or(u64::MAX, |found| found.sequence);
+        let first = u8::from(sequence(1) < sequence(0));
+        let mut is_near = false;
         for step in 0..self.shape.streams {
-            let stream = (first + step) % self.shape.streams;
-            self.roll_stream(stream, step == 0, &mut rolled)?;
+            let stream = if step < 2 { step ^ first } else { step };
+            if step >= 2 || next[stream as usize].is_some() {
+                is_near |= self.roll_stream(stream, step == 0, is_near, &mut rolled)?;
+            }
         }
         if let Some(found) = rolled.newest {
             self.sequence = self.sequence.max(found.sequence.saturating_add(1));
         }
         Ok(rolled)
+    }
+
+    /// Finds how many blocks of the ready list were opened from its front, and how many from its back.
+    ///
+    /// The back first: its pages say how far the front was. Each end is likely to be where the pages read so far say that it is,
+    /// or soon after; else it is searched by halves.
+    fn roll_ready_list(&mut self, rolled: &mut Rolled) -> Result<(), LogError<N::Error>> {
+        let count = self.ready.count;
+        let (mut low, mut high) = (0, count);
+        // The first entry that is known to be unopened.
+        let mut unopened = count;
+        let mut near = NEAR_BLOCKS;
+        while low < high {
+            let middle = if near > 0 { high - 1 } else { low + (high - low) / 2 };
+            near = near.saturating_sub(1);
+            match self.first_current_page(self.ready.blocks[middle])? {
+                Some(found) if !ReadyList::is_front(found.stream) => {
+                    rolled.take(found);
+                    high = middle;
+                }
+                Some(found) => {
+                    rolled.take(found);
+                    low = middle + 1;
+                }
+                None => {
+                    low = middle + 1;
+                    unopened = unopened.min(middle);
+                }
+            }
+            high = high.min(count - rolled.back_known(count)).max(low);
+        }
+        rolled.back = count - high;
+        let mut high = high.min(unopened);
+        let mut low = rolled.front_known(count).min(high);
+        let mut is_near = true;
+        while low < high {
+            let middle = if is_near { low } else { low + (high - low) / 2 };
+            is_near = false;
+            match self.first_current_page(self.ready.blocks[middle])? {
+                Some(found) if ReadyList::is_front(found.stream) => {
+                    rolled.take(found);
+                    low = (middle + 1).max(rolled.front_known(count).min(high));
+                }
+                Some(_) | None => high = middle,
+            }
+        }
+        rolled.front = low;
+        Ok(())
     }
 
     /// The first page of a block if it was programmed after the checkpoint, or the second if the first is damaged.
@@ -129,28 +161,61 @@ impl<N: Nand> Log<'_, N> {
         Some((block, (position.last() + 1).min(self.shape.pages)))
     }
 
-    /// Follows a stream from where it is known to stand to its last page.
-    fn roll_stream(&mut self, stream: u8, is_far: bool, rolled: &mut Rolled) -> Result<(), LogError<N::Error>> {
-        let Some((block, next)) = self.resolve(stream, rolled.positions[stream as usize]) else { return Ok(()) };
+    /// The page behind the one where a stream is known to stand.
+    fn next_page(&mut self, stream: u8, rolled: &Rolled) -> Result<Option<Found>, LogError<N::Error>> {
+        match self.resolve(stream, rolled.positions[stream as usize]) {
+            Some((block, next)) if next < self.shape.pages => {
+                self.current_at_or_after(block, next).map(|found| found.map(|(_, found)| found))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Follows a stream from where it is known to stand to its last page; returns whether it had moved.
+    ///
+    /// Many streams stand still, so the next page is looked at first. A stream that moved may be anywhere in its block. But once
+    /// the end of one that moved is known, the pages that another one got after it are few, as a rule: `is_near`.
+    fn roll_stream(
+        &mut self,
+        stream: u8,
+        is_moving: bool,
+        is_near: bool,
+        rolled: &mut Rolled,
+    ) -> Result<bool, LogError<N::Error>> {
+        let Some((block, next)) = self.resolve(stream, rolled.positions[stream as usize]) else { return Ok(false) };
         let (mut low, mut high) = (next, self.shape.pages);
-        // The stream that opened the last block is likely to be far into it; the others are likely to stand still.
-        let mut is_far = is_far;
+        let mut ahead = if is_moving { FAR } else { 0 };
         while low < high {
-            let middle = if is_far { low + (high - low) / 2 } else { low };
-            is_far = true;
+            let middle = match ahead {
+                FAR => low + (high - low) / 2,
+                ahead => low.saturating_add(ahead).min(high - 1),
+            };
             match self.current_at_or_after(block, middle)? {
                 Some((nth, found)) => {
                     low = nth + 1;
                     rolled.take(found);
                     let own = Position::new(rolled.positions[stream as usize].slot().unwrap_or(0), nth);
                     rolled.positions[stream as usize] = own.unwrap_or(Position::NONE);
+                    ahead = if is_near && ahead < NEAR_MAX && high - low >= NEAR_RANGE { 4 * ahead + 1 } else { FAR };
                 }
-                None => high = middle,
+                None => {
+                    high = middle;
+                    ahead = FAR;
+                }
             }
         }
-        Ok(())
+        Ok(is_moving || low > next)
     }
 }
+
+/// Blocks that are looked at one after the other before the end of those opened from the back is searched by halves.
+const NEAR_BLOCKS: u32 = 2;
+/// How far ahead a stream is looked for while its end is expected to be near: 0, 1, 5 pages.
+const NEAR_MAX: u16 = 5;
+/// Pages that may be left in a block for that to be worth it.
+const NEAR_RANGE: u16 = 8;
+/// Its end may be anywhere.
+const FAR: u16 = u16::MAX;
 
 impl Rolled {
     /// Streams do not stand in blocks that are taken for unopened.
@@ -161,6 +226,12 @@ impl Rolled {
                 *position = Position::NONE;
             }
         }
+    }
+
+    /// How many entries were opened from the front, as far as the positions tell.
+    fn front_known(&self, count: usize) -> usize {
+        let slot = self.positions[0].slot().map(usize::from).filter(|&slot| slot < count);
+        slot.map_or(0, |slot| slot + 1)
     }
 
     /// How many entries were opened from the back, as far as the positions tell.

@@ -54,6 +54,8 @@ pub struct LogStats {
     pub erase_failures: u64,
     /// Most steps (examinations, erases, checkpoints) that one instalment took, per page it was for.
     pub instalment_max: u32,
+    /// Whether the mount found that the volume had not been unmounted, and recovered it.
+    pub was_cut: bool,
     /// Pages that are live, at most.
     pub live_pages: u32,
     /// Pages that may be live.
@@ -112,6 +114,7 @@ impl<N: Nand> Log<'_, N> {
             program_failures: self.stats.program_failures,
             erase_failures: self.stats.erase_failures,
             instalment_max: self.stats.instalment_max.max(self.collector.instalment_steps()),
+            was_cut: self.was_cut,
             live_pages: self.blocks.live_total(),
             capacity_pages: self.capacity_pages(),
             pool_blocks: self.blocks.pool(),

@@ -73,7 +73,7 @@ mod writer;
 
 pub use map::{Fixed, Map};
 pub use nandu_index::{Direction, Edit, Entry};
-pub use nandu_log::{LogError, LogStats};
+pub use nandu_log::{LogError, LogOptions, LogStats};
 pub use nandu_nand as nand;
 pub use nandu_tree::{ByteCells, Cells, Durability, FixedCells, TreeError};
 pub use options::Options;

@@ -157,6 +157,43 @@ fn skewed_updates_of_a_chip_that_is_eighty_percent_full_cost_little() {
 }
 
 #[test]
+fn uniform_updates_of_a_chip_that_is_three_tenths_full_cost_little() {
+    let chip = Chip {
+        geometry: nandu_nand::Geometry {
+            page_size: 1024,
+            program_unit: 1024,
+            programs_per_page: 1,
+            ..Chip::W25N01GV.geometry
+        },
+        ..Chip::W25N01GV
+    }
+    .with_blocks(128);
+    let uniform = |chance: &mut Chance, count: u32| (chance.next() % u64::from(count)) as u32;
+    let (amplification, evenness) = measure(chip, LogOptions::DEFAULT, 0.279, 20, uniform);
+    println!("uniform at 0.279: {amplification:.4} programs an update, evenness {evenness:.3}");
+    assert!(amplification <= 1.055, "{amplification}, {evenness}");
+}
+
+#[test]
+fn a_second_format_keeps_the_erase_counts() {
+    // With the block table in the anchor, and with pages of its own.
+    for chip in [Chip::TINY, Chip::TINY.with_blocks(64)] {
+        let mut sim = Sim::new(chip);
+        let mut bytes = memory(&chip.geometry, &LogOptions::DEFAULT);
+        let mut toy = Toy::format(&mut sim, LogOptions::DEFAULT, &mut bytes).unwrap();
+        for round in 0..600_u32 {
+            toy.put(round * 7 % 12, u64::from(round)).unwrap();
+        }
+        let before = toy.log.stats();
+        assert!(before.erase_count_sum > 50, "{before:?}");
+        toy.log.unmount().map_err(|(error, _)| error).unwrap();
+        let after = Toy::format(&mut sim, LogOptions::DEFAULT, &mut bytes).unwrap().log.stats();
+        assert!(after.erase_count_sum >= before.erase_count_sum, "{before:?}, {after:?}");
+        assert!(after.erase_count_max <= before.erase_count_max + 1, "{before:?}, {after:?}");
+    }
+}
+
+#[test]
 fn a_chip_worn_to_death_ends_read_only_with_everything_readable() {
     let chip = Chip::TINY;
     let mut sim = Sim::new(chip);

@@ -8,5 +8,6 @@ mod faults;
 mod hostile;
 mod life;
 mod model;
+mod mounts;
 mod toy;
 mod verify;

@@ -1,10 +1,12 @@
 //! The store as its users see it, on simulated chips.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that gets no answer has failed")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that gets no answer has failed")]
 
 mod costs;
 mod cuts;
+mod faults;
 mod fuzz;
+mod life;
 mod memory;
 mod suite;
 mod sync;

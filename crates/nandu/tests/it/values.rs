@@ -10,7 +10,7 @@ use nandu_sim::{Chip, Sim};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-type Records = BTreeMap<Vec<u8>, Vec<u8>>;
+pub(crate) type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 type Error = nandu::Error<nandu_sim::SimError>;
 
 const OPTIONS: Options = Options { cache_size: 512, ..Options::DEFAULT };
@@ -26,13 +26,13 @@ fn formatted(chip: Chip) -> Sim {
 }
 
 /// Bytes in which each place differs from its neighbours and from other values.
-fn pattern(size: usize, salt: u32) -> Vec<u8> {
+pub(crate) fn pattern(size: usize, salt: u32) -> Vec<u8> {
     (0..size as u32)
         .map(|at| (at.wrapping_mul(0x9E37_79B1) ^ salt.wrapping_mul(0x85EB_CA6B)).to_le_bytes()[3])
         .collect()
 }
 
-fn read_all(
+pub(crate) fn read_all(
     store: &mut Store<'_, impl nandu::nand::Nand<Error = nandu_sim::SimError>>,
     key: &[u8],
 ) -> Result<Option<Vec<u8>>, Error> {
@@ -43,7 +43,9 @@ fn read_all(
 }
 
 /// All that a store holds, with large values read to their ends.
-fn records(store: &mut Store<'_, impl nandu::nand::Nand<Error = nandu_sim::SimError>>) -> Result<Records, Error> {
+pub(crate) fn records(
+    store: &mut Store<'_, impl nandu::nand::Nand<Error = nandu_sim::SimError>>,
+) -> Result<Records, Error> {
     let mut found = Records::new();
     let mut large = Vec::new();
     store.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
@@ -62,7 +64,7 @@ fn records(store: &mut Store<'_, impl nandu::nand::Nand<Error = nandu_sim::SimEr
     Ok(found)
 }
 
-fn check_sound(store: &mut Store<'_, impl nandu::nand::Nand<Error = nandu_sim::SimError>>) {
+pub(crate) fn check_sound(store: &mut Store<'_, impl nandu::nand::Nand<Error = nandu_sim::SimError>>) {
     let mut violations = Vec::new();
     store.verify(&mut |violation| violations.push(violation)).unwrap();
     assert_eq!(violations, []);

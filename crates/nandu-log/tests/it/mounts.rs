@@ -1,0 +1,80 @@
+//! How many pages a mount reads, with cuts inside the recoveries before it.
+
+use nandu_log::{Log, LogOptions};
+use nandu_nand::{Geometry, Nand};
+use nandu_sim::{Chip, Sim};
+
+use crate::toy::{Toy, memory};
+
+const PLAIN: LogOptions = LogOptions::DEFAULT;
+
+/// 8 GiB: 4,096 blocks of 256 pages of 8 KiB.
+const LARGE: Chip = Chip {
+    name: "large",
+    geometry: Geometry {
+        page_size: 8192,
+        spare_size: 256,
+        pages_per_block: 256,
+        block_count: 4096,
+        bad_block_max: 80,
+        ..Chip::MT29F4G01.geometry
+    },
+    ..Chip::MT29F4G01
+};
+
+fn reads_of_a_mount(sim: &mut Sim) -> u64 {
+    let mut bytes = memory(sim.geometry(), &PLAIN);
+    let before = sim.counters().reads;
+    Log::mount(&mut *sim, PLAIN, &mut bytes).unwrap().abandon().counters().reads - before
+}
+
+/// Most reads of a mount, over chains of cuts: one in some update, the others in the recoveries after it.
+fn reads_after_chains(chip: Chip, chains: u32) -> u64 {
+    let mut sim = Sim::new(chip);
+    let mut bytes = memory(sim.geometry(), &PLAIN);
+    drop(Toy::format(&mut sim, PLAIN, &mut bytes).unwrap());
+    let mut seed = 1_u32;
+    let mut draw = |below: u32| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 8) % below
+    };
+    let mut most = 0;
+    for chain in 0..chains {
+        let mut toy = Toy::mount(&mut sim, PLAIN, &mut bytes).unwrap();
+        let (puts, entries) = (draw(700), toy.len() as u32 * 3 / 4);
+        for round in 0..puts {
+            toy.put(draw(entries), u64::from(round)).unwrap();
+        }
+        let at = toy.log.nand().operation_count() + u64::from(draw(30));
+        toy.log.nand_mut().cut_somehow_at(at);
+        while !toy.log.nand().is_off() && toy.put(draw(entries), 7).is_ok() {}
+        toy.log.abandon();
+        sim.power_on();
+        for _ in 0..draw(4) {
+            sim.cut_somehow_at(sim.operation_count() + u64::from(draw(48)));
+            let result = Toy::mount(&mut sim, PLAIN, &mut bytes).map(|toy| toy.len());
+            if sim.is_off() {
+                sim.power_on();
+            } else {
+                result.unwrap();
+            }
+            sim.clear_cuts();
+        }
+        let reads = reads_of_a_mount(&mut sim);
+        if reads > most {
+            println!("{}: chain {chain}: {reads} reads", chip.name);
+        }
+        most = most.max(reads);
+    }
+    most
+}
+
+/// `NANDU_CHAINS` sets how many chains are tried on the chip of 1,024 blocks.
+#[test]
+fn a_mount_after_chains_of_cuts_reads_few_pages() {
+    let count = std::env::var("NANDU_CHAINS").ok().and_then(|count| count.parse().ok()).unwrap_or(60);
+    for (chip, chains, reads_max) in [(Chip::TINY, 300, 30), (Chip::W25N01GV, count, 44), (LARGE, count / 10, 48)] {
+        let most = reads_after_chains(chip, chains);
+        assert!(most <= reads_max, "{}: {most} reads", chip.name);
+    }
+}
