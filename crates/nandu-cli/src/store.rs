@@ -100,12 +100,17 @@ pub(crate) fn explain(image: &Path, error: StoreError) -> anyhow::Error {
 
 /// Why the store does not take a record; `None` if it does.
 pub(crate) fn refusal(store: &Records<'_>, key: &[u8], value: &[u8]) -> Option<String> {
-    let (key_size, size) = (key.len(), key.len() + value.len());
-    if key_size > store.key_size_max() {
-        return Some(format!("the key has {key_size} bytes; the longest on this chip has {}", store.key_size_max()));
+    if key.len() > store.key_size_max() {
+        return Some(format!("the key has {} bytes; the longest on this chip has {}", key.len(), store.key_size_max()));
     }
-    (size > store.entry_size_max())
-        .then(|| format!("key and value have {size} bytes together; this chip takes {}", store.entry_size_max()))
+    let size_max = store.value_size_max(key);
+    (value.len() > size_max)
+        .then(|| format!("the value has {} bytes; the largest on this chip has {size_max}", value.len()))
+}
+
+/// Whether a record does not fit a leaf, and so no batch either.
+pub(crate) fn is_large(store: &Records<'_>, key: &[u8], value: &[u8]) -> bool {
+    key.len() + value.len() > store.entry_size_max()
 }
 
 /// Ends a verb if no key can be that long.
@@ -115,10 +120,5 @@ pub(crate) fn check_key(store: &Records<'_>, key: &[u8]) -> anyhow::Result<()> {
 
 /// Ends a verb if the store does not take a value, however large it may be.
 pub(crate) fn check_value(store: &Records<'_>, key: &[u8], value: &[u8]) -> anyhow::Result<()> {
-    check_key(store, key)?;
-    let size_max = store.value_size_max(key);
-    if value.len() <= size_max {
-        return Ok(());
-    }
-    usage(format!("the value has {} bytes; the largest on this chip has {size_max}", value.len()))
+    refusal(store, key, value).map_or(Ok(()), usage)
 }

@@ -5,7 +5,7 @@ use std::ops::{Bound, ControlFlow};
 use std::path::PathBuf;
 
 use clap::Args;
-use nandu::{Direction, Entry};
+use nandu::Direction;
 
 use super::formats::{Format, KEY, KEY_HEX, VALUE, VALUE_HEX};
 use crate::output::Output;
@@ -34,15 +34,15 @@ pub(crate) fn run(args: &Export, out: &mut Output) -> anyhow::Result<()> {
         match format {
             Format::Jsonl => {
                 let mut outcome = Ok(());
-                each(store, "exporting", &mut outcome, |entry| out.json(&record::json(entry.key, entry.value)))
+                each(store, "exporting", &mut outcome, |key, value| out.json(&record::json(key, value)))
                     .map_err(explain)?;
                 outcome?;
             }
             Format::Csv | Format::Tsv => {
                 let (mut keys_are_text, mut values_are_text) = (true, true);
-                each(store, "looking for bytes that are no text", &mut Ok(()), |entry| {
-                    keys_are_text &= format.takes(entry.key);
-                    values_are_text &= format.takes(entry.value);
+                each(store, "looking for bytes that are no text", &mut Ok(()), |key, value| {
+                    keys_are_text &= format.takes(key);
+                    values_are_text &= format.takes(value);
                     Ok(())
                 })
                 .map_err(explain)?;
@@ -53,10 +53,8 @@ pub(crate) fn run(args: &Export, out: &mut Output) -> anyhow::Result<()> {
                         if values_are_text { VALUE } else { VALUE_HEX },
                     ])
                     .map_err(io::Error::from);
-                each(store, "exporting", &mut outcome, |entry| {
-                    let key = column(entry.key, keys_are_text);
-                    let value = column(entry.value, values_are_text);
-                    Ok(writer.write_record([key, value])?)
+                each(store, "exporting", &mut outcome, |key, value| {
+                    Ok(writer.write_record([column(key, keys_are_text), column(value, values_are_text)])?)
                 })
                 .map_err(explain)?;
                 outcome.and_then(|()| writer.flush())?;
@@ -78,26 +76,37 @@ fn column(bytes: &[u8], is_text: bool) -> Vec<u8> {
     if is_text { bytes.to_vec() } else { hexdump::digits(bytes).into_bytes() }
 }
 
-/// Visits all records in order, as long as all goes well.
+/// Visits all records in order, as long as all goes well. Takes memory for one value at a time.
 fn each(
     store: &mut Records<'_>,
     label: &'static str,
     outcome: &mut io::Result<()>,
-    mut visit: impl FnMut(Entry<'_>) -> io::Result<()>,
+    mut visit: impl FnMut(&[u8], &[u8]) -> io::Result<()>,
 ) -> Result<(), StoreError> {
     let mut progress = Progress::new(label);
     let total = store.record_count();
     let mut done = 0;
-    if outcome.is_err() {
-        return Ok(());
-    }
-    store.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
-        *outcome = match entry.large {
-            Some(size) => Err(io::Error::other(format!("a value of {size} bytes fits no line: get it by itself"))),
-            None => visit(entry),
-        };
-        done += 1;
+    let mut from: Option<Vec<u8>> = None;
+    // A large value is not lent while the store is walked through, so the walk stops there and goes on behind it.
+    while outcome.is_ok() {
+        let mut large = None;
+        let start = from.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        store.range(start, Bound::Unbounded, Direction::Forward, |entry| {
+            done += 1;
+            if let Some(size) = entry.large {
+                large = Some((entry.key.to_vec(), size));
+                return ControlFlow::Break(());
+            }
+            *outcome = visit(entry.key, entry.value);
+            progress.set(done, total);
+            if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        let Some((key, size)) = large else { break };
+        let mut value = vec![0; size];
+        store.read(&key, 0, &mut value)?;
+        *outcome = visit(&key, &value);
         progress.set(done, total);
-        if outcome.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })
+        from = Some(key);
+    }
+    Ok(())
 }

@@ -115,6 +115,11 @@ pub(crate) fn run(args: &Import, out: &mut Output) -> anyhow::Result<()> {
                 None => Ok((key, value)),
             });
             match content {
+                // What does not fit a leaf is no part of a batch: it is put by itself, in its turn.
+                Ok((key, value)) if store::is_large(store, &key, &value) => {
+                    loader.flush(store)?;
+                    loader.put_alone(store, &key, &value)?;
+                }
                 Ok(record) => loader.batch.push(record),
                 Err(Bad::Line(why)) if args.skip_bad => {
                     loader.tally.bad += 1;
@@ -170,6 +175,17 @@ impl Loader<'_> {
         put(store, &edits, &mut self.tally.batches).map_err(explain)?;
         self.batch.clear();
         self.tally.added += store.record_count() - before;
+        Ok(())
+    }
+}
+
+impl Loader<'_> {
+    /// Puts a large value.
+    fn put_alone(&mut self, store: &mut Records<'_>, key: &[u8], value: &[u8]) -> anyhow::Result<()> {
+        let was_there = store.put(key, value).map_err(|error| store::explain(self.image, error))?;
+        self.tally.records += 1;
+        self.tally.added += u64::from(!was_there);
+        self.tally.batches += 1;
         Ok(())
     }
 }
