@@ -75,17 +75,27 @@ impl<N: Nand> DurableTree<N> {
             let free = store.space.ready.len() as u32 + store.space.erasable_count();
             if free * per_block + store.space.rest() >= RESERVE_BLOCKS * per_block + needed {
                 let wanted = needed + self.spare();
-                if store.space.room() >= wanted {
+                let can_more = store.space.erasable_count() > 0 && store.space.ready.len() < READY_MAX;
+                if store.space.room() < wanted && can_more {
+                    self.erase_ahead(wanted)?;
+                }
+                // On a crowded chip there may be less than is wanted; what a mount takes has to be there.
+                if self.tree.pages().space.room() >= needed + self.mount_pages() {
                     return Ok(());
                 }
-                self.erase_ahead(wanted)?;
-            } else if store.space.is_held_back() {
-                self.write_superblock()?;
+                if !can_more {
+                    self.free_block(free)?;
+                }
             } else {
-                self.collect(free)?;
+                self.free_block(free)?;
             }
         }
         Err(BaselineError::Full)
+    }
+
+    /// Makes a block erasable: by a superblock, where that is all it takes.
+    fn free_block(&mut self, free: u32) -> Result<(), N::Error> {
+        if self.tree.pages().space.is_held_back() { self.write_superblock() } else { self.collect(free) }
     }
 
     /// Pages that are to be left on the ready list when a change begins: for another try in another block when a program
@@ -94,8 +104,13 @@ impl<N: Nand> DurableTree<N> {
     fn spare(&self) -> u32 {
         let store = self.tree.pages();
         let per_block = store.space.pages_per_block();
-        let mount = self.height() + 4 + store.options.journal_nodes;
-        self.tree.pages_per_change() + store.overlay.len() + per_block + mount.next_multiple_of(per_block)
+        self.tree.pages_per_change() + store.overlay.len() + per_block + self.mount_pages()
+    }
+
+    /// Pages that a mount may program, in whole blocks.
+    fn mount_pages(&self) -> u32 {
+        let store = self.tree.pages();
+        (self.height() + 4 + store.options.journal_nodes).next_multiple_of(store.space.pages_per_block())
     }
 
     /// Moves what lives in the block with the fewest live pages.
@@ -104,7 +119,8 @@ impl<N: Nand> DurableTree<N> {
         let store = self.tree.pages();
         let per_block = store.space.pages_per_block();
         let (victim, count) = store.space.victim().ok_or(BaselineError::Full)?;
-        let needed = count * self.height() + self.tree.pages_per_change();
+        // Moving a page splits nothing: it costs a program for each level at most.
+        let needed = count * self.height();
         let has_room = free * per_block + store.space.rest() >= RESERVE_BLOCKS_GC * per_block + needed;
         if count >= per_block || !has_room {
             return Err(BaselineError::Full);
@@ -123,7 +139,7 @@ impl<N: Nand> DurableTree<N> {
             // Moving a page moves its ancestors, which may be in this block; a journal keeps those until the next root.
             self.settle()?;
             if self.tree.pages().space.is_live(page) {
-                let needed = self.tree.pages_per_change();
+                let needed = self.height();
                 if self.tree.pages().space.room() < needed + self.spare() {
                     self.erase_ahead(needed + self.spare())?;
                 }
