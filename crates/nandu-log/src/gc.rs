@@ -369,15 +369,18 @@ impl<N: Nand> Log<'_, N> {
 
     /// The block to count next. After a cut every count is an upper bound, so that blocks which are empty do not look so.
     /// When hardly a block is left to move pages to, or the chip looks full, counting finds them, and reads only: whatever
-    /// is cut, it takes nothing away.
+    /// is cut, it takes nothing away. A block that can be emptied into the blocks that are open is not counted first.
     fn pick_inexact(&self) -> Option<BlockAddr> {
         if self.blocks.inexact() == 0 || !(self.collector.wants_exact || self.blocks.pool() <= FLOOR_HOST) {
             return None;
         }
-        self.blocks
+        let least = self
+            .blocks
             .addresses()
             .filter(|&block| self.blocks.has(block, INEXACT) && self.is_victim(block))
-            .min_by_key(|&block| self.blocks.live(block))
+            .min_by_key(|&block| self.blocks.live(block))?;
+        let fits = u32::from(self.blocks.live(least)) <= self.open_room();
+        (self.collector.wants_exact || !fits).then_some(least)
     }
 
     /// The block to empty next, and why. Blocks that failed, were open at a cut or begin to lose bits come first; then a

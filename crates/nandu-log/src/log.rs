@@ -351,10 +351,13 @@ impl<'m, N: Nand> Log<'m, N> {
 
     /// Pages that can be moved before the blocks that the owner's operations need are touched.
     pub fn move_room(&self) -> u32 {
-        let pages = u32::from(self.shape.pages);
+        self.blocks.pool().saturating_sub(FLOOR_HOST) * u32::from(self.shape.pages) + self.open_room()
+    }
+
+    /// Pages that can be appended to the blocks that are open.
+    pub(crate) fn open_room(&self) -> u32 {
         let open = self.frontiers.iter().flatten().filter(|frontier| !frontier.is_closed);
-        let open: u32 = open.map(|frontier| pages.saturating_sub(u32::from(frontier.next))).sum();
-        self.blocks.pool().saturating_sub(FLOOR_HOST) * pages + open
+        open.map(|frontier| u32::from(self.shape.pages.saturating_sub(frontier.next))).sum()
     }
 
     /// How many pages of a block may be live, at most. An owner that walks its data can hold L5 against it.

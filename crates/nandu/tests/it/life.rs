@@ -199,3 +199,47 @@ fn a_block_read_in_many_short_sessions_is_emptied_before_it_loses_data() {
     });
     assert!(lost[0] == 0 && lost[1] > 0, "{lost:?} records are lost with and without refresh");
 }
+
+/// Cuts the power and opens again, with one put in between, so many times. Returns the most reads, programs and erases that a
+/// put did.
+fn cut_again_and_again(chip: Chip, value_size: usize, cycles: u32) -> (u64, u64, u64) {
+    let mut chip = formatted(chip);
+    let mut bytes = memory(&chip, &OPTIONS);
+    let mut expected = Records::new();
+    let mut store = Store::open(&mut chip, OPTIONS, &mut bytes).unwrap();
+    for number in 0_u32.. {
+        let stats = store.stats();
+        if stats.live_pages * 10 > stats.capacity_pages * 7 {
+            break;
+        }
+        let (key, value) = (number.wrapping_mul(0x9E37_79B1).to_be_bytes().to_vec(), pattern(value_size, number));
+        store.put(&key, &value).unwrap();
+        expected.insert(key, value);
+    }
+    let _ = store.abandon();
+    let keys: Vec<_> = expected.keys().cloned().collect();
+    let (mut reads, mut programs, mut erases) = (0, 0, 0);
+    for cycle in 0..cycles {
+        let mut store = Store::open(&mut chip, OPTIONS, &mut bytes).unwrap();
+        let (key, value) = (&keys[mixed(cycle, 3) as usize % keys.len()], pattern(value_size, cycle));
+        let before = *store.nand().counters();
+        store.put(key, &value).unwrap();
+        let cost = store.nand().counters().since(&before);
+        (reads, programs, erases) = (reads.max(cost.reads), programs.max(cost.programs), erases.max(cost.erases));
+        expected.insert(key.clone(), value);
+        let _ = store.abandon();
+    }
+    let mut store = Store::open(&mut chip, OPTIONS, &mut bytes).unwrap();
+    assert!(records(&mut store).unwrap() == expected);
+    check_sound(&mut store);
+    (reads, programs, erases)
+}
+
+#[test]
+fn a_chip_cut_a_thousand_times_with_a_put_in_between_keeps_its_bound() {
+    for (chip, value_size) in [(Chip::TINY.with_blocks(40), 28), (Chip::W25N01GV.with_blocks(64), 340)] {
+        let (reads, programs, erases) = cut_again_and_again(chip, value_size, 1000);
+        println!("{}: at most {reads} reads, {programs} programs, {erases} erases", chip.name);
+        assert!(reads <= 400 && programs <= 64 && erases <= 8, "{reads} reads, {programs} programs, {erases} erases");
+    }
+}
