@@ -35,6 +35,7 @@ mod plot;
 pub mod results;
 mod rig;
 pub mod runner;
+mod subject;
 mod summary;
 mod text;
 pub mod workload;

@@ -24,20 +24,12 @@ pub(super) struct WriteCache {
     vacant: Vec<(PageAddr, u64)>,
     /// Programmed pages that can still be read here until the next allocation.
     flushed: Vec<Slot>,
-    is_overflowed: bool,
     next_order: u64,
 }
 
 impl WriteCache {
     pub(super) fn new(capacity: usize) -> WriteCache {
-        WriteCache {
-            capacity,
-            slots: Vec::new(),
-            vacant: Vec::new(),
-            flushed: Vec::new(),
-            is_overflowed: false,
-            next_order: 0,
-        }
+        WriteCache { capacity, slots: Vec::new(), vacant: Vec::new(), flushed: Vec::new(), next_order: 0 }
     }
 
     pub(super) fn drop_flushed(&mut self) {
@@ -61,7 +53,6 @@ impl WriteCache {
 
     fn occupy(&mut self, page: PageAddr, order: u64) {
         self.slots.push(Slot { page, order, bytes: Vec::new() });
-        self.is_overflowed |= self.slots.len() > self.capacity;
     }
 
     pub(super) fn put(&mut self, page: PageAddr, bytes: Vec<u8>) {
@@ -95,8 +86,9 @@ impl WriteCache {
         &self.flushed[at].bytes
     }
 
+    /// Whether more pages wait than there are slots. Asked at the end of an operation, when those that died in it are gone.
     pub(super) fn is_overflowed(&self) -> bool {
-        self.is_overflowed
+        self.slots.len() > self.capacity
     }
 
     /// Whether any page that is still to be programmed is such.
@@ -111,7 +103,6 @@ impl WriteCache {
 
     /// Programs every page that waits. The pages allocated last stay readable, as many as the cache has slots.
     pub(super) fn flush<N: Nand>(&mut self, nand: &mut N, stats: &mut Stats) -> Result<(), N::Error> {
-        self.is_overflowed = false;
         let mut in_order: Vec<&Slot> = self.slots.iter().collect();
         in_order.sort_unstable_by_key(|slot| slot.order);
         for slot in &in_order {

@@ -1,11 +1,13 @@
 //! The experiments that can be run, by name.
 
+mod beyond;
 mod core;
+mod paper;
 
 use crate::Experiment;
 
 /// Groups of experiments, in the order in which they are listed. Each is a folder.
-const GROUPS: [&[Experiment]; 1] = [core::ALL];
+const GROUPS: [&[Experiment]; 3] = [core::ALL, paper::ALL, beyond::ALL];
 
 /// Every experiment, in the order in which they are listed.
 pub fn all() -> impl Iterator<Item = &'static Experiment> {

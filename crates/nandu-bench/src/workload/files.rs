@@ -5,15 +5,18 @@
 //! descriptions imply:
 //!
 //! * `kernel_compile`: a source tree is unpacked directory by directory, sources and popular headers are read while
-//!   objects are written beside them, then the objects and at last everything is removed in order;
+//!   objects are written beside them, every other one to be deleted soon, then the objects and at last everything is
+//!   removed in order;
 //! * `postmark`: a pool of small files in many directories; files are read, extended, created and deleted at random, and
 //!   at last all are removed;
-//! * `mp3`: a few large files grow one after the other, so that mostly the last entry of a file is put again; five times
-//!   half of the files are deleted at random and copied again.
+//! * `mp3`: a few large files grow one after the other, so that each entry of a file is put twice before the next; five
+//!   times half of the files are deleted at random and as many new ones copied, and music is heard in between. The mix has
+//!   nine times as many insertions as deletions, so most entries are never deleted, and a file is by its name, its
+//!   attributes and two or three others.
 //!
-//! A file has an entry for its name, one for its attributes, and some for where its data is. The key has the directory
-//! in its upper 12 bits, as ReiserFS keeps the entries of a directory together: then names, then files in the order of
-//! their numbers, each with up to 256 entries. An insertion puts a new entry or one that is there again, as a file
+//! A file has an entry for its name, one for its attributes, and some for where its data is. As in ReiserFS, names belong to
+//! their directory and stand by its number and their hash, far from what belongs to the files; that stands by the
+//! directory's number, the file's, and the place in the file. An insertion puts a new entry or one that is there again, as a file
 //! grows; a deletion removes an entry that is there. All retrievals find something.
 
 use rand::rngs::ChaCha8Rng;
@@ -108,11 +111,11 @@ const NAME_BITS: u32 = NUMBER_BITS + ITEM_BITS;
 impl File {
     /// Where its name is among the names of its directory: an odd factor makes that differ for each number.
     fn name(&self) -> u32 {
-        self.directory << 20 | (self.number.wrapping_mul(0x9_E37B) & ((1 << NAME_BITS) - 1))
+        1 << 31 | self.directory << NAME_BITS | (self.number.wrapping_mul(0x9_E37B) & ((1 << NAME_BITS) - 1))
     }
 
     fn item(&self, item: u32) -> u32 {
-        self.directory << 20 | 1 << NAME_BITS | self.number << ITEM_BITS | item
+        self.directory << NAME_BITS | self.number << ITEM_BITS | item
     }
 
     /// Its last entry, the one that is put again as the file grows.
@@ -212,7 +215,8 @@ impl Teller {
         }
     }
 
-    /// A file with this many entries, or as many as are left to make; looked up as it is made, as often as the quota says.
+    /// A file with this many entries, or as many as are left to make. With each its name is looked up, as often as the quota
+    /// says.
     fn create(&mut self, file: File, quota: &mut Quota) -> File {
         let entry_count = file.entry_count().min(self.new_left);
         let file = File { item_count: entry_count.saturating_sub(1), ..file };
@@ -220,18 +224,18 @@ impl Teller {
         for key in file.keys().take(entry_count as usize) {
             self.put(key);
             for _ in 0..quota.due() {
-                self.get(key);
+                self.get(file.name());
             }
         }
         file
     }
 
-    /// Removes a file's entries, looked up before, those in between by reading from the front.
+    /// Removes a file's entries, its name last. Before each the name is looked up, as often as the quota says.
     fn delete(&mut self, file: File, quota: &mut Quota) {
         let keys: Vec<u32> = file.keys().collect();
-        for (nth, &key) in keys.iter().enumerate() {
-            for place in 0..quota.due() as usize {
-                self.get(keys[nth + place % (keys.len() - nth)]);
+        for &key in keys.iter().rev() {
+            for _ in 0..quota.due() {
+                self.get(file.name());
             }
             self.operations.push(Operation::Delete { key });
         }
@@ -252,12 +256,13 @@ impl Teller {
         let (all, retrievals) = (self.mix.deletions, self.mix.retrievals);
         let share = |share: f64| (f64::from(retrievals) * share) as u32;
 
-        // Unpack: sources take 45 % of the entries.
+        // Unpack: some 19,000 files with three or four entries each are 27 % of all entries ever made.
         let mut sources = Vec::new();
-        let mut quota = Quota::new(share(0.15), all / 100 * 45);
-        while all - self.new_left < all / 100 * 45 {
+        let unpacked = all / 100 * 27;
+        let mut quota = Quota::new(share(0.15), unpacked);
+        while all - self.new_left < unpacked {
             let nth = sources.len() as u32;
-            let item_count = self.random.random_range(2..=4);
+            let item_count = self.random.random_range(2..=3);
             let file = File { directory: nth / FILES_IN_DIRECTORY, number: nth % FILES_IN_DIRECTORY, item_count };
             let file = self.create(file, &mut quota);
             if nth.is_multiple_of(3) {
@@ -266,18 +271,18 @@ impl Teller {
             sources.push(file);
         }
 
-        // Compile: each object is written beside its source, after the source and popular headers were read.
+        // Compile: objects and notes about them are written beside each source, after the source and popular headers were
+        // read.
         let mut objects: Vec<File> = Vec::new();
-        let per_object = self.new_left.max(1) / sources.len().max(1) as u32 + 1;
         let mut quota = Quota::new(share(0.70), self.new_left);
         let headers = (sources.len() / 20).max(1);
-        let chooser = Chooser::new(headers as u32, Skew::Zipf(0.99), self.seed);
-        let mut chooser = chooser.ok();
+        let mut chooser = Chooser::new(headers as u32, Skew::Zipf(0.99), self.seed).ok();
+        let object_count = (self.new_left / 4).div_ceil(sources.len().max(1) as u32) + 1;
         let mut nth = 0;
         while self.new_left > 0 {
-            let source = sources[nth % sources.len()];
-            let number = FILES_IN_DIRECTORY + source.number + (nth / sources.len()) as u32 * FILES_IN_DIRECTORY;
-            let wanted = File { directory: source.directory, number, item_count: per_object.clamp(3, 8) };
+            let source = sources[nth as usize / object_count as usize % sources.len()];
+            let number = FILES_IN_DIRECTORY + source.number * object_count + nth % object_count;
+            let wanted = File { directory: source.directory, number, item_count: 3 };
             let due: u32 = (0..wanted.entry_count()).map(|_| quota.due()).sum();
             let end = self.retrievals_left.saturating_sub(due);
             source.keys().for_each(|key| self.get(key));
@@ -286,8 +291,15 @@ impl Teller {
                 sources[header * 20 % sources.len()].keys().for_each(|key| self.get(key));
             }
             let object = self.create(wanted, &mut Quota::new(0, 1));
-            self.put_again(object.last());
-            objects.push(object);
+            if nth.is_multiple_of(3) {
+                self.put_again(object.last());
+            }
+            // Every other file is there only until the next one is made from it.
+            if nth % 2 == 0 {
+                objects.push(object);
+            } else {
+                self.delete(object, &mut Quota::new(0, 1));
+            }
             nth += 1;
         }
         // The rest of what is put again: attributes, as sources are touched once more.
@@ -302,7 +314,8 @@ impl Teller {
         for &object in &objects {
             self.delete(object, &mut quota);
         }
-        let mut quota = Quota::new(self.retrievals_left, all - object_entries);
+        let source_entries = sources.iter().map(File::entry_count).sum();
+        let mut quota = Quota::new(self.retrievals_left, source_entries);
         for &source in &sources {
             self.delete(source, &mut quota);
         }
@@ -378,43 +391,38 @@ impl Teller {
         const FILES_IN_DIRECTORY: u32 = 13;
         /// Times that half of the files are replaced.
         const ROUNDS: u32 = 5;
-        // A file has five entries or, three times of ten, four: 4.7. With 4.79 for each that is deleted in the rounds, some
-        // deletions are left for the end.
+        // A file is deleted by its name, its attributes and, seven times of ten, three other entries, else two: 4.7. With 4.79
+        // for each that is deleted in the rounds, some deletions are left for the end.
         let half = (u64::from(self.mix.deletions) * 100 / 479 / u64::from(ROUNDS)).max(1) as u32;
         let created_files = half * (2 + ROUNDS);
         self.new_left = u32::MAX;
         self.again_left = u32::MAX;
-        let mut quota = Quota::new(self.mix.retrievals / 20 * 19, self.mix.insertions);
+        let mut quota = Quota::new(self.mix.retrievals / 20 * 13, self.mix.insertions);
         let mut deletions = Quota::new(self.mix.retrievals / 20, self.mix.deletions);
         let (mut files, mut created, mut deleted): (Vec<File>, u32, u32) = (Vec::new(), 0, 0);
         for round in 0..=ROUNDS {
-            // A file that is copied again gets the place of one that was deleted.
-            let mut places: Vec<(u32, u32)> = Vec::new();
-            if round == 0 {
-                places.extend((0..half * 2).map(|nth| (nth / FILES_IN_DIRECTORY, nth % FILES_IN_DIRECTORY)));
-            }
-            for _ in 0..if round == 0 { 0 } else { half } {
+            for nth in 0..if round == 0 { 0 } else { half } {
                 let file = files.swap_remove(self.random.random_range(0..files.len()));
-                deleted += file.entry_count();
-                self.delete(file, &mut deletions);
-                places.push((file.directory, file.number));
+                let gone = File { item_count: if nth % 10 < 7 { 4 } else { 3 }, ..file };
+                deleted += gone.entry_count();
+                self.delete(gone, &mut deletions);
             }
-            for (directory, number) in places {
-                let item_count = if created % 10 < 7 { 4 } else { 3 };
+            for _ in 0..if round == 0 { half * 2 } else { half } {
+                let (directory, number) = (created / FILES_IN_DIRECTORY, created % FILES_IN_DIRECTORY);
                 let puts = self.insertions_left / (created_files - created);
-                let file = self.create(File { directory, number, item_count }, &mut quota);
-                // It grows: its last entry is looked up and put again.
-                for _ in file.entry_count()..puts {
-                    for _ in 0..quota.due() {
-                        self.get(file.last());
-                    }
-                    self.put(file.last());
-                }
+                let file = File { directory, number, item_count: (puts / 2).max(5) };
+                self.copy(file, puts, &mut quota);
                 files.push(file);
                 created += 1;
             }
+            // In between music is heard: all entries of random files are looked up.
+            let end = self.retrievals_left.saturating_sub(self.mix.retrievals / 20 * 6 / (ROUNDS + 1));
+            while self.retrievals_left > end {
+                let file = files[self.random.random_range(0..files.len())];
+                file.keys().for_each(|key| self.get(key));
+            }
         }
-        // Some of the last files are deleted, the last of these in part, and the rest is played.
+        // Some of the last files are deleted, the last of these in part.
         let mut rest = self.mix.deletions.saturating_sub(deleted);
         while let Some(file) = files.pop_if(|_| rest > 0) {
             let keys: Vec<u32> = file.keys().take(rest as usize).collect();
@@ -422,6 +430,19 @@ impl Teller {
             self.operations.extend(keys.into_iter().map(|key| Operation::Delete { key }));
         }
         self.get_rest(&files);
+    }
+
+    /// A file grows to all its entries with so many puts, so that each of them is put about twice. After a put the name is
+    /// looked up.
+    fn copy(&mut self, file: File, puts: u32, quota: &mut Quota) {
+        let keys: Vec<u32> = file.keys().collect();
+        for nth in 0..puts {
+            let place = (u64::from(nth) * keys.len() as u64 / u64::from(puts)) as usize;
+            self.put(keys[place]);
+            for _ in 0..quota.due() {
+                self.get(file.name());
+            }
+        }
     }
 }
 

@@ -12,13 +12,13 @@
 use nandu_bench::{Context, Figure, Verdict, experiments};
 
 /// Runs an experiment; `lab` says whether it is run as `nandu lab` runs it.
-fn figures(name: &str, lab: bool) -> Vec<Figure> {
+pub(crate) fn figures(name: &str, lab: bool) -> Vec<Figure> {
     let experiment = experiments::find(name).next().unwrap();
     let mut context = if lab { Context::full(0) } else { Context::small(0) };
     experiment.run(&mut context).unwrap()
 }
 
-fn lines(figures: &[Figure]) -> String {
+pub(crate) fn lines(figures: &[Figure]) -> String {
     figures
         .iter()
         .map(|figure| format!("{} {} {} {}\n", figure.case, figure.metric, figure.value, figure.unit))

@@ -1,0 +1,12 @@
+//! What nandu makes of the paper's ideas, beside the paper's structures.
+
+mod groupcommit;
+mod scale;
+mod skew;
+mod table5;
+
+use crate::Experiment;
+
+/// In the order of how much they ask for.
+pub(super) const ALL: &[Experiment] =
+    &[table5::EXPERIMENT, skew::EXPERIMENT, groupcommit::EXPERIMENT, scale::EXPERIMENT];

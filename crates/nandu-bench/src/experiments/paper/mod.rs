@@ -1,0 +1,26 @@
+//! What papers measured, measured again.
+
+mod figure7;
+mod figure8;
+mod figure9;
+pub(super) mod micro;
+mod replay;
+mod table1;
+mod table3;
+mod table5;
+
+use crate::Experiment;
+
+/// In the order of the paper's sections.
+pub(super) const ALL: &[Experiment] = &[
+    table1::EXPERIMENT,
+    table3::EXPERIMENT,
+    figure7::EXPERIMENT,
+    table5::EXPERIMENT,
+    figure8::EXPERIMENT,
+    figure9::EXPERIMENT,
+];
+
+/// Where the numbers of the mu-Tree paper stand.
+const MUTREE: &str =
+    "D. Kang, D. Jung, J.-U. Kang, J.-S. Kim: mu-Tree: An Ordered Index Structure for NAND Flash Memory, EMSOFT 2007";
