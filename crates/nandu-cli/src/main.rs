@@ -19,6 +19,7 @@ mod session;
 mod store;
 mod units;
 mod verbs;
+mod view;
 
 use std::process::ExitCode;
 

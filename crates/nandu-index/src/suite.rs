@@ -8,7 +8,9 @@
 mod check;
 mod operation;
 mod prefix;
+mod snapshots;
 
-pub use check::{Subject, apply, compare, conformance, verify};
+pub use check::{Model, Subject, apply, compare, conformance, verify};
 pub use operation::{KeyKind, Operation, Space, operations};
 pub use prefix::{Cuttable, prefixes};
+pub use snapshots::{Pair, SnapshotSubject, Step, snapshot_conformance, steps, take_step};

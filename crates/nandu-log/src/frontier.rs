@@ -30,7 +30,7 @@ pub struct Append {
 impl Append {
     /// Whether the page says nothing new.
     fn is_move(&self) -> bool {
-        matches!(self.placement, Placement::Survivor { .. })
+        matches!(self.placement, Placement::Survivor { .. } | Placement::Passing)
     }
 }
 
@@ -41,7 +41,7 @@ impl<N: Nand> Log<'_, N> {
     /// Costs exactly one program, but for these: after a clean mount, and if [`Log::reserve`] was not asked first, a
     /// checkpoint (with its erases); after a failed program, one more program, or a checkpoint as well.
     ///
-    /// A commit with [`Placement::Survivor`] promises nothing: after a cut, recovery may go back to the commit before it. It
+    /// A commit with [`Placement::Survivor`] or [`Placement::Passing`] promises nothing: after a cut, recovery may go back to the commit before it. It
     /// must say what that one said, from other places.
     ///
     /// # Errors

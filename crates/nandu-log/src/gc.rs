@@ -122,6 +122,8 @@ pub(crate) struct Collector {
     /// Steps of the instalment under way, and pages it is for.
     taken: u32,
     pages: u32,
+    /// Pages that moving one may program, but for the first.
+    beside_max: u32,
     /// Pages moved for levelling since the mount.
     pub(crate) levelled: u64,
 }
@@ -140,6 +142,7 @@ impl Collector {
         wants_exact: false,
         taken: 0,
         pages: 1,
+        beside_max: 0,
         levelled: 0,
     };
 
@@ -160,7 +163,19 @@ impl<N: Nand> Log<'_, N> {
     /// Pages that may be live: those of all good blocks but the reserve.
     pub fn capacity_pages(&self) -> u32 {
         let good = self.blocks.good();
-        good.saturating_sub(self.shape.reserve_blocks(good)) * u32::from(self.shape.pages)
+        let reserve = self.shape.reserve_blocks(good) + self.collector.beside_max;
+        good.saturating_sub(reserve) * u32::from(self.shape.pages)
+    }
+
+    /// Says how many pages the owner may program to move one, 1 unless it says so; a mount forgets it. All of the pages of a
+    /// block may be moved before it is free, so that for each page beyond the first a block is held in reserve.
+    pub fn expect_moves_of(&mut self, pages: u32) {
+        self.collector.beside_max = pages.saturating_sub(1);
+    }
+
+    /// Blocks of the pool that operations of the owner leave alone.
+    pub(crate) fn floor_host(&self) -> u32 {
+        FLOOR_HOST + self.collector.beside_max
     }
 
     /// The share of garbage collection of an operation that appends this many pages: nothing while the pool of empty
@@ -171,8 +186,8 @@ impl<N: Nand> Log<'_, N> {
         self.collector.taken = 0;
         self.collector.pages = pages.max(1);
         let block_pages = u32::from(self.shape.pages);
-        let high = self.shape.pool_high(self.blocks.good()) * block_pages;
-        let low = FLOOR_HOST * block_pages;
+        let high = (self.shape.pool_high(self.blocks.good()) + self.collector.beside_max) * block_pages;
+        let low = self.floor_host() * block_pages;
         let room = self.frontiers[0]
             .map_or(0, |frontier| if frontier.is_closed { 0 } else { block_pages - u32::from(frontier.next) });
         let pool = self.blocks.pool() * block_pages + room;
@@ -204,7 +219,7 @@ impl<N: Nand> Log<'_, N> {
             };
         }
         let floor = match growth {
-            Growth::Grows => FLOOR_HOST,
+            Growth::Grows => self.floor_host(),
             Growth::Shrinks => FLOOR_DELETE,
         };
         if growth == Growth::Grows && self.blocks.live_total() + pages > self.capacity_pages() {
@@ -371,7 +386,7 @@ impl<N: Nand> Log<'_, N> {
     /// When hardly a block is left to move pages to, or the chip looks full, counting finds them, and reads only: whatever
     /// is cut, it takes nothing away. A block that can be emptied into the blocks that are open is not counted first.
     fn pick_inexact(&self) -> Option<BlockAddr> {
-        if self.blocks.inexact() == 0 || !(self.collector.wants_exact || self.blocks.pool() <= FLOOR_HOST) {
+        if self.blocks.inexact() == 0 || !(self.collector.wants_exact || self.blocks.pool() <= self.floor_host()) {
             return None;
         }
         let least = self
@@ -391,7 +406,7 @@ impl<N: Nand> Log<'_, N> {
         if urgent.is_some() && pool > FLOOR_DELETE {
             return urgent.map(|block| (block, Cause::Retire));
         }
-        if pool > FLOOR_HOST {
+        if pool > self.floor_host() {
             let refresh = |_, block| self.blocks.has(block, REFRESH);
             if self.blocks.endangered() > 0
                 && let Some(block) = self.find_victim(refresh)
@@ -407,7 +422,7 @@ impl<N: Nand> Log<'_, N> {
             live < self.shape.pages && self.is_victim(block)
         };
         let all = self.blocks.addresses().filter(|&block| is_wanted(block));
-        let best = if pool <= FLOOR_HOST {
+        let best = if pool <= self.floor_host() {
             // What yields most at once: only this makes the bound of the instalments hold.
             all.min_by_key(|&block| self.blocks.live(block))
         } else {

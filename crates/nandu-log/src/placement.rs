@@ -24,6 +24,8 @@ pub enum Placement {
         /// The page it comes from.
         from: PageAddr,
     },
+    /// It has to be programmed because pages are moved to empty a block, says nothing new, and is soon replaced.
+    Passing,
     /// The owner knows better. A stream beyond the last means the last.
     Stream(u8),
 }
@@ -67,6 +69,7 @@ impl<N: Nand> Log<'_, N> {
         let now = self.now();
         match placement {
             Placement::Stream(stream) => (stream.min(last), now),
+            Placement::Passing => (0, now),
             Placement::New => (if streams >= 3 { 1 } else { 0 }, now),
             Placement::Update { of } => {
                 if streams < 3 || !self.shape.geometry.contains_page(of) {

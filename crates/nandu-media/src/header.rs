@@ -31,7 +31,7 @@ pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN | FLAG_MOVED;
 ///      4     2  magic         "nd"
 ///      6     1  version       of the format: 1
 ///      7     1  kind          1 anchor, 2 block table, 3 tree, 4 value, 5 inode, 6 directory, 7 summary,
-///                             8 journal, 9 value index
+///                             8 journal, 9 value index, 10 snapshot table
 ///      8     8  sequence      counts programmed pages of the volume, never reused; gaps are allowed
 ///     16     4  page          the page's own address
 ///     20     4  volume        id of the volume
@@ -105,6 +105,8 @@ pub enum PageKind {
     Journal = 8,
     /// A list of the pages of a large value.
     ValueIndex = 9,
+    /// The snapshots of a tree.
+    Snapshots = 10,
 }
 
 impl PageKind {
@@ -120,6 +122,7 @@ impl PageKind {
             7 => PageKind::Summary,
             8 => PageKind::Journal,
             9 => PageKind::ValueIndex,
+            10 => PageKind::Snapshots,
             _ => return None,
         })
     }

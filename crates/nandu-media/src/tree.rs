@@ -12,11 +12,13 @@
 //!      5     1  page_bits     bits of a page number in an inner node
 //!      6     2  value_size    bytes of a value; 0 where values have any length
 //!      8     1  locator_size  bytes of `locator`; 0 in a page whose lowest node is a leaf
-//!      9     1  reserved      zero, checked on read
+//!      9     1  table_high    highest byte of `table`; 0 unless the root is present
 //!     10    2n  node_size     bytes of each node, lowest first
 //!   then     8  records       only if the root is present: entries in the tree
 //!   then     1  flags         only if the root is present: 1: values were put that have pages of their own
-//!   then     3  reserved      only if the root is present: zero, checked on read; later the snapshot table
+//!   then     3  table         only if the root is present: lower bytes of the newest snapshot table's page number, plus
+//!                             one; 0 if there is none. What a page says of it that was not a commit, or is not the
+//!                             newest one, has no meaning
 //!   then     4  journal       only if the root is present: newest journal page, plus one; 0 if there is none. What a
 //!                             page says of it that was not a commit, or is not the newest one, has no meaning
 //!   then        locator       a key in the range of the lowest node, by which that node is found from the root
@@ -109,6 +111,8 @@ pub struct TreeBody {
     pub has_values: bool,
     /// The newest journal page when this one was written, if there was one; `None` if the root is not present.
     pub journal: Option<u32>,
+    /// The snapshot table when this page was written, if there was one; `None` if the root is not present.
+    pub table: Option<u32>,
     /// Where the locator is.
     pub locator: (u32, u32),
     /// Where each node is: offset and size, lowest first.
@@ -131,30 +135,31 @@ impl TreeBody {
     pub fn parse(page: &[u8], header_size: usize) -> Result<TreeBody, Malformed> {
         let body = page.get(header_size..).ok_or(Malformed::Short)?;
         let (fixed, rest) = body.split_first_chunk::<FIXED_SIZE>().ok_or(Malformed::Short)?;
-        let &[height, lowest, levels, cells, key_size, page_bits, value_low, value_high, locator_size, reserved] =
+        let &[height, lowest, levels, cells, key_size, page_bits, value_low, value_high, locator_size, table_high] =
             fixed;
         if !(1..=HEIGHT_MAX as u8).contains(&height) || lowest >= height || levels == 0 || levels > height - lowest {
             return Err(Malformed::Levels);
         }
-        if reserved != 0 {
+        let root_present = lowest + levels == height;
+        if table_high != 0 && !root_present {
             return Err(Malformed::Reserved);
         }
-        let root_present = lowest + levels == height;
         let count = levels as usize;
         let front = TreeBody::front(header_size, count, root_present, locator_size as usize);
         if front > page.len() || (lowest == 0 && locator_size != 0) {
             return Err(Malformed::Short);
         }
         let mut records = 0;
-        let (mut has_values, mut journal) = (false, None);
+        let (mut has_values, mut journal, mut table) = (false, None, None);
         if root_present {
             let meta = rest[2 * count..].first_chunk::<ROOT_META_SIZE>().ok_or(Malformed::Short)?;
             let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
-            if meta[8] > FLAG_VALUES || meta[9..12] != [0; 3] {
+            if meta[8] > FLAG_VALUES {
                 return Err(Malformed::Reserved);
             }
             records = number(&meta[..8]);
             has_values = meta[8] & FLAG_VALUES != 0;
+            table = u32::from_le_bytes([meta[9], meta[10], meta[11], table_high]).checked_sub(1);
             journal = (number(&meta[12..]) as u32).checked_sub(1);
         }
         let mut nodes = [(0, 0); HEIGHT_MAX];
@@ -171,7 +176,7 @@ impl TreeBody {
         }
         let format = CellFormat { cells, key_size, page_bits, value_size: u16::from_le_bytes([value_low, value_high]) };
         let locator = ((front - locator_size as usize) as u32, u32::from(locator_size));
-        Ok(TreeBody { height, lowest, levels, format, records, has_values, journal, locator, nodes })
+        Ok(TreeBody { height, lowest, levels, format, records, has_values, journal, table, locator, nodes })
     }
 
     /// Where the node of a level is in the page.
@@ -204,6 +209,8 @@ pub struct TreeFront<'a> {
     pub has_values: bool,
     /// The newest journal page, if there is one; written if the root is present. Never the last page number of all.
     pub journal: Option<u32>,
+    /// The snapshot table, if there is one; written if the root is present. Never the last page number of all.
+    pub table: Option<u32>,
     /// A key in the range of the lowest node; empty if that is a leaf.
     pub locator: &'a [u8],
     /// Size of each node present, lowest first.
@@ -223,6 +230,7 @@ impl TreeFront<'_> {
         let CellFormat { cells, key_size, value_size, page_bits } = self.format;
         let [value_low, value_high] = value_size.to_le_bytes();
         let locator_size = self.locator.len() as u8;
+        let table = self.table.filter(|_| root_present).map_or(0, |page| page.wrapping_add(1)).to_le_bytes();
         let fixed = [
             self.height,
             self.lowest,
@@ -233,7 +241,7 @@ impl TreeFront<'_> {
             value_low,
             value_high,
             locator_size,
-            0,
+            table[3],
         ];
         body[..FIXED_SIZE].copy_from_slice(&fixed);
         let rest = &mut body[FIXED_SIZE..];
@@ -245,6 +253,7 @@ impl TreeFront<'_> {
             let journal = self.journal.map_or(0, |page| page.wrapping_add(1));
             rest[2 * levels + 8..2 * levels + 12].fill(0);
             rest[2 * levels + 8] = if self.has_values { FLAG_VALUES } else { 0 };
+            rest[2 * levels + 9..2 * levels + 12].copy_from_slice(&table[..3]);
             rest[2 * levels + 12..].copy_from_slice(&journal.to_le_bytes());
         }
         front
@@ -267,15 +276,17 @@ mod tests {
             records: 0x0A0B,
             has_values: true,
             journal: Some(0x0102),
+            table: Some(0x0102_0304),
             locator: &[],
             sizes: &[5, 4, 3],
         };
         assert_eq!(front.write(&mut page, 8), 40);
         let expected =
-            [3, 0, 3, 1, 4, 15, 2, 1, 0, 0, 5, 0, 4, 0, 3, 0, 0x0B, 0x0A, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3, 1, 0, 0];
+            [3, 0, 3, 1, 4, 15, 2, 1, 0, 1, 5, 0, 4, 0, 3, 0, 0x0B, 0x0A, 0, 0, 0, 0, 0, 0, 1, 5, 3, 2, 3, 1, 0, 0];
         assert_eq!(page[8..40], expected);
         let body = TreeBody::parse(&page, 8).unwrap();
         assert_eq!((body.records, body.has_values, body.journal), (0x0A0B, true, Some(0x0102)));
+        assert_eq!(body.table, Some(0x0102_0304));
         assert_eq!([0, 1, 2].map(|level| body.node(level).unwrap()), [40..45, 57..61, 61..64]);
         assert_eq!(body.node(3), Err(Malformed::LevelMissing));
     }
@@ -290,6 +301,7 @@ mod tests {
             records: 9,
             has_values: true,
             journal: Some(1),
+            table: Some(0x0102_0304),
             locator: b"key",
             sizes: &[5],
         };
@@ -297,6 +309,9 @@ mod tests {
         assert_eq!(page[8..23], [3, 1, 1, 1, 4, 15, 2, 1, 3, 0, 5, 0, b'k', b'e', b'y']);
         let body = TreeBody::parse(&page, 8).unwrap();
         assert_eq!((body.records, body.journal, body.locator(), body.node(1)), (0, None, 20..23, Ok(35..40)));
+        assert_eq!(body.table, None);
+        page[17] = 1;
+        assert_eq!(TreeBody::parse(&page, 8), Err(Malformed::Reserved));
     }
 
     #[test]
@@ -309,6 +324,7 @@ mod tests {
             records: 0,
             has_values: false,
             journal: None,
+            table: None,
             locator: &[],
             sizes: &[9, 9],
         };
@@ -324,13 +340,12 @@ mod tests {
         assert_eq!(with(10, 0), Err(Malformed::Levels));
         assert_eq!(with(10, 3), Err(Malformed::Levels));
         assert_eq!(with(16, 1), Err(Malformed::Short));
-        assert_eq!(with(17, 1), Err(Malformed::Reserved));
         assert_eq!(with(19, 1), Err(Malformed::NodeSizes));
         assert_eq!(with(20, 60), Err(Malformed::NodeSizes));
         assert_eq!(with(30, 1).map(|body| (body.has_values, body.journal)), Ok((true, None)));
         assert_eq!(with(30, 2), Err(Malformed::Reserved));
-        assert_eq!(with(31, 1), Err(Malformed::Reserved));
-        assert_eq!(with(33, 1), Err(Malformed::Reserved));
+        assert_eq!(with(31, 1).map(|body| body.table), Ok(Some(0)));
+        assert_eq!(with(17, 1).map(|body| body.table), Ok(Some((1 << 24) - 1)));
         assert_eq!(with(34, 1).map(|body| (body.has_values, body.journal)), Ok((false, Some(0))));
         assert_eq!(TreeBody::parse(&page[..12], 8), Err(Malformed::Short));
     }

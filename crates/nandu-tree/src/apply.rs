@@ -36,6 +36,8 @@ pub(crate) struct Pending {
     pub(crate) locator: KeyBuf,
     /// The keys of the last leaf that overflowed, and of the neighbour if it shared with one.
     pub(crate) rewritten: Option<Span>,
+    /// The page that the child of the lowest node on the path is in from now on.
+    pub(crate) linked: Option<u32>,
 }
 
 /// What becomes of the pages of a large value whose entry goes.
@@ -105,6 +107,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// others are left in memory.
     fn later(&mut self, edits: &[Edit<'_>]) -> Result<Option<bool>, TreeError<P::Error>> {
         if self.durability == Durability::OnSync
+            && self.snapshots.is_empty()
             && let Some(existed) = self.change(edits)?
         {
             return Ok(Some(existed));
@@ -166,6 +169,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Back to the committed state. Nothing on flash belongs to it but what the last commit left.
     pub(crate) fn undo(&mut self) {
         self.state = self.committed;
+        self.snapshots.viewed = None;
         self.path = [Slot::ABSENT; HEIGHT_MAX];
         self.pending = Pending::default();
         self.reading.forget();
@@ -335,12 +339,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let top = self.top() as usize;
         let detached = self.unstage()?;
         let lowest = if detached.is_some() { 1 } else { self.pending.lowest as usize };
+        let linked = detached.or(self.pending.linked.take());
         let old = self.path;
         if lowest == 0 {
             self.retire_page(old[0].page);
         }
         for level in lowest.max(1)..=top {
-            self.repath(level, lowest, detached);
+            self.repath(level, lowest, linked);
         }
         self.compose(lowest);
         let page = self.pages.append(self.assembly, PageKind::Tree, placement, commit)?.0;
@@ -363,17 +368,19 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.pending.dirty = false;
         self.pending.lowest = 0;
         if commit {
+            self.snapshots.fresh = Some(page);
             self.finish();
+            self.drop_empty_table();
         }
         Ok(())
     }
 
-    /// The commit is durable: what it replaced is dead.
-    fn finish(&mut self) {
+    /// The commit is durable: what it replaced is dead, unless a snapshot keeps it.
+    pub(crate) fn finish(&mut self) {
         self.committed = self.state;
         self.pending.appended = 0;
         while let Some(page) = self.journal.take(true) {
-            self.bury(page);
+            self.bury_unless_kept(page);
         }
         self.journal.clear();
     }
@@ -412,16 +419,17 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Makes an inner node of the path point into the page being put together, and its old child there where that was.
-    fn repath(&mut self, level: usize, lowest: usize, detached: Option<u32>) {
+    fn repath(&mut self, level: usize, lowest: usize, linked: Option<u32>) {
         let slot = self.path[level];
+        let replaced = self.with_doubt(slot.page);
         let node = &mut self.assembly[slot.range()];
         let page_bits = u32::from(self.format.page_bits);
         if slot.page != PENDING && self.cells.inner_path(node).is_none() {
-            self.journal.supersede(slot.page);
+            self.journal.supersede(replaced);
         }
-        let here = (level > lowest || detached.is_some() && level == 1).then_some(slot.index);
+        let here = (level > lowest || linked.is_some() && level == lowest).then_some(slot.index);
         self.cells.inner_repath(node, slot.page, here, page_bits);
-        if let (Some(page), 1) = (detached, level) {
+        if let Some(page) = linked.filter(|_| level == lowest) {
             self.cells.inner_repath(node, page, None, page_bits);
         }
     }
@@ -441,6 +449,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             records: self.state.records,
             has_values: self.pages.has_values(),
             journal: self.journals.named,
+            table: self.snapshots.named(),
             locator,
             sizes: &sizes[lowest..height],
         };
@@ -456,7 +465,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// The page is dead once the change commits.
     pub(crate) fn retire_page(&mut self, page: u32) {
         if page != PENDING {
-            self.journal.supersede(page);
+            self.journal.supersede(self.with_doubt(page));
         }
     }
 

@@ -42,6 +42,10 @@ pub enum TreeError<E> {
     LargeValue(usize),
     /// A batch replaces more large values than the journal can hold; nothing has changed.
     JournalFull,
+    /// There are [`SNAPSHOT_COUNT_MAX`](crate::SNAPSHOT_COUNT_MAX) snapshots.
+    TooManySnapshots,
+    /// There is no snapshot with this number; it was released.
+    NoSnapshot(u32),
     /// The keys of a batch or of a bulk load do not strictly ascend; the first that does not is this one, from 0.
     NotAscending(usize),
     /// Changes were left that no leaf holds yet, and they do not fit [`Options::pending_size`](crate::Options::pending_size).
@@ -64,6 +68,8 @@ impl<E: fmt::Display> fmt::Display for TreeError<E> {
             TreeError::ValueSize(size) => write!(f, "a value of {size} bytes does not suit this tree"),
             TreeError::LargeValue(size) => write!(f, "the value has {size} bytes and must be read in parts"),
             TreeError::JournalFull => f.write_str("the batch replaces more large values than the journal holds"),
+            TreeError::TooManySnapshots => f.write_str("there are as many snapshots as there can be"),
+            TreeError::NoSnapshot(number) => write!(f, "there is no snapshot {number}"),
             TreeError::NotAscending(index) => write!(f, "key {index} is not above the key before it"),
             TreeError::PendingSize => f.write_str("changes that no leaf holds yet do not fit the memory for them"),
             TreeError::TooHigh => f.write_str("the tree would become too high"),

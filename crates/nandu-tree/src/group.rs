@@ -313,6 +313,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         for listed in dropped.into_iter().flatten() {
             self.pages.supersede(PageAddr(listed.page));
         }
+        self.drop_empty_table();
     }
 
     /// Programs the leaf with most changes among some, with these.

@@ -51,6 +51,8 @@
 //!   that no leaf holds yet are made in this number.
 //! * T6  A page number in a node leads to a page that holds a sound node of the level below.
 //! * T7  A descriptor of a large value leads to pages that hold that value, all of it.
+//! * T8  The table of snapshots is on flash as it is in memory, and each snapshot's tree holds T1 to T7 with as many entries
+//!   as the table says. Where several trees have the same large value, their descriptors are equal.
 //!
 //! # Cost
 //!
@@ -65,6 +67,7 @@
 #![no_std]
 
 mod apply;
+mod at;
 mod bits;
 mod bulk;
 mod cache;
@@ -83,18 +86,23 @@ mod pages;
 mod plan;
 mod range;
 mod relocate;
+mod snapshots;
 mod split;
 mod tree;
+mod trees;
 mod values;
 mod vanish;
 mod verify;
 
+pub use at::At;
 pub use cells::{ByteCells, Cells, FixedCells};
 pub use error::TreeError;
 pub use log::OnLog;
 pub use memory::{Durability, Options, memory_required};
 pub use nandu_index::{Direction, Edit, Entry, OrderedIndex, Violation};
 pub use nandu_media::PageKind;
+pub use nandu_media::snapshots::SNAPSHOT_COUNT_MAX;
 pub use nandu_media::tree::{CellFormat, HEIGHT_MAX, Malformed, TreeBody, TreeFront};
 pub use pages::{Examine, Examined, Found, Need, Pages, Placement};
+pub use snapshots::Snapshot;
 pub use tree::{Stats, Tree};

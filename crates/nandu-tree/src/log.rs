@@ -18,6 +18,8 @@ pub struct OnLog<'m, N: Nand> {
     examining: Option<nandu_log::Examine>,
     /// Whether there are large values, or were.
     has_values: bool,
+    /// Whether there are snapshots.
+    has_snapshots: bool,
     /// Why that page cannot be read.
     why: nandu_log::Malformed,
 }
@@ -47,6 +49,7 @@ impl<'m, N: Nand> OnLog<'m, N> {
             examinations: 0,
             examining: None,
             has_values: false,
+            has_snapshots: false,
             why: nandu_log::Malformed::Unreadable,
         }
     }
@@ -81,7 +84,7 @@ impl<'m, N: Nand> OnLog<'m, N> {
     /// For how many pages to ask the log, so that with large values some stay free.
     fn with_headroom(&self, pages: u32, growth: Growth) -> u32 {
         let all = pages.saturating_add(self.log.capacity_pages() / VALUE_HEADROOM);
-        let is_short = self.has_values && growth == Growth::Grows && !self.log.has_capacity_for(all);
+        let is_short = (self.has_values || self.has_snapshots) && growth == Growth::Grows && !self.log.has_capacity_for(all);
         if is_short { all } else { pages }
     }
 
@@ -145,7 +148,7 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         self.log.nand_mut().attribute(before);
         let info = outcome?;
         match info.kind {
-            PageKind::Tree | PageKind::Journal => {}
+            PageKind::Tree | PageKind::Journal | PageKind::Snapshots => {}
             PageKind::Value | PageKind::ValueIndex => self.has_values = true,
             kind => return Err(LogError::Corrupt { page, why: nandu_log::Malformed::Kind(kind as u8) }),
         }
@@ -163,6 +166,8 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         self.has_values |= is_value;
         let host = if is_value { Cause::Value } else { Cause::Host };
         let (placement, cause) = match (self.examining, placement) {
+            (Some(examine), Placement::Passing) => (nandu_log::Placement::Passing, examine.cause),
+            (None, Placement::Passing) => (nandu_log::Placement::Passing, Cause::Gc),
             // A leaf that does not fit its path's page any more is as old as what is moved.
             (Some(examine), _) => (nandu_log::Placement::Survivor { from: examine.page }, examine.cause),
             (None, Placement::Moved { from }) => (nandu_log::Placement::Survivor { from }, Cause::Gc),
@@ -173,6 +178,12 @@ impl<N: Nand> Pages for OnLog<'_, N> {
             (None, Placement::Split) => (nandu_log::Placement::New, Cause::Tree),
         };
         self.log.append(buf, Append { kind, placement, is_commit: commit, cause })
+    }
+
+    fn note_snapshots(&mut self, count: usize) {
+        self.has_snapshots = count > 0;
+        // A path for each tree, and the table.
+        self.log.expect_moves_of(if count > 0 { count as u32 + 2 } else { 1 });
     }
 
     fn stamp(&self) -> u32 {

@@ -21,12 +21,14 @@ pub enum Placement {
         /// Where it was.
         from: PageAddr,
     },
+    /// What has to be programmed because other pages are moved, says nothing new, and is replaced with the next move.
+    Passing,
 }
 
 /// What reading a page found out besides its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// What it was appended as: a page of the tree, one of a large value, or a journal page.
+    /// What it was appended as: a page of the tree, one of a large value, a journal page or a table of snapshots.
     pub kind: PageKind,
     /// Its place in the order of appends.
     pub sequence: u64,
@@ -65,7 +67,13 @@ pub trait Pages {
         commit: bool,
     ) -> Result<PageAddr, Self::Error>;
 
-    /// A number that no large value was given before.
+    /// How many snapshots the tree has, so that room is kept to move what they share: moving a page programs up to two more
+    /// than there are snapshots.
+    fn note_snapshots(&mut self, count: usize) {
+        let _ = count;
+    }
+
+    /// A number that no large value and no snapshot was given before.
     fn stamp(&self) -> u32 {
         0
     }
@@ -105,7 +113,7 @@ pub trait Pages {
     }
 
     /// Nothing points at this page any more. Called only for pages appended and, for a page of a committed state, only
-    /// after the commit that superseded it.
+    /// after the commit that superseded it. It can still be read until the next page is appended.
     fn supersede(&mut self, page: PageAddr);
 
     /// Makes room for an operation. Returns a page to be examined first: the tree finds out whether it lives, tells with

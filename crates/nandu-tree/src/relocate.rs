@@ -8,11 +8,19 @@ use crate::cells::Cells;
 use crate::descent::Seek;
 use crate::pages::{Examine, Examined, Need, Pages, Placement};
 use crate::tree::Tree;
+use crate::trees::{Target, TreeSet};
 use crate::{Malformed, TreeError};
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
-    /// Lets the medium make room. What it asks about is moved if it lives.
+    /// Lets the medium make room. What it asks about is moved if it lives. With snapshots nothing that the user changes
+    /// frees a page for certain.
     pub(crate) fn prepare(&mut self, need: Need) -> Result<(), TreeError<P::Error>> {
+        self.make_way(Need { shrinks: need.shrinks && self.snapshots.is_empty(), ..need })
+    }
+
+    /// As [`Tree::prepare`], for what does free pages.
+    pub(crate) fn make_way(&mut self, need: Need) -> Result<(), TreeError<P::Error>> {
+        self.view(None);
         // Programs and erases follow, after which another page may stand where the list that was read last stood.
         self.values.holds = None;
         while let Some(examine) = self.pages.prepare(need)? {
@@ -26,12 +34,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub fn examine(&mut self, examine: Examine) -> Result<Examined, TreeError<P::Error>> {
         let Examine { page, moves } = examine;
         self.values.holds = None;
+        self.view(None);
         if moves && self.changes.unsynced > 0 {
             // A move is no promise, and changes that wait for a sync are not to be in it.
             return Ok(Examined::Live);
         }
         let found = match self.kind_of(page) {
             Ok(kind @ (PageKind::Value | PageKind::ValueIndex)) => self.examine_value(page, kind, moves),
+            Ok(PageKind::Snapshots) => self.examine_table(page, moves),
             Ok(_) if moves => self.relocate(page).map(|lived| if lived { Examined::Moved } else { Examined::Dead }),
             Ok(_) => self.is_live(page).map(|lives| if lives { Examined::Live } else { Examined::Dead }),
             Err(error) => Err(error),
@@ -60,7 +70,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// its own, after which the page is dead.
     ///
     /// A page lives exactly while its lowest node does (T3), and a node is found from the root by a key of its own: so
-    /// this reads the page and at most the path to it, and programs 1 page, rarely 2.
+    /// this reads the page and at most the path to it, and programs 1 page, rarely 2. A page that snapshots reach takes a
+    /// search in each of their trees, and a program for each of these that reaches it, unless its root is moved with
+    /// another one's, and one for their table.
     ///
     /// A leaf takes the changes of its range with it, a journal page becomes a new one. Syncs first.
     pub fn relocate(&mut self, page: PageAddr) -> Result<bool, TreeError<P::Error>> {
@@ -68,6 +80,17 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if let Some(place) = self.journals.place_of(page.0) {
             self.move_journal(place, page)?;
             return Ok(true);
+        }
+        if !self.snapshots.is_empty() {
+            let (level, key) = self.whereabouts(page)?;
+            let trees = self.reach(page.0, level, key.as_slice())?;
+            if trees != TreeSet::NONE && trees != TreeSet::NEWEST {
+                self.move_jointly(trees, &Target { from: page, level, key: &key, stored: None })?;
+                return Ok(true);
+            }
+            if trees == TreeSet::NONE {
+                return Ok(false);
+            }
         }
         let Some(level) = self.find_live(page)? else {
             return Ok(false);
@@ -87,7 +110,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Whether a page lives. Reads the page and at most the path to it.
     pub fn is_live(&mut self, page: PageAddr) -> Result<bool, TreeError<P::Error>> {
-        Ok(self.journals.place_of(page.0).is_some() || self.find_live(page)?.is_some())
+        if self.journals.place_of(page.0).is_some() {
+            return Ok(true);
+        }
+        if !self.snapshots.is_empty() {
+            let (level, key) = self.whereabouts(page)?;
+            return Ok(self.reach(page.0, level, key.as_slice())? != TreeSet::NONE);
+        }
+        Ok(self.find_live(page)?.is_some())
     }
 
     /// The lowest level of a page that lives, with the path above that level present.
@@ -119,7 +149,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Lowest level of a page and a key in the range of the node there.
-    fn locate(&mut self, page: PageAddr) -> Result<Option<(u8, KeyBuf)>, TreeError<P::Error>> {
+    pub(crate) fn locate(&mut self, page: PageAddr) -> Result<Option<(u8, KeyBuf)>, TreeError<P::Error>> {
         let slot = self.path[0];
         if slot.present && slot.page == page.0 {
             let leaf = &self.assembly[slot.range()];

@@ -81,6 +81,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             records: 0,
             has_values: false,
             journal: None,
+            table: None,
             locator: locator.as_slice(),
             sizes: &[size as u16],
         };
@@ -377,7 +378,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return;
         }
         if self.cells.inner_path(&self.assembly[slot.range()]).is_none() {
-            self.journal.supersede(slot.page);
+            self.journal.supersede(self.with_doubt(slot.page));
         }
         self.cache.drop_node(slot.page, level);
         self.path[level as usize].page = PENDING;
@@ -395,6 +396,7 @@ fn write_leaf_front(height: u8, format: CellFormat, header_size: usize, buf: &mu
         records: 0,
         has_values: false,
         journal: None,
+        table: None,
         locator: &[],
         sizes: &[size as u16],
     };

@@ -12,6 +12,7 @@ use crate::journals::Journals;
 use crate::limits::Limits;
 use crate::memory::{Durability, JOURNAL_PAGES_MIN, Journal, Options, memory_required};
 use crate::pages::{Need, Pages};
+use crate::snapshots::Snapshots;
 use crate::values::{Stored, Values};
 use crate::{Placement, TreeError};
 use nandu_media::journal::JournalBody;
@@ -61,6 +62,7 @@ pub struct Tree<'m, P, C> {
     pub(crate) cache: Cache<'m>,
     pub(crate) values: Values<'m>,
     pub(crate) journal: Journal<'m>,
+    pub(crate) snapshots: Snapshots,
     pub(crate) path: [Slot; HEIGHT_MAX],
     pub(crate) state: State,
     pub(crate) committed: State,
@@ -93,8 +95,8 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         Ok(tree)
     }
 
-    /// Opens the tree that the medium holds. Reads 1 page, and 1 for each journal page that is still needed: those are
-    /// at most 3 more than hold as many changes as fit `pending_size`, and none after [`Tree::settle`].
+    /// Opens the tree that the medium holds. Reads 1 page, with snapshots 2, and 1 for each journal page that is still needed:
+    /// those are at most 3 more than hold as many changes as fit `pending_size`, and none after [`Tree::settle`].
     pub fn open(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
         let committed = pages.committed().ok_or(TreeError::NotFound)?;
         let mut tree = Tree::new(pages, cells, options, memory)?;
@@ -105,7 +107,12 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         };
         let mut said = None;
         let mut root = committed.0;
-        if tree.fetch(committed.0).map_err(foreign)?.kind == PageKind::Journal {
+        let kind = tree.fetch(committed.0).map_err(foreign)?.kind;
+        if kind == PageKind::Snapshots {
+            let state = tree.parse_table(committed.0)?;
+            return tree.open_at(state);
+        }
+        if kind == PageKind::Journal {
             let body = JournalBody::parse(tree.reading.buf, tree.header_size).map_err(corrupt)?;
             if body.format != tree.format {
                 return Err(TreeError::OtherFormat);
@@ -127,10 +134,27 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             tree.pages.note_values();
         }
         tree.load_root()?;
-        if let (None, Some(journal)) = (said, body.journal) {
-            tree.replay(journal, false)?;
+        match (said, body.journal, body.table) {
+            // There are no journal pages while there are snapshots: what the root says of a table is older than the journal.
+            (Some(_), ..) => {}
+            (None, Some(_), Some(_)) => return Err(corrupt(crate::Malformed::Levels)),
+            (None, Some(journal), None) => tree.replay(journal, false)?,
+            (None, None, Some(table)) => tree.load_table(table)?,
+            (None, None, None) => {}
         }
         Ok(tree)
+    }
+
+    /// Begins at a root that a table of snapshots names.
+    fn open_at(mut self, state: State) -> Result<Self, TreeError<P::Error>> {
+        match self.read_body(state.root) {
+            Err(TreeError::Corrupt { why: crate::Malformed::Cells, .. }) => return Err(TreeError::OtherFormat),
+            other => other?,
+        };
+        self.state = state;
+        self.committed = state;
+        self.load_root()?;
+        Ok(self)
     }
 
     fn new(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
@@ -172,6 +196,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             cache: Cache::new(cache),
             values: Values { buf: values, holds: None, writing: None },
             journal: Journal::new(journal),
+            snapshots: Snapshots::NONE,
             path: [Slot::ABSENT; HEIGHT_MAX],
             state,
             committed: state,
@@ -219,7 +244,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
 
     /// Entries in the tree. Costs nothing.
     pub fn record_count(&self) -> u64 {
-        self.state.records
+        if self.snapshots.viewed.is_some() { self.committed.records } else { self.state.records }
     }
 
     /// Levels in the tree, leaves included.

@@ -24,6 +24,7 @@ use crate::descent::Seek;
 use crate::merge::OwnEdit;
 use crate::pages::{Need, Pages, Placement};
 use crate::tree::Tree;
+use crate::trees::{Target, TreeSet};
 use crate::{Malformed, TreeError};
 
 /// In the journal, beside a page number: an index page, with which the pages it lists are dead. Chips have fewer pages.
@@ -65,6 +66,8 @@ struct Claim {
     key: KeyBuf,
     number: u32,
     stamp: u32,
+    /// The trees that have the value.
+    holders: TreeSet,
 }
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
@@ -73,7 +76,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         usize::from(self.cells.key_size() == 0 && self.cells.value_size() == 0)
     }
 
-    fn layout(&self, key: &[u8]) -> Option<ValueLayout> {
+    pub(crate) fn layout(&self, key: &[u8]) -> Option<ValueLayout> {
         ValueLayout::new(self.assembly.len(), self.header_size, key.len())
     }
 
@@ -108,7 +111,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// The descriptor of a key's value, if it has a large one. Reads what a get does.
-    fn descriptor(&mut self, key: &[u8]) -> Result<Option<Descriptor>, TreeError<P::Error>> {
+    pub(crate) fn descriptor(&mut self, key: &[u8]) -> Result<Option<Descriptor>, TreeError<P::Error>> {
         self.check_key(key)?;
         self.descend(Seek::At(key), 1)?;
         let place = self.leaf_place(false)?;
@@ -407,6 +410,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let Some(layout) = self.layout(key) else { return Ok(()) };
         // What is no descriptor can be replaced, but has no pages.
         let Some(descriptor) = Descriptor::parse(stored, layout) else { return Ok(()) };
+        if self.is_value_kept(key, descriptor.stamp)? {
+            return Ok(());
+        }
         let is_direct = layout.is_direct(descriptor.length);
         for (number, &root) in (0..).zip(descriptor.roots()) {
             if !self.journal.has_room() {
@@ -419,6 +425,19 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
         }
         Ok(())
+    }
+
+    /// Says that the pages of a value are dead. Reads its index pages.
+    pub(crate) fn bury_value(&mut self, key: &[u8], descriptor: &Descriptor) {
+        let Some(layout) = self.layout(key) else { return };
+        let is_direct = layout.is_direct(descriptor.length);
+        for (number, &root) in (0..).zip(descriptor.roots()) {
+            if is_direct {
+                self.bury(root);
+            } else if self.read_value(root, PageKind::ValueIndex, key, descriptor, number).is_ok() {
+                self.bury(root | LISTS);
+            }
+        }
     }
 
     /// Finds out about a page of a large value, which is in the reading buffer, and moves it if it lives, with other pages of
@@ -434,19 +453,16 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let mut key = KeyBuf::EMPTY;
         key.set(&self.reading.buf[body.key.clone()]);
         let is_index = kind == PageKind::ValueIndex;
-        let claim = Claim { page, is_index, key, number: body.number, stamp: body.stamp };
+        let mut claim = Claim { page, is_index, key, number: body.number, stamp: body.stamp, holders: TreeSet::NONE };
         if self.check_key(key.as_slice()).is_err() || self.tag_size() == 0 {
             return Ok(Unreadable);
         }
         if self.values.writing.is_some_and(|writing| writing.descriptor.stamp == claim.stamp) {
             return Ok(Live);
         }
-        let (Some(descriptor), Some(layout)) = (self.descriptor(key.as_slice())?, self.layout(key.as_slice())) else {
-            return Ok(Dead);
-        };
-        if descriptor.stamp != claim.stamp {
-            return Ok(Dead);
-        }
+        let (holders, descriptor) = self.holders(key.as_slice(), claim.stamp)?;
+        let (Some(descriptor), Some(layout)) = (descriptor, self.layout(key.as_slice())) else { return Ok(Dead) };
+        claim.holders = holders;
         let is_direct = layout.is_direct(descriptor.length);
         let root = if is_index || is_direct { claim.number } else { claim.number / layout.fanout };
         let Some(&root_page) = descriptor.roots().get(root as usize) else { return Ok(Dead) };
@@ -473,7 +489,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         // The pages, an index page and the leaf, which may need a page more.
         let room = self.pages.move_room();
-        let room = room.saturating_sub(self.split_pages_max() + 2);
+        let room = room.saturating_sub(self.split_pages_max() + 2 * holders.count());
         if !moves || room == 0 {
             return Ok(Live);
         }
@@ -608,8 +624,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Commits a descriptor that says the same from other places.
     fn relink(&mut self, claim: &Claim, descriptor: &Descriptor) -> Result<(), TreeError<P::Error>> {
         let mut bytes = [0; DESCRIPTOR_SIZE_MAX];
+        let stored = descriptor.write(&mut bytes);
+        if claim.holders != TreeSet::NEWEST {
+            let target = Target { from: claim.page, level: 0, key: &claim.key, stored: Some(stored) };
+            return self.move_jointly(claim.holders, &target);
+        }
         let key = claim.key.as_slice();
-        let own = OwnEdit { key, stored: descriptor.write(&mut bytes), retire: Retire::Nothing };
+        let own = OwnEdit { key, stored, retire: Retire::Nothing };
         self.merge_with(key, Some(own), Some(Placement::Moved { from: claim.page })).map(|_| ())
     }
 

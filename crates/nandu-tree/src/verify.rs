@@ -23,8 +23,9 @@ impl Fences {
 }
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
-    /// Checks T1 to T7 and reports each violation. Reads each live page once (a page whose nodes serve several paths
-    /// again when it no longer is the page read last), and nothing from memory.
+    /// Checks T1 to T8 and reports each violation. Reads each live page once for each tree that reaches it (a page whose
+    /// nodes serve several paths again when it no longer is the page read last), and nothing from memory; with snapshots
+    /// also what tells which pages they share.
     pub fn verify(&mut self, report: &mut dyn FnMut(Violation)) -> Result<(), TreeError<P::Error>> {
         self.walk(report, &mut |_| ())
     }
@@ -39,27 +40,60 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         report: &mut dyn FnMut(Violation),
         live: &mut dyn FnMut(PageAddr),
     ) -> Result<(), TreeError<P::Error>> {
-        self.cache.clear();
-        self.reading.forget();
-        self.path = [Slot::ABSENT; HEIGHT_MAX];
+        self.discard_value();
         for listed in self.journals.listed.iter().flatten() {
             live(PageAddr(listed.page));
         }
-        let outcome = self.walk_leaves(report, live);
-        // What was loaded on the way may be unsound; nothing of it is used on.
-        self.path = [Slot::ABSENT; HEIGHT_MAX];
-        self.cache.clear();
-        match outcome {
-            Err(TreeError::Corrupt { page, .. }) => {
-                report(Violation { invariant: "T6", page, level: 0, index: 0 });
-                Ok(())
+        if let Some(page) = self.snapshots.page.map(PageAddr) {
+            live(page);
+            match self.is_table_sound() {
+                Ok(true) => {}
+                Ok(false) | Err(TreeError::Corrupt { .. }) => {
+                    report(Violation { invariant: "T8", page, level: 0, index: 0 });
+                }
+                Err(error) => return Err(error),
             }
-            other => other,
+        }
+        for tree in 0..self.tree_count() {
+            self.cache.clear();
+            self.reading.forget();
+            self.view(tree.checked_sub(1));
+            self.path = [Slot::ABSENT; HEIGHT_MAX];
+            let outcome = self.walk_leaves(tree, report, live);
+            // What was loaded on the way may be unsound; nothing of it is used on.
+            self.path = [Slot::ABSENT; HEIGHT_MAX];
+            self.cache.clear();
+            self.view(None);
+            match outcome {
+                Err(TreeError::Corrupt { page, .. }) => {
+                    report(Violation { invariant: "T6", page, level: 0, index: 0 });
+                }
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether no tree before this one reaches the node of a level on the path. What is found unsound on the way is reported
+    /// when that tree is walked.
+    fn is_first_to_reach(&mut self, tree: usize, level: u8) -> Result<bool, TreeError<P::Error>> {
+        if tree == 0 {
+            return Ok(true);
+        }
+        let Fences { low, high } = self.fences(level);
+        let mut minimum = KeyBuf::EMPTY;
+        self.cells.minimum(&mut minimum);
+        let fences = (&low.unwrap_or(minimum), high.as_ref());
+        match self.is_reached_between(tree, self.child(level), level, fences) {
+            Err(TreeError::Corrupt { .. }) => Ok(true),
+            Err(error) => Err(error),
+            Ok(is_reached) => Ok(!is_reached),
         }
     }
 
     fn walk_leaves(
         &mut self,
+        tree: usize,
         report: &mut dyn FnMut(Violation),
         live: &mut dyn FnMut(PageAddr),
     ) -> Result<(), TreeError<P::Error>> {
@@ -73,14 +107,21 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 let page = self.path[level as usize].page;
                 if seen[level as usize] != page {
                     seen[level as usize] = page;
-                    self.check_inner(level, report, live);
+                    let is_lowest = self.check_inner(level, report);
+                    if is_lowest && self.is_first_to_reach(tree, level)? {
+                        live(PageAddr(page));
+                    }
                 }
             }
             records += self.check_leaf(report)?;
-            self.check_values(report, live)?;
-            let (grown, shrunk) = self.weigh_changes()?;
-            records = (records + grown).saturating_sub(shrunk);
-            live(PageAddr(self.child(0)));
+            self.check_values(tree, report, live)?;
+            if tree == 0 {
+                let (grown, shrunk) = self.weigh_changes()?;
+                records = (records + grown).saturating_sub(shrunk);
+            }
+            if self.is_first_to_reach(tree, 0)? {
+                live(PageAddr(self.child(0)));
+            }
             let before = fence;
             if self.fence_above(0, &mut fence).is_none() {
                 break;
@@ -91,7 +132,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
         }
         if records != self.state.records {
-            report(Violation { invariant: "T5", page: self.root(), level: self.top(), index: 0 });
+            let (invariant, page) = match (tree, self.snapshots.page) {
+                (1.., Some(table)) => ("T8", PageAddr(table)),
+                _ => ("T5", self.root()),
+            };
+            report(Violation { invariant, page, level: self.top(), index: tree as u32 });
         }
         Ok(())
     }
@@ -99,6 +144,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Looks at the pages of the large values in the leaf of the path.
     fn check_values(
         &mut self,
+        tree: usize,
         report: &mut dyn FnMut(Violation),
         live: &mut dyn FnMut(PageAddr),
     ) -> Result<(), TreeError<P::Error>> {
@@ -106,17 +152,38 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let place = self.leaf_place(false)?;
         let mut key = KeyBuf::EMPTY;
         for index in 0..self.cells.leaf_count(self.bytes(&place)) {
+            // What was looked at for the entry before may stand where the leaf did.
+            let place = self.leaf_place(false)?;
             self.cells.leaf_key(self.bytes(&place), index, &mut key);
             let key = key;
-            let outcome = match self.leaf_descriptor(key.as_slice(), index) {
+            let mut violated = |invariant, page| report(Violation { invariant, page, level: 0, index: index as u32 });
+            let descriptor = match self.leaf_descriptor(key.as_slice(), index) {
                 Ok(None) => continue,
-                Ok(Some(descriptor)) => self.walk_value(key.as_slice(), &descriptor, live),
-                Err(()) => Self::corrupt(page.0, crate::Malformed::Node),
+                Ok(Some(descriptor)) => descriptor,
+                Err(()) => {
+                    violated("T7", page);
+                    continue;
+                }
+            };
+            let mut is_first = true;
+            for earlier in 0..tree {
+                match self.descriptor_at(earlier, key.as_slice()) {
+                    Ok(Some(other)) if other.stamp == descriptor.stamp => {
+                        is_first = false;
+                        if other != descriptor {
+                            violated("T8", page);
+                        }
+                    }
+                    Ok(_) | Err(TreeError::Corrupt { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            let outcome = match is_first {
+                true => self.walk_value(key.as_slice(), &descriptor, live),
+                false => Ok(()),
             };
             match outcome {
-                Err(TreeError::Corrupt { page, .. }) => {
-                    report(Violation { invariant: "T7", page, level: 0, index: index as u32 });
-                }
+                Err(TreeError::Corrupt { page, .. }) => violated("T7", page),
                 other => other?,
             }
         }
@@ -150,7 +217,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Fences { low: has_low.then_some(low), high: has_high.then_some(high) }
     }
 
-    fn check_inner(&self, level: u8, report: &mut dyn FnMut(Violation), live: &mut dyn FnMut(PageAddr)) {
+    /// Checks an inner node of the path and returns whether it is the lowest in its page.
+    fn check_inner(&self, level: u8, report: &mut dyn FnMut(Violation)) -> bool {
         let slot = self.path[level as usize];
         let page = PageAddr(slot.page);
         let mut violated = |invariant, index: usize| {
@@ -164,9 +232,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         if path.is_none() != (slot.lowest == level) {
             violated("T3", path.unwrap_or(0));
-        }
-        if path.is_none() {
-            live(page);
         }
         let fences = self.fences(level);
         let (mut separator, mut before) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
@@ -186,6 +251,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 violated("T6", index);
             }
         }
+        path.is_none()
     }
 
     /// Checks the leaf of the path and returns the number of its entries.

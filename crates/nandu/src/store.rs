@@ -6,7 +6,7 @@ use core::ops::{Bound, ControlFlow};
 use nandu_index::{Direction, Edit, Entry, OrderedIndex};
 use nandu_log::{Budget, Log, LogError, LogStats};
 use nandu_nand::{Geometry, Nand};
-use nandu_tree::{ByteCells, Cells, OnLog, Tree, TreeError};
+use nandu_tree::{ByteCells, Cells, OnLog, Snapshot, Tree, TreeError};
 
 use crate::{Options, Writer};
 
@@ -21,7 +21,7 @@ pub type Error<E> = TreeError<LogError<E>>;
 pub enum Violation {
     /// One of the log: L1 to L9 of `nandu-log`.
     Log(nandu_log::Violation),
-    /// One of the tree: T1 to T7 of `nandu-tree`.
+    /// One of the tree: T1 to T8 of `nandu-tree`.
     Tree(nandu_tree::Violation),
 }
 
@@ -33,6 +33,10 @@ impl fmt::Display for Violation {
         }
     }
 }
+
+/// A store as it was when a snapshot was taken, see [`Store::at`]: `get`, `value_len`, `read`, `range`, `first`, `last` and
+/// `record_count`, as the store has them.
+pub type At<'s, 'm, N, C = ByteCells> = nandu_tree::At<'s, 'm, OnLog<'m, N>, C>;
 
 /// Ordered records on a chip `N`, in memory handed over when it is opened.
 ///
@@ -168,7 +172,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     }
 
     /// Deletes a key; returns whether it was there. Durable as a put is. Programs one page, none if there was no such
-    /// key. Works on a full chip too.
+    /// key. Works on a full chip too, unless there are snapshots: then it frees nothing, and one has to be released first.
     ///
     /// # Errors
     ///
@@ -260,6 +264,42 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// A page that cannot be read.
     pub fn last(&mut self) -> Result<Option<Entry<'_>>, Error<N::Error>> {
         self.tree.last()
+    }
+
+    /// Keeps the store as it is now, to be read with [`at`](Store::at) until it is [released](Store::release). Durable when
+    /// it returns, so it survives power cuts. Programs one page and copies nothing; but nothing that is
+    /// replaced or deleted afterwards is freed, and a store with snapshots keeps a quarter of its capacity free, so that what
+    /// they share can be moved. There are at most eight at a time.
+    ///
+    /// While there are snapshots, a change costs a search of each one's tree, which reads where nodes are not in memory; and
+    /// moving a page that several of them share costs the collector a program for each and one more.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::TooManySnapshots`]; [`LogError::Full`] if the store would not have that quarter free; errors of the chip.
+    pub fn snapshot(&mut self) -> Result<Snapshot, Error<N::Error>> {
+        self.tree.snapshot()
+    }
+
+    /// The store as it was when this snapshot was taken. Reading costs what it costs in the store; that there is no such
+    /// snapshot is the error [`TreeError::NoSnapshot`] of the call that reads.
+    pub fn at(&mut self, snapshot: &Snapshot) -> At<'_, 'm, N, C> {
+        self.tree.at(snapshot)
+    }
+
+    /// Ends a snapshot and frees what only it kept. Programs one page, on a full chip too, then reads what tells its tree
+    /// from the others: its inner nodes that no other has, and where there are large values its leaves.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::NoSnapshot`] if it was released before; errors of the chip.
+    pub fn release(&mut self, snapshot: Snapshot) -> Result<(), Error<N::Error>> {
+        self.tree.release(snapshot)
+    }
+
+    /// The snapshots there are, the oldest first. Costs nothing.
+    pub fn snapshots(&self) -> impl ExactSizeIterator<Item = Snapshot> + use<'m, N, C> {
+        self.tree.snapshots()
     }
 
     /// Entries in the store. Costs nothing.

@@ -145,6 +145,7 @@ fn kind_name(kind: PageKind) -> &'static str {
         PageKind::Inode => "inode",
         PageKind::Directory => "directory",
         PageKind::Summary => "summary",
+        PageKind::Snapshots => "snapshot table",
         _ => "unknown",
     }
 }

@@ -22,7 +22,8 @@ pub trait Subject {
     fn reopen(&mut self);
 }
 
-pub(super) type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+/// What an index should hold.
+pub type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Runs random lists of operations against a fresh index each, `cases` of them, and compares every answer with a
 /// [`BTreeMap`]. Panics with the shortest failing list.
@@ -114,17 +115,15 @@ fn batch<E: Error>(index: &mut dyn OrderedIndex<Error = E>, model: &mut Model, l
     }
 }
 
-fn range<E: Error>(
-    index: &mut dyn OrderedIndex<Error = E>,
+/// The entries of a range, at most so many.
+pub(super) fn within(
     model: &Model,
-    from: &Bound<Vec<u8>>,
-    to: &Bound<Vec<u8>>,
+    lower: Bound<&[u8]>,
+    upper: Bound<&[u8]>,
     direction: Direction,
     limit: usize,
-) {
-    let lower = from.as_ref().map(Vec::as_slice);
-    let upper = to.as_ref().map(Vec::as_slice);
-    let within = |key: &[u8]| {
+) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let is_within = |key: &[u8]| {
         (match lower {
             Bound::Included(bound) => key >= bound,
             Bound::Excluded(bound) => key > bound,
@@ -136,11 +135,25 @@ fn range<E: Error>(
         })
     };
     let mut expected: Vec<(Vec<u8>, Vec<u8>)> =
-        model.iter().filter(|(key, _)| within(key)).map(|(key, value)| (key.clone(), value.clone())).collect();
+        model.iter().filter(|(key, _)| is_within(key)).map(|(key, value)| (key.clone(), value.clone())).collect();
     if direction == Direction::Backward {
         expected.reverse();
     }
     expected.truncate(limit);
+    expected
+}
+
+fn range<E: Error>(
+    index: &mut dyn OrderedIndex<Error = E>,
+    model: &Model,
+    from: &Bound<Vec<u8>>,
+    to: &Bound<Vec<u8>>,
+    direction: Direction,
+    limit: usize,
+) {
+    let lower = from.as_ref().map(Vec::as_slice);
+    let upper = to.as_ref().map(Vec::as_slice);
+    let expected = within(model, lower, upper, direction, limit);
     let mut found = Vec::new();
     let mut visit = |entry: crate::Entry<'_>| {
         if found.len() == limit {

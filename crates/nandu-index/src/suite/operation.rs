@@ -111,7 +111,7 @@ impl Space {
     }
 }
 
-fn bound(space: Space) -> impl Strategy<Value = Bound<Vec<u8>>> {
+pub(super) fn bound(space: Space) -> impl Strategy<Value = Bound<Vec<u8>>> {
     prop_oneof![
         1 => Just(Bound::Unbounded),
         2 => space.any_key().prop_map(Bound::Included),

@@ -11,3 +11,4 @@ mod group;
 mod log;
 mod medium;
 mod relocate;
+mod snapshots;

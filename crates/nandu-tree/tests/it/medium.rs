@@ -47,6 +47,8 @@ pub(crate) struct Medium {
     page_size: usize,
     header_size: usize,
     pages: Vec<Option<Box<[u8]>>>,
+    /// Superseded since the last append: what they hold can be read until the next one.
+    fading: Vec<u32>,
     lives: Vec<Life>,
     found: Vec<Option<Found>>,
     free: Vec<u32>,
@@ -72,6 +74,7 @@ impl Shared {
             page_size,
             header_size,
             pages: vec![None; page_count as usize],
+            fading: Vec::new(),
             lives: vec![Life::Free; page_count as usize],
             found: vec![None; page_count as usize],
             free: (0..page_count).rev().collect(),
@@ -102,6 +105,46 @@ impl Shared {
 
     pub(crate) fn bytes(&self, page: PageAddr) -> Vec<u8> {
         self.0.borrow().pages[page.0 as usize].as_deref().unwrap().to_vec()
+    }
+
+    pub(crate) fn is_table(&self, page: PageAddr) -> bool {
+        self.0.borrow().found[page.0 as usize].is_some_and(|found| found.kind == PageKind::Snapshots)
+    }
+
+    fn append_kind(&self, buf: &mut [u8], kind: PageKind, commit: bool) -> Result<PageAddr, Failure> {
+        let mut medium = self.0.borrow_mut();
+        if let Some(left) = &mut medium.fail_after {
+            if *left == 0 {
+                medium.fail_after = None;
+                return Err(Failure::Append);
+            }
+            *left -= 1;
+        }
+        for faded in std::mem::take(&mut medium.fading) {
+            medium.pages[faded as usize] = None;
+            // Reused soon, so that a stale pointer finds another node there; but not at once.
+            let place = medium.free.len().saturating_sub(3);
+            medium.free.insert(place, faded);
+        }
+        let page = medium.free.pop().ok_or(Failure::Full)?;
+        let header_size = medium.header_size;
+        buf[..header_size].fill(0xAA);
+        let slot = &mut medium.pages[page as usize];
+        *slot = Some(Box::from(&*buf));
+        medium.counts.programs += 1;
+        medium.found[page as usize] = Some(Found { kind, sequence: medium.counts.programs });
+        medium.lives[page as usize] = Life::New;
+        medium.new.push(page);
+        if commit {
+            medium.counts.commits += 1;
+            medium.committed = Some(PageAddr(page));
+            for page in std::mem::take(&mut medium.new) {
+                if medium.lives[page as usize] == Life::New {
+                    medium.lives[page as usize] = Life::Live;
+                }
+            }
+        }
+        Ok(PageAddr(page))
     }
 
     pub(crate) fn patch(&self, page: PageAddr, place: Range<usize>, bytes: &[u8]) {
@@ -147,33 +190,15 @@ impl Pages for Shared {
         _placement: Placement,
         commit: bool,
     ) -> Result<PageAddr, Failure> {
-        let mut medium = self.0.borrow_mut();
-        if let Some(left) = &mut medium.fail_after {
-            if *left == 0 {
-                medium.fail_after = None;
-                return Err(Failure::Append);
-            }
-            *left -= 1;
-        }
-        let page = medium.free.pop().ok_or(Failure::Full)?;
-        let header_size = medium.header_size;
-        buf[..header_size].fill(0xAA);
-        let slot = &mut medium.pages[page as usize];
-        *slot = Some(Box::from(&*buf));
-        medium.counts.programs += 1;
-        medium.found[page as usize] = Some(Found { kind, sequence: medium.counts.programs });
-        medium.lives[page as usize] = Life::New;
-        medium.new.push(page);
-        if commit {
-            medium.counts.commits += 1;
-            medium.committed = Some(PageAddr(page));
-            for page in std::mem::take(&mut medium.new) {
-                if medium.lives[page as usize] == Life::New {
-                    medium.lives[page as usize] = Life::Live;
-                }
-            }
-        }
-        Ok(PageAddr(page))
+        self.append_kind(buf, kind, commit)
+    }
+
+    fn stamp(&self) -> u32 {
+        self.0.borrow().counts.programs as u32
+    }
+
+    fn has_values(&self) -> bool {
+        self.0.borrow().found.iter().flatten().any(|found| found.kind == PageKind::Value)
     }
 
     fn supersede(&mut self, page: PageAddr) {
@@ -188,10 +213,7 @@ impl Pages for Shared {
         if medium.keeps_stale {
             return;
         }
-        medium.pages[page.0 as usize] = None;
-        // Reused soon, so that a stale pointer finds another node there; but not at once.
-        let place = medium.free.len().saturating_sub(3);
-        medium.free.insert(place, page.0);
+        medium.fading.push(page.0);
     }
 
     fn prepare(&mut self, _need: Need) -> Result<Option<Examine>, Failure> {

@@ -10,7 +10,8 @@ use nandu::Direction;
 use super::formats::{Format, KEY, KEY_HEX, VALUE, VALUE_HEX};
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::store::{self, CacheArgs, Records, StoreError};
+use crate::store::{self, CacheArgs, StoreError};
+use crate::view::{AtArgs, View};
 use crate::{hexdump, record};
 
 #[derive(Args, Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct Export {
     #[arg(long, value_enum, default_value_t = Format::Csv)]
     format: Format,
     #[command(flatten)]
+    at: AtArgs,
+    #[command(flatten)]
     cache: CacheArgs,
 }
 
@@ -31,16 +34,17 @@ pub(crate) fn run(args: &Export, out: &mut Output) -> anyhow::Result<()> {
     let format = if out.is_json() { Format::Jsonl } else { args.format };
     store::look(&args.image, args.cache, |store| {
         let explain = |error| store::explain(&args.image, error);
+        let view = &mut args.at.view(&args.image, store)?;
         match format {
             Format::Jsonl => {
                 let mut outcome = Ok(());
-                each(store, "exporting", &mut outcome, |key, value| out.json(&record::json(key, value)))
+                each(view, "exporting", &mut outcome, |key, value| out.json(&record::json(key, value)))
                     .map_err(explain)?;
                 outcome?;
             }
             Format::Csv | Format::Tsv => {
                 let (mut keys_are_text, mut values_are_text) = (true, true);
-                each(store, "looking for bytes that are no text", &mut Ok(()), |key, value| {
+                each(view, "looking for bytes that are no text", &mut Ok(()), |key, value| {
                     keys_are_text &= format.takes(key);
                     values_are_text &= format.takes(value);
                     Ok(())
@@ -53,7 +57,7 @@ pub(crate) fn run(args: &Export, out: &mut Output) -> anyhow::Result<()> {
                         if values_are_text { VALUE } else { VALUE_HEX },
                     ])
                     .map_err(io::Error::from);
-                each(store, "exporting", &mut outcome, |key, value| {
+                each(view, "exporting", &mut outcome, |key, value| {
                     Ok(writer.write_record([column(key, keys_are_text), column(value, values_are_text)])?)
                 })
                 .map_err(explain)?;
@@ -78,20 +82,20 @@ fn column(bytes: &[u8], is_text: bool) -> Vec<u8> {
 
 /// Visits all records in order, as long as all goes well. Takes memory for one value at a time.
 fn each(
-    store: &mut Records<'_>,
+    view: &mut View<'_, '_>,
     label: &'static str,
     outcome: &mut io::Result<()>,
     mut visit: impl FnMut(&[u8], &[u8]) -> io::Result<()>,
 ) -> Result<(), StoreError> {
     let mut progress = Progress::new(label);
-    let total = store.record_count();
+    let total = view.record_count();
     let mut done = 0;
     let mut from: Option<Vec<u8>> = None;
     // A large value is not lent while the store is walked through, so the walk stops there and goes on behind it.
     while outcome.is_ok() {
         let mut large = None;
         let start = from.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        store.range(start, Bound::Unbounded, Direction::Forward, |entry| {
+        view.range(start, Bound::Unbounded, Direction::Forward, |entry| {
             done += 1;
             if let Some(size) = entry.large {
                 large = Some((entry.key.to_vec(), size));
@@ -103,7 +107,7 @@ fn each(
         })?;
         let Some((key, size)) = large else { break };
         let mut value = vec![0; size];
-        store.read(&key, 0, &mut value)?;
+        view.read(&key, 0, &mut value)?;
         *outcome = visit(&key, &value);
         progress.set(done, total);
         from = Some(key);

@@ -8,6 +8,7 @@ use clap::Args;
 use super::HexArgs;
 use crate::output::Output;
 use crate::store::{self, CacheArgs};
+use crate::view::AtArgs;
 use crate::{hexdump, record};
 
 #[derive(Args, Debug)]
@@ -20,6 +21,8 @@ pub(crate) struct Get {
     #[arg(long, conflicts_with = "hex")]
     raw: bool,
     #[command(flatten)]
+    at: AtArgs,
+    #[command(flatten)]
     hex: HexArgs,
     #[command(flatten)]
     cache: CacheArgs,
@@ -30,9 +33,10 @@ pub(crate) fn run(args: &Get, out: &mut Output) -> anyhow::Result<()> {
     let value = store::look(&args.image, args.cache, |store| {
         store::check_key(store, &key)?;
         let explain = |error| store::explain(&args.image, error);
-        let Some(size) = store.value_len(&key).map_err(explain)? else { return Ok(None) };
+        let mut view = args.at.view(&args.image, store)?;
+        let Some(size) = view.value_len(&key).map_err(explain)? else { return Ok(None) };
         let mut value = vec![0; size];
-        store.read(&key, 0, &mut value).map_err(explain)?;
+        view.read(&key, 0, &mut value).map_err(explain)?;
         Ok(Some(value))
     })?;
     let Some(value) = value else {

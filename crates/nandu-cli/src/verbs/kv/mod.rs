@@ -9,6 +9,7 @@ mod import;
 mod lines;
 mod put;
 mod scan;
+mod snapshot;
 mod stats;
 
 use clap::{Args, Subcommand};
@@ -32,6 +33,8 @@ pub(crate) enum Kv {
     Import(import::Import),
     /// Print all records so that import reads them back
     Export(export::Export),
+    /// Keep the store as it is, list what is kept, or end that
+    Snapshot(snapshot::Keep),
     /// How many records, how full, how worn, and what everything has cost
     Stats(stats::Stats),
     /// Check every invariant of the store; the same as `nandu check`
@@ -55,6 +58,7 @@ pub(crate) fn run(args: &Kv, out: &mut Output) -> anyhow::Result<()> {
         Kv::Scan(args) => scan::run(args, out),
         Kv::Import(args) => import::run(args, out),
         Kv::Export(args) => export::run(args, out),
+        Kv::Snapshot(args) => snapshot::run(args, out),
         Kv::Stats(args) => stats::run(args, out),
         Kv::Check(args) => check::run(args, out),
     }

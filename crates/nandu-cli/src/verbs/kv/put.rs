@@ -109,7 +109,7 @@ fn value(args: &Put) -> anyhow::Result<Vec<u8>> {
 }
 
 /// What one change cost the chip.
-struct Cost {
+pub(super) struct Cost {
     programs: u64,
     /// Those of the change itself; the others are the checkpoint and the like that come with opening a store.
     programs_asked: u64,
@@ -118,7 +118,7 @@ struct Cost {
 }
 
 impl Cost {
-    fn at(store: &store::Records<'_>) -> Cost {
+    pub(super) fn at(store: &store::Records<'_>) -> Cost {
         let (counters, ledger) = (store.nand().counters(), store.nand().ledger());
         Cost {
             programs: counters.programs,
@@ -131,7 +131,7 @@ impl Cost {
         }
     }
 
-    fn until(self, store: &store::Records<'_>) -> Cost {
+    pub(super) fn until(self, store: &store::Records<'_>) -> Cost {
         let now = Cost::at(store);
         Cost {
             programs: now.programs - self.programs,
@@ -141,7 +141,7 @@ impl Cost {
         }
     }
 
-    fn print_json(&self, mut object: Map<String, Value>, out: &mut Output) -> anyhow::Result<()> {
+    pub(super) fn print_json(&self, mut object: Map<String, Value>, out: &mut Output) -> anyhow::Result<()> {
         object.insert("programs".to_owned(), self.programs.into());
         object.insert("programs_asked".to_owned(), self.programs_asked.into());
         object.insert("reads".to_owned(), self.reads.into());

@@ -10,6 +10,7 @@ use nandu::{Direction, Entry};
 use super::HexArgs;
 use crate::output::Output;
 use crate::store::{self, CacheArgs};
+use crate::view::AtArgs;
 use crate::{hexdump, record};
 
 #[derive(Args, Debug)]
@@ -31,6 +32,8 @@ pub(crate) struct Scan {
     /// Print so many records at most
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
+    #[command(flatten)]
+    at: AtArgs,
     #[command(flatten)]
     hex: HexArgs,
     #[command(flatten)]
@@ -83,7 +86,8 @@ pub(crate) fn run(args: &Scan, out: &mut Output) -> anyhow::Result<()> {
             left -= 1;
             if outcome.is_err() || left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        store.range(from, to, direction, visit).map_err(|error| store::explain(&args.image, error))?;
+        let mut view = args.at.view(&args.image, store)?;
+        view.range(from, to, direction, visit).map_err(|error| store::explain(&args.image, error))?;
         Ok(outcome?)
     })
 }

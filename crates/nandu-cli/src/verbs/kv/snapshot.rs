@@ -1,0 +1,95 @@
+//! `nandu kv snapshot`: states of the store that are kept.
+
+use std::path::Path;
+
+use clap::{Args, Subcommand};
+use nandu::Snapshot;
+use serde_json::{Map, Value, json};
+
+use super::put::Cost;
+use crate::output::Output;
+use crate::session::SessionArgs;
+use crate::store::{self, CacheArgs, Records};
+use crate::{units, view};
+
+#[derive(Args, Debug)]
+pub(crate) struct Keep {
+    #[command(flatten)]
+    session: SessionArgs,
+    #[command(subcommand)]
+    what: Option<What>,
+    #[command(flatten)]
+    cache: CacheArgs,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+enum What {
+    /// Keep the store as it is now; it stays kept over power cuts, until it is released
+    Take,
+    /// Print the snapshots there are, the oldest first; what happens without a command
+    List,
+    /// End a snapshot and free what only it kept
+    Release {
+        /// Its number
+        number: u32,
+    },
+}
+
+pub(crate) fn run(args: &Keep, out: &mut Output) -> anyhow::Result<()> {
+    let image = &args.session.image;
+    match args.what.unwrap_or(What::List) {
+        What::Take => {
+            let (snapshot, records, cost) = store::change(&args.session, args.cache, |store| {
+                let before = Cost::at(store);
+                let snapshot = store.snapshot().map_err(|error| store::explain(image, error))?;
+                Ok((snapshot, store.record_count(), before.until(store)))
+            })?;
+            if out.is_json() {
+                return cost.print_json(object(snapshot, records), out);
+            }
+            writeln!(out, "snapshot {}: {}; {cost}", snapshot.number(), units::things(records, "record"))?;
+        }
+        What::Release { number } => {
+            let (freed, cost) = store::change(&args.session, args.cache, |store| {
+                let snapshot = view::find(image, store, number)?;
+                let (before, live) = (Cost::at(store), store.stats().live_pages);
+                store.release(snapshot).map_err(|error| store::explain(image, error))?;
+                Ok((live.saturating_sub(store.stats().live_pages), before.until(store)))
+            })?;
+            if out.is_json() {
+                let mut object = Map::new();
+                object.insert("snapshot".to_owned(), number.into());
+                object.insert("pages_freed".to_owned(), freed.into());
+                return cost.print_json(object, out);
+            }
+            writeln!(out, "released snapshot {number}: {} freed; {cost}", units::things(freed.into(), "page"))?;
+        }
+        What::List => {
+            let found = store::look(image, args.cache, |store| list(image, store))?;
+            for (snapshot, records) in found {
+                if out.is_json() {
+                    out.json(&Value::Object(object(snapshot, records)))?;
+                } else {
+                    writeln!(out, "snapshot {}: {}", snapshot.number(), units::things(records, "record"))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn list(image: &Path, store: &mut Records<'_>) -> anyhow::Result<Vec<(Snapshot, u64)>> {
+    let snapshots: Vec<Snapshot> = store.snapshots().collect();
+    let counted = snapshots.into_iter().map(|snapshot| {
+        let records = store.at(&snapshot).record_count().map_err(|error| store::explain(image, error))?;
+        Ok((snapshot, records))
+    });
+    counted.collect()
+}
+
+fn object(snapshot: Snapshot, records: u64) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("snapshot".to_owned(), json!(snapshot.number()));
+    object.insert("records".to_owned(), json!(records));
+    object
+}
