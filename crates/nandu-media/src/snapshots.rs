@@ -127,8 +127,7 @@ impl SnapshotTable {
             return Err(Malformed::Range("count"));
         }
         let count = front.count as usize;
-        let (entries, _) =
-            <[SnapshotEntry]>::ref_from_prefix_with_elems(rest, count).map_err(|_| Malformed::Size)?;
+        let (entries, _) = <[SnapshotEntry]>::ref_from_prefix_with_elems(rest, count).map_err(|_| Malformed::Size)?;
         let mut records = [SnapshotRecord::default(); SNAPSHOT_COUNT_MAX];
         for (place, entry) in entries.iter().enumerate() {
             if entry.reserved != [0; 3] {

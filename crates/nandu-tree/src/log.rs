@@ -84,7 +84,8 @@ impl<'m, N: Nand> OnLog<'m, N> {
     /// For how many pages to ask the log, so that with large values some stay free.
     fn with_headroom(&self, pages: u32, growth: Growth) -> u32 {
         let all = pages.saturating_add(self.log.capacity_pages() / VALUE_HEADROOM);
-        let is_short = (self.has_values || self.has_snapshots) && growth == Growth::Grows && !self.log.has_capacity_for(all);
+        let is_short =
+            (self.has_values || self.has_snapshots) && growth == Growth::Grows && !self.log.has_capacity_for(all);
         if is_short { all } else { pages }
     }
 

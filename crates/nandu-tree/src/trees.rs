@@ -91,12 +91,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// The page of the node of a level that a tree has for a key; `None` if it is not that high. Reads at most a page for
     /// each level in between that is not in memory.
-    pub(crate) fn page_at(
-        &mut self,
-        tree: usize,
-        key: &[u8],
-        level: u8,
-    ) -> Result<Option<u32>, TreeError<P::Error>> {
+    pub(crate) fn page_at(&mut self, tree: usize, key: &[u8], level: u8) -> Result<Option<u32>, TreeError<P::Error>> {
         let State { root, height, .. } = self.tree_state(tree);
         if level >= height {
             return Ok(None);

@@ -28,6 +28,12 @@
 //! let mut store = Store::open(chip, options, &mut memory)?;
 //! assert_eq!(store.get(b"lamp/kitchen")?, Some(&b"off"[..]));
 //! assert_eq!(store.record_count(), 1);
+//!
+//! // As it was, however it changes, until it is released.
+//! let before = store.snapshot()?;
+//! store.delete(b"lamp/kitchen")?;
+//! assert_eq!(store.at(&before).get(b"lamp/kitchen")?, Some(&b"off"[..]));
+//! store.release(before)?;
 //! # Ok(())
 //! # }
 //! ```

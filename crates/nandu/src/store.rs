@@ -272,7 +272,8 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// they share can be moved. There are at most eight at a time.
     ///
     /// While there are snapshots, a change costs a search of each one's tree, which reads where nodes are not in memory; and
-    /// moving a page that several of them share costs the collector a program for each and one more.
+    /// moving a page that several of them share costs the collector a program for each and one more. No change waits for a
+    /// [`sync`](Store::sync): each is durable when it returns, and those that wait are settled first.
     ///
     /// # Errors
     ///

@@ -108,6 +108,14 @@ fn nothing_is_allocated(options: Options) {
                 store.idle(10)?;
             }
         }
+        let before = store.snapshot()?;
+        for number in 0..4_000 {
+            store.put(&key(number), &[number as u8; 60])?;
+        }
+        let kept = store.at(&before).record_count()?;
+        store.at(&before).get(&key(1))?;
+        assert!(kept <= store.record_count());
+        store.release(before)?;
         store.unmount()?;
         let mut store = Store::open(&mut chip, options, &mut memory)?;
         let mut entries = 0;

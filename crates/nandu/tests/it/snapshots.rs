@@ -58,9 +58,7 @@ fn records_at(mut at: At<'_, '_, impl Nand<Error = SimError>>) -> Result<Records
     let (mut found, mut large) = (Records::new(), Vec::new());
     at.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| note(&mut found, &mut large, entry))?;
     let mut back = Records::new();
-    at.range(Bound::Unbounded, Bound::Unbounded, Direction::Backward, |entry| {
-        note(&mut back, &mut Vec::new(), entry)
-    })?;
+    at.range(Bound::Unbounded, Bound::Unbounded, Direction::Backward, |entry| note(&mut back, &mut Vec::new(), entry))?;
     assert_eq!(found, back);
     for (key, length) in large {
         let mut value = vec![0; length];
@@ -225,7 +223,8 @@ fn amplification(count: usize, percent: u32, capacities: u64) -> f64 {
         }
         // Before the last snapshot a few pages, so that each snapshot has some of its own; then a part of the keys, and of
         // the pages hardly one stays as it was.
-        let number = if snapshots.len() < count { random.random_range(0..keys) } else { random.random_range(0..keys / 64) };
+        let number =
+            if snapshots.len() < count { random.random_range(0..keys) } else { random.random_range(0..keys / 64) };
         let value = round.to_be_bytes().repeat(24);
         store.put(&key(number), &value).unwrap();
         expected.insert(key(number).to_vec(), value);
@@ -476,4 +475,72 @@ fn swarm_of_snapshots() {
     let count = number("NANDU_SWARM_CASES", 100_000);
     let summary = driver.random(count, workload(20 + (seed % 100) as u32, seed % 2 == 0), recover, check);
     println!("{} chains of cuts, {} cuts, seed {seed}: nothing kept was lost", summary.cases, summary.cuts);
+}
+
+#[test]
+fn a_map_keeps_its_entries_too() {
+    let chip = Sim::new(Chip::TINY.with_blocks(48));
+    let mut bytes = vec![0; nandu::Map::<Sim, u32, 4, u32, 4>::memory_required(&chip.chip().geometry, &OPTIONS)];
+    let mut map: nandu::Map<_, u32, 4, u32, 4> = nandu::Map::format(chip, OPTIONS, &mut bytes).unwrap();
+    for key in 0..100 {
+        map.put(key, key).unwrap();
+    }
+    let before = map.snapshot().unwrap();
+    for key in 0..100 {
+        map.put(key, 7).unwrap();
+    }
+    let mut sum = 0;
+    map.range_at(&before, 10..20, |_, value| sum += value).unwrap();
+    assert_eq!((map.get_at(&before, 99), map.get(99), sum), (Ok(Some(99)), Ok(Some(7)), (10..20).sum()));
+    assert_eq!(map.snapshots().next(), Some(before));
+    map.release(before).unwrap();
+    assert_eq!(map.get_at(&before, 1), Err(TreeError::NoSnapshot(before.number())));
+}
+
+/// Changes that wait for a sync go to their leaves before a snapshot is taken, and none waits while there is one.
+#[test]
+fn a_store_that_waits_for_syncs_does_not_while_it_has_snapshots() {
+    let options = Options { durability: nandu::Durability::OnSync, pending_size: 2048, ..OPTIONS };
+    let chip = Sim::new(Chip::W25N01GV.with_blocks(48));
+    let mut bytes = vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &options)];
+    let mut store = Store::format(chip, options, &mut bytes).unwrap();
+    let mut expected = Records::new();
+    let mut snapshots: BTreeMap<u32, Records> = BTreeMap::new();
+    for round in 0..12_u32 {
+        for number in 0..300_u32 {
+            let key = (number * 7 % (50 + round)).to_be_bytes();
+            store.put(&key, &round.to_be_bytes()).unwrap();
+            expected.insert(key.to_vec(), round.to_be_bytes().to_vec());
+            // Room that the collector makes moves pages, with changes waiting or not.
+            if number % 90 == 0 {
+                store.idle(20).unwrap();
+            }
+        }
+        match round % 4 {
+            0 | 1 => {
+                let snapshot = store.snapshot().unwrap();
+                snapshots.insert(snapshot.number(), expected.clone());
+            }
+            2 => {
+                while let Some(oldest) = store.snapshots().next() {
+                    store.release(oldest).unwrap();
+                    snapshots.remove(&oldest.number());
+                }
+            }
+            _ => store.sync().unwrap(),
+        }
+        if round % 4 != 2 {
+            // With snapshots nothing waits: what was put after the last one is there too.
+            store.put(b"last", &round.to_be_bytes()).unwrap();
+            expected.insert(b"last".to_vec(), round.to_be_bytes().to_vec());
+            if snapshots.is_empty() {
+                store.sync().unwrap();
+            }
+            let chip = store.abandon();
+            store = Store::open(chip, options, bytes.clone().leak()).unwrap();
+        }
+        assert!(records(&mut store).unwrap() == expected, "round {round}");
+        assert!(kept(&mut store).unwrap() == snapshots, "round {round}");
+        check_sound(&mut store);
+    }
 }
