@@ -12,7 +12,7 @@ pub enum Better {
 }
 
 /// Metrics of which more is better.
-const MORE: [&str; 3] = ["evenness", "evenness_over_wa", "gain"];
+const MORE: [&str; 6] = ["evenness", "evenness_over_wa", "gain", "speedup_over_ipl", "hit_ratio", "hit_ratio_over_ipl"];
 /// Metrics that say how the case was, not how good it was.
 const NEITHER: [&str; 4] = ["live_share", "erase_count_mean", "rank", "records"];
 

@@ -13,6 +13,7 @@ use crate::blocks::State;
 use crate::chip::{Read, is_erased};
 use crate::error::Error;
 use crate::inpage::{InPage, Result};
+use crate::nodes::ROOT;
 use crate::options::{Layout, Options};
 
 /// Blocks at the front of the chip among which anchors are, beyond those that may be bad.
@@ -86,19 +87,17 @@ impl<N: Nand> InPage<'_, N> {
         is_erased(self.log, self.geometry.ecc.codeword_size, self.geometry.ecc.correctable_bits)
     }
 
-    /// Takes over what the newest anchor says. Returns whether nothing was programmed after it, as far as it knows.
-    pub(crate) fn adopt_anchor(&mut self, found: Found) -> Result<bool, N> {
+    /// Takes over what the newest anchor says. Returns the sequence of the root's page if nothing was programmed after the
+    /// anchor, as far as it knows.
+    pub(crate) fn adopt_anchor(&mut self, found: Found) -> Result<Option<u64>, N> {
         let corrupt = |why| Error::Corrupt { page: found.page, why };
         if Self::read(&mut self.nand, found.page, 0, self.log)? == Read::Unreadable {
             return Err(corrupt(Malformed::Unreadable));
         }
         let front = FrontFields::parse(self.log).map_err(corrupt)?;
-        let (fields, bad, ring) = AnchorFields::parse(self.log, front.size).map_err(corrupt)?;
+        let (fields, bad) = AnchorFields::parse(self.log, front.size).map_err(corrupt)?;
         if let Some(what) = self.difference(&fields) {
             return Err(Error::WrongFormat { what });
-        }
-        if ring.count() > 0 {
-            return Err(Error::WrongFormat { what: "journal" });
         }
         let count = self.geometry.block_count;
         for block in bad.filter(|&block| block < count).map(BlockAddr) {
@@ -123,7 +122,7 @@ impl<N: Nand> InPage<'_, N> {
         // announced there, without a trace.
         self.anchors.next = None;
         self.anchors.is_clean = fields.is_clean;
-        Ok(fields.is_clean)
+        Ok(fields.is_clean.then_some(fields.root))
     }
 
     /// What an anchor says otherwise than chip and options.
@@ -281,14 +280,13 @@ impl<N: Nand> InPage<'_, N> {
             log_pages_max: self.options.log_pages_max,
             cells: self.options.cells,
             is_clean,
-            journal_blocks: 0,
             records: self.records,
-            journal: 0,
+            root: self.nodes.find(ROOT).map_or(0, |root| self.nodes[root].sequence),
             stable: number(self.anchors.blocks[self.anchors.stable]),
             anchors: self.anchors.blocks.map(number),
         };
         let bad = self.blocks.addresses().filter(|&block| self.blocks[block].state() == State::Bad);
-        fields.write(self.log, bad.map(|block| block.0), core::iter::empty())
+        fields.write(self.log, bad.map(|block| block.0))
     }
 }
 

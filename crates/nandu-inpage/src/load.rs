@@ -5,6 +5,7 @@ use nandu_media::inpage::{FrontFields, Kind};
 use nandu_nand::{BlockAddr, Nand};
 
 use crate::arena::Frame;
+use crate::blocks::State;
 use crate::chip::Read;
 use crate::error::Error;
 use crate::inpage::{InPage, Result};
@@ -80,6 +81,10 @@ impl<N: Nand> InPage<'_, N> {
             if read == Read::Worn {
                 self.blocks[block].is_worn = 1;
             }
+            if read == Read::Unreadable && number < used && !self.may_be_torn(block) {
+                // Neither a cut nor a failed program left this: records are lost, and without them the node would be an older one.
+                return Err(Error::Corrupt { page, why: Malformed::Unreadable });
+            }
             if number >= used {
                 continue;
             }
@@ -88,6 +93,11 @@ impl<N: Nand> InPage<'_, N> {
         }
         self.note_due(block);
         Ok(())
+    }
+
+    /// Whether a log page of the block may be unreadable although nothing is lost.
+    pub(crate) fn may_be_torn(&self, block: BlockAddr) -> bool {
+        self.blocks[block].is_suspect != 0 || self.blocks[block].state() == State::Failing
     }
 
     /// Remembers a block whose log pages have cost more to read than a merge does, or that is worn.

@@ -6,6 +6,7 @@ use nandu_nand::{BlockAddr, Cause, Nand};
 
 use crate::arena::Frame;
 use crate::blocks::State;
+use crate::chip::Read;
 use crate::descent::BUILD;
 use crate::error::Error;
 use crate::inpage::{InPage, Result};
@@ -86,10 +87,24 @@ impl<N: Nand> InPage<'_, N> {
             let at = usize::from(number) * self.page_size();
             let page_size = self.page_size();
             let bytes = &mut self.logs[at..at + page_size];
-            let _ = Self::read_log_page(&mut self.nand, dialect, page, bytes)?;
+            let read = Self::read_log_page(&mut self.nand, dialect, page, bytes)?;
+            if read == Read::Unreadable && !self.may_be_torn(block) {
+                self.lose_logged(block, number);
+            }
         }
         self.stats.merge_reads += u64::from(used);
         Ok(used)
+    }
+
+    /// A log page has decayed: the nodes that have records in it are lost.
+    fn lose_logged(&mut self, block: BlockAddr, number: u16) {
+        let mut at = self.blocks[block].first;
+        while at != NONE {
+            if self.nodes[at].logs & 1 << number != 0 {
+                self.nodes[at].set(LOST, true);
+            }
+            at = self.nodes[at].next;
+        }
     }
 
     /// Moves a node of a block that is merged.
@@ -251,6 +266,25 @@ impl<N: Nand> InPage<'_, N> {
             self.merge(block, None)?;
         }
         Err(Error::ReadOnly)
+    }
+
+    /// Merges every block that has logs, so that each node is read with its page alone until it is changed again. For idle
+    /// time.
+    ///
+    /// # Errors
+    ///
+    /// As [`put`](InPage::put).
+    pub fn compact(&mut self) -> Result<(), N> {
+        self.guarded(|index| {
+            index.open_for_writing()?;
+            for block in index.blocks.addresses() {
+                let entry = &index.blocks[block];
+                if entry.state() == State::Nodes && entry.logs > 0 {
+                    index.merge(block, None)?;
+                }
+            }
+            index.empty_failing()
+        })
     }
 
     /// Merges the block that the last operations found to be due.

@@ -85,7 +85,7 @@ impl<'m, N: Nand> InPage<'m, N> {
     fn mount(&mut self) -> Result<(), N> {
         self.nand.attribute(Cause::Mount);
         let anchor = self.find_anchor()?.ok_or(Error::NotFormatted)?;
-        let says_clean = self.adopt_anchor(anchor)?;
+        let clean_root = self.adopt_anchor(anchor)?;
         let mut newest = Newest { sequence: anchor.sequence, block: None };
         for block in self.blocks.addresses() {
             if self.blocks[block].is_free() {
@@ -93,10 +93,18 @@ impl<'m, N: Nand> InPage<'m, N> {
             }
         }
         self.sequence = newest.sequence + 1;
-        let is_clean = says_clean && newest.block.is_none();
+        let clean_root = clean_root.filter(|_| newest.block.is_none());
+        let root = self.root()?;
+        if clean_root.is_some_and(|sequence| sequence != self.nodes[root].sequence) {
+            // An older page of the root would pass for the whole tree.
+            return Err(Error::Corrupt { page: anchor.page, why: Malformed::Sequence(self.nodes[root].sequence) });
+        }
+        if clean_root.is_some() {
+            self.note_damage();
+        }
         self.walk()?;
         self.settle_tables();
-        if is_clean {
+        if clean_root.is_some() {
             return Ok(());
         }
         self.nand.attribute(Cause::Recovery);
@@ -104,6 +112,20 @@ impl<'m, N: Nand> InPage<'m, N> {
         self.recover(newest)?;
         self.is_recovering = false;
         Ok(())
+    }
+
+    /// Nothing was torn, so log pages that are not what they were have decayed. What they held nobody knows: the nodes of
+    /// their blocks may be older than they seem, and count as lost.
+    fn note_damage(&mut self) {
+        for index in self.nodes.indexes() {
+            let block = self.nodes[index].block();
+            if block.is_some_and(|block| self.blocks[block].is_suspect != 0) {
+                self.nodes[index].set(LOST, true);
+            }
+        }
+        for block in self.blocks.addresses() {
+            self.blocks[block].is_suspect = 0;
+        }
     }
 
     /// As before anything was read.
@@ -183,7 +205,7 @@ impl<'m, N: Nand> InPage<'m, N> {
         match front {
             Ok(front) if front.kind == Kind::Node => {
                 let parsed = Node::parse(self.log, front.size, self.options.cells);
-                let Ok((node, fields)) = parsed else { return Ok(PageState::Garbage) };
+                let Ok((node, fields)) = parsed else { return Ok(self.garbage(block, place)) };
                 let mark = fence_mark(node.high());
                 note_newest(newest, front.sequence, block);
                 self.note_node(block, place, &front, &fields, mark)?;
@@ -194,13 +216,25 @@ impl<'m, N: Nand> InPage<'m, N> {
                 self.note_sectors(block, place, newest);
                 Ok(PageState::Log)
             }
-            Ok(_) => Ok(PageState::Garbage),
-            Err(_) if self.options.layout == Layout::Pages => Ok(PageState::Garbage),
+            Ok(_) => Ok(self.garbage(block, place)),
+            Err(_) if self.options.layout == Layout::Pages => Ok(self.garbage(block, place)),
             Err(_) => {
                 let is_log = self.note_sectors(block, place, newest);
+                if !is_log || read == Read::Unreadable {
+                    self.garbage(block, place);
+                }
                 Ok(if is_log { PageState::Log } else { PageState::Garbage })
             }
         }
+    }
+
+    /// Notes a page that is neither erased nor valid and may have held logs.
+    fn garbage(&mut self, block: BlockAddr, place: u16) -> PageState {
+        let from = self.geometry.pages_per_block - u32::from(self.options.log_pages_max);
+        if self.options.layout == Layout::Pages || u32::from(place) >= from {
+            self.blocks[block].is_suspect = 1;
+        }
+        PageState::Garbage
     }
 
     /// A page of a node is its current one if none is newer (I1).

@@ -48,7 +48,7 @@ pub(super) const LAYERS: [Layer; 17] = [
     host("nandu-mtd", &["nandu-nand"]),
     host("nandu-fuse", &["nandu"]),
     host("nandu-capi", &["nandu", "nandu-sim", "nandu-mtd"]),
-    host("nandu-bench", &["nandu-index", "nandu-sim", "nandu", "nandu-baselines"]),
+    host("nandu-bench", &["nandu-index", "nandu-sim", "nandu", "nandu-inpage", "nandu-baselines"]),
     host("nandu-peers", &["nandu-bench", "nandu-sim"]),
     // The command works on the chip itself, below any engine, so it may import the contract as well; and it shows what a
     // page says of itself, damaged ones included, which no engine would hand out.

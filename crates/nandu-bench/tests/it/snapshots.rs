@@ -66,6 +66,15 @@ fn core_mount() {
     insta::assert_snapshot!(lines(&figures));
 }
 
+/// On small indexes the papers' numbers do not come out; what is held here is that nothing changes unseen.
+#[test]
+fn paper_grr() {
+    let found: Vec<String> =
+        experiments::find("paper/grr").map(|experiment| lines(&figures(experiment.name, false))).collect();
+    assert_eq!(found.len(), 5);
+    insta::assert_snapshot!(found.join("\n"));
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     let run = |seed| {

@@ -3,5 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that gets no answer has failed")]
 
 mod conform;
+mod costs;
 mod cuts;
+mod faults;
 mod rig;

@@ -25,13 +25,13 @@ pub const ANCHOR_COUNT: usize = 3;
 ///     50     1  key_size         bytes of a key, 0: byte strings
 ///     51     1  value_size       bytes of a value; 0 with byte strings
 ///     52     1  is_clean         1: nothing was programmed after this anchor
-///     53     1  journal_blocks   blocks of the write-ahead ring, 0: none
+///     53     1  reserved         zero
 ///     54     2  bad_count        bad blocks listed
 ///     56     8  records          records of the index if `is_clean`, all ones: not known
-///     64     8  journal          number of the ring's round: pages of other rounds are void
+///     64     8  root             sequence of the root's page if `is_clean`
 ///     72     4  stable           anchor block known to be sound when this anchor was programmed
 ///     76    12  anchors          the anchor blocks, all ones: none
-///     88    4n  bad              numbers of the bad blocks, then of the ring's blocks
+///     88    4n  bad              numbers of the bad blocks
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
@@ -45,10 +45,10 @@ pub struct AnchorBody {
     key_size: u8,
     value_size: u8,
     is_clean: u8,
-    journal_blocks: u8,
+    reserved: u8,
     bad_count: U16,
     records: U64,
-    journal: U64,
+    root: U64,
     stable: U32,
     anchors: [U32; ANCHOR_COUNT],
 }
@@ -77,12 +77,10 @@ pub struct AnchorFields {
     pub cells: Cells,
     /// Whether nothing was programmed after this anchor.
     pub is_clean: bool,
-    /// Blocks of the write-ahead ring.
-    pub journal_blocks: u8,
     /// Records of the index, if they were counted.
     pub records: Option<u64>,
-    /// Number of the ring's round.
-    pub journal: u64,
+    /// Sequence of the root's page, if nothing was programmed after this anchor.
+    pub root: u64,
     /// Anchor block known to be sound.
     pub stable: u32,
     /// The anchor blocks.
@@ -90,14 +88,9 @@ pub struct AnchorFields {
 }
 
 impl AnchorFields {
-    /// Writes them behind the front, and the lists behind them. Returns the bytes of the whole page that have a meaning;
-    /// `None` if the lists do not fit.
-    pub fn write(
-        &self,
-        bytes: &mut [u8],
-        bad: impl Iterator<Item = u32>,
-        ring: impl Iterator<Item = u32>,
-    ) -> Option<usize> {
+    /// Writes them behind the front, and the list behind them. Returns the bytes of the whole page that have a meaning;
+    /// `None` if the list does not fit.
+    pub fn write(&self, bytes: &mut [u8], bad: impl Iterator<Item = u32>) -> Option<usize> {
         let mut at = LIST_AT;
         let mut put = |bytes: &mut [u8], block: u32| {
             bytes.get_mut(at..at + 4)?.copy_from_slice(&block.to_le_bytes());
@@ -108,9 +101,6 @@ impl AnchorFields {
         for block in bad {
             put(bytes, block)?;
             bad_count = bad_count.checked_add(1)?;
-        }
-        for block in ring {
-            put(bytes, block)?;
         }
         let (key_size, value_size) = match self.cells {
             Cells::Fixed { key, value } => (key, value),
@@ -126,10 +116,10 @@ impl AnchorFields {
             key_size,
             value_size,
             is_clean: u8::from(self.is_clean),
-            journal_blocks: self.journal_blocks,
+            reserved: 0,
             bad_count: U16::new(bad_count),
             records: U64::new(self.records.unwrap_or(u64::MAX)),
-            journal: U64::new(self.journal),
+            root: U64::new(self.root),
             stable: U32::new(self.stable),
             anchors: self.anchors.map(U32::new),
         };
@@ -137,18 +127,20 @@ impl AnchorFields {
         Some(at)
     }
 
-    /// Reads an anchor whose front was checked, and gives the lists: bad blocks, blocks of the ring.
+    /// Reads an anchor whose front was checked, and gives the list of bad blocks.
     ///
     /// # Errors
     ///
     /// [`Malformed::Size`], [`Malformed::Range`].
-    pub fn parse(bytes: &[u8], size: u32) -> Result<(AnchorFields, Blocks<'_>, Blocks<'_>), Malformed> {
+    pub fn parse(bytes: &[u8], size: u32) -> Result<(AnchorFields, Blocks<'_>), Malformed> {
         let content = bytes.get(FRONT_SIZE..size as usize).ok_or(Malformed::Size)?;
         let (body, lists) = AnchorBody::ref_from_prefix(content).map_err(|_| Malformed::Size)?;
         let bad_size = 4 * usize::from(body.bad_count.get());
-        let (bad, ring) = lists.split_at_checked(bad_size).ok_or(Malformed::Range("bad_count"))?;
-        if ring.len() != 4 * usize::from(body.journal_blocks) {
-            return Err(Malformed::Range("journal_blocks"));
+        if lists.len() != bad_size {
+            return Err(Malformed::Range("bad_count"));
+        }
+        if body.reserved != 0 {
+            return Err(Malformed::Range("reserved"));
         }
         if !matches!(body.layout, 1 | 2) || body.is_clean > 1 || body.log_pages_max == 0 {
             return Err(Malformed::Range("layout"));
@@ -169,13 +161,12 @@ impl AnchorFields {
             log_pages_max: body.log_pages_max,
             cells,
             is_clean: body.is_clean == 1,
-            journal_blocks: body.journal_blocks,
             records: (records != u64::MAX).then_some(records),
-            journal: body.journal.get(),
+            root: body.root.get(),
             stable: body.stable.get(),
             anchors,
         };
-        Ok((fields, Blocks(bad), Blocks(ring)))
+        Ok((fields, Blocks(lists)))
     }
 }
 
@@ -206,9 +197,8 @@ mod tests {
         log_pages_max: 3,
         cells: Cells::Fixed { key: 8, value: 4 },
         is_clean: true,
-        journal_blocks: 1,
         records: Some(0x0102),
-        journal: 5,
+        root: 5,
         stable: 2,
         anchors: [0, 2, NO_BLOCK],
     };
@@ -216,26 +206,26 @@ mod tests {
     #[test]
     fn the_bytes_of_an_anchor_are_frozen() {
         let mut bytes = [0; 128];
-        let size = FIELDS.write(&mut bytes, [7, 9].into_iter(), [3].into_iter()).unwrap();
-        let expected = b"\0\x01\0\0\x08\0\0\0\x10\0\0\0\x40\0\0\0\x01\x03\x08\x04\x01\x01\x02\0\x02\x01\0\0\0\0\0\0\
-            \x05\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x02\0\0\0\xFF\xFF\xFF\xFF\x07\0\0\0\x09\0\0\0\x03\0\0\0";
+        let size = FIELDS.write(&mut bytes, [7, 9].into_iter()).unwrap();
+        let expected = b"\0\x01\0\0\x08\0\0\0\x10\0\0\0\x40\0\0\0\x01\x03\x08\x04\x01\0\x02\0\x02\x01\0\0\0\0\0\0\
+            \x05\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x02\0\0\0\xFF\xFF\xFF\xFF\x07\0\0\0\x09\0\0\0";
         assert_eq!(bytes[FRONT_SIZE..size], expected[..]);
-        let (fields, bad, ring) = AnchorFields::parse(&bytes, size as u32).unwrap();
+        let (fields, bad) = AnchorFields::parse(&bytes, size as u32).unwrap();
         assert_eq!(fields, FIELDS);
-        assert!(bad.eq([7, 9]) && ring.eq([3]));
-        assert_eq!(FIELDS.write(&mut bytes[..90], [7, 9].into_iter(), [].into_iter()), None);
+        assert!(bad.eq([7, 9]));
+        assert_eq!(FIELDS.write(&mut bytes[..90], [7, 9].into_iter()), None);
     }
 
     #[test]
     fn fields_out_of_range_are_refused() {
         let mut good = [0; 128];
-        let size = FIELDS.write(&mut good, [7, 9].into_iter(), [3].into_iter()).unwrap() as u32;
+        let size = FIELDS.write(&mut good, [7, 9].into_iter()).unwrap() as u32;
         for (at, value, field) in [
             (48, 0, "layout"),
             (49, 0, "layout"),
             (50, 0, "value_size"),
             (52, 2, "layout"),
-            (53, 2, "journal_blocks"),
+            (53, 2, "reserved"),
             (54, 9, "bad_count"),
         ] {
             let mut bad = good;

@@ -3,6 +3,7 @@
 mod figure7;
 mod figure8;
 mod figure9;
+mod grr;
 pub(super) mod micro;
 mod replay;
 mod table1;
@@ -11,7 +12,7 @@ mod table5;
 
 use crate::Experiment;
 
-/// In the order of the paper's sections.
+/// In the order of the papers' sections.
 pub(super) const ALL: &[Experiment] = &[
     table1::EXPERIMENT,
     table3::EXPERIMENT,
@@ -19,6 +20,11 @@ pub(super) const ALL: &[Experiment] = &[
     table5::EXPERIMENT,
     figure8::EXPERIMENT,
     figure9::EXPERIMENT,
+    grr::figure6::EXPERIMENT,
+    grr::figure7::EXPERIMENT,
+    grr::figure8::EXPERIMENT,
+    grr::fair::EXPERIMENT,
+    grr::parts::EXPERIMENT,
 ];
 
 /// Where the numbers of the mu-Tree paper stand.

@@ -1,0 +1,72 @@
+//! Figure 7: how often the buffer has what is asked for.
+
+use nandu_inpage::{GroupSize, LogPages, Options};
+
+use super::rig::{self, Run};
+use super::{SETUP, SOURCE};
+use crate::{BenchError, Context, Experiment, Figure, Plot, PlotKind, Stated};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "paper/grr-figure7",
+    about: "buffer hit ratio of GRR beside IPL over k and m, with and without blind changes",
+    source: Some(SOURCE),
+    setup: SETUP,
+    notes: "The paper claims up to 1.60 times the hit ratio of IPL, about as much at k = 8 or m = 16, and more everywhere. That does not \
+come out. As long as a change reads its leaf, the buffer of GRR gives up what it read before it gives up changes, so it has fewer \
+leaves and not more (`leaf_hit_ratio_over_ipl` below 1); neither k nor m has to do with it. With blind changes a leaf's changes are \
+enough for a hit, and the ratio is far above what the paper reports, as are the times.",
+    parts: CASES.len(),
+    run: |context, part| run_case(&CASES[part], context),
+    stated: &[
+        Stated::published("k=8", "hit_ratio_over_ipl", 1.0).modelled(0.99),
+        Stated::published("m=16", "hit_ratio_over_ipl", 1.0).modelled(0.99),
+        Stated::model("k=4", "hit_ratio_over_ipl", 0.99),
+        Stated::model("blind", "hit_ratio_over_ipl", 1.05),
+        Stated::model("blind", "leaf_hit_ratio_over_ipl", 5.8),
+    ],
+    plots: &[Plot {
+        title: "Hits among leaves beside IPL",
+        metric: "leaf_hit_ratio_over_ipl",
+        cases: "{x}",
+        x: "setting",
+        y: "hit ratio of GRR over that of IPL",
+        kind: PlotKind::Bars,
+    }],
+    ..Experiment::PLAIN
+};
+
+struct Case {
+    name: &'static str,
+    log_pages: u8,
+    group: u8,
+    is_blind: bool,
+}
+
+const fn case(name: &'static str, log_pages: u8, group: u8) -> Case {
+    Case { name, log_pages, group, is_blind: false }
+}
+
+const CASES: [Case; 8] = [
+    case("k=1", 1, 8),
+    case("k=2", 2, 8),
+    case("k=4", 4, 8),
+    case("k=8", 8, 8),
+    case("m=2", 4, 2),
+    case("m=4", 4, 4),
+    case("m=16", 4, 16),
+    Case { is_blind: true, ..case("blind", 4, 8) },
+];
+
+fn run_case(case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+    let options =
+        Options { log_pages: LogPages::Static(case.log_pages), group: GroupSize::Fixed(case.group), ..Options::GRR };
+    let ipl = rig::run(Run { options: Options::IPL, is_blind: false, writes: 80 }, context, (0, 2))?;
+    let grr = rig::run(Run { options, is_blind: case.is_blind, writes: 80 }, context, (1, 2))?;
+    let figure = |metric, value| Figure::new(EXPERIMENT.name, case.name, metric, value, "ratio");
+    Ok(vec![
+        figure("hit_ratio", grr.hit_ratio()),
+        figure("hit_ratio_over_ipl", grr.hit_ratio() / ipl.hit_ratio()),
+        figure("leaf_hit_ratio", grr.leaf_hit_ratio()),
+        figure("leaf_hit_ratio_over_ipl", grr.leaf_hit_ratio() / ipl.leaf_hit_ratio()),
+    ])
+}

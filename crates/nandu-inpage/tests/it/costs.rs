@@ -1,0 +1,215 @@
+//! What operations cost in reads, programs and erases: exactly, and beside the cost model.
+//!
+//! The model, for a block with `D` nodes and `k` log pages of `s` sectors each: a load is a read for the node's page and one for
+//! each programmed log page; `s k` flushes are a program each, and the one that finds the log full is a merge of `D + k` reads,
+//! `D` programs and an erase.
+
+use nandu_inpage::{Cells, GroupSize, InPage, LogPages, LogRead, Options, Policy, Splits};
+use nandu_nand::{Ecc, Geometry, TearScope};
+use nandu_sim::{Chip, Counters, Sim};
+
+use crate::rig::{GRR, IPL, PAGES, SECTORS, in_pages, memory};
+
+/// The paper's chip, small: 4 KiB pages, 32 in a block.
+const CHIP: Chip = {
+    let chip = Chip::PAPER_GRR.with_blocks(40);
+    Chip {
+        geometry: Geometry {
+            tear: TearScope::Range,
+            ecc: Ecc { codeword_size: 512, correctable_bits: 1 },
+            ..chip.geometry
+        },
+        ..chip
+    }
+};
+
+const PAPER_GRR: Options = Options { buffer_size: 48 * 1024, ..Options::GRR };
+const PAPER_IPL: Options = Options { buffer_size: 48 * 1024, ..Options::IPL };
+
+fn key(number: u32) -> [u8; 8] {
+    u64::from(number).to_be_bytes()
+}
+
+/// An index with records 0 to `count` loaded in order, and whatever that took forgotten.
+fn loaded(chip: Chip, options: Options, count: u32, bytes: &mut [u8]) -> InPage<'_, Sim> {
+    let mut index = InPage::format(Sim::new(chip), options, bytes).unwrap();
+    for number in 0..count {
+        index.put(&key(number), &key(number)).unwrap();
+    }
+    index.sync().unwrap();
+    index
+}
+
+fn since<T>(index: &mut InPage<'_, Sim>, work: impl FnOnce(&mut InPage<'_, Sim>) -> T) -> Counters {
+    let before = *index.nand().counters();
+    work(index);
+    index.nand().counters().since(&before)
+}
+
+/// A flush of one leaf after another, each found in the buffer: only flushes and merges touch the chip.
+fn flushes(options: Options, rounds: u32) -> (Counters, u64, u64) {
+    // Eight leaves and the root, in one block; all of them fit the buffer.
+    let options = Options { group: GroupSize::Fixed(1), buffer_size: 96 * 1024, ..options };
+    let chip = CHIP.with_blocks(12);
+    let mut bytes = memory(&chip, &options);
+    let mut index = loaded(chip, options, 9 * 125, &mut bytes);
+    let nodes = u64::from(index.size().nodes);
+    // Every block is taken once, which costs an erase more the first time.
+    for _ in 0..12 {
+        index.put(&key(0), &key(0)).unwrap();
+        index.sync().unwrap();
+        index.compact().unwrap();
+    }
+    let mut done = 0;
+    let counters = since(&mut index, |index| {
+        for round in 0..rounds {
+            index.put(&key(round * 131 % 1000), &key(round)).unwrap();
+            index.sync().unwrap();
+            done += 1;
+        }
+    });
+    assert_eq!(index.size().blocks_used, 1);
+    (counters, nodes, done)
+}
+
+#[test]
+fn flushes_and_merges_cost_what_the_model_says() {
+    for log_pages in [1, 2, 4, 8] {
+        let options = Options { log_pages: LogPages::Static(log_pages), ..PAPER_GRR };
+        let per_cycle = 8 * u64::from(log_pages) + 1;
+        // The load has used some of the log already, so that a cycle may be begun or not: 40 cycles, give or take one.
+        let (counters, nodes, flushes) = flushes(options, 40 * per_cycle as u32);
+        let merges = flushes / per_cycle;
+        let (programs, reads) = (flushes - merges + merges * nodes, merges * (nodes + u64::from(log_pages)));
+        let within = |found: u64, model: u64| (found as f64 / model as f64 - 1.0).abs() <= 0.05;
+        assert!(within(counters.erases, merges), "k={log_pages}: {} erases, model {merges}", counters.erases);
+        assert!(within(counters.programs, programs), "k={log_pages}: {counters:?}, model {programs} programs");
+        assert!(within(counters.reads, reads), "k={log_pages}: {counters:?}, model {reads} reads");
+    }
+}
+
+#[test]
+fn a_load_costs_the_page_and_the_programmed_log_pages() {
+    for (log_read, expected) in [(LogRead::Used, 1 + 2), (LogRead::Smart, 1 + 1), (LogRead::All, 1 + 4)] {
+        let options = Options { log_read, group: GroupSize::Fixed(1), ..PAPER_GRR };
+        let mut bytes = memory(&CHIP, &options);
+        let mut index = loaded(CHIP, options, 20 * 125, &mut bytes);
+        // Merged, so that the log is empty; then nine sectors: two log pages, the last sector in the second.
+        let merges = index.stats().merges;
+        let mut round = 0;
+        while index.stats().merges == merges {
+            index.put(&key(round % 100), &key(round)).unwrap();
+            index.sync().unwrap();
+            round += 1;
+        }
+        for (place, _) in (0..8).enumerate() {
+            index.put(&key(place as u32 * 125), &key(7)).unwrap();
+            index.sync().unwrap();
+        }
+        index.put(&key(0), &key(8)).unwrap();
+        index.sync().unwrap();
+        // Out of the buffer, by way of all other leaves but those two.
+        for leaf in 9..20 {
+            index.get(&key(leaf * 125 + 60)).unwrap();
+        }
+        let counters = since(&mut index, |index| {
+            assert_eq!(index.get(&key(5 * 125)).unwrap(), Some(&key(7)[..]));
+        });
+        assert_eq!(counters.reads, expected, "{log_read:?}");
+        assert_eq!((counters.programs, counters.erases), (0, 0));
+    }
+}
+
+#[test]
+fn ipl_and_grr_are_one_engine() {
+    // Every difference but the name taken away: the same operations of the chip, one by one.
+    let grr = Options {
+        log_pages: LogPages::Static(1),
+        group: GroupSize::Fixed(1),
+        policy: Policy::Lru,
+        splits: Splits::EagerThree,
+        ..PAPER_GRR
+    };
+    let run = |options: Options| {
+        let mut bytes = memory(&CHIP, &options);
+        let mut index = loaded(CHIP, options, 4000, &mut bytes);
+        for number in 0..3000_u32 {
+            let number = number.wrapping_mul(0x9E37_79B9) % 6000;
+            index.put(&key(number), &key(number)).unwrap();
+        }
+        index.sync().unwrap();
+        (*index.nand().counters(), index.nand().state_hash())
+    };
+    assert_eq!(run(grr), run(PAPER_IPL));
+}
+
+#[test]
+fn ascending_keys_program_each_leaf_once() {
+    for options in [PAPER_GRR, PAPER_IPL] {
+        let mut bytes = memory(&CHIP, &options);
+        let mut index = loaded(CHIP, options, 500, &mut bytes);
+        let (nodes, programs) = (u64::from(index.size().nodes), index.stats().node_programs);
+        for number in 500..12_500 {
+            index.put(&key(number), &key(number)).unwrap();
+        }
+        index.sync().unwrap();
+        let nodes = u64::from(index.size().nodes) - nodes;
+        let programs = index.stats().node_programs - programs;
+        assert!((95..=97).contains(&nodes) && programs <= nodes + 2, "{programs} programs for {nodes} nodes");
+    }
+}
+
+/// The work whose costs are listed below: loading, changes, reads.
+fn costs(name: &str, chip: Chip, options: Options, is_blind: bool) -> String {
+    let mut bytes = memory(&chip, &options);
+    let mut index = InPage::format(Sim::new(chip), options, &mut bytes).unwrap();
+    let key = |number: u32| number.to_be_bytes();
+    let load = since(&mut index, |index| {
+        for number in 0..600 {
+            index.put(&key(number * 7), &key(number)).unwrap();
+        }
+        index.sync().unwrap();
+    });
+    let change = since(&mut index, |index| {
+        for number in 0..600_u32 {
+            let number = number.wrapping_mul(0x9E37_79B9) >> 8;
+            if is_blind {
+                index.put_blind(&key(number % 600 * 7), &key(number)).unwrap();
+            } else {
+                index.put(&key(number % 600 * 7), &key(number)).unwrap();
+            }
+        }
+        index.sync().unwrap();
+    });
+    let read = since(&mut index, |index| {
+        for number in 0..600_u32 {
+            index.get(&key(number.wrapping_mul(0x9E37_79B9) % 600 * 7)).unwrap();
+        }
+    });
+    let line = |kind, counters: Counters| {
+        format!("{name} {kind}: {} reads {} programs {} erases\n", counters.reads, counters.programs, counters.erases)
+    };
+    line("load", load) + &line("change", change) + &line("read", read)
+}
+
+#[test]
+fn the_flash_costs_of_each_configuration_are_known() {
+    let cells = Cells::Fixed { key: 4, value: 4 };
+    let size = |options| Options { cells, buffer_size: 2560, ..options };
+    let (sectors, pages) = (SECTORS.with_blocks(100), PAGES.with_blocks(100));
+    let product =
+        Options { log_pages: LogPages::Adaptive(2), log_read: LogRead::Smart, group: GroupSize::Dynamic(4), ..GRR };
+    let clean_first = Options { policy: Policy::CleanFirst, ..GRR };
+    let found = [
+        costs("ipl", sectors, size(IPL), false),
+        costs("ipl-pages", pages, size(in_pages(IPL)), false),
+        costs("grr", sectors, size(GRR), false),
+        costs("grr-pages", pages, size(in_pages(GRR)), false),
+        costs("grr-clean-first", sectors, size(clean_first), false),
+        costs("grr-blind", sectors, size(GRR), true),
+        costs("product", sectors, size(product), true),
+        costs("product-pages", pages, size(in_pages(product)), true),
+    ]
+    .concat();
+    insta::assert_snapshot!(found);
+}
