@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use nandu_inpage::{Broken, Direction, Error, GroupSize, InPage, LogPages, LogRead, Options};
+use nandu_inpage::{Broken, Cells, Direction, Error, GroupSize, InPage, LogPages, LogRead, Options};
 use nandu_nand::Nand;
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
@@ -230,11 +230,15 @@ fn every_cut_and_every_cut_of_the_recovery_after_it() {
 #[test]
 fn chains_of_cuts() {
     let count = std::env::var("NANDU_CHAINS").ok().and_then(|count| count.parse().ok()).unwrap_or(400);
+    let product = Options { log_pages: LogPages::Adaptive(2), log_read: LogRead::Smart, ..GRR };
     let cases = [
         (SECTORS, GRR, LOAD),
         (PAGES, in_pages(GRR), LOAD),
         (SECTORS, IPL, LOAD),
         (SECTORS, Options { group: GroupSize::Fixed(4), ..GRR }, Load { clear_every: 4, ..LOAD }),
+        (SECTORS, product, Load { is_blind: true, ..LOAD }),
+        (PAGES, in_pages(product), Load { is_blind: true, clear_every: 6, ..LOAD }),
+        (PAGES, Options { cells: Cells::Bytes, ..in_pages(IPL) }, Load { clear_every: 4, ..LOAD }),
     ];
     for (chip, options, load) in cases {
         let sim = used(chip.with_blocks(24), options, load);
