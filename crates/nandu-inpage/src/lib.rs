@@ -70,6 +70,11 @@
 //! A node is one page. Leaves are not balanced when keys are deleted: an empty leaf goes, unless it is the first of its
 //! parent, and inner nodes stay. Chips with paired pages are refused, and sectors need a chip that takes partial programs in
 //! any order of pages and tears only what is being programmed.
+//!
+//! A batch of several changes is refused: without a journal nothing could make it all or nothing. Programs are not read
+//! back, so a program that a chip reports and does not do is found only when its page is read. When the newest page of
+//! the root, or a log page, decays between a cut and the next opening, it cannot be told from what the cut tore, and older
+//! records answer; after an orderly end it is found, and the nodes that it concerns are reported as lost.
 
 #![no_std]
 
