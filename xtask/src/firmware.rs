@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::target_directory;
+use crate::{target_directory, tidy};
 
 const TARGET: &str = "thumbv7em-none-eabihf";
 
@@ -40,6 +40,29 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     for (name, size) in &sizes.code_by_crate {
         println!("  {size:>8} bytes of code in {name}");
     }
+    check_default_features(root, &target)
+}
+
+/// Checks that the core crates build for the target with their default features too: whoever depends on them and says no
+/// more gets those. The build above has none of them, and one for the host cannot see that a feature asks for std.
+fn check_default_features(root: &Path, target: &Path) -> Result<(), String> {
+    // A check builds no code, so it takes seconds where `core` has been built already.
+    for layer in tidy::LAYERS.iter().filter(|layer| layer.no_std) {
+        if !root.join("crates").join(layer.name).is_dir() {
+            continue;
+        }
+        let mut command = toolchain(root)?;
+        // One by one, since packages checked together share the features of each.
+        command
+            .args(["check", "--quiet", "--release", "--locked", "--target", TARGET, "--package", layer.name])
+            .current_dir(root)
+            .env("CARGO_TARGET_DIR", target);
+        let status = command.status().map_err(|error| format!("cargo: {error}"))?;
+        if !status.success() {
+            return Err(format!("{} with its default features does not build for {TARGET}: {status}", layer.name));
+        }
+    }
+    println!("{TARGET}: every core crate builds with its default features");
     Ok(())
 }
 

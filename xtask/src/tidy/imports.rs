@@ -5,10 +5,10 @@ use crate::manifest::{Dependency, DependencyKind, Manifest};
 use crate::tree::Tree;
 
 /// A crate's place in the layers.
-pub(super) struct Layer {
-    pub(super) name: &'static str,
+pub(crate) struct Layer {
+    pub(crate) name: &'static str,
     /// Whether the crate builds without the standard library and without a heap.
-    pub(super) no_std: bool,
+    pub(crate) no_std: bool,
     /// Crates of this repository that it may import. Tests may import any.
     imports: &'static [&'static str],
     outside: Outside,
@@ -34,7 +34,7 @@ const fn host(name: &'static str, imports: &'static [&'static str]) -> Layer {
 }
 
 /// Every crate there may be, planned ones included, from the bottom up.
-pub(super) const LAYERS: [Layer; 17] = [
+pub(crate) const LAYERS: [Layer; 17] = [
     Layer { name: "nandu-nand", no_std: true, imports: &[], outside: Outside::Nothing },
     core("nandu-media", &[]),
     core("nandu-index", &["nandu-nand"]),

@@ -7,6 +7,8 @@ mod imports;
 mod no_std;
 mod sources;
 
+pub(crate) use imports::LAYERS;
+
 use std::fmt;
 use std::path::Path;
 
