@@ -19,7 +19,7 @@ use crate::{BaselineError, PaperOptions, Stats};
 /// use nandu_sim::{Chip, Sim};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let options = PaperOptions::paper(TreeKind::Mu, Cache::paper(4, 4, 4096));
+/// let options = PaperOptions::paper(TreeKind::Mu, Cache::paper(16, 16, 4096));
 /// let mut tree = PaperTree::new(Sim::new(Chip::PAPER_MLC), options)?;
 /// for key in 0..1000 {
 ///     tree.insert(key, key * key)?;
