@@ -5,7 +5,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::LazyLock;
 
 use nandu::nand::{BlockAddr, CellMode, Nand, PageAddr};
-use nandu::{ByteCells, Cells, Direction, Durability, Edit, FixedCells, Options, Store};
+use nandu::{ByteCells, Cells, Direction, Durability, Edit, FixedCells, Options, Snapshot, Store};
 use nandu_sim::{Chip, Sim};
 
 const OPTIONS: Options = Options { cache_size: 300, ..Options::DEFAULT };
@@ -13,17 +13,41 @@ const OPTIONS: Options = Options { cache_size: 300, ..Options::DEFAULT };
 /// The same with journal pages.
 const ON_SYNC: Options = Options { durability: Durability::OnSync, pending_size: 600, ..OPTIONS };
 
-/// Blocks of the chip, of 8 pages each; with journal pages and large values the store needs more of them.
-fn block_count(options: &Options) -> u32 {
-    if options.durability == Durability::OnSync { 20 } else { 16 }
+/// Pages of a block of the chip.
+const BLOCK_PAGES: usize = 8;
+
+/// What an image holds beside records.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extra {
+    Nothing,
+    Snapshots,
+    Journals,
 }
+
+impl Extra {
+    fn options(self) -> Options {
+        if self == Extra::Journals { ON_SYNC } else { OPTIONS }
+    }
+
+    /// Blocks of the chip; with journal pages and large values the store needs more of them, with snapshots more still.
+    fn block_count(self) -> u32 {
+        match self {
+            Extra::Nothing => 16,
+            Extra::Snapshots => 24,
+            Extra::Journals => 20,
+        }
+    }
+}
+
+type Used<'m, C> = Store<'m, Sim, C>;
 
 /// Operations on the chip that a call may take: an image that keeps the store busy for longer has found a loop.
 const OPERATIONS_PER_CALL_MAX: u64 = 4_000;
 
 /// A chip that holds records, left cleanly or as if the power had gone.
-fn volume<C: Cells>(cells: C, value_size: usize, options: Options, is_clean: bool) -> Vec<Vec<u8>> {
-    let chip = Sim::new(Chip::TINY.with_blocks(block_count(&options)));
+fn volume<C: Cells>(cells: C, value_size: usize, extra: Extra, is_clean: bool) -> Vec<Vec<u8>> {
+    let options = extra.options();
+    let chip = Sim::new(Chip::TINY.with_blocks(extra.block_count()));
     let mut memory = vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &options)];
     let chip = Store::format_with(chip, cells, options, &mut memory).and_then(|mut store| {
         for number in 0..90_u32 {
@@ -31,6 +55,9 @@ fn volume<C: Cells>(cells: C, value_size: usize, options: Options, is_clean: boo
             store.put(&key, &[number as u8; 8][..value_size])?;
             if number % 6 == 0 {
                 store.sync()?;
+            }
+            if extra == Extra::Snapshots && number % 30 == 20 {
+                store.snapshot()?;
             }
             // Two of the records have pages of their own, one of them an index too. Journal pages come after them.
             if value_size == 8 && number == 70 {
@@ -50,29 +77,34 @@ fn volume<C: Cells>(cells: C, value_size: usize, options: Options, is_clean: boo
     (0..geometry.page_count()).map(|page| chip.peek(PageAddr(page))[..main].to_vec()).collect()
 }
 
-static VOLUMES: LazyLock<[Vec<Vec<u8>>; 8]> = LazyLock::new(|| {
+/// The images with something beside records, or with nothing, in four forms.
+fn volumes(extra: Extra) -> [Vec<Vec<u8>>; 4] {
     [
-        volume(ByteCells, 8, OPTIONS, true),
-        volume(ByteCells, 8, OPTIONS, false),
-        volume(FixedCells::<4, 4>, 4, OPTIONS, true),
-        volume(FixedCells::<4, 4>, 4, OPTIONS, false),
-        volume(ByteCells, 8, ON_SYNC, true),
-        volume(ByteCells, 8, ON_SYNC, false),
-        volume(FixedCells::<4, 4>, 4, ON_SYNC, true),
-        volume(FixedCells::<4, 4>, 4, ON_SYNC, false),
+        volume(ByteCells, 8, extra, true),
+        volume(ByteCells, 8, extra, false),
+        volume(FixedCells::<4, 4>, 4, extra, true),
+        volume(FixedCells::<4, 4>, 4, extra, false),
     ]
-});
+}
+
+static PLAIN: LazyLock<[Vec<Vec<u8>>; 4]> = LazyLock::new(|| volumes(Extra::Nothing));
+static WITH_SNAPSHOTS: LazyLock<[Vec<Vec<u8>>; 4]> = LazyLock::new(|| volumes(Extra::Snapshots));
+static WITH_JOURNALS: LazyLock<[Vec<Vec<u8>>; 4]> = LazyLock::new(|| volumes(Extra::Journals));
 
 /// Damages the image of a store as the bytes say, repairs checksums where they say so, and then opens and uses it: it may
 /// be refused and calls may fail, but nothing may panic or go on for long. Returns whether it could be opened.
 ///
-/// The first byte chooses one of eight images, from 192 on one with journal pages. Then five bytes are one change: a page,
+/// The first byte chooses one of twelve images, from 128 on one with snapshots, from 192 on one with journal pages. Then five bytes are one change: a page,
 /// what to do with it, and three bytes of detail.
 pub(crate) fn hostile_image(bytes: &[u8]) -> bool {
     let Some((&choice, mut changes)) = bytes.split_first() else { return false };
-    let has_journals = choice >= 192;
-    let originals = &VOLUMES[choice as usize % 4 + if has_journals { 4 } else { 0 }];
-    let options = if has_journals { ON_SYNC } else { OPTIONS };
+    let (extra, volumes) = match choice {
+        0..128 => (Extra::Nothing, &PLAIN),
+        128..192 => (Extra::Snapshots, &WITH_SNAPSHOTS),
+        192.. => (Extra::Journals, &WITH_JOURNALS),
+    };
+    let originals = &volumes[choice as usize % 4];
+    let options = extra.options();
     let mut pages = originals.clone();
     let page_count = pages.len();
     while let [page, what, high, low, value, rest @ ..] = changes {
@@ -90,7 +122,7 @@ pub(crate) fn hostile_image(bytes: &[u8]) -> bool {
             _ => reseal(&mut pages[page], at, *value),
         }
     }
-    let chip = chip_with(&pages, block_count(&options));
+    let chip = chip_with(&pages);
     if choice % 4 < 2 { use_it(chip, ByteCells, 8, options) } else { use_it(chip, FixedCells::<4, 4>, 4, options) }
 }
 
@@ -101,7 +133,8 @@ fn reseal(page: &mut [u8], at: usize, value: u8) {
     page[..4].copy_from_slice(&checksum.to_le_bytes());
 }
 
-fn chip_with(pages: &[Vec<u8>], block_count: u32) -> Sim {
+fn chip_with(pages: &[Vec<u8>]) -> Sim {
+    let block_count = (pages.len() / BLOCK_PAGES) as u32;
     let mut chip = Sim::new(Chip::TINY.with_blocks(block_count));
     for block in 0..block_count {
         // Cannot fail: the chip is new.
@@ -120,7 +153,7 @@ fn use_it<C: Cells>(chip: Sim, cells: C, value_size: usize, options: Options) ->
     let start = chip.operation_count();
     let Ok(mut store) = Store::open_with(chip, cells, options, &mut memory) else { return false };
     let mut since = start;
-    let mut bounded = |store: &Store<'_, Sim, C>, call: &str| {
+    let mut bounded = |store: &Used<'_, C>, call: &str| {
         let now = store.nand().operation_count();
         assert!(now - since <= OPERATIONS_PER_CALL_MAX, "{call} took {} operations", now - since);
         since = now;
@@ -155,6 +188,7 @@ fn use_it<C: Cells>(chip: Sim, cells: C, value_size: usize, options: Options) ->
     let edits = [Edit { key: &low, value: Some(&value[..value_size]) }, Edit { key: &high, value: None }];
     let _ = store.batch(&edits);
     bounded(&store, "batch");
+    use_snapshots(&mut store, &value[..value_size], &mut bounded);
     let _ = store.put(&high, &[0x5A; 1500]);
     bounded(&store, "put of a large value");
     let _ = store.idle(20);
@@ -162,4 +196,29 @@ fn use_it<C: Cells>(chip: Sim, cells: C, value_size: usize, options: Options) ->
     let _ = store.settle();
     let _ = store.unmount();
     true
+}
+
+/// Reads at the snapshots that the image has and at one more, among changes, and releases all of them.
+fn use_snapshots<C: Cells>(store: &mut Used<'_, C>, value: &[u8], bounded: &mut impl FnMut(&Used<'_, C>, &str)) {
+    let _ = store.snapshot().is_ok();
+    bounded(store, "snapshot");
+    for number in 0..20_u32 {
+        let _ = store.put(&(number * 5).to_be_bytes(), value);
+        bounded(store, "put beside a snapshot");
+    }
+    let snapshots: Vec<Snapshot> = store.snapshots().collect();
+    for snapshot in &snapshots {
+        for number in 0..20_u32 {
+            let _ = store.at(snapshot).get(&(number * 7).to_be_bytes()).is_ok();
+            bounded(store, "get at a snapshot");
+        }
+        let _ = store
+            .at(snapshot)
+            .range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |_| ControlFlow::Continue(()));
+        bounded(store, "range at a snapshot");
+    }
+    for snapshot in snapshots {
+        let _ = store.release(snapshot);
+        bounded(store, "release");
+    }
 }

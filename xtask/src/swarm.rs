@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 /// Cases of a run that names no number.
 const CASES: u64 = 1_000_000;
 
-/// Runs the swarms of the crate `nandu`, with changes durable one by one and together, which share the cases. Takes `--cases N`
-/// and `--seed S`, both optional.
+/// Runs the swarms of the crate `nandu`, with changes durable one by one and together and with snapshots, which share the cases.
+/// Takes `--cases N` and `--seed S`, both optional.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let (cases, seed) = parse(arguments)?;
     let line = [

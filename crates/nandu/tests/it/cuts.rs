@@ -181,12 +181,22 @@ fn random_chains_of_cuts() {
     assert!(summary.cuts >= 50_000, "{summary:?}");
 }
 
-/// The full form of the test before, with a seed and a number of cases of one's own: see TESTING.md. The other half of the cases
-/// is in `sync`.
+/// The full form of the test before, with a seed and a number of cases of one's own: see TESTING.md. The other cases are in
+/// `sync` and `snapshots`.
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn swarm() {
-    run_swarm(formatted(Chip::TINY), (5, 10), workload, recover, check);
+    run_swarm(formatted(Chip::TINY), (4, 10), workload, recover, check);
+}
+
+/// A number from the environment.
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+/// The seed that somebody asks for.
+pub(crate) fn swarm_seed() -> u64 {
+    number("NANDU_SWARM_SEED", 1)
 }
 
 /// Runs a share of the cases that somebody asks for.
@@ -197,10 +207,8 @@ pub(crate) fn run_swarm<T: Clone + Default, W: Fn(&mut Sim, &mut T) -> Run, R: P
     recover: impl Fn(&mut Sim) -> Run,
     check: impl Fn(&mut Sim, &T) -> R,
 ) {
-    let number =
-        |name: &str, default: u64| std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default);
     let count = number("NANDU_SWARM_CASES", 1_000_000) * part / of;
-    let seed = number("NANDU_SWARM_SEED", 1);
+    let seed = swarm_seed();
     let changes = 20 + (seed % 100) as u32;
     let started = std::time::Instant::now();
     let summary = Driver::new(chip)

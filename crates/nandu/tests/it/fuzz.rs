@@ -21,7 +21,9 @@ fn a_damaged_image_never_panics_and_never_takes_long() {
 #[test]
 fn an_image_without_damage_opens() {
     for image in 0..4 {
-        assert!(targets::hostile_image(&[image]) && targets::hostile_image(&[192 + image]));
+        for extra in [0, 128, 192] {
+            assert!(targets::hostile_image(&[extra + image]), "image {image} of those from {extra} on");
+        }
     }
 }
 
@@ -30,8 +32,8 @@ fn what_was_found_once_stays_mended() {
     let found: [&[u8]; 3] = [
         // Ends of items in an inner node that lie beyond the node.
         &[117, 87, 135, 118, 190, 141, 36, 178, 150, 81, 95, 73, 47, 15, 245, 217],
-        &[168, 240, 21, 241, 122, 142, 171, 142, 206, 69, 126, 73, 86, 8, 239, 224],
-        &[144, 136, 102, 101, 157, 214, 73, 182, 224, 247, 32, 31, 40, 54, 99, 112],
+        &[40, 240, 21, 241, 122, 142, 171, 142, 206, 69, 126, 73, 86, 8, 239, 224],
+        &[16, 136, 102, 101, 157, 214, 73, 182, 224, 247, 32, 31, 40, 54, 99, 112],
     ];
     for bytes in found {
         targets::hostile_image(bytes);

@@ -464,17 +464,14 @@ fn random_chains_of_cuts() {
     assert!(summary.cuts >= 3_000, "{summary:?}");
 }
 
-/// The test before at any length, with a seed of one's own: see TESTING.md.
+/// The test before at any length, on a chip of a size that the seed chooses: two cases in ten of those that somebody asks for,
+/// see `cuts::swarm`. Every second seed has large values.
 #[test]
 #[ignore = "takes as long as it is told to"]
-fn swarm_of_snapshots() {
-    let number =
-        |name: &str, default: u64| std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default);
-    let seed = number("NANDU_SWARM_SEED", 1);
-    let driver = Driver::new(formatted(Chip::TINY.with_blocks(18 + (seed % 20) as u32))).seed(seed).resume();
-    let count = number("NANDU_SWARM_CASES", 100_000);
-    let summary = driver.random(count, workload(20 + (seed % 100) as u32, seed % 2 == 0), recover, check);
-    println!("{} chains of cuts, {} cuts, seed {seed}: nothing kept was lost", summary.cases, summary.cuts);
+fn swarm() {
+    let seed = crate::cuts::swarm_seed();
+    let chip = formatted(Chip::TINY.with_blocks(18 + (seed % 20) as u32));
+    crate::cuts::run_swarm(chip, (2, 10), |changes| workload(changes, seed.is_multiple_of(2)), recover, check);
 }
 
 #[test]

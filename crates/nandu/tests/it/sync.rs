@@ -186,11 +186,11 @@ fn random_chains_of_cuts_among_large_values() {
     assert!(summary.cuts >= 4_000, "{summary:?}");
 }
 
-/// Three cases in ten of those that somebody asks for, see `cuts::swarm`.
+/// Two cases in ten of those that somebody asks for, see `cuts::swarm`.
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn swarm() {
-    crate::cuts::run_swarm(formatted(Chip::TINY), (3, 10), |changes| workload(changes, false), recover, check);
+    crate::cuts::run_swarm(formatted(Chip::TINY), (2, 10), |changes| workload(changes, false), recover, check);
 }
 
 /// Two in ten.
