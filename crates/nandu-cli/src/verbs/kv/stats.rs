@@ -88,7 +88,7 @@ fn print_json(
         "pending": figures.pending,
         "memory_size": memory_size,
         "cache_size": args.cache.cache,
-        "clean": figures.mount.programs == 0,
+        "clean": !log.was_cut,
         "mount": report::counters(&figures.mount),
         "ledger": causes,
     }))?;
@@ -140,7 +140,7 @@ fn print_text(
         number(args.cache.cache),
         units::count_of(args.cache.options().pending_size as u64)
     )?;
-    let left = if figures.mount.programs == 0 { "left cleanly" } else { "the power was cut" };
+    let left = if log.was_cut { "the power was cut" } else { "left cleanly" };
     writeln!(
         out,
         "mount       {left}; {}, {}",
