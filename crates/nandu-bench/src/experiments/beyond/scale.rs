@@ -16,7 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         ("chip", "paper-mlc with 64 MB, 1 GB and 4 GB"),
         ("memory", "8, 32 and 128 KiB in all for cached pages or nodes"),
         ("structure", "nandu, durable at each return; mu, bplus: the paper's trees, half of the cache for reading"),
-        ("workload", "random keys; inserted in random order or, `-loaded`, in bulk; 100,000 random updates, 100,000 random lookups"),
+        ("workload", "random keys; inserted in random order or, `nandu-loaded`, in bulk; 100,000 random updates, 100,000 random lookups"),
     ],
     parts: CASES.len(),
     run: |context, part| run(&CASES[part], context),
@@ -25,7 +25,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Accept::relative("cost_ms_per_update", 0.10).in_case("*/*/nandu").beside(Beside::Model).or_better(),
         Accept::relative("reads_per_lookup", 0.10).in_case("*/*/nandu").beside(Beside::Model).or_better(),
     ],
-    limits: &[Limit::at_most("programs_per_update", 1.05).in_case("*/*/nandu")],
+    limits: &[
+        Limit::at_most("programs_per_update", 1.05).in_case("*/*/nandu"),
+        Limit::at_most("programs_per_update", 1.05).in_case("*/*/nandu-loaded"),
+    ],
     plots: &[
         plot("Lookup in 8 KiB", "reads_per_lookup", "{x}/8KB/{series}", "reads per lookup"),
         plot("Lookup in 32 KiB", "reads_per_lookup", "{x}/32KB/{series}", "reads per lookup"),
@@ -77,8 +80,8 @@ const CASES: [Case; 10] = [
     case("10M", "bplus", TEN, &[8]),
     case("10M", "mu", TEN, &[32]),
     case("10M", "bplus", TEN, &[32]),
-    Case { loaded: true, ..case("10M-loaded", "nandu", TEN, &[8, 32, 128]) },
-    Case { loaded: true, ..case("100M-loaded", "nandu", HUNDRED, &[8, 32, 128]) },
+    Case { loaded: true, ..case("10M", "nandu", TEN, &[8, 32, 128]) },
+    Case { loaded: true, ..case("100M", "nandu", HUNDRED, &[8, 32, 128]) },
 ];
 
 const COUNT: u32 = 100_000;
@@ -208,7 +211,9 @@ fn nandu(
             (before.0.reads_per_operation(store.nand()), before.0.programs_per_operation(store.nand()));
         let phase = Phase::start(store.nand(), count);
         lookups(&mut store, &keys, &mut chooser, count)?;
-        let name = format!("{}/{kib}KB/nandu", case.name);
+        // A structure of its own in the pictures: both ways of filling it stand at ten million.
+        let structure = if case.loaded { "nandu-loaded" } else { "nandu" };
+        let name = format!("{}/{kib}KB/{structure}", case.name);
         let mut figure = |metric, value, unit| figures.push(Figure::new(EXPERIMENT.name, &name, metric, value, unit));
         figure("reads_per_update", update_reads, "reads");
         figure("programs_per_update", update_programs, "programs");
