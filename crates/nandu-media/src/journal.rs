@@ -9,11 +9,11 @@
 //!      2     1  key_size      bytes of a key; 0 where keys have any length
 //!      3     1  page_bits     bits of a page number in an inner node
 //!      4     2  value_size    bytes of a value; 0 where values have any length
-//!      6     1  older_count   older journal pages that are still needed: 0..=14
+//!      6     1  older_count   older journal pages that are still needed: 0..=30
 //!      7     1  reserved      zero, checked on read
 //!      8     8  records       entries in the tree, these changes made
 //!     16     4  root          page of the tree's root
-//!     20     2  count         changes in this page: 0..=1023
+//!     20     2  count         changes in this page: 0..=511
 //!     22     2  reserved      zero, checked on read
 //!   then        older         for each older page: page 4, its number of changes 2, 1 if its map is exact, else 0, 1,
 //!                             reserved 1; then a map of one bit for each of its changes, low bit first: set while no
@@ -36,10 +36,10 @@ use core::ops::Range;
 use crate::tree::{CellFormat, HEIGHT_MAX, Malformed};
 
 /// Most journal pages that one names besides itself.
-pub const OLDER_MAX: usize = 14;
+pub const OLDER_MAX: usize = 30;
 
 /// Most changes in a journal page.
-pub const CHANGE_COUNT_MAX: usize = 1023;
+pub const CHANGE_COUNT_MAX: usize = 511;
 
 const FRONT_SIZE: usize = 24;
 const OLDER_SIZE: usize = 8;
@@ -346,14 +346,14 @@ mod tests {
         };
         assert_eq!(with(0, 0), Err(Malformed::Levels));
         assert_eq!(with(0, 9), Err(Malformed::Levels));
-        assert_eq!(with(6, 15), Err(Malformed::NodeSizes));
-        assert_eq!(with(6, 14), Err(Malformed::Reserved));
+        assert_eq!(with(6, 31), Err(Malformed::NodeSizes));
+        assert_eq!(with(6, 30), Err(Malformed::Reserved));
         assert_eq!(with(7, 1), Err(Malformed::Reserved));
         assert_eq!(with(20, 200), Err(Malformed::Reserved));
-        assert_eq!(with(21, 4), Err(Malformed::NodeSizes));
+        assert_eq!(with(21, 2), Err(Malformed::NodeSizes));
         assert_eq!(with(22, 1), Err(Malformed::Reserved));
         assert_eq!(with(28, 255), Err(Malformed::Short));
-        assert_eq!(with(29, 4), Err(Malformed::NodeSizes));
+        assert_eq!(with(29, 2), Err(Malformed::NodeSizes));
         assert_eq!(with(30, 2), Err(Malformed::Reserved));
         assert_eq!(with(33, 2), Err(Malformed::Reserved));
         assert_eq!(with(34, 2), Err(Malformed::Reserved));

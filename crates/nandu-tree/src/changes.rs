@@ -12,7 +12,7 @@ use nandu_media::tree::CellFormat;
 use nandu_media::value::TAG_INLINE;
 
 /// In place of a journal page: none holds the change yet.
-pub(crate) const UNSYNCED: u8 = 15;
+pub(crate) const UNSYNCED: u8 = 31;
 
 const TAG_SIZE: usize = 2;
 const ENTRY_SIZE: usize = 2;
@@ -35,7 +35,7 @@ impl Home {
 
     fn tag(self, is_put: bool) -> u16 {
         let unproved = if self.is_unproved { UNPROVED } else { 0 };
-        u16::from(is_put) | unproved | u16::from(self.journal) << 2 | self.index << 6
+        u16::from(is_put) | unproved | u16::from(self.journal) << 2 | self.index << 7
     }
 }
 
@@ -167,7 +167,7 @@ impl<'m> Changes<'m> {
 
     pub(crate) fn home(&self, index: usize) -> Home {
         let tag = self.u16_at(self.offset(index));
-        Home { journal: (tag >> 2 & 15) as u8, index: tag >> 6, is_unproved: tag & UNPROVED != 0 }
+        Home { journal: (tag >> 2 & 31) as u8, index: tag >> 7, is_unproved: tag & UNPROVED != 0 }
     }
 
     /// Bytes of a change in a journal page.
@@ -328,7 +328,7 @@ mod tests {
                 let change = Change { key: &key, value: value.as_deref() };
                 let home = match random / 32 % 3 {
                     0 => Home::NONE,
-                    kind => Home { journal: 3, index: 1000, is_unproved: kind == 1 },
+                    kind => Home { journal: 30, index: 510, is_unproved: kind == 1 },
                 };
                 if changes.set(&change, home) {
                     let index = changes.find(&key).unwrap();

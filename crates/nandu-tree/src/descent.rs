@@ -52,11 +52,13 @@ pub(crate) struct Reading<'m> {
     checked: u8,
     /// Leaves read.
     misses: u8,
+    /// Pages read; wraps.
+    pub(crate) reads: u32,
 }
 
 impl<'m> Reading<'m> {
     pub(crate) fn new(buf: &'m mut [u8]) -> Reading<'m> {
-        Reading { buf, page: None, found: None, body: None, checked: u8::MAX, misses: 0 }
+        Reading { buf, page: None, found: None, body: None, checked: u8::MAX, misses: 0, reads: 0 }
     }
 
     /// The buffer is going to be used for something else, or its page is programmed anew.
@@ -144,6 +146,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Err(corrupt(Malformed::PageNumber));
         }
         let found = self.pages.read(PageAddr(page), self.reading.buf)?;
+        self.reading.reads = self.reading.reads.wrapping_add(1);
         self.reading.body = None;
         if found.kind == PageKind::Tree {
             let body = TreeBody::parse(self.reading.buf, self.header_size).map_err(corrupt)?;

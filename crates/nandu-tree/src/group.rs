@@ -31,6 +31,10 @@ use crate::tree::Tree;
 /// Leaves looked at for the one with most changes. All of them would not make it much better.
 const CANDIDATES: usize = 64;
 
+/// Looking at them ends when so many pages were read for it, where the inner nodes are not all in memory: more reads cost more
+/// than a fuller leaf saves.
+const CANDIDATE_READS: u32 = 3;
+
 /// Part of the memory, as a divisor, that is free at most when the first change after a sync comes. Free memory holds no changes
 /// that could go to their leaves with others.
 const FREE_SHARE: usize = 16;
@@ -152,7 +156,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Before the first change after a sync: makes room in memory, in the list of journal pages and on the medium.
     fn begin(&mut self, memory: usize, shrinks: bool) -> Result<(), TreeError<P::Error>> {
         // As many changes as came before the last sync fit, and as many again; with less room they would be synced in parts.
-        let free = memory.max((2 * self.group_size).min(self.changes.size() / FREE_SHARE));
+        let size = self.changes.size();
+        let used_max = size.min(self.journals.memory_max);
+        let reserve = memory.max((2 * self.group_size).min(used_max / FREE_SHARE));
+        // Memory beyond what the list of journal pages accounts for stays free.
+        let free = (size - used_max + reserve).min(size);
         while self.changes.free() < free {
             self.prepare_merge(shrinks)?;
             self.merge_densest()?;
@@ -168,7 +176,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.prepare(Need { pages: 1, pages_max, shrinks })
     }
 
-    /// Makes two journal pages one, or merges a leaf on the way to that.
+    /// Makes two journal pages one, or merges a leaf on the way to that: the densest, since pages that do not become one are full
+    /// of changes, and any leaf takes some from each of them.
     fn shorten_list(&mut self, shrinks: bool) -> Result<(), TreeError<P::Error>> {
         self.prepare_merge(shrinks)?;
         let tallies = tallies(&self.changes);
@@ -187,12 +196,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if self.journals.fit(one.count + other.count, one.size + other.size) {
             return self.write_journal(Placement::Split, None);
         }
-        let mut key = KeyBuf::EMPTY;
-        if let Some(index) = (0..self.changes.len()).find(|&at| usize::from(self.changes.home(at).journal) == first) {
-            key.set(self.changes.key(index));
-            self.merge_at(&key, None)?;
-        }
-        Ok(())
+        self.merge_densest()
     }
 
     /// A key in the leaf that all changes since the last sync belong to, if there is one such leaf.
@@ -325,7 +329,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let mut at = self.changes.lower(self.sweep.as_slice());
         let (mut key, mut fence) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
         let mut best = (0, KeyBuf::EMPTY);
+        let reads = self.reading.reads;
         for _ in 0..CANDIDATES {
+            if best.0 > 0 && self.reading.reads.wrapping_sub(reads) >= CANDIDATE_READS {
+                break;
+            }
             at = if at < count { at } else { 0 };
             key.set(self.changes.key(at));
             self.descend(Seek::At(key.as_slice()), 1)?;

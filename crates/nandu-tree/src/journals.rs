@@ -8,8 +8,13 @@ use crate::changes::{Changes, UNSYNCED};
 /// Most journal pages at a time.
 pub(crate) const LISTED_MAX: usize = OLDER_MAX + 1;
 
-/// Part of a journal page, as a divisor, that naming older ones may take.
-const LIST_SHARE: usize = 6;
+/// Part of a journal page, as a divisor, that naming older ones may take. With a third, pages of 4 KiB name 30 of 299 small
+/// changes each, which is more than offsets of two bytes reach in memory.
+const LIST_SHARE: usize = 3;
+
+/// Changes there may be in memory, as a part of what all journal pages hold. Changes leave their pages here and there as leaves
+/// take them; with all pages nearly full no two of them would become one.
+const FILL: (usize, usize) = (3, 4);
 
 /// Bytes that an entry of any length is taken to have, where the number of them in a page is limited.
 const TYPICAL_SIZE: usize = 16;
@@ -43,6 +48,8 @@ pub(crate) struct Journals {
     pub(crate) wanted_max: usize,
     /// Bytes for changes in a page, however many others it names.
     pub(crate) capacity: usize,
+    /// Bytes for changes in memory, beyond which more of them cost more than they save.
+    pub(crate) memory_max: usize,
     /// Most changes in a page.
     pub(crate) count_max: usize,
 }
@@ -54,13 +61,16 @@ impl Journals {
             0 => TYPICAL_SIZE,
             key_size => 1 + usize::from(key_size) + usize::from(format.value_size),
         };
-        let count_max = (body / typical).clamp(1, CHANGE_COUNT_MAX);
+        let count_max = ((body - body / LIST_SHARE) / typical).clamp(1, CHANGE_COUNT_MAX);
         let older = older_size(count_max);
         let listed_max = (1 + body / LIST_SHARE / older).clamp(3, LISTED_MAX);
         let capacity = body.saturating_sub((listed_max - 1) * older);
-        let wanted_max = (pending_size / capacity.max(1) + 3).min(listed_max);
+        // A page of many changes of few bytes is full before its bytes are.
+        let filled = capacity.min(count_max * typical);
+        let memory_max = listed_max * filled * FILL.0 / FILL.1;
+        let wanted_max = (pending_size.min(memory_max) * FILL.1 / FILL.0 / filled.max(1) + 3).min(listed_max);
         let listed = [None; LISTED_MAX];
-        Journals { listed, newest: None, named: None, listed_max, wanted_max, capacity, count_max }
+        Journals { listed, newest: None, named: None, listed_max, wanted_max, capacity, memory_max, count_max }
     }
 
     pub(crate) fn count(&self) -> usize {

@@ -18,8 +18,9 @@ pub struct Options {
     /// When a change is durable: when the call returns, or at the next [`Store::sync`](crate::Store::sync). With the
     /// latter many changes cost few programs.
     pub durability: Durability,
-    /// Bytes of memory for changes that are not in their place yet, of which 65,535 at most are used. The more there are, the
-    /// more changes go to their place with one program. Without [`Durability::OnSync`] it is needed only to open a volume that
+    /// Bytes of memory for changes that are not in their place yet, of which 65,535 at most are used, and no more than three
+    /// quarters of what the pages that a sync can name hold: 60 KB on pages of 4 KiB, a few KB on pages of 512 bytes. The more
+    /// there are, the more changes go to their place with one program. Without [`Durability::OnSync`] it is needed only to open a volume that
     /// was used with it and not left by [`Store::settle`](crate::Store::settle): as many bytes as were given then are enough,
     /// with fewer the volume may be refused with [`TreeError::PendingSize`](crate::TreeError::PendingSize).
     pub pending_size: usize,

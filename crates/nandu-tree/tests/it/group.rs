@@ -220,3 +220,44 @@ fn a_cut_leaves_a_sync_among_large_values() {
     survive_cuts(ByteCells, 256, SMALL, key, (20, 1500));
     survive_cuts(ByteCells, 512, Options { pending_size: 3000, ..SMALL }, key, (20, 4000));
 }
+
+/// Programs and reads for each of the updates of the second half, on pages of this size, a sync after every `k`.
+fn costs_of_updates(page_size: usize, cache_size: usize, pending_size: usize, k: u32) -> (f64, f64) {
+    const RECORD_COUNT: u32 = 10_000;
+    const UPDATE_COUNT: u32 = 2500;
+    let options = Options { cache_size, journal_pages: 64, durability: Durability::OnSync, pending_size };
+    let mut bench = Bench::new(Shared::new(page_size, 44, 8000), FixedCells::<4, 4>, options);
+    let mut random = ChaCha8Rng::seed_from_u64(5);
+    for number in 0..RECORD_COUNT {
+        bench.tree().put(&number.wrapping_mul(0x9E37_79B1).to_be_bytes(), &[0; 4]).unwrap();
+    }
+    let mut before = bench.medium.counts();
+    for number in 0..2 * UPDATE_COUNT {
+        if number == UPDATE_COUNT {
+            before = bench.medium.counts();
+        }
+        let key = random.random_range(0..RECORD_COUNT).wrapping_mul(0x9E37_79B1);
+        bench.tree().put(&key.to_be_bytes(), &number.to_be_bytes()).unwrap();
+        if (number + 1).is_multiple_of(k) {
+            bench.tree().sync().unwrap();
+        }
+    }
+    let after = bench.medium.counts();
+    let each = |difference: u64| difference as f64 / f64::from(UPDATE_COUNT);
+    (each(after.programs - before.programs), each(after.reads - before.reads))
+}
+
+/// More memory for changes than the list of journal pages can account for is left unused, and costs nothing.
+#[test]
+fn more_memory_for_changes_never_costs_more_programs() {
+    for k in [4, 64] {
+        let mut least = f64::INFINITY;
+        for pending_size in [1000, 2000, 3000, 8000, 65_535] {
+            let (programs, reads) = costs_of_updates(512, 2048, pending_size, k);
+            println!("{pending_size} bytes, a sync after {k}: {programs:.3} programs, {reads:.3} reads");
+            // Which leaves the updates meet is chance.
+            assert!(programs < 1.02 * least, "{programs} programs in {pending_size} bytes, {least} in fewer");
+            least = least.min(programs);
+        }
+    }
+}

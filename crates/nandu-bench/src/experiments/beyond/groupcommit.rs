@@ -44,10 +44,11 @@ const NOTES: &str = "\
 The model holds pending records in all memory beyond the inner nodes and merges the leaf with most of them, also when each \
 change is synced alone; nandu puts such a change into its leaf at once, which takes a read and the same program. With k = 4 it \
 programs a page for each sync, which holds four changes, and others for the leaves they go to. With k of 64 and more it is within \
-a tenth of the model in 16 and 32 KiB.
+a tenth of the model in 16 and 32 KiB, and a sixth above it in 64.
 
-In 64 KiB, of which changes have 56, nandu programs more than in 32. That is not explained yet. In 8 KiB, of which nodes have 4, the \
-inner nodes do not fit and are read again and again as leaves are sought for the changes that wait.
+A page of the journal names at most 30 others, which is enough for the 5,700 changes of 64 KiB. In memory beyond what those pages \
+hold, no change waits, so that more of it costs no more. In 8 KiB, of which nodes have 4, the inner nodes do not fit: the search for the \
+leaf with most changes ends after three reads, and there are five reads for an update.
 
 The paper's trees have half of their memory as write cache, which is programmed at each sync. That of the mu-Tree saves nothing: each \
 of its pages holds a leaf, and random updates meet a leaf again long after.
