@@ -8,6 +8,8 @@
 //! [`DurableTree`] is the same two trees as they would have to be to be used: found again after any power cut, with JFFS3's chain
 //! of superblocks, and for the B+-tree its journal tree.
 //!
+//! [`Bftl`] is another rival: a B-tree whose nodes are scattered over a log as index units.
+//!
 //! **The key decision** is that both trees are one piece of code, [`TreeKind`] apart: the same descent, the same splits,
 //! the same caches and the same collector, so that what is compared is where nodes are put and nothing else. Two
 //! programs, each at its best, were refused: a difference between them would say little about the idea.
@@ -37,7 +39,9 @@
 //! * B3  In a page, a node that is reached from the root and is not the lowest one there has the next lower one as a child.
 //! * B4  As many records are reached as are counted.
 //! * B5  A page is live if and only if its lowest node is reached from the root.
+//! * B6  BFTL: the table lists each node that is reached and no other, with no more groups than the bound.
 
+mod bftl;
 mod durable;
 mod entry;
 mod error;
@@ -49,6 +53,7 @@ mod paper;
 mod tree;
 mod word;
 
+pub use bftl::{Bftl, BftlOptions, BftlStats};
 pub use durable::{DurableOptions, DurableTree, MountReads};
 pub use error::BaselineError;
 pub use layout::TreeKind;
