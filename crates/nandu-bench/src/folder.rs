@@ -20,7 +20,8 @@ use crate::{Plot, Scale, draw, experiments, summary, text};
 /// The folder for pictures.
 pub(crate) const PLOTS: &str = "plots";
 
-/// Writes a folder, which need not be there, and says where what is. Files of these names are written over, others are left.
+/// Writes a folder, which need not be there, and says where what is. Results of other experiments that it holds from a run of
+/// the same size stay, so that several commands can fill one folder; others are written over.
 ///
 /// # Errors
 ///
@@ -30,6 +31,8 @@ pub fn write(folder: &Path, results: &Results, command: &str) -> Result<Vec<Path
         let path = path.to_owned();
         move |error: std::io::Error| format!("{}: {error}", path.display())
     };
+    let (results, commands) = beside_what_is_there(folder, results, command);
+    let results = &results;
     let plots = folder.join(PLOTS);
     fs::create_dir_all(&plots).map_err(at(&plots))?;
     let mut written = Vec::new();
@@ -38,7 +41,7 @@ pub fn write(folder: &Path, results: &Results, command: &str) -> Result<Vec<Path
         written.push(path);
         Ok(())
     };
-    put(folder.join("README.md"), &readme(results, command))?;
+    put(folder.join("README.md"), &readme(results, &commands))?;
     put(folder.join("summary.md"), &summary::markdown(results))?;
     let cells = results.cells();
     for name in results.experiments() {
@@ -52,6 +55,26 @@ pub fn write(folder: &Path, results: &Results, command: &str) -> Result<Vec<Path
     written.push(raw);
     Ok(written)
 }
+
+/// The results with those of other experiments in the folder before them, and the commands that gave them, the newest last.
+fn beside_what_is_there(folder: &Path, results: &Results, command: &str) -> (Results, String) {
+    let new = results.experiments();
+    let there = Results::read(folder).ok().filter(|there| there.scale == results.scale);
+    let kept = there.into_iter().flat_map(|there| there.figures);
+    let kept: Vec<_> = kept.filter(|figure| !new.contains(&&*figure.experiment)).collect();
+    if kept.is_empty() {
+        return (results.clone(), command.to_owned());
+    }
+    let readme = fs::read_to_string(folder.join("README.md")).unwrap_or_default();
+    let before = readme.split_once(COMMANDS_BEGIN).and_then(|(_, rest)| rest.split_once(COMMANDS_END));
+    let before = before.map(|(commands, _)| commands.lines()).into_iter().flatten();
+    let commands: Vec<&str> = before.filter(|line| *line != command).chain([command]).collect();
+    let figures = kept.into_iter().chain(results.figures.iter().cloned()).collect();
+    (Results { figures, scale: results.scale }, commands.join("\n"))
+}
+
+const COMMANDS_BEGIN: &str = "```sh\n";
+const COMMANDS_END: &str = "\n```";
 
 /// A picture of an experiment.
 pub(crate) struct Picture {
@@ -78,7 +101,7 @@ pub(crate) fn drawn(name: &str, cells: &[&Cell]) -> Vec<(String, &'static Plot)>
     drawn.map(|(plot, number)| (format!("{}-{number}.svg", text::slug(name)), plot)).collect()
 }
 
-fn readme(results: &Results, command: &str) -> String {
+fn readme(results: &Results, commands: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let mut seeds: Vec<u64> = results.figures.iter().filter_map(|figure| figure.seed).collect();
     seeds.sort_unstable();
@@ -92,7 +115,7 @@ fn readme(results: &Results, command: &str) -> String {
     };
     format!(
         "# Results of nandu lab\n\n\
-         Made by nandu {version} with\n\n```sh\n{command}\n```\n\n\
+         Made by nandu {version} with\n\n{COMMANDS_BEGIN}{commands}{COMMANDS_END}\n\n\
          Seeds: {}. Costs are counted on simulated chips, so the same version, command and seed give the same bytes on any \
          machine.\n{small}\n\
          * `raw.csv`: every figure\n\
@@ -126,5 +149,22 @@ mod tests {
         assert_eq!(first.len(), 4);
         assert!(first == written("b") && first == written("a"));
         assert_eq!(Results::read(&place.path().join("a")).unwrap(), results);
+    }
+
+    #[test]
+    fn a_second_run_takes_nothing_of_the_first_away() {
+        let results = |experiment: &'static str, value| Results {
+            figures: vec![Figure { seed: Some(0), ..Figure::new(experiment, "case", "metric", value, "reads") }],
+            scale: Scale::Small,
+        };
+        let place = tempfile::tempdir().unwrap();
+        write(place.path(), &results("core/mount", 1.0), "first").unwrap();
+        write(place.path(), &results("core/skew", 2.0), "second").unwrap();
+        write(place.path(), &results("core/skew", 3.0), "second").unwrap();
+        let there = Results::read(place.path()).unwrap();
+        let values: Vec<_> = there.figures.iter().map(|figure| (&*figure.experiment, figure.value)).collect();
+        assert_eq!(values, [("core/mount", 1.0), ("core/skew", 3.0)]);
+        let readme = fs::read_to_string(place.path().join("README.md")).unwrap();
+        assert!(readme.contains("```sh\nfirst\nsecond\n```"), "{readme}");
     }
 }

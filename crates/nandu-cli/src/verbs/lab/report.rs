@@ -9,7 +9,7 @@ use nandu_bench::results::Results;
 use nandu_bench::{experiments, page};
 use serde_json::json;
 
-use super::run::{How, run_plan, write};
+use super::run::{How, check_folder, run_plan, write};
 use crate::output::Output;
 
 const FILE: &str = "report.html";
@@ -30,7 +30,10 @@ pub(crate) struct Report {
 
 pub(super) fn run(args: &Report, out: &mut Output) -> anyhow::Result<()> {
     let read = || Results::read(&args.dir).context("there are no results to make a page of (--run makes them)");
-    let results = if args.run { run_first(args, out)? } else { read()? };
+    if args.run {
+        run_first(args, out)?;
+    }
+    let results = read()?;
     let page = page::html(&results).map_err(anyhow::Error::from_boxed)?;
     let path = args.dir.join(FILE);
     fs::write(&path, page).with_context(|| path.display().to_string())?;
@@ -42,11 +45,11 @@ pub(super) fn run(args: &Report, out: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn run_first(args: &Report, out: &mut Output) -> anyhow::Result<Results> {
+fn run_first(args: &Report, out: &mut Output) -> anyhow::Result<()> {
     let all = || experiments::all().map(|experiment| experiment.name.to_owned()).collect();
     let names = if args.names.is_empty() { all() } else { args.names.clone() };
     let plan = args.how.plan(&names)?;
+    check_folder(&args.dir, &plan)?;
     let results = run_plan(&plan, &mut |_, _| Ok(()))?;
-    write(&args.dir, &results, &args.how.command(&plan), out)?;
-    Ok(results)
+    write(&args.dir, &results, &args.how.command(&plan), out)
 }

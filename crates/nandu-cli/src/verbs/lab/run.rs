@@ -119,6 +119,9 @@ pub(super) fn run_plan(
 
 pub(super) fn run(args: &Run, out: &mut Output) -> anyhow::Result<()> {
     let plan = args.how.plan(&args.names)?;
+    if let Some(path) = &args.out {
+        check_folder(path, &plan)?;
+    }
     let is_one_seed = args.how.seeds.is_none();
     let results = run_plan(&plan, &mut |experiment, results| {
         if out.is_json() {
@@ -167,6 +170,21 @@ fn complain(cell: &Cell) {
         cell.mean(),
         figure.unit
     );
+}
+
+/// Refuses a folder whose results of other experiments cannot stand beside those of the run. Asked before the run, not after
+/// it, which may take hours.
+pub(super) fn check_folder(path: &Path, plan: &Plan) -> anyhow::Result<()> {
+    // What cannot be read as results is not taken for any.
+    let Ok(there) = Results::read(path) else { return Ok(()) };
+    let is_planned = |name: &&str| plan.experiments.iter().any(|experiment| experiment.name == *name);
+    match there.experiments().into_iter().find(|name| !is_planned(name)) {
+        Some(name) if there.scale != plan.scale => usage(format!(
+            "{}: holds results of '{name}' from a run of another size: name another folder",
+            path.display()
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Writes a folder and says what was written.
