@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::ops::{Bound, ControlFlow};
 
 use nandu_baselines::{BaselineError, Bftl, BftlOptions};
-use nandu_index::suite::{KeyKind, Space, Subject, conformance};
+use nandu_index::suite::{Cuttable, KeyKind, Space, Subject, conformance, prefixes};
 use nandu_index::{Direction, Edit, OrderedIndex};
 use nandu_media::checksum::checksum;
 use nandu_nand::PageAddr;
@@ -40,16 +40,32 @@ impl Subject for Bench {
     }
 }
 
+impl Cuttable for Bench {
+    fn cut(&mut self) {
+        let chip = self.tree.take().unwrap().into_nand();
+        self.tree = Some(Bftl::mount(chip, self.options).unwrap());
+    }
+}
+
+const SPACE: Space =
+    Space { keys: KeyKind::Fixed(4), key_count: 500, value_size_min: 4, value_size_max: 4, operations_max: 120 };
+
+fn bench(buffer_units: usize, list_bound: usize, read_pages: usize) -> Bench {
+    let options = BftlOptions { buffer_units, list_bound, read_pages, volume: 3 };
+    Bench { tree: Some(Bftl::format(Sim::new(crate::paper::small(96)), options).unwrap()), options }
+}
+
 #[test]
 fn bftl_conforms_with_mounts_in_between() {
-    let space =
-        Space { keys: KeyKind::Fixed(4), key_count: 500, value_size_min: 4, value_size_max: 4, operations_max: 120 };
     for (buffer_units, list_bound, read_pages) in [(1, 1, 0), (12, 4, 0), (60, 4, 3)] {
-        let options = BftlOptions { buffer_units, list_bound, read_pages, volume: 3 };
-        conformance(space, 25, || Bench {
-            tree: Some(Bftl::format(Sim::new(crate::paper::small(96)), options).unwrap()),
-            options,
-        });
+        conformance(SPACE, 25, || bench(buffer_units, list_bound, read_pages));
+    }
+}
+
+#[test]
+fn bftl_holds_after_a_cut_what_it_held_after_a_change_since_the_last_sync() {
+    for (buffer_units, list_bound, read_pages) in [(1, 1, 0), (12, 4, 0), (60, 4, 3)] {
+        prefixes(SPACE, 25, || bench(buffer_units, list_bound, read_pages));
     }
 }
 

@@ -1,4 +1,5 @@
-//! The conformance suite: each layout, each buffer, each way to split, on pages so small that trees grow high.
+//! The conformance suite: IPL and GRR, in each layout, under each buffer, and what else there is to choose, on pages so small that
+//! trees grow high.
 
 use nandu_index::suite::{KeyKind, Space, conformance};
 use nandu_inpage::{Cells, GroupSize, LogPages, LogRead, Options, Policy, Splits};
@@ -12,33 +13,41 @@ const SPACE: Space =
     Space { keys: KeyKind::Fixed(4), key_count: 500, value_size_min: 4, value_size_max: 4, operations_max: 120 };
 
 fn conforms(chip: Chip, options: Options) {
+    println!("{options:?}");
     conformance(SPACE, CASES, || Held::new(chip.with_blocks(100), options));
 }
 
-#[test]
-fn ipl_conforms() {
-    conforms(SECTORS, IPL);
+/// The suite under each buffer.
+fn conforms_with_each_buffer(chip: Chip, options: Options) {
+    for policy in [Policy::Lru, Policy::CleanFirst, Policy::SemiClean] {
+        conforms(chip, Options { policy, ..options });
+    }
 }
 
 #[test]
-fn ipl_in_whole_pages_conforms() {
-    conforms(PAGES, in_pages(IPL));
+fn ipl_conforms_with_each_buffer() {
+    conforms_with_each_buffer(SECTORS, IPL);
 }
 
 #[test]
-fn grr_conforms() {
-    conforms(SECTORS, GRR);
+fn ipl_in_whole_pages_conforms_with_each_buffer() {
+    conforms_with_each_buffer(PAGES, in_pages(IPL));
 }
 
 #[test]
-fn grr_in_whole_pages_conforms() {
-    conforms(PAGES, in_pages(GRR));
+fn grr_conforms_with_each_buffer() {
+    conforms_with_each_buffer(SECTORS, GRR);
 }
 
 #[test]
-fn grr_with_an_ordinary_clean_first_buffer_conforms() {
-    conforms(SECTORS, Options { policy: Policy::CleanFirst, log_read: LogRead::Smart, ..GRR });
-    conforms(PAGES, Options { policy: Policy::CleanFirst, ..in_pages(GRR) });
+fn grr_in_whole_pages_conforms_with_each_buffer() {
+    conforms_with_each_buffer(PAGES, in_pages(GRR));
+}
+
+#[test]
+fn only_log_pages_that_matter_are_read_and_it_conforms() {
+    conforms_with_each_buffer(SECTORS, Options { log_read: LogRead::Smart, ..GRR });
+    conforms_with_each_buffer(PAGES, in_pages(Options { log_read: LogRead::Smart, ..IPL }));
 }
 
 #[test]
