@@ -7,10 +7,11 @@
 use nandu_media::inpage::anchor::{ANCHOR_COUNT, AnchorFields};
 use nandu_media::inpage::{FrontFields, Kind};
 use nandu_media::{Malformed, NO_BLOCK};
-use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageAddr};
+use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
 
 use crate::blocks::State;
 use crate::chip::{Read, is_erased};
+use crate::descent::WALK;
 use crate::error::Error;
 use crate::inpage::{InPage, Result};
 use crate::nodes::ROOT;
@@ -62,25 +63,38 @@ impl<N: Nand> InPage<'_, N> {
             }
             let mut is_anchor = false;
             for place in 0..self.geometry.pages_per_block as u16 {
-                let page = self.page_of(block, place);
-                let read = Self::read(&mut self.nand, page, 0, self.log)?;
-                let front = FrontFields::parse(self.log).ok().filter(|front| front.page == page.0);
-                match front.filter(|front| read != Read::Unreadable && front.kind == Kind::Anchor) {
-                    Some(front) => {
+                let (found, is_erased) = self.read_anchor(self.page_of(block, place))?;
+                match found {
+                    Some(found) => {
                         is_anchor = true;
-                        if newest.is_none_or(|newest| newest.sequence < front.sequence) {
-                            newest = Some(Found { page, sequence: front.sequence, volume: front.volume });
-                        }
+                        newest = newest.filter(|newest| newest.sequence >= found.sequence).or(Some(found));
                     }
                     // The first page may be torn and the second sound; behind the last one a torn one may stand.
-                    None if place >= 1 && !is_anchor => break,
-                    None if read != Read::Unreadable && self.looks_erased() => break,
+                    None if is_erased || (place >= 1 && !is_anchor) => break,
                     None => {}
                 }
             }
             blocks += usize::from(is_anchor);
         }
         Ok(newest)
+    }
+
+    /// The anchor in a page, and whether the page is erased. What is no anchor is read twice: it may be another page that was
+    /// read by mistake, and an anchor that is passed over takes the table of bad blocks with it.
+    fn read_anchor(&mut self, page: PageAddr) -> Result<(Option<Found>, bool), N> {
+        let mut is_erased = false;
+        for _ in 0..2 {
+            let read = Self::read(&mut self.nand, page, 0, self.log)?;
+            if read == Read::Unreadable {
+                continue;
+            }
+            let front = FrontFields::parse(self.log).ok().filter(|front| front.page == page.0);
+            if let Some(front) = front.filter(|front| front.kind == Kind::Anchor) {
+                return Ok((Some(Found { page, sequence: front.sequence, volume: front.volume }), false));
+            }
+            is_erased = self.looks_erased();
+        }
+        Ok((None, is_erased))
     }
 
     fn looks_erased(&self) -> bool {
@@ -180,24 +194,18 @@ impl<N: Nand> InPage<'_, N> {
 
     /// Erases an anchor block; `false` if it is bad now.
     fn erase_anchor(&mut self, block: BlockAddr) -> Result<bool, N> {
-        match self.nand.erase(block, CellMode::Slc) {
-            Ok(()) => {
-                self.stats.erases += 1;
-                self.blocks[block].erase_count = self.blocks[block].erase_count.saturating_add(1);
-                Ok(true)
-            }
-            Err(error) => match error.kind() {
-                NandErrorKind::EraseFailed | NandErrorKind::Bus => {
-                    self.blocks.set_state(block, State::Bad);
-                    Ok(false)
-                }
-                _ => Err(Error::Nand(error)),
-            },
+        let is_erased = self.try_erase(block)?;
+        if !is_erased {
+            self.blocks.set_state(block, State::Bad);
         }
+        Ok(is_erased)
     }
 
     /// The first change after a clean start has to say that there is one.
     pub(crate) fn open_for_writing(&mut self) -> Result<(), N> {
+        if self.is_read_only {
+            return Err(Error::ReadOnly);
+        }
         if self.anchors.is_clean { self.write_anchor(false) } else { Ok(()) }
     }
 
@@ -219,7 +227,9 @@ impl<N: Nand> InPage<'_, N> {
             FrontFields { kind: Kind::Anchor, sequence, page: page.0, volume: self.volume, erase_count, size }
                 .seal(self.log);
             self.anchors.next = (u32::from(number) + 1 < self.geometry.pages_per_block).then_some(number + 1);
-            if Self::program(&mut self.nand, page, 0, self.log)? {
+            let frame = self.buffer.arena.scratch(WALK);
+            let read_back = self.options.read_back.then(|| self.buffer.arena.frame_mut(frame));
+            if Self::program(&mut self.nand, page, 0, self.log, read_back)? {
                 self.anchors.current = place;
                 self.anchors.stable = place;
                 self.anchors.is_clean = is_clean;

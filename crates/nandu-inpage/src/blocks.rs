@@ -8,6 +8,11 @@ use crate::nodes::{NONE, NodeTable};
 /// Most log pages of a block.
 pub(crate) const LOG_PAGES_MAX: usize = 16;
 
+/// A cut may have hit the block.
+pub(crate) const MAYBE_TORN: u8 = 1;
+/// Something in the block that may have held logs decayed.
+pub(crate) const DECAYED: u8 = 2;
+
 /// What a block is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -71,9 +76,10 @@ pub(crate) struct BlockEntry {
     pub(crate) is_worn: u8,
     /// Nodes that stand in it.
     pub(crate) live: u16,
-    /// Whether a cut may have hit it: nothing is programmed into it before it is erased.
+    /// 0, or [`MAYBE_TORN`]: nothing is programmed into it before it is erased. While the index is opened also [`DECAYED`].
     pub(crate) is_suspect: u8,
-    reserved: u8,
+    /// Whether the chip's mark was looked at since the index was opened, and lets the block be used.
+    pub(crate) is_mark_seen: u8,
     /// In whole-page layout, where its log pages are.
     pub(crate) log_at: [u16; LOG_PAGES_MAX],
 }
@@ -93,7 +99,8 @@ impl BlockEntry {
 
     /// As it is after an erase.
     pub(crate) fn clear(&mut self) {
-        *self = BlockEntry { state: self.state, erase_count: self.erase_count, first: NONE, ..BlockEntry::BLANK };
+        let BlockEntry { state, erase_count, is_mark_seen, .. } = *self;
+        *self = BlockEntry { state, erase_count, is_mark_seen, ..BlockEntry::BLANK };
     }
 
     pub(crate) const BLANK: BlockEntry = BlockEntry {
@@ -111,7 +118,7 @@ impl BlockEntry {
         is_worn: 0,
         live: 0,
         is_suspect: 0,
-        reserved: 0,
+        is_mark_seen: 0,
         log_at: [0; LOG_PAGES_MAX],
     };
 }

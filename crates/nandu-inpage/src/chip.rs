@@ -46,15 +46,52 @@ impl<N: Nand> InPage<'_, N> {
     }
 
     /// Programs a part of a page; `false` if the block is to be emptied and retired. What was programmed is not to be
-    /// relied on then.
-    pub(crate) fn program(nand: &mut N, page: PageAddr, column: u32, bytes: &[u8]) -> Result<bool, N> {
+    /// relied on then. With a buffer, at least as long, it is read back and compared.
+    pub(crate) fn program(
+        nand: &mut N,
+        page: PageAddr,
+        column: u32,
+        bytes: &[u8],
+        read_back: Option<&mut [u8]>,
+    ) -> Result<bool, N> {
         match nand.program(page, column, bytes) {
-            Ok(()) => Ok(true),
-            Err(error) => match error.kind() {
-                NandErrorKind::ProgramFailed | NandErrorKind::Bus => Ok(false),
-                _ => Err(Error::Nand(error)),
-            },
+            Ok(()) => {}
+            Err(error) => {
+                return match error.kind() {
+                    NandErrorKind::ProgramFailed | NandErrorKind::Bus => Ok(false),
+                    _ => Err(Error::Nand(error)),
+                };
+            }
         }
+        let Some(found) = read_back.and_then(|buffer| buffer.get_mut(..bytes.len())) else { return Ok(true) };
+        // Again if it differs: the read may have gone wrong and not the program.
+        for _ in 0..ATTEMPTS {
+            if Self::read(nand, page, column, found)? != Read::Unreadable && found == bytes {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the chip's mark lets a block be used. One read for a block that was not looked at in this session.
+    ///
+    /// The anchor knows which blocks are bad, but an image may have come to another chip, where others are, and a mark may
+    /// have turned.
+    pub(crate) fn may_use(&mut self, block: BlockAddr) -> Result<bool, N> {
+        for _ in 0..ATTEMPTS {
+            if self.blocks[block].is_mark_seen != 0 {
+                break;
+            }
+            match self.nand.is_bad(block) {
+                Ok(true) => return Ok(false),
+                Ok(false) => self.blocks[block].is_mark_seen = 1,
+                Err(error) if error.kind() == NandErrorKind::Gone => return Err(Error::Nand(error)),
+                // A mark that cannot be read says nothing: the anchor calls the block good.
+                Err(_) => {}
+            }
+        }
+        self.blocks[block].is_mark_seen = 1;
+        Ok(true)
     }
 
     /// A program failed in a block that holds nodes: it takes no more, and is emptied as soon as can be.
@@ -67,15 +104,29 @@ impl<N: Nand> InPage<'_, N> {
 
     /// Erases a block that holds nothing needed; `false` if it cannot be erased and was retired.
     pub(crate) fn erase(&mut self, block: BlockAddr) -> Result<bool, N> {
+        if self.try_erase(block)? {
+            self.blocks[block].clear();
+            self.blocks.set_state(block, State::Erased);
+            return Ok(true);
+        }
+        self.retire(block)?;
+        Ok(false)
+    }
+
+    /// Erases a block, whatever it is used for; `false` if it cannot be erased, or must not be since it carries a mark.
+    pub(crate) fn try_erase(&mut self, block: BlockAddr) -> Result<bool, N> {
+        if !self.may_use(block)? {
+            return Ok(false);
+        }
         for _ in 0..ATTEMPTS {
             match self.nand.erase(block, CellMode::Slc) {
                 Ok(()) => {
                     let entry = &mut self.blocks[block];
                     entry.erase_count = entry.erase_count.saturating_add(1);
-                    entry.clear();
-                    self.blocks.set_state(block, State::Erased);
                     self.stats.erases += 1;
-                    return Ok(true);
+                    if !self.options.read_back || self.begins_erased(block)? {
+                        return Ok(true);
+                    }
                 }
                 Err(error) => match error.kind() {
                     NandErrorKind::EraseFailed => break,
@@ -84,8 +135,16 @@ impl<N: Nand> InPage<'_, N> {
                 },
             }
         }
-        self.retire(block)?;
         Ok(false)
+    }
+
+    /// Whether the first page of a block is erased. It is the first to be programmed, so it shows an erase that was reported and
+    /// never happened.
+    fn begins_erased(&mut self, block: BlockAddr) -> Result<bool, N> {
+        let mut front = [0; 32];
+        let page = self.page_of(block, 0);
+        let read = Self::read(&mut self.nand, page, 0, &mut front)?;
+        Ok(read != Read::Unreadable && is_erased(&front, 32, self.geometry.ecc.correctable_bits))
     }
 
     /// Takes a block out of use for good.

@@ -10,6 +10,7 @@ use nandu_media::inpage::sector::{self, HEADER_SIZE, Place};
 use nandu_media::inpage::{FRONT_SIZE, FrontFields, Kind};
 use nandu_nand::{BlockAddr, Cause, Nand};
 
+use crate::descent::WALK;
 use crate::error::Error;
 use crate::inpage::{InPage, Result};
 use crate::node::Node;
@@ -147,7 +148,8 @@ impl<N: Nand> InPage<'_, N> {
         bytes[end..].fill(0xFF);
         // Used whether it succeeds or not: a sector is programmed once.
         self.blocks[block].logs += 1;
-        if !Self::program(&mut self.nand, page, column, bytes)? {
+        let read_back = self.options.read_back.then_some(&mut *self.log);
+        if !Self::program(&mut self.nand, page, column, bytes, read_back)? {
             return Ok(false);
         }
         self.stats.log_programs += 1;
@@ -161,6 +163,7 @@ impl<N: Nand> InPage<'_, N> {
     /// A log page holds the changes of a unit.
     fn note_logged(&mut self, index: u32, unit: u32, log: u16) {
         self.nodes[index].logs |= 1 << log;
+        self.nodes[index].sectors = self.nodes[index].sectors.saturating_add(1);
         self.nodes[index].raw += self.buffer.changes_size(unit) as u32;
     }
 
@@ -196,7 +199,9 @@ impl<N: Nand> InPage<'_, N> {
         self.blocks[block].used += 1;
         self.blocks[block].log_at[usize::from(log)] = place;
         self.blocks[block].logs += 1;
-        if !Self::program(&mut self.nand, page, 0, self.log)? {
+        let frame = self.buffer.arena.scratch(WALK);
+        let read_back = self.options.read_back.then(|| self.buffer.arena.frame_mut(frame));
+        if !Self::program(&mut self.nand, page, 0, self.log, read_back)? {
             return Ok(false);
         }
         self.stats.log_programs += 1;

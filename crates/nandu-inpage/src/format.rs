@@ -15,6 +15,9 @@ use crate::placement::Group;
 /// Numbers left out between an old volume and a new one.
 const SEQUENCE_GAP: u64 = 1 << 16;
 
+/// How often a mark is asked for that cannot be read.
+const MARK_ATTEMPTS: u32 = 3;
+
 /// Least blocks that have to be good: three for anchors, three in reserve, and some for nodes.
 const GOOD_MIN: u32 = 8;
 
@@ -48,12 +51,22 @@ impl<'m, N: Nand> InPage<'m, N> {
 
     fn note_marks(&mut self) -> Result<(), N> {
         for block in self.blocks.addresses() {
-            match self.nand.is_bad(block) {
-                Ok(false) => {}
-                Ok(true) => self.blocks.set_state(block, State::Bad),
+            let mut is_good = false;
+            for _ in 0..MARK_ATTEMPTS {
+                match self.nand.is_bad(block) {
+                    Ok(is_bad) => {
+                        is_good = !is_bad;
+                        break;
+                    }
+                    Err(error) if error.kind() == NandErrorKind::Gone => return Err(Error::Nand(error)),
+                    Err(_) => {}
+                }
+            }
+            if is_good {
+                self.blocks[block].is_mark_seen = 1;
+            } else {
                 // A mark that cannot be read is taken for set: the factory's marks are all that tells those blocks.
-                Err(error) if error.kind() == NandErrorKind::Uncorrectable => self.blocks.set_state(block, State::Bad),
-                Err(error) => return Err(Error::Nand(error)),
+                self.blocks.set_state(block, State::Bad);
             }
         }
         Ok(())

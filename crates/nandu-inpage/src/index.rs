@@ -93,6 +93,9 @@ impl<N: Nand> InPage<'_, N> {
     /// As [`put`](InPage::put).
     pub fn unmount(mut self) -> Result<N, Error<N::Error>> {
         self.sync()?;
+        if self.is_read_only {
+            return Ok(self.nand);
+        }
         #[cfg(feature = "broken")]
         self.sync()?;
         let has_suspects = self.blocks.addresses().any(|block| self.blocks[block].is_suspect != 0);

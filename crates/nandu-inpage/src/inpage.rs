@@ -76,6 +76,8 @@ pub struct InPage<'m, N> {
     pub(crate) is_poisoned: bool,
     /// Opening puts right what a cut left: nothing may be given up that an older page still says.
     pub(crate) is_recovering: bool,
+    /// No block was left to put right what a cut left.
+    pub(crate) is_read_only: bool,
 }
 
 impl<'m, N: Nand> InPage<'m, N> {
@@ -122,6 +124,7 @@ impl<'m, N: Nand> InPage<'m, N> {
             anchors: Anchors::NONE,
             is_poisoned: false,
             is_recovering: false,
+            is_read_only: false,
             options,
         })
     }

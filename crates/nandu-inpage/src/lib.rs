@@ -71,10 +71,15 @@
 //! parent, and inner nodes stay. Chips with paired pages are refused, and sectors need a chip that takes partial programs in
 //! any order of pages and tears only what is being programmed.
 //!
-//! A batch of several changes is refused: without a journal nothing could make it all or nothing. Programs are not read
-//! back, so a program that a chip reports and does not do is found only when its page is read. When the newest page of
-//! the root, or a log page, decays between a cut and the next opening, it cannot be told from what the cut tore, and older
-//! records answer; after an orderly end it is found, and the nodes that it concerns are reported as lost.
+//! A batch of several changes is refused: without a journal nothing could make it all or nothing. Unless the options say so
+//! ([`Options::read_back`]), programs are not read back, so a program that a chip reports and does not do is found only when its
+//! page is read. When the newest page of the root, or what was logged last in a block, decays between a cut and the next opening, it
+//! cannot be told from what the cut tore: it is counted ([`Stats::torn`]), and older records answer. After an orderly end, or where others
+//! were programmed behind it, it is found, and the nodes that it concerns are reported as lost.
+//!
+//! Nothing is promised about capacity, so there is no number of spare blocks below which a volume becomes read-only: each
+//! block that dies makes the chip fuller, four are kept for merges and deletes, and when none is left to copy into, what there is can
+//! be read.
 
 #![no_std]
 
@@ -101,6 +106,7 @@ mod nodes;
 mod options;
 mod placement;
 mod range;
+mod scan;
 mod split;
 mod stats;
 mod verify;

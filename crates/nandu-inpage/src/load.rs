@@ -5,13 +5,15 @@ use nandu_media::inpage::{FrontFields, Kind};
 use nandu_nand::{BlockAddr, Nand};
 
 use crate::arena::Frame;
-use crate::blocks::State;
 use crate::chip::Read;
 use crate::error::Error;
 use crate::inpage::{InPage, Result};
-use crate::node::{Node, NodeMut};
-use crate::nodes::LOST;
+use crate::node::{High, Node, NodeMut};
+use crate::nodes::{LOST, NodeEntry};
 use crate::options::{Layout, LogPages, LogRead};
+
+/// How often a page is read that is not what it should be.
+pub(crate) const READS: u32 = 2;
 
 /// Which fences bound a node that is read.
 #[derive(Clone, Copy, Debug)]
@@ -21,57 +23,93 @@ pub(crate) enum Range {
 }
 
 impl<N: Nand> InPage<'_, N> {
-    /// Reads the page of a node into a frame and checks it. Costs one read. Returns its sequence.
+    /// Reads the page of a node into a frame and checks it. Costs one read, and another if the page is not what it should be.
+    /// Returns its sequence.
     pub(crate) fn read_node(&mut self, index: u32, frame: Frame) -> Result<u64, N> {
         let entry = self.nodes[index];
         let Some(block) = entry.block() else {
             return Err(Error::Corrupt { page: nandu_nand::PageAddr(0), why: Malformed::Erased });
         };
         let page = self.page_of(block, entry.page);
-        let corrupt = |why| Error::Corrupt { page, why };
         if entry.has(LOST) {
-            return Err(corrupt(Malformed::Unreadable));
+            return Err(Error::Corrupt { page, why: Malformed::Unreadable });
         }
+        let mut attempt = 1;
+        loop {
+            match self.try_node(&entry, block, frame)? {
+                Ok(()) => return Ok(entry.sequence),
+                // Another page may have been read by mistake.
+                Err(_) if attempt < READS => attempt += 1,
+                Err(why) => return Err(Error::Corrupt { page, why }),
+            }
+        }
+    }
+
+    fn try_node(
+        &mut self,
+        entry: &NodeEntry,
+        block: BlockAddr,
+        frame: Frame,
+    ) -> Result<core::result::Result<(), Malformed>, N> {
+        let page = self.page_of(block, entry.page);
         let page_size = self.geometry.page_size as usize;
         let bytes = &mut self.buffer.arena.frame_mut(frame)[..page_size];
         match Self::read(&mut self.nand, page, 0, bytes)? {
-            Read::Unreadable => return Err(corrupt(Malformed::Unreadable)),
+            Read::Unreadable => return Ok(Err(Malformed::Unreadable)),
             Read::Worn => self.blocks[block].is_worn = 1,
             Read::Fine => {}
         }
-        let front = FrontFields::parse(bytes).and_then(|front| front.expect(self.volume, page.0)).map_err(corrupt)?;
-        let (_, fields) = Node::parse(bytes, front.size, self.options.cells).map_err(corrupt)?;
-        if front.kind != Kind::Node {
-            return Err(corrupt(Malformed::Kind(front.kind as u8)));
-        }
-        if fields.node != entry.id || fields.level != entry.level {
-            return Err(corrupt(Malformed::Range("node")));
-        }
-        Ok(front.sequence)
+        let front = FrontFields::parse(bytes).and_then(|front| front.expect(self.volume, page.0));
+        let parsed = front.and_then(|front| Ok((front, Node::parse(bytes, front.size, self.options.cells)?.1)));
+        Ok(parsed.and_then(|(front, fields)| {
+            if front.kind != Kind::Node {
+                return Err(Malformed::Kind(front.kind as u8));
+            }
+            if fields.node != entry.id || fields.level != entry.level {
+                return Err(Malformed::Range("node"));
+            }
+            if front.sequence == entry.sequence { Ok(()) } else { Err(Malformed::Sequence(front.sequence)) }
+        }))
     }
 
     /// Puts together in a frame what flash holds of a node, of the keys that it answers for. Costs a read for its page, and
     /// one for each log page that the options say.
     pub(crate) fn compose(&mut self, index: u32, frame: Frame, range: Range) -> Result<(), N> {
-        let sequence = self.read_node(index, frame)?;
         let fences = match range {
             Range::Near => self.near,
             Range::Far => self.far,
         };
-        let high = fences.high();
+        let entry = self.nodes[index];
+        let Some(block) = entry.block() else { return self.read_node(index, frame).map(drop) };
+        self.stats.loads += 1;
+        self.blocks[block].loads = self.blocks[block].loads.saturating_add(1);
+        let mut attempt = 1;
+        while self.compose_once(index, block, frame, fences.high())? < entry.sectors {
+            // A log page was not what it should be. Read by mistake, or it decayed: then records are lost, and without them
+            // the node would be an older one.
+            if attempt == READS {
+                let page = self.page_of(block, entry.page);
+                return Err(Error::Corrupt { page, why: Malformed::Range("log sectors") });
+            }
+            attempt += 1;
+        }
+        self.note_due(block);
+        Ok(())
+    }
+
+    /// One try. Returns how many log sectors of the node were found.
+    fn compose_once(&mut self, index: u32, block: BlockAddr, frame: Frame, high: High<'_>) -> Result<u16, N> {
+        let sequence = self.read_node(index, frame)?;
         if let Some(high) = high {
             NodeMut::new(self.buffer.arena.frame_mut(frame), self.options.cells).truncate(high);
         }
-        let entry = self.nodes[index];
-        let Some(block) = entry.block() else { return Ok(()) };
-        self.stats.loads += 1;
-        self.blocks[block].loads = self.blocks[block].loads.saturating_add(1);
         let used = self.log_pages_used(block);
         let granted = u16::from(self.blocks[block].granted);
         let is_literal = self.options.log_read == LogRead::All && self.options.layout == Layout::Sectors;
         let dialect = self.dialect();
+        let mut count = 0;
         for number in 0..if is_literal { used.max(granted) } else { used } {
-            if self.options.log_read == LogRead::Smart && entry.logs & 1 << number == 0 {
+            if self.options.log_read == LogRead::Smart && self.nodes[index].logs & 1 << number == 0 {
                 continue;
             }
             let page = self.log_page(block, number);
@@ -81,23 +119,14 @@ impl<N: Nand> InPage<'_, N> {
             if read == Read::Worn {
                 self.blocks[block].is_worn = 1;
             }
-            if read == Read::Unreadable && number < used && !self.may_be_torn(block) {
-                // Neither a cut nor a failed program left this: records are lost, and without them the node would be an older one.
-                return Err(Error::Corrupt { page, why: Malformed::Unreadable });
-            }
             if number >= used {
                 continue;
             }
             let mut node = NodeMut::new(self.buffer.arena.frame_mut(frame), self.options.cells);
-            dialect.apply(&mut node, sequence, self.log, page, high).map_err(|why| Error::Corrupt { page, why })?;
+            count +=
+                dialect.apply(&mut node, sequence, self.log, page, high).map_err(|why| Error::Corrupt { page, why })?;
         }
-        self.note_due(block);
-        Ok(())
-    }
-
-    /// Whether a log page of the block may be unreadable although nothing is lost.
-    pub(crate) fn may_be_torn(&self, block: BlockAddr) -> bool {
-        self.blocks[block].is_suspect != 0 || self.blocks[block].state() == State::Failing
+        Ok(count)
     }
 
     /// Remembers a block whose log pages have cost more to read than a merge does, or that is worn.

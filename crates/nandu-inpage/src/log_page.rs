@@ -21,15 +21,16 @@ pub(crate) struct Dialect {
 }
 
 impl Dialect {
-    /// The sectors of a log page that verify, in the order in which they were programmed.
-    pub(crate) fn sectors<'a>(self, bytes: &'a [u8], page: PageAddr) -> impl Iterator<Item = Sector<'a>> {
+    /// The sectors of a log page that verify, in the order in which they were programmed, from a column on; the bytes are those of
+    /// the whole page.
+    pub(crate) fn sectors<'a>(self, bytes: &'a [u8], page: PageAddr, from: u32) -> impl Iterator<Item = Sector<'a>> {
         let end = match self.layout {
             Layout::Sectors => bytes.len(),
             Layout::Pages => FrontFields::parse(bytes)
                 .and_then(|front| front.expect(self.volume, page.0))
                 .map_or(0, |front| if front.kind == Kind::Log { front.size as usize } else { 0 }),
         };
-        let mut at = if self.layout == Layout::Sectors { 0 } else { FRONT_SIZE };
+        let mut at = if self.layout == Layout::Sectors { from as usize } else { FRONT_SIZE };
         core::iter::from_fn(move || {
             while at < end {
                 let place = Place { volume: self.volume, page: page.0, column: at as u32 };
@@ -54,7 +55,7 @@ impl Dialect {
     /// bound.
     ///
     /// Records of keys that moved to another node long ago are left out here and not only afterwards: with them the node
-    /// could be larger than a frame on the way.
+    /// could be larger than a frame on the way. Returns how many sectors of the node there were.
     pub(crate) fn apply(
         self,
         node: &mut NodeMut<'_>,
@@ -62,9 +63,11 @@ impl Dialect {
         log: &[u8],
         page: PageAddr,
         high: High<'_>,
-    ) -> core::result::Result<(), Malformed> {
+    ) -> core::result::Result<u16, Malformed> {
         let id = node.view().id();
-        for sector in self.sectors(log, page).filter(|sector| sector.node == id && sector.sequence > sequence) {
+        let mut count = 0;
+        for sector in self.sectors(log, page, 0).filter(|sector| sector.node == id && sector.sequence > sequence) {
+            count += 1;
             for record in sector.records(self.cells) {
                 let record = record?;
                 if high.is_none_or(|high| record.key() < high) {
@@ -72,7 +75,7 @@ impl Dialect {
                 }
             }
         }
-        Ok(())
+        Ok(count)
     }
 }
 

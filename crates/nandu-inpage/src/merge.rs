@@ -1,16 +1,17 @@
 //! Merging a block: its nodes, with their logs, go to another block, and it is erased.
 
 use nandu_index::KeyBuf;
+use nandu_media::Malformed;
 use nandu_media::inpage::FLAG_MOVED;
 use nandu_nand::{BlockAddr, Cause, Nand};
 
 use crate::arena::Frame;
 use crate::blocks::State;
-use crate::chip::Read;
 use crate::descent::BUILD;
 use crate::error::Error;
 use crate::inpage::{InPage, Result};
-use crate::node::NodeMut;
+use crate::load::READS;
+use crate::node::{High, NodeMut};
 use crate::nodes::{LINKED, LOST, NONE, SPLITTING, STALE};
 use crate::options::{Layout, LogPages};
 
@@ -39,11 +40,6 @@ impl<N: Nand> InPage<'_, N> {
     }
 
     fn merge_into(&mut self, old: BlockAddr, with: Option<u32>, has_target: bool) -> Result<(), N> {
-        let is_failing = self.blocks[old].state() == State::Failing;
-        if !is_failing {
-            // From here on no sector is added (I3): the page of a node that was moved would hide it.
-            self.blocks.set_state(old, State::Merging);
-        }
         let logs = self.read_logs(old)?;
         let entry = self.blocks[old];
         let granted = self.new_grant(old);
@@ -54,6 +50,11 @@ impl<N: Nand> InPage<'_, N> {
             target = Some(new);
         } else {
             self.replace_in_group(old, None);
+        }
+        let is_failing = self.blocks[old].state() == State::Failing;
+        if !is_failing {
+            // From here on no sector is added (I3): the page of a node that was moved would hide it.
+            self.blocks.set_state(old, State::Merging);
         }
         // Inner nodes first: once the links among the changes are durable, leaves can be clipped.
         for is_inner in [true, false] {
@@ -86,25 +87,10 @@ impl<N: Nand> InPage<'_, N> {
             let page = self.log_page(block, number);
             let at = usize::from(number) * self.page_size();
             let page_size = self.page_size();
-            let bytes = &mut self.logs[at..at + page_size];
-            let read = Self::read_log_page(&mut self.nand, dialect, page, bytes)?;
-            if read == Read::Unreadable && !self.may_be_torn(block) {
-                self.lose_logged(block, number);
-            }
+            Self::read_log_page(&mut self.nand, dialect, page, &mut self.logs[at..at + page_size])?;
         }
         self.stats.merge_reads += u64::from(used);
         Ok(used)
-    }
-
-    /// A log page has decayed: the nodes that have records in it are lost.
-    fn lose_logged(&mut self, block: BlockAddr, number: u16) {
-        let mut at = self.blocks[block].first;
-        while at != NONE {
-            if self.nodes[at].logs & 1 << number != 0 {
-                self.nodes[at].set(LOST, true);
-            }
-            at = self.nodes[at].next;
-        }
     }
 
     /// Moves a node of a block that is merged.
@@ -117,25 +103,14 @@ impl<N: Nand> InPage<'_, N> {
         target: &mut Option<BlockAddr>,
     ) -> Result<(), N> {
         let frame = self.buffer.arena.scratch(BUILD);
-        let sequence = match self.read_node(index, frame) {
-            Ok(sequence) => sequence,
+        match self.rebuild(index, old, logs, frame) {
+            Ok(()) => {}
             Err(Error::Corrupt { .. }) if !self.is_recovering => {
                 // Its keys are lost, and every access says so; the other nodes of the block are not.
                 self.nodes[index].set(LOST, true);
                 return Ok(());
             }
             Err(error) => return Err(error),
-        };
-        self.stats.merge_reads += 1;
-        let bound = self.durable_bound(index, frame)?;
-        let high = bound.as_ref().map(KeyBuf::as_slice);
-        let dialect = self.dialect();
-        for number in 0..logs {
-            let page = self.log_page(old, number);
-            let at = usize::from(number) * self.page_size();
-            let log = &self.logs[at..at + self.geometry.page_size as usize];
-            let mut node = NodeMut::new(self.buffer.arena.frame_mut(frame), self.options.cells);
-            dialect.apply(&mut node, sequence, log, page, high).map_err(|why| Error::Corrupt { page, why })?;
         }
         let unit = with.filter(|&unit| self.buffer[unit].node == index);
         #[cfg(feature = "broken")]
@@ -154,6 +129,42 @@ impl<N: Nand> InPage<'_, N> {
         }
         self.stats.merge_programs += 1;
         Ok(())
+    }
+
+    /// Puts together in a frame a node of a block whose log pages were read.
+    fn rebuild(&mut self, index: u32, old: BlockAddr, logs: u16, frame: Frame) -> Result<(), N> {
+        let sequence = self.read_node(index, frame)?;
+        self.stats.merge_reads += 1;
+        let bound = self.durable_bound(index, frame)?;
+        let high = bound.as_ref().map(KeyBuf::as_slice);
+        let mut attempt = 1;
+        while self.apply_logs(sequence, old, logs, frame, high)? < self.nodes[index].sectors {
+            // As when a node is read: a log page was read by mistake, or it decayed.
+            if attempt == READS {
+                let page = self.page_of(old, self.nodes[index].page);
+                return Err(Error::Corrupt { page, why: Malformed::Range("log sectors") });
+            }
+            attempt += 1;
+            self.read_logs(old)?;
+            self.read_node(index, frame)?;
+            let mut node = NodeMut::new(self.buffer.arena.frame_mut(frame), self.options.cells);
+            node.clip(high).ok_or(Error::Poisoned)?;
+        }
+        Ok(())
+    }
+
+    /// Does to a node what the log pages that were read say of it. Returns how many sectors of the node there were.
+    fn apply_logs(&mut self, sequence: u64, old: BlockAddr, logs: u16, frame: Frame, high: High<'_>) -> Result<u16, N> {
+        let dialect = self.dialect();
+        let mut count = 0;
+        for number in 0..logs {
+            let page = self.log_page(old, number);
+            let at = usize::from(number) * self.page_size();
+            let log = &self.logs[at..at + self.geometry.page_size as usize];
+            let mut node = NodeMut::new(self.buffer.arena.frame_mut(frame), self.options.cells);
+            count += dialect.apply(&mut node, sequence, log, page, high).map_err(|why| Error::Corrupt { page, why })?;
+        }
+        Ok(count)
     }
 
     /// Programs a node where the merge goes, or, if there is no more room or the program fails, where new nodes go.
@@ -290,7 +301,7 @@ impl<N: Nand> InPage<'_, N> {
     /// Merges the block that the last operations found to be due.
     pub(crate) fn merge_due(&mut self) -> Result<(), N> {
         let Some(block) = self.due.take() else { return Ok(()) };
-        if self.blocks[block].state() != State::Nodes || self.blocks.free() < 2 {
+        if self.blocks[block].state() != State::Nodes || self.blocks.free() < 2 || self.is_read_only {
             return Ok(());
         }
         self.open_for_writing()?;
@@ -333,7 +344,7 @@ impl<N: Nand> InPage<'_, N> {
             let (id, sequence) = (self.nodes[self.buffer[unit].node].id, self.next_sequence());
             let bytes = self.buffer.arena.chunk_mut(chunk);
             nandu_media::inpage::sector::seal(bytes, id, sequence, 1, size, place);
-            Self::program(&mut self.nand, page, column, bytes)?;
+            Self::program(&mut self.nand, page, column, bytes, None)?;
         }
         Ok(())
     }

@@ -6,58 +6,25 @@
 
 use nandu_index::KeyBuf;
 use nandu_media::Malformed;
-use nandu_media::checksum::checksum;
-use nandu_media::inpage::{FrontFields, Kind, NodeFields};
 use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
 
-use crate::blocks::{LOG_PAGES_MAX, State};
-use crate::chip::{Read, is_erased};
+use crate::blocks::{DECAYED, MAYBE_TORN, State};
 use crate::error::Error;
 use crate::inpage::{InPage, Result};
 use crate::node::Node;
 use crate::nodes::{LINKED, LOST, NONE, REACHED, ROOT, STALE};
-use crate::options::{GroupSize, Layout, Options};
+use crate::options::{GroupSize, Options};
 use crate::placement::{GROUP_MAX, Group};
+use crate::scan::{Newest, fence_mark};
 
 /// How often opening begins anew.
 const ATTEMPTS: u32 = 3;
-
-/// What a page of a block that holds nodes turned out to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PageState {
-    Erased,
-    Node,
-    Log,
-    /// Torn, decayed, or of another volume.
-    Garbage,
-}
-
-/// The program that came last, as far as can be seen.
-#[derive(Clone, Copy, Debug)]
-struct Newest {
-    sequence: u64,
-    block: Option<BlockAddr>,
-}
-
-/// How far a block is filled.
-#[derive(Clone, Copy, Debug, Default)]
-struct Fill {
-    /// Pages from the front that hold nodes or something torn.
-    used: u16,
-    /// Log sectors, or log pages.
-    logs: u16,
-}
-
-/// A value that differs, nearly certainly, with an upper fence.
-fn fence_mark(high: Option<&[u8]>) -> u32 {
-    high.map_or(1, |high| checksum(high) ^ 2)
-}
 
 impl<'m, N: Nand> InPage<'m, N> {
     /// Opens the index on a chip.
     ///
     /// Reads the first page of each block and every page of those that hold something; then inner nodes with their logs.
-    /// After a cut it merges the block that was programmed last.
+    /// After a cut it merges the block that was programmed last; if there is no block left for that, the index can only be read.
     ///
     /// # Errors
     ///
@@ -68,7 +35,7 @@ impl<'m, N: Nand> InPage<'m, N> {
         let before = index.nand.attribute(Cause::Mount);
         let mut attempt = 1;
         loop {
-            match index.mount() {
+            match index.mount(attempt) {
                 // What a cut left unstable may be lost between two reads of it. It is passed over from the beginning, then.
                 Err(Error::Corrupt { .. }) if attempt < ATTEMPTS => attempt += 1,
                 Err(error) => return Err(error),
@@ -82,7 +49,7 @@ impl<'m, N: Nand> InPage<'m, N> {
         Ok(index)
     }
 
-    fn mount(&mut self) -> Result<(), N> {
+    fn mount(&mut self, attempt: u32) -> Result<(), N> {
         self.nand.attribute(Cause::Mount);
         let anchor = self.find_anchor()?.ok_or(Error::NotFormatted)?;
         let clean_root = self.adopt_anchor(anchor)?;
@@ -99,32 +66,50 @@ impl<'m, N: Nand> InPage<'m, N> {
             // An older page of the root would pass for the whole tree.
             return Err(Error::Corrupt { page: anchor.page, why: Malformed::Sequence(self.nodes[root].sequence) });
         }
-        if clean_root.is_some() {
-            self.note_damage();
-        }
-        self.walk()?;
+        self.note_damage(clean_root.is_some());
+        // A leaf may seem lost because its block was taken for erased by mistake: that is said when it was looked for twice.
+        self.walk(attempt > 1)?;
         self.settle_tables();
+        self.note_marked();
         if clean_root.is_some() {
             return Ok(());
         }
         self.nand.attribute(Cause::Recovery);
         self.is_recovering = true;
-        self.recover(newest)?;
+        let recovered = self.recover(newest);
         self.is_recovering = false;
+        match recovered {
+            // Without a block to copy into, what there is can be read, and nothing else can be done with it.
+            Err(Error::Full | Error::ReadOnly) => self.is_read_only = true,
+            other => other?,
+        }
         Ok(())
     }
 
-    /// Nothing was torn, so log pages that are not what they were have decayed. What they held nobody knows: the nodes of
-    /// their blocks may be older than they seem, and count as lost.
-    fn note_damage(&mut self) {
+    /// Log pages that are not what they were have decayed, and not been torn, if the volume was left in order, or if others were
+    /// programmed after them. What they held nobody knows: the nodes of their blocks may be older than they seem, and count as
+    /// lost.
+    fn note_damage(&mut self, is_clean: bool) {
+        let least = if is_clean { MAYBE_TORN } else { DECAYED };
         for index in self.nodes.indexes() {
             let block = self.nodes[index].block();
-            if block.is_some_and(|block| self.blocks[block].is_suspect != 0) {
+            if block.is_some_and(|block| self.blocks[block].is_suspect >= least) {
                 self.nodes[index].set(LOST, true);
             }
         }
         for block in self.blocks.addresses() {
             self.blocks[block].is_suspect = 0;
+        }
+    }
+
+    /// Blocks that hold nodes and carry a mark are emptied with the first change.
+    fn note_marked(&mut self) {
+        for block in self.blocks.addresses() {
+            let entry = &self.blocks[block];
+            if entry.state() == State::Nodes && entry.is_mark_seen == 0 {
+                self.replace_in_group(block, None);
+                self.note_failing(block);
+            }
         }
     }
 
@@ -134,175 +119,15 @@ impl<'m, N: Nand> InPage<'m, N> {
         self.blocks.clear();
         self.buffer.clear();
         self.is_recovering = false;
+        self.is_read_only = false;
+        self.stats.torn = 0;
         self.failing = 0;
         self.due = None;
         self.next_id = ROOT + 1;
     }
 
-    /// Reads a block if its first page is not erased. A first page that cannot be read must not cost the others.
-    fn scan_block(&mut self, block: BlockAddr, newest: &mut Newest) -> Result<(), N> {
-        let mut fill = Fill::default();
-        for place in 0..self.geometry.pages_per_block as u16 {
-            let state = self.scan_page(block, place, newest)?;
-            if place == 0 {
-                if state == PageState::Erased {
-                    return Ok(());
-                }
-                self.blocks.set_state(block, State::Nodes);
-            }
-            self.note_page(block, place, state, &mut fill)?;
-        }
-        let entry = &mut self.blocks[block];
-        entry.used = fill.used;
-        entry.logs = fill.logs;
-        Ok(())
-    }
-
-    /// Counts a page of a block, and the log sectors in it.
-    fn note_page(&mut self, block: BlockAddr, place: u16, state: PageState, fill: &mut Fill) -> Result<(), N> {
-        self.stats.torn += u64::from(state == PageState::Garbage);
-        if self.options.layout == Layout::Pages {
-            if state != PageState::Erased {
-                fill.used = place + 1;
-            }
-            if state == PageState::Log && usize::from(fill.logs) < LOG_PAGES_MAX {
-                self.blocks[block].log_at[usize::from(fill.logs)] = place;
-                fill.logs += 1;
-            }
-            return Ok(());
-        }
-        match state {
-            // Torn, before any log page: the last node, or the first sector of another log page. Whichever it is, nothing
-            // is programmed there, nor between it and the nodes.
-            PageState::Node | PageState::Garbage if fill.logs == 0 => fill.used = place + 1,
-            PageState::Log if fill.logs == 0 => {
-                let number = self.geometry.pages_per_block as u16 - 1 - place;
-                fill.logs = number * self.sectors_per_page() as u16 + self.sectors_consumed();
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Sectors of the log page read last that are not erased, or lie before one that is not.
-    fn sectors_consumed(&self) -> u16 {
-        let ecc = self.geometry.ecc;
-        let mut sectors = self.log.chunks(self.options.sector_size as usize);
-        let last = sectors.rposition(|sector| !is_erased(sector, ecc.codeword_size, ecc.correctable_bits));
-        last.map_or(0, |number| number as u16 + 1)
-    }
-
-    /// Reads a page and takes in what it holds.
-    fn scan_page(&mut self, block: BlockAddr, place: u16, newest: &mut Newest) -> Result<PageState, N> {
-        let page = self.page_of(block, place);
-        let dialect = self.dialect();
-        let read = Self::read_log_page(&mut self.nand, dialect, page, self.log)?;
-        let ecc = self.geometry.ecc;
-        if read != Read::Unreadable && is_erased(self.log, ecc.codeword_size, ecc.correctable_bits) {
-            return Ok(PageState::Erased);
-        }
-        let front = FrontFields::parse(self.log).and_then(|front| front.expect(self.volume, page.0));
-        match front {
-            Ok(front) if front.kind == Kind::Node => {
-                let parsed = Node::parse(self.log, front.size, self.options.cells);
-                let Ok((node, fields)) = parsed else { return Ok(self.garbage(block, place)) };
-                let mark = fence_mark(node.high());
-                note_newest(newest, front.sequence, block);
-                self.note_node(block, place, &front, &fields, mark)?;
-                Ok(PageState::Node)
-            }
-            Ok(front) if front.kind == Kind::Log && self.options.layout == Layout::Pages => {
-                note_newest(newest, front.sequence, block);
-                self.note_sectors(block, place, newest);
-                Ok(PageState::Log)
-            }
-            Ok(_) => Ok(self.garbage(block, place)),
-            Err(_) if self.options.layout == Layout::Pages => Ok(self.garbage(block, place)),
-            Err(_) => {
-                let is_log = self.note_sectors(block, place, newest);
-                if !is_log || read == Read::Unreadable {
-                    self.garbage(block, place);
-                }
-                Ok(if is_log { PageState::Log } else { PageState::Garbage })
-            }
-        }
-    }
-
-    /// Notes a page that is neither erased nor valid and may have held logs.
-    fn garbage(&mut self, block: BlockAddr, place: u16) -> PageState {
-        let from = self.geometry.pages_per_block - u32::from(self.options.log_pages_max);
-        if self.options.layout == Layout::Pages || u32::from(place) >= from {
-            self.blocks[block].is_suspect = 1;
-        }
-        PageState::Garbage
-    }
-
-    /// A page of a node is its current one if none is newer (I1).
-    fn note_node(
-        &mut self,
-        block: BlockAddr,
-        place: u16,
-        front: &FrontFields,
-        fields: &NodeFields,
-        mark: u32,
-    ) -> Result<(), N> {
-        let entry = &mut self.blocks[block];
-        entry.erase_count = entry.erase_count.max(front.erase_count);
-        entry.group = fields.group;
-        entry.position = fields.position;
-        entry.granted = fields.log_pages.clamp(1, self.options.log_pages_max);
-        self.next_id = self.next_id.max(fields.node.saturating_add(1));
-        let index = match self.nodes.find(fields.node) {
-            Some(index) if self.nodes[index].sequence > front.sequence => return Ok(()),
-            Some(index) => index,
-            None => {
-                let required = Self::memory_required(&self.geometry, &self.options);
-                self.nodes.add(fields.node, fields.level, 0).ok_or(Error::Memory { required })?
-            }
-        };
-        let node = &mut self.nodes[index];
-        node.sequence = front.sequence;
-        node.set_block(Some(block));
-        node.page = place;
-        node.level = fields.level;
-        node.size = front.size;
-        node.raw = front.size;
-        node.logs = 0;
-        // Until blocks list their nodes, this place holds what the page says of its upper fence.
-        node.next = mark;
-        Ok(())
-    }
-
-    /// Takes in the sectors of the log page read last. Whether there are any.
-    fn note_sectors(&mut self, block: BlockAddr, place: u16, newest: &mut Newest) -> bool {
-        let page = self.page_of(block, place);
-        let number = match self.options.layout {
-            Layout::Sectors => self.geometry.pages_per_block - 1 - u32::from(place),
-            Layout::Pages => {
-                // Those found so far are counted when the page is noted, which comes after this.
-                let before = self.blocks[block].log_at;
-                before.iter().take_while(|&&other| other != 0 && other < place).count() as u32
-            }
-        };
-        let dialect = self.dialect();
-        let mut found = false;
-        for sector in dialect.sectors(self.log, page) {
-            found = true;
-            note_newest(newest, sector.sequence, block);
-            let Some(index) = self.nodes.find(sector.node) else { continue };
-            let node = &mut self.nodes[index];
-            // I2: only in the block of the current page, and only if newer.
-            if node.block() == Some(block) && sector.sequence > node.sequence && number < LOG_PAGES_MAX as u32 {
-                node.logs |= 1 << number;
-                node.size += sector.payload().len() as u32;
-                node.raw += sector.payload().len() as u32;
-            }
-        }
-        found
-    }
-
     /// Follows the tree from the root, level by level, and marks what is reached.
-    fn walk(&mut self) -> Result<(), N> {
+    fn walk(&mut self, may_lose: bool) -> Result<(), N> {
         let root = self.root()?;
         self.nodes[root].set(REACHED | LINKED, true);
         for level in (1..=self.nodes[root].level).rev() {
@@ -314,7 +139,7 @@ impl<'m, N: Nand> InPage<'m, N> {
                 let spot = self.descend(key.as_slice(), false, level)?;
                 let unit = self.ensure(spot.node)?;
                 self.buffer.pin(1, unit);
-                self.reach_children(spot.node, unit)?;
+                self.reach_children(spot.node, unit, may_lose)?;
                 let Some(high) = self.near.high().and_then(KeyBuf::new) else { break };
                 if high.as_slice() <= key.as_slice() {
                     return Err(self.broken_walk(spot.node));
@@ -332,7 +157,7 @@ impl<'m, N: Nand> InPage<'m, N> {
     }
 
     /// Marks the children of an inner node in the buffer.
-    fn reach_children(&mut self, index: u32, unit: u32) -> Result<(), N> {
+    fn reach_children(&mut self, index: u32, unit: u32, may_lose: bool) -> Result<(), N> {
         let Some(frame) = self.buffer[unit].base() else { return Err(Error::Poisoned) };
         let level = self.nodes[index].level;
         let mut at = Node::new(self.buffer.arena.frame(frame), self.options.cells).first();
@@ -349,7 +174,7 @@ impl<'m, N: Nand> InPage<'m, N> {
                     self.nodes[child].set(STALE, is_stale);
                 }
                 // The keys of a leaf that is lost are lost; the others are not.
-                None if level == 1 && id != 0 => {
+                None if level == 1 && id != 0 && may_lose => {
                     self.nodes.add(id, 0, REACHED | LINKED | LOST).ok_or(self.broken_walk(index))?;
                 }
                 _ => return Err(self.broken_walk(index)),
@@ -412,7 +237,7 @@ impl<'m, N: Nand> InPage<'m, N> {
             let entry = &mut self.blocks[block];
             if entry.state() == State::Nodes {
                 entry.used = self.geometry.pages_per_block as u16;
-                entry.is_suspect = 1;
+                entry.is_suspect = MAYBE_TORN;
             }
         }
         self.group = Group { number: self.group.number, ..Group::CLOSED };
@@ -454,11 +279,5 @@ impl<'m, N: Nand> InPage<'m, N> {
             at = self.nodes[at].next;
         }
         newest
-    }
-}
-
-fn note_newest(newest: &mut Newest, sequence: u64, block: BlockAddr) {
-    if sequence > newest.sequence {
-        *newest = Newest { sequence, block: Some(block) };
     }
 }

@@ -46,7 +46,8 @@ pub(crate) struct NodeEntry {
     pub(crate) logs: u16,
     pub(crate) level: u8,
     pub(crate) flags: u8,
-    reserved: [u8; 2],
+    /// Log sectors of it that are known to stand in the block: fewer in a log that is read means that records are lost.
+    pub(crate) sectors: u16,
 }
 
 impl NodeEntry {
@@ -169,7 +170,7 @@ impl<'m> NodeTable<'m> {
             level,
             flags,
             raw: 0,
-            reserved: [0; 2],
+            sectors: 0,
         };
         let mut slot = self.slot(id);
         while self.hash[slot] != NONE {

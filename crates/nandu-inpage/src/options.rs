@@ -132,6 +132,9 @@ pub struct Options {
     pub buffer_size: usize,
     /// Most nodes there is memory for; as many as the chip has pages if nothing is said.
     pub node_count_max: Option<u32>,
+    /// Read back what was programmed, and the first page of what was erased: one more read each. A program or an erase that the
+    /// chip reported and lost is then made elsewhere, instead of being found out when it is needed.
+    pub read_back: bool,
     /// Times of the chip.
     pub times: Times,
     /// Breaks an invariant.
@@ -156,6 +159,7 @@ impl Options {
         splits: Splits::LazyTwo,
         buffer_size: 64 * 1024,
         node_count_max: None,
+        read_back: false,
         times: Times { read_ns: 80_000, program_ns: 200_000, erase_ns: 1_500_000 },
         #[cfg(feature = "broken")]
         broken: Broken { sector_after_merge: false, erase_before_copy: false },

@@ -178,7 +178,8 @@ impl<N: Nand> InPage<'_, N> {
         };
         front.seal(&mut bytes[..page_size]);
         self.blocks[block].used += 1;
-        if !Self::program(&mut self.nand, page, 0, &bytes[..page_size])? {
+        let read_back = self.options.read_back.then_some(&mut *self.log);
+        if !Self::program(&mut self.nand, page, 0, &bytes[..page_size], read_back)? {
             self.note_failing(block);
             return Ok(false);
         }
@@ -190,6 +191,7 @@ impl<N: Nand> InPage<'_, N> {
         node.page = place;
         node.sequence = sequence;
         node.logs = 0;
+        node.sectors = 0;
         node.size = size;
         node.raw = size;
         self.blocks.attach(&mut self.nodes, index);

@@ -43,7 +43,8 @@ pub struct Stats {
     pub dirty_evictions: u64,
     /// Journal pages programmed.
     pub journal_programs: u64,
-    /// Log sectors that were neither erased nor valid when the index was opened.
+    /// Pages and log sectors that were neither erased nor valid when the index was opened: what cuts tore, unless the power was
+    /// never cut.
     pub torn: u64,
     /// Reads that needed so much correction that their block is merged.
     pub refreshes: u64,

@@ -5,5 +5,6 @@
 mod conform;
 mod costs;
 mod cuts;
+mod everywhere;
 mod faults;
 mod rig;
