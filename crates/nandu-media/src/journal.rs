@@ -10,7 +10,7 @@
 //!      3     1  page_bits     bits of a page number in an inner node
 //!      4     2  value_size    bytes of a value; 0 where values have any length
 //!      6     1  older_count   older journal pages that are still needed: 0..=30
-//!      7     1  reserved      zero, checked on read
+//!      7     1  flags         1: there are sections
 //!      8     8  records       entries in the tree, these changes made
 //!     16     4  root          page of the tree's root
 //!     20     2  count         changes in this page: 0..=511
@@ -19,6 +19,7 @@
 //!                             reserved 1; then a map of one bit for each of its changes, low bit first: set while no
 //!                             leaf and no newer journal page holds it; bits beyond the last change are zero
 //!   then        changes       one after another
+//!   then        sections      if the flag says so
 //!    end        padding       erased bytes
 //!
 //! change:    1  kind          0 delete, 1 put
@@ -33,6 +34,7 @@
 
 use core::ops::Range;
 
+use crate::section::Sections;
 use crate::tree::{CellFormat, HEIGHT_MAX, Malformed};
 
 /// Most journal pages that one names besides itself.
@@ -43,6 +45,9 @@ pub const CHANGE_COUNT_MAX: usize = 511;
 
 const FRONT_SIZE: usize = 24;
 const OLDER_SIZE: usize = 8;
+
+/// Flag of the front: there are sections.
+const FLAG_SECTIONS: u8 = 1;
 
 /// An older journal page that is still needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,6 +147,8 @@ pub struct JournalFront<'a> {
     pub root: u32,
     /// Changes in the page.
     pub count: u16,
+    /// Whether sections follow the changes.
+    pub has_sections: bool,
     /// Older pages, at most [`OLDER_MAX`].
     pub older: &'a [Older],
 }
@@ -153,7 +160,8 @@ impl JournalFront<'_> {
         let CellFormat { cells, key_size, value_size, page_bits } = self.format;
         let [value_low, value_high] = value_size.to_le_bytes();
         let front = &mut page[header_size..header_size + FRONT_SIZE];
-        let fixed = [self.height, cells, key_size, page_bits, value_low, value_high, self.older.len() as u8, 0];
+        let (older_count, flags) = (self.older.len() as u8, if self.has_sections { FLAG_SECTIONS } else { 0 });
+        let fixed = [self.height, cells, key_size, page_bits, value_low, value_high, older_count, flags];
         front[..8].copy_from_slice(&fixed);
         front[8..16].copy_from_slice(&self.records.to_le_bytes());
         front[16..20].copy_from_slice(&self.root.to_le_bytes());
@@ -194,6 +202,8 @@ pub struct JournalBody {
     pub count: u16,
     /// How many of `older` there are.
     pub older_count: usize,
+    /// What else the page carries.
+    pub sections: Sections,
     older: [Older; OLDER_MAX],
     maps: [u32; OLDER_MAX],
     changes: u32,
@@ -204,12 +214,12 @@ impl JournalBody {
     pub fn parse(page: &[u8], header_size: usize) -> Result<JournalBody, Malformed> {
         let front =
             page.get(header_size..).and_then(|body| body.first_chunk::<FRONT_SIZE>()).ok_or(Malformed::Short)?;
-        let [height, cells, key_size, page_bits, value_low, value_high, older_count, reserved, ..] = *front;
+        let [height, cells, key_size, page_bits, value_low, value_high, older_count, flags, ..] = *front;
         let number = |place: Range<usize>| front[place].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
         if !(1..=HEIGHT_MAX as u8).contains(&height) {
             return Err(Malformed::Levels);
         }
-        if reserved != 0 || number(22..24) != 0 {
+        if flags > FLAG_SECTIONS || number(22..24) != 0 {
             return Err(Malformed::Reserved);
         }
         let (count, older_count) = (number(20..22) as u16, usize::from(older_count));
@@ -223,6 +233,7 @@ impl JournalBody {
             root: number(16..20) as u32,
             count,
             older_count,
+            sections: Sections::default(),
             older: [Older::default(); OLDER_MAX],
             maps: [0; OLDER_MAX],
             changes: 0,
@@ -235,6 +246,9 @@ impl JournalBody {
         let mut rest = page.get(at..).ok_or(Malformed::Short)?;
         for _ in 0..count {
             rest = Change::parse(&body.format, rest)?.1;
+        }
+        if flags == FLAG_SECTIONS {
+            body.sections = Sections::parse(page, page.len() - rest.len()..page.len())?;
         }
         Ok(body)
     }
@@ -290,6 +304,7 @@ mod tests {
     use std::vec::Vec;
 
     use super::{Change, JournalBody, JournalFront, Older};
+    use crate::section::{SectionKind, SectionWriter};
     use crate::tree::{CellFormat, Malformed};
 
     const FIXED: CellFormat = CellFormat { cells: 1, key_size: 2, value_size: 1, page_bits: 15 };
@@ -300,7 +315,8 @@ mod tests {
     fn page(format: CellFormat) -> [u8; 64] {
         let mut page = [0xFF; 64];
         let older = [Older { page: 0x0A0B, count: 9, is_exact: true }];
-        let front = JournalFront { height: 2, format, records: 7, root: 0x0C0D, count: 2, older: &older };
+        let front =
+            JournalFront { height: 2, format, records: 7, root: 0x0C0D, count: 2, has_sections: false, older: &older };
         let mut at = front.write(&mut page, 4);
         front.mark(&mut page, 4, 0, 0);
         front.mark(&mut page, 4, 0, 8);
@@ -337,6 +353,19 @@ mod tests {
     }
 
     #[test]
+    fn sections_follow_the_changes() {
+        let mut page = page(FIXED);
+        page[11] = 1;
+        assert_eq!(JournalBody::parse(&page, 4).unwrap().sections.find(SectionKind::Notes), None);
+        let mut writer = SectionWriter::new(&mut page[45..]);
+        writer.add(SectionKind::Notes, 2).fill(9);
+        writer.finish();
+        assert_eq!(JournalBody::parse(&page, 4).unwrap().sections.find(SectionKind::Notes), Some(49..51));
+        page[47] = 16;
+        assert_eq!(JournalBody::parse(&page, 4), Err(Malformed::Short));
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused() {
         let page = page(FIXED);
         let with = |place: usize, value: u8| {
@@ -348,7 +377,7 @@ mod tests {
         assert_eq!(with(0, 9), Err(Malformed::Levels));
         assert_eq!(with(6, 31), Err(Malformed::NodeSizes));
         assert_eq!(with(6, 30), Err(Malformed::Reserved));
-        assert_eq!(with(7, 1), Err(Malformed::Reserved));
+        assert_eq!(with(7, 2), Err(Malformed::Reserved));
         assert_eq!(with(20, 200), Err(Malformed::Reserved));
         assert_eq!(with(21, 2), Err(Malformed::NodeSizes));
         assert_eq!(with(22, 1), Err(Malformed::Reserved));

@@ -15,22 +15,26 @@
 //!      9     1  table_high    highest byte of `table`; 0 unless the root is present
 //!     10    2n  node_size     bytes of each node, lowest first
 //!   then     8  records       only if the root is present: entries in the tree
-//!   then     1  flags         only if the root is present: 1: values were put that have pages of their own
+//!   then     1  flags         only if the root is present: bit 0: values were put that have pages of their own, bit 1: there
+//!                             are sections
 //!   then     3  table         only if the root is present: lower bytes of the newest snapshot table's page number, plus
 //!                             one; 0 if there is none. What a page says of it that was not a commit, or is not the
 //!                             newest one, has no meaning
-//!   then     4  journal       only if the root is present: newest journal page, plus one; 0 if there is none. What a
-//!                             page says of it that was not a commit, or is not the newest one, has no meaning
+//!   then     4  journal       only if the root is present: newest journal page, plus one; 0 if there is none, all ones if
+//!                             this page is it, as its section says. What a page says of it that was not a commit, or is
+//!                             not the newest one, has no meaning
 //!   then        locator       a key in the range of the lowest node, by which that node is found from the root
 //!   then        leaf          if there is one
 //!    end        nodes         inner nodes stand at the end of the page, the highest last
 //! ```
 //!
-//! The root is present if and only if `lowest + levels = height`. Numbers are little-endian. Bytes between the leaf
-//! and the inner nodes are erased ones (`0xFF`).
+//! The root is present if and only if `lowest + levels = height`. Numbers are little-endian. Between the leaf, or where there
+//! is none the locator, and the inner nodes stand sections, if the flag says so, and then erased bytes (`0xFF`).
 
 use core::fmt;
 use core::ops::Range;
+
+use crate::section::{SectionKind, Sections};
 
 /// No tree is higher.
 pub const HEIGHT_MAX: usize = 8;
@@ -81,6 +85,9 @@ impl fmt::Display for Malformed {
 /// Flag of a page with a root: values were put that have pages of their own.
 const FLAG_VALUES: u8 = 1;
 
+/// Flag of a page with a root: there are sections.
+const FLAG_SECTIONS: u8 = 2;
+
 /// Kind and sizes of the cells of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellFormat {
@@ -92,6 +99,32 @@ pub struct CellFormat {
     pub value_size: u16,
     /// Bits of a page number in an inner node.
     pub page_bits: u8,
+}
+
+/// Where the newest journal page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JournalAt {
+    /// In this page, which has a section of changes.
+    Here,
+    /// In another page.
+    Page(u32),
+}
+
+impl JournalAt {
+    fn number(self) -> u32 {
+        match self {
+            JournalAt::Here => u32::MAX,
+            JournalAt::Page(page) => page.wrapping_add(1),
+        }
+    }
+
+    fn from_number(number: u32) -> Option<JournalAt> {
+        match number {
+            0 => None,
+            u32::MAX => Some(JournalAt::Here),
+            _ => Some(JournalAt::Page(number - 1)),
+        }
+    }
 }
 
 /// What the front of a tree page says. All offsets count from the start of the page, header included.
@@ -110,9 +143,11 @@ pub struct TreeBody {
     /// Whether values were put that have pages of their own; false if the root is not present.
     pub has_values: bool,
     /// The newest journal page when this one was written, if there was one; `None` if the root is not present.
-    pub journal: Option<u32>,
+    pub journal: Option<JournalAt>,
     /// The snapshot table when this page was written, if there was one; `None` if the root is not present.
     pub table: Option<u32>,
+    /// What else the page carries.
+    pub sections: Sections,
     /// Where the locator is.
     pub locator: (u32, u32),
     /// Where each node is: offset and size, lowest first.
@@ -150,20 +185,22 @@ impl TreeBody {
             return Err(Malformed::Short);
         }
         let mut records = 0;
-        let (mut has_values, mut journal, mut table) = (false, None, None);
+        let (mut has_values, mut has_sections, mut journal, mut table) = (false, false, None, None);
         if root_present {
             let meta = rest[2 * count..].first_chunk::<ROOT_META_SIZE>().ok_or(Malformed::Short)?;
             let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
-            if meta[8] > FLAG_VALUES {
+            if meta[8] > FLAG_VALUES | FLAG_SECTIONS {
                 return Err(Malformed::Reserved);
             }
             records = number(&meta[..8]);
             has_values = meta[8] & FLAG_VALUES != 0;
+            has_sections = meta[8] & FLAG_SECTIONS != 0;
             table = u32::from_le_bytes([meta[9], meta[10], meta[11], table_high]).checked_sub(1);
-            journal = (number(&meta[12..]) as u32).checked_sub(1);
+            journal = JournalAt::from_number(number(&meta[12..]) as u32);
         }
         let mut nodes = [(0, 0); HEIGHT_MAX];
         let mut end = page.len();
+        let mut gap_start = front;
         for place in (0..count).rev() {
             let size = u16::from_le_bytes([rest[2 * place], rest[2 * place + 1]]) as usize;
             let is_leaf = place == 0 && lowest == 0;
@@ -172,11 +209,19 @@ impl TreeBody {
                 return Err(Malformed::NodeSizes);
             }
             nodes[place] = (offset as u32, size as u32);
-            end = offset;
+            if is_leaf {
+                gap_start = offset + size;
+            } else {
+                end = offset;
+            }
         }
         let format = CellFormat { cells, key_size, page_bits, value_size: u16::from_le_bytes([value_low, value_high]) };
+        let sections = if has_sections { Sections::parse(page, gap_start..end)? } else { Sections::default() };
+        if journal == Some(JournalAt::Here) && sections.find(SectionKind::Changes).is_none() {
+            return Err(Malformed::Levels);
+        }
         let locator = ((front - locator_size as usize) as u32, u32::from(locator_size));
-        Ok(TreeBody { height, lowest, levels, format, records, has_values, journal, table, locator, nodes })
+        Ok(TreeBody { height, lowest, levels, format, records, has_values, journal, table, sections, locator, nodes })
     }
 
     /// Where the node of a level is in the page.
@@ -207,10 +252,12 @@ pub struct TreeFront<'a> {
     pub records: u64,
     /// Whether values were ever put that have pages of their own; written if the root is present.
     pub has_values: bool,
-    /// The newest journal page, if there is one; written if the root is present. Never the last page number of all.
-    pub journal: Option<u32>,
+    /// The newest journal page, if there is one; written if the root is present. Never one of the last two page numbers of all.
+    pub journal: Option<JournalAt>,
     /// The snapshot table, if there is one; written if the root is present. Never the last page number of all.
     pub table: Option<u32>,
+    /// Whether sections follow the leaf, or the locator where there is none; written if the root is present.
+    pub has_sections: bool,
     /// A key in the range of the lowest node; empty if that is a leaf.
     pub locator: &'a [u8],
     /// Size of each node present, lowest first.
@@ -224,6 +271,7 @@ impl TreeFront<'_> {
         let root_present = self.lowest as usize + levels == self.height as usize;
         assert!(levels > 0 && self.lowest as usize + levels <= self.height as usize, "levels fit the height");
         assert!(self.lowest > 0 || self.locator.is_empty(), "a leaf is found by its own keys");
+        assert!(root_present || !self.has_sections, "what a page carries is found beside the root");
         let front = TreeBody::front(header_size, levels, root_present, self.locator.len());
         let (body, locator) = page[header_size..front].split_at_mut(front - header_size - self.locator.len());
         locator.copy_from_slice(self.locator);
@@ -250,9 +298,9 @@ impl TreeFront<'_> {
         }
         if root_present {
             rest[2 * levels..2 * levels + 8].copy_from_slice(&self.records.to_le_bytes());
-            let journal = self.journal.map_or(0, |page| page.wrapping_add(1));
-            rest[2 * levels + 8..2 * levels + 12].fill(0);
-            rest[2 * levels + 8] = if self.has_values { FLAG_VALUES } else { 0 };
+            let journal = self.journal.map_or(0, JournalAt::number);
+            let values = if self.has_values { FLAG_VALUES } else { 0 };
+            rest[2 * levels + 8] = values | if self.has_sections { FLAG_SECTIONS } else { 0 };
             rest[2 * levels + 9..2 * levels + 12].copy_from_slice(&table[..3]);
             rest[2 * levels + 12..].copy_from_slice(&journal.to_le_bytes());
         }
@@ -262,7 +310,8 @@ impl TreeFront<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CellFormat, Malformed, TreeBody, TreeFront};
+    use super::{CellFormat, JournalAt, Malformed, TreeBody, TreeFront};
+    use crate::section::{SectionKind, SectionWriter};
 
     const FORMAT: CellFormat = CellFormat { cells: 1, key_size: 4, value_size: 0x0102, page_bits: 15 };
 
@@ -275,8 +324,9 @@ mod tests {
             format: FORMAT,
             records: 0x0A0B,
             has_values: true,
-            journal: Some(0x0102),
+            journal: Some(JournalAt::Page(0x0102)),
             table: Some(0x0102_0304),
+            has_sections: false,
             locator: &[],
             sizes: &[5, 4, 3],
         };
@@ -285,7 +335,7 @@ mod tests {
             [3, 0, 3, 1, 4, 15, 2, 1, 0, 1, 5, 0, 4, 0, 3, 0, 0x0B, 0x0A, 0, 0, 0, 0, 0, 0, 1, 5, 3, 2, 3, 1, 0, 0];
         assert_eq!(page[8..40], expected);
         let body = TreeBody::parse(&page, 8).unwrap();
-        assert_eq!((body.records, body.has_values, body.journal), (0x0A0B, true, Some(0x0102)));
+        assert_eq!((body.records, body.has_values, body.journal), (0x0A0B, true, Some(JournalAt::Page(0x0102))));
         assert_eq!(body.table, Some(0x0102_0304));
         assert_eq!([0, 1, 2].map(|level| body.node(level).unwrap()), [40..45, 57..61, 61..64]);
         assert_eq!(body.node(3), Err(Malformed::LevelMissing));
@@ -300,8 +350,9 @@ mod tests {
             format: FORMAT,
             records: 9,
             has_values: true,
-            journal: Some(1),
+            journal: Some(JournalAt::Page(1)),
             table: Some(0x0102_0304),
+            has_sections: false,
             locator: b"key",
             sizes: &[5],
         };
@@ -315,6 +366,41 @@ mod tests {
     }
 
     #[test]
+    fn sections_stand_between_the_leaf_and_the_inner_nodes() {
+        let mut page = [0xEE_u8; 64];
+        let mut front = TreeFront {
+            height: 2,
+            lowest: 0,
+            format: FORMAT,
+            records: 3,
+            has_values: false,
+            journal: Some(JournalAt::Here),
+            table: None,
+            has_sections: true,
+            locator: &[],
+            sizes: &[5, 4],
+        };
+        let end = front.write(&mut page, 8) + 5;
+        let mut writer = SectionWriter::new(&mut page[end..60]);
+        writer.add(SectionKind::Changes, 2).fill(7);
+        writer.finish();
+        assert_eq!((page[30], &page[34..38], &page[43..50]), (2, &[0xFF; 4][..], &[1, 0, 2, 0, 7, 7, 0xFF][..]));
+        let body = TreeBody::parse(&page, 8).unwrap();
+        assert_eq!((body.journal, body.sections.find(SectionKind::Changes)), (Some(JournalAt::Here), Some(47..49)));
+        page[43..49].fill(0xFF);
+        assert_eq!(TreeBody::parse(&page, 8), Err(Malformed::Levels), "the journal is said to be here");
+
+        (front.height, front.lowest) = (3, 1);
+        front.locator = b"key";
+        let end = front.write(&mut page, 8);
+        let mut writer = SectionWriter::new(&mut page[end..55]);
+        writer.add(SectionKind::Changes, 10).fill(7);
+        writer.finish();
+        let body = TreeBody::parse(&page, 8).unwrap();
+        assert_eq!(body.sections.find(SectionKind::Changes), Some(45..55));
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused() {
         let mut page = [0_u8; 64];
         let front = TreeFront {
@@ -325,6 +411,7 @@ mod tests {
             has_values: false,
             journal: None,
             table: None,
+            has_sections: false,
             locator: &[],
             sizes: &[9, 9],
         };
@@ -343,10 +430,11 @@ mod tests {
         assert_eq!(with(19, 1), Err(Malformed::NodeSizes));
         assert_eq!(with(20, 60), Err(Malformed::NodeSizes));
         assert_eq!(with(30, 1).map(|body| (body.has_values, body.journal)), Ok((true, None)));
-        assert_eq!(with(30, 2), Err(Malformed::Reserved));
+        assert_eq!(with(30, 2), Err(Malformed::Reserved), "sections that are none");
+        assert_eq!(with(30, 4), Err(Malformed::Reserved));
         assert_eq!(with(31, 1).map(|body| body.table), Ok(Some(0)));
         assert_eq!(with(17, 1).map(|body| body.table), Ok(Some((1 << 24) - 1)));
-        assert_eq!(with(34, 1).map(|body| (body.has_values, body.journal)), Ok((false, Some(0))));
+        assert_eq!(with(34, 1).map(|body| (body.has_values, body.journal)), Ok((false, Some(JournalAt::Page(0)))));
         assert_eq!(TreeBody::parse(&page[..12], 8), Err(Malformed::Short));
     }
 }

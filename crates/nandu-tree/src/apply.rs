@@ -15,7 +15,7 @@ use crate::merge::Span;
 use crate::pages::{Need, Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
-use nandu_media::tree::{HEIGHT_MAX, TreeBody, TreeFront};
+use nandu_media::tree::{HEIGHT_MAX, JournalAt, TreeBody, TreeFront};
 
 /// What stands in the buffers and is not programmed yet.
 #[derive(Default)]
@@ -448,8 +448,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             format: self.format,
             records: self.state.records,
             has_values: self.pages.has_values(),
-            journal: self.journals.named,
+            journal: self.journals.named.map(JournalAt::Page),
             table: self.snapshots.named(),
+            has_sections: false,
             locator,
             sizes: &sizes[lowest..height],
         };

@@ -244,6 +244,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             records: self.state.records,
             root: self.state.root,
             count: moved_count as u16,
+            has_sections: false,
             older: &older[..older_count],
         };
         let mut at = front.write(self.scratch, self.header_size);

@@ -82,6 +82,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             has_values: false,
             journal: None,
             table: None,
+            has_sections: false,
             locator: locator.as_slice(),
             sizes: &[size as u16],
         };
@@ -397,6 +398,7 @@ fn write_leaf_front(height: u8, format: CellFormat, header_size: usize, buf: &mu
         has_values: false,
         journal: None,
         table: None,
+        has_sections: false,
         locator: &[],
         sizes: &[size as u16],
     };

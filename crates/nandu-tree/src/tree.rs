@@ -16,7 +16,7 @@ use crate::snapshots::Snapshots;
 use crate::values::{Stored, Values};
 use crate::{Placement, TreeError};
 use nandu_media::journal::JournalBody;
-use nandu_media::tree::{CellFormat, HEIGHT_MAX};
+use nandu_media::tree::{CellFormat, HEIGHT_MAX, JournalAt};
 
 /// What the tree did since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,8 +137,8 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         match (said, body.journal, body.table) {
             // There are no journal pages while there are snapshots: what the root says of a table is older than the journal.
             (Some(_), ..) => {}
-            (None, Some(_), Some(_)) => return Err(corrupt(crate::Malformed::Levels)),
-            (None, Some(journal), None) => tree.replay(journal, false)?,
+            (None, Some(JournalAt::Page(journal)), None) => tree.replay(journal, false)?,
+            (None, Some(_), _) => return Err(corrupt(crate::Malformed::Levels)),
             (None, None, Some(table)) => tree.load_table(table)?,
             (None, None, None) => {}
         }
