@@ -109,9 +109,19 @@ impl<N: Nand> Log<'_, N> {
 
     /// Reads a page, again if the transfer failed.
     pub(crate) fn read_page(nand: &mut N, page: PageAddr, bytes: &mut [u8]) -> Result<ReadStatus, N::Error> {
+        Self::read_part(nand, page, 0, bytes)
+    }
+
+    /// Reads a part of a page, again if the transfer failed.
+    pub(crate) fn read_part(
+        nand: &mut N,
+        page: PageAddr,
+        column: u32,
+        bytes: &mut [u8],
+    ) -> Result<ReadStatus, N::Error> {
         let mut attempt = 1;
         loop {
-            match nand.read(page, 0, bytes) {
+            match nand.read(page, column, bytes) {
                 Err(error) if error.kind() == NandErrorKind::Bus && attempt < ATTEMPTS => attempt += 1,
                 result => return result,
             }

@@ -1,7 +1,7 @@
 //! What the log knows of each block: eight bytes in memory, four in a checkpoint.
 
 use nandu_media::table::{ERASE_COUNT_MAX, LIVE_MAX, scale_live, unscale_live};
-use nandu_media::{BlockRecord, BlockState, NO_PAGE};
+use nandu_media::{BlockRecord, BlockState, NO_PAGE, STREAM_COUNT_MAX};
 use nandu_nand::BlockAddr;
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -107,7 +107,7 @@ const READS: u16 = 3 << READS_SHIFT;
 /// The bits of the live count itself.
 const LIVE: u16 = !(PINNED | READS);
 
-/// A block in memory: erase count (20 bits), state (4), stream (3), flags (5); live pages (13), reads drawn (2) and
+/// A block in memory: erase count (19 bits), unused (1), state (4), stream (3), flags (5); live pages (13), reads drawn (2) and
 /// whether the block is pinned; coarse time of opening.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
@@ -126,6 +126,11 @@ pub(crate) struct TablePage {
     reserved: [u8; 3],
 }
 
+/// The stream in the word of a block.
+fn stream_of(word: u32) -> u8 {
+    (word >> 24 & 7) as u8
+}
+
 /// The block table with its sums.
 pub(crate) struct BlockTable<'m> {
     entries: &'m mut [BlockEntry],
@@ -133,12 +138,16 @@ pub(crate) struct BlockTable<'m> {
     pub(crate) page: &'m mut [u8],
     records_per_page: u32,
     pages: u16,
+    /// The first stream that is bare; one that there is not, if none is.
+    first_bare: u8,
     counts: [u32; STATE_COUNT],
     /// Blocks that are full or suspect and hold nothing live.
     empty: u32,
     /// Blocks that may be erased now.
     erasable: u32,
     live_total: u32,
+    /// Of these, in bare blocks.
+    live_bare: u32,
     inexact: u32,
     refresh: u32,
     damaged: u32,
@@ -154,10 +163,12 @@ impl<'m> BlockTable<'m> {
             page,
             records_per_page: shape.records_per_page,
             pages: shape.pages,
+            first_bare: if shape.has_bare() { shape.headed } else { STREAM_COUNT_MAX as u8 },
             counts: [0; STATE_COUNT],
             empty: 0,
             erasable: 0,
             live_total: 0,
+            live_bare: 0,
             inexact: 0,
             refresh: 0,
             damaged: 0,
@@ -172,7 +183,7 @@ impl<'m> BlockTable<'m> {
         self.table_pages.fill(TablePage { address: U32::new(NO_PAGE), changed: CHANGED, reserved: [0; 3] });
         self.counts = [0; STATE_COUNT];
         self.counts[State::Free as usize] = self.entries.len() as u32;
-        (self.empty, self.live_total, self.inexact, self.refresh, self.damaged) = (0, 0, 0, 0, 0);
+        (self.empty, self.live_total, self.live_bare, self.inexact, self.refresh, self.damaged) = (0, 0, 0, 0, 0, 0);
         self.erasable = self.entries.len() as u32;
     }
 
@@ -211,7 +222,23 @@ impl<'m> BlockTable<'m> {
     }
 
     pub(crate) fn stream(&self, block: BlockAddr) -> u8 {
-        (self.word(block) >> 24 & 7) as u8
+        stream_of(self.word(block))
+    }
+
+    /// Whether a block holds pages without header.
+    pub(crate) fn is_bare(&self, block: BlockAddr) -> bool {
+        self.state(block).holds_data() && self.was_bare(block)
+    }
+
+    /// As [`BlockTable::is_bare`], also of a block that holds nothing, for as long as it was not opened again.
+    pub(crate) fn was_bare(&self, block: BlockAddr) -> bool {
+        self.stream(block) >= self.first_bare
+    }
+
+    /// Says which stream opened a block, found out after a cut.
+    pub(crate) fn assign(&mut self, block: BlockAddr, stream: u8) {
+        let word = self.word(block) & !(7 << 24) | u32::from(stream & 7) << 24;
+        self.change(block, word, self.live(block));
     }
 
     pub(crate) fn has(&self, block: BlockAddr, flag: u32) -> bool {
@@ -257,6 +284,16 @@ impl<'m> BlockTable<'m> {
 
     pub(crate) fn live_total(&self) -> u32 {
         self.live_total
+    }
+
+    /// Summaries that the live bare pages need, where these fill their blocks.
+    pub(crate) fn summaries(&self) -> u32 {
+        self.live_bare.div_ceil(u32::from(self.pages) - 1)
+    }
+
+    /// Pages of a block that can be live: but for a summary, all.
+    pub(crate) fn live_max(&self, block: BlockAddr) -> u16 {
+        self.pages - u16::from(self.is_bare(block))
     }
 
     pub(crate) fn inexact(&self) -> u32 {
@@ -315,9 +352,12 @@ impl<'m> BlockTable<'m> {
         let old_word = self.word(block);
         let entry = &mut self.entries[block.0 as usize];
         let old_live = entry.live.get() & LIVE;
+        let old_bare = if stream_of(old_word) >= self.first_bare { u32::from(old_live) } else { 0 };
+        let new_bare = if stream_of(word) >= self.first_bare { u32::from(live) } else { 0 };
         entry.word.set(word);
         entry.live.set(entry.live.get() & !LIVE | live);
         let new_state = self.state(block);
+        self.live_bare = self.live_bare - old_bare + new_bare;
         self.counts[old_state as usize] -= 1;
         self.counts[new_state as usize] += 1;
         self.live_total = self.live_total - u32::from(old_live) + u32::from(live);
@@ -406,16 +446,22 @@ impl<'m> BlockTable<'m> {
             state: self.state(block).to_media(),
             live: scale_live(self.live(block), self.pages),
             is_inexact: self.has(block, INEXACT),
+            is_bare: self.is_bare(block),
         }
     }
 
-    /// Takes a block's record from a checkpoint.
-    pub(crate) fn load(&mut self, block: BlockAddr, record: BlockRecord) {
+    /// Takes a block's record from a checkpoint; `false` if it calls a block bare that cannot be.
+    #[must_use]
+    pub(crate) fn load(&mut self, block: BlockAddr, record: BlockRecord) -> bool {
         let state = State::from_media(record.state);
+        let is_sound = !record.is_bare || (state.holds_data() && self.first_bare < STREAM_COUNT_MAX as u8);
+        let stream = if record.is_bare && is_sound { self.first_bare } else { 0 };
         let live = if state.holds_data() { unscale_live(record.live, self.pages) } else { 0 };
         let is_scaled = self.pages > u16::from(LIVE_MAX) && live > 0;
         let flags = if live > 0 && (record.is_inexact || is_scaled) { INEXACT } else { 0 };
-        self.change(block, record.erase_count & ERASE_COUNT_MAX | (state as u32) << 20 | flags, live);
+        let word = record.erase_count & ERASE_COUNT_MAX | (state as u32) << 20 | u32::from(stream & 7) << 24 | flags;
+        self.change(block, word, live);
+        is_sound
     }
 
     pub(crate) fn table_page_count(&self) -> u16 {

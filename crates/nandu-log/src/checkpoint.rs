@@ -206,6 +206,7 @@ impl<N: Nand> Log<'_, N> {
             mode: if self.shape.mode == CellMode::Mlc { MODE_MLC } else { MODE_SLC },
             ready_max: self.shape.ready_max,
             table_page_count: self.blocks.table_page_count(),
+            bare_streams: self.bare_streams(),
         };
         let heads = self
             .frontiers

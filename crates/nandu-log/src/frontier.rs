@@ -9,10 +9,9 @@ use crate::block_table::{HELD, State};
 use crate::error::LogError;
 use crate::log::{Condition, Frontier, Log};
 use crate::placement::Placement;
-use crate::shape::FLOOR_HOST;
 
 /// Blocks that one append tries before it gives up.
-const ATTEMPTS: u32 = 8;
+pub(crate) const ATTEMPTS: u32 = 8;
 
 /// How a page is appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +29,7 @@ pub struct Append {
 impl Append {
     /// Whether the page says nothing new.
     fn is_move(&self) -> bool {
-        matches!(self.placement, Placement::Survivor { .. } | Placement::Passing)
+        self.placement.is_move()
     }
 }
 
@@ -79,7 +78,7 @@ impl<N: Nand> Log<'_, N> {
                 }
             };
             if outcome == Programmed::Done {
-                self.advance(stream, append.is_commit.then_some(page));
+                self.advance(stream, true, append.is_commit.then_some(page));
                 return Ok(page);
             }
             self.give_up_block(stream, outcome)?;
@@ -90,10 +89,6 @@ impl<N: Nand> Log<'_, N> {
 
     /// Fills in the header of a page of the owner's.
     fn seal(&self, bytes: &mut [u8], append: &Append, page: PageAddr, sequence: u64, stream: u8) {
-        let mut positions = self.positions();
-        if let Some(frontier) = &self.frontiers[stream as usize] {
-            positions[stream as usize] = Position::new(frontier.slot, frontier.next).unwrap_or(Position::NONE);
-        }
         PageFields {
             kind: append.kind,
             sequence,
@@ -107,7 +102,7 @@ impl<N: Nand> Log<'_, N> {
                 (true, false) => FLAG_COMMIT,
                 (true, true) => FLAG_COMMIT | FLAG_MOVED,
             },
-            positions: &positions[..self.shape.streams as usize],
+            positions: &self.positions_with(stream)[..self.shape.streams as usize],
         }
         .seal(bytes);
     }
@@ -120,13 +115,22 @@ impl<N: Nand> Log<'_, N> {
         })
     }
 
+    /// Where each stream stands, counting the page that is about to be programmed in one of them.
+    pub(crate) fn positions_with(&self, stream: u8) -> [Position; STREAM_COUNT_MAX] {
+        let mut positions = self.positions();
+        if let Some(frontier) = &self.frontiers[stream as usize] {
+            positions[stream as usize] = Position::new(frontier.slot, frontier.next).unwrap_or(Position::NONE);
+        }
+        positions
+    }
+
     /// The stream of a page. When the pool is low, a page that would open a block goes where there is room instead.
     fn stream_for(&self, placement: Placement) -> (u8, u16) {
         let (stream, birth) = self.place(placement);
-        if self.has_room(stream) || self.blocks.pool() > FLOOR_HOST {
+        if self.has_room(stream) || self.blocks.pool() > self.shape.floor_host() {
             return (stream, birth);
         }
-        let other = (0..self.shape.streams).rev().find(|&other| self.has_room(other));
+        let other = (0..self.shape.headed).rev().find(|&other| self.has_room(other));
         (other.unwrap_or(stream), birth)
     }
 
@@ -136,7 +140,12 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// The frontier of a stream, with room for a page.
-    fn open_frontier(&mut self, stream: u8, birth: u16, is_move: bool) -> Result<Frontier, LogError<N::Error>> {
+    pub(crate) fn open_frontier(
+        &mut self,
+        stream: u8,
+        birth: u16,
+        is_move: bool,
+    ) -> Result<Frontier, LogError<N::Error>> {
         if let Some(frontier) = self.frontiers[stream as usize]
             && !frontier.is_closed
         {
@@ -163,7 +172,7 @@ impl<N: Nand> Log<'_, N> {
             if self.ready.remaining() < needed {
                 return Err(LogError::Full);
             }
-            let (slot, block) = self.ready.take(stream);
+            let (slot, block) = self.ready.take(self.shape.is_front(stream));
             assert!(self.blocks.state(block) == State::Ready, "a block is opened that no checkpoint calls erased");
             if self.for_cause(Cause::Gc, |log| log.may_use(block))? {
                 self.blocks.open(block, stream, birth);
@@ -179,13 +188,15 @@ impl<N: Nand> Log<'_, N> {
         Err(LogError::Full)
     }
 
-    /// A page was programmed at a stream's frontier.
-    fn advance(&mut self, stream: u8, commit: Option<PageAddr>) {
+    /// A page was programmed at a stream's frontier, and is live if the owner needs it for itself.
+    pub(crate) fn advance(&mut self, stream: u8, is_live: bool, commit: Option<PageAddr>) {
         let Some(frontier) = &mut self.frontiers[stream as usize] else { return };
         frontier.next += 1;
         let block = frontier.block;
         let is_full = frontier.next >= self.shape.pages;
-        self.blocks.add_live(block);
+        if is_live {
+            self.blocks.add_live(block);
+        }
         if commit.is_some() {
             self.committed = commit;
         }
@@ -205,7 +216,7 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// A program failed, or nobody knows: no more of them in this block.
-    fn give_up_block(&mut self, stream: u8, outcome: Programmed) -> Result<(), LogError<N::Error>> {
+    pub(crate) fn give_up_block(&mut self, stream: u8, outcome: Programmed) -> Result<(), LogError<N::Error>> {
         self.stats.program_failures += 1;
         let state = if outcome == Programmed::Failed { State::Failing } else { State::Suspect };
         self.close(stream, state);

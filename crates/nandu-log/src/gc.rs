@@ -11,7 +11,6 @@ use crate::access::Probe;
 use crate::block_table::{DAMAGED, INEXACT, REFRESH, State};
 use crate::error::LogError;
 use crate::log::{Condition, Log};
-use crate::shape::{FLOOR_DELETE, FLOOR_HOST};
 
 /// Most pages that an operation examines for each page that it appends.
 ///
@@ -160,11 +159,11 @@ enum OwnStep {
 }
 
 impl<N: Nand> Log<'_, N> {
-    /// Pages that may be live: those of all good blocks but the reserve.
+    /// Pages that may be live: those of all good blocks but the reserve, less the summaries of bare pages that are.
     pub fn capacity_pages(&self) -> u32 {
         let good = self.blocks.good();
         let reserve = self.shape.reserve_blocks(good) + self.collector.beside_max;
-        good.saturating_sub(reserve) * u32::from(self.shape.pages)
+        (good.saturating_sub(reserve) * u32::from(self.shape.pages)).saturating_sub(self.blocks.summaries())
     }
 
     /// Says how many pages the owner may program to move one, 1 unless it says so; a mount forgets it. All of the pages of a
@@ -175,7 +174,7 @@ impl<N: Nand> Log<'_, N> {
 
     /// Blocks of the pool that operations of the owner leave alone.
     pub(crate) fn floor_host(&self) -> u32 {
-        FLOOR_HOST + self.collector.beside_max
+        self.shape.floor_host() + self.collector.beside_max
     }
 
     /// The share of garbage collection of an operation that appends this many pages: nothing while the pool of empty
@@ -220,7 +219,7 @@ impl<N: Nand> Log<'_, N> {
         }
         let floor = match growth {
             Growth::Grows => self.floor_host(),
-            Growth::Shrinks => FLOOR_DELETE,
+            Growth::Shrinks => self.shape.floor_delete(),
         };
         if growth == Growth::Grows && self.blocks.live_total() + pages > self.capacity_pages() {
             // After a cut the counts are upper bounds. Only exact ones may refuse.
@@ -230,8 +229,9 @@ impl<N: Nand> Log<'_, N> {
             self.collector.wants_exact = true;
             return self.wait_for_work();
         }
-        // One more than are opened, for recovery. What does not fit the longest list has its checkpoint in the middle.
-        let blocks = pages.div_ceil(u32::from(self.shape.pages));
+        // One more than are opened, for recovery. What does not fit the longest list has its checkpoint in the middle. Some of the
+        // pages may be bare, and open a block of their own.
+        let blocks = pages.div_ceil(u32::from(self.shape.pages)) + u32::from(self.shape.has_bare());
         let wanted = (blocks as usize + 1).clamp(READY_MIN, self.shape.ready_max as usize);
         self.collector.ready_wanted = wanted;
         let ready = self.ready.remaining();
@@ -341,7 +341,7 @@ impl<N: Nand> Log<'_, N> {
 
     /// No more pages for blocks that are open and wait to be emptied.
     fn close_endangered(&mut self) {
-        if self.blocks.endangered() == 0 || self.blocks.pool() <= FLOOR_HOST + 1 {
+        if self.blocks.endangered() == 0 || self.blocks.pool() <= self.shape.floor_host() + 1 {
             return;
         }
         for stream in 0..self.shape.streams {
@@ -394,7 +394,7 @@ impl<N: Nand> Log<'_, N> {
             .addresses()
             .filter(|&block| self.blocks.has(block, INEXACT) && self.is_victim(block))
             .min_by_key(|&block| self.blocks.live(block))?;
-        let fits = u32::from(self.blocks.live(least)) <= self.open_room();
+        let fits = u32::from(self.blocks.live(least)) <= self.open_room(self.blocks.is_bare(least));
         (self.collector.wants_exact || !fits).then_some(least)
     }
 
@@ -403,7 +403,7 @@ impl<N: Nand> Log<'_, N> {
     fn pick_victim(&self) -> Option<(BlockAddr, Cause)> {
         let pool = self.blocks.pool();
         let urgent = self.find_victim(|state, _| state == State::Failing);
-        if urgent.is_some() && pool > FLOOR_DELETE {
+        if urgent.is_some() && pool > self.shape.floor_delete() {
             return urgent.map(|block| (block, Cause::Retire));
         }
         if pool > self.floor_host() {
@@ -419,7 +419,7 @@ impl<N: Nand> Log<'_, N> {
         }
         let is_wanted = |block: BlockAddr| {
             let live = self.blocks.live(block);
-            live < self.shape.pages && self.is_victim(block)
+            live < self.blocks.live_max(block) && self.is_victim(block)
         };
         let all = self.blocks.addresses().filter(|&block| is_wanted(block));
         let best = if pool <= self.floor_host() {
@@ -447,7 +447,7 @@ impl<N: Nand> Log<'_, N> {
     /// behind. A block that was open at a cut is rarely full, so its dead pages come cheap; it counts four times.
     fn benefit(&self, block: BlockAddr) -> u64 {
         let live = u64::from(self.blocks.live(block));
-        let dead = u64::from(self.shape.pages).saturating_sub(live);
+        let dead = u64::from(self.blocks.live_max(block)).saturating_sub(live);
         let age = u64::from(self.age(block)) + 1;
         let favour = if self.blocks.state(block) == State::Suspect { 4 } else { 1 };
         let wear = u64::from(self.blocks.erase_count(block)) + 2;
@@ -467,6 +467,12 @@ impl<N: Nand> Log<'_, N> {
             Examined::Dead => {}
             Examined::Live => self.collector.left += 1,
             Examined::Moved => self.collector.levelled += u64::from(examine.cause == Cause::Levelling),
+            // Nothing in the page or behind it tells whether it was acknowledged: its owner knows its pages by name, and knows this
+            // one.
+            Examined::Unreadable(_) if self.is_bare(examine.page) => {
+                self.collector.is_damaged = true;
+                self.collector.left += 1;
+            }
             Examined::Unreadable(_) => match self.for_cause(examine.cause, |log| log.look_closer(examine.page))? {
                 Doubt::None => {}
                 Doubt::End => self.collector.cursor = self.shape.pages,

@@ -30,6 +30,28 @@
 //! * **L7** The newest commit page is readable, and its block is not erased.
 //! * **L8** An anchor block is erased only if it holds neither the newest checkpoint nor the newest stable one.
 //! * **L9** A block that was open at a cut is not programmed before it is erased.
+//! * **L10** What reads as a page of the log at its own address in a bare block is a summary.
+//!
+//! # Bare streams
+//!
+//! The last [`LogOptions::bare_streams`] of the streams hold pages that are all the owner's bytes ([`Log::append_bare`]): file
+//! data has to fit a page. They are named by pages with headers, and by summaries, pages with a header in the same block. A
+//! bare page leaves no trace that recovery could find, so it promises nothing: only a commit that names it does. For the
+//! invariants this means:
+//!
+//! * **L1** is said of pages with headers. A bare page takes a sequence as well, so that time goes on, and does not carry it;
+//!   after a cut sequences jump by as many as bare streams can have taken.
+//! * **L2**, **L3** With bare streams, all streams with headers take from the front of the ready list and bare ones from the
+//!   back. Each header says where the bare streams stood, and a stream keeps its block until it opens the next; so the newest
+//!   header tells of every bare block that holds a page needed by a commit. Blocks between the ends that are known so may have
+//!   been opened by a bare stream since. They hold nothing that is needed and do not count as erased.
+//! * **L4** stands: all of them are called empty by the checkpoint that lists them.
+//! * **L5** counts bare pages as any. A summary is not counted: it is needed for as long as its block holds live pages.
+//! * **L6**, **L7** Commits go to streams with headers. The entry that remains for recovery may have been opened by a bare
+//!   stream in between, if that only moved something: it is erased and takes the copy all the same.
+//! * **L9** stands: of a block that was open, pages up to where the newest header says the stream stood are live at most.
+//! * **L10** is what makes it safe to look for headers in a block that may be bare: bytes that state the address where they are
+//!   about to be programmed are appended to another page.
 //!
 //! # An owner's operation
 //!
@@ -45,6 +67,7 @@
 
 mod access;
 mod anchor;
+mod bare;
 mod block_table;
 mod checkpoint;
 mod disturb;

@@ -10,7 +10,7 @@ use crate::gc::Collector;
 use crate::memory;
 use crate::options::LogOptions;
 use crate::placement::Lifetimes;
-use crate::shape::{FLOOR_HOST, Shape, ShapeError};
+use crate::shape::{Shape, ShapeError};
 use crate::stats::Stats;
 
 /// Whether the log can be written.
@@ -33,7 +33,7 @@ pub(crate) struct Frontier {
 }
 
 /// The ready list of the newest checkpoint, the least worn block first. Hot streams take from its front, the others, whose
-/// pages stay for long, from its back: so worn blocks rest.
+/// pages stay for long, from its back: so worn blocks rest. Where there are bare streams, these alone take from the back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadyList {
     pub(crate) blocks: [BlockAddr; READY_COUNT_MAX],
@@ -61,20 +61,15 @@ impl ReadyList {
         &self.blocks[self.front..self.count - self.back]
     }
 
-    /// Takes the next block for a stream, with its place in the list.
-    pub(crate) fn take(&mut self, stream: u8) -> (usize, BlockAddr) {
-        let place = if Self::is_front(stream) { self.front } else { self.count - 1 - self.back };
-        if Self::is_front(stream) {
+    /// Takes the next block from the front or from the back, with its place in the list.
+    pub(crate) fn take(&mut self, is_front: bool) -> (usize, BlockAddr) {
+        let place = if is_front { self.front } else { self.count - 1 - self.back };
+        if is_front {
             self.front += 1;
         } else {
             self.back += 1;
         }
         (place, self.blocks[place])
-    }
-
-    /// Whether a stream takes from the front.
-    pub(crate) fn is_front(stream: u8) -> bool {
-        stream == 0
     }
 }
 
@@ -230,13 +225,23 @@ impl<'m, N: Nand> Log<'m, N> {
         self.volume
     }
 
-    /// Streams of the volume.
+    /// Streams of the volume, bare ones among them.
     pub fn stream_count(&self) -> u8 {
         self.shape.streams
     }
 
+    /// How many of the streams, the last ones, are bare.
+    pub fn bare_streams(&self) -> u8 {
+        self.shape.streams - self.shape.headed
+    }
+
     /// Cell mode of data blocks.
     pub fn mode(&self) -> CellMode {
+        self.shape.mode
+    }
+
+    /// Cell mode of the blocks of a stream: today the same for all of them.
+    pub fn mode_of(&self, _stream: u8) -> CellMode {
         self.shape.mode
     }
 
@@ -351,13 +356,16 @@ impl<'m, N: Nand> Log<'m, N> {
 
     /// Pages that can be moved before the blocks that the owner's operations need are touched.
     pub fn move_room(&self) -> u32 {
-        self.blocks.pool().saturating_sub(FLOOR_HOST) * u32::from(self.shape.pages) + self.open_room()
+        self.blocks.pool().saturating_sub(self.shape.floor_host()) * u32::from(self.shape.pages) + self.open_room(false)
     }
 
-    /// Pages that can be appended to the blocks that are open.
-    pub(crate) fn open_room(&self) -> u32 {
-        let open = self.frontiers.iter().flatten().filter(|frontier| !frontier.is_closed);
-        open.map(|frontier| u32::from(self.shape.pages.saturating_sub(frontier.next))).sum()
+    /// Pages that can be appended to the blocks that are open: those of bare streams, without the last page of each, which is for
+    /// a summary, or those of the others.
+    pub(crate) fn open_room(&self, is_bare: bool) -> u32 {
+        let pages = self.shape.pages - u16::from(is_bare);
+        let of_kind = (0..self.shape.streams).filter(|&stream| self.shape.is_bare_stream(stream) == is_bare);
+        let open = of_kind.filter_map(|stream| self.frontiers[stream as usize]).filter(|frontier| !frontier.is_closed);
+        open.map(|frontier| u32::from(pages.saturating_sub(frontier.next))).sum()
     }
 
     /// How many pages of a block may be live, at most. An owner that walks its data can hold L5 against it.

@@ -12,7 +12,7 @@ use crate::log::{Condition, Frontier, Log};
 use crate::options::LogOptions;
 
 /// By how much the sequence jumps after a cut. Pages that a cut left unread have numbers below: there are at most as many
-/// as one recovery programs, and one.
+/// as one recovery programs, and one; and pages of bare streams, for which it jumps further.
 pub(crate) const SEQUENCE_GAP: u64 = 4096;
 
 /// Highest sequence of a volume that can be written: far enough from the end that nothing overflows in a mount.
@@ -98,7 +98,7 @@ impl<'m, N: Nand> Log<'m, N> {
         }
         self.was_cut = true;
         let mut rolled = self.roll_forward()?;
-        self.sequence = self.sequence.saturating_add(SEQUENCE_GAP);
+        self.sequence = self.sequence.saturating_add(SEQUENCE_GAP + self.shape.untraced_max());
         if self.sequence > SEQUENCE_MAX {
             self.condition = Condition::ReadOnly;
         }
@@ -135,6 +135,9 @@ impl<'m, N: Nand> Log<'m, N> {
         let mode = if anchor.mode() == MODE_MLC { CellMode::Mlc } else { CellMode::Slc };
         if mode != self.options.mode {
             return wrong("cell mode");
+        }
+        if anchor.bare_streams() != self.options.bare_streams {
+            return wrong("bare streams");
         }
         if self.options.stream_count.is_some_and(|count| count != parsed.stream_count()) {
             return wrong("stream count");
@@ -210,7 +213,9 @@ impl<'m, N: Nand> Log<'m, N> {
             self.blocks.set_table_address(index as u16, address, false);
         }
         for (block, record) in self.blocks.addresses().zip(anchor.records()) {
-            self.blocks.load(block, BlockRecord::from_bytes(*record));
+            if !self.blocks.load(block, BlockRecord::from_bytes(*record)) {
+                return Err(Malformed::Range("records"));
+            }
         }
         Ok(())
     }
@@ -227,10 +232,14 @@ impl<'m, N: Nand> Log<'m, N> {
         }
         let bytes = core::mem::take(&mut self.blocks.page);
         let (records, _) = bytes[self.shape.header_size..].as_chunks::<RECORD_SIZE>();
+        let mut is_sound = true;
         for (block, &record) in self.blocks.blocks_of_table_page(index).zip(records) {
-            self.blocks.load(BlockAddr(block), BlockRecord::from_bytes(record));
+            is_sound &= self.blocks.load(BlockAddr(block), BlockRecord::from_bytes(record));
         }
         self.blocks.page = bytes;
+        if !is_sound {
+            return Err(corrupt(Malformed::Range("records")));
+        }
         self.blocks.set_table_address(index, page.0, false);
         Ok(())
     }
@@ -247,6 +256,13 @@ impl<'m, N: Nand> Log<'m, N> {
             return Err(Malformed::Range("ready"));
         }
         let heads = || self.frontiers.iter().flatten();
+        let is_misplaced = |stream: usize| {
+            let head = self.frontiers[stream];
+            head.is_some_and(|head| blocks.is_bare(head.block) != self.shape.is_bare_stream(stream as u8))
+        };
+        if (0..self.frontiers.len()).any(is_misplaced) {
+            return Err(Malformed::Range("heads"));
+        }
         if heads().any(|head| blocks.state(head.block) != State::Open)
             || blocks.count(State::Open) as usize != heads().count()
             || heads().any(|head| heads().filter(|other| other.block == head.block).count() != 1)

@@ -1,6 +1,6 @@
 //! What may be chosen when a volume is formatted.
 
-use nandu_media::STREAM_COUNT_MAX;
+use nandu_media::{STREAM_COUNT_MAX, STREAM_COUNT_MIN};
 use nandu_nand::CellMode;
 
 /// Choices made at format. At mount, a choice that is not left open has to agree with the volume.
@@ -8,8 +8,12 @@ use nandu_nand::CellMode;
 pub struct LogOptions {
     /// Id of the volume; left open: one more than that of the volume found on the chip, or 1.
     pub volume: Option<u32>,
-    /// Streams, 2 to 8; left open: by the size of the chip.
+    /// Streams, 2 to 8, bare ones among them; left open: by the size of the chip, and `bare_streams` more.
     pub stream_count: Option<u8>,
+    /// How many of the streams, the last ones, are bare: their pages are the owner's bytes as they are, without header
+    /// ([`Log::append_bare`](crate::Log::append_bare)). At most 6, since two streams keep their headers. Never left open: a
+    /// volume with bare streams can be mounted only by an owner that knows of them.
+    pub bare_streams: u8,
     /// Longest list of erased blocks in a checkpoint, 3 to 14; left open: by the size of the chip. Longer means fewer
     /// checkpoints and more erased blocks that hold no data.
     pub ready_max: Option<u8>,
@@ -28,6 +32,12 @@ pub struct LogOptions {
     /// Test switch: take a block that looks erased for erased.
     #[cfg(feature = "broken")]
     pub skip_erase_proof: bool,
+    /// Test switch: after a cut, take blocks for erased that a bare stream may have opened without a trace.
+    #[cfg(feature = "broken")]
+    pub skip_bare_erase: bool,
+    /// Test switch: append bare pages that read as a page of the log where they stand.
+    #[cfg(feature = "broken")]
+    pub skip_disguise: bool,
 }
 
 impl LogOptions {
@@ -35,6 +45,7 @@ impl LogOptions {
     pub const DEFAULT: LogOptions = LogOptions {
         volume: None,
         stream_count: None,
+        bare_streams: 0,
         ready_max: None,
         mode: CellMode::Slc,
         read_back: false,
@@ -43,10 +54,16 @@ impl LogOptions {
         skip_quarantine: false,
         #[cfg(feature = "broken")]
         skip_erase_proof: false,
+        #[cfg(feature = "broken")]
+        skip_bare_erase: false,
+        #[cfg(feature = "broken")]
+        skip_disguise: false,
     };
 
     pub(crate) fn streams_are_sound(&self) -> bool {
-        self.stream_count.is_none_or(|count| (2..=STREAM_COUNT_MAX as u8).contains(&count))
+        let least = self.bare_streams.saturating_add(STREAM_COUNT_MIN as u8);
+        let most = STREAM_COUNT_MAX as u8;
+        least <= most && self.stream_count.is_none_or(|count| (least..=most).contains(&count))
     }
 
     #[cfg(feature = "broken")]
@@ -68,6 +85,28 @@ impl LogOptions {
     #[cfg(not(feature = "broken"))]
     #[expect(clippy::unused_self, reason = "the twin of a test switch")]
     pub(crate) fn skips_erase_proof(&self) -> bool {
+        false
+    }
+
+    #[cfg(feature = "broken")]
+    pub(crate) fn skips_bare_erase(&self) -> bool {
+        self.skip_bare_erase || self.skip_quarantine
+    }
+
+    #[cfg(not(feature = "broken"))]
+    #[expect(clippy::unused_self, reason = "the twin of a test switch")]
+    pub(crate) fn skips_bare_erase(&self) -> bool {
+        false
+    }
+
+    #[cfg(feature = "broken")]
+    pub(crate) fn skips_disguise(&self) -> bool {
+        self.skip_disguise
+    }
+
+    #[cfg(not(feature = "broken"))]
+    #[expect(clippy::unused_self, reason = "the twin of a test switch")]
+    pub(crate) fn skips_disguise(&self) -> bool {
         false
     }
 }

@@ -26,8 +26,16 @@ pub enum Placement {
     },
     /// It has to be programmed because pages are moved to empty a block, says nothing new, and is soon replaced.
     Passing,
-    /// The owner knows better. A stream beyond the last means the last.
+    /// The owner knows better. A stream beyond the last means the last, of those with headers or, for a bare page, of the bare
+    /// ones; there, one before the first means the first.
     Stream(u8),
+}
+
+impl Placement {
+    /// Whether a page placed so says nothing new.
+    pub(crate) fn is_move(self) -> bool {
+        matches!(self, Placement::Survivor { .. } | Placement::Passing)
+    }
 }
 
 /// Mean lifetime of the blocks of stream 0.
@@ -62,9 +70,24 @@ impl<N: Nand> Log<'_, N> {
         self.now().wrapping_sub(self.blocks.birth(block))
     }
 
+    /// The stream for a bare page, and the birth of its block if it opens one: the first one for what the user changes, the
+    /// last one for what is moved.
+    pub(crate) fn place_bare(&self, placement: Placement) -> (u8, u16) {
+        let last = self.shape.streams - 1;
+        let first = self.shape.headed.min(last);
+        match placement {
+            Placement::Stream(stream) => (stream.clamp(first, last), self.now()),
+            Placement::Survivor { from } if self.shape.geometry.contains_page(from) => {
+                (last, self.blocks.birth(self.shape.geometry.block_of(from)))
+            }
+            Placement::Survivor { .. } => (last, self.now()),
+            Placement::New | Placement::Update { .. } | Placement::Passing => (first, self.now()),
+        }
+    }
+
     /// The stream for a page, and the birth of its block if it opens one.
     pub(crate) fn place(&self, placement: Placement) -> (u8, u16) {
-        let streams = self.shape.streams;
+        let streams = self.shape.headed;
         let last = streams - 1;
         let now = self.now();
         match placement {

@@ -33,7 +33,15 @@ impl<N: Nand> Log<'_, N> {
             while rolled.front > 0 && self.is_begun_after(rolled.front - 1, promised)? {
                 rolled.front -= 1;
             }
-            while rolled.back > 0 && self.is_begun_after(self.ready.count - rolled.back, promised)? {
+            if self.shape.has_bare() {
+                // Bare blocks say nothing of themselves; the page that promised says which of them were open.
+                let current = found.filter(|found| self.is_current(found));
+                rolled.back = rolled.back.min(current.map_or(0, |found| self.bare_back(&found.positions)));
+            }
+            while !self.shape.has_bare()
+                && rolled.back > 0
+                && self.is_begun_after(self.ready.count - rolled.back, promised)?
+            {
                 rolled.back -= 1;
             }
             rolled.forget_unopened(self.ready.count);
@@ -67,7 +75,7 @@ impl<N: Nand> Log<'_, N> {
     pub(crate) fn hold_commit(&mut self) -> Result<(), LogError<N::Error>> {
         let Some(page) = self.committed else { return Ok(()) };
         let block = self.shape.geometry.block_of(page);
-        if !self.blocks.state(block).holds_data() {
+        if !self.blocks.state(block).holds_data() || self.blocks.is_bare(block) {
             return Err(LogError::Corrupt { page, why: Malformed::Range("committed") });
         }
         if self.blocks.live(block) == 0 {
@@ -126,6 +134,9 @@ impl<N: Nand> Log<'_, N> {
         for place in (0..rolled.front).chain(count - rolled.back..count) {
             let block = self.ready.blocks[place];
             self.blocks.set_state(block, State::Full);
+            if self.shape.has_bare() && place >= rolled.front {
+                self.blocks.assign(block, self.shape.headed);
+            }
             self.blocks.set_live(block, pages);
             self.blocks.set(block, INEXACT | HELD, true);
         }
@@ -149,7 +160,13 @@ impl<N: Nand> Log<'_, N> {
         self.ready.back = rolled.back;
         let spare = self.ready.unopened().first().copied();
         let last = self.ready.unopened().last().copied();
-        if !self.options.skips_quarantine() {
+        if self.shape.has_bare() && !self.options.skips_bare_erase() {
+            // Each of them may have been opened by a bare stream, which leaves no trace. What it holds nobody refers to.
+            for place in self.ready.front..count - self.ready.back {
+                self.blocks.set_state(self.ready.blocks[place], State::Free);
+            }
+            self.ready.front = count - self.ready.back;
+        } else if !self.options.skips_quarantine() {
             // The first and the last one that look unopened may be the one whose first program was cut without a trace. Those
             // between them were not touched.
             self.ready.front += usize::from(spare.is_some());

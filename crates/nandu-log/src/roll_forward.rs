@@ -4,8 +4,9 @@ use nandu_media::{Malformed, Position, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, Nand};
 
 use crate::access::{Found, Probe};
+use crate::block_table::State;
 use crate::error::LogError;
-use crate::log::{Log, ReadyList};
+use crate::log::Log;
 
 /// What roll-forward found.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +30,11 @@ impl<N: Nand> Log<'_, N> {
     /// read a stream, two or three for those that moved last.
     pub(crate) fn roll_forward(&mut self) -> Result<Rolled, LogError<N::Error>> {
         let mut rolled = Rolled { front: 0, back: 0, positions: self.positions(), newest: None };
-        self.roll_ready_list(&mut rolled)?;
+        if self.shape.has_bare() {
+            self.roll_front(&mut rolled)?;
+        } else {
+            self.roll_ready_list(&mut rolled)?;
+        }
         // What the owner changes goes to the first two streams, and what the collector moves goes in between: the end of the busier
         // of these two is likely to be near the end of everything. The busier one is the one whose next page came sooner.
         let next = [self.next_page(0, &rolled)?, self.next_page(1, &rolled)?];
@@ -37,11 +42,16 @@ impl<N: Nand> Log<'_, N> {
         let sequence = |stream: usize| next[stream].map_or(u64::MAX, |found| found.sequence);
         let first = u8::from(sequence(1) < sequence(0));
         let mut is_near = false;
-        for step in 0..self.shape.streams {
+        for step in 0..self.shape.headed {
             let stream = if step < 2 { step ^ first } else { step };
             if step >= 2 || next[stream as usize].is_some() {
                 is_near |= self.roll_stream(stream, step == 0, is_near, &mut rolled)?;
             }
+        }
+        if self.shape.has_bare() {
+            let count = self.ready.count;
+            rolled.back = self.bare_back(&rolled.positions);
+            rolled.front = rolled.front.max(self.headed_front(&rolled.positions)).min(count - rolled.back);
         }
         if let Some(found) = rolled.newest {
             self.sequence = self.sequence.max(found.sequence.saturating_add(1));
@@ -63,7 +73,7 @@ impl<N: Nand> Log<'_, N> {
             let middle = if near > 0 { high - 1 } else { low + (high - low) / 2 };
             near = near.saturating_sub(1);
             match self.first_current_page(self.ready.blocks[middle])? {
-                Some(found) if !ReadyList::is_front(found.stream) => {
+                Some(found) if !self.shape.is_front(found.stream) => {
                     rolled.take(found);
                     high = middle;
                 }
@@ -86,7 +96,7 @@ impl<N: Nand> Log<'_, N> {
             let middle = if is_near { low } else { low + (high - low) / 2 };
             is_near = false;
             match self.first_current_page(self.ready.blocks[middle])? {
-                Some(found) if ReadyList::is_front(found.stream) => {
+                Some(found) if self.shape.is_front(found.stream) => {
                     rolled.take(found);
                     low = (middle + 1).max(rolled.front_known(count).min(high));
                 }
@@ -95,6 +105,45 @@ impl<N: Nand> Log<'_, N> {
         }
         rolled.front = low;
         Ok(())
+    }
+
+    /// Finds how many blocks of the ready list were opened from its front where bare streams open those at its back, without a
+    /// trace but in the headers found here: no block behind what these tell of is looked at. Between the ends there may be more
+    /// bare blocks; what they hold reads as no page of the log.
+    fn roll_front(&mut self, rolled: &mut Rolled) -> Result<(), LogError<N::Error>> {
+        let (mut low, mut high) = (0, self.ready.count);
+        let mut is_near = true;
+        while low < high {
+            let middle = if is_near { low } else { low + (high - low) / 2 };
+            is_near = false;
+            match self.first_current_page(self.ready.blocks[middle])? {
+                Some(found) if self.shape.is_front(found.stream) => {
+                    rolled.take(found);
+                    high = high.min(self.ready.count - self.bare_back(&rolled.positions));
+                    low = (middle + 1).max(self.headed_front(&rolled.positions)).min(high);
+                }
+                Some(_) | None => high = middle,
+            }
+        }
+        rolled.front = low;
+        Ok(())
+    }
+
+    /// How many entries of the ready list were opened from its front, as far as positions tell, where there are bare streams.
+    fn headed_front(&self, positions: &[Position; STREAM_COUNT_MAX]) -> usize {
+        let slots = positions[..self.shape.headed as usize].iter().filter_map(|position| position.slot());
+        slots.map(usize::from).filter(|&slot| slot < self.ready.count).max().map_or(0, |slot| slot + 1)
+    }
+
+    /// How many entries of the ready list were opened from its back, as far as positions tell, where there are bare streams.
+    ///
+    /// Whatever block a bare stream filled, the header of a page that is needed together with it tells of that block or of one
+    /// that was opened later: a stream keeps its block until it opens the next.
+    pub(crate) fn bare_back(&self, positions: &[Position; STREAM_COUNT_MAX]) -> usize {
+        let bare = self.shape.headed as usize..self.shape.streams as usize;
+        let slots = positions[bare].iter().filter_map(|position| position.slot());
+        let first = slots.map(usize::from).filter(|&slot| slot < self.ready.count).min();
+        first.map_or(0, |first| self.ready.count - first)
     }
 
     /// The first page of a block if it was programmed after the checkpoint, or the second if the first is damaged.
@@ -118,7 +167,7 @@ impl<N: Nand> Log<'_, N> {
         Ok(None)
     }
 
-    fn is_current(&self, found: &Found) -> bool {
+    pub(crate) fn is_current(&self, found: &Found) -> bool {
         // A copy made by a recovery that was cut carries the number of the checkpoint that was never completed.
         let is_slot_sound = |position: &Position| match position.slot() {
             Some(Position::SLOT_OPEN) | None => true,
@@ -142,8 +191,21 @@ impl<N: Nand> Log<'_, N> {
     /// Nothing may have been appended after a clean checkpoint. If something was, a newer checkpoint has decayed. One read a
     /// stream, and one for the first block that would have been opened.
     pub(crate) fn check_clean(&mut self) -> Result<(), LogError<N::Error>> {
-        for frontier in self.frontiers.into_iter().flatten() {
-            self.current_at_or_after(frontier.block, frontier.next)?;
+        for stream in 0..self.shape.streams {
+            let Some(frontier) = self.frontiers[stream as usize] else { continue };
+            if !self.shape.is_bare_stream(stream) {
+                self.current_at_or_after(frontier.block, frontier.next)?;
+            } else if !matches!(self.probe(self.shape.data_page(frontier.block, frontier.next))?, Probe::Erased) {
+                // A bare page says nothing of itself, and only commits make it count: it is lost, and the block left as it is.
+                self.close(stream, State::Suspect);
+            }
+        }
+        while self.shape.has_bare()
+            && let Some(&last) = self.ready.unopened().last()
+            && !matches!(self.probe(self.shape.data_page(last, 0))?, Probe::Erased)
+        {
+            self.blocks.set_state(last, State::Free);
+            self.ready.back += 1;
         }
         let ends = [self.ready.unopened().first().copied(), self.ready.unopened().last().copied()];
         for block in ends.into_iter().flatten() {

@@ -3,15 +3,16 @@
 use nandu_media::anchor::anchor_size;
 use nandu_media::header::header_size;
 use nandu_media::table::RECORD_SIZE;
-use nandu_media::{ANCHOR_COUNT, READY_COUNT_MAX};
+use nandu_media::{ANCHOR_COUNT, READY_COUNT_MAX, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, CellMode, Geometry, GeometryError, PageAddr, TearScope};
 
 use crate::options::LogOptions;
 
-/// Blocks of the pool that operations of the owner leave alone.
-pub(crate) const FLOOR_HOST: u32 = 3;
-/// Blocks of the pool that deletes leave alone.
-pub(crate) const FLOOR_DELETE: u32 = 2;
+const FLOOR_HOST: u32 = 3;
+const FLOOR_DELETE: u32 = 2;
+
+/// Fewest pages of a block where there are bare streams: two of data, one that is skipped, and a summary.
+const BARE_PAGES_MIN: u32 = 4;
 
 /// Why a chip or its options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub(crate) struct Shape {
     /// Pages of an anchor block; anchors are in SLC mode always.
     pub(crate) anchor_pages: u16,
     pub(crate) streams: u8,
+    /// Streams whose pages have a header: the first ones. The others are bare.
+    pub(crate) headed: u8,
     pub(crate) ready_max: u8,
     /// Pages of the block table; 0 if it stands in the anchor.
     pub(crate) table_pages: u16,
@@ -46,13 +49,14 @@ impl Shape {
         geometry.validate().map_err(ShapeError::Geometry)?;
         let blocks = geometry.block_count;
         if !options.streams_are_sound() {
-            return Err(ShapeError::Unsuitable("stream count outside 2 to 8"));
+            return Err(ShapeError::Unsuitable("stream count outside 2 to 8, or fewer than two that are not bare"));
         }
-        let streams = options.stream_count.unwrap_or(match blocks {
+        let headed = match blocks {
             0..128 => 2,
             128..256 => 4,
             _ => 6,
-        });
+        };
+        let streams = options.stream_count.unwrap_or((headed + options.bare_streams).min(STREAM_COUNT_MAX as u8));
         let ready_max = options.ready_max.unwrap_or((blocks / 64).clamp(3, READY_COUNT_MAX as u32) as u8);
         if !(3..=READY_COUNT_MAX as u8).contains(&ready_max) {
             return Err(ShapeError::Unsuitable("ready list outside 3 to 14"));
@@ -71,7 +75,9 @@ impl Shape {
             return Err(ShapeError::Unsuitable("the block table does not fit an anchor block"));
         }
         let pages = geometry.pages_in_mode(options.mode);
-        if blocks < ANCHOR_COUNT as u32 + u32::from(streams) + FLOOR_HOST + 3 || pages < 2 {
+        let has_bare = options.bare_streams > 0;
+        let blocks_min = ANCHOR_COUNT as u32 + u32::from(streams) + FLOOR_HOST + 3 + u32::from(has_bare);
+        if blocks < blocks_min || pages < if has_bare { BARE_PAGES_MIN } else { 2 } {
             return Err(ShapeError::Unsuitable("too few blocks or pages"));
         }
         let birth_shift = (geometry.page_count() / 2048).max(1).ilog2();
@@ -81,12 +87,49 @@ impl Shape {
             pages: pages as u16,
             anchor_pages: anchor_pages as u16,
             streams,
+            headed: streams - options.bare_streams,
             ready_max,
             table_pages: table_pages as u16,
             records_per_page,
             header_size,
             birth_shift,
         })
+    }
+
+    /// Whether there are bare streams.
+    pub(crate) fn has_bare(&self) -> bool {
+        self.headed < self.streams
+    }
+
+    /// Whether the pages of a stream have no header.
+    pub(crate) fn is_bare_stream(&self, stream: u8) -> bool {
+        stream >= self.headed
+    }
+
+    /// Whether a stream takes from the front of the ready list.
+    ///
+    /// Where there are bare streams, all others do: those leave no trace in the blocks that they open, and what has
+    /// headers can only be followed if it is known which end of the list has them.
+    pub(crate) fn is_front(&self, stream: u8) -> bool {
+        if self.has_bare() { stream < self.headed } else { stream == 0 }
+    }
+
+    /// Blocks of the pool that operations of the owner leave alone. One more where there are bare streams: moving a bare
+    /// page programs one with a header too, and both may open a block.
+    pub(crate) fn floor_host(&self) -> u32 {
+        FLOOR_HOST + u32::from(self.has_bare())
+    }
+
+    /// Blocks of the pool that deletes leave alone.
+    pub(crate) fn floor_delete(&self) -> u32 {
+        FLOOR_DELETE + u32::from(self.has_bare())
+    }
+
+    /// Pages that a cut may leave programmed without a trace in any header: those of bare streams, in blocks that were open
+    /// and in blocks of the ready list.
+    pub(crate) fn untraced_max(&self) -> u64 {
+        let blocks = u64::from(self.streams - self.headed) + u64::from(self.ready_max);
+        if self.has_bare() { blocks * u64::from(self.pages) } else { 0 }
     }
 
     /// The address of the `nth` page of a block that is used in a mode.
@@ -113,12 +156,12 @@ impl Shape {
 
     /// Blocks that data never fill, out of those that are good: heads, pool, and slack so that victims have dead pages.
     pub(crate) fn reserve_blocks(&self, good: u32) -> u32 {
-        u32::from(self.streams) + FLOOR_HOST + 2 + good / 12
+        u32::from(self.streams) + self.floor_host() + 2 + good / 12
     }
 
     /// Pages of the pool below which instalments begin.
     pub(crate) fn pool_high(&self, good: u32) -> u32 {
         let compact = self.reserve_blocks(good).saturating_sub(u32::from(self.streams) + 1);
-        (2 * u32::from(self.ready_max) + 2).min(compact).max(FLOOR_HOST + 1)
+        (2 * u32::from(self.ready_max) + 2).min(compact).max(self.floor_host() + 1)
     }
 }

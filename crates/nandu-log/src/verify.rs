@@ -1,5 +1,6 @@
 //! Checking the invariants.
 
+use nandu_media::PageKind;
 use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
 
 use crate::access::Probe;
@@ -30,7 +31,7 @@ impl core::fmt::Display for Violation {
 
 impl<N: Nand> Log<'_, N> {
     /// Walks over every page once, reads only, and reports every violation of the invariants that flash and memory can
-    /// show: L1, L2, L5 and L7. Returns how many there were. Costs one read for each page of the chip that may be
+    /// show: L1, L2, L5, L7 and L10. Returns how many there were. Costs one read for each page of the chip that may be
     /// programmed.
     ///
     /// # Errors
@@ -46,6 +47,9 @@ impl<N: Nand> Log<'_, N> {
             match self.blocks.state(block) {
                 // A block that holds nothing may be half erased.
                 State::Full | State::Suspect if self.blocks.live(block) == 0 => {}
+                State::Open | State::Full | State::Suspect if self.blocks.is_bare(block) => {
+                    self.verify_bare_block(block, &mut tell)?;
+                }
                 State::Open | State::Full | State::Suspect => self.verify_block(block, &mut tell)?,
                 State::Ready | State::Erased => {
                     let page = self.shape.data_page(block, 0);
@@ -66,6 +70,26 @@ impl<N: Nand> Log<'_, N> {
             }
         }
         Ok(count)
+    }
+
+    /// L10: what reads as a page of the log in a bare block is a summary. L1: sequences of summaries rise.
+    fn verify_bare_block(
+        &mut self,
+        block: BlockAddr,
+        tell: &mut impl FnMut(u8, BlockAddr, Option<PageAddr>),
+    ) -> Result<(), LogError<N::Error>> {
+        let mut before = None;
+        for nth in 0..self.shape.pages {
+            let page = self.shape.data_page(block, nth);
+            let Probe::Valid(found) = self.for_cause(Cause::Verify, |log| log.probe(page))? else { continue };
+            if found.kind != PageKind::Summary || !self.shape.is_bare_stream(found.stream) {
+                tell(10, block, Some(page));
+            } else if before.is_some_and(|before| found.sequence <= before) || found.sequence >= self.sequence {
+                tell(1, block, Some(page));
+            }
+            before = Some(found.sequence);
+        }
+        Ok(())
     }
 
     /// L1: within a block sequences rise, and each page says where it stands. A page that is neither valid nor erased may

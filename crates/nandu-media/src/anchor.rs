@@ -6,10 +6,15 @@ use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::table::RECORD_SIZE;
-use crate::{ANCHOR_COUNT, BlockRecord, Malformed, NO_BLOCK, NO_PAGE, Page, PageKind, READY_COUNT_MAX};
+use crate::{
+    ANCHOR_COUNT, BlockRecord, Malformed, NO_BLOCK, NO_PAGE, Page, PageKind, READY_COUNT_MAX, STREAM_COUNT_MIN,
+};
 
-/// Features that a reader must know to read the volume at all: none yet.
-pub const INCOMPATIBLE_KNOWN: u32 = 0;
+/// Feature: some streams hold pages without header, see `bare_streams`.
+pub const INCOMPATIBLE_BARE: u32 = 1;
+
+/// Features that a reader must know to read the volume at all.
+pub const INCOMPATIBLE_KNOWN: u32 = INCOMPATIBLE_BARE;
 
 /// Features that a writer must know to write the volume: none yet.
 pub const READ_ONLY_COMPATIBLE_KNOWN: u32 = 0;
@@ -27,7 +32,7 @@ pub const MODE_MLC: u8 = 1;
 ///
 /// ```text
 /// offset  size  field                 meaning
-///      0     4  incompatible          features without which the volume cannot be read
+///      0     4  incompatible          features without which the volume cannot be read: bit 0 bare streams
 ///      4     4  read_only_compatible  features without which the volume cannot be written
 ///      8     4  compatible            features that do no harm
 ///     12     4  page_size             bytes in the main area of a page
@@ -39,10 +44,11 @@ pub const MODE_MLC: u8 = 1;
 ///     42     1  ready_max             longest ready list that the volume uses
 ///     43     1  ready_count           entries of the ready list
 ///     44     2  table_page_count      pages of the block table; 0: the records stand in this page
-///     46     2  reserved              zero
+///     46     1  bare_streams          how many of the streams, the last ones, hold pages without header
+///     47     1  reserved              zero
 ///     48   8*s  heads                 per stream: open block (4, all ones: none), pages programmed in it (2), zero (2)
 ///    ...   4*r  ready                 blocks known to be erased; stream 0 opens them from the first on, other streams from
-///                                     the last
+///                                     the last; where there are bare streams these alone do, and all others from the first
 ///    ...   4*t  table                 addresses of the pages of the block table
 ///    ...   4*b  records               of all blocks, if `table_page_count` is 0
 ///    ...   ...  reserved              zero
@@ -62,7 +68,8 @@ struct AnchorBody {
     ready_max: u8,
     ready_count: u8,
     table_page_count: U16,
-    reserved: U16,
+    bare_streams: u8,
+    reserved: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -78,6 +85,7 @@ const _: () = {
     assert!(offset_of!(AnchorBody, anchors) == 24);
     assert!(offset_of!(AnchorBody, base) == 40);
     assert!(offset_of!(AnchorBody, table_page_count) == 44);
+    assert!(offset_of!(AnchorBody, bare_streams) == 46);
     assert!(size_of::<HeadRecord>() == 8);
 };
 
@@ -109,6 +117,8 @@ pub struct AnchorFields {
     pub ready_max: u8,
     /// Pages of the block table; 0 if the records follow in the anchor itself.
     pub table_page_count: u16,
+    /// How many of the streams, the last ones, hold pages without header.
+    pub bare_streams: u8,
 }
 
 /// Bytes that an anchor takes behind the page header.
@@ -134,7 +144,7 @@ impl AnchorFields {
     ) {
         assert!(ready.len() <= READY_COUNT_MAX && (self.base as usize) < ANCHOR_COUNT);
         let fields = AnchorBody {
-            incompatible: U32::ZERO,
+            incompatible: U32::new(if self.bare_streams > 0 { INCOMPATIBLE_BARE } else { 0 }),
             read_only_compatible: U32::ZERO,
             compatible: U32::ZERO,
             page_size: U32::new(self.page_size),
@@ -146,7 +156,8 @@ impl AnchorFields {
             ready_max: self.ready_max,
             ready_count: ready.len() as u8,
             table_page_count: U16::new(self.table_page_count),
-            reserved: U16::ZERO,
+            bare_streams: self.bare_streams,
+            reserved: 0,
         };
         let mut rest = body;
         put(&mut rest, fields.as_bytes());
@@ -233,7 +244,11 @@ impl<'a> Anchor<'a> {
         if fields.ready_max as usize > READY_COUNT_MAX || fields.ready_count > fields.ready_max {
             return Err(Malformed::Range("ready_count"));
         }
-        if fields.reserved.get() != 0 || self.heads.iter().any(|head| head.reserved.get() != 0) {
+        let has_bare = fields.incompatible.get() & INCOMPATIBLE_BARE != 0;
+        if has_bare != (fields.bare_streams > 0) || fields.bare_streams as usize > self.heads.len() - STREAM_COUNT_MIN {
+            return Err(Malformed::Range("bare_streams"));
+        }
+        if fields.reserved != 0 || self.heads.iter().any(|head| head.reserved.get() != 0) {
             return Err(Malformed::Range("reserved"));
         }
         let sizes = [fields.page_size.get(), fields.pages_per_block.get(), fields.block_count.get()];
@@ -306,6 +321,11 @@ impl<'a> Anchor<'a> {
         self.fields.ready_max
     }
 
+    /// How many of the streams, the last ones, hold pages without header.
+    pub fn bare_streams(&self) -> u8 {
+        self.fields.bare_streams
+    }
+
     /// The open block of each stream.
     pub fn heads(&self) -> impl Iterator<Item = Option<Head>> + use<'a> {
         self.heads.iter().map(|head| match head.block.get() {
@@ -346,12 +366,18 @@ mod tests {
         mode: MODE_SLC,
         ready_max: 3,
         table_page_count: 0,
+        bare_streams: 0,
     };
 
     fn sample() -> [u8; 256] {
         let mut bytes = [0xff; 256];
-        let record =
-            |block: u32| BlockRecord { erase_count: block, state: BlockState::Full, live: 1, is_inexact: false };
+        let record = |block: u32| BlockRecord {
+            erase_count: block,
+            state: BlockState::Full,
+            live: 1,
+            is_inexact: false,
+            is_bare: false,
+        };
         FIELDS.write(
             &mut bytes[header_size(2)..],
             &[Some(Head { block: 2, next: 8 }), None],
@@ -408,6 +434,36 @@ mod tests {
     }
 
     #[test]
+    fn bare_streams_are_a_feature_and_leave_two_streams_with_headers() {
+        let write = |streams: usize, bare_streams: u8| {
+            let mut bytes = [0xff; 256];
+            let fields = AnchorFields { bare_streams, ..FIELDS };
+            let heads = &[None; 4][..streams];
+            let record = |_| BlockRecord::from_bytes([0; 4]);
+            fields.write(&mut bytes[header_size(streams as u8)..], heads, &[], core::iter::empty(), (0..4).map(record));
+            PageFields {
+                kind: PageKind::Anchor,
+                sequence: 9,
+                page: 8,
+                volume: 1,
+                committed: None,
+                checkpoint: 2,
+                stream: 0,
+                flags: 0,
+                positions: &[Position::NONE; 4][..streams],
+            }
+            .seal(&mut bytes);
+            bytes
+        };
+        let bytes = write(4, 2);
+        let page = Page::parse(&bytes).unwrap();
+        assert_eq!((Anchor::parse(&page).unwrap().bare_streams(), page.body()[0]), (2, 1));
+        let bytes = write(4, 3);
+        let page = Page::parse(&bytes).unwrap();
+        assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range("bare_streams"));
+    }
+
+    #[test]
     fn addresses_of_table_pages_stand_where_records_would() {
         let mut bytes = [0xff; 256];
         AnchorFields { table_page_count: 2, ..FIELDS }.write(
@@ -437,11 +493,13 @@ mod tests {
     fn fields_out_of_range_are_refused_although_the_checksum_is_right() {
         let body = header_size(2);
         let cases = [
-            (0, 1, "incompatible"),
+            (0, 1, "bare_streams"),
+            (0, 2, "incompatible"),
             (40, 4, "base"),
             (41, 2, "mode"),
             (43, 4, "ready_count"),
-            (46, 1, "reserved"),
+            (46, 1, "bare_streams"),
+            (47, 1, "reserved"),
             (24, 4, "anchors"),
             (48, 4, "heads"),
             (52, 0, "heads"),

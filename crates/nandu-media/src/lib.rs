@@ -42,6 +42,9 @@ pub const NO_BLOCK: u32 = u32::MAX;
 /// Most streams a log can have.
 pub const STREAM_COUNT_MAX: usize = 8;
 
+/// Fewest streams a log can have, not counting those of pages without header.
+pub const STREAM_COUNT_MIN: usize = 2;
+
 /// Most blocks a checkpoint can hold ready.
 pub const READY_COUNT_MAX: usize = 14;
 

@@ -4,7 +4,7 @@
 pub const RECORD_SIZE: usize = 4;
 
 /// Highest erase count that can be recorded; a block that reaches it stays there.
-pub const ERASE_COUNT_MAX: u32 = (1 << 20) - 1;
+pub const ERASE_COUNT_MAX: u32 = (1 << 19) - 1;
 
 /// Scale of recorded live counts.
 pub const LIVE_MAX: u8 = u8::MAX;
@@ -54,7 +54,8 @@ impl BlockState {
 ///
 /// ```text
 ///  bits   field        meaning
-///  0..20  erase_count  erases so far; stays at its highest value
+///  0..19  erase_count  erases so far; stays at its highest value
+///     19  bare         1: holds pages without header; only in open, full, suspect and failing blocks
 /// 20..23  state        0 free, 1 ready, 2 open, 3 full, 4 suspect, 5 failing, 6 bad, 7 anchor
 ///     23  inexact      1: fewer pages may be needed than `live` says, even when the volume was unmounted
 /// 24..32  live         upper bound of the pages that are needed, in 255ths of the pages in a block, rounded up
@@ -69,14 +70,16 @@ pub struct BlockRecord {
     pub live: u8,
     /// Whether fewer pages may be needed than `live` says.
     pub is_inexact: bool,
+    /// Whether the block belongs to a stream of pages without header.
+    pub is_bare: bool,
 }
 
 impl BlockRecord {
     /// The bytes on flash.
     pub const fn to_bytes(self) -> [u8; RECORD_SIZE] {
         let erase_count = if self.erase_count > ERASE_COUNT_MAX { ERASE_COUNT_MAX } else { self.erase_count };
-        (erase_count | (self.state as u32) << 20 | (self.is_inexact as u32) << 23 | (self.live as u32) << 24)
-            .to_le_bytes()
+        let flags = (self.is_bare as u32) << 19 | (self.is_inexact as u32) << 23;
+        (erase_count | flags | (self.state as u32) << 20 | (self.live as u32) << 24).to_le_bytes()
     }
 
     /// Reads a record. Every four bytes are one; whether records agree with each other is the log's to check.
@@ -87,6 +90,7 @@ impl BlockRecord {
             state: BlockState::from_bits(word >> 20),
             live: (word >> 24) as u8,
             is_inexact: word >> 23 & 1 == 1,
+            is_bare: word >> 19 & 1 == 1,
         }
     }
 }
@@ -110,18 +114,27 @@ mod tests {
 
     #[test]
     fn the_bytes_of_a_record_are_frozen() {
-        let record = BlockRecord { erase_count: 0x1_2345, state: BlockState::Failing, live: 200, is_inexact: false };
+        let record = BlockRecord {
+            erase_count: 0x1_2345,
+            state: BlockState::Failing,
+            live: 200,
+            is_inexact: false,
+            is_bare: false,
+        };
         assert_eq!(record.to_bytes(), [0x45, 0x23, 0x51, 200]);
         assert_eq!(BlockRecord { is_inexact: true, ..record }.to_bytes(), [0x45, 0x23, 0xd1, 200]);
-        let worn = BlockRecord { erase_count: u32::MAX, state: BlockState::Free, live: 0, is_inexact: false };
-        assert_eq!(worn.to_bytes(), [0xff, 0xff, 0x0f, 0]);
+        assert_eq!(BlockRecord { is_bare: true, ..record }.to_bytes(), [0x45, 0x23, 0x59, 200]);
+        let worn = BlockRecord { erase_count: u32::MAX, state: BlockState::Free, live: 0, ..record };
+        assert_eq!(worn.to_bytes(), [0xff, 0xff, 0x07, 0]);
     }
 
     #[test]
     fn every_state_survives_the_flash() {
         for bits in 0..8 {
-            for is_inexact in [false, true] {
-                let record = BlockRecord { erase_count: 7, state: BlockState::from_bits(bits), live: 3, is_inexact };
+            for flags in 0..4 {
+                let state = BlockState::from_bits(bits);
+                let (is_inexact, is_bare) = (flags & 1 == 1, flags & 2 == 2);
+                let record = BlockRecord { erase_count: 7, state, live: 3, is_inexact, is_bare };
                 assert_eq!(record.state as u32, bits);
                 assert_eq!(BlockRecord::from_bytes(record.to_bytes()), record);
             }

@@ -15,6 +15,8 @@ pub(crate) enum Step {
     Put(u32, u64),
     Delete(u32),
     Batch(Vec<(u32, Option<u64>)>),
+    /// Bare pages that are given up.
+    Waste(u32),
     Idle,
     Checkpoint,
     Unmount,
@@ -28,6 +30,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => id.clone().prop_map(Step::Delete),
         2 => prop::collection::btree_map(id, any::<Option<u64>>(), 1..4)
             .prop_map(|changes| Step::Batch(changes.into_iter().collect())),
+        1 => (1..12_u32).prop_map(Step::Waste),
         1 => Just(Step::Idle),
         1 => Just(Step::Checkpoint),
         1 => Just(Step::Unmount),
@@ -35,9 +38,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn run(chip: Chip, steps: &[Step]) {
+fn run(chip: Chip, options: LogOptions, steps: &[Step]) {
     let mut sim = Sim::new(chip);
-    let options = LogOptions::DEFAULT;
     let mut model = BTreeMap::new();
     let mut bytes = memory(&chip.geometry, &options);
     let mut toy = Toy::format(&mut sim, options, &mut bytes).unwrap();
@@ -47,6 +49,7 @@ fn run(chip: Chip, steps: &[Step]) {
     while steps.peek().is_some() {
         let mut bytes = memory(&chip.geometry, &options);
         toy = Toy::mount(&mut sim, options, &mut bytes).unwrap();
+        toy.is_hostile = options.bare_streams > 0;
         assert_eq!(toy.values().unwrap(), model);
         for step in steps.by_ref() {
             let changes = match step {
@@ -58,6 +61,11 @@ fn run(chip: Chip, steps: &[Step]) {
                     .collect::<BTreeMap<_, _>>()
                     .into_iter()
                     .collect(),
+                Step::Waste(pages) if options.bare_streams > 0 => match toy.waste(*pages) {
+                    Ok(()) | Err(LogError::Full) => continue,
+                    Err(error) => panic!("{error}"),
+                },
+                Step::Waste(_) => continue,
                 Step::Idle => {
                     toy.work(&mut nandu_log::Budget::idle(20)).unwrap();
                     continue;
@@ -103,12 +111,19 @@ proptest! {
 
     #[test]
     fn the_toy_agrees_with_its_model_on_the_tiny_chip(steps in prop::collection::vec(step(), 1..300)) {
-        run(Chip::TINY, &steps);
+        run(Chip::TINY, LogOptions::DEFAULT, &steps);
     }
 
     #[test]
     fn the_toy_agrees_with_its_model_on_the_tiny_mlc_chip(steps in prop::collection::vec(step(), 1..200)) {
-        run(Chip::TINY_MLC, &steps);
+        run(Chip::TINY_MLC, LogOptions::DEFAULT, &steps);
+    }
+
+    #[test]
+    fn the_toy_agrees_with_its_model_where_pages_are_bare(steps in prop::collection::vec(step(), 1..300)) {
+        run(Chip::TINY.with_blocks(20), LogOptions { bare_streams: 1, ..LogOptions::DEFAULT }, &steps);
+        let two = LogOptions { bare_streams: 2, ready_max: Some(6), ..LogOptions::DEFAULT };
+        run(Chip::TINY.with_blocks(26), two, &steps);
     }
 }
 

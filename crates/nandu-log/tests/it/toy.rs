@@ -1,8 +1,11 @@
-//! An owner as simple as can be: an array of values, each in a page of its own, and on every page the whole map.
+//! An owner as simple as can be: an array of values, each in a page of its own, and on every page the whole map. Where the
+//! volume has bare streams, entries with even numbers are bare pages, and these may be dressed up as pages of the log.
 
 use std::collections::BTreeMap;
 
 use nandu_log::{Append, Budget, Examine, Examined, Growth, Log, LogError, LogOptions, PageKind, Placement};
+use nandu_media::header::FLAG_COMMIT;
+use nandu_media::{PageFields, Position};
 use nandu_nand::{Cause, Nand, PageAddr};
 
 const NONE: u32 = u32::MAX;
@@ -16,12 +19,16 @@ pub(crate) struct Toy<'m, N: Nand> {
     /// Page of each entry.
     map: Vec<Option<PageAddr>>,
     /// The newest commit page, if it holds no entry of its own and so dies with the next commit.
-    bare_root: Option<PageAddr>,
+    lone_root: Option<PageAddr>,
     buffer: Vec<u8>,
     /// Programs that the operations themselves needed.
     pub(crate) asked: u64,
     /// The chip is one that loses data: what the log believes may be less than what the toy hopes for.
     pub(crate) is_lenient: bool,
+    /// Bare pages are made to look like commits of the log at the place where the next bare page is expected.
+    pub(crate) is_hostile: bool,
+    /// Where the newest bare page went.
+    newest_bare: PageAddr,
 }
 
 pub(crate) type ToyError<N> = LogError<<N as nandu_nand::ErrorType>::Error>;
@@ -44,7 +51,16 @@ impl<'m, N: Nand> Toy<'m, N> {
     fn around(log: Log<'m, N>) -> Self {
         let entries = Self::entries(&log);
         let buffer = vec![0; log.page_size()];
-        Toy { log, map: vec![None; entries], bare_root: None, buffer, asked: 0, is_lenient: false }
+        Toy {
+            log,
+            map: vec![None; entries],
+            lone_root: None,
+            buffer,
+            asked: 0,
+            is_lenient: false,
+            is_hostile: false,
+            newest_bare: PageAddr(0),
+        }
     }
 
     pub(crate) fn mount(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, ToyError<N>> {
@@ -53,7 +69,7 @@ impl<'m, N: Nand> Toy<'m, N> {
             let info = toy.log.read(root, &mut toy.buffer)?;
             assert!(info.is_commit && info.kind == PageKind::Tree);
             let (id, _, map) = toy.parse();
-            toy.bare_root = (id == NONE).then_some(root);
+            toy.lone_root = (id == NONE).then_some(root);
             toy.map = map
                 .into_iter()
                 .map(|entry| match entry {
@@ -96,7 +112,11 @@ impl<'m, N: Nand> Toy<'m, N> {
 
     pub(crate) fn get(&mut self, id: u32) -> Result<Option<u64>, ToyError<N>> {
         let Some(page) = self.map[id as usize] else { return Ok(None) };
-        self.log.read(page, &mut self.buffer)?;
+        if self.is_bare_entry(id) {
+            let _ = self.log.read_bare(page, 0, &mut self.buffer)?;
+        } else {
+            self.log.read(page, &mut self.buffer)?;
+        }
         let (stored, value, _) = self.parse();
         if stored != id {
             return Err(LogError::Corrupt { page, why: nandu_log::Malformed::Misplaced(stored) });
@@ -141,6 +161,9 @@ impl<'m, N: Nand> Toy<'m, N> {
 
     fn relocate(&mut self, examine: Examine) -> Result<Examined, ToyError<N>> {
         let Examine { page, moves, cause } = examine;
+        if self.log.is_bare(page) {
+            return self.relocate_bare(examine);
+        }
         match self.log.read(page, &mut self.buffer) {
             Ok(_) => {}
             Err(LogError::Corrupt { why, .. }) => return Ok(Examined::Unreadable(why)),
@@ -148,7 +171,7 @@ impl<'m, N: Nand> Toy<'m, N> {
         }
         let (id, value, _) = self.parse();
         let is_live =
-            self.bare_root == Some(page) || self.map.get(id as usize).is_some_and(|&entry| entry == Some(page));
+            self.lone_root == Some(page) || self.map.get(id as usize).is_some_and(|&entry| entry == Some(page));
         if !is_live {
             return Ok(Examined::Dead);
         }
@@ -162,12 +185,90 @@ impl<'m, N: Nand> Toy<'m, N> {
             self.map[id as usize] = Some(new);
             self.log.supersede(page);
         }
-        self.replace_bare_root((id == NONE).then_some(new));
+        self.replace_lone_root((id == NONE).then_some(new));
         Ok(Examined::Moved)
     }
 
-    fn replace_bare_root(&mut self, new: Option<PageAddr>) {
-        if let Some(root) = std::mem::replace(&mut self.bare_root, new) {
+    /// Whether an entry is a bare page.
+    fn is_bare_entry(&self, id: u32) -> bool {
+        id != NONE && id.is_multiple_of(2) && self.log.bare_streams() > 0
+    }
+
+    fn relocate_bare(&mut self, examine: Examine) -> Result<Examined, ToyError<N>> {
+        let Examine { page, moves, cause } = examine;
+        let Some(id) = self.map.iter().position(|&entry| entry == Some(page)) else { return Ok(Examined::Dead) };
+        if !moves {
+            return Ok(Examined::Live);
+        }
+        match self.log.read_bare(page, 0, &mut self.buffer) {
+            Ok(_) => {}
+            Err(LogError::Corrupt { why, .. }) => return Ok(Examined::Unreadable(why)),
+            Err(error) => return Err(error),
+        }
+        if self.parse().0 != id as u32 {
+            return Ok(Examined::Unreadable(nandu_log::Malformed::Misplaced(page.0)));
+        }
+        let new = self.append_bare(Placement::Survivor { from: page }, cause)?;
+        let mut map = self.map.clone();
+        map[id] = Some(new);
+        self.fill(NONE, 0, &map);
+        match self.append(Placement::Survivor { from: page }, true, cause) {
+            Ok(root) => {
+                self.map = map;
+                self.log.supersede(page);
+                self.replace_lone_root(Some(root));
+                Ok(Examined::Moved)
+            }
+            Err(error) => {
+                self.log.supersede(new);
+                Err(error)
+            }
+        }
+    }
+
+    /// Appends the page in the buffer, after a summary where the block has room for nothing else.
+    fn append_bare(&mut self, placement: Placement, cause: Cause) -> Result<PageAddr, ToyError<N>> {
+        let stream = self.log.bare_stream(placement);
+        if self.log.bare_room(stream) == 1 {
+            let mut summary = vec![0x5a; self.log.page_size()];
+            self.log.append_summary(&mut summary, stream, cause)?;
+        }
+        self.newest_bare = self.log.append_bare(&self.buffer, placement, cause)?;
+        Ok(self.newest_bare)
+    }
+
+    /// Fills the buffer with a bare page.
+    fn fill_bare(&mut self, id: u32, value: u64) -> Result<(), ToyError<N>> {
+        let mut checkpoint = 0;
+        if self.is_hostile
+            && let Some(root) = self.log.committed()
+        {
+            self.log.read(root, &mut self.buffer)?;
+            checkpoint = u32::from_le_bytes(self.buffer[28..32].try_into().unwrap());
+        }
+        let map = vec![Some(PageAddr(7)); self.map.len()];
+        self.fill(id, value, &map);
+        self.buffer[..self.log.header_size()].fill(value as u8);
+        if self.is_hostile {
+            let streams = self.log.stream_count();
+            PageFields {
+                kind: PageKind::Tree,
+                sequence: self.log.sequence() + value % 64,
+                page: self.newest_bare.0 + 1,
+                volume: self.log.volume(),
+                committed: None,
+                checkpoint: checkpoint + value as u32 % 2,
+                stream: (value % u64::from(streams)) as u8,
+                flags: FLAG_COMMIT,
+                positions: &[Position::new((value % 3) as u8, 1).unwrap(); 8][..streams as usize],
+            }
+            .seal(&mut self.buffer);
+        }
+        Ok(())
+    }
+
+    fn replace_lone_root(&mut self, new: Option<PageAddr>) {
+        if let Some(root) = std::mem::replace(&mut self.lone_root, new) {
             self.log.supersede(root);
         }
     }
@@ -178,9 +279,12 @@ impl<'m, N: Nand> Toy<'m, N> {
 
     /// Changes several entries, all or none.
     pub(crate) fn batch(&mut self, changes: &[(u32, Option<u64>)]) -> Result<(), ToyError<N>> {
-        let puts: Vec<_> = changes.iter().filter_map(|&(id, value)| Some((id, value?))).collect();
+        let mut puts: Vec<_> = changes.iter().filter_map(|&(id, value)| Some((id, value?))).collect();
+        // The one that commits comes last, so bare ones come first; they need a page beside them.
+        puts.sort_by_key(|&(id, _)| !self.is_bare_entry(id));
         let growth = if puts.is_empty() { Growth::Shrinks } else { Growth::Grows };
-        self.prepare(puts.len().max(1) as u32, growth)?;
+        let needs_root = puts.last().is_none_or(|&(id, _)| self.is_bare_entry(id));
+        self.prepare(puts.len() as u32 + u32::from(needs_root), growth)?;
         let mut map = self.map.clone();
         for &(id, value) in changes {
             if value.is_none() {
@@ -190,9 +294,15 @@ impl<'m, N: Nand> Toy<'m, N> {
         let last = puts.len().saturating_sub(1);
         let mut appended = Vec::new();
         for (index, &(id, value)) in puts.iter().enumerate() {
-            self.fill(id, value, &map);
             let placement = self.map[id as usize].map_or(Placement::New, |of| Placement::Update { of });
-            match self.append(placement, index == last, Cause::Host) {
+            let result = if self.is_bare_entry(id) {
+                self.fill_bare(id, value)?;
+                self.append_bare(placement, Cause::Host)
+            } else {
+                self.fill(id, value, &map);
+                self.append(placement, index == last, Cause::Host)
+            };
+            match result {
                 Ok(page) => {
                     appended.push(page);
                     map[id as usize] = Some(page);
@@ -206,10 +316,16 @@ impl<'m, N: Nand> Toy<'m, N> {
             }
             self.asked += 1;
         }
-        let mut bare_root = None;
-        if puts.is_empty() {
+        let mut lone_root = None;
+        if needs_root {
             self.fill(NONE, 0, &map);
-            bare_root = Some(self.append(Placement::Stream(0), true, Cause::Host)?);
+            match self.append(Placement::Stream(0), true, Cause::Host) {
+                Ok(root) => lone_root = Some(root),
+                Err(error) => {
+                    appended.into_iter().for_each(|page| self.log.supersede(page));
+                    return Err(error);
+                }
+            }
             self.asked += 1;
         }
         for &(id, _) in changes {
@@ -217,10 +333,30 @@ impl<'m, N: Nand> Toy<'m, N> {
                 self.log.supersede(old);
             }
         }
-        self.replace_bare_root(bare_root);
+        self.replace_lone_root(lone_root);
         self.map = map;
         self.check_bounds();
         Ok(())
+    }
+
+    /// Appends bare pages that no commit names: an operation that is given up.
+    pub(crate) fn waste(&mut self, pages: u32) -> Result<(), ToyError<N>> {
+        self.prepare(pages, Growth::Grows)?;
+        let mut appended = Vec::new();
+        let mut result = Ok(());
+        for value in 0..pages {
+            self.fill_bare(2 * value, u64::from(value))?;
+            match self.append_bare(Placement::New, Cause::Host) {
+                Ok(page) => appended.push(page),
+                Err(error) => result = Err(error),
+            }
+            if result.is_err() {
+                break;
+            }
+        }
+        appended.into_iter().for_each(|page| self.log.supersede(page));
+        self.check_bounds();
+        result
     }
 
     pub(crate) fn put(&mut self, id: u32, value: u64) -> Result<(), ToyError<N>> {
@@ -237,7 +373,7 @@ impl<'m, N: Nand> Toy<'m, N> {
         if self.is_lenient {
             return;
         }
-        for page in self.map.iter().flatten().chain(&self.bare_root) {
+        for page in self.map.iter().flatten().chain(&self.lone_root) {
             *live.entry(self.log.geometry().block_of(*page)).or_insert(0) += 1;
         }
         for (block, count) in live {
