@@ -15,7 +15,7 @@ use crate::descent::WALK;
 use crate::error::Error;
 use crate::inpage::{InPage, Result};
 use crate::nodes::ROOT;
-use crate::options::{Layout, Options};
+use crate::options::{self, Layout, Options};
 
 /// Blocks at the front of the chip among which anchors are, beyond those that may be bad.
 const WINDOW_SPARE: u32 = 8;
@@ -32,11 +32,19 @@ pub(crate) struct Anchors {
     next: Option<u16>,
     /// Whether the newest says that nothing came after it.
     pub(crate) is_clean: bool,
+    /// Whether the newest says that journal pages may follow.
+    pub(crate) has_journal: bool,
 }
 
 impl Anchors {
-    pub(crate) const NONE: Anchors =
-        Anchors { blocks: [None; ANCHOR_COUNT], current: 0, stable: 0, next: None, is_clean: false };
+    pub(crate) const NONE: Anchors = Anchors {
+        blocks: [None; ANCHOR_COUNT],
+        current: 0,
+        stable: 0,
+        next: None,
+        is_clean: false,
+        has_journal: false,
+    };
 }
 
 /// The newest anchor of a chip.
@@ -136,6 +144,10 @@ impl<N: Nand> InPage<'_, N> {
         // announced there, without a trace.
         self.anchors.next = None;
         self.anchors.is_clean = fields.is_clean;
+        self.anchors.has_journal = fields.has_journal;
+        self.journal.number = fields.journal.max(1);
+        self.void_journal();
+        self.journal.declared = self.journal.oldest;
         Ok(fields.is_clean.then_some(fields.root))
     }
 
@@ -147,6 +159,9 @@ impl<N: Nand> InPage<'_, N> {
         }
         if fields.pages_per_block != geometry.pages_per_block || fields.block_count != geometry.block_count {
             return Some("number of pages");
+        }
+        if fields.kind != kind_number(&self.options) {
+            return Some("kind of index");
         }
         if fields.cells != self.options.cells {
             return Some("kind of keys and values");
@@ -233,6 +248,8 @@ impl<N: Nand> InPage<'_, N> {
                 self.anchors.current = place;
                 self.anchors.stable = place;
                 self.anchors.is_clean = is_clean;
+                self.anchors.has_journal = self.may_have_journal();
+                self.journal.declared = self.journal.oldest;
                 return Ok(());
             }
             // The program failed: earlier anchors of the block can be read still, but nothing is added.
@@ -279,6 +296,11 @@ impl<N: Nand> InPage<'_, N> {
         Ok(None)
     }
 
+    /// Whether journal pages count: those that are to come, or those that a recovery under way still needs.
+    fn may_have_journal(&self) -> bool {
+        self.options.journal_blocks > 0 || self.journal.block_count() > 0
+    }
+
     fn fill_anchor(&mut self, is_clean: bool) -> Option<usize> {
         let number = |block: Option<BlockAddr>| block.map_or(NO_BLOCK, |block| block.0);
         let fields = AnchorFields {
@@ -294,9 +316,19 @@ impl<N: Nand> InPage<'_, N> {
             root: self.nodes.find(ROOT).map_or(0, |root| self.nodes[root].sequence),
             stable: number(self.anchors.blocks[self.anchors.stable]),
             anchors: self.anchors.blocks.map(number),
+            has_journal: self.may_have_journal(),
+            journal: self.journal.oldest,
+            kind: kind_number(&self.options),
         };
         let bad = self.blocks.addresses().filter(|&block| self.blocks[block].state() == State::Bad);
         fields.write(self.log, bad.map(|block| block.0))
+    }
+}
+
+fn kind_number(options: &Options) -> u8 {
+    match options.kind {
+        options::Kind::Ipl => 1,
+        options::Kind::Grr => 2,
     }
 }
 

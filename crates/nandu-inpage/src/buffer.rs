@@ -42,6 +42,9 @@ pub(crate) struct Unit {
     /// Records in the chunk.
     records: u8,
     list: u8,
+    /// Journal pages with the first and the last of its changes, the low half of their numbers.
+    first_journal: u32,
+    last_journal: u32,
 }
 
 impl Unit {
@@ -59,6 +62,22 @@ impl Unit {
 
     pub(crate) fn record_count(&self) -> u8 {
         self.records
+    }
+
+    /// The journal pages with the first and the last of its changes.
+    pub(crate) fn journal(&self) -> (u32, u32) {
+        (self.first_journal, self.last_journal)
+    }
+
+    /// The journal page with the last of its changes.
+    pub(crate) fn last_journal(&self) -> u32 {
+        self.last_journal
+    }
+
+    /// Whether the first of its changes stands in a journal page, or one before it. The ring is short, so the low halves of
+    /// numbers tell, wherever they begin anew.
+    pub(crate) fn is_in_journal_until(&self, page: u32) -> bool {
+        page.wrapping_sub(self.first_journal) < 1 << 31
     }
 }
 
@@ -137,8 +156,18 @@ impl<'m> Buffer<'m> {
         } else {
             return None;
         };
-        self.units[unit as usize] =
-            Unit { node, before: NONE, after: NONE, base: NONE, chunk: NONE, used: 0, records: 0, list: NO_LIST };
+        self.units[unit as usize] = Unit {
+            node,
+            before: NONE,
+            after: NONE,
+            base: NONE,
+            chunk: NONE,
+            used: 0,
+            records: 0,
+            list: NO_LIST,
+            first_journal: 0,
+            last_journal: 0,
+        };
         Some(unit)
     }
 
@@ -244,6 +273,13 @@ impl<'m> Buffer<'m> {
                 *pin = NONE;
             }
         }
+    }
+
+    /// Notes in which journal pages the changes of a unit stand.
+    pub(crate) fn set_journal(&mut self, unit: u32, first: Option<u32>, last: u32) {
+        let unit = &mut self.units[unit as usize];
+        unit.first_journal = first.unwrap_or(unit.first_journal);
+        unit.last_journal = last;
     }
 
     /// Gives a unit a frame. `None` if there is none, which a caller that made room does not meet.

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::inpage::{InPage, Result};
 use crate::node::{Node, NodeMut};
 use crate::nodes::{NEW, NONE, ROOT, STALE};
-use crate::options::Splits;
+use crate::options::{Durability, Splits};
 
 /// Tries that a change may need: a flush or a split may move the leaf.
 const ATTEMPTS: u32 = 40;
@@ -40,7 +40,7 @@ impl<N: Nand> InPage<'_, N> {
         Ok(node.find(key).map(|cell| cell.content))
     }
 
-    /// Puts a value at a key; durable after [`sync`](InPage::sync). Returns whether the key was there.
+    /// Puts a value at a key; durable after [`sync`](InPage::sync) unless the options say otherwise. Returns whether the key was there.
     ///
     /// Costs what [`get`](InPage::get) costs, and when changes of a node leave the buffer or fill their sector, a program
     /// or a merge.
@@ -53,7 +53,7 @@ impl<N: Nand> InPage<'_, N> {
         self.check_key(key)?;
         self.check_value(key, value)?;
         self.note_operation(true);
-        self.guarded(|index| index.for_cause(Cause::Host, |index| index.change(Record::Put(key, value), false)))
+        self.guarded(|index| index.for_cause(Cause::Host, |index| index.change_once(Record::Put(key, value), false)))
     }
 
     /// Puts a value at a key without reading its leaf, so nobody knows whether it was there. Otherwise as
@@ -67,7 +67,7 @@ impl<N: Nand> InPage<'_, N> {
         self.check_value(key, value)?;
         self.note_operation(true);
         self.guarded(|index| {
-            index.for_cause(Cause::Host, |index| index.change(Record::Put(key, value), true).map(drop))
+            index.for_cause(Cause::Host, |index| index.change_once(Record::Put(key, value), true).map(drop))
         })
     }
 
@@ -79,10 +79,10 @@ impl<N: Nand> InPage<'_, N> {
     pub fn delete(&mut self, key: &[u8]) -> Result<bool, N> {
         self.check_key(key)?;
         self.note_operation(true);
-        self.guarded(|index| index.for_cause(Cause::Host, |index| index.change(Record::Delete(key), false)))
+        self.guarded(|index| index.for_cause(Cause::Host, |index| index.change_once(Record::Delete(key), false)))
     }
 
-    fn note_operation(&mut self, is_write: bool) {
+    pub(crate) fn note_operation(&mut self, is_write: bool) {
         let goal = if is_write { 1 << 20 } else { 0 };
         let share = i64::from(self.write_share);
         self.write_share = (share + (goal - share) / (1 << SHARE_SHIFT)) as u32;
@@ -104,11 +104,25 @@ impl<N: Nand> InPage<'_, N> {
         if fits { Ok(()) } else { Err(Error::ValueSize(value.len())) }
     }
 
+    /// Does a change, and has it durable if that is wanted of each.
+    fn change_once(&mut self, record: Record<'_>, is_blind: bool) -> Result<bool, N> {
+        let existed = self.change(record, is_blind)?;
+        if self.options.durability == Durability::Immediate {
+            self.write_journal()?;
+        }
+        Ok(existed)
+    }
+
     /// Does a change. Returns whether the key was there; without reading, false.
     pub(crate) fn change(&mut self, record: Record<'_>, is_blind: bool) -> Result<bool, N> {
         self.open_for_writing()?;
+        self.make_journal_room(record.size(self.options.cells))?;
         if let Record::Put(..) = record {
-            self.make_places()?;
+            match self.make_places() {
+                // It has happened before, so it takes what a delete may take.
+                Err(Error::Full) if self.journal.is_replaying => {}
+                made => made?,
+            }
         }
         let counted = self.stats;
         for attempt in 0..ATTEMPTS {
@@ -141,6 +155,7 @@ impl<N: Nand> InPage<'_, N> {
             base.is_some_and(|frame| Node::new(self.buffer.arena.frame(frame), cells).find(record.key()).is_some());
         if let Record::Delete(_) = record
             && !existed
+            && base.is_some()
         {
             return Ok(Some(false));
         }
@@ -158,6 +173,7 @@ impl<N: Nand> InPage<'_, N> {
                 return Ok(None);
             }
         }
+        self.note_journal(record, unit)?;
         self.buffer.note(unit, cells, record).ok_or(Error::Poisoned)?;
         match base {
             Some(frame) => self.apply_to_base(record, spot.node, frame)?,
@@ -193,6 +209,7 @@ impl<N: Nand> InPage<'_, N> {
             self.divide(record.key(), size)?;
             return Ok(None);
         }
+        self.note_journal(record, unit)?;
         self.apply_to_base(record, index, frame)?;
         self.count(record, existed, false);
         self.remove_if_empty(record, index)?;
@@ -258,6 +275,10 @@ impl<N: Nand> InPage<'_, N> {
             return Ok(());
         }
         let low = self.near.low;
+        // The leaf goes with its deletes, so these come first.
+        if self.nodes[index].unit != NONE {
+            self.write_ahead(self.nodes[index].unit)?;
+        }
         // The neighbour may be clipped, and the links of both parts of an earlier split hold, only when nothing waits here.
         self.flush(spot.parent)?;
         let Some(frame) = self.buffer[spot.parent].base() else { return Ok(()) };

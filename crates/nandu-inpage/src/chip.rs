@@ -140,7 +140,7 @@ impl<N: Nand> InPage<'_, N> {
 
     /// Whether the first page of a block is erased. It is the first to be programmed, so it shows an erase that was reported and
     /// never happened.
-    fn begins_erased(&mut self, block: BlockAddr) -> Result<bool, N> {
+    pub(crate) fn begins_erased(&mut self, block: BlockAddr) -> Result<bool, N> {
         let mut front = [0; 32];
         let page = self.page_of(block, 0);
         let read = Self::read(&mut self.nand, page, 0, &mut front)?;

@@ -60,7 +60,7 @@ pub enum Error<E: core::error::Error + 'static> {
     /// The keys of a batch do not strictly ascend; the first that does not is this one, from 0.
     #[error("key {0} of the batch is not above the key before it")]
     NotAscending(usize),
-    /// Several changes can be made durable together only by a journal, and one that takes all of them in a page.
-    #[error("the batch needs a journal page that takes all of it")]
+    /// Several changes can be made durable together only by a journal, and one that takes all of them.
+    #[error("the batch needs a journal that takes all of it")]
     BatchTooLarge,
 }

@@ -24,6 +24,7 @@ impl<N: Nand> InPage<'_, N> {
     /// Costs one program; a merge if the log of the block is full; if the node has to be split, a program for the new node
     /// and what the parent's flush costs.
     pub(crate) fn flush(&mut self, unit: u32) -> Result<(), N> {
+        self.write_ahead(unit)?;
         let index = self.buffer[unit].node;
         if self.nodes[index].has(NEW) {
             return self.write_new(index);
@@ -49,6 +50,7 @@ impl<N: Nand> InPage<'_, N> {
         let unit = self.nodes[index].unit;
         let frame = if unit == NONE { None } else { self.buffer[unit].base() };
         let frame = frame.ok_or(Error::Poisoned)?;
+        self.write_ahead(unit)?;
         self.write_node(frame, index)
     }
 
@@ -177,6 +179,7 @@ impl<N: Nand> InPage<'_, N> {
             && !entry.has(SPLITTING)
             && entry.size <= self.node_limit()
             && self.buffer[entry.unit].has_changes()
+            && !self.is_ahead(entry.unit)
     }
 
     /// One log page with the changes of the unit and, as far as there is room, of others of the block.
@@ -248,6 +251,11 @@ impl<N: Nand> InPage<'_, N> {
 
     /// Makes every change so far durable. Leaves first, so that of the splits they cause every link goes with the rest.
     pub(crate) fn flush_all(&mut self) -> Result<(), N> {
+        self.flush_until(None)
+    }
+
+    /// The same, but of leaves only those with a change that stands in this journal page or one before it.
+    pub(crate) fn flush_until(&mut self, last: Option<u32>) -> Result<(), N> {
         let root = self.root()?;
         for level in 0..=self.nodes[root].level {
             for unit in self.buffer.indexes() {
@@ -255,8 +263,9 @@ impl<N: Nand> InPage<'_, N> {
                     continue;
                 }
                 let index = self.buffer[unit].node;
+                let is_due = level > 0 || last.is_none_or(|last| self.buffer[unit].is_in_journal_until(last));
                 let has_work = self.buffer[unit].has_changes() || self.nodes[index].has(NEW);
-                if self.nodes[index].level == level && has_work {
+                if self.nodes[index].level == level && has_work && is_due {
                     self.flush(unit)?;
                 }
             }

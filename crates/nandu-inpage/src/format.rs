@@ -39,7 +39,7 @@ impl<'m, N: Nand> InPage<'m, N> {
         index.volume = old.map_or(1, |old| old.volume.wrapping_add(1));
         index.sequence = old.map_or(1, |old| old.sequence.saturating_add(SEQUENCE_GAP));
         index.choose_anchors(old.map(|old| index.geometry.block_of(old.page)))?;
-        if index.blocks.free() + 3 < GOOD_MIN {
+        if index.blocks.free() + 3 < GOOD_MIN + index.journal_reserve() {
             return Err(Error::Unsuitable { what: "too few good blocks" });
         }
         index.write_root()?;

@@ -59,28 +59,15 @@ impl<N: Nand> OrderedIndex for InPage<'_, N> {
 }
 
 impl<N: Nand> InPage<'_, N> {
-    /// Makes changes together. Without a journal only a batch of one change can be all or nothing, so any other is refused.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::BatchTooLarge`], and as [`put`](InPage::put).
-    pub fn batch(&mut self, edits: &[Edit<'_>]) -> Result<(), Error<N::Error>> {
-        match edits {
-            [] => Ok(()),
-            [Edit { key, value: Some(value) }] => self.put(key, value).map(drop),
-            [Edit { key, value: None }] => self.delete(key).map(drop),
-            _ => Err(Error::BatchTooLarge),
-        }
-    }
-
-    /// Makes every change so far durable. Costs a program for each unit with changes, and what these cause.
+    /// Makes every change so far durable. Costs a program for each unit with changes, and what these cause; with a journal one
+    /// program, however many they are, and nothing if there was no change.
     ///
     /// # Errors
     ///
     /// As [`put`](InPage::put).
     pub fn sync(&mut self) -> Result<(), Error<N::Error>> {
         self.guarded(|index| {
-            index.flush_all()?;
+            index.make_durable()?;
             index.empty_failing()
         })
     }
@@ -99,7 +86,15 @@ impl<N: Nand> InPage<'_, N> {
         #[cfg(feature = "broken")]
         self.sync()?;
         let has_suspects = self.blocks.addresses().any(|block| self.blocks[block].is_suspect != 0);
-        self.guarded(|index| index.write_anchor(!has_suspects))?;
+        self.guarded(|index| {
+            index.flush_all()?;
+            index.void_journal();
+            index.write_anchor(!has_suspects)
+        })?;
         Ok(self.nand)
+    }
+
+    pub(crate) fn make_durable(&mut self) -> Result<(), Error<N::Error>> {
+        if self.has_journal() { self.write_journal() } else { self.flush_all() }
     }
 }

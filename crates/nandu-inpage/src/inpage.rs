@@ -10,9 +10,10 @@ use crate::arena::{Arena, CHUNKS_MAX};
 use crate::blocks::{BlockTable, LOG_PAGES_MAX, State};
 use crate::buffer::Buffer;
 use crate::error::Error;
+use crate::journal::{JOURNAL_BLOCKS_MAX, Journal};
 use crate::memory::{Counts, divide};
 use crate::nodes::{NodeTable, ROOT};
-use crate::options::{Layout, Options};
+use crate::options::{Durability, Layout, Options};
 use crate::placement::Group;
 use crate::stats::{Size, Stats};
 
@@ -73,6 +74,7 @@ pub struct InPage<'m, N> {
     /// Blocks in which a program failed and that hold nodes still.
     pub(crate) failing: u32,
     pub(crate) anchors: Anchors,
+    pub(crate) journal: Journal<'m>,
     pub(crate) is_poisoned: bool,
     /// Opening puts right what a cut left: nothing may be given up that an older page still says.
     pub(crate) is_recovering: bool,
@@ -84,7 +86,7 @@ impl<'m, N: Nand> InPage<'m, N> {
     /// Bytes of memory that an index on this chip needs with these options. Nothing else is allocated.
     ///
     /// 40 bytes for each node there may be and 6 to find it, 72 for each block, the buffer with a tenth for its tables, and
-    /// some pages: three nodes to work on, the log pages of a block, one more.
+    /// some pages: three nodes to work on, the log pages of a block, one more, and one of the journal.
     pub fn memory_required(geometry: &Geometry, options: &Options) -> usize {
         Counts::new(geometry, options).required()
     }
@@ -122,6 +124,7 @@ impl<'m, N: Nand> InPage<'m, N> {
             due: None,
             failing: 0,
             anchors: Anchors::NONE,
+            journal: Journal::new(parts.journal),
             is_poisoned: false,
             is_recovering: false,
             is_read_only: false,
@@ -217,6 +220,7 @@ impl<'m, N: Nand> InPage<'m, N> {
                     continue;
                 }
                 State::Nodes | State::Merging | State::Failing => size.blocks_used += 1,
+                State::Journal => size.blocks_journal += 1,
                 _ => {}
             }
             size.erase_count_max = size.erase_count_max.max(entry.erase_count);
@@ -276,6 +280,12 @@ fn unsuitable(geometry: &Geometry, options: &Options) -> Option<&'static str> {
     }
     if !options.group.is_possible() {
         return Some("a group has 1 to 16 blocks");
+    }
+    if options.journal_blocks > JOURNAL_BLOCKS_MAX {
+        return Some("a journal has at most 8 blocks");
+    }
+    if options.durability == Durability::Immediate && options.journal_blocks == 0 {
+        return Some("changes are durable at once only with a journal");
     }
     if options.buffer_size < 4 * (page + sector) as usize {
         return Some("the buffer is smaller than four nodes");

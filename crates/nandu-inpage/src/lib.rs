@@ -39,6 +39,10 @@
 //! key the outcome of some of the calls on that key in order, at least of those that were synced; nothing is promised about
 //! which keys keep more of them.
 //!
+//! With a journal ([`Options::journal_blocks`]) a sync is one program, and a cut leaves what the index held after one of the calls, no
+//! earlier than the last sync. [`InPage::batch`] makes several changes that way together. [`Durability::Immediate`] makes each
+//! call durable by itself.
+//!
 //! # Invariants
 //!
 //! What every writer keeps, so that recovery can rely on it:
@@ -50,6 +54,11 @@
 //!   left neighbour is truncated before a link is removed.
 //! * I5 A block is erased only when every node that can be reached has its current page elsewhere.
 //! * I6 The sectors of a block are used in order, and one that is not erased is used up, valid or not.
+//!
+//! * J1 A change is in the journal, durably, before a node that holds it is programmed.
+//! * J2 A batch is noted whole before any of it is done, and holds when the page with the last of it is programmed.
+//! * J3 A block of the journal is erased only after a journal page, or an anchor, says that it is not needed.
+//! * J4 After a cut, the newest journal page is copied before any of its changes are made again.
 //!
 //! [`InPage::verify`] checks what can be seen:
 //!
@@ -65,26 +74,33 @@
 //! of changes costs one program, and when the log of the block is full a merge: a read for each node and log page of the
 //! block, a program for each node, and an erase. Opening reads every page of the blocks in use.
 //!
+//! A journal costs a program for each sync or each page of changes, whichever comes first, and an erase for each block of them;
+//! when it is full, the nodes with the oldest changes are flushed. Opening after a cut reads it, copies its last page, makes its
+//! changes again, flushes them, and erases its blocks.
+//!
 //! # Limits
 //!
 //! A node is one page. Leaves are not balanced when keys are deleted: an empty leaf goes, unless it is the first of its
 //! parent, and inner nodes stay. Chips with paired pages are refused, and sectors need a chip that takes partial programs in
 //! any order of pages and tears only what is being programmed.
 //!
-//! A batch of several changes is refused: without a journal nothing could make it all or nothing. Unless the options say so
-//! ([`Options::read_back`]), programs are not read back, so a program that a chip reports and does not do is found only when its
-//! page is read. When the newest page of the root, or what was logged last in a block, decays between a cut and the next opening, it
-//! cannot be told from what the cut tore: it is counted ([`Stats::torn`]), and older records answer. After an orderly end, or where others
-//! were programmed behind it, it is found, and the nodes that it concerns are reported as lost.
+//! A batch of several changes is refused without a journal: nothing else could make it all or nothing. With one it takes at
+//! most as many pages as the journal has. Unless the options say so ([`Options::read_back`]), programs are not read back, so a program
+//! that a chip reports and does not do is found only when its page is read. When the newest page of the root or of the journal, or
+//! what was logged last in a block, decays between a cut and the next opening, it cannot be told from what the cut tore: it is counted
+//! ([`Stats::torn`]), and older records answer. After an orderly end, or where others were programmed behind it, it is found, and the
+//! nodes that it concerns are reported as lost. An older page of the journal that is needed and cannot be read makes the volume one
+//! that cannot be opened: what it held may be newer than any node.
 //!
 //! Nothing is promised about capacity, so there is no number of spare blocks below which a volume becomes read-only: each
 //! block that dies makes the chip fuller, four are kept for merges and deletes, and when none is left to copy into, what there is can
-//! be read.
+//! be read; unless the power went while a journal was in use, whose changes need a block to go to.
 
 #![no_std]
 
 mod anchor;
 mod arena;
+mod batch;
 mod blocks;
 mod buffer;
 mod change;
@@ -96,6 +112,7 @@ mod flush;
 mod format;
 mod index;
 mod inpage;
+mod journal;
 mod load;
 mod log_page;
 mod memory;
@@ -106,6 +123,7 @@ mod nodes;
 mod options;
 mod placement;
 mod range;
+mod replay;
 mod scan;
 mod split;
 mod stats;
@@ -117,5 +135,5 @@ pub use nandu_index::{Direction, Edit, Entry, OrderedIndex, Violation};
 pub use nandu_media::Malformed;
 #[cfg(feature = "broken")]
 pub use options::Broken;
-pub use options::{Cells, GroupSize, Layout, LogPages, LogRead, Options, Policy, Splits, Times};
+pub use options::{Cells, Durability, GroupSize, Kind, Layout, LogPages, LogRead, Options, Policy, Splits, Times};
 pub use stats::{Size, Stats};

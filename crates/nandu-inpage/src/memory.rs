@@ -24,6 +24,8 @@ pub(crate) struct Parts<'m> {
     pub(crate) logs: &'m mut [u8],
     /// One more log page.
     pub(crate) log: &'m mut [u8],
+    /// A journal page.
+    pub(crate) journal: &'m mut [u8],
 }
 
 /// How many there are of each.
@@ -77,7 +79,7 @@ impl Counts {
             + self.owners * size_of::<u32>()
             + self.arena
             + self.logs
-            + self.page
+            + 2 * self.page
     }
 }
 
@@ -94,6 +96,7 @@ pub(crate) fn divide<'m>(counts: &Counts, memory: &'m mut [u8]) -> Option<Parts<
     let (owners, rest) = <[u32]>::mut_from_prefix_with_elems(rest, counts.owners).ok()?;
     let (arena, rest) = rest.split_at_mut_checked(counts.arena)?;
     let (logs, rest) = rest.split_at_mut_checked(counts.logs)?;
-    let (log, _) = rest.split_at_mut_checked(counts.page)?;
-    Some(Parts { nodes, blocks, frames, units, hash, owners, arena, logs, log })
+    let (log, rest) = rest.split_at_mut_checked(counts.page)?;
+    let (journal, _) = rest.split_at_mut_checked(counts.page)?;
+    Some(Parts { nodes, blocks, frames, units, hash, owners, arena, logs, log, journal })
 }

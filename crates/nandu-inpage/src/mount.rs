@@ -24,7 +24,8 @@ impl<'m, N: Nand> InPage<'m, N> {
     /// Opens the index on a chip.
     ///
     /// Reads the first page of each block and every page of those that hold something; then inner nodes with their logs.
-    /// After a cut it merges the block that was programmed last; if there is no block left for that, the index can only be read.
+    /// After a cut it merges the block that was programmed last, and makes the changes of the journal again; if there is no block
+    /// left for that, the index can only be read.
     ///
     /// # Errors
     ///
@@ -59,6 +60,10 @@ impl<'m, N: Nand> InPage<'m, N> {
                 self.scan_block(block, &mut newest)?;
             }
         }
+        if self.anchors.has_journal && !self.anchors.is_clean {
+            self.expect_free()?;
+        }
+        self.trim_ring();
         self.sequence = newest.sequence + 1;
         let clean_root = clean_root.filter(|_| newest.block.is_none());
         let root = self.root()?;
@@ -79,11 +84,14 @@ impl<'m, N: Nand> InPage<'m, N> {
         let recovered = self.recover(newest);
         self.is_recovering = false;
         match recovered {
-            // Without a block to copy into, what there is can be read, and nothing else can be done with it.
-            Err(Error::Full | Error::ReadOnly) => self.is_read_only = true,
-            other => other?,
+            // Without a block to copy into, what there is can be read, and nothing else can be done with it. With changes in the
+            // journal that would be less than what was synced.
+            Err(Error::Full | Error::ReadOnly) if self.journal.found.is_none() => {
+                self.is_read_only = true;
+                Ok(())
+            }
+            other => other.and_then(|()| self.recover_journal()),
         }
-        Ok(())
     }
 
     /// Log pages that are not what they were have decayed, and not been torn, if the volume was left in order, or if others were
@@ -118,6 +126,7 @@ impl<'m, N: Nand> InPage<'m, N> {
         self.nodes.clear();
         self.blocks.clear();
         self.buffer.clear();
+        self.journal.clear();
         self.is_recovering = false;
         self.is_read_only = false;
         self.stats.torn = 0;

@@ -76,6 +76,25 @@ pub enum Splits {
     LazyTwo,
 }
 
+/// When changes are durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Durability {
+    /// When [`sync`](crate::InPage::sync) returns.
+    OnSync,
+    /// When the call returns. Needs a journal: a program for each change.
+    Immediate,
+}
+
+/// Which index of the literature a volume is. Both are one engine; the format says which it is, so that a volume is not
+/// opened with the habits of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// In-page logging.
+    Ipl,
+    /// Group round robin.
+    Grr,
+}
+
 /// Times of the chip, for deciding when a merge pays. Their ratios matter, not their size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Times {
@@ -95,14 +114,34 @@ pub struct Broken {
     pub sector_after_merge: bool,
     /// I5: a block is erased before its last node stands elsewhere.
     pub erase_before_copy: bool,
+    /// J1: nodes are programmed before the journal page with their changes.
+    pub node_before_journal: bool,
+    /// J3: the ring is erased before flash says that it is not needed.
+    pub release_undeclared: bool,
+    /// J4: the newest page is not copied before its changes are made again.
+    pub replay_uncopied: bool,
+}
+
+#[cfg(feature = "broken")]
+impl Broken {
+    /// Nothing is broken.
+    pub const NONE: Broken = Broken {
+        sector_after_merge: false,
+        erase_before_copy: false,
+        node_before_journal: false,
+        release_undeclared: false,
+        replay_uncopied: false,
+    };
 }
 
 /// How an index is laid out and how it behaves.
 ///
-/// Layout, cells, sector size and most log pages are part of the format: [`open`](crate::InPage::open) refuses others
+/// Kind, layout, cells, sector size and most log pages are part of the format: [`open`](crate::InPage::open) refuses others
 /// than the volume was made with. The rest may differ each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
+    /// Which index the volume is.
+    pub kind: Kind,
     /// Where log records go.
     pub layout: Layout,
     /// Kind of keys and values.
@@ -128,6 +167,10 @@ pub struct Options {
     pub dirty_max_percent: u8,
     /// When and how nodes are split.
     pub splits: Splits,
+    /// Blocks of the write-ahead ring, at most 8. 0: there is none, a sync programs every changed node, and batches are refused.
+    pub journal_blocks: u8,
+    /// When changes are durable.
+    pub durability: Durability,
     /// Bytes for nodes and changes in memory.
     pub buffer_size: usize,
     /// Most nodes there is memory for; as many as the chip has pages if nothing is said.
@@ -145,6 +188,7 @@ pub struct Options {
 impl Options {
     /// Group round robin as a product: whole pages, log pages as needed, only log pages that matter are read.
     pub const DEFAULT: Options = Options {
+        kind: Kind::Grr,
         layout: Layout::Pages,
         cells: Cells::Bytes,
         sector_size: 512,
@@ -157,12 +201,14 @@ impl Options {
         inner_percent: 25,
         dirty_max_percent: 100,
         splits: Splits::LazyTwo,
+        journal_blocks: 0,
+        durability: Durability::OnSync,
         buffer_size: 64 * 1024,
         node_count_max: None,
         read_back: false,
         times: Times { read_ns: 80_000, program_ns: 200_000, erase_ns: 1_500_000 },
         #[cfg(feature = "broken")]
-        broken: Broken { sector_after_merge: false, erase_before_copy: false },
+        broken: Broken::NONE,
     };
 
     /// Group round robin as it is published: eight blocks in turn, four log pages in each.
@@ -177,6 +223,7 @@ impl Options {
 
     /// In-page logging as it is published: one block after the other, one log page in each, LRU.
     pub const IPL: Options = Options {
+        kind: Kind::Ipl,
         log_pages: LogPages::Static(1),
         group: GroupSize::Fixed(1),
         policy: Policy::Lru,

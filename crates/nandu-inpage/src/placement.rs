@@ -84,16 +84,22 @@ impl<N: Nand> InPage<'_, N> {
     /// A block that was not erased since the index was opened is erased now, whatever it looks like: a cut erase leaves
     /// blocks that look erased and are not.
     pub(crate) fn take_block(&mut self, group: u32, position: u8, granted: u8) -> Result<BlockAddr, N> {
+        let block = self.take_erased(State::Nodes)?;
+        let entry = &mut self.blocks[block];
+        entry.group = group;
+        entry.position = position;
+        entry.granted = granted;
+        Ok(block)
+    }
+
+    /// Takes the least worn free block, erased.
+    pub(crate) fn take_erased(&mut self, state: State) -> Result<BlockAddr, N> {
         while let Some(block) = self.blocks.least_worn() {
             if self.blocks[block].state() == State::Unknown && !self.erase(block)? {
                 continue;
             }
             self.blocks[block].clear();
-            self.blocks.set_state(block, State::Nodes);
-            let entry = &mut self.blocks[block];
-            entry.group = group;
-            entry.position = position;
-            entry.granted = granted;
+            self.blocks.set_state(block, state);
             return Ok(block);
         }
         Err(Error::Full)
@@ -219,7 +225,7 @@ impl<N: Nand> InPage<'_, N> {
             .filter(|&&block| self.has_node_room(block))
             .map(|&block| per_block.saturating_sub(u32::from(self.blocks[block].used)))
             .sum();
-        open + self.blocks.free().saturating_sub(RESERVE) * per_block
+        open + self.blocks.free().saturating_sub(RESERVE + self.journal_reserve()) * per_block
     }
 
     /// Has room for what a change may need: nodes that wait to be programmed, and a split on each level. Empties blocks
@@ -229,15 +235,27 @@ impl<N: Nand> InPage<'_, N> {
     ///
     /// [`Error::Full`]: nothing was changed.
     pub(crate) fn make_places(&mut self) -> Result<(), N> {
+        self.make_places_and(0)
+    }
+
+    /// The same for a batch, of so many changes beside the first and so many bytes. Each may split a leaf, and every leaf that is
+    /// split may split a node above; but a node that is there is split once, and a new one not before it is filled by half.
+    pub(crate) fn make_places_for(&mut self, changes: u32, size: usize) -> Result<(), N> {
+        let filled = 4 * size as u32 / self.node_limit() + 1;
+        self.make_places_and((2 * changes).min(self.nodes.count() + filled))
+    }
+
+    fn make_places_and(&mut self, more: u32) -> Result<(), N> {
         let height = self.nodes.find(crate::nodes::ROOT).map_or(1, |root| u32::from(self.nodes[root].level) + 1);
-        let needed = self.unwritten + height + 3;
-        if self.nodes.room() < height + 3 {
+        let needed = self.unwritten + height + 3 + more;
+        if self.nodes.room() < height + 3 + more {
             return Err(Error::Full);
         }
         // Each block that is emptied makes room for more nodes than it held, so this ends.
         while self.places_left() < needed {
             self.evacuate_one()?;
         }
-        Ok(())
+        // What is in the journal has to find blocks again after a cut.
+        if self.has_journal() && self.blocks.free() < RESERVE { Err(Error::Full) } else { Ok(()) }
     }
 }

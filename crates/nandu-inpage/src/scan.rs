@@ -18,6 +18,8 @@ enum PageState {
     Erased,
     Node,
     Log,
+    /// Of the journal.
+    Journal,
     /// Torn, decayed, or of another volume.
     Garbage,
 }
@@ -81,11 +83,27 @@ impl<N: Nand> InPage<'_, N> {
             was_erased = seen.state == PageState::Erased;
             self.note_page(block, place, seen, &mut fill);
         }
+        if self.is_in_ring(block) {
+            self.blocks[block].clear();
+            self.blocks.set_state(block, State::Journal);
+            return self.may_use(block).map(drop);
+        }
         let entry = &mut self.blocks[block];
         entry.used = fill.used;
         entry.logs = fill.logs;
         // A mark on it means that it takes no more; what it holds is read as long as it can be.
         self.may_use(block).map(drop)
+    }
+
+    /// Looks again at every block that seems to hold nothing; opening begins anew if one does not. A node that is passed over is
+    /// missed by its parent, but the end of the journal is missed by nobody.
+    pub(crate) fn expect_free(&mut self) -> Result<(), N> {
+        for block in self.blocks.addresses() {
+            if self.blocks[block].is_free() && !self.begins_erased(block)? {
+                return Err(Error::Corrupt { page: self.page_of(block, 0), why: Malformed::Erased });
+            }
+        }
+        Ok(())
     }
 
     /// Reads again a page that was erased; opening begins anew if it is not now.
@@ -182,6 +200,11 @@ impl<N: Nand> InPage<'_, N> {
                 note_newest(newest, front.sequence, block);
                 self.note_node(block, place, &front, &fields, mark)?;
                 Ok(seen(PageState::Node))
+            }
+            Ok(front) if front.kind == Kind::Journal => {
+                note_newest(newest, front.sequence, block);
+                let is_one = self.note_journal_page(block, place, &front);
+                Ok(seen(if is_one { PageState::Journal } else { PageState::Garbage }))
             }
             Ok(front) if front.kind == Kind::Log && self.options.layout == Layout::Pages => {
                 note_newest(newest, front.sequence, block);

@@ -121,6 +121,9 @@ impl<N: Nand> InPage<'_, N> {
         let separator = self.halve(frame, new_frame, id)?;
         let separator = separator.as_slice();
         self.nodes[new].size = self.node_size(new_frame);
+        // What moves was noted in the same journal pages.
+        let (first, last) = self.buffer[unit].journal();
+        self.buffer.set_journal(new_unit, Some(first), last);
         self.buffer.pin(2, new_unit);
         self.touch(new_unit);
         self.nodes[index].size = self.node_size(frame);
@@ -289,6 +292,7 @@ impl<N: Nand> InPage<'_, N> {
     /// with two children. That page is the commit: before it, the halves are led to by nothing.
     fn split_root(&mut self, unit: u32, frame: Frame) -> Result<(), N> {
         let cells = self.options.cells;
+        self.write_ahead(unit)?;
         let index = self.buffer[unit].node;
         let level = self.nodes[index].level;
         if level > 0 && self.buffer[unit].has_changes() {

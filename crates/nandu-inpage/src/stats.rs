@@ -59,6 +59,8 @@ pub struct Size {
     pub height: u8,
     /// Blocks that hold nodes.
     pub blocks_used: u32,
+    /// Blocks of the journal.
+    pub blocks_journal: u32,
     /// Blocks that are free.
     pub blocks_free: u32,
     /// Blocks that are bad.

@@ -12,6 +12,7 @@ use crate::Malformed;
 use crate::checksum::checksum;
 
 pub mod anchor;
+pub mod journal;
 pub mod record;
 pub mod sector;
 

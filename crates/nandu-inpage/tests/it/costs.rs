@@ -4,7 +4,7 @@
 //! each programmed log page; `s k` flushes are a program each, and the one that finds the log full is a merge of `D + k` reads,
 //! `D` programs and an erase.
 
-use nandu_inpage::{Cells, GroupSize, InPage, LogPages, LogRead, Options, Policy, Splits};
+use nandu_inpage::{Cells, Edit, GroupSize, InPage, LogPages, LogRead, Options, Policy, Splits};
 use nandu_nand::{Ecc, Geometry, TearScope};
 use nandu_sim::{Chip, Counters, Sim};
 
@@ -124,6 +124,7 @@ fn a_load_costs_the_page_and_the_programmed_log_pages() {
 fn ipl_and_grr_are_one_engine() {
     // Every difference but the name taken away: the same operations of the chip, one by one.
     let grr = Options {
+        kind: PAPER_IPL.kind,
         log_pages: LogPages::Static(1),
         group: GroupSize::Fixed(1),
         policy: Policy::Lru,
@@ -211,5 +212,55 @@ fn the_flash_costs_of_each_configuration_are_known() {
         costs("product-pages", pages, size(in_pages(product)), true),
     ]
     .concat();
+    insta::assert_snapshot!(found);
+}
+
+/// 320 changes, each alone or eight in a batch, with a sync behind every so many changes.
+fn synced_costs(name: &str, chip: Chip, options: Options, batch: usize, sync_every: usize) -> String {
+    let mut bytes = memory(&chip, &options);
+    let mut index = InPage::format(Sim::new(chip), options, &mut bytes).unwrap();
+    for number in 0..600_u32 {
+        index.put(&(number * 7).to_be_bytes(), &number.to_be_bytes()).unwrap();
+    }
+    index.sync().unwrap();
+    let mut numbers: Vec<[u8; 4]> =
+        (0..320_u32).map(|number| ((number.wrapping_mul(0x9E37_79B9) >> 8) % 600 * 7).to_be_bytes()).collect();
+    numbers.chunks_mut(batch).for_each(<[_]>::sort_unstable);
+    let journal = index.stats().journal_programs;
+    let counters = since(&mut index, |index| {
+        for (place, keys) in numbers.chunks(batch).enumerate() {
+            let mut edits: Vec<Edit<'_>> = keys.iter().map(|key| Edit { key, value: Some(&key[..]) }).collect();
+            edits.dedup_by_key(|edit| edit.key);
+            index.batch(&edits).unwrap();
+            if ((place + 1) * batch).is_multiple_of(sync_every) {
+                index.sync().unwrap();
+            }
+        }
+    });
+    let journal = index.stats().journal_programs - journal;
+    let (reads, programs, erases) = (counters.reads, counters.programs, counters.erases);
+    format!(
+        "{name} batch {batch} sync {sync_every}: {reads} reads {programs} programs ({journal} journal) {erases} erases\n"
+    )
+}
+
+#[test]
+fn the_flash_costs_of_syncs_with_and_without_a_journal_are_known() {
+    let mut found = String::new();
+    let (sectors, pages) = (SECTORS.with_blocks(100), PAGES.with_blocks(100));
+    for (name, chip, options) in [
+        ("ipl", sectors, IPL),
+        ("ipl-pages", pages, in_pages(IPL)),
+        ("grr", sectors, GRR),
+        ("grr-pages", pages, in_pages(GRR)),
+    ] {
+        let options = Options { buffer_size: 8192, ..options };
+        let journal = Options { journal_blocks: 4, ..options };
+        for sync_every in [1, 8] {
+            found += &synced_costs(name, chip, options, 1, sync_every);
+            found += &synced_costs(&format!("{name}-journal"), chip, journal, 1, sync_every);
+        }
+        found += &synced_costs(&format!("{name}-journal"), chip, journal, 8, 8);
+    }
     insta::assert_snapshot!(found);
 }

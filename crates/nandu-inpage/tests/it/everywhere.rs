@@ -22,7 +22,7 @@ struct Setup {
     is_blind: bool,
 }
 
-fn setups() -> [Setup; 4] {
+fn setups() -> [Setup; 6] {
     let product = Options { log_pages: LogPages::Adaptive(2), log_read: LogRead::Smart, ..in_pages(GRR) };
     let setup = |name, chip: Chip, options| Setup { name, chip: chip.with_blocks(20), options, is_blind: false };
     [
@@ -30,6 +30,8 @@ fn setups() -> [Setup; 4] {
         setup("grr in whole pages", PAGES, in_pages(GRR)),
         setup("ipl", SECTORS, IPL),
         Setup { is_blind: true, ..setup("product", PAGES, product) },
+        setup("grr with a journal", SECTORS, Options { journal_blocks: 2, ..GRR }),
+        setup("ipl in whole pages with a journal", PAGES, Options { journal_blocks: 1, ..in_pages(IPL) }),
     ]
 }
 
@@ -159,7 +161,7 @@ fn check(sim: &mut Sim, setup: Setup, promise: &mut Promise, demand: Demand, wha
     }
     if demand != Demand::NeverWrong {
         let (size, blocks) = (index.size(), setup.chip.geometry.block_count);
-        let counted = size.blocks_used + size.blocks_free + size.blocks_bad;
+        let counted = size.blocks_used + size.blocks_free + size.blocks_bad + size.blocks_journal;
         assert!(counted < blocks && counted + 3 >= blocks, "{what}: {size:?}, and up to three blocks of anchors");
         index.verify(&mut |violation| panic!("{what}: {violation}")).unwrap();
     }

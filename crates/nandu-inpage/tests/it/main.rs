@@ -7,4 +7,5 @@ mod costs;
 mod cuts;
 mod everywhere;
 mod faults;
+mod journal;
 mod rig;

@@ -69,6 +69,12 @@ impl Held {
         Held { index: Some(InPage::format(Sim::new(chip), options, memory).unwrap()), options }
     }
 
+    pub(crate) fn reopen_with(&mut self, leave: impl FnOnce(InPage<'static, Sim>) -> Sim) {
+        let chip = leave(self.index.take().unwrap());
+        let memory = Box::leak(memory(chip.chip(), &self.options).into_boxed_slice());
+        self.index = Some(InPage::open(chip, self.options, memory).unwrap());
+    }
+
     pub(crate) fn get_mut(&mut self) -> &mut InPage<'static, Sim> {
         self.index.as_mut().unwrap()
     }
@@ -82,17 +88,14 @@ impl Subject for Held {
     }
 
     fn reopen(&mut self) {
-        let mut index = self.index.take().unwrap();
         // Now left in order, now as if the power had gone behind a sync.
-        let is_clean = index.stats().references.is_multiple_of(2);
-        let chip = if is_clean {
-            index.unmount().unwrap()
-        } else {
+        self.reopen_with(|mut index| {
+            if index.stats().references.is_multiple_of(2) {
+                return index.unmount().unwrap();
+            }
             index.sync().unwrap();
             index.abandon()
-        };
-        let memory = Box::leak(memory(chip.chip(), &self.options).into_boxed_slice());
-        self.index = Some(InPage::open(chip, self.options, memory).unwrap());
+        });
     }
 }
 
@@ -113,6 +116,9 @@ impl OrderedIndex for Held {
     }
 
     fn batch(&mut self, edits: &[Edit<'_>]) -> Result<(), Self::Error> {
+        if self.options.journal_blocks > 0 {
+            return self.get_mut().batch(edits);
+        }
         edits.iter().try_for_each(|edit| self.get_mut().batch(std::slice::from_ref(edit)))
     }
 

@@ -25,13 +25,16 @@ pub const ANCHOR_COUNT: usize = 3;
 ///     50     1  key_size         bytes of a key, 0: byte strings
 ///     51     1  value_size       bytes of a value; 0 with byte strings
 ///     52     1  is_clean         1: nothing was programmed after this anchor
-///     53     1  reserved         zero
+///     53     1  has_journal      1: journal pages may follow; 0: there are none that count
 ///     54     2  bad_count        bad blocks listed
 ///     56     8  records          records of the index if `is_clean`, all ones: not known
 ///     64     8  root             sequence of the root's page if `is_clean`
 ///     72     4  stable           anchor block known to be sound when this anchor was programmed
 ///     76    12  anchors          the anchor blocks, all ones: none
-///     88    4n  bad              numbers of the bad blocks
+///     88     8  journal          number of the first journal page that may count
+///     96     1  kind             1 IPL, 2 GRR
+///     97     3  reserved         zero
+///    100    4n  bad              numbers of the bad blocks
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
@@ -45,18 +48,21 @@ pub struct AnchorBody {
     key_size: u8,
     value_size: u8,
     is_clean: u8,
-    reserved: u8,
+    has_journal: u8,
     bad_count: U16,
     records: U64,
     root: U64,
     stable: U32,
     anchors: [U32; ANCHOR_COUNT],
+    journal: U64,
+    kind: u8,
+    reserved: [u8; 3],
 }
 
 /// Bytes in front of the list of bad blocks.
 pub const LIST_AT: usize = FRONT_SIZE + size_of::<AnchorBody>();
 
-const _: () = assert!(LIST_AT == 88);
+const _: () = assert!(LIST_AT == 100);
 
 /// What an anchor says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +91,12 @@ pub struct AnchorFields {
     pub stable: u32,
     /// The anchor blocks.
     pub anchors: [u32; ANCHOR_COUNT],
+    /// Whether journal pages may follow.
+    pub has_journal: bool,
+    /// Number of the first journal page that may count.
+    pub journal: u64,
+    /// 1: IPL, 2: GRR.
+    pub kind: u8,
 }
 
 impl AnchorFields {
@@ -116,12 +128,15 @@ impl AnchorFields {
             key_size,
             value_size,
             is_clean: u8::from(self.is_clean),
-            reserved: 0,
+            has_journal: u8::from(self.has_journal),
             bad_count: U16::new(bad_count),
             records: U64::new(self.records.unwrap_or(u64::MAX)),
             root: U64::new(self.root),
             stable: U32::new(self.stable),
             anchors: self.anchors.map(U32::new),
+            journal: U64::new(self.journal),
+            kind: self.kind,
+            reserved: [0; 3],
         };
         bytes.get_mut(FRONT_SIZE..LIST_AT)?.copy_from_slice(body.as_bytes());
         Some(at)
@@ -139,8 +154,11 @@ impl AnchorFields {
         if lists.len() != bad_size {
             return Err(Malformed::Range("bad_count"));
         }
-        if body.reserved != 0 {
-            return Err(Malformed::Range("reserved"));
+        if body.has_journal > 1 {
+            return Err(Malformed::Range("has_journal"));
+        }
+        if !matches!(body.kind, 1 | 2) || body.reserved != [0; 3] {
+            return Err(Malformed::Range("kind"));
         }
         if !matches!(body.layout, 1 | 2) || body.is_clean > 1 || body.log_pages_max == 0 {
             return Err(Malformed::Range("layout"));
@@ -165,6 +183,9 @@ impl AnchorFields {
             root: body.root.get(),
             stable: body.stable.get(),
             anchors,
+            has_journal: body.has_journal == 1,
+            journal: body.journal.get(),
+            kind: body.kind,
         };
         Ok((fields, Blocks(lists)))
     }
@@ -201,19 +222,23 @@ mod tests {
         root: 5,
         stable: 2,
         anchors: [0, 2, NO_BLOCK],
+        has_journal: true,
+        journal: 0x0A0B,
+        kind: 2,
     };
 
     #[test]
     fn the_bytes_of_an_anchor_are_frozen() {
         let mut bytes = [0; 128];
         let size = FIELDS.write(&mut bytes, [7, 9].into_iter()).unwrap();
-        let expected = b"\0\x01\0\0\x08\0\0\0\x10\0\0\0\x40\0\0\0\x01\x03\x08\x04\x01\0\x02\0\x02\x01\0\0\0\0\0\0\
-            \x05\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x02\0\0\0\xFF\xFF\xFF\xFF\x07\0\0\0\x09\0\0\0";
+        let expected = b"\0\x01\0\0\x08\0\0\0\x10\0\0\0\x40\0\0\0\x01\x03\x08\x04\x01\x01\x02\0\x02\x01\0\0\0\0\0\0\
+            \x05\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x02\0\0\0\xFF\xFF\xFF\xFF\x0B\x0A\0\0\0\0\0\0\
+            \x02\0\0\0\x07\0\0\0\x09\0\0\0";
         assert_eq!(bytes[FRONT_SIZE..size], expected[..]);
         let (fields, bad) = AnchorFields::parse(&bytes, size as u32).unwrap();
         assert_eq!(fields, FIELDS);
         assert!(bad.eq([7, 9]));
-        assert_eq!(FIELDS.write(&mut bytes[..90], [7, 9].into_iter()), None);
+        assert_eq!(FIELDS.write(&mut bytes[..102], [7, 9].into_iter()), None);
     }
 
     #[test]
@@ -225,8 +250,10 @@ mod tests {
             (49, 0, "layout"),
             (50, 0, "value_size"),
             (52, 2, "layout"),
-            (53, 2, "reserved"),
+            (53, 2, "has_journal"),
             (54, 9, "bad_count"),
+            (96, 3, "kind"),
+            (97, 1, "kind"),
         ] {
             let mut bad = good;
             bad[at] = value;
