@@ -103,6 +103,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.conclude(outcome, None)
     }
 
+    /// As [`Tree::batch`], by an owner who promises that what the edits leave takes no more room than what they found, although
+    /// some of them put: then it is allowed on a full medium, as deletes are.
+    pub fn batch_freeing(&mut self, edits: &[Edit<'_>]) -> Result<(), TreeError<P::Error>> {
+        self.frees = true;
+        let outcome = self.batch(edits);
+        self.frees = false;
+        outcome
+    }
+
     /// Makes changes in memory, if the tree does that and they are not too large. If they are to go to their leaves, no
     /// others are left in memory.
     fn later(&mut self, edits: &[Edit<'_>]) -> Result<Option<bool>, TreeError<P::Error>> {
@@ -133,7 +142,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             bytes += edit.value.map_or(0, |value| self.cells.entry_size(edit.key, value));
         }
         let splits = bytes as u32 / (self.assembly.len() as u32 / 4);
-        let shrinks = edits.iter().all(|edit| edit.value.is_none());
+        let shrinks = self.frees || edits.iter().all(|edit| edit.value.is_none());
         Ok(Need { pages: leaves + splits, pages_max: leaves + 2 * splits + self.split_pages_max(), shrinks })
     }
 

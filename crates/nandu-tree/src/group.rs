@@ -109,7 +109,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if changes_nothing {
             return Ok(Some(existed));
         }
-        self.make_room(room, shrinks)?;
+        self.make_room(room, shrinks || self.frees)?;
         for edit in edits {
             let is_set = self.changes.set(&Change { key: edit.key, value: edit.value }, Home::NONE);
             assert!(is_set, "there is room for the change");

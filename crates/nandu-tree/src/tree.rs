@@ -69,6 +69,8 @@ pub struct Tree<'m, P, C> {
     pub(crate) pending: crate::apply::Pending,
     pub(crate) key: KeyBuf,
     pub(crate) durability: Durability,
+    /// Whether the owner says of the batch under way that it takes no more room than there was.
+    pub(crate) frees: bool,
     pub(crate) changes: Changes<'m>,
     pub(crate) journals: Journals,
     /// Bytes of the changes of the last sync.
@@ -203,6 +205,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             pending: crate::apply::Pending::default(),
             key: KeyBuf::EMPTY,
             durability: options.durability,
+            frees: false,
             changes: Changes::new(changes, &format),
             journals: Journals::new(page_size, header_size, &format, options.pending_size_used()),
             group_size: 0,

@@ -57,12 +57,13 @@ pub(crate) const LAYERS: [Layer; 17] = [
 ];
 
 /// Crates from elsewhere that need neither std nor a heap, and whether that takes `default-features = false`.
-const CORE_CRATES: [(&str, bool); 7] = [
+const CORE_CRATES: [(&str, bool); 8] = [
     ("bitflags", false),
     ("crc", false),
     ("defmt", false),
     ("heapless", false),
     ("log", false),
+    ("siphasher", true),
     ("thiserror", true),
     ("zerocopy", false),
 ];

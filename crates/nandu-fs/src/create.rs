@@ -1,0 +1,141 @@
+//! Making files, directories and other things that have a name.
+
+use nandu_nand::Nand;
+
+use crate::batch::Batch;
+use crate::fs::Fs;
+use crate::inode::{FileKind, Inode};
+use crate::keys::INO_END;
+use crate::mount::CHUNK_SIZE;
+use crate::{FsError, Ino};
+
+/// Bit of a directory's mode: what is made in it gets its group.
+const SET_GID: u32 = 0o2000;
+
+/// What something is made with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// Type and permissions; without a type it is a regular file.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group, unless the directory gives its own.
+    pub gid: u32,
+    /// Number of the device, of a device.
+    pub rdev: u64,
+}
+
+impl<N: Nand> Fs<'_, N> {
+    /// Makes a file, or with another type in the mode a pipe, a socket or a device. Durable at the next sync, with one program for
+    /// name and inode together.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::Exists`]; [`FsError::Name`] and [`FsError::NameSize`]; [`FsError::NoInode`] and [`FsError::NotDirectory`] of the
+    /// directory; [`FsError::Range`] if the mode says directory, symbolic link or nothing there is; [`FsError::Full`].
+    pub fn create(&mut self, directory: Ino, name: &[u8], attributes: Attributes) -> Result<Ino, FsError<N::Error>> {
+        let typed = attributes.mode & FileKind::MASK != 0;
+        let mode = if typed { attributes.mode } else { attributes.mode | FileKind::File.mode() };
+        match FileKind::of_mode(mode) {
+            None | Some(FileKind::Directory | FileKind::Symlink) => return Err(FsError::Range),
+            Some(_) => {}
+        }
+        self.make(directory, name, Attributes { mode, ..attributes }, &[])
+    }
+
+    /// Makes a directory. Durable when it returns. Programs 1 page.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fs::create`]; [`FsError::TooManyLinks`].
+    pub fn mkdir(&mut self, directory: Ino, name: &[u8], attributes: Attributes) -> Result<Ino, FsError<N::Error>> {
+        let mode = attributes.mode & !FileKind::MASK | FileKind::Directory.mode();
+        let ino = self.make(directory, name, Attributes { mode, rdev: 0, ..attributes }, &[])?;
+        self.sync_names()?;
+        Ok(ino)
+    }
+
+    /// Makes what a directory has a name for; `target` is of a symbolic link.
+    pub(crate) fn make(
+        &mut self,
+        directory: Ino,
+        name: &[u8],
+        attributes: Attributes,
+        target: &[u8],
+    ) -> Result<Ino, FsError<N::Error>> {
+        self.check_name(name)?;
+        self.begin_change()?;
+        let mut parent = self.directory(directory)?;
+        if parent.nlink == 0 {
+            // A directory that was removed and is still open takes no names.
+            return Err(FsError::NotFound { directory });
+        }
+        let position = self.free_position(directory, name)?;
+        let mut inode = self.new_inode(&parent, attributes);
+        let (ino, chunk_next) = self.take_number(&mut parent, &mut inode)?;
+        parent.size += 1;
+        parent.modify(self.now);
+        if inode.is_directory() {
+            inode.parent = directory.0;
+            parent.nlink = parent.nlink.checked_add(1).ok_or(FsError::TooManyLinks(directory))?;
+        }
+        inode.size = target.len() as u64;
+        let mut batch = Batch::new();
+        if chunk_next != self.chunk_next {
+            self.put_super_block(&mut batch, chunk_next);
+        }
+        Self::put_name(&mut batch, directory, position, inode.kind(), ino, name);
+        Self::put_inode(&mut batch, directory, &parent);
+        #[cfg(feature = "broken")]
+        if self.options.broken.name_first {
+            self.commit(&batch)?;
+            self.tree.sync()?;
+            batch = Batch::new();
+        }
+        // R3: the name in the same commit as the inode. With the name first, a cut would leave a name that leads to nothing.
+        Self::put_inode(&mut batch, ino, &inode);
+        self.put_target(&mut batch, ino, target);
+        self.commit(&batch)?;
+        self.chunk_next = chunk_next;
+        Ok(ino)
+    }
+
+    fn new_inode(&self, parent: &Inode, attributes: Attributes) -> Inode {
+        let Attributes { mut mode, uid, mut gid, rdev } = attributes;
+        if parent.mode & SET_GID != 0 {
+            gid = parent.gid;
+            mode |= if mode & FileKind::MASK == FileKind::Directory.mode() { SET_GID } else { 0 };
+        }
+        let is_device = matches!(FileKind::of_mode(mode), Some(FileKind::BlockDevice | FileKind::CharDevice));
+        Inode {
+            mode,
+            uid,
+            gid,
+            nlink: if mode & FileKind::MASK == FileKind::Directory.mode() { 2 } else { 1 },
+            rdev: if is_device { rdev } else { 0 },
+            atime: self.now,
+            mtime: self.now,
+            ctime: self.now,
+            btime: self.now,
+            ..Inode::EMPTY
+        }
+    }
+
+    /// A number for a new inode, from its directory's chunk, so that its record lies near those of its siblings. A directory gets a
+    /// chunk of its own, of which the first number is its own. Returns the first number that no chunk has then.
+    fn take_number(&self, parent: &mut Inode, inode: &mut Inode) -> Result<(Ino, u64), FsError<N::Error>> {
+        let is_directory = inode.is_directory();
+        if !is_directory && parent.chunk_next < parent.chunk_end {
+            parent.chunk_next += 1;
+            return Ok((Ino(parent.chunk_next - 1), self.chunk_next));
+        }
+        let ino = self.chunk_next;
+        let chunk_end = ino + CHUNK_SIZE;
+        if chunk_end > INO_END {
+            return Err(FsError::Full);
+        }
+        let taker = if is_directory { inode } else { parent };
+        (taker.chunk_next, taker.chunk_end) = (ino + 1, chunk_end);
+        Ok((Ino(ino), chunk_end))
+    }
+}

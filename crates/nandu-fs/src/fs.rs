@@ -1,0 +1,208 @@
+//! The file system: its memory, its inodes, and how changes are committed.
+
+use nandu_index::Edit;
+use nandu_log::LogStats;
+use nandu_nand::{Geometry, Nand};
+use nandu_tree::{ByteCells, OnLog, Tree};
+
+use crate::batch::Batch;
+use crate::error::Damage;
+use crate::fragments::FragmentLimits;
+use crate::inode::{INODE_SIZE_MAX, Inode, Stat};
+use crate::keys::{INO_END, Key};
+use crate::open_files::OpenFiles;
+use crate::write_buffer::WriteBuffer;
+use crate::{FsError, Ino, Options, Time};
+
+/// A file system on a chip `N`, in memory handed over when it is formatted or mounted.
+///
+/// It checks no permissions: whoever calls it does.
+pub struct Fs<'m, N: Nand> {
+    pub(crate) tree: Tree<'m, OnLog<'m, N>, ByteCells>,
+    pub(crate) buffer: WriteBuffer<'m>,
+    pub(crate) open: OpenFiles<'m>,
+    pub(crate) options: Options,
+    pub(crate) hash_key: [u8; 16],
+    /// First number that no directory's chunk has.
+    pub(crate) chunk_next: u64,
+    pub(crate) now: Time,
+    /// Whether there may be orphans that are not open.
+    pub(crate) has_orphans: bool,
+    /// Whether orphans are being removed.
+    pub(crate) is_reaping: bool,
+}
+
+impl<N: Nand> Fs<'_, N> {
+    /// Bytes of memory that [`Fs::format`] and [`Fs::mount`] take; nothing else is used, but for about 8 KiB of stack.
+    pub fn memory_required(geometry: &Geometry, options: &Options) -> usize {
+        options.memory_required::<N>(geometry)
+    }
+
+    /// Sets the time that changes from now on are stamped with.
+    pub fn set_now(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    /// What is known of an inode. Reads the leaf that it is in.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NoInode`]; errors of the chip, as every call has them.
+    pub fn stat(&mut self, ino: Ino) -> Result<Stat, FsError<N::Error>> {
+        let page_size = self.page_size();
+        Ok(self.inode(ino)?.stat(ino, page_size))
+    }
+
+    /// Makes all changes so far durable. Programs one page, and one more where a page is partly written and is not small; nothing if
+    /// nothing has changed.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::Full`] if there is no room for a page that is partly written.
+    pub fn sync(&mut self) -> Result<(), FsError<N::Error>> {
+        self.flush()?;
+        Ok(self.tree.sync()?)
+    }
+
+    /// Makes a file durable, and with it everything that was changed before. Costs what [`Fs::sync`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NoInode`]; [`FsError::Full`] as in [`Fs::sync`].
+    pub fn fsync(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
+        self.inode(ino)?;
+        self.sync()
+    }
+
+    /// As [`Fs::fsync`]: times are in the same commit as the rest, so leaving them out would save nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fs::fsync`].
+    pub fn fdatasync(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
+        self.fsync(ino)
+    }
+
+    /// What was done since the file system was mounted, by cause, and how full and how worn the chip is.
+    pub fn stats(&self) -> LogStats {
+        self.tree.pages().log().stats()
+    }
+
+    /// The chip, for looking at it.
+    pub fn nand(&self) -> &N {
+        self.tree.pages().log().nand()
+    }
+
+    /// The chip, for its clock and its counters. Programming or erasing past the file system destroys it.
+    pub fn nand_mut(&mut self) -> &mut N {
+        self.tree.pages_mut().log_mut().nand_mut()
+    }
+
+    /// Bytes of a page: what is best read and written at once.
+    pub fn page_size(&self) -> usize {
+        self.tree.pages().log().page_size()
+    }
+
+    pub(crate) fn fragment_limits(&self) -> FragmentLimits {
+        FragmentLimits::new(self.page_size(), self.tree.entry_size_max())
+    }
+
+    /// An inode, as it is in memory if it is being written.
+    pub(crate) fn inode(&mut self, ino: Ino) -> Result<Inode, FsError<N::Error>> {
+        if let Some(inode) = self.buffer.inode(ino.0) {
+            return Ok(inode);
+        }
+        self.find_inode(ino)?.ok_or(FsError::NoInode(ino))
+    }
+
+    /// The same from the tree alone; `None` if there is none.
+    pub(crate) fn find_inode(&mut self, ino: Ino) -> Result<Option<Inode>, FsError<N::Error>> {
+        if ino.0 == 0 || ino.0 >= INO_END {
+            return Ok(None);
+        }
+        match self.tree.get(Key::inode(ino.0).as_slice())? {
+            None => Ok(None),
+            Some(bytes) => match Inode::parse(bytes) {
+                Some(inode) => Ok(Some(inode)),
+                None => Err(FsError::Corrupt { ino, why: Damage::Inode }),
+            },
+        }
+    }
+
+    /// An inode that a name leads to.
+    pub(crate) fn named_inode(&mut self, ino: Ino) -> Result<Inode, FsError<N::Error>> {
+        match self.inode(ino) {
+            Err(FsError::NoInode(ino)) => Err(FsError::Corrupt { ino, why: Damage::Missing }),
+            other => other,
+        }
+    }
+
+    /// The inode of a directory that still has its name.
+    pub(crate) fn directory(&mut self, ino: Ino) -> Result<Inode, FsError<N::Error>> {
+        let inode = self.inode(ino)?;
+        if inode.is_directory() { Ok(inode) } else { Err(FsError::NotDirectory(ino)) }
+    }
+
+    /// The inode of a file with content.
+    pub(crate) fn file(&mut self, ino: Ino) -> Result<Inode, FsError<N::Error>> {
+        let inode = self.inode(ino)?;
+        match () {
+            () if inode.is_file() => Ok(inode),
+            () if inode.is_directory() => Err(FsError::IsDirectory(ino)),
+            () => Err(FsError::NotFile(ino)),
+        }
+    }
+
+    pub(crate) fn put_inode(batch: &mut Batch<'_>, ino: Ino, inode: &Inode) {
+        let mut bytes = [0; INODE_SIZE_MAX];
+        let size = inode.write(&mut bytes);
+        batch.put(Key::inode(ino.0), &bytes[..size], &[]);
+    }
+
+    /// Before each change: the page that is being written goes to the tree, and what a cut left over is removed a step further.
+    pub(crate) fn begin_change(&mut self) -> Result<(), FsError<N::Error>> {
+        self.check_writable()?;
+        self.flush()?;
+        self.reap_some()
+    }
+
+    pub(crate) fn check_writable(&self) -> Result<(), FsError<N::Error>> {
+        let is_read_only = self.options.read_only || self.tree.pages().log().is_read_only();
+        if is_read_only { Err(FsError::ReadOnly) } else { Ok(()) }
+    }
+
+    /// Makes all these changes or none.
+    pub(crate) fn commit(&mut self, batch: &Batch<'_>) -> Result<(), FsError<N::Error>> {
+        self.commit_with(batch, |tree, edits| tree.batch(edits))
+    }
+
+    /// The same with changes that leave no less room than there was, which are possible on a full chip too.
+    pub(crate) fn commit_freeing(&mut self, batch: &Batch<'_>) -> Result<(), FsError<N::Error>> {
+        self.commit_with(batch, |tree, edits| tree.batch_freeing(edits))
+    }
+
+    #[expect(clippy::type_complexity, reason = "the type of the tree, which is written nowhere else")]
+    fn commit_with(
+        &mut self,
+        batch: &Batch<'_>,
+        call: fn(
+            &mut Tree<'_, OnLog<'_, N>, ByteCells>,
+            &[Edit<'_>],
+        ) -> Result<(), nandu_tree::TreeError<nandu_log::LogError<N::Error>>>,
+    ) -> Result<(), FsError<N::Error>> {
+        match batch.with_edits(|edits| call(&mut self.tree, edits)).map_err(FsError::from) {
+            Err(FsError::Full) if self.make_room()? => Ok(batch.with_edits(|edits| call(&mut self.tree, edits))?),
+            other => other,
+        }
+    }
+
+    /// After a change of names that is durable when it returns (R2). Otherwise a program that renames a file into place and then
+    /// tells somebody could be undone by a cut.
+    pub(crate) fn sync_names(&mut self) -> Result<(), FsError<N::Error>> {
+        #[cfg(feature = "broken")]
+        if self.options.broken.without_sync {
+            return Ok(());
+        }
+        Ok(self.tree.sync()?)
+    }
+}

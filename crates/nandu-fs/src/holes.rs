@@ -1,0 +1,334 @@
+//! Sizes, holes and what is allocated.
+
+use core::ops::{Bound, ControlFlow};
+
+use nandu_index::Direction;
+use nandu_nand::Nand;
+
+use crate::batch::Batch;
+use crate::error::Damage;
+use crate::fragments::{BYTES, FRAGMENT_COUNT_MAX, parse, zeros};
+use crate::fs::Fs;
+use crate::keys::{Key, Meaning};
+use crate::pages::{Base, UNWRITTEN_VALUE, base_of};
+use crate::write_buffer::Written;
+use crate::{FsError, Ino};
+
+/// Pages that one step allocates or gives back.
+const STEP_PAGES: u32 = 16;
+
+/// What becomes of a part of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allocation {
+    /// It is allocated where it is a hole, and reads as zeros until it is written; the file grows as far as needed. Flash is not set
+    /// aside for it: a page that is written takes a new one anyway.
+    Extend,
+    /// The same, and the file keeps its size.
+    KeepSize,
+    /// It becomes a hole; the file keeps its size.
+    PunchHole,
+    /// It becomes zero and stays allocated; the file grows as far as needed.
+    Zero,
+    /// The same, and the file keeps its size.
+    ZeroKeepSize,
+}
+
+impl Allocation {
+    fn grows(self) -> bool {
+        matches!(self, Allocation::Extend | Allocation::Zero)
+    }
+
+    fn zeroes(self) -> bool {
+        !matches!(self, Allocation::Extend | Allocation::KeepSize)
+    }
+}
+
+impl<N: Nand> Fs<'_, N> {
+    /// Makes a file shorter, or longer by a hole. Durable at the next sync; the pages behind the new end of a large file are removed
+    /// in steps. Programs no page for itself, on a full chip either.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NoInode`], [`FsError::IsDirectory`] and [`FsError::NotFile`]; [`FsError::FileSize`].
+    pub fn truncate(&mut self, ino: Ino, size: u64) -> Result<(), FsError<N::Error>> {
+        let size_max = self.file_size_max();
+        if size > size_max {
+            return Err(FsError::FileSize { size_max });
+        }
+        self.begin_change()?;
+        self.finish_truncation(ino)?;
+        let mut inode = self.file(ino)?;
+        let old_size = core::mem::replace(&mut inode.size, size);
+        inode.modify(self.now);
+        let mut batch = Batch::new();
+        if size >= old_size {
+            Self::put_inode(&mut batch, ino, &inode);
+            return self.commit(&batch);
+        }
+        let page_size = self.page_size();
+        let (index, start) = self.place(size);
+        let first = if start > 0 { index + 1 } else { index };
+        if start > 0 {
+            self.zero_part(&mut batch, ino, index, start, page_size)?;
+        }
+        let room = batch.room().saturating_sub(2);
+        let doomed = self.doomed(Key::page(ino.0, first), Key::pages_end(ino.0), room)?;
+        if doomed.is_all {
+            doomed.delete(&mut batch);
+            inode.blocks = inode.blocks.saturating_sub(doomed.pages);
+        } else {
+            batch.put(Key::orphan(ino.0), &[], &[]);
+        }
+        Self::put_inode(&mut batch, ino, &inode);
+        self.commit_freeing(&batch)?;
+        if doomed.is_all { Ok(()) } else { self.reap(ino) }
+    }
+
+    /// Makes a part of a page zero. The page itself is not programmed; zeros lie over it.
+    fn zero_part(
+        &mut self,
+        batch: &mut Batch<'_>,
+        ino: Ino,
+        index: u32,
+        start: usize,
+        end: usize,
+    ) -> Result<(), FsError<N::Error>> {
+        let state = self.page_state(ino.0, index)?;
+        match state.base {
+            Base::Hole | Base::Unwritten => Ok(()),
+            Base::Inline => {
+                let size = self.page_size();
+                self.buffer.written = None;
+                let memory = core::mem::take(&mut self.buffer.memory);
+                let outcome = self.read_page(ino.0, index, 0, &mut memory[..size]);
+                self.buffer.memory = memory;
+                outcome?;
+                let page = self.buffer.page_mut();
+                page[start..end].fill(0);
+                let first = page.iter().position(|&byte| byte != 0).unwrap_or(0);
+                let behind = page.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+                Self::put_inline(batch, ino.0, index, first, &page[first..behind.max(first)]);
+                Ok(())
+            }
+            Base::Page => {
+                for fragment in state.fragments.overlapping(start, end) {
+                    batch.delete(Key::fragment(ino.0, index, fragment.start as u16));
+                    let front = fragment.start..fragment.end.min(start);
+                    let back = fragment.start.max(end)..fragment.end;
+                    for part in [front, back].into_iter().filter(|part| !part.is_empty()) {
+                        self.keep_part(batch, ino, index, fragment.start, part)?;
+                    }
+                }
+                batch.put(Key::fragment(ino.0, index, start as u16), &zeros(end - start), &[]);
+                Ok(())
+            }
+        }
+    }
+
+    /// A part of a fragment becomes one of its own.
+    fn keep_part(
+        &mut self,
+        batch: &mut Batch<'_>,
+        ino: Ino,
+        index: u32,
+        offset: usize,
+        part: core::ops::Range<usize>,
+    ) -> Result<(), FsError<N::Error>> {
+        let key = Key::fragment(ino.0, index, part.start as u16);
+        let value = self.tree.get(Key::fragment(ino.0, index, offset as u16).as_slice())?;
+        match value.and_then(parse) {
+            Some((_, None)) => batch.put(key, &zeros(part.len()), &[]),
+            Some((size, Some(bytes))) if part.end <= offset + size => {
+                batch.put(key, &[BYTES], &bytes[part.start - offset..part.end - offset]);
+            }
+            _ => return Err(FsError::Corrupt { ino, why: Damage::Fragments }),
+        }
+        Ok(())
+    }
+
+    /// Allocates a part of a file, or makes it a hole or zero. Durable at the next sync; a large part is done in steps.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::Range`] if the length is 0; [`FsError::NoInode`], [`FsError::IsDirectory`] and [`FsError::NotFile`];
+    /// [`FsError::FileSize`]; [`FsError::Full`].
+    pub fn allocate(&mut self, ino: Ino, what: Allocation, offset: u64, size: u64) -> Result<(), FsError<N::Error>> {
+        let size_max = self.file_size_max();
+        let end = offset.checked_add(size).filter(|&end| end <= size_max).ok_or(FsError::FileSize { size_max })?;
+        if size == 0 {
+            return Err(FsError::Range);
+        }
+        self.begin_change()?;
+        self.finish_truncation(ino)?;
+        let inode = self.file(ino)?;
+        let page_size = self.page_size() as u64;
+        let (mut index, last) = ((offset / page_size) as u32, ((end - 1) / page_size) as u32);
+        if what.zeroes() {
+            self.zero_ends(ino, index, offset, end)?;
+        }
+        while index <= last {
+            let behind = index.saturating_add(STEP_PAGES).min(last + 1);
+            self.allocate_step(ino, what, (offset, end), index..behind)?;
+            index = behind;
+        }
+        if what.grows() && end > inode.size {
+            let mut inode = self.inode(ino)?;
+            inode.size = end;
+            inode.modify(self.now);
+            let mut batch = Batch::new();
+            Self::put_inode(&mut batch, ino, &inode);
+            self.commit(&batch)?;
+        }
+        Ok(())
+    }
+
+    /// Makes zero what of the first and the last page is to be zero and is not the whole page.
+    fn zero_ends(&mut self, ino: Ino, first: u32, offset: u64, end: u64) -> Result<(), FsError<N::Error>> {
+        let page_size = self.page_size() as u64;
+        let last = ((end - 1) / page_size) as u32;
+        for index in [first, last] {
+            let base = u64::from(index) * page_size;
+            let (from, to) = (offset.max(base) - base, end.min(base + page_size) - base);
+            if (from, to) == (0, page_size) || (index == last && index == first && from >= to) {
+                continue;
+            }
+            let (from, to) = (from as usize, to as usize);
+            let state = self.page_state(ino.0, index)?;
+            // Zeros in the middle of a fragment make two of it.
+            if state.base == Base::Page && state.fragments.as_slice().len() + 2 > FRAGMENT_COUNT_MAX {
+                let mut inode = self.file(ino)?;
+                inode.modify(self.now);
+                let mut memory = core::mem::take(&mut self.buffer.memory);
+                let outcome = self.read_page(ino.0, index, 0, &mut memory);
+                memory[from..to].fill(0);
+                self.buffer.memory = memory;
+                outcome?;
+                let end = self.page_size();
+                self.buffer.written = Some(Written { ino: ino.0, index, inode, start: 0, end, is_whole: true });
+                self.flush()?;
+            } else {
+                let mut batch = Batch::new();
+                self.zero_part(&mut batch, ino, index, from, to)?;
+                if !batch.is_empty() {
+                    self.commit_freeing(&batch)?;
+                }
+            }
+            if first == last {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn allocate_step(
+        &mut self,
+        ino: Ino,
+        what: Allocation,
+        (offset, end): (u64, u64),
+        pages: core::ops::Range<u32>,
+    ) -> Result<(), FsError<N::Error>> {
+        let page_size = self.page_size() as u64;
+        let mut inode = self.file(ino)?;
+        inode.modify(self.now);
+        let mut batch = Batch::new();
+        let mut frees = true;
+        for index in pages {
+            let base = u64::from(index) * page_size;
+            let is_whole = offset <= base && base + page_size <= end;
+            let state = self.page_state(ino.0, index)?;
+            if batch.room() < 2 + FRAGMENT_COUNT_MAX {
+                Self::put_inode(&mut batch, ino, &inode);
+                let outcome = if frees { self.commit_freeing(&batch) } else { self.commit(&batch) };
+                outcome?;
+                batch = Batch::new();
+            }
+            let key = Key::page(ino.0, index);
+            match (state.base, what) {
+                (Base::Hole, Allocation::PunchHole) => {}
+                (Base::Hole, _) => {
+                    batch.put(key, &UNWRITTEN_VALUE, &[]);
+                    inode.blocks += 1;
+                    frees = false;
+                }
+                (_, Allocation::Extend | Allocation::KeepSize) => {}
+                _ if !is_whole => {}
+                (_, Allocation::PunchHole) => {
+                    batch.delete(key);
+                    inode.blocks = inode.blocks.saturating_sub(1);
+                }
+                _ => batch.put(key, &UNWRITTEN_VALUE, &[]),
+            }
+            if is_whole && what.zeroes() {
+                for fragment in state.fragments.as_slice() {
+                    batch.delete(Key::fragment(ino.0, index, fragment.start as u16));
+                }
+            }
+        }
+        Self::put_inode(&mut batch, ino, &inode);
+        if frees { self.commit_freeing(&batch) } else { self.commit(&batch) }
+    }
+
+    /// The first offset from this one on at which the file has data.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NoMoreData`] if there is only a hole up to the end; [`FsError::NoInode`], [`FsError::IsDirectory`] and
+    /// [`FsError::NotFile`].
+    pub fn seek_data(&mut self, ino: Ino, offset: u64) -> Result<u64, FsError<N::Error>> {
+        self.seek(ino, offset, true)
+    }
+
+    /// The first offset from this one on at which the file has a hole; one begins at its end.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NoMoreData`] if the offset is not in the file; as [`Fs::seek_data`].
+    pub fn seek_hole(&mut self, ino: Ino, offset: u64) -> Result<u64, FsError<N::Error>> {
+        self.seek(ino, offset, false)
+    }
+
+    fn seek(&mut self, ino: Ino, offset: u64, wants_data: bool) -> Result<u64, FsError<N::Error>> {
+        let inode = self.file(ino)?;
+        if offset >= inode.size {
+            return Err(FsError::NoMoreData);
+        }
+        let written = self.buffer.written.filter(|written| written.ino == ino.0).map(|written| written.index);
+        let page_size = self.page_size();
+        let (first, _) = self.place(offset);
+        // The page that was found, or the one behind the data that was passed.
+        let mut next = first;
+        let mut found = None;
+        let (from, to) = (Key::page(ino.0, first), Key::pages_end(ino.0));
+        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
+        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
+            let Some(Meaning::Page { index, .. }) = Meaning::of(entry.key) else { return ControlFlow::Continue(()) };
+            let is_data = !matches!(base_of(entry.value, entry.large, page_size), Some(Base::Unwritten) | None);
+            if !is_data {
+                return ControlFlow::Continue(());
+            }
+            if wants_data {
+                found = Some(index);
+                return ControlFlow::Break(());
+            }
+            // A page in memory alone joins what lies before it and behind.
+            if written == Some(next) && next < index {
+                next += 1;
+            }
+            if index != next {
+                return ControlFlow::Break(());
+            }
+            next = index.saturating_add(1);
+            ControlFlow::Continue(())
+        })?;
+        if wants_data {
+            let in_memory = written.filter(|&index| index >= first);
+            let index = found.into_iter().chain(in_memory).min().ok_or(FsError::NoMoreData)?;
+            let at = offset.max(u64::from(index) * page_size as u64);
+            return if at < inode.size { Ok(at) } else { Err(FsError::NoMoreData) };
+        }
+        if written == Some(next) {
+            next += 1;
+        }
+        Ok(offset.max(u64::from(next) * page_size as u64).min(inode.size))
+    }
+}

@@ -1,0 +1,363 @@
+//! What there is of a file besides its names and its content.
+//!
+//! FORMAT: Inodes
+//!
+//! Numbers are variable: seven bits a byte, the lowest first, the high bit set in all bytes but the last. Signed ones are
+//! doubled, less than zero as `-2 n - 1`. A file just made has one time and no device, so that it takes about 25 bytes.
+//!
+//! ```text
+//! field        present
+//! flags        always   one byte: 1 mtime, 2 atime, 4 btime differ from ctime; 8 device; 16 attributes; other bits zero
+//! mode         always   type and permissions, as POSIX has them
+//! uid, gid     always
+//! nlink        always   names; of a directory 2 and one for each directory in it
+//! size         always   bytes; of a directory names in it
+//! blocks       always   records of pages, unwritten ones too
+//! ctime        always   seconds (signed), nanoseconds
+//! mtime        flag 1
+//! atime        flag 2
+//! btime        flag 4
+//! device       flag 8
+//! xattr_size   flag 16  bytes of names and values of extended attributes
+//! parent       of directories: the directory that has its name
+//! chunk next   of directories: number of the next inode made in it
+//! chunk end    of directories: first number that is not its own any more
+//! ```
+
+use crate::keys::INO_END;
+use crate::{Ino, Time};
+
+/// Most bytes of an inode.
+pub(crate) const INODE_SIZE_MAX: usize = 144;
+
+const MTIME: u8 = 1;
+const ATIME: u8 = 2;
+const BTIME: u8 = 4;
+const DEVICE: u8 = 8;
+const XATTRS: u8 = 16;
+
+/// What a name leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum FileKind {
+    /// A named pipe.
+    Fifo = 1,
+    /// A character device.
+    CharDevice = 2,
+    /// A directory.
+    Directory = 4,
+    /// A block device.
+    BlockDevice = 6,
+    /// A regular file.
+    File = 8,
+    /// A symbolic link.
+    Symlink = 10,
+    /// A socket.
+    Socket = 12,
+}
+
+impl FileKind {
+    /// Bits of a mode that say the type.
+    pub const MASK: u32 = 0o170_000;
+
+    /// The type that a mode says; `None` if it is none.
+    pub fn of_mode(mode: u32) -> Option<FileKind> {
+        FileKind::of_number(((mode & FileKind::MASK) >> 12) as u8)
+    }
+
+    pub(crate) fn of_number(number: u8) -> Option<FileKind> {
+        Some(match number {
+            1 => FileKind::Fifo,
+            2 => FileKind::CharDevice,
+            4 => FileKind::Directory,
+            6 => FileKind::BlockDevice,
+            8 => FileKind::File,
+            10 => FileKind::Symlink,
+            12 => FileKind::Socket,
+            _ => return None,
+        })
+    }
+
+    /// The bits of a mode that say this type.
+    pub const fn mode(self) -> u32 {
+        (self as u32) << 12
+    }
+}
+
+/// What is known of an inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// Its number.
+    pub ino: Ino,
+    /// What it is.
+    pub kind: FileKind,
+    /// Type and permissions, as POSIX has them.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Names; of a directory 2 and one for each directory in it.
+    pub nlink: u32,
+    /// Bytes; of a directory names in it.
+    pub size: u64,
+    /// Bytes of flash that its content has been given, in whole pages.
+    pub allocated_size: u64,
+    /// Bytes that are best read and written at once: a page.
+    pub block_size: u32,
+    /// Number of the device, of a device.
+    pub rdev: u64,
+    /// Last read, as far as that is noted.
+    pub atime: Time,
+    /// Last change of its content.
+    pub mtime: Time,
+    /// Last change of anything.
+    pub ctime: Time,
+    /// When it was made.
+    pub btime: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Inode {
+    pub(crate) mode: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) nlink: u32,
+    pub(crate) size: u64,
+    pub(crate) blocks: u64,
+    pub(crate) atime: Time,
+    pub(crate) mtime: Time,
+    pub(crate) ctime: Time,
+    pub(crate) btime: Time,
+    pub(crate) rdev: u64,
+    pub(crate) xattr_size: u32,
+    pub(crate) parent: u64,
+    pub(crate) chunk_next: u64,
+    pub(crate) chunk_end: u64,
+}
+
+impl Inode {
+    pub(crate) const EMPTY: Inode = Inode {
+        mode: 0,
+        uid: 0,
+        gid: 0,
+        nlink: 0,
+        size: 0,
+        blocks: 0,
+        atime: Time::EPOCH,
+        mtime: Time::EPOCH,
+        ctime: Time::EPOCH,
+        btime: Time::EPOCH,
+        rdev: 0,
+        xattr_size: 0,
+        parent: 0,
+        chunk_next: 0,
+        chunk_end: 0,
+    };
+
+    pub(crate) fn is_directory(&self) -> bool {
+        self.mode & FileKind::MASK == FileKind::Directory.mode()
+    }
+
+    pub(crate) fn is_file(&self) -> bool {
+        self.mode & FileKind::MASK == FileKind::File.mode()
+    }
+
+    pub(crate) fn kind(&self) -> FileKind {
+        FileKind::of_mode(self.mode).unwrap_or(FileKind::File)
+    }
+
+    /// Its content or its names change.
+    pub(crate) fn modify(&mut self, now: Time) {
+        (self.mtime, self.ctime) = (now, now);
+    }
+
+    pub(crate) fn stat(&self, ino: Ino, page_size: usize) -> Stat {
+        Stat {
+            ino,
+            kind: self.kind(),
+            mode: self.mode,
+            uid: self.uid,
+            gid: self.gid,
+            nlink: self.nlink,
+            size: self.size,
+            allocated_size: self.blocks.saturating_mul(page_size as u64),
+            block_size: page_size as u32,
+            rdev: self.rdev,
+            atime: self.atime,
+            mtime: self.mtime,
+            ctime: self.ctime,
+            btime: self.btime,
+        }
+    }
+
+    /// Encodes it and returns how many bytes it takes.
+    pub(crate) fn write(&self, out: &mut [u8; INODE_SIZE_MAX]) -> usize {
+        let mut flags = 0;
+        let others = [(self.mtime, MTIME), (self.atime, ATIME), (self.btime, BTIME)];
+        for (time, flag) in others {
+            if time != self.ctime {
+                flags |= flag;
+            }
+        }
+        flags |= if self.rdev != 0 { DEVICE } else { 0 };
+        flags |= if self.xattr_size != 0 { XATTRS } else { 0 };
+        out[0] = flags;
+        let mut at = 1;
+        let head = [self.mode, self.uid, self.gid, self.nlink].map(u64::from);
+        for number in head.into_iter().chain([self.size, self.blocks]) {
+            put_number(out, &mut at, number);
+        }
+        put_time(out, &mut at, self.ctime);
+        for (time, flag) in others {
+            if flags & flag != 0 {
+                put_time(out, &mut at, time);
+            }
+        }
+        if flags & DEVICE != 0 {
+            put_number(out, &mut at, self.rdev);
+        }
+        if flags & XATTRS != 0 {
+            put_number(out, &mut at, u64::from(self.xattr_size));
+        }
+        if self.is_directory() {
+            for number in [self.parent, self.chunk_next, self.chunk_end] {
+                put_number(out, &mut at, number);
+            }
+        }
+        at
+    }
+
+    /// `None` if these bytes are no inode.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Inode> {
+        let mut rest = bytes;
+        let (&flags, after) = rest.split_first()?;
+        rest = after;
+        if flags & !(MTIME | ATIME | BTIME | DEVICE | XATTRS) != 0 {
+            return None;
+        }
+        let mut inode = Inode::EMPTY;
+        for field in [&mut inode.mode, &mut inode.uid, &mut inode.gid, &mut inode.nlink] {
+            *field = take_number(&mut rest)?.try_into().ok()?;
+        }
+        inode.size = take_number(&mut rest)?;
+        inode.blocks = take_number(&mut rest)?;
+        inode.ctime = take_time(&mut rest)?;
+        for (field, flag) in [(&mut inode.mtime, MTIME), (&mut inode.atime, ATIME), (&mut inode.btime, BTIME)] {
+            *field = if flags & flag != 0 { take_time(&mut rest)? } else { inode.ctime };
+        }
+        if flags & DEVICE != 0 {
+            inode.rdev = take_number(&mut rest)?;
+        }
+        if flags & XATTRS != 0 {
+            inode.xattr_size = take_number(&mut rest)?.try_into().ok()?;
+        }
+        FileKind::of_mode(inode.mode)?;
+        if inode.is_directory() {
+            for field in [&mut inode.parent, &mut inode.chunk_next, &mut inode.chunk_end] {
+                *field = take_number(&mut rest)?;
+            }
+            let is_sound = inode.parent != 0 && inode.parent < INO_END && inode.chunk_next <= inode.chunk_end;
+            if !is_sound || inode.chunk_end > INO_END {
+                return None;
+            }
+        }
+        rest.is_empty().then_some(inode)
+    }
+}
+
+/// Appends a variable number.
+pub(crate) fn put_number(out: &mut [u8], at: &mut usize, mut number: u64) {
+    while number >= 0x80 {
+        out[*at] = number as u8 | 0x80;
+        *at += 1;
+        number >>= 7;
+    }
+    out[*at] = number as u8;
+    *at += 1;
+}
+
+/// Takes a variable number from the front; `None` if there is none, or one that could be shorter.
+pub(crate) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0_u64;
+    for index in 0..10 {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let bits = u64::from(byte & 0x7F);
+        if index == 9 && bits > 1 {
+            return None;
+        }
+        number |= bits << (7 * index);
+        if byte & 0x80 == 0 {
+            return (byte != 0 || index == 0).then_some(number);
+        }
+    }
+    None
+}
+
+fn put_time(out: &mut [u8], at: &mut usize, time: Time) {
+    put_number(out, at, ((time.seconds << 1) ^ (time.seconds >> 63)) as u64);
+    put_number(out, at, u64::from(time.nanoseconds));
+}
+
+fn take_time(bytes: &mut &[u8]) -> Option<Time> {
+    let seconds = take_number(bytes)?;
+    let nanoseconds = take_number(bytes)?.try_into().ok().filter(|&nanoseconds: &u32| nanoseconds < 1_000_000_000)?;
+    Some(Time { seconds: (seconds >> 1) as i64 ^ -((seconds & 1) as i64), nanoseconds })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{INODE_SIZE_MAX, Inode};
+    use crate::Time;
+
+    const LARGEST: Inode = Inode {
+        mode: 0o047_777,
+        uid: u32::MAX,
+        gid: u32::MAX,
+        nlink: u32::MAX,
+        size: u64::MAX,
+        blocks: u64::MAX,
+        atime: Time { seconds: i64::MIN, nanoseconds: 999_999_999 },
+        mtime: Time { seconds: i64::MAX, nanoseconds: 999_999_998 },
+        ctime: Time { seconds: -1, nanoseconds: 0 },
+        btime: Time { seconds: 1 << 40, nanoseconds: 1 },
+        rdev: u64::MAX,
+        xattr_size: u32::MAX,
+        parent: (1 << 48) - 1,
+        chunk_next: (1 << 48) - 2,
+        chunk_end: 1 << 48,
+    };
+
+    #[test]
+    fn an_inode_comes_back_as_it_was_and_nothing_shorter_or_longer_is_one() {
+        let time = Time { seconds: 1_700_000_000, nanoseconds: 123_456_789 };
+        let young = Inode { mode: 0o100_644, nlink: 1, atime: time, mtime: time, ctime: time, btime: time, ..Inode::EMPTY };
+        let mut bytes = [0; INODE_SIZE_MAX];
+        assert!(young.write(&mut bytes) <= 20);
+        for inode in [young, LARGEST, Inode { mode: 0o060_600, rdev: 7, ..young }, Inode { mtime: Time::EPOCH, ..young }] {
+            let size = inode.write(&mut bytes);
+            assert_eq!(Inode::parse(&bytes[..size]), Some(inode));
+            assert_eq!(Inode::parse(&bytes[..size - 1]), None);
+            assert_eq!(Inode::parse(&bytes[..=size]), None);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_refused_or_are_an_inode_that_is_written_as_they_are() {
+        let mut bytes = [0; INODE_SIZE_MAX];
+        let size = LARGEST.write(&mut bytes);
+        for at in 0..size {
+            for bit in 0..8 {
+                let mut changed = bytes;
+                changed[at] ^= 1 << bit;
+                if let Some(inode) = Inode::parse(&changed[..size]) {
+                    let mut again = [0; INODE_SIZE_MAX];
+                    // A time that equals the other needs no place of its own, so only what it means is compared.
+                    let size = inode.write(&mut again);
+                    assert_eq!(Inode::parse(&again[..size]), Some(inode));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! A file system on raw NAND flash.
+//!
+//! **The key decision** is that a file system is one mu-Tree on one log: inodes, names, pages of files, attributes and links are its
+//! records. A change of many records is one commit, which is one page program, and the states that a power cut can leave are those
+//! after each commit, in order. The alternative, an inode page for each file that is its own commit record, with directories and a
+//! map written at checkpoints, was refused: it takes a roll-forward with eight rules to find out after a cut what the pages meant
+//! together, and as many programs.
+//!
+//! What that design teaches is kept: the inodes of what is in a directory stand near the directory, since their numbers are taken
+//! from it; names lead to numbers that never change, so nothing has to be rewritten when something moves; names are found by hash.
+//!
+//! ```
+//! use nandu_fs::{Attributes, Format, Fs, Ino, Options, RenameMode, Time};
+//! use nandu_sim::{Chip, Sim};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let chip = Sim::new(Chip::W25N01GV);
+//! let options = Options::default();
+//! let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.chip().geometry, &options)];
+//! let mut fs = Fs::format(chip, options, Format { hash_key: [7; 16], ..Format::default() }, &mut memory)?;
+//!
+//! fs.set_now(Time::from_seconds(1_700_000_000));
+//! let log = fs.mkdir(Ino::ROOT, b"log", Attributes { mode: 0o755, ..Attributes::default() })?;
+//! let file = fs.create(log, b"today.new", Attributes { mode: 0o644, ..Attributes::default() })?;
+//! fs.write_at(file, 0, b"21.5 C\n")?;
+//! // Atomic, durable when it returns, and so is what was written before.
+//! fs.rename(log, b"today.new", log, b"today", RenameMode::Replace)?;
+//!
+//! let chip = fs.unmount()?;
+//! let mut fs = Fs::mount(chip, options, &mut memory)?;
+//! let file = fs.lookup(log, b"today")?;
+//! let mut line = [0; 16];
+//! assert_eq!(fs.read_at(file, 0, &mut line)?, 7);
+//! assert_eq!(&line[..7], b"21.5 C\n");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is durable when
+//!
+//! * [`Fs::sync`], [`Fs::fsync`] and [`Fs::fdatasync`] make everything durable that was changed before, of whatever file.
+//! * [`Fs::rename`], [`Fs::link`], [`Fs::mkdir`] and [`Fs::symlink`] are durable when they return, and all before them.
+//! * What else was changed may become durable earlier, always in the order in which it was changed. So after a power cut the file system
+//!   is what some first part of the operations made of it, all those included that were acknowledged as durable. Of a
+//!   write some bytes may be there and others not; every other operation is there wholly or not at all.
+//!
+//! # Invariants
+//!
+//! [`Fs::verify`] checks each and names it by its number.
+//!
+//! * F1  There is a superblock, and a root that is a directory.
+//! * F2  Every record has a key and a value that can be understood, and belongs to an inode.
+//! * F3  Every name leads to an inode, of the type that the name says.
+//! * F4  An inode has as many names as it says: a directory one, none if an orphan's record names it.
+//! * F5  A directory says which directory has its name, has as many names as its size says, and 2 links and one for each
+//!   directory in it. From every directory the root is reached.
+//! * F6  A file has as many records of pages as it says. Behind its end there is nothing but what was allocated there, and zeros.
+//! * F7  Fragments lie over a page that stands on flash, within it, and do not overlap.
+//! * F8  Attributes are whole, and their size is what the inode says.
+//! * F9  A number that no inode has got yet is in no record: below the superblock's next chunk, outside of what is left of chunks.
+
+#![no_std]
+
+mod attributes;
+mod batch;
+mod create;
+mod error;
+mod files;
+mod fragments;
+mod fs;
+mod holes;
+mod inode;
+mod keys;
+mod links;
+mod mount;
+mod names;
+mod open_files;
+mod options;
+mod orphans;
+mod pages;
+mod rename;
+mod space;
+mod time;
+mod verify;
+mod write_buffer;
+mod xattrs;
+
+use core::fmt;
+
+pub use attributes::SetAttributes;
+pub use create::Attributes;
+pub use error::{Damage, FsError};
+pub use fs::Fs;
+pub use holes::Allocation;
+pub use inode::{FileKind, Stat};
+pub use nandu_log::{LogError, LogOptions, LogStats};
+pub use nandu_tree::TreeError;
+pub use names::DirEntry;
+#[cfg(feature = "broken")]
+pub use options::Broken;
+pub use options::{Format, Options};
+pub use rename::RenameMode;
+pub use space::FsStat;
+pub use time::Time;
+pub use verify::Violation;
+pub use xattrs::XattrMode;
+
+/// Number of an inode. It is never given to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ino(pub u64);
+
+impl Ino {
+    /// The root directory.
+    pub const ROOT: Ino = Ino(1);
+}
+
+impl fmt::Display for Ino {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -1,0 +1,228 @@
+//! Names that come and go: hard links, symbolic links, removing.
+
+use nandu_nand::Nand;
+
+use crate::batch::Batch;
+use crate::create::Attributes;
+use crate::error::Damage;
+use crate::fs::Fs;
+use crate::inode::{FileKind, Inode};
+use crate::keys::Key;
+use crate::{FsError, Ino};
+
+/// Most bytes of a symbolic link's target.
+const TARGET_SIZE_MAX: usize = 4095;
+
+/// Most records that a target takes.
+const TARGET_PART_COUNT_MAX: usize = 32;
+
+/// Bytes of the key of a part of a target.
+const TARGET_KEY_SIZE: usize = 8;
+
+/// What becomes of an inode that loses its last name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It has another name.
+    Lives,
+    /// It is gone with the batch.
+    Gone,
+    /// It is an orphan now, which is removed at once, in steps.
+    Orphan,
+    /// It is an orphan until it is closed.
+    Open,
+}
+
+impl<N: Nand> Fs<'_, N> {
+    /// Gives an inode one more name. Durable when it returns. Programs 1 page.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::Exists`]; [`FsError::IsDirectory`] of the inode; [`FsError::NoInode`], of one whose last name is gone too;
+    /// [`FsError::TooManyLinks`]; those of the directory and the name as [`Fs::create`] has them; [`FsError::Full`].
+    pub fn link(&mut self, ino: Ino, directory: Ino, name: &[u8]) -> Result<(), FsError<N::Error>> {
+        self.check_name(name)?;
+        self.begin_change()?;
+        let mut inode = self.inode(ino)?;
+        if inode.is_directory() {
+            return Err(FsError::IsDirectory(ino));
+        }
+        if inode.nlink == 0 {
+            return Err(FsError::NoInode(ino));
+        }
+        let mut parent = self.directory(directory)?;
+        if parent.nlink == 0 {
+            return Err(FsError::NotFound { directory });
+        }
+        let position = self.free_position(directory, name)?;
+        inode.nlink = inode.nlink.checked_add(1).ok_or(FsError::TooManyLinks(ino))?;
+        inode.ctime = self.now;
+        parent.size += 1;
+        parent.modify(self.now);
+        let mut batch = Batch::new();
+        Self::put_name(&mut batch, directory, position, inode.kind(), ino, name);
+        Self::put_inode(&mut batch, directory, &parent);
+        Self::put_inode(&mut batch, ino, &inode);
+        self.commit(&batch)?;
+        self.sync_names()
+    }
+
+    /// Makes a symbolic link. Durable when it returns. Programs 1 page, more where the target has some hundred bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fs::create`]; [`FsError::NameSize`] of a target of more than 4,095 bytes, or of none.
+    pub fn symlink(
+        &mut self,
+        directory: Ino,
+        name: &[u8],
+        target: &[u8],
+        attributes: Attributes,
+    ) -> Result<Ino, FsError<N::Error>> {
+        let size_max = TARGET_SIZE_MAX.min(TARGET_PART_COUNT_MAX * self.target_part_size());
+        if target.is_empty() || target.len() > size_max {
+            return Err(FsError::NameSize { size: target.len(), size_max });
+        }
+        let mode = 0o777 | FileKind::Symlink.mode();
+        let ino = self.make(directory, name, Attributes { mode, rdev: 0, ..attributes }, target)?;
+        self.sync_names()?;
+        Ok(ino)
+    }
+
+    /// Bytes of a target in one record.
+    fn target_part_size(&self) -> usize {
+        self.tree.entry_size_max() - TARGET_KEY_SIZE
+    }
+
+    pub(crate) fn put_target<'a>(&self, batch: &mut Batch<'a>, ino: Ino, target: &'a [u8]) {
+        for (part, bytes) in (0..).zip(target.chunks(self.target_part_size())) {
+            batch.put_lent(Key::target(ino.0, part), bytes);
+        }
+    }
+
+    /// Copies the target of a symbolic link and returns how many bytes it has. Reads the leaves that it is in.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NoInode`] and [`FsError::NotSymlink`]; [`FsError::BufferSize`]; [`FsError::Corrupt`].
+    pub fn read_link(&mut self, ino: Ino, out: &mut [u8]) -> Result<usize, FsError<N::Error>> {
+        let inode = self.inode(ino)?;
+        if inode.kind() != FileKind::Symlink {
+            return Err(FsError::NotSymlink(ino));
+        }
+        let corrupt = FsError::Corrupt { ino, why: Damage::Target };
+        let size = usize::try_from(inode.size).ok().filter(|&size| size <= TARGET_SIZE_MAX).ok_or(corrupt)?;
+        let out = out.get_mut(..size).ok_or(FsError::BufferSize { required: size })?;
+        let mut at = 0;
+        for part in 0..TARGET_PART_COUNT_MAX as u8 {
+            if at == size {
+                break;
+            }
+            let bytes = self.tree.get(Key::target(ino.0, part).as_slice())?;
+            let bytes = bytes.filter(|bytes| !bytes.is_empty() && bytes.len() <= size - at);
+            let Some(bytes) = bytes else { return Err(FsError::Corrupt { ino, why: Damage::Target }) };
+            out[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        }
+        if at == size { Ok(size) } else { Err(FsError::Corrupt { ino, why: Damage::Target }) }
+    }
+
+    /// Removes a name that does not lead to a directory. With the last name goes the inode, or when it is closed. Durable at the
+    /// next sync, but for the pages of a large file, which are removed in steps.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NotFound`] and [`FsError::IsDirectory`]; those of the directory and the name as [`Fs::lookup`] has them. A full
+    /// chip is none.
+    pub fn unlink(&mut self, directory: Ino, name: &[u8]) -> Result<(), FsError<N::Error>> {
+        self.check_name(name)?;
+        self.begin_change()?;
+        let mut parent = self.directory(directory)?;
+        let found = self.found(directory, name)?;
+        let inode = self.named_inode(found.ino)?;
+        if inode.is_directory() {
+            return Err(FsError::IsDirectory(found.ino));
+        }
+        parent.size = parent.size.saturating_sub(1);
+        parent.modify(self.now);
+        let mut batch = Batch::new();
+        batch.delete(Key::name(directory.0, found.position));
+        Self::put_inode(&mut batch, directory, &parent);
+        let ending = self.drop_name(&mut batch, found.ino, inode)?;
+        self.commit_freeing(&batch)?;
+        self.conclude_ending(found.ino, ending)
+    }
+
+    /// Removes an empty directory. Durable at the next sync.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NotEmpty`]; [`FsError::NotFound`] and [`FsError::NotDirectory`]; others as [`Fs::lookup`] has them. A full chip is
+    /// none.
+    pub fn rmdir(&mut self, directory: Ino, name: &[u8]) -> Result<(), FsError<N::Error>> {
+        self.check_name(name)?;
+        self.begin_change()?;
+        let mut parent = self.directory(directory)?;
+        let found = self.found(directory, name)?;
+        let inode = self.named_inode(found.ino)?;
+        self.check_empty_directory(found.ino, &inode)?;
+        parent.size = parent.size.saturating_sub(1);
+        parent.nlink = parent.nlink.saturating_sub(1);
+        parent.modify(self.now);
+        let mut batch = Batch::new();
+        batch.delete(Key::name(directory.0, found.position));
+        Self::put_inode(&mut batch, directory, &parent);
+        let ending = self.drop_name(&mut batch, found.ino, inode)?;
+        self.commit_freeing(&batch)?;
+        self.conclude_ending(found.ino, ending)
+    }
+
+    pub(crate) fn check_empty_directory(&self, ino: Ino, inode: &Inode) -> Result<(), FsError<N::Error>> {
+        match () {
+            () if !inode.is_directory() => Err(FsError::NotDirectory(ino)),
+            () if inode.size > 0 => Err(FsError::NotEmpty(ino)),
+            () => Ok(()),
+        }
+    }
+
+    /// Puts into a batch what becomes of an inode that loses a name.
+    pub(crate) fn drop_name(
+        &mut self,
+        batch: &mut Batch<'_>,
+        ino: Ino,
+        mut inode: Inode,
+    ) -> Result<Ending, FsError<N::Error>> {
+        inode.ctime = self.now;
+        if !inode.is_directory() && inode.nlink > 1 {
+            inode.nlink -= 1;
+            Self::put_inode(batch, ino, &inode);
+            return Ok(Ending::Lives);
+        }
+        inode.nlink = 0;
+        let is_open = self.open.is_open(ino.0);
+        if !is_open && self.delete_records(batch, ino)? {
+            batch.delete(Key::inode(ino.0));
+            return Ok(Ending::Gone);
+        }
+        Self::put_inode(batch, ino, &inode);
+        #[cfg(feature = "broken")]
+        if self.options.broken.without_orphans {
+            batch.delete(Key::inode(ino.0));
+            return Ok(Ending::Orphan);
+        }
+        // The record that says so comes with the batch that takes the name: after a cut nothing else would lead to these pages.
+        batch.put(Key::orphan(ino.0), &[], &[]);
+        Ok(if is_open { Ending::Open } else { Ending::Orphan })
+    }
+
+    /// After the commit that took the name.
+    pub(crate) fn conclude_ending(&mut self, ino: Ino, ending: Ending) -> Result<(), FsError<N::Error>> {
+        match ending {
+            Ending::Lives | Ending::Gone => Ok(()),
+            Ending::Open => {
+                self.open.unlink(ino.0);
+                Ok(())
+            }
+            Ending::Orphan => self.reap(ino),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Formatting, mounting, unmounting.
+//!
+//! FORMAT: Superblock of the file system
+//!
+//! A volume holds a file system if its tree has this record. Features of which a version knows not all are refused: incompatible
+//! ones altogether, others when the volume is to be changed.
+//!
+//! ```text
+//! offset  size  field         meaning
+//!      0     4  magic         "nduF"
+//!      4     1  version       1
+//!      5     3  reserved      zero
+//!      8     4  incompatible  features without which the volume cannot be read; low byte first
+//!     12     4  read_only     features without which it cannot be changed
+//!     16     4  compatible    features that may be ignored
+//!     20    16  hash_key      of the hash of names
+//!     36     8  chunk_next    first inode number that no directory's chunk has
+//! ```
+
+use nandu_log::{Budget, Log};
+use nandu_nand::Nand;
+use nandu_tree::{ByteCells, OnLog, Tree, TreeError};
+
+use crate::batch::Batch;
+use crate::error::Damage;
+use crate::fs::Fs;
+use crate::inode::{FileKind, Inode};
+use crate::keys::{INO_END, Key};
+use crate::open_files::{OPEN_FILE_SIZE, OpenFiles};
+use crate::write_buffer::WriteBuffer;
+use crate::{Format, FsError, Ino, Options, Time};
+
+const MAGIC: [u8; 4] = *b"nduF";
+const VERSION: u8 = 1;
+const SUPER_BLOCK_SIZE: usize = 44;
+
+/// Numbers that a directory takes at a time for what is made in it.
+pub(crate) const CHUNK_SIZE: u64 = 64;
+
+/// Bytes of the smallest page: an inode and a name of some length have to fit a quarter of it.
+const PAGE_SIZE_MIN: usize = 512;
+
+struct SuperBlock {
+    features: [u32; 3],
+    hash_key: [u8; 16],
+    chunk_next: u64,
+}
+
+impl SuperBlock {
+    fn write(&self) -> [u8; SUPER_BLOCK_SIZE] {
+        let mut bytes = [0; SUPER_BLOCK_SIZE];
+        bytes[..4].copy_from_slice(&MAGIC);
+        bytes[4] = VERSION;
+        for (field, feature) in bytes[8..20].chunks_exact_mut(4).zip(self.features) {
+            field.copy_from_slice(&feature.to_le_bytes());
+        }
+        bytes[20..36].copy_from_slice(&self.hash_key);
+        bytes[36..].copy_from_slice(&self.chunk_next.to_le_bytes());
+        bytes
+    }
+
+    /// `None` if it is none; the version if that is another.
+    fn parse(bytes: &[u8]) -> Option<Result<SuperBlock, u8>> {
+        let bytes: &[u8; SUPER_BLOCK_SIZE] = match bytes.get(..5)? {
+            [magic @ .., version] if magic == MAGIC && *version != VERSION => return Some(Err(*version)),
+            _ => bytes.try_into().ok()?,
+        };
+        if bytes[..4] != MAGIC || bytes[5..8] != [0; 3] {
+            return None;
+        }
+        let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let mut hash_key = [0; 16];
+        hash_key.copy_from_slice(&bytes[20..36]);
+        let chunk_next = bytes[36..].iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));
+        let is_sound = (1..=INO_END).contains(&chunk_next);
+        is_sound.then_some(Ok(SuperBlock { features: [u32_at(8), u32_at(12), u32_at(16)], hash_key, chunk_next }))
+    }
+}
+
+/// The caller's memory for the log, and the rest.
+type Divided<'m> = (&'m mut [u8], Rest<'m>);
+
+/// The caller's memory but the log's.
+struct Rest<'m> {
+    tree: &'m mut [u8],
+    buffer: &'m mut [u8],
+    open: &'m mut [u8],
+}
+
+fn divide<'m, N: Nand>(
+    nand: &N,
+    options: &Options,
+    memory: &'m mut [u8],
+) -> Result<Divided<'m>, FsError<N::Error>> {
+    let geometry = nand.geometry();
+    let page_size = geometry.page_size as usize;
+    if page_size < PAGE_SIZE_MIN {
+        return Err(FsError::PageSize(page_size));
+    }
+    let required = options.memory_required::<N>(geometry);
+    if memory.len() < required {
+        return Err(FsError::Memory { required });
+    }
+    // The log comes first, since it asks for memory that is aligned.
+    let (log, rest) = memory.split_at_mut(Log::<N>::memory_required(geometry, &options.log));
+    let (buffer, rest) = rest.split_at_mut(page_size);
+    let (open, tree) = rest.split_at_mut(OPEN_FILE_SIZE * options.open_max);
+    Ok((log, Rest { tree, buffer, open }))
+}
+
+impl<'m, N: Nand> Fs<'m, N> {
+    /// Makes an empty file system on a chip. What was on it is lost, but for bad-block marks and, of a volume found there, erase
+    /// counts. Erases what was written.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::Memory`] and [`FsError::PageSize`], before anything happened.
+    pub fn format(nand: N, options: Options, format: Format, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
+        let (log_memory, rest) = divide(&nand, &options, memory)?;
+        let log = Log::format(nand, options.log, log_memory)?;
+        let tree = Tree::create(OnLog::new(log), ByteCells, options.tree(), rest.tree)?;
+        let mut fs = Fs {
+            tree,
+            buffer: WriteBuffer::new(rest.buffer),
+            open: OpenFiles::new(rest.open),
+            options,
+            hash_key: format.hash_key,
+            chunk_next: CHUNK_SIZE,
+            now: format.now,
+            has_orphans: false,
+            is_reaping: false,
+        };
+        let permissions = if format.root_mode == 0 { 0o755 } else { format.root_mode };
+        let root = Inode {
+            mode: permissions & !FileKind::MASK | FileKind::Directory.mode(),
+            uid: format.uid,
+            gid: format.gid,
+            nlink: 2,
+            atime: format.now,
+            mtime: format.now,
+            ctime: format.now,
+            btime: format.now,
+            parent: Ino::ROOT.0,
+            chunk_next: Ino::ROOT.0 + 1,
+            chunk_end: CHUNK_SIZE,
+            ..Inode::EMPTY
+        };
+        let mut batch = Batch::new();
+        fs.put_super_block(&mut batch, CHUNK_SIZE);
+        Self::put_inode(&mut batch, Ino::ROOT, &root);
+        fs.commit(&batch)?;
+        fs.tree.sync()?;
+        Ok(fs)
+    }
+
+    /// Mounts the file system on a chip. After [`Fs::unmount`] it only reads, about 20 pages; after a power cut it reads up to 40 or so
+    /// and programs a copy of the newest page and a checkpoint before it returns, however much the volume holds.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::NotFormatted`](nandu_log::LogError::NotFormatted) and [`FsError::NoFileSystem`] if there is none; [`FsError::OtherVersion`]; [`FsError::Memory`];
+    /// [`TreeError::PendingSize`] if changes were left waiting and do not fit [`Options::pending_size`].
+    pub fn mount(nand: N, options: Options, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
+        let (log_memory, rest) = divide(&nand, &options, memory)?;
+        let log = Log::mount(nand, options.log, log_memory)?;
+        let tree = match Tree::open(OnLog::new(log), ByteCells, options.tree(), rest.tree) {
+            Err(TreeError::NotFound | TreeError::OtherFormat) => return Err(FsError::NoFileSystem),
+            other => other?,
+        };
+        let mut fs = Fs {
+            tree,
+            buffer: WriteBuffer::new(rest.buffer),
+            open: OpenFiles::new(rest.open),
+            options,
+            hash_key: [0; 16],
+            chunk_next: 0,
+            now: Time::EPOCH,
+            has_orphans: true,
+            is_reaping: false,
+        };
+        let key = Key::super_block();
+        let super_block = match fs.tree.get(key.as_slice()) {
+            Ok(Some(bytes)) if bytes.starts_with(&MAGIC) => SuperBlock::parse(bytes),
+            Ok(_) | Err(TreeError::LargeValue(_)) => return Err(FsError::NoFileSystem),
+            Err(error) => return Err(error.into()),
+        };
+        match super_block {
+            None => return Err(FsError::Corrupt { ino: Ino(0), why: Damage::SuperBlock }),
+            Some(Err(version)) => return Err(FsError::OtherVersion { version, features: 0 }),
+            Some(Ok(SuperBlock { features: [incompatible, read_only, _], hash_key, chunk_next })) => {
+                if incompatible != 0 {
+                    return Err(FsError::OtherVersion { version: VERSION, features: incompatible });
+                }
+                fs.options.read_only |= read_only != 0;
+                (fs.hash_key, fs.chunk_next) = (hash_key, chunk_next);
+            }
+        }
+        Ok(fs)
+    }
+
+    /// Makes everything durable, leaves the file system so that the next mount has nothing to recover, and gives the chip back.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::Full`] as in [`Fs::sync`]; errors of the chip, which is gone with them.
+    pub fn unmount(mut self) -> Result<N, FsError<N::Error>> {
+        if !self.options.read_only {
+            self.sync()?;
+        }
+        self.tree.close().into_log().unmount().map_err(|(error, _)| error.into())
+    }
+
+    /// Gives the chip back as it is, as if the power had gone: what was durable is there, and the next mount recovers.
+    pub fn abandon(self) -> N {
+        self.tree.close().into_log().abandon()
+    }
+
+    /// Uses idle time: makes changes durable, removes what is deleted and was left for later, and collects garbage, looking at up to
+    /// this many pages. Returns whether there was anything to do.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::Full`] as in [`Fs::sync`]; errors of the chip.
+    pub fn idle(&mut self, pages: u32) -> Result<bool, FsError<N::Error>> {
+        self.check_writable()?;
+        self.flush()?;
+        let mut worked = self.has_orphans;
+        self.reap_some()?;
+        // The collector moves nothing while changes wait for a sync.
+        self.tree.sync()?;
+        let mut budget = Budget::idle(pages);
+        while let Some(examine) = self.tree.pages_mut().next_idle(&mut budget)? {
+            let outcome = self.tree.examine(examine)?;
+            nandu_tree::Pages::examined(self.tree.pages_mut(), examine, outcome)?;
+            worked = true;
+        }
+        Ok(worked)
+    }
+
+    /// Puts the superblock with another first free number.
+    pub(crate) fn put_super_block(&self, batch: &mut Batch<'_>, chunk_next: u64) {
+        let super_block = SuperBlock { features: [0; 3], hash_key: self.hash_key, chunk_next };
+        batch.put(Key::super_block(), &super_block.write(), &[]);
+    }
+}

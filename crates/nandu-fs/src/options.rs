@@ -1,0 +1,100 @@
+//! Choices made when a file system is formatted or mounted.
+
+use nandu_log::{Log, LogOptions};
+use nandu_nand::{Geometry, Nand};
+use nandu_tree::Durability;
+
+use crate::open_files::OPEN_FILE_SIZE;
+
+/// Choices made when a file system is formatted or mounted. What a volume was formatted with is found on the chip and need not be
+/// repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Choices of the log below.
+    pub log: LogOptions,
+    /// Bytes of memory for nodes of the tree that are kept.
+    pub cache_size: usize,
+    /// Pages that one operation may replace and still tell the collector about each; at least 64, four bytes each.
+    pub journal_pages: usize,
+    /// Bytes of memory for changes that are not in their place yet, of which 65,535 at most are used. The more there are, the
+    /// more changes go to their place with one program. A volume takes as many to mount as it was last used with.
+    pub pending_size: usize,
+    /// Files that may be open at a time, 12 bytes each.
+    pub open_max: usize,
+    /// Refuse every change. A mount after a power cut repairs what the cut left all the same.
+    pub read_only: bool,
+    /// Test switches.
+    #[cfg(feature = "broken")]
+    pub broken: Broken,
+}
+
+/// Rules of the name space to be left out, so that a test can show that it fails without them.
+#[cfg(feature = "broken")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Broken {
+    /// R2: a rename, link, mkdir or symlink returns before it is durable.
+    pub without_sync: bool,
+    /// R3: a name comes in another commit than its inode.
+    pub name_first: bool,
+    /// R4: a replaced name goes in another commit than the new one comes.
+    pub replace_in_parts: bool,
+    /// R5: the inode of a deleted file goes, and its pages later, with nothing that says so.
+    pub without_orphans: bool,
+    /// Bits of the hash of a name that are zero, to make names collide.
+    pub hash_zeros: u32,
+}
+
+impl Options {
+    /// What fits 32 KiB on `w25n01gv`: 4 KiB for nodes, 4 KiB for changes, 64 open files.
+    pub const DEFAULT: Options = Options {
+        log: LogOptions::DEFAULT,
+        cache_size: 4096,
+        journal_pages: 64,
+        pending_size: 4096,
+        open_max: 64,
+        read_only: false,
+        #[cfg(feature = "broken")]
+        broken: Broken { without_sync: false, name_first: false, replace_in_parts: false, without_orphans: false, hash_zeros: 0 },
+    };
+
+    pub(crate) fn tree(&self) -> nandu_tree::Options {
+        nandu_tree::Options {
+            cache_size: self.cache_size,
+            journal_pages: self.journal_pages,
+            durability: Durability::OnSync,
+            pending_size: self.pending_size,
+        }
+    }
+
+    /// Bytes for everything but log and tree.
+    pub(crate) fn own_memory(&self, page_size: usize) -> usize {
+        page_size + OPEN_FILE_SIZE * self.open_max
+    }
+
+    pub(crate) fn memory_required<N: Nand>(&self, geometry: &Geometry) -> usize {
+        let page_size = geometry.page_size as usize;
+        let tree = nandu_tree::memory_required(page_size, &self.tree());
+        Log::<N>::memory_required(geometry, &self.log) + tree + self.own_memory(page_size)
+    }
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options::DEFAULT
+    }
+}
+
+/// What a file system begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Format {
+    /// Key by which names are hashed: by chance, so that nobody can make names collide on purpose.
+    pub hash_key: [u8; 16],
+    /// Permissions of the root directory; 0 stands for 0o755.
+    pub root_mode: u32,
+    /// Owner of the root directory.
+    pub uid: u32,
+    /// Group of the root directory.
+    pub gid: u32,
+    /// The time at which it is made.
+    pub now: crate::Time,
+}

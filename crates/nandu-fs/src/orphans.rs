@@ -1,0 +1,205 @@
+//! Orphans: inodes without a name that are open or too large to be removed at once, and truncations under way.
+//!
+//! The batch that takes the last name, or cuts the size, puts a record that names the inode; the batch that removes the last of its
+//! pages deletes it. So a cut in between loses nothing: after the next mount the rest is removed, a step with each change.
+
+use core::ops::{Bound, ControlFlow};
+
+use nandu_index::Direction;
+use nandu_nand::Nand;
+
+use crate::batch::Batch;
+use crate::error::Damage;
+use crate::fs::Fs;
+use crate::keys::{Key, Meaning};
+use crate::{FsError, Ino};
+
+/// Records that one step removes.
+const STEP_COUNT: usize = 32;
+
+/// Keys of records that are going to be deleted.
+pub(crate) struct Doomed {
+    keys: [Key; STEP_COUNT],
+    count: usize,
+    /// How many of them are pages, without fragments.
+    pub(crate) pages: u64,
+    /// Whether there are no more.
+    pub(crate) is_all: bool,
+}
+
+impl Doomed {
+    pub(crate) fn delete(&self, batch: &mut Batch<'_>) {
+        for key in &self.keys[..self.count] {
+            batch.delete(*key);
+        }
+    }
+}
+
+impl<N: Nand> Fs<'_, N> {
+    /// Opens a file or a directory, so that it lives until it is closed as often. Costs nothing on flash if it was read before.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NoInode`]; [`FsError::TooManyOpen`].
+    pub fn open(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
+        self.inode(ino)?;
+        let open_max = self.open.capacity();
+        if self.open.open(ino.0) { Ok(()) } else { Err(FsError::TooManyOpen { open_max }) }
+    }
+
+    /// Closes what was opened. The last close of a file without a name removes it. Makes nothing durable.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the chip.
+    pub fn close(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
+        if self.open.close(ino.0) {
+            // What was written to it last concerns nobody.
+            self.buffer.written = self.buffer.written.filter(|written| written.ino != ino.0);
+            self.flush()?;
+            self.reap(ino)?;
+        }
+        Ok(())
+    }
+
+    /// Keys of records from one key up to another, as many as a batch has room for beside the rest.
+    pub(crate) fn doomed(&mut self, from: Key, to: Key, room: usize) -> Result<Doomed, FsError<N::Error>> {
+        let room = room.min(STEP_COUNT);
+        let mut doomed = Doomed { keys: [Key::EMPTY; STEP_COUNT], count: 0, pages: 0, is_all: true };
+        let mut stray = None;
+        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
+        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
+            let Some(key) = Key::new(entry.key) else {
+                stray = Meaning::of(from.as_slice());
+                return ControlFlow::Break(());
+            };
+            if doomed.count == room {
+                doomed.is_all = false;
+                return ControlFlow::Break(());
+            }
+            doomed.pages += u64::from(matches!(Meaning::of(entry.key), Some(Meaning::Page { .. })));
+            doomed.keys[doomed.count] = key;
+            doomed.count += 1;
+            ControlFlow::Continue(())
+        })?;
+        match stray {
+            Some(_) => Err(FsError::Corrupt { ino: Ino(0), why: Damage::Page }),
+            None => Ok(doomed),
+        }
+    }
+
+    /// Puts the deletion of every record of an inode but the inode itself into a batch. Returns whether they fit.
+    pub(crate) fn delete_records(&mut self, batch: &mut Batch<'_>, ino: Ino) -> Result<bool, FsError<N::Error>> {
+        // Room for the orphan's record and for the inode.
+        let room = batch.room().saturating_sub(4).min(STEP_COUNT / 2);
+        let doomed = self.doomed(Key::behind_inode(ino.0), Key::end(ino.0), room)?;
+        if doomed.is_all {
+            doomed.delete(batch);
+        }
+        Ok(doomed.is_all)
+    }
+
+    /// Removes an orphan, or what a truncation left, to the end.
+    pub(crate) fn reap(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
+        let had_orphans = core::mem::replace(&mut self.has_orphans, true);
+        while !self.reap_step(ino)? {}
+        self.has_orphans = had_orphans;
+        Ok(())
+    }
+
+    /// Removes a part of it. Returns whether that was the last one.
+    fn reap_step(&mut self, ino: Ino) -> Result<bool, FsError<N::Error>> {
+        let page_size = self.page_size() as u64;
+        let inode = self.find_inode(ino)?;
+        let mut batch = Batch::new();
+        let size = inode.filter(|inode| inode.nlink > 0).map(|inode| inode.size);
+        let (from, to) = match size {
+            Some(size) => {
+                let first = u32::try_from(size.div_ceil(page_size)).unwrap_or(u32::MAX);
+                (Key::page(ino.0, first), Key::pages_end(ino.0))
+            }
+            None => (Key::behind_inode(ino.0), Key::end(ino.0)),
+        };
+        let doomed = self.doomed(from, to, STEP_COUNT)?;
+        doomed.delete(&mut batch);
+        match inode {
+            Some(inode) if inode.nlink == 0 && doomed.is_all => batch.delete(Key::inode(ino.0)),
+            Some(mut inode) => {
+                inode.blocks = inode.blocks.saturating_sub(doomed.pages);
+                Self::put_inode(&mut batch, ino, &inode);
+            }
+            None => {}
+        }
+        if doomed.is_all {
+            batch.delete(Key::orphan(ino.0));
+        }
+        // Were everything removed to make room for this step, it would bring a part of the inode back.
+        let was_reaping = core::mem::replace(&mut self.is_reaping, true);
+        let outcome = self.commit_freeing(&batch);
+        self.is_reaping = was_reaping;
+        outcome.map(|()| doomed.is_all)
+    }
+
+    /// Removes a step of what a cut left over.
+    pub(crate) fn reap_some(&mut self) -> Result<(), FsError<N::Error>> {
+        if self.has_orphans {
+            match self.first_orphan()? {
+                Some(ino) => self.reap_step(ino).map(|_| ())?,
+                None => self.has_orphans = false,
+            }
+        }
+        Ok(())
+    }
+
+    /// An orphan that is not open.
+    fn first_orphan(&mut self) -> Result<Option<Ino>, FsError<N::Error>> {
+        let (from, to) = (Key::orphan(0), Key::orphan(u64::MAX));
+        let mut found = None;
+        let bounds = (Bound::Included(from.as_slice()), Bound::Included(to.as_slice()));
+        let open = &self.open;
+        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| match Meaning::of(entry.key) {
+            Some(Meaning::Orphan { ino }) if !open.is_open(ino) => {
+                found = Some(Ino(ino));
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        })?;
+        Ok(found)
+    }
+
+    /// Before a file is changed: a truncation that a cut interrupted is brought to its end, since what it left behind the end of the
+    /// file would come to light if the file grew.
+    pub(crate) fn finish_truncation(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
+        if !self.has_orphans || self.tree.get(Key::orphan(ino.0).as_slice())?.is_none() {
+            return Ok(());
+        }
+        match self.find_inode(ino)? {
+            Some(inode) if inode.nlink > 0 => self.reap(ino),
+            _ => Ok(()),
+        }
+    }
+
+    /// On a full chip: removes everything that waits to be. Returns whether there was anything.
+    pub(crate) fn make_room(&mut self) -> Result<bool, FsError<N::Error>> {
+        if self.is_reaping || !self.has_orphans {
+            return Ok(false);
+        }
+        self.is_reaping = true;
+        let outcome = self.reap_all();
+        self.is_reaping = false;
+        outcome
+    }
+
+    fn reap_all(&mut self) -> Result<bool, FsError<N::Error>> {
+        let mut any = false;
+        while let Some(ino) = self.first_orphan()? {
+            self.reap(ino)?;
+            any = true;
+        }
+        self.has_orphans = false;
+        if any {
+            self.tree.sync()?;
+        }
+        Ok(any)
+    }
+}

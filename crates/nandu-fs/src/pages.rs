@@ -1,0 +1,224 @@
+//! Pages of files: what a page's record and the fragments over it are together.
+//!
+//! FORMAT: Pages of files
+//!
+//! A page of a file is a value of exactly as many bytes as a page of the chip has, or, where few of its bytes are not zero, stands
+//! in its record. A page without a record is a hole. What lies behind the end of the file is zero.
+//!
+//! ```text
+//! offset  size  field   meaning
+//!      0     1  kind    1: the bytes that follow, and zeros around them; 2: nothing but zeros, allocated and not written yet
+//!      1     2  offset  of the first of them, low byte first
+//! ```
+
+use core::ops::{Bound, ControlFlow};
+
+use nandu_index::Direction;
+use nandu_nand::Nand;
+
+use crate::batch::Batch;
+use crate::error::Damage;
+use crate::fragments::{Fragments, overlay};
+use crate::fs::Fs;
+use crate::keys::{Key, Meaning};
+use crate::{FsError, Ino};
+
+const BYTES: u8 = 1;
+const UNWRITTEN: u8 = 2;
+
+/// The record of an allocated page that is not written yet.
+pub(crate) const UNWRITTEN_VALUE: [u8; 1] = [UNWRITTEN];
+
+/// Bytes in front of those that stand in a record.
+const HEAD_SIZE: usize = 3;
+
+/// Most bytes of a page that stand in its record: what a batch has room for beside the rest.
+const INLINE_SIZE_MAX: usize = 1024;
+
+/// Bytes of the key of a page.
+const PAGE_KEY_SIZE: usize = 11;
+
+/// What the record of a page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// There is none.
+    Hole,
+    /// Allocated, not written.
+    Unwritten,
+    /// Some bytes in the record.
+    Inline,
+    /// A page.
+    Page,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct PageState {
+    pub(crate) base: Base,
+    pub(crate) fragments: Fragments,
+}
+
+/// Bytes of a page that stand in its record: where the first is, and them. `None` if it is no such record.
+fn inline(value: &[u8], page_size: usize) -> Option<(usize, &[u8])> {
+    match value {
+        &[UNWRITTEN] => Some((0, &[])),
+        [BYTES, low, high, bytes @ ..] => {
+            let offset = usize::from(u16::from_le_bytes([*low, *high]));
+            (offset + bytes.len() <= page_size).then_some((offset, bytes))
+        }
+        _ => None,
+    }
+}
+
+/// What a record is; `None` if it is none of a page.
+pub(crate) fn base_of(value: &[u8], large: Option<usize>, page_size: usize) -> Option<Base> {
+    match large {
+        Some(size) => (size == page_size).then_some(Base::Page),
+        None if value == UNWRITTEN_VALUE => Some(Base::Unwritten),
+        None => inline(value, page_size).map(|_| Base::Inline),
+    }
+}
+
+impl<N: Nand> Fs<'_, N> {
+    /// Most bytes of a page that stand in its record.
+    pub(crate) fn inline_size_max(&self) -> usize {
+        self.tree.entry_size_max().saturating_sub(PAGE_KEY_SIZE + HEAD_SIZE).min(INLINE_SIZE_MAX)
+    }
+
+    /// The key behind every record of a page.
+    fn page_end(ino: u64, index: u32) -> Key {
+        index.checked_add(1).map_or(Key::pages_end(ino), |next| Key::page(ino, next))
+    }
+
+    /// What there is of a page. Reads the leaf of its records.
+    pub(crate) fn page_state(&mut self, ino: u64, index: u32) -> Result<PageState, FsError<N::Error>> {
+        let page_size = self.page_size();
+        let mut state = PageState { base: Base::Hole, fragments: Fragments::default() };
+        let mut damage = None;
+        let (from, to) = (Key::page(ino, index), Self::page_end(ino, index));
+        let (from, to) = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
+        self.tree.range(from, to, Direction::Forward, |entry| {
+            match Meaning::of(entry.key) {
+                Some(Meaning::Page { .. }) => match base_of(entry.value, entry.large, page_size) {
+                    Some(base) => state.base = base,
+                    None => damage = Some(Damage::Page),
+                },
+                Some(Meaning::Fragment { offset, .. }) if entry.large.is_none() => {
+                    if !state.fragments.push(usize::from(offset), entry.value, page_size) {
+                        damage = Some(Damage::Fragments);
+                    }
+                }
+                _ => damage = Some(Damage::Page),
+            }
+            if damage.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        match damage {
+            Some(why) => Err(FsError::Corrupt { ino: Ino(ino), why }),
+            None => Ok(state),
+        }
+    }
+
+    /// Reads a part of a page, from the tree alone. Reads the leaf of its records, and the page if it is one.
+    pub(crate) fn read_page(
+        &mut self,
+        ino: u64,
+        index: u32,
+        from: usize,
+        out: &mut [u8],
+    ) -> Result<(), FsError<N::Error>> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        let corrupt = FsError::Corrupt { ino: Ino(ino), why: Damage::Page };
+        out.fill(0);
+        let (is_page, is_covered) = self.overlay_records(ino, index, from, out, true)?;
+        if !is_page {
+            return Ok(());
+        }
+        let key = Key::page(ino, index);
+        if self.tree.read(key.as_slice(), from, out)? != Some(out.len()) {
+            return Err(corrupt);
+        }
+        if is_covered {
+            self.overlay_records(ino, index, from, out, false)?;
+        }
+        Ok(())
+    }
+
+    /// Copies what records hold of a part of a page; with `stops`, only up to a page that has to be read first. Returns whether
+    /// there is such a page, and whether fragments lie over it.
+    fn overlay_records(
+        &mut self,
+        ino: u64,
+        index: u32,
+        from: usize,
+        out: &mut [u8],
+        stops: bool,
+    ) -> Result<(bool, bool), FsError<N::Error>> {
+        let page_size = self.page_size();
+        let (mut is_page, mut is_covered, mut is_sound) = (false, false, true);
+        let (first, behind) = (Key::page(ino, index), Self::page_end(ino, index));
+        let bounds = (Bound::Included(first.as_slice()), Bound::Excluded(behind.as_slice()));
+        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
+            match Meaning::of(entry.key) {
+                Some(Meaning::Page { .. }) => match entry.large {
+                    Some(size) => (is_page, is_sound) = (true, size == page_size),
+                    None => match inline(entry.value, page_size) {
+                        Some((offset, bytes)) => copy_part(out, from, offset, bytes),
+                        None => is_sound = false,
+                    },
+                },
+                Some(Meaning::Fragment { offset, .. }) => {
+                    is_covered = true;
+                    if is_page && stops {
+                        return ControlFlow::Break(());
+                    }
+                    is_sound = overlay(out, from, usize::from(offset), entry.value);
+                }
+                _ => is_sound = false,
+            }
+            if is_sound { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        let corrupt = FsError::Corrupt { ino: Ino(ino), why: Damage::Page };
+        if is_sound { Ok((is_page, is_covered)) } else { Err(corrupt) }
+    }
+
+    /// Makes a whole page the content of a page of a file. Programs it.
+    ///
+    /// The page is programmed before the commit that holds its record (R1): otherwise a cut between the two would leave a record
+    /// that leads to nothing.
+    pub(crate) fn put_page(&mut self, ino: u64, index: u32, page: &[u8]) -> Result<(), FsError<N::Error>> {
+        let key = Key::page(ino, index);
+        match self.tree.put(key.as_slice(), page).map_err(FsError::from) {
+            Err(FsError::Full) if self.make_room()? => {
+                self.tree.put(key.as_slice(), page)?;
+            }
+            other => {
+                other?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same with the page that is being written.
+    pub(crate) fn put_buffer(&mut self, ino: u64, index: u32) -> Result<(), FsError<N::Error>> {
+        let memory = core::mem::take(&mut self.buffer.memory);
+        let outcome = self.put_page(ino, index, memory);
+        self.buffer.memory = memory;
+        outcome
+    }
+
+    /// Puts the bytes of a page that are not all zero into its record.
+    pub(crate) fn put_inline(batch: &mut Batch<'_>, ino: u64, index: u32, offset: usize, bytes: &[u8]) {
+        let [low, high] = (offset as u16).to_le_bytes();
+        batch.put(Key::page(ino, index), &[BYTES, low, high], bytes);
+    }
+}
+
+/// Copies what bytes at an offset of a page are of its bytes from `from` on.
+fn copy_part(out: &mut [u8], from: usize, offset: usize, bytes: &[u8]) {
+    let start = offset.max(from);
+    let end = (offset + bytes.len()).min(from + out.len());
+    if start < end {
+        out[start - from..end - from].copy_from_slice(&bytes[start - offset..end - offset]);
+    }
+}

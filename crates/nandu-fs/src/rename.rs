@@ -1,0 +1,219 @@
+//! Renaming.
+
+use nandu_nand::Nand;
+
+use crate::batch::Batch;
+use crate::error::Damage;
+use crate::fs::Fs;
+use crate::inode::Inode;
+use crate::keys::Key;
+use crate::links::Ending;
+use crate::names::{Found, Search};
+use crate::{FsError, Ino};
+
+/// Most directories above one another that are walked to find out whether one is above another.
+const DEPTH_MAX: u32 = 1 << 20;
+
+/// What happens to a name that is there already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RenameMode {
+    /// It is replaced: a file by what is no directory, an empty directory by a directory.
+    #[default]
+    Replace,
+    /// The rename fails.
+    NoReplace,
+    /// Both names change places; the second has to be there.
+    Exchange,
+}
+
+/// A name's directory and the inode of that.
+#[derive(Clone, Copy)]
+struct Side {
+    directory: Ino,
+    inode: Inode,
+}
+
+impl<N: Nand> Fs<'_, N> {
+    /// Gives what has a name another name, in the same directory or another, and replaces what has that, all at once: after a cut
+    /// either name and everything else are as they were, or as they are to be. Durable when it returns, and with it all that was written to
+    /// the file before. Programs 1 page.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NotFound`]; [`FsError::Exists`] with [`RenameMode::NoReplace`]; [`FsError::IsDirectory`],
+    /// [`FsError::NotDirectory`] and [`FsError::NotEmpty`] of what is to be replaced; [`FsError::Loop`]; those of directories and
+    /// names as [`Fs::lookup`] has them; [`FsError::Full`].
+    pub fn rename(
+        &mut self,
+        directory: Ino,
+        name: &[u8],
+        new_directory: Ino,
+        new_name: &[u8],
+        mode: RenameMode,
+    ) -> Result<(), FsError<N::Error>> {
+        self.check_name(name)?;
+        self.check_name(new_name)?;
+        self.begin_change()?;
+        let from = Side { directory, inode: self.directory(directory)? };
+        let to = Side { directory: new_directory, inode: self.directory(new_directory)? };
+        if to.inode.nlink == 0 {
+            return Err(FsError::NotFound { directory: new_directory });
+        }
+        let moved = self.found(directory, name)?;
+        let inode = self.named_inode(moved.ino)?;
+        if inode.is_directory() {
+            self.check_not_above(moved.ino, new_directory)?;
+        }
+        let search = self.search(new_directory, new_name)?;
+        match (mode, search) {
+            (RenameMode::Exchange, Search::Free(_)) => Err(FsError::NotFound { directory: new_directory }),
+            (RenameMode::NoReplace, Search::Found(Found { ino, .. })) => {
+                Err(FsError::Exists { directory: new_directory, ino })
+            }
+            // Two names of one inode: POSIX has it that nothing happens.
+            (_, Search::Found(Found { ino, .. })) if ino == moved.ino => self.sync_names(),
+            (RenameMode::Exchange, Search::Found(other)) => {
+                self.exchange(from, to, (name, moved, inode), (new_name, other))?;
+                self.sync_names()
+            }
+            (_, Search::Found(other)) => self.replace(from, to, (moved, inode), (new_name, other)),
+            (_, Search::Free(position)) => {
+                let position = position.ok_or(FsError::Full)?;
+                self.move_name(from, to, (moved, inode), (new_name, position))?;
+                self.sync_names()
+            }
+        }
+    }
+
+    /// Refuses to move a directory below itself. Reads a leaf for each directory above the other.
+    fn check_not_above(&mut self, moved: Ino, directory: Ino) -> Result<(), FsError<N::Error>> {
+        let mut at = directory;
+        for _ in 0..DEPTH_MAX {
+            match at {
+                _ if at == moved => return Err(FsError::Loop(moved)),
+                Ino::ROOT => return Ok(()),
+                _ => at = Ino(self.named_inode(at)?.parent),
+            }
+        }
+        Err(FsError::Corrupt { ino: directory, why: Damage::Parent })
+    }
+
+    /// Puts the inodes of the directories concerned, once if they are the same. `children` is how many directories more the second
+    /// has, `gone` how many names and directories less the first.
+    fn put_sides(
+        &self,
+        batch: &mut Batch<'_>,
+        from: Side,
+        to: Side,
+        change: impl Fn(&mut Inode, bool),
+    ) {
+        let (mut source, mut target) = (from.inode, to.inode);
+        change(&mut source, true);
+        if from.directory == to.directory {
+            change(&mut source, false);
+        } else {
+            change(&mut target, false);
+            target.modify(self.now);
+            Self::put_inode(batch, to.directory, &target);
+        }
+        source.modify(self.now);
+        Self::put_inode(batch, from.directory, &source);
+    }
+
+    /// The inode that moves, with its new parent.
+    fn put_moved(&self, batch: &mut Batch<'_>, moved: Ino, mut inode: Inode, directory: Ino) {
+        inode.ctime = self.now;
+        if inode.is_directory() {
+            inode.parent = directory.0;
+        }
+        Self::put_inode(batch, moved, &inode);
+    }
+
+    fn move_name(
+        &mut self,
+        from: Side,
+        to: Side,
+        (moved, inode): (Found, Inode),
+        (new_name, position): (&[u8], u64),
+    ) -> Result<(), FsError<N::Error>> {
+        let links = u32::from(inode.is_directory());
+        let mut batch = Batch::new();
+        self.put_sides(&mut batch, from, to, |side, is_source| match is_source {
+            true => {
+                side.size = side.size.saturating_sub(1);
+                side.nlink = side.nlink.saturating_sub(links);
+            }
+            false => {
+                side.size += 1;
+                side.nlink = side.nlink.saturating_add(links);
+            }
+        });
+        self.put_moved(&mut batch, moved.ino, inode, to.directory);
+        batch.delete(Key::name(from.directory.0, moved.position));
+        Self::put_name(&mut batch, to.directory, position, inode.kind(), moved.ino, new_name);
+        self.commit(&batch)
+    }
+
+    fn replace(
+        &mut self,
+        from: Side,
+        to: Side,
+        (moved, inode): (Found, Inode),
+        (new_name, other): (&[u8], Found),
+    ) -> Result<(), FsError<N::Error>> {
+        let replaced = self.named_inode(other.ino)?;
+        match (inode.is_directory(), replaced.is_directory()) {
+            (true, _) => self.check_empty_directory(other.ino, &replaced)?,
+            (false, true) => return Err(FsError::IsDirectory(other.ino)),
+            (false, false) => {}
+        }
+        let links = u32::from(inode.is_directory());
+        let mut batch = Batch::new();
+        // The second directory loses a name and gets one, and the same of directories.
+        self.put_sides(&mut batch, from, to, |side, is_source| {
+            if is_source {
+                side.size = side.size.saturating_sub(1);
+                side.nlink = side.nlink.saturating_sub(links);
+            }
+        });
+        // R4: the replaced name goes with the batch with which the new one comes. With two, a cut between them would leave neither.
+        let ending = self.drop_name(&mut batch, other.ino, replaced)?;
+        #[cfg(feature = "broken")]
+        if self.options.broken.replace_in_parts {
+            batch.delete(Key::name(to.directory.0, other.position));
+            self.commit(&batch)?;
+            self.tree.sync()?;
+            batch = Batch::new();
+        }
+        self.put_moved(&mut batch, moved.ino, inode, to.directory);
+        batch.delete(Key::name(from.directory.0, moved.position));
+        Self::put_name(&mut batch, to.directory, other.position, inode.kind(), moved.ino, new_name);
+        self.commit_freeing(&batch)?;
+        self.sync_names()?;
+        if ending == Ending::Gone { Ok(()) } else { self.conclude_ending(other.ino, ending) }
+    }
+
+    fn exchange(
+        &mut self,
+        from: Side,
+        to: Side,
+        (name, moved, inode): (&[u8], Found, Inode),
+        (new_name, other): (&[u8], Found),
+    ) -> Result<(), FsError<N::Error>> {
+        let other_inode = self.named_inode(other.ino)?;
+        if other_inode.is_directory() {
+            self.check_not_above(other.ino, from.directory)?;
+        }
+        let (goes, comes) = (u32::from(inode.is_directory()), u32::from(other_inode.is_directory()));
+        let mut batch = Batch::new();
+        self.put_sides(&mut batch, from, to, |side, is_source| {
+            let (less, more) = if is_source { (goes, comes) } else { (comes, goes) };
+            side.nlink = side.nlink.saturating_sub(less).saturating_add(more);
+        });
+        self.put_moved(&mut batch, moved.ino, inode, to.directory);
+        self.put_moved(&mut batch, other.ino, other_inode, from.directory);
+        Self::put_name(&mut batch, from.directory, moved.position, other_inode.kind(), other.ino, name);
+        Self::put_name(&mut batch, to.directory, other.position, inode.kind(), moved.ino, new_name);
+        self.commit(&batch)
+    }
+}

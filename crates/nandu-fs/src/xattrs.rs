@@ -1,0 +1,231 @@
+//! Extended attributes.
+//!
+//! FORMAT: Extended attributes
+//!
+//! An attribute is some records of its inode: the first holds its name, the others its value in order. Its place is 32 bits of the
+//! name's hash and a probe, as with names in directories.
+//!
+//! ```text
+//! part 0  bytes 0 to 1  bytes of the value, low byte first
+//!         the rest      name, 1 to 255 bytes
+//! part n  all           a piece of the value
+//! ```
+
+use core::ops::{Bound, ControlFlow};
+
+use nandu_index::Direction;
+use nandu_nand::Nand;
+use siphasher::sip::SipHasher24;
+
+use crate::batch::Batch;
+use crate::error::Damage;
+use crate::fs::Fs;
+use crate::keys::{KEY_SIZE_MAX, Key, Meaning};
+use crate::{FsError, Ino};
+
+/// Most bytes of names and values of one inode.
+const TOTAL_SIZE_MAX: usize = 4096;
+
+/// Most records that a value takes.
+const PART_COUNT_MAX: usize = 32;
+
+/// Most bytes of a name.
+const NAME_SIZE_MAX: usize = 255;
+
+/// What is to happen to an attribute that is there, or is not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum XattrMode {
+    /// It is set.
+    #[default]
+    Set,
+    /// It must not be there.
+    Create,
+    /// It must be there.
+    Replace,
+}
+
+/// Where an attribute is.
+#[derive(Clone, Copy)]
+struct Place {
+    hash: u32,
+    probe: u8,
+    /// Bytes of its value; `None` if it is not there.
+    size: Option<usize>,
+}
+
+/// What a first part says: name and bytes of the value; `None` if it is none.
+pub(crate) fn parse(value: &[u8]) -> Option<(&[u8], usize)> {
+    let (&[low, high], name) = value.split_first_chunk::<2>()?;
+    let size = usize::from(u16::from_le_bytes([low, high]));
+    (!name.is_empty() && name.len() <= NAME_SIZE_MAX && size <= TOTAL_SIZE_MAX).then_some((name, size))
+}
+
+impl<N: Nand> Fs<'_, N> {
+    /// Bytes of a value in one record.
+    pub(crate) fn xattr_part_size(&self) -> usize {
+        self.tree.entry_size_max() - KEY_SIZE_MAX
+    }
+
+    fn xattr_total_max(&self) -> usize {
+        TOTAL_SIZE_MAX.min(PART_COUNT_MAX * self.xattr_part_size())
+    }
+
+    fn check_xattr_name(&self, name: &[u8]) -> Result<(), FsError<N::Error>> {
+        let size_max = NAME_SIZE_MAX.min(self.xattr_part_size() - 2);
+        match name {
+            b"" => Err(FsError::Name),
+            _ if name.contains(&0) => Err(FsError::Name),
+            _ if name.len() > size_max => Err(FsError::NameSize { size: name.len(), size_max }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where an attribute is, or can be put. Reads the leaf.
+    fn find_xattr(&mut self, ino: Ino, name: &[u8]) -> Result<Place, FsError<N::Error>> {
+        let hash = (SipHasher24::new_with_key(&self.hash_key).hash(name) >> 32) as u32;
+        #[cfg(feature = "broken")]
+        let hash = if self.options.broken.hash_zeros >= 40 { 0 } else { hash };
+        let (from, to) = (Key::xattr(ino.0, hash, 0, 0), Key::xattr(ino.0, hash, 0xFF, 0xFF));
+        let mut free = 0_u16;
+        let mut found = None;
+        let mut is_sound = true;
+        let bounds = (Bound::Included(from.as_slice()), Bound::Included(to.as_slice()));
+        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
+            let Some(Meaning::Xattr { probe, part: 0, .. }) = Meaning::of(entry.key) else {
+                return ControlFlow::Continue(());
+            };
+            let Some((other, size)) = parse(entry.value) else {
+                is_sound = false;
+                return ControlFlow::Break(());
+            };
+            if other == name {
+                found = Some(Place { hash, probe, size: Some(size) });
+                return ControlFlow::Break(());
+            }
+            free += u16::from(u16::from(probe) == free);
+            ControlFlow::Continue(())
+        })?;
+        match (found, u8::try_from(free)) {
+            _ if !is_sound => Err(FsError::Corrupt { ino, why: Damage::Xattr }),
+            (Some(place), _) => Ok(place),
+            (None, Ok(probe)) => Ok(Place { hash, probe, size: None }),
+            (None, Err(_)) => Err(FsError::XattrSize { size_max: self.xattr_total_max() }),
+        }
+    }
+
+    /// Copies the value of an attribute and returns how many bytes it has; with an empty buffer it only returns that. Reads the
+    /// leaves that it is in.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NoInode`] and [`FsError::NoXattr`]; [`FsError::BufferSize`]; [`FsError::Name`] and [`FsError::NameSize`].
+    pub fn get_xattr(&mut self, ino: Ino, name: &[u8], out: &mut [u8]) -> Result<usize, FsError<N::Error>> {
+        self.check_xattr_name(name)?;
+        self.inode(ino)?;
+        let Place { hash, probe, size } = self.find_xattr(ino, name)?;
+        let size = size.ok_or(FsError::NoXattr(ino))?;
+        if out.is_empty() {
+            return Ok(size);
+        }
+        let out = out.get_mut(..size).ok_or(FsError::BufferSize { required: size })?;
+        let (mut at, mut part) = (0, 1);
+        while at < size {
+            let bytes = self.tree.get(Key::xattr(ino.0, hash, probe, part).as_slice())?;
+            let bytes = bytes.filter(|bytes| !bytes.is_empty() && bytes.len() <= size - at);
+            let Some(bytes) = bytes else { return Err(FsError::Corrupt { ino, why: Damage::Xattr }) };
+            out[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+            part = part.checked_add(1).ok_or(FsError::Corrupt { ino, why: Damage::Xattr })?;
+        }
+        Ok(size)
+    }
+
+    /// Sets an attribute. Durable at the next sync, or at once where it takes more than a page.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::XattrExists`] and [`FsError::NoXattr`], by the mode; [`FsError::XattrSize`] if names and values of the inode would
+    /// take more than 4,096 bytes; [`FsError::NoInode`]; [`FsError::Name`] and [`FsError::NameSize`]; [`FsError::Full`].
+    pub fn set_xattr(
+        &mut self,
+        ino: Ino,
+        name: &[u8],
+        value: &[u8],
+        mode: XattrMode,
+    ) -> Result<(), FsError<N::Error>> {
+        self.check_xattr_name(name)?;
+        self.begin_change()?;
+        let mut inode = self.inode(ino)?;
+        let Place { hash, probe, size } = self.find_xattr(ino, name)?;
+        match (mode, size) {
+            (XattrMode::Create, Some(_)) => return Err(FsError::XattrExists(ino)),
+            (XattrMode::Replace, None) => return Err(FsError::NoXattr(ino)),
+            _ => {}
+        }
+        let old_total = size.map_or(0, |size| name.len() + size);
+        let total = (inode.xattr_size as usize).saturating_sub(old_total) + name.len() + value.len();
+        let size_max = self.xattr_total_max();
+        if total > size_max {
+            return Err(FsError::XattrSize { size_max });
+        }
+        inode.xattr_size = total as u32;
+        inode.ctime = self.now;
+        let part_size = self.xattr_part_size();
+        let mut batch = Batch::new();
+        let [low, high] = (value.len() as u16).to_le_bytes();
+        batch.put(Key::xattr(ino.0, hash, probe, 0), &[low, high], name);
+        let mut part = 1;
+        for bytes in value.chunks(part_size) {
+            batch.put_lent(Key::xattr(ino.0, hash, probe, part), bytes);
+            part += 1;
+        }
+        let old_parts = size.map_or(0, |size| size.div_ceil(part_size)) as u8;
+        for part in part..=old_parts {
+            batch.delete(Key::xattr(ino.0, hash, probe, part));
+        }
+        Self::put_inode(&mut batch, ino, &inode);
+        self.commit(&batch)
+    }
+
+    /// Removes an attribute. Durable at the next sync.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NoInode`] and [`FsError::NoXattr`]; [`FsError::Name`] and [`FsError::NameSize`].
+    pub fn remove_xattr(&mut self, ino: Ino, name: &[u8]) -> Result<(), FsError<N::Error>> {
+        self.check_xattr_name(name)?;
+        self.begin_change()?;
+        let mut inode = self.inode(ino)?;
+        let Place { hash, probe, size } = self.find_xattr(ino, name)?;
+        let size = size.ok_or(FsError::NoXattr(ino))?;
+        inode.xattr_size = inode.xattr_size.saturating_sub((name.len() + size) as u32);
+        inode.ctime = self.now;
+        let mut batch = Batch::new();
+        for part in 0..=size.div_ceil(self.xattr_part_size()).min(PART_COUNT_MAX) as u8 {
+            batch.delete(Key::xattr(ino.0, hash, probe, part));
+        }
+        Self::put_inode(&mut batch, ino, &inode);
+        self.commit_freeing(&batch)
+    }
+
+    /// Visits the names of an inode's attributes. Reads the leaves that they are in.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NoInode`]; [`FsError::Corrupt`].
+    pub fn list_xattrs(&mut self, ino: Ino, mut visit: impl FnMut(&[u8])) -> Result<(), FsError<N::Error>> {
+        self.inode(ino)?;
+        let (from, to) = (Key::xattr(ino.0, 0, 0, 0), Key::xattrs_end(ino.0));
+        let mut is_sound = true;
+        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
+        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
+            match (Meaning::of(entry.key), parse(entry.value)) {
+                (Some(Meaning::Xattr { part: 0, .. }), Some((name, _))) => visit(name),
+                (Some(Meaning::Xattr { part, .. }), _) if part > 0 => {}
+                _ => is_sound = false,
+            }
+            if is_sound { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        if is_sound { Ok(()) } else { Err(FsError::Corrupt { ino, why: Damage::Xattr }) }
+    }
+}

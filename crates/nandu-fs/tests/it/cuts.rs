@@ -1,0 +1,171 @@
+//! Power cuts: what is found is what the operations made up to one of them, which is not before the last that was acknowledged as
+//! durable. Of a write some bytes may be there and others not.
+
+use nandu_fs::{Fs, Options, Time};
+use nandu_sim::power_cut::{Driver, Run};
+use nandu_sim::{Chip, Sim};
+
+use crate::model::Model;
+use crate::operation::{Chance, Op, Slots, apply};
+use crate::rig::{Everything, OPTIONS, SMALL, everything, formatted_with, memory, violations};
+
+/// What may be found after a cut.
+#[derive(Clone, Default)]
+pub(crate) struct Promise {
+    /// What there was when something was durable last, and after each operation since, the one under way included.
+    states: Vec<Model>,
+    /// Operations begun, over all runs on this chip.
+    count: u64,
+}
+
+/// The operation of a number: most often one that succeeds.
+fn choose(model: &Model, seed: u64, count: u64, page_size: usize) -> Op {
+    let mut chance = Chance::with_paths(seed.wrapping_mul(1_000_003).wrapping_add(count), model.all_paths());
+    loop {
+        let op = chance.op(page_size);
+        if model.clone().apply(&op).is_ok() || chance.below(6) == 0 {
+            return op;
+        }
+    }
+}
+
+/// So many operations by the chip's seed, or by another.
+pub(crate) fn workload(count: u64, options: Options, seed: Option<u64>) -> impl Fn(&mut Sim, &mut Promise) -> Run {
+    move |chip, promise| {
+        let seed = seed.unwrap_or(chip.seed());
+        let geometry = chip.chip().geometry;
+        let mut memory = memory(&geometry, &options);
+        let mut fs = Fs::mount(&mut *chip, options, &mut memory)?;
+        let mut model = Model::of(&everything(&mut fs)?);
+        promise.states = vec![model.clone()];
+        let mut slots = Slots::default();
+        for _ in 0..count {
+            promise.count += 1;
+            model.now = 1000 + promise.count as i64;
+            let op = choose(&model, seed, promise.count, geometry.page_size as usize);
+            fs.set_now(Time::from_seconds(model.now));
+            let before = model.everything();
+            let expected = model.apply(&op);
+            // What changes nothing that is seen does not stand between two writes either.
+            if model.everything() != before {
+                promise.states.push(model.clone());
+            }
+            match apply(&mut fs, &mut slots, &op) {
+                Ok(()) => assert_eq!(expected, Ok(()), "{op:?}"),
+                Err(error) if expected == Err(error.errno()) => {}
+                // The chip no longer answers; the driver takes anything else for a fault.
+                Err(error) => return Err(format!("{op:?}: {error}").into()),
+            }
+            if op.is_durable() && expected.is_ok() {
+                promise.states = vec![model.clone()];
+            }
+        }
+        fs.unmount()?;
+        model.remount();
+        promise.states = vec![model];
+        Ok(())
+    }
+}
+
+pub(crate) fn recover(options: Options) -> impl Fn(&mut Sim) -> Run {
+    move |chip| {
+        let mut memory = memory(&chip.chip().geometry, &options);
+        Fs::mount(chip, options, &mut memory)?;
+        Ok(())
+    }
+}
+
+/// Whether a write between two states, in which nothing else changed, can have left this.
+fn is_between(found: &Everything, states: &[Model], written: usize) -> bool {
+    let (Some(first), Some(last)) = (states.first(), states.last()) else { return false };
+    let paths = last.paths(written);
+    let seen: Vec<Everything> = states.iter().map(Model::everything).collect();
+    let expected = last.everything();
+    let is_same = |path: &Vec<u8>| paths.contains(path) || found.get(path) == expected.get(path);
+    if found.len() != expected.len() || !expected.keys().all(is_same) || first.paths(written) != paths {
+        return false;
+    }
+    paths.iter().all(|path| {
+        let Some(there) = found.get(path) else { return false };
+        let versions: Vec<_> = seen.iter().map(|state| &state[path]).collect();
+        let byte = |version: &[u8], at: usize| version.get(at).copied().unwrap_or(0);
+        let mut rest = there.clone();
+        let last = versions[versions.len() - 1];
+        (rest.content, rest.size) = (last.content.clone(), last.size);
+        (rest.times[1], rest.times[2]) = (last.times[1], last.times[2]);
+        let sizes = versions.iter().map(|version| version.content.len());
+        rest == *last
+            && versions.iter().any(|version| version.times == there.times)
+            && there.size == there.content.len() as u64
+            && sizes.clone().min() <= Some(there.content.len())
+            && Some(there.content.len()) <= sizes.max()
+            && there.content.iter().enumerate().all(|(at, &found)| versions.iter().any(|version| byte(&version.content, at) == found))
+    })
+}
+
+fn is_allowed(found: &Everything, states: &[Model]) -> bool {
+    if states.iter().any(|state| state.everything() == *found) {
+        return true;
+    }
+    (1..states.len()).any(|from| {
+        let Some(written) = states[from].written else { return false };
+        let run = states[from..].iter().take_while(|state| state.written == Some(written)).count();
+        (1..=run).any(|count| is_between(found, &states[from - 1..from + count], written))
+    })
+}
+
+/// Mounts, checks what is found against the promise and returns it.
+pub(crate) fn check(options: Options) -> impl Fn(&mut Sim, &Promise) -> Everything {
+    move |chip, promise| {
+        let mut memory = memory(&chip.chip().geometry, &options);
+        let mut fs = Fs::mount(chip, options, &mut memory).unwrap();
+        let found = everything(&mut fs).unwrap();
+        if !is_allowed(&found, &promise.states) && !promise.states.is_empty() {
+            let (first, last) = (promise.states[0].everything(), promise.states[promise.states.len() - 1].everything());
+            let differs = |(path, seen): &(&Vec<u8>, &_)| first.get(*path) != Some(seen) || last.get(*path) != Some(seen);
+            let wrong: Vec<_> = found.iter().filter(differs).collect();
+            panic!("found\n{wrong:?}\nthe last durable state\n{first:?}\nthe last state\n{last:?}");
+        }
+        let wrong = violations(&mut fs);
+        assert_eq!(wrong, Vec::<String>::new());
+        found
+    }
+}
+
+/// How many cases somebody asks for.
+fn chains(default: u64) -> u64 {
+    std::env::var("NANDU_FS_CHAINS").map_or(default, |count| count.parse().unwrap())
+}
+
+#[test]
+fn every_operation_with_every_tear() {
+    for seed in [1, 2] {
+        let driver = Driver::new(formatted_with(SMALL, OPTIONS)).resume();
+        let summary = driver.every(workload(40, OPTIONS, Some(seed)), check(OPTIONS));
+        assert!(summary.cases > 800, "{summary:?}");
+    }
+}
+
+#[test]
+fn a_cut_in_the_recovery_from_a_cut() {
+    let driver = Driver::new(formatted_with(SMALL, OPTIONS)).limit(2_000);
+    let summary = driver.pairs(workload(60, OPTIONS, Some(3)), recover(OPTIONS), check(OPTIONS));
+    assert!(summary.cases > 1_500, "{summary:?}");
+}
+
+#[test]
+fn random_chains_of_cuts() {
+    let driver = Driver::new(formatted_with(SMALL, OPTIONS)).seed(11).resume();
+    let summary = driver.random(chains(800), workload(60, OPTIONS, None), recover(OPTIONS), check(OPTIONS));
+    assert!(summary.cuts >= summary.cases, "{summary:?}");
+    println!("{} chains, {} cuts", summary.cases, summary.cuts);
+}
+
+#[test]
+fn random_chains_of_cuts_on_pages_of_two_kilobytes() {
+    let chip = formatted_with(Chip::W25N01GV.with_blocks(24), Options::DEFAULT);
+    let driver = Driver::new(chip).seed(12).resume();
+    let options = Options::DEFAULT;
+    let summary = driver.random(chains(150), workload(80, options, None), recover(options), check(options));
+    assert!(summary.cuts >= summary.cases, "{summary:?}");
+}

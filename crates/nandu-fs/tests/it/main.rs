@@ -1,0 +1,9 @@
+//! The file system over the simulator.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod cuts;
+mod model;
+mod operation;
+mod random;
+mod rig;
