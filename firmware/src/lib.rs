@@ -7,6 +7,7 @@
 
 mod contract;
 mod driver;
+mod files;
 mod inpage;
 mod media;
 mod store;
@@ -23,4 +24,5 @@ fn panic(_: &PanicInfo<'_>) -> ! {
 
 /// Entry points, kept by the linker although nobody in this library calls them.
 #[used]
-static ENTRY_POINTS: [fn(u32) -> u32; 4] = [contract::exercise, inpage::exercise, media::exercise, store::exercise];
+static ENTRY_POINTS: [fn(u32) -> u32; 5] =
+    [contract::exercise, files::exercise, inpage::exercise, media::exercise, store::exercise];

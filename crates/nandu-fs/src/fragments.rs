@@ -142,7 +142,11 @@ mod tests {
         assert_eq!(out, [0, 0, 0, 5]);
         assert!(overlay(&mut out, 10, 14, &[0, 7]));
         assert_eq!(out, [0, 0, 0, 5]);
-        assert!(!overlay(&mut out, 10, 0, &[0]) && !overlay(&mut out, 10, 0, &[1, 0, 0]) && !overlay(&mut out, 10, 0, &[2, 1]));
+        assert!(
+            !overlay(&mut out, 10, 0, &[0])
+                && !overlay(&mut out, 10, 0, &[1, 0, 0])
+                && !overlay(&mut out, 10, 0, &[2, 1])
+        );
     }
 
     #[test]

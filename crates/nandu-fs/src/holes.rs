@@ -198,8 +198,8 @@ impl<N: Nand> Fs<'_, N> {
             if state.base == Base::Page && state.fragments.as_slice().len() + 2 > FRAGMENT_COUNT_MAX {
                 let mut inode = self.file(ino)?;
                 inode.modify(self.now);
-                let mut memory = core::mem::take(&mut self.buffer.memory);
-                let outcome = self.read_page(ino.0, index, 0, &mut memory);
+                let memory = core::mem::take(&mut self.buffer.memory);
+                let outcome = self.read_page(ino.0, index, 0, memory);
                 memory[from..to].fill(0);
                 self.buffer.memory = memory;
                 outcome?;

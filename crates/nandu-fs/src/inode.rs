@@ -332,10 +332,13 @@ mod tests {
     #[test]
     fn an_inode_comes_back_as_it_was_and_nothing_shorter_or_longer_is_one() {
         let time = Time { seconds: 1_700_000_000, nanoseconds: 123_456_789 };
-        let young = Inode { mode: 0o100_644, nlink: 1, atime: time, mtime: time, ctime: time, btime: time, ..Inode::EMPTY };
+        let young =
+            Inode { mode: 0o100_644, nlink: 1, atime: time, mtime: time, ctime: time, btime: time, ..Inode::EMPTY };
         let mut bytes = [0; INODE_SIZE_MAX];
         assert!(young.write(&mut bytes) <= 20);
-        for inode in [young, LARGEST, Inode { mode: 0o060_600, rdev: 7, ..young }, Inode { mtime: Time::EPOCH, ..young }] {
+        for inode in
+            [young, LARGEST, Inode { mode: 0o060_600, rdev: 7, ..young }, Inode { mtime: Time::EPOCH, ..young }]
+        {
             let size = inode.write(&mut bytes);
             assert_eq!(Inode::parse(&bytes[..size]), Some(inode));
             assert_eq!(Inode::parse(&bytes[..size - 1]), None);

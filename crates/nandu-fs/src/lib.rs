@@ -93,9 +93,9 @@ pub use error::{Damage, FsError};
 pub use fs::Fs;
 pub use holes::Allocation;
 pub use inode::{FileKind, Stat};
+pub use names::DirEntry;
 pub use nandu_log::{LogError, LogOptions, LogStats};
 pub use nandu_tree::TreeError;
-pub use names::DirEntry;
 #[cfg(feature = "broken")]
 pub use options::Broken;
 pub use options::{Format, Options};

@@ -87,11 +87,7 @@ struct Rest<'m> {
     open: &'m mut [u8],
 }
 
-fn divide<'m, N: Nand>(
-    nand: &N,
-    options: &Options,
-    memory: &'m mut [u8],
-) -> Result<Divided<'m>, FsError<N::Error>> {
+fn divide<'m, N: Nand>(nand: &N, options: &Options, memory: &'m mut [u8]) -> Result<Divided<'m>, FsError<N::Error>> {
     let geometry = nand.geometry();
     let page_size = geometry.page_size as usize;
     if page_size < PAGE_SIZE_MIN {

@@ -68,7 +68,8 @@ pub(crate) fn parse(value: &[u8]) -> Option<(FileKind, Ino, &[u8])> {
     let (&kind, mut rest) = value.split_first()?;
     let kind = FileKind::of_number(kind)?;
     let ino = take_number(&mut rest).filter(|ino| (1..INO_END).contains(ino))?;
-    let is_name = !rest.is_empty() && rest.len() <= NAME_SIZE_MAX && !rest.iter().any(|&byte| byte == 0 || byte == b'/');
+    let is_name =
+        !rest.is_empty() && rest.len() <= NAME_SIZE_MAX && !rest.iter().any(|&byte| byte == 0 || byte == b'/');
     (is_name && rest != b"." && rest != b"..").then_some((kind, Ino(ino), rest))
 }
 
@@ -173,7 +174,8 @@ impl<N: Nand> Fs<'_, N> {
         let mut is_sound = true;
         let bounds = (Bound::Included(from.as_slice()), Bound::Included(to.as_slice()));
         self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
-            let (Some(Meaning::Name { position, .. }), Some((_, ino, other))) = (Meaning::of(entry.key), parse(entry.value))
+            let (Some(Meaning::Name { position, .. }), Some((_, ino, other))) =
+                (Meaning::of(entry.key), parse(entry.value))
             else {
                 is_sound = false;
                 return ControlFlow::Break(());
@@ -209,7 +211,14 @@ impl<N: Nand> Fs<'_, N> {
         }
     }
 
-    pub(crate) fn put_name(batch: &mut Batch<'_>, directory: Ino, position: u64, kind: FileKind, ino: Ino, name: &[u8]) {
+    pub(crate) fn put_name(
+        batch: &mut Batch<'_>,
+        directory: Ino,
+        position: u64,
+        kind: FileKind,
+        ino: Ino,
+        name: &[u8],
+    ) {
         let mut head = [kind as u8; 1 + 10];
         let mut at = 1;
         put_number(&mut head, &mut at, ino.0);

@@ -54,7 +54,13 @@ impl Options {
         open_max: 64,
         read_only: false,
         #[cfg(feature = "broken")]
-        broken: Broken { without_sync: false, name_first: false, replace_in_parts: false, without_orphans: false, hash_zeros: 0 },
+        broken: Broken {
+            without_sync: false,
+            name_first: false,
+            replace_in_parts: false,
+            without_orphans: false,
+            hash_zeros: 0,
+        },
     };
 
     pub(crate) fn tree(&self) -> nandu_tree::Options {

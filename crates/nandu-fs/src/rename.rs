@@ -100,13 +100,7 @@ impl<N: Nand> Fs<'_, N> {
 
     /// Puts the inodes of the directories concerned, once if they are the same. `children` is how many directories more the second
     /// has, `gone` how many names and directories less the first.
-    fn put_sides(
-        &self,
-        batch: &mut Batch<'_>,
-        from: Side,
-        to: Side,
-        change: impl Fn(&mut Inode, bool),
-    ) {
+    fn put_sides(&self, batch: &mut Batch<'_>, from: Side, to: Side, change: impl Fn(&mut Inode, bool)) {
         let (mut source, mut target) = (from.inode, to.inode);
         change(&mut source, true);
         if from.directory == to.directory {

@@ -94,11 +94,7 @@ impl<N: Nand> Fs<'_, N> {
     /// # Errors
     ///
     /// Errors of the chip.
-    pub fn verify(
-        &mut self,
-        scratch: &mut [u8],
-        report: &mut dyn FnMut(Violation),
-    ) -> Result<u64, FsError<N::Error>> {
+    pub fn verify(&mut self, scratch: &mut [u8], report: &mut dyn FnMut(Violation)) -> Result<u64, FsError<N::Error>> {
         if !self.options.read_only {
             self.flush()?;
         }
@@ -228,7 +224,9 @@ impl<N: Nand> Fs<'_, N> {
                     }
                     None => false,
                 },
-                Some(Meaning::Page { index, .. }) => summary.pass_page(index, base_of(entry.value, entry.large, page_size), page_size),
+                Some(Meaning::Page { index, .. }) => {
+                    summary.pass_page(index, base_of(entry.value, entry.large, page_size), page_size)
+                }
                 Some(Meaning::Fragment { index, offset, .. }) => {
                     let is_sound = summary.pass_fragment(index, usize::from(offset), entry.value, page_size);
                     report.check(is_sound, "F7", ino, "a fragment lies where it must not");
@@ -366,7 +364,8 @@ impl<N: Nand> Fs<'_, N> {
                 ControlFlow::Continue(())
             })?;
             self.tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
-                if let (Some(Meaning::Name { .. }), Some((_, ino, _))) = (Meaning::of(entry.key), parse_name(entry.value))
+                if let (Some(Meaning::Name { .. }), Some((_, ino, _))) =
+                    (Meaning::of(entry.key), parse_name(entry.value))
                     && let Some(at) = find_tally(&memory[..count * TALLY_SIZE], ino.0)
                 {
                     let (_, names) = tally(memory, at);

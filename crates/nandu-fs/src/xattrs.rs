@@ -146,13 +146,7 @@ impl<N: Nand> Fs<'_, N> {
     ///
     /// [`FsError::XattrExists`] and [`FsError::NoXattr`], by the mode; [`FsError::XattrSize`] if names and values of the inode would
     /// take more than 4,096 bytes; [`FsError::NoInode`]; [`FsError::Name`] and [`FsError::NameSize`]; [`FsError::Full`].
-    pub fn set_xattr(
-        &mut self,
-        ino: Ino,
-        name: &[u8],
-        value: &[u8],
-        mode: XattrMode,
-    ) -> Result<(), FsError<N::Error>> {
+    pub fn set_xattr(&mut self, ino: Ino, name: &[u8], value: &[u8], mode: XattrMode) -> Result<(), FsError<N::Error>> {
         self.check_xattr_name(name)?;
         self.begin_change()?;
         let mut inode = self.inode(ino)?;

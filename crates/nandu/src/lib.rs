@@ -2,7 +2,8 @@
 //!
 //! [`Store`] keeps keys and values that are byte strings, [`Map`] keeps integers by integers in a fraction of the room.
 //! Both are one mu-Tree on one log: each change is durable when it returns and costs one page program, whatever the
-//! power does it is wholly there or wholly not, and all memory is handed over when the store is opened.
+//! power does it is wholly there or wholly not, and all memory is handed over when the store is opened. [`fs::Fs`] keeps files and
+//! directories on the same tree.
 //!
 //! ```
 //! use nandu::{Edit, Options, Store};
@@ -78,6 +79,8 @@ mod store;
 mod writer;
 
 pub use map::{Fixed, Map};
+/// Files and directories, see [`nandu_fs::Fs`].
+pub use nandu_fs as fs;
 pub use nandu_index::{Direction, Edit, Entry};
 pub use nandu_log::{LogError, LogOptions, LogStats};
 pub use nandu_nand as nand;

@@ -99,7 +99,11 @@ fn is_between(found: &Everything, states: &[Model], written: usize) -> bool {
             && there.size == there.content.len() as u64
             && sizes.clone().min() <= Some(there.content.len())
             && Some(there.content.len()) <= sizes.max()
-            && there.content.iter().enumerate().all(|(at, &found)| versions.iter().any(|version| byte(&version.content, at) == found))
+            && there
+                .content
+                .iter()
+                .enumerate()
+                .all(|(at, &found)| versions.iter().any(|version| byte(&version.content, at) == found))
     })
 }
 
@@ -122,7 +126,8 @@ pub(crate) fn check(options: Options) -> impl Fn(&mut Sim, &Promise) -> Everythi
         let found = everything(&mut fs).unwrap();
         if !is_allowed(&found, &promise.states) && !promise.states.is_empty() {
             let (first, last) = (promise.states[0].everything(), promise.states[promise.states.len() - 1].everything());
-            let differs = |(path, seen): &(&Vec<u8>, &_)| first.get(*path) != Some(seen) || last.get(*path) != Some(seen);
+            let differs =
+                |(path, seen): &(&Vec<u8>, &_)| first.get(*path) != Some(seen) || last.get(*path) != Some(seen);
             let wrong: Vec<_> = found.iter().filter(differs).collect();
             panic!("found\n{wrong:?}\nthe last durable state\n{first:?}\nthe last state\n{last:?}");
         }
@@ -141,8 +146,8 @@ fn chains(default: u64) -> u64 {
 fn every_operation_with_every_tear() {
     for seed in [1, 2] {
         let driver = Driver::new(formatted_with(SMALL, OPTIONS)).resume();
-        let summary = driver.every(workload(40, OPTIONS, Some(seed)), check(OPTIONS));
-        assert!(summary.cases > 800, "{summary:?}");
+        let summary = driver.every(workload(80, OPTIONS, Some(seed)), check(OPTIONS));
+        assert!(summary.cases > 500, "{summary:?}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The file system over the simulator.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod cuts;
 mod model;

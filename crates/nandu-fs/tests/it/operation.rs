@@ -178,10 +178,7 @@ impl Chance {
 impl Op {
     /// Whether everything is durable when it has succeeded.
     pub(crate) fn is_durable(&self) -> bool {
-        match self {
-            Op::Mkdir(_) | Op::Symlink(..) | Op::Link(..) | Op::Rename(..) | Op::Sync | Op::Idle => true,
-            _ => false,
-        }
+        matches!(self, Op::Mkdir(_) | Op::Symlink(..) | Op::Link(..) | Op::Rename(..) | Op::Sync | Op::Idle)
     }
 }
 

@@ -102,4 +102,3 @@ fn random_operations_agree_where_names_collide() {
     options.broken.hash_zeros = 39;
     agree(SMALL, options, 200..203, 600);
 }
-

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use nandu_fs::{FileKind, Format, Fs, FsError, Ino, Options, Time};
-use nandu_nand::{Ecc, Geometry, Nand};
+use nandu_nand::{Ecc, ErrorType, Geometry, Nand};
 use nandu_sim::{Chip, Sim, SimError};
 
 /// The smallest pages that a file system goes on, in a chip of 384 KiB.
@@ -32,10 +32,6 @@ pub(crate) fn formatted_with(chip: Chip, options: Options) -> Sim {
     let sim = Sim::new(chip);
     let mut memory = memory(&chip.geometry, &options);
     Fs::format(sim, options, FORMAT, &mut memory).unwrap().unmount().unwrap()
-}
-
-pub(crate) fn formatted(chip: Chip) -> Sim {
-    formatted_with(chip, OPTIONS)
 }
 
 /// What there is at a path.
@@ -70,8 +66,11 @@ impl std::fmt::Debug for Seen {
 /// Everything below the root, by path.
 pub(crate) type Everything = BTreeMap<Vec<u8>, Seen>;
 
+/// What calls of the file system return.
+type Outcome<T, N> = Result<T, FsError<<N as ErrorType>::Error>>;
+
 /// The name, number and type of everything in a directory.
-pub(crate) fn names<N: Nand>(fs: &mut Fs<'_, N>, directory: Ino) -> Result<Vec<(Vec<u8>, Ino, FileKind)>, FsError<N::Error>> {
+pub(crate) fn names<N: Nand>(fs: &mut Fs<'_, N>, directory: Ino) -> Outcome<Vec<(Vec<u8>, Ino, FileKind)>, N> {
     let mut names = Vec::new();
     fs.read_dir(directory, 2, |entry| {
         names.push((entry.name.to_vec(), entry.ino, entry.kind));
@@ -80,7 +79,7 @@ pub(crate) fn names<N: Nand>(fs: &mut Fs<'_, N>, directory: Ino) -> Result<Vec<(
     Ok(names)
 }
 
-pub(crate) fn content<N: Nand>(fs: &mut Fs<'_, N>, ino: Ino) -> Result<Vec<u8>, FsError<N::Error>> {
+pub(crate) fn content<N: Nand>(fs: &mut Fs<'_, N>, ino: Ino) -> Outcome<Vec<u8>, N> {
     let size = fs.stat(ino)?.size as usize;
     let mut content = vec![0xEE; size + 1];
     let count = fs.read_at(ino, 0, &mut content)?;
@@ -89,7 +88,7 @@ pub(crate) fn content<N: Nand>(fs: &mut Fs<'_, N>, ino: Ino) -> Result<Vec<u8>, 
     Ok(content)
 }
 
-pub(crate) fn xattrs<N: Nand>(fs: &mut Fs<'_, N>, ino: Ino) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, FsError<N::Error>> {
+pub(crate) fn xattrs<N: Nand>(fs: &mut Fs<'_, N>, ino: Ino) -> Outcome<BTreeMap<Vec<u8>, Vec<u8>>, N> {
     let mut names = Vec::new();
     fs.list_xattrs(ino, |name| names.push(name.to_vec()))?;
     let mut found = BTreeMap::new();
@@ -101,7 +100,7 @@ pub(crate) fn xattrs<N: Nand>(fs: &mut Fs<'_, N>, ino: Ino) -> Result<BTreeMap<V
     Ok(found)
 }
 
-pub(crate) fn everything<N: Nand>(fs: &mut Fs<'_, N>) -> Result<Everything, FsError<N::Error>> {
+pub(crate) fn everything<N: Nand>(fs: &mut Fs<'_, N>) -> Outcome<Everything, N> {
     let mut found = Everything::new();
     let mut first: BTreeMap<Ino, Vec<u8>> = BTreeMap::new();
     let mut left = vec![(Vec::new(), Ino::ROOT)];
