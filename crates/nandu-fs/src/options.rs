@@ -69,6 +69,7 @@ impl Options {
             journal_pages: self.journal_pages,
             durability: Durability::OnSync,
             pending_size: self.pending_size,
+            note_count: 0,
         }
     }
 

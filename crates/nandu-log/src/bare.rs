@@ -39,6 +39,21 @@ impl<N: Nand> Log<'_, N> {
         if self.shape.is_bare_stream(stream) { room } else { 0 }
     }
 
+    /// The bare stream whose open block a page is in: only of such a block can a summary say more.
+    pub fn bare_stream_of(&self, page: PageAddr) -> Option<u8> {
+        let block = self.shape.geometry.block_of(page);
+        let is_open = |stream: &u8| {
+            let frontier = self.frontiers[*stream as usize];
+            frontier.is_some_and(|frontier| frontier.block == block && !frontier.is_closed)
+        };
+        (self.shape.headed..self.shape.streams).find(is_open)
+    }
+
+    /// The last page of the block of a page: where a summary stands if the block was filled.
+    pub fn last_page(&self, page: PageAddr) -> PageAddr {
+        self.shape.data_page(self.shape.geometry.block_of(page), self.shape.pages - 1)
+    }
+
     /// Whether the block of a page holds bare pages.
     pub fn is_bare(&self, page: PageAddr) -> bool {
         self.shape.geometry.contains_page(page) && self.blocks.is_bare(self.shape.geometry.block_of(page))

@@ -31,7 +31,7 @@ pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN | FLAG_MOVED;
 ///      4     2  magic         "nd"
 ///      6     1  version       of the format: 1
 ///      7     1  kind          1 anchor, 2 block table, 3 tree, 4 value, 5 inode, 6 directory, 7 summary,
-///                             8 journal, 9 value index, 10 snapshot table
+///                             8 journal, 9 value index, 10 snapshot table, 11 notes
 ///      8     8  sequence      counts programmed pages of the volume, never reused; gaps are allowed
 ///     16     4  page          the page's own address
 ///     20     4  volume        id of the volume
@@ -99,7 +99,7 @@ pub enum PageKind {
     Inode = 5,
     /// A directory.
     Directory = 6,
-    /// The summary of a block of file data.
+    /// Which keys the bare pages before it in its block belong to.
     Summary = 7,
     /// Changes of the tree that no leaf holds yet.
     Journal = 8,
@@ -107,6 +107,8 @@ pub enum PageKind {
     ValueIndex = 9,
     /// The snapshots of a tree.
     Snapshots = 10,
+    /// Which keys bare pages belong to, as a commit.
+    Notes = 11,
 }
 
 impl PageKind {
@@ -123,6 +125,7 @@ impl PageKind {
             8 => PageKind::Journal,
             9 => PageKind::ValueIndex,
             10 => PageKind::Snapshots,
+            11 => PageKind::Notes,
             _ => return None,
         })
     }

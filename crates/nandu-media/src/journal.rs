@@ -22,11 +22,11 @@
 //!   then        sections      if the flag says so
 //!    end        padding       erased bytes
 //!
-//! change:    1  kind          0 delete, 1 put
+//! change:    1  kind          0 delete, 1 put, 4 put of a page value; else refused
 //!            1  key_length    only where keys have any length
 //!            2  value_length  only of a put, and only where values have any length
 //!               key
-//!               value         only of a put
+//!               value         only of a put; of a page value what its leaf is to hold, without the tag
 //! ```
 //!
 //! A change is obsolete, whatever a map says, if the page that holds the leaf of its key has a higher sequence than the
@@ -36,6 +36,7 @@ use core::ops::Range;
 
 use crate::section::Sections;
 use crate::tree::{CellFormat, HEIGHT_MAX, Malformed};
+use crate::value::{TAG_INLINE, TAG_PAGE};
 
 /// Most journal pages that one names besides itself.
 pub const OLDER_MAX: usize = 30;
@@ -65,6 +66,9 @@ pub struct Older {
 pub struct Change<'a> {
     /// The key it concerns.
     pub key: &'a [u8],
+    /// The tag that a leaf of byte strings puts in front of the value; [`TAG_INLINE`] in other cells, and where there is no
+    /// value.
+    pub tag: u8,
     /// The value put there; `None` deletes the key.
     pub value: Option<&'a [u8]>,
 }
@@ -83,7 +87,7 @@ impl<'a> Change<'a> {
             out[at..at + bytes.len()].copy_from_slice(bytes);
             at += bytes.len();
         };
-        write(&[u8::from(self.value.is_some())]);
+        write(&[self.value.map_or(0, |_| 1 + self.tag)]);
         if has_lengths(format) {
             write(&[self.key.len() as u8]);
             if let Some(value) = self.value {
@@ -98,24 +102,25 @@ impl<'a> Change<'a> {
     /// Reads one from the front of `bytes`, and what follows it.
     pub fn parse(format: &CellFormat, bytes: &'a [u8]) -> Result<(Change<'a>, &'a [u8]), Malformed> {
         let (&kind, mut rest) = bytes.split_first().ok_or(Malformed::Short)?;
-        if kind > 1 {
+        let tag = kind.saturating_sub(1);
+        if tag != TAG_INLINE && (tag != TAG_PAGE || !has_lengths(format)) {
             return Err(Malformed::Reserved);
         }
         let (mut key_size, mut value_size) = (usize::from(format.key_size), usize::from(format.value_size));
         if has_lengths(format) {
             let (&length, after) = rest.split_first().ok_or(Malformed::Short)?;
             (key_size, rest) = (usize::from(length), after);
-            if kind == 1 {
+            if kind > 0 {
                 let (&length, after) = rest.split_first_chunk().ok_or(Malformed::Short)?;
                 (value_size, rest) = (usize::from(u16::from_le_bytes(length)), after);
             }
         }
         let (key, rest) = rest.split_at_checked(key_size).ok_or(Malformed::Short)?;
         if kind == 0 {
-            return Ok((Change { key, value: None }, rest));
+            return Ok((Change { key, tag, value: None }, rest));
         }
         let (value, rest) = rest.split_at_checked(value_size).ok_or(Malformed::Short)?;
-        Ok((Change { key, value: Some(value) }, rest))
+        Ok((Change { key, tag, value: Some(value) }, rest))
     }
 }
 
@@ -309,8 +314,8 @@ mod tests {
 
     const FIXED: CellFormat = CellFormat { cells: 1, key_size: 2, value_size: 1, page_bits: 15 };
     const BYTES: CellFormat = CellFormat { cells: 2, key_size: 0, value_size: 0, page_bits: 15 };
-    const PUT: Change<'_> = Change { key: &[1, 2], value: Some(&[9]) };
-    const DELETE: Change<'_> = Change { key: &[1, 3], value: None };
+    const PUT: Change<'_> = Change { key: &[1, 2], tag: 0, value: Some(&[9]) };
+    const DELETE: Change<'_> = Change { key: &[1, 3], tag: 0, value: None };
 
     fn page(format: CellFormat) -> [u8; 64] {
         let mut page = [0xFF; 64];
@@ -363,6 +368,18 @@ mod tests {
         assert_eq!(JournalBody::parse(&page, 4).unwrap().sections.find(SectionKind::Notes), Some(49..51));
         page[47] = 16;
         assert_eq!(JournalBody::parse(&page, 4), Err(Malformed::Short));
+    }
+
+    #[test]
+    fn the_bytes_of_a_page_value_are_frozen() {
+        let change = Change { key: b"k", tag: 3, value: Some(&[8, 7, 6, 5, 4, 3, 2, 1]) };
+        let mut out = [0; 14];
+        assert_eq!((change.size(&BYTES), change.write(&BYTES, &mut out)), (13, 13));
+        assert_eq!(out, [4, 1, 8, 0, b'k', 8, 7, 6, 5, 4, 3, 2, 1, 0]);
+        assert_eq!(Change::parse(&BYTES, &out), Ok((change, &[0][..])));
+        assert_eq!(Change::parse(&FIXED, &out), Err(Malformed::Reserved));
+        out[0] = 3;
+        assert_eq!(Change::parse(&BYTES, &out), Err(Malformed::Reserved));
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub mod header;
 pub mod inpage;
 pub mod journal;
 mod malformed;
+pub mod notes;
 pub mod section;
 pub mod snapshots;
 pub mod table;

@@ -64,6 +64,8 @@ pub enum Malformed {
     Cells,
     /// The path from the root to a node does not fit a page.
     PathTooLarge,
+    /// The checksum of a page value is another one.
+    Checksum,
 }
 
 impl fmt::Display for Malformed {
@@ -78,6 +80,7 @@ impl fmt::Display for Malformed {
             Malformed::PageNumber => "a page number lies outside the chip",
             Malformed::Cells => "its cells are of another kind",
             Malformed::PathTooLarge => "the path to it does not fit a page",
+            Malformed::Checksum => "its checksum is wrong",
         })
     }
 }

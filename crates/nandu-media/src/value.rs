@@ -18,6 +18,9 @@ pub const TAG_INLINE: u8 = 0;
 /// First byte of a value in a leaf of byte strings: the descriptor of a large value follows.
 pub const TAG_LARGE: u8 = 1;
 
+/// First byte of a value in a leaf of byte strings: where a page value is follows. 2 is for what comes between the two.
+pub const TAG_PAGE: u8 = 3;
+
 /// Bytes of the largest value, if the chip's pages are large enough for its index: 16 MiB.
 pub const VALUE_SIZE_MAX: u32 = 16 << 20;
 
@@ -272,9 +275,52 @@ impl Descriptor {
     }
 }
 
+/// Where a page value is: what its leaf holds. The page is a bare one, the value's bytes and nothing else.
+///
+/// ```text
+/// offset  size  field  meaning
+///      0     1  tag    3
+///      1     4  page   page number
+///      5     4  crc    CRC-32C of the page
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageValue {
+    /// The page.
+    pub page: u32,
+    /// CRC-32C of what it holds.
+    pub crc: u32,
+}
+
+impl PageValue {
+    /// Bytes of it, its tag included.
+    pub const SIZE: usize = 9;
+
+    /// Reads what a leaf holds, its tag included.
+    pub fn parse(stored: &[u8]) -> Option<PageValue> {
+        let &[TAG_PAGE, p0, p1, p2, p3, c0, c1, c2, c3] = stored else { return None };
+        Some(PageValue { page: u32::from_le_bytes([p0, p1, p2, p3]), crc: u32::from_le_bytes([c0, c1, c2, c3]) })
+    }
+
+    /// What a leaf is to hold, its tag included.
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let ([p0, p1, p2, p3], [c0, c1, c2, c3]) = (self.page.to_le_bytes(), self.crc.to_le_bytes());
+        [TAG_PAGE, p0, p1, p2, p3, c0, c1, c2, c3]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_bytes_of_a_page_value_are_frozen() {
+        let value = PageValue { page: 0x0102_0304, crc: 0x0A0B_0C0D };
+        let bytes = value.to_bytes();
+        assert_eq!(bytes, [3, 4, 3, 2, 1, 0x0D, 0x0C, 0x0B, 0x0A]);
+        assert_eq!(PageValue::parse(&bytes), Some(value));
+        assert_eq!(PageValue::parse(&bytes[..8]), None);
+        assert_eq!(PageValue::parse(&[1, 4, 3, 2, 1, 0x0D, 0x0C, 0x0B, 0x0A]), None);
+    }
 
     #[test]
     fn the_bytes_of_a_value_page_are_frozen() {

@@ -9,12 +9,14 @@ use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
 use crate::cells::{Cells, LeafRun, RunEdit};
-use crate::descent::{PENDING, Seek, Slot};
+use crate::descent::{PENDING, Place, Seek, Slot};
 use crate::memory::Durability;
 use crate::merge::Span;
 use crate::pages::{Need, Pages, Placement};
+use crate::summaries::NotesPlace;
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
+use nandu_media::section::{SectionKind, SectionWriter};
 use nandu_media::tree::{HEIGHT_MAX, JournalAt, TreeBody, TreeFront};
 
 /// What stands in the buffers and is not programmed yet.
@@ -185,7 +187,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         // It may hold nodes of pages that never became part of the tree.
         self.cache.clear();
         while let Some(page) = self.journal.take(false) {
-            self.pages.supersede(PageAddr(page));
+            self.bury_page(page);
         }
         self.journal.clear();
     }
@@ -198,13 +200,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             && inner.iter().all(|slot| self.cells.inner_find(&self.assembly[slot.range()], key, false) == slot.index)
     }
 
-    /// One change in the buffers, of what a leaf holds. Returns whether the key was there.
-    pub(crate) fn edit(
-        &mut self,
-        key: &[u8],
-        value: Option<&[u8]>,
-        retire: Retire,
-    ) -> Result<bool, TreeError<P::Error>> {
+    /// Finds the leaf of a key, with the changes in the buffers; what of these belongs to another leaf is programmed.
+    pub(crate) fn edited_leaf(&mut self, key: &[u8]) -> Result<Place, TreeError<P::Error>> {
         if self.pending.dirty && !self.is_on_path(key) {
             let supersedes = None;
             self.flush(false, Placement::Update { supersedes })?;
@@ -212,10 +209,20 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if !self.pending.dirty {
             self.descend(Seek::At(key), 1)?;
         }
-        let place = self.leaf_place(false)?;
+        self.leaf_place(false)
+    }
+
+    /// One change in the buffers, of what a leaf holds. Returns whether the key was there.
+    pub(crate) fn edit(
+        &mut self,
+        key: &[u8],
+        value: Option<&[u8]>,
+        retire: Retire,
+    ) -> Result<bool, TreeError<P::Error>> {
+        let place = self.edited_leaf(key)?;
         let at = self.cells.leaf_find(self.bytes(&place), key);
         if let Ok(index) = at {
-            self.retire_value(key, index, retire)?;
+            self.retire_value(key, index, value, retire)?;
         }
         match value {
             Some(value) => self.put_at(key, value, at)?,
@@ -356,8 +363,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         for level in lowest.max(1)..=top {
             self.repath(level, lowest, linked);
         }
-        self.compose(lowest);
-        let page = self.pages.append(self.assembly, PageKind::Tree, placement, commit)?.0;
+        let gap = self.gap(lowest);
+        let notes = if commit { self.place_notes(gap.len())? } else { NotesPlace::None };
+        self.compose(lowest, notes);
+        let is_commit = commit && notes != NotesPlace::Page;
+        let page = self.pages.append(self.assembly, PageKind::Tree, placement, is_commit)?.0;
         assert!(page < self.page_count, "the medium keeps to its own size");
         self.reading.forget_page(page);
         self.journal.append(page);
@@ -377,8 +387,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.pending.dirty = false;
         self.pending.lowest = 0;
         if commit {
+            let notes_page = match notes {
+                NotesPlace::Page => Some(self.append_notes(self.journals.named, placement)?),
+                _ => None,
+            };
             self.snapshots.fresh = Some(page);
             self.finish();
+            self.replace_notes_page(notes_page);
             self.drop_empty_table();
         }
         Ok(())
@@ -443,8 +458,22 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
     }
 
-    /// Writes the front of the page and erased bytes between leaf and inner nodes.
-    fn compose(&mut self, lowest: usize) {
+    /// Where the page that is put together has room between leaf and inner nodes.
+    fn gap(&self, lowest: usize) -> core::ops::Range<usize> {
+        let levels = usize::from(self.state.height) - lowest;
+        let locator_size = if lowest > 0 { self.pending.locator.as_slice().len() } else { 0 };
+        let end = TreeBody::front(self.header_size, levels, true, locator_size);
+        let gap = match lowest {
+            0 => end + self.path[0].size..self.tail(),
+            _ => end..self.path[lowest].offset,
+        };
+        assert!(gap.start <= gap.end, "the nodes of a path fit its page");
+        gap
+    }
+
+    /// Writes the front of the page, and between leaf and inner nodes notes and erased bytes.
+    fn compose(&mut self, lowest: usize, notes: NotesPlace) {
+        let gap = self.gap(lowest);
         let height = self.state.height as usize;
         let mut sizes = [0; HEIGHT_MAX];
         for (size, slot) in sizes.iter_mut().zip(&self.path) {
@@ -459,17 +488,16 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             has_values: self.pages.has_values(),
             journal: self.journals.named.map(JournalAt::Page),
             table: self.snapshots.named(),
-            has_sections: false,
+            has_sections: notes.size() > 0,
             locator,
             sizes: &sizes[lowest..height],
         };
-        let end = front.write(self.assembly, self.header_size);
-        let (from, to) = match lowest {
-            0 => (end + self.path[0].size, self.tail()),
-            _ => (end, self.path[lowest].offset),
-        };
-        assert!(from <= to, "the nodes of a path fit its page");
-        self.assembly[from..to].fill(0xFF);
+        front.write(self.assembly, self.header_size);
+        let mut writer = SectionWriter::new(&mut self.assembly[gap]);
+        if let NotesPlace::Section(size) = notes {
+            self.notes.write(writer.add(SectionKind::Notes, size), |page| self.journal.is_old(page));
+        }
+        writer.finish();
     }
 
     /// The page is dead once the change commits.

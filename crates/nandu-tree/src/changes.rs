@@ -9,7 +9,6 @@ use core::ops::Range;
 
 use nandu_media::journal::Change;
 use nandu_media::tree::CellFormat;
-use nandu_media::value::TAG_INLINE;
 
 /// In place of a journal page: none holds the change yet.
 pub(crate) const UNSYNCED: u8 = 31;
@@ -155,7 +154,9 @@ impl<'m> Changes<'m> {
         let offset = self.offset(index);
         let (key, value) = self.parts(offset);
         let is_put = self.u16_at(offset) & PUT != 0;
-        Change { key: &self.memory[key], value: is_put.then(|| &self.memory[value.start + self.format.tag..value.end]) }
+        let tag = if is_put && self.format.tag > 0 { self.memory[value.start] } else { 0 };
+        let value = is_put.then(|| &self.memory[value.start + self.format.tag..value.end]);
+        Change { key: &self.memory[key], tag, value }
     }
 
     /// What a leaf is to hold for the key of a change, tag included; `None` if nothing.
@@ -246,7 +247,7 @@ impl<'m> Changes<'m> {
         let start = offset + TAG_SIZE + self.format.lengths();
         let middle = start + change.key.len();
         self.memory[start..middle].copy_from_slice(change.key);
-        self.memory[middle..middle + tag].fill(TAG_INLINE);
+        self.memory[middle..middle + tag].fill(change.tag);
         self.memory[middle + tag..][..value.len()].copy_from_slice(value);
         self.count_in(index, true);
         true
@@ -325,7 +326,7 @@ mod tests {
                 let size = if value_size > 0 { 3 } else { random as usize / 64 % 9 };
                 let value = std::vec![random as u8; size];
                 let value = (random / 16 % 4 > 0).then_some(value);
-                let change = Change { key: &key, value: value.as_deref() };
+                let change = Change { key: &key, tag: 0, value: value.as_deref() };
                 let home = match random / 32 % 3 {
                     0 => Home::NONE,
                     kind => Home { journal: 30, index: 510, is_unproved: kind == 1 },
@@ -339,7 +340,7 @@ mod tests {
                 }
                 let found: Vec<_> = (0..changes.len()).map(|index| changes.change(index)).collect();
                 let expected: Vec<_> =
-                    model.iter().map(|(key, value)| Change { key, value: value.as_deref() }).collect();
+                    model.iter().map(|(key, value)| Change { key, tag: 0, value: value.as_deref() }).collect();
                 assert_eq!(found, expected);
                 let unproved = (0..changes.len()).filter(|&index| changes.home(index).is_unproved).count();
                 assert_eq!(changes.unproved, unproved);

@@ -52,6 +52,15 @@ pub enum TreeError<E> {
     PendingSize,
     /// The tree would become higher than it can be.
     TooHigh,
+    /// Page values need a medium with bare pages, cells of byte strings, and [`Options::note_count`](crate::Options::note_count).
+    NoPageValues,
+    /// Pages were left that no Summary names yet, so many, and [`Options::note_count`](crate::Options::note_count) has too little
+    /// memory for that.
+    NoteCount(usize),
+    /// Page values wait to be moved, and there is no room to do so: nothing has changed.
+    NotesFull,
+    /// A tree on a medium with bare pages takes no snapshots.
+    NoSnapshots,
 }
 
 impl<E: fmt::Display> fmt::Display for TreeError<E> {
@@ -72,6 +81,10 @@ impl<E: fmt::Display> fmt::Display for TreeError<E> {
             TreeError::NoSnapshot(number) => write!(f, "there is no snapshot {number}"),
             TreeError::NotAscending(index) => write!(f, "key {index} is not above the key before it"),
             TreeError::PendingSize => f.write_str("changes that no leaf holds yet do not fit the memory for them"),
+            TreeError::NoPageValues => f.write_str("page values need bare pages, byte strings and memory for notes"),
+            TreeError::NoteCount(count) => write!(f, "notes of {count} pages do not fit the memory for them"),
+            TreeError::NotesFull => f.write_str("no more pages can wait for a summary"),
+            TreeError::NoSnapshots => f.write_str("a tree on a medium with bare pages takes no snapshots"),
             TreeError::TooHigh => f.write_str("the tree would become too high"),
         }
     }

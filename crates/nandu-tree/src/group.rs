@@ -17,7 +17,9 @@
 
 use nandu_index::{Edit, KeyBuf};
 use nandu_media::PageKind;
-use nandu_media::journal::{Change, JournalFront, Older};
+use nandu_media::journal::{Change, JournalFront, Older, front_size, older_size};
+use nandu_media::section::{SECTION_FRONT_SIZE, SectionKind, SectionWriter};
+use nandu_media::value::TAG_INLINE;
 use nandu_nand::PageAddr;
 
 use crate::TreeError;
@@ -26,6 +28,7 @@ use crate::changes::{Changes, Home, UNSYNCED};
 use crate::descent::Seek;
 use crate::journals::{LISTED_MAX, Listed, tallies};
 use crate::pages::{Need, Pages, Placement};
+use crate::summaries::NotesPlace;
 use crate::tree::Tree;
 
 /// Leaves looked at for the one with most changes. All of them would not make it much better.
@@ -39,9 +42,12 @@ const CANDIDATE_READS: u32 = 3;
 /// that could go to their leaves with others.
 const FREE_SHARE: usize = 16;
 
+/// Page values of one sync that are paid for in advance at most.
+const GROUP_MAX: u32 = 64;
+
 /// What changes need in memory and in a journal page.
 #[derive(Clone, Copy, Default)]
-struct Room {
+pub(crate) struct Room {
     memory: usize,
     journal: usize,
     count: usize,
@@ -55,10 +61,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.group_size = self.changes.unsynced_size;
         }
         match self.unsynced_in_one_leaf()? {
-            _ if self.changes.unsynced == 0 => Ok(()),
-            Some(key) => self.merge_at(&key, None),
-            None => self.write_journal(Placement::Update { supersedes: None }, None),
+            _ if self.changes.unsynced == 0 => {}
+            Some(key) => self.merge_at(&key, None)?,
+            None => self.write_journal(Placement::Update { supersedes: None }, None)?,
         }
+        self.bury_doomed();
+        Ok(())
     }
 
     /// Brings every change to its leaf, so that no journal page is needed: then the tree can be opened without memory
@@ -85,14 +93,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Makes changes in memory, all to be synced together. `None` if they are too large for that.
     pub(crate) fn change(&mut self, edits: &[Edit<'_>]) -> Result<Option<bool>, TreeError<P::Error>> {
-        let mut room = Room::default();
-        for edit in edits {
-            let change = Change { key: edit.key, value: edit.value };
-            room.memory += self.changes.required(&change);
-            room.journal += self.changes.journal_size(&change);
-            room.count += 1;
-        }
-        if room.memory > self.changes.size() / 2 || !self.journals.fit(room.count, room.journal) {
+        let room = self.room_of(edits.iter().map(|edit| Change { key: edit.key, tag: TAG_INLINE, value: edit.value }));
+        if !self.can_wait(&room) {
             return Ok(None);
         }
         let mut records = self.state.records;
@@ -111,8 +113,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         self.make_room(room, shrinks || self.frees)?;
         for edit in edits {
-            let is_set = self.changes.set(&Change { key: edit.key, value: edit.value }, Home::NONE);
-            assert!(is_set, "there is room for the change");
+            self.replace_change(&Change { key: edit.key, tag: TAG_INLINE, value: edit.value });
         }
         // Where a change that fails goes back to.
         self.committed.records = records;
@@ -120,8 +121,22 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(Some(existed))
     }
 
+    /// What changes need to wait together.
+    pub(crate) fn room_of<'c>(&self, changes: impl Iterator<Item = Change<'c>>) -> Room {
+        changes.fold(Room::default(), |room, change| Room {
+            memory: room.memory + self.changes.required(&change),
+            journal: room.journal + self.changes.journal_size(&change),
+            count: room.count + 1,
+        })
+    }
+
+    /// Whether changes that need this are small enough to wait.
+    pub(crate) fn can_wait(&self, room: &Room) -> bool {
+        room.memory <= self.changes.size() / 2 && self.journals.fit(room.count, room.journal)
+    }
+
     /// Whether the tree holds a key.
-    fn contains(&mut self, key: &[u8]) -> Result<bool, TreeError<P::Error>> {
+    pub(crate) fn contains(&mut self, key: &[u8]) -> Result<bool, TreeError<P::Error>> {
         if let Some(index) = self.find_change(key)? {
             return Ok(self.changes.change(index).value.is_some());
         }
@@ -143,7 +158,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
     }
 
-    fn make_room(&mut self, room: Room, shrinks: bool) -> Result<(), TreeError<P::Error>> {
+    pub(crate) fn make_room(&mut self, room: Room, shrinks: bool) -> Result<(), TreeError<P::Error>> {
         let Room { memory, journal, count } = room;
         let fits = self.changes.free() >= memory
             && self.journals.fit(self.changes.unsynced + count, self.changes.unsynced_size + journal);
@@ -173,7 +188,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     fn prepare_merge(&mut self, shrinks: bool) -> Result<(), TreeError<P::Error>> {
         let pages_max = self.split_pages_max() + 1;
-        self.prepare(Need { pages: 1, pages_max, shrinks })
+        // Page values are appended while others wait, when nothing can be moved: as many as the last time are paid for now.
+        let pages = 1 + self.notes.group.min(GROUP_MAX);
+        self.prepare(Need { pages, pages_max, shrinks })
     }
 
     /// Makes two journal pages one, or merges a leaf on the way to that: the densest, since pages that do not become one are full
@@ -224,6 +241,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         forced: Option<u8>,
     ) -> Result<(), TreeError<P::Error>> {
         let moved = self.choose_moved(forced);
+        let notes = self.place_journal_notes(&moved)?;
         let is_moved = |place: u8| moved[usize::from(place)];
         let tallies = tallies(&self.changes);
         let mut older = [Older::default(); LISTED_MAX];
@@ -244,7 +262,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             records: self.state.records,
             root: self.state.root,
             count: moved_count as u16,
-            has_sections: false,
+            has_sections: notes.size() > 0,
             older: &older[..older_count],
         };
         let mut at = front.write(self.scratch, self.header_size);
@@ -257,12 +275,44 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 front.mark(self.scratch, self.header_size, place, usize::from(home.index));
             }
         }
-        self.scratch[at..].fill(0xFF);
-        let page = self.pages.append(self.scratch, PageKind::Journal, placement, true)?.0;
+        let mut writer = SectionWriter::new(&mut self.scratch[at..]);
+        if let NotesPlace::Section(size) = notes {
+            self.notes.write(writer.add(SectionKind::Notes, size), |page| self.journal.is_old(page));
+        }
+        writer.finish();
+        let is_commit = notes != NotesPlace::Page;
+        let page = self.pages.append(self.scratch, PageKind::Journal, placement, is_commit)?.0;
         assert!(page < self.page_count, "the medium keeps to its own size");
         self.reading.forget_page(page);
-        self.note_journal(page, moved_count as u16, &moved);
-        Ok(())
+        let notes_page = if is_commit { Ok(None) } else { self.append_notes(Some(page), placement).map(Some) };
+        match notes_page {
+            Ok(notes_page) => {
+                self.note_journal(page, moved_count as u16, &moved);
+                self.replace_notes_page(notes_page);
+                Ok(())
+            }
+            Err(error) => {
+                self.pages.supersede(PageAddr(page));
+                Err(error)
+            }
+        }
+    }
+
+    /// Where the notes go beside the changes that a journal page is going to hold.
+    fn place_journal_notes(&mut self, moved: &[bool; LISTED_MAX + 1]) -> Result<NotesPlace, TreeError<P::Error>> {
+        if self.notes.is_empty() {
+            return Ok(NotesPlace::None);
+        }
+        let tallies = tallies(&self.changes);
+        let mut used = front_size(self.header_size);
+        for (place, is_moved) in moved.iter().enumerate() {
+            used += match self.journals.listed.get(place).copied().flatten() {
+                _ if *is_moved => tallies[place].size,
+                Some(listed) => older_size(usize::from(listed.count)),
+                None => 0,
+            };
+        }
+        self.place_notes(self.scratch.len().saturating_sub(used))
     }
 
     /// Which journal pages' changes go into the next one; the last stands for no page.
@@ -270,6 +320,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let tallies = tallies(&self.changes);
         let mut moved = [false; LISTED_MAX + 1];
         let (mut count, mut size) = (0, 0);
+        let notes_size = if self.notes.is_empty() { 0 } else { SECTION_FRONT_SIZE + self.notes.size(|_| false) };
         for place in forced.into_iter().chain([UNSYNCED]).map(usize::from) {
             moved[place] = true;
             count += tallies[place].count;
@@ -281,7 +332,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             let others = (0..LISTED_MAX)
                 .filter(|&at| self.journals.listed[at].is_some() && !moved[at] && tallies[at].unproved == 0);
             let Some(least) = others.min_by_key(|&place| tallies[place].size) else { break };
-            if !self.journals.fit(count + tallies[least].count, size + tallies[least].size) {
+            // Rather a page more in the list than a Summary.
+            if !self.journals.fit(count + tallies[least].count, size + tallies[least].size + notes_size) {
                 break;
             }
             moved[least] = true;

@@ -53,6 +53,8 @@
 //! * T7  A descriptor of a large value leads to pages that hold that value, all of it.
 //! * T8  The table of snapshots is on flash as it is in memory, and each snapshot's tree holds T1 to T7 with as many entries
 //!   as the table says. Where several trees have the same large value, their descriptors are equal.
+//! * T9  The entry of a page value leads to a bare page with the entry's checksum, and a note or a Summary of the page's block says
+//!   that the page belongs to the entry's key.
 //!
 //! # Cost
 //!
@@ -82,12 +84,15 @@ mod limits;
 mod log;
 mod memory;
 mod merge;
+mod notes;
+mod page_values;
 mod pages;
 mod plan;
 mod range;
 mod relocate;
 mod snapshots;
 mod split;
+mod summaries;
 mod tree;
 mod trees;
 mod values;
@@ -103,6 +108,7 @@ pub use nandu_index::{Direction, Edit, Entry, OrderedIndex, Violation};
 pub use nandu_media::PageKind;
 pub use nandu_media::snapshots::SNAPSHOT_COUNT_MAX;
 pub use nandu_media::tree::{CellFormat, HEIGHT_MAX, Malformed, TreeBody, TreeFront};
-pub use pages::{Examine, Examined, Found, Need, Pages, Placement};
+pub use page_values::PAGE_KEY_SIZE_MAX;
+pub use pages::{Examine, Examined, Found, Need, Pages, Placement, SummaryRead};
 pub use snapshots::Snapshot;
 pub use tree::{Stats, Tree};

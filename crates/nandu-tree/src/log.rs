@@ -3,7 +3,7 @@
 use nandu_log::{Append, Budget, Growth, Log, LogError, PageKind};
 use nandu_nand::{Cause, Nand, PageAddr};
 
-use crate::pages::{Examine, Examined, Found, Need, Pages, Placement};
+use crate::pages::{Examine, Examined, Found, Need, Pages, Placement, SummaryRead};
 
 /// Pages of a [`Log`] for one tree, and the collector's work between two operations of it.
 pub struct OnLog<'m, N: Nand> {
@@ -81,6 +81,25 @@ impl<'m, N: Nand> OnLog<'m, N> {
         next.map(|examine| Examine { page: examine.page, moves: examine.moves })
     }
 
+    /// Reads for the user, or for the collector.
+    fn for_lookup<T>(&mut self, work: impl FnOnce(&mut Log<'m, N>) -> T) -> T {
+        let cause = self.examining.map_or(Cause::Lookup, |examine| examine.cause);
+        let before = self.log.nand_mut().attribute(cause);
+        let outcome = work(&mut self.log);
+        self.log.nand_mut().attribute(before);
+        outcome
+    }
+
+    /// How a bare page is placed, and to what it is booked.
+    fn place_bare(&self, placement: Placement) -> (nandu_log::Placement, Cause) {
+        match (self.examining, placement) {
+            (Some(examine), _) => (nandu_log::Placement::Survivor { from: examine.page }, examine.cause),
+            (None, Placement::Moved { from }) => (nandu_log::Placement::Survivor { from }, Cause::Gc),
+            (None, Placement::Update { supersedes: Some(of) }) => (nandu_log::Placement::Update { of }, Cause::Value),
+            (None, _) => (nandu_log::Placement::New, Cause::Value),
+        }
+    }
+
     /// For how many pages to ask the log, so that with large values some stay free.
     fn with_headroom(&self, pages: u32, growth: Growth) -> u32 {
         let all = pages.saturating_add(self.log.capacity_pages() / VALUE_HEADROOM);
@@ -143,13 +162,9 @@ impl<N: Nand> Pages for OnLog<'_, N> {
     }
 
     fn read(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<Found, Self::Error> {
-        let cause = self.examining.map_or(Cause::Lookup, |examine| examine.cause);
-        let before = self.log.nand_mut().attribute(cause);
-        let outcome = self.log.read(page, buf);
-        self.log.nand_mut().attribute(before);
-        let info = outcome?;
+        let info = self.for_lookup(|log| log.read(page, buf))?;
         match info.kind {
-            PageKind::Tree | PageKind::Journal | PageKind::Snapshots => {}
+            PageKind::Tree | PageKind::Journal | PageKind::Snapshots | PageKind::Notes => {}
             PageKind::Value | PageKind::ValueIndex => self.has_values = true,
             kind => return Err(LogError::Corrupt { page, why: nandu_log::Malformed::Kind(kind as u8) }),
         }
@@ -179,6 +194,70 @@ impl<N: Nand> Pages for OnLog<'_, N> {
             (None, Placement::Split) => (nandu_log::Placement::New, Cause::Tree),
         };
         self.log.append(buf, Append { kind, placement, is_commit: commit, cause })
+    }
+
+    fn has_bare(&self) -> bool {
+        self.log.bare_streams() > 0
+    }
+
+    fn bare_stream(&self, placement: Placement) -> u8 {
+        self.log.bare_stream(self.place_bare(placement).0)
+    }
+
+    fn bare_room(&self, stream: u8) -> u32 {
+        self.log.bare_room(stream).into()
+    }
+
+    fn bare_stream_of(&self, page: PageAddr) -> Option<u8> {
+        self.log.bare_stream_of(page)
+    }
+
+    fn append_bare(&mut self, bytes: &[u8], placement: Placement) -> Result<PageAddr, Self::Error> {
+        let (placement, cause) = self.place_bare(placement);
+        self.log.append_bare(bytes, placement, cause)
+    }
+
+    fn append_summary(&mut self, buf: &mut [u8], stream: u8) -> Result<Option<PageAddr>, Self::Error> {
+        let cause = self.examining.map_or(Cause::Tree, |examine| examine.cause);
+        self.log.append_summary(buf, stream, cause)
+    }
+
+    fn read_bare(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<(), Self::Error> {
+        self.for_lookup(|log| log.read_bare(page, 0, buf)).map(|_| ())
+    }
+
+    fn read_summary(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<SummaryRead, Self::Error> {
+        match self.for_lookup(|log| log.read(page, buf)) {
+            Ok(info) if info.kind == PageKind::Summary => Ok(SummaryRead::Summary),
+            Err(LogError::Corrupt { why: nandu_log::Malformed::Erased, .. }) => Ok(SummaryRead::Erased),
+            Ok(_) | Err(LogError::Corrupt { .. }) => Ok(SummaryRead::Unclear),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_bare(&self, page: PageAddr) -> bool {
+        self.log.is_bare(page)
+    }
+
+    fn last_of_block(&self, page: PageAddr) -> PageAddr {
+        self.log.last_page(page)
+    }
+
+    fn has_room(&mut self, pages: u32) -> Result<bool, Self::Error> {
+        let pages = pages.min(RESERVED_BLOCKS_MAX * self.log.geometry().pages_per_block);
+        let pages = self.with_headroom(pages, Growth::Grows);
+        for _ in 0..2 {
+            match self.log.reserve(pages, Growth::Grows) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(LogError::Full) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+            // Erased blocks may be all that is missing.
+            let next = self.log.next_work(&mut Budget::steps(MORE_EXAMINATIONS))?;
+            debug_assert!(next.is_none(), "no page is examined");
+        }
+        Ok(false)
     }
 
     fn note_snapshots(&mut self, count: usize) {

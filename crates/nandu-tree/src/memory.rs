@@ -14,12 +14,21 @@ pub struct Options {
     /// Bytes for changes that no leaf holds yet, of which 65,535 at most are used; with [`Durability::Immediate`] only needed to
     /// open a tree that such changes were left in.
     pub pending_size: usize,
+    /// Pages put by [`put_page`](crate::Tree::put_page) that may wait to be named by a Summary in their block, 21 bytes each; 0: there
+    /// are no such values. With
+    /// as many as a block has pages, few Summaries are written but the one that ends each block. If not 0, at least 8.
+    pub note_count: usize,
 }
 
 impl Options {
-    /// 8 KiB of cache, every change durable at once.
-    pub const DEFAULT: Options =
-        Options { cache_size: 8192, journal_pages: 64, durability: Durability::Immediate, pending_size: 0 };
+    /// 8 KiB of cache, every change durable at once, no page values.
+    pub const DEFAULT: Options = Options {
+        cache_size: 8192,
+        journal_pages: 64,
+        durability: Durability::Immediate,
+        pending_size: 0,
+        note_count: 0,
+    };
 }
 
 /// When a change is durable.
@@ -57,7 +66,8 @@ impl Options {
 pub const fn memory_required(page_size: usize, options: &Options) -> usize {
     let journal_pages =
         if options.journal_pages < JOURNAL_PAGES_MIN { JOURNAL_PAGES_MIN } else { options.journal_pages };
-    4 * page_size + options.cache_size + 4 * journal_pages + options.pending_size_used()
+    let notes = crate::notes::memory_size(options.note_count);
+    4 * page_size + options.cache_size + 4 * journal_pages + options.pending_size_used() + notes
 }
 
 /// Pages that the operation under way appended and pages that it supersedes.
@@ -94,6 +104,11 @@ impl<'m> Journal<'m> {
             let at = self.memory.len() - 4 * self.new_count;
             self.memory[at..][..4].copy_from_slice(&page.to_le_bytes());
         }
+    }
+
+    /// Whether a page is superseded if the operation commits.
+    pub(crate) fn is_old(&self, page: u32) -> bool {
+        self.memory[..4 * self.old_count].chunks_exact(4).any(|old| old == page.to_le_bytes())
     }
 
     /// Takes out a page that is dead after a commit, or after a failure.

@@ -5,6 +5,7 @@ use core::ops::Range;
 use nandu_index::KeyBuf;
 use nandu_media::PageKind;
 use nandu_media::journal::JournalBody;
+use nandu_media::value::TAG_PAGE;
 use nandu_nand::PageAddr;
 
 use crate::apply::Retire;
@@ -46,6 +47,23 @@ pub(crate) struct OwnEdit<'a> {
     pub(crate) retire: Retire,
 }
 
+/// Page values that are moved with their leaf, after its changes are in it (R7).
+#[derive(Clone, Copy)]
+pub(crate) struct Evict<'a> {
+    pub(crate) key: &'a [u8],
+    /// The page of this key that is moved, if the key still leads there; others of its block in the same leaf are moved with it.
+    pub(crate) page: u32,
+    /// Most pages moved.
+    pub(crate) count_max: u32,
+}
+
+/// What is done to a leaf after its changes.
+#[derive(Clone, Copy)]
+pub(crate) enum Own<'a> {
+    Edit(OwnEdit<'a>),
+    Evict(Evict<'a>),
+}
+
 /// How bringing changes to leaves ended.
 #[expect(clippy::large_enum_variant, reason = "a key on the stack, once for each merge")]
 enum Applied {
@@ -75,7 +93,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub(crate) fn merge_with(
         &mut self,
         key: &[u8],
-        own: Option<OwnEdit<'_>>,
+        own: Option<Own<'_>>,
         placement: Option<Placement>,
     ) -> Result<bool, TreeError<P::Error>> {
         // Each turn but the last proves a change.
@@ -86,7 +104,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             match self.lend_changes(|tree, changes| tree.apply_changes(changes, own)) {
                 Ok(Applied::These { range, existed }) => {
                     // Where a change is does not matter for how many entries there are.
-                    self.state.records = records + u64::from(own.is_some() && !existed);
+                    let is_new = matches!(own, Some(Own::Edit(_))) && !existed;
+                    self.state.records = records + u64::from(is_new);
                     return self.conclude_merge(range, placement).map(|()| existed);
                 }
                 Ok(Applied::Unproved(key)) => {
@@ -126,11 +145,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Makes the changes of the path's leaf in the buffers, and those of any other leaf that comes to be programmed.
-    fn apply_changes(
-        &mut self,
-        changes: &Changes<'_>,
-        own: Option<OwnEdit<'_>>,
-    ) -> Result<Applied, TreeError<P::Error>> {
+    fn apply_changes(&mut self, changes: &Changes<'_>, own: Option<Own<'_>>) -> Result<Applied, TreeError<P::Error>> {
         let mut span = self.leaf_span();
         let first = span.range(changes).start;
         let mut done = first..first;
@@ -146,8 +161,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             } else if wanted.start < done.start {
                 done.start -= 1;
                 done.start
-            } else if let Some(OwnEdit { key, stored, retire }) = own_left.take() {
-                existed = self.edit(key, Some(stored), retire)?;
+            } else if let Some(own) = own_left.take() {
+                match own {
+                    Own::Edit(OwnEdit { key, stored, retire }) => existed = self.edit(key, Some(stored), retire)?,
+                    Own::Evict(evict) => self.evict(&evict)?,
+                }
                 self.widen(&mut span);
                 continue;
             } else {
@@ -234,6 +252,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             key.set(self.changes.key(index));
             self.descend(Seek::At(key.as_slice()), 1)?;
             self.prove_path()?;
+            // Changes of the leaf in front of this one may be gone as well; none of another leaf is to be passed over.
+            index = self.changes.lower(key.as_slice());
         }
         Ok(())
     }
@@ -298,6 +318,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     ) -> Result<(), TreeError<P::Error>> {
         let corrupt = |_| TreeError::Corrupt { page: PageAddr(page), why: Malformed::Node };
         let mut size = 0;
+        let mut has_pages = false;
         for (index, change) in body.changes(self.reading.buf).enumerate() {
             let is_needed = |map: &Range<usize>| self.scratch[map.clone()][index / 8] >> (index % 8) & 1 == 1;
             size += self.changes.journal_size(&change);
@@ -305,13 +326,21 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 continue;
             }
             self.check_key(change.key).map_err(corrupt)?;
-            if let Some(value) = change.value {
-                self.check_value(change.key, value).map_err(corrupt)?;
+            match change.value {
+                Some(value) if change.tag == TAG_PAGE => {
+                    self.check_page_value(change.key, value).map_err(corrupt)?;
+                    has_pages = true;
+                }
+                Some(value) => self.check_value(change.key, value).map_err(corrupt)?,
+                None => {}
             }
             let home = Home { journal: place, index: index as u16, is_unproved };
             if !self.changes.set(&change, home) {
                 return Err(TreeError::PendingSize);
             }
+        }
+        if has_pages {
+            self.pages.note_values();
         }
         if size > self.journals.capacity { Self::corrupt(page, Malformed::NodeSizes) } else { Ok(()) }
     }

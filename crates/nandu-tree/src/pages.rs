@@ -34,6 +34,17 @@ pub struct Found {
     pub sequence: u64,
 }
 
+/// What stands where a Summary may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SummaryRead {
+    /// A Summary, which is sound as a page.
+    Summary,
+    /// Nothing was programmed there.
+    Erased,
+    /// Something else, or what is left of a Summary.
+    Unclear,
+}
+
 /// What the tree needs of the medium below it: pages appended in an order that a power cut does not change.
 ///
 /// The tree numbers pages as the chip does. A page appended is never changed; it is either superseded or lives.
@@ -94,6 +105,72 @@ pub trait Pages {
 
     /// The tree says beside its root that it has such values.
     fn note_values(&mut self) {}
+
+    /// Whether there are bare pages: pages that hold the user's bytes and nothing else. If not, none of the calls about them is made
+    /// but those that only read.
+    fn has_bare(&self) -> bool {
+        false
+    }
+
+    /// The stream of bare pages to which [`Pages::append_bare`] would append a page now.
+    fn bare_stream(&self, placement: Placement) -> u8 {
+        let _ = placement;
+        0
+    }
+
+    /// Pages that the open block of a bare stream still takes; the last of them is for a Summary. 0: no block is open.
+    fn bare_room(&self, stream: u8) -> u32 {
+        let _ = stream;
+        0
+    }
+
+    /// The bare stream whose open block a page is in.
+    fn bare_stream_of(&self, page: PageAddr) -> Option<u8> {
+        let _ = page;
+        None
+    }
+
+    /// Programs a page of bytes as they are and returns where. Not into the last page of a block; never called where there are
+    /// no bare pages. The page counts only once a later page is committed.
+    fn append_bare(&mut self, bytes: &[u8], placement: Placement) -> Result<PageAddr, Self::Error> {
+        let _ = (bytes, placement);
+        unreachable!("a medium without bare pages is not asked to append one")
+    }
+
+    /// Programs a Summary, a page with a header that is no commit, into the open block of a bare stream. `None` if that failed
+    /// and the block was closed. Nothing supersedes it: it goes with its block.
+    fn append_summary(&mut self, buf: &mut [u8], stream: u8) -> Result<Option<PageAddr>, Self::Error> {
+        let _ = (buf, stream);
+        Ok(None)
+    }
+
+    /// Reads a part of a bare page. Nothing tells whether it is what was appended there.
+    fn read_bare(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<(), Self::Error> {
+        self.read(page, buf).map(|_| ())
+    }
+
+    /// Reads a page that may be a Summary. That it is none is no error.
+    fn read_summary(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<SummaryRead, Self::Error> {
+        let kind = self.read(page, buf)?.kind;
+        Ok(if kind == PageKind::Summary { SummaryRead::Summary } else { SummaryRead::Unclear })
+    }
+
+    /// Whether a page is in a block of bare pages.
+    fn is_bare(&self, page: PageAddr) -> bool {
+        let _ = page;
+        false
+    }
+
+    /// The last page of the block of a page.
+    fn last_of_block(&self, page: PageAddr) -> PageAddr {
+        page
+    }
+
+    /// Whether so many pages of either kind can be appended now, and nothing has to be moved for that.
+    fn has_room(&mut self, pages: u32) -> Result<bool, Self::Error> {
+        let _ = pages;
+        Ok(true)
+    }
 
     /// Which block a page is in.
     fn block_of(&self, page: PageAddr) -> u32 {

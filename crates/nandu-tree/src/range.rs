@@ -228,7 +228,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         match source {
             Source::Leaf(index) => self.entry(key, self.cells.leaf_value(leaf, index)).map(Some),
             Source::Change(index) => {
-                Some(self.changes.change(index).value.map(|value| Entry { key, value, large: None }))
+                let Some(stored) = self.changes.stored(index) else { return Some(None) };
+                self.entry(key, stored).map(Some)
             }
         }
     }
@@ -243,8 +244,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let Some(key) = key else { return Ok(None) };
         self.key = key;
         if let Some(index) = self.find_change(key.as_slice())? {
-            let value = self.changes.change(index).value;
-            return Ok(value.map(|value| Entry { key: self.key.as_slice(), value, large: None }));
+            let stored = self.changes.stored(index);
+            return Ok(stored.and_then(|stored| self.entry(self.key.as_slice(), stored)));
         }
         self.descend(Seek::At(key.as_slice()), 1)?;
         let place = self.leaf_place(true)?;
@@ -283,6 +284,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Some(match self.stored(key, stored)? {
             Stored::Inline(value) => Entry { key, value, large: None },
             Stored::Large(length) => Entry { key, value: &[], large: Some(length as usize) },
+            Stored::Page => Entry { key, value: &[], large: Some(self.assembly.len()) },
         })
     }
 

@@ -21,6 +21,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// As [`Tree::prepare`], for what does free pages.
     pub(crate) fn make_way(&mut self, need: Need) -> Result<(), TreeError<P::Error>> {
         self.view(None);
+        self.rescue()?;
         // Programs and erases follow, after which another page may stand where the list that was read last stood.
         self.values.holds = None;
         while let Some(examine) = self.pages.prepare(need)? {
@@ -39,7 +40,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             // A move is no promise, and changes that wait for a sync are not to be in it.
             return Ok(Examined::Live);
         }
-        let found = match self.kind_of(page) {
+        let kind = if self.pages.is_bare(page) { Ok(PageKind::Summary) } else { self.kind_of(page) };
+        let found = match kind {
+            // Or one of the pages that it names.
+            Ok(PageKind::Summary) => self.examine_bare(page, moves),
+            Ok(PageKind::Notes) => self.examine_notes(page, moves),
             Ok(kind @ (PageKind::Value | PageKind::ValueIndex)) => self.examine_value(page, kind, moves),
             Ok(PageKind::Snapshots) => self.examine_table(page, moves),
             Ok(_) if moves => self.relocate(page).map(|lived| if lived { Examined::Moved } else { Examined::Dead }),
@@ -110,7 +115,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Whether a page lives. Reads the page and at most the path to it.
     pub fn is_live(&mut self, page: PageAddr) -> Result<bool, TreeError<P::Error>> {
-        if self.journals.place_of(page.0).is_some() {
+        if self.journals.place_of(page.0).is_some() || self.notes.page == Some(page.0) {
             return Ok(true);
         }
         if !self.snapshots.is_empty() {

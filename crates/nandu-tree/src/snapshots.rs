@@ -125,8 +125,11 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     ///
     /// # Errors
     ///
-    /// [`TreeError::TooManySnapshots`]; a medium without room: one with snapshots keeps a part of its capacity free.
+    /// [`TreeError::TooManySnapshots`]; [`TreeError::NoSnapshots`] where there are bare pages, which snapshots do not keep yet; a medium without room: one with snapshots keeps a part of its capacity free.
     pub fn snapshot(&mut self) -> Result<Snapshot, TreeError<P::Error>> {
+        if self.pages.has_bare() {
+            return Err(TreeError::NoSnapshots);
+        }
         self.discard_value();
         self.settle()?;
         let count = self.snapshots.count;

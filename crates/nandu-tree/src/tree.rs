@@ -11,11 +11,14 @@ use crate::descent::{Place, Reading, Seek, Slot};
 use crate::journals::Journals;
 use crate::limits::Limits;
 use crate::memory::{Durability, JOURNAL_PAGES_MIN, Journal, Options, memory_required};
+use crate::notes::Notes;
 use crate::pages::{Need, Pages};
 use crate::snapshots::Snapshots;
 use crate::values::{Stored, Values};
 use crate::{Placement, TreeError};
 use nandu_media::journal::JournalBody;
+use nandu_media::notes::NotesPage;
+use nandu_media::section::SectionKind;
 use nandu_media::tree::{CellFormat, HEIGHT_MAX, JournalAt};
 
 /// What the tree did since it was opened.
@@ -73,6 +76,7 @@ pub struct Tree<'m, P, C> {
     pub(crate) frees: bool,
     pub(crate) changes: Changes<'m>,
     pub(crate) journals: Journals,
+    pub(crate) notes: Notes<'m>,
     /// Bytes of the changes of the last sync.
     pub(crate) group_size: usize,
     /// Where the search for a leaf to be merged goes on.
@@ -110,9 +114,16 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         let mut said = None;
         let mut root = committed.0;
         let kind = tree.fetch(committed.0).map_err(foreign)?.kind;
+        tree.load_notes(committed, kind)?;
         if kind == PageKind::Snapshots {
+            if tree.pages.has_bare() {
+                return Err(corrupt(crate::Malformed::Levels));
+            }
             let state = tree.parse_table(committed.0)?;
             return tree.open_at(state);
+        }
+        if kind == PageKind::Notes {
+            return tree.open_noted(committed);
         }
         if kind == PageKind::Journal {
             let body = JournalBody::parse(tree.reading.buf, tree.header_size).map_err(corrupt)?;
@@ -141,13 +152,14 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             (Some(_), ..) => {}
             (None, Some(JournalAt::Page(journal)), None) => tree.replay(journal, false)?,
             (None, Some(_), _) => return Err(corrupt(crate::Malformed::Levels)),
+            (None, None, Some(_)) if tree.pages.has_bare() => return Err(corrupt(crate::Malformed::Levels)),
             (None, None, Some(table)) => tree.load_table(table)?,
             (None, None, None) => {}
         }
         Ok(tree)
     }
 
-    /// Begins at a root that a table of snapshots names.
+    /// Begins at a root that another page names.
     fn open_at(mut self, state: State) -> Result<Self, TreeError<P::Error>> {
         match self.read_body(state.root) {
             Err(TreeError::Corrupt { why: crate::Malformed::Cells, .. }) => return Err(TreeError::OtherFormat),
@@ -157,6 +169,48 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         self.committed = state;
         self.load_root()?;
         Ok(self)
+    }
+
+    /// Begins at a page that is the commit for the sake of its notes, which is in the reading buffer.
+    fn open_noted(mut self, committed: PageAddr) -> Result<Self, TreeError<P::Error>> {
+        let corrupt = |page, why| Err(TreeError::Corrupt { page: PageAddr(page), why });
+        let said = match NotesPage::parse(self.reading.buf, self.header_size) {
+            Ok(said) => said,
+            Err(why) => return corrupt(committed.0, why),
+        };
+        let NotesPage { root, records, height, has_values, journal } = said;
+        if has_values {
+            self.pages.note_values();
+        }
+        self.notes.page = Some(committed.0);
+        let mut tree = self.open_at(State { root, height, records })?;
+        let body = tree.read_body(root)?;
+        if !body.root_present() || body.height != height || height as usize > tree.limits.height_max() {
+            return corrupt(root, crate::Malformed::Levels);
+        }
+        if let Some(journal) = journal {
+            // It may name the tree as it was before a page of the tree that came after it, so nothing in it is proved.
+            tree.replay(journal, false)?;
+        }
+        Ok(tree)
+    }
+
+    /// Takes over the notes of the newest commit, which is in the reading buffer.
+    fn load_notes(&mut self, committed: PageAddr, kind: PageKind) -> Result<(), TreeError<P::Error>> {
+        let corrupt = |why| TreeError::Corrupt { page: committed, why };
+        let notes = match kind {
+            PageKind::Notes => Some(NotesPage::front(self.header_size)..self.assembly.len()),
+            PageKind::Journal => {
+                let body = JournalBody::parse(self.reading.buf, self.header_size).map_err(corrupt)?;
+                body.sections.find(SectionKind::Notes)
+            }
+            PageKind::Tree => self.read_body(committed.0)?.sections.find(SectionKind::Notes),
+            _ => None,
+        };
+        match notes {
+            Some(place) => self.take_notes(committed, place),
+            None => Ok(()),
+        }
     }
 
     fn new(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
@@ -178,7 +232,8 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         let (values, memory) = memory.split_at_mut(page_size);
         let (cache, memory) = memory.split_at_mut(options.cache_size);
         let (journal, memory) = memory.split_at_mut(4 * options.journal_pages.max(JOURNAL_PAGES_MIN));
-        let (changes, _) = memory.split_at_mut(options.pending_size_used());
+        let (changes, memory) = memory.split_at_mut(options.pending_size_used());
+        let (notes, _) = memory.split_at_mut(crate::notes::memory_size(options.note_count));
         let page_count = pages.page_count();
         // One value more than there are pages, all bits set, stands for "in this page".
         let page_bits = (32 - page_count.leading_zeros()) as u8;
@@ -208,6 +263,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             frees: false,
             changes: Changes::new(changes, &format),
             journals: Journals::new(page_size, header_size, &format, options.pending_size_used()),
+            notes: Notes::new(notes, page_size, header_size),
             group_size: 0,
             sweep: KeyBuf::EMPTY,
             stats: Stats::default(),
@@ -232,7 +288,11 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     pub fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, TreeError<P::Error>> {
         self.check_key(key)?;
         if let Some(index) = self.find_change(key)? {
-            return Ok(self.changes.change(index).value);
+            let Some(stored) = self.changes.stored(index) else { return Ok(None) };
+            return match self.stored(key, stored) {
+                Some(Stored::Inline(value)) => Ok(Some(value)),
+                _ => Err(TreeError::LargeValue(self.assembly.len())),
+            };
         }
         self.descend(Seek::At(key), 1)?;
         let place = self.leaf_place(true)?;
@@ -241,6 +301,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         match self.stored(key, self.cells.leaf_value(leaf, index)) {
             Some(Stored::Inline(value)) => Ok(Some(value)),
             Some(Stored::Large(length)) => Err(TreeError::LargeValue(length as usize)),
+            Some(Stored::Page) => Err(TreeError::LargeValue(self.assembly.len())),
             None => Self::corrupt(self.child(0), crate::Malformed::Node),
         }
     }

@@ -15,13 +15,15 @@
 
 use nandu_index::KeyBuf;
 use nandu_media::PageKind;
-use nandu_media::value::{DESCRIPTOR_SIZE_MAX, Descriptor, TAG_INLINE, TAG_LARGE, ValueBody, ValueFields, ValueLayout};
+use nandu_media::value::{
+    DESCRIPTOR_SIZE_MAX, Descriptor, PageValue, TAG_INLINE, TAG_LARGE, TAG_PAGE, ValueBody, ValueFields, ValueLayout,
+};
 use nandu_nand::PageAddr;
 
 use crate::apply::Retire;
 use crate::cells::Cells;
 use crate::descent::Seek;
-use crate::merge::OwnEdit;
+use crate::merge::{Own, OwnEdit};
 use crate::pages::{Need, Pages, Placement};
 use crate::tree::Tree;
 use crate::trees::{Target, TreeSet};
@@ -35,6 +37,8 @@ pub(crate) enum Stored<'a> {
     Inline(&'a [u8]),
     /// Bytes of a large value.
     Large(u32),
+    /// A page value.
+    Page,
 }
 
 /// A large value that is being put.
@@ -70,6 +74,13 @@ struct Claim {
     holders: TreeSet,
 }
 
+impl Values<'_> {
+    /// Whether an index page is under construction in the buffer.
+    pub(crate) fn is_building(&self) -> bool {
+        self.writing.is_some_and(|writing| writing.listed > 0)
+    }
+}
+
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Bytes in front of a value in its leaf.
     pub(crate) fn tag_size(&self) -> usize {
@@ -88,6 +99,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         match stored.split_first()? {
             (&TAG_INLINE, value) => Some(Stored::Inline(value)),
             (&TAG_LARGE, _) => Some(Stored::Large(Descriptor::parse(stored, self.layout(key)?)?.length)),
+            (&TAG_PAGE, _) if self.pages.has_bare() => PageValue::parse(stored).map(|_| Stored::Page),
             _ => None,
         }
     }
@@ -141,6 +153,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// a large value that the part touches, and one for each index page of these, unless it was the last one read.
     pub fn read(&mut self, key: &[u8], offset: usize, out: &mut [u8]) -> Result<Option<usize>, TreeError<P::Error>> {
         self.check_key(key)?;
+        if let Some(value) = self.page_value(key)? {
+            return self.read_page_value(value, offset, out).map(Some);
+        }
         // A change that waits hides what the leaf holds.
         let descriptor = if self.find_change(key)?.is_some() { None } else { self.descriptor(key)? };
         let (Some(descriptor), Some(layout)) = (descriptor, self.layout(key)) else {
@@ -207,6 +222,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     ) -> Result<core::ops::Range<usize>, TreeError<P::Error>> {
         if self.values.holds != Some(root) {
             self.values.holds = None;
+            self.notes.cached = None;
             core::mem::swap(&mut self.values.buf, &mut self.scratch);
             let found = self.read_value(root, PageKind::ValueIndex, key, descriptor, index);
             core::mem::swap(&mut self.values.buf, &mut self.scratch);
@@ -263,6 +279,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         let before = self.descriptor(key)?;
         self.values.holds = None;
+        self.notes.cached = None;
         self.values.writing = Some(Writing {
             descriptor: Descriptor::new(length, self.pages.stamp()),
             layout,
@@ -349,7 +366,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Err(TreeError::ValueSize((pages * layout.payload) as usize));
         }
         let mut bytes = [0; DESCRIPTOR_SIZE_MAX];
-        let own = OwnEdit { key, stored: descriptor.write(&mut bytes), retire: Retire::All };
+        let own = Own::Edit(OwnEdit { key, stored: descriptor.write(&mut bytes), retire: Retire::All });
         let outcome = self.merge_with(key, Some(own), None)?;
         self.values.writing = None;
         self.pages.unpin_all();
@@ -393,17 +410,26 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 }
             }
         }
-        self.pages.supersede(PageAddr(page));
+        self.bury_page(page);
     }
 
     /// Notes the pages of a value that is going to be replaced as dead once the change commits. Reads its index pages, so that
     /// nothing is said to be dead by a page that is not this value's.
-    pub(crate) fn retire_value(&mut self, key: &[u8], index: usize, retire: Retire) -> Result<(), TreeError<P::Error>> {
+    pub(crate) fn retire_value(
+        &mut self,
+        key: &[u8],
+        index: usize,
+        value: Option<&[u8]>,
+        retire: Retire,
+    ) -> Result<(), TreeError<P::Error>> {
         if self.tag_size() == 0 || retire == Retire::Nothing {
             return Ok(());
         }
         let place = self.leaf_place(false)?;
         let stored = self.cells.leaf_value(self.bytes(&place), index);
+        if let Some(before) = PageValue::parse(stored) {
+            return self.retire_page_value(before, value, retire);
+        }
         if stored.first() != Some(&TAG_LARGE) {
             return Ok(());
         }
@@ -630,13 +656,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return self.move_jointly(claim.holders, &target);
         }
         let key = claim.key.as_slice();
-        let own = OwnEdit { key, stored, retire: Retire::Nothing };
+        let own = Own::Edit(OwnEdit { key, stored, retire: Retire::Nothing });
         self.merge_with(key, Some(own), Some(Placement::Moved { from: claim.page })).map(|_| ())
     }
 
     /// A small value to its leaf, with its tag in front.
     pub(crate) fn edit_inline(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<bool, TreeError<P::Error>> {
         let (Some(value), 1) = (value, self.tag_size()) else { return self.edit(key, value, Retire::All) };
+        self.notes.cached = None;
         let buf = core::mem::take(&mut self.values.buf);
         buf[0] = TAG_INLINE;
         buf[1..1 + value.len()].copy_from_slice(value);
@@ -682,7 +709,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let Ok(place) = self.leaf_place(false) else { return Err(()) };
         let stored = self.cells.leaf_value(self.bytes(&place), index);
         match self.stored(key, stored) {
-            Some(Stored::Inline(_)) => Ok(None),
+            Some(Stored::Inline(_) | Stored::Page) => Ok(None),
             Some(Stored::Large(_)) => Ok(self.layout(key).and_then(|layout| Descriptor::parse(stored, layout))),
             None => Err(()),
         }

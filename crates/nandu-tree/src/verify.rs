@@ -6,9 +6,11 @@ use nandu_nand::PageAddr;
 use crate::TreeError;
 use crate::cells::Cells;
 use crate::descent::{PENDING, Seek, Slot};
+use crate::page_values::Owner;
 use crate::pages::Pages;
 use crate::tree::Tree;
 use nandu_media::tree::HEIGHT_MAX;
+use nandu_media::value::PageValue;
 
 /// The bounds between which the keys of a node must lie: not below the first, below the second.
 struct Fences {
@@ -23,7 +25,7 @@ impl Fences {
 }
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
-    /// Checks T1 to T8 and reports each violation. Reads each live page once for each tree that reaches it (a page whose
+    /// Checks T1 to T9 and reports each violation. Reads each live page once for each tree that reaches it (a page whose
     /// nodes serve several paths again when it no longer is the page read last), and nothing from memory; with snapshots
     /// also what tells which pages they share.
     pub fn verify(&mut self, report: &mut dyn FnMut(Violation)) -> Result<(), TreeError<P::Error>> {
@@ -44,6 +46,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         for listed in self.journals.listed.iter().flatten() {
             live(PageAddr(listed.page));
         }
+        if let Some(page) = self.notes.page {
+            live(PageAddr(page));
+        }
+        self.walk_waiting_pages(report, live)?;
         if let Some(page) = self.snapshots.page.map(PageAddr) {
             live(page);
             match self.is_table_sound() {
@@ -157,6 +163,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.cells.leaf_key(self.bytes(&place), index, &mut key);
             let key = key;
             let mut violated = |invariant, page| report(Violation { invariant, page, level: 0, index: index as u32 });
+            let place = self.leaf_place(false)?;
+            if let Some(value) = PageValue::parse(self.cells.leaf_value(self.bytes(&place), index)) {
+                if !self.is_page_value_sound(key.as_slice(), value)? {
+                    violated("T9", PageAddr(value.page));
+                }
+                live(PageAddr(value.page));
+                continue;
+            }
             let descriptor = match self.leaf_descriptor(key.as_slice(), index) {
                 Ok(None) => continue,
                 Ok(Some(descriptor)) => descriptor,
@@ -188,6 +202,54 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
         }
         Ok(())
+    }
+
+    /// Looks at the page values of changes that no leaf holds yet, and at those that such changes replace.
+    fn walk_waiting_pages(
+        &mut self,
+        report: &mut dyn FnMut(Violation),
+        live: &mut dyn FnMut(PageAddr),
+    ) -> Result<(), TreeError<P::Error>> {
+        self.notes.doomed().for_each(|page| live(PageAddr(page)));
+        let mut index = 0;
+        while index < self.changes.len() {
+            let mut key = KeyBuf::EMPTY;
+            key.set(self.changes.key(index));
+            if self.changes.home(index).is_unproved {
+                // Of what a leaf holds already, that leaf tells. Others of that leaf may turn out to be there, too.
+                let found = self.find_change(key.as_slice())?;
+                index = self.changes.lower(key.as_slice());
+                if found.is_none() {
+                    continue;
+                }
+            }
+            if let Some(value) = self.changes.stored(index).and_then(PageValue::parse)
+                && self.tag_size() > 0
+            {
+                if !self.is_page_value_sound(key.as_slice(), value)? {
+                    report(Violation { invariant: "T9", page: PageAddr(value.page), level: 0, index: index as u32 });
+                }
+                live(PageAddr(value.page));
+            }
+            index += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether a page value is where its entry says, and named by a note or a Summary. Reads the page and Summaries of its block.
+    fn is_page_value_sound(&mut self, key: &[u8], value: PageValue) -> Result<bool, TreeError<P::Error>> {
+        let page = PageAddr(value.page);
+        if value.page >= self.page_count || !self.pages.is_bare(page) {
+            return Ok(false);
+        }
+        match self.read_page_value(value, 0, &mut []) {
+            Err(TreeError::Corrupt { .. }) => return Ok(false),
+            other => other?,
+        };
+        match self.named_by_summary(page)? {
+            Owner::Key(note) => Ok(note.key() == key),
+            Owner::Nobody | Owner::Unknown => Ok(false),
+        }
     }
 
     /// How many entries the changes of the path's leaf add, and how many they take away.

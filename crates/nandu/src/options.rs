@@ -50,6 +50,7 @@ impl Options {
             journal_pages: self.journal_pages,
             durability: self.durability,
             pending_size: self.pending_size,
+            note_count: 0,
         }
     }
 

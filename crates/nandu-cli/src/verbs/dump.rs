@@ -146,6 +146,7 @@ fn kind_name(kind: PageKind) -> &'static str {
         PageKind::Directory => "directory",
         PageKind::Summary => "summary",
         PageKind::Snapshots => "snapshot table",
+        PageKind::Notes => "notes",
         _ => "unknown",
     }
 }

@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 use crate::medium::{Bench, Shared, memory};
 
 const SMALL: Options =
-    Options { cache_size: 300, journal_pages: 256, durability: Durability::OnSync, pending_size: 700 };
+    Options { cache_size: 300, journal_pages: 256, durability: Durability::OnSync, pending_size: 700, note_count: 0 };
 
 fn fixed(key_count: u32) -> Space {
     Space { keys: KeyKind::Fixed(4), key_count, value_size_min: 4, value_size_max: 4, operations_max: 200 }
@@ -225,7 +225,7 @@ fn a_cut_leaves_a_sync_among_large_values() {
 fn costs_of_updates(page_size: usize, cache_size: usize, pending_size: usize, k: u32) -> (f64, f64) {
     const RECORD_COUNT: u32 = 10_000;
     const UPDATE_COUNT: u32 = 2500;
-    let options = Options { cache_size, journal_pages: 64, durability: Durability::OnSync, pending_size };
+    let options = Options { cache_size, pending_size, durability: Durability::OnSync, ..Options::DEFAULT };
     let mut bench = Bench::new(Shared::new(page_size, 44, 8000), FixedCells::<4, 4>, options);
     let mut random = ChaCha8Rng::seed_from_u64(5);
     for number in 0..RECORD_COUNT {

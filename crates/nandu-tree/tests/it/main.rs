@@ -10,5 +10,7 @@ mod fail;
 mod group;
 mod log;
 mod medium;
+mod page_cuts;
+mod page_values;
 mod relocate;
 mod snapshots;

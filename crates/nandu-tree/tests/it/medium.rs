@@ -10,7 +10,8 @@ use nandu_index::OrderedIndex;
 use nandu_index::suite::{Cuttable, Subject};
 use nandu_nand::PageAddr;
 use nandu_tree::{
-    Cells, Examine, Examined, Found, Need, Options, PageKind, Pages, Placement, Tree, TreeError, memory_required,
+    Cells, Examine, Examined, Found, Need, Options, PageKind, Pages, Placement, SummaryRead, Tree, TreeError,
+    memory_required,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +44,23 @@ pub(crate) struct Counts {
     pub(crate) commits: u64,
 }
 
+/// Blocks of bare pages, behind all other pages: for two streams, the second of pages that are moved.
+struct Bare {
+    first: u32,
+    pages_per_block: u32,
+    /// Block and next page of each stream.
+    open: [Option<(u32, u32)>; 2],
+    free: Vec<u32>,
+    /// Programs left before one fails, which closes its block.
+    fail_after: Option<u32>,
+}
+
+impl Bare {
+    fn block(&self, page: u32) -> u32 {
+        page - (page - self.first) % self.pages_per_block
+    }
+}
+
 pub(crate) struct Medium {
     page_size: usize,
     header_size: usize,
@@ -62,6 +80,9 @@ pub(crate) struct Medium {
     /// Pages that `prepare` asks the tree to examine.
     pub(crate) to_examine: Vec<PageAddr>,
     pub(crate) examined: Vec<(PageAddr, Examined)>,
+    bare: Option<Bare>,
+    /// Whether the medium says that it has no room before something is moved.
+    pub(crate) is_short: bool,
 }
 
 /// A medium that a test and a tree share.
@@ -85,8 +106,47 @@ impl Shared {
             fail_after: None,
             to_examine: Vec::new(),
             examined: Vec::new(),
+            bare: None,
+            is_short: false,
         };
         Shared(Rc::new(RefCell::new(medium)))
+    }
+
+    /// With so many blocks of bare pages behind the other pages.
+    pub(crate) fn with_bare(page_size: usize, header_size: usize, page_count: u32, blocks: u32, block: u32) -> Shared {
+        let shared = Shared::new(page_size, header_size, page_count);
+        {
+            let mut medium = shared.0.borrow_mut();
+            let count = (page_count + blocks * block) as usize;
+            medium.pages.resize(count, None);
+            medium.lives.resize(count, Life::Free);
+            medium.found.resize(count, None);
+            let free = (0..blocks).rev().map(|index| page_count + index * block).collect();
+            medium.bare =
+                Some(Bare { first: page_count, pages_per_block: block, open: [None; 2], free, fail_after: None });
+        }
+        shared
+    }
+
+    /// After so many programs of bare pages and Summaries one fails.
+    pub(crate) fn fail_bare_after(&self, programs: u32) {
+        if let Some(bare) = &mut self.0.borrow_mut().bare {
+            bare.fail_after = Some(programs);
+        }
+    }
+
+    /// The power goes: what was appended after the last commit is lost, and nothing more goes to the open blocks.
+    pub(crate) fn cut(&self) {
+        let mut medium = self.0.borrow_mut();
+        for page in std::mem::take(&mut medium.new) {
+            medium.lives[page as usize] = Life::Free;
+            medium.pages[page as usize] = None;
+        }
+        let Some(bare) = &mut medium.bare else { return };
+        let open = std::mem::take(&mut bare.open);
+        for (block, _) in open.into_iter().flatten() {
+            medium.free_block(block);
+        }
     }
 
     pub(crate) fn counts(&self) -> Counts {
@@ -122,6 +182,9 @@ impl Shared {
         }
         for faded in std::mem::take(&mut medium.fading) {
             medium.pages[faded as usize] = None;
+            if medium.bare.as_ref().is_some_and(|bare| faded >= bare.first) {
+                continue;
+            }
             // Reused soon, so that a stale pointer finds another node there; but not at once.
             let place = medium.free.len().saturating_sub(3);
             medium.free.insert(place, faded);
@@ -147,14 +210,146 @@ impl Shared {
         Ok(PageAddr(page))
     }
 
+    /// Programs a page of a bare stream; `None` if that failed.
+    fn append_to_block(&self, bytes: &[u8], stream: usize, is_summary: bool) -> Result<Option<PageAddr>, Failure> {
+        let mut medium = self.0.borrow_mut();
+        let medium = &mut *medium;
+        if let Some(left) = &mut medium.fail_after {
+            if *left == 0 {
+                medium.fail_after = None;
+                return Err(Failure::Append);
+            }
+            *left -= 1;
+        }
+        for faded in std::mem::take(&mut medium.fading) {
+            medium.pages[faded as usize] = None;
+            if medium.bare.as_ref().is_none_or(|bare| faded < bare.first) {
+                medium.free.push(faded);
+            }
+        }
+        let Some(bare) = &mut medium.bare else { return Err(Failure::Full) };
+        let (block, page) = match bare.open[stream] {
+            Some(open) => open,
+            None => bare.free.pop().map(|block| (block, block)).ok_or(Failure::Full)?,
+        };
+        medium.counts.programs += 1;
+        let fails = bare.fail_after == Some(0);
+        bare.fail_after = bare.fail_after.and_then(|left| left.checked_sub(1));
+        let last = block + bare.pages_per_block - 1;
+        assert!(is_summary || page < last, "a value in the place of a Summary");
+        bare.open[stream] = (page < last && !fails).then_some((block, page + 1));
+        if fails {
+            medium.free_block(block);
+            return Ok(None);
+        }
+        medium.pages[page as usize] = Some(Box::from(bytes));
+        medium.found[page as usize] =
+            is_summary.then_some(Found { kind: PageKind::Summary, sequence: medium.counts.programs });
+        if is_summary {
+            medium.free_block(block);
+        } else {
+            medium.lives[page as usize] = Life::New;
+            medium.new.push(page);
+        }
+        Ok(Some(PageAddr(page)))
+    }
+
     pub(crate) fn patch(&self, page: PageAddr, place: Range<usize>, bytes: &[u8]) {
         let mut medium = self.0.borrow_mut();
         medium.pages[page.0 as usize].as_deref_mut().unwrap()[place].copy_from_slice(bytes);
     }
 }
 
+impl Medium {
+    /// Erases a block of bare pages if nothing in it lives or is to come.
+    fn free_block(&mut self, block: u32) {
+        let Some(bare) = &mut self.bare else { return };
+        let pages = block as usize..(block + bare.pages_per_block) as usize;
+        let is_open = bare.open.iter().flatten().any(|open| open.0 == block);
+        if is_open || self.lives[pages.clone()].iter().any(|&life| life != Life::Free) || bare.free.contains(&block) {
+            return;
+        }
+        bare.free.insert(bare.free.len().saturating_sub(1), block);
+        self.fading.retain(|page| !pages.contains(&(*page as usize)));
+        self.pages[pages.clone()].fill(None);
+        self.found[pages].fill(None);
+    }
+}
+
 impl Pages for Shared {
     type Error = Failure;
+
+    fn has_bare(&self) -> bool {
+        self.0.borrow().bare.is_some()
+    }
+
+    fn bare_stream(&self, placement: Placement) -> u8 {
+        u8::from(matches!(placement, Placement::Moved { .. }))
+    }
+
+    fn bare_room(&self, stream: u8) -> u32 {
+        let medium = self.0.borrow();
+        let Some(bare) = &medium.bare else { return 0 };
+        bare.open[usize::from(stream)].map_or(0, |(block, next)| block + bare.pages_per_block - next)
+    }
+
+    fn bare_stream_of(&self, page: PageAddr) -> Option<u8> {
+        let medium = self.0.borrow();
+        let bare = medium.bare.as_ref().filter(|bare| page.0 >= bare.first)?;
+        let block = bare.block(page.0);
+        (0..2).find(|&stream| bare.open[usize::from(stream)].is_some_and(|open| open.0 == block))
+    }
+
+    fn append_bare(&mut self, bytes: &[u8], placement: Placement) -> Result<PageAddr, Failure> {
+        let stream = self.bare_stream(placement).into();
+        match self.append_to_block(bytes, stream, false)? {
+            Some(page) => Ok(page),
+            None => self.append_to_block(bytes, stream, false)?.ok_or(Failure::Append),
+        }
+    }
+
+    fn append_summary(&mut self, buf: &mut [u8], stream: u8) -> Result<Option<PageAddr>, Failure> {
+        self.append_to_block(buf, stream.into(), true)
+    }
+
+    fn read_bare(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<(), Failure> {
+        let mut medium = self.0.borrow_mut();
+        medium.counts.reads += 1;
+        let bytes = medium.pages[page.0 as usize].as_deref();
+        assert!(bytes.is_some() || medium.keeps_stale, "page {page} is read after it was superseded");
+        buf.copy_from_slice(bytes.ok_or(Failure::Erased)?);
+        Ok(())
+    }
+
+    fn read_summary(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<SummaryRead, Failure> {
+        let mut medium = self.0.borrow_mut();
+        medium.counts.reads += 1;
+        let Some(bytes) = medium.pages[page.0 as usize].as_deref() else { return Ok(SummaryRead::Erased) };
+        buf.copy_from_slice(bytes);
+        Ok(if medium.found[page.0 as usize].is_some() { SummaryRead::Summary } else { SummaryRead::Unclear })
+    }
+
+    fn is_bare(&self, page: PageAddr) -> bool {
+        self.0.borrow().bare.as_ref().is_some_and(|bare| page.0 >= bare.first)
+    }
+
+    fn last_of_block(&self, page: PageAddr) -> PageAddr {
+        match &self.0.borrow().bare {
+            Some(bare) if page.0 >= bare.first => PageAddr(bare.block(page.0) + bare.pages_per_block - 1),
+            _ => page,
+        }
+    }
+
+    fn has_room(&mut self, _pages: u32) -> Result<bool, Failure> {
+        Ok(!self.0.borrow().is_short)
+    }
+
+    fn block_of(&self, page: PageAddr) -> u32 {
+        match &self.0.borrow().bare {
+            Some(bare) if page.0 >= bare.first => bare.block(page.0),
+            _ => page.0,
+        }
+    }
 
     fn page_size(&self) -> usize {
         self.0.borrow().page_size
@@ -214,6 +409,9 @@ impl Pages for Shared {
             return;
         }
         medium.fading.push(page.0);
+        if let Some(block) = medium.bare.as_ref().filter(|bare| page.0 >= bare.first).map(|bare| bare.block(page.0)) {
+            medium.free_block(block);
+        }
     }
 
     fn prepare(&mut self, _need: Need) -> Result<Option<Examine>, Failure> {
@@ -284,6 +482,7 @@ impl<C: Cells> Subject for Bench<C> {
 impl<C: Cells> Cuttable for Bench<C> {
     fn cut(&mut self) {
         let medium = self.tree.take().unwrap().close();
+        medium.cut();
         let memory = memory(medium.page_size(), &self.options);
         self.tree = Some(Tree::open(medium, self.cells, self.options, memory).unwrap());
         self.check_lives();

@@ -1,0 +1,369 @@
+//! Values of exactly a page, in bare pages.
+//!
+//! The page is programmed at once, and where it is becomes a change like any other: so a value that is put, then synced, costs
+//! one program for itself and its share of the commit. The entry holds the checksum of the page, which every read checks,
+//! since the page says nothing of itself.
+//!
+//! The order that makes it safe under cuts:
+//!
+//! * **R1** A page is programmed before the commit whose entry leads to it. In the other order a cut leaves an entry that leads to
+//!   what stood in the page before.
+//! * **R5** A page is superseded only when the commit that replaces its entry is durable. Else its block may be erased while a cut
+//!   would still bring the entry back.
+//! * **R7** A page is moved together with its leaf, which takes all its changes, and while no change waits for a sync: so a move states
+//!   the newest state that is durable. A leaf programmed without them would look newer than changes that it lacks.
+
+use nandu_index::KeyBuf;
+use nandu_media::checksum::checksum;
+use nandu_media::journal::Change;
+use nandu_media::notes::{NOTE_KEY_SIZE_MAX, Note};
+use nandu_media::value::{PageValue, TAG_PAGE};
+use nandu_nand::PageAddr;
+
+use crate::apply::Retire;
+use crate::cells::Cells;
+use crate::changes::UNSYNCED;
+use crate::descent::{Place, Seek};
+use crate::memory::Durability;
+use crate::merge::{Evict, Own};
+use crate::pages::{Examined, Need, Pages, Placement};
+use crate::tree::Tree;
+use crate::{Malformed, TreeError};
+
+/// Bytes of the longest key that a page value can have.
+pub const PAGE_KEY_SIZE_MAX: usize = NOTE_KEY_SIZE_MAX;
+
+/// Most pages that are moved with one program of their leaf.
+const MOVES_MAX: u32 = 16;
+
+impl<P: Pages, C: Cells> Tree<'_, P, C> {
+    /// Puts a value of exactly a page at a key of at most [`PAGE_KEY_SIZE_MAX`] bytes; returns whether the key was there. Programs
+    /// the page at once, one program; that the key leads to it is a change as a put of a small value is, durable when this returns or
+    /// at the next [`sync`](Tree::sync), in order with all others. Until then the value before stays.
+    ///
+    /// A sixtieth or so of a program more is for Summaries, with which the collector finds out whose a page is. Where the medium runs
+    /// short of room, it syncs by itself.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::NoPageValues`]; [`TreeError::KeySize`], [`TreeError::ValueSize`]; [`TreeError::NotesFull`] or the medium's
+    /// error if there is no room, and then nothing has changed.
+    pub fn put_page(&mut self, key: &[u8], page: &[u8]) -> Result<bool, TreeError<P::Error>> {
+        self.check_key(key)?;
+        if key.len() > PAGE_KEY_SIZE_MAX {
+            return Err(TreeError::KeySize(key.len()));
+        }
+        if page.len() != self.assembly.len() {
+            return Err(TreeError::ValueSize(page.len()));
+        }
+        if self.tag_size() == 0 || self.notes.capacity() == 0 || !self.pages.has_bare() {
+            return Err(TreeError::NoPageValues);
+        }
+        self.discard_value();
+        self.pages.note_values();
+        if self.durability == Durability::OnSync
+            && let Some(existed) = self.put_page_later(key, page)?
+        {
+            return Ok(existed);
+        }
+        if !self.changes.is_empty() || self.journals.newest.is_some() {
+            self.settle()?;
+        }
+        let pages_max = self.split_pages_max() + 4;
+        self.prepare(Need { pages: 2, pages_max, shrinks: false })?;
+        let placement = self.place_page(key)?;
+        if !self.make_bare_room(placement, false)? {
+            return Err(TreeError::NotesFull);
+        }
+        let outcome = self.append_page(Some(page), key, placement);
+        let outcome = outcome.and_then(|value| {
+            self.journal.append(value.page);
+            self.edit(key, Some(&value.to_bytes()), Retire::All)
+        });
+        self.conclude(outcome, None)
+    }
+
+    /// Puts a page value as a change that waits for a sync. `None` if there is no memory for one.
+    fn put_page_later(&mut self, key: &[u8], page: &[u8]) -> Result<Option<bool>, TreeError<P::Error>> {
+        let unknown = PageValue { page: 0, crc: 0 }.to_bytes();
+        let change = Change { key, tag: TAG_PAGE, value: Some(&unknown[1..]) };
+        let room = self.room_of(core::iter::once(change));
+        if !self.can_wait(&room) {
+            return Ok(None);
+        }
+        let existed = self.contains(key)?;
+        // Changes that wait keep the collector from moving anything.
+        let pages = self.split_pages_max() + 4;
+        if self.changes.unsynced > 0 && !self.pages.has_room(pages)? {
+            self.sync()?;
+        }
+        self.make_room(room, false)?;
+        let placement = self.place_page(key)?;
+        if !self.make_bare_room(placement, false)? {
+            // With nothing that waits, pages are moved out of blocks to which no Summary is written.
+            self.sync()?;
+            self.make_room(room, false)?;
+            if !self.make_bare_room(placement, false)? {
+                return Err(TreeError::NotesFull);
+            }
+        }
+        let value = self.append_page(Some(page), key, placement)?.to_bytes();
+        self.replace_change(&Change { key, tag: TAG_PAGE, value: Some(&value[1..]) });
+        self.state.records += u64::from(!existed);
+        // Where a change that fails goes back to.
+        self.committed.records = self.state.records;
+        self.notes.appended += 1;
+        Ok(Some(existed))
+    }
+
+    fn place_page(&mut self, key: &[u8]) -> Result<Placement, TreeError<P::Error>> {
+        let supersedes = self.page_value(key)?.map(|before| PageAddr(before.page));
+        Ok(Placement::Update { supersedes })
+    }
+
+    /// The page value that a key has now, if it has one.
+    pub(crate) fn page_value(&mut self, key: &[u8]) -> Result<Option<PageValue>, TreeError<P::Error>> {
+        if self.tag_size() == 0 || !self.pages.has_bare() {
+            return Ok(None);
+        }
+        if let Some(index) = self.find_change(key)? {
+            return Ok(self.changes.stored(index).and_then(PageValue::parse));
+        }
+        self.leaf_page_value(key)
+    }
+
+    /// The page value that the leaf of a key holds for it.
+    fn leaf_page_value(&mut self, key: &[u8]) -> Result<Option<PageValue>, TreeError<P::Error>> {
+        self.descend(Seek::At(key), 1)?;
+        let place = self.leaf_place(false)?;
+        Ok(self.page_value_in(&place, key))
+    }
+
+    fn page_value_in(&self, place: &Place, key: &[u8]) -> Option<PageValue> {
+        let leaf = self.bytes(place);
+        let index = self.cells.leaf_find(leaf, key).ok()?;
+        PageValue::parse(self.cells.leaf_value(leaf, index))
+    }
+
+    /// Checks what a journal page says of a page value.
+    pub(crate) fn check_page_value(&self, key: &[u8], value: &[u8]) -> Result<(), TreeError<P::Error>> {
+        let page = value.first_chunk().map(|page| u32::from_le_bytes(*page));
+        let is_sound = value.len() + 1 == PageValue::SIZE && page.is_some_and(|page| page < self.page_count);
+        if !is_sound || key.len() > PAGE_KEY_SIZE_MAX || !self.pages.has_bare() {
+            return Err(TreeError::ValueSize(value.len()));
+        }
+        Ok(())
+    }
+
+    /// Copies a part of a page value. One read, of the whole page, since nothing less proves it.
+    pub(crate) fn read_page_value(
+        &mut self,
+        value: PageValue,
+        offset: usize,
+        out: &mut [u8],
+    ) -> Result<usize, TreeError<P::Error>> {
+        let page_size = self.assembly.len();
+        if value.page >= self.page_count {
+            return Self::corrupt(value.page, Malformed::PageNumber);
+        }
+        let is_whole = offset == 0 && out.len() >= page_size;
+        let bytes = if is_whole { &mut out[..page_size] } else { &mut *self.scratch };
+        self.pages.read_bare(PageAddr(value.page), bytes)?;
+        if checksum(bytes) != value.crc {
+            return Self::corrupt(value.page, Malformed::Checksum);
+        }
+        if is_whole {
+            return Ok(page_size);
+        }
+        let rest = self.scratch.get(offset..).unwrap_or_default();
+        let size = rest.len().min(out.len());
+        out[..size].copy_from_slice(&rest[..size]);
+        Ok(size)
+    }
+
+    /// Programs a bare page and notes whose it is, for which there is room. Without bytes it is what the reading buffer holds.
+    fn append_page(
+        &mut self,
+        bytes: Option<&[u8]>,
+        key: &[u8],
+        placement: Placement,
+    ) -> Result<PageValue, TreeError<P::Error>> {
+        let bytes = bytes.unwrap_or(self.reading.buf);
+        let crc = checksum(bytes);
+        let page = self.pages.append_bare(bytes, placement)?.0;
+        assert!(page < self.page_count, "the medium keeps to its own size");
+        self.reading.forget_page(page);
+        self.begin_block(page);
+        let is_noted = Note::new(page, key).is_some_and(|note| self.notes.push(&note));
+        assert!(is_noted, "there is room for the note");
+        Ok(PageValue { page, crc })
+    }
+
+    /// Forgets what was known of a block when it was written to before.
+    fn begin_block(&mut self, page: u32) {
+        let block = self.pages.block_of(PageAddr(page));
+        let (pages, notes) = (&self.pages, &mut self.notes);
+        let is_elsewhere = |other: u32| pages.block_of(PageAddr(other)) != block || other < page;
+        notes.retain_summaries(is_elsewhere);
+        notes.cached = notes.cached.filter(|&summary| is_elsewhere(summary));
+        notes.adopted = notes.adopted.filter(|&adopted| adopted != block);
+    }
+
+    /// Says that a page is needed no longer.
+    pub(crate) fn bury_page(&mut self, page: u32) {
+        self.notes.remove(page);
+        self.pages.supersede(PageAddr(page));
+    }
+
+    /// Puts a change into memory, where there is room for it. The page of one that it replaces is dead: at once if nothing durable
+    /// leads to it, else when this one is durable (R5).
+    pub(crate) fn replace_change(&mut self, change: &Change<'_>) {
+        if let Ok(index) = self.changes.find(change.key)
+            && let Some(before) = self.changes.stored(index).and_then(PageValue::parse)
+            && self.tag_size() > 0
+        {
+            if self.changes.home(index).journal == UNSYNCED {
+                self.bury_page(before.page);
+            } else {
+                self.notes.doom(before.page);
+            }
+        }
+        let is_set = self.changes.set(change, crate::changes::Home::NONE);
+        assert!(is_set, "there is room for the change");
+    }
+
+    /// All changes are durable: the pages that they replaced are dead.
+    pub(crate) fn bury_doomed(&mut self) {
+        while let Some(page) = self.notes.take_doomed() {
+            self.bury_page(page);
+        }
+        if self.notes.appended > 0 {
+            (self.notes.group, self.notes.appended) = (self.notes.appended, 0);
+        }
+    }
+
+    /// Notes the page of a value that is going to be replaced as dead once the change commits.
+    pub(crate) fn retire_page_value(
+        &mut self,
+        stored: PageValue,
+        value: Option<&[u8]>,
+        retire: Retire,
+    ) -> Result<(), TreeError<P::Error>> {
+        let stays = value.and_then(PageValue::parse).is_some_and(|new| new.page == stored.page);
+        if stays || stored.page >= self.page_count {
+            return Ok(());
+        }
+        if retire == Retire::All && !self.journal.has_room() {
+            return Err(TreeError::JournalFull);
+        }
+        self.journal.supersede(stored.page);
+        Ok(())
+    }
+
+    /// Finds out about a bare page, and moves it if it lives, with others of its leaf in the same block.
+    pub(crate) fn examine_bare(&mut self, page: PageAddr, moves: bool) -> Result<Examined, TreeError<P::Error>> {
+        let key = match self.owner_of(page)? {
+            Owner::Key(note) => KeyBuf::new(note.key()).unwrap_or(KeyBuf::EMPTY),
+            Owner::Nobody => return Ok(Examined::Dead),
+            Owner::Unknown => return Ok(Examined::Live),
+        };
+        if self.check_key(key.as_slice()).is_err() || self.tag_size() == 0 {
+            return Ok(Examined::Dead);
+        }
+        let is_this = |value: Option<PageValue>| value.is_some_and(|value| value.page == page.0);
+        let change = self.find_change(key.as_slice())?;
+        let is_changed = change.is_some_and(|index| is_this(self.changes.stored(index).and_then(PageValue::parse)));
+        let is_hidden = change.is_some() && !is_changed;
+        if !is_changed && !is_this(self.leaf_page_value(key.as_slice())?) {
+            // What an unsynced change replaces is needed until that is durable (R5).
+            let is_doomed = self.notes.doomed().any(|doomed| doomed == page.0);
+            return Ok(if is_doomed { Examined::Live } else { Examined::Dead });
+        }
+        let room = self.pages.move_room().saturating_sub(self.split_pages_max() + 2);
+        if !moves || room == 0 || self.changes.unsynced > 0 {
+            return Ok(Examined::Live);
+        }
+        let placement = Some(Placement::Moved { from: page });
+        if is_hidden {
+            // The leaf is going to lose this value, and whatever programs the leaf takes that change along.
+            self.merge_at(&key, placement)?;
+            return Ok(Examined::Dead);
+        }
+        let evict = Evict { key: key.as_slice(), page: page.0, count_max: room.min(MOVES_MAX) };
+        match self.merge_with(key.as_slice(), Some(Own::Evict(evict)), placement) {
+            Ok(_) => Ok(Examined::Moved),
+            Err(TreeError::NotesFull) => Ok(Examined::Live),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Appends a page value again, and then others of the path's leaf that stand in the same block; the leaf, which holds its
+    /// changes, leads to where they are then.
+    pub(crate) fn evict(&mut self, evict: &Evict<'_>) -> Result<(), TreeError<P::Error>> {
+        let block = self.pages.block_of(PageAddr(evict.page));
+        let place = self.edited_leaf(evict.key)?;
+        let value = self.page_value_in(&place, evict.key);
+        let Some(value) = value.filter(|value| value.page == evict.page) else { return Ok(()) };
+        self.copy_page(evict.key, value)?;
+        self.relink_page(evict.key, value)?;
+        let mut count = 1;
+        let mut key = KeyBuf::EMPTY;
+        let mut index = 0;
+        while count < evict.count_max && self.path[0].present && self.pending.staged.is_none() {
+            let leaf = &self.assembly[self.path[0].range()];
+            if index >= self.cells.leaf_count(leaf) {
+                break;
+            }
+            let stored = PageValue::parse(self.cells.leaf_value(leaf, index));
+            self.cells.leaf_key(leaf, index, &mut key);
+            index += 1;
+            let is_there =
+                |value: &PageValue| value.page < self.page_count && self.pages.block_of(PageAddr(value.page)) == block;
+            let Some(value) = stored.filter(is_there) else { continue };
+            // What cannot be read is left for its own turn.
+            if !self.journal.has_room() || self.copy_page(key.as_slice(), value).is_err() {
+                break;
+            }
+            self.relink_page(key.as_slice(), value)?;
+            count += 1;
+        }
+        Ok(())
+    }
+
+    /// Reads a page value to the reading buffer, after room was made for its copy and for the note about it.
+    fn copy_page(&mut self, key: &[u8], value: PageValue) -> Result<(), TreeError<P::Error>> {
+        if key.len() > PAGE_KEY_SIZE_MAX {
+            return Self::corrupt(value.page, Malformed::Node);
+        }
+        // The note about the page that is moved goes with the commit, so it leaves a place.
+        let is_noted = self.notes.find(value.page).is_some();
+        if !self.make_bare_room(Placement::Moved { from: PageAddr(value.page) }, is_noted)? {
+            return Err(TreeError::NotesFull);
+        }
+        self.reading.forget();
+        self.pages.read_bare(PageAddr(value.page), self.reading.buf)?;
+        if checksum(self.reading.buf) != value.crc {
+            return Self::corrupt(value.page, Malformed::Checksum);
+        }
+        Ok(())
+    }
+
+    /// Appends the page in the reading buffer and puts where it is into its leaf.
+    fn relink_page(&mut self, key: &[u8], value: PageValue) -> Result<(), TreeError<P::Error>> {
+        let placement = Placement::Moved { from: PageAddr(value.page) };
+        let new = self.append_page(None, key, placement)?;
+        self.journal.append(new.page);
+        self.journal.supersede(value.page);
+        self.edit(key, Some(&new.to_bytes()), Retire::Nothing).map(|_| ())
+    }
+}
+
+/// What is known of a bare page.
+pub(crate) enum Owner {
+    /// If anything leads to it, then this key.
+    Key(Note),
+    /// Nothing leads to it.
+    Nobody,
+    /// Something may lead to it.
+    Unknown,
+}

@@ -1,0 +1,382 @@
+//! Summaries, and notes in commits: programming them, and finding whose a bare page is.
+
+use nandu_index::KeyBuf;
+use nandu_media::PageKind;
+use nandu_media::notes::{NOTE_SIZE_MAX, Note, NoteList, NotesPage, SUMMARIES_MAX, notes_size, write_notes};
+use nandu_media::section::SECTION_FRONT_SIZE;
+use nandu_media::value::PageValue;
+use nandu_nand::PageAddr;
+
+use crate::cells::Cells;
+use crate::descent::Seek;
+use crate::page_values::{Owner, PAGE_KEY_SIZE_MAX};
+use crate::pages::{Examined, Pages, Placement, SummaryRead};
+use crate::tree::{State, Tree};
+use crate::{Malformed, TreeError};
+
+/// Summaries that room for a page may take: of a block that ends, of one that has been begun, and of each other stream.
+const SUMMARIES_FOR_ROOM: u32 = 8;
+
+/// Summaries named in commits, beyond which a block that one of them is in is emptied.
+const SUMMARIES_WANTED: usize = SUMMARIES_MAX / 2;
+
+/// Where the notes of a commit go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotesPlace {
+    /// There are none.
+    None,
+    /// Into a section with so many bytes of content.
+    Section(usize),
+    /// Into a page behind it, which is the commit then.
+    Page,
+}
+
+impl NotesPlace {
+    /// Bytes that the section takes in its page.
+    pub(crate) fn size(self) -> usize {
+        if let NotesPlace::Section(size) = self { SECTION_FRONT_SIZE + size } else { 0 }
+    }
+}
+
+impl<P: Pages, C: Cells> Tree<'_, P, C> {
+    /// Makes room for one more bare page and for the note about it. Programs a Summary where only the last page of a block is left,
+    /// or where there is no room for another note. False if that does not help. Uses the reading buffer.
+    pub(crate) fn make_bare_room(
+        &mut self,
+        placement: Placement,
+        is_reserve: bool,
+    ) -> Result<bool, TreeError<P::Error>> {
+        for _ in 0..SUMMARIES_FOR_ROOM {
+            let stream = self.pages.bare_stream(placement);
+            let room = self.pages.bare_room(stream);
+            if room == 1 || (room > 1 && self.is_summary_due(stream)) {
+                self.summarize(stream)?;
+            } else if self.notes.has_room(is_reserve) {
+                return Ok(true);
+            } else if !self.summarize_any()? {
+                return Ok(false);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The notes about pages of the open block of a stream.
+    fn open_notes(&self, stream: u8) -> impl Iterator<Item = Note> {
+        self.notes.iter().filter(move |note| self.pages.bare_stream_of(PageAddr(note.page)) == Some(stream))
+    }
+
+    /// Whether a Summary has no room for one more page.
+    fn is_summary_due(&self, stream: u8) -> bool {
+        let size = notes_size(1, self.open_notes(stream));
+        size + NOTE_SIZE_MAX > self.assembly.len() - self.header_size
+    }
+
+    /// Programs a Summary of an open block that has notes; false if there is none.
+    fn summarize_any(&mut self) -> Result<bool, TreeError<P::Error>> {
+        let stream = self.notes.iter().find_map(|note| self.pages.bare_stream_of(PageAddr(note.page)));
+        match stream {
+            Some(stream) => self.summarize(stream),
+            None => Ok(false),
+        }
+    }
+
+    /// Programs a Summary of the notes about the open block of a stream, and drops these. If that fails they stay, and the block is
+    /// closed. False if nothing was tried. Uses the reading buffer.
+    fn summarize(&mut self, stream: u8) -> Result<bool, TreeError<P::Error>> {
+        let is_of_block = |page: u32| self.pages.bare_stream_of(PageAddr(page)) == Some(stream);
+        let before = self.notes.summaries().iter().copied().find(|&page| is_of_block(page));
+        let is_last = self.pages.bare_room(stream) == 1;
+        if !is_last && before.is_none() && self.notes.summaries().len() == SUMMARIES_MAX {
+            // Commits could not name it.
+            return Ok(false);
+        }
+        self.reading.forget();
+        let notes = self.notes.iter().filter(|note| is_of_block(note.page));
+        let body = &mut self.reading.buf[self.header_size..];
+        let Some(size) = write_notes(body, before.as_slice(), notes) else { return Ok(false) };
+        body[size..].fill(0xFF);
+        let Some(page) = self.pages.append_summary(self.reading.buf, stream)? else { return Ok(true) };
+        let (pages, block) = (&self.pages, self.pages.block_of(page));
+        let is_elsewhere = |other: u32| pages.block_of(PageAddr(other)) != block;
+        self.notes.retain(is_elsewhere);
+        self.notes.retain_summaries(is_elsewhere);
+        self.notes.cached = self.notes.cached.filter(|&summary| summary != page.0);
+        if pages.last_of_block(page) != page {
+            let is_named = self.notes.push_summary(page.0);
+            assert!(is_named, "there is room for the name of a Summary");
+        }
+        Ok(true)
+    }
+
+    /// Decides where the notes of a commit go in which so many bytes are free. Programs Summaries if they do not fit; if notes are
+    /// left about blocks to which none can be written, the commit is a page behind. Uses the reading buffer then.
+    pub(crate) fn place_notes(&mut self, room: usize) -> Result<NotesPlace, TreeError<P::Error>> {
+        if self.notes.is_empty() {
+            return Ok(NotesPlace::None);
+        }
+        let (pages, notes) = (&self.pages, &mut self.notes);
+        notes.retain_summaries(|page| pages.is_bare(PageAddr(page)));
+        for _ in 0..=SUMMARIES_FOR_ROOM {
+            if self.notes.is_empty() {
+                return Ok(NotesPlace::None);
+            }
+            let size = self.notes.size(|page| self.journal.is_old(page));
+            if size + SECTION_FRONT_SIZE <= room {
+                return Ok(NotesPlace::Section(size));
+            }
+            if !self.summarize_any()? {
+                break;
+            }
+        }
+        Ok(NotesPlace::Page)
+    }
+
+    /// Programs the page that is the commit for the sake of its notes, with this newest journal page. Uses the scratch buffer.
+    pub(crate) fn append_notes(
+        &mut self,
+        journal: Option<u32>,
+        placement: Placement,
+    ) -> Result<u32, TreeError<P::Error>> {
+        let State { root, height, records } = self.state;
+        let front = NotesPage { root, records, height, has_values: self.pages.has_values(), journal };
+        front.write(self.scratch, self.header_size);
+        let body = &mut self.scratch[NotesPage::front(self.header_size)..];
+        let size = self.notes.write(body, |page| self.journal.is_old(page));
+        assert!(size.is_some(), "notes fit a page");
+        body[size.unwrap_or(0)..].fill(0xFF);
+        let page = self.pages.append(self.scratch, PageKind::Notes, placement, true)?.0;
+        assert!(page < self.page_count, "the medium keeps to its own size");
+        self.reading.forget_page(page);
+        Ok(page)
+    }
+
+    /// A commit is durable, and its notes are in this page, or in it.
+    pub(crate) fn replace_notes_page(&mut self, page: Option<u32>) {
+        let before = core::mem::replace(&mut self.notes.page, page);
+        if let Some(before) = before {
+            self.pages.supersede(PageAddr(before));
+        }
+    }
+
+    /// Finds out about a page that was a commit for the sake of its notes, and moves it if it still is.
+    pub(crate) fn examine_notes(&mut self, page: PageAddr, moves: bool) -> Result<Examined, TreeError<P::Error>> {
+        if self.notes.page != Some(page.0) {
+            return Ok(Examined::Dead);
+        }
+        if !moves {
+            return Ok(Examined::Live);
+        }
+        let new = self.append_notes(self.journals.newest_page(), Placement::Moved { from: page })?;
+        self.replace_notes_page(Some(new));
+        Ok(Examined::Moved)
+    }
+
+    /// Takes over the notes of the newest commit, a list in the reading buffer.
+    pub(crate) fn take_notes(
+        &mut self,
+        commit: PageAddr,
+        place: core::ops::Range<usize>,
+    ) -> Result<(), TreeError<P::Error>> {
+        let corrupt = |why| TreeError::Corrupt { page: commit, why };
+        let list = NoteList::parse(&self.reading.buf[place]).map_err(corrupt)?;
+        if !self.pages.has_bare() {
+            return Err(corrupt(Malformed::Cells));
+        }
+        let mut pages = list.notes().map(|note| note.page).chain(list.summaries());
+        if pages.any(|page| page >= self.page_count) {
+            return Err(corrupt(Malformed::PageNumber));
+        }
+        self.pages.note_values();
+        if self.notes.take(&list) { Ok(()) } else { Err(TreeError::NoteCount(list.notes().count())) }
+    }
+
+    /// Moves pages out of blocks to which nothing is appended any more and that have no Summary at their end: they were open at a
+    /// cut, or a program failed there. So notes stay few. Moves at most the pages of such a block; what there is no room for
+    /// stays noted.
+    pub(crate) fn rescue(&mut self) -> Result<(), TreeError<P::Error>> {
+        if self.notes.is_empty() || self.notes.is_rescuing || self.changes.unsynced > 0 {
+            return Ok(());
+        }
+        self.notes.is_rescuing = true;
+        let outcome = self.rescue_noted().and_then(|()| self.rescue_named());
+        self.notes.is_rescuing = false;
+        outcome
+    }
+
+    fn rescue_noted(&mut self) -> Result<(), TreeError<P::Error>> {
+        let mut from = 0;
+        while let Some(note) = self.notes.find_from(from) {
+            from = note.page.saturating_add(1);
+            if self.pages.bare_stream_of(PageAddr(note.page)).is_none() && self.rescue_page(note.page)? {
+                self.notes.remove(note.page);
+            }
+        }
+        Ok(())
+    }
+
+    /// Empties a block that commits name a Summary of and to which nothing is appended any more, if they name many.
+    fn rescue_named(&mut self) -> Result<(), TreeError<P::Error>> {
+        let mut summaries = self.notes.summaries().iter().copied();
+        let closed = summaries.find(|&summary| self.pages.bare_stream_of(PageAddr(summary)).is_none());
+        let Some(summary) = closed.filter(|_| self.notes.summaries().len() > SUMMARIES_WANTED) else { return Ok(()) };
+        let (mut from, mut is_empty) = (0, true);
+        while let Some(page) = self.next_named(summary, from)? {
+            from = page.saturating_add(1);
+            is_empty &= self.rescue_page(page)?;
+        }
+        if is_empty {
+            self.notes.retain_summaries(|other| other != summary);
+        }
+        Ok(())
+    }
+
+    /// Moves a page if it lives. False if it has to stay where it is.
+    fn rescue_page(&mut self, page: u32) -> Result<bool, TreeError<P::Error>> {
+        let page = PageAddr(page);
+        match self.examine_bare(page, true) {
+            Ok(outcome) => Ok(matches!(outcome, Examined::Dead | Examined::Moved)),
+            Err(TreeError::Corrupt { page: corrupt, .. }) if corrupt == page => Ok(false),
+            Err(TreeError::Pages(error)) => Ok(self.pages.excuse(page, error)? == Examined::Dead),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The first page from this one on that a Summary names, or one before it in its block. Reads all of them.
+    fn next_named(&mut self, summary: u32, from: u32) -> Result<Option<u32>, TreeError<P::Error>> {
+        let block = self.pages.block_of(PageAddr(summary));
+        let mut at = summary;
+        let mut first = None;
+        loop {
+            let is_in_scratch = self.values.is_building();
+            if self.load_summary(at, is_in_scratch)? != SummaryRead::Summary {
+                return Ok(first);
+            }
+            let buf = if is_in_scratch { &*self.scratch } else { &*self.values.buf };
+            let Ok(list) = NoteList::parse(&buf[self.header_size..]) else { return Ok(first) };
+            let mut pages = list.notes().map(|note| note.page);
+            let is_wanted =
+                |page: &u32| *page >= from && *page < self.page_count && self.pages.block_of(PageAddr(*page)) == block;
+            first = pages.find(is_wanted).or(first);
+            let before = list.summaries().next().filter(|&before| before < at);
+            match before.filter(|&before| before >= from && self.pages.block_of(PageAddr(before)) == block) {
+                Some(before) => at = before,
+                None => return Ok(first),
+            }
+        }
+    }
+
+    /// Whose a bare page is. Reads the Summaries of its block from the last one on, unless the page is noted. Where they cannot be
+    /// read, reads every leaf.
+    pub(crate) fn owner_of(&mut self, page: PageAddr) -> Result<Owner, TreeError<P::Error>> {
+        match self.named_by_summary(page)? {
+            Owner::Unknown => self.adopt(page),
+            owner => Ok(owner),
+        }
+    }
+
+    /// Whose a bare page is by a note or a Summary; unknown if a Summary cannot be read.
+    pub(crate) fn named_by_summary(&mut self, page: PageAddr) -> Result<Owner, TreeError<P::Error>> {
+        if let Some(note) = self.notes.find(page.0) {
+            return Ok(Owner::Key(note));
+        }
+        let block = self.pages.block_of(page);
+        if self.notes.adopted == Some(block) {
+            return Ok(Owner::Nobody);
+        }
+        let is_of_block = |other: u32| self.pages.block_of(PageAddr(other)) == block;
+        let named = self.notes.summaries().iter().copied().find(|&summary| is_of_block(summary));
+        if named.is_none() && self.pages.bare_stream_of(page).is_some() {
+            return Ok(Owner::Nobody);
+        }
+        let mut at = named.unwrap_or(self.pages.last_of_block(page).0);
+        // Each Summary stands before the one that names it.
+        while at > page.0 {
+            let is_in_scratch = self.values.is_building();
+            match self.load_summary(at, is_in_scratch)? {
+                SummaryRead::Summary => {}
+                SummaryRead::Erased if named.is_none() => return Ok(Owner::Nobody),
+                SummaryRead::Erased | SummaryRead::Unclear => return Ok(Owner::Unknown),
+            }
+            let buf = if is_in_scratch { &*self.scratch } else { &*self.values.buf };
+            let Ok(list) = NoteList::parse(&buf[self.header_size..]) else { return Ok(Owner::Unknown) };
+            if let Some(note) = list.notes().find(|note| note.page == page.0) {
+                return Ok(Owner::Key(note));
+            }
+            let before = list.summaries().next().filter(|&before| before < at);
+            match before.filter(|&before| before < self.page_count && self.pages.block_of(PageAddr(before)) == block) {
+                Some(before) => at = before,
+                None => break,
+            }
+        }
+        Ok(Owner::Nobody)
+    }
+
+    /// Reads a page that may be a Summary, to the value buffer if that is free, and keeps it there.
+    fn load_summary(&mut self, at: u32, is_in_scratch: bool) -> Result<SummaryRead, TreeError<P::Error>> {
+        if is_in_scratch {
+            return Ok(self.pages.read_summary(PageAddr(at), self.scratch)?);
+        }
+        if self.notes.cached == Some(at) {
+            return Ok(SummaryRead::Summary);
+        }
+        self.values.holds = None;
+        self.notes.cached = None;
+        let found = self.pages.read_summary(PageAddr(at), self.values.buf)?;
+        self.notes.cached = (found == SummaryRead::Summary).then_some(at);
+        Ok(found)
+    }
+
+    /// The last Summary of a block cannot be read: it was torn by a cut, or has decayed. Finds whose the pages of the block are by
+    /// reading every leaf, and notes them, as far as there is room; when the last of them has been moved, nobody asks again.
+    fn adopt(&mut self, page: PageAddr) -> Result<Owner, TreeError<P::Error>> {
+        let block = self.pages.block_of(page);
+        let mut is_whole = true;
+        for index in 0..self.changes.len() {
+            let value = self.changes.stored(index).and_then(PageValue::parse);
+            let mut key = KeyBuf::EMPTY;
+            key.set(self.changes.key(index));
+            is_whole &= self.adopt_value(block, key.as_slice(), value);
+        }
+        let (mut fence, mut key) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+        self.cells.minimum(&mut fence);
+        for _ in 0..self.page_count {
+            self.descend(Seek::At(fence.as_slice()), 1)?;
+            let place = self.leaf_place(false)?;
+            for index in 0..self.cells.leaf_count(self.bytes(&place)) {
+                let leaf = self.bytes(&place);
+                let value = PageValue::parse(self.cells.leaf_value(leaf, index));
+                self.cells.leaf_key(leaf, index, &mut key);
+                is_whole &= self.adopt_value(block, key.as_slice(), value);
+            }
+            let before = fence;
+            if self.fence_above(0, &mut fence).is_none() {
+                break;
+            }
+            if before.as_slice() >= fence.as_slice() {
+                return Self::corrupt(self.state.root, Malformed::Node);
+            }
+        }
+        if is_whole {
+            self.notes.adopted = Some(block);
+        }
+        Ok(match self.notes.find(page.0) {
+            Some(note) => Owner::Key(note),
+            None if is_whole => Owner::Nobody,
+            None => Owner::Unknown,
+        })
+    }
+
+    /// Notes whose a page of this block is. False if there is no room for the note.
+    fn adopt_value(&mut self, block: u32, key: &[u8], value: Option<PageValue>) -> bool {
+        let is_there =
+            |value: &PageValue| value.page < self.page_count && self.pages.block_of(PageAddr(value.page)) == block;
+        match value.filter(is_there) {
+            None => true,
+            Some(_) if key.len() > PAGE_KEY_SIZE_MAX => true,
+            Some(value) if self.notes.find(value.page).is_some() => true,
+            Some(value) => {
+                self.notes.has_room(false) && Note::new(value.page, key).is_some_and(|note| self.notes.push(&note))
+            }
+        }
+    }
+}

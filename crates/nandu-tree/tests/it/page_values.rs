@@ -1,0 +1,230 @@
+//! Values of exactly a page, on pages in memory that are strict about what lives.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+
+use nandu_tree::{
+    ByteCells, Direction, Durability, Edit, Examine, FixedCells, Options, PAGE_KEY_SIZE_MAX, Pages, Tree, TreeError,
+};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+use crate::medium::{Shared, memory};
+
+const ON_SYNC: Options =
+    Options { cache_size: 300, journal_pages: 256, durability: Durability::OnSync, pending_size: 900, note_count: 24 };
+const IMMEDIATE: Options = Options { durability: Durability::Immediate, ..ON_SYNC };
+
+type Records = BTreeMap<Vec<u8>, Vec<u8>>;
+type TestTree = Tree<'static, Shared, ByteCells>;
+
+fn create(medium: &Shared, options: Options) -> TestTree {
+    Tree::create(medium.clone(), ByteCells, options, memory(medium.page_size(), &options)).unwrap()
+}
+
+fn open(medium: &Shared, options: Options) -> TestTree {
+    Tree::open(medium.clone(), ByteCells, options, memory(medium.page_size(), &options)).unwrap()
+}
+
+fn records(tree: &mut TestTree) -> Records {
+    let mut found = Records::new();
+    tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
+        found.insert(entry.key.to_vec(), entry.large.map_or(entry.value.to_vec(), |size| vec![0; size]));
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    for (key, value) in &mut found {
+        let size = value.len();
+        assert_eq!(tree.read(key, 0, value).unwrap(), Some(size));
+    }
+    found
+}
+
+fn check_sound(tree: &mut TestTree, medium: &Shared) {
+    let mut violations = Vec::new();
+    tree.verify(&mut |violation| violations.push(violation)).unwrap();
+    assert_eq!(violations, []);
+    let mut live = Vec::new();
+    tree.live_pages(&mut |page| live.push(page)).unwrap();
+    live.sort();
+    assert_eq!(live, medium.live_pages());
+}
+
+/// Has the medium ask about a page before the next change.
+fn ask_about(medium: &Shared, random: &mut ChaCha8Rng) {
+    let pages = medium.live_pages();
+    let page = pages[random.random_range(0..pages.len())];
+    medium.0.borrow_mut().to_examine.push(page);
+}
+
+/// How a workload is made.
+#[derive(Clone, Copy)]
+struct Shape {
+    page_size: usize,
+    pages_per_block: u32,
+    key_count: u32,
+    /// Bytes in front of the number in a key.
+    prefix: usize,
+    /// Whether programs of bare pages fail now and then.
+    fails: bool,
+}
+
+const SMALL: Shape = Shape { page_size: 256, pages_per_block: 8, key_count: 60, prefix: 0, fails: false };
+
+/// Page values and small ones, put, replaced and deleted, with syncs, moves, failing programs and cuts between any two
+/// calls. After a cut the tree holds what it held at the last sync or after a change since then.
+fn survive_cuts(options: Options, shape: Shape) {
+    let mut random = ChaCha8Rng::seed_from_u64(7);
+    let (mut cuts, mut pages) = (0, 0);
+    for round in 0..40 {
+        let medium = Shared::with_bare(shape.page_size, 44, 4000, 400, shape.pages_per_block);
+        let mut tree = create(&medium, options);
+        // The states since the last sync, that one first.
+        let mut states = vec![Records::new()];
+        let key_count = shape.key_count / 4 + shape.key_count * (round % 4) / 4;
+        for _ in 0..500 {
+            let mut records_now = states.last().unwrap().clone();
+            let number = random.random_range(0..key_count);
+            let key = [&[9; PAGE_KEY_SIZE_MAX][..shape.prefix], &number.to_be_bytes()[2..]].concat();
+            if shape.fails && random.random_range(0..40) == 0 {
+                medium.fail_bare_after(random.random_range(0..12));
+            }
+            medium.0.borrow_mut().is_short = random.random_range(0..10) == 0;
+            match random.random_range(0..60) {
+                0..22 => {
+                    let page: Vec<u8> = (0..shape.page_size).map(|_| random.random()).collect();
+                    let existed = records_now.insert(key.clone(), page.clone()).is_some();
+                    assert_eq!(tree.put_page(&key, &page).unwrap(), existed);
+                    pages += 1;
+                }
+                22..30 => {
+                    let value = vec![random.random::<u8>(); random.random_range(0..=20)];
+                    let existed = records_now.insert(key.clone(), value.clone()).is_some();
+                    assert_eq!(tree.put(&key, &value).unwrap(), existed);
+                }
+                30..37 => {
+                    let existed = records_now.remove(&key).is_some();
+                    assert_eq!(tree.delete(&key).unwrap(), existed);
+                }
+                37..40 => {
+                    let other = [&key[..key.len() - 1], &[255]].concat();
+                    if other > key {
+                        let value = vec![random.random::<u8>(); 5];
+                        records_now.insert(key.clone(), value.clone());
+                        records_now.remove(&other);
+                        tree.batch(&[Edit { key: &key, value: Some(&value) }, Edit { key: &other, value: None }])
+                            .unwrap();
+                    }
+                }
+                40..50 => {
+                    tree.sync().unwrap();
+                    states = vec![states.pop().unwrap()];
+                    continue;
+                }
+                50..54 => {
+                    for _ in 0..4 {
+                        ask_about(&medium, &mut random);
+                    }
+                    continue;
+                }
+                54 => {
+                    let expected = records_now.get(&key);
+                    assert_eq!(tree.value_len(&key).unwrap(), expected.map(Vec::len));
+                    let mut part = [0; 100];
+                    let offset = random.random_range(0..shape.page_size + 20);
+                    let found = tree.read(&key, offset, &mut part).unwrap().map(|size| part[..size].to_vec());
+                    let rest = |value: &Vec<u8>| value.iter().skip(offset).take(100).copied().collect::<Vec<_>>();
+                    assert_eq!(found, expected.map(rest));
+                    continue;
+                }
+                55 => {
+                    check_sound(&mut tree, &medium);
+                    continue;
+                }
+                _ => {
+                    cuts += 1;
+                    medium.0.borrow_mut().to_examine.clear();
+                    drop(tree);
+                    medium.cut();
+                    tree = open(&medium, options);
+                    if random.random_range(0..2) == 0 {
+                        // Changes go on before anything was looked at.
+                        let found = tree.record_count();
+                        assert!(states.iter().any(|state| state.len() as u64 == found));
+                        let page = medium.live_pages()[0];
+                        tree.examine(Examine { page, moves: true }).unwrap();
+                    }
+                    let found = records(&mut tree);
+                    assert!(states.contains(&found), "round {round}");
+                    assert_eq!(tree.record_count(), found.len() as u64);
+                    states = vec![found];
+                    continue;
+                }
+            }
+            if options.durability == Durability::Immediate {
+                states.clear();
+            }
+            states.push(records_now);
+        }
+        medium.0.borrow_mut().to_examine.clear();
+        assert_eq!(records(&mut tree), *states.last().unwrap());
+        tree.sync().unwrap();
+        check_sound(&mut tree, &medium);
+        tree.settle().unwrap();
+        drop(tree);
+        let immediate = Options { pending_size: 0, ..IMMEDIATE };
+        assert_eq!(records(&mut open(&medium, immediate)), *states.last().unwrap());
+    }
+    assert!(cuts > 500 && pages > 3000, "{cuts} cuts, {pages} pages");
+}
+
+#[test]
+fn a_cut_leaves_a_sync_of_page_values() {
+    survive_cuts(ON_SYNC, SMALL);
+    survive_cuts(ON_SYNC, Shape { page_size: 512, pages_per_block: 16, key_count: 200, prefix: 9, ..SMALL });
+}
+
+#[test]
+fn a_cut_leaves_every_page_value_that_is_durable_at_once() {
+    survive_cuts(IMMEDIATE, SMALL);
+    survive_cuts(IMMEDIATE, Shape { page_size: 512, pages_per_block: 16, key_count: 200, prefix: 9, ..SMALL });
+}
+
+#[test]
+fn programs_of_bare_pages_may_fail() {
+    survive_cuts(ON_SYNC, Shape { fails: true, ..SMALL });
+    survive_cuts(IMMEDIATE, Shape { fails: true, pages_per_block: 16, ..SMALL });
+}
+
+#[test]
+fn a_page_value_that_is_no_such_thing_is_refused() {
+    let medium = Shared::with_bare(256, 44, 100, 20, 8);
+    let mut tree = create(&medium, ON_SYNC);
+    assert_eq!(tree.put_page(&[1; PAGE_KEY_SIZE_MAX + 1], &[0; 256]), Err(TreeError::KeySize(13)));
+    assert_eq!(tree.put_page(b"key", &[0; 255]), Err(TreeError::ValueSize(255)));
+    assert_eq!(tree.snapshot(), Err(TreeError::NoSnapshots));
+    let without = Options { note_count: 0, ..ON_SYNC };
+    let other = Shared::with_bare(256, 44, 100, 20, 8);
+    assert_eq!(create(&other, without).put_page(b"key", &[0; 256]), Err(TreeError::NoPageValues));
+    assert_eq!(create(&Shared::new(256, 44, 100), ON_SYNC).put_page(b"key", &[0; 256]), Err(TreeError::NoPageValues));
+    let medium = Shared::with_bare(256, 44, 100, 20, 8);
+    let mut fixed = Tree::create(medium, FixedCells::<4, 4>, ON_SYNC, memory(256, &ON_SYNC)).unwrap();
+    assert_eq!(fixed.put_page(&[1; 4], &[0; 256]), Err(TreeError::NoPageValues));
+}
+
+#[test]
+fn a_volume_with_notes_needs_memory_for_them() {
+    let medium = Shared::with_bare(512, 44, 100, 20, 16);
+    let mut tree = create(&medium, IMMEDIATE);
+    for number in 0..12_u8 {
+        tree.put_page(&[number * 20], &[number; 512]).unwrap();
+    }
+    drop(tree);
+    let few = Options { note_count: 8, ..IMMEDIATE };
+    let outcome = Tree::open(medium.clone(), ByteCells, few, memory(512, &few)).map(|_| ());
+    assert_eq!(outcome, Err(TreeError::NoteCount(12)));
+    let mut tree = open(&medium, IMMEDIATE);
+    let mut page = [0; 512];
+    assert_eq!(tree.read(&[220], 0, &mut page), Ok(Some(512)));
+    assert_eq!(page, [11; 512]);
+}
