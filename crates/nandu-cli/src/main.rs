@@ -11,6 +11,9 @@
 mod args;
 mod failure;
 mod hexdump;
+mod index;
+mod inpage;
+mod kind;
 mod output;
 mod progress;
 mod record;

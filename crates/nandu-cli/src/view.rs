@@ -1,4 +1,4 @@
-//! The store as it is, or as a snapshot keeps it, for the verbs that look.
+//! The index as it is, or as a snapshot keeps it, for the verbs that look.
 
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
@@ -8,7 +8,8 @@ use clap::Args;
 use nandu::{At, Direction, Entry, Snapshot};
 use nandu_sim::Sim;
 
-use crate::store::{self, Records, StoreError};
+use crate::index::{self, Index, IndexError};
+use crate::store::Records;
 
 /// Which of both a verb looks at.
 #[derive(Args, Clone, Copy, Debug)]
@@ -19,13 +20,14 @@ pub(crate) struct AtArgs {
 }
 
 impl AtArgs {
-    pub(crate) fn view<'s, 'm>(self, image: &Path, store: &'s mut Records<'m>) -> anyhow::Result<View<'s, 'm>> {
+    pub(crate) fn view<'s, 'm>(self, image: &Path, index: &'s mut Index<'m>) -> anyhow::Result<View<'s, 'm>> {
         match self.at {
-            None => Ok(View::Now(store)),
+            None => Ok(View::Now(index)),
             Some(number) => {
+                let store = index.tree(image, "snapshots")?;
                 let snapshot = find(image, store, number)?;
                 let at = store.at(&snapshot);
-                let records = at.record_count().map_err(|error| store::explain(image, error))?;
+                let records = at.record_count().map_err(|error| index::explain(image, error))?;
                 Ok(View::Then(at, records))
             }
         }
@@ -40,24 +42,24 @@ pub(crate) fn find(image: &Path, store: &Records<'_>, number: u32) -> anyhow::Re
 
 /// What a verb looks at.
 pub(crate) enum View<'s, 'm> {
-    /// The store as it is.
-    Now(&'s mut Records<'m>),
+    /// The index as it is.
+    Now(&'s mut Index<'m>),
     /// What a snapshot keeps, and how many records that are.
     Then(At<'s, 'm, &'m mut Sim>, u64),
 }
 
 impl View<'_, '_> {
-    pub(crate) fn value_len(&mut self, key: &[u8]) -> Result<Option<usize>, StoreError> {
+    pub(crate) fn value_len(&mut self, key: &[u8]) -> Result<Option<usize>, IndexError> {
         match self {
-            View::Now(store) => store.value_len(key),
-            View::Then(at, _) => at.value_len(key),
+            View::Now(index) => index.value_len(key),
+            View::Then(at, _) => Ok(at.value_len(key)?),
         }
     }
 
-    pub(crate) fn read(&mut self, key: &[u8], offset: usize, out: &mut [u8]) -> Result<Option<usize>, StoreError> {
+    pub(crate) fn read(&mut self, key: &[u8], offset: usize, out: &mut [u8]) -> Result<Option<usize>, IndexError> {
         match self {
-            View::Now(store) => store.read(key, offset, out),
-            View::Then(at, _) => at.read(key, offset, out),
+            View::Now(index) => index.read(key, offset, out),
+            View::Then(at, _) => Ok(at.read(key, offset, out)?),
         }
     }
 
@@ -67,17 +69,17 @@ impl View<'_, '_> {
         to: Bound<&[u8]>,
         direction: Direction,
         visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), IndexError> {
         match self {
-            View::Now(store) => store.range(from, to, direction, visit),
-            View::Then(at, _) => at.range(from, to, direction, visit),
+            View::Now(index) => index.range(from, to, direction, visit),
+            View::Then(at, _) => Ok(at.range(from, to, direction, visit)?),
         }
     }
 
-    pub(crate) fn record_count(&self) -> u64 {
+    pub(crate) fn record_count(&mut self) -> Result<u64, IndexError> {
         match self {
-            View::Now(store) => store.record_count(),
-            View::Then(_, records) => *records,
+            View::Now(index) => index.record_count(),
+            View::Then(_, records) => Ok(*records),
         }
     }
 }

@@ -3,7 +3,7 @@
 use core::ops::{Bound, ControlFlow};
 
 use nandu_index::{Direction, Edit, Entry, OrderedIndex, Violation};
-use nandu_nand::Nand;
+use nandu_nand::{Cause, Nand};
 
 use crate::error::Error;
 use crate::inpage::InPage;
@@ -67,7 +67,7 @@ impl<N: Nand> InPage<'_, N> {
     /// As [`put`](InPage::put).
     pub fn sync(&mut self) -> Result<(), Error<N::Error>> {
         self.guarded(|index| {
-            index.make_durable()?;
+            index.for_cause(Cause::Host, Self::make_durable)?;
             index.empty_failing()
         })
     }
@@ -87,7 +87,7 @@ impl<N: Nand> InPage<'_, N> {
         self.sync()?;
         let has_suspects = self.blocks.addresses().any(|block| self.blocks[block].is_suspect != 0);
         self.guarded(|index| {
-            index.flush_all()?;
+            index.for_cause(Cause::Host, Self::flush_all)?;
             index.void_journal();
             index.write_anchor(!has_suspects)
         })?;

@@ -78,6 +78,8 @@ pub struct InPage<'m, N> {
     pub(crate) is_poisoned: bool,
     /// Opening puts right what a cut left: nothing may be given up that an older page still says.
     pub(crate) is_recovering: bool,
+    /// The power went before the index was left in order.
+    pub(crate) was_cut: bool,
     /// No block was left to put right what a cut left.
     pub(crate) is_read_only: bool,
 }
@@ -127,6 +129,7 @@ impl<'m, N: Nand> InPage<'m, N> {
             journal: Journal::new(parts.journal),
             is_poisoned: false,
             is_recovering: false,
+            was_cut: false,
             is_read_only: false,
             options,
         })
@@ -229,6 +232,19 @@ impl<'m, N: Nand> InPage<'m, N> {
         }
         size.erase_count_mean = sum.checked_div(count).unwrap_or(0) as u32;
         size
+    }
+
+    /// Whether the index was not left in order before it was opened.
+    pub fn was_cut(&self) -> bool {
+        self.was_cut
+    }
+
+    /// Longest key that the index takes, bytes. With keys of one width, that width.
+    pub fn key_size_max(&self) -> usize {
+        match self.options.cells {
+            Cells::Fixed { key, .. } => usize::from(key),
+            Cells::Bytes => self.entry_size_max().min(usize::from(u8::MAX)),
+        }
     }
 
     /// The chip.

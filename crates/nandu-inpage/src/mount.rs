@@ -79,6 +79,7 @@ impl<'m, N: Nand> InPage<'m, N> {
         if clean_root.is_some() {
             return Ok(());
         }
+        self.was_cut = true;
         self.nand.attribute(Cause::Recovery);
         self.is_recovering = true;
         let recovered = self.recover(newest);

@@ -52,7 +52,10 @@ pub(crate) const LAYERS: [Layer; 17] = [
     host("nandu-peers", &["nandu-bench", "nandu-sim"]),
     // The command works on the chip itself, below any engine, so it may import the contract as well; and it shows what a
     // page says of itself, damaged ones included, which no engine would hand out.
-    host("nandu-cli", &["nandu", "nandu-nand", "nandu-media", "nandu-sim", "nandu-mtd", "nandu-fuse", "nandu-bench"]),
+    host(
+        "nandu-cli",
+        &["nandu", "nandu-inpage", "nandu-nand", "nandu-media", "nandu-sim", "nandu-mtd", "nandu-fuse", "nandu-bench"],
+    ),
     Layer { name: "xtask", no_std: false, imports: &[], outside: Outside::Nothing },
 ];
 

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use nandu::{LogError, Store, TreeError, Violation};
+use nandu::Violation;
 use nandu_sim::Sim;
 use serde_json::{Value, json};
 
 use crate::failure::Ending;
+use crate::index::{self, Index, IndexArgs, IndexError, Plan, Use};
+use crate::kind::{Found, Kind};
 use crate::output::Output;
-use crate::store::{self, CacheArgs, StoreError};
 use crate::{session, units};
 
 /// Exit code: violations were found, and nothing was repaired.
@@ -24,11 +25,12 @@ pub(crate) struct Check {
     /// The image; it is checked on a copy in memory and stays as it is
     image: PathBuf,
     #[command(flatten)]
-    cache: CacheArgs,
+    index: IndexArgs,
 }
 
 /// What a check found.
 struct Findings {
+    kind: Kind,
     is_clean: bool,
     records: u64,
     height: u8,
@@ -40,12 +42,11 @@ struct Findings {
 pub(crate) fn run(args: &Check, out: &mut Output) -> anyhow::Result<()> {
     let image = &args.image;
     let mut sim = session::look(image).map_err(|error| Ending::new(NOT_DONE, format!("{error:#}")))?;
-    let findings = check(&mut sim, args.cache).map_err(|error| {
-        let code = match error {
-            TreeError::Corrupt { .. } | TreeError::Pages(LogError::Corrupt { .. }) => ERRORS_LEFT,
-            _ => NOT_DONE,
-        };
-        Ending::new(code, format!("{:#}", store::explain(image, error)))
+    let found =
+        index::identify(image, &sim, args.index.index).map_err(|error| Ending::new(NOT_DONE, format!("{error:#}")))?;
+    let findings = check(&mut sim, found, args.index).map_err(|error| {
+        let code = if error.is_damage() { ERRORS_LEFT } else { NOT_DONE };
+        Ending::new(code, format!("{:#}", index::explain(image, error)))
     })?;
     print(args, &findings, out)?;
     let count = findings.violations.len() as u64 + u64::from(findings.damaged_blocks);
@@ -56,31 +57,50 @@ pub(crate) fn run(args: &Check, out: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn check(sim: &mut Sim, cache: CacheArgs) -> Result<Findings, StoreError> {
+fn check(sim: &mut Sim, found: Found, args: IndexArgs) -> Result<Findings, IndexError> {
     sim.power_on();
-    let options = cache.options();
-    let mut memory = store::memory(sim, &options);
-    let mut store = Store::open(sim, options, &mut memory)?;
-    let is_clean = !store.stats().was_cut;
-    let reads = store.nand().counters().reads;
+    let mut plan = Plan::new(sim, found, args.cache, Use::Single);
+    let mut index = plan.open(sim)?;
+    let is_clean = match &index {
+        Index::Tree(store) => !store.stats().was_cut,
+        Index::InPage(index, ..) => !index.was_cut(),
+    };
+    let reads = index.sim().counters().reads;
     let mut violations = Vec::new();
-    store.verify(&mut |violation| violations.push(violation))?;
+    match &mut index {
+        Index::Tree(store) => {
+            store.verify(&mut |violation| violations.push(violation))?;
+        }
+        Index::InPage(index, ..) => index.verify(&mut |violation| violations.push(Violation::Tree(violation)))?,
+    }
+    let pages_read = index.sim().counters().reads - reads;
+    let damaged_blocks = match &index {
+        Index::Tree(store) => store.stats().damaged_blocks,
+        Index::InPage(..) => 0,
+    };
+    // Where a leaf cannot be read nobody knows how many records there are.
+    let records = match index.record_count() {
+        Err(error) if error.is_damage() && !violations.is_empty() => 0,
+        count => count?,
+    };
     Ok(Findings {
+        kind: index.kind(),
         is_clean,
-        records: store.record_count(),
-        height: store.height(),
-        pages_read: store.nand().counters().reads - reads,
-        damaged_blocks: store.stats().damaged_blocks,
+        records,
+        height: index.height(),
+        pages_read,
+        damaged_blocks,
         violations,
     })
 }
 
 fn print(args: &Check, findings: &Findings, out: &mut Output) -> anyhow::Result<()> {
     let name = args.image.display().to_string();
-    let Findings { is_clean, records, height, pages_read, damaged_blocks, violations } = findings;
+    let Findings { kind, is_clean, records, height, pages_read, damaged_blocks, violations } = findings;
     if out.is_json() {
         out.json(&json!({
             "image": name,
+            "index": kind.name(),
             "clean": is_clean,
             "records": records,
             "height": height,
@@ -98,7 +118,7 @@ fn print(args: &Check, findings: &Findings, out: &mut Output) -> anyhow::Result<
     writeln!(out, "{name}: {left}")?;
     writeln!(
         out,
-        "{} in a tree of {}; {} checked",
+        "{} in a tree of {} ({kind}); {} checked",
         units::things(*records, "record"),
         units::things((*height).into(), "level"),
         units::things(*pages_read, "page read")

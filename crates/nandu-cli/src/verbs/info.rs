@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use nandu_inpage::Cells;
 use nandu_nand::{BlockAddr, ProgramOrder};
 use nandu_sim::{BlockInfo, Sim};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use crate::output::Output;
 use crate::report::{self, BlockClass};
-use crate::{session, units};
+use crate::{inpage, kind, session, units};
 
 #[derive(Args, Debug)]
 pub(crate) struct Info {
@@ -93,6 +94,7 @@ fn print_json(args: &Info, sim: &Sim, survey: &Survey, out: &mut Output) -> anyh
         "image": args.image.display().to_string(),
         "chip": chip.name,
         "seed": sim.seed(),
+        "index": index_json(sim),
         "geometry": report::geometry(&chip.geometry),
         "timing": report::timing(&chip.timing),
         "bad_blocks": {
@@ -152,6 +154,12 @@ fn print_text(args: &Info, sim: &Sim, survey: &Survey, out: &mut Output) -> anyh
         units::things(geometry.ecc.correctable_bits.into(), "bit"),
         geometry.ecc.codeword_size
     )?;
+    if let Some(found) = kind::find(sim) {
+        let details = found.fields.map_or_else(String::new, |fields| {
+            format!(": {}; {}", inpage::describe_cells(fields.cells), inpage::describe_layout(&fields))
+        });
+        writeln!(out, "index       {}{details}", found.kind)?;
+    }
     print_bad(survey, geometry.block_count, out)?;
     let classes = BlockClass::ALL.iter().map(|class| (class, survey.class_counts[*class as usize]));
     let classes: Vec<String> = classes
@@ -180,6 +188,23 @@ fn print_text(args: &Info, sim: &Sim, survey: &Survey, out: &mut Output) -> anyh
     }
     writeln!(out, "\n{}", report::ledger_table(sim.ledger()))?;
     Ok(())
+}
+
+/// The kind of index that the chip holds, and what is fixed in its format; null if there is none.
+fn index_json(sim: &Sim) -> Value {
+    let Some(found) = kind::find(sim) else { return Value::Null };
+    let mut index = json!({ "kind": found.kind.name() });
+    if let (Some(object), Some(fields)) = (index.as_object_mut(), found.fields) {
+        let (key, value) = match fields.cells {
+            Cells::Fixed { key, value } => (key.into(), value.into()),
+            Cells::Bytes => (Value::Null, Value::Null),
+        };
+        object.insert("key_size".to_owned(), key);
+        object.insert("value_size".to_owned(), value);
+        object.insert("layout".to_owned(), if fields.layout == 1 { "sectors".into() } else { "pages".into() });
+        object.insert("sector_size".to_owned(), fields.sector_size.into());
+    }
+    index
 }
 
 fn print_bad(survey: &Survey, block_count: u32, out: &mut Output) -> anyhow::Result<()> {

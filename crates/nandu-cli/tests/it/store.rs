@@ -9,22 +9,22 @@ use nandu::{Durability, Options, Store};
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn run(arguments: &[&str], directory: &Path) -> Output {
+pub(crate) fn run(arguments: &[&str], directory: &Path) -> Output {
     Command::cargo_bin("nandu").unwrap().args(arguments).current_dir(directory).output().unwrap()
 }
 
-fn succeed(arguments: &[&str], directory: &Path) -> Vec<u8> {
+pub(crate) fn succeed(arguments: &[&str], directory: &Path) -> Vec<u8> {
     let output = run(arguments, directory);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     output.stdout
 }
 
-fn json(bytes: &[u8]) -> Value {
+pub(crate) fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap()
 }
 
 /// The exit code and the one line on the error stream.
-fn complaint(arguments: &[&str], directory: &Path) -> (i32, String) {
+pub(crate) fn complaint(arguments: &[&str], directory: &Path) -> (i32, String) {
     let output = run(arguments, directory);
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(text.lines().count(), 1, "{arguments:?}: {text}");
@@ -43,7 +43,7 @@ fn with_store() -> TempDir {
 }
 
 /// Records whose keys and values try to be taken for something else.
-fn nasty() -> String {
+pub(crate) fn nasty() -> String {
     let mut lines = String::new();
     let text = ["", " ", ",", "\"", "a\tb", "a\nb", "\r", "\u{e9}\u{1f600}", "key", "\\x00", "\u{0}", "null", "-", "#"];
     for (number, value) in text.iter().enumerate() {

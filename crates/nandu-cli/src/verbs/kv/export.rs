@@ -8,9 +8,9 @@ use clap::Args;
 use nandu::Direction;
 
 use super::formats::{Format, KEY, KEY_HEX, VALUE, VALUE_HEX};
+use crate::index::{self, IndexArgs, IndexError};
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::store::{self, CacheArgs, StoreError};
 use crate::view::{AtArgs, View};
 use crate::{hexdump, record};
 
@@ -27,14 +27,14 @@ pub(crate) struct Export {
     #[command(flatten)]
     at: AtArgs,
     #[command(flatten)]
-    cache: CacheArgs,
+    index: IndexArgs,
 }
 
 pub(crate) fn run(args: &Export, out: &mut Output) -> anyhow::Result<()> {
     let format = if out.is_json() { Format::Jsonl } else { args.format };
-    store::look(&args.image, args.cache, |store| {
-        let explain = |error| store::explain(&args.image, error);
-        let view = &mut args.at.view(&args.image, store)?;
+    index::look(&args.image, args.index, |index| {
+        let explain = |error| index::explain(&args.image, error);
+        let view = &mut args.at.view(&args.image, index)?;
         match format {
             Format::Jsonl => {
                 let mut outcome = Ok(());
@@ -86,9 +86,9 @@ fn each(
     label: &'static str,
     outcome: &mut io::Result<()>,
     mut visit: impl FnMut(&[u8], &[u8]) -> io::Result<()>,
-) -> Result<(), StoreError> {
+) -> Result<(), IndexError> {
     let mut progress = Progress::new(label);
-    let total = view.record_count();
+    let total = view.record_count()?;
     let mut done = 0;
     let mut from: Option<Vec<u8>> = None;
     // A large value is not lent while the store is walked through, so the walk stops there and goes on behind it.

@@ -1,10 +1,17 @@
-//! `nandu kv format`: an empty store.
+//! `nandu kv format`: an empty index.
 
-use anyhow::bail;
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use nandu::Store;
+use nandu_inpage::{Cells, InPage};
+use nandu_nand::{CellMode, Nand};
+use nandu_sim::Sim;
 use serde_json::json;
 
+use crate::failure::usage;
+use crate::index;
+use crate::inpage;
+use crate::kind::{self, Kind};
 use crate::output::Output;
 use crate::session::{Session, SessionArgs};
 use crate::store::{self, CacheArgs};
@@ -14,6 +21,15 @@ use crate::{report, units};
 pub(crate) struct Format {
     #[command(flatten)]
     session: SessionArgs,
+    /// Which index keeps the records; the image remembers it
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = Kind::Mutree)]
+    index: Kind,
+    /// With grr and ipl: every key has so many bytes, and the index more room; else keys are byte strings of any length
+    #[arg(long, value_name = "BYTES", requires = "value_size", value_parser = clap::value_parser!(u8).range(1..))]
+    key_size: Option<u8>,
+    /// With grr and ipl: every value has so many bytes
+    #[arg(long, value_name = "BYTES", requires = "key_size")]
+    value_size: Option<u8>,
     #[command(flatten)]
     cache: CacheArgs,
     /// Format a chip that holds something; all of that is lost
@@ -21,49 +37,116 @@ pub(crate) struct Format {
     force: bool,
 }
 
+/// What there is to say of an empty index.
+struct Made {
+    key_size_max: usize,
+    entry_size_max: usize,
+    bad_blocks: u32,
+    memory_size: usize,
+    /// Pages that records may fill; an index that logs in its blocks promises none.
+    capacity_pages: Option<u32>,
+    cells: Cells,
+}
+
 pub(crate) fn run(args: &Format, out: &mut Output) -> anyhow::Result<()> {
+    let cells = match (args.key_size, args.value_size) {
+        (Some(key), Some(value)) if args.index != Kind::Mutree => Cells::Fixed { key, value },
+        (None, None) => Cells::Bytes,
+        _ => return usage("a mutree index keeps byte strings; --key-size and --value-size are for grr and ipl"),
+    };
     let mut session = Session::open(&args.session)?;
     let name = args.session.image.display().to_string();
     if !args.force && report::blocks(&session.sim).any(|(_, state)| state.pages_programmed > 0) {
         bail!("{name}: the chip is not blank; --force formats it and loses what it holds");
     }
     session.sim.power_on();
-    let options = args.cache.options();
-    let mut memory = store::memory(&session.sim, &options);
     let before_ns = session.sim.clock_ns();
-    let explain = |error| store::explain(&args.session.image, error);
-    let store = Store::format(&mut session.sim, options, &mut memory).map_err(explain)?;
-    let (capacity, bad) = (store.stats().capacity_pages, store.stats().bad_blocks);
-    let (key_size_max, entry_size_max) = (store.key_size_max(), store.entry_size_max());
-    store.unmount().map_err(explain)?;
+    for block in kind::blocks_of_others(&session.sim, args.index) {
+        // One that cannot be erased would be found again, as the index that the chip does not hold.
+        session.sim.erase(block, CellMode::Slc).with_context(|| format!("{name}: block {}", block.0))?;
+    }
+    let made = match args.index {
+        Kind::Mutree => format_tree(args, &mut session.sim)?,
+        kind => format_inpage(args, kind, cells, &mut session.sim)?,
+    };
     let duration_ns = session.sim.clock_ns() - before_ns;
-    let chip = session.sim.chip().name;
-    let page_size = u64::from(session.sim.chip().geometry.page_size);
+    let chip = *session.sim.chip();
     session.finish()?;
     if out.is_json() {
         out.json(&json!({
             "image": name,
-            "chip": chip,
-            "capacity_pages": capacity,
-            "page_size": page_size,
-            "bad_blocks": bad,
-            "key_size_max": key_size_max,
-            "entry_size_max": entry_size_max,
-            "memory_size": memory.len(),
+            "index": args.index.name(),
+            "chip": chip.name,
+            "capacity_pages": made.capacity_pages,
+            "page_size": chip.geometry.page_size,
+            "bad_blocks": made.bad_blocks,
+            "key_size_max": made.key_size_max,
+            "entry_size_max": made.entry_size_max,
+            "memory_size": made.memory_size,
             "duration_ns": duration_ns,
         }))?;
         return Ok(());
     }
-    writeln!(
-        out,
-        "{name}: an empty store on {chip}, with room for {} of {} bytes",
-        units::things(capacity.into(), "page"),
-        units::count_of(page_size)
-    )?;
-    writeln!(
-        out,
-        "keys to {key_size_max} bytes, a key and its value to {entry_size_max}; opened in {} bytes of memory",
-        units::count_of(memory.len() as u64)
-    )?;
+    let page_size = units::count_of(chip.geometry.page_size.into());
+    match made.capacity_pages {
+        Some(capacity) => {
+            let pages = units::things(capacity.into(), "page");
+            writeln!(out, "{name}: an empty store on {}, with room for {pages} of {page_size} bytes", chip.name)?;
+        }
+        None => {
+            let blocks = units::things((chip.geometry.block_count - made.bad_blocks).into(), "block");
+            writeln!(out, "{name}: an empty {} index on {}, in {blocks}", args.index, chip.name)?;
+        }
+    }
+    let memory = units::count_of(made.memory_size as u64);
+    match made.cells {
+        Cells::Fixed { key, value } => {
+            writeln!(out, "keys of {key} bytes, values of {value}; opened in {memory} bytes of memory")?;
+        }
+        Cells::Bytes => writeln!(
+            out,
+            "keys to {} bytes, a key and its value to {}; opened in {memory} bytes of memory",
+            made.key_size_max, made.entry_size_max
+        )?,
+    }
     Ok(())
+}
+
+fn format_tree(args: &Format, sim: &mut Sim) -> anyhow::Result<Made> {
+    let options = args.cache.options();
+    let mut memory = store::memory(sim, &options);
+    let explain = |error| store::explain(&args.session.image, error);
+    let store = Store::format(sim, options, &mut memory).map_err(explain)?;
+    let made = Made {
+        key_size_max: store.key_size_max(),
+        entry_size_max: store.entry_size_max(),
+        bad_blocks: store.stats().bad_blocks,
+        memory_size: 0,
+        capacity_pages: Some(store.stats().capacity_pages),
+        cells: Cells::Bytes,
+    };
+    store.unmount().map_err(explain)?;
+    Ok(Made { memory_size: memory.len(), ..made })
+}
+
+fn format_inpage(args: &Format, kind: Kind, cells: Cells, sim: &mut Sim) -> anyhow::Result<Made> {
+    let options = inpage::options(sim.chip(), kind, cells, args.cache.cache);
+    let mut memory = vec![0; InPage::<Sim>::memory_required(&sim.chip().geometry, &options)];
+    let explain = |error| match error {
+        nandu_inpage::Error::Unsuitable { what } => {
+            anyhow!("{}: no {kind} index is possible on this chip: {what}", args.session.image.display())
+        }
+        error => index::explain(&args.session.image, error),
+    };
+    let index = InPage::format(sim, options, &mut memory).map_err(explain)?;
+    let made = Made {
+        key_size_max: index.key_size_max(),
+        entry_size_max: index.entry_size_max(),
+        bad_blocks: index.size().blocks_bad,
+        memory_size: 0,
+        capacity_pages: None,
+        cells,
+    };
+    index.unmount().map_err(explain)?;
+    Ok(Made { memory_size: memory.len(), ..made })
 }

@@ -6,8 +6,8 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::HexArgs;
+use crate::index::{self, IndexArgs};
 use crate::output::Output;
-use crate::store::{self, CacheArgs};
 use crate::view::AtArgs;
 use crate::{hexdump, record};
 
@@ -25,15 +25,15 @@ pub(crate) struct Get {
     #[command(flatten)]
     hex: HexArgs,
     #[command(flatten)]
-    cache: CacheArgs,
+    index: IndexArgs,
 }
 
 pub(crate) fn run(args: &Get, out: &mut Output) -> anyhow::Result<()> {
     let key = record::argument(&args.key, args.hex.hex)?;
-    let value = store::look(&args.image, args.cache, |store| {
-        store::check_key(store, &key)?;
-        let explain = |error| store::explain(&args.image, error);
-        let mut view = args.at.view(&args.image, store)?;
+    let value = index::look(&args.image, args.index, |index| {
+        index.check_key(&key)?;
+        let explain = |error| index::explain(&args.image, error);
+        let mut view = args.at.view(&args.image, index)?;
         let Some(size) = view.value_len(&key).map_err(explain)? else { return Ok(None) };
         let mut value = vec![0; size];
         view.read(&key, 0, &mut value).map_err(explain)?;

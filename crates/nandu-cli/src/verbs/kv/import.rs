@@ -8,17 +8,17 @@ use std::rc::Rc;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use nandu::{Durability, Edit, LogError, Options, TreeError};
+use nandu::{Durability, Edit};
 use serde_json::json;
 
 use super::columns::Wishes;
 use super::formats::Format;
 use super::lines::{Bad, Lines};
 use crate::failure::usage;
+use crate::index::{self, Index, IndexArgs, IndexError, Use};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::session::SessionArgs;
-use crate::store::{self, CacheArgs, Records, StoreError};
 use crate::units;
 
 #[derive(Args, Debug)]
@@ -50,7 +50,7 @@ pub(crate) struct Import {
     #[arg(long, value_enum, default_value_t = When::Immediate)]
     durability: When,
     #[command(flatten)]
-    cache: CacheArgs,
+    index: IndexArgs,
 }
 
 /// When records are durable.
@@ -104,21 +104,20 @@ pub(crate) fn run(args: &Import, out: &mut Output) -> anyhow::Result<()> {
         When::Immediate => Durability::Immediate,
         When::OnSync => Durability::OnSync,
     };
-    let options = Options { durability, ..args.cache.options() };
-    let tally = store::change_with(&args.session, options, |store| {
-        let before = *store.nand().counters();
+    let tally = index::change(&args.session, args.index, Use::Many(durability), |index| {
+        let before = *index.sim().counters();
         let mut loader =
             Loader { image: &args.session.image, when: args.durability, batch: Vec::new(), tally: Tally::default() };
         while let Some(line) = lines.next().with_context(|| name.clone())? {
-            let content = line.content.and_then(|(key, value)| match store::refusal(store, &key, &value) {
+            let content = line.content.and_then(|(key, value)| match index.refusal(&key, &value) {
                 Some(why) => Err(Bad::Line(why)),
                 None => Ok((key, value)),
             });
             match content {
                 // What does not fit a leaf is no part of a batch: it is put by itself, in its turn.
-                Ok((key, value)) if store::is_large(store, &key, &value) => {
-                    loader.flush(store)?;
-                    loader.put_alone(store, &key, &value)?;
+                Ok((key, value)) if index.is_large(&key, &value) => {
+                    loader.flush(index)?;
+                    loader.put_alone(index, &key, &value)?;
                 }
                 Ok(record) => loader.batch.push(record),
                 Err(Bad::Line(why)) if args.skip_bad => {
@@ -131,21 +130,21 @@ pub(crate) fn run(args: &Import, out: &mut Output) -> anyhow::Result<()> {
                 Err(Bad::File(why)) => return usage(format!("{name}: {why}")),
             }
             if loader.batch.len() == args.batch as usize {
-                loader.flush(store)?;
+                loader.flush(index)?;
                 progress.set(read_size.get().min(size), size);
             }
         }
-        loader.flush(store)?;
-        // Whoever opens the store next needs no memory for changes.
-        store.settle().map_err(|error| store::explain(&args.session.image, error))?;
-        let cost = store.nand().counters().since(&before);
+        loader.flush(index)?;
+        // Whoever opens the index next needs no memory for changes.
+        index.settle().map_err(|error| index::explain(&args.session.image, error))?;
+        let cost = index.sim().counters().since(&before);
         Ok(Tally { programs: cost.programs, busy_ns: cost.busy_ns, ..loader.tally })
     })?;
     drop(progress);
     print(args, &name, format, &tally, out)
 }
 
-/// Records on their way into the store.
+/// Records on their way into the index.
 struct Loader<'a> {
     image: &'a Path,
     when: When,
@@ -155,34 +154,34 @@ struct Loader<'a> {
 
 impl Loader<'_> {
     /// Puts what was read, in order. Of records with the same key the last one counts.
-    fn flush(&mut self, store: &mut Records<'_>) -> anyhow::Result<()> {
-        let before = store.record_count();
-        let explain = |error| store::explain(self.image, error);
+    fn flush(&mut self, index: &mut Index<'_>) -> anyhow::Result<()> {
+        let explain = |error| index::explain(self.image, error);
+        let before = index.record_count().map_err(explain)?;
         self.tally.records += self.batch.len() as u64;
         if self.when == When::OnSync {
             for (key, value) in self.batch.drain(..) {
-                store.put(&key, &value).map_err(explain)?;
+                index.put(&key, &value).map_err(explain)?;
             }
-            store.sync().map_err(explain)?;
+            index.sync().map_err(explain)?;
             self.tally.batches += 1;
-            self.tally.added += store.record_count() - before;
+            self.tally.added += index.record_count().map_err(explain)? - before;
             return Ok(());
         }
         self.batch.reverse();
         self.batch.sort_by(|one, other| one.0.cmp(&other.0));
         self.batch.dedup_by(|later, kept| later.0 == kept.0);
         let edits: Vec<Edit<'_>> = self.batch.iter().map(|(key, value)| Edit { key, value: Some(value) }).collect();
-        put(store, &edits, &mut self.tally.batches).map_err(explain)?;
+        put(index, &edits, &mut self.tally.batches).map_err(explain)?;
         self.batch.clear();
-        self.tally.added += store.record_count() - before;
+        self.tally.added += index.record_count().map_err(explain)? - before;
         Ok(())
     }
 }
 
 impl Loader<'_> {
     /// Puts a large value.
-    fn put_alone(&mut self, store: &mut Records<'_>, key: &[u8], value: &[u8]) -> anyhow::Result<()> {
-        let was_there = store.put(key, value).map_err(|error| store::explain(self.image, error))?;
+    fn put_alone(&mut self, index: &mut Index<'_>, key: &[u8], value: &[u8]) -> anyhow::Result<()> {
+        let was_there = index.put(key, value).map_err(|error| index::explain(self.image, error))?;
         self.tally.records += 1;
         self.tally.added += u64::from(!was_there);
         self.tally.batches += 1;
@@ -191,15 +190,15 @@ impl Loader<'_> {
 }
 
 /// Puts records as one batch; where a chip has no room for so large a one, as smaller ones.
-fn put(store: &mut Records<'_>, edits: &[Edit<'_>], batches: &mut u64) -> Result<(), StoreError> {
+fn put(index: &mut Index<'_>, edits: &[Edit<'_>], batches: &mut u64) -> Result<(), IndexError> {
     if edits.is_empty() {
         return Ok(());
     }
-    match store.batch(edits) {
-        Err(TreeError::Pages(LogError::Full)) if edits.len() > 1 => {
+    match index.batch(edits) {
+        Err(error) if error.is_too_much() && edits.len() > 1 => {
             let (first, second) = edits.split_at(edits.len() / 2);
-            put(store, first, batches)?;
-            put(store, second, batches)
+            put(index, first, batches)?;
+            put(index, second, batches)
         }
         outcome => {
             *batches += 1;

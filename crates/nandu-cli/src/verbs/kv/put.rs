@@ -5,13 +5,14 @@ use std::io::{self, Read};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use nandu_nand::Cause;
+use nandu_sim::Sim;
 use serde_json::{Map, Value};
 
 use super::HexArgs;
 use crate::failure::usage;
+use crate::index::{self, IndexArgs, Use};
 use crate::output::Output;
 use crate::session::SessionArgs;
-use crate::store::{self, CacheArgs};
 use crate::{record, units};
 
 /// More than any store takes, so that a wrong file is not read to its end.
@@ -32,7 +33,7 @@ pub(crate) struct Put {
     #[command(flatten)]
     hex: HexArgs,
     #[command(flatten)]
-    cache: CacheArgs,
+    index: IndexArgs,
 }
 
 #[derive(Args, Debug)]
@@ -44,18 +45,19 @@ pub(crate) struct Delete {
     #[command(flatten)]
     hex: HexArgs,
     #[command(flatten)]
-    cache: CacheArgs,
+    index: IndexArgs,
 }
 
 pub(crate) fn put(args: &Put, out: &mut Output) -> anyhow::Result<()> {
     let key = record::argument(&args.key, args.hex.hex)?;
     let value = value(args)?;
     let image = &args.session.image;
-    let (replaced, cost) = store::change(&args.session, args.cache, |store| {
-        store::check_value(store, &key, &value)?;
-        let before = Cost::at(store);
-        let replaced = store.put(&key, &value).map_err(|error| store::explain(image, error))?;
-        Ok((replaced, before.until(store)))
+    let (replaced, cost) = index::change(&args.session, args.index, Use::Single, |index| {
+        index.check_record(&key, &value)?;
+        let before = Cost::at(index.sim());
+        let replaced = index.put(&key, &value).map_err(|error| index::explain(image, error))?;
+        index.sync().map_err(|error| index::explain(image, error))?;
+        Ok((replaced, before.until(index.sim())))
     })?;
     if out.is_json() {
         let mut object = Map::new();
@@ -71,13 +73,14 @@ pub(crate) fn put(args: &Put, out: &mut Output) -> anyhow::Result<()> {
 pub(crate) fn delete(args: &Delete, out: &mut Output) -> anyhow::Result<()> {
     let key = record::argument(&args.key, args.hex.hex)?;
     let image = &args.session.image;
-    let cost = store::change(&args.session, args.cache, |store| {
-        store::check_key(store, &key)?;
-        let before = Cost::at(store);
-        if !store.delete(&key).map_err(|error| store::explain(image, error))? {
+    let cost = index::change(&args.session, args.index, Use::Single, |index| {
+        index.check_key(&key)?;
+        let before = Cost::at(index.sim());
+        if !index.delete(&key).map_err(|error| index::explain(image, error))? {
             return Err(anyhow!("{}: no record has the key '{}'", image.display(), record::shown(&key)));
         }
-        Ok(before.until(store))
+        index.sync().map_err(|error| index::explain(image, error))?;
+        Ok(before.until(index.sim()))
     })?;
     if out.is_json() {
         let mut object = Map::new();
@@ -111,31 +114,35 @@ fn value(args: &Put) -> anyhow::Result<Vec<u8>> {
 /// What one change cost the chip.
 pub(super) struct Cost {
     programs: u64,
-    /// Those of the change itself; the others are the checkpoint and the like that come with opening a store.
+    /// Those of the change itself; the others are the checkpoint and the like that come with opening a store, and those below.
     programs_asked: u64,
+    /// Those that move what stood in a block, perhaps with the change, to make room.
+    programs_moved: u64,
     reads: u64,
     busy_ns: u64,
 }
 
 impl Cost {
-    pub(super) fn at(store: &store::Records<'_>) -> Cost {
-        let (counters, ledger) = (store.nand().counters(), store.nand().ledger());
+    pub(super) fn at(sim: &Sim) -> Cost {
+        let (counters, ledger) = (sim.counters(), sim.ledger());
         Cost {
             programs: counters.programs,
-            programs_asked: [Cause::Host, Cause::Tree, Cause::Value]
+            programs_asked: [Cause::Host, Cause::Tree, Cause::Value, Cause::InPageLog]
                 .map(|cause| ledger.of(cause).programs)
                 .iter()
                 .sum(),
+            programs_moved: ledger.of(Cause::Gc).programs,
             reads: counters.reads,
             busy_ns: counters.busy_ns,
         }
     }
 
-    pub(super) fn until(self, store: &store::Records<'_>) -> Cost {
-        let now = Cost::at(store);
+    pub(super) fn until(self, sim: &Sim) -> Cost {
+        let now = Cost::at(sim);
         Cost {
             programs: now.programs - self.programs,
             programs_asked: now.programs_asked - self.programs_asked,
+            programs_moved: now.programs_moved - self.programs_moved,
             reads: now.reads - self.reads,
             busy_ns: now.busy_ns - self.busy_ns,
         }
@@ -154,8 +161,13 @@ impl Cost {
 impl std::fmt::Display for Cost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", units::things(self.programs_asked, "page program"))?;
-        if self.programs > self.programs_asked {
-            write!(f, " (and {} for the checkpoint after opening)", self.programs - self.programs_asked)?;
+        let checkpoint = self.programs - self.programs_asked - self.programs_moved;
+        let moved = self.programs_moved;
+        match (checkpoint, moved) {
+            (0, 0) => {}
+            (_, 0) => write!(f, " (and {checkpoint} for the checkpoint after opening)")?,
+            (0, _) => write!(f, " (and {moved} to make room)")?,
+            _ => write!(f, " (and {moved} to make room, {checkpoint} for the checkpoint after opening)")?,
         }
         write!(f, ", {}", units::duration_ns(self.busy_ns))
     }

@@ -8,8 +8,8 @@ use clap::Args;
 use nandu::{Direction, Entry};
 
 use super::HexArgs;
+use crate::index::{self, IndexArgs};
 use crate::output::Output;
-use crate::store::{self, CacheArgs};
 use crate::view::AtArgs;
 use crate::{hexdump, record};
 
@@ -37,7 +37,7 @@ pub(crate) struct Scan {
     #[command(flatten)]
     hex: HexArgs,
     #[command(flatten)]
-    cache: CacheArgs,
+    index: IndexArgs,
 }
 
 /// Keys from the first on, below the second.
@@ -70,9 +70,9 @@ pub(crate) fn run(args: &Scan, out: &mut Output) -> anyhow::Result<()> {
     let key = |text: &Option<String>| text.as_deref().map(|text| record::argument(text, args.hex.hex)).transpose();
     let bounds = Bounds::new(key(&args.from)?, key(&args.to)?, key(&args.prefix)?);
     let direction = if args.reverse { Direction::Backward } else { Direction::Forward };
-    store::look(&args.image, args.cache, |store| {
+    index::look(&args.image, args.index, |index| {
         for key in [&bounds.from, &bounds.to].into_iter().flatten() {
-            store::check_key(store, key)?;
+            index.check_bound(key)?;
         }
         let mut left = args.limit.unwrap_or(u64::MAX);
         if left == 0 {
@@ -86,8 +86,8 @@ pub(crate) fn run(args: &Scan, out: &mut Output) -> anyhow::Result<()> {
             left -= 1;
             if outcome.is_err() || left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let mut view = args.at.view(&args.image, store)?;
-        view.range(from, to, direction, visit).map_err(|error| store::explain(&args.image, error))?;
+        let mut view = args.at.view(&args.image, index)?;
+        view.range(from, to, direction, visit).map_err(|error| index::explain(&args.image, error))?;
         Ok(outcome?)
     })
 }

@@ -7,10 +7,14 @@ use nandu::Snapshot;
 use serde_json::{Map, Value, json};
 
 use super::put::Cost;
+use crate::index::{self, IndexArgs, Use};
 use crate::output::Output;
 use crate::session::SessionArgs;
-use crate::store::{self, CacheArgs, Records};
+use crate::store::Records;
 use crate::{units, view};
+
+/// What only one kind of index has.
+const WHAT: &str = "snapshots";
 
 #[derive(Args, Debug)]
 pub(crate) struct Keep {
@@ -19,7 +23,7 @@ pub(crate) struct Keep {
     #[command(subcommand)]
     what: Option<What>,
     #[command(flatten)]
-    cache: CacheArgs,
+    index: IndexArgs,
 }
 
 #[derive(Clone, Copy, Debug, Subcommand)]
@@ -39,10 +43,11 @@ pub(crate) fn run(args: &Keep, out: &mut Output) -> anyhow::Result<()> {
     let image = &args.session.image;
     match args.what.unwrap_or(What::List) {
         What::Take => {
-            let (snapshot, records, cost) = store::change(&args.session, args.cache, |store| {
-                let before = Cost::at(store);
-                let snapshot = store.snapshot().map_err(|error| store::explain(image, error))?;
-                Ok((snapshot, store.record_count(), before.until(store)))
+            let (snapshot, records, cost) = index::change(&args.session, args.index, Use::Single, |index| {
+                let store = index.tree(image, WHAT)?;
+                let before = Cost::at(store.nand());
+                let snapshot = store.snapshot().map_err(|error| index::explain(image, error))?;
+                Ok((snapshot, store.record_count(), before.until(store.nand())))
             })?;
             if out.is_json() {
                 return cost.print_json(object(snapshot, records), out);
@@ -50,11 +55,12 @@ pub(crate) fn run(args: &Keep, out: &mut Output) -> anyhow::Result<()> {
             writeln!(out, "snapshot {}: {}; {cost}", snapshot.number(), units::things(records, "record"))?;
         }
         What::Release { number } => {
-            let (freed, cost) = store::change(&args.session, args.cache, |store| {
+            let (freed, cost) = index::change(&args.session, args.index, Use::Single, |index| {
+                let store = index.tree(image, WHAT)?;
                 let snapshot = view::find(image, store, number)?;
-                let (before, live) = (Cost::at(store), store.stats().live_pages);
-                store.release(snapshot).map_err(|error| store::explain(image, error))?;
-                Ok((live.saturating_sub(store.stats().live_pages), before.until(store)))
+                let (before, live) = (Cost::at(store.nand()), store.stats().live_pages);
+                store.release(snapshot).map_err(|error| index::explain(image, error))?;
+                Ok((live.saturating_sub(store.stats().live_pages), before.until(store.nand())))
             })?;
             if out.is_json() {
                 let mut object = Map::new();
@@ -65,7 +71,7 @@ pub(crate) fn run(args: &Keep, out: &mut Output) -> anyhow::Result<()> {
             writeln!(out, "released snapshot {number}: {} freed; {cost}", units::things(freed.into(), "page"))?;
         }
         What::List => {
-            let found = store::look(image, args.cache, |store| list(image, store))?;
+            let found = index::look(image, args.index, |index| list(image, index.tree(image, WHAT)?))?;
             for (snapshot, records) in found {
                 if out.is_json() {
                     out.json(&Value::Object(object(snapshot, records)))?;
@@ -81,7 +87,7 @@ pub(crate) fn run(args: &Keep, out: &mut Output) -> anyhow::Result<()> {
 fn list(image: &Path, store: &mut Records<'_>) -> anyhow::Result<Vec<(Snapshot, u64)>> {
     let snapshots: Vec<Snapshot> = store.snapshots().collect();
     let counted = snapshots.into_iter().map(|snapshot| {
-        let records = store.at(&snapshot).record_count().map_err(|error| store::explain(image, error))?;
+        let records = store.at(&snapshot).record_count().map_err(|error| index::explain(image, error))?;
         Ok((snapshot, records))
     });
     counted.collect()

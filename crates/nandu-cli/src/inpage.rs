@@ -1,0 +1,101 @@
+//! How the command makes and opens an index that logs in its blocks.
+
+use nandu_inpage::{Cells, Durability, GroupSize, InPage, Kind, Layout, LogPages, Options, Policy, Splits, Times};
+use nandu_media::inpage::anchor::AnchorFields;
+use nandu_nand::{ProgramOrder, TearScope};
+use nandu_sim::{Chip, Sim, SimError};
+
+use crate::kind;
+
+/// An index on a chip that somebody else holds.
+pub(crate) type Records<'m> = InPage<'m, &'m mut Sim>;
+
+/// What goes wrong in it.
+pub(crate) type Error = nandu_inpage::Error<SimError>;
+
+/// Most bytes of a log sector: what the papers take.
+const SECTOR_SIZE_MAX: u32 = 512;
+
+/// Least bytes of a log sector.
+const SECTOR_SIZE_MIN: u32 = 64;
+
+/// The options with which an index is made on a chip.
+///
+/// Sectors where the chip takes them: programmed in any order of pages, torn alone, as many as a page takes programs. Whole log
+/// pages elsewhere.
+pub(crate) fn options(chip: &Chip, kind: kind::Kind, cells: Cells, cache: u32) -> Options {
+    let geometry = &chip.geometry;
+    let page = geometry.page_size;
+    let programs = u32::from(geometry.programs_per_page.max(1));
+    let sector = (page / programs).max(geometry.program_unit).max(geometry.ecc.codeword_size);
+    let takes_sectors = geometry.order == ProgramOrder::Any
+        && geometry.tear == TearScope::Range
+        && programs > 1
+        && page.is_multiple_of(sector)
+        && sector >= SECTOR_SIZE_MIN;
+    let (layout, sector_size) = if takes_sectors {
+        (Layout::Sectors, sector)
+    } else {
+        (Layout::Pages, (page / 4).clamp(SECTOR_SIZE_MIN, SECTOR_SIZE_MAX))
+    };
+    let log_pages_max = (geometry.pages_per_block / 4).clamp(1, 8) as u8;
+    let timing = &chip.timing;
+    let base = if kind == kind::Kind::Ipl {
+        Options {
+            kind: Kind::Ipl,
+            log_pages: LogPages::Static(1),
+            group: GroupSize::Fixed(1),
+            policy: Policy::Lru,
+            splits: Splits::EagerThree,
+            ..Options::DEFAULT
+        }
+    } else {
+        Options { log_pages: LogPages::Adaptive(log_pages_max.min(4)), ..Options::DEFAULT }
+    };
+    Options {
+        layout,
+        cells,
+        sector_size,
+        log_pages_max,
+        buffer_size: (cache as usize).max(4 * (page + sector_size) as usize),
+        times: Times { read_ns: timing.read_lsb_ns, program_ns: timing.program_lsb_ns, erase_ns: timing.erase_ns },
+        ..base
+    }
+}
+
+/// The options with which the index that an anchor names is opened: what is part of its format, as it says.
+pub(crate) fn options_of(chip: &Chip, kind: kind::Kind, fields: &AnchorFields, cache: u32) -> Options {
+    let options = options(chip, kind, fields.cells, cache);
+    let log_pages = match options.log_pages {
+        LogPages::Adaptive(count) => LogPages::Adaptive(count.min(fields.log_pages_max)),
+        other => other,
+    };
+    Options {
+        layout: if fields.layout == 1 { Layout::Sectors } else { Layout::Pages },
+        sector_size: fields.sector_size,
+        log_pages_max: fields.log_pages_max,
+        log_pages,
+        ..options
+    }
+}
+
+/// The same with a write-ahead ring, for a verb that makes many changes.
+pub(crate) fn with_journal(chip: &Chip, options: Options, durability: Durability) -> Options {
+    Options { journal_blocks: if chip.geometry.block_count < 64 { 1 } else { 4 }, durability, ..options }
+}
+
+/// Keys and values in words.
+pub(crate) fn describe_cells(cells: Cells) -> String {
+    match cells {
+        Cells::Bytes => "byte strings".to_owned(),
+        Cells::Fixed { key, value } => format!("keys of {key} bytes, values of {value}"),
+    }
+}
+
+/// Where it logs, in words.
+pub(crate) fn describe_layout(fields: &AnchorFields) -> String {
+    match fields.layout {
+        1 => format!("log sectors of {} bytes at the end of each block", fields.sector_size),
+        _ => "whole log pages, where they come".to_owned(),
+    }
+}
