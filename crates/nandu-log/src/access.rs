@@ -139,14 +139,30 @@ impl<N: Nand> Log<'_, N> {
 
     /// As [`Log::probe`], of any volume.
     pub(crate) fn probe_any(&mut self, page: PageAddr) -> Result<Probe, LogError<N::Error>> {
-        self.buffered = None;
         self.note_read(page);
-        match Self::read_page(&mut self.nand, page, self.blocks.page) {
-            Ok(_) => self.buffered = Some(page),
-            Err(error) if error.kind() == NandErrorKind::Uncorrectable => return Ok(Probe::Garbage),
-            Err(error) => return Err(self.chip_error(error)),
+        // A sound page from elsewhere was read before, or another place was read: torn and decayed pages look otherwise. So once
+        // more, since after a cut the newest page would pass for torn.
+        for _ in 0..2 {
+            self.buffered = None;
+            match Self::read_page(&mut self.nand, page, self.blocks.page) {
+                Ok(_) => self.buffered = Some(page),
+                Err(error) if error.kind() == NandErrorKind::Uncorrectable => return Ok(Probe::Garbage),
+                Err(error) => return Err(self.chip_error(error)),
+            }
+            if !Page::parse(self.blocks.page).is_ok_and(|parsed| parsed.page() != page.0) {
+                break;
+            }
         }
         Ok(self.judge_buffer(page))
+    }
+
+    /// As [`Log::probe`], where it matters that a page is not there: if the options want what is programmed to be read back, they do
+    /// not believe a single read either. One read, and for a page that is not there another one.
+    pub(crate) fn probe_twice(&mut self, page: PageAddr) -> Result<Probe, LogError<N::Error>> {
+        match self.probe(page)? {
+            Probe::Erased | Probe::Garbage if self.options.read_back => self.probe(page),
+            probe => Ok(probe),
+        }
     }
 
     /// Has a page in the log's buffer: reads it unless it was the last one read.

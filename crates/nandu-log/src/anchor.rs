@@ -1,5 +1,7 @@
 //! Finding the newest checkpoint.
 
+use core::ops::Range;
+
 use nandu_media::{ANCHOR_COUNT, Anchor, Malformed, Page, PageKind};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 
@@ -34,11 +36,13 @@ impl<N: Nand> Log<'_, N> {
         let mut begun = [None; ANCHOR_COUNT];
         let mut seen = 0;
         let mut count = 0;
+        let mut looked = 0;
         let window = self.shape.anchor_window();
         for block in (0..window).map(BlockAddr) {
             if count > 0 && seen == ANCHOR_COUNT {
                 break;
             }
+            looked = block.0;
             let candidate = self.candidate(block)?;
             if candidate.is_some() || count > 0 {
                 seen += 1;
@@ -52,10 +56,9 @@ impl<N: Nand> Log<'_, N> {
         let Some(found) = newest else { return Ok(None) };
         // Bad blocks may have driven the anchor blocks apart.
         let mut elsewhere = [None; ANCHOR_COUNT];
-        let last = begun.iter().flatten().map(|candidate| candidate.block.0).max().unwrap_or(0);
         let listed = self.listed_anchors(found.found.page)?;
         for (place, block) in elsewhere.iter_mut().zip(listed) {
-            if let Some(block) = block.filter(|block| block.0 > last) {
+            if let Some(block) = block.filter(|block| block.0 > looked) {
                 *place = self.candidate(block)?;
             }
         }
@@ -164,11 +167,13 @@ impl<N: Nand> Log<'_, N> {
     fn last_valid_anchor_page(&mut self, candidate: Candidate) -> Result<(u16, Found), LogError<N::Error>> {
         let mut last = (candidate.nth, candidate.first);
         let (mut low, mut high) = (candidate.nth + 1, self.shape.anchor_pages);
-        // After cuts a block rarely holds more than one checkpoint, which has every page of the block table.
-        let mut first = Some(self.shape.table_pages + 1);
+        // The first checkpoint of a block has every page of the block table, those behind it fewer, and after cuts there are rarely
+        // more than a few. Looking there first takes no more reads than halves do, wherever the end is.
+        let size = self.shape.table_pages + 1;
+        let mut likely = [4 * size, 2 * size - 1, size].into_iter();
         while low < high {
-            let middle = first.take().filter(|nth| (low..high).contains(nth)).unwrap_or(low + (high - low) / 2);
-            match self.valid_at_or_after(candidate.block, middle)? {
+            let middle = likely.next().filter(|nth| (low..high).contains(nth)).unwrap_or(low + (high - low) / 2);
+            match self.valid_at_or_after(candidate.block, middle..high)? {
                 Some((nth, found)) => {
                     self.stash_anchor(&found);
                     last = (nth, found);
@@ -188,10 +193,14 @@ impl<N: Nand> Log<'_, N> {
         }
     }
 
-    /// The page, or the one after it if this one is neither valid nor erased: a single damaged page must not pass for the
-    /// end of the block.
-    fn valid_at_or_after(&mut self, block: BlockAddr, nth: u16) -> Result<Option<(u16, Found)>, LogError<N::Error>> {
-        for nth in nth..self.shape.anchor_pages.min(nth + 2) {
+    /// The first of these pages, or the one after it if this one is neither valid nor erased: a single damaged page must not pass
+    /// for the end of the block. What is behind them is not valid.
+    fn valid_at_or_after(
+        &mut self,
+        block: BlockAddr,
+        pages: Range<u16>,
+    ) -> Result<Option<(u16, Found)>, LogError<N::Error>> {
+        for nth in pages.take(2) {
             match self.probe_any(self.shape.anchor_page(block, nth))? {
                 Probe::Valid(found) if found.kind.is_of_the_log() => return Ok(Some((nth, found))),
                 Probe::Erased => return Ok(None),

@@ -20,7 +20,8 @@ pub struct LogOptions {
     /// Mode of the cells of data blocks. `Mlc` is refused where a power cut may damage the partner of a page.
     pub mode: CellMode,
     /// Read the header of each page back after it was programmed: one more short read per program, and a program that
-    /// the chip reported and lost (fault F14) is repeated elsewhere instead of being found out when it is needed.
+    /// the chip reported and lost (fault F14) is repeated elsewhere instead of being found out when it is needed. A mount after
+    /// a cut reads twice what does not seem to be there, so that a read of something else (F15, F16) does not hide the newest page.
     pub read_back: bool,
     /// Reads of a block since its erase after which its pages are moved, since reading disturbs the pages beside the one
     /// read; left open: 131,072 with one bit a cell and 16,384 with two, about an eighth of what chips are rated for. Reads

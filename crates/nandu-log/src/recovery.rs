@@ -18,7 +18,11 @@ impl<N: Nand> Log<'_, N> {
             let stays = found.is_commit && (!found.is_moved || self.options.skips_quarantine());
             self.committed = if stays { Some(found.page) } else { found.committed.map(PageAddr) };
         }
-        let mut found = self.load_commit()?;
+        // What was read and found valid before the newest page is stable.
+        let is_known = rolled.before.is_some_and(|before| {
+            Some(before.page) == self.committed && before.is_commit && before.sequence < self.sequence
+        });
+        let mut found = if is_known { rolled.before } else { self.load_commit()? };
         let is_cramped = rolled.front + rolled.back == self.ready.count && self.blocks.count(State::Free) == 0;
         if is_cramped && rolled.newest.is_some_and(|newest| !newest.is_commit || newest.is_moved) {
             // A commit at or before the checkpoint is left alone: what it replaced may be erased.
@@ -206,6 +210,8 @@ impl<N: Nand> Log<'_, N> {
     /// The block is `spare` or a free one, which neither this checkpoint nor the one before it needs; a cut leaves in it
     /// a page with the number of a checkpoint that does not exist, which roll-forward passes over.
     fn copy_commit(&mut self, page: PageAddr, spare: Option<BlockAddr>) -> Result<bool, LogError<N::Error>> {
+        // Read once: a program that went astray may have hit the only other copy.
+        let found = self.load(page)?;
         let mut next = spare;
         for _ in 0..self.blocks.block_count() {
             let free = |block: &BlockAddr| self.blocks.state(*block) == State::Free;
@@ -221,7 +227,7 @@ impl<N: Nand> Log<'_, N> {
             }
             let now = self.now();
             self.blocks.open(block, 0, now);
-            if self.program_copy(page, self.shape.data_page(block, 0))? == Programmed::Done {
+            if self.program_copy(&found, self.shape.data_page(block, 0))? == Programmed::Done {
                 self.frontiers[0] = Some(Frontier { block, next: 1, slot: Position::SLOT_OPEN, is_closed: false });
                 self.blocks.add_live(block);
                 self.supersede(page);
@@ -235,8 +241,8 @@ impl<N: Nand> Log<'_, N> {
         Ok(false)
     }
 
-    fn program_copy(&mut self, from: PageAddr, to: PageAddr) -> Result<Programmed, LogError<N::Error>> {
-        let found = self.load(from)?;
+    /// Programs the page in the buffer, of which this was found, at another place.
+    fn program_copy(&mut self, found: &Found, to: PageAddr) -> Result<Programmed, LogError<N::Error>> {
         let sequence = self.sequence;
         self.sequence += 1;
         self.buffered = None;

@@ -1,5 +1,7 @@
 //! Finding what was programmed after the newest checkpoint, in a bounded number of reads.
 
+use core::ops::Range;
+
 use nandu_media::{Malformed, Position, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, Nand};
 
@@ -19,6 +21,8 @@ pub(crate) struct Rolled {
     pub(crate) positions: [Position; STREAM_COUNT_MAX],
     /// The newest valid page programmed after the checkpoint.
     pub(crate) newest: Option<Found>,
+    /// The one that was taken for the newest before it was found.
+    pub(crate) before: Option<Found>,
 }
 
 impl<N: Nand> Log<'_, N> {
@@ -27,26 +31,21 @@ impl<N: Nand> Log<'_, N> {
     /// The opened blocks are both ends of the ready list (L3). A search over first pages finds where the back ends; those pages say
     /// where every stream stood, and with it nearly where the front ends. From the last block opened, each stream has moved on
     /// within its block only. About twice the logarithm of the ready list, the logarithm of a block, and one
-    /// read a stream, two or three for those that moved last.
+    /// read a stream, two or three for those that moved last. The steps were chosen by trying some hundred kinds on the
+    /// mounts of 1,800 chains of cuts: the most that any of them took is a fifth less than with a search by halves.
     pub(crate) fn roll_forward(&mut self) -> Result<Rolled, LogError<N::Error>> {
-        let mut rolled = Rolled { front: 0, back: 0, positions: self.positions(), newest: None };
+        let mut rolled = Rolled { front: 0, back: 0, positions: self.positions(), newest: None, before: None };
         if self.shape.has_bare() {
             self.roll_front(&mut rolled)?;
         } else {
             self.roll_ready_list(&mut rolled)?;
         }
-        // What the owner changes goes to the first two streams, and what the collector moves goes in between: the end of the busier
-        // of these two is likely to be near the end of everything. The busier one is the one whose next page came sooner.
-        let next = [self.next_page(0, &rolled)?, self.next_page(1, &rolled)?];
-        next.iter().flatten().for_each(|&found| rolled.take(found));
-        let sequence = |stream: usize| next[stream].map_or(u64::MAX, |found| found.sequence);
-        let first = u8::from(sequence(1) < sequence(0));
+        // What the owner changes goes to the first two streams, and any number of pages may have. Once the end of one that moved
+        // is known, few pages went to another one after it, as a rule.
         let mut is_near = false;
-        for step in 0..self.shape.headed {
-            let stream = if step < 2 { step ^ first } else { step };
-            if step >= 2 || next[stream as usize].is_some() {
-                is_near |= self.roll_stream(stream, step == 0, is_near, &mut rolled)?;
-            }
+        for stream in 0..self.shape.headed {
+            let steps = if is_near || stream > 1 { NEAR } else { FAR };
+            is_near |= self.roll_stream(stream, steps, &mut rolled)?;
         }
         if self.shape.has_bare() {
             let count = self.ready.count;
@@ -68,7 +67,7 @@ impl<N: Nand> Log<'_, N> {
         let (mut low, mut high) = (0, count);
         // The first entry that is known to be unopened.
         let mut unopened = count;
-        let mut near = NEAR_BLOCKS;
+        let mut near = NEAR_BACK;
         while low < high {
             let middle = if near > 0 { high - 1 } else { low + (high - low) / 2 };
             near = near.saturating_sub(1);
@@ -91,10 +90,10 @@ impl<N: Nand> Log<'_, N> {
         rolled.back = count - high;
         let mut high = high.min(unopened);
         let mut low = rolled.front_known(count).min(high);
-        let mut is_near = true;
+        let mut near = NEAR_FRONT;
         while low < high {
-            let middle = if is_near { low } else { low + (high - low) / 2 };
-            is_near = false;
+            let middle = if near > 0 { low } else { low + (high - low) / 2 };
+            near = near.saturating_sub(1);
             match self.first_current_page(self.ready.blocks[middle])? {
                 Some(found) if self.shape.is_front(found.stream) => {
                     rolled.take(found);
@@ -148,13 +147,18 @@ impl<N: Nand> Log<'_, N> {
 
     /// The first page of a block if it was programmed after the checkpoint, or the second if the first is damaged.
     pub(crate) fn first_current_page(&mut self, block: BlockAddr) -> Result<Option<Found>, LogError<N::Error>> {
-        self.current_at_or_after(block, 0).map(|found| found.map(|(_, found)| found))
+        self.current_at_or_after(block, 0..self.shape.pages).map(|found| found.map(|(_, found)| found))
     }
 
-    /// The page if it was programmed after the checkpoint; the one after it if this one is damaged.
-    fn current_at_or_after(&mut self, block: BlockAddr, nth: u16) -> Result<Option<(u16, Found)>, LogError<N::Error>> {
-        for nth in nth..self.shape.pages.min(nth.saturating_add(2)) {
-            match self.probe(self.shape.data_page(block, nth))? {
+    /// The first of these pages if it was programmed after the checkpoint; the one after it if this one is damaged. What is behind
+    /// them was not.
+    fn current_at_or_after(
+        &mut self,
+        block: BlockAddr,
+        pages: Range<u16>,
+    ) -> Result<Option<(u16, Found)>, LogError<N::Error>> {
+        for nth in pages.take(2) {
+            match self.probe_twice(self.shape.data_page(block, nth))? {
                 Probe::Valid(found) if self.is_current(&found) => return Ok(Some((nth, found))),
                 Probe::Valid(found) if self.is_of_a_lost_checkpoint(&found) => {
                     return Err(LogError::Corrupt { page: found.page, why: Malformed::Sequence(found.sequence) });
@@ -194,7 +198,7 @@ impl<N: Nand> Log<'_, N> {
         for stream in 0..self.shape.streams {
             let Some(frontier) = self.frontiers[stream as usize] else { continue };
             if !self.shape.is_bare_stream(stream) {
-                self.current_at_or_after(frontier.block, frontier.next)?;
+                self.current_at_or_after(frontier.block, frontier.next..self.shape.pages)?;
             } else if !matches!(self.probe(self.shape.data_page(frontier.block, frontier.next))?, Probe::Erased) {
                 // A bare page says nothing of itself, and only commits make it count: it is lost, and the block left as it is.
                 self.close(stream, State::Suspect);
@@ -223,61 +227,42 @@ impl<N: Nand> Log<'_, N> {
         Some((block, (position.last() + 1).min(self.shape.pages)))
     }
 
-    /// The page behind the one where a stream is known to stand.
-    fn next_page(&mut self, stream: u8, rolled: &Rolled) -> Result<Option<Found>, LogError<N::Error>> {
-        match self.resolve(stream, rolled.positions[stream as usize]) {
-            Some((block, next)) if next < self.shape.pages => {
-                self.current_at_or_after(block, next).map(|found| found.map(|(_, found)| found))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// Follows a stream from where it is known to stand to its last page; returns whether it had moved.
-    ///
-    /// Many streams stand still, so the next page is looked at first. A stream that moved may be anywhere in its block. But once
-    /// the end of one that moved is known, the pages that another one got after it are few, as a rule: `is_near`.
-    fn roll_stream(
-        &mut self,
-        stream: u8,
-        is_moving: bool,
-        is_near: bool,
-        rolled: &mut Rolled,
-    ) -> Result<bool, LogError<N::Error>> {
+    /// Follows a stream from where it is known to stand to its last page; returns whether it had moved. Looks so many pages ahead
+    /// first, one step after the other as long as there is a page, and by halves then.
+    fn roll_stream(&mut self, stream: u8, steps: &[u16], rolled: &mut Rolled) -> Result<bool, LogError<N::Error>> {
         let Some((block, next)) = self.resolve(stream, rolled.positions[stream as usize]) else { return Ok(false) };
         let (mut low, mut high) = (next, self.shape.pages);
-        let mut ahead = if is_moving { FAR } else { 0 };
+        let mut steps = steps.iter();
         while low < high {
-            let middle = match ahead {
-                FAR => low + (high - low) / 2,
-                ahead => low.saturating_add(ahead).min(high - 1),
+            let middle = match steps.next() {
+                Some(&ahead) => low.saturating_add(ahead).min(high - 1),
+                None => low + (high - low) / 2,
             };
-            match self.current_at_or_after(block, middle)? {
+            match self.current_at_or_after(block, middle..high)? {
                 Some((nth, found)) => {
                     low = nth + 1;
                     rolled.take(found);
                     let own = Position::new(rolled.positions[stream as usize].slot().unwrap_or(0), nth);
                     rolled.positions[stream as usize] = own.unwrap_or(Position::NONE);
-                    ahead = if is_near && ahead < NEAR_MAX && high - low >= NEAR_RANGE { 4 * ahead + 1 } else { FAR };
                 }
                 None => {
                     high = middle;
-                    ahead = FAR;
+                    steps = [].iter();
                 }
             }
         }
-        Ok(is_moving || low > next)
+        Ok(low > next)
     }
 }
 
-/// Blocks that are looked at one after the other before the end of those opened from the back is searched by halves.
-const NEAR_BLOCKS: u32 = 2;
-/// How far ahead a stream is looked for while its end is expected to be near: 0, 1, 5 pages.
-const NEAR_MAX: u16 = 5;
-/// Pages that may be left in a block for that to be worth it.
-const NEAR_RANGE: u16 = 8;
-/// Its end may be anywhere.
-const FAR: u16 = u16::MAX;
+/// Blocks that are looked at one after the other before an end of those opened is searched by halves, at the back of the ready list
+/// and at its front.
+const NEAR_BACK: u32 = 1;
+const NEAR_FRONT: u32 = 2;
+/// How far ahead a stream is looked for that stands still or has few pages more.
+const NEAR: &[u16] = &[0, 1, 7];
+/// The same for one that may have many.
+const FAR: &[u16] = &[3, 15];
 
 impl Rolled {
     /// Streams do not stand in blocks that are taken for unopened.
@@ -307,7 +292,7 @@ impl Rolled {
     fn take(&mut self, found: Found) {
         if self.newest.is_none_or(|newest| found.sequence > newest.sequence) {
             self.positions = found.positions;
-            self.newest = Some(found);
+            self.before = self.newest.replace(found);
         }
     }
 }

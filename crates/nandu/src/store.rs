@@ -65,7 +65,7 @@ impl<'m, N: Nand> Store<'m, N> {
 
     /// Opens the store on a chip. After a clean [`unmount`](Store::unmount) it only reads; after a power cut it
     /// programs a copy of the newest page and a checkpoint before it returns. About 20 page reads after a clean
-    /// unmount and up to 40 after a cut on the chips it is tested with; after cuts inside recoveries 48 were seen.
+    /// unmount and up to 40 after a cut on the chips it is tested with, cuts inside recoveries among them.
     ///
     /// # Errors
     ///

@@ -73,7 +73,7 @@ fn reads_after_chains(chip: Chip, chains: u32) -> u64 {
 #[test]
 fn a_mount_after_chains_of_cuts_reads_few_pages() {
     let count = std::env::var("NANDU_CHAINS").ok().and_then(|count| count.parse().ok()).unwrap_or(60);
-    for (chip, chains, reads_max) in [(Chip::TINY, 300, 30), (Chip::W25N01GV, count, 44), (LARGE, count / 10, 48)] {
+    for (chip, chains, reads_max) in [(Chip::TINY, 300, 24), (Chip::W25N01GV, count, 40), (LARGE, count / 10, 40)] {
         let most = reads_after_chains(chip, chains);
         assert!(most <= reads_max, "{}: {most} reads", chip.name);
     }

@@ -1,144 +1,24 @@
-//! Faults that are no power cut, at every operation: F4 and F6 to F17 of the table in `DESIGN.md`, on stores with small values
-//! and on stores whose values have value pages and index pages.
+//! Faults that are no power cut, at every operation: F4 and F6 to F17 of the table in `DESIGN.md`, on stores with small values, with
+//! value pages and index pages, with snapshots, and with changes that wait for a sync in pages of the journal.
 //!
 //! `NANDU_FAULT_SEEDS` sets how many workloads are tried of each kind; one is the short form.
 
-use std::collections::BTreeMap;
+mod scene;
+
+use std::sync::{Arc, Mutex};
 
 use nandu::nand::{BlockAddr, Cause, Nand, NandError, NandErrorKind};
-use nandu::{Edit, LogError, LogOptions, Options, Store, TreeError};
-use nandu_sim::{Chip, Fault, Sim, SimError, Tear, Trigger};
+use nandu::{LogError, LogOptions, Options, Store, TreeError};
+use nandu_media::PageKind;
+use nandu_sim::{Chip, Fault, Observer, Operation, OperationKind, Sim, Tear, Trigger};
 
-use crate::values::{Records, check_sound, pattern, read_all, records};
+use scene::{
+    CAREFUL, Error, PLAIN, Promise, Scene, check_all_there, check_nothing_wrong, memory, used, work, work_through,
+};
 
-type Error = nandu::Error<SimError>;
-
-const PLAIN: Options = Options { cache_size: 512, ..Options::DEFAULT };
-const CAREFUL: Options = Options { log: LogOptions { read_back: true, ..LogOptions::DEFAULT }, ..PLAIN };
-
-fn memory(chip: &Sim, options: &Options) -> Vec<u8> {
-    vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, options)]
-}
-
-/// What is put.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Load {
-    /// Small values and batches of them.
-    Small,
-    /// Values of some value pages each, beside small ones.
-    Pages,
-    /// Values with index pages.
-    Index,
-}
-
-impl Load {
-    const ALL: [Load; 3] = [Load::Small, Load::Pages, Load::Index];
-
-    fn chip(self) -> Chip {
-        match self {
-            Load::Small => Chip::TINY,
-            Load::Pages | Load::Index => Chip::TINY.with_blocks(32),
-        }
-    }
-
-    fn value_size(self, draw: u32) -> usize {
-        match (self, draw % 4) {
-            (Load::Small, _) => draw as usize % 24,
-            (_, 0) => draw as usize % 40,
-            (Load::Pages, _) => draw as usize % (4 * 199) + 60,
-            (Load::Index, _) => draw as usize % (4 * 199) + 4 * 199,
-        }
-    }
-
-    fn keys(self) -> u32 {
-        if self == Load::Small { 20 } else { 5 }
-    }
-}
-
-/// A number that looks like chance and is the same in every run.
-fn mixed(count: u32, salt: u32) -> u32 {
-    let x = (count ^ salt.wrapping_mul(0x85EB_CA6B)).wrapping_mul(0x9E37_79B1);
-    (x ^ (x >> 15)).wrapping_mul(0x2C1B_3C6D) >> 12
-}
-
-/// What was acknowledged, and the change that was under way.
-#[derive(Clone, Default)]
-struct Promise {
-    records: Records,
-    pending: Option<Records>,
-    /// Changes begun, over all runs.
-    count: u32,
-}
-
-/// Opens the store and changes it; half of the runs end with an unmount. What is read on the way has to be right.
-fn work(
-    chip: &mut Sim,
-    options: Options,
-    load: Load,
-    seed: u32,
-    changes: u32,
-    promise: &mut Promise,
-) -> Result<(), Error> {
-    let mut bytes = memory(chip, &options);
-    let mut store = Store::open(&mut *chip, options, &mut bytes)?;
-    for _ in 0..changes {
-        let count = promise.count;
-        promise.count += 1;
-        let draw = |salt| mixed(count, salt + 16 * seed);
-        let key = |salt| format!("{}", draw(salt) % load.keys()).into_bytes();
-        let value = pattern(load.value_size(draw(7)), count);
-        let mut after = promise.records.clone();
-        match draw(3) % 8 {
-            0 | 1 => {
-                after.remove(&key(1));
-                promise.pending = Some(after);
-                store.delete(&key(1))?;
-            }
-            2 => {
-                let small = value[..value.len().min(20)].to_vec();
-                let changed: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
-                    [(key(1), Some(small.clone())), (key(2), None), (key(5), Some(small))].into();
-                for (key, value) in &changed {
-                    match value {
-                        Some(value) => after.insert(key.clone(), value.clone()),
-                        None => after.remove(key),
-                    };
-                }
-                promise.pending = Some(after);
-                let edits: Vec<Edit<'_>> =
-                    changed.iter().map(|(key, value)| Edit { key, value: value.as_deref() }).collect();
-                store.batch(&edits)?;
-            }
-            _ => {
-                after.insert(key(1), value.clone());
-                promise.pending = Some(after);
-                store.put(&key(1), &value)?;
-            }
-        }
-        promise.records = promise.pending.take().unwrap_or_default();
-        if count.is_multiple_of(5) {
-            assert_eq!(read_all(&mut store, &key(4))?, promise.records.get(&key(4)).cloned());
-        }
-        if count.is_multiple_of(7) {
-            store.idle(8)?;
-        }
-    }
-    if seed.is_multiple_of(2) {
-        store.unmount()?;
-    }
-    Ok(())
-}
-
-/// A chip on which every block was used, so that what follows collects garbage.
-fn used(options: Options, load: Load, seed: u32) -> (Sim, Promise) {
-    let mut chip = Sim::new(load.chip());
-    let mut bytes = memory(&chip, &options);
-    chip = Store::format(chip, options, &mut bytes).unwrap().unmount().unwrap();
-    let mut promise = Promise::default();
-    for _ in 0..3 {
-        work(&mut chip, options, load, seed, 80, &mut promise).unwrap();
-    }
-    (chip, promise)
+/// How many workloads are tried of each kind.
+fn seeds() -> u32 {
+    std::env::var("NANDU_FAULT_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(1)
 }
 
 /// How a run with a fault may end.
@@ -152,73 +32,91 @@ enum Demand {
     NeverWrong,
 }
 
-/// Every record is what it was before the change under way or what it is after it, or reading it is an error.
-fn check_nothing_wrong(chip: &mut Sim, options: Options, promise: &Promise, keys: u32, what: &str) -> u32 {
-    let mut bytes = memory(chip, &options);
-    let mut store = match Store::open(chip, options, &mut bytes) {
-        Ok(store) => store,
-        Err(error) => {
-            assert!(!matches!(error, TreeError::Pages(LogError::NotFormatted)), "{what}: {error}");
-            return keys;
-        }
-    };
-    let mut errors = 0;
-    for number in 0..keys {
-        let key = format!("{number}").into_bytes();
-        match read_all(&mut store, &key) {
-            Ok(found) => {
-                let is_before = promise.records.get(&key) == found.as_ref();
-                let is_after = promise.pending.as_ref().is_some_and(|after| after.get(&key) == found.as_ref());
-                assert!(is_before || is_after, "{what}: key {number} is wrong");
-            }
-            Err(_) => errors += 1,
+/// What a run without a fault did.
+#[derive(Clone, Default)]
+struct Seen {
+    /// Of each operation, whether it read an erased page, and whether it is part of a mount.
+    erased: Vec<bool>,
+    mounting: Vec<bool>,
+    /// Pages programmed that the collector moved, that hold a table of snapshots, and that are of the journal.
+    moved: u32,
+    tables: u32,
+    journals: u32,
+}
+
+struct Watcher(Arc<Mutex<Seen>>);
+
+impl Observer for Watcher {
+    fn operation(&mut self, operation: &Operation, data: &[u8]) {
+        let mut seen = self.0.lock().unwrap();
+        seen.erased.push(operation.kind == OperationKind::Read && data.iter().all(|&byte| byte == 0xFF));
+        seen.mounting.push(matches!(operation.cause, Cause::Mount | Cause::Recovery));
+        if operation.kind == OperationKind::Program {
+            let kind = nandu_media::Page::parse(data).map(|page| page.kind());
+            seen.moved += u32::from(operation.cause == Cause::Gc);
+            seen.tables += u32::from(kind == Ok(PageKind::Snapshots));
+            seen.journals += u32::from(kind == Ok(PageKind::Journal));
         }
     }
-    errors
 }
 
-fn check_all_there(chip: &mut Sim, options: Options, promise: &Promise, what: &str) {
-    let mut bytes = memory(chip, &options);
-    let mut store = match Store::open(chip, options, &mut bytes) {
-        Ok(store) => store,
-        Err(error) => panic!("{what}: {error}"),
-    };
-    let found = records(&mut store).unwrap();
-    assert!(found == promise.records || promise.pending.as_ref() == Some(&found), "{what}: neither before nor after");
-    check_sound(&mut store);
+/// Changes after which the collector has moved something, and all kinds of pages that the scene is about were programmed.
+fn enough_changes(chip: &Sim, options: LogOptions, scene: Scene, seed: u32, promise: &Promise) -> (u32, Seen) {
+    for changes in (16..400).step_by(8) {
+        let mut sim = chip.clone();
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        sim.set_observer(Some(Box::new(Watcher(Arc::clone(&seen)))));
+        work(&mut sim, options, scene, seed, changes, &mut promise.clone()).unwrap();
+        let seen = seen.lock().unwrap().clone();
+        let has_tables = seen.tables > 2 || !scene.has_snapshots;
+        let has_journals = seen.journals > 1 || !scene.has_journal || scene.has_snapshots;
+        if seen.moved > 0 && has_tables && has_journals {
+            return (changes, seen);
+        }
+    }
+    panic!("{scene:?}, seed {seed}: never all that is to be tried");
 }
 
-/// The fault at every operation of a mount and some changes.
-fn try_everywhere(fault: Fault, options: Options, demand: Demand) {
-    let seeds = std::env::var("NANDU_FAULT_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(1);
-    for (load, seed) in Load::ALL.into_iter().flat_map(|load| (0..seeds).map(move |seed| (load, seed))) {
-        let (chip, promise) = used(options, load, seed);
-        let changes = 16;
-        let count = {
-            let mut sim = chip.clone();
-            work(&mut sim, options, load, seed, changes, &mut promise.clone()).unwrap();
-            assert!(sim.ledger().of(Cause::Gc).programs > chip.ledger().of(Cause::Gc).programs, "nothing is collected");
-            assert!(load == Load::Small || sim.ledger().of(Cause::Value).programs > 0);
-            sim.operation_count() - chip.operation_count()
-        };
+/// Whether nobody can tell what happened from a cut during the program of the newest page of all, so that the page before it is
+/// what there is: the newest page is lost, or was lost before it was programmed; or, unless everything is read twice, a mount after
+/// a cut reads something else in its place.
+fn is_beyond_help(fault: Fault, options: LogOptions, scene: Scene, seen: &Seen, operation: usize) -> bool {
+    let is_mount_after_cut = scene.is_cut && seen.mounting[operation];
+    match fault {
+        Fault::Uncorrectable => is_mount_after_cut || (seen.erased[operation] && !options.read_back),
+        Fault::Stale | Fault::Misdirected(_) => is_mount_after_cut && !options.read_back,
+        _ => false,
+    }
+}
+
+/// The fault at every operation of a mount and some changes. After an error the fault is over, and the work goes on.
+fn try_everywhere(fault: Fault, options: LogOptions, demand: Demand) {
+    let scenes = Scene::ALL.into_iter().flat_map(|scene| [scene, Scene { is_cut: true, ..scene }]);
+    for (scene, seed) in scenes.flat_map(|scene| (0..seeds()).map(move |seed| (scene, seed))) {
+        let (chip, promise) = used(options, scene, seed);
+        let (changes, seen) = enough_changes(&chip, options, scene, seed, &promise);
+        let count = seen.erased.len() as u64;
         let mut failed = 0;
         for operation in 0..count {
-            let what = format!("{fault:?} at operation {operation}, {load:?}, seed {seed}");
+            if is_beyond_help(fault, options, scene, &seen, operation as usize) {
+                continue;
+            }
+            let what = format!("{fault:?} at operation {operation}, {scene:?}, seed {seed}");
             let mut sim = chip.clone();
             let mut promise = promise.clone();
             sim.inject(fault, Trigger::Operation(chip.operation_count() + operation));
-            let result = work(&mut sim, options, load, seed, changes, &mut promise);
+            let result = work_through(&mut sim, options, scene, seed, changes, &mut promise, &what);
             sim.withdraw_all();
             if let Err(error) = &result {
                 assert!(demand != Demand::Survives, "{what}: {error}");
                 failed += 1;
             }
             match demand {
-                Demand::Survives | Demand::Heals => check_all_there(&mut sim, options, &promise, &what),
-                Demand::NeverWrong => drop(check_nothing_wrong(&mut sim, options, &promise, load.keys(), &what)),
+                Demand::Survives | Demand::Heals => check_all_there(&mut sim, options, scene, &mut promise, &what),
+                Demand::NeverWrong => drop(check_nothing_wrong(&mut sim, options, scene, &mut promise, &what)),
             }
         }
-        println!("{fault:?}, {load:?}: {count} operations, {failed} runs failed with an error");
+        println!("{fault:?}, {scene:?}: {count} operations, {failed} runs failed with an error");
     }
 }
 
@@ -250,30 +148,32 @@ fn a_program_or_an_erase_that_never_happened_is_survived_where_it_is_read_back()
 #[test]
 fn a_read_that_brings_what_was_read_before_is_never_taken_for_data_and_loses_nothing() {
     try_everywhere(Fault::Stale, PLAIN, Demand::Heals);
+    try_everywhere(Fault::Stale, CAREFUL, Demand::Heals);
 }
 
 #[test]
 fn what_cannot_be_read_or_went_elsewhere_is_never_taken_for_data() {
     try_everywhere(Fault::Uncorrectable, PLAIN, Demand::NeverWrong);
+    try_everywhere(Fault::Uncorrectable, CAREFUL, Demand::NeverWrong);
     try_everywhere(Fault::Misdirected(None), CAREFUL, Demand::NeverWrong);
 }
 
 /// F12 and F13: marks that are wrong from the factory on, or become wrong.
 #[test]
 fn blocks_that_are_bad_or_look_so_are_left_alone() {
-    for load in [Load::Small, Load::Index] {
-        for bad in 0..load.chip().geometry.block_count {
-            let mut chip = Sim::new(load.chip());
+    for scene in [Scene::SMALL, Scene::INDEX] {
+        for bad in 0..scene.chip().geometry.block_count {
+            let mut chip = Sim::new(scene.chip());
             chip.mark_factory_bad(BlockAddr(bad));
-            let mut bytes = memory(&chip, &PLAIN);
-            chip = Store::format(chip, PLAIN, &mut bytes).unwrap().unmount().unwrap();
+            let mut bytes = memory(&chip, &scene.options(PLAIN));
+            chip = Store::format(chip, scene.options(PLAIN), &mut bytes).unwrap().unmount().unwrap();
             let mut promise = Promise::default();
-            work(&mut chip, PLAIN, load, 1, 60, &mut promise).unwrap();
+            work(&mut chip, PLAIN, scene, 1, 60, &mut promise).unwrap();
             // What was good looks bad from here on: it is asked for, and never again written.
-            chip.invert_mark(BlockAddr((bad + 3) % load.chip().geometry.block_count));
-            let result = work(&mut chip, PLAIN, load, 0, 60, &mut promise);
-            assert!(result.is_ok(), "{load:?}, block {bad}: {result:?}");
-            check_all_there(&mut chip, PLAIN, &promise, "marks");
+            chip.invert_mark(BlockAddr((bad + 3) % scene.chip().geometry.block_count));
+            let result = work(&mut chip, PLAIN, scene, 0, 60, &mut promise);
+            assert!(result.is_ok(), "{scene:?}, block {bad}: {result:?}");
+            check_all_there(&mut chip, PLAIN, scene, &mut promise, "marks");
         }
     }
 }
@@ -281,76 +181,77 @@ fn blocks_that_are_bad_or_look_so_are_left_alone() {
 /// Several faults of all kinds in one life, by chance.
 #[test]
 fn faults_by_chance_are_survived() {
-    let seeds: u32 = std::env::var("NANDU_FAULT_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(1);
     let faults = [
-        (Fault::BitFlips(4), 0.002),
-        (Fault::ReadDisturb(3), 0.002),
+        // Two of these in one page can be corrected; before a third one comes the page is to be moved.
+        (Fault::BitFlips(2), 0.002),
+        (Fault::ReadDisturb(2), 0.002),
         (Fault::ProgramFails, 0.0002),
         (Fault::EraseFails, 0.0005),
         (Fault::Bus(Tear::Complete), 0.002),
         (Fault::Bus(Tear::SomeBits), 0.0005),
     ];
-    for (load, seed) in Load::ALL.into_iter().flat_map(|load| (0..8 * seeds).map(move |seed| (load, seed))) {
-        let mut chip = Sim::with_seed(load.chip().with_blocks(40), u64::from(seed));
-        let mut bytes = memory(&chip, &PLAIN);
-        chip = Store::format(chip, PLAIN, &mut bytes).unwrap().unmount().unwrap();
+    for (scene, seed) in Scene::ALL.into_iter().flat_map(|scene| (0..8 * seeds()).map(move |seed| (scene, seed))) {
+        let mut chip = Sim::with_seed(scene.chip().with_blocks(40), u64::from(seed));
+        let mut bytes = memory(&chip, &scene.options(PLAIN));
+        chip = Store::format(chip, scene.options(PLAIN), &mut bytes).unwrap().unmount().unwrap();
         for (fault, probability) in faults {
             chip.inject(fault, Trigger::Probability(probability));
         }
         let mut promise = Promise::default();
         for round in 0..10 {
-            let result = work(&mut chip, PLAIN, load, seed, 60, &mut promise);
-            assert!(result.is_ok(), "{load:?}, seed {seed}, round {round}: {result:?}");
+            let result = work(&mut chip, PLAIN, scene, seed, 60, &mut promise);
+            assert!(result.is_ok(), "{scene:?}, seed {seed}, round {round}: {result:?}");
         }
         chip.withdraw_all();
-        check_all_there(&mut chip, PLAIN, &promise, &format!("{load:?}, seed {seed}"));
+        check_all_there(&mut chip, PLAIN, scene, &mut promise, &format!("{scene:?}, seed {seed}"));
     }
 }
 
 /// F22: the image of a chip on one whose bad blocks are others.
 #[test]
 fn an_image_on_a_chip_with_other_bad_blocks_loses_what_stood_there_and_says_so() {
-    for load in [Load::Small, Load::Index] {
-        let (chip, promise) = used(PLAIN, load, 0);
+    for scene in [Scene::SMALL, Scene::INDEX] {
+        let (chip, promise) = used(PLAIN, scene, 0);
         let mut harmless = 0;
-        for bad in 0..load.chip().geometry.block_count {
-            let what = format!("{load:?}, block {bad} is bad on the other chip");
-            let mut target = Sim::new(load.chip());
+        for bad in 0..scene.chip().geometry.block_count {
+            let what = format!("{scene:?}, block {bad} is bad on the other chip");
+            let mut target = Sim::new(scene.chip());
             target.mark_factory_bad(BlockAddr(bad));
             let mut moved = chip.transplant(target);
             let mut promise = promise.clone();
-            let errors = check_nothing_wrong(&mut moved, PLAIN, &promise, load.keys(), &what);
+            let errors = check_nothing_wrong(&mut moved, PLAIN, scene, &mut promise, &what);
             if errors > 0 {
                 continue;
             }
             // Nothing needed stood there: the store goes on, and leaves the block alone.
             harmless += 1;
-            let result = work(&mut moved, PLAIN, load, 0, 100, &mut promise);
+            let result = work(&mut moved, PLAIN, scene, 0, 100, &mut promise);
             assert!(result.is_ok(), "{what}: {result:?}");
-            check_all_there(&mut moved, PLAIN, &promise, &what);
+            check_all_there(&mut moved, PLAIN, scene, &mut promise, &what);
         }
-        assert!(harmless > 4, "{load:?}: {harmless}");
+        assert!(harmless > 4, "{scene:?}: {harmless}");
     }
 }
 
 /// F22: the image of a chip on one of another size, and one that holds another volume.
 #[test]
 fn an_image_on_a_chip_of_another_size_or_of_another_volume_is_refused_and_named() {
-    let (chip, _) = used(PLAIN, Load::Small, 0);
+    let plain = Scene::SMALL.options(PLAIN);
+    let (chip, _) = used(PLAIN, Scene::SMALL, 0);
     let mut larger = chip.transplant(Sim::new(Chip::TINY.with_blocks(20)));
-    let mut bytes = memory(&larger, &PLAIN);
-    let refused = Store::open(&mut larger, PLAIN, &mut bytes).err();
+    let mut bytes = memory(&larger, &plain);
+    let refused = Store::open(&mut larger, plain, &mut bytes).err();
     assert_eq!(refused, Some(TreeError::Pages(LogError::WrongFormat { what: "block count" })));
-    let options = Options { log: LogOptions { volume: Some(9), ..LogOptions::DEFAULT }, ..PLAIN };
+    let options = Options { log: LogOptions { volume: Some(9), ..PLAIN }, ..plain };
     let mut same = chip.clone();
     let mut bytes = memory(&same, &options);
     let refused = Store::open(&mut same, options, &mut bytes).err();
     assert_eq!(refused, Some(TreeError::Pages(LogError::WrongFormat { what: "volume id" })));
     // Pages of another volume are not taken for one's own: two formats with one life between them.
     let mut again = chip.clone();
-    let mut bytes = memory(&again, &PLAIN);
-    again = Store::format(again, PLAIN, &mut bytes).unwrap().unmount().unwrap();
-    check_all_there(&mut again, PLAIN, &Promise::default(), "formatted again");
+    let mut bytes = memory(&again, &plain);
+    again = Store::format(again, plain, &mut bytes).unwrap().unmount().unwrap();
+    check_all_there(&mut again, PLAIN, Scene::SMALL, &mut Promise::default(), "formatted again");
 }
 
 /// Gives every page that says a sequence a higher one, as if the volume had lived that long.
@@ -380,9 +281,9 @@ fn aged(chip: &Sim, sequences: u64, checkpoints: u32) -> Sim {
 /// F20: the sequence, and the number of checkpoints, near their ends.
 #[test]
 fn a_volume_whose_numbers_run_out_becomes_read_only_and_stays_readable() {
-    for load in [Load::Small, Load::Index] {
+    for scene in [Scene::SMALL, Scene::INDEX] {
         for seed in 0..2 {
-            let (chip, promise) = used(PLAIN, load, seed);
+            let (chip, promise) = used(PLAIN, scene, seed);
             let sequence_end = u64::MAX - (1 << 40);
             for (sequences, checkpoints, is_beyond) in [
                 (sequence_end - 2_000_000, 0, false),
@@ -391,12 +292,12 @@ fn a_volume_whose_numbers_run_out_becomes_read_only_and_stays_readable() {
                 (0, u32::MAX - 400, false),
                 (0, u32::MAX - 250, false),
             ] {
-                let what = format!("{load:?}, {sequences} and {checkpoints} more, seed {seed}");
+                let what = format!("{scene:?}, {sequences} and {checkpoints} more, seed {seed}");
                 let mut chip = aged(&chip, sequences, checkpoints);
                 let mut promise = promise.clone();
                 let mut error = None;
                 for _ in 0..200 {
-                    if let Err(found) = work(&mut chip, PLAIN, load, seed, 8, &mut promise) {
+                    if let Err(found) = work(&mut chip, PLAIN, scene, seed, 8, &mut promise) {
                         error = Some(found);
                         break;
                     }
@@ -407,7 +308,7 @@ fn a_volume_whose_numbers_run_out_becomes_read_only_and_stays_readable() {
                 assert!(error.is_none() || error == Some(TreeError::Pages(LogError::ReadOnly)), "{what}: {error:?}");
                 assert!(!is_beyond || promise.count == 241, "{what}: {} changes", promise.count);
                 for _ in 0..3 {
-                    check_all_there(&mut chip, PLAIN, &promise, &what);
+                    check_all_there(&mut chip, PLAIN, scene, &mut promise, &what);
                 }
             }
         }
@@ -417,9 +318,10 @@ fn a_volume_whose_numbers_run_out_becomes_read_only_and_stays_readable() {
 /// A chip that the medium took away in the middle of everything is an error and no panic.
 #[test]
 fn a_chip_that_is_gone_is_said_to_be_gone() {
-    let (mut chip, promise) = used(PLAIN, Load::Index, 0);
-    let mut bytes = memory(&chip, &PLAIN);
-    let mut store = Store::open(&mut chip, PLAIN, &mut bytes).unwrap();
+    let scene = Scene::INDEX;
+    let (mut chip, mut promise) = used(PLAIN, Scene::INDEX, 0);
+    let mut bytes = memory(&chip, &scene.options(PLAIN));
+    let mut store = Store::open(&mut chip, scene.options(PLAIN), &mut bytes).unwrap();
     store.nand_mut().power_off();
     let gone =
         |error: Error| matches!(error, TreeError::Pages(LogError::Nand(error)) if error.kind() == NandErrorKind::Gone);
@@ -427,6 +329,6 @@ fn a_chip_that_is_gone_is_said_to_be_gone() {
     assert_eq!(store.put(b"1", b"x"), Err(TreeError::Pages(LogError::Poisoned)));
     let _ = store.abandon();
     chip.power_on();
-    check_all_there(&mut chip, PLAIN, &promise, "back again");
+    check_all_there(&mut chip, PLAIN, scene, &mut promise, "back again");
     assert_eq!(chip.geometry().block_count, 32);
 }
