@@ -12,7 +12,9 @@ use crate::block_table::{DAMAGED, INEXACT, REFRESH, State};
 use crate::error::LogError;
 use crate::log::{Condition, Log};
 
-/// Most pages that an operation examines for each page that it appends.
+/// Most pages that an operation examines for each page that it appends. Where the owner says that moving a page may program more
+/// than one ([`Log::expect_moves_of`]), each of those beside the first counts as a page examined; only the last examination
+/// of an instalment may go beyond the bound, by as many.
 ///
 /// The reserve leaves at least a twelfth of the pages of every set of full blocks dead, so emptying blocks yields more than
 /// one page for twelve examined; with sixteen the pool cannot run dry.
@@ -123,6 +125,12 @@ pub(crate) struct Collector {
     pages: u32,
     /// Pages that moving one may program, but for the first.
     beside_max: u32,
+    /// Pages programmed before the page under examination was handed out.
+    programs_before: u64,
+    /// Pages that the last examination programmed beside the first, and that the budget has not paid for yet.
+    debt: u32,
+    /// Whether the page under examination was handed out for an instalment.
+    is_instalment: bool,
     /// Pages moved for levelling since the mount.
     pub(crate) levelled: u64,
 }
@@ -142,6 +150,9 @@ impl Collector {
         taken: 0,
         pages: 1,
         beside_max: 0,
+        programs_before: 0,
+        debt: 0,
+        is_instalment: false,
         levelled: 0,
     };
 
@@ -183,6 +194,7 @@ impl<N: Nand> Log<'_, N> {
     pub fn instalment(&mut self, pages: u32) -> Budget {
         self.stats.instalment_max = self.stats.instalment_max.max(self.collector.instalment_steps());
         self.collector.taken = 0;
+        self.collector.debt = 0;
         self.collector.pages = pages.max(1);
         let block_pages = u32::from(self.shape.pages);
         let high = (self.shape.pool_high(self.blocks.good()) + self.collector.beside_max) * block_pages;
@@ -260,6 +272,7 @@ impl<N: Nand> Log<'_, N> {
     /// As [`Log::append`].
     pub fn next_work(&mut self, budget: &mut Budget) -> Result<Option<Examine>, LogError<N::Error>> {
         self.check_writable()?;
+        budget.examinations = budget.examinations.saturating_sub(core::mem::take(&mut self.collector.debt));
         loop {
             if budget.steps > 0
                 && let Some(step) = self.own_step()
@@ -278,6 +291,8 @@ impl<N: Nand> Log<'_, N> {
             let Some(examine) = self.next_examination() else { return Ok(None) };
             budget.examinations -= 1;
             self.collector.taken += u32::from(budget.is_instalment);
+            self.collector.is_instalment = budget.is_instalment;
+            self.collector.programs_before = self.stats.programs();
             self.stats.examinations += 1;
             return Ok(Some(examine));
         }
@@ -463,6 +478,12 @@ impl<N: Nand> Log<'_, N> {
     /// [`LogError::Nand`] where an unreadable page has to be looked at more closely: at most two reads.
     pub fn examined(&mut self, examine: Examine, outcome: Examined) -> Result<(), LogError<N::Error>> {
         self.collector.pending = None;
+        // What a move programs beside the page counts as if it had been examined, so that an instalment has a bound.
+        let beside = self.stats.programs().saturating_sub(self.collector.programs_before + 1);
+        self.collector.debt = (beside.min(u64::from(self.collector.beside_max))) as u32;
+        if self.collector.is_instalment {
+            self.collector.taken += self.collector.debt;
+        }
         match outcome {
             Examined::Dead => {}
             Examined::Live => self.collector.left += 1,

@@ -3,7 +3,7 @@
 use nandu_media::{ANCHOR_COUNT, Malformed, Page, PageKind, READY_COUNT_MAX, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, CellMode, Geometry, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
-use crate::block_table::{BlockTable, REFRESH};
+use crate::block_table::{BlockTable, INEXACT, REFRESH};
 use crate::disturb::Sampler;
 use crate::error::LogError;
 use crate::gc::Collector;
@@ -347,6 +347,17 @@ impl<'m, N: Nand> Log<'m, N> {
     /// Ends every pin. Costs a pass over the block table in memory.
     pub fn unpin_all(&mut self) {
         self.blocks.unpin_all();
+    }
+
+    /// Says that any number of pages may be dead that were not superseded: the live counts are upper bounds from here on, as after
+    /// a cut, until the collector has been through a block. Costs a pass over the block table in memory, and later the collector
+    /// as many examinations as there are pages, if the chip looks full meanwhile.
+    pub fn doubt_counts(&mut self) {
+        for block in self.blocks.addresses() {
+            if self.blocks.state(block).holds_data() {
+                self.blocks.set(block, INEXACT, true);
+            }
+        }
     }
 
     /// Whether so many pages more may live, by counts that may be too high.

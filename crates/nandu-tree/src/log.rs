@@ -305,6 +305,10 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         self.log.supersede(page);
     }
 
+    fn doubt(&mut self) {
+        self.log.doubt_counts();
+    }
+
     fn prepare(&mut self, need: Need) -> Result<Option<Examine>, Self::Error> {
         let growth = if need.shrinks { Growth::Shrinks } else { Growth::Grows };
         // What is beyond finds its blocks by a checkpoint on the way, and if there is none the batch is undone.

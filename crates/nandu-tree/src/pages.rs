@@ -193,6 +193,9 @@ pub trait Pages {
     /// after the commit that superseded it. It can still be read until the next page is appended.
     fn supersede(&mut self, page: PageAddr);
 
+    /// Any number of pages of committed states may be dead that are not going to be superseded: whoever wants to know has to ask.
+    fn doubt(&mut self) {}
+
     /// Makes room for an operation. Returns a page to be examined first: the tree finds out whether it lives, tells with
     /// [`Pages::examined`], and asks again. `None` when there is room.
     fn prepare(&mut self, need: Need) -> Result<Option<Examine>, Self::Error> {

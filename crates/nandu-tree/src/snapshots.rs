@@ -155,7 +155,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
 
     /// Ends a snapshot: what only it reached is free. Durable when it returns. Programs 1 page, also on a full medium; then
     /// reads the inner nodes by which the snapshot's tree differs from the others, and, where there are large values, the
-    /// leaves.
+    /// leaves, but not more than about 256 pages; what is free beyond those is found out by the collector.
     ///
     /// # Errors
     ///
@@ -177,9 +177,11 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         }
         self.commit_table(&records[..count], self.state, Placement::Update { supersedes: None })?;
         self.pages.note_snapshots(count);
-        // The release is durable. A page that cannot be read now leaves what is below it counted as live, until the
-        // collector looks at it.
-        let _ = self.bury_tree(gone);
+        // The release is durable, also if the power goes now. What is not found out here, because it would take too long or cannot
+        // be read, stays counted as live until the collector looks at it, as it would after a cut.
+        if !self.bury_tree(gone).unwrap_or(false) {
+            self.pages.doubt();
+        }
         // It may hold nodes that no tree has any more.
         self.cache.clear();
         Ok(())

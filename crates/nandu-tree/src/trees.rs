@@ -27,6 +27,9 @@ use crate::pages::{Pages, Placement};
 use crate::snapshots::{MAYBE_KEPT, root};
 use crate::tree::{State, Tree};
 
+/// Reads after which the end of a snapshot leaves the rest of what only it reached to the collector.
+const BURIAL_READS_MAX: u32 = 256;
+
 /// The newest tree, and one for each snapshot.
 pub(crate) const TREE_COUNT_MAX: usize = 1 + SNAPSHOT_COUNT_MAX;
 
@@ -379,14 +382,19 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.flush(false, Placement::Passing)
     }
 
-    /// Says which pages are dead now that this tree is not kept any more: those that no other tree reaches. Reads the inner
-    /// nodes that no other tree has, and those of the others beside them; where there are large values, also the leaves.
-    pub(crate) fn bury_tree(&mut self, gone: State) -> Result<(), TreeError<P::Error>> {
+    /// Says which pages are dead now that this tree is not kept any more: those that no other tree reaches; `false` if it gave up
+    /// before it knew all. Reads the inner nodes that no other tree has, and those of the others beside them; where there are
+    /// large values, also the leaves: at most [`BURIAL_READS_MAX`] pages and those of one turn, a search of each tree.
+    pub(crate) fn bury_tree(&mut self, gone: State) -> Result<bool, TreeError<P::Error>> {
+        let reads = self.reading.reads;
         let mut key = KeyBuf::EMPTY;
         self.cells.minimum(&mut key);
         let mut seen = [PENDING; HEIGHT_MAX];
         // Each turn goes on behind a node of its own, and nodes that are not leaves or in pages of leaves are fewer.
         for _ in 0..self.page_count {
+            if self.reading.reads.wrapping_sub(reads) > BURIAL_READS_MAX {
+                return Ok(false);
+            }
             let mut fence = None::<KeyBuf>;
             let mut page = gone.root;
             for level in (0..gone.height).rev() {
@@ -397,8 +405,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 }
                 seen[level as usize] = page;
                 if level == 0 {
-                    self.bury_values(page)?;
+                    let is_done = self.bury_values(page, reads)?;
                     self.pages.supersede(PageAddr(page));
+                    if !is_done {
+                        return Ok(false);
+                    }
                     break;
                 }
                 let (child, has_path) = self.step(page, level, key.as_slice(), Some(&mut fence))?;
@@ -409,25 +420,29 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
             match fence {
                 Some(fence) if fence.as_slice() > key.as_slice() => key = fence,
-                _ => return Ok(()),
+                _ => return Ok(true),
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Says that the large values of a leaf that is dead are dead, those that no tree holds.
-    fn bury_values(&mut self, page: u32) -> Result<(), TreeError<P::Error>> {
+    /// Says that the large values of a leaf that is dead are dead, those that no tree holds; `false` if it gave up, having read too
+    /// much since so many pages were read.
+    fn bury_values(&mut self, page: u32, reads: u32) -> Result<bool, TreeError<P::Error>> {
         if !self.pages.has_values() || self.tag_size() == 0 {
-            return Ok(());
+            return Ok(true);
         }
         let mut key = KeyBuf::EMPTY;
         let mut index = 0;
         loop {
+            if self.reading.reads.wrapping_sub(reads) > BURIAL_READS_MAX {
+                return Ok(false);
+            }
             // The search for the key in other trees needs the buffer.
             let place = self.read_node(page, 0)?;
             let leaf = &self.reading.buf[place];
             if index >= self.cells.leaf_count(leaf) {
-                return Ok(());
+                return Ok(true);
             }
             self.cells.leaf_key(leaf, index, &mut key);
             let stored = self.cells.leaf_value(leaf, index);

@@ -289,7 +289,8 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     }
 
     /// Ends a snapshot and frees what only it kept. Programs one page, on a full chip too, then reads what tells its tree
-    /// from the others: its inner nodes that no other has, and where there are large values its leaves.
+    /// from the others: its inner nodes that no other has, and where there are large values its leaves. It stops after about 256
+    /// reads; what else is free is found out by garbage collection, at the latest when the chip looks full.
     ///
     /// # Errors
     ///
