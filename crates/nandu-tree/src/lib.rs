@@ -71,6 +71,7 @@
 mod apply;
 mod at;
 mod bits;
+mod broken;
 mod bulk;
 mod cache;
 mod cells;
@@ -100,6 +101,8 @@ mod vanish;
 mod verify;
 
 pub use at::At;
+#[cfg(feature = "broken")]
+pub use broken::Broken;
 pub use cells::{ByteCells, Cells, FixedCells};
 pub use error::TreeError;
 pub use log::OnLog;

@@ -150,11 +150,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let first = span.range(changes).start;
         let mut done = first..first;
         let mut own_left = own;
+        let is_stale = self.broken.moves_stale() && matches!(own, Some(Own::Evict(_)));
         let mut existed = false;
         self.pending.rewritten = None;
         self.pending.at_end = false;
         loop {
-            let wanted = span.range(changes);
+            let wanted = if is_stale { done.clone() } else { span.range(changes) };
             let index = if done.end < wanted.end {
                 done.end += 1;
                 done.end - 1

@@ -4,6 +4,7 @@ use nandu_index::KeyBuf;
 use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
+use crate::broken::Broken;
 use crate::cache::Cache;
 use crate::cells::{Cells, LeafRun};
 use crate::changes::Changes;
@@ -77,6 +78,7 @@ pub struct Tree<'m, P, C> {
     pub(crate) changes: Changes<'m>,
     pub(crate) journals: Journals,
     pub(crate) notes: Notes<'m>,
+    pub(crate) broken: Broken,
     /// Bytes of the changes of the last sync.
     pub(crate) group_size: usize,
     /// Where the search for a leaf to be merged goes on.
@@ -264,6 +266,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             changes: Changes::new(changes, &format),
             journals: Journals::new(page_size, header_size, &format, options.pending_size_used()),
             notes: Notes::new(notes, page_size, header_size),
+            broken: Broken::default(),
             group_size: 0,
             sweep: KeyBuf::EMPTY,
             stats: Stats::default(),
@@ -334,6 +337,12 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     /// What the tree did since it was opened.
     pub fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    /// Test switch: from now on these rules are not kept.
+    #[cfg(feature = "broken")]
+    pub fn set_broken(&mut self, broken: Broken) {
+        self.broken = broken;
     }
 
     /// The medium.

@@ -43,6 +43,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         live: &mut dyn FnMut(PageAddr),
     ) -> Result<(), TreeError<P::Error>> {
         self.discard_value();
+        self.notes.cached = None;
         for listed in self.journals.listed.iter().flatten() {
             live(PageAddr(listed.page));
         }

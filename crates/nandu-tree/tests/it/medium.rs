@@ -135,6 +135,11 @@ impl Shared {
         }
     }
 
+    /// A Summary is lost: the page looks like nothing that the tree programmed.
+    pub(crate) fn lose(&self, page: PageAddr) {
+        self.0.borrow_mut().found[page.0 as usize] = None;
+    }
+
     /// The power goes: what was appended after the last commit is lost, and nothing more goes to the open blocks.
     pub(crate) fn cut(&self) {
         let mut medium = self.0.borrow_mut();

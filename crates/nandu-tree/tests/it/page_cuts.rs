@@ -4,18 +4,16 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
 use nandu_log::{Log, LogError, LogOptions};
+use nandu_nand::{BlockAddr, CellMode, Nand, PageAddr};
 use nandu_sim::power_cut::{Driver, Run};
-use nandu_sim::{Chip, Sim};
-use nandu_tree::{ByteCells, Direction, Durability, OnLog, Options, Tree};
+use nandu_sim::{Chip, Fault, Sim, Tear, Trigger};
+use nandu_tree::{Broken, ByteCells, Direction, Durability, OnLog, Options, Tree, TreeError};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 const LOG: LogOptions = LogOptions { bare_streams: 2, ..LogOptions::DEFAULT };
-const ON_SYNC: Options = Options {
-    cache_size: 300,
-    durability: Durability::OnSync,
-    pending_size: 400,
-    note_count: 16,
-    ..Options::DEFAULT
-};
+const ON_SYNC: Options =
+    Options { cache_size: 300, durability: Durability::OnSync, pending_size: 400, note_count: 16, ..Options::DEFAULT };
 const IMMEDIATE: Options = Options { durability: Durability::Immediate, ..ON_SYNC };
 
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -34,6 +32,11 @@ fn chance(count: u32, salt: u32) -> u32 {
     let mut x = count.wrapping_mul(0x9e37_79b9) ^ salt.wrapping_mul(0x85eb_ca6b);
     x = (x ^ x >> 15).wrapping_mul(0x2c1b_3c6d);
     (x ^ x >> 12).wrapping_mul(0x297a_2d39) ^ x >> 15
+}
+
+/// The page value that this operation puts.
+fn page_of(count: u32) -> Vec<u8> {
+    (0..256).map(|at| chance(count, at) as u8).collect()
 }
 
 fn with_tree<T>(
@@ -77,12 +80,21 @@ fn contents(tree: &mut ChipTree<'_, '_>) -> Result<Records, BoxError> {
 }
 
 fn workload(options: Options, operations: u32, keys: u32) -> impl Fn(&mut Sim, &mut Promise) -> Run {
+    broken_workload(options, operations, keys, Broken::default())
+}
+
+fn broken_workload(
+    options: Options,
+    operations: u32,
+    keys: u32,
+    broken: Broken,
+) -> impl Fn(&mut Sim, &mut Promise) -> Run {
     move |chip, promise| {
-        let page_size = chip.chip().geometry.page_size as usize;
         let may_create = !promise.is_open;
         with_tree(chip, options, may_create, |tree| {
             promise.states = vec![contents(tree)?];
             promise.is_open = true;
+            tree.set_broken(broken);
             for _ in 0..operations {
                 let count = promise.count;
                 promise.count += 1;
@@ -90,7 +102,7 @@ fn workload(options: Options, operations: u32, keys: u32) -> impl Fn(&mut Sim, &
                 let mut after = promise.states.last().unwrap().clone();
                 let kind = chance(count, 2) % 12;
                 if kind < 6 {
-                    let page: Vec<u8> = (0..page_size).map(|at| chance(count, at as u32) as u8).collect();
+                    let page = page_of(count);
                     after.insert(key.to_vec(), page.clone());
                     promise.states.push(after);
                     tree.put_page(&key, &page)?;
@@ -159,6 +171,212 @@ fn chains_of_cuts_leave_page_values() {
         println!("{summary:?}");
         assert!(summary.cuts > 500, "{summary:?}");
     }
+}
+
+/// What chains of cuts find, if a rule is not kept.
+fn found_without(broken: Broken) -> Option<String> {
+    let work = broken_workload(ON_SYNC, 150, 20, broken);
+    let run = || Driver::new(CHIP).resume().seed(5).random(400, work, recover(ON_SYNC), check(ON_SYNC));
+    let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).err()?;
+    Some(payload.downcast_ref::<String>().cloned().unwrap_or_default())
+}
+
+#[test]
+fn a_rule_left_out_is_found() {
+    let kept = Broken::default();
+    assert_eq!(found_without(kept), None);
+    let broken = [
+        Broken { commit_first: true, ..kept },
+        Broken { supersede_first: true, ..kept },
+        Broken { move_stale: true, ..kept },
+    ];
+    for broken in broken {
+        let found = found_without(broken).unwrap_or_default();
+        println!("{broken:?}: {found}");
+        let is_loss = ["the check", "its checksum is wrong"].iter().any(|loss| found.contains(loss));
+        assert!(is_loss, "{broken:?}: {found}");
+    }
+}
+
+#[test]
+fn a_cut_in_the_recovery_and_in_the_changes_that_follow_it() {
+    let continue_briefly = |chip: &mut Sim| -> Run {
+        with_tree(chip, ON_SYNC, true, |tree| {
+            // The first change has what was noted moved out of the blocks that were open.
+            tree.put(b"z", b"")?;
+            tree.delete(b"z")?;
+            tree.sync()?;
+            Ok(())
+        })
+    };
+    let summary = Driver::new(CHIP).limit(12_000).pairs(workload(ON_SYNC, 60, 20), continue_briefly, check(ON_SYNC));
+    println!("{summary:?}");
+    assert!(summary.cases > 5_000, "{summary:?}");
+}
+
+#[test]
+fn every_cut_on_a_chip_whose_pages_are_paired() {
+    let chip = Chip::TINY_MLC.with_blocks(40);
+    let summary = Driver::new(chip).resume().every(workload(ON_SYNC, 100, 20), check(ON_SYNC));
+    println!("{summary:?}");
+    assert!(summary.cases > 800, "{summary:?}");
+}
+
+/// A chip with page values on it, opened again and changed.
+fn used(chip: Chip, operations: u32) -> (Sim, Promise) {
+    let (mut sim, mut promise) = (Sim::new(chip), Promise::default());
+    workload(ON_SYNC, operations, 20)(&mut sim, &mut promise).unwrap();
+    (sim, promise)
+}
+
+/// Each fault at each operation of a mount and some changes. What is read is never wrong; where `survives`, every call
+/// succeeds, and everything is there afterwards.
+fn try_everywhere(fault: Fault, survives: bool) {
+    let (start, promise) = used(CHIP, 90);
+    let first = start.operation_count();
+    let last = {
+        let (mut sim, mut promise) = (start.clone(), promise.clone());
+        workload(ON_SYNC, 40, 20)(&mut sim, &mut promise).unwrap();
+        sim.operation_count()
+    };
+    for operation in first..last {
+        let (mut sim, mut promise) = (start.clone(), promise.clone());
+        sim.inject(fault, Trigger::Operation(operation));
+        let outcome = workload(ON_SYNC, 40, 20)(&mut sim, &mut promise);
+        sim.withdraw_all();
+        if let Err(error) = outcome {
+            assert!(!survives, "{fault:?} at {operation}: {error}");
+            continue;
+        }
+        let opened = with_tree(&mut sim, ON_SYNC, false, contents);
+        match opened {
+            Ok(found) if survives => assert!(promise.states.contains(&found), "{fault:?} at {operation}"),
+            // A commit that was reported and never happened takes what it promised with it; but nothing is made up.
+            Ok(found) => {
+                let was_put = |value: &Vec<u8>| match value[..] {
+                    [first, ..] if value.len() == 10 => *value == [first; 10],
+                    _ => (0..promise.count).any(|count| *value == page_of(count)),
+                };
+                assert!(found.values().all(was_put), "{fault:?} at {operation}");
+            }
+            Err(error) => assert!(!survives, "{fault:?} at {operation}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn programs_and_erases_that_fail_lose_nothing() {
+    for fault in [Fault::ProgramFails, Fault::EraseFails, Fault::BitFlips(1)] {
+        try_everywhere(fault, true);
+    }
+}
+
+#[test]
+fn a_page_that_is_lost_misdirected_or_stale_is_never_taken_for_another() {
+    let faults = [
+        Fault::Uncorrectable,
+        Fault::NothingHappens,
+        Fault::Misdirected(None),
+        Fault::Stale,
+        Fault::Bus(Tear::Before),
+        Fault::Bus(Tear::Complete),
+    ];
+    for fault in faults {
+        try_everywhere(fault, false);
+    }
+}
+
+/// The pages of a chip.
+fn image(chip: &Sim) -> Vec<Vec<u8>> {
+    let geometry = chip.chip().geometry;
+    let main = geometry.page_size as usize;
+    (0..geometry.page_count()).map(|page| chip.peek(PageAddr(page))[..main].to_vec()).collect()
+}
+
+fn chip_with(pages: &[Vec<u8>]) -> Sim {
+    let mut chip = Sim::new(CHIP);
+    for block in 0..CHIP.geometry.block_count {
+        chip.erase(BlockAddr(block), CellMode::Slc).unwrap();
+    }
+    for (page, bytes) in (0..).map(PageAddr).zip(pages) {
+        if bytes.iter().any(|&byte| byte != 0xFF) {
+            chip.poke(page, bytes);
+        }
+    }
+    chip
+}
+
+/// Pages are swapped, copied and changed, with checksums that are right: the image may be refused and calls may fail, but
+/// nothing panics, and no call goes on for long.
+#[test]
+fn hostile_images_do_no_harm() {
+    let mut random = ChaCha8Rng::seed_from_u64(11);
+    let originals = [60, 90].map(|operations| image(&used(CHIP, operations).0));
+    let mut opened = 0;
+    for round in 0..3000 {
+        let mut pages = originals[round % 2].clone();
+        for _ in 0..random.random_range(1..4) {
+            let page = random.random_range(0..pages.len());
+            let other = pages[random.random_range(0..pages.len())].clone();
+            let at = random.random_range(0..pages[page].len());
+            match random.random_range(0..8) {
+                0 => pages[page] = other,
+                1 => pages[page].fill(0xFF),
+                2 => pages[page][at] ^= random.random::<u8>(),
+                kind => {
+                    let at = if kind < 5 { 44 + at % 50 } else { at };
+                    pages[page][at] = random.random();
+                    let crc = nandu_media::checksum::checksum(&pages[page][4..]).to_le_bytes();
+                    pages[page][..4].copy_from_slice(&crc);
+                }
+            }
+        }
+        let mut chip = chip_with(&pages);
+        let outcome = with_tree(&mut chip, ON_SYNC, false, |tree| {
+            let mut since = tree.pages().log().nand().operation_count();
+            let mut bounded = |tree: &ChipTree<'_, '_>| {
+                let now = tree.pages().log().nand().operation_count();
+                assert!(now - since < 40_000, "{} operations", now - since);
+                since = now;
+            };
+            let _ = tree.verify(&mut |_| ());
+            bounded(tree);
+            let mut part = [0; 300];
+            for number in 0..20_u8 {
+                let key = [b'k', number];
+                let _ = tree.get(&key).is_ok();
+                let _ = tree.read(&key, 10, &mut part);
+                bounded(tree);
+                let _ = match number % 4 {
+                    0 | 1 => tree.put_page(&key, &[number; 256]).is_ok(),
+                    2 => tree.delete(&key).is_ok(),
+                    _ => tree.sync().is_ok(),
+                };
+                bounded(tree);
+            }
+            let _ = tree.settle();
+            bounded(tree);
+            Ok(())
+        });
+        opened += u32::from(outcome.is_ok());
+    }
+    println!("{opened} opened");
+    assert!(opened > 300, "{opened}");
+}
+
+/// Nothing beyond what is asked for is needed, and one byte less is refused.
+#[test]
+fn the_memory_required_is_exact() {
+    let medium = crate::medium::Shared::with_bare(256, 44, 100, 20, 8);
+    for note_count in [0, 1, 8, 100] {
+        let options = Options { note_count, ..ON_SYNC };
+        let required = nandu_tree::memory_required(256, &options);
+        let mut bytes = vec![0; required - 1];
+        let outcome = Tree::create(medium.clone(), ByteCells, options, &mut bytes).map(|_| ());
+        assert_eq!(outcome, Err(TreeError::MemoryTooSmall { required }));
+    }
+    let with = |note_count| nandu_tree::memory_required(2048, &Options { note_count, ..ON_SYNC });
+    assert_eq!(with(100) - with(0), 100 * 21);
 }
 
 #[test]

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
+use nandu_nand::PageAddr;
 use nandu_tree::{
-    ByteCells, Direction, Durability, Edit, Examine, FixedCells, Options, PAGE_KEY_SIZE_MAX, Pages, Tree, TreeError,
+    ByteCells, Direction, Durability, Edit, Examine, Examined, FixedCells, Options, PAGE_KEY_SIZE_MAX, Pages, Tree,
+    TreeError,
 };
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -227,4 +229,148 @@ fn a_volume_with_notes_needs_memory_for_them() {
     let mut page = [0; 512];
     assert_eq!(tree.read(&[220], 0, &mut page), Ok(Some(512)));
     assert_eq!(page, [11; 512]);
+}
+
+const HEADER: usize = 44;
+
+fn violations(tree: &mut TestTree) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    tree.verify(&mut |violation| found.push(violation.invariant)).unwrap();
+    found
+}
+
+/// Twelve page values of which seven fill a block, and the page where its Summary stands.
+fn filled() -> (Shared, TestTree, PageAddr) {
+    let medium = Shared::with_bare(256, HEADER, 100, 20, 8);
+    let mut tree = create(&medium, IMMEDIATE);
+    for number in 0..12_u8 {
+        tree.put_page(&[b'k', number], &[number; 256]).unwrap();
+    }
+    let first = medium.live_pages().into_iter().find(|&page| medium.is_bare(page)).unwrap();
+    let last = medium.last_of_block(first);
+    assert_eq!(violations(&mut tree), [""; 0]);
+    (medium, tree, last)
+}
+
+#[test]
+fn t9_a_page_that_does_not_have_its_checksum() {
+    let (medium, mut tree, last) = filled();
+    medium.patch(PageAddr(last.0 - 3), 100..101, &[77]);
+    assert_eq!(violations(&mut tree), ["T9"]);
+    let outcome = tree.read(&[b'k', 4], 0, &mut [0; 256]);
+    assert!(matches!(outcome, Err(TreeError::Corrupt { page, .. }) if page.0 == last.0 - 3), "{outcome:?}");
+}
+
+#[test]
+fn t9_a_summary_that_names_another_key() {
+    let (medium, mut tree, last) = filled();
+    // Behind header, front, skip, page, more and sizes of keys: the first key, with which all others go.
+    let at = HEADER + 4 + 1 + 4 + 2;
+    assert_eq!(medium.bytes(last)[at..at + 2], [b'k', 0]);
+    medium.patch(last, at + 1..at + 2, &[100]);
+    assert_eq!(violations(&mut tree), ["T9"; 7]);
+}
+
+#[test]
+fn pages_whose_summary_is_lost_are_found_in_the_leaves() {
+    let (medium, mut tree, last) = filled();
+    tree.delete(&[b'k', 2]).unwrap();
+    medium.lose(last);
+    let mut outcomes = Vec::new();
+    for page in last.0 - 7..=last.0 {
+        outcomes.push(tree.examine(Examine { page: PageAddr(page), moves: true }).unwrap());
+    }
+    // The first one takes all of its leaf along.
+    assert_eq!(outcomes[0], Examined::Moved);
+    assert!(outcomes[1..].iter().all(|&outcome| outcome == Examined::Dead), "{outcomes:?}");
+    let found = records(&mut tree);
+    let expected: Records = (0..12).filter(|&n| n != 2).map(|n: u8| (vec![b'k', n], vec![n; 256])).collect();
+    assert_eq!(found, expected);
+    check_sound(&mut tree, &medium);
+}
+
+/// Programs that some calls cost.
+fn programs(medium: &Shared, work: impl FnOnce()) -> u64 {
+    let before = medium.counts().programs;
+    work();
+    medium.counts().programs - before
+}
+
+/// A file of 400 pages, on pages of 2 KiB and blocks of 64, with an entry for each of them in leaves.
+fn file() -> (Shared, TestTree) {
+    let medium = Shared::with_bare(2048, HEADER, 4000, 100, 64);
+    let options = Options { cache_size: 8192, pending_size: 4096, note_count: 64, ..ON_SYNC };
+    let mut tree = create(&medium, options);
+    for index in 0..400 {
+        tree.put_page(&page_key(index), &[index as u8; 2048]).unwrap();
+    }
+    tree.settle().unwrap();
+    (medium, tree)
+}
+
+fn page_key(index: u32) -> Vec<u8> {
+    [&[0, 0, 0, 0, 0, 7, 0x20][..], &index.to_be_bytes()].concat()
+}
+
+#[test]
+fn a_page_put_and_synced_costs_two_programs() {
+    let (medium, mut tree) = file();
+    let mut random = ChaCha8Rng::seed_from_u64(3);
+    let mut costs = BTreeMap::new();
+    let before = *tree.stats();
+    for round in 0..2000_u32 {
+        let key = page_key(random.random_range(0..400));
+        let cost = programs(&medium, || {
+            tree.put_page(&key, &[round as u8; 2048]).unwrap();
+            tree.sync().unwrap();
+        });
+        *costs.entry(cost).or_insert(0) += 1;
+    }
+    println!("{costs:?}");
+    // A Summary for each 63 pages at the end of their block, and twice one before, since notes had no room. No leaf was split.
+    assert_eq!(costs, [(2, 1966), (3, 34)].into());
+    assert_eq!(*tree.stats(), before);
+}
+
+#[test]
+fn a_stream_of_pages_costs_a_program_each_and_a_sync_one() {
+    let (medium, mut tree) = file();
+    let mut costs = Vec::new();
+    for round in 0..6_u8 {
+        costs.push(programs(&medium, || {
+            for index in 0..60 {
+                tree.put_page(&page_key(60 * u32::from(round) + index), &[round; 2048]).unwrap();
+            }
+            tree.sync().unwrap();
+        }));
+    }
+    println!("{costs:?}");
+    // The pages, a Summary, the sync, and the leaf of earlier changes, which takes these.
+    assert_eq!(costs, [63; 6]);
+}
+
+#[test]
+fn deleting_a_page_and_reading_one_cost_one_operation() {
+    let (medium, mut tree) = file();
+    let cost = programs(&medium, || {
+        assert!(tree.delete(&page_key(9)).unwrap());
+        tree.sync().unwrap();
+    });
+    assert_eq!(cost, 1);
+    let mut page = [0; 2048];
+    assert_eq!(tree.read(&page_key(10), 0, &mut page).unwrap(), Some(2048));
+    let before = medium.counts().reads;
+    assert_eq!(tree.read(&page_key(11), 0, &mut page).unwrap(), Some(2048));
+    assert_eq!((medium.counts().reads - before, page), (1, [11; 2048]));
+}
+
+#[test]
+fn pages_of_one_leaf_are_moved_with_one_program_for_it() {
+    let (medium, mut tree) = file();
+    let victim = medium.live_pages().into_iter().find(|&page| medium.is_bare(page)).unwrap();
+    let cost = programs(&medium, || {
+        let outcome = tree.examine(Examine { page: victim, moves: true });
+        assert_eq!(outcome, Ok(Examined::Moved));
+    });
+    assert_eq!(cost, 17);
 }

@@ -1,0 +1,49 @@
+//! Rules of page values that a test can switch off, to show that the power-cut driver then finds a loss.
+
+/// Rules that are not kept.
+#[cfg(feature = "broken")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Broken {
+    /// R1: a page value is committed before its page is programmed.
+    pub commit_first: bool,
+    /// R5: the page of a value is superseded when the value is replaced, and not when that is durable.
+    pub supersede_first: bool,
+    /// R7: a leaf is programmed with the pages that are moved and without its changes.
+    pub move_stale: bool,
+}
+
+/// Without the feature every rule is kept.
+#[cfg(not(feature = "broken"))]
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Broken;
+
+#[cfg(feature = "broken")]
+impl Broken {
+    pub(crate) fn commits_first(self) -> bool {
+        self.commit_first
+    }
+
+    pub(crate) fn supersedes_first(self) -> bool {
+        self.supersede_first
+    }
+
+    pub(crate) fn moves_stale(self) -> bool {
+        self.move_stale
+    }
+}
+
+#[cfg(not(feature = "broken"))]
+#[expect(clippy::unused_self, reason = "the twins of test switches")]
+impl Broken {
+    pub(crate) fn commits_first(self) -> bool {
+        false
+    }
+
+    pub(crate) fn supersedes_first(self) -> bool {
+        false
+    }
+
+    pub(crate) fn moves_stale(self) -> bool {
+        false
+    }
+}
