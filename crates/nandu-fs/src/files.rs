@@ -11,6 +11,9 @@ use crate::pages::{Base, PageState, UNWRITTEN_VALUE};
 use crate::write_buffer::Written;
 use crate::{FsError, Ino};
 
+/// Blocks of pages that have to be free for a part of a page to wait in memory.
+const SPARE_BLOCKS: u32 = 3;
+
 impl<N: Nand> Fs<'_, N> {
     /// Bytes that a file may have: as many pages as 32 bits count.
     pub fn file_size_max(&self) -> u64 {
@@ -65,6 +68,8 @@ impl<N: Nand> Fs<'_, N> {
         self.finish_truncation(ino)?;
         let page_size = self.page_size();
         let mut at = 0;
+        // Where what stands in memory alone begins.
+        let mut safe = 0;
         while at < bytes.len() {
             let (index, start) = self.place(offset + at as u64);
             let count = (page_size - start).min(bytes.len() - at);
@@ -75,13 +80,15 @@ impl<N: Nand> Fs<'_, N> {
                 false => self.write_page(ino, index, part),
             };
             match outcome {
-                Ok(()) => at += count,
+                Ok(()) => (safe, at) = (at, at + count),
                 Err(FsError::Full) if at > 0 => break,
                 Err(error) => return Err(error),
             }
         }
-        self.spare_room()?;
-        Ok(at)
+        match self.spare_room() {
+            Err(FsError::Full) if safe > 0 => Ok(safe),
+            outcome => outcome.map(|()| at),
+        }
     }
 
     /// Writes bytes at the end of a file; returns the offset at which they stand. All of them or none are written.
@@ -192,15 +199,18 @@ impl<N: Nand> Fs<'_, N> {
         Ok(())
     }
 
-    /// Where room is short, what was written goes to the tree at once, so that the call that wrote it says that there is none.
+    /// Where room is short, what was written goes to the tree at once, so that the call that wrote it says that there is none. Later
+    /// calls, which may be to delete, then have nothing to write.
     fn spare_room(&mut self) -> Result<(), FsError<N::Error>> {
-        let log = self.tree.pages().log();
-        let reserve = 2 * log.geometry().pages_per_block;
-        if self.buffer.written.is_none() || log.has_capacity_for(reserve) {
+        let pages = self.tree.pages();
+        if self.buffer.written.is_none()
+            || pages.has_capacity_for(SPARE_BLOCKS * pages.log().geometry().pages_per_block)
+        {
             return Ok(());
         }
         let outcome = self.flush();
         if matches!(outcome, Err(FsError::Full)) {
+            // Nothing was in memory before this call, or it would have gone to the tree with that.
             self.buffer.written = None;
         }
         outcome

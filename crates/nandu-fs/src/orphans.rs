@@ -14,8 +14,11 @@ use crate::fs::Fs;
 use crate::keys::{Key, Meaning};
 use crate::{FsError, Ino};
 
-/// Records that one step removes.
+/// Most records that one step removes.
 const STEP_COUNT: usize = 32;
+
+/// Bytes of a page for each record that a step removes, so that the step fits a page of changes.
+const STEP_SHARE: usize = 32;
 
 /// Keys of records that are going to be deleted.
 pub(crate) struct Doomed {
@@ -64,7 +67,7 @@ impl<N: Nand> Fs<'_, N> {
 
     /// Keys of records from one key up to another, as many as a batch has room for beside the rest.
     pub(crate) fn doomed(&mut self, from: Key, to: Key, room: usize) -> Result<Doomed, FsError<N::Error>> {
-        let room = room.min(STEP_COUNT);
+        let room = room.min(STEP_COUNT).min(self.page_size() / STEP_SHARE);
         let mut doomed = Doomed { keys: [Key::EMPTY; STEP_COUNT], count: 0, pages: 0, is_all: true };
         let mut stray = None;
         let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));

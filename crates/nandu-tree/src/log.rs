@@ -100,6 +100,11 @@ impl<'m, N: Nand> OnLog<'m, N> {
         }
     }
 
+    /// Whether changes that take so many pages have room, those included that stay free for the collector.
+    pub fn has_capacity_for(&self, pages: u32) -> bool {
+        self.log.has_capacity_for(self.with_headroom(pages, Growth::Grows))
+    }
+
     /// For how many pages to ask the log, so that with large values some stay free.
     fn with_headroom(&self, pages: u32, growth: Growth) -> u32 {
         let all = pages.saturating_add(self.log.capacity_pages() / VALUE_HEADROOM);

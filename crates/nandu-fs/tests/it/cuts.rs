@@ -1,7 +1,7 @@
 //! Power cuts: what is found is what the operations made up to one of them, which is not before the last that was acknowledged as
 //! durable. Of a write some bytes may be there and others not.
 
-use nandu_fs::{Fs, Options, Time};
+use nandu_fs::{Allocation, Broken, Fs, Options, RenameMode, Time};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 
@@ -31,8 +31,23 @@ fn choose(model: &Model, seed: u64, count: u64, page_size: usize) -> Op {
 
 /// So many operations by the chip's seed, or by another.
 pub(crate) fn workload(count: u64, options: Options, seed: Option<u64>) -> impl Fn(&mut Sim, &mut Promise) -> Run {
+    operations(count, options, move |model, chip_seed, number, page_size| {
+        choose(model, seed.unwrap_or(chip_seed), number, page_size)
+    })
+}
+
+/// These operations; those that a cut prevented come when the workload runs again.
+pub(crate) fn fixed(ops: Vec<Op>, options: Options) -> impl Fn(&mut Sim, &mut Promise) -> Run {
+    operations(ops.len() as u64, options, move |_, _, number, _| ops[number as usize % ops.len()].clone())
+}
+
+fn operations(
+    count: u64,
+    options: Options,
+    choose: impl Fn(&Model, u64, u64, usize) -> Op,
+) -> impl Fn(&mut Sim, &mut Promise) -> Run {
     move |chip, promise| {
-        let seed = seed.unwrap_or(chip.seed());
+        let seed = chip.seed();
         let geometry = chip.chip().geometry;
         let mut memory = memory(&geometry, &options);
         let mut fs = Fs::mount(&mut *chip, options, &mut memory)?;
@@ -40,9 +55,9 @@ pub(crate) fn workload(count: u64, options: Options, seed: Option<u64>) -> impl 
         promise.states = vec![model.clone()];
         let mut slots = Slots::default();
         for _ in 0..count {
+            let op = choose(&model, seed, promise.count, geometry.page_size as usize);
             promise.count += 1;
             model.now = 1000 + promise.count as i64;
-            let op = choose(&model, seed, promise.count, geometry.page_size as usize);
             fs.set_now(Time::from_seconds(model.now));
             let before = model.everything();
             let expected = model.apply(&op);
@@ -140,6 +155,59 @@ pub(crate) fn check(options: Options) -> impl Fn(&mut Sim, &Promise) -> Everythi
 /// How many cases somebody asks for.
 fn chains(default: u64) -> u64 {
     std::env::var("NANDU_FS_CHAINS").map_or(default, |count| count.parse().unwrap())
+}
+
+/// Files that are too large to be cut or removed with one batch.
+fn large_files() -> Vec<Op> {
+    let pages = |count: usize| (0..count * 512).map(|at| (at / 100) as u8 | 1).collect::<Vec<u8>>();
+    vec![
+        Op::Create(vec![b"a"]),
+        Op::Write(vec![b"a"], 0, pages(36)),
+        Op::Sync,
+        Op::Truncate(vec![b"a"], 700),
+        Op::Truncate(vec![b"a"], 20_000),
+        Op::Create(vec![b"b"]),
+        Op::Write(vec![b"b"], 100, pages(36)),
+        Op::Rename(vec![b"a"], vec![b"b"], RenameMode::Replace),
+        Op::Allocate(vec![b"b"], Allocation::Extend, 0, 22_000),
+        Op::Allocate(vec![b"b"], Allocation::PunchHole, 300, 20_000),
+        Op::Unlink(vec![b"b"]),
+        Op::Sync,
+    ]
+}
+
+#[test]
+fn cuts_while_large_files_are_cut_and_removed() {
+    let driver = Driver::new(formatted_with(SMALL, OPTIONS)).resume();
+    let summary = driver.every(fixed(large_files(), OPTIONS), check(OPTIONS));
+    assert!(summary.cases > 400, "{summary:?}");
+}
+
+/// Whether the driver finds something wrong with these operations.
+fn is_caught(ops: &[Op], options: Options) -> bool {
+    let driver = Driver::new(formatted_with(SMALL, options));
+    let run = std::panic::AssertUnwindSafe(|| driver.every(fixed(ops.to_vec(), options), check(options)));
+    std::panic::catch_unwind(run).is_err()
+}
+
+/// The rules of the name space are what the promises rest on: without any one of them, the driver finds a case that breaks them.
+#[test]
+fn each_rule_left_out_is_found_out() {
+    let names = [
+        Op::Create(vec![b"a"]),
+        Op::Write(vec![b"a"], 0, vec![1; 20]),
+        Op::Create(vec![b"b"]),
+        Op::Sync,
+        Op::Rename(vec![b"a"], vec![b"b"], RenameMode::Replace),
+        Op::Mkdir(vec![b"c"]),
+    ];
+    let large = large_files();
+    assert!(!is_caught(&names, OPTIONS) && !is_caught(&large, OPTIONS));
+    let with = |broken| Options { broken, ..OPTIONS };
+    assert!(is_caught(&names, with(Broken { without_sync: true, ..Broken::default() })), "R2");
+    assert!(is_caught(&names, with(Broken { name_first: true, ..Broken::default() })), "R3");
+    assert!(is_caught(&names, with(Broken { replace_in_parts: true, ..Broken::default() })), "R4");
+    assert!(is_caught(&large, with(Broken { without_orphans: true, ..Broken::default() })), "R5");
 }
 
 #[test]

@@ -2,8 +2,13 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod costs;
 mod cuts;
+mod damage;
+mod directories;
+mod files;
 mod model;
 mod operation;
 mod random;
 mod rig;
+mod space;

@@ -85,6 +85,12 @@ impl Model {
         model
     }
 
+    /// The same at another time.
+    pub(crate) fn at(mut self, now: i64) -> Model {
+        self.now = now;
+        self
+    }
+
     /// Every path there is, as operations have them.
     pub(crate) fn all_paths(&self) -> Vec<Path> {
         let mut found = Vec::new();

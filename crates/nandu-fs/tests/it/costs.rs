@@ -1,0 +1,139 @@
+//! What operations cost on the chip, exactly.
+
+use std::ops::ControlFlow;
+
+use nandu_fs::{Attributes, Format, Fs, Ino, Options, RenameMode};
+use nandu_sim::{Chip, Sim};
+
+const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
+
+struct Bench<'m> {
+    fs: Fs<'m, Sim>,
+    table: String,
+}
+
+impl Bench<'_> {
+    /// Programs and reads for each of so many operations.
+    fn measure(&mut self, name: &str, count: u64, mut operation: impl FnMut(&mut Fs<'_, Sim>, u64)) -> (f64, f64) {
+        let before = self.fs.nand().counters().clone();
+        for number in 0..count {
+            operation(&mut self.fs, number);
+        }
+        let after = self.fs.nand().counters();
+        let each = |difference: u64| difference as f64 / count as f64;
+        let (programs, reads) = (each(after.programs - before.programs), each(after.reads - before.reads));
+        self.table += &format!("{name:24} {programs:8.4} programs {reads:8.4} reads\n");
+        (programs, reads)
+    }
+}
+
+fn name(number: u64) -> Vec<u8> {
+    format!("file-{number:06}").into_bytes()
+}
+
+fn costs(chip: Chip, options: Options) -> String {
+    let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.geometry, &options)];
+    let fs =
+        Fs::format(Sim::new(chip), options, Format { hash_key: [7; 16], ..Format::default() }, &mut memory).unwrap();
+    let mut bench = Bench { fs, table: String::new() };
+    let page_size = bench.fs.page_size();
+    let directories: Vec<Ino> = (0..20).map(|number| bench.fs.mkdir(Ino::ROOT, &name(number), FILE).unwrap()).collect();
+    let directory = |number: u64| directories[number as usize % directories.len()];
+    let mut files = Vec::new();
+    bench.measure("create_fsync", 2000, |fs, number| {
+        let file = fs.create(directory(number), &name(number), FILE).unwrap();
+        fs.fsync(file).unwrap();
+        files.push(file);
+    });
+    bench.measure("small_file_fsync", 500, |fs, number| {
+        let file = fs.create(directory(number), &name(number + 10_000), FILE).unwrap();
+        fs.write_at(file, 0, &[number as u8 | 1; 2048]).unwrap();
+        fs.fsync(file).unwrap();
+    });
+    bench.measure("append_4k_osync", 500, |fs, number| {
+        fs.write_at(files[0], number * 4096, &[number as u8 | 1; 4096]).unwrap();
+        fs.fsync(files[0]).unwrap();
+    });
+    bench.measure("overwrite_4k_osync", 500, |fs, number| {
+        fs.write_at(files[0], number * 7919 % 500 * 4096, &[number as u8 | 2; 4096]).unwrap();
+        fs.fsync(files[0]).unwrap();
+    });
+    bench.measure("update_100_osync", 2000, |fs, number| {
+        fs.write_at(files[0], number * 7919 % 20_000 * 100, &[number as u8 | 3; 100]).unwrap();
+        fs.fsync(files[0]).unwrap();
+    });
+    bench.measure("rename", 500, |fs, number| {
+        let to = [&b"new-"[..], &name(number)].concat();
+        fs.rename(directory(number), &name(number), directory(number), &to, RenameMode::Replace).unwrap();
+    });
+    bench.measure("unlink", 500, |fs, number| fs.unlink(directory(number + 500), &name(number + 500)).unwrap());
+    bench.measure("unlink_fsync", 500, |fs, number| {
+        fs.unlink(directory(number + 1000), &name(number + 1000)).unwrap();
+        fs.fsync(directory(number)).unwrap();
+    });
+    bench.measure("mkdir", 200, |fs, number| {
+        fs.mkdir(directory(number), &name(number + 20_000), FILE).unwrap();
+    });
+    bench.measure("fsync_unchanged", 10, |fs, _| fs.fsync(files[0]).unwrap());
+    let Bench { fs, mut table } = bench;
+    let chip = fs.unmount().unwrap();
+    let before = chip.counters().clone();
+    let fs = Fs::mount(chip, options, &mut memory).unwrap();
+    table += &format!("{:24} {} reads\n", "mount", fs.nand().counters().reads - before.reads);
+    let mut bench = Bench { fs, table };
+    let mut names = Vec::new();
+    bench.measure("read_dir", 20, |fs, number| {
+        let directory = directories[number as usize];
+        fs.read_dir(directory, 2, |entry| {
+            names.push((directory, entry.name.to_vec()));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    });
+    let count = names.len() as u64;
+    bench.measure("stat_as_listed", count, |fs, number| {
+        let (directory, name) = &names[number as usize];
+        let file = fs.lookup(*directory, name).unwrap();
+        fs.stat(file).unwrap();
+    });
+    bench.measure("stat", 500, |fs, number| {
+        let file = fs.lookup(directory(number + 1500), &name(number + 1500)).unwrap();
+        fs.stat(file).unwrap();
+    });
+    bench.measure("read_4k", 500, |fs, number| {
+        let mut bytes = vec![0; 4096];
+        assert_eq!(fs.read_at(files[0], number * 7919 % 500 * 4096, &mut bytes), Ok(4096));
+    });
+    println!("{page_size} bytes a page\n{}", bench.table);
+    bench.table
+}
+
+#[test]
+fn costs_of_operations() {
+    costs(Chip::W25N01GV, Options::DEFAULT);
+    costs(Chip::PAPER_MLC, Options { cache_size: 8192, pending_size: 16384, ..Options::DEFAULT });
+}
+
+/// The table of names of a hundred thousand.
+#[test]
+fn a_name_among_a_hundred_thousand_takes_four_reads() {
+    let options = Options::DEFAULT;
+    let count = if cfg!(debug_assertions) { 30_000 } else { 100_000 };
+    let mut memory = vec![0; Fs::<Sim>::memory_required(&Chip::W25N01GV.geometry, &options)];
+    let format = Format { hash_key: [7; 16], ..Format::default() };
+    let mut fs = Fs::format(Sim::new(Chip::W25N01GV), options, format, &mut memory).unwrap();
+    for number in 0..count {
+        fs.create(Ino::ROOT, &name(number), FILE).unwrap();
+    }
+    let mut fs = Fs::mount(fs.unmount().unwrap(), options, &mut memory).unwrap();
+    let (mut most, mut all) = (0, 0);
+    for number in 0..1000 {
+        let before = fs.nand().counters().reads;
+        fs.lookup(Ino::ROOT, &name(number * 7919 % count)).unwrap();
+        let reads = fs.nand().counters().reads - before;
+        most = most.max(reads);
+        all += reads;
+    }
+    println!("{count} names: {} reads a lookup, at most {most}", all as f64 / 1000.0);
+    assert!(most <= 4 + 1, "{most}");
+}

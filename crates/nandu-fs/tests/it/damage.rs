@@ -1,0 +1,264 @@
+//! Volumes that say what no file system says: each violation is named, and nothing panics or goes on for long.
+
+use std::ops::ControlFlow;
+
+use nandu_fs::{Allocation, Attributes, Format, Fs, Ino, RenameMode, XattrMode};
+use nandu_log::Log;
+use nandu_nand::{BlockAddr, CellMode, Nand, PageAddr};
+use nandu_sim::{Chip, Sim};
+use nandu_tree::{ByteCells, Durability, OnLog, Tree};
+
+use crate::operation::Chance;
+use crate::rig::{OPTIONS, SMALL, everything, memory};
+
+const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
+const CHIP: Chip = SMALL.with_blocks(32);
+
+/// A file system with something of each kind; inodes: directory 64, file 65 in it (link in the root), symlink 2, file with holes 3.
+fn volume() -> Sim {
+    let mut memory = memory(&CHIP.geometry, &OPTIONS);
+    let mut fs = Fs::format(Sim::new(CHIP), OPTIONS, Format::default(), &mut memory).unwrap();
+    let directory = fs.mkdir(Ino::ROOT, b"directory", FILE).unwrap();
+    let file = fs.create(directory, b"file", FILE).unwrap();
+    fs.write_at(file, 0, &[3; 1200]).unwrap();
+    fs.sync().unwrap();
+    fs.write_at(file, 600, &[4; 20]).unwrap();
+    fs.set_xattr(file, b"user.x", &[1; 200], XattrMode::Set).unwrap();
+    fs.link(file, Ino::ROOT, b"link").unwrap();
+    fs.symlink(Ino::ROOT, b"symlink", b"directory/file", FILE).unwrap();
+    let holes = fs.create(Ino::ROOT, b"holes", FILE).unwrap();
+    fs.write_at(holes, 5000, b"data").unwrap();
+    fs.allocate(holes, Allocation::KeepSize, 0, 10_000).unwrap();
+    assert_eq!((directory, file, holes), (Ino(64), Ino(65), Ino(3)));
+    fs.unmount().unwrap()
+}
+
+fn key(ino: u64, kind: u8, rest: &[u8]) -> Vec<u8> {
+    let mut key = ino.to_be_bytes()[2..].to_vec();
+    key.push(kind);
+    key.extend(rest);
+    key
+}
+
+/// Changes records behind the file system's back.
+fn edit(chip: Sim, change: impl FnOnce(&mut Tree<'_, OnLog<'_, Sim>, ByteCells>)) -> Sim {
+    let options = nandu_tree::Options {
+        cache_size: 512,
+        pending_size: OPTIONS.pending_size,
+        durability: Durability::Immediate,
+        ..nandu_tree::Options::DEFAULT
+    };
+    let mut log_memory = vec![0; Log::<Sim>::memory_required(&CHIP.geometry, &OPTIONS.log)];
+    let log = Log::mount(chip, OPTIONS.log, &mut log_memory).unwrap();
+    let mut memory = vec![0; nandu_tree::memory_required(512, &options)];
+    let mut tree = Tree::open(OnLog::new(log), ByteCells, options, &mut memory).unwrap();
+    change(&mut tree);
+    tree.settle().unwrap();
+    tree.close().into_log().unmount().map_err(|(error, _)| error).unwrap()
+}
+
+fn value(tree: &mut Tree<'_, OnLog<'_, Sim>, ByteCells>, key: &[u8]) -> Vec<u8> {
+    tree.get(key).unwrap().unwrap().to_vec()
+}
+
+/// The invariants that are violated.
+fn violated(chip: Sim) -> Vec<String> {
+    let mut memory = memory(&CHIP.geometry, &OPTIONS);
+    let mut fs = Fs::mount(chip, OPTIONS, &mut memory).unwrap();
+    let mut found = Vec::new();
+    fs.verify(&mut [], &mut |violation| found.push(violation.to_string().split(' ').next().unwrap().to_owned()))
+        .unwrap();
+    found.sort();
+    found.dedup();
+    found
+}
+
+#[test]
+fn each_violation_is_named() {
+    assert_eq!(violated(volume()), Vec::<String>::new());
+    let name_of = |tree: &mut Tree<'_, OnLog<'_, Sim>, ByteCells>, directory: u64| {
+        let (from, to) = (key(directory, 0x10, &[]), key(directory, 0x11, &[]));
+        let mut found = Vec::new();
+        let bounds = (std::ops::Bound::Included(&from[..]), std::ops::Bound::Excluded(&to[..]));
+        tree.range(bounds.0, bounds.1, nandu_tree::Direction::Forward, |entry| {
+            found = entry.key.to_vec();
+            ControlFlow::Break(())
+        })
+        .unwrap();
+        found
+    };
+    // An inode goes, and its names, its records and its place in its directory are left.
+    let chip = edit(volume(), |tree| assert!(tree.delete(&key(65, 0, &[])).unwrap()));
+    assert_eq!(violated(chip), ["F2", "F3"]);
+    // A name goes.
+    let chip = edit(volume(), |tree| {
+        let name = name_of(tree, 64);
+        assert!(tree.delete(&name).unwrap());
+    });
+    assert_eq!(violated(chip), ["F4", "F5"]);
+    // A directory says that another one has its name.
+    let chip = edit(volume(), |tree| {
+        let mut inode = value(tree, &key(64, 0, &[]));
+        let parent = inode.len() - 4;
+        assert_eq!(inode[parent], 1);
+        inode[parent] = 64;
+        tree.put(&key(64, 0, &[]), &inode).unwrap();
+    });
+    assert_eq!(violated(chip), ["F5"]);
+    // A page goes.
+    let chip = edit(volume(), |tree| assert!(tree.delete(&key(65, 0x20, &[0, 0, 0, 0])).unwrap()));
+    assert_eq!(violated(chip), ["F6"]);
+    // A page behind the end.
+    let chip = edit(volume(), |tree| {
+        tree.put(&key(65, 0x20, &[0, 0, 1, 0]), &[1, 0, 0, 7]).unwrap();
+    });
+    assert_eq!(violated(chip), ["F6"]);
+    // A fragment over a hole.
+    let chip = edit(volume(), |tree| {
+        tree.put(&key(3, 0x20, &[0, 0, 0, 1, 0, 3]), &[0, 1, 2]).unwrap();
+    });
+    assert_eq!(violated(chip), ["F7"]);
+    // A part of an attribute goes.
+    let chip = edit(volume(), |tree| {
+        let (from, to) = (key(65, 0x30, &[]), key(65, 0x31, &[]));
+        let mut last = Vec::new();
+        let bounds = (std::ops::Bound::Included(&from[..]), std::ops::Bound::Excluded(&to[..]));
+        tree.range(bounds.0, bounds.1, nandu_tree::Direction::Forward, |entry| {
+            last = entry.key.to_vec();
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        assert!(tree.delete(&last).unwrap());
+    });
+    assert_eq!(violated(chip), ["F8"]);
+    // An inode with a number that nobody gave it.
+    let chip = edit(volume(), |tree| {
+        let inode = value(tree, &key(65, 0, &[]));
+        tree.put(&key(90, 0, &[]), &inode).unwrap();
+    });
+    assert_eq!(violated(chip), ["F4", "F6", "F8", "F9"]);
+    // A record that means nothing, an orphan's record that names none, and no root.
+    let chip = edit(volume(), |tree| {
+        tree.put(&key(65, 0x77, &[1]), b"what").unwrap();
+        tree.put(&key(0, 1, &key(77, 0, &[])[..6]), &[]).unwrap();
+        tree.delete(&key(1, 0, &[])).unwrap();
+    });
+    assert_eq!(violated(chip), ["F1", "F2", "F4"]);
+}
+
+/// Does everything with whatever is there. It may fail, and must not panic or go on for long.
+fn use_it(chip: Sim) -> bool {
+    let mut memory = memory(&CHIP.geometry, &OPTIONS);
+    let before = chip.operation_count();
+    let Ok(mut fs) = Fs::mount(chip, OPTIONS, &mut memory) else { return false };
+    let _ = fs.verify(&mut [], &mut |_| ());
+    let mut out = [0; 700];
+    for ino in [1, 2, 3, 64, 65].map(Ino) {
+        let _ = fs.stat(ino);
+        let _ = fs.read_at(ino, 300, &mut out);
+        let _ = fs.read_link(ino, &mut out);
+        let _ = fs.get_xattr(ino, b"user.x", &mut out);
+        let _ = fs.list_xattrs(ino, |_| ());
+        let _ = fs.read_dir(ino, 0, |_| ControlFlow::Continue(()));
+        let _ = fs.seek_data(ino, 0);
+        let _ = fs.seek_hole(ino, 0);
+        let _ = fs.write_at(ino, 500, &[9; 700]);
+        let _ = fs.append(ino, &[8; 30]);
+        let _ = fs.allocate(ino, Allocation::PunchHole, 10, 600);
+        let _ = fs.truncate(ino, 200);
+        let _ = fs.set_xattr(ino, b"user.x", b"new", XattrMode::Set);
+        let _ = fs.chmod(ino, 0o600);
+        let _ = fs.create(ino, b"new", FILE);
+        let _ = fs.mkdir(ino, b"new-directory", FILE);
+        let _ = fs.sync();
+    }
+    for mode in [RenameMode::Exchange, RenameMode::Replace] {
+        let _ = fs.rename(Ino(1), b"link", Ino(64), b"file", mode);
+        let _ = fs.rename(Ino(1), b"directory", Ino(64), b"below", mode);
+        let _ = fs.rename(Ino(1), b"directory", Ino(1), b"holes", mode);
+    }
+    for name in [&b"link"[..], b"symlink", b"holes", b"directory", b"new"] {
+        let _ = fs.unlink(Ino(1), name);
+        let _ = fs.rmdir(Ino(1), name);
+    }
+    let _ = fs.idle(4);
+    let _ = fs.verify(&mut [], &mut |_| ());
+    let count = fs.nand().operation_count() - before;
+    assert!(count < 60_000, "{count} operations");
+    let _ = everything(&mut fs);
+    true
+}
+
+/// Every record in turn gets something else, of which some is understood and most is not.
+#[test]
+fn records_of_any_content_do_no_harm() {
+    let volume = volume();
+    let mut keys = Vec::new();
+    let copy = edit(volume.clone(), |tree| {
+        let visit = |entry: nandu_tree::Entry<'_>| {
+            keys.push((entry.key.to_vec(), entry.value.to_vec()));
+            ControlFlow::Continue(())
+        };
+        tree.range(std::ops::Bound::Unbounded, std::ops::Bound::Unbounded, nandu_tree::Direction::Forward, visit)
+            .unwrap();
+    });
+    assert!(keys.len() > 20);
+    let mut chance = Chance::new(9);
+    let mut mounted = 0;
+    for (key, value) in &keys {
+        for round in 0..6 {
+            let chip = edit(copy.clone(), |tree| {
+                let mut other = match round {
+                    0 => Vec::new(),
+                    1 => chance.bytes(30),
+                    _ => value.clone(),
+                };
+                match round {
+                    2 | 3 if !other.is_empty() => {
+                        let at = chance.below(other.len());
+                        other[at] ^= 1 << chance.below(8);
+                    }
+                    4 => other = keys[chance.below(keys.len())].1.clone(),
+                    5 => other.truncate(chance.below(other.len() + 1)),
+                    _ => {}
+                }
+                tree.put(key, &other).unwrap();
+            });
+            mounted += usize::from(use_it(chip));
+        }
+    }
+    assert!(mounted > keys.len() * 5, "{mounted}");
+}
+
+/// Any byte of any page, with the page's checksum made right again.
+#[test]
+fn damaged_pages_do_no_harm() {
+    let volume = volume();
+    let programmed: Vec<(u32, Vec<u8>)> = (0..CHIP.geometry.page_count())
+        .map(|page| (page, volume.peek(PageAddr(page))[..512].to_vec()))
+        .filter(|(_, bytes)| bytes.iter().any(|&byte| byte != 0xFF))
+        .collect();
+    let mut chance = Chance::new(10);
+    let mut mounted = 0;
+    for _ in 0..300 {
+        let mut chip = Sim::new(CHIP);
+        for block in 0..CHIP.geometry.block_count {
+            chip.erase(BlockAddr(block), CellMode::Slc).unwrap();
+        }
+        let damaged = chance.below(programmed.len());
+        for (index, (page, bytes)) in programmed.iter().enumerate() {
+            let mut bytes = bytes.clone();
+            if index == damaged || chance.below(8) == 0 {
+                for _ in 0..=chance.below(3) {
+                    let at = 36 + chance.below(476);
+                    bytes[at] = bytes[at].wrapping_add(1 + chance.below(255) as u8);
+                }
+                let crc = nandu_media::checksum::checksum(&bytes[4..]);
+                bytes[..4].copy_from_slice(&crc.to_le_bytes());
+            }
+            chip.poke(PageAddr(*page), &bytes);
+        }
+        mounted += usize::from(use_it(chip));
+    }
+    assert!(mounted > 60, "{mounted}");
+}

@@ -1,0 +1,191 @@
+//! Content, sizes and holes of files, and files without a name.
+
+use nandu_fs::{Allocation, Attributes, Fs, FsError, Ino, Options};
+use nandu_sim::{Chip, Sim};
+
+use crate::rig::{OPTIONS, SMALL, content, formatted_with, memory, violations};
+
+const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
+
+/// Calls with a file system on small pages that has one empty file.
+fn with_file(call: impl FnOnce(&mut Fs<'_, Sim>, Ino)) {
+    let mut memory = memory(&SMALL.geometry, &OPTIONS);
+    let mut fs = Fs::mount(formatted_with(SMALL, OPTIONS), OPTIONS, &mut memory).unwrap();
+    let file = fs.create(Ino::ROOT, b"file", FILE).unwrap();
+    call(&mut fs, file);
+    assert_eq!(violations(&mut fs), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_with_holes_takes_room_for_its_data_only() {
+    with_file(|fs, file| {
+        fs.write_at(file, 10 * 512 + 5, &[1; 600]).unwrap();
+        fs.write_at(file, 1 << 30, b"far").unwrap();
+        assert_eq!(fs.seek_data(file, 0), Ok(10 * 512));
+        assert_eq!(fs.seek_data(file, 10 * 512 + 7), Ok(10 * 512 + 7));
+        assert_eq!(fs.seek_hole(file, 10 * 512), Ok(12 * 512));
+        assert_eq!(fs.seek_hole(file, 3), Ok(3));
+        assert_eq!(fs.seek_data(file, 12 * 512), Ok(1 << 30));
+        assert_eq!(fs.seek_hole(file, 1 << 30), Ok((1 << 30) + 3), "one begins at the end");
+        assert_eq!(fs.seek_data(file, (1 << 30) + 3), Err(FsError::NoMoreData));
+        fs.sync().unwrap();
+        assert_eq!(fs.seek_data(file, 12 * 512), Ok(1 << 30));
+        assert_eq!(fs.stat(file).unwrap().allocated_size, 3 * 512);
+        let mut bytes = [9; 1024];
+        assert_eq!(fs.read_at(file, 10 * 512, &mut bytes), Ok(1024));
+        assert_eq!((bytes[4], bytes[5], bytes[604], bytes[605]), (0, 1, 1, 0));
+        assert_eq!(fs.read_at(file, (1 << 30) + 1, &mut bytes), Ok(2));
+        assert_eq!(fs.read_at(file, (1 << 30) + 3, &mut bytes), Ok(0));
+    });
+}
+
+#[test]
+fn what_was_cut_off_does_not_come_back() {
+    with_file(|fs, file| {
+        fs.write_at(file, 0, &[0xAA; 1024]).unwrap();
+        fs.truncate(file, 700).unwrap();
+        fs.truncate(file, 1024).unwrap();
+        let mut expected = vec![0xAA; 700];
+        expected.resize(1024, 0);
+        assert_eq!(content(fs, file).unwrap(), expected);
+        // A second time, further to the front, over what lies there already.
+        fs.write_at(file, 690, &[0xBB; 5]).unwrap();
+        fs.truncate(file, 692).unwrap();
+        fs.write_at(file, 1000, &[0xCC]).unwrap();
+        expected.truncate(690);
+        expected.extend([0xBB; 2]);
+        expected.resize(1000, 0);
+        expected.push(0xCC);
+        assert_eq!(content(fs, file).unwrap(), expected);
+    });
+}
+
+#[test]
+fn holes_are_punched_and_room_is_given_back() {
+    with_file(|fs, file| {
+        fs.write_at(file, 0, &[7; 40 * 512]).unwrap();
+        fs.sync().unwrap();
+        let before = fs.statfs().unwrap().blocks_free;
+        fs.allocate(file, Allocation::PunchHole, 100, 39 * 512).unwrap();
+        fs.sync().unwrap();
+        assert_eq!(fs.stat(file).unwrap().allocated_size, 2 * 512);
+        assert_eq!(fs.seek_hole(file, 0), Ok(512));
+        let mut expected = vec![7; 100];
+        expected.resize(100 + 39 * 512, 0);
+        expected.resize(40 * 512, 7);
+        assert_eq!(content(fs, file).unwrap(), expected);
+        fs.allocate(file, Allocation::KeepSize, 0, 60 * 512).unwrap();
+        assert_eq!(fs.stat(file).unwrap().size, 40 * 512);
+        assert_eq!(fs.stat(file).unwrap().allocated_size, 60 * 512);
+        assert_eq!(content(fs, file).unwrap(), expected);
+        fs.allocate(file, Allocation::Zero, 0, 41 * 512).unwrap();
+        assert_eq!(content(fs, file).unwrap(), [0; 41 * 512]);
+        fs.sync().unwrap();
+        assert!(fs.statfs().unwrap().blocks_free >= before + 38);
+        assert_eq!(fs.allocate(file, Allocation::Extend, 5, 0), Err(FsError::Range));
+    });
+}
+
+#[test]
+fn an_open_file_outlives_its_name() {
+    with_file(|fs, file| {
+        fs.write_at(file, 0, &[5; 40 * 512]).unwrap();
+        fs.sync().unwrap();
+        let full = fs.statfs().unwrap().blocks_free;
+        fs.open(file).unwrap();
+        fs.open(file).unwrap();
+        fs.unlink(Ino::ROOT, b"file").unwrap();
+        assert_eq!(fs.lookup(Ino::ROOT, b"file"), Err(FsError::NotFound { directory: Ino::ROOT }));
+        assert_eq!(fs.stat(file).unwrap().nlink, 0);
+        fs.write_at(file, 3, b"still here").unwrap();
+        fs.close(file).unwrap();
+        let mut bytes = [0; 10];
+        fs.read_at(file, 3, &mut bytes).unwrap();
+        assert_eq!(&bytes, b"still here");
+        assert_eq!(fs.link(file, Ino::ROOT, b"again"), Err(FsError::NoInode(file)));
+        fs.close(file).unwrap();
+        assert_eq!(fs.stat(file), Err(FsError::NoInode(file)));
+        fs.sync().unwrap();
+        assert!(fs.statfs().unwrap().blocks_free >= full + 39);
+    });
+}
+
+#[test]
+fn a_file_that_was_open_without_a_name_is_gone_after_a_cut() {
+    let mut memory = memory(&SMALL.geometry, &OPTIONS);
+    let mut fs = Fs::mount(formatted_with(SMALL, OPTIONS), OPTIONS, &mut memory).unwrap();
+    let file = fs.create(Ino::ROOT, b"file", FILE).unwrap();
+    fs.write_at(file, 0, &[5; 70 * 512]).unwrap();
+    fs.open(file).unwrap();
+    fs.unlink(Ino::ROOT, b"file").unwrap();
+    fs.sync().unwrap();
+    let full = fs.statfs().unwrap().blocks_free;
+    let mut fs = Fs::mount(fs.abandon(), OPTIONS, &mut memory).unwrap();
+    assert_eq!(violations(&mut fs), Vec::<String>::new());
+    while fs.idle(1).unwrap() {}
+    assert_eq!(fs.stat(file), Err(FsError::NoInode(file)));
+    assert!(fs.statfs().unwrap().blocks_free >= full + 69);
+    assert_eq!(violations(&mut fs), Vec::<String>::new());
+}
+
+#[test]
+fn more_files_than_there_is_memory_for_cannot_be_open() {
+    with_file(|fs, file| {
+        for number in 0..4_u8 {
+            let other = fs.create(Ino::ROOT, &[b'f', number + 1], FILE).unwrap();
+            fs.open(other).unwrap();
+        }
+        assert_eq!(fs.open(file), Err(FsError::TooManyOpen { open_max: 4 }));
+        assert_eq!(fs.open(file).unwrap_err().errno(), 23);
+    });
+}
+
+#[test]
+fn a_file_is_no_larger_than_its_pages_can_be_counted() {
+    with_file(|fs, file| {
+        let size_max = fs.file_size_max();
+        assert_eq!(fs.truncate(file, size_max + 1), Err(FsError::FileSize { size_max }));
+        assert_eq!(fs.write_at(file, size_max, b"x"), Err(FsError::FileSize { size_max }));
+        assert_eq!(fs.write_at(file, u64::MAX, b"x"), Err(FsError::FileSize { size_max }));
+        fs.write_at(file, size_max - 1, b"x").unwrap();
+        assert_eq!(fs.stat(file).unwrap().size, size_max);
+        let mut bytes = [0; 4];
+        assert_eq!(fs.read_at(file, size_max - 2, &mut bytes), Ok(2));
+        assert_eq!(bytes, [0, b'x', 0, 0]);
+        fs.truncate(file, 0).unwrap();
+    });
+}
+
+#[test]
+fn a_mount_that_only_reads_changes_nothing() {
+    let chip = formatted_with(SMALL, OPTIONS);
+    let options = Options { read_only: true, ..OPTIONS };
+    let mut memory = memory(&SMALL.geometry, &options);
+    let mut fs = Fs::mount(chip, options, &mut memory).unwrap();
+    let programs = fs.nand().counters().programs;
+    assert_eq!(fs.create(Ino::ROOT, b"a", FILE), Err(FsError::ReadOnly));
+    assert_eq!(fs.truncate(Ino::ROOT, 0), Err(FsError::ReadOnly));
+    assert_eq!(fs.idle(8), Err(FsError::ReadOnly));
+    assert_eq!(violations(&mut fs), Vec::<String>::new());
+    let chip = fs.unmount().unwrap();
+    assert_eq!(chip.counters().programs, programs);
+}
+
+#[test]
+fn what_is_no_file_system_is_not_mounted() {
+    let mut memory = memory(&SMALL.geometry, &OPTIONS);
+    let error = Fs::mount(Sim::new(SMALL), OPTIONS, &mut memory).err().unwrap();
+    assert_eq!(error.to_string(), "the chip is not formatted");
+    let error = Fs::mount(Sim::new(Chip::TINY), OPTIONS, &mut memory).err().unwrap();
+    assert_eq!(error, FsError::PageSize(256));
+    let error = Fs::mount(Sim::new(SMALL), OPTIONS, &mut memory[1..]).err().unwrap();
+    assert!(matches!(error, FsError::Memory { .. }));
+}
+
+/// The figure that the options promise.
+#[test]
+fn a_gigabit_chip_takes_32_kib_of_memory() {
+    let required = Fs::<Sim>::memory_required(&Chip::W25N01GV.geometry, &Options::DEFAULT);
+    println!("{required} bytes");
+    assert!(required <= 32 * 1024, "{required}");
+}
