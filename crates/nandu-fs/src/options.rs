@@ -10,7 +10,7 @@ use crate::open_files::OPEN_FILE_SIZE;
 /// repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Choices of the log below.
+    /// Choices of the log below. It has bare streams, one or more, for the pages of files.
     pub log: LogOptions,
     /// Bytes of memory for nodes of the tree that are kept.
     pub cache_size: usize,
@@ -19,6 +19,8 @@ pub struct Options {
     /// Bytes of memory for changes that are not in their place yet, of which 65,535 at most are used. The more there are, the
     /// more changes go to their place with one program. A volume takes as many to mount as it was last used with.
     pub pending_size: usize,
+    /// Pages of files that may wait to be named by a Summary in their block, 21 bytes each; best as many as a block has pages.
+    pub note_count: usize,
     /// Files that may be open at a time, 12 bytes each.
     pub open_max: usize,
     /// Refuse every change. A mount after a power cut repairs what the cut left all the same.
@@ -47,10 +49,11 @@ pub struct Broken {
 impl Options {
     /// What fits 32 KiB on `w25n01gv`: 4 KiB for nodes, 4 KiB for changes, 64 open files.
     pub const DEFAULT: Options = Options {
-        log: LogOptions::DEFAULT,
+        log: LogOptions { bare_streams: 2, ..LogOptions::DEFAULT },
         cache_size: 4096,
         journal_pages: 64,
         pending_size: 4096,
+        note_count: 64,
         open_max: 64,
         read_only: false,
         #[cfg(feature = "broken")]
@@ -69,7 +72,7 @@ impl Options {
             journal_pages: self.journal_pages,
             durability: Durability::OnSync,
             pending_size: self.pending_size,
-            note_count: 0,
+            note_count: self.note_count,
         }
     }
 

@@ -109,9 +109,14 @@ fn costs(chip: Chip, options: Options) -> String {
 }
 
 #[test]
-fn costs_of_operations() {
-    costs(Chip::W25N01GV, Options::DEFAULT);
-    costs(Chip::PAPER_MLC, Options { cache_size: 8192, pending_size: 16384, ..Options::DEFAULT });
+fn costs_on_pages_of_two_kilobytes() {
+    insta::assert_snapshot!(costs(Chip::W25N01GV, Options::DEFAULT));
+}
+
+#[test]
+fn costs_on_pages_of_four_kilobytes() {
+    let options = Options { cache_size: 8192, pending_size: 16384, note_count: 128, ..Options::DEFAULT };
+    insta::assert_snapshot!(costs(Chip::PAPER_MLC, options));
 }
 
 /// The table of names of a hundred thousand.

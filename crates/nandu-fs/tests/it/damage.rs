@@ -45,6 +45,7 @@ fn edit(chip: Sim, change: impl FnOnce(&mut Tree<'_, OnLog<'_, Sim>, ByteCells>)
     let options = nandu_tree::Options {
         cache_size: 512,
         pending_size: OPTIONS.pending_size,
+        note_count: OPTIONS.note_count,
         durability: Durability::Immediate,
         ..nandu_tree::Options::DEFAULT
     };

@@ -65,7 +65,6 @@ fn holes_are_punched_and_room_is_given_back() {
     with_file(|fs, file| {
         fs.write_at(file, 0, &[7; 40 * 512]).unwrap();
         fs.sync().unwrap();
-        let before = fs.statfs().unwrap().blocks_free;
         fs.allocate(file, Allocation::PunchHole, 100, 39 * 512).unwrap();
         fs.sync().unwrap();
         assert_eq!(fs.stat(file).unwrap().allocated_size, 2 * 512);
@@ -80,8 +79,6 @@ fn holes_are_punched_and_room_is_given_back() {
         assert_eq!(content(fs, file).unwrap(), expected);
         fs.allocate(file, Allocation::Zero, 0, 41 * 512).unwrap();
         assert_eq!(content(fs, file).unwrap(), [0; 41 * 512]);
-        fs.sync().unwrap();
-        assert!(fs.statfs().unwrap().blocks_free >= before + 38);
         assert_eq!(fs.allocate(file, Allocation::Extend, 5, 0), Err(FsError::Range));
     });
 }
@@ -90,8 +87,6 @@ fn holes_are_punched_and_room_is_given_back() {
 fn an_open_file_outlives_its_name() {
     with_file(|fs, file| {
         fs.write_at(file, 0, &[5; 40 * 512]).unwrap();
-        fs.sync().unwrap();
-        let full = fs.statfs().unwrap().blocks_free;
         fs.open(file).unwrap();
         fs.open(file).unwrap();
         fs.unlink(Ino::ROOT, b"file").unwrap();
@@ -105,8 +100,34 @@ fn an_open_file_outlives_its_name() {
         assert_eq!(fs.link(file, Ino::ROOT, b"again"), Err(FsError::NoInode(file)));
         fs.close(file).unwrap();
         assert_eq!(fs.stat(file), Err(FsError::NoInode(file)));
-        fs.sync().unwrap();
-        assert!(fs.statfs().unwrap().blocks_free >= full + 39);
+    });
+}
+
+/// As many pages as the chip has several times over go through files that are removed, in each way that there is.
+#[test]
+fn what_is_removed_is_free_again() {
+    with_file(|fs, file| {
+        for round in 0..60_u8 {
+            let name = round.to_string().into_bytes();
+            let other = fs.create(Ino::ROOT, &name, FILE).unwrap();
+            for file in [file, other] {
+                assert_eq!(fs.write_at(file, 0, &[round | 1; 40 * 512]), Ok(40 * 512), "round {round}");
+            }
+            match round % 4 {
+                0 => fs.truncate(file, 3).unwrap(),
+                1 => fs.allocate(file, Allocation::PunchHole, 0, 40 * 512).unwrap(),
+                2 => fs.allocate(file, Allocation::Zero, 0, 40 * 512).unwrap(),
+                _ => {}
+            }
+            if round % 2 == 0 {
+                fs.unlink(Ino::ROOT, &name).unwrap();
+            } else {
+                fs.open(other).unwrap();
+                fs.rename(Ino::ROOT, b"file", Ino::ROOT, &name, Default::default()).unwrap();
+                fs.rename(Ino::ROOT, &name, Ino::ROOT, b"file", Default::default()).unwrap();
+                fs.close(other).unwrap();
+            }
+        }
     });
 }
 
@@ -119,12 +140,10 @@ fn a_file_that_was_open_without_a_name_is_gone_after_a_cut() {
     fs.open(file).unwrap();
     fs.unlink(Ino::ROOT, b"file").unwrap();
     fs.sync().unwrap();
-    let full = fs.statfs().unwrap().blocks_free;
     let mut fs = Fs::mount(fs.abandon(), OPTIONS, &mut memory).unwrap();
     assert_eq!(violations(&mut fs), Vec::<String>::new());
     while fs.idle(1).unwrap() {}
     assert_eq!(fs.stat(file), Err(FsError::NoInode(file)));
-    assert!(fs.statfs().unwrap().blocks_free >= full + 69);
     assert_eq!(violations(&mut fs), Vec::<String>::new());
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use nandu_fs::{FileKind, Format, Fs, FsError, Ino, Options, Time};
+use nandu_fs::{FileKind, Format, Fs, FsError, Ino, LogOptions, Options, Time};
 use nandu_nand::{Ecc, ErrorType, Geometry, Nand};
 use nandu_sim::{Chip, Sim, SimError};
 
@@ -19,7 +19,14 @@ pub(crate) const SMALL: Chip = Chip {
     ..Chip::TINY
 };
 
-pub(crate) const OPTIONS: Options = Options { cache_size: 512, pending_size: 900, open_max: 4, ..Options::DEFAULT };
+pub(crate) const OPTIONS: Options = Options {
+    log: LogOptions { bare_streams: 1, ..LogOptions::DEFAULT },
+    cache_size: 512,
+    pending_size: 900,
+    note_count: 16,
+    open_max: 4,
+    ..Options::DEFAULT
+};
 
 pub(crate) const FORMAT: Format =
     Format { hash_key: [7; 16], root_mode: 0o755, uid: 1, gid: 2, now: Time::from_seconds(1) };

@@ -165,10 +165,16 @@ impl ByteCells {
         out.set(&first.as_slice()[..common(first.as_slice(), last.as_slice())]);
         let size_of = |index| {
             run.separator(Self, index, &mut first);
-            first.as_slice().len() - out.as_slice().len()
+            behind(&first, out.as_slice().len()).len()
         };
         (children.start..children.end - 1).map(size_of).sum()
     }
+}
+
+/// A key without the prefix of its node. On a hostile volume, where keys do not ascend, one between two others may be shorter than
+/// what these have in common.
+fn behind(key: &KeyBuf, prefix_size: usize) -> &[u8] {
+    key.as_slice().get(prefix_size..).unwrap_or_default()
 }
 
 impl Cells for ByteCells {
@@ -304,7 +310,7 @@ impl Cells for ByteCells {
         let mut size = LEAF_ENDS + prefix_size;
         for index in entries {
             run.key(*self, index, &mut key);
-            size += 3 + key.as_slice().len() - prefix_size + run.value(*self, index).len();
+            size += 3 + behind(&key, prefix_size).len() + run.value(*self, index).len();
         }
         size
     }
@@ -324,7 +330,7 @@ impl Cells for ByteCells {
         let mut at = 0;
         for (place, index) in entries.enumerate() {
             run.key(*self, index, &mut key);
-            let rest = &key.as_slice()[prefix_size..];
+            let rest = behind(&key, prefix_size);
             let value = run.value(*self, index);
             heap[at] = rest.len() as u8;
             heap[at + 1..][..rest.len()].copy_from_slice(rest);
@@ -430,7 +436,7 @@ impl Cells for ByteCells {
             bits::write(&mut out[pages_at..], place * run.page_bits as usize, run.page_bits, u64::from(child));
             if place + 1 < count {
                 run.separator(*self, index, &mut key);
-                let rest = &key.as_slice()[prefix_size..];
+                let rest = behind(&key, prefix_size);
                 out[heap_at + end..][..rest.len()].copy_from_slice(rest);
                 end += rest.len();
                 out[INNER_ENDS + place * end_size..][..end_size]
