@@ -15,7 +15,7 @@ struct Bench<'m> {
 impl Bench<'_> {
     /// Programs and reads for each of so many operations.
     fn measure(&mut self, name: &str, count: u64, mut operation: impl FnMut(&mut Fs<'_, Sim>, u64)) -> (f64, f64) {
-        let before = self.fs.nand().counters().clone();
+        let before = *self.fs.nand().counters();
         for number in 0..count {
             operation(&mut self.fs, number);
         }
@@ -77,7 +77,7 @@ fn costs(chip: Chip, options: Options) -> String {
     bench.measure("fsync_unchanged", 10, |fs, _| fs.fsync(files[0]).unwrap());
     let Bench { fs, mut table } = bench;
     let chip = fs.unmount().unwrap();
-    let before = chip.counters().clone();
+    let before = *chip.counters();
     let fs = Fs::mount(chip, options, &mut memory).unwrap();
     table += &format!("{:24} {} reads\n", "mount", fs.nand().counters().reads - before.reads);
     let mut bench = Bench { fs, table };
