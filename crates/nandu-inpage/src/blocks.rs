@@ -181,6 +181,11 @@ impl<'m> BlockTable<'m> {
         free.min_by_key(|&block| (self[block].erase_count, self[block].state() == State::Unknown))
     }
 
+    /// The free block that was erased most often.
+    pub(crate) fn most_worn(&self) -> Option<BlockAddr> {
+        self.addresses().filter(|&block| self[block].is_free()).max_by_key(|&block| self[block].erase_count)
+    }
+
     /// Blocks in a state.
     pub(crate) fn count(&self, state: State) -> u32 {
         self.entries.iter().filter(|entry| entry.state() == state).count() as u32

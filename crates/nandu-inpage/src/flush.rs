@@ -171,7 +171,7 @@ impl<N: Nand> InPage<'_, N> {
 
     /// Whether the changes of a node may go along in a log page that another node needs: a leaf of which nothing waits for
     /// anything.
-    fn may_go_along(&self, index: u32) -> bool {
+    pub(crate) fn may_go_along(&self, index: u32) -> bool {
         let entry = &self.nodes[index];
         entry.unit != NONE
             && entry.level == 0

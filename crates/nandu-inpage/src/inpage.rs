@@ -71,6 +71,10 @@ pub struct InPage<'m, N> {
     pub(crate) write_share: u32,
     /// A block that is to be merged when the operation is done.
     pub(crate) due: Option<BlockAddr>,
+    /// A block that is to be merged so that it wears.
+    pub(crate) idle: Option<BlockAddr>,
+    /// What is merged does not change, and goes to the most worn free block instead of the least.
+    pub(crate) is_levelling: bool,
     /// Blocks in which a program failed and that hold nodes still.
     pub(crate) failing: u32,
     pub(crate) anchors: Anchors,
@@ -124,6 +128,8 @@ impl<'m, N: Nand> InPage<'m, N> {
             stats: Stats::default(),
             write_share: 1 << 19,
             due: None,
+            idle: None,
+            is_levelling: false,
             failing: 0,
             anchors: Anchors::NONE,
             journal: Journal::new(parts.journal),

@@ -80,7 +80,8 @@
 //!
 //! # Limits
 //!
-//! A node is one page. Leaves are not balanced when keys are deleted: an empty leaf goes, unless it is the first of its
+//! A node is one page. How often a block was erased stands in its pages alone, so of blocks that are free it is forgotten when the
+//! index is closed. Leaves are not balanced when keys are deleted: an empty leaf goes, unless it is the first of its
 //! parent, and inner nodes stay. Chips with paired pages are refused, and sectors need a chip that takes partial programs in
 //! any order of pages and tears only what is being programmed.
 //!

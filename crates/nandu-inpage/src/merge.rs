@@ -27,6 +27,7 @@ impl<N: Nand> InPage<'_, N> {
         let result = self.merge_into(block, with, true);
         self.nand.attribute(before);
         self.stats.merges += 1;
+        self.note_idle();
         result
     }
 
@@ -113,6 +114,10 @@ impl<N: Nand> InPage<'_, N> {
             Err(error) => return Err(error),
         }
         let unit = with.filter(|&unit| self.buffer[unit].node == index);
+        let guest = (unit.is_none() && self.options.absorb && self.may_go_along(index)).then(|| self.nodes[index].unit);
+        if let Some(guest) = guest {
+            self.apply_changes(guest, frame)?;
+        }
         #[cfg(feature = "broken")]
         let unit = unit.filter(|_| !self.options.broken.sector_after_merge);
         if let Some(unit) = unit {
@@ -126,6 +131,11 @@ impl<N: Nand> InPage<'_, N> {
         if let Some(unit) = unit {
             // Before the next node is moved: the links are durable with this page.
             self.settle(unit);
+        }
+        if let Some(guest) = guest {
+            // Only now: until the page is programmed they are nowhere else.
+            self.buffer.drop_changes(guest);
+            self.stats.absorbed += 1;
         }
         self.stats.merge_programs += 1;
         Ok(())
@@ -298,8 +308,31 @@ impl<N: Nand> InPage<'_, N> {
         })
     }
 
-    /// Merges the block that the last operations found to be due.
+    /// Remembers the least worn block that holds nodes, if others wear much more: what stands in it does not change.
+    fn note_idle(&mut self) {
+        let Some(gap) = self.options.levelling_gap else { return };
+        let in_use = |block: &BlockAddr| !matches!(self.blocks[*block].state(), State::Bad | State::Anchor);
+        let most = self.blocks.addresses().filter(in_use).map(|block| self.blocks[block].erase_count).max();
+        let idle = (self.blocks.addresses())
+            .filter(|&block| self.blocks[block].state() == State::Nodes)
+            .min_by_key(|&block| self.blocks[block].erase_count);
+        self.idle = idle.filter(|&idle| most.is_some_and(|most| most - self.blocks[idle].erase_count > gap));
+    }
+
+    /// Merges the blocks that the last operations found to be due.
     pub(crate) fn merge_due(&mut self) -> Result<(), N> {
+        if let Some(block) = self.idle.take()
+            && self.blocks[block].state() == State::Nodes
+            && self.blocks.free() >= 2
+            && !self.is_read_only
+        {
+            self.open_for_writing()?;
+            self.stats.levellings += 1;
+            self.is_levelling = true;
+            let result = self.merge(block, None);
+            self.is_levelling = false;
+            result?;
+        }
         let Some(block) = self.due.take() else { return Ok(()) };
         if self.blocks[block].state() != State::Nodes || self.blocks.free() < 2 || self.is_read_only {
             return Ok(());

@@ -133,6 +133,7 @@ impl<'m, N: Nand> InPage<'m, N> {
         self.stats.torn = 0;
         self.failing = 0;
         self.due = None;
+        self.idle = None;
         self.next_id = ROOT + 1;
     }
 

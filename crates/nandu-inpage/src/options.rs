@@ -171,6 +171,11 @@ pub struct Options {
     pub journal_blocks: u8,
     /// When changes are durable.
     pub durability: Durability,
+    /// Whether a merge takes along the changes of other leaves of the block that are in memory, which need no program of their own
+    /// then.
+    pub absorb: bool,
+    /// When the most erased block was erased so many times more than one that holds nodes, that one is merged, so that it wears too.
+    pub levelling_gap: Option<u32>,
     /// Bytes for nodes and changes in memory.
     pub buffer_size: usize,
     /// Most nodes there is memory for; as many as the chip has pages if nothing is said.
@@ -203,6 +208,8 @@ impl Options {
         splits: Splits::LazyTwo,
         journal_blocks: 0,
         durability: Durability::OnSync,
+        absorb: false,
+        levelling_gap: Some(1000),
         buffer_size: 64 * 1024,
         node_count_max: None,
         read_back: false,
@@ -218,6 +225,7 @@ impl Options {
         log_pages: LogPages::Static(4),
         group: GroupSize::Fixed(8),
         log_read: LogRead::Used,
+        levelling_gap: None,
         ..Options::DEFAULT
     };
 

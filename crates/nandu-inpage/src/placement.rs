@@ -92,9 +92,9 @@ impl<N: Nand> InPage<'_, N> {
         Ok(block)
     }
 
-    /// Takes the least worn free block, erased.
+    /// Takes the least worn free block, erased; for what is moved because it does not change, the most worn.
     pub(crate) fn take_erased(&mut self, state: State) -> Result<BlockAddr, N> {
-        while let Some(block) = self.blocks.least_worn() {
+        while let Some(block) = if self.is_levelling { self.blocks.most_worn() } else { self.blocks.least_worn() } {
             if self.blocks[block].state() == State::Unknown && !self.erase(block)? {
                 continue;
             }

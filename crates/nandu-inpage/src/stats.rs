@@ -23,6 +23,10 @@ pub struct Stats {
     pub merges: u64,
     /// Of these, before their log was full.
     pub early_merges: u64,
+    /// Blocks merged so that they wear as others do.
+    pub levellings: u64,
+    /// Leaves whose changes a merge took along.
+    pub absorbed: u64,
     /// Pages read by merges.
     pub merge_reads: u64,
     /// Nodes programmed by merges.

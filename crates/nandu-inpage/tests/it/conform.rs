@@ -77,6 +77,15 @@ fn log_pages_where_there_is_room_conform() {
 }
 
 #[test]
+fn merges_that_take_changes_along_and_level_wear_conform() {
+    for options in [GRR, Options { journal_blocks: 2, ..GRR }, IPL] {
+        let options = Options { absorb: true, levelling_gap: Some(1), ..options };
+        conforms(SECTORS, options);
+        conforms(PAGES, in_pages(options));
+    }
+}
+
+#[test]
 fn byte_strings_conform() {
     let space =
         Space { keys: KeyKind::Bytes(10), key_count: 300, value_size_min: 0, value_size_max: 16, operations_max: 120 };

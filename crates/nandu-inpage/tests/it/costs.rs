@@ -5,7 +5,7 @@
 //! `D` programs and an erase.
 
 use nandu_inpage::{Cells, Edit, GroupSize, InPage, LogPages, LogRead, Options, Policy, Splits};
-use nandu_nand::{Ecc, Geometry, TearScope};
+use nandu_nand::{BlockAddr, Ecc, Geometry, TearScope};
 use nandu_sim::{Chip, Counters, Sim};
 
 use crate::rig::{GRR, IPL, PAGES, SECTORS, in_pages, memory};
@@ -263,4 +263,52 @@ fn the_flash_costs_of_syncs_with_and_without_a_journal_are_known() {
         found += &synced_costs(&format!("{name}-journal"), chip, journal, 8, 8);
     }
     insta::assert_snapshot!(found);
+}
+
+/// Changes of many leaves at once, in few blocks: a merge that takes them along saves their programs.
+#[test]
+fn merges_that_take_changes_along_save_programs() {
+    let run = |absorb| {
+        let options = Options { absorb, buffer_size: 8192, ..GRR };
+        let chip = SECTORS.with_blocks(60);
+        let mut bytes = memory(&chip, &options);
+        let mut index = InPage::format(Sim::new(chip), options, &mut bytes).unwrap();
+        for round in 0..40_u32 {
+            for number in 0..150_u32 {
+                index.put(&(number * 7).to_be_bytes(), &round.to_be_bytes()).unwrap();
+            }
+            index.sync().unwrap();
+        }
+        (index.nand().counters().programs, index.stats().absorbed)
+    };
+    let (without, with) = (run(false), run(true));
+    assert!(without.1 == 0 && with.1 > 100, "{with:?}");
+    assert!(with.0 * 10 < without.0 * 9, "{with:?} against {without:?}");
+}
+
+/// Most keys never change, and a few always do: without levelling the blocks of the former are never erased.
+#[test]
+fn blocks_that_nobody_writes_to_wear_as_well_where_that_is_wanted() {
+    let run = |levelling_gap| {
+        let options = Options { levelling_gap, ..GRR };
+        let chip = SECTORS.with_blocks(40);
+        let mut bytes = memory(&chip, &options);
+        let mut index = InPage::format(Sim::new(chip), options, &mut bytes).unwrap();
+        for number in 0..1800_u32 {
+            index.put(&number.to_be_bytes(), &number.to_be_bytes()).unwrap();
+        }
+        for round in 0..6000_u32 {
+            index.put(&(round % 40).to_be_bytes(), &round.to_be_bytes()).unwrap();
+            index.sync().unwrap();
+        }
+        let erases: Vec<u32> =
+            (3..40).map(|block| index.nand().block_state(BlockAddr(block)).counters.erases).collect();
+        index.verify(&mut |violation| panic!("{violation}")).unwrap();
+        (erases.iter().max().unwrap() - erases.iter().min().unwrap(), index.stats().levellings, index.stats().merges)
+    };
+    let (without, with) = (run(None), run(Some(10)));
+    assert!(without.0 > 40 && without.1 == 0, "{without:?}");
+    assert!(with.0 <= 14 && with.1 > 0, "{with:?} without {without:?}");
+    // A block is moved once for each ten erases that it makes up for.
+    assert!(with.1 * 8 < with.2, "{with:?}");
 }

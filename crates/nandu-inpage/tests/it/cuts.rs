@@ -198,6 +198,13 @@ fn every_cut_with_blind_changes_and_early_merges() {
 }
 
 #[test]
+fn every_cut_while_merges_take_changes_along_and_level_wear() {
+    let options = Options { absorb: true, levelling_gap: Some(1), ..GRR };
+    every(SECTORS, options, Load { is_blind: true, ..LOAD });
+    every(PAGES, in_pages(options), LOAD);
+}
+
+#[test]
 fn every_cut_while_leaves_become_empty() {
     let load = Load { clear_every: 3, operations: 25, keys: 80, ..LOAD };
     every(SECTORS, GRR, load);
