@@ -52,7 +52,8 @@ pub struct LogStats {
     pub program_failures: u64,
     /// Erases that failed.
     pub erase_failures: u64,
-    /// Most steps (examinations, erases, checkpoints) that one instalment took, per page it was for.
+    /// Most steps (examinations, pages that moves programmed beside the one moved, erases, checkpoints) that one instalment
+    /// took, per page it was for.
     pub instalment_max: u32,
     /// Whether the mount found that the volume had not been unmounted, and recovered it.
     pub was_cut: bool,

@@ -174,10 +174,17 @@ fn a_change_that_is_refused_leaves_the_image_as_it_was() {
 
 #[test]
 fn a_value_of_many_pages_goes_in_and_comes_out() {
+    // Bytes that are no text, and text whose characters lie anywhere, with all that has to be quoted.
+    let bytes: Vec<u8> = (0..100_000_u32).map(|at| (at * 7 / 5) as u8).collect();
+    for value in [bytes, "\u{20ac},\"\n\u{e9}\u{1f600}\\".repeat(12_345).into_bytes()] {
+        goes_in_and_comes_out(&value);
+    }
+}
+
+fn goes_in_and_comes_out(value: &[u8]) {
     let directory = with_store();
     let place = directory.path();
-    let value: Vec<u8> = (0..100_000_u32).map(|at| (at * 7 / 5) as u8).collect();
-    fs::write(place.join("value"), &value).unwrap();
+    fs::write(place.join("value"), value).unwrap();
     succeed(&["kv", "put", "c.nand", "large", "@value"], place);
     let mut get = Command::cargo_bin("nandu").unwrap();
     let output = get.args(["kv", "get", "c.nand", "large", "--raw"]).current_dir(place).output().unwrap();

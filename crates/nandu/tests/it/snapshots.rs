@@ -239,7 +239,8 @@ fn amplification(count: usize, percent: u32, capacities: u64) -> f64 {
         stats.erases,
         stats.instalment_max,
     );
-    assert!(stats.instalment_max <= 17);
+    // The last move of an instalment may program the path of each tree and the table.
+    assert!(stats.instalment_max <= nandu_log::INSTALMENT_MAX + 1 + if count > 0 { count as u32 + 1 } else { 0 });
     assert!(kept(&mut store).unwrap() == snapshots);
     assert!(records(&mut store).unwrap() == expected);
     check_sound(&mut store);

@@ -7,6 +7,7 @@ mod formats;
 mod get;
 mod import;
 mod lines;
+mod pieces;
 mod put;
 mod scan;
 mod snapshot;
