@@ -226,7 +226,7 @@ impl<E: Error + 'static> Error for FsError<E> {}
 impl<E: Error + 'static> From<TreeError<LogError<E>>> for FsError<E> {
     fn from(error: TreeError<LogError<E>>) -> FsError<E> {
         match error {
-            TreeError::Pages(LogError::Full) => FsError::Full,
+            TreeError::Pages(LogError::Full) | TreeError::NotesFull => FsError::Full,
             TreeError::Pages(LogError::ReadOnly) => FsError::ReadOnly,
             error => FsError::Tree(error),
         }

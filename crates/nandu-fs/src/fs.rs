@@ -33,7 +33,8 @@ pub struct Fs<'m, N: Nand> {
 }
 
 impl<N: Nand> Fs<'_, N> {
-    /// Bytes of memory that [`Fs::format`] and [`Fs::mount`] take; nothing else is used, but for about 8 KiB of stack.
+    /// Bytes of memory that [`Fs::format`] and [`Fs::mount`] take; nothing else is used, but for some
+    /// kilobytes of stack.
     pub fn memory_required(geometry: &Geometry, options: &Options) -> usize {
         options.memory_required::<N>(geometry)
     }

@@ -146,9 +146,14 @@ impl<N: Nand> Fs<'_, N> {
     /// Removes a step of what a cut left over.
     pub(crate) fn reap_some(&mut self) -> Result<(), FsError<N::Error>> {
         if self.has_orphans {
-            match self.first_orphan()? {
-                Some(ino) => self.reap_step(ino).map(|_| ())?,
-                None => self.has_orphans = false,
+            let Some(ino) = self.first_orphan()? else {
+                self.has_orphans = false;
+                return Ok(());
+            };
+            match self.reap_step(ino) {
+                // What cannot be understood cannot be removed, and keeps nothing else from being changed.
+                Err(FsError::Corrupt { .. }) => self.has_orphans = false,
+                outcome => outcome.map(|_| ())?,
             }
         }
         Ok(())
