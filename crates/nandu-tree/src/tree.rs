@@ -266,7 +266,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             changes: Changes::new(changes, &format),
             journals: Journals::new(page_size, header_size, &format, options.pending_size_used()),
             notes: Notes::new(notes, page_size, header_size),
-            broken: Broken::default(),
+            broken: Default::default(),
             group_size: 0,
             sweep: KeyBuf::EMPTY,
             stats: Stats::default(),
