@@ -292,8 +292,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             let is_doomed = self.notes.doomed().any(|doomed| doomed == page.0);
             return Ok(if is_doomed { Examined::Live } else { Examined::Dead });
         }
-        let room = self.pages.move_room().saturating_sub(self.split_pages_max() + 2);
-        if !moves || room == 0 || self.changes.unsynced > 0 {
+        if !moves || self.changes.unsynced > 0 {
             return Ok(Examined::Live);
         }
         let placement = Some(Placement::Moved { from: page });
@@ -302,7 +301,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.merge_at(&key, placement)?;
             return Ok(Examined::Dead);
         }
-        let evict = Evict { key: key.as_slice(), page: page.0, count_max: room.min(MOVES_MAX) };
+        // One is moved even into what is kept for that, as pages of the tree are: a block is not emptied without it.
+        let count_max = self.pages.move_room().clamp(1, MOVES_MAX);
+        let evict = Evict { key: key.as_slice(), page: page.0, count_max };
         match self.merge_with(key.as_slice(), Some(Own::Evict(evict)), placement) {
             Ok(_) => Ok(Examined::Moved),
             Err(TreeError::NotesFull) => Ok(Examined::Live),

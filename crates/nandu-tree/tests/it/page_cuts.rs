@@ -163,13 +163,15 @@ fn every_cut_leaves_page_values_that_are_durable_at_once() {
     assert!(summary.cases > 1000, "{summary:?}");
 }
 
+/// Chains of cuts, `NANDU_CHAINS` of them; a few hundred are the short form.
 #[test]
 fn chains_of_cuts_leave_page_values() {
-    for options in [ON_SYNC, IMMEDIATE] {
-        let work = workload(options, 60, 24);
-        let summary = Driver::new(CHIP).resume().seed(3).random(300, work, recover(options), check(options));
+    let count: u64 = std::env::var("NANDU_CHAINS").ok().and_then(|count| count.parse().ok()).unwrap_or(300);
+    for (options, seed, operations, keys) in [(ON_SYNC, 3, 60, 24), (IMMEDIATE, 3, 60, 24), (ON_SYNC, 4, 200, 45)] {
+        let work = workload(options, operations, keys);
+        let summary = Driver::new(CHIP).resume().seed(seed).random(count, work, recover(options), check(options));
         println!("{summary:?}");
-        assert!(summary.cuts > 500, "{summary:?}");
+        assert!(summary.cuts > 2 * count, "{summary:?}");
     }
 }
 
