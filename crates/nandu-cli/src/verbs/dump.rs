@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use nandu_media::inpage::{FrontFields, Kind as FrontKind, NodeFields};
 use nandu_media::{Malformed, Page as Header, PageKind};
 use nandu_nand::PageAddr;
 use nandu_sim::{Condition, Sim};
@@ -84,7 +85,7 @@ fn page(args: &Page, out: &mut Output) -> anyhow::Result<()> {
 fn describe_header(bytes: &[u8], page: PageAddr) -> Option<String> {
     let header = match Header::parse(bytes) {
         Ok(header) => header,
-        Err(Malformed::Size | Malformed::Magic) => return None,
+        Err(Malformed::Size | Malformed::Magic) => return describe_front(bytes, page),
         Err(why) => return Some(format!("nandu: begins as a page of nandu, but is none: {why}")),
     };
     let mut text = format!("nandu: {} page, sequence {}", kind_name(header.kind()), units::count_of(header.sequence()));
@@ -131,8 +132,51 @@ fn header_json(bytes: &[u8]) -> Value {
             "moved": header.is_moved(),
             "clean": header.is_clean(),
         }),
+        Err(Malformed::Size | Malformed::Magic) => front_json(bytes),
+        Err(why) => json!({ "malformed": why.to_string() }),
+    }
+}
+
+/// What a page says of itself that belongs to an index that logs in its blocks.
+fn describe_front(bytes: &[u8], page: PageAddr) -> Option<String> {
+    let front = match FrontFields::parse(bytes) {
+        Ok(front) => front,
+        Err(Malformed::Size | Malformed::Magic) => return None,
+        Err(why) => return Some(format!("nandu: begins as a page of nandu, but is none: {why}")),
+    };
+    let (kind, sequence) = (front_kind_name(front.kind), units::count_of(front.sequence));
+    let mut text = format!("nandu: {kind} page of an in-page-logging index, sequence {sequence}");
+    if front.page != page.0 {
+        text.push_str(&format!(", misplaced: it says that it is page {}", front.page));
+    }
+    text.push_str(&format!("\n       volume {:#010x}", front.volume));
+    if let Some(node) = (front.kind == FrontKind::Node).then(|| NodeFields::parse(bytes).ok()).flatten() {
+        let entries = if node.entry_count == 1 { "entry" } else { "entries" };
+        text.push_str(&format!(", node {} at level {}, {} {entries}", node.node, node.level, node.entry_count));
+    }
+    Some(text)
+}
+
+fn front_json(bytes: &[u8]) -> Value {
+    match FrontFields::parse(bytes) {
+        Ok(front) => json!({
+            "kind": front_kind_name(front.kind),
+            "sequence": front.sequence,
+            "page": front.page,
+            "volume": front.volume,
+            "erase_count": front.erase_count,
+        }),
         Err(Malformed::Size | Malformed::Magic) => Value::Null,
         Err(why) => json!({ "malformed": why.to_string() }),
+    }
+}
+
+fn front_kind_name(kind: FrontKind) -> &'static str {
+    match kind {
+        FrontKind::Node => "node",
+        FrontKind::Log => "log",
+        FrontKind::Anchor => "anchor",
+        FrontKind::Journal => "journal",
     }
 }
 
