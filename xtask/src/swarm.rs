@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 /// Cases of a run that names no number.
 const CASES: u64 = 1_000_000;
 
-/// Runs the swarms of the crate `nandu`, with changes durable one by one and together and with snapshots, which share the cases.
+/// Runs the swarms of the crate `nandu`, with changes durable one by one and together and with snapshots, which share the cases; and
+/// that of the file system, with a twentieth as many.
 /// Takes `--cases N` and `--seed S`, both optional.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let (cases, seed) = parse(arguments)?;
@@ -15,6 +16,8 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
         "--release",
         "-p",
         "nandu",
+        "-p",
+        "nandu-fs",
         "--test",
         "it",
         "swarm",

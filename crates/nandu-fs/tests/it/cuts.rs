@@ -2,6 +2,7 @@
 //! durable. Of a write some bytes may be there and others not.
 
 use nandu_fs::{Allocation, Broken, Fs, Options, RenameMode, Time};
+use nandu_nand::{Geometry, Pairing, TearScope};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 
@@ -241,4 +242,29 @@ fn random_chains_of_cuts_on_pages_of_two_kilobytes() {
     let options = Options::DEFAULT;
     let summary = driver.random(chains(60), workload(80, options, None), recover(options), check(options));
     assert!(summary.cuts >= summary.cases, "{summary:?}");
+}
+
+#[test]
+fn a_cut_on_a_chip_whose_pages_are_paired() {
+    let chip =
+        Chip { geometry: Geometry { pairing: Pairing::SchemeA, tear: TearScope::Pair, ..SMALL.geometry }, ..SMALL };
+    let driver = Driver::new(formatted_with(chip, OPTIONS)).resume();
+    let summary = driver.every(workload(50, OPTIONS, Some(5)), check(OPTIONS));
+    assert!(summary.cases > 200, "{summary:?}");
+}
+
+/// A twentieth of the cases that somebody asks for, in workloads of their own length.
+#[test]
+#[ignore = "takes as long as it is told to"]
+fn swarm() {
+    let from_environment = |name, default| std::env::var(name).map_or(default, |value| value.parse().unwrap());
+    let (cases, seed): (u64, u64) =
+        (from_environment("NANDU_SWARM_CASES", 1_000_000), from_environment("NANDU_SWARM_SEED", 1));
+    let driver = Driver::new(formatted_with(SMALL, OPTIONS)).seed(seed).resume();
+    let operations = 20 + seed % 100;
+    let summary = driver.random(cases / 20, workload(operations, OPTIONS, None), recover(OPTIONS), check(OPTIONS));
+    println!(
+        "{} chains of cuts over files, {} cuts, seed {seed}: nothing acknowledged was lost",
+        summary.cases, summary.cuts
+    );
 }
