@@ -113,8 +113,9 @@ impl<'m, N: Nand> Fs<'m, N> {
     /// [`FsError::Memory`] and [`FsError::PageSize`], before anything happened.
     pub fn format(nand: N, options: Options, format: Format, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
         let (log_memory, rest) = divide(&nand, &options, memory)?;
+        let page_size = nand.geometry().page_size as usize;
         let log = Log::format(nand, options.log, log_memory)?;
-        let tree = Tree::create(OnLog::new(log), ByteCells, options.tree(), rest.tree)?;
+        let tree = Tree::create(OnLog::new(log), ByteCells, options.tree(page_size), rest.tree)?;
         let mut fs = Fs {
             tree,
             buffer: WriteBuffer::new(rest.buffer),
@@ -158,8 +159,9 @@ impl<'m, N: Nand> Fs<'m, N> {
     /// [`TreeError::PendingSize`] if changes were left waiting and do not fit [`Options::pending_size`].
     pub fn mount(nand: N, options: Options, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
         let (log_memory, rest) = divide(&nand, &options, memory)?;
+        let page_size = nand.geometry().page_size as usize;
         let log = Log::mount(nand, options.log, log_memory)?;
-        let tree = match Tree::open(OnLog::new(log), ByteCells, options.tree(), rest.tree) {
+        let tree = match Tree::open(OnLog::new(log), ByteCells, options.tree(page_size), rest.tree) {
             Err(TreeError::NotFound | TreeError::OtherFormat) => return Err(FsError::NoFileSystem),
             other => other?,
         };

@@ -6,6 +6,12 @@ use nandu_tree::Durability;
 
 use crate::open_files::OPEN_FILE_SIZE;
 
+/// Least bytes that a page of a file takes in a leaf.
+const PAGE_ENTRY_SIZE_MIN: usize = 12;
+
+/// Pages that one operation replaces besides those of files.
+const JOURNAL_PAGES: usize = 64;
+
 /// Choices made when a file system is formatted or mounted. What a volume was formatted with is found on the chip and need not be
 /// repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +20,8 @@ pub struct Options {
     pub log: LogOptions,
     /// Bytes of memory for nodes of the tree that are kept.
     pub cache_size: usize,
-    /// Pages that one operation may replace and still tell the collector about each; at least 64, four bytes each.
+    /// Pages that one operation may replace and still tell the collector about each, four bytes each; as many as a leaf can hold and 64
+    /// at least.
     pub journal_pages: usize,
     /// Bytes of memory for changes that are not in their place yet, of which 65,535 at most are used. The more there are, the
     /// more changes go to their place with one program. A volume takes as many to mount as it was last used with.
@@ -66,10 +73,12 @@ impl Options {
         },
     };
 
-    pub(crate) fn tree(&self) -> nandu_tree::Options {
+    pub(crate) fn tree(&self, page_size: usize) -> nandu_tree::Options {
+        // Were a leaf full of pages of one file to go with more of them than can be told of, the rest would stay counted as live.
+        let journal_pages = self.journal_pages.max(page_size / PAGE_ENTRY_SIZE_MIN + JOURNAL_PAGES);
         nandu_tree::Options {
             cache_size: self.cache_size,
-            journal_pages: self.journal_pages,
+            journal_pages,
             durability: Durability::OnSync,
             pending_size: self.pending_size,
             note_count: self.note_count,
@@ -83,7 +92,7 @@ impl Options {
 
     pub(crate) fn memory_required<N: Nand>(&self, geometry: &Geometry) -> usize {
         let page_size = geometry.page_size as usize;
-        let tree = nandu_tree::memory_required(page_size, &self.tree());
+        let tree = nandu_tree::memory_required(page_size, &self.tree(page_size));
         Log::<N>::memory_required(geometry, &self.log) + tree + self.own_memory(page_size)
     }
 }

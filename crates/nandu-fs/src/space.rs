@@ -15,6 +15,8 @@ pub struct FsStat {
     pub blocks: u64,
     /// Pages of these that hold nothing that is needed, at least.
     pub blocks_free: u64,
+    /// Pages of these that can be written: where there are files that fill pages, a quarter of all stays free for the collector.
+    pub blocks_available: u64,
     /// Inodes there can still be.
     pub files_free: u64,
     /// Bytes that a name may have.
@@ -33,6 +35,7 @@ impl<N: Nand> Fs<'_, N> {
             block_size: self.page_size() as u32,
             blocks: u64::from(stats.capacity_pages),
             blocks_free: u64::from(stats.capacity_pages.saturating_sub(stats.live_pages)),
+            blocks_available: u64::from(self.tree.pages().available_pages()),
             files_free: INO_END - self.chunk_next,
             name_size_max: self.name_size_max() as u32,
         })

@@ -105,6 +105,13 @@ impl<'m, N: Nand> OnLog<'m, N> {
         self.log.has_capacity_for(self.with_headroom(pages, Growth::Grows))
     }
 
+    /// Pages that changes can still take, without those that stay free for the collector.
+    pub fn available_pages(&self) -> u32 {
+        let capacity = self.log.capacity_pages();
+        let kept = if self.has_values || self.has_snapshots { capacity / VALUE_HEADROOM } else { 0 };
+        (capacity - kept).saturating_sub(self.log.stats().live_pages)
+    }
+
     /// For how many pages to ask the log, so that with large values some stay free.
     fn with_headroom(&self, pages: u32, growth: Growth) -> u32 {
         let all = pages.saturating_add(self.log.capacity_pages() / VALUE_HEADROOM);

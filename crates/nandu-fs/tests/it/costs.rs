@@ -169,3 +169,43 @@ fn a_name_among_many_takes_four_reads() {
     println!("{count} names: {} reads a lookup, at most {most}", all as f64 / 1000.0);
     assert!(most <= 4 + 1, "{most}");
 }
+
+/// Files that come and go, written by synced pages of 4 KB, on a chip that is half full: what collecting garbage adds.
+#[test]
+fn files_of_synced_pages_on_a_chip_half_full() {
+    let chip = Chip::PAPER_MLC.with_blocks(128);
+    let options = Options { cache_size: 8192, pending_size: 16384, note_count: 128, ..Options::DEFAULT };
+    let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.geometry, &options)];
+    let mut fs =
+        Fs::format(Sim::new(chip), options, Format { hash_key: [7; 16], ..Format::default() }, &mut memory).unwrap();
+    let directories: Vec<Ino> = (0..10).map(|number| fs.mkdir(Ino::ROOT, &name(number), FILE).unwrap()).collect();
+    let make = |fs: &mut Fs<'_, Sim>, number: u64| {
+        let directory = directories[number as usize % 10];
+        let file = fs.create(directory, &name(number), FILE).unwrap();
+        for at in 0..32 {
+            if let Err(error) = fs.write_at(file, at * 4096, &[number as u8 | 1; 4096]) {
+                panic!("{error} at file {number}, page {at}: {:?}", fs.stats());
+            }
+            fs.fsync(file).unwrap();
+        }
+    };
+    for number in 0..110 {
+        make(&mut fs, number);
+    }
+    let before = *fs.nand().counters();
+    let mut there: Vec<u64> = (0..110).collect();
+    for round in 0..300 {
+        let gone = there.swap_remove(round as usize * 7919 % there.len());
+        fs.unlink(directories[gone as usize % 10], &name(gone)).unwrap();
+        make(&mut fs, 110 + round);
+        there.push(110 + round);
+    }
+    let after = *fs.nand().counters();
+    let stats = fs.stats();
+    let programs = (after.programs - before.programs) as f64 / (300.0 * 32.0);
+    println!("{programs:.3} programs for each page, {} of {} pages live", stats.live_pages, stats.capacity_pages);
+    let mut found = 0;
+    fs.verify(&mut [], &mut |_| found += 1).unwrap();
+    assert_eq!(found, 0);
+    assert!(programs < 2.4, "{programs}");
+}
