@@ -13,9 +13,10 @@ use crate::pages::Result;
 const SPARE_PERCENT: u64 = 7;
 
 impl<N: Nand> Store<N> {
-    /// Makes room for a commit of so many pages, after which it cannot fail for want of it.
+    /// Makes room for a commit of so many pages, after which it cannot fail for want of it, and has the reserve whole, since
+    /// each mount takes a block of it.
     pub(super) fn make_room(&mut self, pages: u32) -> Result<(), N::Error> {
-        if self.room() >= pages && self.suspects.is_empty() {
+        if self.has_room(pages) && self.suspects.is_empty() {
             return Ok(());
         }
         let usable = self.states.iter().filter(|state| **state != State::Bad).count() as u64;
@@ -30,6 +31,10 @@ impl<N: Nand> Store<N> {
         outcome
     }
 
+    fn has_room(&self, pages: u32) -> bool {
+        self.room() >= pages && self.blank_count() >= RESERVE_BLOCKS
+    }
+
     fn clean_for(&mut self, pages: u32) -> Result<(), N::Error> {
         // A void commit is told from a good one by its number alone, and a torn page may read well one day. So they are
         // gone before a commit follows that would make a second range of numbers void.
@@ -40,7 +45,7 @@ impl<N: Nand> Store<N> {
             self.suspects.pop();
         }
         // Each round makes a page of room or more, or ends.
-        while self.room() < pages {
+        while !self.has_room(pages) {
             let victim = self.victim().ok_or(BaselineError::Full)?;
             self.clean(victim, true)?;
         }

@@ -207,6 +207,23 @@ impl<N: Nand> Bftl<N> {
         (self.store.table.node_count(), self.store.table.place_count())
     }
 
+    /// Bytes that it has to keep in memory, allocated or not: in the translation table 8 for each node and 14 for each group, a byte for
+    /// each page of the chip and four for each block, the reservation buffer, the pages of the read cache, or one, and two nodes
+    /// to work on.
+    pub fn memory_size(&self) -> usize {
+        let (nodes, groups) = self.table_size();
+        let geometry = &self.store.geometry;
+        let options = &self.store.options;
+        let tables = 8 * nodes + 14 * groups + geometry.page_count() as usize + 4 * geometry.block_count as usize;
+        let pages = options.read_pages.max(1) + 2;
+        tables + options.buffer_units * unit::UNIT_SIZE + pages * geometry.page_size as usize
+    }
+
+    /// Pages of which a unit is in the translation table.
+    pub fn live_pages(&self) -> u64 {
+        self.store.table.live_page_count()
+    }
+
     /// Units that wait in memory.
     pub fn waiting_units(&self) -> usize {
         self.buffer.unit_count()

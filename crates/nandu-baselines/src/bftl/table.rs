@@ -56,6 +56,11 @@ impl Table {
         self.live[page.0 as usize]
     }
 
+    /// Pages with units that are in a list.
+    pub(super) fn live_page_count(&self) -> u64 {
+        self.live.iter().filter(|&&units| units > 0).count() as u64
+    }
+
     pub(super) fn live_total(&self) -> u64 {
         self.live_total
     }

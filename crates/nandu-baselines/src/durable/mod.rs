@@ -154,6 +154,17 @@ impl<N: Nand> DurableTree<N> {
         self.tree.pages().live_pages()
     }
 
+    /// Bytes that it has to keep in memory, allocated or not: a bit for each page of the chip and four bytes for each block, the
+    /// pages of the read cache, or one, those of the journal, and those that one change may take.
+    pub fn memory_size(&self) -> usize {
+        let store = self.tree.pages();
+        let geometry = store.space.geometry;
+        let options = &store.options;
+        let pages = options.read_pages.max(1) + (options.journal_nodes + self.tree.pages_per_change()) as usize;
+        let tables = geometry.page_count() as usize / 8 + 4 * geometry.block_count as usize;
+        tables + pages * geometry.page_size as usize
+    }
+
     /// Changed nodes above the leaves that are in memory alone.
     pub fn journal_nodes(&self) -> u32 {
         self.tree.pages().overlay.len()

@@ -284,6 +284,25 @@ fn cuts_of_mounts_in_a_row_use_up_no_blocks() {
     }
 }
 
+/// Each mount takes a block, of which a short session fills little, so the next ones must give it back.
+#[test]
+fn short_sessions_in_a_row_use_up_no_blocks() {
+    for ends_in_order in [true, false] {
+        let mut chip = Sim::new(Chip::W25N01GV.with_blocks(16));
+        Bftl::format(&mut chip, SMALL).unwrap();
+        let mut expected = contents(&mut open(&mut chip, false).unwrap()).unwrap();
+        for round in 0..100 {
+            let mut tree = open(&mut chip, false).unwrap();
+            tree.insert(round % 40 * 1000, round).unwrap();
+            if ends_in_order || round % 2 == 0 {
+                tree.sync().unwrap();
+                expected.insert(round % 40 * 1000, round);
+            }
+        }
+        assert_eq!(contents(&mut open(&mut chip, false).unwrap()).unwrap(), expected);
+    }
+}
+
 /// Pages with a word changed and a checksum that is right again: refused or not, nothing panics or goes on for long.
 #[test]
 fn no_image_makes_anything_panic() {
