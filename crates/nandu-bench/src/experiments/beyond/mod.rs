@@ -1,6 +1,7 @@
 //! What nandu makes of the paper's ideas, beside the paper's structures.
 
 mod groupcommit;
+mod indexes;
 mod scale;
 mod skew;
 mod table5;
@@ -9,4 +10,4 @@ use crate::Experiment;
 
 /// In the order of how much they ask for.
 pub(super) const ALL: &[Experiment] =
-    &[table5::EXPERIMENT, skew::EXPERIMENT, groupcommit::EXPERIMENT, scale::EXPERIMENT];
+    &[table5::EXPERIMENT, skew::EXPERIMENT, groupcommit::EXPERIMENT, indexes::EXPERIMENT, scale::EXPERIMENT];
