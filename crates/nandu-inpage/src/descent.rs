@@ -95,7 +95,15 @@ impl<N: Nand> InPage<'_, N> {
     /// The unit of a node; a new one without content if it has none.
     pub(crate) fn unit_of(&mut self, index: u32) -> Result<u32, N> {
         if self.nodes[index].unit == NONE {
-            self.nodes[index].unit = self.buffer.create(index).ok_or(Error::Full)?;
+            let unit = match self.buffer.create(index) {
+                Some(unit) => unit,
+                // Changes that went along in the log pages of others have left units with nothing in them.
+                None => {
+                    self.sweep();
+                    self.buffer.create(index).ok_or(Error::Full)?
+                }
+            };
+            self.nodes[index].unit = unit;
         }
         Ok(self.nodes[index].unit)
     }

@@ -95,3 +95,23 @@ fn byte_strings_conform() {
     let ipl = Options { cells: Cells::Bytes, ..IPL };
     conformance(space, CASES, || Held::new(SECTORS.with_blocks(200), ipl));
 }
+
+/// Changes that go along in the log pages of others leave units of the buffer with nothing in them, which are given back.
+#[test]
+fn a_buffer_with_few_syncs_is_no_reason_to_be_full() {
+    let options = Options {
+        cells: Cells::Fixed { key: 4, value: 4 },
+        buffer_size: 56 * 2560,
+        log_pages_max: 16,
+        ..Options::DEFAULT
+    };
+    let mut held = Held::new(Chip::W25N01GV.with_blocks(40), options);
+    let index = held.get_mut();
+    for number in 0..75_000_u32 {
+        let key = number.wrapping_mul(0x9E37_79B9);
+        assert!(!index.put(&key.to_be_bytes(), &number.to_be_bytes()).unwrap(), "{number}");
+        if number.is_multiple_of(4096) {
+            index.sync().unwrap();
+        }
+    }
+}
