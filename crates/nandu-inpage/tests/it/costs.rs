@@ -88,6 +88,56 @@ fn flushes_and_merges_cost_what_the_model_says() {
     }
 }
 
+/// In the long run, with updates of any record and hardly any hits: a load takes the page and half of the log pages, and a flush its
+/// share of a merge.
+#[test]
+fn updates_cost_in_the_long_run_what_the_model_says() {
+    for log_pages in [1, 2, 4, 8] {
+        let options = Options {
+            log_pages: LogPages::Static(log_pages),
+            group: GroupSize::Fixed(1),
+            policy: Policy::Lru,
+            buffer_size: 24 * 1024,
+            ..PAPER_GRR
+        };
+        let chip = CHIP.with_blocks(24);
+        let mut bytes = memory(&chip, &options);
+        let mut index = loaded(chip, options, 30_000, &mut bytes);
+        let update = |index: &mut InPage<'_, Sim>, number: u32| {
+            let number = (number.wrapping_mul(0x9E37_79B9) >> 8) % 30_000;
+            index.put(&key(number), &key(number)).unwrap();
+        };
+        (0..4000).for_each(|number| update(&mut index, number));
+        let before = *index.stats();
+        let counters = since(&mut index, |index| (4000..16_000).for_each(|number| update(index, number)));
+        let stats = *index.stats();
+        let size = index.size();
+        // A full block has D nodes; the last one may have fewer.
+        let (k, sectors) = (f64::from(log_pages), 8.0 * f64::from(log_pages));
+        let nodes = f64::from(size.nodes) / f64::from(size.blocks_used);
+        let flushes = (stats.log_programs - before.log_programs + stats.merges - before.merges) as f64;
+        let loads = (stats.loads - before.loads) as f64;
+        let merges = flushes / (sectors + 1.0);
+        let lambda = (k + 1.0) / 2.0 * sectors / (sectors + 1.0);
+        let reads = loads * (1.0 + lambda) + merges * (nodes + k);
+        let programs = flushes - merges + merges * nodes;
+        let times = options.times;
+        let time = reads * f64::from(times.read_ns)
+            + programs * f64::from(times.program_ns)
+            + merges * f64::from(times.erase_ns);
+        let within = |found: u64, model: f64| (found as f64 / model - 1.0).abs() <= 0.05;
+        let model = format!(
+            "k={log_pages}: {reads:.0} reads, {programs:.0} programs, {merges:.0} erases, {:.0} ms",
+            time / 1e6
+        );
+        assert!(loads > 9000.0, "{loads} loads of 12,000");
+        assert!(within(counters.reads, reads), "{counters:?}, model {model}");
+        assert!(within(counters.programs, programs), "{counters:?}, model {model}");
+        assert!(within(counters.erases, merges), "{counters:?}, model {model}");
+        assert!(within(counters.busy_ns, time), "{counters:?}, model {model}");
+    }
+}
+
 #[test]
 fn a_load_costs_the_page_and_the_programmed_log_pages() {
     for (log_read, expected) in [(LogRead::Used, 1 + 2), (LogRead::Smart, 1 + 1), (LogRead::All, 1 + 4)] {
@@ -200,18 +250,22 @@ fn the_flash_costs_of_each_configuration_are_known() {
     let (sectors, pages) = (SECTORS.with_blocks(100), PAGES.with_blocks(100));
     let product =
         Options { log_pages: LogPages::Adaptive(2), log_read: LogRead::Smart, group: GroupSize::Dynamic(4), ..GRR };
-    let clean_first = Options { policy: Policy::CleanFirst, ..GRR };
-    let found = [
-        costs("ipl", sectors, size(IPL), false),
-        costs("ipl-pages", pages, size(in_pages(IPL)), false),
-        costs("grr", sectors, size(GRR), false),
-        costs("grr-pages", pages, size(in_pages(GRR)), false),
-        costs("grr-clean-first", sectors, size(clean_first), false),
-        costs("grr-blind", sectors, size(GRR), true),
-        costs("product", sectors, size(product), true),
-        costs("product-pages", pages, size(in_pages(product)), true),
-    ]
-    .concat();
+    let mut found = String::new();
+    for (name, chip, options) in [
+        ("ipl", sectors, IPL),
+        ("ipl-pages", pages, in_pages(IPL)),
+        ("grr", sectors, GRR),
+        ("grr-pages", pages, in_pages(GRR)),
+    ] {
+        for (buffer, policy) in
+            [("lru", Policy::Lru), ("clean-first", Policy::CleanFirst), ("semi-clean", Policy::SemiClean)]
+        {
+            found += &costs(&format!("{name} {buffer}"), chip, size(Options { policy, ..options }), false);
+        }
+    }
+    found += &costs("grr-blind", sectors, size(GRR), true);
+    found += &costs("product", sectors, size(product), true);
+    found += &costs("product-pages", pages, size(in_pages(product)), true);
     insta::assert_snapshot!(found);
 }
 
