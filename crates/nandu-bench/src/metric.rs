@@ -12,9 +12,17 @@ pub enum Better {
 }
 
 /// Metrics of which more is better.
-const MORE: [&str; 6] = ["evenness", "evenness_over_wa", "gain", "speedup_over_ipl", "hit_ratio", "hit_ratio_over_ipl"];
+const MORE: [&str; 7] = [
+    "evenness",
+    "evenness_over_wa",
+    "gain",
+    "speedup_over_ipl",
+    "hit_ratio",
+    "hit_ratio_over_ipl",
+    "least_step_over_m",
+];
 /// Metrics that say how the case was, not how good it was.
-const NEITHER: [&str; 4] = ["live_share", "erase_count_mean", "rank", "records"];
+const NEITHER: [&str; 5] = ["live_share", "erase_count_mean", "rank", "records", "best_log_pages"];
 
 impl Better {
     /// Which way is better for a metric. What is not named above is a cost.

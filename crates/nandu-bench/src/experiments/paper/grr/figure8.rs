@@ -3,15 +3,15 @@
 use nandu_inpage::Options;
 
 use super::rig::{self, Run};
-use super::{LIMITS_OF_THE_CLAIM, SETUP, SOURCE};
-use crate::{BenchError, Context, Experiment, Figure, Limit, Plot, PlotKind, Stated};
+use super::{SETUP, SOURCE};
+use crate::{Accept, BenchError, Beside, Context, Experiment, Figure, Limit, Plot, PlotKind, Stated};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "paper/grr-figure8",
     about: "time of GRR beside IPL over the share of reads and writes",
     source: Some(SOURCE),
     setup: SETUP,
-    notes: LIMITS_OF_THE_CLAIM,
+    notes: NOTES,
     parts: CASES.len(),
     run: |context, part| run_case(CASES[part], context),
     stated: &[
@@ -23,6 +23,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Stated::model("20/80", "speedup_over_ipl", 1.97),
         Stated::published("0/100", "speedup_over_ipl", 2.14).modelled(2.10),
     ],
+    // So narrow that the gain rises from each mix to the next.
+    accept: &[Accept::relative("speedup_over_ipl", 0.02).beside(Beside::Model)],
     limits: &[
         Limit { metric: "speedup_over_ipl", case: Some("100/0"), least: 0.99, most: 1.01 },
         Limit { metric: "speedup_over_ipl", case: Some("0/100"), least: 1.85, most: 2.4 },
@@ -37,6 +39,14 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     }],
     ..Experiment::PLAIN
 };
+
+const NOTES: &str = "The paper's claim: with reads alone GRR is as fast as IPL; the gap grows with the share of writes, is clear above 60 %, \
+and with writes alone GRR is 2.14 times as fast.
+
+All of it comes out, under three assumptions that the paper does not state. A read takes only log pages that are programmed: if all that a block \
+is granted were read, as the paper's table of costs says literally, GRR would take 2.5 times as long as IPL with reads alone. Pages have \
+4 KiB and blocks 32 of them. And IPL has one log page of 4 KiB in a block, which is half of what it had when it was published. Most of the \
+gain is that GRR has more log space: with as much of it, IPL is within 6 % (`paper/grr-fair`).";
 
 /// Names, and puts in 100 operations.
 const CASES: [(&str, u32); 7] =

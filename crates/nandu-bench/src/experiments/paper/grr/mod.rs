@@ -29,9 +29,3 @@ const SETUP: &[(&str, &str)] = &[
         "1,024,000 records of 8 + 8 bytes loaded in order and merged, then 400,000 operations on keys chosen evenly",
     ),
 ];
-
-/// What has to be said with every result.
-const LIMITS_OF_THE_CLAIM: &str = "The paper states neither page nor block nor buffer sizes; these are the sizes under which \
-its shapes come out. Its times come out only against an IPL with one log page of 4 KiB in a block, which is half of what IPL had \
-when it was published: most of the gain is more log space, and `paper/grr-fair` shows how much is left. What remains beside that is \
-flushing changes without reading their leaves, which the paper allows and does not measure.";
