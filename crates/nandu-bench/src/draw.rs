@@ -33,7 +33,7 @@ const LABEL_LINES: usize = 2;
 /// Most rows of labels below the axis, used in turn where neighbours would overlap.
 const LABEL_ROWS: usize = 4;
 
-const SERIES: [RGBColor; 7] = [
+const SERIES: [RGBColor; 8] = [
     RGBColor(0x00, 0x72, 0xB2),
     RGBColor(0xE6, 0x9F, 0x00),
     RGBColor(0x00, 0x9E, 0x73),
@@ -41,6 +41,7 @@ const SERIES: [RGBColor; 7] = [
     RGBColor(0xCC, 0x79, 0xA7),
     RGBColor(0x56, 0xB4, 0xE9),
     RGBColor(0x80, 0x80, 0x80),
+    RGBColor(0xF0, 0xE4, 0x42),
 ];
 /// Series that have the same colour in every picture: those of [`SERIES`], in this order.
 const NAMED: [&str; 3] = ["nandu", "mu", "bplus"];

@@ -6,7 +6,7 @@ use crate::results::Cell;
 use crate::{Better, text};
 
 /// Most columns that stand beside each other.
-const COLUMNS_MAX: usize = 6;
+const COLUMNS_MAX: usize = 8;
 
 /// A row: what is common to some cases, a metric, and its value for each column, where there is one.
 struct Row<'c> {

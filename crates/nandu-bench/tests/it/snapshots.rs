@@ -66,6 +66,13 @@ fn core_mount() {
     insta::assert_snapshot!(lines(&figures));
 }
 
+#[test]
+fn beyond_indexes() {
+    let figures = figures("beyond/indexes", false);
+    assert_missed("beyond/indexes", &figures, &[]);
+    insta::assert_snapshot!(lines(&figures));
+}
+
 /// On small indexes the papers' numbers do not come out; what is held here is that nothing changes unseen.
 #[test]
 fn paper_grr() {

@@ -102,22 +102,25 @@ impl Contender for Bftl<Sim> {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     /// nandu's mu-Tree.
-    MuTree,
+    Nandu,
     /// The wandering B+-tree.
     BPlus {
-        /// Changed nodes above the leaves wait in an eighth of the memory.
+        /// Changed nodes above the leaves wait in a quarter of the memory.
         has_journal: bool,
     },
     Bftl,
     Ipl,
     Grr {
+        /// Puts do not read their leaf.
         is_blind: bool,
+        /// Changes go to a write-ahead ring first.
+        has_ring: bool,
     },
 }
 
 impl Kind {
     pub(super) const fn is_blind(self) -> bool {
-        matches!(self, Kind::Grr { is_blind: true })
+        matches!(self, Kind::Grr { is_blind: true, .. })
     }
 }
 
@@ -159,7 +162,7 @@ impl Setup {
     /// Opens the index on a chip, works with it, and gives the chip back.
     pub(super) fn session(&self, chip: Sim, start: Start, end: End, work: &mut impl Work) -> Result<Sim, BenchError> {
         match self.kind {
-            Kind::MuTree => self.mutree(chip, start, end, work),
+            Kind::Nandu => self.nandu(chip, start, end, work),
             Kind::BPlus { has_journal } => {
                 let options = self.bplus(has_journal);
                 let open = if start == Start::Format { DurableTree::format } else { DurableTree::mount };
@@ -180,8 +183,8 @@ impl Setup {
         }
     }
 
-    fn mutree(&self, chip: Sim, start: Start, end: End, work: &mut impl Work) -> Result<Sim, BenchError> {
-        let options = self.mutree_options()?;
+    fn nandu(&self, chip: Sim, start: Start, end: End, work: &mut impl Work) -> Result<Sim, BenchError> {
+        let options = self.nandu_options()?;
         let mut memory = crate::rig::memory(&self.chip, &options);
         let open = if start == Start::Format { Store::format_with } else { Store::open_with };
         let mut store = open(chip, FixedCells::<4, 4>, options, &mut memory)?;
@@ -202,7 +205,7 @@ impl Setup {
     }
 
     /// Where syncs are rare, half of the memory that the inner nodes do not need holds changes.
-    fn mutree_options(&self) -> Result<Options, BenchError> {
+    fn nandu_options(&self) -> Result<Options, BenchError> {
         let durability = if self.sync_every == 1 { Durability::Immediate } else { Durability::OnSync };
         let whole = crate::rig::fit(&self.chip, self.memory_size)?;
         let pending_size = if self.sync_every == 1 { 0 } else { (whole.cache_size / 2).min(usize::from(u16::MAX)) };
@@ -215,7 +218,7 @@ impl Setup {
         // As `DurableTree::memory_size` counts, with a tree of three levels.
         let tables = geometry.page_count() as usize / 8 + 4 * geometry.block_count as usize;
         let pages = (self.memory_size - tables) / geometry.page_size as usize;
-        let journal_nodes = if has_journal { pages as u32 / 8 } else { 0 };
+        let journal_nodes = if has_journal { pages as u32 / 4 } else { 0 };
         let read_pages = pages.saturating_sub(journal_nodes as usize + 8);
         DurableOptions { read_pages, journal_nodes, ..DurableOptions::new(TreeKind::BPlus) }
     }
@@ -243,12 +246,14 @@ impl Setup {
             },
             _ => nandu_inpage::Options::DEFAULT,
         };
+        let has_ring = matches!(self.kind, Kind::Grr { has_ring: true, .. });
         let has_sectors = geometry.order == nandu::nand::ProgramOrder::Any;
         let layout = if has_sectors { Layout::Sectors } else { Layout::Pages };
         let base = nandu_inpage::Options {
             layout,
             cells: Cells::Fixed { key: 4, value: 4 },
             log_pages_max: LOG_PAGES_MAX,
+            journal_blocks: if has_ring { RING_BLOCKS } else { 0 },
             // Half-full leaves of records of 8 bytes, and a fifth more.
             node_count_max: Some(self.record_count / (geometry.page_size / 8 / 2) * 6 / 5 + 64),
             times: nandu_inpage::Times {
@@ -270,7 +275,7 @@ impl Setup {
     /// Bytes of memory that the index is given, or says it keeps.
     pub(super) fn memory_given(&self) -> Result<usize, BenchError> {
         Ok(match self.kind {
-            Kind::MuTree => Store::<Sim>::memory_required(&self.chip.geometry, &self.mutree_options()?),
+            Kind::Nandu => Store::<Sim>::memory_required(&self.chip.geometry, &self.nandu_options()?),
             Kind::Ipl | Kind::Grr { .. } => {
                 InPage::<Sim>::memory_required(&self.chip.geometry, &self.inpage_options()?)
             }
@@ -278,6 +283,9 @@ impl Setup {
         })
     }
 }
+
+/// Blocks of the write-ahead ring.
+const RING_BLOCKS: u8 = 4;
 
 /// Most log pages of a block: what suits blocks of 64 pages of 2 KiB is more than the paper's eight.
 const LOG_PAGES_MAX: u8 = 16;

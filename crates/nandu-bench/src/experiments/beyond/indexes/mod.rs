@@ -1,23 +1,74 @@
 //! The indexes side by side: nandu's mu-Tree, the wandering B+-tree, BFTL, IPL and GRR, on one chip with as much memory.
 
 mod contender;
+mod notes;
 mod run;
 
 use nandu::nand::{ProgramOrder, TearScope};
 use nandu_sim::{Bus, Chip};
 
-use crate::{BenchError, Context, Experiment, Figure};
+use crate::{BenchError, Context, Experiment, Figure, Limit, Plot, PlotKind};
 use contender::{Kind, Setup};
 use run::Size;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "beyond/indexes",
     about: "nandu's mu-Tree, the wandering B+-tree, BFTL, IPL and GRR on one chip with as much memory, and when to choose which",
+    setup: &[
+        (
+            "chip",
+            "w25n01gv with 80 blocks of 64 pages of 2 KiB: as it is sold, or with sectors of 512 bytes that are programmed in any order and torn alone (`sectors`), or that behind one line at 50 MHz (`slow`)",
+        ),
+        ("memory", "256 or 32 KiB in all, tables, buffers and caches included; what the tables leave is cache"),
+        (
+            "structure",
+            "nandu; the wandering B+-tree without and with a journal tree; BFTL; IPL with its original log region; GRR as nandu-inpage has it: putting after it has read, blind, and blind behind a write-ahead ring",
+        ),
+        (
+            "workload",
+            "150,000 random records of 8 bytes, 60,000 updates that do not count, 40,000 operations of each kind; synced after every 1, 64 or 4,096 changes",
+        ),
+    ],
     parts: PART_COUNT,
     run: |context, part| run_part(part, context),
-    notes: "",
+    limits: &[
+        Limit::at_most("memory_bytes", 262_144.0).in_case("256KB/*/room/*"),
+        Limit::at_most("memory_bytes", 262_144.0).in_case("256KB-sectors/*/room/*"),
+        Limit::at_most("memory_bytes", 262_144.0).in_case("256KB-sectors-slow/*/room/*"),
+        Limit::at_most("memory_bytes", 32_768.0).in_case("32KB/*/room/*"),
+        Limit::at_most("programs_per_op", 1.03).in_case("*/sync1/updates/nandu"),
+        Limit::at_most("reads_after_cut", 48.0).in_case("*/*/mount/nandu"),
+    ],
+    plots: &[
+        plot("An update of any record", "cost_ms_per_op", "256KB/{x}/updates/{series}", "ms per update"),
+        plot("An update of neighbouring records", "cost_ms_per_op", "256KB/{x}/clustered/{series}", "ms per update"),
+        plot("Loading in random order", "cost_ms_per_op", "256KB/{x}/load/{series}", "ms per record"),
+        plot("A lookup", "cost_ms_per_op", "256KB/{x}/reads/{series}", "ms per lookup"),
+        plot(
+            "Where sectors can be programmed: an update",
+            "cost_ms_per_op",
+            "256KB-sectors/{x}/updates/{series}",
+            "ms per update",
+        ),
+        Plot {
+            x: "work",
+            ..plot(
+                "Behind a slow bus, each change synced",
+                "cost_ms_per_op",
+                "256KB-sectors-slow/sync1/{x}/{series}",
+                "ms per operation",
+            )
+        },
+        plot("Opening after a cut, at most", "ms_after_cut", "256KB/{x}/mount/{series}", "ms"),
+        plot("Pages that are of no other use", "pages_used", "256KB/{x}/room/{series}", "pages"),
+    ],
+    notes: notes::NOTES,
     ..Experiment::PLAIN
 };
+
+const fn plot(title: &'static str, metric: &'static str, cases: &'static str, y: &'static str) -> Plot {
+    Plot { title, metric, cases, x: "changes between two syncs", y, kind: PlotKind::Bars }
+}
 
 /// A chip, memory, how often changes are synced, and which indexes.
 struct Setting {
@@ -38,13 +89,14 @@ enum ChipKind {
     SectorsSlowBus,
 }
 
-const MUTREE: (&str, Kind) = ("mutree", Kind::MuTree);
+const NANDU: (&str, Kind) = ("nandu", Kind::Nandu);
 const BPLUS: (&str, Kind) = ("bplus", Kind::BPlus { has_journal: false });
 const BPLUS_JOURNAL: (&str, Kind) = ("bplus-journal", Kind::BPlus { has_journal: true });
 const BFTL: (&str, Kind) = ("bftl", Kind::Bftl);
 const IPL: (&str, Kind) = ("ipl", Kind::Ipl);
-const GRR: (&str, Kind) = ("grr", Kind::Grr { is_blind: false });
-const GRR_BLIND: (&str, Kind) = ("grr-blind", Kind::Grr { is_blind: true });
+const GRR: (&str, Kind) = ("grr", Kind::Grr { is_blind: false, has_ring: false });
+const GRR_BLIND: (&str, Kind) = ("grr-blind", Kind::Grr { is_blind: true, has_ring: false });
+const GRR_RING: (&str, Kind) = ("grr-ring", Kind::Grr { is_blind: true, has_ring: true });
 
 const SETTINGS: [Setting; 4] = [
     Setting {
@@ -52,28 +104,28 @@ const SETTINGS: [Setting; 4] = [
         memory_size: 256 * 1024,
         chip: ChipKind::AsSold,
         syncs: &[1, 64, 4096],
-        contenders: &[MUTREE, BPLUS, BPLUS_JOURNAL, BFTL, IPL, GRR, GRR_BLIND],
+        contenders: &[NANDU, BPLUS, BPLUS_JOURNAL, BFTL, IPL, GRR, GRR_BLIND, GRR_RING],
     },
     Setting {
         name: "32KB",
         memory_size: 32 * 1024,
         chip: ChipKind::AsSold,
         syncs: &[1, 64],
-        contenders: &[MUTREE, BPLUS, BPLUS_JOURNAL],
+        contenders: &[NANDU, BPLUS, BPLUS_JOURNAL],
     },
     Setting {
         name: "256KB-sectors",
         memory_size: 256 * 1024,
         chip: ChipKind::Sectors,
-        syncs: &[1, 64, 4096],
-        contenders: &[IPL, GRR, GRR_BLIND],
+        syncs: &[1, 64],
+        contenders: &[IPL, GRR, GRR_BLIND, GRR_RING],
     },
     Setting {
         name: "256KB-sectors-slow",
         memory_size: 256 * 1024,
         chip: ChipKind::SectorsSlowBus,
-        syncs: &[1, 64],
-        contenders: &[MUTREE, BPLUS_JOURNAL, IPL, GRR, GRR_BLIND],
+        syncs: &[1],
+        contenders: &[NANDU, BPLUS_JOURNAL, BFTL, IPL, GRR, GRR_BLIND, GRR_RING],
     },
 ];
 
@@ -136,6 +188,8 @@ fn run_part(nth: usize, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchE
         if counters.programs > 0 {
             figure(phase.name, "programs_per_op", per_operation(counters.programs), "programs");
             figure(phase.name, "erases_per_op", per_operation(counters.erases), "erases");
+        }
+        if ["load", "updates"].contains(&phase.name) {
             figure(phase.name, "worst_ms", phase.worst_ns as f64 / 1e6, "ms");
         }
         if counters.partial_programs > 0 {

@@ -69,7 +69,7 @@ pub(super) fn run(setup: &Setup, size: Size, context: &mut Context<'_>) -> Resul
         chip = setup.session(chip, Start::Mount, end, &mut changes)?;
         chip.power_on();
         let before = *chip.counters();
-        let mut look = Look { counters: before };
+        let mut look = Look { counters: before, records: size.records };
         // As if the power went again: the next round opens what recovery left.
         chip = setup.session(chip, Start::Mount, End::Abandoned, &mut look)?;
         let took = look.counters.since(&before);
@@ -86,15 +86,33 @@ const MOUNT_SEED: u64 = 0x6D6F_756E_7473_0000;
 /// Updates before an end that is followed by an opening, at most.
 const CHANGES_MAX: u32 = 200;
 
-/// Notes what the chip has done when the index is open.
+/// Notes what the chip has done when the index is open, and checks it.
 struct Look {
     counters: Counters,
+    records: u32,
 }
 
 impl Work for Look {
     fn run<C: Contender>(&mut self, index: &mut C) -> Result<(), BenchError> {
         self.counters = *index.chip().counters();
-        Ok(())
+        check(index, self.records)
+    }
+}
+
+/// The index has as many records as were put, and none of its invariants is violated.
+fn check<C: Contender>(index: &mut C, records: u32) -> Result<(), BenchError> {
+    let (mut violation, mut count) = (None, 0);
+    index.verify(&mut |found| violation = Some(found)).map_err(BenchError::structure)?;
+    let mut visit = |_: nandu_index::Entry<'_>| {
+        count += 1;
+        ControlFlow::Continue(())
+    };
+    let all = (Bound::Unbounded, Bound::Unbounded);
+    index.range(all.0, all.1, Direction::Forward, &mut visit).map_err(BenchError::structure)?;
+    match violation {
+        Some(violation) => Err(BenchError::Other(violation.to_string())),
+        None if count != records => Err(BenchError::Other(format!("{count} records are there and not {records}"))),
+        None => Ok(()),
     }
 }
 
@@ -180,7 +198,7 @@ impl Work for UseAll<'_, '_> {
         self.phase(index, "scans", operations / 20, |_| Step::Scan(any()))?;
         self.outcome.pages_used = index.pages_used();
         self.outcome.memory_size = index.memory_size();
-        Ok(())
+        check(index, records)
     }
 }
 
