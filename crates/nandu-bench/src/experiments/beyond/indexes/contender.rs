@@ -204,7 +204,7 @@ impl Setup {
         Ok(index.abandon())
     }
 
-    /// Where syncs are rare, half of the memory that the inner nodes do not need holds changes.
+    /// Where syncs are rare, half of the cache holds changes, of which 64 KiB are used at most.
     fn nandu_options(&self) -> Result<Options, BenchError> {
         let durability = if self.sync_every == 1 { Durability::Immediate } else { Durability::OnSync };
         let whole = crate::rig::fit(&self.chip, self.memory_size)?;
@@ -217,7 +217,7 @@ impl Setup {
         let geometry = &self.chip.geometry;
         // As `DurableTree::memory_size` counts, with a tree of three levels.
         let tables = geometry.page_count() as usize / 8 + 4 * geometry.block_count as usize;
-        let pages = (self.memory_size - tables) / geometry.page_size as usize;
+        let pages = self.memory_size.saturating_sub(tables) / geometry.page_size as usize;
         let journal_nodes = if has_journal { pages as u32 / 4 } else { 0 };
         let read_pages = pages.saturating_sub(journal_nodes as usize + 8);
         DurableOptions { read_pages, journal_nodes, ..DurableOptions::new(TreeKind::BPlus) }
@@ -256,6 +256,7 @@ impl Setup {
             journal_blocks: if has_ring { RING_BLOCKS } else { 0 },
             // Half-full leaves of records of 8 bytes, and a fifth more.
             node_count_max: Some(self.record_count / (geometry.page_size / 8 / 2) * 6 / 5 + 64),
+            // Without the bus, so that merges seem somewhat dearer beside reads than they are.
             times: nandu_inpage::Times {
                 read_ns: self.chip.timing.read_lsb_ns,
                 program_ns: self.chip.timing.program_lsb_ns,
