@@ -155,7 +155,9 @@ impl<'m, N: Nand> Fs<'m, N> {
     ///
     /// # Errors
     ///
-    /// [`LogError::NotFormatted`](nandu_log::LogError::NotFormatted) and [`FsError::NoFileSystem`] if there is none; [`FsError::OtherVersion`]; [`FsError::Memory`];
+    /// [`LogError::NotFormatted`](nandu_log::LogError::NotFormatted) and [`FsError::NoFileSystem`] if there is none;
+    /// [`LogError::WrongFormat`](nandu_log::LogError::WrongFormat) of a volume with other properties, as a store of records has;
+    /// [`FsError::OtherVersion`]; [`FsError::Memory`];
     /// [`TreeError::PendingSize`] if changes were left waiting and do not fit [`Options::pending_size`].
     pub fn mount(nand: N, options: Options, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
         let (log_memory, rest) = divide(&nand, &options, memory)?;
