@@ -63,6 +63,8 @@
 //! many and programs 1. A split programs 1 or 2 pages more and comes once in some hundred puts. A change appends at
 //! most `4 + 2 h` pages.
 //!
+//! A value of exactly a page ([`Tree::put_page`]) costs a program more, and reading it a read more.
+//!
 //! With `Durability::OnSync` a change reads as much, to find out whether its key is there; a sync programs 1 page, and
 //! with `n` changes waiting for `l` leaves a program takes about `1 + 2 n / l` of them to their leaf.
 
