@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::failure::Failure;
-use crate::verbs::{check, chip, completions, create, dump, info, kv, lab, man, map, raw, tour, trace};
+use crate::verbs::{check, chip, completions, create, dump, fs, info, kv, lab, man, map, mount, raw, tour, trace};
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -47,6 +47,11 @@ pub(crate) enum Verb {
     /// Keep ordered records on the chip of an image
     #[command(subcommand)]
     Kv(kv::Kv),
+    /// Keep files on the chip of an image
+    #[command(subcommand)]
+    Fs(fs::Files),
+    /// Show the file system of an image as a directory
+    Mount(mount::Mount),
     /// Check every invariant of the store on an image
     Check(check::Check),
     /// Show the bytes of a page

@@ -10,6 +10,7 @@
 
 mod args;
 mod failure;
+mod files;
 mod hexdump;
 mod index;
 mod inpage;

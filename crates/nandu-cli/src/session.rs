@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
@@ -63,6 +63,12 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// The chip of an image and the image, to be committed whenever the caller likes.
+pub(crate) fn open_image(image: &Path) -> anyhow::Result<(ImageFile, Sim)> {
+    let mut progress = Progress::new("reading the image");
+    Ok(ImageFile::open_watched(image, &mut |done, total| progress.set(done, total))?)
 }
 
 /// The chip of an image, to be looked at: others may look at the same time.

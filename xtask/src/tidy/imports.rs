@@ -46,7 +46,7 @@ pub(crate) const LAYERS: [Layer; 17] = [
     host("nandu-sim", &["nandu-nand"]),
     host("nandu-baselines", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log"]),
     host("nandu-mtd", &["nandu-nand"]),
-    host("nandu-fuse", &["nandu"]),
+    host("nandu-fuse", &["nandu", "nandu-nand"]),
     host("nandu-capi", &["nandu", "nandu-sim", "nandu-mtd"]),
     host("nandu-bench", &["nandu-index", "nandu-sim", "nandu", "nandu-inpage", "nandu-baselines"]),
     host("nandu-peers", &["nandu-bench", "nandu-sim"]),

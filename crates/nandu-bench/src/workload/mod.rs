@@ -27,6 +27,7 @@
 mod chooser;
 mod files;
 mod keys;
+mod programs;
 pub mod recorder;
 mod records;
 mod trace;
@@ -34,6 +35,7 @@ mod trace;
 pub use chooser::{BadSkew, Chooser, Skew};
 pub use files::FileMix;
 pub use keys::{KeyOrder, Keys, RandomKeys};
+pub use programs::{Durable, FileName, Files, Population, Postmark, Updates};
 pub use records::{Mix, Records, RecordsGenerator};
 pub use trace::{BadTrace, Item, Step, Trace, Verb};
 

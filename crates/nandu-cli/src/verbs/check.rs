@@ -11,13 +11,14 @@ use crate::failure::Ending;
 use crate::index::{self, Index, IndexArgs, IndexError, Plan, Use};
 use crate::kind::{Found, Kind};
 use crate::output::Output;
+use crate::verbs::fs::check as files;
 use crate::{session, units};
 
 /// Exit code: violations were found, and nothing was repaired.
-const ERRORS_LEFT: u8 = 4;
+pub(super) const ERRORS_LEFT: u8 = 4;
 
 /// Exit code: the check itself could not be done.
-const NOT_DONE: u8 = 8;
+pub(super) const NOT_DONE: u8 = 8;
 
 /// Exit codes: 0 all is well, 4 something is not, 8 the check could not be done.
 #[derive(Args, Debug)]
@@ -42,6 +43,9 @@ struct Findings {
 pub(crate) fn run(args: &Check, out: &mut Output) -> anyhow::Result<()> {
     let image = &args.image;
     let mut sim = session::look(image).map_err(|error| Ending::new(NOT_DONE, format!("{error:#}")))?;
+    if args.index.index.is_none() && files::is_file_system(&sim) {
+        return files::run(image, &mut sim, out);
+    }
     let found =
         index::identify(image, &sim, args.index.index).map_err(|error| Ending::new(NOT_DONE, format!("{error:#}")))?;
     let findings = check(&mut sim, found, args.index).map_err(|error| {

@@ -37,7 +37,7 @@ pub(crate) struct Create {
     force: bool,
 }
 
-fn chip_names() -> PossibleValuesParser {
+pub(super) fn chip_names() -> PossibleValuesParser {
     Chip::PRESETS.iter().map(|chip| chip.name).collect::<Vec<_>>().into()
 }
 

@@ -5,11 +5,13 @@ pub(crate) mod chip;
 pub(crate) mod completions;
 pub(crate) mod create;
 pub(crate) mod dump;
+pub(crate) mod fs;
 pub(crate) mod info;
 pub(crate) mod kv;
 pub(crate) mod lab;
 pub(crate) mod man;
 pub(crate) mod map;
+pub(crate) mod mount;
 pub(crate) mod raw;
 pub(crate) mod tour;
 pub(crate) mod trace;
@@ -26,6 +28,8 @@ pub(crate) fn run(verb: &Verb, out: &mut Output) -> anyhow::Result<()> {
         Verb::Info(args) => info::run(args, out),
         Verb::Map(args) => map::run(args, out),
         Verb::Kv(args) => kv::run(args, out),
+        Verb::Fs(args) => fs::run(args, out),
+        Verb::Mount(args) => mount::run(args, out),
         Verb::Check(args) => check::run(args, out),
         Verb::Dump(args) => dump::run(args, out),
         Verb::Raw(args) => raw::run(args, out),

@@ -4,6 +4,7 @@
 
 mod images;
 mod index;
+mod mount;
 mod record;
 mod store;
 mod streams;

@@ -1,0 +1,140 @@
+//! The file system on the chip of an image: mounted, used, left.
+//!
+//! As with [`store`](crate::store): a verb that changes files works on an open image, leaves the file system cleanly and commits
+//! the image once; a verb that only looks works on a copy in memory.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::anyhow;
+use clap::Args;
+use nandu::fs::{FileKind, Fs, FsError, Ino, LogError, Options, Stat, Time, TreeError};
+use nandu_sim::{Sim, SimError};
+
+use crate::session::{self, Session, SessionArgs};
+
+/// Memory for nodes of the tree where nobody said how much.
+const CACHE_SIZE: u32 = 1 << 20;
+
+const CACHE_SIZE_MAX: i64 = 1 << 30;
+
+/// Memory for changes that a program left waiting: as much as any may have had.
+const PENDING_SIZE: usize = 65_535;
+
+/// Files that may be open at a time: a machine has room for more than a microcontroller.
+const OPEN_MAX: usize = 65_536;
+
+/// The memory that a file system is mounted in.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct MemoryArgs {
+    /// Memory for nodes of the tree; more of it means fewer page reads
+    #[arg(long, value_name = "BYTES", default_value_t = CACHE_SIZE, value_parser = clap::value_parser!(u32).range(..=CACHE_SIZE_MAX))]
+    pub(crate) cache: u32,
+}
+
+impl MemoryArgs {
+    /// What a verb takes that does not ask.
+    pub(crate) const DEFAULT: MemoryArgs = MemoryArgs { cache: CACHE_SIZE };
+
+    pub(crate) fn options(self) -> Options {
+        Options { cache_size: self.cache as usize, pending_size: PENDING_SIZE, open_max: OPEN_MAX, ..Options::DEFAULT }
+    }
+}
+
+/// A file system on a chip that somebody else holds.
+pub(crate) type Files<'m> = Fs<'m, &'m mut Sim>;
+
+/// What goes wrong in it.
+pub(crate) type FilesError = FsError<SimError>;
+
+/// Memory for a file system on this chip.
+pub(crate) fn memory(sim: &Sim, options: &Options) -> Vec<u8> {
+    vec![0; Fs::<Sim>::memory_required(&sim.chip().geometry, options)]
+}
+
+/// The present time.
+pub(crate) fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() }
+}
+
+/// Mounts the file system of an image, changes it, leaves it cleanly and commits the image. Nothing is committed if something of
+/// it fails.
+pub(crate) fn change<T>(
+    args: &SessionArgs,
+    memory_args: MemoryArgs,
+    work: impl FnOnce(&mut Files<'_>) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let mut session = Session::open(args)?;
+    session.sim.power_on();
+    let options = memory_args.options();
+    let mut memory = memory(&session.sim, &options);
+    let explain = |error| explain(&args.image, error);
+    let mut fs = Fs::mount(&mut session.sim, options, &mut memory).map_err(explain)?;
+    fs.set_now(now());
+    let result = work(&mut fs)?;
+    fs.unmount().map_err(explain)?;
+    session.finish()?;
+    Ok(result)
+}
+
+/// Mounts the file system of an image to look at it; the image stays as it is.
+pub(crate) fn look<T>(
+    image: &Path,
+    memory_args: MemoryArgs,
+    work: impl FnOnce(&mut Files<'_>) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let mut sim = session::look(&image.to_path_buf())?;
+    sim.power_on();
+    let options = memory_args.options();
+    let mut memory = memory(&sim, &options);
+    let mut fs = Fs::mount(&mut sim, options, &mut memory).map_err(|error| explain(image, error))?;
+    work(&mut fs)
+}
+
+/// What a file system has to say, for someone who gave it an image.
+pub(crate) fn explain(image: &Path, error: FilesError) -> anyhow::Error {
+    let name = image.display();
+    match error {
+        FsError::Tree(TreeError::Pages(LogError::NotFormatted)) => {
+            anyhow!("{name}: not formatted: run 'nandu fs format {name}'")
+        }
+        FsError::NoFileSystem => anyhow!("{name}: holds a volume, but no file system"),
+        FsError::Full => anyhow!("{name}: full; the image is as it was"),
+        other => anyhow!("{name}: {other}"),
+    }
+}
+
+/// What a path in the file system leads to. Symbolic links are not followed.
+pub(crate) fn find(fs: &mut Files<'_>, image: &Path, path: &str) -> anyhow::Result<Stat> {
+    let mut ino = Ino::ROOT;
+    for name in path.split('/').filter(|name| !name.is_empty()) {
+        ino = fs.lookup(ino, name.as_bytes()).map_err(|error| complain(image, path, error))?;
+    }
+    fs.stat(ino).map_err(|error| complain(image, path, error))
+}
+
+/// The directory that a path's last name is in, and that name.
+pub(crate) fn find_parent<'p>(fs: &mut Files<'_>, image: &Path, path: &'p str) -> anyhow::Result<(Ino, &'p str)> {
+    let trimmed = path.trim_end_matches('/');
+    let (directory, name) = trimmed.rsplit_once('/').unwrap_or(("", trimmed));
+    if name.is_empty() {
+        return Err(anyhow!("{}: '{path}' names nothing in a directory", image.display()));
+    }
+    let stat = find(fs, image, directory)?;
+    if stat.kind != FileKind::Directory {
+        return Err(anyhow!("{}: {directory}: not a directory", image.display()));
+    }
+    Ok((stat.ino, name))
+}
+
+/// What went wrong with a path.
+pub(crate) fn complain(image: &Path, path: &str, error: FilesError) -> anyhow::Error {
+    let name = image.display();
+    match error {
+        FsError::NotFound { .. } => anyhow!("{name}: {path}: there is no such file or directory"),
+        FsError::NotDirectory(_) => anyhow!("{name}: {path}: what stands before a '/' is not a directory"),
+        FsError::Full => anyhow!("{name}: {path}: there is no room; the image is as it was"),
+        other => anyhow!("{name}: {path}: {other}"),
+    }
+}

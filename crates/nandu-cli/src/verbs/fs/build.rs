@@ -1,0 +1,110 @@
+//! `nandu fs build`: the image of a chip that holds the files of a directory, for a NAND writer.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use nandu::fs::{Fs, Ino};
+use nandu_nand::{BlockAddr, Nand, PageAddr};
+use nandu_sim::{Chip, Sim};
+use serde_json::json;
+
+use super::format::{format, random_key};
+use super::import::import;
+use crate::files::{self, MemoryArgs};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::units;
+use crate::verbs::create::chip_names;
+
+/// What the spare area of a page without a mark holds.
+const ERASED: u8 = 0xFF;
+
+#[derive(Args, Debug)]
+pub(crate) struct Build {
+    /// The directory of this machine whose files come into the file system
+    #[arg(short = 'r', long = "root", value_name = "DIR")]
+    root: PathBuf,
+    /// The image, a new file
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// The kind of chip; see `nandu chip list`
+    #[arg(long, value_name = "NAME", value_parser = chip_names(), hide_possible_values = true)]
+    chip: String,
+    /// Each page is followed by its spare area, erased
+    #[arg(long)]
+    oob: bool,
+    /// Blocks of the chip that are bad, with commas between them; nothing is put there
+    #[arg(long, value_name = "BLOCKS", value_delimiter = ',')]
+    bad: Vec<u32>,
+    #[command(flatten)]
+    memory: MemoryArgs,
+}
+
+pub(crate) fn run(args: &Build, out: &mut Output) -> anyhow::Result<()> {
+    let chip = Chip::preset(&args.chip).unwrap_or(Chip::DEFAULT);
+    let mut sim = Sim::new(chip);
+    for &block in &args.bad {
+        if !chip.geometry.contains_block(BlockAddr(block)) {
+            return Err(anyhow!("the chip has no block {block}"));
+        }
+        sim.mark_bad(BlockAddr(block)).map_err(|error| anyhow!("block {block}: {error}"))?;
+    }
+    format(&mut sim, &args.output, args.memory, random_key())?;
+    let options = args.memory.options();
+    let mut memory = files::memory(&sim, &options);
+    let explain = |error| files::explain(&args.output, error);
+    let mut fs = Fs::mount(&mut sim, options, &mut memory).map_err(explain)?;
+    fs.set_now(files::now());
+    let copied = import(&mut fs, &args.output, &args.root, Ino::ROOT)?;
+    fs.unmount().map_err(explain)?;
+    let size = write(args, &mut sim)?;
+    if out.is_json() {
+        out.json(&json!({
+            "image": args.output.display().to_string(),
+            "chip": chip.name,
+            "size": size,
+            "files": copied.files,
+            "directories": copied.directories,
+            "links": copied.links,
+            "bytes": copied.bytes,
+        }))?;
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "{}: {} of {} for {}, to be written from block 0 on with no block skipped",
+        args.output.display(),
+        units::things(copied.files, "file"),
+        units::things(copied.bytes, "byte"),
+        chip.name
+    )?;
+    Ok(())
+}
+
+/// Writes the pages of a chip one after another, up to the last block that holds something.
+fn write(args: &Build, sim: &mut Sim) -> anyhow::Result<u64> {
+    let here = || args.output.display().to_string();
+    let mut file = BufWriter::new(File::create_new(&args.output).with_context(here)?);
+    let geometry = sim.chip().geometry;
+    let used = |block: &u32| sim.block_state(BlockAddr(*block)).pages_programmed > 0;
+    let blocks = (0..geometry.block_count).rev().find(used).map_or(0, |last| last + 1);
+    let pages = blocks * geometry.pages_per_block;
+    let mut progress = Progress::new("writing the image");
+    let mut page = vec![0; geometry.page_size as usize];
+    let spare = vec![ERASED; if args.oob { geometry.spare_size as usize } else { 0 }];
+    for number in 0..pages {
+        if sim.is_bad(geometry.block_of(PageAddr(number)))? {
+            page.fill(ERASED);
+        } else {
+            // This chip was made a moment ago and is not kept.
+            let _status = sim.read(PageAddr(number), 0, &mut page)?;
+        }
+        file.write_all(&page).and_then(|()| file.write_all(&spare)).with_context(here)?;
+        progress.set(number.into(), pages.into());
+    }
+    file.flush().with_context(here)?;
+    Ok(u64::from(pages) * (page.len() + spare.len()) as u64)
+}

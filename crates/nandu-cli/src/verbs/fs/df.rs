@@ -1,0 +1,50 @@
+//! `nandu fs df`: how full and how worn a file system is.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::files::{self, MemoryArgs};
+use crate::output::Output;
+use crate::units;
+
+#[derive(Args, Debug)]
+pub(crate) struct Df {
+    /// The image
+    image: PathBuf,
+    #[command(flatten)]
+    memory: MemoryArgs,
+}
+
+pub(crate) fn run(args: &Df, out: &mut Output) -> anyhow::Result<()> {
+    let (stat, stats) = files::look(&args.image, args.memory, |fs| {
+        let stat = fs.statfs().map_err(|error| files::explain(&args.image, error))?;
+        Ok((stat, fs.stats()))
+    })?;
+    let size = u64::from(stat.block_size);
+    let used = stat.blocks - stat.blocks_free;
+    if out.is_json() {
+        out.json(&json!({
+            "image": args.image.display().to_string(),
+            "page_size": size,
+            "pages": stat.blocks,
+            "pages_free": stat.blocks_free,
+            "files_free": stat.files_free,
+            "bad_blocks": stats.bad_blocks,
+            "was_cut": stats.was_cut,
+        }))?;
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "{}: {} of {} used, {} %; {} free",
+        args.image.display(),
+        units::bytes(used * size),
+        units::bytes(stat.blocks * size),
+        units::percent(used, stat.blocks),
+        units::bytes(stat.blocks_free * size)
+    )?;
+    writeln!(out, "{} bad; names to {} bytes", units::things(stats.bad_blocks.into(), "block"), stat.name_size_max)?;
+    Ok(())
+}

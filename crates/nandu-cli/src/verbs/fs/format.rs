@@ -1,0 +1,83 @@
+//! `nandu fs format`: an empty file system.
+
+use std::path::Path;
+
+use anyhow::bail;
+use clap::Args;
+use nandu::fs::{Format as FormatOptions, Fs};
+use nandu_sim::Sim;
+use serde_json::json;
+
+use crate::files::{self, MemoryArgs};
+use crate::output::Output;
+use crate::session::{Session, SessionArgs};
+use crate::{report, units};
+
+#[derive(Args, Debug)]
+pub(crate) struct Format {
+    #[command(flatten)]
+    session: SessionArgs,
+    #[command(flatten)]
+    memory: MemoryArgs,
+    /// Format a chip that holds something; all of that is lost
+    #[arg(long)]
+    force: bool,
+    /// Key by which names are hashed, 32 hexadecimal digits; by default it is drawn by chance
+    #[arg(long, value_name = "HEX", value_parser = parse_key)]
+    hash_key: Option<[u8; 16]>,
+}
+
+fn parse_key(text: &str) -> Result<[u8; 16], String> {
+    let digits = u128::from_str_radix(text, 16).ok().filter(|_| text.len() == 32);
+    digits.map(u128::to_be_bytes).ok_or_else(|| "32 hexadecimal digits are needed".to_owned())
+}
+
+/// Bytes by chance, from what the operating system seeds hash maps with.
+pub(super) fn random_key() -> [u8; 16] {
+    use std::hash::{BuildHasher, RandomState};
+    let mut key = [0; 16];
+    for (index, half) in key.chunks_mut(8).enumerate() {
+        half.copy_from_slice(&RandomState::new().hash_one(index).to_le_bytes());
+    }
+    key
+}
+
+/// Makes an empty file system on a chip and leaves it cleanly; returns its pages.
+pub(super) fn format(sim: &mut Sim, image: &Path, memory: MemoryArgs, hash_key: [u8; 16]) -> anyhow::Result<u64> {
+    let options = memory.options();
+    let mut memory = files::memory(sim, &options);
+    let explain = |error| files::explain(image, error);
+    let format = FormatOptions { hash_key, now: files::now(), ..FormatOptions::default() };
+    let mut fs = Fs::format(sim, options, format, &mut memory).map_err(explain)?;
+    let pages = fs.statfs().map_err(explain)?.blocks;
+    fs.unmount().map_err(explain)?;
+    Ok(pages)
+}
+
+pub(crate) fn run(args: &Format, out: &mut Output) -> anyhow::Result<()> {
+    let mut session = Session::open(&args.session)?;
+    let name = args.session.image.display().to_string();
+    if !args.force && report::blocks(&session.sim).any(|(_, state)| state.pages_programmed > 0) {
+        bail!("{name}: the chip is not blank; --force formats it and loses what it holds");
+    }
+    session.sim.power_on();
+    let before_ns = session.sim.clock_ns();
+    let hash_key = args.hash_key.unwrap_or_else(random_key);
+    let pages = format(&mut session.sim, &args.session.image, args.memory, hash_key)?;
+    let duration_ns = session.sim.clock_ns() - before_ns;
+    let (chip, page_size) = (session.sim.chip().name, u64::from(session.sim.chip().geometry.page_size));
+    session.finish()?;
+    if out.is_json() {
+        out.json(&json!({
+            "image": name,
+            "chip": chip,
+            "capacity_pages": pages,
+            "page_size": page_size,
+            "duration_ns": duration_ns,
+        }))?;
+        return Ok(());
+    }
+    let (room, size) = (units::things(pages, "page"), units::count_of(page_size));
+    writeln!(out, "{name}: an empty file system on {chip}, with room for {room} of {size} bytes")?;
+    Ok(())
+}

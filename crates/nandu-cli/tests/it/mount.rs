@@ -1,0 +1,338 @@
+//! Programs of this machine on a mounted file system. Where FUSE cannot be used the tests say so and pass; with `NANDU_FUSE=1` they
+//! fail instead.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+fn nandu(arguments: &[&str], directory: &Path) -> Output {
+    let program = assert_cmd::cargo::cargo_bin("nandu");
+    Command::new(program).args(arguments).current_dir(directory).output().unwrap()
+}
+
+fn succeed(arguments: &[&str], directory: &Path) -> String {
+    let output = nandu(arguments, directory);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// An image with a file system, mounted beside it.
+struct Mounted {
+    directory: TempDir,
+    process: u32,
+}
+
+impl Mounted {
+    /// `None`, with a word, where nothing can be mounted.
+    fn new(chip: &str) -> Option<Mounted> {
+        let directory = tempfile::tempdir().unwrap();
+        succeed(&["create", "c.nand", "--chip", chip, "--factory-bad", "1", "--seed", "3"], directory.path());
+        succeed(&["fs", "format", "c.nand"], directory.path());
+        fs::create_dir(directory.path().join("mnt")).unwrap();
+        let process = mount(directory.path())?;
+        Some(Mounted { directory, process })
+    }
+
+    fn root(&self) -> PathBuf {
+        self.directory.path().join("mnt")
+    }
+
+    /// Unmounts, and waits until the image is written.
+    fn unmount(&mut self) {
+        if self.process == 0 {
+            return;
+        }
+        let unmount = |program: &str, arguments: &[&str]| {
+            let status = Command::new(program).args(arguments).arg(self.root()).stderr(Stdio::null()).status();
+            status.is_ok_and(|status| status.success())
+        };
+        assert!(unmount("umount", &[]) || unmount("fusermount3", &["-u"]), "the mount cannot be ended");
+        self.wait();
+    }
+
+    /// Waits until the process is gone.
+    fn wait(&mut self) {
+        let start = Instant::now();
+        while is_running(self.process) {
+            assert!(start.elapsed() < Duration::from_secs(60), "process {} does not end", self.process);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.process = 0;
+    }
+
+    /// Kills the process that serves the mount.
+    fn kill(&mut self) {
+        let killed = Command::new("kill").args(["-9", &self.process.to_string()]).status().unwrap();
+        assert!(killed.success());
+        self.wait();
+        // What is left of the mount.
+        let _ = Command::new("umount").arg("-l").arg(self.root()).stderr(Stdio::null()).status();
+        let _ = Command::new("fusermount3").args(["-u", "-z"]).arg(self.root()).stderr(Stdio::null()).status();
+    }
+
+    fn mount_again(&mut self) {
+        self.process = mount(self.directory.path()).unwrap();
+    }
+
+    fn check(&self) {
+        let said = succeed(&["check", "c.nand"], self.directory.path());
+        assert!(said.contains("no invariant is violated"), "{said}");
+    }
+
+    /// Runs a shell's commands in the mounted directory.
+    fn shell(&self, script: &str) {
+        let output = Command::new("sh").args(["-e", "-c", script]).current_dir(self.root()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{script}: {said}{}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.unmount();
+        } else if self.process != 0 {
+            self.kill();
+        }
+    }
+}
+
+fn is_running(process: u32) -> bool {
+    // A process that has ended and was not waited for is a zombie.
+    fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+fn mount(directory: &Path) -> Option<u32> {
+    let output = nandu(&["mount", "c.nand", "mnt", "--json"], directory);
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+        assert!(std::env::var_os("NANDU_FUSE").is_none(), "{why}");
+        eprintln!("SKIPPED: FUSE cannot be used here: {why}");
+        return None;
+    }
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    Some(u32::try_from(said["process"].as_u64().unwrap()).unwrap())
+}
+
+fn has(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    if !found {
+        eprintln!("SKIPPED: there is no {program} here");
+    }
+    found
+}
+
+/// Chance with a seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, count: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % count
+    }
+}
+
+/// What a file of `fsx`'s kind goes through: writes, reads, truncations, holes, opened again and again; after each step it is
+/// what it should be.
+#[test]
+fn a_file_is_what_a_hundred_thousand_random_operations_made_of_it() {
+    const SIZE_MAX: u64 = 256 * 1024;
+    let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
+    let path = mounted.root().join("file");
+    let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).unwrap();
+    let (mut random, mut file, mut model) = (Random(88_172_645_463_325_252), open(), Vec::new());
+    for step in 0..100_000_u32 {
+        let (at, size) = (random.below(SIZE_MAX), 1 + random.below(12_000));
+        let end = (at + size).min(SIZE_MAX);
+        match random.below(100) {
+            0..=34 => {
+                let bytes = vec![random.below(256) as u8; (end - at) as usize];
+                file.write_all_at(&bytes, at).unwrap();
+                model.resize(model.len().max(end as usize), 0);
+                model[at as usize..end as usize].copy_from_slice(&bytes);
+            }
+            35..=84 => {
+                let mut bytes = vec![1; size as usize];
+                let count = file.read_at(&mut bytes, at).unwrap();
+                let start = (at as usize).min(model.len());
+                let expected = &model[start..model.len().min((at + size) as usize).max(start)];
+                assert_eq!(&bytes[..count], expected, "step {step}: {size} bytes at {at}");
+            }
+            85..=91 => {
+                file.set_len(at).unwrap();
+                model.resize(at as usize, 0);
+            }
+            92..=96 => {
+                let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+                rustix::fs::fallocate(&file, flags, at, size).unwrap();
+                let start = (at as usize).min(model.len());
+                let end = ((at + size) as usize).min(model.len());
+                model[start..end].fill(0);
+            }
+            97..=98 => {
+                drop(file);
+                file = open();
+                assert_eq!(file.metadata().unwrap().size(), model.len() as u64, "step {step}");
+            }
+            _ if random.below(20) == 0 => file.sync_all().unwrap(),
+            _ => {}
+        }
+    }
+    drop(file);
+    assert!(fs::read(&path).unwrap() == model);
+    mounted.unmount();
+    mounted.check();
+    mounted.mount_again();
+    assert!(fs::read(&path).unwrap() == model, "after another mount");
+}
+
+/// What is below a directory: bytes, types, permissions, times.
+fn listing(root: &Path) -> BTreeMap<PathBuf, (u32, u64, i64, i64, u64)> {
+    let mut found = BTreeMap::new();
+    let mut directories = vec![root.to_path_buf()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let metadata = fs::symlink_metadata(&path).unwrap();
+            let size = if metadata.is_dir() { 0 } else { metadata.size() };
+            let short = path.strip_prefix(root).unwrap().to_path_buf();
+            found.insert(short, (metadata.mode(), size, metadata.mtime(), metadata.mtime_nsec(), metadata.nlink()));
+            if metadata.is_dir() {
+                directories.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// A tree of this machine with 5,000 files and links or more, copied in by `cp -a` and compared by `diff -r`.
+#[test]
+fn a_real_tree_is_copied_and_is_the_same() {
+    const FILE_COUNT: usize = 5_000;
+    const SIZE_MAX: u64 = 96 << 20;
+    let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
+    let source = tempfile::tempdir().unwrap();
+    let source = source.path().join("tree");
+    // Real files, of as many directories as it takes; on the machine itself they may change while they are compared.
+    let (mut count, mut size) = (0, 0);
+    let mut directories = vec![PathBuf::from("/usr/share"), PathBuf::from("/usr/include"), PathBuf::from("/usr/lib")];
+    while let (Some(directory), true) = (directories.pop(), count < FILE_COUNT + 200) {
+        let Ok(entries) = fs::read_dir(&directory) else { continue };
+        let into = source.join(directory.strip_prefix("/").unwrap());
+        fs::create_dir_all(&into).unwrap();
+        for path in entries.flatten().map(|entry| entry.path()) {
+            let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+            let name = into.join(path.file_name().unwrap());
+            if metadata.is_dir() {
+                directories.push(path);
+            } else if metadata.is_symlink() {
+                std::os::unix::fs::symlink(fs::read_link(&path).unwrap(), name).unwrap();
+                count += 1;
+            } else if metadata.is_file() && metadata.size() < 1 << 20 && size + metadata.size() < SIZE_MAX / 2 {
+                fs::copy(&path, name).unwrap();
+                size += metadata.size();
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= FILE_COUNT, "this machine has {count} files only");
+    mounted.shell(&format!("cp -a {} . && diff -r --no-dereference {} tree", source.display(), source.display()));
+    assert_eq!(listing(&source), listing(&mounted.root().join("tree")));
+    mounted.unmount();
+    mounted.check();
+    succeed(&["fs", "export", "c.nand", "out"], mounted.directory.path());
+    assert_eq!(listing(&source), listing(&mounted.directory.path().join("out/tree")));
+    mounted.mount_again();
+    mounted.shell("rm -r tree && test -z \"$(ls)\"");
+}
+
+/// A C program is built and run where its sources are.
+#[test]
+fn a_program_is_built_in_the_mount() {
+    let Some(mounted) = Mounted::new("w25n01gv") else { return };
+    if !has("cc") {
+        return;
+    }
+    mounted.shell(
+        r#"
+        for n in 1 2 3 4 5; do printf 'int part%d(void) { return %d; }\n' $n $n > part$n.c; done
+        printf 'int part1(void), part2(void), part3(void), part4(void), part5(void);\nint main(void) { return part1() + part2() + part3() + part4() + part5() - 15; }\n' > main.c
+        cc -O1 -c ./*.c && cc -o program ./*.o && ./program && rm ./*.o
+        "#,
+    );
+}
+
+/// A repository with some history, and git's own check of it.
+#[test]
+fn git_keeps_a_repository_in_the_mount() {
+    let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
+    if !has("git") {
+        return;
+    }
+    mounted.shell(
+        r#"
+        export HOME="$PWD" GIT_CONFIG_NOSYSTEM=1
+        git init -q repository && cd repository
+        git config user.name nobody && git config user.email nobody@example.org
+        for n in $(seq 12); do
+            mkdir -p d$n && seq $((n * 100)) > d$n/numbers && git add . && git commit -q -m "change $n"
+        done
+        git mv d3 moved && git commit -q -m moved && git gc -q && git fsck --strict
+        test "$(git log --oneline | wc -l)" = 13
+        "#,
+    );
+    mounted.unmount();
+    mounted.check();
+    mounted.mount_again();
+    mounted.shell("cd repository && git fsck --strict && test -z \"$(git status --porcelain)\"");
+}
+
+/// What a program was told is durable is in the image when the process that serves the mount is killed.
+#[test]
+fn what_was_synced_outlives_the_process_that_serves_the_mount() {
+    let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
+    let root = mounted.root();
+    for round in 0..3_u32 {
+        let (name, next) = (root.join(format!("kept{round}")), root.join("next"));
+        let bytes = vec![round as u8 + 1; 70_000];
+        let file = File::create(&next).unwrap();
+        file.write_all_at(&bytes, 0).unwrap();
+        file.sync_all().unwrap();
+        fs::rename(&next, &name).unwrap();
+        fs::create_dir(root.join(format!("directory{round}"))).unwrap();
+        fs::write(root.join("not synced"), b"perhaps").unwrap();
+        drop(file);
+        mounted.kill();
+        mounted.check();
+        mounted.mount_again();
+        for kept in 0..=round {
+            let found = fs::read(root.join(format!("kept{kept}"))).unwrap();
+            assert!(found.len() == 70_000 && found.iter().all(|&byte| u32::from(byte) == kept + 1), "{round}, {kept}");
+            assert!(root.join(format!("directory{kept}")).is_dir());
+        }
+    }
+}
+
+/// A mount for reading refuses changes, and leaves the image as it was.
+#[test]
+fn a_mount_for_reading_changes_nothing() {
+    let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
+    fs::write(mounted.root().join("file"), b"content").unwrap();
+    mounted.unmount();
+    let image = mounted.directory.path().join("c.nand");
+    let before = fs::read(&image).unwrap();
+    let output = nandu(&["mount", "c.nand", "mnt", "--ro", "--json"], mounted.directory.path());
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    mounted.process = u32::try_from(said["process"].as_u64().unwrap()).unwrap();
+    assert_eq!(fs::read(mounted.root().join("file")).unwrap(), b"content");
+    assert!(fs::write(mounted.root().join("other"), b"x").is_err());
+    mounted.unmount();
+    assert!(before == fs::read(&image).unwrap(), "the image is as it was");
+}

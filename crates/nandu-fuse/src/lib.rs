@@ -1,0 +1,126 @@
+//! A file system of nandu as a mount, through FUSE.
+//!
+//! [`serve`] mounts an [`Fs`] on a directory and serves it until it is unmounted, then gives it back. One request is served at a
+//! time: the chip does one operation at a time anyway. The kernel checks permissions and caches what was read.
+//!
+//! **The key decision** is that durability ends where the chip is kept. A simulated chip lives in memory, and its image is a
+//! file; so whenever a call that promises durability returns, the [`Keeper`] is asked to keep the chip, before the program hears
+//! of it. The alternative, an image that is written when the mount ends, would lose what was acknowledged if the process dies.
+
+mod attributes;
+mod operations;
+mod served;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use fuser::{Config, MountOption, Session, SessionACL};
+use nandu::fs::Fs;
+use nandu_nand::Nand;
+
+use crate::operations::Mounted;
+use crate::served::Served;
+
+/// What keeps a chip beyond the life of the process, such as the image file of a simulated one.
+pub trait Keeper<N>: Send + 'static {
+    /// Keeps the chip as it is now. When this returns, whatever happens to the process, the chip is found as it is.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the medium says; the program that waits is told of an error of input and output.
+    fn keep(&mut self, chip: &mut N) -> io::Result<()>;
+}
+
+/// A chip that keeps itself, as a real one does.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Itself;
+
+impl<N> Keeper<N> for Itself {
+    fn keep(&mut self, _chip: &mut N) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// How a file system is mounted.
+#[derive(Clone, Debug, Default)]
+pub struct MountOptions {
+    /// What the mount is called in the list of mounts.
+    pub name: String,
+    /// Refuse every change.
+    pub read_only: bool,
+    /// Whether all users may use the mount; else only the one who mounts it.
+    pub is_for_all: bool,
+}
+
+/// How long the file system is left alone before idle time is used to collect garbage.
+const IDLE_TICK: Duration = Duration::from_millis(500);
+
+/// Pages looked at in a piece of idle time.
+const IDLE_PAGES: u32 = 64;
+
+/// Mounts a file system on a directory, calls `ready` with a way to unmount it from another thread, and serves it until it is unmounted. The
+/// file system comes back as it was left: whoever called unmounts it from the chip.
+///
+/// # Errors
+///
+/// What the operating system says of the mount: no `/dev/fuse`, no right to mount, no such directory.
+pub fn serve<N, K>(
+    fs: Fs<'static, N>,
+    keeper: K,
+    directory: &Path,
+    options: &MountOptions,
+    ready: impl FnOnce(fuser::SessionUnmounter),
+) -> io::Result<(Fs<'static, N>, K)>
+where
+    N: Nand + Send + 'static,
+    K: Keeper<N>,
+{
+    let served = Arc::new(Served::new(fs, keeper));
+    let mut session = Session::new(Mounted::new(Arc::clone(&served)), directory, &config(options))?;
+    ready(session.unmount_callable());
+    let is_over = Arc::new(AtomicBool::new(false));
+    let idler = (!options.read_only).then(|| {
+        let (served, is_over) = (Arc::clone(&served), Arc::clone(&is_over));
+        thread::spawn(move || idle(&served, &is_over))
+    });
+    let outcome = session.run();
+    is_over.store(true, Ordering::Relaxed);
+    if let Some(idler) = idler {
+        let _ = idler.join();
+    }
+    outcome?;
+    match Arc::try_unwrap(served) {
+        Ok(served) => Ok(served.into_parts()),
+        Err(_) => Err(io::Error::other("the file system is still in use")),
+    }
+}
+
+fn config(options: &MountOptions) -> Config {
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::FSName(options.name.clone()),
+        MountOption::Subtype("nandu".into()),
+        MountOption::DefaultPermissions,
+        MountOption::NoAtime,
+        if options.read_only { MountOption::RO } else { MountOption::RW },
+    ];
+    config.acl = if options.is_for_all { SessionACL::All } else { SessionACL::Owner };
+    config
+}
+
+/// Works in idle time: once nothing was asked for a while, makes durable what waits and collects garbage piece by piece.
+fn idle<N: Nand, K: Keeper<N>>(served: &Served<N, K>, is_over: &AtomicBool) {
+    let mut seen = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        thread::park_timeout(IDLE_TICK);
+        let count = served.request_count();
+        if count == seen {
+            served.idle(IDLE_PAGES);
+        }
+        seen = count;
+    }
+}

@@ -1,0 +1,481 @@
+//! The kernel's requests, one method each.
+
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use fuser::{
+    BsdFileFlags, Errno, FileAttr, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenFlags,
+    RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen,
+    ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+};
+use nandu::fs::{Allocation, Attributes, Ino, RenameMode, SetAttributes, XattrMode};
+use nandu_nand::Nand;
+
+use crate::Keeper;
+use crate::attributes::{attributes, file_type};
+use crate::served::{Served, State, errno, from_system};
+
+/// How long the kernel may take what it was told for true. Nobody but the kernel changes anything.
+const VALID: Duration = Duration::from_secs(1);
+
+/// Numbers are never given to another inode, so there are no generations.
+const GENERATION: Generation = Generation(0);
+
+// What Linux calls them.
+const O_DSYNC: i32 = 0o10_000;
+const FALLOC_KEEP_SIZE: i32 = 1;
+const FALLOC_PUNCH_HOLE: i32 = 2;
+const FALLOC_ZERO_RANGE: i32 = 16;
+const SEEK_DATA: i32 = 3;
+const SEEK_HOLE: i32 = 4;
+const XATTR_CREATE: i32 = 1;
+const XATTR_REPLACE: i32 = 2;
+
+/// Bytes that the attributes of an inode have together at most, names included.
+const XATTRS_SIZE_MAX: usize = 4096;
+
+/// Bytes that the target of a symbolic link has at most.
+const TARGET_SIZE_MAX: usize = 4096;
+
+/// The mounted file system, as the kernel's requests reach it.
+pub(crate) struct Mounted<N: Nand + 'static, K> {
+    served: Arc<Served<N, K>>,
+}
+
+impl<N: Nand, K: Keeper<N>> Mounted<N, K> {
+    pub(crate) fn new(served: Arc<Served<N, K>>) -> Mounted<N, K> {
+        Mounted { served }
+    }
+
+    fn with<T>(&self, request: impl FnOnce(&mut State<N, K>) -> Result<T, Errno>) -> Result<T, Errno> {
+        self.served.with(request)
+    }
+}
+
+impl<N: Nand, K: Keeper<N>> State<N, K> {
+    fn attributes_of(&mut self, ino: Ino) -> Result<FileAttr, Errno> {
+        Ok(attributes(&self.fs.stat(ino).map_err(errno)?))
+    }
+
+    /// What follows a call that is durable when it returns.
+    fn kept_attributes_of(&mut self, ino: Ino) -> Result<FileAttr, Errno> {
+        self.keep_or_fail()?;
+        self.attributes_of(ino)
+    }
+}
+
+fn reply_entry(outcome: Result<FileAttr, Errno>, reply: ReplyEntry) {
+    match outcome {
+        Ok(attributes) => reply.entry(&VALID, &attributes, GENERATION),
+        Err(error) => reply.error(error),
+    }
+}
+
+fn reply_attr(outcome: Result<FileAttr, Errno>, reply: ReplyAttr) {
+    match outcome {
+        Ok(attributes) => reply.attr(&VALID, &attributes),
+        Err(error) => reply.error(error),
+    }
+}
+
+fn reply_empty(outcome: Result<(), Errno>, reply: ReplyEmpty) {
+    match outcome {
+        Ok(()) => reply.ok(),
+        Err(error) => reply.error(error),
+    }
+}
+
+fn reply_data(outcome: Result<Vec<u8>, Errno>, reply: ReplyData) {
+    match outcome {
+        Ok(bytes) => reply.data(&bytes),
+        Err(error) => reply.error(error),
+    }
+}
+
+/// A list or a value: its size if that was asked for, else all of it.
+fn reply_xattr(outcome: Result<Vec<u8>, Errno>, size: u32, reply: ReplyXattr) {
+    match outcome {
+        Ok(bytes) if size == 0 => reply.size(bytes.len() as u32),
+        Ok(bytes) if bytes.len() <= size as usize => reply.data(&bytes),
+        Ok(_) => reply.error(Errno::ERANGE),
+        Err(error) => reply.error(error),
+    }
+}
+
+fn made_by(request: &Request, mode: u32, rdev: u32) -> Attributes {
+    Attributes { mode, uid: request.uid(), gid: request.gid(), rdev: rdev.into() }
+}
+
+impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
+    fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let outcome = self.with(|state| {
+            let ino = state.fs.lookup(Ino(parent.0), name.as_bytes()).map_err(errno)?;
+            state.attributes_of(ino)
+        });
+        reply_entry(outcome, reply);
+    }
+
+    fn getattr(&self, _req: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
+        reply_attr(self.with(|state| state.attributes_of(Ino(ino.0))), reply);
+    }
+
+    fn setattr(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+        _ctime: Option<SystemTime>,
+        _fh: Option<FileHandle>,
+        _crtime: Option<SystemTime>,
+        _chgtime: Option<SystemTime>,
+        _bkuptime: Option<SystemTime>,
+        _flags: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let time = |wanted: TimeOrNow| match wanted {
+            TimeOrNow::SpecificTime(time) => from_system(time),
+            TimeOrNow::Now => from_system(SystemTime::now()),
+        };
+        let set = SetAttributes { mode, uid, gid, atime: atime.map(time), mtime: mtime.map(time) };
+        let outcome = self.with(|state| {
+            let ino = Ino(ino.0);
+            if let Some(size) = size {
+                state.fs.truncate(ino, size).map_err(errno)?;
+            }
+            if set != SetAttributes::default() {
+                state.fs.set_attributes(ino, set).map_err(errno)?;
+            }
+            state.attributes_of(ino)
+        });
+        reply_attr(outcome, reply);
+    }
+
+    fn readlink(&self, _req: &Request, ino: INodeNo, reply: ReplyData) {
+        let outcome = self.with(|state| {
+            let mut target = vec![0; TARGET_SIZE_MAX];
+            let size = state.fs.read_link(Ino(ino.0), &mut target).map_err(errno)?;
+            target.truncate(size);
+            Ok(target)
+        });
+        reply_data(outcome, reply);
+    }
+
+    fn mknod(
+        &self,
+        req: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        rdev: u32,
+        reply: ReplyEntry,
+    ) {
+        let outcome = self.with(|state| {
+            let made = state.fs.create(Ino(parent.0), name.as_bytes(), made_by(req, mode, rdev));
+            state.attributes_of(made.map_err(errno)?)
+        });
+        reply_entry(outcome, reply);
+    }
+
+    fn mkdir(&self, req: &Request, parent: INodeNo, name: &OsStr, mode: u32, _umask: u32, reply: ReplyEntry) {
+        let outcome = self.with(|state| {
+            let made = state.fs.mkdir(Ino(parent.0), name.as_bytes(), made_by(req, mode, 0));
+            state.kept_attributes_of(made.map_err(errno)?)
+        });
+        reply_entry(outcome, reply);
+    }
+
+    fn unlink(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        reply_empty(self.with(|state| state.fs.unlink(Ino(parent.0), name.as_bytes()).map_err(errno)), reply);
+    }
+
+    fn rmdir(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        reply_empty(self.with(|state| state.fs.rmdir(Ino(parent.0), name.as_bytes()).map_err(errno)), reply);
+    }
+
+    fn symlink(&self, req: &Request, parent: INodeNo, link_name: &OsStr, target: &Path, reply: ReplyEntry) {
+        let outcome = self.with(|state| {
+            let (name, target) = (link_name.as_bytes(), target.as_os_str().as_bytes());
+            let made = state.fs.symlink(Ino(parent.0), name, target, made_by(req, 0o777, 0));
+            state.kept_attributes_of(made.map_err(errno)?)
+        });
+        reply_entry(outcome, reply);
+    }
+
+    fn rename(
+        &self,
+        _req: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        newparent: INodeNo,
+        newname: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let mode = match flags {
+            flags if flags.is_empty() => RenameMode::Replace,
+            RenameFlags::RENAME_NOREPLACE => RenameMode::NoReplace,
+            RenameFlags::RENAME_EXCHANGE => RenameMode::Exchange,
+            _ => return reply.error(Errno::EINVAL),
+        };
+        let outcome = self.with(|state| {
+            let (from, to) = (Ino(parent.0), Ino(newparent.0));
+            state.fs.rename(from, name.as_bytes(), to, newname.as_bytes(), mode).map_err(errno)?;
+            state.keep_or_fail()
+        });
+        reply_empty(outcome, reply);
+    }
+
+    fn link(&self, _req: &Request, ino: INodeNo, newparent: INodeNo, newname: &OsStr, reply: ReplyEntry) {
+        let outcome = self.with(|state| {
+            let ino = Ino(ino.0);
+            state.fs.link(ino, Ino(newparent.0), newname.as_bytes()).map_err(errno)?;
+            state.kept_attributes_of(ino)
+        });
+        reply_entry(outcome, reply);
+    }
+
+    fn open(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        match self.with(|state| state.fs.open(Ino(ino.0)).map_err(errno)) {
+            // What the kernel has of the file stays right: nobody else changes it.
+            Ok(()) => reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn read(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        size: u32,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let outcome = self.with(|state| {
+            let mut bytes = vec![0; size as usize];
+            let count = state.fs.read_at(Ino(ino.0), offset, &mut bytes).map_err(errno)?;
+            bytes.truncate(count);
+            Ok(bytes)
+        });
+        reply_data(outcome, reply);
+    }
+
+    fn write(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _write_flags: WriteFlags,
+        flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let outcome = self.with(|state| {
+            let ino = Ino(ino.0);
+            let count = state.fs.write_at(ino, offset, data).map_err(errno)?;
+            if flags.0 & O_DSYNC != 0 {
+                state.fs.fsync(ino).map_err(errno)?;
+                state.keep_or_fail()?;
+            }
+            Ok(count)
+        });
+        match outcome {
+            Ok(count) => reply.written(count as u32),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn flush(&self, _req: &Request, _ino: INodeNo, _fh: FileHandle, _lock_owner: LockOwner, reply: ReplyEmpty) {
+        // A close promises nothing.
+        reply.ok();
+    }
+
+    fn release(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        _flush: bool,
+        reply: ReplyEmpty,
+    ) {
+        reply_empty(self.with(|state| state.fs.close(Ino(ino.0)).map_err(errno)), reply);
+    }
+
+    fn fsync(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
+        let outcome = self.with(|state| {
+            state.fs.fsync(Ino(ino.0)).map_err(errno)?;
+            state.keep_or_fail()
+        });
+        reply_empty(outcome, reply);
+    }
+
+    fn opendir(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        match self.with(|state| state.fs.open(Ino(ino.0)).map_err(errno)) {
+            Ok(()) => reply.opened(FileHandle(0), FopenFlags::empty()),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn readdir(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        let outcome = self.with(|state| {
+            let visited = state.fs.read_dir(Ino(ino.0), offset, |entry| {
+                let (number, kind) = (INodeNo(entry.ino.0), file_type(entry.kind));
+                let is_full = reply.add(number, entry.cookie, kind, OsStr::from_bytes(entry.name));
+                if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            visited.map_err(errno)
+        });
+        match outcome {
+            Ok(()) => reply.ok(),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn releasedir(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, _flags: OpenFlags, reply: ReplyEmpty) {
+        reply_empty(self.with(|state| state.fs.close(Ino(ino.0)).map_err(errno)), reply);
+    }
+
+    fn fsyncdir(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
+        let outcome = self.with(|state| {
+            state.fs.fsync(Ino(ino.0)).map_err(errno)?;
+            state.keep_or_fail()
+        });
+        reply_empty(outcome, reply);
+    }
+
+    fn statfs(&self, _req: &Request, _ino: INodeNo, reply: ReplyStatfs) {
+        match self.with(|state| state.fs.statfs().map_err(errno)) {
+            Ok(stat) => {
+                let (size, free) = (stat.block_size, stat.blocks_free);
+                reply.statfs(stat.blocks, free, free, stat.files_free, stat.files_free, size, stat.name_size_max, size);
+            }
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn setxattr(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        name: &OsStr,
+        value: &[u8],
+        flags: i32,
+        _position: u32,
+        reply: ReplyEmpty,
+    ) {
+        let mode = match flags {
+            0 => XattrMode::Set,
+            XATTR_CREATE => XattrMode::Create,
+            XATTR_REPLACE => XattrMode::Replace,
+            _ => return reply.error(Errno::EINVAL),
+        };
+        let outcome = self.with(|state| state.fs.set_xattr(Ino(ino.0), name.as_bytes(), value, mode).map_err(errno));
+        reply_empty(outcome, reply);
+    }
+
+    fn getxattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        let outcome = self.with(|state| {
+            let mut value = vec![0; XATTRS_SIZE_MAX];
+            let count = state.fs.get_xattr(Ino(ino.0), name.as_bytes(), &mut value).map_err(errno)?;
+            value.truncate(count);
+            Ok(value)
+        });
+        reply_xattr(outcome, size, reply);
+    }
+
+    fn listxattr(&self, _req: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        let outcome = self.with(|state| {
+            let mut names = Vec::new();
+            let listed = state.fs.list_xattrs(Ino(ino.0), |name| {
+                names.extend_from_slice(name);
+                names.push(0);
+            });
+            listed.map_err(errno)?;
+            Ok(names)
+        });
+        reply_xattr(outcome, size, reply);
+    }
+
+    fn removexattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        reply_empty(self.with(|state| state.fs.remove_xattr(Ino(ino.0), name.as_bytes()).map_err(errno)), reply);
+    }
+
+    fn create(
+        &self,
+        req: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        _flags: i32,
+        reply: ReplyCreate,
+    ) {
+        let outcome = self.with(|state| {
+            let ino = state.fs.create(Ino(parent.0), name.as_bytes(), made_by(req, mode, 0)).map_err(errno)?;
+            if let Err(error) = state.fs.open(ino) {
+                // The name would stay behind a call that failed.
+                let _ = state.fs.unlink(Ino(parent.0), name.as_bytes());
+                return Err(errno(error));
+            }
+            state.attributes_of(ino)
+        });
+        match outcome {
+            Ok(attributes) => {
+                reply.created(&VALID, &attributes, GENERATION, FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE);
+            }
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn fallocate(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        const PUNCH: i32 = FALLOC_PUNCH_HOLE | FALLOC_KEEP_SIZE;
+        const ZERO_KEEP: i32 = FALLOC_ZERO_RANGE | FALLOC_KEEP_SIZE;
+        let what = match mode {
+            0 => Allocation::Extend,
+            FALLOC_KEEP_SIZE => Allocation::KeepSize,
+            PUNCH => Allocation::PunchHole,
+            FALLOC_ZERO_RANGE => Allocation::Zero,
+            ZERO_KEEP => Allocation::ZeroKeepSize,
+            _ => return reply.error(Errno::EOPNOTSUPP),
+        };
+        reply_empty(self.with(|state| state.fs.allocate(Ino(ino.0), what, offset, length).map_err(errno)), reply);
+    }
+
+    fn lseek(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
+        let Ok(from) = u64::try_from(offset) else { return reply.error(Errno::ENXIO) };
+        let outcome = self.with(|state| match whence {
+            SEEK_DATA => state.fs.seek_data(Ino(ino.0), from).map_err(errno),
+            SEEK_HOLE => state.fs.seek_hole(Ino(ino.0), from).map_err(errno),
+            _ => Err(Errno::EINVAL),
+        });
+        match outcome {
+            Ok(found) => reply.offset(found as i64),
+            Err(error) => reply.error(error),
+        }
+    }
+}

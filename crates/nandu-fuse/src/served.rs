@@ -1,0 +1,98 @@
+//! The file system behind a lock, with what keeps its chip.
+
+use std::error::Error;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fuser::Errno;
+use nandu::fs::{Fs, FsError, Time};
+use nandu_nand::Nand;
+
+use crate::Keeper;
+
+/// What requests share.
+pub(crate) struct Served<N: Nand + 'static, K> {
+    state: Mutex<State<N, K>>,
+}
+
+/// What one request has for itself.
+pub(crate) struct State<N: Nand + 'static, K> {
+    pub(crate) fs: Fs<'static, N>,
+    keeper: K,
+    request_count: u64,
+    /// Requests there had been when idle time found nothing to do.
+    idle_since: Option<u64>,
+}
+
+impl<N: Nand, K: Keeper<N>> Served<N, K> {
+    pub(crate) fn new(fs: Fs<'static, N>, keeper: K) -> Served<N, K> {
+        Served { state: Mutex::new(State { fs, keeper, request_count: 0, idle_since: None }) }
+    }
+
+    pub(crate) fn into_parts(self) -> (Fs<'static, N>, K) {
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (state.fs, state.keeper)
+    }
+
+    /// Serves a request, at the present time.
+    pub(crate) fn with<T>(&self, request: impl FnOnce(&mut State<N, K>) -> Result<T, Errno>) -> Result<T, Errno> {
+        // A request that panicked left the file system as an error would have: what is on flash is right.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.request_count += 1;
+        state.fs.set_now(now());
+        request(&mut state)
+    }
+
+    pub(crate) fn request_count(&self) -> u64 {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).request_count
+    }
+
+    /// Uses idle time. An error is not lost: the next request meets it too.
+    pub(crate) fn idle(&self, pages: u32) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.idle_since == Some(state.request_count) {
+            return;
+        }
+        let works = state.fs.idle(pages).unwrap_or(false);
+        let is_kept = state.keep().is_ok();
+        if !works && is_kept {
+            state.idle_since = Some(state.request_count);
+        }
+    }
+}
+
+impl<N: Nand, K: Keeper<N>> State<N, K> {
+    /// Has the chip kept: what is durable on it is durable then.
+    pub(crate) fn keep(&mut self) -> io::Result<()> {
+        self.keeper.keep(self.fs.nand_mut())
+    }
+
+    /// The end of a request that promises durability.
+    pub(crate) fn keep_or_fail(&mut self) -> Result<(), Errno> {
+        self.keep().map_err(|_| Errno::EIO)
+    }
+}
+
+/// What a program is told.
+pub(crate) fn errno<E: Error + 'static>(error: FsError<E>) -> Errno {
+    Errno::from_i32(error.errno())
+}
+
+fn now() -> Time {
+    from_system(SystemTime::now())
+}
+
+/// A time of the operating system as one of the file system.
+pub(crate) fn from_system(time: SystemTime) -> Time {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => Time { seconds: after.as_secs() as i64, nanoseconds: after.subsec_nanos() },
+        Err(error) => {
+            let before = error.duration();
+            match before.subsec_nanos() {
+                0 => Time { seconds: -(before.as_secs() as i64), nanoseconds: 0 },
+                rest => Time { seconds: -(before.as_secs() as i64) - 1, nanoseconds: 1_000_000_000 - rest },
+            }
+        }
+    }
+}
