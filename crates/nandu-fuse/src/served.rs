@@ -1,7 +1,7 @@
 //! The file system behind a lock, with what keeps its chip.
 
 use std::error::Error;
-use std::io;
+use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,6 +10,10 @@ use nandu::fs::{Fs, FsError, Time};
 use nandu_nand::Nand;
 
 use crate::Keeper;
+
+// What Linux calls them.
+const EIO: i32 = 5;
+const EUCLEAN: i32 = 117;
 
 /// What requests share.
 pub(crate) struct Served<N: Nand + 'static, K> {
@@ -74,9 +78,14 @@ impl<N: Nand, K: Keeper<N>> State<N, K> {
     }
 }
 
-/// What a program is told.
+/// What a program is told. What only says that something is wrong below is also said in words, to whoever watches the process.
 pub(crate) fn errno<E: Error + 'static>(error: FsError<E>) -> Errno {
-    Errno::from_i32(error.errno())
+    let number = error.errno();
+    if matches!(number, EIO | EUCLEAN) {
+        // Nobody watches a process in the background.
+        let _ = writeln!(io::stderr(), "nandu: {error}");
+    }
+    Errno::from_i32(number)
 }
 
 fn now() -> Time {
