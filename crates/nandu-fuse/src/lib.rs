@@ -4,8 +4,10 @@
 //! time: the chip does one operation at a time anyway. The kernel checks permissions and caches what was read.
 //!
 //! **The key decision** is that durability ends where the chip is kept. A simulated chip lives in memory, and its image is a
-//! file; so whenever a call that promises durability returns, the [`Keeper`] is asked to keep the chip, before the program hears
-//! of it. The alternative, an image that is written when the mount ends, would lose what was acknowledged if the process dies.
+//! file; so whenever a program has asked for durability (`fsync`, a synchronous write, a rename), the [`Keeper`] is asked to keep the chip,
+//! before the program hears of it. The alternative, an image that is written when the mount ends, would lose what was acknowledged if
+//! the process dies. Links and directories, which are durable on the chip when the call returns, are kept with the next of these
+//! or when nothing was asked for a while: thousands of them in a row would each write the image.
 
 mod attributes;
 mod operations;

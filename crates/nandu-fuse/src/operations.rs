@@ -60,12 +60,6 @@ impl<N: Nand, K: Keeper<N>> State<N, K> {
     fn attributes_of(&mut self, ino: Ino) -> Result<FileAttr, Errno> {
         Ok(attributes(&self.fs.stat(ino).map_err(errno)?))
     }
-
-    /// What follows a call that is durable when it returns.
-    fn kept_attributes_of(&mut self, ino: Ino) -> Result<FileAttr, Errno> {
-        self.keep_or_fail()?;
-        self.attributes_of(ino)
-    }
 }
 
 fn reply_entry(outcome: Result<FileAttr, Errno>, reply: ReplyEntry) {
@@ -104,6 +98,11 @@ fn reply_xattr(outcome: Result<Vec<u8>, Errno>, size: u32, reply: ReplyXattr) {
         Ok(_) => reply.error(Errno::ERANGE),
         Err(error) => reply.error(error),
     }
+}
+
+/// Whether an attribute is an access control list. There are none: a program that is told so sets permissions instead.
+fn is_acl(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(b"system.posix_acl_")
 }
 
 fn made_by(request: &Request, mode: u32, rdev: u32) -> Attributes {
@@ -189,7 +188,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     fn mkdir(&self, req: &Request, parent: INodeNo, name: &OsStr, mode: u32, _umask: u32, reply: ReplyEntry) {
         let outcome = self.with(|state| {
             let made = state.fs.mkdir(Ino(parent.0), name.as_bytes(), made_by(req, mode, 0));
-            state.kept_attributes_of(made.map_err(errno)?)
+            state.attributes_of(made.map_err(errno)?)
         });
         reply_entry(outcome, reply);
     }
@@ -206,7 +205,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
         let outcome = self.with(|state| {
             let (name, target) = (link_name.as_bytes(), target.as_os_str().as_bytes());
             let made = state.fs.symlink(Ino(parent.0), name, target, made_by(req, 0o777, 0));
-            state.kept_attributes_of(made.map_err(errno)?)
+            state.attributes_of(made.map_err(errno)?)
         });
         reply_entry(outcome, reply);
     }
@@ -239,7 +238,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
         let outcome = self.with(|state| {
             let ino = Ino(ino.0);
             state.fs.link(ino, Ino(newparent.0), newname.as_bytes()).map_err(errno)?;
-            state.kept_attributes_of(ino)
+            state.attributes_of(ino)
         });
         reply_entry(outcome, reply);
     }
@@ -379,6 +378,9 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
         _position: u32,
         reply: ReplyEmpty,
     ) {
+        if is_acl(name) {
+            return reply.error(Errno::EOPNOTSUPP);
+        }
         let mode = match flags {
             0 => XattrMode::Set,
             XATTR_CREATE => XattrMode::Create,
@@ -390,6 +392,9 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     }
 
     fn getxattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        if is_acl(name) {
+            return reply.error(Errno::EOPNOTSUPP);
+        }
         let outcome = self.with(|state| {
             let mut value = vec![0; XATTRS_SIZE_MAX];
             let count = state.fs.get_xattr(Ino(ino.0), name.as_bytes(), &mut value).map_err(errno)?;

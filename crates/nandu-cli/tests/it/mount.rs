@@ -193,8 +193,18 @@ fn a_file_is_what_a_hundred_thousand_random_operations_made_of_it() {
     assert!(fs::read(&path).unwrap() == model, "after another mount");
 }
 
-/// What is below a directory: bytes, types, permissions, times.
-fn listing(root: &Path) -> BTreeMap<PathBuf, (u32, u64, i64, i64, u64)> {
+/// What is below a directory: type and permissions, size, time of change, links.
+type Listing = BTreeMap<PathBuf, (u32, u64, i64, i64, u64)>;
+
+fn assert_same(one: &Listing, other: &Listing) {
+    assert_eq!(one.len(), other.len());
+    let differing = one.iter().find(|(path, entry)| other.get(*path) != Some(*entry));
+    if let Some((path, entry)) = differing {
+        panic!("{}: {entry:?} became {:?}", path.display(), other.get(path));
+    }
+}
+
+fn listing(root: &Path) -> Listing {
     let mut found = BTreeMap::new();
     let mut directories = vec![root.to_path_buf()];
     while let Some(directory) = directories.pop() {
@@ -244,11 +254,11 @@ fn a_real_tree_is_copied_and_is_the_same() {
     }
     assert!(count >= FILE_COUNT, "this machine has {count} files only");
     mounted.shell(&format!("cp -a {} . && diff -r --no-dereference {} tree", source.display(), source.display()));
-    assert_eq!(listing(&source), listing(&mounted.root().join("tree")));
+    assert_same(&listing(&source), &listing(&mounted.root().join("tree")));
     mounted.unmount();
     mounted.check();
     succeed(&["fs", "export", "c.nand", "out"], mounted.directory.path());
-    assert_eq!(listing(&source), listing(&mounted.directory.path().join("out/tree")));
+    assert_same(&listing(&source), &listing(&mounted.directory.path().join("out/tree")));
     mounted.mount_again();
     mounted.shell("rm -r tree && test -z \"$(ls)\"");
 }
@@ -307,6 +317,7 @@ fn what_was_synced_outlives_the_process_that_serves_the_mount() {
         file.sync_all().unwrap();
         fs::rename(&next, &name).unwrap();
         fs::create_dir(root.join(format!("directory{round}"))).unwrap();
+        File::open(&root).unwrap().sync_all().unwrap();
         fs::write(root.join("not synced"), b"perhaps").unwrap();
         drop(file);
         mounted.kill();
