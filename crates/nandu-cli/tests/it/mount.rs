@@ -198,9 +198,8 @@ type Listing = BTreeMap<PathBuf, (u32, u64, i64, i64, u64)>;
 
 fn assert_same(one: &Listing, other: &Listing) {
     assert_eq!(one.len(), other.len());
-    let differing = one.iter().find(|(path, entry)| other.get(*path) != Some(*entry));
-    if let Some((path, entry)) = differing {
-        panic!("{}: {entry:?} became {:?}", path.display(), other.get(path));
+    for (path, entry) in one {
+        assert_eq!(Some(entry), other.get(path), "{}", path.display());
     }
 }
 
