@@ -321,6 +321,10 @@ impl<N: Nand> Log<'_, N> {
 
     /// The next page of the victim; a new victim if there is none and one is wanted.
     fn next_examination(&mut self) -> Option<Examine> {
+        if self.collector.pending.take().is_some() {
+            // The owner was asked about it and failed on the way to the answer, over another page maybe: so it may live.
+            self.collector.left += 1;
+        }
         // An emptied victim is followed by another one; each of them has pages, so the second round returns.
         for _ in 0..2 {
             let victim = match self.collector.victim {

@@ -131,6 +131,27 @@ fn hot_95_5(chance: &mut Chance, count: u32) -> u32 {
     if chance.next() % 100 < 95 { (pick % u64::from(hot)) as u32 } else { hot + (pick % u64::from(count - hot)) as u32 }
 }
 
+/// An owner that fails while it is asked about a page, since it cannot read another one, gives no answer. The page may live.
+#[test]
+fn a_page_about_which_nobody_answered_stays_counted() {
+    let mut sim = Sim::new(Chip::TINY);
+    let mut bytes = memory(nandu_nand::Nand::geometry(&sim), &LogOptions::DEFAULT);
+    let mut toy = Toy::format(&mut sim, LogOptions::DEFAULT, &mut bytes).unwrap();
+    let entries = toy.len() as u32 * 3 / 4;
+    let mut unanswered = 0;
+    for round in 0..2_000_u32 {
+        // Everything once, then some of it, so that what is asked about lives.
+        let entry = if round < entries { round } else { round.wrapping_mul(0x9E37_79B1) >> 16 };
+        toy.put(entry % if round < entries { entries } else { entries / 3 }, u64::from(round)).unwrap();
+        if round % 5 == 0 {
+            unanswered += u32::from(toy.log.next_work(&mut Budget::idle(1)).unwrap().is_some());
+        }
+        toy.check_bounds();
+    }
+    assert!(unanswered > 100, "{unanswered}");
+    assert_eq!(toy.values().unwrap().len(), entries as usize);
+}
+
 #[test]
 fn skewed_updates_of_a_chip_that_is_eighty_percent_full_cost_little() {
     let chip = Chip {
