@@ -336,7 +336,7 @@ mod tests {
         updates.verify(&mut notes).unwrap();
         let last = |offset: usize| {
             let lines = notes.0.iter().filter_map(|line| line.strip_prefix(&format!("write {offset} [")));
-            lines.filter_map(|line| line.strip_suffix("] true")).last().unwrap()
+            lines.filter_map(|line| line.strip_suffix("] true")).next_back().unwrap()
         };
         assert_eq!(*notes.0.last().unwrap(), format!("expect f00000000 [{}, {}]", last(0), last(2)));
     }
