@@ -251,14 +251,24 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// Whether the first page of a block is erased: an erase that was reported and never happened leaves it programmed.
+    ///
+    /// A bare page may be all ones, so of a block that was bare pages are read whole, until one is not erased. One short read;
+    /// of a bare block as many as it has pages.
     fn looks_erased(&mut self, block: BlockAddr, mode: CellMode) -> Result<bool, LogError<N::Error>> {
-        let mut header = [0; 32];
-        let page = self.shape.page(mode, block, 0);
-        match Self::read_page(&mut self.nand, page, &mut header) {
-            Ok(_) => Ok(is_erased(&header, 32, self.shape.geometry.ecc.correctable_bits)),
-            Err(error) if error.kind() == NandErrorKind::Gone => Err(self.chip_error(error)),
-            Err(_) => Ok(false),
+        let ecc = self.shape.geometry.ecc;
+        let is_bare = self.blocks.was_bare(block);
+        self.buffered = if is_bare { None } else { self.buffered };
+        for nth in 0..if is_bare { self.shape.pages } else { 1 } {
+            let page = self.shape.page(mode, block, nth);
+            let mut header = [0; 32];
+            let bytes = if is_bare { &mut *self.blocks.page } else { &mut header };
+            match Self::read_page(&mut self.nand, page, bytes) {
+                Ok(_) if is_erased(bytes, ecc.codeword_size.min(bytes.len() as u32), ecc.correctable_bits) => {}
+                Err(error) if error.kind() == NandErrorKind::Gone => return Err(self.chip_error(error)),
+                Ok(_) | Err(_) => return Ok(false),
+            }
         }
+        Ok(true)
     }
 }
 

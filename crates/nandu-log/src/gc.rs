@@ -438,7 +438,7 @@ impl<N: Nand> Log<'_, N> {
         }
         let is_wanted = |block: BlockAddr| {
             let live = self.blocks.live(block);
-            live < self.blocks.live_max(block) && self.is_victim(block)
+            live < self.blocks.live_max(block) && self.is_victim(block) && self.can_be_emptied(block)
         };
         let all = self.blocks.addresses().filter(|&block| is_wanted(block));
         let best = if pool <= self.floor_host() {
@@ -448,6 +448,18 @@ impl<N: Nand> Log<'_, N> {
             all.max_by_key(|&block| self.benefit(block))
         };
         best.map(|block| (block, Cause::Gc))
+    }
+
+    /// Whether there is room to empty a block wholly. Where there are bare streams, its pages cannot go anywhere: bare ones need
+    /// bare room, and room with headers for what names them at their new places, a page for each at most.
+    fn can_be_emptied(&self, block: BlockAddr) -> bool {
+        if !self.shape.has_bare() {
+            return true;
+        }
+        let live = u32::from(self.blocks.live(block));
+        let opens = |is_bare| u32::from(live > self.open_room(is_bare));
+        let opened = opens(false) + if self.blocks.is_bare(block) { opens(true) } else { 0 };
+        opened <= self.blocks.pool()
     }
 
     fn is_victim(&self, block: BlockAddr) -> bool {
@@ -491,7 +503,11 @@ impl<N: Nand> Log<'_, N> {
         match outcome {
             Examined::Dead => {}
             Examined::Live => self.collector.left += 1,
-            Examined::Moved => self.collector.levelled += u64::from(examine.cause == Cause::Levelling),
+            Examined::Moved if examine.cause == Cause::Levelling => {
+                // A bare page and what names it.
+                self.collector.levelled += 1 + u64::from(self.is_bare(examine.page));
+            }
+            Examined::Moved => {}
             // Nothing in the page or behind it tells whether it was acknowledged: its owner knows its pages by name, and knows this
             // one.
             Examined::Unreadable(_) if self.is_bare(examine.page) => {

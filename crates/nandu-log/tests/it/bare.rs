@@ -1,8 +1,8 @@
 //! Bare streams: pages that are their owner's bytes as they are.
 
-use nandu_log::{Budget, Growth, Log, LogError, LogOptions, PageKind, Placement};
+use nandu_log::{Append, Budget, Examined, Growth, INSTALMENT_MAX, Log, LogError, LogOptions, PageKind, Placement};
 use nandu_nand::{Cause, Nand, PageAddr};
-use nandu_sim::{Chip, Sim};
+use nandu_sim::{Chip, Fault, Sim, Trigger};
 
 use crate::toy::memory;
 
@@ -152,4 +152,154 @@ fn bytes_that_look_like_a_page_of_the_log_never_stand_where_they_say() {
     assert_ne!(log.geometry().block_of(elsewhere), log.geometry().block_of(at));
     assert_eq!(log.live_bound(log.geometry().block_of(first)), 4);
     assert_eq!(log.verify(&mut |violation| panic!("{violation}")).unwrap(), 0);
+}
+
+#[test]
+fn an_open_bare_block_that_was_programmed_after_a_clean_checkpoint_is_not_programmed_further() {
+    let mut bytes = memory(&Chip::TINY.geometry, &ONE);
+    let mut log = formatted(Chip::TINY, &mut bytes);
+    let first = log.append_bare(&[1; 256], Placement::New, Cause::Value).unwrap();
+    let mut sim = log.unmount().map_err(|(error, _)| error).unwrap();
+    sim.poke(PageAddr(first.0 + 1), &[2; 256]);
+    let mut log = Log::mount(sim, ONE, &mut bytes).unwrap();
+    assert_eq!((log.stats().was_cut, log.bare_room(2)), (false, 0));
+    let next = log.append_bare(&[3; 256], Placement::New, Cause::Value).unwrap();
+    assert_ne!(log.geometry().block_of(next), log.geometry().block_of(first));
+}
+
+#[test]
+fn what_is_read_back_is_the_whole_page() {
+    let options = LogOptions { read_back: true, ..ONE };
+    let mut bytes = memory(&Chip::TINY.geometry, &options);
+    let mut log = Log::format(Sim::new(Chip::TINY), options, &mut bytes).unwrap();
+    // As its first bytes are those of an erased page, nothing less tells whether it was programmed.
+    let mut page = [0xff; 256];
+    page[200] = 0;
+    let first = log.append_bare(&page, Placement::New, Cause::Value).unwrap();
+    log.nand_mut().inject(Fault::NothingHappens, Trigger::Nth(0));
+    let at = log.append_bare(&page, Placement::New, Cause::Value).unwrap();
+    assert_ne!(log.geometry().block_of(first), log.geometry().block_of(at));
+    let mut read = [0; 256];
+    let _ = log.read_bare(at, 0, &mut read).unwrap();
+    assert_eq!((read, log.stats().program_failures), (page, 1));
+}
+
+/// An owner of bare pages that keeps its map in memory: for measuring, not for cuts.
+struct Files<'m> {
+    log: Log<'m, Sim>,
+    place: Vec<Option<PageAddr>>,
+    owner: Vec<usize>,
+    commit: Option<PageAddr>,
+}
+
+impl Files<'_> {
+    fn append(&mut self, file: usize, placement: Placement, cause: Cause) -> Result<(), LogError<nandu_sim::SimError>> {
+        let mut page = vec![file as u8; self.log.page_size()];
+        let stream = self.log.bare_stream(placement);
+        if self.log.bare_room(stream) == 1 {
+            self.log.append_summary(&mut page.clone(), stream, cause)?;
+        }
+        let new = self.log.append_bare(&page, placement, cause)?;
+        let moved = matches!(placement, Placement::Survivor { .. });
+        let commit = if moved { Placement::Passing } else { Placement::Stream(0) };
+        let append = Append { kind: PageKind::Tree, placement: commit, is_commit: true, cause };
+        let commit = self.log.append(&mut page, append)?;
+        let old = [self.place[file].replace(new), self.commit.replace(commit)];
+        old.into_iter().flatten().for_each(|page| self.log.supersede(page));
+        self.owner[new.0 as usize] = file;
+        Ok(())
+    }
+
+    fn update(&mut self, file: usize) {
+        let mut budget = self.log.instalment(2);
+        loop {
+            while let Some(examine) = self.log.next_work(&mut budget).unwrap() {
+                let file = self.owner[examine.page.0 as usize];
+                let is_live = self.place.get(file).is_some_and(|&place| place == Some(examine.page));
+                let outcome = if self.commit == Some(examine.page) || (is_live && !examine.moves) {
+                    Examined::Live
+                } else if is_live {
+                    self.append(file, Placement::Survivor { from: examine.page }, examine.cause).unwrap();
+                    Examined::Moved
+                } else {
+                    Examined::Dead
+                };
+                self.log.examined(examine, outcome).unwrap();
+            }
+            if self.log.reserve(2, Growth::Grows).unwrap() {
+                break;
+            }
+            budget = Budget::idle(16);
+        }
+        self.append(file, Placement::New, Cause::Host).unwrap();
+    }
+}
+
+#[test]
+fn bare_blocks_are_collected_and_levelled_as_others_are() {
+    let geometry = nandu_nand::Geometry {
+        page_size: 256,
+        program_unit: 256,
+        programs_per_page: 1,
+        ecc: Chip::TINY.geometry.ecc,
+        ..Chip::W25N01GV.geometry
+    };
+    let chip = Chip { geometry, ..Chip::W25N01GV }.with_blocks(128);
+    let options = LogOptions { bare_streams: 2, ..LogOptions::DEFAULT };
+    let mut bytes = memory(&chip.geometry, &options);
+    let log = Log::format(Sim::new(chip), options, &mut bytes).unwrap();
+    let count = geometry.pages_per_block as usize * 128 * 7 / 10;
+    let pages = chip.geometry.page_count() as usize;
+    let mut files = Files { log, place: vec![None; count], owner: vec![usize::MAX; pages], commit: None };
+    (0..count).for_each(|file| files.update(file));
+    let before = files.log.nand().counters().programs;
+    let mut seed = 9_u64;
+    let mut draw = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    // A twentieth of the files takes 95 of 100 updates; most of the others stay where they are.
+    let updates = 16 * pages;
+    for _ in 0..updates {
+        let file = if draw(100) < 95 { draw(count / 20) } else { draw(count) };
+        files.update(file);
+    }
+    let stats = files.log.stats();
+    let programs = (files.log.nand().counters().programs - before) as f64 / updates as f64;
+    let evenness = stats.erase_count_sum as f64 / f64::from(stats.data_blocks) / f64::from(stats.erase_count_max);
+    let levelling = stats.programs_for(Cause::Levelling) as f64 / stats.programs_total() as f64;
+    println!("bare 95/5: {programs:.3} programs an update, evenness {evenness:.3}, levelling {levelling:.4}");
+    assert!(programs <= 4.0 && evenness >= 0.5 && levelling <= 0.011, "{programs}, {evenness}, {levelling}");
+    assert_eq!(files.log.verify(&mut |violation| panic!("{violation}")).unwrap(), 0);
+}
+
+#[test]
+fn a_chip_full_of_bare_pages_that_all_change_is_collected_within_the_bound() {
+    let geometry = nandu_nand::Geometry {
+        page_size: 256,
+        program_unit: 256,
+        programs_per_page: 1,
+        ecc: Chip::TINY.geometry.ecc,
+        ..Chip::W25N01GV.geometry
+    };
+    let chip = Chip { geometry, ..Chip::W25N01GV }.with_blocks(48);
+    for bare_streams in [1, 2] {
+        let options = LogOptions { bare_streams, ..LogOptions::DEFAULT };
+        let mut bytes = memory(&chip.geometry, &options);
+        let log = Log::format(Sim::new(chip), options, &mut bytes).unwrap();
+        let pages = chip.geometry.page_count() as usize;
+        let mut files = Files { log, place: vec![None; pages], owner: vec![usize::MAX; pages], commit: None };
+        let mut count = 0;
+        while files.log.has_capacity_for(4) {
+            files.update(count);
+            count += 1;
+        }
+        assert!(count > pages * 6 / 10, "{count} of {pages}");
+        for round in 0..2 * pages {
+            files.update(round * 40_503 % count);
+        }
+        let stats = files.log.stats();
+        assert!(stats.instalment_max <= INSTALMENT_MAX + 1, "{stats:?}");
+        assert_eq!(files.log.verify(&mut |violation| panic!("{violation}")).unwrap(), 0);
+    }
 }

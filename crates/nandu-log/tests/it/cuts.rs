@@ -8,9 +8,9 @@ use crate::toy::{Toy, Values, memory};
 
 /// What was acknowledged, and the operation that was under way.
 #[derive(Clone, Default)]
-struct Promise {
+pub(crate) struct Promise {
     /// Whether the chip was opened, so that the rest has a meaning.
-    is_open: bool,
+    pub(crate) is_open: bool,
     values: Values,
     pending: Vec<(u32, Option<u64>)>,
     /// Operations done, over all runs.
@@ -29,14 +29,14 @@ impl Promise {
 }
 
 /// A small generator, so that workloads are the same every time.
-fn chance(count: u32, salt: u32) -> u32 {
+pub(crate) fn chance(count: u32, salt: u32) -> u32 {
     let mut x = count.wrapping_mul(0x9e37_79b9) ^ salt.wrapping_mul(0x85eb_ca6b);
     x = (x ^ x >> 15).wrapping_mul(0x2c1b_3c6d);
     (x ^ x >> 12).wrapping_mul(0x297a_2d39) ^ x >> 15
 }
 
 /// Opens the chip and changes entries: mostly puts, some deletes, some batches, over so few entries that blocks empty.
-fn workload(
+pub(crate) fn workload(
     options: LogOptions,
     operations: u32,
     entries: u32,
@@ -45,6 +45,7 @@ fn workload(
     move |chip, promise| {
         let mut bytes = memory(&chip.chip().geometry, &options);
         let mut toy = Toy::mount(&mut *chip, options, &mut bytes)?;
+        toy.is_hostile = true;
         // What was under way at a cut is there or not; what follows goes on from what is there.
         let found = toy.values()?;
         promise.values = found;
@@ -64,6 +65,12 @@ fn workload(
             toy.batch(&promise.pending)?;
             Promise::apply(&mut promise.values, &promise.pending);
             promise.pending.clear();
+            if options.bare_streams > 0 && chance(count, 4).is_multiple_of(8) {
+                match toy.waste(chance(count, 5) % 20) {
+                    Err(LogError::Full) => {}
+                    result => result?,
+                }
+            }
             if chance(count, 3).is_multiple_of(32) {
                 toy.log.checkpoint()?;
             }
@@ -75,7 +82,7 @@ fn workload(
     }
 }
 
-fn recover(options: LogOptions) -> impl Fn(&mut Sim) -> Run {
+pub(crate) fn recover(options: LogOptions) -> impl Fn(&mut Sim) -> Run {
     move |chip| {
         let mut bytes = memory(&chip.chip().geometry, &options);
         Toy::mount(chip, options, &mut bytes)?;
@@ -84,7 +91,7 @@ fn recover(options: LogOptions) -> impl Fn(&mut Sim) -> Run {
 }
 
 /// Everything acknowledged is there, and of what was under way all or nothing.
-fn check(options: LogOptions, start: &Sim) -> impl Fn(&mut Sim, &Promise) -> Values + use<> {
+pub(crate) fn check(options: LogOptions, start: &Sim) -> impl Fn(&mut Sim, &Promise) -> Values + use<> {
     let before = contents(&mut start.clone(), options);
     move |chip, promise| {
         let mut bytes = memory(&chip.chip().geometry, &options);
@@ -108,7 +115,7 @@ fn contents(chip: &mut Sim, options: LogOptions) -> Values {
     Toy::mount(chip, options, &mut bytes).unwrap().values().unwrap()
 }
 
-fn formatted(chip: Chip, options: LogOptions) -> Sim {
+pub(crate) fn formatted(chip: Chip, options: LogOptions) -> Sim {
     let mut sim = Sim::new(chip);
     let mut bytes = memory(&chip.geometry, &options);
     drop(Toy::format(&mut sim, options, &mut bytes).unwrap());
@@ -116,7 +123,7 @@ fn formatted(chip: Chip, options: LogOptions) -> Sim {
 }
 
 /// A chip on which every block was used, so that what follows collects garbage.
-fn used(chip: Chip, options: LogOptions, entries: u32) -> Sim {
+pub(crate) fn used(chip: Chip, options: LogOptions, entries: u32) -> Sim {
     let mut sim = formatted(chip, options);
     let mut promise = Promise::default();
     workload(options, 150, entries, true)(&mut sim, &mut promise).unwrap();
@@ -203,14 +210,18 @@ fn chains_of_cuts() {
         let chip = used(chip, options, entries);
         let check = check(options, &chip);
         let driver = Driver::new(chip).resume().seed(7);
-        driver.random(count, workload(PLAIN, 30, entries, true), recover(PLAIN), check);
+        driver.random(count, workload(options, 30, entries, true), recover(options), check);
     }
 }
 
 /// Power that comes back only to go again within a few operations must not use up the chip.
 #[test]
 fn a_chip_cut_again_and_again_after_few_operations_stays_usable() {
-    for (chip, options, entries) in [(Chip::TINY, PLAIN, 24), (Chip::TINY_MLC, PLAIN, 12), (WIDE, STREAMS, 40)] {
+    stays_usable(&[(Chip::TINY, PLAIN, 24), (Chip::TINY_MLC, PLAIN, 12), (WIDE, STREAMS, 40)]);
+}
+
+pub(crate) fn stays_usable(cases: &[(Chip, LogOptions, u32)]) {
+    for &(chip, options, entries) in cases {
         let start = used(chip, options, entries);
         for seed in 0..40 {
             let mut sim = start.clone();
@@ -285,10 +296,10 @@ fn a_chip_whose_second_format_was_cut_is_not_half_of_each() {
     });
 }
 
-/// Whether the driver finds a loss.
-fn finds_a_loss(options: LogOptions) -> bool {
+/// Whether the driver finds a loss with these options, on a volume that was made with those.
+pub(crate) fn finds_a_loss(chip: Chip, options: LogOptions, whole: LogOptions) -> bool {
     let run = std::panic::AssertUnwindSafe(|| {
-        let chip = used(Chip::TINY, PLAIN, 24);
+        let chip = used(chip, whole, 24);
         let check = check(options, &chip);
         Driver::new(chip).resume().every(workload(options, 25, 24, false), check);
     });
@@ -301,10 +312,10 @@ fn finds_a_loss(options: LogOptions) -> bool {
 
 #[test]
 fn without_quarantine_the_driver_finds_a_loss() {
-    assert!(finds_a_loss(LogOptions { skip_quarantine: true, ..PLAIN }));
+    assert!(finds_a_loss(Chip::TINY, LogOptions { skip_quarantine: true, ..PLAIN }, PLAIN));
 }
 
 #[test]
 fn without_proof_of_erasure_the_driver_finds_a_loss() {
-    assert!(finds_a_loss(LogOptions { skip_erase_proof: true, ..PLAIN }));
+    assert!(finds_a_loss(Chip::TINY, LogOptions { skip_erase_proof: true, ..PLAIN }, PLAIN));
 }

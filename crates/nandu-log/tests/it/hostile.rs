@@ -1,17 +1,20 @@
 //! Images that are not what a log wrote.
 
-use nandu_log::{Log, LogOptions};
-use nandu_nand::{BlockAddr, CellMode, Nand, PageAddr};
+use nandu_log::{Append, Examined, Log, LogOptions, PageKind, Placement};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
 use nandu_sim::{Chip, Sim};
 
 use crate::toy::{Toy, memory};
 
 const PLAIN: LogOptions = LogOptions::DEFAULT;
 
-fn volume(chip: Chip, is_clean: bool) -> Sim {
+const BARE: LogOptions = LogOptions { bare_streams: 1, ..PLAIN };
+
+fn volume(chip: Chip, options: LogOptions, is_clean: bool) -> Sim {
     let mut sim = Sim::new(chip);
-    let mut bytes = memory(sim.geometry(), &PLAIN);
-    let mut toy = Toy::format(&mut sim, PLAIN, &mut bytes).unwrap();
+    let mut bytes = memory(sim.geometry(), &options);
+    let mut toy = Toy::format(&mut sim, options, &mut bytes).unwrap();
+    toy.is_hostile = true;
     for round in 0..100_u32 {
         toy.put(round * 7 % 12, u64::from(round)).unwrap();
     }
@@ -41,23 +44,45 @@ fn chip_with(chip: Chip, pages: &[Vec<u8>]) -> Sim {
 }
 
 /// Mounts, uses and verifies an image. Whatever comes of it, it comes without a panic and soon.
-fn use_it(mut sim: Sim) -> bool {
-    let mut bytes = memory(sim.geometry(), &PLAIN);
+fn use_it(mut sim: Sim, options: LogOptions) -> bool {
+    let mut bytes = memory(sim.geometry(), &options);
     let before = sim.operation_count();
-    let mounted = match Log::mount(&mut sim, PLAIN, &mut bytes) {
+    let mounted = match Log::mount(&mut sim, options, &mut bytes) {
         Ok(mut log) => {
             let mut count = 0;
             let _ = log.verify(&mut |_| count += 1);
             let mut page = vec![0; log.page_size()];
             for address in 0..log.page_count() {
                 let _ = log.read(PageAddr(address), &mut page);
+                let _ = log.read_bare(PageAddr(address), 0, &mut page);
             }
+            write_it(&mut log, &mut page);
             true
         }
         Err(_) => false,
     };
     assert!(sim.operation_count() - before < 2000, "{} operations", sim.operation_count() - before);
     mounted
+}
+
+/// Appends what an owner might. The chip panics if that programs what is not erased.
+fn write_it(log: &mut Log<'_, &mut Sim>, page: &mut [u8]) {
+    for count in 0..20 {
+        let mut budget = log.instalment(2);
+        while let Ok(Some(examine)) = log.next_work(&mut budget) {
+            let _ = log.examined(examine, Examined::Live);
+        }
+        let append = Append { kind: PageKind::Tree, placement: Placement::New, is_commit: true, cause: Cause::Host };
+        if log.bare_streams() > 0 && count % 2 == 0 {
+            let stream = log.bare_stream(Placement::New);
+            let is_done = log.bare_room(stream) != 1 || log.append_summary(page, stream, Cause::Host).is_ok();
+            if !is_done || log.append_bare(page, Placement::New, Cause::Host).is_err() {
+                return;
+            }
+        } else if log.append(page, append).is_err() {
+            return;
+        }
+    }
 }
 
 struct Chance(u64);
@@ -79,8 +104,8 @@ fn reseal(page: &mut [u8]) {
 fn damaged_images_are_refused_or_mounted_and_never_panic() {
     let mut chance = Chance(3);
     let mut mounted = 0;
-    for is_clean in [true, false] {
-        let pages = pages_of(&volume(Chip::TINY, is_clean));
+    for (options, is_clean) in [(PLAIN, true), (PLAIN, false), (BARE, true), (BARE, false)] {
+        let pages = pages_of(&volume(Chip::TINY, options, is_clean));
         for round in 0..3000 {
             let mut damaged = pages.clone();
             for _ in 0..=chance.below(3) {
@@ -103,7 +128,7 @@ fn damaged_images_are_refused_or_mounted_and_never_panic() {
                     }
                 }
             }
-            mounted += u32::from(use_it(chip_with(Chip::TINY, &damaged)));
+            mounted += u32::from(use_it(chip_with(Chip::TINY, &damaged), options));
         }
     }
     assert!(mounted > 100, "{mounted} images were mounted: the damage is too heavy to try anything");
@@ -114,13 +139,13 @@ fn a_chip_full_of_noise_is_not_formatted() {
     let mut chance = Chance(5);
     for _ in 0..50 {
         let pages: Vec<Vec<u8>> = (0..128).map(|_| (0..256).map(|_| chance.below(256) as u8).collect()).collect();
-        assert!(!use_it(chip_with(Chip::TINY, &pages)));
+        assert!(!use_it(chip_with(Chip::TINY, &pages), PLAIN));
     }
 }
 
 #[test]
 fn an_image_of_another_chip_is_refused_and_named() {
-    let sim = volume(Chip::TINY, true);
+    let sim = volume(Chip::TINY, PLAIN, true);
     let larger = Chip::TINY.with_blocks(20);
     let mut sim = chip_with(larger, &pages_of(&sim));
     let mut bytes = memory(&larger.geometry, &PLAIN);
@@ -130,7 +155,7 @@ fn an_image_of_another_chip_is_refused_and_named() {
 
 #[test]
 fn other_options_than_those_of_the_volume_are_refused_and_named() {
-    let mut sim = volume(Chip::TINY, true);
+    let mut sim = volume(Chip::TINY, PLAIN, true);
     let mut bytes = memory(sim.geometry(), &PLAIN);
     let cases = [
         (LogOptions { volume: Some(77), ..PLAIN }, "volume id"),

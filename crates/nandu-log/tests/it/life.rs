@@ -216,11 +216,15 @@ fn a_second_format_keeps_the_erase_counts() {
 
 #[test]
 fn a_chip_worn_to_death_ends_read_only_with_everything_readable() {
-    let chip = Chip::TINY;
+    worn_to_death(Chip::TINY, LogOptions::DEFAULT);
+    worn_to_death(Chip::TINY.with_blocks(19), LogOptions { bare_streams: 1, ..LogOptions::DEFAULT });
+}
+
+fn worn_to_death(chip: Chip, options: LogOptions) {
     let mut sim = Sim::new(chip);
-    let mut bytes = memory(&chip.geometry, &LogOptions::DEFAULT);
+    let mut bytes = memory(&chip.geometry, &options);
     let mut values = std::collections::BTreeMap::new();
-    let mut toy = Toy::format(&mut sim, LogOptions::DEFAULT, &mut bytes).unwrap();
+    let mut toy = Toy::format(&mut sim, options, &mut bytes).unwrap();
     let mut error = None;
     for round in 0..100_000_u32 {
         // From here on blocks die one after the other.
@@ -253,7 +257,7 @@ fn a_chip_worn_to_death_ends_read_only_with_everything_readable() {
     drop(toy);
     sim.withdraw_all();
     for _ in 0..2 {
-        let mut toy = Toy::mount(&mut sim, LogOptions::DEFAULT, &mut bytes).unwrap();
+        let mut toy = Toy::mount(&mut sim, options, &mut bytes).unwrap();
         assert_eq!(toy.values().unwrap(), values);
         assert_eq!(toy.put(0, 1), Err(LogError::ReadOnly));
     }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that gets no answer has failed")]
 
 mod bare;
+mod bare_cuts;
 mod costs;
 mod cuts;
 mod faults;

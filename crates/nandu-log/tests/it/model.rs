@@ -129,9 +129,17 @@ proptest! {
 
 #[test]
 fn a_chip_filled_until_full_can_be_emptied_and_filled_again() {
-    for chip in [Chip::TINY, Chip::TINY_MLC, Chip::W25N01GV.with_blocks(24)] {
+    let bare = LogOptions { bare_streams: 1, ..LogOptions::DEFAULT };
+    let plain = LogOptions::DEFAULT;
+    for (chip, options) in [
+        (Chip::TINY, plain),
+        (Chip::TINY_MLC, plain),
+        (Chip::W25N01GV.with_blocks(24), plain),
+        (Chip::TINY.with_blocks(19), bare),
+        (Chip::TINY_MLC.with_blocks(22), bare),
+        (Chip::W25N01GV.with_blocks(24), bare),
+    ] {
         let mut sim = Sim::new(chip);
-        let options = LogOptions::DEFAULT;
         let mut bytes = memory(&chip.geometry, &options);
         let mut toy = Toy::format(&mut sim, options, &mut bytes).unwrap();
         for round in 0..3 {

@@ -72,6 +72,26 @@ fn a_ready_block_that_is_not_erased_violates_l2() {
 }
 
 #[test]
+fn a_bare_page_that_reads_as_a_page_of_the_log_violates_l10() {
+    let options = LogOptions { bare_streams: 1, ..PLAIN };
+    let mut bytes = memory(&Chip::TINY.geometry, &options);
+    let mut log = Log::format(Sim::new(Chip::TINY), options, &mut bytes).unwrap();
+    let mut page = vec![1; 256];
+    let append = Append { kind: PageKind::Tree, placement: Placement::New, is_commit: true, cause: Cause::Host };
+    let bare = log.append_bare(&page, Placement::New, Cause::Host).unwrap();
+    let headed = log.append(&mut page, append).unwrap();
+    assert_eq!(log.verify(&mut |violation| panic!("{violation}")).unwrap(), 0);
+    let mut forged = log.nand().peek(headed)[..256].to_vec();
+    forged[16..20].copy_from_slice(&bare.0.to_le_bytes());
+    let crc = nandu_media::checksum::checksum(&forged[4..]);
+    forged[..4].copy_from_slice(&crc.to_le_bytes());
+    log.nand_mut().poke(bare, &forged);
+    let mut found = Vec::new();
+    log.verify(&mut |violation| found.push((violation.invariant, violation.page))).unwrap();
+    assert_eq!(found, [(10, Some(bare))]);
+}
+
+#[test]
 fn a_commit_page_that_is_gone_violates_l7() {
     let found = broken(|log, pages| {
         let last = *pages.last().unwrap();
