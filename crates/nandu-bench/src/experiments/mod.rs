@@ -3,11 +3,12 @@
 mod beyond;
 mod core;
 mod paper;
+mod vs;
 
 use crate::Experiment;
 
 /// Groups of experiments, in the order in which they are listed. Each is a folder.
-const GROUPS: [&[Experiment]; 3] = [core::ALL, paper::ALL, beyond::ALL];
+const GROUPS: [&[Experiment]; 4] = [core::ALL, paper::ALL, beyond::ALL, vs::ALL];
 
 /// Every experiment, in the order in which they are listed.
 pub fn all() -> impl Iterator<Item = &'static Experiment> {

@@ -1,0 +1,7 @@
+//! The file system beside those of others.
+
+mod kernel;
+
+use crate::Experiment;
+
+pub(super) const ALL: &[Experiment] = &[kernel::EXPERIMENT];
