@@ -187,15 +187,26 @@ impl<N: Nand> Fs<'_, N> {
         }
     }
 
-    /// On a full chip: removes everything that waits to be. Returns whether there was anything.
+    /// On a full chip: removes everything that waits to be, and brings what was removed to the leaves, until which it is counted as
+    /// there. Returns whether there was anything.
     pub(crate) fn make_room(&mut self) -> Result<bool, FsError<N::Error>> {
-        if self.is_reaping || !self.has_orphans {
+        if self.is_reaping {
             return Ok(false);
         }
-        self.is_reaping = true;
-        let outcome = self.reap_all();
-        self.is_reaping = false;
-        outcome
+        let mut any = false;
+        if self.has_orphans {
+            self.is_reaping = true;
+            let outcome = self.reap_all();
+            self.is_reaping = false;
+            any = outcome?;
+        }
+        if self.tree.pending_count() == 0 {
+            return Ok(any);
+        }
+        match self.tree.settle_freeing().map_err(FsError::from) {
+            Err(FsError::Full) => Ok(any),
+            outcome => outcome.map(|()| true),
+        }
     }
 
     fn reap_all(&mut self) -> Result<bool, FsError<N::Error>> {

@@ -15,7 +15,7 @@ pub struct FsStat {
     pub blocks: u64,
     /// Pages of these that hold nothing that is needed, at least.
     pub blocks_free: u64,
-    /// Pages of these that can be written: where there are files that fill pages, a quarter of all stays free for the collector.
+    /// Pages of these that can be written: where there are files that fill pages, an eighth of all stays free for the collector.
     pub blocks_available: u64,
     /// Inodes there can still be.
     pub files_free: u64,

@@ -72,10 +72,19 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Brings every change to its leaf, so that no journal page is needed: then the tree can be opened without memory
     /// for changes. Programs about one page for each leaf concerned.
     pub fn settle(&mut self) -> Result<(), TreeError<P::Error>> {
+        self.settle_with(false)
+    }
+
+    /// The same with the room that is kept for deletions, since what was deleted is counted as live until its leaf says so.
+    pub fn settle_freeing(&mut self) -> Result<(), TreeError<P::Error>> {
+        self.settle_with(true)
+    }
+
+    fn settle_with(&mut self, shrinks: bool) -> Result<(), TreeError<P::Error>> {
         self.sync()?;
         // Journal pages whose changes are all obsolete need a commit that says so.
         while !self.changes.is_empty() || self.journals.newest.is_some() {
-            self.prepare_merge(false)?;
+            self.prepare_merge(shrinks)?;
             let mut key = KeyBuf::EMPTY;
             self.cells.minimum(&mut key);
             if !self.changes.is_empty() {

@@ -97,6 +97,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             if self.fence_above(0, &mut fence).is_none() {
                 return Ok(());
             }
+            // What ends with this leaf is not looked for in the next one.
+            let is_last = match to {
+                Bound::Included(bound) => fence.as_slice() > bound,
+                Bound::Excluded(bound) => fence.as_slice() >= bound,
+                Bound::Unbounded => false,
+            };
+            if is_last {
+                return Ok(());
+            }
             self.check_progress(fence.as_slice() > before.as_slice())?;
             is_first = false;
         }
@@ -151,6 +160,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
             let mut next = KeyBuf::EMPTY;
             if self.fence_below(0, &mut next).is_none() {
+                return Ok(());
+            }
+            let is_last = match from {
+                Bound::Included(bound) | Bound::Excluded(bound) => next.as_slice() <= bound,
+                Bound::Unbounded => false,
+            };
+            if is_last {
                 return Ok(());
             }
             let is_below = match bound {

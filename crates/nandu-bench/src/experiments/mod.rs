@@ -3,6 +3,7 @@
 mod beyond;
 mod core;
 mod paper;
+mod volume;
 mod vs;
 
 use crate::Experiment;

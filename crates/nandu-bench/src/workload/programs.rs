@@ -42,8 +42,40 @@ pub trait Files {
     fn close(&mut self) -> Result<(), BenchError>;
     /// Removes a file.
     fn unlink(&mut self, file: FileName) -> Result<(), BenchError>;
+    /// Gives a file another name, that no other has.
+    fn rename(&mut self, from: FileName, to: FileName) -> Result<(), BenchError>;
     /// Reads a whole file and compares it.
     fn expect(&mut self, file: FileName, content: &[u8]) -> Result<(), BenchError>;
+}
+
+impl<F: Files + ?Sized> Files for Box<F> {
+    fn make_directory(&mut self, directory: u32) -> Result<(), BenchError> {
+        (**self).make_directory(directory)
+    }
+    fn remove_directory(&mut self, directory: u32) -> Result<(), BenchError> {
+        (**self).remove_directory(directory)
+    }
+    fn create(&mut self, file: FileName) -> Result<(), BenchError> {
+        (**self).create(file)
+    }
+    fn write(&mut self, offset: u64, bytes: &[u8], is_synced: bool) -> Result<(), BenchError> {
+        (**self).write(offset, bytes, is_synced)
+    }
+    fn fsync(&mut self) -> Result<(), BenchError> {
+        (**self).fsync()
+    }
+    fn close(&mut self) -> Result<(), BenchError> {
+        (**self).close()
+    }
+    fn unlink(&mut self, file: FileName) -> Result<(), BenchError> {
+        (**self).unlink(file)
+    }
+    fn rename(&mut self, from: FileName, to: FileName) -> Result<(), BenchError> {
+        (**self).rename(from, to)
+    }
+    fn expect(&mut self, file: FileName, content: &[u8]) -> Result<(), BenchError> {
+        (**self).expect(file, content)
+    }
 }
 
 /// When a program asks for its data to be durable.
@@ -296,6 +328,10 @@ mod tests {
         }
         fn unlink(&mut self, file: FileName) -> Result<(), BenchError> {
             self.0.push(format!("unlink {:?} {}", file.directory, file.name()));
+            Ok(())
+        }
+        fn rename(&mut self, from: FileName, to: FileName) -> Result<(), BenchError> {
+            self.0.push(format!("rename {} {}", from.name(), to.name()));
             Ok(())
         }
         fn expect(&mut self, file: FileName, content: &[u8]) -> Result<(), BenchError> {

@@ -82,6 +82,15 @@ fn paper_grr() {
     insta::assert_snapshot!(found.join("\n"));
 }
 
+/// What the kernel's file systems took stands beside full runs alone; the work of small ones is a twentieth. A synced create takes more than
+/// one program, since leaves are split and checkpoints made.
+#[test]
+fn vs_kernel() {
+    let figures = figures("vs/kernel", false);
+    assert_missed("vs/kernel", &figures, &["programs_per_op"]);
+    insta::assert_snapshot!(lines(&figures));
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     let run = |seed| {

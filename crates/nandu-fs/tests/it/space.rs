@@ -1,6 +1,6 @@
 //! A full chip: every operation says so and changes nothing, and deleting works.
 
-use nandu_fs::{Fs, FsError, Ino, Time};
+use nandu_fs::{Fs, FsError, Ino, Options, Time};
 use nandu_sim::{Chip, Sim};
 
 use crate::model::Model;
@@ -131,5 +131,33 @@ fn files_are_cut_on_a_full_chip() {
         fs.write_at(file, 700, &[1; 1500]).unwrap();
     }
     fs.sync().unwrap();
+    assert_eq!(violations(&mut fs), Vec::<String>::new());
+}
+
+/// What was removed is free at once, however many changes have memory to wait in: until a leaf has lost the entries of removed pages,
+/// they are counted as live.
+#[test]
+fn room_is_there_as_soon_as_files_are_removed() {
+    let options = Options { pending_size: 16_384, ..OPTIONS };
+    let mut memory = memory(&CHIP.geometry, &options);
+    let mut fs = Fs::mount(formatted_with(CHIP, options), options, &mut memory).unwrap();
+    let write = |fs: &mut Fs<'_, Sim>, number: u32| {
+        let file = fs.create(Ino::ROOT, &number.to_string().into_bytes(), Default::default())?;
+        let count = fs.write_at(file, 0, &[number as u8 | 1; 512])?;
+        if count == 512 { fs.fsync(file) } else { Err(FsError::Full) }
+    };
+    let mut filled = 0;
+    while write(&mut fs, filled).is_ok() {
+        filled += 1;
+    }
+    for number in 0..filled / 4 {
+        fs.unlink(Ino::ROOT, &number.to_string().into_bytes()).unwrap();
+    }
+    let mut again = 0;
+    while write(&mut fs, 1000 + again).is_ok() {
+        again += 1;
+    }
+    println!("{filled} files, {again} in place of {}", filled / 4);
+    assert!(again * 10 > filled / 4 * 9, "{again} of {}", filled / 4);
     assert_eq!(violations(&mut fs), Vec::<String>::new());
 }

@@ -1,5 +1,8 @@
 //! What operations cost, exactly.
 
+use std::ops::{Bound, ControlFlow};
+
+use nandu_index::{Direction, Entry};
 use nandu_tree::{ByteCells, Cells, FixedCells, Options};
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, RngExt, SeedableRng};
@@ -109,4 +112,28 @@ fn records_of_a_hundred_bytes_cost_what_the_peers_are_measured_by() {
     assert!(reads <= 1.0);
     assert!(lookup_reads <= 1.0);
     bench.check_lives();
+}
+
+/// A file system looks names up by ranges: were one that ends where its leaf ends to look at the next leaf too, many a lookup would read
+/// two.
+#[test]
+fn a_range_within_a_leaf_reads_that_leaf_alone() {
+    let mut bench = Bench::new(paper_chip(), ByteCells, options(32_768));
+    let key = |number: u32| number.to_be_bytes();
+    for number in 0..20_000 {
+        bench.tree().put(&key(number), &[number as u8; 20]).unwrap();
+    }
+    for direction in [Direction::Forward, Direction::Backward] {
+        let mut visited = 0;
+        let (reads, _) = per_operation(&mut bench, 20_000, |bench, round| {
+            let key = key(round * 7919 % 20_000);
+            let bound = Bound::Included(&key[..]);
+            let count = |_: Entry<'_>| {
+                visited += 1;
+                ControlFlow::Continue(())
+            };
+            bench.tree().range(bound, bound, direction, count).unwrap();
+        });
+        assert!(visited == 20_000 && reads <= 1.0, "{visited} visited, {reads:.3} reads");
+    }
 }

@@ -1,0 +1,134 @@
+//! The file system under the programs whose operations are counted.
+
+use std::ops::ControlFlow;
+
+use nandu::fs::{Attributes, FileKind, Format, Fs, FsError, Ino, Options, RenameMode};
+use nandu::nand::{Geometry, Pairing, TearScope};
+use nandu_sim::{Chip, Ledger, Sim, SimError};
+
+use crate::BenchError;
+use crate::workload::{FileName, Files};
+
+/// Bytes of a block of [`kernel_chip`].
+const KERNEL_BLOCK_SIZE: u32 = 128 * 4096;
+
+/// The chip on which the kernel's file systems were counted: shape and times of one with two bits a cell, but no page harms another when it is torn, which is
+/// what the kernel was told.
+pub(crate) fn kernel_chip(size_mib: u32) -> Chip {
+    let chip = Chip::PAPER_MLC.with_blocks(size_mib * (1 << 20) / KERNEL_BLOCK_SIZE);
+    Chip { geometry: Geometry { pairing: Pairing::None, tear: TearScope::Page, ..chip.geometry }, ..chip }
+}
+
+/// A file system as programs see it.
+pub(crate) struct Volume<'m> {
+    pub(crate) fs: Fs<'m, Sim>,
+    /// Inodes of the directories, by number.
+    directories: Vec<Ino>,
+    open: Ino,
+}
+
+impl<'m> Volume<'m> {
+    /// Formats a chip. The key of its hash comes from the chip's seed.
+    pub(crate) fn format(chip: Sim, options: Options, memory: &'m mut [u8]) -> Result<Volume<'m>, BenchError> {
+        let mut format = Format::default();
+        format.hash_key[..8].copy_from_slice(&chip.seed().to_le_bytes());
+        let fs = Fs::format(chip, options, format, memory).map_err(failed)?;
+        Ok(Volume { fs, directories: Vec::new(), open: Ino::ROOT })
+    }
+
+    /// Mounts a chip, to be looked at.
+    pub(crate) fn mount(chip: Sim, options: Options, memory: &'m mut [u8]) -> Result<Volume<'m>, BenchError> {
+        let fs = Fs::mount(chip, options, memory).map_err(failed)?;
+        Ok(Volume { fs, directories: Vec::new(), open: Ino::ROOT })
+    }
+
+    fn directory(&self, directory: Option<u32>) -> Ino {
+        directory.map_or(Ino::ROOT, |directory| self.directories[directory as usize])
+    }
+
+    /// What the chip did so far, by cause.
+    pub(crate) fn ledger(&self) -> Ledger {
+        self.fs.nand().ledger().clone()
+    }
+
+    /// Reads every directory and what is known of every name; returns how many files there are.
+    pub(crate) fn walk(&mut self) -> Result<u64, BenchError> {
+        let fs = &mut self.fs;
+        let mut directories = vec![Ino::ROOT];
+        let mut files = 0;
+        while let Some(directory) = directories.pop() {
+            let mut names = Vec::new();
+            let visited = fs.read_dir(directory, 2, |entry| {
+                names.push(entry.name.to_vec());
+                ControlFlow::Continue(())
+            });
+            visited.map_err(failed)?;
+            for name in names {
+                let ino = fs.lookup(directory, &name).map_err(failed)?;
+                match fs.stat(ino).map_err(failed)?.kind {
+                    FileKind::Directory => directories.push(ino),
+                    _ => files += 1,
+                }
+            }
+        }
+        Ok(files)
+    }
+}
+
+pub(crate) fn failed(error: FsError<SimError>) -> BenchError {
+    BenchError::structure(error)
+}
+
+impl Files for Volume<'_> {
+    fn make_directory(&mut self, directory: u32) -> Result<(), BenchError> {
+        let name = FileName::directory_name(directory);
+        let ino = self.fs.mkdir(Ino::ROOT, name.as_bytes(), Attributes::default()).map_err(failed)?;
+        self.directories.push(ino);
+        Ok(())
+    }
+
+    fn remove_directory(&mut self, directory: u32) -> Result<(), BenchError> {
+        self.fs.rmdir(Ino::ROOT, FileName::directory_name(directory).as_bytes()).map_err(failed)
+    }
+
+    fn create(&mut self, file: FileName) -> Result<(), BenchError> {
+        let directory = self.directory(file.directory);
+        self.open = self.fs.create(directory, file.name().as_bytes(), Attributes::default()).map_err(failed)?;
+        self.fs.open(self.open).map_err(failed)
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8], is_synced: bool) -> Result<(), BenchError> {
+        let mut done = 0;
+        while done < bytes.len() {
+            done += self.fs.write_at(self.open, offset + done as u64, &bytes[done..]).map_err(failed)?;
+        }
+        if is_synced { self.fsync() } else { Ok(()) }
+    }
+
+    fn fsync(&mut self) -> Result<(), BenchError> {
+        self.fs.fsync(self.open).map_err(failed)
+    }
+
+    fn close(&mut self) -> Result<(), BenchError> {
+        self.fs.close(self.open).map_err(failed)
+    }
+
+    fn unlink(&mut self, file: FileName) -> Result<(), BenchError> {
+        let directory = self.directory(file.directory);
+        self.fs.unlink(directory, file.name().as_bytes()).map_err(failed)
+    }
+
+    fn rename(&mut self, from: FileName, to: FileName) -> Result<(), BenchError> {
+        let (old, new) = (self.directory(from.directory), self.directory(to.directory));
+        let (from, to) = (from.name(), to.name());
+        self.fs.rename(old, from.as_bytes(), new, to.as_bytes(), RenameMode::Replace).map_err(failed)
+    }
+
+    fn expect(&mut self, file: FileName, content: &[u8]) -> Result<(), BenchError> {
+        let directory = self.directory(file.directory);
+        let ino = self.fs.lookup(directory, file.name().as_bytes()).map_err(failed)?;
+        let mut bytes = vec![0; content.len() + 1];
+        let count = self.fs.read_at(ino, 0, &mut bytes).map_err(failed)?;
+        if bytes[..count] == *content { Ok(()) } else { Err(BenchError::Other(format!("{} differs", file.name()))) }
+    }
+}
