@@ -78,6 +78,7 @@ mod open_files;
 mod options;
 mod orphans;
 mod pages;
+pub mod placement;
 mod rename;
 mod space;
 mod time;

@@ -1,0 +1,164 @@
+//! When background work may run: after a while without requests, one step at a time, at most one in each period.
+//!
+//! Time comes from the caller, who also does the steps: firmware asks between requests when the next step is due, a mount has a thread
+//! that sleeps until then. From FlexFS, section 4.1.1 of its paper.
+
+/// Follows requests and steps. Times are microseconds since any beginning, never going back.
+#[derive(Clone, Debug)]
+pub struct IdleClock {
+    wait_us: u64,
+    period_us: u64,
+    /// Requests under way.
+    active: u32,
+    idle_since_us: u64,
+    step_us: Option<u64>,
+    /// Until the next request there is nothing to do.
+    is_done: bool,
+    is_suspended: bool,
+    /// Until then the caller has promised no request.
+    promised_until_us: u64,
+    promised_period_us: u64,
+}
+
+impl IdleClock {
+    /// Work may begin `wait_us` after the last request, in steps that begin at least `period_us` apart. Within a time that the caller
+    /// has promised to be idle, `promised_period_us` apart and without waiting.
+    pub const fn new(wait_us: u64, period_us: u64, promised_period_us: u64, now_us: u64) -> IdleClock {
+        IdleClock {
+            wait_us,
+            period_us,
+            active: 0,
+            idle_since_us: now_us,
+            step_us: None,
+            is_done: false,
+            is_suspended: false,
+            promised_until_us: 0,
+            promised_period_us,
+        }
+    }
+
+    /// A request begins. Returns the time before it that background work could have used: the gap since the last request less the
+    /// waiting time, since in that no step may begin.
+    pub fn request_begin(&mut self, now_us: u64) -> u64 {
+        self.active = self.active.saturating_add(1);
+        self.promised_until_us = 0;
+        if self.active > 1 {
+            return 0;
+        }
+        now_us.saturating_sub(self.idle_since_us).saturating_sub(self.wait_us)
+    }
+
+    /// A request ends. There may be work again: it may have made some.
+    pub fn request_end(&mut self, now_us: u64) {
+        self.active = self.active.saturating_sub(1);
+        if self.active == 0 {
+            self.idle_since_us = now_us;
+            self.is_done = false;
+        }
+    }
+
+    /// When the next step may begin, if no request comes before: `None` while one is under way, when there is nothing to do, and
+    /// when background work is suspended. A time in the past says that it may begin now.
+    pub fn step_due_us(&self) -> Option<u64> {
+        if self.active > 0 || self.is_done || self.is_suspended {
+            return None;
+        }
+        let is_promised = self.promised_until_us > self.idle_since_us;
+        let (wait_us, period_us) =
+            if is_promised { (0, self.promised_period_us) } else { (self.wait_us, self.period_us) };
+        let ready_us = self.idle_since_us.saturating_add(wait_us);
+        let due_us = self.step_us.map_or(ready_us, |step_us| ready_us.max(step_us.saturating_add(period_us)));
+        if is_promised && due_us >= self.promised_until_us {
+            // The promise is over before the step; what follows is as without it.
+            let ready_us = self.idle_since_us.saturating_add(self.wait_us);
+            return Some(due_us.max(ready_us));
+        }
+        Some(due_us)
+    }
+
+    /// A step begins now.
+    pub fn step_begins(&mut self, now_us: u64) {
+        self.step_us = Some(now_us);
+    }
+
+    /// A step found nothing to do; none is due before the next request.
+    pub fn nothing_to_do(&mut self) {
+        self.is_done = true;
+    }
+
+    /// Whether background work is not to begin, so that the machine can sleep.
+    pub fn suspend(&mut self, is_suspended: bool) {
+        self.is_suspended = is_suspended;
+    }
+
+    /// The caller promises that no request comes for so long, as while a device is charged.
+    pub fn promise_idle(&mut self, now_us: u64, duration_us: u64) {
+        self.promised_until_us = now_us.saturating_add(duration_us);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000;
+
+    fn clock() -> IdleClock {
+        IdleClock::new(SECOND, 15_000, 1_500, 0)
+    }
+
+    #[test]
+    fn steps_begin_after_the_wait_and_a_period_apart() {
+        let mut clock = clock();
+        assert_eq!(clock.step_due_us(), Some(SECOND));
+        clock.step_begins(SECOND);
+        assert_eq!(clock.step_due_us(), Some(SECOND + 15_000));
+        // A step that was made late does not make the next one come sooner.
+        clock.step_begins(SECOND + 20_000);
+        assert_eq!(clock.step_due_us(), Some(SECOND + 35_000));
+        clock.nothing_to_do();
+        assert_eq!(clock.step_due_us(), None);
+        clock.request_begin(9 * SECOND);
+        clock.request_end(9 * SECOND + 5);
+        assert_eq!(clock.step_due_us(), Some(10 * SECOND + 5));
+    }
+
+    #[test]
+    fn no_step_begins_while_a_request_is_under_way() {
+        let mut clock = clock();
+        clock.request_begin(10);
+        clock.request_begin(20);
+        clock.request_end(30);
+        assert_eq!(clock.step_due_us(), None);
+        clock.request_end(40);
+        assert_eq!(clock.step_due_us(), Some(SECOND + 40));
+        clock.suspend(true);
+        assert_eq!(clock.step_due_us(), None);
+        clock.suspend(false);
+        assert_eq!(clock.step_due_us(), Some(SECOND + 40));
+    }
+
+    #[test]
+    fn the_wait_is_not_usable_time() {
+        let mut clock = clock();
+        assert_eq!(clock.request_begin(500_000), 0);
+        clock.request_end(600_000);
+        assert_eq!(clock.request_begin(9 * SECOND), 9 * SECOND - 600_000 - SECOND);
+        // A request within another one ends no gap.
+        assert_eq!(clock.request_begin(20 * SECOND), 0);
+    }
+
+    #[test]
+    fn a_promise_of_idle_time_is_used_without_waiting_until_it_ends_or_is_broken() {
+        let mut clock = clock();
+        clock.promise_idle(10, SECOND / 2);
+        clock.step_begins(10);
+        assert_eq!(clock.step_due_us(), Some(1_510));
+        clock.step_begins(SECOND / 2);
+        assert_eq!(clock.step_due_us(), Some(SECOND), "the promise is over, so the wait holds");
+        clock.promise_idle(SECOND, 9 * SECOND);
+        clock.request_begin(2 * SECOND);
+        clock.request_end(3 * SECOND);
+        assert_eq!(clock.step_due_us(), Some(4 * SECOND));
+    }
+}

@@ -1,0 +1,214 @@
+//! A promised lifetime, kept by a budget of programs for each span of time.
+//!
+//! What goes to SLC blocks is programmed twice, and in an SLC block a page takes the room of two: three pages of wear for a page of the
+//! host's. Where that would wear the chip out before its time, a smaller share goes there. From FlexFS, section 4.2 of its
+//! paper, equations 5 to 9.
+
+use super::{Region, Share};
+
+/// Windows whose mean says how much the host will write in the next one.
+const MEMORY: usize = 3;
+
+/// What is promised, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WearPromise {
+    /// Pages of wear that the chip has: pages in MLC mode times the erases that a block stands (`Ctotal * Ecycles`).
+    pub budget_pages: u64,
+    /// Length of a window, microseconds (`Ts`).
+    pub window_us: u64,
+    /// How many windows the lifetime has (`Lmin / Ts`).
+    pub window_count: u64,
+}
+
+impl WearPromise {
+    /// The promise that a chip of so many pages in MLC mode, whose blocks stand so many erases, lasts so long. Windows are ten minutes
+    /// where nothing else is wanted. Times in seconds.
+    pub const fn new(mlc_pages: u64, endurance: u32, lifetime_s: u64, window_s: u64) -> WearPromise {
+        let window_s = if window_s == 0 { 1 } else { window_s };
+        WearPromise {
+            budget_pages: mlc_pages.saturating_mul(endurance as u64),
+            window_us: window_s * 1_000_000,
+            window_count: lifetime_s / window_s,
+        }
+    }
+}
+
+/// What of the promise was used up: to be kept on flash, in the checkpoint, and over a new format of the chip, which does not make it
+/// younger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WearUsed {
+    /// Pages of wear (`W`): a page programmed in an SLC block counts two, in an MLC block one. Metadata and moved pages count, too.
+    pub pages: u64,
+    /// Windows that are over.
+    pub windows: u64,
+}
+
+/// The budget.
+#[derive(Clone, Debug)]
+pub struct WearBudget {
+    promise: WearPromise,
+    used: WearUsed,
+    /// When the window began.
+    since_us: u64,
+    /// Pages of the host in the open window.
+    host_pages: u64,
+    /// Those of closed windows, the newest first.
+    history: [u64; MEMORY],
+    history_count: usize,
+    delta: Share,
+}
+
+impl WearBudget {
+    /// Goes on from what was used. The window that was open when the chip lost power begins anew, and time without power does not
+    /// count: both make the budget last longer than promised, not shorter.
+    pub fn new(promise: WearPromise, used: WearUsed, now_us: u64) -> WearBudget {
+        WearBudget {
+            promise,
+            used,
+            since_us: now_us,
+            host_pages: 0,
+            history: [0; MEMORY],
+            history_count: 0,
+            delta: Share::ONE,
+        }
+    }
+
+    /// What was used, to be kept.
+    pub fn used(&self) -> WearUsed {
+        self.used
+    }
+
+    /// What is promised.
+    pub fn promise(&self) -> &WearPromise {
+        &self.promise
+    }
+
+    /// The wear index: the share of the host's pages that may go to SLC blocks in this window.
+    pub fn delta(&self) -> Share {
+        self.delta
+    }
+
+    /// Notes a page that the host wrote.
+    pub fn host_wrote(&mut self) {
+        self.host_pages += 1;
+    }
+
+    /// Notes pages programmed or left out in a block of this region, by whomever.
+    pub fn programmed(&mut self, region: Region, pages: u64) {
+        self.used.pages += match region {
+            Region::Slc => 2 * pages,
+            Region::Mlc => pages,
+        };
+    }
+
+    /// Closes the windows that are over and finds the index of the new one; says whether there is a new one. However long ago the
+    /// last call was, it takes the same time.
+    pub fn advance(&mut self, now_us: u64) -> bool {
+        let passed = now_us.saturating_sub(self.since_us).checked_div(self.promise.window_us).unwrap_or(0);
+        if passed == 0 {
+            return false;
+        }
+        self.since_us += passed * self.promise.window_us;
+        self.used.windows = self.used.windows.saturating_add(passed);
+        // Of more windows than are remembered, those before them make no difference.
+        for nth in 0..passed.min(MEMORY as u64 + 1) {
+            self.history.rotate_right(1);
+            self.history[0] = if nth == 0 { self.host_pages } else { 0 };
+            self.history_count = (self.history_count + 1).min(MEMORY);
+        }
+        self.host_pages = 0;
+        self.delta = self.index();
+        true
+    }
+
+    /// Pages of wear for the open window (equation 7): an equal share of what is left for each window that is left. When the
+    /// promised time is over, all that is left may be used.
+    pub fn window_budget(&self) -> u64 {
+        let left = self.promise.budget_pages.saturating_sub(self.used.pages);
+        left / self.promise.window_count.saturating_sub(self.used.windows).max(1)
+    }
+
+    /// Equation 9, solved from 8: `IW` pages of the host take `IW * (2 * delta + 1)` pages of wear.
+    fn index(&self) -> Share {
+        let sum: u64 = self.history[..self.history_count].iter().sum();
+        let expected = sum.checked_div(self.history_count as u64).unwrap_or(0);
+        if expected == 0 {
+            return Share::ONE;
+        }
+        match self.window_budget().checked_sub(expected) {
+            None => Share::ZERO,
+            Some(beyond) => Share::of(beyond, 2 * expected),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::vec::Vec;
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000;
+    /// Pages of 4 KiB in a MiB.
+    const MIB: u64 = 256;
+
+    /// Runs the paper's ten windows of 400 s by the equations alone; returns the index of each, in hundredths, and the wear, in MiB.
+    fn run(windows: &[u64]) -> (Vec<u32>, u64) {
+        let promise = WearPromise::new(120 * MIB, 10, 4000, 400);
+        let mut budget = WearBudget::new(promise, WearUsed::default(), 0);
+        let mut deltas = Vec::new();
+        for (nth, size) in windows.iter().enumerate() {
+            budget.advance(nth as u64 * 400 * SECOND);
+            deltas.push((budget.delta().millionths() + 5000) / 10_000);
+            let pages = size * MIB;
+            (0..pages).for_each(|_| budget.host_wrote());
+            let slc = budget.delta().times(pages);
+            budget.programmed(Region::Slc, slc);
+            budget.programmed(Region::Mlc, slc);
+            budget.programmed(Region::Mlc, pages - slc);
+        }
+        (deltas, budget.used().pages / MIB)
+    }
+
+    #[test]
+    fn the_papers_ten_windows_end_within_the_promise() {
+        let (deltas, wear) = run(&[40, 40, 40, 80, 80, 20, 20, 40, 40, 40]);
+        assert_eq!(deltas, [100, 100, 100, 100, 44, 18, 38, 100, 100, 100]);
+        assert_eq!(wear, 1172);
+    }
+
+    #[test]
+    fn when_the_host_writes_more_than_the_budget_everything_goes_to_mlc() {
+        let (deltas, _) = run(&[200, 200, 200]);
+        assert_eq!(deltas, [100, 0, 0]);
+    }
+
+    #[test]
+    fn what_was_used_outlasts_a_mount_and_time_without_power_does_not_count() {
+        let promise = WearPromise::new(100, 10, 1000, 100);
+        let mut budget = WearBudget::new(promise, WearUsed::default(), 5 * SECOND);
+        budget.programmed(Region::Slc, 100);
+        assert!(!budget.advance(104 * SECOND));
+        assert!(budget.advance(105 * SECOND));
+        assert_eq!(budget.window_budget(), 800 / 9);
+        let kept = budget.used();
+        assert_eq!(kept, WearUsed { pages: 200, windows: 1 });
+        let mut again = WearBudget::new(promise, kept, 70_000 * SECOND);
+        assert!(!again.advance(70_099 * SECOND));
+        assert_eq!(again.window_budget(), 800 / 9);
+        assert_eq!(again.delta(), Share::ONE);
+    }
+
+    #[test]
+    fn long_silence_is_passed_over_in_one_step_and_the_end_of_the_promise_too() {
+        let promise = WearPromise::new(1 << 40, 1, 10_000, 100);
+        let mut budget = WearBudget::new(promise, WearUsed { pages: (1 << 40) - 30, windows: 0 }, 0);
+        (0..60).for_each(|_| budget.host_wrote());
+        assert!(budget.advance(200 * SECOND));
+        assert_eq!(budget.delta(), Share::ZERO, "30 pages are expected, and fewer are left");
+        assert!(budget.advance(u64::MAX));
+        assert_eq!(budget.delta(), Share::ONE, "nothing is expected");
+        assert_eq!(budget.window_budget(), 30);
+    }
+}
