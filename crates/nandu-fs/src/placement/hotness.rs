@@ -38,7 +38,7 @@ impl<'m> Hotness<'m> {
         if let Some(place) = self.hot.find(ino) {
             let is_new = self.hot.reference(place, now_us, self.correlation_us);
             if is_new {
-                self.hot.to_front(place);
+                self.hot.move_to_front(place);
             }
         } else if let Some(place) = self.cold.find(ino) {
             let is_new = self.cold.reference(place, now_us, self.correlation_us);
@@ -86,7 +86,7 @@ impl Queue<'_> {
         now_us.saturating_sub(before_us) >= correlation_us
     }
 
-    fn to_front(&mut self, place: usize) {
+    fn move_to_front(&mut self, place: usize) {
         self.files[..=place].rotate_right(1);
     }
 
