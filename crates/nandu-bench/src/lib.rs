@@ -28,6 +28,7 @@ mod error;
 mod experiment;
 pub mod experiments;
 mod figure;
+mod flexfs;
 pub mod folder;
 mod metric;
 pub mod page;

@@ -12,7 +12,7 @@ pub enum Better {
 }
 
 /// Metrics of which more is better.
-const MORE: [&str; 7] = [
+const MORE: [&str; 12] = [
     "evenness",
     "evenness_over_wa",
     "gain",
@@ -20,6 +20,11 @@ const MORE: [&str; 7] = [
     "hit_ratio",
     "hit_ratio_over_ipl",
     "least_step_over_m",
+    "mb_per_s",
+    "mb_per_s_slowest",
+    "alpha",
+    "falls_at_percent",
+    "usable_percent",
 ];
 /// Metrics that say how the case was, not how good it was.
 const NEITHER: [&str; 5] = ["live_share", "erase_count_mean", "rank", "records", "best_log_pages"];

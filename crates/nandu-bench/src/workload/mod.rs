@@ -24,6 +24,7 @@
 //! }
 //! ```
 
+mod calls;
 mod chooser;
 mod files;
 mod keys;
@@ -32,6 +33,7 @@ pub mod recorder;
 mod records;
 mod trace;
 
+pub use calls::{BadCalls, CallRecorder, CallTrace, FileCall, FileVerb};
 pub use chooser::{BadSkew, Chooser, Skew};
 pub use files::FileMix;
 pub use keys::{KeyOrder, Keys, RandomKeys};

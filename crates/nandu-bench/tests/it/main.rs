@@ -4,6 +4,7 @@
 
 mod browser;
 mod devtools;
+mod flexfs;
 mod page;
 mod reproduced;
 mod snapshots;

@@ -170,14 +170,18 @@ impl Allocation {
         mean.min(self.options.window_pages - 1)
     }
 
-    /// The greatest share with which the free blocks do not fall below their minimum within a window. It sends pages to MLC blocks
-    /// directly instead of having the host wait until others are migrated.
+    /// The greatest share with which this window leaves free blocks for another one that goes to MLC blocks altogether, above their
+    /// minimum. It sends pages to MLC blocks directly instead of having the host wait until others are migrated.
+    ///
+    /// One window ahead is not enough: where idle time is scarce, pages that were not migrated before keep their blocks over windows
+    /// without end, since alpha takes all the idle time there is for new ones. Closing SLC blocks to these a window early gives
+    /// the idle time to the old ones.
     fn cap(&self, limits: Limits) -> Share {
         let Some(free_blocks) = limits.free_blocks else { return Share::ONE };
         let spare = u64::from(free_blocks.saturating_sub(self.options.free_blocks_min));
         let pages = spare * u64::from(self.options.mlc_pages_per_block);
         let window = u64::from(self.options.window_pages);
-        match pages.checked_sub(window) {
+        match pages.checked_sub(2 * window) {
             None => Share::ZERO,
             Some(beyond) => Share::of(beyond, window),
         }
@@ -244,8 +248,9 @@ mod tests {
     }
 
     #[test]
-    fn the_cap_keeps_the_free_blocks_above_their_minimum() {
-        for (spare, share) in [(16, 1024), (12, 512), (8, 0), (3, 0), (400, 1024)] {
+    fn the_cap_leaves_room_for_a_window_in_mlc_blocks() {
+        // A window takes 16 blocks in SLC mode or 8 in MLC mode, and another 8 are to be left.
+        for (spare, share) in [(24, 1024), (20, 512), (16, 0), (3, 0), (400, 1024)] {
             let mut allocation = allocation();
             let slc = window(&mut allocation, 0, Limits { free_blocks: Some(5 + spare), ..FREE });
             assert_eq!(slc, share, "{spare} blocks to spare");

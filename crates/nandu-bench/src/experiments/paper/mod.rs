@@ -3,6 +3,7 @@
 mod figure7;
 mod figure8;
 mod figure9;
+mod flexfs;
 mod grr;
 pub(super) mod micro;
 mod replay;
@@ -25,6 +26,17 @@ pub(super) const ALL: &[Experiment] = &[
     grr::figure8::EXPERIMENT,
     grr::fair::EXPERIMENT,
     grr::parts::EXPERIMENT,
+    flexfs::idle::BASELINE,
+    flexfs::idle::BACKGROUND,
+    flexfs::busy::PUBLISHED,
+    flexfs::locality::WRITTEN,
+    flexfs::locality::LIVE,
+    flexfs::response::EXPERIMENT,
+    flexfs::wear::BUDGET,
+    flexfs::wear::EVENNESS,
+    flexfs::mobile::EXPERIMENT,
+    flexfs::busy::DECIDED,
+    flexfs::pair_skip::EXPERIMENT,
 ];
 
 /// Where the numbers of the mu-Tree paper stand.

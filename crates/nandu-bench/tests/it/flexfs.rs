@@ -1,0 +1,76 @@
+//! FlexFS's experiments, as `nandu lab` runs them: they take seconds, so what is demanded of full runs is held here.
+
+use nandu_bench::{Figure, Verdict, experiments};
+
+use crate::snapshots::{figures, lines};
+
+/// The figures of an experiment, all within what is demanded of them, and how many something is demanded of.
+fn judged(name: &str) -> (Vec<Figure>, usize) {
+    let experiment = experiments::named(name).unwrap();
+    let figures = figures(name, true);
+    let mut count = 0;
+    for figure in &figures {
+        for judgement in experiment.judge(figure) {
+            assert_eq!(judgement.verdict, Verdict::Within, "{}: {}", figure.to_json(), judgement.demand);
+            count += 1;
+        }
+    }
+    (figures, count)
+}
+
+/// Without the series that are drawn.
+fn whole(figures: &[Figure]) -> String {
+    let whole: Vec<Figure> = figures.iter().filter(|figure| !figure.case.contains("/at/")).cloned().collect();
+    lines(&whole)
+}
+
+#[test]
+fn throughput_falls_and_holds_where_the_paper_says() {
+    let demanded = [
+        ("paper/flexfs-e1", 6),
+        ("paper/flexfs-e2", 2),
+        ("paper/flexfs-e3", 3),
+        ("paper/flexfs-e4", 4),
+        ("paper/flexfs-e5", 1),
+        ("paper/flexfs-e10", 4),
+    ];
+    let mut found = String::new();
+    for (name, count) in demanded {
+        let (figures, judged) = judged(name);
+        assert_eq!(judged, count, "{name}");
+        found.push_str(&format!("{name}\n{}\n", whole(&figures)));
+    }
+    insta::assert_snapshot!(found);
+}
+
+#[test]
+fn a_promised_lifetime_is_kept() {
+    let ((budget, windows), (evenness, evenly)) = (judged("paper/flexfs-e7"), judged("paper/flexfs-e8"));
+    assert_eq!((windows, evenly), (11, 4));
+    insta::assert_snapshot!(lines(&budget) + "\n" + &lines(&evenness));
+}
+
+#[test]
+fn a_sync_in_an_mlc_block_costs_what_the_model_says() {
+    let (figures, count) = judged("paper/flexfs-e12");
+    assert_eq!(count, 7);
+    insta::assert_snapshot!(lines(&figures));
+}
+
+/// On five rounds instead of two hundred, of which the shares are not held against anything.
+#[test]
+fn requests_wait_for_one_step_at_most() {
+    let figures = figures("paper/flexfs-e6", false);
+    let most = figures.iter().filter(|figure| figure.metric == "response_us_most").map(|figure| figure.value);
+    // A request of its own, and the read, the MSB program and the processor's time of a page that is moved.
+    assert!(most.clone().all(|most| most <= 1286.0 + 409.0 + 1557.0 + 97.0), "{figures:?}");
+    insta::assert_snapshot!(whole(&figures));
+}
+
+#[test]
+fn half_an_hour_of_a_phone_is_nearly_as_fast_as_slc_blocks_alone() {
+    let (figures, count) = judged("paper/flexfs-e9");
+    assert_eq!(count, 6);
+    let all: Vec<Figure> = figures.into_iter().filter(|figure| figure.case.ends_with("/all")).collect();
+    insta::assert_snapshot!(lines(&all));
+}
