@@ -101,7 +101,7 @@ impl Allocation {
     pub fn place_synced(&mut self, is_hot: bool, limits: Limits) -> Region {
         self.begin(limits);
         self.open.pages += 1;
-        if self.cap(limits).is_zero() {
+        if self.cap(limits, 1).is_zero() {
             return Region::Mlc;
         }
         self.open.hot_pages += u32::from(is_hot && limits.locality);
@@ -154,11 +154,15 @@ impl Allocation {
             None => Share::ONE,
             Some(idle_us) => Share::of(idle_us, self.migration_us(window_pages - hot_pages)),
         };
-        self.limited = self.alpha.min(limits.delta.unwrap_or(Share::ONE)).min(self.cap(limits));
+        self.limited = self.alpha.min(limits.delta.unwrap_or(Share::ONE)).min(self.cap(limits, 1));
+        // Of cold pages less, so that another window fits. Where idle time is scarce, pages that were not migrated before keep their
+        // blocks over windows without end, since alpha takes all the idle time there is for new ones; closing SLC blocks to
+        // cold pages a window early gives it to the old ones. Hot pages need no migration, and dead in MLC blocks they do harm.
+        let cold = self.limited.min(self.cap(limits, 2));
         // Hot pages go to SLC blocks anyway, so the others get what is left of the share.
-        let cold_pages = self.limited.times(u64::from(window_pages)).saturating_sub(u64::from(hot_pages));
+        let cold_pages = cold.times(u64::from(window_pages)).saturating_sub(u64::from(hot_pages));
         self.cold_rate = match hot_pages {
-            0 => self.limited,
+            0 => cold,
             _ => Share::of(cold_pages, u64::from(window_pages - hot_pages)),
         };
     }
@@ -170,18 +174,15 @@ impl Allocation {
         mean.min(self.options.window_pages - 1)
     }
 
-    /// The greatest share with which this window leaves free blocks for another one that goes to MLC blocks altogether, above their
-    /// minimum. It sends pages to MLC blocks directly instead of having the host wait until others are migrated.
-    ///
-    /// One window ahead is not enough: where idle time is scarce, pages that were not migrated before keep their blocks over windows
-    /// without end, since alpha takes all the idle time there is for new ones. Closing SLC blocks to these a window early gives
-    /// the idle time to the old ones.
-    fn cap(&self, limits: Limits) -> Share {
+    /// The greatest share with which the free blocks do not fall below their minimum while so many windows are written, this one with
+    /// the share and the others to MLC blocks. It sends pages to MLC blocks directly instead of having the host wait until others
+    /// are migrated.
+    fn cap(&self, limits: Limits, windows: u64) -> Share {
         let Some(free_blocks) = limits.free_blocks else { return Share::ONE };
         let spare = u64::from(free_blocks.saturating_sub(self.options.free_blocks_min));
         let pages = spare * u64::from(self.options.mlc_pages_per_block);
         let window = u64::from(self.options.window_pages);
-        match pages.checked_sub(2 * window) {
+        match pages.checked_sub(windows * window) {
             None => Share::ZERO,
             Some(beyond) => Share::of(beyond, window),
         }
@@ -256,7 +257,11 @@ mod tests {
             assert_eq!(slc, share, "{spare} blocks to spare");
             assert_eq!(allocation.alpha(), Share::ONE);
         }
-        // Without room hot pages do not go to SLC blocks either, nor do synced ones.
+        // Hot pages and synced ones go there as long as this window has room.
+        let little = Limits { free_blocks: Some(5 + 9), locality: true, ..FREE };
+        assert_eq!([true, false].map(|is_hot| allocation().place(is_hot, little)), [Region::Slc, Region::Mlc]);
+        assert_eq!(allocation().place_synced(false, little), Region::Slc);
+        // Without room not even these.
         let none = Limits { free_blocks: Some(5), locality: true, ..FREE };
         let mut allocation = allocation();
         assert_eq!(allocation.place(true, none), Region::Mlc);
