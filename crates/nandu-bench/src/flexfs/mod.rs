@@ -82,7 +82,7 @@ mod tests {
     fn setup(policy: Policy, blocks: u32) -> Setup {
         Setup {
             chip: Chip::PAPER_FLEX.with_blocks(blocks),
-            placement: PlacementOptions { policy, ..PlacementOptions::DEFAULT },
+            placement: PlacementOptions { policy, endurance: 1000, ..PlacementOptions::DEFAULT },
             promise: Some(WearPromise::new(u64::from(blocks) * 128, 1000, 1_000_000, 100)),
             host_cpu_us: 0,
             move_cpu_us: 0,
@@ -121,7 +121,7 @@ mod tests {
         {
             let done = live(policy, seed);
             assert!(done.migrated > 0 && done.collected > 0, "{policy:?}: {done:?}");
-            assert!(done.held_max <= 6, "{policy:?}: {done:?}");
+            assert!(done.free_min > 0, "{policy:?}: {done:?}");
             assert_eq!(done, live(policy, seed), "the same seed gives the same chip");
         }
     }

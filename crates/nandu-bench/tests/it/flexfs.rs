@@ -74,3 +74,16 @@ fn half_an_hour_of_a_phone_is_nearly_as_fast_as_slc_blocks_alone() {
     let all: Vec<Figure> = figures.into_iter().filter(|figure| figure.case.ends_with("/all")).collect();
     insta::assert_snapshot!(lines(&all));
 }
+
+/// Forty days on a quarter of the chip, with a promise as tight.
+#[test]
+fn forty_days_of_a_phone_wear_as_promised() {
+    let figures = figures("beyond/flexfs-decade", false);
+    let at_the_end = |case: &str| {
+        let is_it = |figure: &&Figure| figure.case == case && figure.metric == "wear_percent";
+        figures.iter().find(is_it).map(|figure| figure.value).unwrap()
+    };
+    let (managed, unmanaged) = (at_the_end("managed/all"), at_the_end("unmanaged/all"));
+    assert!((90.0..=101.0).contains(&managed) && unmanaged > 130.0, "{managed} and {unmanaged}");
+    insta::assert_snapshot!(lines(&figures));
+}

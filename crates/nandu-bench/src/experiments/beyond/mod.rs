@@ -6,8 +6,15 @@ mod scale;
 mod skew;
 mod table5;
 
+use super::paper::flexfs::decade;
 use crate::Experiment;
 
 /// In the order of how much they ask for.
-pub(super) const ALL: &[Experiment] =
-    &[table5::EXPERIMENT, skew::EXPERIMENT, groupcommit::EXPERIMENT, indexes::EXPERIMENT, scale::EXPERIMENT];
+pub(super) const ALL: &[Experiment] = &[
+    table5::EXPERIMENT,
+    skew::EXPERIMENT,
+    groupcommit::EXPERIMENT,
+    indexes::EXPERIMENT,
+    decade::EXPERIMENT,
+    scale::EXPERIMENT,
+];

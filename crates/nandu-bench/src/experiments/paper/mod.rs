@@ -3,7 +3,7 @@
 mod figure7;
 mod figure8;
 mod figure9;
-mod flexfs;
+pub(super) mod flexfs;
 mod grr;
 pub(super) mod micro;
 mod replay;

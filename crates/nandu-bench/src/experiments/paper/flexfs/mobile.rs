@@ -73,13 +73,14 @@ const SAMPLE_US: u64 = 30_000_000;
 const THREE_YEARS_S: u64 = 3 * 365 * 86_400;
 
 /// Files of which the last page that was written to waits in memory until it is full or the file is closed.
-struct Files {
+#[derive(Default)]
+pub(super) struct Files {
     waiting: BTreeMap<u32, u32>,
 }
 
 impl Files {
     /// The pages that a call writes to flash.
-    fn pages(&mut self, verb: FileVerb) -> Vec<(u32, u32)> {
+    pub(super) fn pages(&mut self, verb: FileVerb) -> Vec<(u32, u32)> {
         match verb {
             FileVerb::Write { file, offset, length } => {
                 let end = offset + u64::from(length);
@@ -119,7 +120,7 @@ fn run(case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError
     let mut memory = bursts::queues();
     let mut volume = Volume::format(setup, &mut memory)?;
     let since_us = volume.now_us();
-    let mut files = Files { waiting: BTreeMap::new() };
+    let mut files = Files::default();
     let (mut writes, mut write_us, mut pages_all) = (0_u64, 0, 0_u64);
     let (mut song_pages, mut song_us) = (0, 0);
     let mut figures = Vec::new();

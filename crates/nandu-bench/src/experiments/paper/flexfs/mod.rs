@@ -2,6 +2,7 @@
 
 mod bursts;
 pub(super) mod busy;
+pub(in crate::experiments) mod decade;
 pub(super) mod idle;
 pub(super) mod locality;
 pub(super) mod mobile;
