@@ -84,6 +84,6 @@ fn forty_days_of_a_phone_wear_as_promised() {
         figures.iter().find(is_it).map(|figure| figure.value).unwrap()
     };
     let (managed, unmanaged) = (at_the_end("managed/all"), at_the_end("unmanaged/all"));
-    assert!((90.0..=101.0).contains(&managed) && unmanaged > 130.0, "{managed} and {unmanaged}");
+    assert!((90.0..=101.0).contains(&managed) && unmanaged > 130.0, "{}", lines(&figures));
     insta::assert_snapshot!(lines(&figures));
 }

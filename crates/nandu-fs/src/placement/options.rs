@@ -52,7 +52,8 @@ pub struct PlacementOptions {
     pub window_pages: u32,
     /// Free blocks below which the host has to wait until there are more (`Nthr`).
     pub free_blocks_min: u32,
-    /// Free blocks below which MLC blocks are collected in idle time.
+    /// Free blocks below which MLC blocks are collected in idle time. With fewer than the minimum and what a window in SLC blocks and one
+    /// in MLC blocks take, dynamic allocation gives less to SLC blocks than idle time permits; so it is that many by default.
     pub gc_free_blocks: u32,
     /// Writes to a file that are closer together count as one.
     pub correlation_us: u64,
@@ -75,7 +76,7 @@ impl PlacementOptions {
         promised_step_period_us: 1_500,
         window_pages: 1024,
         free_blocks_min: 5,
-        gc_free_blocks: 16,
+        gc_free_blocks: 29,
         correlation_us: 1_000_000,
         slc_erase_us: 872,
         slc_pages_per_block: 64,

@@ -86,7 +86,7 @@ mod tests {
         let is_taken = |live_pages, is_urgent, free_blocks| {
             rank_mlc(&with(live_pages), is_urgent, free_blocks, &options).is_some()
         };
-        assert!(is_taken(96, false, 15) && !is_taken(97, false, 15) && !is_taken(96, false, 16));
+        assert!(is_taken(96, false, 28) && !is_taken(97, false, 28) && !is_taken(96, false, 29));
         assert!(is_taken(127, true, 4) && !is_taken(128, true, 4));
         assert!(is_taken(0, false, 100), "it costs an erase and no page");
         assert!(rank_mlc(&with(10), true, 0, &options) < rank_mlc(&with(11), true, 0, &options));
