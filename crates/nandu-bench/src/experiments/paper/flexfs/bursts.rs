@@ -111,9 +111,11 @@ impl Run {
 
 /// The setup of the experiments with a chip of so many blocks: the paper's board.
 pub(super) fn setup(scheme: &Scheme, blocks: u32, context: &Context<'_>) -> Setup {
+    // Without a cap there is no need to collect for it.
+    let gc_free_blocks = if scheme.policy.cap { PlacementOptions::DEFAULT.gc_free_blocks } else { 16 };
     Setup {
         chip: Chip::PAPER_FLEX.with_blocks(blocks),
-        placement: PlacementOptions { policy: scheme.policy, ..PlacementOptions::DEFAULT },
+        placement: PlacementOptions { policy: scheme.policy, gc_free_blocks, ..PlacementOptions::DEFAULT },
         promise: None,
         host_cpu_us: HOST_CPU_US,
         move_cpu_us: MOVE_CPU_US,

@@ -95,7 +95,9 @@ fn run(case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError
                 Figure::new(EXPERIMENT.name, &format!("{}/year/{year}", case.name), metric, value, unit)
             };
             figures.push(figure("wear_percent", percent, "%"));
-            figures.push(figure("delta_mean", deltas / days_a_year as f64, "ratio"));
+            if case.is_managed {
+                figures.push(figure("delta_mean", deltas / days_a_year as f64, "ratio"));
+            }
             deltas = 0.0;
         }
         context.tell(day + 1, YEARS * days_a_year);
