@@ -16,6 +16,9 @@ pub(crate) type Error = nandu_inpage::Error<SimError>;
 /// Most bytes of a log sector: what the papers take.
 const SECTOR_SIZE_MAX: u32 = 512;
 
+/// Most pages of a block that an index takes for logs.
+const LOG_PAGES_MAX: u32 = 16;
+
 /// Least bytes of a log sector.
 const SECTOR_SIZE_MIN: u32 = 64;
 
@@ -23,7 +26,7 @@ const SECTOR_SIZE_MIN: u32 = 64;
 ///
 /// Sectors where the chip takes them: programmed in any order of pages, torn alone, as many as a page takes programs. Whole log
 /// pages elsewhere.
-pub(crate) fn options(chip: &Chip, kind: kind::Kind, cells: Cells, cache: u32) -> Options {
+pub(crate) fn options(chip: &Chip, kind: kind::Kind, cells: Cells, node_pages: u8, cache: u32) -> Options {
     let geometry = &chip.geometry;
     let page = geometry.page_size;
     let programs = u32::from(geometry.programs_per_page.max(1));
@@ -38,7 +41,9 @@ pub(crate) fn options(chip: &Chip, kind: kind::Kind, cells: Cells, cache: u32) -
     } else {
         (Layout::Pages, (page / 4).clamp(SECTOR_SIZE_MIN, SECTOR_SIZE_MAX))
     };
-    let log_pages_max = (geometry.pages_per_block / 4).clamp(1, 8) as u8;
+    // A quarter of a block at most, in log pages as large as nodes, and as much as an index takes.
+    let node_count = geometry.pages_per_block / u32::from(node_pages.max(1));
+    let log_pages_max = (node_count / 4).clamp(1, 8).min(LOG_PAGES_MAX / u32::from(node_pages.max(1))).max(1) as u8;
     let timing = &chip.timing;
     let base = if kind == kind::Kind::Ipl {
         Options {
@@ -55,9 +60,10 @@ pub(crate) fn options(chip: &Chip, kind: kind::Kind, cells: Cells, cache: u32) -
     Options {
         layout,
         cells,
+        node_pages,
         sector_size,
         log_pages_max,
-        buffer_size: (cache as usize).max(4 * (page + sector_size) as usize),
+        buffer_size: (cache as usize).max(4 * (u32::from(node_pages) * page + sector_size) as usize),
         times: Times { read_ns: timing.read_lsb_ns, program_ns: timing.program_lsb_ns, erase_ns: timing.erase_ns },
         ..base
     }
@@ -65,7 +71,7 @@ pub(crate) fn options(chip: &Chip, kind: kind::Kind, cells: Cells, cache: u32) -
 
 /// The options with which the index that an anchor names is opened: what is part of its format, as it says.
 pub(crate) fn options_of(chip: &Chip, kind: kind::Kind, fields: &AnchorFields, cache: u32) -> Options {
-    let options = options(chip, kind, fields.cells, cache);
+    let options = options(chip, kind, fields.cells, fields.more_pages.saturating_add(1), cache);
     let log_pages = match options.log_pages {
         LogPages::Adaptive(count) => LogPages::Adaptive(count.min(fields.log_pages_max)),
         other => other,
@@ -94,8 +100,12 @@ pub(crate) fn describe_cells(cells: Cells) -> String {
 
 /// Where it logs, in words.
 pub(crate) fn describe_layout(fields: &AnchorFields) -> String {
+    let nodes = match fields.more_pages {
+        0 => String::new(),
+        more => format!("nodes of {} pages, ", u32::from(more) + 1),
+    };
     match fields.layout {
-        1 => format!("log sectors of {} bytes at the end of each block", fields.sector_size),
-        _ => "whole log pages, where they come".to_owned(),
+        1 => format!("{nodes}log sectors of {} bytes at the end of each block", fields.sector_size),
+        _ => format!("{nodes}whole log pages, where they come"),
     }
 }

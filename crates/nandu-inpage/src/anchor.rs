@@ -172,6 +172,9 @@ impl<N: Nand> InPage<'_, N> {
         if fields.sector_size != self.options.sector_size {
             return Some("sector size");
         }
+        if u32::from(fields.more_pages) + 1 != self.node_pages() {
+            return Some("pages of a node");
+        }
         (fields.log_pages_max != self.options.log_pages_max).then_some("most log pages")
     }
 
@@ -319,6 +322,7 @@ impl<N: Nand> InPage<'_, N> {
             has_journal: self.may_have_journal(),
             journal: self.journal.oldest,
             kind: kind_number(&self.options),
+            more_pages: self.options.node_pages - 1,
         };
         let bad = self.blocks.addresses().filter(|&block| self.blocks[block].state() == State::Bad);
         fields.write(self.log, bad.map(|block| block.0))

@@ -51,12 +51,12 @@ impl<'m> Arena<'m> {
         bytes: &'m mut [u8],
         frames: &'m mut [FrameEntry],
         owners: &'m mut [u32],
-        page_size: usize,
+        node_size: usize,
         chunk_size: usize,
     ) -> Arena<'m> {
         frames.fill(FrameEntry { taken: 0, is_whole: 0, reserved: 0 });
         owners.fill(NONE);
-        Arena { bytes, frames, owners, frame_size: page_size + chunk_size, chunk_size, whole: 0, chunks: 0 }
+        Arena { bytes, frames, owners, frame_size: node_size + chunk_size, chunk_size, whole: 0, chunks: 0 }
     }
 
     /// Forgets everything.
@@ -184,7 +184,7 @@ impl<'m> Arena<'m> {
         self.chunks -= 1;
     }
 
-    /// Bytes as the buffer's size counts them: a page for a node, a sector for changes.
+    /// Bytes as the buffer's size counts them: whole pages for a node, a sector for changes.
     pub(crate) fn accounted(&self) -> usize {
         self.whole as usize * (self.frame_size - self.chunk_size) + self.chunks as usize * self.chunk_size
     }

@@ -99,7 +99,7 @@ pub(crate) struct Buffer<'m> {
     pub(crate) arena: Arena<'m>,
     /// Units that the operation under way needs.
     pins: [u32; 3],
-    page_size: usize,
+    node_size: usize,
     chunk_size: usize,
     pub(crate) capacity: usize,
     /// Bytes of units that have changes alone.
@@ -118,13 +118,13 @@ impl<'m> Buffer<'m> {
     pub(crate) fn new(
         units: &'m mut [Unit],
         arena: Arena<'m>,
-        page_size: usize,
+        node_size: usize,
         chunk_size: usize,
         capacity: usize,
     ) -> Buffer<'m> {
         let lists = [Ends { first: NONE, last: NONE, size: 0 }; LIST_COUNT];
         let pins = [NONE; 3];
-        Buffer { units, lists, free: NONE, fresh: 0, arena, pins, page_size, chunk_size, capacity, dirty_size: 0 }
+        Buffer { units, lists, free: NONE, fresh: 0, arena, pins, node_size, chunk_size, capacity, dirty_size: 0 }
     }
 
     /// Forgets everything.
@@ -174,7 +174,7 @@ impl<'m> Buffer<'m> {
     /// Bytes of a unit as the buffer's size counts them.
     pub(crate) fn size(&self, unit: u32) -> usize {
         let unit = &self[unit];
-        let base = if unit.base != NONE { self.page_size } else { 0 };
+        let base = if unit.base != NONE { self.node_size } else { 0 };
         base + if unit.chunk != NONE { self.chunk_size } else { 0 }
     }
 

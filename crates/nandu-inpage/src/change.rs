@@ -290,7 +290,7 @@ impl<N: Nand> InPage<'_, N> {
         let Some(left) = self.nodes.find(left.child()) else { return Ok(()) };
         // Read with the wider range, the neighbour would meet all that its page and its logs ever held before it meets the
         // truncation. If that is more than a frame takes, a merge drops it instead.
-        let frame_size = self.page_size() + self.options.sector_size as usize;
+        let frame_size = self.node_size() + self.options.sector_size as usize;
         let record_size = Record::Truncate(low.as_slice(), 0).size(cells);
         let changes = if self.nodes[left].unit == NONE { 0 } else { self.buffer.changes_size(self.nodes[left].unit) };
         if self.nodes[left].has(STALE)

@@ -80,7 +80,7 @@ impl<N: Nand> InPage<'_, N> {
         if unit != NONE {
             self.buffer.pin(1, unit);
         }
-        let size = self.page_size();
+        let size = self.node_size();
         self.make_room(size)?;
         let unit = self.unit_of(index)?;
         let loaded = self.load(index, unit);

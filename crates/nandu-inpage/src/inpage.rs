@@ -1,8 +1,8 @@
 //! The index: its parts, and what they have in common.
 
 use nandu_index::KeyBuf;
-use nandu_media::inpage::NODE_SIZE;
 use nandu_media::inpage::record::Cells;
+use nandu_media::inpage::{FRONT_SIZE, NODE_SIZE};
 use nandu_nand::{BlockAddr, Cause, ErrorType, Geometry, Nand, PageAddr, ProgramOrder, TearScope};
 
 use crate::anchor::Anchors;
@@ -107,8 +107,9 @@ impl<'m, N: Nand> InPage<'m, N> {
         let counts = Counts::new(&geometry, &options);
         let required = counts.required();
         let parts = divide(&counts, memory).ok_or(Error::Memory { required })?;
-        let (page_size, chunk_size) = (geometry.page_size as usize, options.sector_size as usize);
-        let arena = Arena::new(parts.arena, parts.frames, parts.owners, page_size, chunk_size);
+        let node_size = usize::from(options.node_pages) * geometry.page_size as usize;
+        let chunk_size = options.sector_size as usize;
+        let arena = Arena::new(parts.arena, parts.frames, parts.owners, node_size, chunk_size);
         Ok(InPage {
             nand,
             geometry,
@@ -116,7 +117,7 @@ impl<'m, N: Nand> InPage<'m, N> {
             sequence: 1,
             nodes: NodeTable::new(parts.nodes, parts.hash),
             blocks: BlockTable::new(parts.blocks),
-            buffer: Buffer::new(parts.units, arena, page_size, chunk_size, options.buffer_size),
+            buffer: Buffer::new(parts.units, arena, node_size, chunk_size, options.buffer_size),
             logs: parts.logs,
             log: parts.log,
             group: Group::CLOSED,
@@ -145,12 +146,32 @@ impl<'m, N: Nand> InPage<'m, N> {
         self.geometry.page_size as usize
     }
 
+    /// Pages of a node.
+    pub(crate) fn node_pages(&self) -> u32 {
+        self.options.node_pages.into()
+    }
+
+    /// Bytes of memory that a node takes.
+    pub(crate) fn node_size(&self) -> usize {
+        usize::from(self.options.node_pages) * self.page_size()
+    }
+
+    /// Bytes that a node may have on flash: each further page begins with a front of its own.
+    pub(crate) fn node_capacity(&self) -> u32 {
+        self.geometry.page_size + (self.node_pages() - 1) * (self.geometry.page_size - FRONT_SIZE as u32)
+    }
+
+    /// Nodes that a block takes beside so many log pages.
+    pub(crate) fn nodes_beside(&self, log_pages: u8) -> u32 {
+        self.geometry.pages_per_block / self.node_pages() - u32::from(log_pages)
+    }
+
     /// Bytes above which a node is split. With byte strings some are kept for an upper fence that becomes longer when a
     /// neighbour is removed.
     pub(crate) fn node_limit(&self) -> u32 {
         match self.options.cells {
-            Cells::Fixed { .. } => self.geometry.page_size,
-            Cells::Bytes => self.geometry.page_size - self.entry_size_max().min(usize::from(u8::MAX)) as u32,
+            Cells::Fixed { .. } => self.node_capacity(),
+            Cells::Bytes => self.node_capacity() - self.entry_size_max().min(usize::from(u8::MAX)) as u32,
         }
     }
 
@@ -273,28 +294,34 @@ impl<'m, N: Nand> InPage<'m, N> {
         match self.options.cells {
             Cells::Fixed { key, value } => usize::from(key) + usize::from(value),
             Cells::Bytes => {
-                // A record fits a sector, and a few entries with the longest fences fit a page.
+                // A record fits a sector, and a few entries with the longest fences fit a node.
                 let record = self.options.sector_size as usize - nandu_media::inpage::sector::HEADER_SIZE - 4;
-                record.min((self.page_size() - NODE_SIZE) / 6)
+                record.min((self.node_capacity() as usize - NODE_SIZE) / 6)
             }
         }
     }
 }
 
+/// Most pages of a node.
+const NODE_PAGES_MAX: u32 = 8;
+
 /// What in the options does not suit the chip.
 fn unsuitable(geometry: &Geometry, options: &Options) -> Option<&'static str> {
-    let (page, sector) = (geometry.page_size, options.sector_size);
+    let (page, sector, node_pages) = (geometry.page_size, options.sector_size, u32::from(options.node_pages));
+    if !(1..=NODE_PAGES_MAX).contains(&node_pages) {
+        return Some("a node has 1 to 8 pages");
+    }
     if geometry.pairing.is_paired() {
         return Some("a cut may damage pages programmed long before");
     }
-    if sector < 64 || !page.is_multiple_of(sector) || page / sector >= CHUNKS_MAX as u32 {
+    if sector < 64 || !page.is_multiple_of(sector) || node_pages * page / sector >= CHUNKS_MAX as u32 {
         return Some("the sector size does not divide the page");
     }
-    if page > u32::from(u16::MAX) {
-        return Some("the page is too large");
+    if node_pages * page > u32::from(u16::MAX) {
+        return Some("a node is too large");
     }
-    let log_max = u32::from(options.log_pages_max);
-    if log_max == 0 || log_max > LOG_PAGES_MAX as u32 || log_max + 1 >= geometry.pages_per_block {
+    let log_max = u32::from(options.log_pages_max) * node_pages;
+    if log_max == 0 || log_max > LOG_PAGES_MAX as u32 || log_max + 2 * node_pages > geometry.pages_per_block {
         return Some("so many log pages leave no room for nodes");
     }
     if !(1..=options.log_pages_max).contains(&options.log_pages.first()) {
@@ -309,7 +336,7 @@ fn unsuitable(geometry: &Geometry, options: &Options) -> Option<&'static str> {
     if options.durability == Durability::Immediate && options.journal_blocks == 0 {
         return Some("changes are durable at once only with a journal");
     }
-    if options.buffer_size < 4 * (page + sector) as usize {
+    if options.buffer_size < 4 * (node_pages * page + sector) as usize {
         return Some("the buffer is smaller than four nodes");
     }
     if let Cells::Fixed { key, value } = options.cells {

@@ -70,9 +70,10 @@
 //!
 //! # Cost
 //!
-//! With `l` the programmed log pages of a block that are read: a node that is not in the buffer costs `1 + l` reads. A flush
-//! of changes costs one program, and when the log of the block is full a merge: a read for each node and log page of the
-//! block, a program for each node, and an erase. Opening reads every page of the blocks in use.
+//! With `l` the programmed log pages of a block that are read, and `g` the pages of a node ([`Options::node_pages`]): a node that is not
+//! in the buffer costs `g + l` reads. A flush of changes costs one program, and when the log of the block is full a merge: `g` reads
+//! for each node and one for each log page of the block, `g` programs for each node, and an erase. Opening reads every page of the
+//! blocks in use.
 //!
 //! A journal costs a program for each sync or each page of changes, whichever comes first, and an erase for each block of them;
 //! when it is full, the nodes with the oldest changes are flushed. Opening after a cut reads it, copies its last page, makes its
@@ -80,7 +81,7 @@
 //!
 //! # Limits
 //!
-//! A node is one page. How often a block was erased stands in its pages alone, so of blocks that are free it is forgotten when the
+//! How often a block was erased stands in its pages alone, so of blocks that are free it is forgotten when the
 //! index is closed. Leaves are not balanced when keys are deleted: an empty leaf goes, unless it is the first of its
 //! parent, and inner nodes stay. Chips with paired pages are refused, and sectors need a chip that takes partial programs in
 //! any order of pages and tears only what is being programmed.
@@ -122,6 +123,7 @@ mod mount;
 mod node;
 mod nodes;
 mod options;
+mod parts;
 mod placement;
 mod range;
 mod replay;

@@ -23,7 +23,7 @@ pub(crate) enum Range {
 }
 
 impl<N: Nand> InPage<'_, N> {
-    /// Reads the page of a node into a frame and checks it. Costs one read, and another if the page is not what it should be.
+    /// Reads the pages of a node into a frame and checks them. Costs a read for each, and again if one is not what it should be.
     /// Returns its sequence.
     pub(crate) fn read_node(&mut self, index: u32, frame: Frame) -> Result<u64, N> {
         let entry = self.nodes[index];
@@ -60,11 +60,20 @@ impl<N: Nand> InPage<'_, N> {
             Read::Fine => {}
         }
         let front = FrontFields::parse(bytes).and_then(|front| front.expect(self.volume, page.0));
-        let parsed = front.and_then(|front| Ok((front, Node::parse(bytes, front.size, self.options.cells)?.1)));
-        Ok(parsed.and_then(|(front, fields)| {
-            if front.kind != Kind::Node {
-                return Err(Malformed::Kind(front.kind as u8));
-            }
+        let front = match front {
+            Ok(front) if front.kind == Kind::Node => front,
+            Ok(front) => return Ok(Err(Malformed::Kind(front.kind as u8))),
+            Err(why) => return Ok(Err(why)),
+        };
+        let parts = match self.read_parts(&front, frame)? {
+            Ok(parts) => parts,
+            Err(why) => return Ok(Err(why)),
+        };
+        if parts.is_worn {
+            self.blocks[block].is_worn = 1;
+        }
+        let parsed = Node::parse(self.buffer.arena.frame(frame), parts.size, self.options.cells);
+        Ok(parsed.and_then(|(_, fields)| {
             if fields.node != entry.id || fields.level != entry.level {
                 return Err(Malformed::Range("node"));
             }
@@ -72,7 +81,7 @@ impl<N: Nand> InPage<'_, N> {
         }))
     }
 
-    /// Puts together in a frame what flash holds of a node, of the keys that it answers for. Costs a read for its page, and
+    /// Puts together in a frame what flash holds of a node, of the keys that it answers for. Costs a read for each of its pages, and
     /// one for each log page that the options say.
     pub(crate) fn compose(&mut self, index: u32, frame: Frame, range: Range) -> Result<(), N> {
         let fences = match range {
@@ -104,7 +113,7 @@ impl<N: Nand> InPage<'_, N> {
             NodeMut::new(self.buffer.arena.frame_mut(frame), self.options.cells).truncate(high);
         }
         let used = self.log_pages_used(block);
-        let granted = u16::from(self.blocks[block].granted);
+        let granted = self.log_pages_granted(block);
         let is_literal = self.options.log_read == LogRead::All && self.options.layout == Layout::Sectors;
         let dialect = self.dialect();
         let mut count = 0;
@@ -144,7 +153,8 @@ impl<N: Nand> InPage<'_, N> {
         let times = self.options.times;
         let nodes = u64::from(self.blocks[block].live);
         let logs = u64::from(self.log_pages_used(block));
-        (nodes + logs) * u64::from(times.read_ns) + nodes * u64::from(times.program_ns) + u64::from(times.erase_ns)
+        let pages = nodes * u64::from(self.node_pages());
+        (pages + logs) * u64::from(times.read_ns) + pages * u64::from(times.program_ns) + u64::from(times.erase_ns)
     }
 
     /// Reads a node into a unit that has no base. The range that the node answers for is `near`, and the unit's changes

@@ -89,14 +89,24 @@ impl<N: Nand> InPage<'_, N> {
         }
     }
 
-    /// Log pages of a block that are programmed.
+    /// Most pages of a block that may hold logs.
+    pub(crate) fn log_pages_limit(&self) -> u16 {
+        u16::from(self.options.log_pages_max) * u16::from(self.options.node_pages)
+    }
+
+    /// Pages of a block that are granted to logs.
+    pub(crate) fn log_pages_granted(&self, block: BlockAddr) -> u16 {
+        u16::from(self.blocks[block].granted) * u16::from(self.options.node_pages)
+    }
+
+    /// Pages of a block with logs that are programmed.
     pub(crate) fn log_pages_used(&self, block: BlockAddr) -> u16 {
         let logs = self.blocks[block].logs;
         let used = match self.options.layout {
             Layout::Sectors => u32::from(logs).div_ceil(self.sectors_per_page()) as u16,
             Layout::Pages => logs,
         };
-        used.min(u16::from(self.options.log_pages_max))
+        used.min(self.log_pages_limit())
     }
 
     /// Where the log page with this number is, from 0 in the order in which they are filled.

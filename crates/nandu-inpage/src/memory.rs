@@ -51,10 +51,13 @@ const ALIGNMENT: usize = align_of::<u64>();
 impl Counts {
     pub(crate) fn new(geometry: &Geometry, options: &Options) -> Counts {
         let page = geometry.page_size as usize;
+        let node_pages = u32::from(options.node_pages.max(1));
+        let node = node_pages as usize * page;
         let chunk = (options.sector_size as usize).clamp(1, page);
-        let frames = options.buffer_size / page + 1 + RESERVE_FRAMES;
-        let per_frame = page / chunk + 1;
-        let nodes = options.node_count_max.unwrap_or(geometry.page_count()).min(geometry.page_count()) as usize;
+        let frames = options.buffer_size / node + 1 + RESERVE_FRAMES;
+        let per_frame = node / chunk + 1;
+        let most = geometry.page_count() / node_pages;
+        let nodes = options.node_count_max.unwrap_or(most).min(most) as usize;
         Counts {
             nodes,
             blocks: geometry.block_count as usize,
@@ -62,8 +65,8 @@ impl Counts {
             units: frames * per_frame,
             hash: nodes + nodes / 2 + 8,
             owners: frames * per_frame,
-            arena: (frames + SCRATCH_COUNT) * (page + chunk),
-            logs: usize::from(options.log_pages_max) * page,
+            arena: (frames + SCRATCH_COUNT) * (node + chunk),
+            logs: usize::from(options.log_pages_max) * node,
             page,
         }
     }

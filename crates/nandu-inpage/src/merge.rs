@@ -144,7 +144,7 @@ impl<N: Nand> InPage<'_, N> {
     /// Puts together in a frame a node of a block whose log pages were read.
     fn rebuild(&mut self, index: u32, old: BlockAddr, logs: u16, frame: Frame) -> Result<(), N> {
         let sequence = self.read_node(index, frame)?;
-        self.stats.merge_reads += 1;
+        self.stats.merge_reads += u64::from(self.node_pages());
         let bound = self.durable_bound(index, frame)?;
         let high = bound.as_ref().map(KeyBuf::as_slice);
         let mut attempt = 1;
@@ -264,6 +264,9 @@ impl<N: Nand> InPage<'_, N> {
             Layout::Sectors => u64::from(self.sectors_per_page()),
             Layout::Pages => 1,
         };
+        // A log page is as many pages as a node, and so holds as many times more and takes as many times longer to read.
+        let node_pages = u64::from(self.node_pages());
+        let sectors = sectors * node_pages * node_pages;
         let (flushes, loads) = (u64::from(entry.flushes.max(1)), u64::from(entry.loads.max(1)));
         // Four times the square, so that half of its root rounds to the nearest.
         let square = 8 * flushes.saturating_mul(merge) / (sectors * loads * u64::from(times.read_ns)).max(1);
@@ -348,8 +351,7 @@ impl<N: Nand> InPage<'_, N> {
 
     /// Empties the block with the fewest nodes that is not being filled, if that makes room.
     pub(crate) fn evacuate_one(&mut self) -> Result<(), N> {
-        let granted = u32::from(self.options.log_pages.first());
-        let gain_from = self.geometry.pages_per_block - granted;
+        let gain_from = self.nodes_beside(self.options.log_pages.first());
         let is_open = |block: BlockAddr| self.group.blocks.contains(&Some(block));
         let candidate = (self.blocks.addresses())
             .filter(|&block| self.blocks[block].state() == State::Nodes && !is_open(block))

@@ -259,7 +259,7 @@ impl<'a> NodeMut<'a> {
         Node { bytes: self.bytes, cells: self.cells }
     }
 
-    fn set_size(&mut self, size: usize) {
+    pub(crate) fn set_size(&mut self, size: usize) {
         self.bytes[SIZE_AT..SIZE_AT + 4].copy_from_slice(&(size as u32).to_le_bytes());
     }
 

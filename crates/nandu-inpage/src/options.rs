@@ -136,7 +136,7 @@ impl Broken {
 
 /// How an index is laid out and how it behaves.
 ///
-/// Kind, layout, cells, sector size and most log pages are part of the format: [`open`](crate::InPage::open) refuses others
+/// Kind, layout, cells, pages of a node, sector size and most log pages are part of the format: [`open`](crate::InPage::open) refuses others
 /// than the volume was made with. The rest may differ each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -146,12 +146,15 @@ pub struct Options {
     pub layout: Layout,
     /// Kind of keys and values.
     pub cells: Cells,
+    /// Pages of a node, 1 to 8: more where pages are small and keys are mostly read in order. A node costs so many reads and so
+    /// many programs, and a log page is as many pages.
+    pub node_pages: u8,
     /// Bytes of the records that are collected for a node, with their header. With [`Layout::Sectors`] a multiple of the
     /// chip's program unit. Divides the page.
     pub sector_size: u32,
-    /// Log pages of a block.
+    /// Log pages of a block, each of as many pages as a node.
     pub log_pages: LogPages,
-    /// Most log pages of a block, 1 to 16.
+    /// Most log pages of a block: 1 to 16, divided by the pages of a node.
     pub log_pages_max: u8,
     /// Blocks filled together.
     pub group: GroupSize,
@@ -196,6 +199,7 @@ impl Options {
         kind: Kind::Grr,
         layout: Layout::Pages,
         cells: Cells::Bytes,
+        node_pages: 1,
         sector_size: 512,
         log_pages: LogPages::Adaptive(4),
         log_pages_max: 8,

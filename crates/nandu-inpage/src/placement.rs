@@ -51,12 +51,12 @@ impl<N: Nand> InPage<'_, N> {
             return false;
         }
         let pages = self.geometry.pages_per_block;
-        let granted = u32::from(entry.granted);
+        let granted = u32::from(self.log_pages_granted(block));
         let kept = match self.options.layout {
             Layout::Sectors => granted.max(u32::from(self.log_pages_used(block))),
             Layout::Pages => granted.saturating_sub(u32::from(entry.logs)),
         };
-        u32::from(entry.used) + kept < pages
+        u32::from(entry.used) + kept + self.node_pages() <= pages
     }
 
     /// Whether a block takes another log sector, or log page.
@@ -66,8 +66,8 @@ impl<N: Nand> InPage<'_, N> {
             return false;
         }
         let limit = match self.options.log_pages {
-            LogPages::Static(_) => entry.granted,
-            _ => self.options.log_pages_max,
+            LogPages::Static(_) => self.log_pages_granted(block),
+            _ => self.log_pages_limit(),
         };
         let pages = self.geometry.pages_per_block;
         match self.options.layout {
@@ -75,7 +75,7 @@ impl<N: Nand> InPage<'_, N> {
                 let needed = (u32::from(entry.logs) + 1).div_ceil(self.sectors_per_page());
                 needed <= u32::from(limit) && u32::from(entry.used) + needed <= pages
             }
-            Layout::Pages => entry.logs < u16::from(limit) && u32::from(entry.used) < pages,
+            Layout::Pages => entry.logs < limit && u32::from(entry.used) < pages,
         }
     }
 
@@ -162,9 +162,10 @@ impl<N: Nand> InPage<'_, N> {
         // harmless; the other order could give two programs one number.
         let sequence = self.next_sequence();
         let entry = self.blocks[block];
+        let capacity = self.node_capacity();
         let bytes = self.buffer.arena.frame_mut(frame);
         let size = crate::node::Node::new(bytes, Cells::Bytes).size() as u32;
-        if size > self.geometry.page_size {
+        if size > capacity {
             // Only records that no index wrote make a node as large as that.
             return Err(Error::Corrupt { page, why: Malformed::Range("size") });
         }
@@ -173,19 +174,10 @@ impl<N: Nand> InPage<'_, N> {
             let (group, position, log_pages) = (entry.group, entry.position, entry.granted);
             NodeFields { flags, group, position, log_pages, ..fields }.write(bytes);
         }
-        let page_size = self.geometry.page_size as usize;
-        let front = FrontFields {
-            kind: Kind::Node,
-            sequence,
-            page: page.0,
-            volume: self.volume,
-            erase_count: entry.erase_count,
-            size,
-        };
-        front.seal(&mut bytes[..page_size]);
-        self.blocks[block].used += 1;
-        let read_back = self.options.read_back.then_some(&mut *self.log);
-        if !Self::program(&mut self.nand, page, 0, &bytes[..page_size], read_back)? {
+        let (volume, erase_count) = (self.volume, entry.erase_count);
+        let front = FrontFields { kind: Kind::Node, sequence, page: page.0, volume, erase_count, size };
+        self.blocks[block].used += u16::from(self.options.node_pages);
+        if !self.program_parts(front, frame)? {
             self.note_failing(block);
             return Ok(false);
         }
@@ -204,7 +196,7 @@ impl<N: Nand> InPage<'_, N> {
         Ok(true)
     }
 
-    /// Programs a node where it is its turn. Costs a program.
+    /// Programs a node where it is its turn. Costs a program for each of its pages.
     pub(crate) fn write_node(&mut self, frame: Frame, index: u32) -> Result<(), N> {
         for _ in 0..ATTEMPTS {
             let block = self.place()?;
@@ -219,11 +211,11 @@ impl<N: Nand> InPage<'_, N> {
 
     /// Nodes that fit the open group and the blocks that are free beyond the reserve.
     fn places_left(&self) -> u32 {
-        let granted = u32::from(self.options.log_pages.first());
-        let per_block = self.geometry.pages_per_block - granted;
+        let per_block = self.nodes_beside(self.options.log_pages.first());
+        let used = |block: BlockAddr| u32::from(self.blocks[block].used).div_ceil(self.node_pages());
         let open: u32 = (self.group.blocks.iter().flatten())
             .filter(|&&block| self.has_node_room(block))
-            .map(|&block| per_block.saturating_sub(u32::from(self.blocks[block].used)))
+            .map(|&block| per_block.saturating_sub(used(block)))
             .sum();
         open + self.blocks.free().saturating_sub(RESERVE + self.journal_reserve()) * per_block
     }

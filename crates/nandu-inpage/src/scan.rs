@@ -7,6 +7,7 @@ use nandu_nand::{BlockAddr, Nand};
 
 use crate::blocks::{DECAYED, LOG_PAGES_MAX, MAYBE_TORN, State};
 use crate::chip::{Read, is_erased};
+use crate::descent::BUILD;
 use crate::error::Error;
 use crate::inpage::{InPage, Result};
 use crate::node::Node;
@@ -34,6 +35,15 @@ struct Seen {
     sound: u16,
     /// Whether one that does not verify is not the last.
     is_broken: bool,
+    /// Pages that it takes: those of a node, or one.
+    pages: u16,
+}
+
+impl Seen {
+    /// A page that is no log page with sectors.
+    const fn page(state: PageState) -> Seen {
+        Seen { state, consumed: 0, sound: 0, is_broken: false, pages: 1 }
+    }
 }
 
 /// The program that came last, as far as can be seen.
@@ -65,7 +75,8 @@ impl<N: Nand> InPage<'_, N> {
         let mut fill = Fill::default();
         let last = self.geometry.pages_per_block as u16 - 1;
         let mut was_erased = false;
-        for place in 0..=last {
+        let mut place = 0;
+        while place <= last {
             let mut seen = self.scan_page(block, place, newest)?;
             if place == 0 {
                 if seen.state == PageState::Erased {
@@ -82,6 +93,7 @@ impl<N: Nand> InPage<'_, N> {
             }
             was_erased = seen.state == PageState::Erased;
             self.note_page(block, place, seen, &mut fill);
+            place += seen.pages;
         }
         if self.is_in_ring(block) {
             self.blocks[block].clear();
@@ -136,7 +148,7 @@ impl<N: Nand> InPage<'_, N> {
                 self.note_garbage(block);
             }
             if seen.state != PageState::Erased {
-                fill.used = place + 1;
+                fill.used = place + seen.pages;
             }
             if seen.state == PageState::Log && usize::from(fill.logs) < LOG_PAGES_MAX {
                 self.blocks[block].log_at[usize::from(fill.logs)] = place;
@@ -160,8 +172,8 @@ impl<N: Nand> InPage<'_, N> {
             // Torn, before any log page: the last node, or the first sector of another log page. Whichever it is, nothing
             // is programmed there, nor between it and the nodes.
             PageState::Node | PageState::Garbage => {
-                fill.used = place + 1;
-                let logs_from = self.geometry.pages_per_block - u32::from(self.options.log_pages_max);
+                fill.used = place + seen.pages;
+                let logs_from = self.geometry.pages_per_block - u32::from(self.log_pages_limit());
                 if is_garbage && u32::from(place) >= logs_from {
                     self.note_garbage(block);
                 }
@@ -187,47 +199,60 @@ impl<N: Nand> InPage<'_, N> {
         let dialect = self.dialect();
         let read = Self::read_log_page(&mut self.nand, dialect, page, self.log)?;
         let ecc = self.geometry.ecc;
-        let seen = |state| Seen { state, consumed: 0, sound: 0, is_broken: false };
         if read != Read::Unreadable && is_erased(self.log, ecc.codeword_size, ecc.correctable_bits) {
-            return Ok(seen(PageState::Erased));
+            return Ok(Seen::page(PageState::Erased));
         }
         let front = FrontFields::parse(self.log).and_then(|front| front.expect(self.volume, page.0));
         match front {
-            Ok(front) if front.kind == Kind::Node => {
-                let parsed = Node::parse(self.log, front.size, self.options.cells);
-                let Ok((node, fields)) = parsed else { return Ok(seen(PageState::Garbage)) };
-                let mark = fence_mark(node.high());
-                note_newest(newest, front.sequence, block);
-                self.note_node(block, place, &front, &fields, mark)?;
-                Ok(seen(PageState::Node))
-            }
+            Ok(front) if front.kind == Kind::Node => self.see_node(block, place, &front, newest),
             Ok(front) if front.kind == Kind::Journal => {
                 note_newest(newest, front.sequence, block);
                 let is_one = self.note_journal_page(block, place, &front);
-                Ok(seen(if is_one { PageState::Journal } else { PageState::Garbage }))
+                Ok(Seen::page(if is_one { PageState::Journal } else { PageState::Garbage }))
             }
             Ok(front) if front.kind == Kind::Log && self.options.layout == Layout::Pages => {
                 note_newest(newest, front.sequence, block);
                 self.note_sectors(block, place, newest);
-                Ok(seen(PageState::Log))
+                Ok(Seen::page(PageState::Log))
             }
             Err(_) if self.options.layout == Layout::Sectors => Ok(self.see_sectors(block, place, newest)),
-            _ => Ok(seen(PageState::Garbage)),
+            _ => Ok(Seen::page(PageState::Garbage)),
         }
+    }
+
+    /// Takes in a node whose first page was read. If one of its pages is not what it should be, all of them are garbage together: what
+    /// a cut tore among them is one thing, and none of it has anything behind it.
+    fn see_node(&mut self, block: BlockAddr, place: u16, front: &FrontFields, newest: &mut Newest) -> Result<Seen, N> {
+        let pages = u16::from(self.options.node_pages);
+        let left = self.geometry.pages_per_block as u16 - place;
+        let garbage = Seen { pages: pages.min(left), ..Seen::page(PageState::Garbage) };
+        if pages > left {
+            return Ok(garbage);
+        }
+        let frame = self.buffer.arena.scratch(BUILD);
+        let page_size = self.page_size();
+        self.buffer.arena.frame_mut(frame)[..page_size].copy_from_slice(self.log);
+        let Ok(parts) = self.read_parts(front, frame)? else { return Ok(garbage) };
+        let parsed = Node::parse(self.buffer.arena.frame(frame), parts.size, self.options.cells);
+        let Ok((node, fields)) = parsed else { return Ok(garbage) };
+        let mark = fence_mark(node.high());
+        note_newest(newest, front.sequence, block);
+        self.note_node(block, place, &FrontFields { size: parts.size, ..*front }, &fields, mark)?;
+        Ok(Seen { pages, ..Seen::page(PageState::Node) })
     }
 
     /// Takes in the sectors of a page that was read and begins as no page of the volume does.
     fn see_sectors(&mut self, block: BlockAddr, place: u16, newest: &mut Newest) -> Seen {
         let sound = self.note_sectors(block, place, newest);
         if sound == 0 {
-            return Seen { state: PageState::Garbage, consumed: 0, sound: 0, is_broken: false };
+            return Seen::page(PageState::Garbage);
         }
         let consumed = self.sectors_consumed();
         let page = self.page_of(block, place);
         let last = u32::from(consumed.saturating_sub(1)) * self.options.sector_size;
         let is_last_sound = self.dialect().sectors(self.log, page, last).next().is_some();
         let is_broken = sound + u16::from(!is_last_sound) < consumed;
-        Seen { state: PageState::Log, consumed, sound, is_broken }
+        Seen { state: PageState::Log, consumed, sound, is_broken, pages: 1 }
     }
 
     /// Sectors of the log page read last that are not erased, or lie before one that is not.

@@ -54,11 +54,11 @@ impl<N: Nand> InPage<'_, N> {
         Ok(separator)
     }
 
-    fn node_size(&self, frame: Frame) -> u32 {
+    fn size_in(&self, frame: Frame) -> u32 {
         Node::new(self.buffer.arena.frame(frame), self.options.cells).size() as u32
     }
 
-    /// Splits the leaf of a key, which is in the buffer, if it is too large for a page or would be with so many bytes more.
+    /// Splits the leaf of a key, which is in the buffer, if it is too large for flash or would be with so many bytes more.
     /// The new leaf waits in the buffer.
     pub(crate) fn divide(&mut self, key: &[u8], more: usize) -> Result<(), N> {
         let before = self.stats;
@@ -66,7 +66,7 @@ impl<N: Nand> InPage<'_, N> {
             let spot = self.descend(key, false, 0)?;
             let unit = self.ensure(spot.node)?;
             self.buffer.pin(1, unit);
-            let size = self.page_size() + 2 * self.options.sector_size as usize;
+            let size = self.node_size() + 2 * self.options.sector_size as usize;
             let splits = self.stats.splits;
             self.make_room(size)?;
             // What made room may have split the parent.
@@ -76,7 +76,7 @@ impl<N: Nand> InPage<'_, N> {
             (self.stats.references, self.stats.hits) = (before.references, before.hits);
             (self.stats.leaf_references, self.stats.leaf_hits) = (before.leaf_references, before.leaf_hits);
             let Some(frame) = self.buffer[unit].base() else { return Err(Error::Poisoned) };
-            if self.node_size(frame) as usize + more <= self.node_limit() as usize {
+            if self.size_in(frame) as usize + more <= self.node_limit() as usize {
                 return Ok(());
             }
             if spot.parent == NONE {
@@ -98,7 +98,7 @@ impl<N: Nand> InPage<'_, N> {
         let separator = KeyBuf::new(cell.key).unwrap_or_default();
         let record = Record::Link(separator.as_slice(), 0).size(cells);
         let Some(base) = self.buffer[parent].base() else { return Err(Error::Poisoned) };
-        if self.node_size(base) as usize + record > self.node_limit() as usize {
+        if self.size_in(base) as usize + record > self.node_limit() as usize {
             self.split_inner(separator.as_slice(), node.level() + 1)?;
             return Ok(false);
         }
@@ -120,13 +120,13 @@ impl<N: Nand> InPage<'_, N> {
         let new_frame = self.buffer.add_base(new_unit).ok_or(Error::Poisoned)?;
         let separator = self.halve(frame, new_frame, id)?;
         let separator = separator.as_slice();
-        self.nodes[new].size = self.node_size(new_frame);
+        self.nodes[new].size = self.size_in(new_frame);
         // What moves was noted in the same journal pages.
         let (first, last) = self.buffer[unit].journal();
         self.buffer.set_journal(new_unit, Some(first), last);
         self.buffer.pin(2, new_unit);
         self.touch(new_unit);
-        self.nodes[index].size = self.node_size(frame);
+        self.nodes[index].size = self.size_in(frame);
         self.buffer.drop_changes_from(unit, cells, separator);
         // A node that was never programmed has no page that could show too much, and is linked no earlier than its part.
         if !self.nodes[index].has(NEW) {
@@ -139,7 +139,7 @@ impl<N: Nand> InPage<'_, N> {
         if let Some(base) = self.buffer[parent].base() {
             NodeMut::new(self.buffer.arena.frame_mut(base), cells).apply(link).ok_or(Error::Poisoned)?;
             let parent = self.buffer[parent].node;
-            self.nodes[parent].size = self.node_size(base);
+            self.nodes[parent].size = self.size_in(base);
         }
         self.stats.splits += 1;
         Ok(())
@@ -168,7 +168,7 @@ impl<N: Nand> InPage<'_, N> {
                 frame
             }
         };
-        self.nodes[index].size = self.node_size(frame);
+        self.nodes[index].size = self.size_in(frame);
         if self.nodes[index].size <= self.node_limit() {
             return Ok(());
         }
@@ -179,7 +179,7 @@ impl<N: Nand> InPage<'_, N> {
         let id = self.nodes[new].id;
         let right = self.buffer.arena.scratch(RIGHT);
         let separator = self.halve(frame, right, id)?;
-        self.nodes[index].size = self.node_size(frame);
+        self.nodes[index].size = self.size_in(frame);
         // The new node before the link to it: a link torn away leaves a node that nothing leads to.
         self.write_node(right, new)?;
         self.nodes[index].set(STALE, true);
@@ -216,7 +216,7 @@ impl<N: Nand> InPage<'_, N> {
             }
             if let Some(base) = self.buffer[unit].base() {
                 NodeMut::new(self.buffer.arena.frame_mut(base), cells).apply(record).ok_or(Error::Poisoned)?;
-                self.nodes[parent].size = self.node_size(base);
+                self.nodes[parent].size = self.size_in(base);
             } else {
                 self.nodes[parent].size += size as u32;
             }
@@ -237,7 +237,7 @@ impl<N: Nand> InPage<'_, N> {
         let spare = 8 + 2 * usize::from(u8::MAX);
         if !is_here && self.nodes[index].size as usize + spare > self.node_limit() as usize {
             let frame = self.inner_frame(index)?;
-            self.nodes[index].size = self.node_size(frame);
+            self.nodes[index].size = self.size_in(frame);
         }
         Ok(self.nodes[index].size as usize)
     }
@@ -278,7 +278,7 @@ impl<N: Nand> InPage<'_, N> {
         let id = self.nodes[new].id;
         let right = self.buffer.arena.scratch(RIGHT);
         let separator = self.halve(frame, right, id)?;
-        self.nodes[index].size = self.node_size(frame);
+        self.nodes[index].size = self.size_in(frame);
         self.write_node(right, new)?;
         self.nodes[index].set(STALE, true);
         self.stats.splits += 1;

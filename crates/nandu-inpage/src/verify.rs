@@ -89,7 +89,7 @@ impl<N: Nand> InPage<'_, N> {
         }
         let entry = &self.nodes[node];
         if view.size() as u32 != entry.size
-            || (view.size() > self.page_size() && !self.buffer[unit].has_changes() && !entry.has(NEW))
+            || (view.size() > self.node_capacity() as usize && !self.buffer[unit].has_changes() && !entry.has(NEW))
         {
             report(self.violation("V4", node, 0));
         }

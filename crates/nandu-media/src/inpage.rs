@@ -52,6 +52,8 @@ pub enum Kind {
     Anchor = 3,
     /// Changes, ahead of the nodes they belong to.
     Journal = 4,
+    /// What a node has beyond its first page.
+    Part = 5,
 }
 
 impl Kind {
@@ -62,6 +64,7 @@ impl Kind {
             2 => Kind::Log,
             3 => Kind::Anchor,
             4 => Kind::Journal,
+            5 => Kind::Part,
             _ => return None,
         })
     }
@@ -74,8 +77,9 @@ impl Kind {
 ///      0     4  crc          CRC-32C of the page from `magic` to the last byte of its content
 ///      4     2  magic        "GR"
 ///      6     1  version      of the format: 1
-///      7     1  kind         1 node, 2 log page, 3 anchor, 4 journal
-///      8     8  sequence     counts programs of the volume, sectors included, never reused; gaps are allowed
+///      7     1  kind         1 node, 2 log page, 3 anchor, 4 journal, 5 further page of a node
+///      8     8  sequence     counts programs of the volume, sectors included, never reused; gaps are allowed. The pages of a
+///                            node have one in common
 ///     16     4  page         the page's own address
 ///     20     4  volume       id of the volume
 ///     24     4  erase_count  erases of the block when the page was programmed
@@ -208,6 +212,9 @@ impl FrontFields {
 /// ```
 ///
 /// A child is the number of a node (4 bytes), and its key the lower fence of that node.
+///
+/// Where a node has several pages, its bytes go on behind the front of each further page, which follow the first one in the
+/// block. The node counts if all of them verify and have its sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct NodeFront {

@@ -177,6 +177,7 @@ fn front_kind_name(kind: FrontKind) -> &'static str {
         FrontKind::Log => "log",
         FrontKind::Anchor => "anchor",
         FrontKind::Journal => "journal",
+        FrontKind::Part => "further node",
     }
 }
 

@@ -5,7 +5,7 @@ use nandu_index::suite::{KeyKind, Space, conformance};
 use nandu_inpage::{Cells, GroupSize, LogPages, LogRead, Options, Policy, Splits};
 use nandu_sim::Chip;
 
-use crate::rig::{GRR, Held, IPL, PAGES, SECTORS, in_pages};
+use crate::rig::{GRR, Held, IPL, PAGES, SECTORS, in_pages, with_long_blocks, with_two_pages};
 
 const CASES: u32 = 60;
 
@@ -82,6 +82,39 @@ fn merges_that_take_changes_along_and_level_wear_conform() {
         let options = Options { absorb: true, levelling_gap: Some(1), ..options };
         conforms(SECTORS, options);
         conforms(PAGES, in_pages(options));
+    }
+}
+
+#[test]
+fn nodes_of_two_pages_conform_with_each_buffer() {
+    for options in [GRR, IPL] {
+        conforms_with_each_buffer(SECTORS, with_two_pages(options));
+        conforms_with_each_buffer(PAGES, in_pages(with_two_pages(options)));
+    }
+}
+
+#[test]
+fn nodes_of_two_and_three_pages_in_real_use_conform() {
+    let product = Options {
+        log_pages: LogPages::Adaptive(1),
+        log_read: LogRead::Smart,
+        group: GroupSize::Dynamic(4),
+        journal_blocks: 2,
+        absorb: true,
+        levelling_gap: Some(2),
+        ..with_two_pages(GRR)
+    };
+    let three = Options { node_pages: 3, log_pages_max: 3, buffer_size: 4096, ..product };
+    let all = Options { log_pages: LogPages::Opportunistic(2), log_read: LogRead::All, ..three };
+    let strings = Options { cells: Cells::Bytes, ..three };
+    let space =
+        Space { keys: KeyKind::Bytes(20), key_count: 300, value_size_min: 0, value_size_max: 16, operations_max: 120 };
+    let layouts: [(Chip, fn(Options) -> Options); 2] = [(SECTORS, |options| options), (PAGES, in_pages)];
+    for (chip, layout) in layouts {
+        conforms(chip, layout(product));
+        conforms(with_long_blocks(chip), layout(three));
+        conforms(with_long_blocks(chip), layout(all));
+        conformance(space, CASES, || Held::new(with_long_blocks(chip).with_blocks(200), layout(strings)));
     }
 }
 

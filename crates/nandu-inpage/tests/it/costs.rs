@@ -1,14 +1,14 @@
 //! What operations cost in reads, programs and erases: exactly, and beside the cost model.
 //!
-//! The model, for a block with `D` nodes and `k` log pages of `s` sectors each: a load is a read for the node's page and one for
-//! each programmed log page; `s k` flushes are a program each, and the one that finds the log full is a merge of `D + k` reads,
-//! `D` programs and an erase.
+//! The model, for a block with `D` nodes of `g` pages and `k` log pages of `s` sectors in `g` pages each: a load is `g` reads for the node
+//! and one for each programmed page of the log; `s k` flushes are a program each, and the one that finds the log full is a merge of
+//! `g D + g k` reads, `g D` programs and an erase.
 
 use nandu_inpage::{Cells, Edit, GroupSize, InPage, LogPages, LogRead, Options, Policy, Splits};
 use nandu_nand::{BlockAddr, Ecc, Geometry, TearScope};
 use nandu_sim::{Chip, Counters, Sim};
 
-use crate::rig::{GRR, IPL, PAGES, SECTORS, in_pages, memory};
+use crate::rig::{GRR, IPL, PAGES, SECTORS, in_pages, memory, with_two_pages};
 
 /// The paper's chip, small: 4 KiB pages, 32 in a block.
 const CHIP: Chip = {
@@ -49,7 +49,7 @@ fn since<T>(index: &mut InPage<'_, Sim>, work: impl FnOnce(&mut InPage<'_, Sim>)
 /// A flush of one leaf after another, each found in the buffer: only flushes and merges touch the chip.
 fn flushes(options: Options, rounds: u32) -> (Counters, u64, u64) {
     // Eight leaves and the root, in one block; all of them fit the buffer.
-    let options = Options { group: GroupSize::Fixed(1), buffer_size: 96 * 1024, ..options };
+    let options = Options { group: GroupSize::Fixed(1), buffer_size: 128 * 1024, ..options };
     let chip = CHIP.with_blocks(12);
     let mut bytes = memory(&chip, &options);
     let mut index = loaded(chip, options, 9 * 125, &mut bytes);
@@ -74,30 +74,33 @@ fn flushes(options: Options, rounds: u32) -> (Counters, u64, u64) {
 
 #[test]
 fn flushes_and_merges_cost_what_the_model_says() {
-    for log_pages in [1, 2, 4, 8] {
-        let options = Options { log_pages: LogPages::Static(log_pages), ..PAPER_GRR };
-        let per_cycle = 8 * u64::from(log_pages) + 1;
+    for (node_pages, log_pages) in [(1, 1), (1, 2), (1, 4), (1, 8), (2, 1), (2, 4), (4, 2)] {
+        let log_pages_max = 16 / node_pages.max(2);
+        let options = Options { node_pages, log_pages_max, log_pages: LogPages::Static(log_pages), ..PAPER_GRR };
+        let (g, k) = (u64::from(node_pages), u64::from(log_pages));
+        let per_cycle = 8 * g * k + 1;
         // The load has used some of the log already, so that a cycle may be begun or not: 40 cycles, give or take one.
         let (counters, nodes, flushes) = flushes(options, 40 * per_cycle as u32);
         let merges = flushes / per_cycle;
-        let (programs, reads) = (flushes - merges + merges * nodes, merges * (nodes + u64::from(log_pages)));
+        let (programs, reads) = (flushes - merges + merges * g * nodes, merges * g * (nodes + k));
         let within = |found: u64, model: u64| (found as f64 / model as f64 - 1.0).abs() <= 0.05;
-        assert!(within(counters.erases, merges), "k={log_pages}: {} erases, model {merges}", counters.erases);
-        assert!(within(counters.programs, programs), "k={log_pages}: {counters:?}, model {programs} programs");
-        assert!(within(counters.reads, reads), "k={log_pages}: {counters:?}, model {reads} reads");
+        assert!(within(counters.erases, merges), "g={g} k={k}: {} erases, model {merges}", counters.erases);
+        assert!(within(counters.programs, programs), "g={g} k={k}: {counters:?}, model {programs} programs");
+        assert!(within(counters.reads, reads), "g={g} k={k}: {counters:?}, model {reads} reads");
     }
 }
 
-/// In the long run, with updates of any record and hardly any hits: a load takes the page and half of the log pages, and a flush its
+/// In the long run, with updates of any record and hardly any hits: a load takes the node and half of the log pages, and a flush its
 /// share of a merge.
 #[test]
 fn updates_cost_in_the_long_run_what_the_model_says() {
-    for log_pages in [1, 2, 4, 8] {
+    for (node_pages, log_pages) in [(1, 1), (1, 2), (1, 4), (1, 8), (2, 1), (2, 4)] {
         let options = Options {
+            node_pages,
             log_pages: LogPages::Static(log_pages),
             group: GroupSize::Fixed(1),
             policy: Policy::Lru,
-            buffer_size: 24 * 1024,
+            buffer_size: usize::from(node_pages) * 24 * 1024,
             ..PAPER_GRR
         };
         let chip = CHIP.with_blocks(24);
@@ -113,23 +116,23 @@ fn updates_cost_in_the_long_run_what_the_model_says() {
         let stats = *index.stats();
         let size = index.size();
         // A full block has D nodes; the last one may have fewer.
-        let (k, sectors) = (f64::from(log_pages), 8.0 * f64::from(log_pages));
+        let (g, k) = (f64::from(node_pages), f64::from(log_pages));
+        let sectors = 8.0 * g * k;
         let nodes = f64::from(size.nodes) / f64::from(size.blocks_used);
         let flushes = (stats.log_programs - before.log_programs + stats.merges - before.merges) as f64;
         let loads = (stats.loads - before.loads) as f64;
         let merges = flushes / (sectors + 1.0);
-        let lambda = (k + 1.0) / 2.0 * sectors / (sectors + 1.0);
-        let reads = loads * (1.0 + lambda) + merges * (nodes + k);
-        let programs = flushes - merges + merges * nodes;
+        // Of a log page that is half programmed only the pages that are: with log pages read whole it would be g (k + 1) / 2.
+        let lambda = (g * k + 1.0) / 2.0 * sectors / (sectors + 1.0);
+        let reads = loads * (g + lambda) + merges * g * (nodes + k);
+        let programs = flushes - merges + merges * g * nodes;
         let times = options.times;
         let time = reads * f64::from(times.read_ns)
             + programs * f64::from(times.program_ns)
             + merges * f64::from(times.erase_ns);
         let within = |found: u64, model: f64| (found as f64 / model - 1.0).abs() <= 0.05;
-        let model = format!(
-            "k={log_pages}: {reads:.0} reads, {programs:.0} programs, {merges:.0} erases, {:.0} ms",
-            time / 1e6
-        );
+        let model =
+            format!("g={g} k={k}: {reads:.0} reads, {programs:.0} programs, {merges:.0} erases, {:.0} ms", time / 1e6);
         assert!(loads > 9000.0, "{loads} loads of 12,000");
         assert!(within(counters.reads, reads), "{counters:?}, model {model}");
         assert!(within(counters.programs, programs), "{counters:?}, model {model}");
@@ -139,11 +142,21 @@ fn updates_cost_in_the_long_run_what_the_model_says() {
 }
 
 #[test]
-fn a_load_costs_the_page_and_the_programmed_log_pages() {
-    for (log_read, expected) in [(LogRead::Used, 1 + 2), (LogRead::Smart, 1 + 1), (LogRead::All, 1 + 4)] {
-        let options = Options { log_read, group: GroupSize::Fixed(1), ..PAPER_GRR };
+fn a_load_costs_the_pages_of_the_node_and_the_programmed_log_pages() {
+    for (node_pages, log_read, expected) in [
+        (1, LogRead::Used, 1 + 2),
+        (1, LogRead::Smart, 1 + 1),
+        (1, LogRead::All, 1 + 4),
+        (2, LogRead::Used, 2 + 2),
+        (2, LogRead::Smart, 2 + 1),
+        (2, LogRead::All, 2 + 8),
+    ] {
+        let buffer_size = usize::from(node_pages) * PAPER_GRR.buffer_size;
+        let options = Options { node_pages, log_read, group: GroupSize::Fixed(1), buffer_size, ..PAPER_GRR };
+        // Records of a leaf that was split: half of what a node takes.
+        let per_leaf = if node_pages == 1 { 125 } else { 252 };
         let mut bytes = memory(&CHIP, &options);
-        let mut index = loaded(CHIP, options, 20 * 125, &mut bytes);
+        let mut index = loaded(CHIP, options, 20 * per_leaf, &mut bytes);
         // Merged, so that the log is empty; then nine sectors: two log pages, the last sector in the second.
         let merges = index.stats().merges;
         let mut round = 0;
@@ -153,19 +166,19 @@ fn a_load_costs_the_page_and_the_programmed_log_pages() {
             round += 1;
         }
         for (place, _) in (0..8).enumerate() {
-            index.put(&key(place as u32 * 125), &key(7)).unwrap();
+            index.put(&key(place as u32 * per_leaf), &key(7)).unwrap();
             index.sync().unwrap();
         }
         index.put(&key(0), &key(8)).unwrap();
         index.sync().unwrap();
         // Out of the buffer, by way of all other leaves but those two.
         for leaf in 9..20 {
-            index.get(&key(leaf * 125 + 60)).unwrap();
+            index.get(&key(leaf * per_leaf + 60)).unwrap();
         }
         let counters = since(&mut index, |index| {
-            assert_eq!(index.get(&key(5 * 125)).unwrap(), Some(&key(7)[..]));
+            assert_eq!(index.get(&key(5 * per_leaf)).unwrap(), Some(&key(7)[..]));
         });
-        assert_eq!(counters.reads, expected, "{log_read:?}");
+        assert_eq!(counters.reads, expected, "g={node_pages}, {log_read:?}");
         assert_eq!((counters.programs, counters.erases), (0, 0));
     }
 }
@@ -256,6 +269,9 @@ fn the_flash_costs_of_each_configuration_are_known() {
         ("ipl-pages", pages, in_pages(IPL)),
         ("grr", sectors, GRR),
         ("grr-pages", pages, in_pages(GRR)),
+        ("ipl-two", sectors, with_two_pages(IPL)),
+        ("grr-two", sectors, with_two_pages(GRR)),
+        ("grr-two-pages", pages, in_pages(with_two_pages(GRR))),
     ] {
         for (buffer, policy) in
             [("lru", Policy::Lru), ("clean-first", Policy::CleanFirst), ("semi-clean", Policy::SemiClean)]

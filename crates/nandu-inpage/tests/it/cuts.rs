@@ -8,7 +8,7 @@ use nandu_nand::Nand;
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 
-use crate::rig::{GRR, IPL, PAGES, SECTORS, in_pages, memory};
+use crate::rig::{GRR, IPL, PAGES, SECTORS, in_pages, memory, with_two_pages};
 
 type Values = BTreeMap<u32, Option<u32>>;
 
@@ -205,6 +205,16 @@ fn every_cut_while_merges_take_changes_along_and_level_wear() {
 }
 
 #[test]
+fn every_cut_among_the_pages_of_a_node() {
+    let load = Load { operations: 30, keys: 120, ..LOAD };
+    every(SECTORS, with_two_pages(GRR), Load { clear_every: 6, ..load });
+    every(PAGES, in_pages(with_two_pages(GRR)), load);
+    every(SECTORS, with_two_pages(IPL), load);
+    let smart = Options { log_read: LogRead::Smart, log_pages: LogPages::Adaptive(1), ..with_two_pages(GRR) };
+    every(PAGES, in_pages(smart), Load { is_blind: true, ..load });
+}
+
+#[test]
 fn every_cut_while_leaves_become_empty() {
     let load = Load { clear_every: 3, operations: 25, keys: 80, ..LOAD };
     every(SECTORS, GRR, load);
@@ -224,7 +234,8 @@ fn every_cut_and_going_on_after_it() {
 
 #[test]
 fn every_cut_and_every_cut_of_the_recovery_after_it() {
-    for (chip, options) in [(SECTORS, GRR), (PAGES, in_pages(GRR))] {
+    let kinds = [GRR, with_two_pages(GRR)].into_iter();
+    for (chip, options) in kinds.flat_map(|options| [(SECTORS, options), (PAGES, in_pages(options))]) {
         let load = Load { operations: 15, ends_clean: false, ..LOAD };
         let sim = used(chip, options, load);
         let check = check(options, &sim);
@@ -246,6 +257,8 @@ fn chains_of_cuts() {
         (SECTORS, product, Load { is_blind: true, ..LOAD }),
         (PAGES, in_pages(product), Load { is_blind: true, clear_every: 6, ..LOAD }),
         (PAGES, Options { cells: Cells::Bytes, ..in_pages(IPL) }, Load { clear_every: 4, ..LOAD }),
+        (SECTORS, with_two_pages(GRR), Load { clear_every: 4, keys: 150, ..LOAD }),
+        (PAGES, in_pages(with_two_pages(product)), Load { is_blind: true, clear_every: 6, keys: 150, ..LOAD }),
     ];
     for (chip, options, load) in cases {
         let sim = used(chip.with_blocks(24), options, load);

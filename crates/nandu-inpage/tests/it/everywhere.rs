@@ -9,7 +9,7 @@ use nandu_inpage::{Error, InPage, LogPages, LogRead, Options};
 use nandu_nand::{BlockAddr, PageAddr};
 use nandu_sim::{Chip, Fault, Sim, SimError, Tear, Trigger};
 
-use crate::rig::{GRR, IPL, PAGES, SECTORS, in_pages, memory};
+use crate::rig::{GRR, IPL, PAGES, SECTORS, in_pages, memory, with_two_pages};
 
 const KEYS: u32 = 60;
 
@@ -22,7 +22,7 @@ struct Setup {
     is_blind: bool,
 }
 
-fn setups() -> [Setup; 6] {
+fn setups() -> [Setup; 8] {
     let product = Options { log_pages: LogPages::Adaptive(2), log_read: LogRead::Smart, ..in_pages(GRR) };
     let setup = |name, chip: Chip, options| Setup { name, chip: chip.with_blocks(20), options, is_blind: false };
     [
@@ -32,6 +32,8 @@ fn setups() -> [Setup; 6] {
         Setup { is_blind: true, ..setup("product", PAGES, product) },
         setup("grr with a journal", SECTORS, Options { journal_blocks: 2, ..GRR }),
         setup("ipl in whole pages with a journal", PAGES, Options { journal_blocks: 1, ..in_pages(IPL) }),
+        setup("grr with nodes of two pages", SECTORS, with_two_pages(GRR)),
+        setup("grr in whole pages with nodes of two", PAGES, in_pages(with_two_pages(GRR))),
     ]
 }
 

@@ -6,9 +6,10 @@ use nandu_inpage::{Error, InPage, Options};
 use nandu_nand::{BlockAddr, PageAddr};
 use nandu_sim::{Chip, Fault, Sim, Trigger};
 
-use crate::rig::{GRR, PAGES, SECTORS, in_pages, memory};
+use crate::rig::{GRR, PAGES, SECTORS, in_pages, memory, with_two_pages};
 
-const KINDS: [(Chip, Options); 2] = [(SECTORS, GRR), (PAGES, in_pages(GRR))];
+const KINDS: [(Chip, Options); 4] =
+    [(SECTORS, GRR), (PAGES, in_pages(GRR)), (SECTORS, with_two_pages(GRR)), (PAGES, in_pages(with_two_pages(GRR)))];
 
 fn key(number: u32) -> [u8; 4] {
     number.to_be_bytes()
@@ -155,6 +156,10 @@ fn a_volume_of_other_options_or_of_none_is_refused() {
     let mut more = memory(&SECTORS, &other);
     let refused = InPage::open(sim, other, &mut more).err();
     assert_eq!(refused, Some(Error::WrongFormat { what: "most log pages" }));
+    let sim = InPage::format(Sim::new(SECTORS), with_two_pages(GRR), &mut more).unwrap().unmount().unwrap();
+    let one = Options { node_pages: 1, ..with_two_pages(GRR) };
+    let refused = InPage::open(sim, one, &mut more).err();
+    assert_eq!(refused, Some(Error::WrongFormat { what: "pages of a node" }));
     // Sectors need a chip that takes them.
     let mut bytes = memory(&PAGES, &GRR);
     let refused = InPage::format(Sim::new(PAGES), GRR, &mut bytes).err();

@@ -53,6 +53,22 @@ pub(crate) const fn in_pages(options: Options) -> Options {
     Options { layout: Layout::Pages, ..options }
 }
 
+/// The same with nodes of two pages, and half as many log pages, each twice as large.
+pub(crate) const fn with_two_pages(options: Options) -> Options {
+    Options {
+        node_pages: 2,
+        log_pages_max: 2,
+        log_pages: LogPages::Static(1),
+        buffer_size: 2 * options.buffer_size,
+        ..options
+    }
+}
+
+/// The same chip with blocks of twice as many pages, so that nodes of three pages leave some over.
+pub(crate) const fn with_long_blocks(chip: Chip) -> Chip {
+    Chip { geometry: Geometry { pages_per_block: 2 * chip.geometry.pages_per_block, ..chip.geometry }, ..chip }
+}
+
 pub(crate) fn memory(chip: &Chip, options: &Options) -> Vec<u8> {
     vec![0; InPage::<Sim>::memory_required(&chip.geometry, options)]
 }

@@ -33,7 +33,8 @@ pub const ANCHOR_COUNT: usize = 3;
 ///     76    12  anchors          the anchor blocks, all ones: none
 ///     88     8  journal          number of the first journal page that may count
 ///     96     1  kind             1 IPL, 2 GRR
-///     97     3  reserved         zero
+///     97     1  more_pages       pages of a node beyond the first
+///     98     2  reserved         zero
 ///    100    4n  bad              numbers of the bad blocks
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -56,7 +57,8 @@ pub struct AnchorBody {
     anchors: [U32; ANCHOR_COUNT],
     journal: U64,
     kind: u8,
-    reserved: [u8; 3],
+    more_pages: u8,
+    reserved: [u8; 2],
 }
 
 /// Bytes in front of the list of bad blocks.
@@ -97,6 +99,8 @@ pub struct AnchorFields {
     pub journal: u64,
     /// 1: IPL, 2: GRR.
     pub kind: u8,
+    /// Pages of a node beyond the first.
+    pub more_pages: u8,
 }
 
 impl AnchorFields {
@@ -136,7 +140,8 @@ impl AnchorFields {
             anchors: self.anchors.map(U32::new),
             journal: U64::new(self.journal),
             kind: self.kind,
-            reserved: [0; 3],
+            more_pages: self.more_pages,
+            reserved: [0; 2],
         };
         bytes.get_mut(FRONT_SIZE..LIST_AT)?.copy_from_slice(body.as_bytes());
         Some(at)
@@ -157,7 +162,7 @@ impl AnchorFields {
         if body.has_journal > 1 {
             return Err(Malformed::Range("has_journal"));
         }
-        if !matches!(body.kind, 1 | 2) || body.reserved != [0; 3] {
+        if !matches!(body.kind, 1 | 2) || body.reserved != [0; 2] {
             return Err(Malformed::Range("kind"));
         }
         if !matches!(body.layout, 1 | 2) || body.is_clean > 1 || body.log_pages_max == 0 {
@@ -186,6 +191,7 @@ impl AnchorFields {
             has_journal: body.has_journal == 1,
             journal: body.journal.get(),
             kind: body.kind,
+            more_pages: body.more_pages,
         };
         Ok((fields, Blocks(lists)))
     }
@@ -225,6 +231,7 @@ mod tests {
         has_journal: true,
         journal: 0x0A0B,
         kind: 2,
+        more_pages: 1,
     };
 
     #[test]
@@ -233,7 +240,7 @@ mod tests {
         let size = FIELDS.write(&mut bytes, [7, 9].into_iter()).unwrap();
         let expected = b"\0\x01\0\0\x08\0\0\0\x10\0\0\0\x40\0\0\0\x01\x03\x08\x04\x01\x01\x02\0\x02\x01\0\0\0\0\0\0\
             \x05\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x02\0\0\0\xFF\xFF\xFF\xFF\x0B\x0A\0\0\0\0\0\0\
-            \x02\0\0\0\x07\0\0\0\x09\0\0\0";
+            \x02\x01\0\0\x07\0\0\0\x09\0\0\0";
         assert_eq!(bytes[FRONT_SIZE..size], expected[..]);
         let (fields, bad) = AnchorFields::parse(&bytes, size as u32).unwrap();
         assert_eq!(fields, FIELDS);
@@ -253,7 +260,7 @@ mod tests {
             (53, 2, "has_journal"),
             (54, 9, "bad_count"),
             (96, 3, "kind"),
-            (97, 1, "kind"),
+            (98, 1, "kind"),
         ] {
             let mut bad = good;
             bad[at] = value;

@@ -30,6 +30,9 @@ pub(crate) struct Format {
     /// With grr and ipl: every value has so many bytes
     #[arg(long, value_name = "BYTES", requires = "key_size")]
     value_size: Option<u8>,
+    /// With grr and ipl: so many pages make a node; more are for small pages and keys that are read in order
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
+    node_pages: u8,
     #[command(flatten)]
     cache: CacheArgs,
     /// Format a chip that holds something; all of that is lost
@@ -54,6 +57,9 @@ pub(crate) fn run(args: &Format, out: &mut Output) -> anyhow::Result<()> {
         (None, None) => Cells::Bytes,
         _ => return usage("a mutree index keeps byte strings; --key-size and --value-size are for grr and ipl"),
     };
+    if args.index == Kind::Mutree && args.node_pages > 1 {
+        return usage("a page of a mutree index holds a whole path; --node-pages is for grr and ipl");
+    }
     let mut session = Session::open(&args.session)?;
     let name = args.session.image.display().to_string();
     if !args.force && report::blocks(&session.sim).any(|(_, state)| state.pages_programmed > 0) {
@@ -130,7 +136,7 @@ fn format_tree(args: &Format, sim: &mut Sim) -> anyhow::Result<Made> {
 }
 
 fn format_inpage(args: &Format, kind: Kind, cells: Cells, sim: &mut Sim) -> anyhow::Result<Made> {
-    let options = inpage::options(sim.chip(), kind, cells, args.cache.cache);
+    let options = inpage::options(sim.chip(), kind, cells, args.node_pages, args.cache.cache);
     let mut memory = vec![0; InPage::<Sim>::memory_required(&sim.chip().geometry, &options)];
     let explain = |error| match error {
         nandu_inpage::Error::Unsuitable { what } => {

@@ -108,6 +108,7 @@ fn print_json(
             "erase_count_max": size.erase_count_max,
             "layout": if fields.layout == 1 { "sectors" } else { "pages" },
             "sector_size": fields.sector_size,
+            "node_pages": u32::from(fields.more_pages) + 1,
             "clean": !was_cut,
         }),
     };
