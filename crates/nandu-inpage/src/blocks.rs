@@ -129,6 +129,8 @@ pub(crate) struct BlockTable<'m> {
     entries: &'m mut [BlockEntry],
     /// Blocks that are free, kept as a count since each operation asks.
     free: u32,
+    /// Of blocks that were erased as often, the first from this one on is taken first.
+    from: u32,
 }
 
 impl core::ops::Index<BlockAddr> for BlockTable<'_> {
@@ -149,13 +151,20 @@ impl<'m> BlockTable<'m> {
     pub(crate) fn new(entries: &'m mut [BlockEntry]) -> BlockTable<'m> {
         entries.fill(BlockEntry::BLANK);
         let free = entries.len() as u32;
-        BlockTable { entries, free }
+        BlockTable { entries, free, from: 0 }
     }
 
     /// Forgets what is known of all blocks.
     pub(crate) fn clear(&mut self) {
         self.entries.fill(BlockEntry::BLANK);
         self.free = self.entries.len() as u32;
+        self.from = 0;
+    }
+
+    /// Begins with another block where several were erased as often: after a cut some counts are too low, and those blocks would be
+    /// taken again after each.
+    pub(crate) fn spread(&mut self, from: u32) {
+        self.from = from;
     }
 
     pub(crate) fn addresses(&self) -> impl Iterator<Item = BlockAddr> + use<> {
@@ -178,7 +187,9 @@ impl<'m> BlockTable<'m> {
     /// The free block that was erased least often; one that is erased already, if there are several.
     pub(crate) fn least_worn(&self) -> Option<BlockAddr> {
         let free = self.addresses().filter(|&block| self[block].is_free());
-        free.min_by_key(|&block| (self[block].erase_count, self[block].state() == State::Unknown))
+        let count = self.entries.len() as u32;
+        let turn = |block: BlockAddr| (block.0 + count - self.from) % count;
+        free.min_by_key(|&block| (self[block].erase_count, self[block].state() == State::Unknown, turn(block)))
     }
 
     /// The free block that was erased most often.

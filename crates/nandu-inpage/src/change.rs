@@ -56,6 +56,35 @@ impl<N: Nand> InPage<'_, N> {
         self.guarded(|index| index.for_cause(Cause::Host, |index| index.change_once(Record::Put(key, value), false)))
     }
 
+    /// Puts a value at a key that is not there; otherwise changes nothing. Returns whether it was put. Costs as [`put`](InPage::put).
+    ///
+    /// # Errors
+    ///
+    /// As [`put`](InPage::put).
+    pub fn insert_if_absent(&mut self, key: &[u8], value: &[u8]) -> Result<bool, N> {
+        self.put_if(key, value, false)
+    }
+
+    /// Puts a value at a key that is there; otherwise changes nothing. Returns whether it was put. Costs as [`put`](InPage::put).
+    ///
+    /// # Errors
+    ///
+    /// As [`put`](InPage::put).
+    pub fn replace(&mut self, key: &[u8], value: &[u8]) -> Result<bool, N> {
+        self.put_if(key, value, true)
+    }
+
+    /// The leaf that was looked at is in the buffer when it is changed, so nothing is read twice.
+    fn put_if(&mut self, key: &[u8], value: &[u8], is_there: bool) -> Result<bool, N> {
+        self.check_key(key)?;
+        self.check_value(key, value)?;
+        if self.get(key)?.is_some() != is_there {
+            return Ok(false);
+        }
+        self.put(key, value)?;
+        Ok(true)
+    }
+
     /// Puts a value at a key without reading its leaf, so nobody knows whether it was there. Otherwise as
     /// [`put`](InPage::put).
     ///

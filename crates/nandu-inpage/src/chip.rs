@@ -124,6 +124,7 @@ impl<N: Nand> InPage<'_, N> {
                     let entry = &mut self.blocks[block];
                     entry.erase_count = entry.erase_count.saturating_add(1);
                     self.stats.erases += 1;
+                    self.anchors.erases = self.anchors.erases.saturating_add(1);
                     if !self.options.read_back || self.begins_erased(block)? {
                         return Ok(true);
                     }

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::journal::{JOURNAL_BLOCKS_MAX, Journal};
 use crate::memory::{Counts, divide};
 use crate::nodes::{NodeTable, ROOT};
-use crate::options::{Durability, Layout, Options};
+use crate::options::{Durability, GroupSize, Layout, Options};
 use crate::placement::Group;
 use crate::stats::{Size, Stats};
 
@@ -117,7 +117,7 @@ impl<'m, N: Nand> InPage<'m, N> {
             sequence: 1,
             nodes: NodeTable::new(parts.nodes, parts.hash),
             blocks: BlockTable::new(parts.blocks),
-            buffer: Buffer::new(parts.units, arena, node_size, chunk_size, options.buffer_size),
+            buffer: Buffer::new(parts.units, arena, node_size, chunk_size, buffer_capacity(&geometry, &options)),
             logs: parts.logs,
             log: parts.log,
             group: Group::CLOSED,
@@ -300,6 +300,16 @@ impl<'m, N: Nand> InPage<'m, N> {
             }
         }
     }
+}
+
+/// Bytes of the buffer that are left for nodes and changes.
+fn buffer_capacity(geometry: &Geometry, options: &Options) -> usize {
+    let node_size = usize::from(options.node_pages) * geometry.page_size as usize;
+    let (GroupSize::Fixed(blocks) | GroupSize::Dynamic(blocks)) = options.group;
+    let log_pages = usize::from(blocks) * usize::from(options.log_pages.first());
+    let reserve = log_pages * usize::from(options.log_reserve) * node_size / 100;
+    let least = 4 * (node_size + options.sector_size as usize);
+    options.buffer_size.saturating_sub(reserve).max(least)
 }
 
 /// Most pages of a node.

@@ -81,8 +81,8 @@
 //!
 //! # Limits
 //!
-//! How often a block was erased stands in its pages alone, so of blocks that are free it is forgotten when the
-//! index is closed. Leaves are not balanced when keys are deleted: an empty leaf goes, unless it is the first of its
+//! How often a block was erased is said by its pages and by anchors; a cut may make the last erases of a block that is free
+//! forgotten, and on chips with so many blocks that half a block does not take their counts, more. Leaves are not balanced when keys are deleted: an empty leaf goes, unless it is the first of its
 //! parent, and inner nodes stay. Chips with paired pages are refused, and sectors need a chip that takes partial programs in
 //! any order of pages and tears only what is being programmed.
 //!

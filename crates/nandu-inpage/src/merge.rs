@@ -28,7 +28,8 @@ impl<N: Nand> InPage<'_, N> {
         self.nand.attribute(before);
         self.stats.merges += 1;
         self.note_idle();
-        result
+        result?;
+        self.keep_erase_counts()
     }
 
     /// Moves all nodes of a block to where new nodes go, and erases it.

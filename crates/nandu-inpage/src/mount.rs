@@ -243,6 +243,8 @@ impl<'m, N: Nand> InPage<'m, N> {
     /// are erased: each is merged when it is written to next.
     fn recover(&mut self, newest: Newest) -> Result<(), N> {
         self.anchors.is_clean = false;
+        self.anchors.is_silent = true;
+        self.blocks.spread((self.sequence % u64::from(self.geometry.block_count)) as u32);
         self.records = None;
         for block in self.blocks.addresses() {
             let entry = &mut self.blocks[block];

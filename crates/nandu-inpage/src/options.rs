@@ -181,6 +181,9 @@ pub struct Options {
     pub levelling_gap: Option<u32>,
     /// Bytes for nodes and changes in memory.
     pub buffer_size: usize,
+    /// Hundredths of a node that each log page of a group takes from the buffer. 0 but to find out what the paper measured: its hit
+    /// ratios fall as if log pages took memory.
+    pub log_reserve: u16,
     /// Most nodes there is memory for; as many as the chip has pages if nothing is said.
     pub node_count_max: Option<u32>,
     /// Read back what was programmed, and the first page of what was erased: one more read each. A program or an erase that the
@@ -215,6 +218,7 @@ impl Options {
         absorb: false,
         levelling_gap: Some(1000),
         buffer_size: 64 * 1024,
+        log_reserve: 0,
         node_count_max: None,
         read_back: false,
         times: Times { read_ns: 80_000, program_ns: 200_000, erase_ns: 1_500_000 },

@@ -2,7 +2,7 @@
 //! trees grow high.
 
 use nandu_index::suite::{KeyKind, Space, conformance};
-use nandu_inpage::{Cells, GroupSize, LogPages, LogRead, Options, Policy, Splits};
+use nandu_inpage::{Cells, GroupSize, Layout, LogPages, LogRead, Options, Policy, Splits};
 use nandu_sim::Chip;
 
 use crate::rig::{GRR, Held, IPL, PAGES, SECTORS, in_pages, with_long_blocks, with_two_pages};
@@ -109,12 +109,12 @@ fn nodes_of_two_and_three_pages_in_real_use_conform() {
     let strings = Options { cells: Cells::Bytes, ..three };
     let space =
         Space { keys: KeyKind::Bytes(20), key_count: 300, value_size_min: 0, value_size_max: 16, operations_max: 120 };
-    let layouts: [(Chip, fn(Options) -> Options); 2] = [(SECTORS, |options| options), (PAGES, in_pages)];
-    for (chip, layout) in layouts {
-        conforms(chip, layout(product));
-        conforms(with_long_blocks(chip), layout(three));
-        conforms(with_long_blocks(chip), layout(all));
-        conformance(space, CASES, || Held::new(with_long_blocks(chip).with_blocks(200), layout(strings)));
+    for (chip, layout) in [(SECTORS, Layout::Sectors), (PAGES, Layout::Pages)] {
+        let of = |options| Options { layout, ..options };
+        conforms(chip, of(product));
+        conforms(with_long_blocks(chip), of(three));
+        conforms(with_long_blocks(chip), of(all));
+        conformance(space, CASES, || Held::new(with_long_blocks(chip).with_blocks(200), of(strings)));
     }
 }
 
@@ -147,4 +147,20 @@ fn a_buffer_with_few_syncs_is_no_reason_to_be_full() {
             index.sync().unwrap();
         }
     }
+}
+
+#[test]
+fn what_is_there_is_replaced_and_what_is_not_is_inserted() {
+    let mut held = Held::new(PAGES, in_pages(GRR));
+    let index = held.get_mut();
+    let key = 7_u32.to_be_bytes();
+    assert!(!index.replace(&key, b"none").unwrap());
+    assert_eq!(index.get(&key).unwrap(), None);
+    assert!(index.insert_if_absent(&key, b"once").unwrap());
+    assert!(!index.insert_if_absent(&key, b"more").unwrap());
+    assert_eq!(index.get(&key).unwrap(), Some(&b"once"[..]));
+    assert!(index.replace(&key, b"anew").unwrap());
+    index.sync().unwrap();
+    held.reopen_with(|index| index.abandon());
+    assert_eq!(held.get_mut().get(&key).unwrap(), Some(&b"anew"[..]));
 }

@@ -356,6 +356,30 @@ fn merges_that_take_changes_along_save_programs() {
     assert!(with.0 * 10 < without.0 * 9, "{with:?} against {without:?}");
 }
 
+/// As if every log page of a group took memory, which is off but to imitate the paper's hit ratios.
+#[test]
+fn a_reserve_for_log_pages_leaves_the_buffer_fewer_nodes() {
+    let hits = |log_reserve, log_pages| {
+        let options = Options {
+            log_reserve,
+            log_pages: LogPages::Static(log_pages),
+            log_read: LogRead::Smart,
+            buffer_size: 160 * 1024,
+            ..PAPER_GRR
+        };
+        let mut bytes = memory(&CHIP, &options);
+        let mut index = loaded(CHIP, options, 60 * 125, &mut bytes);
+        let before = *index.stats();
+        for number in 0..2000_u32 {
+            index.get(&key(number.wrapping_mul(0x9E37_79B9) % 7500)).unwrap();
+        }
+        index.stats().leaf_hits - before.leaf_hits
+    };
+    // 32 log pages and 8 of them, each a whole node or half of one: 32, 8, 16 and 4 of 40 nodes.
+    let found = [(0, 4), (50, 1), (100, 1), (50, 4), (100, 4)].map(|(reserve, log_pages)| hits(reserve, log_pages));
+    assert!(found.is_sorted_by(|more, fewer| more > fewer), "{found:?}");
+}
+
 /// Most keys never change, and a few always do: without levelling the blocks of the former are never erased.
 #[test]
 fn blocks_that_nobody_writes_to_wear_as_well_where_that_is_wanted() {

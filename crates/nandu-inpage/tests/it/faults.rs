@@ -93,6 +93,31 @@ fn factory_bad_blocks_are_left_alone_wherever_they_are() {
     }
 }
 
+/// A block of anchors that cannot be erased any more keeps its old ones, and another takes its place, further back: those there are
+/// the newest.
+#[test]
+fn the_newest_anchor_is_found_wherever_it_had_to_go() {
+    for (chip, options) in KINDS {
+        let chip = chip.with_blocks(24);
+        let options = Options { journal_blocks: 1, ..options };
+        for failing in [&[0][..], &[1], &[0, 1], &[0, 1, 2]] {
+            let mut bytes = memory(&chip, &options);
+            let mut sim = InPage::format(Sim::new(chip), options, &mut bytes).unwrap().unmount().unwrap();
+            for &block in failing {
+                sim.inject(Fault::EraseFails, Trigger::Block(BlockAddr(block)));
+            }
+            let mut model = BTreeMap::new();
+            for session in 0..8 {
+                let mut index = InPage::open(sim, options, &mut bytes).unwrap();
+                assert!(!index.was_cut(), "{failing:?}, session {session}");
+                assert_holds(&mut index, &model);
+                work(&mut index, 50, &mut model).unwrap();
+                sim = index.unmount().unwrap();
+            }
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_read_is_an_error_and_never_other_data() {
     for (chip, options) in KINDS {
@@ -156,8 +181,11 @@ fn a_volume_of_other_options_or_of_none_is_refused() {
     let mut more = memory(&SECTORS, &other);
     let refused = InPage::open(sim, other, &mut more).err();
     assert_eq!(refused, Some(Error::WrongFormat { what: "most log pages" }));
-    let sim = InPage::format(Sim::new(SECTORS), with_two_pages(GRR), &mut more).unwrap().unmount().unwrap();
-    let one = Options { node_pages: 1, ..with_two_pages(GRR) };
+    let two = with_two_pages(GRR);
+    let mut more = memory(&SECTORS, &two);
+    let sim = InPage::format(Sim::new(SECTORS), two, &mut more).unwrap().unmount().unwrap();
+    let one = Options { node_pages: 1, ..two };
+    let mut more = memory(&SECTORS, &one);
     let refused = InPage::open(sim, one, &mut more).err();
     assert_eq!(refused, Some(Error::WrongFormat { what: "pages of a node" }));
     // Sectors need a chip that takes them.

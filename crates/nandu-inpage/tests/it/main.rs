@@ -9,3 +9,4 @@ mod everywhere;
 mod faults;
 mod journal;
 mod rig;
+mod wear;

@@ -36,7 +36,15 @@ pub const ANCHOR_COUNT: usize = 3;
 ///     97     1  more_pages       pages of a node beyond the first
 ///     98     2  reserved         zero
 ///    100    4n  bad              numbers of the bad blocks
+///            4  count_first      block with the first of the erase counts; nothing of this and of what follows may be there
+///            4  count_base       what each of them is above
+///            2  count_number     how many there are
+///            1  count_width      bytes of each, 1 or 2
+///            1  reserved         zero
+///               counts           how often the blocks from the first on were erased, above the base
 /// ```
+///
+/// Erase counts only rise, so of all anchors that are found the highest count of a block holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct AnchorBody {
@@ -156,9 +164,8 @@ impl AnchorFields {
         let content = bytes.get(FRONT_SIZE..size as usize).ok_or(Malformed::Size)?;
         let (body, lists) = AnchorBody::ref_from_prefix(content).map_err(|_| Malformed::Size)?;
         let bad_size = 4 * usize::from(body.bad_count.get());
-        if lists.len() != bad_size {
-            return Err(Malformed::Range("bad_count"));
-        }
+        let (lists, counts) = lists.split_at_checked(bad_size).ok_or(Malformed::Range("bad_count"))?;
+        EraseCounts::parse(counts)?;
         if body.has_journal > 1 {
             return Err(Malformed::Range("has_journal"));
         }
@@ -194,6 +201,90 @@ impl AnchorFields {
             more_pages: body.more_pages,
         };
         Ok((fields, Blocks(lists)))
+    }
+}
+
+/// What stands in front of erase counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct CountsFront {
+    first: U32,
+    base: U32,
+    number: U16,
+    width: u8,
+    reserved: u8,
+}
+
+/// How often blocks were erased, as an anchor says it.
+#[derive(Clone, Copy, Debug)]
+pub struct EraseCounts<'a> {
+    first: u32,
+    base: u32,
+    width: usize,
+    counts: &'a [u8],
+}
+
+impl<'a> EraseCounts<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<EraseCounts<'a>, Malformed> {
+        if bytes.is_empty() {
+            return Ok(EraseCounts { first: 0, base: 0, width: 1, counts: &[] });
+        }
+        let (front, counts) = CountsFront::ref_from_prefix(bytes).map_err(|_| Malformed::Range("bad_count"))?;
+        let width = usize::from(front.width);
+        if !matches!(width, 1 | 2) || front.reserved != 0 || counts.len() != width * usize::from(front.number.get()) {
+            return Err(Malformed::Range("counts"));
+        }
+        Ok(EraseCounts { first: front.first.get(), base: front.base.get(), width, counts })
+    }
+
+    /// Those of an anchor that was parsed; none of any other page.
+    pub fn of_anchor(bytes: &'a [u8], size: u32) -> EraseCounts<'a> {
+        let none = EraseCounts { first: 0, base: 0, width: 1, counts: &[] };
+        let Some(content) = bytes.get(FRONT_SIZE..size as usize) else { return none };
+        let Ok((body, lists)) = AnchorBody::ref_from_prefix(content) else { return none };
+        lists.get(4 * usize::from(body.bad_count.get())..).map_or(none, |counts| Self::parse(counts).unwrap_or(none))
+    }
+
+    /// Adds the counts of the blocks from the first on to an anchor of so many bytes, as many as there is room for. Returns the
+    /// bytes that have a meaning then, and how many blocks are told of.
+    ///
+    /// One byte for each where that does. A count that is more than 65,535 above the lowest is said to be that.
+    pub fn write(bytes: &mut [u8], at: usize, first: u32, counts: impl Iterator<Item = u32> + Clone) -> (usize, u32) {
+        let from = at + size_of::<CountsFront>();
+        let room = bytes.len().saturating_sub(from).min(usize::from(u16::MAX));
+        let range = |number: usize| {
+            let bounds = (u32::MAX, 0);
+            counts.clone().take(number).fold(bounds, |(low, high), count| (low.min(count), high.max(count)))
+        };
+        let (mut base, high) = range(room);
+        let width = if high.saturating_sub(base) <= u32::from(u8::MAX) { 1 } else { 2 };
+        if width == 2 {
+            base = range(room / 2).0;
+        }
+        let (mut number, mut end) = (0, from);
+        for (count, place) in counts.zip(bytes.get_mut(from..).unwrap_or_default().chunks_exact_mut(width)) {
+            if number == u16::MAX {
+                break;
+            }
+            let above = count.saturating_sub(base).min(u32::from(u16::MAX)) as u16;
+            place.copy_from_slice(&above.to_le_bytes()[..width]);
+            number += 1;
+            end += width;
+        }
+        if number == 0 {
+            return (at, 0);
+        }
+        let (first, base) = (U32::new(first), U32::new(base));
+        let front = CountsFront { first, base, number: U16::new(number), width: width as u8, reserved: 0 };
+        bytes[at..from].copy_from_slice(front.as_bytes());
+        (end, number.into())
+    }
+
+    /// Each block that is told of, and its count.
+    pub fn blocks(self) -> impl Iterator<Item = (u32, u32)> + use<'a> {
+        let above = |place: &[u8]| place.iter().rev().fold(0, |sum, &byte| sum << 8 | u32::from(byte));
+        let counts = self.counts.chunks_exact(self.width).map(above);
+        counts.zip(0..).map(move |(above, place)| (self.first.saturating_add(place), self.base.saturating_add(above)))
     }
 }
 
@@ -246,6 +337,33 @@ mod tests {
         assert_eq!(fields, FIELDS);
         assert!(bad.eq([7, 9]));
         assert_eq!(FIELDS.write(&mut bytes[..102], [7, 9].into_iter()), None);
+    }
+
+    #[test]
+    fn erase_counts_are_what_they_were_in_one_byte_each_or_two() {
+        let mut bytes = [0; 128];
+        let end = FIELDS.write(&mut bytes, [7, 9].into_iter()).unwrap();
+        let read = |bytes: &[u8], size: usize| {
+            AnchorFields::parse(bytes, size as u32).unwrap();
+            let mut found = [(0, 0); 8];
+            EraseCounts::of_anchor(bytes, size as u32).blocks().zip(&mut found).for_each(|(one, place)| *place = one);
+            found
+        };
+        assert_eq!(EraseCounts::write(&mut bytes, end, 3, [1000, 1255, 1001].into_iter()), (end + 15, 3));
+        assert_eq!(bytes[end..end + 15], *b"\x03\0\0\0\xE8\x03\0\0\x03\0\x01\0\0\xFF\x01");
+        assert_eq!(read(&bytes, end + 15)[..4], [(3, 1000), (4, 1255), (5, 1001), (0, 0)]);
+        let many = [1000, 1256, 70_000, 4, 5].into_iter();
+        // Two bytes for each, and room for four.
+        assert_eq!(EraseCounts::write(&mut bytes, end, 0, many.clone()), (end + 20, 4));
+        assert_eq!(read(&bytes, end + 20)[..5], [(0, 1000), (1, 1256), (2, 65_539), (3, 4), (0, 0)]);
+        // None if there is no room, and an anchor without is read as well.
+        assert_eq!(EraseCounts::write(&mut bytes[..end + 12], end, 0, many), (end, 0));
+        assert_eq!(read(&bytes, end)[0], (0, 0));
+        for (at, value) in [(end + 8, 9), (end + 10, 3), (end + 11, 1)] {
+            let mut bad = bytes;
+            bad[at] = value;
+            assert_eq!(AnchorFields::parse(&bad, end as u32 + 20).map(drop), Err(Malformed::Range("counts")));
+        }
     }
 
     #[test]
