@@ -39,6 +39,26 @@ fn records_move_from_each_kind_of_index_to_each_other_and_stay_the_same() {
 }
 
 #[test]
+fn nodes_of_several_pages_keep_the_same_records() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let lines: String = (0..3000_u32).map(|number| format!("{:08x}\t{number}\n", number * 7919 % 5000)).collect();
+    fs::write(place.join("records.tsv"), lines).unwrap();
+    let scans = ["1", "2", "4", "8"].map(|count| {
+        succeed(&["create", "c.nand", "--force", "--seed", "7"], place);
+        succeed(&["kv", "format", "c.nand", "--index", "grr", "--node-pages", count], place);
+        succeed(&["kv", "import", "c.nand", "records.tsv"], place);
+        let stats = json(&succeed(&["kv", "stats", "c.nand", "--json"], place));
+        assert_eq!(stats["node_pages"].to_string(), count);
+        succeed(&["check", "c.nand"], place);
+        (succeed(&["kv", "scan", "c.nand"], place), stats["nodes"].as_u64())
+    });
+    assert!(scans.iter().all(|(scan, _)| *scan == scans[0].0) && scans[0].0.len() > 3000 * 10);
+    // As many records in fewer nodes.
+    assert!(scans.is_sorted_by(|(_, more), (_, fewer)| more > fewer), "{:?}", scans.map(|(_, nodes)| nodes));
+}
+
+#[test]
 fn thousands_of_records_are_the_same_in_each_kind_of_index_whichever_way_they_come() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();

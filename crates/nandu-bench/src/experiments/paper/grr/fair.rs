@@ -41,7 +41,7 @@ const MIXES: [(&str, u32); 2] = [("20/80", 80), ("0/100", 100)];
 const LOG_PAGES_MAX: u8 = 8;
 
 fn run_mix((mix, writes): (&'static str, u32), context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
-    let total = u64::from(LOG_PAGES_MAX) + 2;
+    let total = u64::from(LOG_PAGES_MAX) + 3;
     let grr = rig::run(Run { options: Options::GRR, is_blind: false, writes }, context, (0, total))?;
     let blind = rig::run(Run { options: Options::GRR, is_blind: true, writes }, context, (1, total))?;
     let mut figures = Vec::new();
@@ -58,6 +58,11 @@ fn run_mix((mix, writes): (&'static str, u32), context: &mut Context<'_>) -> Res
             best = (ipl.seconds, count);
         }
     }
+    // Nodes of 8 KiB with 8 KiB of log beside fifteen of them.
+    let options = Options { node_pages: 2, ..Options::IPL };
+    let original = rig::run(Run { options, is_blind: false, writes }, context, (total - 1, total))?;
+    figures.push(figure("ipl-original", "speedup_over_ipl", original.seconds / grr.seconds, "ratio"));
+    figures.push(figure("ipl-original", "ipl_seconds", original.seconds, "s"));
     figures.push(figure("best", "ipl_log_pages", f64::from(best.1), "pages"));
     figures.push(figure("best", "speedup_over_ipl", best.0 / grr.seconds, "ratio"));
     figures.push(figure("best-blind", "speedup_over_ipl", best.0 / blind.seconds, "ratio"));

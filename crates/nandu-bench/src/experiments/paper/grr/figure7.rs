@@ -14,11 +14,12 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     notes: "The paper's claim: up to 1.60 times the hit ratio of IPL, about as much at k = 8 or m = 16, and more everywhere.
 
 That does not come out. As long as a change reads its leaf, the buffer of GRR gives up what it read before it gives up changes, so it has fewer \
-leaves and not more (`leaf_hit_ratio_over_ipl` below 1); neither k nor m has to do with it, since log pages take no memory. With blind changes a leaf's changes are \
-enough for a hit, and the ratio is far above what the paper reports, as are the times. So the claim holds under an assumption that the \
+leaves and not more (`leaf_hit_ratio_over_ipl` below 1); neither k nor m has to do with it, since log pages take no memory. With blind \
+changes a leaf's changes are enough for a hit, and the ratio is far above what the paper reports, as are the times. So the claim holds under an assumption that the \
 paper does not state, that a change need not read its leaf, and then its other figures do not hold.
 
-That hits fall as k or m grows comes out if every log page of a group is taken to need 2.25 pages of the buffer (`reserve/`); what they would be for is not said, so nobody but this experiment takes them.",
+That hits fall as k or m grows comes out if every log page of a group is taken to need 2.25 pages of the buffer (`reserve/`); what they would \
+be for is not said, so nobody but this experiment takes them.",
     parts: CASES.len(),
     run: |context, part| run_case(&CASES[part], context),
     stated: &[

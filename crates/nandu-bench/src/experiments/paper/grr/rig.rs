@@ -117,8 +117,8 @@ pub(super) fn measure(
     share: (u64, u64),
 ) -> Result<Outcome, BenchError> {
     let (chip, nodes) = load(size, run.options, context.seed)?;
-    let page_size = chip.chip().geometry.page_size as usize;
-    let options = Options { buffer_size: (nodes as usize * page_size / 32).max(6 * page_size), ..run.options };
+    let node_size = chip.chip().geometry.page_size as usize * usize::from(run.options.node_pages);
+    let options = Options { buffer_size: (nodes as usize * node_size / 32).max(6 * node_size), ..run.options };
     let mut memory = memory(chip.chip(), &options);
     let mut index = InPage::open(chip, options, &mut memory).map_err(BenchError::structure)?;
     let before = *index.nand().counters();
