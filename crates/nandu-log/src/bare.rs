@@ -28,7 +28,7 @@ impl<N: Nand> Log<'_, N> {
     /// The stream to which [`Log::append_bare`] would append a page now: the first bare one, for pages that are moved the last
     /// one; where there is room, when the pool is low.
     pub fn bare_stream(&self, placement: Placement) -> u8 {
-        self.bare_stream_for(placement).0
+        self.bare_stream_for(placement)
     }
 
     /// Pages that the open block of a bare stream still takes, its last one included, which is for a summary: with 1, the
@@ -80,8 +80,8 @@ impl<N: Nand> Log<'_, N> {
         assert!(bytes.len() == self.page_size() && self.shape.has_bare(), "a bare page where there is none");
         self.leave_clean()?;
         for _ in 0..ATTEMPTS {
-            let (stream, birth) = self.bare_stream_for(placement);
-            let frontier = self.open_frontier(stream, birth, placement.is_move())?;
+            let stream = self.bare_stream_for(placement);
+            let frontier = self.open_frontier(stream, placement.is_move())?;
             assert!(frontier.next + 1 < self.shape.pages, "the last page of a bare block is for a summary");
             let page = self.shape.data_page(frontier.block, frontier.next);
             if is_disguised(bytes, page) && !self.options.skips_disguise() {
@@ -183,13 +183,13 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// The stream of a bare page. When the pool is low, a page that would open a block goes where there is room instead.
-    fn bare_stream_for(&self, placement: Placement) -> (u8, u16) {
-        let (stream, birth) = self.place_bare(placement);
+    fn bare_stream_for(&self, placement: Placement) -> u8 {
+        let stream = self.place_bare(placement);
         if self.bare_room(stream) > 0 || self.blocks.pool() > self.shape.floor_host() {
-            return (stream, birth);
+            return stream;
         }
         let other = (self.shape.headed..self.shape.streams).rev().find(|&other| self.bare_room(other) > 1);
-        (other.unwrap_or(stream), birth)
+        other.unwrap_or(stream)
     }
 
     /// Programs a page at the frontier of a bare stream. If the chip refuses it, the block is closed.

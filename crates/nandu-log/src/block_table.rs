@@ -15,9 +15,9 @@ use crate::shape::Shape;
 pub(crate) enum State {
     /// To be erased before use.
     Free = 0,
-    /// An erase returned in this session; a checkpoint does not say so yet.
-    Erased = 1,
-    /// In the ready list of the newest checkpoint.
+    /// In the ready list of the newest checkpoint, to be erased before it is opened.
+    Listed = 1,
+    /// In the ready list of the newest checkpoint, and erased.
     Ready = 2,
     Open = 3,
     Full = 4,
@@ -32,7 +32,7 @@ const STATE_COUNT: usize = 9;
 impl State {
     const ALL: [State; STATE_COUNT] = [
         State::Free,
-        State::Erased,
+        State::Listed,
         State::Ready,
         State::Open,
         State::Full,
@@ -57,8 +57,8 @@ impl State {
 
     fn to_media(self) -> BlockState {
         match self {
-            // An erase that no checkpoint knows is no erase after a cut.
-            State::Free | State::Erased => BlockState::Free,
+            // The list itself says what is in it.
+            State::Free | State::Listed => BlockState::Free,
             State::Ready => BlockState::Ready,
             State::Open => BlockState::Open,
             State::Full => BlockState::Full,
@@ -151,6 +151,8 @@ pub(crate) struct BlockTable<'m> {
     inexact: u32,
     refresh: u32,
     damaged: u32,
+    /// Of all blocks together.
+    erase_count_sum: u64,
 }
 
 impl<'m> BlockTable<'m> {
@@ -172,6 +174,7 @@ impl<'m> BlockTable<'m> {
             inexact: 0,
             refresh: 0,
             damaged: 0,
+            erase_count_sum: 0,
         };
         table.clear();
         table
@@ -185,6 +188,7 @@ impl<'m> BlockTable<'m> {
         self.counts[State::Free as usize] = self.entries.len() as u32;
         (self.empty, self.live_total, self.live_bare, self.inexact, self.refresh, self.damaged) = (0, 0, 0, 0, 0, 0);
         self.erasable = self.entries.len() as u32;
+        self.erase_count_sum = 0;
     }
 
     /// Keeps the page in the buffer where the entries stand, if they take as much; [`BlockTable::clear`] makes them entries
@@ -239,6 +243,11 @@ impl<'m> BlockTable<'m> {
     pub(crate) fn assign(&mut self, block: BlockAddr, stream: u8) {
         let word = self.word(block) & !(7 << 24) | u32::from(stream & 7) << 24;
         self.change(block, word, self.live(block));
+    }
+
+    /// Erases of all blocks over their number.
+    pub(crate) fn erase_count_mean(&self) -> u32 {
+        (self.erase_count_sum / self.entries.len().max(1) as u64) as u32
     }
 
     pub(crate) fn has(&self, block: BlockAddr, flag: u32) -> bool {
@@ -311,7 +320,23 @@ impl<'m> BlockTable<'m> {
 
     /// Blocks that hold nothing and can be made ready.
     pub(crate) fn pool(&self) -> u32 {
-        self.count(State::Free) + self.count(State::Erased) + self.count(State::Ready) + self.empty
+        self.can_be_listed() + self.listed()
+    }
+
+    /// Blocks in the ready list that were not opened.
+    pub(crate) fn listed(&self) -> u32 {
+        self.count(State::Ready) + self.count(State::Listed)
+    }
+
+    /// Blocks that the next checkpoint can list.
+    pub(crate) fn can_be_listed(&self) -> u32 {
+        self.count(State::Free) + self.empty
+    }
+
+    /// Whether the next checkpoint can list a block: it will call it empty, if none before it did.
+    pub(crate) fn may_be_listed(&self, block: BlockAddr) -> bool {
+        let state = self.state(block);
+        state == State::Free || Self::is_empty(state, self.live(block))
     }
 
     /// Blocks that data can use at all.
@@ -323,11 +348,6 @@ impl<'m> BlockTable<'m> {
     /// Blocks that may be erased now.
     pub(crate) fn erasable(&self) -> u32 {
         self.erasable
-    }
-
-    /// Blocks that hold nothing live and may be erased after the next checkpoint.
-    pub(crate) fn held_empty(&self) -> u32 {
-        self.empty + self.count(State::Free) - self.erasable
     }
 
     /// Whether a block may be erased now.
@@ -368,6 +388,8 @@ impl<'m> BlockTable<'m> {
         self.inexact = self.inexact - u32::from(old_word & INEXACT != 0) + u32::from(word & INEXACT != 0);
         self.refresh = self.refresh - u32::from(old_word & REFRESH != 0) + u32::from(word & REFRESH != 0);
         self.damaged = self.damaged - u32::from(old_word & DAMAGED != 0) + u32::from(word & DAMAGED != 0);
+        self.erase_count_sum =
+            self.erase_count_sum - u64::from(old_word & ERASE_COUNT_MAX) + u64::from(word & ERASE_COUNT_MAX);
         // A live count that only fell needs no new table page: the recorded one stays an upper bound.
         if old_state != new_state || (old_word ^ word) & ERASE_COUNT_MAX != 0 || live > old_live {
             self.mark_changed(block, CHANGED);

@@ -73,23 +73,32 @@ impl<N: Nand> Log<'_, N> {
         Err(LogError::ReadOnly)
     }
 
-    /// What is left of the ready list, in its order, then erased blocks, the least worn first.
+    /// What is left of the ready list, in its order, then blocks that hold nothing, the least worn first. They are erased
+    /// once this checkpoint calls them empty, before they are opened.
     ///
     /// In its order: the first unopened block is the one that a recovery erases and copies to. After a cut of this
     /// checkpoint one recovery may see it and another may not, and both have to take the same block.
     fn refill_ready_list(&mut self) {
         let mut list = ReadyList::EMPTY;
         for &block in self.ready.unopened() {
-            list.push(block);
+            // One that failed meanwhile is bad.
+            if matches!(self.blocks.state(block), State::Ready | State::Listed) {
+                list.push(block);
+            }
         }
-        while list.count < self.shape.ready_max as usize && self.blocks.count(State::Erased) > 0 {
+        while list.count < self.shape.ready_max as usize && self.can_list() {
             let least_worn = self
                 .blocks
                 .addresses()
-                .filter(|&block| self.blocks.state(block) == State::Erased)
+                .filter(|&block| self.blocks.may_be_listed(block) && !self.holds_commit(block))
                 .min_by_key(|&block| self.blocks.erase_count(block));
             let Some(block) = least_worn else { break };
-            self.blocks.set_state(block, State::Ready);
+            if self.blocks.stream(block) == 0 && self.blocks.state(block).is_closed() {
+                let age = self.age(block);
+                self.lifetimes.learn(age);
+            }
+            self.forget_victim(block);
+            self.blocks.set_state(block, State::Listed);
             list.push(block);
         }
         self.ready = list;

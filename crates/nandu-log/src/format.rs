@@ -53,14 +53,10 @@ impl<'m, N: Nand> Log<'m, N> {
         log.sequence = old_sequence.saturating_add(SEQUENCE_GAP);
         log.note_bad_blocks()?;
         log.choose_anchors(old_block)?;
-        for _ in 0..log.shape.ready_max {
-            match log.erase_candidate() {
-                Some(block) if log.erase(block, log.shape.mode)? => log.blocks.set_state(block, State::Erased),
-                Some(block) => log.retire(block),
-                None => break,
-            }
-        }
         log.write_checkpoint(false)?;
+        while let Some(block) = log.erase_ahead() {
+            log.erase_listed(block)?;
+        }
         log.start_sampling();
         if log.capacity_pages() == 0 {
             return Err(LogError::Unsuitable { what: "too few good blocks" });

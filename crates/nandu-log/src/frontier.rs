@@ -38,7 +38,8 @@ impl<N: Nand> Log<'_, N> {
     /// filled in here. When this returns, the page is durable, and with `is_commit` it is what a mount begins from.
     ///
     /// Costs exactly one program, but for these: after a clean mount, and if [`Log::reserve`] was not asked first, a
-    /// checkpoint (with its erases); after a failed program, one more program, or a checkpoint as well.
+    /// checkpoint; where it opens a block that no instalment erased ahead, an erase; after a failed program, one more
+    /// program, or a checkpoint as well.
     ///
     /// A commit with [`Placement::Survivor`] or [`Placement::Passing`] promises nothing: after a cut, recovery may go back to the commit before it. It
     /// must say what that one said, from other places.
@@ -59,8 +60,8 @@ impl<N: Nand> Log<'_, N> {
             }
         }
         for _ in 0..ATTEMPTS {
-            let (stream, birth) = self.stream_for(append.placement);
-            let frontier = self.open_frontier(stream, birth, append.is_move())?;
+            let stream = self.stream_for(append.placement);
+            let frontier = self.open_frontier(stream, append.is_move())?;
             let page = self.shape.data_page(frontier.block, frontier.next);
             // The sequence grows before the program, not after: if the program is torn, its number is skipped. Given out
             // again, two pages could carry one number, and recovery could not tell which is newer.
@@ -125,13 +126,13 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// The stream of a page. When the pool is low, a page that would open a block goes where there is room instead.
-    fn stream_for(&self, placement: Placement) -> (u8, u16) {
-        let (stream, birth) = self.place(placement);
+    fn stream_for(&self, placement: Placement) -> u8 {
+        let stream = self.place(placement);
         if self.has_room(stream) || self.blocks.pool() > self.shape.floor_host() {
-            return (stream, birth);
+            return stream;
         }
         let other = (0..self.shape.headed).rev().find(|&other| self.has_room(other));
-        (other.unwrap_or(stream), birth)
+        other.unwrap_or(stream)
     }
 
     /// Whether a stream's block takes another page.
@@ -140,12 +141,7 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// The frontier of a stream, with room for a page.
-    pub(crate) fn open_frontier(
-        &mut self,
-        stream: u8,
-        birth: u16,
-        is_move: bool,
-    ) -> Result<Frontier, LogError<N::Error>> {
+    pub(crate) fn open_frontier(&mut self, stream: u8, is_move: bool) -> Result<Frontier, LogError<N::Error>> {
         if let Some(frontier) = self.frontiers[stream as usize]
             && !frontier.is_closed
         {
@@ -155,11 +151,11 @@ impl<N: Nand> Log<'_, N> {
             // The volume was unmounted with this block open, and came to a chip on which it is bad.
             self.close(stream, State::Failing);
         }
-        self.open_block(stream, birth, is_move)
+        self.open_block(stream, is_move)
     }
 
     /// Opens the next block of the ready list for a stream.
-    fn open_block(&mut self, stream: u8, birth: u16, is_move: bool) -> Result<Frontier, LogError<N::Error>> {
+    fn open_block(&mut self, stream: u8, is_move: bool) -> Result<Frontier, LogError<N::Error>> {
         // One block of the ready list is left over when something is promised (L6): recovery after a cut erases it and copies
         // the newest commit page there, and can use no other block without destroying what roll-forward may need. A page
         // that is only moved may take the last one, since its loss is none and needs no copy; without that, a chip on which
@@ -173,16 +169,21 @@ impl<N: Nand> Log<'_, N> {
                 return Err(LogError::Full);
             }
             let (slot, block) = self.ready.take(self.shape.is_front(stream));
-            assert!(self.blocks.state(block) == State::Ready, "a block is opened that no checkpoint calls erased");
-            if self.for_cause(Cause::Gc, |log| log.may_use(block))? {
-                self.blocks.open(block, stream, birth);
+            let may_use = self.for_cause(Cause::Gc, |log| log.may_use(block))?;
+            if may_use && self.prove_erased(block)? {
+                assert!(self.blocks.state(block) == State::Ready, "a block is opened that nobody knows to be erased");
+                self.blocks.open(block, stream, self.now());
                 let frontier = Frontier { block, next: 0, slot: slot as u8, is_closed: false };
                 self.frontiers[stream as usize] = Some(frontier);
                 return Ok(frontier);
             }
-            // Erased on the chip that the volume comes from, and bad on this one. With a checkpoint at once, since
-            // roll-forward would take it for the end of the blocks that were opened.
-            self.blocks.set_state(block, State::Bad);
+            // It cannot be erased, or was on the chip that the volume comes from, and is bad on this one. With a checkpoint at
+            // once, since roll-forward would take it for the end of the blocks that were opened.
+            if may_use {
+                self.retire(block);
+            } else {
+                self.blocks.set_state(block, State::Bad);
+            }
             self.write_checkpoint(false)?;
         }
         Err(LogError::Full)
@@ -231,29 +232,59 @@ impl<N: Nand> Log<'_, N> {
         Ok(())
     }
 
-    /// Makes at least two blocks ready, if there are any to be made: erases and a checkpoint.
+    /// Makes blocks ready, if there are any to be made: a checkpoint.
     pub(crate) fn make_ready(&mut self) -> Result<(), LogError<N::Error>> {
-        // Each round makes progress, and none is needed beyond: checkpoint (so that blocks may be erased), erase, erase,
-        // checkpoint.
-        for _ in 0..4 {
-            while self.ready.remaining() + (self.blocks.count(State::Erased) as usize) < 2 {
-                match self.erase_candidate() {
-                    Some(block) => self.erase_data_block(block)?,
-                    None => break,
-                }
-            }
-            if self.blocks.count(State::Erased) == 0 && self.blocks.held_empty() == 0 {
-                return Ok(());
-            }
+        if self.can_list() { self.write_checkpoint(false) } else { Ok(()) }
+    }
+
+    /// Whether the next checkpoint can list blocks that the newest one does not.
+    pub(crate) fn can_list(&self) -> bool {
+        let commit = self.committed.map(|page| self.shape.geometry.block_of(page));
+        let is_needed = commit.is_some_and(|block| self.blocks.may_be_listed(block));
+        self.blocks.can_be_listed() > u32::from(is_needed)
+    }
+
+    /// Whether a block holds the newest commit page, which is needed even where nothing counts as live (L7).
+    pub(crate) fn holds_commit(&self, block: BlockAddr) -> bool {
+        self.committed.is_some_and(|page| self.shape.geometry.block_of(page) == block)
+    }
+
+    /// Erases a block of the ready list unless that was done; `false` if it failed and is to be retired.
+    ///
+    /// Only now, when a checkpoint calls the block empty: torn before, its pages could be taken neither for live nor for
+    /// dead. And no checkpoint has to say that the erase came to an end: a mount after a cut believes no erase of a block
+    /// that has no page of its own yet, and one that has was erased before.
+    fn prove_erased(&mut self, block: BlockAddr) -> Result<bool, LogError<N::Error>> {
+        if self.blocks.state(block) == State::Ready {
+            return Ok(true);
+        }
+        assert!(self.blocks.state(block) == State::Listed, "a block is opened that no checkpoint lists");
+        let mode = self.shape.mode;
+        let is_erased = self.for_cause(Cause::Gc, |log| log.erase(block, mode))?;
+        if is_erased {
+            self.blocks.set_state(block, State::Ready);
+        }
+        Ok(is_erased)
+    }
+
+    /// The block of the ready list to erase ahead: one at each of its ends is kept erased.
+    pub(crate) fn erase_ahead(&self) -> Option<BlockAddr> {
+        let ends = [self.ready.unopened().first(), self.ready.unopened().last()];
+        ends.into_iter().flatten().copied().find(|&block| self.blocks.state(block) == State::Listed)
+    }
+
+    /// Erases a block at an end of the ready list.
+    pub(crate) fn erase_listed(&mut self, block: BlockAddr) -> Result<(), LogError<N::Error>> {
+        self.leave_clean()?;
+        if self.blocks.state(block) == State::Listed && !self.prove_erased(block)? {
+            // With a checkpoint at once: roll-forward would take it for the end of the blocks that were opened.
+            self.retire(block);
             self.write_checkpoint(false)?;
-            if self.ready.remaining() >= 2 {
-                return Ok(());
-            }
         }
         Ok(())
     }
 
-    /// The data block to erase next: one that holds nothing, is not needed for roll-forward, and is worn least.
+    /// A data block that may be erased at once: one that holds nothing, is not needed for roll-forward, and is worn least.
     pub(crate) fn erase_candidate(&self) -> Option<BlockAddr> {
         if self.blocks.erasable() == 0 {
             return None;
@@ -265,28 +296,6 @@ impl<N: Nand> Log<'_, N> {
     }
 
     pub(crate) fn is_erasable(&self, block: BlockAddr) -> bool {
-        let holds_commit = self.committed.is_some_and(|page| self.shape.geometry.block_of(page) == block);
-        self.blocks.is_erasable(block) && !holds_commit
-    }
-
-    /// Erases a data block that holds nothing, or retires it.
-    pub(crate) fn erase_data_block(&mut self, block: BlockAddr) -> Result<(), LogError<N::Error>> {
-        assert!(self.is_erasable(block), "a block is erased that is needed");
-        self.leave_clean()?;
-        if self.blocks.stream(block) == 0 && self.blocks.state(block).is_closed() {
-            let age = self.age(block);
-            self.lifetimes.learn(age);
-        }
-        self.forget_victim(block);
-        // Out of the pool before the erase: if it is cut or fails, the block must not pass for one that can be used.
-        let mode = self.shape.mode;
-        self.blocks.set_state(block, State::Free);
-        let cause = if self.stats.programs() == 0 { Cause::Recovery } else { Cause::Gc };
-        if self.for_cause(cause, |log| log.erase(block, mode))? {
-            self.blocks.set_state(block, State::Erased);
-        } else {
-            self.retire(block);
-        }
-        Ok(())
+        self.blocks.is_erasable(block) && !self.holds_commit(block)
     }
 }

@@ -116,7 +116,7 @@ pub(crate) struct Collector {
     pending: Option<PageAddr>,
     /// Ready blocks that the operation under way needs, one for recovery among them.
     ready_wanted: usize,
-    /// An operation waits for ready blocks, so few erases have to do.
+    /// An operation waits for ready blocks, so nothing is erased ahead.
     is_urgent: bool,
     /// Live counts are to be made exact, since the chip may be full.
     wants_exact: bool,
@@ -248,7 +248,7 @@ impl<N: Nand> Log<'_, N> {
         self.collector.ready_wanted = wanted;
         let ready = self.ready.remaining();
         self.collector.is_urgent = false;
-        let has_blocks = ready >= wanted || (ready >= READY_MIN && self.own_step().is_none());
+        let has_blocks = ready >= wanted || (ready >= READY_MIN && !self.needs_checkpoint());
         if self.blocks.pool() >= floor && has_blocks {
             return Ok(true);
         }
@@ -258,7 +258,7 @@ impl<N: Nand> Log<'_, N> {
 
     fn wait_for_work(&self) -> Result<bool, LogError<N::Error>> {
         let can_move = self.blocks.pool() > 0 || (0..self.shape.streams).any(|stream| self.has_room(stream));
-        let has_work = self.own_step().is_some()
+        let has_work = self.needs_checkpoint()
             || self.pick_inexact().is_some()
             || (can_move && (self.collector.victim.is_some() || self.pick_victim().is_some()));
         if has_work { Ok(false) } else { Err(LogError::Full) }
@@ -281,7 +281,7 @@ impl<N: Nand> Log<'_, N> {
                 self.collector.taken += u32::from(budget.is_instalment);
                 match step {
                     OwnStep::Checkpoint => self.write_checkpoint(false)?,
-                    OwnStep::Erase(block) => self.erase_data_block(block)?,
+                    OwnStep::Erase(block) => self.erase_listed(block)?,
                 }
                 continue;
             }
@@ -298,25 +298,18 @@ impl<N: Nand> Log<'_, N> {
         }
     }
 
+    /// Whether the ready list is too short, and a checkpoint would make it longer.
+    fn needs_checkpoint(&self) -> bool {
+        self.ready.remaining() < self.collector.ready_wanted && self.can_list()
+    }
+
     /// The erase or checkpoint that is due.
     fn own_step(&self) -> Option<OwnStep> {
-        let ready = self.ready.remaining();
-        let erased = self.blocks.count(State::Erased) as usize;
-        let list_is_full = erased + ready >= self.shape.ready_max as usize;
-        let is_short = ready < self.collector.ready_wanted;
-        if list_is_full && !is_short {
-            return None;
-        }
-        let candidate = self.erase_candidate();
-        let is_enough = self.collector.is_urgent && ready + erased >= self.collector.ready_wanted;
-        if is_short && erased > 0 && (is_enough || list_is_full || candidate.is_none()) {
+        if self.needs_checkpoint() {
             return Some(OwnStep::Checkpoint);
         }
-        match candidate {
-            Some(block) if !list_is_full => Some(OwnStep::Erase(block)),
-            _ if is_short && self.blocks.held_empty() > 0 => Some(OwnStep::Checkpoint),
-            _ => None,
-        }
+        // An operation that waits erases what it opens, and nothing ahead.
+        if self.collector.is_urgent { None } else { self.erase_ahead().map(OwnStep::Erase) }
     }
 
     /// The next page of the victim; a new victim if there is none and one is wanted.
@@ -473,18 +466,25 @@ impl<N: Nand> Log<'_, N> {
         self.blocks.addresses().find(|&block| self.is_victim(block) && is_wanted(self.blocks.state(block), block))
     }
 
-    /// Gain over cost of emptying a block: dead share times age over twice the live share, and over the third power of the
-    /// block's wear. So blocks whose content never changes take their turn although they yield little, before they fall far
-    /// behind. A block that was open at a cut is rarely full, so its dead pages come cheap; it counts four times.
+    /// What emptying a block now is worth, in no unit: its age times what its share of live pages says, and times a weight
+    /// by wear.
+    ///
+    /// Pages that die at the same rate leave of a full block of age `a` the share `p = exp(-rate * a)`. In a stream of such
+    /// pages, one block more to wait in saves `rate / (1/p - 1 + ln p)` copies in the time unit, and copies are fewest where
+    /// all streams save the same by it. So the block is emptied for which `(1/p - 1 + ln p) / rate` is greatest, and with
+    /// the rate that its own age tells, that is `a * (x / ln(1 + x) - 1)` with `x = 1/p - 1`. The fraction is the logarithmic
+    /// mean of 1 and `1/p`, and that is nearly `(4 * sqrt(1/p) + 1 + 1/p) / 6`. Among blocks of one age the emptiest
+    /// comes first.
     fn benefit(&self, block: BlockAddr) -> u64 {
-        let live = u64::from(self.blocks.live(block));
-        let dead = u64::from(self.blocks.live_max(block)).saturating_sub(live);
+        let live = u64::from(self.blocks.live(block)).max(1);
         let age = u64::from(self.age(block)) + 1;
+        // Times 2^16; a count that is too high may leave nothing of it.
+        let inverse = ((u64::from(self.blocks.live_max(block)) << 16) / live).max(1 << 16);
+        let yields = 4 * (inverse << 16).isqrt() + inverse - (5 << 16);
+        // A block that was open at a cut is rarely full, so its dead pages come cheap.
         let favour = if self.blocks.state(block) == State::Suspect { 4 } else { 1 };
-        let wear = u64::from(self.blocks.erase_count(block)) + 2;
-        // Dead pages have 12 bits, age 16, favour 2 where something is live; with the shift 54, and with the factors 62.
-        let gain = ((dead * age * favour) << 24) / (2 * live + 1);
-        gain / wear * 64 / wear * 64 / wear
+        // Age has 17 bits, the yield 30, the favour 2 and the weight 10.
+        yields * age * favour * self.lag_weight(block)
     }
 
     /// Tells the log what became of a page that it asked about.

@@ -19,11 +19,12 @@
 //!
 //! * **L1** Each page carries its own address, the volume, and a sequence that no other page was given; within a block
 //!   sequences rise.
-//! * **L2** A data block is programmed only after an erase of it returned and a checkpoint said so, or, in recovery, after an
-//!   erase in this session.
+//! * **L2** A data block is programmed only after an erase of it returned in this session, or before the checkpoint that calls
+//!   it erased. What a cut left looking erased is erased again.
 //! * **L3** The blocks opened since the newest checkpoint are both ends of its ready list: stream 0 takes from the front, the
 //!   others from the back.
-//! * **L4** No data block is erased that was open at the newest checkpoint, was opened after it, or is not called empty by it.
+//! * **L4** No data block is erased that was open at the newest checkpoint, was opened after it, or is not called empty by it;
+//!   the blocks of its ready list are.
 //! * **L5** The live count of a block is never below the number of its pages that the owner needs.
 //! * **L6** When a page is appended that promises something, an entry of the ready list remains, for recovery to erase and copy
 //!   to.

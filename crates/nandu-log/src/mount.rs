@@ -246,12 +246,17 @@ impl<'m, N: Nand> Log<'m, N> {
 
     /// Whether the parts of the checkpoint agree; a hostile image may say anything.
     fn check_checkpoint(&mut self) -> Result<(), Malformed> {
+        for &block in self.ready.unopened() {
+            if self.blocks.state(block) == State::Free {
+                self.blocks.set_state(block, State::Listed);
+            }
+        }
         let blocks = &self.blocks;
         let ready = self.ready.unopened();
         let is_listed_twice = |place: usize| ready[..place].contains(&ready[place]);
-        if ready.iter().any(|&block| blocks.state(block) != State::Ready)
+        if ready.iter().any(|&block| !matches!(blocks.state(block), State::Ready | State::Listed))
             || (0..ready.len()).any(is_listed_twice)
-            || blocks.count(State::Ready) as usize != ready.len()
+            || blocks.listed() as usize != ready.len()
         {
             return Err(Malformed::Range("ready"));
         }

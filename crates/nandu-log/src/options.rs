@@ -14,8 +14,8 @@ pub struct LogOptions {
     /// ([`Log::append_bare`](crate::Log::append_bare)). At most 6, since two streams keep their headers. Never left open: a
     /// volume with bare streams can be mounted only by an owner that knows of them.
     pub bare_streams: u8,
-    /// Longest list of erased blocks in a checkpoint, 3 to 14; left open: by the size of the chip. Longer means fewer
-    /// checkpoints and more erased blocks that hold no data.
+    /// Longest list of blocks in a checkpoint that are opened next, 3 to 14; left open: by the size of the chip. Longer means
+    /// fewer checkpoints and more blocks that hold no data.
     pub ready_max: Option<u8>,
     /// Mode of the cells of data blocks. `Mlc` is refused where a power cut may damage the partner of a page.
     pub mode: CellMode,

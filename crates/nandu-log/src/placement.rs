@@ -2,8 +2,13 @@
 //!
 //! A page that replaces a short-lived one is expected to be short-lived: its lifetime is told from how long ago the
 //! block of its predecessor was opened, against the mean lifetime of the blocks of stream 0 that were reclaimed. Pages
-//! that survive in a victim go by their age to colder streams, each of which holds pages four times as old as the one
-//! before. Survivors inherit the time of the block they come from, so ages add up over moves.
+//! that survive in a victim go one stream further each time, so the last streams hold what was never changed while blocks
+//! were filled and emptied several times.
+//!
+//! The age of a block counts from its opening, also where moved pages stand in it: it tells, together with how many of them
+//! have died since, how fast they die, which is what victims are chosen by. If blocks of survivors inherited the age of
+//! what they hold, the coldest blocks would look as if they were to be emptied soon, and a third of all copies would be of
+//! pages out of nearly full blocks.
 
 use nandu_nand::{Nand, PageAddr};
 
@@ -65,62 +70,44 @@ impl<N: Nand> Log<'_, N> {
         (self.sequence >> self.shape.birth_shift) as u16
     }
 
-    /// Coarse time since a block's data was programmed.
+    /// Coarse time since a block was opened.
     pub(crate) fn age(&self, block: nandu_nand::BlockAddr) -> u16 {
         self.now().wrapping_sub(self.blocks.birth(block))
     }
 
-    /// The stream for a bare page, and the birth of its block if it opens one: the first one for what the user changes, the
-    /// last one for what is moved.
-    pub(crate) fn place_bare(&self, placement: Placement) -> (u8, u16) {
+    /// The stream for a bare page: the first one for what the user changes, the last one for what is moved.
+    pub(crate) fn place_bare(&self, placement: Placement) -> u8 {
         let last = self.shape.streams - 1;
         let first = self.shape.headed.min(last);
         match placement {
-            Placement::Stream(stream) => (stream.clamp(first, last), self.now()),
-            Placement::Survivor { from } if self.shape.geometry.contains_page(from) => {
-                (last, self.blocks.birth(self.shape.geometry.block_of(from)))
-            }
-            Placement::Survivor { .. } => (last, self.now()),
-            Placement::New | Placement::Update { .. } | Placement::Passing => (first, self.now()),
+            Placement::Stream(stream) => stream.clamp(first, last),
+            Placement::Survivor { .. } => last,
+            Placement::New | Placement::Update { .. } | Placement::Passing => first,
         }
     }
 
-    /// The stream for a page, and the birth of its block if it opens one.
-    pub(crate) fn place(&self, placement: Placement) -> (u8, u16) {
+    /// The stream for a page.
+    pub(crate) fn place(&self, placement: Placement) -> u8 {
         let streams = self.shape.headed;
         let last = streams - 1;
-        let now = self.now();
         match placement {
-            Placement::Stream(stream) => (stream.min(last), now),
-            Placement::Passing => (0, now),
-            Placement::New => (if streams >= 3 { 1 } else { 0 }, now),
+            Placement::Stream(stream) => stream.min(last),
+            Placement::Passing => 0,
+            Placement::New => u8::from(streams >= 3),
             Placement::Update { of } => {
                 if streams < 3 || !self.shape.geometry.contains_page(of) {
-                    return (0, now);
+                    return 0;
                 }
                 let age = self.age(self.shape.geometry.block_of(of));
-                (u8::from(u32::from(age) >= self.lifetimes.mean()), now)
+                u8::from(u32::from(age) >= self.lifetimes.mean())
             }
             Placement::Survivor { from } => {
-                if !self.shape.geometry.contains_page(from) {
-                    return (last, now);
+                if streams < 4 || !self.shape.geometry.contains_page(from) {
+                    return last;
                 }
-                let block = self.shape.geometry.block_of(from);
-                let birth = self.blocks.birth(block);
-                if streams <= 3 {
-                    return (last, birth);
-                }
-                if self.blocks.stream(block) == 0 {
-                    return (2, birth);
-                }
-                let mean = self.lifetimes.mean();
-                let mut limit = mean.saturating_mul(4);
-                let mut stream = 3;
-                while stream < last && u32::from(self.age(block)) >= limit {
-                    stream += 1;
-                    limit = limit.saturating_mul(4);
-                }
-                (stream, birth)
+                let stream = self.blocks.stream(self.shape.geometry.block_of(from));
+                let colder = if stream < 2 { stream + 2 } else { stream + 1 };
+                colder.min(last)
             }
         }
     }

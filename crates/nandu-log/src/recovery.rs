@@ -110,13 +110,14 @@ impl<N: Nand> Log<'_, N> {
             self.condition = Condition::ReadOnly;
             return Ok(());
         }
+        match self.write_checkpoint(false) {
+            Err(LogError::ReadOnly) => return Ok(()),
+            result => result?,
+        }
         if self.options.skips_erase_proof() {
             self.believe_erased();
         }
-        match self.write_checkpoint(false) {
-            Err(LogError::ReadOnly) => Ok(()),
-            result => result,
-        }
+        Ok(())
     }
 
     /// Sets the states of the blocks that were open at the checkpoint or opened since, and returns the first block of the
@@ -190,17 +191,12 @@ impl<N: Nand> Log<'_, N> {
         }
     }
 
-    /// Test switch: takes blocks for erased whose first page looks erased.
+    /// Test switch: takes listed blocks for erased whose first page looks erased.
     fn believe_erased(&mut self) {
         for block in self.blocks.addresses() {
-            let is_unused = match self.blocks.state(block) {
-                State::Free => true,
-                State::Full | State::Suspect => self.blocks.live(block) == 0 && !self.blocks.has(block, HELD),
-                _ => false,
-            };
             let page = self.shape.data_page(block, 0);
-            if is_unused && matches!(self.probe(page), Ok(Probe::Erased)) {
-                self.blocks.set_state(block, State::Erased);
+            if self.blocks.state(block) == State::Listed && matches!(self.probe(page), Ok(Probe::Erased)) {
+                self.blocks.set_state(block, State::Ready);
             }
         }
     }

@@ -172,7 +172,8 @@ impl<N: Nand> Log<'_, N> {
     }
 
     pub(crate) fn is_current(&self, found: &Found) -> bool {
-        // A copy made by a recovery that was cut carries the number of the checkpoint that was never completed.
+        // A copy made by a recovery that was cut carries the number of the checkpoint that was never completed. It has no
+        // positions, so that it passes for nothing newer if that number is given out again before its block is erased.
         let is_slot_sound = |position: &Position| match position.slot() {
             Some(Position::SLOT_OPEN) | None => true,
             Some(slot) => (slot as usize) < self.ready.count,
@@ -181,6 +182,7 @@ impl<N: Nand> Log<'_, N> {
             && found.sequence > self.anchors.sequence
             && !found.kind.is_of_the_log()
             && found.stream < self.shape.streams
+            && found.positions[found.stream as usize].slot().is_some()
             && found.positions.iter().all(is_slot_sound)
     }
 
@@ -206,6 +208,7 @@ impl<N: Nand> Log<'_, N> {
         }
         while self.shape.has_bare()
             && let Some(&last) = self.ready.unopened().last()
+            && self.blocks.state(last) == State::Ready
             && !matches!(self.probe(self.shape.data_page(last, 0))?, Probe::Erased)
         {
             self.blocks.set_state(last, State::Free);

@@ -57,7 +57,7 @@ impl Shape {
             _ => 6,
         };
         let streams = options.stream_count.unwrap_or((headed + options.bare_streams).min(STREAM_COUNT_MAX as u8));
-        let ready_max = options.ready_max.unwrap_or((blocks / 64).clamp(3, READY_COUNT_MAX as u32) as u8);
+        let ready_max = options.ready_max.unwrap_or((blocks / 32).clamp(3, READY_COUNT_MAX as u32) as u8);
         if !(3..=READY_COUNT_MAX as u8).contains(&ready_max) {
             return Err(ShapeError::Unsuitable("ready list outside 3 to 14"));
         }
@@ -159,9 +159,10 @@ impl Shape {
         u32::from(self.streams) + self.floor_host() + 2 + good / 12
     }
 
-    /// Pages of the pool below which instalments begin.
+    /// Blocks of the pool below which instalments begin: as many as one checkpoint lists, or wait for the next one to be listed, and
+    /// those that must be left. More would wait for nothing and hold no data.
     pub(crate) fn pool_high(&self, good: u32) -> u32 {
         let compact = self.reserve_blocks(good).saturating_sub(u32::from(self.streams) + 1);
-        (2 * u32::from(self.ready_max) + 2).min(compact).max(self.floor_host() + 1)
+        (u32::from(self.ready_max) + 2).min(compact).max(self.floor_host() + 1)
     }
 }

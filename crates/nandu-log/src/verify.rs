@@ -51,14 +51,14 @@ impl<N: Nand> Log<'_, N> {
                     self.verify_bare_block(block, &mut tell)?;
                 }
                 State::Open | State::Full | State::Suspect => self.verify_block(block, &mut tell)?,
-                State::Ready | State::Erased => {
+                State::Ready => {
                     let page = self.shape.data_page(block, 0);
                     let probe = self.for_cause(Cause::Verify, |log| log.probe(page))?;
                     if !matches!(probe, Probe::Erased) {
                         tell(2, block, Some(page));
                     }
                 }
-                State::Free | State::Failing | State::Bad | State::Anchor => {}
+                State::Free | State::Listed | State::Failing | State::Bad | State::Anchor => {}
             }
         }
         if let Some(page) = self.committed {

@@ -47,8 +47,9 @@ pub const MODE_MLC: u8 = 1;
 ///     46     1  bare_streams          how many of the streams, the last ones, hold pages without header
 ///     47     1  reserved              zero
 ///     48   8*s  heads                 per stream: open block (4, all ones: none), pages programmed in it (2), zero (2)
-///    ...   4*r  ready                 blocks known to be erased; stream 0 opens them from the first on, other streams from
-///                                     the last; where there are bare streams these alone do, and all others from the first
+///    ...   4*r  ready                 empty blocks to be opened next, erased before that unless their records say that they
+///                                     are; stream 0 opens them from the first on, other streams from the last; where there
+///                                     are bare streams these alone do, and all others from the first
 ///    ...   4*t  table                 addresses of the pages of the block table
 ///    ...   4*b  records               of all blocks, if `table_page_count` is 0
 ///    ...   ...  reserved              zero
@@ -334,7 +335,7 @@ impl<'a> Anchor<'a> {
         })
     }
 
-    /// Blocks known to be erased, in the order in which they will be opened.
+    /// Empty blocks, in the order in which they will be opened; which of them are erased their records say.
     pub fn ready(&self) -> impl Iterator<Item = u32> + use<'a> {
         self.ready.iter().map(|block| block.get())
     }

@@ -13,7 +13,7 @@ pub const LIVE_MAX: u8 = u8::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum BlockState {
-    /// Holds nothing that is needed; to be erased before it is used.
+    /// Holds nothing that is needed; to be erased before it is used, also where the checkpoint's ready list names it.
     Free = 0,
     /// Erased, and known to be so: it is in the checkpoint's ready list.
     Ready = 1,

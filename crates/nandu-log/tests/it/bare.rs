@@ -10,6 +10,8 @@ const ONE: LogOptions = LogOptions { bare_streams: 1, ..LogOptions::DEFAULT };
 
 /// Makes room for pages of an owner that needs none of those before.
 fn make_room(log: &mut Log<'_, Sim>, pages: u32) {
+    let mut budget = log.instalment(pages);
+    assert_eq!(log.next_work(&mut budget).unwrap(), None);
     while !log.reserve(pages, Growth::Grows).unwrap() {
         assert_eq!(log.next_work(&mut Budget::idle(16)).unwrap(), None);
     }

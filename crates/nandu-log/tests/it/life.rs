@@ -167,14 +167,14 @@ fn skewed_updates_of_a_chip_that_is_eighty_percent_full_cost_little() {
     .with_blocks(512);
     let (amplification, evenness) = measure(chip, LogOptions::DEFAULT, 0.8, 4, hot_95_5);
     println!("95/5: write amplification {amplification:.3}, evenness {evenness:.3}");
-    assert!(amplification <= 1.7 && evenness / amplification >= 0.4, "{amplification}, {evenness}");
+    assert!(amplification <= 1.38 && evenness / amplification >= 0.4, "{amplification}, {evenness}");
     let sums = zipf((chip.geometry.page_count() as f64 * 0.8) as u32, 0.99);
     let (amplification, evenness) = measure(chip, LogOptions::DEFAULT, 0.8, 4, |chance, count| {
         let draw = chance.unit();
         (sums.partition_point(|&sum| sum < draw) as u32).min(count - 1).wrapping_mul(40_503) % count
     });
     println!("Zipf 0.99: write amplification {amplification:.3}, evenness {evenness:.3}");
-    assert!(amplification <= 2.5, "{amplification}, {evenness}");
+    assert!(amplification <= 2.0, "{amplification}, {evenness}");
 }
 
 #[test]
@@ -192,7 +192,8 @@ fn uniform_updates_of_a_chip_that_is_three_tenths_full_cost_little() {
     let uniform = |chance: &mut Chance, count: u32| (chance.next() % u64::from(count)) as u32;
     let (amplification, evenness) = measure(chip, LogOptions::DEFAULT, 0.279, 20, uniform);
     println!("uniform at 0.279: {amplification:.4} programs an update, evenness {evenness:.3}");
-    assert!(amplification <= 1.055, "{amplification}, {evenness}");
+    // A model of the emptiest block first, with as many blocks held back, copies 0.041 pages; checkpoints are the rest.
+    assert!(amplification <= 1.046, "{amplification}, {evenness}");
 }
 
 #[test]

@@ -15,6 +15,8 @@ fn broken(damage: impl FnOnce(&mut Log<'_, Sim>, &[PageAddr])) -> Vec<u8> {
     let mut page = vec![0; 256];
     let mut pages = Vec::new();
     for _ in 0..20 {
+        let mut budget = log.instalment(1);
+        assert_eq!(log.next_work(&mut budget).unwrap(), None);
         while !log.reserve(1, Growth::Grows).unwrap() {
             assert_eq!(log.next_work(&mut Budget::idle(16)).unwrap(), None);
         }
