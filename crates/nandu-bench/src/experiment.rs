@@ -49,6 +49,8 @@ pub struct Experiment {
     pub accept: &'static [Accept],
     /// What the project demands of its figures; the first that fits a figure counts.
     pub limits: &'static [Limit],
+    /// The same for small runs, which every change goes through: so near to what is reached that a twentieth more is missed.
+    pub small_limits: &'static [Limit],
     /// What is drawn.
     pub plots: &'static [Plot],
     /// Runs a part: the seed, the scale and whom to tell are given, and the number of the part, from 0.
@@ -108,6 +110,7 @@ impl Experiment {
         doubts: &[],
         accept: &[],
         limits: &[],
+        small_limits: &[],
         plots: &[],
         run: |_, _| Ok(Vec::new()),
     };
@@ -149,9 +152,13 @@ impl Experiment {
         }
     }
 
-    /// The limit set for a figure, if there is one.
-    pub fn limit_of(&self, figure: &Figure) -> Option<&'static Limit> {
-        self.limits.iter().find(|limit| limit.is_for(figure))
+    /// The limit set for a figure of a run at this scale, if there is one.
+    pub fn limit_of(&self, figure: &Figure, scale: Scale) -> Option<&'static Limit> {
+        let limits = match scale {
+            Scale::Full => self.limits,
+            Scale::Small => self.small_limits,
+        };
+        limits.iter().find(|limit| limit.is_for(figure))
     }
 
     /// Why the published number beside a figure is not believed, if it is not.
@@ -159,11 +166,11 @@ impl Experiment {
         self.doubts.iter().find(|doubt| figure.published.is_some() && doubt.is_for(figure))
     }
 
-    /// The figure held against its limit and against what is accepted beside the numbers of others; empty if nothing is
-    /// demanded of it. Meant for the figures of full runs.
-    pub fn judge(&self, figure: &Figure) -> Vec<Judgement> {
-        let by_limit = self.limit_of(figure).map(|limit| Judgement::by_limit(limit, figure));
-        let accept = self.accept.iter().find(|accept| accept.is_for(figure));
+    /// The figure held against its limit and, in a full run, against what is accepted beside the numbers of others; empty if
+    /// nothing is demanded of it.
+    pub fn judge(&self, figure: &Figure, scale: Scale) -> Vec<Judgement> {
+        let by_limit = self.limit_of(figure, scale).map(|limit| Judgement::by_limit(limit, figure));
+        let accept = self.accept.iter().find(|accept| scale == Scale::Full && accept.is_for(figure));
         let doubt = self.doubt_of(figure);
         let by_acceptance = accept.and_then(|accept| Judgement::by_acceptance(accept, figure, doubt));
         by_limit.into_iter().chain(by_acceptance).collect()
@@ -182,6 +189,7 @@ mod tests {
         doubts: &[Doubt { metric: "reads_per_op", case: "1/mu", why: "Why not." }],
         accept: &[Accept::absolute("reads_per_op", 0.06)],
         limits: &[Limit::at_most("reads_per_op", 3.0)],
+        small_limits: &[Limit::at_most("reads_per_op", 3.1)],
         run: |context, part| {
             let figure = |case: String| Figure::new("test/four", &case, "reads_per_op", 3.02, "reads");
             context.tell(1, 1);
@@ -204,12 +212,16 @@ mod tests {
     #[test]
     fn a_figure_is_held_against_everything_that_is_demanded() {
         let figures = FOUR.run(&mut Context::full(0)).unwrap();
-        let demands =
-            |index: usize| FOUR.judge(&figures[index]).into_iter().map(|j| (j.demand, j.verdict)).collect::<Vec<_>>();
+        let demands = |index: usize| {
+            FOUR.judge(&figures[index], Scale::Full).into_iter().map(|j| (j.demand, j.verdict)).collect::<Vec<_>>()
+        };
         let missed = ("<= 3".to_owned(), Verdict::Missed);
         assert_eq!(demands(0), [missed.clone(), ("2.97 +-0.06 published".to_owned(), Verdict::Within)]);
         assert_eq!(demands(1), [missed.clone(), ("1 +-0.06 model".to_owned(), Verdict::Missed)]);
         // The published number is doubted here, so only the model's counts.
         assert_eq!(demands(2), [missed, ("2.96 +-0.06 model".to_owned(), Verdict::Within)]);
+        // Small runs have limits of their own, and nobody's numbers beside them.
+        let small: Vec<_> = FOUR.judge(&figures[0], Scale::Small).into_iter().map(|j| (j.demand, j.verdict)).collect();
+        assert_eq!(small, [("<= 3.1".to_owned(), Verdict::Within)]);
     }
 }

@@ -217,13 +217,10 @@ impl Cell {
         experiments::named(&self.figure().experiment)
     }
 
-    /// What is demanded of it, and whether every seed keeps to it. Of small runs nothing is demanded.
+    /// What is demanded of it at its scale, and whether every seed keeps to it.
     pub fn judge(&self) -> Option<Judgement> {
-        if self.scale == Scale::Small {
-            return None;
-        }
         let experiment = self.experiment()?;
-        let all = self.figures.iter().map(|figure| experiment.judge(figure));
+        let all = self.figures.iter().map(|figure| experiment.judge(figure, self.scale));
         let joined = all.filter_map(|judgements| {
             let verdict = judgements.iter().map(|judgement| judgement.verdict).max()?;
             let demands: Vec<String> = judgements.into_iter().map(|judgement| judgement.demand).collect();

@@ -11,6 +11,10 @@ use crate::options::LogOptions;
 const FLOOR_HOST: u32 = 3;
 const FLOOR_DELETE: u32 = 2;
 
+/// Blocks of the pool below which instalments begin, at least: to move a large value takes a block and more for one examination.
+/// With 5 on chips of 64 blocks full of values, deletes found no room.
+const POOL_HIGH_MIN: u32 = 8;
+
 /// Fewest pages of a block where there are bare streams: two of data, one that is skipped, and a summary.
 const BARE_PAGES_MIN: u32 = 4;
 
@@ -57,7 +61,11 @@ impl Shape {
             _ => 6,
         };
         let streams = options.stream_count.unwrap_or((headed + options.bare_streams).min(STREAM_COUNT_MAX as u8));
-        let ready_max = options.ready_max.unwrap_or((blocks / 32).clamp(3, READY_COUNT_MAX as u32) as u8);
+        let ready_max = options.ready_max.unwrap_or(match blocks {
+            0..128 => 3,
+            128..256 => 6,
+            _ => (blocks / 32).min(READY_COUNT_MAX as u32) as u8,
+        });
         if !(3..=READY_COUNT_MAX as u8).contains(&ready_max) {
             return Err(ShapeError::Unsuitable("ready list outside 3 to 14"));
         }
@@ -159,10 +167,10 @@ impl Shape {
         u32::from(self.streams) + self.floor_host() + 2 + good / 12
     }
 
-    /// Blocks of the pool below which instalments begin: as many as one checkpoint lists, or wait for the next one to be listed, and
+    /// Blocks of the pool below which instalments begin: as many as one checkpoint lists, or wait to be listed by the next one, and
     /// those that must be left. More would wait for nothing and hold no data.
     pub(crate) fn pool_high(&self, good: u32) -> u32 {
         let compact = self.reserve_blocks(good).saturating_sub(u32::from(self.streams) + 1);
-        (u32::from(self.ready_max) + 2).min(compact).max(self.floor_host() + 1)
+        (u32::from(self.ready_max) + 2).max(POOL_HIGH_MIN).min(compact).max(self.floor_host() + 1)
     }
 }

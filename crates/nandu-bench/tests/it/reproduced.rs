@@ -1,6 +1,6 @@
 //! What papers measured, and what goes beyond it: the small forms of these experiments, exactly.
 
-use nandu_bench::{Context, Figure, Verdict, experiments};
+use nandu_bench::{Context, Figure, Scale, Verdict, experiments};
 
 use crate::snapshots::{figures, lines};
 
@@ -9,7 +9,7 @@ fn judged(name: &str, figures: &[Figure]) -> usize {
     let experiment = experiments::find(name).next().unwrap();
     let mut count = 0;
     for figure in figures {
-        for judgement in experiment.judge(figure) {
+        for judgement in experiment.judge(figure, Scale::Full) {
             assert_eq!(judgement.verdict, Verdict::Within, "{}: {}", figure.to_json(), judgement.demand);
             count += 1;
         }

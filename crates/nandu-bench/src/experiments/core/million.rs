@@ -1,8 +1,12 @@
 //! A million small entries on the chip of the mu-Tree paper, with the memory of one of the paper's rows.
 //!
-//! In SLC mode the chip has half its pages, and the demanded number of programs is missed: with 7,296 pages in use and 2,285
-//! live ones under uniform updates, a block that is emptied first in, first out has a share p of live pages with
-//! p = exp(-(1 - p) * 7296 / 2285) = 0.047, so that garbage collection alone makes 1.049 programs of one.
+//! In SLC mode the chip has half its pages, and the demanded number of programs is missed. Of uniform updates all pages are as
+//! likely to die next, so no choice of victims beats the emptiest block first. Played through for 124 blocks of data,
+//! with 2,284 live pages, **not one** block held back and no checkpoints, that copies 0.0295 pages for an update; with 120 blocks
+//! 0.035, with 118 0.037, with 116 0.041, and emptying blocks first in, first out, where the share p of pages that still
+//! live is p = exp(-(1 - p) * pages / live), 0.038, 0.043, 0.046 and 0.049. The log holds back about 8 blocks and four are open, so
+//! that it copies what the emptiest block first does; checkpoints are 0.003. What is demanded would take fewer live pages,
+//! 2,050 of them, that is leaves that are fuller by a tenth.
 
 use nandu::nand::{Pairing, TearScope};
 use nandu::{Map, Options};
@@ -20,6 +24,13 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Limit::at_most("reads_per_lookup", 1.2),
         Limit::at_most("pages_live", 2500.0),
     ],
+    small_limits: &[
+        Limit::at_most("programs_per_update", 1.04).in_case("whole-blocks"),
+        // A fourth of the blocks, of which as many are held back: by the arithmetic above 1.15, and checkpoints.
+        Limit::at_most("programs_per_update", 1.17).in_case("slc-mode"),
+        Limit::at_most("reads_per_lookup", 1.02),
+        Limit::at_most("pages_live", 585.0),
+    ],
     setup: &[
         ("chip", "paper-mlc: 64 MB, pages of 4 KiB"),
         ("memory", "8 KiB of node cache"),
@@ -30,7 +41,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Stated::model("*", "programs_per_insert", 1.001),
         Stated::model("*", "reads_per_insert", 1.0),
         Stated::model("whole-blocks", "programs_per_update", 1.001),
-        Stated::model("slc-mode", "programs_per_update", 1.049),
+        Stated::model("slc-mode", "programs_per_update", 1.041),
         Stated::model("*", "reads_per_update", 1.0),
         Stated::model("*", "reads_per_lookup", 1.0),
         Stated::model("*", "pages_live", 2252.0),
@@ -80,14 +91,14 @@ const CACHE_SIZE: usize = 8192;
 const RECORD_COUNT: u32 = 1_000_000;
 const UPDATE_COUNT: u32 = 500_000;
 const LOOKUP_COUNT: u32 = 200_000;
-/// By how much fewer records, blocks and operations there are at small scale.
-const SHRINK: u32 = 8;
+/// By how much fewer records, blocks and operations there are at small scale: as large a share of the chip is live.
+const SHRINK: u32 = 4;
 
 fn run_case(case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let shrink = context.scaled(1, SHRINK);
     let (record_count, update_count, lookup_count) =
         (RECORD_COUNT / shrink, UPDATE_COUNT / shrink, LOOKUP_COUNT / shrink);
-    let chip = case.chip.with_blocks(case.chip.geometry.block_count / shrink.min(4));
+    let chip = case.chip.with_blocks(case.chip.geometry.block_count / shrink);
     let total = u64::from(record_count + update_count + lookup_count);
 
     let options = Options { cache_size: CACHE_SIZE, ..Options::DEFAULT };

@@ -30,6 +30,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Accept::absolute("cost_ms_per_op", 0.09).in_case("*/*/bplus"),
         Accept::absolute("cost_ms_per_op", 0.03).in_case("*/*/mu"),
     ],
+    small_limits: &[],
     limits: &[
         // The paper leaves the erases out of its table and says how many there are at most: 0.03 and 0.01. There is one for
         // 128 programs, so a 128th of what is accepted for these is added.
