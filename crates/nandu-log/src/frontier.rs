@@ -221,7 +221,9 @@ impl<N: Nand> Log<'_, N> {
         self.stats.program_failures += 1;
         let state = if outcome == Programmed::Failed { State::Failing } else { State::Suspect };
         self.close(stream, state);
-        let is_first = self.frontiers[stream as usize].is_some_and(|frontier| frontier.next == 0);
+        // A program that went astray may have hit the only page before it.
+        let is_lonely = |next: u16| next == 0 || (next == 1 && outcome == Programmed::Unknown);
+        let is_first = self.frontiers[stream as usize].is_some_and(|frontier| is_lonely(frontier.next));
         if is_first {
             // Roll-forward takes the opened blocks for the ends of the ready list, found by their first pages. Without a
             // checkpoint here, a cut after the next block was opened would leave a hole there, and everything

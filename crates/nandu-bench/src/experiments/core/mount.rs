@@ -12,9 +12,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     about: "page reads to mount, the most of many mounts, clean and after a power cut",
     limits: &[Limit::at_most("mount_loads_clean", 40.0), Limit::at_most("mount_loads_cut", 40.0)],
     small_limits: &[
-        Limit::at_most("mount_loads_clean", 22.0).in_case("w25n01gv/*"),
+        Limit::at_most("mount_loads_clean", 17.0),
         Limit::at_most("mount_loads_cut", 33.0).in_case("w25n01gv/*"),
-        Limit::at_most("mount_loads_clean", 24.0).in_case("8gib/*"),
         Limit::at_most("mount_loads_cut", 36.0).in_case("8gib/*"),
     ],
     setup: &[
