@@ -25,6 +25,16 @@ pub(crate) fn lines(figures: &[Figure]) -> String {
         .collect()
 }
 
+/// The limits are for full runs. Those in `known` are missed as yet: exactly those, so that this list is kept short.
+fn assert_missed(name: &str, figures: &[Figure], known: &[&str]) {
+    let experiment = experiments::find(name).next().unwrap();
+    let is_missed = |figure: &&Figure| {
+        experiment.limit_of(figure, Scale::Full).is_some_and(|limit| limit.judge(figure.value) == Verdict::Missed)
+    };
+    let missed: Vec<&str> = figures.iter().filter(is_missed).map(|figure| &*figure.metric).collect();
+    assert_eq!(missed, known, "{}", lines(figures));
+}
+
 /// Runs an experiment in its small form, which has limits of its own: what is reached keeps to them, and a twentieth more
 /// would not. So they cannot be forgotten when costs change, whichever way.
 fn watched(name: &str) -> Vec<Figure> {
@@ -46,11 +56,7 @@ fn watched(name: &str) -> Vec<Figure> {
 #[test]
 fn core_peers_500() {
     let figures = watched("core/peers-500");
-    let experiment = experiments::find("core/peers-500").next().unwrap();
-    for figure in &figures {
-        let limit = experiment.limit_of(figure, Scale::Full).unwrap();
-        assert_eq!(limit.judge(figure.value), Verdict::Within, "{}", figure.to_json());
-    }
+    assert_missed("core/peers-500", &figures, &[]);
     insta::assert_snapshot!(lines(&figures));
 }
 
