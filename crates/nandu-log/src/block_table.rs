@@ -182,13 +182,23 @@ impl<'m> BlockTable<'m> {
 
     /// Back to where every block is free and was never erased.
     pub(crate) fn clear(&mut self) {
-        self.entries.fill(BlockEntry { word: U32::ZERO, live: U16::ZERO, birth: U16::ZERO });
+        let word = U32::new(u32::from(self.unknown_stream()) << 24);
+        self.entries.fill(BlockEntry { word, live: U16::ZERO, birth: U16::ZERO });
         self.table_pages.fill(TablePage { address: U32::new(NO_PAGE), changed: CHANGED, reserved: [0; 3] });
         self.counts = [0; STATE_COUNT];
         self.counts[State::Free as usize] = self.entries.len() as u32;
         (self.empty, self.live_total, self.live_bare, self.inexact, self.refresh, self.damaged) = (0, 0, 0, 0, 0, 0);
         self.erasable = self.entries.len() as u32;
         self.erase_count_sum = 0;
+    }
+
+    /// The stream noted for a block that holds nothing, if it is not known which stream opened it last.
+    fn unknown_stream(&self) -> u8 {
+        if self.has_bare() { self.first_bare } else { 0 }
+    }
+
+    fn has_bare(&self) -> bool {
+        self.first_bare < STREAM_COUNT_MAX as u8
     }
 
     /// Keeps the page in the buffer where the entries stand, if they take as much; [`BlockTable::clear`] makes them entries
@@ -234,7 +244,8 @@ impl<'m> BlockTable<'m> {
         self.state(block).holds_data() && self.was_bare(block)
     }
 
-    /// As [`BlockTable::is_bare`], also of a block that holds nothing, for as long as it was not opened again.
+    /// As [`BlockTable::is_bare`], also of a block that holds nothing, for as long as it was not opened again. Where nobody knows,
+    /// since a checkpoint does not say it of such a block: yes.
     pub(crate) fn was_bare(&self, block: BlockAddr) -> bool {
         self.stream(block) >= self.first_bare
     }
@@ -476,8 +487,8 @@ impl<'m> BlockTable<'m> {
     #[must_use]
     pub(crate) fn load(&mut self, block: BlockAddr, record: BlockRecord) -> bool {
         let state = State::from_media(record.state);
-        let is_sound = !record.is_bare || (state.holds_data() && self.first_bare < STREAM_COUNT_MAX as u8);
-        let stream = if record.is_bare && is_sound { self.first_bare } else { 0 };
+        let is_sound = !record.is_bare || (state.holds_data() && self.has_bare());
+        let stream = if record.is_bare || !state.holds_data() { self.unknown_stream() } else { 0 };
         let live = if state.holds_data() { unscale_live(record.live, self.pages) } else { 0 };
         let is_scaled = self.pages > u16::from(LIVE_MAX) && live > 0;
         let flags = if live > 0 && (record.is_inexact || is_scaled) { INEXACT } else { 0 };

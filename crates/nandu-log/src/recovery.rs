@@ -139,9 +139,8 @@ impl<N: Nand> Log<'_, N> {
         for place in (0..rolled.front).chain(count - rolled.back..count) {
             let block = self.ready.blocks[place];
             self.blocks.set_state(block, State::Full);
-            if self.shape.has_bare() && place >= rolled.front {
-                self.blocks.assign(block, self.shape.headed);
-            }
+            let is_bare = self.shape.has_bare() && place >= rolled.front;
+            self.blocks.assign(block, if is_bare { self.shape.headed } else { 0 });
             self.blocks.set_live(block, pages);
             self.blocks.set(block, INEXACT | HELD, true);
         }
@@ -172,12 +171,17 @@ impl<N: Nand> Log<'_, N> {
             }
             self.ready.front = count - self.ready.back;
         } else if !self.options.skips_quarantine() {
-            // The first and the last one that look unopened may be the one whose first program was cut without a trace. Those
-            // between them were not touched.
+            // The first and the last one that look unopened may be the one whose erase or first program was cut without a trace.
+            // Those between them stay in the list, to be erased: there may be pages of moves in them that were undone.
             self.ready.front += usize::from(spare.is_some());
             self.ready.back += usize::from(last != spare);
             for block in spare.into_iter().chain(last) {
                 self.blocks.set_state(block, State::Free);
+            }
+            if !self.options.skips_bare_erase() {
+                for place in self.ready.front..count - self.ready.back {
+                    self.blocks.set_state(self.ready.blocks[place], State::Listed);
+                }
             }
         }
         spare

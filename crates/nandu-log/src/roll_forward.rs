@@ -206,17 +206,28 @@ impl<N: Nand> Log<'_, N> {
                 self.close(stream, State::Suspect);
             }
         }
-        while self.shape.has_bare()
-            && let Some(&last) = self.ready.unopened().last()
-            && self.blocks.state(last) == State::Ready
-            && !matches!(self.probe(self.shape.data_page(last, 0))?, Probe::Erased)
-        {
-            self.blocks.set_state(last, State::Free);
-            self.ready.back += 1;
+        if self.shape.has_bare() {
+            self.doubt_erased_from_back()?;
         }
         let ends = [self.ready.unopened().first().copied(), self.ready.unopened().last().copied()];
         for block in ends.into_iter().flatten() {
             self.first_current_page(block)?;
+        }
+        Ok(())
+    }
+
+    /// Blocks of the ready list that a clean checkpoint calls erased, and in which a bare stream has a page since, do not count as
+    /// erased. From the back: that is the order in which bare streams open them. What is not called erased is erased anyway.
+    fn doubt_erased_from_back(&mut self) -> Result<(), LogError<N::Error>> {
+        for place in (self.ready.front..self.ready.count - self.ready.back).rev() {
+            let block = self.ready.blocks[place];
+            if self.blocks.state(block) != State::Ready {
+                continue;
+            }
+            if matches!(self.probe(self.shape.data_page(block, 0))?, Probe::Erased) {
+                break;
+            }
+            self.blocks.set_state(block, State::Listed);
         }
         Ok(())
     }

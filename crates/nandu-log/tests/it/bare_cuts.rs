@@ -92,6 +92,9 @@ fn commit_among_forged_ones(options: LogOptions) -> Option<u8> {
     let mut page = vec![0; log.page_size()];
     // Blocks are opened from the back of the ready list, which are those behind the anchors, and pages in their order.
     let mut guess = PageAddr((4 + 6) * 8);
+    // Stream 0 would stand in the first block of the list.
+    let mut positions = [Position::NONE; 5];
+    positions[0] = Position::new(0, 1).unwrap();
     for _ in 0..30 {
         if log.bare_room(3) == 1 {
             log.append_summary(&mut page, 3, Cause::Host).unwrap();
@@ -106,7 +109,7 @@ fn commit_among_forged_ones(options: LogOptions) -> Option<u8> {
             checkpoint: 1,
             stream: 0,
             flags: FLAG_COMMIT,
-            positions: &[Position::NONE; 5],
+            positions: &positions,
         }
         .seal(&mut page);
         guess = PageAddr(log.append_bare(&page, Placement::Stream(3), Cause::Host).unwrap().0 + 1);
