@@ -11,15 +11,15 @@ use crate::anchor::NewestAnchor;
 use crate::block_table::{MARK_SEEN, State};
 use crate::error::LogError;
 use crate::log::Log;
-use crate::mount::SEQUENCE_GAP;
+use crate::mount::{SEQUENCE_GAP, SEQUENCE_MAX};
 use crate::options::LogOptions;
 
 impl<'m, N: Nand> Log<'m, N> {
     /// Makes an empty volume, whatever the chip holds. Respects every bad-block mark, and keeps the erase counts of a volume that
     /// stands there.
     ///
-    /// Looks at the mark of every block, erases the four anchor blocks and the first blocks for data, and makes a
-    /// checkpoint. A chip on which this was cut has no volume, or the new one; or the old one, if there was one.
+    /// Looks at the mark of every block and at its first two pages, erases the four anchor blocks and the first blocks for data, and
+    /// makes a checkpoint. A chip on which this was cut has no volume, or the new one; or the old one, if there was one.
     ///
     /// # Errors
     ///
@@ -53,6 +53,7 @@ impl<'m, N: Nand> Log<'m, N> {
         log.sequence = old_sequence.saturating_add(SEQUENCE_GAP);
         log.note_bad_blocks()?;
         log.choose_anchors(old_block)?;
+        log.outdate_pages()?;
         log.write_checkpoint(false)?;
         while let Some(block) = log.erase_ahead() {
             log.erase_listed(block)?;
@@ -115,6 +116,35 @@ impl<'m, N: Nand> Log<'m, N> {
                 // A mark that cannot be read is taken for set: the factory's marks are all that tells those blocks.
                 Err(error) if error.kind() == NandErrorKind::Uncorrectable => self.blocks.set_state(block, State::Bad),
                 Err(error) => return Err(self.chip_error(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees to it that no page on the chip passes for one of the new volume. One may have its volume id, if that was asked for or if a
+    /// format was cut that has erased the anchors; and a block is erased only when it is opened. Until then, mounts look at
+    /// its first two pages, so sequences begin behind those. A block with a page that nothing is behind is erased.
+    ///
+    /// One read for each block, two where the first page is programmed.
+    fn outdate_pages(&mut self) -> Result<(), LogError<N::Error>> {
+        for block in self.blocks.addresses() {
+            if self.blocks.state(block) != State::Free {
+                continue;
+            }
+            for nth in 0..2 {
+                match self.probe(self.shape.data_page(block, nth))? {
+                    Probe::Erased => break,
+                    Probe::Garbage => {}
+                    Probe::Valid(found) if found.sequence < SEQUENCE_MAX - SEQUENCE_GAP => {
+                        self.sequence = self.sequence.max(found.sequence + SEQUENCE_GAP);
+                    }
+                    Probe::Valid(_) => {
+                        if !self.erase(block, self.shape.mode)? {
+                            self.retire(block);
+                        }
+                        break;
+                    }
+                }
             }
         }
         Ok(())

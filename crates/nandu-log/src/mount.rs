@@ -16,7 +16,7 @@ use crate::options::LogOptions;
 pub(crate) const SEQUENCE_GAP: u64 = 4096;
 
 /// Highest sequence of a volume that can be written: far enough from the end that nothing overflows in a mount.
-const SEQUENCE_MAX: u64 = u64::MAX - (1 << 40);
+pub(crate) const SEQUENCE_MAX: u64 = u64::MAX - (1 << 40);
 
 /// How often a mount is tried. A page that was being programmed at the cut may read well once and badly the next time, even
 /// within one mount; then another attempt sees it one way, and in the end it reads badly always.

@@ -11,7 +11,7 @@ const SPREAD_MAX: u32 = 8;
 
 /// Erases by which a block may be ahead of the mean before it is emptied only for want of others. More saves copies and
 /// wears less evenly: under a 95/5 load 8 instead of 6 saves nothing to speak of and has levelling take ten times as many
-/// programs; 4 costs 3 % more programs.
+/// programs; 4 costs 5 to 6 % more programs.
 const LEAD_MAX: u32 = 6;
 
 /// Share of programs that levelling may take, in percent.

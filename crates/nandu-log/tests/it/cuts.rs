@@ -1,6 +1,9 @@
 //! Power cuts: at every operation, with everything a cut can leave, and in the recoveries after it.
 
-use nandu_log::{LogError, LogOptions};
+use nandu_log::{Append, Budget, Examined, Growth, Log, LogError, LogOptions, PageKind, Placement};
+use nandu_media::header::FLAG_COMMIT;
+use nandu_media::{PageFields, Position};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 
@@ -318,4 +321,111 @@ fn without_quarantine_the_driver_finds_a_loss() {
 #[test]
 fn without_proof_of_erasure_the_driver_finds_a_loss() {
     assert!(finds_a_loss(Chip::TINY, LogOptions { skip_erase_proof: true, ..PLAIN }, PLAIN));
+}
+
+/// Pages that are only moved may go to every block of the ready list. Where recovery takes them back, none of these blocks is erased.
+#[test]
+fn blocks_in_which_moves_were_undone_do_not_count_as_erased() {
+    let mut bytes = memory(&Chip::TINY.geometry, &PLAIN);
+    let mut log = Log::format(Sim::new(Chip::TINY), PLAIN, &mut bytes).unwrap();
+    let mut page = vec![7; log.page_size()];
+    let mut appended = |log: &mut Log<'_, Sim>, placement| {
+        let append = Append { kind: PageKind::Tree, placement, is_commit: true, cause: Cause::Host };
+        log.append(&mut page, append)
+    };
+    let mut promised = PageAddr(0);
+    while log.stats().pool_blocks > 3 {
+        promised = appended(&mut log, Placement::Stream(0)).unwrap();
+        assert_eq!(log.next_work(&mut Budget::steps(4)).unwrap(), None);
+    }
+    log.checkpoint().unwrap();
+    let mut moves = 0;
+    while appended(&mut log, Placement::Survivor { from: promised }).is_ok() {
+        moves += 1;
+    }
+    assert!(log.stats().pool_blocks == 0 && moves >= 3 * 8, "{moves}");
+    let mut log = Log::mount(log.abandon(), PLAIN, &mut bytes).unwrap();
+    assert_eq!((log.is_read_only(), log.committed(), log.stats().pool_blocks), (false, Some(promised), 3));
+    assert_eq!(log.verify(&mut |violation| panic!("{violation}")).unwrap(), 0);
+}
+
+/// Appends a commit that replaces the one before it.
+fn replace_commit(log: &mut Log<'_, Sim>, value: u8) {
+    let append = |log: &mut Log<'_, Sim>, placement, value| {
+        let append = Append { kind: PageKind::Tree, placement, is_commit: true, cause: Cause::Host };
+        let before = log.committed();
+        log.append(&mut vec![value; log.page_size()], append).unwrap();
+        before.into_iter().for_each(|page| log.supersede(page));
+    };
+    while !log.reserve(1, Growth::Grows).unwrap() {
+        let mut budget = Budget::idle(16);
+        while let Some(examine) = log.next_work(&mut budget).unwrap() {
+            let outcome = match (log.committed() == Some(examine.page), examine.moves) {
+                (false, _) => Examined::Dead,
+                (true, false) => Examined::Live,
+                (true, true) => {
+                    let mut page = vec![0; log.page_size()];
+                    log.read(examine.page, &mut page).unwrap();
+                    append(log, Placement::Survivor { from: examine.page }, page[255]);
+                    Examined::Moved
+                }
+            };
+            log.examined(examine, outcome).unwrap();
+        }
+    }
+    append(log, Placement::New, value);
+}
+
+/// Formats a chip on which old pages stand, and has the new volume cut and mounted until every block was opened.
+fn lives_after_format(sim: Sim, options: LogOptions) {
+    let mut bytes = memory(&Chip::TINY.geometry, &options);
+    let mut log = Log::format(sim, options, &mut bytes).unwrap();
+    for round in 0..60 {
+        (0..3).for_each(|_| replace_commit(&mut log, round));
+        let sim = log.abandon();
+        log = Log::mount(sim, options, &mut bytes).unwrap();
+        let mut read = vec![0; log.page_size()];
+        log.read(log.committed().unwrap(), &mut read).unwrap();
+        assert_eq!(read.last(), Some(&round));
+    }
+}
+
+/// Blocks are erased when they are opened, so pages of a volume that a cut format left behind stand in those that the next one lists.
+#[test]
+fn pages_of_a_volume_before_are_not_taken_for_those_of_a_new_one() {
+    for volume in [None, Some(1)] {
+        let options = LogOptions { volume, ..PLAIN };
+        let mut bytes = memory(&Chip::TINY.geometry, &options);
+        let mut log = Log::format(Sim::new(Chip::TINY), options, &mut bytes).unwrap();
+        (0..1000).for_each(|_| replace_commit(&mut log, 200));
+        let mut sim = log.abandon();
+        // The anchors are what a format erases first.
+        (0..4).for_each(|block| sim.erase(BlockAddr(block), CellMode::Slc).unwrap());
+        lives_after_format(sim, options);
+    }
+}
+
+#[test]
+fn pages_with_the_last_of_all_sequences_do_not_outlive_a_format() {
+    let mut sim = Sim::new(Chip::TINY);
+    let mut page = vec![0; 256];
+    for block in 4..16 {
+        sim.erase(BlockAddr(block), CellMode::Slc).unwrap();
+        let mut positions = [Position::NONE; 2];
+        positions[0] = Position::new(0, 0).unwrap();
+        PageFields {
+            kind: PageKind::Tree,
+            sequence: u64::MAX,
+            page: block * 8,
+            volume: 1,
+            committed: None,
+            checkpoint: 9,
+            stream: 0,
+            flags: FLAG_COMMIT,
+            positions: &positions,
+        }
+        .seal(&mut page);
+        sim.program(PageAddr(block * 8), 0, &page).unwrap();
+    }
+    lives_after_format(sim, PLAIN);
 }
