@@ -186,34 +186,6 @@ fn what_is_read_back_is_the_whole_page() {
     assert_eq!((read, log.stats().program_failures), (page, 1));
 }
 
-#[test]
-fn a_lost_erase_of_what_was_bare_is_noticed_after_a_mount_too() {
-    let options = LogOptions { read_back: true, ..ONE };
-    let mut bytes = memory(&Chip::TINY.geometry, &options);
-    let mut log = Log::format(Sim::new(Chip::TINY), options, &mut bytes).unwrap();
-    // As its first bytes are those of an erased page, nothing less than all of it tells whether it was erased.
-    let mut page = [0xff; 256];
-    page[200] = 0;
-    // Every block was bare.
-    for _ in 0..40 * 8 {
-        make_room(&mut log, 1);
-        if log.bare_room(2) == 1 {
-            log.append_summary(&mut [0; 256], 2, Cause::Value).unwrap();
-        }
-        let at = log.append_bare(&page, Placement::New, Cause::Value).unwrap();
-        log.supersede(at);
-    }
-    let sim = log.unmount().map_err(|(error, _)| error).unwrap();
-    let mut log = Log::mount(sim, options, &mut bytes).unwrap();
-    let append = Append { kind: PageKind::Tree, placement: Placement::New, is_commit: true, cause: Cause::Host };
-    log.append(&mut [0; 256], append).unwrap();
-    let erases = log.nand().counters().erases;
-    log.nand_mut().inject(Fault::NothingHappens, Trigger::Nth(0));
-    assert_eq!(log.next_work(&mut Budget::steps(2)).unwrap(), None);
-    assert!(log.nand().counters().erases > erases, "nothing was erased ahead");
-    assert_eq!(log.verify(&mut |violation| panic!("{violation}")).unwrap(), 0);
-}
-
 /// An owner of bare pages that keeps its map in memory: for measuring, not for cuts.
 struct Files<'m> {
     log: Log<'m, Sim>,
