@@ -1,6 +1,6 @@
 //! FlexFS's experiments, as `nandu lab` runs them: they take seconds, so what is demanded of full runs is held here.
 
-use nandu_bench::{Figure, Verdict, experiments};
+use nandu_bench::{Figure, Scale, Verdict, experiments};
 
 use crate::snapshots::{figures, lines};
 
@@ -10,7 +10,7 @@ fn judged(name: &str) -> (Vec<Figure>, usize) {
     let figures = figures(name, true);
     let mut count = 0;
     for figure in &figures {
-        for judgement in experiment.judge(figure) {
+        for judgement in experiment.judge(figure, Scale::Full) {
             assert_eq!(judgement.verdict, Verdict::Within, "{}: {}", figure.to_json(), judgement.demand);
             count += 1;
         }
