@@ -297,9 +297,12 @@ fn a_chip_full_of_bare_pages_that_all_change_is_collected_within_the_bound() {
             count += 1;
         }
         assert!(count > pages * 6 / 10, "{count} of {pages}");
+        let before = files.log.nand().counters().programs;
         for round in 0..2 * pages {
             files.update(round * 40_503 % count);
         }
+        let programs = (files.log.nand().counters().programs - before) as f64 / (2 * pages) as f64;
+        println!("full of bare pages: {programs:.2} programs an update");
         let stats = files.log.stats();
         assert!(stats.instalment_max <= INSTALMENT_MAX + 1, "{stats:?}");
         assert_eq!(files.log.verify(&mut |violation| panic!("{violation}")).unwrap(), 0);
