@@ -91,13 +91,13 @@ static PLAIN: LazyLock<[Vec<Vec<u8>>; 4]> = LazyLock::new(|| volumes(Extra::Noth
 static WITH_SNAPSHOTS: LazyLock<[Vec<Vec<u8>>; 4]> = LazyLock::new(|| volumes(Extra::Snapshots));
 static WITH_JOURNALS: LazyLock<[Vec<Vec<u8>>; 4]> = LazyLock::new(|| volumes(Extra::Journals));
 
-/// Damages the image of a store as the bytes say, repairs checksums where they say so, and then opens and uses it: it may
-/// be refused and calls may fail, but nothing may panic or go on for long. Returns whether it could be opened.
+/// Damages the image of a store as the bytes say, and then opens and uses it: it may be refused and calls may fail, but nothing may
+/// panic or go on for long. Returns whether it could be opened.
 ///
-/// The first byte chooses one of twelve images, from 128 on one with snapshots, from 192 on one with journal pages. Then five bytes are one change: a page,
-/// what to do with it, and three bytes of detail.
+/// The first byte chooses one of twelve images, from 128 on one with snapshots, from 192 on one with journal pages. The others are
+/// changes, see [`damage`].
 pub(crate) fn hostile_image(bytes: &[u8]) -> bool {
-    let Some((&choice, mut changes)) = bytes.split_first() else { return false };
+    let Some((&choice, changes)) = bytes.split_first() else { return false };
     let (extra, volumes) = match choice {
         0..128 => (Extra::Nothing, &PLAIN),
         128..192 => (Extra::Snapshots, &WITH_SNAPSHOTS),
@@ -105,7 +105,15 @@ pub(crate) fn hostile_image(bytes: &[u8]) -> bool {
     };
     let originals = &volumes[choice as usize % 4];
     let options = extra.options();
-    let mut pages = originals.clone();
+    let pages = damage(originals, changes);
+    let chip = chip_with(&pages);
+    if choice % 4 < 2 { use_it(chip, ByteCells, 8, options) } else { use_it(chip, FixedCells::<4, 4>, 4, options) }
+}
+
+/// Changes the pages of an image, and repairs checksums where the bytes say so: five bytes are one change, a page, what to do with it, and
+/// three bytes of detail.
+pub(crate) fn damage(originals: &[Vec<u8>], mut changes: &[u8]) -> Vec<Vec<u8>> {
+    let mut pages = originals.to_vec();
     let page_count = pages.len();
     while let [page, what, high, low, value, rest @ ..] = changes {
         changes = rest;
@@ -122,8 +130,7 @@ pub(crate) fn hostile_image(bytes: &[u8]) -> bool {
             _ => reseal(&mut pages[page], at, *value),
         }
     }
-    let chip = chip_with(&pages);
-    if choice % 4 < 2 { use_it(chip, ByteCells, 8, options) } else { use_it(chip, FixedCells::<4, 4>, 4, options) }
+    pages
 }
 
 /// Changes a byte of a page and gives the page the checksum of what it holds now.

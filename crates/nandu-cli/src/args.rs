@@ -11,7 +11,7 @@ Exit codes:
   1  failed: an image that is damaged or in use, a full disk, a trace that does not repeat
   2  wrong use: the command line asks for something that cannot be asked for
   3  lab compare found something worse, or lab run --strict something missed
-  4  check found errors; 8 if it could not be done";
+  4  check found errors; 1 if it repaired them, 8 if it could not be done";
 
 /// Simulated NAND flash chips, kept in image files.
 #[derive(Debug, Parser)]
@@ -52,7 +52,7 @@ pub(crate) enum Verb {
     Fs(fs::Files),
     /// Show the file system of an image as a directory
     Mount(mount::Mount),
-    /// Check every invariant of the store on an image
+    /// Check every invariant of what an image holds; repair a file system
     Check(check::Check),
     /// Show the bytes of a page
     #[command(subcommand)]

@@ -73,7 +73,7 @@ impl<N: Nand> Fs<'_, N> {
         let position = self.free_position(directory, name)?;
         let mut inode = self.new_inode(&parent, attributes);
         let (ino, chunk_next) = self.take_number(&mut parent, &mut inode)?;
-        parent.size += 1;
+        parent.size = parent.size.saturating_add(1);
         parent.modify(self.now);
         if inode.is_directory() {
             inode.parent = directory.0;

@@ -139,13 +139,13 @@ impl<N: Nand> Fs<'_, N> {
     /// to light when it grows.
     fn announce_page(batch: &mut Batch<'_>, ino: u64, index: u32, state: &PageState, inode: &mut Inode) {
         if state.base == Base::Hole {
-            inode.blocks += 1;
+            inode.blocks = inode.blocks.saturating_add(1);
             batch.put(Key::page(ino, index), &UNWRITTEN_VALUE, &[]);
         }
     }
 
     /// What lay over a page goes, since the page has it.
-    fn drop_fragments(&mut self, ino: u64, index: u32, state: &PageState) -> Result<(), FsError<N::Error>> {
+    pub(crate) fn drop_fragments(&mut self, ino: u64, index: u32, state: &PageState) -> Result<(), FsError<N::Error>> {
         let mut batch = Batch::new();
         for fragment in state.fragments.as_slice() {
             batch.delete(Key::fragment(ino, index, fragment.start as u16));

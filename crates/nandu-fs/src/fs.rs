@@ -3,7 +3,7 @@
 use nandu_index::Edit;
 use nandu_log::LogStats;
 use nandu_nand::{Geometry, Nand};
-use nandu_tree::{ByteCells, OnLog, Tree};
+use nandu_tree::{ByteCells, OnLog, Tree, TreeError};
 
 use crate::batch::Batch;
 use crate::error::Damage;
@@ -121,12 +121,14 @@ impl<N: Nand> Fs<'_, N> {
         if ino.0 == 0 || ino.0 >= INO_END {
             return Ok(None);
         }
-        match self.tree.get(Key::inode(ino.0).as_slice())? {
-            None => Ok(None),
-            Some(bytes) => match Inode::parse(bytes) {
+        match self.tree.get(Key::inode(ino.0).as_slice()) {
+            Ok(None) => Ok(None),
+            Ok(Some(bytes)) => match Inode::parse(bytes) {
                 Some(inode) => Ok(Some(inode)),
                 None => Err(FsError::Corrupt { ino, why: Damage::Inode }),
             },
+            Err(TreeError::LargeValue(_)) => Err(FsError::Corrupt { ino, why: Damage::Inode }),
+            Err(error) => Err(error.into()),
         }
     }
 

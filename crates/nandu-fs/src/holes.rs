@@ -85,7 +85,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Makes a part of a page zero. The page itself is not programmed; zeros lie over it.
-    fn zero_part(
+    pub(crate) fn zero_part(
         &mut self,
         batch: &mut Batch<'_>,
         ino: Ino,
@@ -247,7 +247,7 @@ impl<N: Nand> Fs<'_, N> {
                 (Base::Hole, Allocation::PunchHole) => {}
                 (Base::Hole, _) => {
                     batch.put(key, &UNWRITTEN_VALUE, &[]);
-                    inode.blocks += 1;
+                    inode.blocks = inode.blocks.saturating_add(1);
                     frees = false;
                 }
                 (_, Allocation::Extend | Allocation::KeepSize) => {}

@@ -147,7 +147,7 @@ impl Meaning {
         let (&kind, rest) = rest.split_first()?;
         match (ino, kind, rest.len()) {
             (0, INODE, 0) => Some(Meaning::SuperBlock),
-            (0, ORPHAN, 6) => Some(Meaning::Orphan { ino: number(rest) }),
+            (0, ORPHAN, 6) => Some(number(rest)).filter(|&ino| ino > 0).map(|ino| Meaning::Orphan { ino }),
             (0, ..) => None,
             (_, INODE, 0) => Some(Meaning::Inode { ino }),
             (_, NAME, 6) => Some(Meaning::Name { directory: ino, position: number(rest) }),

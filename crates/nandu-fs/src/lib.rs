@@ -46,18 +46,19 @@
 //!
 //! # Invariants
 //!
-//! [`Fs::verify`] checks each and names it by its number.
+//! [`Fs::verify`] checks each and names it by its number; [`Fs::repair`] makes them hold again.
 //!
 //! * F1  There is a superblock, and a root that is a directory.
 //! * F2  Every record has a key and a value that can be understood, and belongs to an inode.
-//! * F3  Every name leads to an inode, of the type that the name says.
+//! * F3  Every name leads to an inode, of the type that the name says, and stands once and where its hash says.
 //! * F4  An inode has as many names as it says: a directory one, none if an orphan's record names it.
 //! * F5  A directory says which directory has its name, has as many names as its size says, and 2 links and one for each
-//!   directory in it. From every directory the root is reached.
+//!   directory in it. From every directory the root is reached. One without a name is empty.
 //! * F6  A file has as many records of pages as it says. Behind its end there is nothing but what was allocated there, and zeros.
 //! * F7  Fragments lie over a page that stands on flash, within it, and do not overlap.
-//! * F8  Attributes are whole, and their size is what the inode says.
+//! * F8  Attributes are whole and stand where their hashes say, and their size is what the inode says.
 //! * F9  A number that no inode has got yet is in no record: below the superblock's next chunk, outside of what is left of chunks.
+//! * F10 Every page of a file can be read, and is what was written.
 
 #![no_std]
 
@@ -80,9 +81,11 @@ mod orphans;
 mod pages;
 pub mod placement;
 mod rename;
+mod repair;
 mod space;
 mod time;
 mod verify;
+mod walk;
 mod write_buffer;
 mod xattrs;
 
@@ -101,6 +104,7 @@ pub use nandu_tree::TreeError;
 pub use options::Broken;
 pub use options::{Format, Options};
 pub use rename::RenameMode;
+pub use repair::{Mended, Repair};
 pub use space::FsStat;
 pub use time::Time;
 pub use verify::Violation;

@@ -56,7 +56,7 @@ impl<N: Nand> Fs<'_, N> {
         let position = self.free_position(directory, name)?;
         inode.nlink = inode.nlink.checked_add(1).ok_or(FsError::TooManyLinks(ino))?;
         inode.ctime = self.now;
-        parent.size += 1;
+        parent.size = parent.size.saturating_add(1);
         parent.modify(self.now);
         let mut batch = Batch::new();
         Self::put_name(&mut batch, directory, position, inode.kind(), ino, name);

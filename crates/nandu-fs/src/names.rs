@@ -27,7 +27,7 @@ use crate::keys::{INO_END, Key, Meaning};
 use crate::{FsError, Ino};
 
 /// Most bytes of a name, where pages are large enough.
-const NAME_SIZE_MAX: usize = 255;
+pub(crate) const NAME_SIZE_MAX: usize = 255;
 
 /// Bytes of a name's record besides the name.
 const HEAD_SIZE: usize = 8;
@@ -156,7 +156,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// The first position that a name could have.
-    fn hash(&self, name: &[u8]) -> u64 {
+    pub(crate) fn hash(&self, name: &[u8]) -> u64 {
         let hash = SipHasher24::new_with_key(&self.hash_key).hash(name) >> 24;
         #[cfg(feature = "broken")]
         let hash = hash >> self.options.broken.hash_zeros << self.options.broken.hash_zeros & ((1 << 40) - 1);

@@ -178,7 +178,7 @@ impl<N: Nand> Fs<'_, N> {
     /// Before a file is changed: a truncation that a cut interrupted is brought to its end, since what it left behind the end of the
     /// file would come to light if the file grew.
     pub(crate) fn finish_truncation(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
-        if !self.has_orphans || self.tree.get(Key::orphan(ino.0).as_slice())?.is_none() {
+        if !self.has_orphans || !self.has_orphan_record(ino.0)? {
             return Ok(());
         }
         match self.find_inode(ino)? {

@@ -85,7 +85,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// The key behind every record of a page.
-    fn page_end(ino: u64, index: u32) -> Key {
+    pub(crate) fn page_end(ino: u64, index: u32) -> Key {
         index.checked_add(1).map_or(Key::pages_end(ino), |next| Key::page(ino, next))
     }
 

@@ -138,7 +138,7 @@ impl<N: Nand> Fs<'_, N> {
                 side.nlink = side.nlink.saturating_sub(links);
             }
             false => {
-                side.size += 1;
+                side.size = side.size.saturating_add(1);
                 side.nlink = side.nlink.saturating_add(links);
             }
         });

@@ -8,17 +8,11 @@ use nandu_nand::Nand;
 
 use crate::fs::Fs;
 use crate::inode::{FileKind, Inode};
-use crate::keys::{Key, Meaning};
-use crate::names::parse as parse_name;
+use crate::keys::{INO_END, Key, Meaning};
+use crate::names::{Search, parse as parse_name};
 use crate::pages::{Base, base_of};
-use crate::xattrs::parse as parse_xattr;
+use crate::walk::Tally;
 use crate::{FsError, Ino, fragments};
-
-/// Bytes of an inode and of how many names lead to it.
-const TALLY_SIZE: usize = 12;
-
-/// Most directories above one another that are followed.
-const DEPTH_MAX: u32 = 1 << 16;
 
 /// An invariant that does not hold on the chip, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +21,7 @@ pub enum Violation {
     Log(nandu_log::Violation),
     /// One of the tree: T1 to T8 of `nandu-tree`.
     Tree(nandu_tree::Violation),
-    /// One of the file system: F1 to F9.
+    /// One of the file system: F1 to F10.
     Fs {
         /// Its number, as the crate's documentation lists them.
         invariant: &'static str,
@@ -35,6 +29,8 @@ pub enum Violation {
         ino: Ino,
         /// What is wrong.
         what: &'static str,
+        /// The byte of the file at which it is wrong, where that is known.
+        offset: Option<u64>,
     },
 }
 
@@ -43,7 +39,10 @@ impl fmt::Display for Violation {
         match self {
             Violation::Log(violation) => violation.fmt(f),
             Violation::Tree(violation) => violation.fmt(f),
-            Violation::Fs { invariant, ino, what } => write!(f, "{invariant} violated by inode {ino}: {what}"),
+            Violation::Fs { invariant, ino, what, offset } => {
+                write!(f, "{invariant} violated by inode {ino}: {what}")?;
+                offset.map_or(Ok(()), |offset| write!(f, ", at byte {offset}"))
+            }
         }
     }
 }
@@ -62,7 +61,7 @@ impl Report<'_> {
 
     fn check(&mut self, holds: bool, invariant: &'static str, ino: u64, what: &'static str) {
         if !holds {
-            self.tell(Violation::Fs { invariant, ino: Ino(ino), what });
+            self.tell(Violation::Fs { invariant, ino: Ino(ino), what, offset: None });
         }
     }
 }
@@ -75,11 +74,8 @@ struct Summary {
     pages: u64,
     /// Whether there is content behind the end of the file.
     is_beyond: bool,
-    /// Bytes of names and values of attributes.
-    xattr_size: usize,
-    /// Bytes that are missing of the attribute passed last.
-    xattr_left: usize,
     target_size: u64,
+    target_parts: u64,
     /// The page passed last, whether it is on flash, and the end of the last fragment over it.
     page: Option<(u32, bool, usize)>,
 }
@@ -113,61 +109,42 @@ impl<N: Nand> Fs<'_, N> {
         let root = self.find_inode(Ino::ROOT);
         let is_root = matches!(&root, Ok(Some(root)) if root.is_directory() && root.parent == Ino::ROOT.0);
         report.check(is_root, "F1", Ino::ROOT.0, "there is no root directory");
-        self.verify_orphans(report)?;
+        self.verify_volume(report)?;
         let mut next = 1;
-        while let Some(ino) = self.next_inode(next, report)? {
+        while next < INO_END
+            && let Some(ino) = self.next_inode(next)?
+        {
             self.verify_inode(ino, report)?;
             next = ino + 1;
         }
         let scratch_is_larger = scratch.len() > self.buffer.memory.len();
         let memory = core::mem::take(&mut self.buffer.memory);
-        let outcome = self.verify_links(if scratch_is_larger { scratch } else { &mut *memory }, report);
+        let outcome = self.verify_links(Tally::new(if scratch_is_larger { scratch } else { &mut *memory }), report);
         self.buffer.memory = memory;
         outcome
     }
 
-    /// Every orphan's record names an inode that has no name, or a file.
-    fn verify_orphans(&mut self, report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {
-        let mut next = Some(Key::orphan(0));
-        while let Some(from) = next.take() {
-            let mut found = None;
-            let (low, high) = (Bound::Included(from.as_slice()), Bound::Included(Key::orphan(u64::MAX)));
-            let high = high.as_ref().map(Key::as_slice);
-            self.tree.range(low, high, Direction::Forward, |entry| {
-                found = Meaning::of(entry.key);
-                ControlFlow::Break(())
-            })?;
-            let Some(Meaning::Orphan { ino }) = found else { break };
+    /// What belongs to no inode is the superblock, or an orphan's record; that names an inode that has no name, or a file.
+    fn verify_volume(&mut self, report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {
+        self.tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
+            let ino = entry
+                .key
+                .first_chunk::<6>()
+                .map_or(0, |ino| ino.iter().fold(0, |ino, &byte| ino << 8 | u64::from(byte)));
+            report.check(Meaning::of(entry.key).is_some(), "F2", ino, "a key belongs to nothing");
+            ControlFlow::Continue(())
+        })?;
+        let mut next = 0;
+        while let Some(ino) = self.next_orphan(next)? {
             let is_sound = match self.find_inode(Ino(ino)) {
                 Ok(Some(inode)) => inode.nlink == 0 || inode.is_file(),
                 Ok(None) | Err(FsError::Corrupt { .. }) => false,
                 Err(error) => return Err(error),
             };
             report.check(is_sound, "F4", ino, "an orphan's record names no orphan");
-            next = Some(Key::orphan(ino + 1));
+            next = ino + 1;
         }
         Ok(())
-    }
-
-    fn has_orphan_record(&mut self, ino: u64) -> Result<bool, FsError<N::Error>> {
-        Ok(self.tree.get(Key::orphan(ino).as_slice())?.is_some())
-    }
-
-    /// The first inode from this number on that has a record.
-    fn next_inode(&mut self, from: u64, report: &mut Report<'_>) -> Result<Option<u64>, FsError<N::Error>> {
-        let mut found = None;
-        let from = Key::inode(from);
-        self.tree.range(Bound::Included(from.as_slice()), Bound::Unbounded, Direction::Forward, |entry| {
-            found = match entry.key.split_first_chunk::<6>() {
-                Some((ino, _)) => Some(ino.iter().fold(0, |ino, &byte| ino << 8 | u64::from(byte))),
-                None => {
-                    report.check(false, "F2", 0, "a key belongs to nothing");
-                    return ControlFlow::Continue(());
-                }
-            };
-            ControlFlow::Break(())
-        })?;
-        Ok(found)
     }
 
     fn verify_inode(&mut self, ino: u64, report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {
@@ -178,11 +155,15 @@ impl<N: Nand> Fs<'_, N> {
             return Ok(());
         };
         report.check(summary.pages == inode.blocks, "F6", ino, "it has another number of pages than it says");
-        let is_whole = summary.xattr_left == 0 && summary.xattr_size == inode.xattr_size as usize;
+        let (xattr_size, broken) = self.pass_xattrs(ino)?;
+        let is_whole = broken.is_none() && xattr_size == inode.xattr_size;
         report.check(is_whole, "F8", ino, "its attributes have another size than it says");
         match inode.kind() {
             FileKind::Directory => self.verify_directory(ino, &inode, &summary, report)?,
-            FileKind::File => self.verify_end(ino, &inode, &summary, report)?,
+            FileKind::File => {
+                self.verify_pages(ino, report)?;
+                self.verify_end(ino, &inode, &summary, report)?;
+            }
             FileKind::Symlink => {
                 report.check(summary.target_size == inode.size, "F2", ino, "its target has another size than it says");
             }
@@ -191,6 +172,8 @@ impl<N: Nand> Fs<'_, N> {
         let has_content = summary.names == 0 || inode.is_directory();
         report.check(has_content, "F2", ino, "it has names and is no directory");
         report.check(summary.pages == 0 || inode.is_file(), "F2", ino, "it has pages and is no file");
+        let is_link = inode.kind() == FileKind::Symlink;
+        report.check(is_link || summary.target_parts == 0, "F2", ino, "it has a target and is no link");
         Ok(())
     }
 
@@ -203,12 +186,11 @@ impl<N: Nand> Fs<'_, N> {
             directories: 0,
             pages: 0,
             is_beyond: false,
-            xattr_size: 0,
-            xattr_left: 0,
             target_size: 0,
+            target_parts: 0,
             page: None,
         };
-        let (from, to) = (Key::inode(ino), Key::inode(ino + 1));
+        let (from, to) = (Key::inode(ino), Key::end(ino));
         let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
         self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
             let is_sound = match Meaning::of(entry.key) {
@@ -232,12 +214,14 @@ impl<N: Nand> Fs<'_, N> {
                     report.check(is_sound, "F7", ino, "a fragment lies where it must not");
                     true
                 }
-                Some(Meaning::Xattr { part, .. }) => summary.pass_xattr(part, entry.value),
-                Some(Meaning::Target { .. }) => {
+                Some(Meaning::Target { part, .. }) => {
+                    let follows = u64::from(part) == summary.target_parts && !entry.value.is_empty();
                     summary.target_size += entry.value.len() as u64;
-                    entry.large.is_none()
+                    summary.target_parts += 1;
+                    follows && entry.large.is_none()
                 }
-                _ => false,
+                // Keys were looked at before, and attributes are when the rest is known.
+                _ => true,
             };
             report.check(is_sound, "F2", ino, "a record of it cannot be understood");
             ControlFlow::Continue(())
@@ -255,28 +239,29 @@ impl<N: Nand> Fs<'_, N> {
         report.check(summary.names == inode.size, "F5", ino, "it has another number of names than it says");
         let links = if inode.nlink == 0 { 0 } else { 2 + summary.directories };
         report.check(u64::from(inode.nlink) == links, "F5", ino, "it has another number of links than it says");
+        report.check(inode.nlink > 0 || summary.names == 0, "F5", ino, "it has no name, and names are in it");
         if inode.nlink > 0 {
             report.check(self.reaches_root(inode)?, "F5", ino, "the root is not above it");
         }
-        let (from, to) = (Key::inode(inode.chunk_next), Key::inode(inode.chunk_end));
-        let mut is_free = true;
-        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        if inode.chunk_next < inode.chunk_end {
-            self.tree.range(bounds.0, bounds.1, Direction::Forward, |_| {
-                is_free = false;
-                ControlFlow::Break(())
-            })?;
-        }
-        let is_given = inode.chunk_end <= self.chunk_next;
-        report.check(is_free && is_given, "F9", ino, "a number that it has left is in use, or not its own");
+        let is_free = self.is_chunk_free(inode)?;
+        report.check(is_free, "F9", ino, "a number that it has left is in use, or not its own");
         self.verify_names(ino, report)
     }
 
-    fn reaches_root(&mut self, inode: &Inode) -> Result<bool, FsError<N::Error>> {
+    /// Whether the root is above a directory. Reads a leaf for each directory above it.
+    pub(crate) fn reaches_root(&mut self, inode: &Inode) -> Result<bool, FsError<N::Error>> {
         let mut at = inode.parent;
-        for _ in 0..DEPTH_MAX {
+        // Where a power of two steps had led: a loop comes there again.
+        let mut mark = 0;
+        for step in 1_u64.. {
             if at == Ino::ROOT.0 {
                 return Ok(true);
+            }
+            if at == mark {
+                return Ok(false);
+            }
+            if step.is_power_of_two() {
+                mark = at;
             }
             match self.find_inode(Ino(at)) {
                 Ok(Some(inode)) if inode.is_directory() => at = inode.parent,
@@ -287,33 +272,55 @@ impl<N: Nand> Fs<'_, N> {
         Ok(false)
     }
 
-    /// Every name leads to an inode that agrees.
+    /// Every name leads to an inode that agrees, and is found.
     fn verify_names(&mut self, directory: u64, report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {
-        let mut position = 0;
-        loop {
-            let mut found = None;
-            let (from, to) = (Key::name(directory, position), Key::names_end(directory));
-            let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-            self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
-                if let (Some(Meaning::Name { position, .. }), Some((kind, ino, _))) =
-                    (Meaning::of(entry.key), parse_name(entry.value))
-                {
-                    found = Some((position, kind, ino));
-                    return ControlFlow::Break(());
-                }
-                ControlFlow::Continue(())
-            })?;
-            let Some((at, kind, ino)) = found else { return Ok(()) };
-            let child = match self.find_inode(ino) {
+        let (mut position, mut last) = (0, None);
+        while let Some(at) = self.next_name(directory, position)? {
+            position = at.position + 1;
+            let child = match self.find_inode(at.ino) {
                 Err(FsError::Corrupt { .. }) => None,
                 other => other?,
             };
-            let leads = child.is_some_and(|child| child.kind() == kind && child.nlink > 0);
+            let leads = child.is_some_and(|child| child.kind() == at.kind && child.nlink > 0);
             report.check(leads, "F3", directory, "a name leads to no inode, or to one of another type");
             let knows = child.is_none_or(|child| !child.is_directory() || child.parent == directory);
-            report.check(knows, "F5", ino.0, "it says that another directory has its name");
-            position = at + 1;
+            report.check(knows, "F5", at.ino.0, "it says that another directory has its name");
+            let bucket = at.position >> 8;
+            let is_placed = self.hash(at.name()) >> 8 == bucket;
+            // Where several names have one hash, the one that is found is the first.
+            let is_found = last != Some(bucket)
+                || match self.search(Ino(directory), at.name()) {
+                    Ok(Search::Found(found)) => found.position == at.position,
+                    Ok(Search::Free(_)) | Err(FsError::Corrupt { .. }) => false,
+                    Err(error) => return Err(error),
+                };
+            report.check(is_placed && is_found, "F3", directory, "a name is not found where it stands");
+            last = Some(bucket);
         }
+        Ok(())
+    }
+
+    /// Every page of a file can be read. Reads each.
+    fn verify_pages(&mut self, ino: u64, report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {
+        let page_size = self.page_size() as u64;
+        let mut next = Some(0);
+        while let Some(from) = next
+            && let Some(index) = self.next_page(ino, from)?
+        {
+            next = index.checked_add(1);
+            let key = Key::page(ino, index);
+            let is_page = self.tree.value_len(key.as_slice())? == Some(page_size as usize);
+            if is_page && !self.can_read_page(key)? {
+                let offset = Some(u64::from(index) * page_size);
+                report.tell(Violation::Fs {
+                    invariant: "F10",
+                    ino: Ino(ino),
+                    what: "a page of it cannot be read",
+                    offset,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Behind the end of a file there is nothing.
@@ -329,52 +336,22 @@ impl<N: Nand> Fs<'_, N> {
         }
         let (index, start) = self.place(inode.size);
         if start > 0 {
-            let memory = core::mem::take(&mut self.buffer.memory);
-            let outcome = self.read_page(ino, index, start, &mut memory[start..]);
-            let is_zero = memory[start..].iter().all(|&byte| byte == 0);
-            self.buffer.memory = memory;
-            match outcome {
-                Err(FsError::Corrupt { .. } | FsError::Tree(_)) => {
-                    report.check(false, "F6", ino, "its last page cannot be read");
-                }
-                other => {
-                    other?;
-                    report.check(is_zero, "F6", ino, "there are bytes behind its end");
-                }
+            match self.is_zero_from(ino, index, start) {
+                // It was told of when the pages were read.
+                Err(FsError::Corrupt { .. } | FsError::Tree(_)) => {}
+                is_zero => report.check(is_zero?, "F6", ino, "there are bytes behind its end"),
             }
         }
         Ok(())
     }
 
     /// Every inode has as many names as it says. Counts the names of as many inodes at a time as there is memory for.
-    fn verify_links(&mut self, memory: &mut [u8], report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {
-        let window = memory.len() / TALLY_SIZE;
+    fn verify_links(&mut self, mut tally: Tally<'_>, report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {
         let mut next = Some(1);
-        while let Some(from) = next.take() {
-            let mut count = 0;
-            let first = Key::inode(from);
-            self.tree.range(Bound::Included(first.as_slice()), Bound::Unbounded, Direction::Forward, |entry| {
-                let Some(Meaning::Inode { ino }) = Meaning::of(entry.key) else { return ControlFlow::Continue(()) };
-                if count == window {
-                    next = Some(ino);
-                    return ControlFlow::Break(());
-                }
-                set_tally(memory, count, ino, 0);
-                count += 1;
-                ControlFlow::Continue(())
-            })?;
-            self.tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
-                if let (Some(Meaning::Name { .. }), Some((_, ino, _))) =
-                    (Meaning::of(entry.key), parse_name(entry.value))
-                    && let Some(at) = find_tally(&memory[..count * TALLY_SIZE], ino.0)
-                {
-                    let (_, names) = tally(memory, at);
-                    set_tally(memory, at, ino.0, names.saturating_add(1));
-                }
-                ControlFlow::Continue(())
-            })?;
-            for at in 0..count {
-                let (ino, names) = tally(memory, at);
+        while let Some(from) = next {
+            next = self.count_names(from, &mut tally)?;
+            for at in 0..tally.len() {
+                let (ino, names) = tally.get(at);
                 let Ok(Some(inode)) = self.find_inode(Ino(ino)) else { continue };
                 let expected = match inode.is_directory() {
                     true => u32::from(inode.nlink > 0 && ino != Ino::ROOT.0),
@@ -409,42 +386,4 @@ impl Summary {
             _ => false,
         }
     }
-
-    fn pass_xattr(&mut self, part: u8, value: &[u8]) -> bool {
-        if part > 0 {
-            let is_sound = !value.is_empty() && value.len() <= self.xattr_left;
-            self.xattr_left = self.xattr_left.saturating_sub(value.len());
-            return is_sound;
-        }
-        let Some((name, size)) = parse_xattr(value) else { return false };
-        let was_whole = self.xattr_left == 0;
-        self.xattr_size += name.len() + size;
-        self.xattr_left = size;
-        was_whole
-    }
-}
-
-fn tally(memory: &[u8], at: usize) -> (u64, u32) {
-    let (ino, names) = memory[at * TALLY_SIZE..][..TALLY_SIZE].split_at(8);
-    let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));
-    (number(ino), number(names) as u32)
-}
-
-fn set_tally(memory: &mut [u8], at: usize, ino: u64, names: u32) {
-    let bytes = &mut memory[at * TALLY_SIZE..][..TALLY_SIZE];
-    bytes[..8].copy_from_slice(&ino.to_le_bytes());
-    bytes[8..].copy_from_slice(&names.to_le_bytes());
-}
-
-fn find_tally(memory: &[u8], ino: u64) -> Option<usize> {
-    let (mut low, mut high) = (0, memory.len() / TALLY_SIZE);
-    while low < high {
-        let middle = (low + high) / 2;
-        match tally(memory, middle).0.cmp(&ino) {
-            core::cmp::Ordering::Less => low = middle + 1,
-            core::cmp::Ordering::Equal => return Some(middle),
-            core::cmp::Ordering::Greater => high = middle,
-        }
-    }
-    None
 }

@@ -30,7 +30,7 @@ const TOTAL_SIZE_MAX: usize = 4096;
 const PART_COUNT_MAX: usize = 32;
 
 /// Most bytes of a name.
-const NAME_SIZE_MAX: usize = 255;
+pub(crate) const NAME_SIZE_MAX: usize = 255;
 
 /// What is to happen to an attribute that is there, or is not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,11 +80,34 @@ impl<N: Nand> Fs<'_, N> {
         }
     }
 
-    /// Where an attribute is, or can be put. Reads the leaf.
-    fn find_xattr(&mut self, ino: Ino, name: &[u8]) -> Result<Place, FsError<N::Error>> {
+    /// The first half of an attribute's place.
+    pub(crate) fn xattr_hash(&self, name: &[u8]) -> u32 {
         let hash = (SipHasher24::new_with_key(&self.hash_key).hash(name) >> 32) as u32;
         #[cfg(feature = "broken")]
         let hash = if self.options.broken.hash_zeros >= 40 { 0 } else { hash };
+        hash
+    }
+
+    /// Whether an attribute is found where it stands.
+    pub(crate) fn is_xattr_found(
+        &mut self,
+        ino: u64,
+        name: &[u8],
+        (hash, probe): (u32, u8),
+    ) -> Result<bool, FsError<N::Error>> {
+        if self.xattr_hash(name) != hash {
+            return Ok(false);
+        }
+        match self.find_xattr(Ino(ino), name) {
+            Ok(place) => Ok(place.probe == probe && place.size.is_some()),
+            Err(FsError::Corrupt { .. } | FsError::XattrSize { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Where an attribute is, or can be put. Reads the leaf.
+    fn find_xattr(&mut self, ino: Ino, name: &[u8]) -> Result<Place, FsError<N::Error>> {
+        let hash = self.xattr_hash(name);
         let (from, to) = (Key::xattr(ino.0, hash, 0, 0), Key::xattr(ino.0, hash, 0xFF, 0xFF));
         let mut free = 0_u16;
         let mut found = None;

@@ -14,17 +14,26 @@ use crate::output::Output;
 use crate::verbs::fs::check as files;
 use crate::{session, units};
 
-/// Exit code: violations were found, and nothing was repaired.
+/// Exit code: violations were found, and all of them were repaired.
+pub(super) const ERRORS_REPAIRED: u8 = 1;
+
+/// Exit code: violations were found, and are there still.
 pub(super) const ERRORS_LEFT: u8 = 4;
 
 /// Exit code: the check itself could not be done.
 pub(super) const NOT_DONE: u8 = 8;
 
-/// Exit codes: 0 all is well, 4 something is not, 8 the check could not be done.
+/// Exit codes: 0 all is well, 1 something was not and was repaired, 4 something is not, 8 the check could not be done.
 #[derive(Args, Debug)]
 pub(crate) struct Check {
-    /// The image; it is checked on a copy in memory and stays as it is
+    /// The image; without -y it is checked on a copy in memory and stays as it is
     image: PathBuf,
+    /// Change nothing, which is the default
+    #[arg(short = 'n', long = "no")]
+    is_left: bool,
+    /// Repair a file system as far as nothing has to be guessed, and say what is lost
+    #[arg(short = 'y', long = "yes", conflicts_with = "is_left")]
+    repairs: bool,
     #[command(flatten)]
     index: IndexArgs,
 }
@@ -44,7 +53,7 @@ pub(crate) fn run(args: &Check, out: &mut Output) -> anyhow::Result<()> {
     let image = &args.image;
     let mut sim = session::look(image).map_err(|error| Ending::new(NOT_DONE, format!("{error:#}")))?;
     if args.index.index.is_none() && files::is_file_system(&sim) {
-        return files::run(image, &mut sim, out);
+        return if args.repairs { files::repair(image, out) } else { files::run(image, &mut sim, out) };
     }
     let found =
         index::identify(image, &sim, args.index.index).map_err(|error| Ending::new(NOT_DONE, format!("{error:#}")))?;

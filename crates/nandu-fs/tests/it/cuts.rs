@@ -20,7 +20,7 @@ pub(crate) struct Promise {
 }
 
 /// The operation of a number: most often one that succeeds.
-fn choose(model: &Model, seed: u64, count: u64, page_size: usize) -> Op {
+pub(crate) fn choose(model: &Model, seed: u64, count: u64, page_size: usize) -> Op {
     let mut chance = Chance::with_paths(seed.wrapping_mul(1_000_003).wrapping_add(count), model.all_paths());
     loop {
         let op = chance.op(page_size);
@@ -123,7 +123,7 @@ fn is_between(found: &Everything, states: &[Model], written: usize) -> bool {
     })
 }
 
-fn is_allowed(found: &Everything, states: &[Model]) -> bool {
+pub(crate) fn is_allowed(found: &Everything, states: &[Model]) -> bool {
     if states.iter().any(|state| state.everything() == *found) {
         return true;
     }

@@ -11,11 +11,11 @@ use nandu_tree::{ByteCells, Durability, OnLog, Tree};
 use crate::operation::Chance;
 use crate::rig::{OPTIONS, SMALL, everything, memory};
 
-const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
-const CHIP: Chip = SMALL.with_blocks(32);
+pub(crate) const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
+pub(crate) const CHIP: Chip = SMALL.with_blocks(32);
 
 /// A file system with something of each kind; inodes: directory 64, file 65 in it (link in the root), symlink 2, file with holes 3.
-fn volume() -> Sim {
+pub(crate) fn volume() -> Sim {
     let mut memory = memory(&CHIP.geometry, &OPTIONS);
     let mut fs = Fs::format(Sim::new(CHIP), OPTIONS, Format::default(), &mut memory).unwrap();
     let directory = fs.mkdir(Ino::ROOT, b"directory", FILE).unwrap();
@@ -33,15 +33,18 @@ fn volume() -> Sim {
     fs.unmount().unwrap()
 }
 
-fn key(ino: u64, kind: u8, rest: &[u8]) -> Vec<u8> {
+pub(crate) fn key(ino: u64, kind: u8, rest: &[u8]) -> Vec<u8> {
     let mut key = ino.to_be_bytes()[2..].to_vec();
     key.push(kind);
     key.extend(rest);
     key
 }
 
+/// The tree below a file system.
+pub(crate) type Records<'m> = Tree<'m, OnLog<'m, Sim>, ByteCells>;
+
 /// Changes records behind the file system's back.
-fn edit(chip: Sim, change: impl FnOnce(&mut Tree<'_, OnLog<'_, Sim>, ByteCells>)) -> Sim {
+pub(crate) fn edit(chip: Sim, change: impl FnOnce(&mut Records<'_>)) -> Sim {
     let options = nandu_tree::Options {
         cache_size: 512,
         pending_size: OPTIONS.pending_size,
@@ -58,7 +61,20 @@ fn edit(chip: Sim, change: impl FnOnce(&mut Tree<'_, OnLog<'_, Sim>, ByteCells>)
     tree.close().into_log().unmount().map_err(|(error, _)| error).unwrap()
 }
 
-fn value(tree: &mut Tree<'_, OnLog<'_, Sim>, ByteCells>, key: &[u8]) -> Vec<u8> {
+/// The keys of an inode's records of a kind.
+pub(crate) fn keys_of(tree: &mut Records<'_>, ino: u64, kind: u8) -> Vec<Vec<u8>> {
+    let (from, to) = (key(ino, kind, &[]), key(ino, kind + 1, &[]));
+    let mut found = Vec::new();
+    let bounds = (std::ops::Bound::Included(&from[..]), std::ops::Bound::Excluded(&to[..]));
+    tree.range(bounds.0, bounds.1, nandu_tree::Direction::Forward, |entry| {
+        found.push(entry.key.to_vec());
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    found
+}
+
+pub(crate) fn value(tree: &mut Records<'_>, key: &[u8]) -> Vec<u8> {
     tree.get(key).unwrap().unwrap().to_vec()
 }
 
@@ -77,23 +93,12 @@ fn violated(chip: Sim) -> Vec<String> {
 #[test]
 fn each_violation_is_named() {
     assert_eq!(violated(volume()), Vec::<String>::new());
-    let name_of = |tree: &mut Tree<'_, OnLog<'_, Sim>, ByteCells>, directory: u64| {
-        let (from, to) = (key(directory, 0x10, &[]), key(directory, 0x11, &[]));
-        let mut found = Vec::new();
-        let bounds = (std::ops::Bound::Included(&from[..]), std::ops::Bound::Excluded(&to[..]));
-        tree.range(bounds.0, bounds.1, nandu_tree::Direction::Forward, |entry| {
-            found = entry.key.to_vec();
-            ControlFlow::Break(())
-        })
-        .unwrap();
-        found
-    };
     // An inode goes, and its names, its records and its place in its directory are left.
     let chip = edit(volume(), |tree| assert!(tree.delete(&key(65, 0, &[])).unwrap()));
     assert_eq!(violated(chip), ["F2", "F3"]);
     // A name goes.
     let chip = edit(volume(), |tree| {
-        let name = name_of(tree, 64);
+        let name = keys_of(tree, 64, 0x10).remove(0);
         assert!(tree.delete(&name).unwrap());
     });
     assert_eq!(violated(chip), ["F4", "F5"]);
@@ -121,14 +126,7 @@ fn each_violation_is_named() {
     assert_eq!(violated(chip), ["F7"]);
     // A part of an attribute goes.
     let chip = edit(volume(), |tree| {
-        let (from, to) = (key(65, 0x30, &[]), key(65, 0x31, &[]));
-        let mut last = Vec::new();
-        let bounds = (std::ops::Bound::Included(&from[..]), std::ops::Bound::Excluded(&to[..]));
-        tree.range(bounds.0, bounds.1, nandu_tree::Direction::Forward, |entry| {
-            last = entry.key.to_vec();
-            ControlFlow::Continue(())
-        })
-        .unwrap();
+        let last = keys_of(tree, 65, 0x30).pop().unwrap();
         assert!(tree.delete(&last).unwrap());
     });
     assert_eq!(violated(chip), ["F8"]);

@@ -3,6 +3,8 @@
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
+#[path = "../../../../fuzz/files.rs"]
+mod files;
 #[path = "../../../../fuzz/targets.rs"]
 mod targets;
 
@@ -25,6 +27,42 @@ fn an_image_without_damage_opens() {
             assert!(targets::hostile_image(&[extra + image]), "image {image} of those from {extra} on");
         }
     }
+}
+
+#[test]
+fn a_damaged_file_system_never_panics_and_never_takes_long() {
+    let mut random = ChaCha8Rng::seed_from_u64(2);
+    let mut mounted = 0;
+    for _ in 0..1_500 {
+        let mut bytes = vec![0; 1 + 5 * random.random_range(1..6)];
+        random.fill(&mut bytes[..]);
+        mounted += u32::from(files::hostile_files(&bytes));
+    }
+    assert!(mounted > 300, "{mounted} images were mounted: the damage is too heavy to try anything");
+}
+
+#[test]
+fn a_file_system_with_records_of_any_content_never_panics_and_is_repaired() {
+    let mut random = ChaCha8Rng::seed_from_u64(3);
+    let mut mounted = 0;
+    for _ in 0..1_500 {
+        let mut bytes = Vec::new();
+        for _ in 0..random.random_range(1..4) {
+            let size: u8 = if random.random_range(0..8) == 0 { 255 } else { random.random_range(0..40) };
+            let flip: u8 = if random.random_range(0..3) == 0 { random.random() } else { 255 };
+            bytes.extend([random.random(), flip, size]);
+            let mut value = vec![0; usize::from(size) % 255];
+            random.fill(&mut value[..]);
+            if let Some(first) = value.first_mut() {
+                // So that what comes behind the first byte is looked at.
+                *first %= 16;
+            }
+            bytes.extend(value);
+        }
+        mounted += u32::from(files::hostile_records(&bytes));
+    }
+    assert!(mounted > 1_000, "{mounted}");
+    assert!(files::hostile_records(&[]) && files::hostile_files(&[0]) && files::hostile_files(&[1]));
 }
 
 #[test]

@@ -1,16 +1,19 @@
 //! The part of `nandu check` that is about file systems.
 
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
 use std::path::Path;
 
-use nandu::fs::{Fs, FsError, Options, Violation};
+use nandu::fs::{FileKind, Fs, FsError, Ino, Mended, Options, Violation};
 use nandu_sim::Sim;
 use serde_json::{Value, json};
 
 use crate::failure::Ending;
-use crate::files::{self, MemoryArgs};
+use crate::files::{self, Files, FilesError, MemoryArgs};
 use crate::output::Output;
-use crate::units;
-use crate::verbs::check::{ERRORS_LEFT, NOT_DONE};
+use crate::verbs::check::{ERRORS_LEFT, ERRORS_REPAIRED, NOT_DONE};
+use crate::{session, units};
 
 /// Bytes for counting the names of inodes: enough for a million of them in one walk.
 const SCRATCH_SIZE: usize = 12 << 20;
@@ -21,6 +24,55 @@ struct Findings {
     pages_read: u64,
     damaged_blocks: u32,
     violations: Vec<Violation>,
+    paths: Paths,
+}
+
+impl Findings {
+    fn error_count(&self) -> u64 {
+        self.violations.len() as u64 + u64::from(self.damaged_blocks)
+    }
+}
+
+/// Something that was repaired.
+struct Repaired {
+    ino: Ino,
+    name: String,
+    range: Option<(u64, u64)>,
+    what: Mended,
+}
+
+/// A path of each inode that a name leads to.
+struct Paths(HashMap<Ino, String>);
+
+impl Paths {
+    /// Walks down from the root, as far as that can be read.
+    fn of(fs: &mut Files<'_>) -> Paths {
+        let mut paths = HashMap::from([(Ino::ROOT, "/".to_owned())]);
+        let mut left = vec![Ino::ROOT];
+        while let Some(directory) = left.pop() {
+            let above = paths.get(&directory).map_or("", |path| path.trim_end_matches('/')).to_owned();
+            // What cannot be read is told of by the check.
+            let _ = fs.read_dir(directory, 2, |entry| {
+                paths.entry(entry.ino).or_insert_with(|| {
+                    if entry.kind == FileKind::Directory {
+                        left.push(entry.ino);
+                    }
+                    format!("{above}/{}", entry.name.escape_ascii())
+                });
+                ControlFlow::Continue(())
+            });
+        }
+        Paths(paths)
+    }
+
+    /// How people call an inode.
+    fn name(&self, ino: Ino) -> String {
+        match self.0.get(&ino) {
+            Some(path) => format!("{path} (inode {ino})"),
+            None if ino.0 == 0 => "the volume".to_owned(),
+            None => format!("inode {ino}"),
+        }
+    }
 }
 
 /// Whether a chip holds a file system, however damaged. Looks at a copy.
@@ -32,22 +84,72 @@ pub(crate) fn is_file_system(sim: &Sim) -> bool {
     matches!(Fs::mount(copy, options, &mut memory), Ok(_) | Err(FsError::Corrupt { .. } | FsError::OtherVersion { .. }))
 }
 
-/// Checks the file system on a chip, which may be changed: it is a copy.
-pub(crate) fn run(image: &Path, sim: &mut Sim, out: &mut Output) -> anyhow::Result<()> {
-    let findings = check(sim).map_err(|error| {
-        let code = if matches!(error, FsError::Corrupt { .. }) { ERRORS_LEFT } else { NOT_DONE };
-        Ending::new(code, format!("{:#}", files::explain(image, error)))
-    })?;
-    print(image, &findings, out)?;
-    let count = findings.violations.len() as u64 + u64::from(findings.damaged_blocks);
-    if count > 0 {
-        let message = format!("{}: {} left", image.display(), units::things(count, "error"));
-        return Err(Ending::new(ERRORS_LEFT, message).into());
-    }
-    Ok(())
+fn fail(image: &Path, error: FilesError) -> Ending {
+    let is_damage = matches!(error, FsError::Corrupt { .. }) || error.errno() == EUCLEAN;
+    let code = if is_damage { ERRORS_LEFT } else { NOT_DONE };
+    Ending::new(code, format!("{:#}", files::explain(image, error)))
 }
 
-fn check(sim: &mut Sim) -> Result<Findings, files::FilesError> {
+/// What POSIX systems say where a structure contradicts itself.
+const EUCLEAN: i32 = 117;
+
+/// Checks the file system on a chip, which may be changed: it is a copy.
+pub(crate) fn run(image: &Path, sim: &mut Sim, out: &mut Output) -> anyhow::Result<()> {
+    let findings = check(sim).map_err(|error| fail(image, error))?;
+    if out.is_json() {
+        out.json(&json_of(image, &findings))?;
+    } else {
+        print(image, &findings, out)?;
+    }
+    match findings.error_count() {
+        0 => Ok(()),
+        count => {
+            let message = format!("{}: {} left", image.display(), units::things(count, "error"));
+            Err(Ending::new(ERRORS_LEFT, message).into())
+        }
+    }
+}
+
+/// Checks the file system of an image and repairs it. The image is written once, at the end; it stays as it is if nothing is wrong, or
+/// the repair fails.
+pub(crate) fn repair(image: &Path, out: &mut Output) -> anyhow::Result<()> {
+    let not_done = |error: anyhow::Error| Ending::new(NOT_DONE, format!("{error:#}"));
+    let (mut file, mut sim) = session::open_image(image).map_err(not_done)?;
+    let before = check(&mut sim.clone()).map_err(|error| fail(image, error))?;
+    if before.error_count() == 0 {
+        return if out.is_json() { Ok(out.json(&json_of(image, &before))?) } else { print(image, &before, out) };
+    }
+    let (repairs, paths) = mend(&mut sim).map_err(|error| fail(image, error))?;
+    let after = check(&mut sim.clone()).map_err(|error| fail(image, error))?;
+    file.commit(&mut sim).map_err(|error| not_done(error.into()))?;
+    if out.is_json() {
+        let mut found = json_of(image, &before);
+        found["repairs"] = repairs.iter().map(|repair| json_of_repair(repair, &paths)).collect();
+        found["left"] = after.error_count().into();
+        out.json(&found)?;
+    } else {
+        print(image, &before, out)?;
+        writeln!(out, "repaired:")?;
+        for repair in &repairs {
+            writeln!(out, "  {}", describe(repair, &paths))?;
+        }
+        for violation in &after.violations {
+            writeln!(out, "left: {}", in_words(violation, &after.paths))?;
+        }
+    }
+    let name = image.display();
+    let lost = match repairs.iter().any(|repair| repair.what.is_loss()) {
+        true => "something is lost",
+        false => "nothing is lost",
+    };
+    let (code, message) = match after.error_count() {
+        0 => (ERRORS_REPAIRED, format!("{name}: repaired, {lost}")),
+        count => (ERRORS_LEFT, format!("{name}: repaired, {lost}; {} left", units::things(count, "error"))),
+    };
+    Err(Ending::new(code, message).into())
+}
+
+fn check(sim: &mut Sim) -> Result<Findings, FilesError> {
     sim.power_on();
     let options = MemoryArgs::DEFAULT.options();
     let mut memory = files::memory(sim, &options);
@@ -60,24 +162,55 @@ fn check(sim: &mut Sim) -> Result<Findings, files::FilesError> {
         is_clean,
         pages_read: fs.nand().counters().reads - reads,
         damaged_blocks: fs.stats().damaged_blocks,
+        paths: if violations.is_empty() { Paths(HashMap::new()) } else { Paths::of(&mut fs) },
         violations,
     })
 }
 
-fn print(image: &Path, findings: &Findings, out: &mut Output) -> anyhow::Result<()> {
-    let Findings { is_clean, pages_read, damaged_blocks, violations } = findings;
-    let name = image.display().to_string();
-    if out.is_json() {
-        out.json(&json!({
-            "image": name,
-            "kind": "files",
-            "clean": is_clean,
-            "pages_read": pages_read,
-            "damaged_blocks": damaged_blocks,
-            "violations": violations.iter().map(json_of).collect::<Vec<_>>(),
-        }))?;
-        return Ok(());
+/// Repairs the file system on a chip and leaves it cleanly; returns what was done, and the paths that there are then.
+fn mend(sim: &mut Sim) -> Result<(Vec<Repaired>, Paths), FilesError> {
+    sim.power_on();
+    let options = MemoryArgs::DEFAULT.options();
+    let mut memory = files::memory(sim, &options);
+    let mut fs = Fs::mount(sim, options, &mut memory)?;
+    fs.set_now(files::now());
+    let before = Paths::of(&mut fs);
+    let mut repairs = Vec::new();
+    fs.repair(&mut vec![0; SCRATCH_SIZE], &mut |repair| {
+        let name = repair.name.escape_ascii().to_string();
+        repairs.push(Repaired { ino: repair.ino, name, range: repair.range, what: repair.what });
+    })?;
+    let mut paths = Paths::of(&mut fs);
+    // What lost its name is known by the one that it had.
+    for (ino, path) in before.0 {
+        paths.0.entry(ino).or_insert(path);
     }
+    fs.unmount()?;
+    Ok((repairs, paths))
+}
+
+fn describe(repair: &Repaired, paths: &Paths) -> String {
+    let mut line = format!("{}: {}", paths.name(repair.ino), repair.what);
+    // Writing to a string does not fail.
+    if let Some((offset, size)) = repair.range {
+        let _ = write!(line, ": {} from {offset} on", units::things(size, "byte"));
+    }
+    if !repair.name.is_empty() {
+        let _ = write!(line, ": '{}'", repair.name);
+    }
+    line
+}
+
+fn in_words(violation: &Violation, paths: &Paths) -> String {
+    match violation {
+        Violation::Fs { ino, .. } if paths.0.contains_key(ino) => format!("{violation} ({})", paths.0[ino]),
+        violation => violation.to_string(),
+    }
+}
+
+fn print(image: &Path, findings: &Findings, out: &mut Output) -> anyhow::Result<()> {
+    let Findings { is_clean, pages_read, damaged_blocks, violations, paths } = findings;
+    let name = image.display().to_string();
     let left = if *is_clean {
         "was left cleanly"
     } else {
@@ -86,7 +219,7 @@ fn print(image: &Path, findings: &Findings, out: &mut Output) -> anyhow::Result<
     writeln!(out, "{name}: a file system; {left}")?;
     writeln!(out, "{} checked", units::things(*pages_read, "page read"))?;
     for violation in violations {
-        writeln!(out, "  {violation}")?;
+        writeln!(out, "  {}", in_words(violation, paths))?;
     }
     if *damaged_blocks > 0 {
         let blocks = units::things((*damaged_blocks).into(), "block");
@@ -98,9 +231,36 @@ fn print(image: &Path, findings: &Findings, out: &mut Output) -> anyhow::Result<
     Ok(())
 }
 
-fn json_of(violation: &Violation) -> Value {
-    match violation {
-        Violation::Fs { invariant, ino, what } => json!({ "invariant": invariant, "inode": ino.0, "what": what }),
+fn json_of(image: &Path, findings: &Findings) -> Value {
+    let Findings { is_clean, pages_read, damaged_blocks, violations, paths } = findings;
+    let violation = |violation: &Violation| match violation {
+        Violation::Fs { invariant, ino, what, offset } => json!({
+            "invariant": invariant,
+            "inode": ino.0,
+            "path": paths.0.get(ino),
+            "offset": offset,
+            "what": what,
+        }),
         other => json!({ "invariant": "below the file system", "what": other.to_string() }),
-    }
+    };
+    json!({
+        "image": image.display().to_string(),
+        "kind": "files",
+        "clean": is_clean,
+        "pages_read": pages_read,
+        "damaged_blocks": damaged_blocks,
+        "violations": violations.iter().map(violation).collect::<Vec<_>>(),
+    })
+}
+
+fn json_of_repair(repair: &Repaired, paths: &Paths) -> Value {
+    json!({
+        "inode": repair.ino.0,
+        "path": paths.0.get(&repair.ino),
+        "name": repair.name,
+        "offset": repair.range.map(|(offset, _)| offset),
+        "size": repair.range.map(|(_, size)| size),
+        "what": repair.what.to_string(),
+        "lost": repair.what.is_loss(),
+    })
 }

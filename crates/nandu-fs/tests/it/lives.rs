@@ -1,0 +1,293 @@
+//! Lives of a file system in which the power goes at every program: what the chip would hold is checked on a copy, and life goes on.
+//!
+//! A copy of the chip is made before each operation that changes it, cut in the middle of that operation, and mounted: what is found has to
+//! be what the operations made up to one of them, not before the last that was acknowledged as durable. Some copies are cut again while
+//! they recover, some rest, some go on for a while. From time to time the life itself goes on as one of these copies. So a life costs what
+//! its operations cost once, and each cut a mount and a look at everything, where the driver runs the operations again for each cut.
+
+use std::cell::RefCell;
+
+use nandu_fs::{Broken, Fs, Options, Time};
+use nandu_nand::{BlockAddr, CellMode, ErrorType, Geometry, Nand, PageAddr, ReadStatus};
+use nandu_sim::{Chip, Decay, OperationKind, Sim, SimError, Tear};
+
+use crate::cuts::{choose, is_allowed};
+use crate::model::Model;
+use crate::operation::{Chance, Slots, apply};
+use crate::rig::{Everything, OPTIONS, SMALL, everything, formatted_with, memory, violations};
+
+/// Few blocks, so that they are collected soon.
+const CHIP: Chip = SMALL.with_blocks(44);
+
+/// Operations between two mounts of a life.
+const ROUND_OPERATIONS: u64 = 25;
+
+/// Rounds of a life.
+const ROUNDS: u64 = 8;
+
+/// Most cuts in a row on one copy.
+const DEPTH_MAX: u32 = 3;
+
+/// What may be found after a cut, and what was tried.
+struct Tester {
+    states: Vec<(Model, Everything)>,
+    chance: Chance,
+    options: Options,
+    /// Copies that were cut and checked.
+    cuts: u64,
+    /// A copy as which life may go on.
+    heir: Option<(Sim, Everything)>,
+    /// Where in the life this is, for whoever has to find out what went wrong.
+    place: String,
+}
+
+/// A chip that is copied and cut before each operation that changes it.
+struct Forking<'a> {
+    chip: &'a mut Sim,
+    tester: &'a RefCell<Tester>,
+    depth: u32,
+    is_on: bool,
+}
+
+impl Forking<'_> {
+    fn fork(&self, kind: OperationKind, act: impl Fn(&mut Sim)) {
+        if !self.is_on {
+            return;
+        }
+        let geometry = self.chip.chip().geometry;
+        let tears: Vec<Tear> = Tear::all_for(kind, &geometry).collect();
+        let count = if self.depth == 0 { 4 } else { 1 };
+        let first = self.tester.borrow_mut().chance.below(tears.len());
+        // Neighbours in the list are alike, so steps of three.
+        for nth in 0..count {
+            let tear = tears[(first + 3 * nth) % tears.len()];
+            let mut chip = self.chip.clone();
+            let number = chip.operation_count();
+            chip.cut_at(number, tear);
+            act(&mut chip);
+            chip.clear_cuts();
+            chip.power_on();
+            if chip.last_cut().is_some_and(|cut| cut.operation == number && cut.tear == tear) {
+                check_cut(self.tester, chip, tear, self.depth);
+            }
+        }
+    }
+}
+
+impl ErrorType for Forking<'_> {
+    type Error = SimError;
+}
+
+impl Nand for Forking<'_> {
+    fn geometry(&self) -> &Geometry {
+        Nand::geometry(&*self.chip)
+    }
+
+    fn read(&mut self, page: PageAddr, column: u32, buf: &mut [u8]) -> Result<ReadStatus, SimError> {
+        self.chip.read(page, column, buf)
+    }
+
+    fn program(&mut self, page: PageAddr, column: u32, data: &[u8]) -> Result<(), SimError> {
+        self.fork(OperationKind::Program, |chip| {
+            let _ = chip.program(page, column, data);
+        });
+        self.chip.program(page, column, data)
+    }
+
+    fn erase(&mut self, block: BlockAddr, mode: CellMode) -> Result<(), SimError> {
+        self.fork(OperationKind::Erase, |chip| {
+            let _ = chip.erase(block, mode);
+        });
+        self.chip.erase(block, mode)
+    }
+
+    fn is_bad(&mut self, block: BlockAddr) -> Result<bool, SimError> {
+        self.chip.is_bad(block)
+    }
+
+    fn mark_bad(&mut self, block: BlockAddr) -> Result<(), SimError> {
+        self.fork(OperationKind::MarkBad, |chip| {
+            let _ = chip.mark_bad(block);
+        });
+        self.chip.mark_bad(block)
+    }
+}
+
+/// Mounts a copy that was cut, which may be cut again meanwhile, and holds what is found against what may be.
+fn check_cut(tester: &RefCell<Tester>, mut chip: Sim, tear: Tear, depth: u32) {
+    let mut draw = |one_in: usize| tester.borrow_mut().chance.below(one_in) == 0;
+    let (nests, is_walked, goes_on, is_heir) = (depth < DEPTH_MAX && draw(4), draw(4), draw(40), draw(60));
+    let is_unstable = matches!(tear, Tear::Unstable | Tear::LooksErased | Tear::WeaklyErased | Tear::FadingContent);
+    let rests = is_unstable || draw(8);
+    tester.borrow_mut().cuts += 1;
+    let options = tester.borrow().options;
+    let mut memory = memory(&CHIP.geometry, &options);
+    let fail = |why: &str| -> ! { panic!("{}, cut {}: {tear}: {why}", tester.borrow().place, depth + 1) };
+
+    let forking = Forking { chip: &mut chip, tester, depth: depth + 1, is_on: nests };
+    let mut fs = Fs::mount(forking, options, &mut memory).unwrap_or_else(|error| fail(&error.to_string()));
+    fs.nand_mut().is_on = false;
+    let found = everything(&mut fs).unwrap_or_else(|error| fail(&error.to_string()));
+    if !tester.borrow().allows(&found) {
+        let states: Vec<_> = tester.borrow().states.iter().map(|(_, seen)| seen.clone()).collect();
+        fail(&format!("found\n{found:?}\nallowed\n{states:?}"));
+    }
+    if is_walked {
+        let wrong = violations(&mut fs);
+        if !wrong.is_empty() {
+            fail(&format!("{wrong:?}"));
+        }
+    }
+    fs.abandon();
+    if rests {
+        chip.power_off();
+        chip.power_on();
+        chip.advance_ns(Decay::DEFAULT.time_ns);
+        let mut fs = Fs::mount(&mut chip, options, &mut memory).unwrap_or_else(|error| fail(&error.to_string()));
+        let later = everything(&mut fs).unwrap_or_else(|error| fail(&error.to_string()));
+        if found != later {
+            fail(&format!("found\n{found:?}\nand after a rest\n{later:?}"));
+        }
+    }
+    if goes_on {
+        let mut chip = chip.clone();
+        let mut model = Model::of(&found);
+        let mut fs = Fs::mount(&mut chip, options, &mut memory).unwrap_or_else(|error| fail(&error.to_string()));
+        let mut slots = Slots::default();
+        for number in 0..10 {
+            let seed = tester.borrow_mut().chance.below(1 << 20) as u64;
+            let op = choose(&model, seed, number, CHIP.geometry.page_size as usize);
+            model.now += 1;
+            fs.set_now(Time::from_seconds(model.now));
+            let (expected, outcome) = (model.apply(&op), apply(&mut fs, &mut slots, &op));
+            if outcome.map_err(|error| error.errno()) != expected {
+                fail(&format!("went on with {op:?}: {outcome:?} instead of {expected:?}"));
+            }
+        }
+        let (there, wrong) = (everything(&mut fs), violations(&mut fs));
+        if there.as_ref() != Ok(&model.everything()) || !wrong.is_empty() {
+            fail(&format!("went on: found\n{there:?}\nexpected\n{:?}\n{wrong:?}", model.everything()));
+        }
+    }
+    if is_heir {
+        tester.borrow_mut().heir = Some((chip, found));
+    }
+}
+
+impl Tester {
+    fn allows(&self, found: &Everything) -> bool {
+        if self.states.iter().rev().any(|(_, seen)| seen == found) {
+            return true;
+        }
+        let models: Vec<Model> = self.states.iter().map(|(model, _)| model.clone()).collect();
+        is_allowed(found, &models)
+    }
+
+    fn promise(&mut self, model: &Model, is_durable: bool) {
+        if is_durable {
+            self.states.clear();
+        }
+        let seen = model.everything();
+        // What changes nothing that is seen does not stand between two writes either.
+        if self.states.last().is_none_or(|(_, last)| *last != seen) {
+            self.states.push((model.clone(), seen));
+        }
+    }
+}
+
+/// Lives one life; returns how many cuts were checked.
+fn live(formatted: &Sim, options: Options, seed: u64) -> u64 {
+    let mut chip = formatted.clone();
+    let chance = Chance::new(seed ^ 0x5EED);
+    let place = String::new();
+    let tester = RefCell::new(Tester { states: Vec::new(), chance, options, cuts: 0, heir: None, place });
+    let mut now = 1000;
+    for round in 0..ROUNDS {
+        let mut memory = memory(&CHIP.geometry, &options);
+        let mut fs = Fs::mount(&mut chip, options, &mut memory).unwrap();
+        let mut model = Model::of(&everything(&mut fs).unwrap());
+        let forking = Forking { chip: fs.abandon(), tester: &tester, depth: 0, is_on: true };
+        tester.borrow_mut().promise(&model, true);
+        tester.borrow_mut().place = format!("life {seed}, round {round}, mounting");
+        let mut fs = Fs::mount(forking, options, &mut memory).unwrap();
+        let mut slots = Slots::default();
+        for number in 0..ROUND_OPERATIONS {
+            let op = choose(&model, seed, round * ROUND_OPERATIONS + number, CHIP.geometry.page_size as usize);
+            now += 1;
+            model.now = now;
+            fs.set_now(Time::from_seconds(now));
+            let expected = model.apply(&op);
+            tester.borrow_mut().promise(&model, false);
+            tester.borrow_mut().place = format!("life {seed}, round {round}, operation {number}, {op:?}");
+            match apply(&mut fs, &mut slots, &op) {
+                outcome if outcome.map_err(|error| error.errno()) == expected => {}
+                outcome => panic!("{}: {outcome:?}", tester.borrow().place),
+            }
+            if op.is_durable() && expected.is_ok() {
+                tester.borrow_mut().promise(&model, true);
+            }
+        }
+        tester.borrow_mut().place = format!("life {seed}, round {round}, unmounting");
+        fs.unmount().unwrap();
+        if let Some((heir, _)) = tester.borrow_mut().heir.take() {
+            chip = heir;
+        }
+    }
+    tester.into_inner().cuts
+}
+
+/// Lives from this seed on until so many cuts were checked.
+fn lives(first: u64, cuts: u64) -> u64 {
+    let formatted = formatted_with(CHIP, OPTIONS);
+    let (mut seed, mut done) = (first, 0);
+    while done < cuts {
+        done += live(&formatted, OPTIONS, seed);
+        seed += 1;
+    }
+    println!("{} lives, {done} cuts: nothing acknowledged was lost", seed - first);
+    done
+}
+
+/// Half of the cuts that continuous integration makes; the other half is beside it, for a second core.
+const CUTS: u64 = 50_000;
+
+#[test]
+fn a_hundred_thousand_cuts_first_half() {
+    assert!(lives(0, CUTS) >= CUTS);
+}
+
+#[test]
+fn a_hundred_thousand_cuts_second_half() {
+    assert!(lives(1 << 32, CUTS) >= CUTS);
+}
+
+/// Lives find out what is wrong: each rule left out within the cuts that continuous integration makes.
+#[test]
+fn each_rule_left_out_ends_a_life() {
+    let formatted = formatted_with(CHIP, OPTIONS);
+    let is_caught = |broken| {
+        let options = Options { broken, ..OPTIONS };
+        let run = std::panic::AssertUnwindSafe(|| (0..40).map(|seed| live(&formatted, options, seed)).sum::<u64>());
+        std::panic::catch_unwind(run).is_err()
+    };
+    let broken = Broken::default();
+    assert!(is_caught(Broken { without_sync: true, ..broken }), "R2");
+    assert!(is_caught(Broken { name_first: true, ..broken }), "R3");
+    assert!(is_caught(Broken { replace_in_parts: true, ..broken }), "R4");
+    assert!(is_caught(Broken { without_orphans: true, ..broken }), "R5");
+}
+
+/// As many cuts as somebody asks for, on every core.
+#[test]
+#[ignore = "takes as long as it is told to"]
+fn swarm() {
+    let from_environment = |name, default| std::env::var(name).map_or(default, |value| value.parse().unwrap());
+    let (cases, seed): (u64, u64) =
+        (from_environment("NANDU_SWARM_CASES", 1_000_000), from_environment("NANDU_SWARM_SEED", 1));
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            scope.spawn(move || lives((seed << 40) + (thread << 32), cases.div_ceil(threads)));
+        }
+    });
+}
