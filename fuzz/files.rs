@@ -77,7 +77,8 @@ fn pages_of(chip: Option<Sim>) -> Vec<Vec<u8>> {
 }
 
 static VOLUMES: LazyLock<[Vec<Vec<u8>>; 2]> = LazyLock::new(|| [pages_of(volume(true)), pages_of(volume(false))]);
-static RECORDS: LazyLock<Option<(Sim, Vec<Vec<u8>>)>> = LazyLock::new(|| {
+/// The pages of a volume and the keys of its records.
+static RECORDS: LazyLock<Option<[Vec<Vec<u8>>; 2]>> = LazyLock::new(|| {
     let mut keys = Vec::new();
     let chip = edit(volume(true)?, |tree| {
         let _ = tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
@@ -85,33 +86,36 @@ static RECORDS: LazyLock<Option<(Sim, Vec<Vec<u8>>)>> = LazyLock::new(|| {
             ControlFlow::Continue(())
         });
     })?;
-    Some((chip, keys))
+    Some([pages_of(Some(chip)), keys])
 });
 
 /// Damages the image of a file system as the bytes say (see [`damage`](super::targets::damage); the first byte chooses one of two), and then mounts and uses it:
 /// it may be refused and calls may fail, but nothing may panic or go on for long. Returns whether it could be mounted.
 pub(crate) fn hostile_files(bytes: &[u8]) -> bool {
     let Some((&choice, changes)) = bytes.split_first() else { return false };
-    let pages = damage(&VOLUMES[choice as usize % 2], changes);
+    use_it(chip_with(&damage(&VOLUMES[choice as usize % 2], changes)))
+}
+
+fn chip_with(pages: &[Vec<u8>]) -> Sim {
     let mut chip = Sim::new(CHIP);
     for block in 0..CHIP.geometry.block_count {
         // Cannot fail: the chip is new.
         let _ = chip.erase(BlockAddr(block), CellMode::Slc);
     }
-    for (page, bytes) in (0..).map(PageAddr).zip(&pages) {
+    for (page, bytes) in (0..).map(PageAddr).zip(pages) {
         if bytes.iter().any(|&byte| byte != 0xFF) {
             chip.poke(page, bytes);
         }
     }
-    use_it(chip)
+    chip
 }
 
 /// Puts records of any content into a sound tree, and then mounts and uses it, as [`hostile_files`] does. The bytes are a list of
 /// records: one chooses an existing key, one a bit of it that is flipped if it is below its size, one is the size of the value, and
 /// then comes that. So every parser of the file system gets what the fuzzer likes.
 pub(crate) fn hostile_records(mut bytes: &[u8]) -> bool {
-    let Some((chip, keys)) = &*RECORDS else { return false };
-    let chip = edit(chip.clone(), |tree| {
+    let Some([pages, keys]) = &*RECORDS else { return false };
+    let chip = edit(chip_with(pages), |tree| {
         while let [choice, flip, size, rest @ ..] = bytes {
             let mut key = keys[usize::from(*choice) % keys.len()].clone();
             if let Some(byte) = key.get_mut(usize::from(*flip / 8)) {

@@ -7,6 +7,9 @@ use crate::fs::Fs;
 use crate::inode::FileKind;
 use crate::{FsError, Ino, Time};
 
+/// Seconds after which a read is noted again.
+const NOTE_SECONDS: i64 = 24 * 60 * 60;
+
 /// What is to change of an inode; what is `None` stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetAttributes {
@@ -72,5 +75,30 @@ impl<N: Nand> Fs<'_, N> {
     /// As [`Fs::set_attributes`].
     pub fn utimens(&mut self, ino: Ino, atime: Option<Time>, mtime: Option<Time>) -> Result<(), FsError<N::Error>> {
         self.set_attributes(ino, SetAttributes { atime, mtime, ..SetAttributes::default() })
+    }
+
+    /// Notes that an inode was read, where somebody may want to know: if it was changed since the last read that was noted, or that is
+    /// a day ago. A change like any other, durable at the next sync; it programs nothing itself. Where there is no room, on a volume
+    /// that is only read and while a page waits in memory, which is not worth programming for this, nothing is noted.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NoInode`]; errors of the chip.
+    pub fn note_read(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
+        if self.check_writable().is_err() || self.buffer.written.is_some() {
+            return Ok(());
+        }
+        let mut inode = self.inode(ino)?;
+        let is_old = self.now.seconds.saturating_sub(inode.atime.seconds) >= NOTE_SECONDS;
+        if inode.atime > inode.mtime.max(inode.ctime) && !is_old || self.now <= inode.atime {
+            return Ok(());
+        }
+        inode.atime = self.now;
+        let mut batch = Batch::new();
+        Self::put_inode(&mut batch, ino, &inode);
+        match self.commit(&batch) {
+            Err(FsError::Full) => Ok(()),
+            other => other,
+        }
     }
 }

@@ -142,6 +142,8 @@ impl<'m, N: Nand> Fs<'m, N> {
             chunk_end: CHUNK_SIZE,
             ..Inode::EMPTY
         };
+        #[cfg(feature = "broken")]
+        fs.tree.set_broken(options.broken.tree);
         let mut batch = Batch::new();
         fs.put_super_block(&mut batch, CHUNK_SIZE);
         Self::put_inode(&mut batch, Ino::ROOT, &root);
@@ -178,6 +180,8 @@ impl<'m, N: Nand> Fs<'m, N> {
             has_orphans: true,
             is_reaping: false,
         };
+        #[cfg(feature = "broken")]
+        fs.tree.set_broken(options.broken.tree);
         let key = Key::super_block();
         let super_block = match fs.tree.get(key.as_slice()) {
             Ok(Some(bytes)) if bytes.starts_with(&MAGIC) => SuperBlock::parse(bytes),

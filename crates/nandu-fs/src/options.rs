@@ -49,6 +49,8 @@ pub struct Broken {
     pub replace_in_parts: bool,
     /// R5: the inode of a deleted file goes, and its pages later, with nothing that says so.
     pub without_orphans: bool,
+    /// R1, R5 and R7 of the pages of files, which the tree keeps.
+    pub tree: nandu_tree::Broken,
     /// Bits of the hash of a name that are zero, to make names collide.
     pub hash_zeros: u32,
 }
@@ -69,6 +71,7 @@ impl Options {
             name_first: false,
             replace_in_parts: false,
             without_orphans: false,
+            tree: nandu_tree::Broken { commit_first: false, supersede_first: false, move_stale: false },
             hash_zeros: 0,
         },
     };

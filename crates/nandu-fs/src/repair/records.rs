@@ -49,10 +49,12 @@ impl Stock {
     }
 }
 
+/// Where an attribute stands: hash and probe.
+type XattrPlace = (u32, u8);
+
 /// An attribute.
 struct Seen {
-    /// Hash and probe.
-    place: (u32, u8),
+    place: XattrPlace,
     name: [u8; NAME_SIZE_MAX],
     /// 0 if there is no first record that can be understood.
     name_size: usize,
@@ -234,7 +236,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// The bytes of all attributes, or the place of the first one that is not whole or is not found where it stands.
-    pub(crate) fn pass_xattrs(&mut self, ino: u64) -> Result<(u32, Option<(u32, u8)>), FsError<N::Error>> {
+    pub(crate) fn pass_xattrs(&mut self, ino: u64) -> Result<(u32, Option<XattrPlace>), FsError<N::Error>> {
         let (mut total, mut next) = (0, (0, 0));
         while let Some(seen) = self.next_xattr(ino, next)? {
             let Seen { place: (hash, probe), name, name_size, size } = seen;
@@ -254,7 +256,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// The first attribute from a place on.
-    fn next_xattr(&mut self, ino: u64, (hash, probe): (u32, u8)) -> Result<Option<Seen>, FsError<N::Error>> {
+    fn next_xattr(&mut self, ino: u64, (hash, probe): XattrPlace) -> Result<Option<Seen>, FsError<N::Error>> {
         let (from, to) = (Key::xattr(ino, hash, probe, 0), Key::xattrs_end(ino));
         let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
         let mut seen: Option<Seen> = None;

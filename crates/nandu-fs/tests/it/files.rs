@@ -1,6 +1,6 @@
 //! Content, sizes and holes of files, and files without a name.
 
-use nandu_fs::{Allocation, Attributes, Fs, FsError, Ino, Options};
+use nandu_fs::{Allocation, Attributes, Fs, FsError, Ino, Options, Time};
 use nandu_sim::{Chip, Sim};
 
 use crate::rig::{OPTIONS, SMALL, content, formatted_with, memory, violations};
@@ -207,4 +207,32 @@ fn a_gigabit_chip_takes_32_kib_of_memory() {
     let required = Fs::<Sim>::memory_required(&Chip::W25N01GV.geometry, &Options::DEFAULT);
     println!("{required} bytes");
     assert!(required <= 32 * 1024, "{required}");
+}
+
+/// The time of a read is noted once for each change, and once a day.
+#[test]
+fn reads_are_noted_where_somebody_may_want_to_know() {
+    let mut memory = memory(&SMALL.geometry, &OPTIONS);
+    let mut fs = Fs::mount(formatted_with(SMALL, OPTIONS), OPTIONS, &mut memory).unwrap();
+    let at = |fs: &mut Fs<'_, Sim>, seconds: i64, file: Ino| {
+        fs.set_now(Time::from_seconds(seconds));
+        fs.note_read(file).unwrap();
+        fs.stat(file).unwrap().atime.seconds
+    };
+    fs.set_now(Time::from_seconds(1000));
+    let file = fs.create(Ino::ROOT, b"a", Attributes::default()).unwrap();
+    assert_eq!(at(&mut fs, 1010, file), 1010, "it was made since");
+    assert_eq!(at(&mut fs, 1020, file), 1010);
+    fs.write_at(file, 0, b"new").unwrap();
+    assert_eq!(at(&mut fs, 1030, file), 1010, "what waits in memory is not written for this");
+    fs.sync().unwrap();
+    let programs = fs.nand().counters().programs;
+    assert_eq!(at(&mut fs, 1040, file), 1040, "it was written since");
+    assert_eq!(at(&mut fs, 1041 + 86_400, file), 1041 + 86_400, "a day later");
+    assert_eq!(fs.nand().counters().programs, programs, "nothing is programmed for it");
+    assert_eq!(fs.stat(file).unwrap().ctime.seconds, 1020);
+    fs.sync().unwrap();
+    let chip = fs.unmount().unwrap();
+    let mut fs = Fs::mount(chip, Options { read_only: true, ..OPTIONS }, &mut memory).unwrap();
+    assert_eq!(at(&mut fs, 900_000, file), 1041 + 86_400);
 }
