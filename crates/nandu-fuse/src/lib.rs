@@ -56,6 +56,8 @@ pub struct MountOptions {
     pub read_only: bool,
     /// Whether all users may use the mount; else only the one who mounts it.
     pub is_for_all: bool,
+    /// Reads change no times. Else the first read after a change does, and the first of a day, see [`Fs::note_read`].
+    pub no_atime: bool,
 }
 
 /// How long the file system is left alone before idle time is used to collect garbage.
@@ -81,7 +83,7 @@ where
     N: Nand + Send + 'static,
     K: Keeper<N>,
 {
-    let served = Arc::new(Served::new(fs, keeper));
+    let served = Arc::new(Served::new(fs, keeper, !options.no_atime && !options.read_only));
     let mut session = Session::new(Mounted::new(Arc::clone(&served)), directory, &config(options))?;
     ready(session.unmount_callable());
     let is_over = Arc::new(AtomicBool::new(false));
@@ -107,7 +109,7 @@ fn config(options: &MountOptions) -> Config {
         MountOption::FSName(options.name.clone()),
         MountOption::Subtype("nandu".into()),
         MountOption::DefaultPermissions,
-        MountOption::NoAtime,
+        if options.no_atime { MountOption::NoAtime } else { MountOption::Atime },
         if options.read_only { MountOption::RO } else { MountOption::RW },
     ];
     config.acl = if options.is_for_all { SessionACL::All } else { SessionACL::Owner };

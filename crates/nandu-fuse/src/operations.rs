@@ -163,6 +163,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
             let mut target = vec![0; TARGET_SIZE_MAX];
             let size = state.fs.read_link(Ino(ino.0), &mut target).map_err(errno)?;
             target.truncate(size);
+            state.note_read(Ino(ino.0));
             Ok(target)
         });
         reply_data(outcome, reply);
@@ -266,6 +267,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
             let mut bytes = vec![0; size as usize];
             let count = state.fs.read_at(Ino(ino.0), offset, &mut bytes).map_err(errno)?;
             bytes.truncate(count);
+            state.note_read(Ino(ino.0));
             Ok(bytes)
         });
         reply_data(outcome, reply);
@@ -338,6 +340,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
                 let is_full = reply.add(number, entry.cookie, kind, OsStr::from_bytes(entry.name));
                 if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
+            state.note_read(Ino(ino.0));
             visited.map_err(errno)
         });
         match outcome {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fuser::Errno;
-use nandu::fs::{Fs, FsError, Time};
+use nandu::fs::{Fs, FsError, Ino, Time};
 use nandu_nand::Nand;
 
 use crate::Keeper;
@@ -24,14 +24,16 @@ pub(crate) struct Served<N: Nand + 'static, K> {
 pub(crate) struct State<N: Nand + 'static, K> {
     pub(crate) fs: Fs<'static, N>,
     keeper: K,
+    /// Whether reads change the time of the last one.
+    notes_reads: bool,
     request_count: u64,
     /// Requests there had been when idle time found nothing to do.
     idle_since: Option<u64>,
 }
 
 impl<N: Nand, K: Keeper<N>> Served<N, K> {
-    pub(crate) fn new(fs: Fs<'static, N>, keeper: K) -> Served<N, K> {
-        Served { state: Mutex::new(State { fs, keeper, request_count: 0, idle_since: None }) }
+    pub(crate) fn new(fs: Fs<'static, N>, keeper: K, notes_reads: bool) -> Served<N, K> {
+        Served { state: Mutex::new(State { fs, keeper, notes_reads, request_count: 0, idle_since: None }) }
     }
 
     pub(crate) fn into_parts(self) -> (Fs<'static, N>, K) {
@@ -67,6 +69,13 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
 }
 
 impl<N: Nand, K: Keeper<N>> State<N, K> {
+    /// Notes that something was read. Whoever read it has it, whether that can be noted or not.
+    pub(crate) fn note_read(&mut self, ino: Ino) {
+        if self.notes_reads {
+            let _ = self.fs.note_read(ino);
+        }
+    }
+
     /// Has the chip kept: what is durable on it is durable then.
     pub(crate) fn keep(&mut self) -> io::Result<()> {
         self.keeper.keep(self.fs.nand_mut())

@@ -8,8 +8,10 @@ use nandu_nand::{BlockAddr, ProgramOrder};
 use nandu_sim::{BlockInfo, Sim};
 use serde_json::{Map, Value, json};
 
+use crate::kind::Kind;
 use crate::output::Output;
 use crate::report::{self, BlockClass};
+use crate::verbs::fs::check as files;
 use crate::{inpage, kind, session, units};
 
 #[derive(Args, Debug)]
@@ -159,6 +161,9 @@ fn print_text(args: &Info, sim: &Sim, survey: &Survey, out: &mut Output) -> anyh
             format!(": {}; {}", inpage::describe_cells(fields.cells), inpage::describe_layout(&fields))
         });
         writeln!(out, "index       {}{details}", found.kind)?;
+        if holds_files(sim, found.kind) {
+            writeln!(out, "holds       a file system")?;
+        }
     }
     print_bad(survey, geometry.block_count, out)?;
     let classes = BlockClass::ALL.iter().map(|class| (class, survey.class_counts[*class as usize]));
@@ -190,10 +195,18 @@ fn print_text(args: &Info, sim: &Sim, survey: &Survey, out: &mut Output) -> anyh
     Ok(())
 }
 
+/// Whether the records of the tree are those of a file system.
+fn holds_files(sim: &Sim, kind: Kind) -> bool {
+    kind == Kind::Mutree && files::is_file_system(sim)
+}
+
 /// The kind of index that the chip holds, and what is fixed in its format; null if there is none.
 fn index_json(sim: &Sim) -> Value {
     let Some(found) = kind::find(sim) else { return Value::Null };
     let mut index = json!({ "kind": found.kind.name() });
+    if holds_files(sim, found.kind) {
+        index["holds"] = "files".into();
+    }
     if let (Some(object), Some(fields)) = (index.as_object_mut(), found.fields) {
         let (key, value) = match fields.cells {
             Cells::Fixed { key, value } => (key.into(), value.into()),

@@ -36,6 +36,9 @@ pub(crate) struct Mount {
     /// Stay until the mount ends; Ctrl-C ends it
     #[arg(long)]
     foreground: bool,
+    /// Reads change no times; else the first after a change does, and the first of a day
+    #[arg(long)]
+    noatime: bool,
     /// Let other users in, too
     #[arg(long)]
     allow_other: bool,
@@ -65,6 +68,7 @@ fn in_background(args: &Mount, out: &mut Output) -> anyhow::Result<()> {
     let mut command = Command::new(program);
     command.arg("mount").arg(&args.image).arg(&args.directory).arg("--foreground");
     command.args(args.ro.then_some("--ro")).args(args.allow_other.then_some("--allow-other"));
+    command.args(args.noatime.then_some("--noatime"));
     command.arg("--cache").arg(args.memory.cache.to_string());
     // A process group of its own: what is typed at the terminal is not for it. Nor does it keep open what this process was given:
     // whoever reads that would wait until the mount ends.
@@ -106,8 +110,12 @@ fn in_foreground(args: &Mount, out: &mut Output) -> anyhow::Result<()> {
     let memory = Box::leak(files::memory(&sim, &options).into_boxed_slice());
     let explain = |error| files::explain(&args.image, error);
     let fs = Fs::mount(sim, options, memory).map_err(explain)?;
-    let mount_options =
-        MountOptions { name: args.image.display().to_string(), read_only: args.ro, is_for_all: args.allow_other };
+    let mount_options = MountOptions {
+        name: args.image.display().to_string(),
+        read_only: args.ro,
+        is_for_all: args.allow_other,
+        no_atime: args.noatime,
+    };
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals")?;
     let handle = signals.handle();
     let directory = directory(&args.directory)?;

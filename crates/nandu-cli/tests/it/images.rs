@@ -57,6 +57,18 @@ fn the_same_seed_gives_the_same_bad_blocks_and_another_seed_others() {
 }
 
 #[test]
+fn an_image_of_files_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    succeed(&["create", "c.nand"], root);
+    succeed(&["fs", "format", "c.nand"], root);
+    assert!(succeed(&["info", "c.nand"], root).contains("\nholds       a file system\n"));
+    assert_eq!(json(&succeed(&["info", "c.nand", "--json"], root))["index"]["holds"], "files");
+    succeed(&["kv", "format", "c.nand", "--force"], root);
+    assert!(!succeed(&["info", "c.nand"], root).contains("file system"));
+}
+
+#[test]
 fn an_image_cut_short_is_refused_by_every_verb_that_opens_one() {
     let (directory, path) = used_image();
     let bytes = fs::read(&path).unwrap();

@@ -346,3 +346,66 @@ fn a_mount_for_reading_changes_nothing() {
     mounted.unmount();
     assert!(before == fs::read(&image).unwrap(), "the image is as it was");
 }
+
+/// Reading a file that was changed is noted, and without the wish for it is not.
+#[test]
+fn reads_are_noted_unless_nobody_wants_that() {
+    let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
+    let atime = |mounted: &Mounted| fs::metadata(mounted.root().join("file")).unwrap().atime();
+    let age = |mounted: &Mounted| {
+        mounted.shell("printf x > file && touch -a -d '2001-01-01 00:00:00' file && sync file");
+        assert!(atime(mounted) < 1_000_000_000);
+    };
+    age(&mounted);
+    // A mount that has nothing in its memory asks for what is read.
+    mounted.unmount();
+    mounted.mount_again();
+    mounted.shell("test x = \"$(cat file)\"");
+    std::thread::sleep(Duration::from_millis(1100));
+    assert!(atime(&mounted) > 1_000_000_000);
+    age(&mounted);
+    mounted.unmount();
+    let output = nandu(&["mount", "c.nand", "mnt", "--noatime", "--json"], mounted.directory.path());
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    mounted.process = u32::try_from(said["process"].as_u64().unwrap()).unwrap();
+    mounted.shell("test x = \"$(cat file)\"");
+    std::thread::sleep(Duration::from_millis(1100));
+    assert!(atime(&mounted) < 1_000_000_000);
+    mounted.unmount();
+    mounted.check();
+}
+
+/// Debian's benchmarks, for what they do to files.
+#[test]
+fn postmark_and_dbench_run_in_the_mount() {
+    let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
+    // Neither has a --version.
+    let is_there = |program: &str| {
+        let found = Path::new("/usr/bin").join(program).exists();
+        if !found {
+            eprintln!("SKIPPED: there is no {program} here");
+        }
+        found
+    };
+    if is_there("postmark") {
+        mounted.shell(
+            r#"
+            mkdir postmark
+            printf 'set location postmark\nset number 300\nset transactions 2000\nset size 500 20000\nrun\nquit\n' > commands
+            postmark commands > report
+            grep -q 'Files:' report && test -z "$(ls postmark)"
+            "#,
+        );
+    }
+    let load = ["/usr/share/dbench/client.txt", "/usr/share/dbench/clients/client.txt"];
+    if is_there("dbench") {
+        match load.into_iter().find(|load| Path::new(load).exists()) {
+            Some(load) => mounted.shell(&format!(
+                "mkdir dbench && dbench -c {load} -D dbench -t 5 2 > dbench.log && grep -q Throughput dbench.log"
+            )),
+            None => eprintln!("SKIPPED: dbench has no load here"),
+        }
+    }
+    mounted.unmount();
+    mounted.check();
+}
