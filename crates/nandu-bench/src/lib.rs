@@ -31,6 +31,7 @@ mod figure;
 mod flexfs;
 pub mod folder;
 mod metric;
+pub mod models;
 pub mod page;
 mod plot;
 pub mod results;

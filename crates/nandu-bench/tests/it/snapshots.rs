@@ -105,6 +105,15 @@ fn vs_kernel() {
     insta::assert_snapshot!(lines(&figures));
 }
 
+/// Models of others and ours, each on little work.
+#[test]
+fn paper_dffs() {
+    let found: Vec<String> =
+        experiments::find("paper/dffs").map(|experiment| lines(&figures(experiment.name, false))).collect();
+    assert_eq!(found.len(), 4);
+    insta::assert_snapshot!(found.join("\n"));
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     let run = |seed| {

@@ -1,5 +1,6 @@
 //! What papers measured, measured again.
 
+mod dffs;
 mod figure7;
 mod figure8;
 mod figure9;
@@ -37,6 +38,10 @@ pub(super) const ALL: &[Experiment] = &[
     flexfs::mobile::EXPERIMENT,
     flexfs::busy::DECIDED,
     flexfs::pair_skip::EXPERIMENT,
+    dffs::ops::EXPERIMENT,
+    dffs::postmark::EXPERIMENT,
+    dffs::filebench::EXPERIMENT,
+    dffs::mount::EXPERIMENT,
 ];
 
 /// Where the numbers of the mu-Tree paper stand.
