@@ -258,7 +258,7 @@ impl<N: Nand> Log<'_, N> {
         let ecc = self.shape.geometry.ecc;
         let is_bare = self.blocks.was_bare(block);
         self.buffered = if is_bare { None } else { self.buffered };
-        for nth in 0..if is_bare { self.shape.pages } else { 1 } {
+        for nth in 0..if is_bare { self.shape.pages_in(mode) } else { 1 } {
             let page = self.shape.page(mode, block, nth);
             let mut header = [0; 32];
             let bytes = if is_bare { &mut *self.blocks.page } else { &mut header };

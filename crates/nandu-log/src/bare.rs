@@ -17,6 +17,7 @@ use crate::block_table::{REFRESH, State};
 use crate::error::LogError;
 use crate::frontier::ATTEMPTS;
 use crate::log::{Condition, Frontier, Log};
+use crate::pairs::{BLANK, NAMED};
 use crate::placement::Placement;
 
 /// Whether bytes begin as those of a page of any volume would that stands at this address.
@@ -26,17 +27,26 @@ fn is_disguised(bytes: &[u8], page: PageAddr) -> bool {
 
 impl<N: Nand> Log<'_, N> {
     /// The stream to which [`Log::append_bare`] would append a page now: the first bare one, for pages that are moved the last
-    /// one; where there is room, when the pool is low.
+    /// one; where there is room, when the pool is low; and one with one bit a cell where no block with two can be opened.
     pub fn bare_stream(&self, placement: Placement) -> u8 {
         self.bare_stream_for(placement)
     }
 
     /// Pages that the open block of a bare stream still takes, its last one included, which is for a summary: with 1, the
     /// owner calls [`Log::append_summary`] before it appends another page. 0: no block is open, one would be opened.
+    ///
+    /// With two bits a cell a commit may make it less, by the pages that are left out for the sake of those that it names.
     pub fn bare_room(&self, stream: u8) -> u16 {
-        let open = self.frontiers.get(stream as usize).copied().flatten().filter(|frontier| !frontier.is_closed);
-        let room = open.map_or(0, |frontier| self.shape.pages.saturating_sub(frontier.next));
-        if self.shape.is_bare_stream(stream) { room } else { 0 }
+        if stream < self.shape.streams && self.shape.is_bare_stream(stream) { self.room(stream) } else { 0 }
+    }
+
+    /// Pages that the open block of a stream still takes.
+    pub(crate) fn room(&self, stream: u8) -> u16 {
+        let Some(frontier) = self.frontiers[stream as usize].filter(|frontier| !frontier.is_closed) else { return 0 };
+        if self.shape.is_mlc_stream(stream) {
+            return self.room_mlc(stream, frontier);
+        }
+        self.shape.pages.saturating_sub(frontier.next)
     }
 
     /// The bare stream whose open block a page is in: only of such a block can a summary say more.
@@ -49,9 +59,11 @@ impl<N: Nand> Log<'_, N> {
         (self.shape.headed..self.shape.streams).find(is_open)
     }
 
-    /// The last page of the block of a page: where a summary stands if the block was filled.
+    /// The last page of the block of a page: where a summary stands if the block was filled. With two bits a cell it may stand
+    /// before that.
     pub fn last_page(&self, page: PageAddr) -> PageAddr {
-        self.shape.data_page(self.shape.geometry.block_of(page), self.shape.pages - 1)
+        let block = self.shape.geometry.block_of(page);
+        self.shape.page(self.blocks.mode(block), block, self.blocks.pages(block) - 1)
     }
 
     /// Whether the block of a page holds bare pages.
@@ -67,6 +79,9 @@ impl<N: Nand> Log<'_, N> {
     /// leaves one behind that is closed without a summary: after a failed program, and where bytes that look like a page of the
     /// log would stand where they say and there is no room to skip that page, which costs one program more.
     ///
+    /// In a stream with two bits a cell, a page with [`Placement::Survivor`] is a copy: no commit may name it before
+    /// [`Log::is_settled`] says so. Any other page may be named at once. After each page the owner asks [`Log::rescue`].
+    ///
     /// # Errors
     ///
     /// As [`Log::append`].
@@ -79,24 +94,49 @@ impl<N: Nand> Log<'_, N> {
         self.check_writable()?;
         assert!(bytes.len() == self.page_size() && self.shape.has_bare(), "a bare page where there is none");
         self.leave_clean()?;
+        let exposure = if matches!(placement, Placement::Survivor { .. }) { 0 } else { NAMED };
+        // The owner left the last page of a block to a summary, unless what is done here meanwhile takes the pages before it.
+        let is_kept = self.bare_room(self.bare_stream_for(placement)) != 1;
+        assert!(is_kept, "the last page of a bare block is for a summary");
         for _ in 0..ATTEMPTS {
-            let stream = self.bare_stream_for(placement);
-            let frontier = self.open_frontier(stream, placement.is_move())?;
-            assert!(frontier.next + 1 < self.shape.pages, "the last page of a bare block is for a summary");
-            let page = self.shape.data_page(frontier.block, frontier.next);
-            if is_disguised(bytes, page) && !self.options.skips_disguise() {
-                self.skip_page(stream, frontier, cause)?;
-                continue;
-            }
-            let outcome = self.program_bare(stream, page, bytes, cause)?;
-            if outcome == Programmed::Done {
-                self.advance(stream, true, None);
+            // First of all: there are no more slots than for the pages of blocks that are open.
+            self.place_doubted()?;
+            if let Some((_, page)) = self.try_append_bare(bytes, placement, cause, Some(exposure))? {
                 return Ok(page);
             }
-            self.give_up_block(stream, outcome)?;
         }
         self.condition = Condition::ReadOnly;
         Err(LogError::ReadOnly)
+    }
+
+    /// Tries to program a bare page, and returns its stream and address; `None`: once more, in another block. `exposure`: as in
+    /// [`Log::note_programmed`].
+    pub(crate) fn try_append_bare(
+        &mut self,
+        bytes: &[u8],
+        placement: Placement,
+        cause: Cause,
+        exposure: Option<u8>,
+    ) -> Result<Option<(u8, PageAddr)>, LogError<N::Error>> {
+        let stream = self.bare_stream_for(placement);
+        let frontier = self.open_frontier(stream, placement.is_move())?;
+        if self.bare_room(stream) <= 1 {
+            self.close(stream, State::Suspect);
+            return Ok(None);
+        }
+        let page = self.shape.page_of(stream, frontier.block, frontier.next);
+        if is_disguised(bytes, page) && !self.options.skips_disguise() {
+            self.skip_page(stream, frontier, cause)?;
+            return Ok(None);
+        }
+        let outcome = self.program_bare(stream, page, bytes, cause)?;
+        if outcome != Programmed::Done {
+            self.give_up_block(stream, outcome)?;
+            return Ok(None);
+        }
+        self.note_programmed(stream, page, bytes, exposure);
+        self.advance(stream, true, None);
+        Ok(Some((stream, page)))
     }
 
     /// Programs a summary, a page of kind [`PageKind::Summary`] with a header, which is filled in here, into the open block of a
@@ -122,11 +162,12 @@ impl<N: Nand> Log<'_, N> {
         self.leave_clean()?;
         let frontier = self.frontiers[stream as usize].filter(|frontier| !frontier.is_closed);
         let Some(frontier) = frontier else { return Ok(None) };
+        let is_last = self.bare_room(stream) <= 1 || self.is_summary_due(stream);
         if !self.for_cause(Cause::Gc, |log| log.may_use(frontier.block))? {
             self.close(stream, State::Failing);
             return Ok(None);
         }
-        let page = self.shape.data_page(frontier.block, frontier.next);
+        let page = self.shape.page_of(stream, frontier.block, frontier.next);
         PageFields {
             kind: PageKind::Summary,
             sequence: self.sequence,
@@ -141,11 +182,29 @@ impl<N: Nand> Log<'_, N> {
         .seal(bytes);
         let outcome = self.program_bare(stream, page, bytes, cause)?;
         if outcome == Programmed::Done {
+            self.note_programmed(stream, page, bytes, Some(NAMED | BLANK));
             self.advance(stream, false, None);
+            if is_last && self.bare_room(stream) > 0 {
+                self.close(stream, State::Full);
+            }
             return Ok(Some(page));
         }
         self.give_up_block(stream, outcome)?;
         Ok(None)
+    }
+
+    /// Ends the open block of a bare stream early: programs a summary, as [`Log::append_summary`] does, and leaves the rest of the
+    /// block unused. Every page of it is settled then ([`Log::is_settled`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`Log::append`].
+    pub fn seal(&mut self, bytes: &mut [u8], stream: u8, cause: Cause) -> Result<Option<PageAddr>, LogError<N::Error>> {
+        let page = self.append_summary(bytes, stream, cause)?;
+        if self.bare_room(stream) > 0 {
+            self.close(stream, State::Full);
+        }
+        Ok(page)
     }
 
     /// Reads bytes of a bare page, from an offset on. One read, or a part of one. What they are worth is the owner's to know.
@@ -170,6 +229,11 @@ impl<N: Nand> Log<'_, N> {
         if offset.checked_add(bytes.len()).is_none_or(|end| end > self.page_size()) {
             return corrupt(Malformed::Size);
         }
+        // The chip may hold nothing of it.
+        if let Some(content) = self.pairs.doubted_content(page) {
+            bytes.copy_from_slice(&content[offset..offset + bytes.len()]);
+            return Ok(ReadStatus::Clean);
+        }
         self.note_read(page);
         let status = match Self::read_part(&mut self.nand, page, offset as u32, bytes) {
             Ok(status) => status,
@@ -185,11 +249,23 @@ impl<N: Nand> Log<'_, N> {
     /// The stream of a bare page. When the pool is low, a page that would open a block goes where there is room instead.
     fn bare_stream_for(&self, placement: Placement) -> u8 {
         let stream = self.place_bare(placement);
-        if self.bare_room(stream) > 0 || self.blocks.pool() > self.shape.floor_host() {
+        let opens = !self.shape.is_mlc_stream(stream) || self.can_open_mlc();
+        if self.bare_room(stream) > 0 || (opens && self.blocks.pool() > self.shape.floor_host()) {
             return stream;
         }
         let other = (self.shape.headed..self.shape.streams).rev().find(|&other| self.bare_room(other) > 1);
-        other.unwrap_or(stream)
+        other.unwrap_or(if opens { stream } else { self.shape.headed })
+    }
+
+    /// Whether a block can be opened for a stream with two bits a cell.
+    pub(crate) fn can_open_mlc(&self) -> bool {
+        self.ready.mlc_remaining() > 0 || self.can_list_mlc()
+    }
+
+    /// Whether what is moved out of a bare block finds room with two bits a cell.
+    pub(crate) fn can_move_to_mlc(&self) -> bool {
+        let streams = self.shape.first_mlc..self.shape.streams;
+        self.shape.has_mlc() && (self.can_open_mlc() || streams.into_iter().any(|stream| self.bare_room(stream) > 1))
     }
 
     /// Programs a page at the frontier of a bare stream. If the chip refuses it, the block is closed.
@@ -205,8 +281,14 @@ impl<N: Nand> Log<'_, N> {
         self.sequence += 1;
         let result = self.for_cause(cause, |log| Self::program(&mut log.nand, page, bytes, false));
         self.stats.count(cause);
+        if !matches!(result, Ok(Programmed::Done)) {
+            self.note_failed(stream);
+        }
         let outcome = self.check_chip(stream, result)?;
         let is_lost = outcome == Programmed::Done && self.options.read_back && !self.reads_back(page, bytes)?;
+        if is_lost {
+            self.note_failed(stream);
+        }
         Ok(if is_lost { Programmed::Unknown } else { outcome })
     }
 
@@ -242,20 +324,26 @@ impl<N: Nand> Log<'_, N> {
     /// Leaves out the next page of a bare block: programs zeros, which read as no page. If only the place of a summary is
     /// left behind it, closes the block.
     fn skip_page(&mut self, stream: u8, frontier: Frontier, cause: Cause) -> Result<(), LogError<N::Error>> {
-        if frontier.next + 2 >= self.shape.pages {
+        if self.bare_room(stream) <= 2 {
             self.close(stream, State::Suspect);
             return Ok(());
         }
         self.buffered = None;
-        let page = self.shape.data_page(frontier.block, frontier.next);
+        let page = self.shape.page_of(stream, frontier.block, frontier.next);
         let bytes = core::mem::take(&mut self.blocks.page);
         bytes.fill(0);
         self.sequence += 1;
         let result = self.for_cause(cause, |log| Self::program(&mut log.nand, page, bytes, false));
         self.blocks.page = bytes;
         self.stats.count(cause);
+        if !matches!(result, Ok(Programmed::Done)) {
+            self.note_failed(stream);
+        }
         match self.check_chip(stream, result)? {
-            Programmed::Done => self.advance(stream, false, None),
+            Programmed::Done => {
+                self.note_programmed(stream, page, &[], None);
+                self.advance(stream, false, None);
+            }
             outcome => self.give_up_block(stream, outcome)?,
         }
         Ok(())

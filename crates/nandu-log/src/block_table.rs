@@ -2,11 +2,10 @@
 
 use nandu_media::table::{ERASE_COUNT_MAX, LIVE_MAX, scale_live, unscale_live};
 use nandu_media::{BlockRecord, BlockState, NO_PAGE, STREAM_COUNT_MAX};
-use nandu_nand::BlockAddr;
+use nandu_nand::{BlockAddr, CellMode};
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::memory::Parts;
 use crate::shape::Shape;
 
 /// What a block is used for, as far as this session knows.
@@ -80,6 +79,10 @@ impl State {
     }
 }
 
+/// Of a ready block: it was erased for a stream with two bits a cell, while other streams have one.
+pub(crate) const ERASED_MLC: u32 = 1 << 18;
+/// What lives in it was copied, and the copies wait to be named: not to be emptied again meanwhile.
+pub(crate) const COPIED: u32 = 1 << 19;
 /// Not to be erased before the next checkpoint: open at the newest one, opened after it, or emptied after it.
 pub(crate) const HELD: u32 = 1 << 27;
 /// Bits begin to flip, to be emptied.
@@ -107,7 +110,7 @@ const READS: u16 = 3 << READS_SHIFT;
 /// The bits of the live count itself.
 const LIVE: u16 = !(PINNED | READS);
 
-/// A block in memory: erase count (19 bits), unused (1), state (4), stream (3), flags (5); live pages (13), reads drawn (2) and
+/// A block in memory: erase count (18 bits), flags (2), state (4), stream (3), flags (5); live pages (13), reads drawn (2) and
 /// whether the block is pinned; coarse time of opening.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
@@ -138,8 +141,13 @@ pub(crate) struct BlockTable<'m> {
     pub(crate) page: &'m mut [u8],
     records_per_page: u32,
     pages: u16,
+    /// Mode of blocks, but for those of streams from `first_mlc` on, and pages of these.
+    mode: CellMode,
+    mlc_pages: u16,
     /// The first stream that is bare; one that there is not, if none is.
     first_bare: u8,
+    /// The first stream with two bits a cell while others have one; one that there is not, if none has.
+    first_mlc: u8,
     counts: [u32; STATE_COUNT],
     /// Blocks that are full or suspect and hold nothing live.
     empty: u32,
@@ -157,15 +165,22 @@ pub(crate) struct BlockTable<'m> {
 
 impl<'m> BlockTable<'m> {
     /// Takes the memory; every block is free and was never erased.
-    pub(crate) fn new(shape: &Shape, parts: Parts<'m>) -> BlockTable<'m> {
-        let Parts { entries, table_pages, page } = parts;
+    pub(crate) fn new(
+        shape: &Shape,
+        entries: &'m mut [BlockEntry],
+        table_pages: &'m mut [TablePage],
+        page: &'m mut [u8],
+    ) -> BlockTable<'m> {
         let mut table = BlockTable {
             entries,
             table_pages,
             page,
             records_per_page: shape.records_per_page,
             pages: shape.pages,
+            mode: shape.mode,
+            mlc_pages: shape.mlc_pages,
             first_bare: if shape.has_bare() { shape.headed } else { STREAM_COUNT_MAX as u8 },
+            first_mlc: if shape.has_mlc() { shape.first_mlc } else { STREAM_COUNT_MAX as u8 },
             counts: [0; STATE_COUNT],
             empty: 0,
             erasable: 0,
@@ -250,6 +265,21 @@ impl<'m> BlockTable<'m> {
         self.stream(block) >= self.first_bare
     }
 
+    /// Whether the stream that opened a block has two bits a cell while others have one.
+    fn is_mlc(&self, block: BlockAddr) -> bool {
+        self.stream(block) >= self.first_mlc
+    }
+
+    /// How the cells of a block are used that holds data.
+    pub(crate) fn mode(&self, block: BlockAddr) -> CellMode {
+        if self.is_mlc(block) { CellMode::Mlc } else { self.mode }
+    }
+
+    /// Pages of a block that holds data.
+    pub(crate) fn pages(&self, block: BlockAddr) -> u16 {
+        if self.is_mlc(block) { self.mlc_pages } else { self.pages }
+    }
+
     /// Says which stream opened a block, found out after a cut.
     pub(crate) fn assign(&mut self, block: BlockAddr, stream: u8) {
         let word = self.word(block) & !(7 << 24) | u32::from(stream & 7) << 24;
@@ -269,8 +299,9 @@ impl<'m> BlockTable<'m> {
         self.entries[block.0 as usize].live.get() & LIVE
     }
 
+    /// Whether a block is left alone for now, as the owner wishes or because what lives in it was copied.
     pub(crate) fn is_pinned(&self, block: BlockAddr) -> bool {
-        self.entries[block.0 as usize].live.get() & PINNED != 0
+        self.entries[block.0 as usize].live.get() & PINNED != 0 || self.has(block, COPIED)
     }
 
     pub(crate) fn pin(&mut self, block: BlockAddr) {
@@ -286,6 +317,15 @@ impl<'m> BlockTable<'m> {
     pub(crate) fn set_reads(&mut self, block: BlockAddr, reads: u8) {
         let live = &mut self.entries[block.0 as usize].live;
         live.set(live.get() & !READS | u16::from(reads & 3) << READS_SHIFT);
+    }
+
+    /// Ends what was said of every block whose pages were copied.
+    pub(crate) fn forget_copied(&mut self) {
+        for block in self.addresses() {
+            if self.has(block, COPIED) {
+                self.set(block, COPIED, false);
+            }
+        }
     }
 
     pub(crate) fn unpin_all(&mut self) {
@@ -306,14 +346,19 @@ impl<'m> BlockTable<'m> {
         self.live_total
     }
 
-    /// Summaries that the live bare pages need, where these fill their blocks.
+    /// Of the pages that are live, those in bare blocks.
+    pub(crate) fn live_bare(&self) -> u32 {
+        self.live_bare
+    }
+
+    /// Summaries that the live bare pages need, where these fill their blocks; blocks with two bits a cell, if there are any.
     pub(crate) fn summaries(&self) -> u32 {
-        self.live_bare.div_ceil(u32::from(self.pages) - 1)
+        self.live_bare.div_ceil(u32::from(self.mlc_pages) - 1)
     }
 
     /// Pages of a block that can be live: but for a summary, all.
     pub(crate) fn live_max(&self, block: BlockAddr) -> u16 {
-        self.pages - u16::from(self.is_bare(block))
+        self.pages(block) - u16::from(self.is_bare(block))
     }
 
     pub(crate) fn inexact(&self) -> u32 {
@@ -416,9 +461,9 @@ impl<'m> BlockTable<'m> {
     }
 
     pub(crate) fn set_state(&mut self, block: BlockAddr, state: State) {
-        let word = self.word(block) & !(0xf << 20) | (state as u32) << 20;
+        let word = self.word(block) & !(0xf << 20) & !ERASED_MLC | (state as u32) << 20;
         let live = if state.holds_data() { self.live(block) } else { 0 };
-        let word = if state.holds_data() { word } else { word & !(HELD | REFRESH | DAMAGED | INEXACT) };
+        let word = if state.holds_data() { word } else { word & !(HELD | REFRESH | DAMAGED | INEXACT | COPIED) };
         // What the bit says depends on whether the block is bad.
         let word = if state == State::Bad { word & !UNMARKED } else { word };
         self.change(block, word, live);
@@ -432,7 +477,7 @@ impl<'m> BlockTable<'m> {
             word |= HELD;
             self.mark_changed(block, CHANGED);
         }
-        self.change(block, word, live.min(self.pages));
+        self.change(block, word, live.min(self.pages(block)));
     }
 
     pub(crate) fn add_live(&mut self, block: BlockAddr) {
@@ -463,7 +508,7 @@ impl<'m> BlockTable<'m> {
 
     /// Records which stream a block was opened for, and when.
     pub(crate) fn open(&mut self, block: BlockAddr, stream: u8, birth: u16) {
-        let word = self.word(block) & !(7 << 24) & !(0xf << 20);
+        let word = self.word(block) & !(7 << 24) & !(0xf << 20) & !(ERASED_MLC | COPIED);
         self.entries[block.0 as usize].birth.set(birth);
         self.change(block, word | u32::from(stream & 7) << 24 | (State::Open as u32) << 20 | HELD, 0);
     }
@@ -477,21 +522,32 @@ impl<'m> BlockTable<'m> {
         BlockRecord {
             erase_count: self.erase_count(block),
             state: self.state(block).to_media(),
-            live: scale_live(self.live(block), self.pages),
+            live: scale_live(self.live(block), self.pages(block)),
             is_inexact: self.has(block, INEXACT),
             is_bare: self.is_bare(block),
+            is_mlc: match self.state(block) {
+                State::Ready => self.has(block, ERASED_MLC),
+                state => state.holds_data() && self.is_mlc(block),
+            },
         }
     }
 
-    /// Takes a block's record from a checkpoint; `false` if it calls a block bare that cannot be.
+    /// Takes a block's record from a checkpoint; `false` if it calls a block bare, or one with two bits a cell, that cannot be.
     #[must_use]
     pub(crate) fn load(&mut self, block: BlockAddr, record: BlockRecord) -> bool {
         let state = State::from_media(record.state);
-        let is_sound = !record.is_bare || (state.holds_data() && self.has_bare());
-        let stream = if record.is_bare || !state.holds_data() { self.unknown_stream() } else { 0 };
-        let live = if state.holds_data() { unscale_live(record.live, self.pages) } else { 0 };
-        let is_scaled = self.pages > u16::from(LIVE_MAX) && live > 0;
-        let flags = if live > 0 && (record.is_inexact || is_scaled) { INEXACT } else { 0 };
+        let has_mode = self.first_mlc < STREAM_COUNT_MAX as u8 && (record.is_bare || state == State::Ready);
+        let is_sound = (!record.is_bare || (state.holds_data() && self.has_bare())) && (!record.is_mlc || has_mode);
+        let stream = match state.holds_data() {
+            true if record.is_bare && record.is_mlc && is_sound => self.first_mlc,
+            true if !record.is_bare => 0,
+            _ => self.unknown_stream(),
+        };
+        let pages = if stream >= self.first_mlc { self.mlc_pages } else { self.pages };
+        let live = if state.holds_data() { unscale_live(record.live, pages) } else { 0 };
+        let is_scaled = pages > u16::from(LIVE_MAX) && live > 0;
+        let flags = if live > 0 && (record.is_inexact || is_scaled) { INEXACT } else { 0 }
+            | if is_sound && record.is_mlc && state == State::Ready { ERASED_MLC } else { 0 };
         let word = record.erase_count & ERASE_COUNT_MAX | (state as u32) << 20 | u32::from(stream & 7) << 24 | flags;
         self.change(block, word, live);
         is_sound

@@ -80,13 +80,19 @@ impl<N: Nand> Log<'_, N> {
     /// checkpoint one recovery may see it and another may not, and both have to take the same block.
     fn refill_ready_list(&mut self) {
         let mut list = ReadyList::EMPTY;
-        for &block in self.ready.unopened() {
-            // One that failed meanwhile is bad.
-            if matches!(self.blocks.state(block), State::Ready | State::Listed) {
-                list.push(block);
-            }
+        // One that failed meanwhile is bad.
+        let is_left = |block: BlockAddr| matches!(self.blocks.state(block), State::Ready | State::Listed);
+        let mut last = [None; READY_COUNT_MAX];
+        let mut last_count = 0;
+        for &block in self.ready.unopened().iter().filter(|&&block| is_left(block)) {
+            list.push(block);
         }
-        while list.count < self.shape.ready_max as usize && self.can_list() {
+        // Those for streams with two bits a cell stay behind the others, since one of them is erased so already.
+        for (place, &block) in last.iter_mut().zip(self.ready.mlc_unopened().iter().filter(|&&block| is_left(block))) {
+            *place = Some(block);
+            last_count += 1;
+        }
+        while list.count + last_count < self.shape.ready_max as usize && self.can_list() {
             let least_worn = self
                 .blocks
                 .addresses()
@@ -101,6 +107,8 @@ impl<N: Nand> Log<'_, N> {
             self.blocks.set_state(block, State::Listed);
             list.push(block);
         }
+        last.into_iter().flatten().for_each(|block| list.push(block));
+        list.divide(self.shape.has_mlc());
         self.ready = list;
     }
 
@@ -216,12 +224,13 @@ impl<N: Nand> Log<'_, N> {
             ready_max: self.shape.ready_max,
             table_page_count: self.blocks.table_page_count(),
             bare_streams: self.bare_streams(),
+            mlc_streams: self.mlc_streams(),
         };
         let heads = self
             .frontiers
             .map(|frontier| frontier.map(|frontier| Head { block: frontier.block.0, next: frontier.next }));
         let mut ready = [0; READY_COUNT_MAX];
-        for (place, block) in ready.iter_mut().zip(self.ready.unopened()) {
+        for (place, block) in ready.iter_mut().zip(self.ready.all_unopened()) {
             *place = block.0;
         }
         let bytes = core::mem::take(&mut self.blocks.page);
@@ -229,7 +238,7 @@ impl<N: Nand> Log<'_, N> {
         fields.write(
             &mut bytes[self.shape.header_size..],
             &heads[..self.shape.streams as usize],
-            &ready[..self.ready.remaining()],
+            &ready[..self.ready.remaining() + self.ready.mlc_remaining()],
             (0..blocks.table_page_count()).map(|index| blocks.table_address(index)),
             blocks.addresses().map(|block| blocks.record(block)),
         );

@@ -24,6 +24,9 @@ const DRAWS_MAX: u8 = 3;
 const READS_MAX_SLC: u32 = 131_072;
 const READS_MAX_MLC: u32 = 16_384;
 
+/// By how much fewer reads a block with two bits a cell bears than one with one.
+const MLC_SHARE: u32 = READS_MAX_SLC / READS_MAX_MLC;
+
 /// Which read counts next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sampler {
@@ -49,11 +52,13 @@ impl Sampler {
 }
 
 impl<N: Nand> Log<'_, N> {
+    /// Reads after which the blocks that bear least of them are emptied.
     fn reads_max(&self) -> u32 {
-        self.options.reads_max.unwrap_or(match self.shape.mode {
+        let base = self.options.reads_max.unwrap_or(match self.shape.mode {
             CellMode::Slc => READS_MAX_SLC,
             CellMode::Mlc => READS_MAX_MLC,
-        })
+        });
+        if self.shape.has_mlc() && base > 0 { (base / MLC_SHARE).max(1) } else { base }
     }
 
     /// Whether this session read so much that the next one should not begin like this one.
@@ -95,6 +100,11 @@ impl<N: Nand> Log<'_, N> {
         self.draw_next();
         let block = self.shape.geometry.block_of(page);
         if !self.blocks.state(block).holds_data() {
+            return;
+        }
+        // Reads are drawn often enough for two bits a cell; of those where there is one, so many fewer count.
+        let is_stronger = self.shape.has_mlc() && self.blocks.mode(block) == CellMode::Slc;
+        if is_stronger && !self.sampler.draw().is_multiple_of(MLC_SHARE) {
             return;
         }
         let drawn = self.blocks.reads(block) + 1;

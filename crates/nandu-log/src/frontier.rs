@@ -1,14 +1,16 @@
 //! Appending: the frontier of each stream.
 
+use nandu_media::anchor::mlc_ready_count;
 use nandu_media::header::{FLAG_COMMIT, FLAG_MOVED};
 use nandu_media::{PageFields, PageKind, Position, STREAM_COUNT_MAX};
-use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
 
 use crate::access::Programmed;
-use crate::block_table::{HELD, State};
+use crate::block_table::{ERASED_MLC, HELD, State};
 use crate::error::LogError;
 use crate::log::{Condition, Frontier, Log};
 use crate::placement::Placement;
+use crate::shape::End;
 
 /// Blocks that one append tries before it gives up.
 pub(crate) const ATTEMPTS: u32 = 8;
@@ -53,8 +55,14 @@ impl<N: Nand> Log<'_, N> {
         self.check_writable()?;
         assert!(bytes.len() == self.page_size() && !append.kind.is_of_the_log(), "append of what is no page");
         self.leave_clean()?;
+        if append.is_commit {
+            if !append.is_move() && self.pairs.endangers_commits() {
+                return Err(LogError::Full);
+            }
+            self.protect();
+        }
         if !append.is_move() && self.ready.remaining() == 0 {
-            self.make_ready()?;
+            self.make_ready(End::Front)?;
             if self.ready.remaining() == 0 {
                 return Err(LogError::Full);
             }
@@ -67,7 +75,7 @@ impl<N: Nand> Log<'_, N> {
             // again, two pages could carry one number, and recovery could not tell which is newer.
             let sequence = self.sequence;
             self.sequence += 1;
-            self.seal(bytes, &append, page, sequence, stream);
+            self.fill_header(bytes, &append, page, sequence, stream);
             let check = self.options.read_back;
             let result = self.for_cause(append.cause, |log| Self::program(&mut log.nand, page, bytes, check));
             self.stats.count(append.cause);
@@ -89,7 +97,7 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// Fills in the header of a page of the owner's.
-    fn seal(&self, bytes: &mut [u8], append: &Append, page: PageAddr, sequence: u64, stream: u8) {
+    fn fill_header(&self, bytes: &mut [u8], append: &Append, page: PageAddr, sequence: u64, stream: u8) {
         PageFields {
             kind: append.kind,
             sequence,
@@ -137,7 +145,8 @@ impl<N: Nand> Log<'_, N> {
 
     /// Whether a stream's block takes another page.
     pub(crate) fn has_room(&self, stream: u8) -> bool {
-        self.frontiers[stream as usize].is_some_and(|frontier| !frontier.is_closed && frontier.next < self.shape.pages)
+        let pages = self.shape.pages_of(stream);
+        self.frontiers[stream as usize].is_some_and(|frontier| !frontier.is_closed && frontier.next < pages)
     }
 
     /// The frontier of a stream, with room for a page.
@@ -160,20 +169,24 @@ impl<N: Nand> Log<'_, N> {
         // the newest commit page there, and can use no other block without destroying what roll-forward may need. A page
         // that is only moved may take the last one, since its loss is none and needs no copy; without that, a chip on which
         // cuts left many blocks half full could not empty them.
-        let needed = if is_move { 1 } else { 2 };
+        //
+        // Entries for streams with two bits a cell are beside those: recovery finds its own untouched by them.
+        let end = self.shape.end_of(stream);
+        let (needed, wanted) = if end == End::Mlc { (1, 1) } else { (if is_move { 1 } else { 2 }, 2) };
+        let mode = self.shape.mode_of(stream);
         for _ in 0..ATTEMPTS {
-            if self.ready.remaining() < 2 {
-                self.make_ready()?;
+            if self.remaining(end) < wanted {
+                self.make_ready(end)?;
             }
-            if self.ready.remaining() < needed {
+            if self.remaining(end) < needed {
                 return Err(LogError::Full);
             }
-            let (slot, block) = self.ready.take(self.shape.is_front(stream));
+            let (slot, block) = self.ready.take(end);
             let may_use = self.for_cause(Cause::Gc, |log| log.may_use(block))?;
-            if may_use && self.prove_erased(block)? {
+            if may_use && self.prove_erased(block, mode)? {
                 assert!(self.blocks.state(block) == State::Ready, "a block is opened that nobody knows to be erased");
                 self.blocks.open(block, stream, self.now());
-                let frontier = Frontier { block, next: 0, slot: slot as u8, is_closed: false };
+                let frontier = Frontier { block, next: 0, slot: slot as u8, is_closed: false, skipped: 0 };
                 self.frontiers[stream as usize] = Some(frontier);
                 return Ok(frontier);
             }
@@ -194,7 +207,9 @@ impl<N: Nand> Log<'_, N> {
         let Some(frontier) = &mut self.frontiers[stream as usize] else { return };
         frontier.next += 1;
         let block = frontier.block;
-        let is_full = frontier.next >= self.shape.pages;
+        self.skip_protected(stream);
+        let is_full =
+            self.frontiers[stream as usize].is_some_and(|frontier| frontier.next >= self.shape.pages_of(stream));
         if is_live {
             self.blocks.add_live(block);
         }
@@ -213,6 +228,9 @@ impl<N: Nand> Log<'_, N> {
             let block = frontier.block;
             self.blocks.set_state(block, state);
             self.blocks.set(block, HELD, true);
+            let geometry = &self.shape.geometry;
+            let first = geometry.first_page(block).0;
+            self.pairs.release_block(first..first + geometry.pages_per_block);
         }
     }
 
@@ -234,16 +252,49 @@ impl<N: Nand> Log<'_, N> {
         Ok(())
     }
 
-    /// Makes blocks ready, if there are any to be made: a checkpoint.
-    pub(crate) fn make_ready(&mut self) -> Result<(), LogError<N::Error>> {
-        if self.can_list() { self.write_checkpoint(false) } else { Ok(()) }
+    /// Makes blocks ready for an end of the ready list, if there are any to be made: a checkpoint.
+    pub(crate) fn make_ready(&mut self, end: End) -> Result<(), LogError<N::Error>> {
+        let is_useful = if end == End::Mlc { self.can_list_mlc() } else { self.can_list_others() };
+        if is_useful { self.write_checkpoint(false) } else { Ok(()) }
+    }
+
+    /// Blocks of the ready list that can be opened from an end.
+    fn remaining(&self, end: End) -> usize {
+        if end == End::Mlc { self.ready.mlc_remaining() } else { self.ready.remaining() }
+    }
+
+    /// How long the ready list of a checkpoint made now would be, and how many of its entries would be for streams with two bits
+    /// a cell.
+    fn next_list(&self) -> (usize, usize) {
+        let left = self.ready.remaining() + self.ready.mlc_remaining();
+        let listable = self.blocks.can_be_listed().saturating_sub(u32::from(self.keeps_commit())) as usize;
+        let count = (left + listable).min(self.shape.ready_max as usize);
+        (count, mlc_ready_count(count))
+    }
+
+    /// Whether the next checkpoint can give streams with one bit a cell more blocks.
+    pub(crate) fn can_list_others(&self) -> bool {
+        if !self.shape.has_mlc() {
+            return self.can_list();
+        }
+        let (count, mlc) = self.next_list();
+        count - mlc > self.ready.remaining()
+    }
+
+    /// The same of those with two.
+    pub(crate) fn can_list_mlc(&self) -> bool {
+        self.shape.has_mlc() && self.next_list().1 > self.ready.mlc_remaining()
     }
 
     /// Whether the next checkpoint can list blocks that the newest one does not.
     pub(crate) fn can_list(&self) -> bool {
+        self.blocks.can_be_listed() > u32::from(self.keeps_commit())
+    }
+
+    /// Whether a block is kept only because the newest commit page is there.
+    fn keeps_commit(&self) -> bool {
         let commit = self.committed.map(|page| self.shape.geometry.block_of(page));
-        let is_needed = commit.is_some_and(|block| self.blocks.may_be_listed(block));
-        self.blocks.can_be_listed() > u32::from(is_needed)
+        commit.is_some_and(|block| self.blocks.may_be_listed(block))
     }
 
     /// Whether a block holds the newest commit page, which is needed even where nothing counts as live (L7).
@@ -256,29 +307,41 @@ impl<N: Nand> Log<'_, N> {
     /// Only now, when a checkpoint calls the block empty: torn before, its pages could be taken neither for live nor for
     /// dead. And no checkpoint has to say that the erase came to an end: a mount after a cut believes no erase of a block
     /// that has no page of its own yet, and one that has was erased before.
-    fn prove_erased(&mut self, block: BlockAddr) -> Result<bool, LogError<N::Error>> {
-        if self.blocks.state(block) == State::Ready {
+    ///
+    /// In the mode of the stream that opens it: a block that was erased ahead and then got another place in the list is erased
+    /// again.
+    fn prove_erased(&mut self, block: BlockAddr, mode: CellMode) -> Result<bool, LogError<N::Error>> {
+        let is_mlc = self.shape.has_mlc() && mode == CellMode::Mlc;
+        let state = self.blocks.state(block);
+        if state == State::Ready && self.blocks.has(block, ERASED_MLC) == is_mlc {
             return Ok(true);
         }
-        assert!(self.blocks.state(block) == State::Listed, "a block is opened that no checkpoint lists");
-        let mode = self.shape.mode;
+        assert!(matches!(state, State::Listed | State::Ready), "a block is opened that no checkpoint lists");
+        // Torn, it is not erased in any mode.
+        self.blocks.set_state(block, State::Listed);
         let is_erased = self.for_cause(Cause::Gc, |log| log.erase(block, mode))?;
         if is_erased {
             self.blocks.set_state(block, State::Ready);
+            if is_mlc {
+                self.blocks.set(block, ERASED_MLC, true);
+            }
         }
         Ok(is_erased)
     }
 
     /// The block of the ready list to erase ahead: one at each of its ends is kept erased.
     pub(crate) fn erase_ahead(&self) -> Option<BlockAddr> {
-        let ends = [self.ready.unopened().first(), self.ready.unopened().last()];
+        let ends = [self.ready.unopened().first(), self.ready.unopened().last(), self.ready.mlc_unopened().last()];
         ends.into_iter().flatten().copied().find(|&block| self.blocks.state(block) == State::Listed)
     }
 
     /// Erases a block at an end of the ready list.
     pub(crate) fn erase_listed(&mut self, block: BlockAddr) -> Result<(), LogError<N::Error>> {
         self.leave_clean()?;
-        if self.blocks.state(block) == State::Listed && !self.prove_erased(block)? {
+        // A checkpoint just made may have given the block another place in the list.
+        let is_mlc = self.ready.mlc_unopened().contains(&block);
+        let mode = if is_mlc { CellMode::Mlc } else { self.shape.mode };
+        if self.blocks.state(block) == State::Listed && !self.prove_erased(block, mode)? {
             // With a checkpoint at once: roll-forward would take it for the end of the blocks that were opened.
             self.retire(block);
             self.write_checkpoint(false)?;

@@ -5,10 +5,10 @@
 //! what comes back is a page to examine, which the owner moves if it lives.
 
 use nandu_media::Malformed;
-use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
 
 use crate::access::Probe;
-use crate::block_table::{DAMAGED, INEXACT, REFRESH, State};
+use crate::block_table::{COPIED, DAMAGED, INEXACT, REFRESH, State};
 use crate::error::LogError;
 use crate::log::{Condition, Log};
 
@@ -80,6 +80,9 @@ pub enum Examined {
     Dead,
     /// It was needed, and has been appended elsewhere and superseded.
     Moved,
+    /// It is needed, and has been appended to a stream with two bits a cell, where no commit can name it yet
+    /// ([`Log::is_settled`]). Until one does, this page is needed, and its block is left alone when the collector has been through.
+    Copied,
     /// It is needed and was left where it is: because it was not to be moved, or because the append said
     /// [`LogError::Full`].
     Live,
@@ -98,6 +101,19 @@ enum Doubt {
     Passing,
     /// It may, and nobody will find out.
     Lasting,
+}
+
+/// A bare block that can be emptied, for owners that choose which one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The block.
+    pub block: BlockAddr,
+    /// Pages in it that are live, at most.
+    pub live: u16,
+    /// Pages in it that could be: with as many, emptying it gains room only if what is moved takes less room elsewhere.
+    pub live_max: u16,
+    /// Pages programmed since it was opened, rounded down; it wraps after about 32 times the pages of the chip.
+    pub age: u64,
 }
 
 /// What is being emptied.
@@ -123,6 +139,8 @@ pub(crate) struct Collector {
     /// Steps of the instalment under way, and pages it is for.
     taken: u32,
     pages: u32,
+    /// The block that the owner wants to be emptied next.
+    chosen: Option<BlockAddr>,
     /// Pages that moving one may program, but for the first.
     beside_max: u32,
     /// Pages programmed before the page under examination was handed out.
@@ -149,6 +167,7 @@ impl Collector {
         wants_exact: false,
         taken: 0,
         pages: 1,
+        chosen: None,
         beside_max: 0,
         programs_before: 0,
         debt: 0,
@@ -171,10 +190,64 @@ enum OwnStep {
 
 impl<N: Nand> Log<'_, N> {
     /// Pages that may be live: those of all good blocks but the reserve, less the summaries of bare pages that are.
+    ///
+    /// With `mlc_streams`, those that are live and as many bare pages more as find room with two bits a cell, also where what is
+    /// live has to be moved there first.
     pub fn capacity_pages(&self) -> u32 {
+        let room = self.usable_blocks() * u32::from(self.shape.mlc_pages);
+        if !self.shape.has_mlc() {
+            return room.saturating_sub(self.blocks.summaries());
+        }
+        self.blocks.live_total() + room.saturating_sub(self.weight_of(0))
+    }
+
+    /// Blocks that data may fill.
+    fn usable_blocks(&self) -> u32 {
         let good = self.blocks.good();
-        let reserve = self.shape.reserve_blocks(good) + self.collector.beside_max;
-        (good.saturating_sub(reserve) * u32::from(self.shape.pages)).saturating_sub(self.blocks.summaries())
+        good.saturating_sub(self.shape.reserve_blocks(good) + self.collector.beside_max)
+    }
+
+    /// What lives, and so many pages more of which nobody knows whether they have headers, in pages of the fullest kind of block
+    /// there is, if every block were full and bare pages had as many bits a cell as they may.
+    fn weight_of(&self, more: u32) -> u32 {
+        let bare = self.blocks.live_bare();
+        let headed = self.blocks.live_total() - bare;
+        (headed.saturating_add(more)).saturating_mul(self.shape.headed_weight()) + bare + self.blocks.summaries()
+    }
+
+    /// Whether so many pages more may live, by counts that may be too high.
+    pub fn has_capacity_for(&self, pages: u32) -> bool {
+        self.weight_of(pages) <= self.usable_blocks() * u32::from(self.shape.mlc_pages)
+    }
+
+    /// The bare blocks with this cell mode that can be emptied now: closed, with pages that may be live, and not left alone by wish
+    /// of the owner. What of them is to be moved where is the owner's policy; it says so with [`Log::empty_next`]. Costs a pass
+    /// over the block table in memory.
+    pub fn candidates(&self, mode: CellMode) -> impl Iterator<Item = Candidate> + use<'_, N> {
+        let is_one = move |block: &BlockAddr| {
+            self.blocks.is_bare(*block)
+                && self.blocks.mode(*block) == mode
+                && self.is_victim(*block)
+                && self.can_be_emptied(*block)
+        };
+        self.blocks.addresses().filter(is_one).map(|block| Candidate {
+            block,
+            live: self.blocks.live(block),
+            live_max: self.blocks.live_max(block),
+            age: u64::from(self.age(block)) << self.shape.birth_shift,
+        })
+    }
+
+    /// Has a block emptied next, once the one under way is empty, if it still can be then: [`Log::next_work`] hands out its pages
+    /// with [`Cause::Migration`] as soon as a budget has examinations left. Costs nothing.
+    pub fn empty_next(&mut self, block: BlockAddr) {
+        self.collector.chosen = Some(block).filter(|&block| self.shape.geometry.contains_block(block));
+    }
+
+    /// Says that copies of which [`Examined::Copied`] told were given up: what was copied is asked about again. Costs a pass over
+    /// the block table in memory.
+    pub fn forget_copied(&mut self) {
+        self.blocks.forget_copied();
     }
 
     /// Says how many pages the owner may program to move one, 1 unless it says so; a mount forgets it. All of the pages of a
@@ -218,7 +291,8 @@ impl<N: Nand> Log<'_, N> {
     pub fn reserve(&mut self, pages: u32, growth: Growth) -> Result<bool, LogError<N::Error>> {
         self.check_writable()?;
         self.collector.wants_exact = false;
-        if self.capacity_pages() == 0 {
+        let is_worn_out = if self.shape.has_mlc() { self.usable_blocks() == 0 } else { self.capacity_pages() == 0 };
+        if is_worn_out {
             // So many blocks are bad that data has no room beside the reserve. With a checkpoint, as far as one can be made: the
             // next mount has to know of them, too.
             return match self.write_checkpoint(false) {
@@ -233,7 +307,7 @@ impl<N: Nand> Log<'_, N> {
             Growth::Grows => self.floor_host(),
             Growth::Shrinks => self.shape.floor_delete(),
         };
-        if growth == Growth::Grows && self.blocks.live_total() + pages > self.capacity_pages() {
+        if growth == Growth::Grows && !self.has_capacity_for(pages) {
             // After a cut the counts are upper bounds. Only exact ones may refuse.
             if self.blocks.inexact() == 0 {
                 return Err(LogError::Full);
@@ -260,7 +334,7 @@ impl<N: Nand> Log<'_, N> {
         let can_move = self.blocks.pool() > 0 || (0..self.shape.streams).any(|stream| self.has_room(stream));
         let has_work = self.needs_checkpoint()
             || self.pick_inexact().is_some()
-            || (can_move && (self.collector.victim.is_some() || self.pick_victim().is_some()));
+            || (can_move && (self.collector.victim.is_some() || self.pick_next().is_some()));
         if has_work { Ok(false) } else { Err(LogError::Full) }
     }
 
@@ -300,7 +374,7 @@ impl<N: Nand> Log<'_, N> {
 
     /// Whether the ready list is too short, and a checkpoint would make it longer.
     fn needs_checkpoint(&self) -> bool {
-        self.ready.remaining() < self.collector.ready_wanted && self.can_list()
+        self.ready.remaining() < self.collector.ready_wanted && self.can_list_others()
     }
 
     /// The erase or checkpoint that is due.
@@ -324,8 +398,8 @@ impl<N: Nand> Log<'_, N> {
                 Some(victim) => victim,
                 None => self.take_victim()?,
             };
-            if self.collector.cursor < self.shape.pages && self.blocks.live(victim) > 0 {
-                let page = self.shape.data_page(victim, self.collector.cursor);
+            if self.collector.cursor < self.blocks.pages(victim) && self.blocks.live(victim) > 0 {
+                let page = self.nth_page(victim, self.collector.cursor);
                 self.collector.cursor += 1;
                 self.collector.pending = Some(page);
                 return Some(Examine { page, moves: !self.collector.counts_only, cause: self.collector.cause });
@@ -335,13 +409,21 @@ impl<N: Nand> Log<'_, N> {
         None
     }
 
+    /// The page of a block that holds data at a place of its mode.
+    pub(crate) fn nth_page(&self, block: BlockAddr, nth: u16) -> PageAddr {
+        self.shape.page(self.blocks.mode(block), block, nth)
+    }
+
     fn take_victim(&mut self) -> Option<BlockAddr> {
         self.close_endangered();
         let count = self.pick_inexact();
         let (victim, cause) = match count {
             Some(block) => (block, Cause::Recovery),
-            None => self.pick_victim()?,
+            None => self.pick_next()?,
         };
+        if self.collector.chosen == Some(victim) {
+            self.collector.chosen = None;
+        }
         self.collector.victim = Some(victim);
         self.collector.cursor = 0;
         self.collector.cause = cause;
@@ -388,7 +470,7 @@ impl<N: Nand> Log<'_, N> {
         if self.collector.victim == Some(geometry.block_of(page))
             && self.collector.cursor > 0
             && self.collector.pending != Some(page)
-            && page <= self.shape.data_page(geometry.block_of(page), self.collector.cursor - 1)
+            && page <= self.nth_page(geometry.block_of(page), self.collector.cursor - 1)
         {
             self.collector.left = self.collector.left.saturating_sub(1);
         }
@@ -410,6 +492,14 @@ impl<N: Nand> Log<'_, N> {
         (self.collector.wants_exact || !fits).then_some(least)
     }
 
+    /// The block to empty next, and why: the one that the owner chose, unless there is no time for its wishes.
+    fn pick_next(&self) -> Option<(BlockAddr, Cause)> {
+        let chosen = self.collector.chosen.filter(|&block| {
+            self.blocks.pool() > self.floor_host() && self.is_victim(block) && self.can_be_emptied(block)
+        });
+        chosen.map(|block| (block, Cause::Migration)).or_else(|| self.pick_victim())
+    }
+
     /// The block to empty next, and why. Blocks that failed, were open at a cut or begin to lose bits come first; then a
     /// block that is worn far less than others, under the cap; then the block with the best ratio of gain to cost.
     fn pick_victim(&self) -> Option<(BlockAddr, Cause)> {
@@ -429,18 +519,30 @@ impl<N: Nand> Log<'_, N> {
                 return Some((block, Cause::Levelling));
             }
         }
+        let to_mlc = self.can_move_to_mlc();
         let is_wanted = |block: BlockAddr| {
             let live = self.blocks.live(block);
-            live < self.blocks.live_max(block) && self.is_victim(block) && self.can_be_emptied(block)
+            live < self.moved_max(block, to_mlc) && self.is_victim(block) && self.can_be_emptied(block)
         };
         let all = self.blocks.addresses().filter(|&block| is_wanted(block));
         let best = if pool <= self.floor_host() {
             // What yields most at once: only this makes the bound of the instalments hold.
-            all.min_by_key(|&block| self.blocks.live(block))
+            all.min_by_key(|&block| u32::from(self.blocks.live(block)) * self.weight(block))
         } else {
-            all.max_by_key(|&block| self.benefit(block))
+            all.max_by_key(|&block| self.benefit(block, to_mlc))
         };
         best.map(|block| (block, Cause::Gc))
+    }
+
+    /// How many pages of its kind a block holds where those of this one are moved to. Bare ones find twice as much room with two
+    /// bits a cell, so that a block with one that is full of them is worth emptying, too.
+    fn moved_max(&self, block: BlockAddr, to_mlc: bool) -> u16 {
+        if to_mlc && self.blocks.is_bare(block) { self.shape.mlc_pages - 1 } else { self.blocks.live_max(block) }
+    }
+
+    /// How much room a page of a block takes where it is moved to.
+    fn weight(&self, block: BlockAddr) -> u32 {
+        if self.blocks.is_bare(block) { 1 } else { self.shape.headed_weight() }
     }
 
     /// Whether there is room to empty a block wholly. Where there are bare streams, its pages cannot go anywhere: bare ones need
@@ -450,8 +552,11 @@ impl<N: Nand> Log<'_, N> {
             return true;
         }
         let live = u32::from(self.blocks.live(block));
-        let opens = |is_bare| u32::from(live > self.open_room(is_bare));
-        let opened = opens(false) + if self.blocks.is_bare(block) { opens(true) } else { 0 };
+        // What has two bits a cell may have to go where there is one.
+        let bare_pages = if self.can_open_mlc() { self.shape.mlc_pages } else { self.shape.pages } - 1;
+        let opens = |is_bare, pages: u16| live.saturating_sub(self.open_room(is_bare)).div_ceil(u32::from(pages));
+        let opened =
+            opens(false, self.shape.pages) + if self.blocks.is_bare(block) { opens(true, bare_pages) } else { 0 };
         opened <= self.blocks.pool()
     }
 
@@ -475,11 +580,11 @@ impl<N: Nand> Log<'_, N> {
     /// the rate that its own age tells, that is `a * (x / ln(1 + x) - 1)` with `x = 1/p - 1`. The fraction is the logarithmic
     /// mean of 1 and `1/p`, and that is nearly `(4 * sqrt(1/p) + 1 + 1/p) / 6`. Among blocks of one age the emptiest
     /// comes first.
-    fn benefit(&self, block: BlockAddr) -> u64 {
+    fn benefit(&self, block: BlockAddr, to_mlc: bool) -> u64 {
         let live = u64::from(self.blocks.live(block)).max(1);
         let age = u64::from(self.age(block)) + 1;
         // Times 2^16; a count that is too high may leave nothing of it.
-        let inverse = ((u64::from(self.blocks.live_max(block)) << 16) / live).max(1 << 16);
+        let inverse = ((u64::from(self.moved_max(block, to_mlc)) << 16) / live).max(1 << 16);
         let yields = 4 * (inverse << 16).isqrt() + inverse - (5 << 16);
         // A block that was open at a cut is rarely full, so its dead pages come cheap.
         let favour = if self.blocks.state(block) == State::Suspect { 4 } else { 1 };
@@ -508,6 +613,13 @@ impl<N: Nand> Log<'_, N> {
                 self.collector.levelled += 1 + u64::from(self.is_bare(examine.page));
             }
             Examined::Moved => {}
+            Examined::Copied => {
+                self.collector.left += 1;
+                self.blocks.set(self.shape.geometry.block_of(examine.page), COPIED, true);
+                if examine.cause == Cause::Levelling {
+                    self.collector.levelled += 2;
+                }
+            }
             // Nothing in the page or behind it tells whether it was acknowledged: its owner knows its pages by name, and knows this
             // one.
             Examined::Unreadable(_) if self.is_bare(examine.page) => {
@@ -516,7 +628,7 @@ impl<N: Nand> Log<'_, N> {
             }
             Examined::Unreadable(_) => match self.for_cause(examine.cause, |log| log.look_closer(examine.page))? {
                 Doubt::None => {}
-                Doubt::End => self.collector.cursor = self.shape.pages,
+                Doubt::End => self.collector.cursor = u16::MAX,
                 Doubt::Passing => self.collector.left += 1,
                 Doubt::Lasting => {
                     self.collector.is_damaged = true;
@@ -526,7 +638,7 @@ impl<N: Nand> Log<'_, N> {
         }
         // At once, not with the next examination: until then the block could be erased and filled with something else.
         if let Some(victim) = self.collector.victim
-            && self.collector.cursor >= self.shape.pages
+            && self.collector.cursor >= self.blocks.pages(victim)
         {
             self.finish_victim(victim);
         }

@@ -1,5 +1,6 @@
 //! The log as its owner sees it.
 
+use nandu_media::anchor::mlc_ready_count;
 use nandu_media::{ANCHOR_COUNT, Malformed, Page, PageKind, READY_COUNT_MAX, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, CellMode, Geometry, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
@@ -9,8 +10,9 @@ use crate::error::LogError;
 use crate::gc::Collector;
 use crate::memory;
 use crate::options::LogOptions;
+use crate::pairs::Pairs;
 use crate::placement::Lifetimes;
-use crate::shape::{Shape, ShapeError};
+use crate::shape::{End, Shape, ShapeError};
 use crate::stats::Stats;
 
 /// Whether the log can be written.
@@ -30,26 +32,44 @@ pub(crate) struct Frontier {
     /// Place in the ready list, or that of blocks open at the checkpoint.
     pub(crate) slot: u8,
     pub(crate) is_closed: bool,
+    /// Pages left out so that their partners stay as they are.
+    pub(crate) skipped: u16,
 }
 
 /// The ready list of the newest checkpoint, the least worn block first. Hot streams take from its front, the others, whose
-/// pages stay for long, from its back: so worn blocks rest. Where there are bare streams, these alone take from the back.
+/// pages stay for long, from its back: so worn blocks rest. Where there are bare streams, these alone take from the back. Where
+/// some streams have two bits a cell, these alone take from the last entries, and no others do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadyList {
     pub(crate) blocks: [BlockAddr; READY_COUNT_MAX],
     pub(crate) count: usize,
+    /// Entries in front of those for streams with two bits a cell: all, where there are none.
+    pub(crate) others: usize,
     /// Entries opened since the checkpoint from the front.
     pub(crate) front: usize,
     /// Entries opened since the checkpoint from the back.
     pub(crate) back: usize,
+    /// Entries opened since the checkpoint from those for streams with two bits a cell.
+    pub(crate) mlc: usize,
 }
 
 impl ReadyList {
     pub(crate) const EMPTY: ReadyList =
-        ReadyList { blocks: [BlockAddr(0); READY_COUNT_MAX], count: 0, front: 0, back: 0 };
+        ReadyList { blocks: [BlockAddr(0); READY_COUNT_MAX], count: 0, others: 0, front: 0, back: 0, mlc: 0 };
 
+    /// Entries that were not opened, of those that are not for streams with two bits a cell.
     pub(crate) fn remaining(&self) -> usize {
-        self.count - self.front - self.back
+        self.others - self.front - self.back
+    }
+
+    /// The same of those that are.
+    pub(crate) fn mlc_remaining(&self) -> usize {
+        self.count - self.others - self.mlc
+    }
+
+    /// Says which entries are for streams with two bits a cell, now that the list is complete.
+    pub(crate) fn divide(&mut self, has_mlc: bool) {
+        self.others = self.count - if has_mlc { mlc_ready_count(self.count) } else { 0 };
     }
 
     pub(crate) fn push(&mut self, block: BlockAddr) {
@@ -58,17 +78,25 @@ impl ReadyList {
     }
 
     pub(crate) fn unopened(&self) -> &[BlockAddr] {
-        &self.blocks[self.front..self.count - self.back]
+        &self.blocks[self.front..self.others - self.back]
     }
 
-    /// Takes the next block from the front or from the back, with its place in the list.
-    pub(crate) fn take(&mut self, is_front: bool) -> (usize, BlockAddr) {
-        let place = if is_front { self.front } else { self.count - 1 - self.back };
-        if is_front {
-            self.front += 1;
-        } else {
-            self.back += 1;
-        }
+    pub(crate) fn mlc_unopened(&self) -> &[BlockAddr] {
+        &self.blocks[self.others..self.count - self.mlc]
+    }
+
+    pub(crate) fn all_unopened(&self) -> impl Iterator<Item = BlockAddr> + use<'_> {
+        self.unopened().iter().chain(self.mlc_unopened()).copied()
+    }
+
+    /// Takes the next block from an end, with its place in the list. There has to be one.
+    pub(crate) fn take(&mut self, end: End) -> (usize, BlockAddr) {
+        let (place, taken) = match end {
+            End::Front => (self.front, &mut self.front),
+            End::Back => (self.others - 1 - self.back, &mut self.back),
+            End::Mlc => (self.count - 1 - self.mlc, &mut self.mlc),
+        };
+        *taken += 1;
         (place, self.blocks[place])
     }
 }
@@ -130,6 +158,7 @@ pub struct Log<'m, N: Nand> {
     pub(crate) shape: Shape,
     pub(crate) options: LogOptions,
     pub(crate) blocks: BlockTable<'m>,
+    pub(crate) pairs: Pairs<'m>,
     pub(crate) frontiers: [Option<Frontier>; STREAM_COUNT_MAX],
     pub(crate) ready: ReadyList,
     pub(crate) anchors: Anchors,
@@ -152,7 +181,9 @@ pub struct Log<'m, N: Nand> {
 
 impl<'m, N: Nand> Log<'m, N> {
     /// Bytes of memory that a log on this chip takes, exactly: 8 for each block, one page, and 8 for each page of the
-    /// block table where the table does not fit an anchor. 0 for a chip on which [`Log::format`] fails.
+    /// block table where the table does not fit an anchor. With `mlc_streams`, where a cut may tear a pair, for each of them also
+    /// as many pages as may wait for their partner at once (4 with [`Pairing::SchemeA`](nandu_nand::Pairing), 2 with `Dist3`)
+    /// and 8 bytes for each. 0 for a chip on which [`Log::format`] fails.
     pub fn memory_required(geometry: &Geometry, options: &LogOptions) -> usize {
         memory::required_for(geometry, options)
     }
@@ -169,7 +200,8 @@ impl<'m, N: Nand> Log<'m, N> {
             nand,
             shape,
             options,
-            blocks: BlockTable::new(&shape, parts),
+            blocks: BlockTable::new(&shape, parts.entries, parts.table_pages, parts.page),
+            pairs: Pairs::new(parts.slots, parts.copies),
             frontiers: [None; STREAM_COUNT_MAX],
             ready: ReadyList::EMPTY,
             anchors: Anchors::UNKNOWN,
@@ -190,6 +222,7 @@ impl<'m, N: Nand> Log<'m, N> {
     /// Back to knowing nothing, for another attempt to mount.
     pub(crate) fn forget(&mut self) {
         self.blocks.clear();
+        self.pairs.clear();
         self.frontiers = [None; STREAM_COUNT_MAX];
         self.ready = ReadyList::EMPTY;
         self.anchors = Anchors::UNKNOWN;
@@ -235,14 +268,26 @@ impl<'m, N: Nand> Log<'m, N> {
         self.shape.streams - self.shape.headed
     }
 
-    /// Cell mode of data blocks.
+    /// How many of the bare streams, the last ones, have two bits a cell while the others have one.
+    pub fn mlc_streams(&self) -> u8 {
+        self.shape.streams - self.shape.first_mlc
+    }
+
+    /// Cell mode of data blocks, but for those of streams for which [`Log::mode_of`] says otherwise.
     pub fn mode(&self) -> CellMode {
         self.shape.mode
     }
 
-    /// Cell mode of the blocks of a stream: today the same for all of them.
-    pub fn mode_of(&self, _stream: u8) -> CellMode {
-        self.shape.mode
+    /// Cell mode of the blocks of a stream.
+    pub fn mode_of(&self, stream: u8) -> CellMode {
+        self.shape.mode_of(stream)
+    }
+
+    /// Cell mode of the block of a page, from its opening to its next erase; `None`: it holds no data.
+    pub fn mode_of_page(&self, page: PageAddr) -> Option<CellMode> {
+        let block = self.shape.geometry.block_of(page);
+        let holds_data = self.shape.geometry.contains_page(page) && self.blocks.state(block).holds_data();
+        holds_data.then(|| self.blocks.mode(block))
     }
 
     /// The newest page that was appended with the commit flag: what it says is the owner's state. `None` on a volume
@@ -329,6 +374,8 @@ impl<'m, N: Nand> Log<'m, N> {
         if !self.shape.geometry.contains_page(page) {
             return;
         }
+        // Moved after a failure, and the owner did not ask for it yet.
+        let page = self.pairs.superseded(page);
         let block = self.shape.geometry.block_of(page);
         if self.blocks.state(block).holds_data() {
             self.uncount(page);
@@ -360,11 +407,6 @@ impl<'m, N: Nand> Log<'m, N> {
         }
     }
 
-    /// Whether so many pages more may live, by counts that may be too high.
-    pub fn has_capacity_for(&self, pages: u32) -> bool {
-        self.blocks.live_total().saturating_add(pages) <= self.capacity_pages()
-    }
-
     /// Pages that can be moved before the blocks that the owner's operations need are touched.
     pub fn move_room(&self) -> u32 {
         self.blocks.pool().saturating_sub(self.shape.floor_host()) * u32::from(self.shape.pages) + self.open_room(false)
@@ -373,10 +415,8 @@ impl<'m, N: Nand> Log<'m, N> {
     /// Pages that can be appended to the blocks that are open: those of bare streams, without the last page of each, which is for
     /// a summary, or those of the others.
     pub(crate) fn open_room(&self, is_bare: bool) -> u32 {
-        let pages = self.shape.pages - u16::from(is_bare);
         let of_kind = (0..self.shape.streams).filter(|&stream| self.shape.is_bare_stream(stream) == is_bare);
-        let open = of_kind.filter_map(|stream| self.frontiers[stream as usize]).filter(|frontier| !frontier.is_closed);
-        open.map(|frontier| u32::from(pages.saturating_sub(frontier.next))).sum()
+        of_kind.map(|stream| u32::from(self.room(stream).saturating_sub(u16::from(is_bare)))).sum()
     }
 
     /// How many pages of a block may be live, at most. An owner that walks its data can hold L5 against it.

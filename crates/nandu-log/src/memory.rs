@@ -7,6 +7,7 @@ use zerocopy::FromBytes;
 
 use crate::block_table::{BlockEntry, TablePage};
 use crate::options::LogOptions;
+use crate::pairs::Slot;
 use crate::shape::Shape;
 
 /// The parts of the caller's memory.
@@ -14,13 +15,23 @@ pub(crate) struct Parts<'m> {
     pub(crate) entries: &'m mut [BlockEntry],
     pub(crate) table_pages: &'m mut [TablePage],
     pub(crate) page: &'m mut [u8],
+    /// Exposed pages of streams with two bits a cell, and what they hold.
+    pub(crate) slots: &'m mut [Slot],
+    pub(crate) copies: &'m mut [u8],
 }
 
-/// Bytes needed for a volume of this shape: 8 for each block, 8 for each page of the block table, one page.
+/// Pages whose content is kept, since a failed program may destroy them.
+fn slot_count(shape: &Shape) -> usize {
+    shape.exposed_max as usize * (shape.streams - shape.first_mlc) as usize
+}
+
+/// Bytes needed for a volume of this shape: 8 for each block, 8 for each page of the block table, one page; and 8 and a page for
+/// each page that may be exposed at once.
 pub(crate) fn required(shape: &Shape) -> usize {
     shape.geometry.block_count as usize * size_of::<BlockEntry>()
         + shape.table_pages as usize * size_of::<TablePage>()
         + shape.geometry.page_size as usize
+        + slot_count(shape) * (size_of::<Slot>() + shape.geometry.page_size as usize)
 }
 
 /// As [`required`], most that any volume on the chip can need if the options leave something open.
@@ -33,6 +44,10 @@ pub(crate) fn divide<'m>(shape: &Shape, memory: &'m mut [u8]) -> Option<Parts<'m
     let block_count = shape.geometry.block_count as usize;
     let (entries, rest) = <[BlockEntry]>::mut_from_prefix_with_elems(memory, block_count).ok()?;
     let (table_pages, rest) = <[TablePage]>::mut_from_prefix_with_elems(rest, shape.table_pages as usize).ok()?;
-    let page = rest.get_mut(..shape.geometry.page_size as usize)?;
-    Some(Parts { entries, table_pages, page })
+    let slots_size = slot_count(shape);
+    let (slots, rest) = <[Slot]>::mut_from_prefix_with_elems(rest, slots_size).ok()?;
+    let page_size = shape.geometry.page_size as usize;
+    let (page, rest) = rest.split_at_mut_checked(page_size)?;
+    let copies = rest.get_mut(..slots_size * page_size)?;
+    Some(Parts { entries, table_pages, page, slots, copies })
 }

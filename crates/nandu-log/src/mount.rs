@@ -91,6 +91,7 @@ impl<'m, N: Nand> Log<'m, N> {
         self.load_checkpoint(newest)?;
         if self.anchors.is_clean {
             self.check_clean()?;
+            self.protect_open_blocks();
             self.hold_commit()?;
             self.start_births();
             self.start_sampling();
@@ -138,6 +139,9 @@ impl<'m, N: Nand> Log<'m, N> {
         }
         if anchor.bare_streams() != self.options.bare_streams {
             return wrong("bare streams");
+        }
+        if anchor.mlc_streams() != self.options.mlc_streams {
+            return wrong("streams with two bits a cell");
         }
         if self.options.stream_count.is_some_and(|count| count != parsed.stream_count()) {
             return wrong("stream count");
@@ -193,12 +197,13 @@ impl<'m, N: Nand> Log<'m, N> {
         self.anchors.is_clean = parsed.is_clean();
         for (stream, head) in anchor.heads().enumerate() {
             self.frontiers[stream] = match head {
-                Some(head) if head.next >= self.shape.pages => return Err(Malformed::Range("heads")),
+                Some(head) if head.next >= self.shape.pages_of(stream as u8) => return Err(Malformed::Range("heads")),
                 Some(head) => Some(Frontier {
                     block: BlockAddr(head.block),
                     next: head.next,
                     slot: Position::SLOT_OPEN,
                     is_closed: false,
+                    skipped: 0,
                 }),
                 None => None,
             };
@@ -206,6 +211,7 @@ impl<'m, N: Nand> Log<'m, N> {
         for block in anchor.ready() {
             self.ready.push(BlockAddr(block));
         }
+        self.ready.divide(self.shape.has_mlc());
         if anchor.table().len() != self.blocks.table_page_count() as usize {
             return Err(Malformed::Range("table_page_count"));
         }
@@ -246,13 +252,14 @@ impl<'m, N: Nand> Log<'m, N> {
 
     /// Whether the parts of the checkpoint agree; a hostile image may say anything.
     fn check_checkpoint(&mut self) -> Result<(), Malformed> {
-        for &block in self.ready.unopened() {
+        for place in 0..self.ready.count {
+            let block = self.ready.blocks[place];
             if self.blocks.state(block) == State::Free {
                 self.blocks.set_state(block, State::Listed);
             }
         }
         let blocks = &self.blocks;
-        let ready = self.ready.unopened();
+        let ready = &self.ready.blocks[..self.ready.count];
         let is_listed_twice = |place: usize| ready[..place].contains(&ready[place]);
         if ready.iter().any(|&block| !matches!(blocks.state(block), State::Ready | State::Listed))
             || (0..ready.len()).any(is_listed_twice)
@@ -263,7 +270,10 @@ impl<'m, N: Nand> Log<'m, N> {
         let heads = || self.frontiers.iter().flatten();
         let is_misplaced = |stream: usize| {
             let head = self.frontiers[stream];
-            head.is_some_and(|head| blocks.is_bare(head.block) != self.shape.is_bare_stream(stream as u8))
+            head.is_some_and(|head| {
+                blocks.is_bare(head.block) != self.shape.is_bare_stream(stream as u8)
+                    || blocks.mode(head.block) != self.shape.mode_of(stream as u8)
+            })
         };
         if (0..self.frontiers.len()).any(is_misplaced) {
             return Err(Malformed::Range("heads"));

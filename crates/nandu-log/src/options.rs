@@ -14,10 +14,14 @@ pub struct LogOptions {
     /// ([`Log::append_bare`](crate::Log::append_bare)). At most 6, since two streams keep their headers. Never left open: a
     /// volume with bare streams can be mounted only by an owner that knows of them.
     pub bare_streams: u8,
+    /// How many of the bare streams, the last ones, have two bits a cell: their blocks hold twice as many pages, are slower to
+    /// program, and take no promise at once (see the crate's documentation, "Streams with two bits a cell"). At least one bare
+    /// stream keeps one bit; `mode` is `Slc`, and the chip has paired pages. Never left open, like `bare_streams`.
+    pub mlc_streams: u8,
     /// Longest list of blocks in a checkpoint that are opened next, 3 to 14; left open: by the size of the chip. Longer means
-    /// fewer checkpoints and more blocks that hold no data.
+    /// fewer checkpoints and more blocks that hold no data. With `mlc_streams`, 4 at least.
     pub ready_max: Option<u8>,
-    /// Mode of the cells of data blocks. `Mlc` is refused where a power cut may damage the partner of a page.
+    /// Mode of the cells of data blocks, but for those of `mlc_streams`. `Mlc` is refused where a power cut may damage the partner of a page.
     pub mode: CellMode,
     /// Read the header of each page back after it was programmed: one more short read per program, and a program that
     /// the chip reported and lost (fault F14) is repeated elsewhere instead of being found out when it is needed. A mount after
@@ -25,7 +29,8 @@ pub struct LogOptions {
     pub read_back: bool,
     /// Reads of a block since its erase after which its pages are moved, since reading disturbs the pages beside the one
     /// read; left open: 131,072 with one bit a cell and 16,384 with two, about an eighth of what chips are rated for. Reads
-    /// are estimated, not counted. The pages are moved by the instalments of later changes and in idle time. 0: never.
+    /// are estimated, not counted. With `mlc_streams` it is said of blocks with one bit a cell, and for the others it is an eighth.
+    /// The pages are moved by the instalments of later changes and in idle time. 0: never.
     pub reads_max: Option<u32>,
     /// Test switch: continue blocks that were open at a cut, and copy nothing out of them.
     #[cfg(feature = "broken")]
@@ -36,6 +41,9 @@ pub struct LogOptions {
     /// Test switch: after a cut, take blocks for erased that a bare stream may have opened without a trace.
     #[cfg(feature = "broken")]
     pub skip_bare_erase: bool,
+    /// Test switch: after a commit, program the partners of pages that it names.
+    #[cfg(feature = "broken")]
+    pub skip_pair_protection: bool,
     /// Test switch: append bare pages that read as a page of the log where they stand.
     #[cfg(feature = "broken")]
     pub skip_disguise: bool,
@@ -47,6 +55,7 @@ impl LogOptions {
         volume: None,
         stream_count: None,
         bare_streams: 0,
+        mlc_streams: 0,
         ready_max: None,
         mode: CellMode::Slc,
         read_back: false,
@@ -58,13 +67,16 @@ impl LogOptions {
         #[cfg(feature = "broken")]
         skip_bare_erase: false,
         #[cfg(feature = "broken")]
+        skip_pair_protection: false,
+        #[cfg(feature = "broken")]
         skip_disguise: false,
     };
 
     pub(crate) fn streams_are_sound(&self) -> bool {
         let least = self.bare_streams.saturating_add(STREAM_COUNT_MIN as u8);
         let most = STREAM_COUNT_MAX as u8;
-        least <= most && self.stream_count.is_none_or(|count| (least..=most).contains(&count))
+        let keeps_one_bit = self.mlc_streams == 0 || self.mlc_streams < self.bare_streams;
+        keeps_one_bit && least <= most && self.stream_count.is_none_or(|count| (least..=most).contains(&count))
     }
 
     #[cfg(feature = "broken")]
@@ -97,6 +109,17 @@ impl LogOptions {
     #[cfg(not(feature = "broken"))]
     #[expect(clippy::unused_self, reason = "the twin of a test switch")]
     pub(crate) fn skips_bare_erase(&self) -> bool {
+        false
+    }
+
+    #[cfg(feature = "broken")]
+    pub(crate) fn skips_pair_protection(&self) -> bool {
+        self.skip_pair_protection
+    }
+
+    #[cfg(not(feature = "broken"))]
+    #[expect(clippy::unused_self, reason = "the twin of a test switch")]
+    pub(crate) fn skips_pair_protection(&self) -> bool {
         false
     }
 

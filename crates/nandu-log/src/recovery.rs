@@ -23,7 +23,8 @@ impl<N: Nand> Log<'_, N> {
             Some(before.page) == self.committed && before.is_commit && before.sequence < self.sequence
         });
         let mut found = if is_known { rolled.before } else { self.load_commit()? };
-        let is_cramped = rolled.front + rolled.back == self.ready.count && self.blocks.count(State::Free) == 0;
+        let opened = rolled.front + rolled.back + rolled.mlc;
+        let is_cramped = opened == self.ready.count && self.blocks.count(State::Free) == 0;
         if is_cramped && rolled.newest.is_some_and(|newest| !newest.is_commit || newest.is_moved) {
             // A commit at or before the checkpoint is left alone: what it replaced may be erased.
             while let Some(moved) = found.filter(|found| found.is_moved && found.sequence > self.anchors.sequence) {
@@ -41,6 +42,7 @@ impl<N: Nand> Log<'_, N> {
                 // Bare blocks say nothing of themselves; the page that promised says which of them were open.
                 let current = found.filter(|found| self.is_current(found));
                 rolled.back = rolled.back.min(current.map_or(0, |found| self.bare_back(&found.positions)));
+                rolled.mlc = rolled.mlc.min(current.map_or(0, |found| self.mlc_back(&found.positions)));
             }
             while !self.shape.has_bare()
                 && rolled.back > 0
@@ -48,7 +50,7 @@ impl<N: Nand> Log<'_, N> {
             {
                 rolled.back -= 1;
             }
-            rolled.forget_unopened(self.ready.count);
+            rolled.forget_unopened(self.ready.others, self.ready.count);
         }
         Ok(())
     }
@@ -123,38 +125,44 @@ impl<N: Nand> Log<'_, N> {
     /// Sets the states of the blocks that were open at the checkpoint or opened since, and returns the first block of the
     /// ready list that looks unopened.
     fn classify(&mut self, rolled: &Rolled) -> Option<BlockAddr> {
-        let pages = self.shape.pages;
         for block in self.blocks.addresses() {
             if self.blocks.state(block).is_closed() {
                 self.blocks.set(block, INEXACT, true);
             }
         }
         for frontier in self.frontiers.into_iter().flatten() {
-            let live = self.blocks.live(frontier.block) + (pages - frontier.next);
+            let live = self.blocks.live(frontier.block) + (self.blocks.pages(frontier.block) - frontier.next);
             self.blocks.set_state(frontier.block, State::Full);
             self.blocks.set_live(frontier.block, live);
             self.blocks.set(frontier.block, INEXACT | HELD, true);
         }
-        let count = self.ready.count;
-        for place in (0..rolled.front).chain(count - rolled.back..count) {
+        let (others, count) = (self.ready.others, self.ready.count);
+        for place in (0..rolled.front).chain(others - rolled.back..others).chain(count - rolled.mlc..count) {
             let block = self.ready.blocks[place];
+            // What opened it is known from its place; with it how many pages it has.
+            let stream = match place {
+                _ if place >= others => self.shape.first_mlc,
+                _ if self.shape.has_bare() && place >= rolled.front => self.shape.headed,
+                _ => 0,
+            };
             self.blocks.set_state(block, State::Full);
-            let is_bare = self.shape.has_bare() && place >= rolled.front;
-            self.blocks.assign(block, if is_bare { self.shape.headed } else { 0 });
-            self.blocks.set_live(block, pages);
+            self.blocks.assign(block, stream);
+            self.blocks.set_live(block, self.blocks.pages(block));
             self.blocks.set(block, INEXACT | HELD, true);
         }
         let mut frontiers = [None; STREAM_COUNT_MAX];
         for stream in 0..self.shape.streams {
             let position = rolled.positions[stream as usize];
             let Some((block, next)) = self.resolve(stream, position) else { continue };
+            let pages = self.shape.pages_of(stream);
             if next >= pages {
                 continue;
             }
             self.blocks.set_state(block, State::Suspect);
             let live = self.blocks.live(block).saturating_sub(pages - next);
             self.blocks.set_live(block, live);
-            frontiers[stream as usize] = Some(Frontier { block, next, slot: Position::SLOT_OPEN, is_closed: false });
+            frontiers[stream as usize] =
+                Some(Frontier { block, next, slot: Position::SLOT_OPEN, is_closed: false, skipped: 0 });
         }
         self.frontiers = [None; STREAM_COUNT_MAX];
         if self.options.skips_quarantine() {
@@ -162,14 +170,16 @@ impl<N: Nand> Log<'_, N> {
         }
         self.ready.front = rolled.front;
         self.ready.back = rolled.back;
+        self.ready.mlc = rolled.mlc;
         let spare = self.ready.unopened().first().copied();
         let last = self.ready.unopened().last().copied();
         if self.shape.has_bare() && !self.options.skips_bare_erase() {
             // Each of them may have been opened by a bare stream, which leaves no trace. What it holds nobody refers to.
-            for place in self.ready.front..count - self.ready.back {
+            for place in (self.ready.front..others - self.ready.back).chain(others..count - self.ready.mlc) {
                 self.blocks.set_state(self.ready.blocks[place], State::Free);
             }
-            self.ready.front = count - self.ready.back;
+            self.ready.front = others - self.ready.back;
+            self.ready.mlc = count - others;
         } else if !self.options.skips_quarantine() {
             // The first and the last one that look unopened may be the one whose erase or first program was cut without a trace.
             // Those between them stay in the list, to be erased: there may be pages of moves in them that were undone.
@@ -179,7 +189,7 @@ impl<N: Nand> Log<'_, N> {
                 self.blocks.set_state(block, State::Free);
             }
             if !self.options.skips_bare_erase() {
-                for place in self.ready.front..count - self.ready.back {
+                for place in self.ready.front..others - self.ready.back {
                     self.blocks.set_state(self.ready.blocks[place], State::Listed);
                 }
             }
@@ -228,7 +238,8 @@ impl<N: Nand> Log<'_, N> {
             let now = self.now();
             self.blocks.open(block, 0, now);
             if self.program_copy(&found, self.shape.data_page(block, 0))? == Programmed::Done {
-                self.frontiers[0] = Some(Frontier { block, next: 1, slot: Position::SLOT_OPEN, is_closed: false });
+                self.frontiers[0] =
+                    Some(Frontier { block, next: 1, slot: Position::SLOT_OPEN, is_closed: false, skipped: 0 });
                 self.blocks.add_live(block);
                 self.supersede(page);
                 self.committed = Some(self.shape.data_page(block, 0));

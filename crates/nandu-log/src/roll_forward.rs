@@ -17,6 +17,8 @@ pub(crate) struct Rolled {
     pub(crate) front: usize,
     /// Entries of the ready list that were opened from its back.
     pub(crate) back: usize,
+    /// Entries opened of those for streams with two bits a cell.
+    pub(crate) mlc: usize,
     /// Where each stream stands.
     pub(crate) positions: [Position; STREAM_COUNT_MAX],
     /// The newest valid page programmed after the checkpoint.
@@ -34,7 +36,7 @@ impl<N: Nand> Log<'_, N> {
     /// read a stream, two or three for those that moved last. The steps were chosen by trying some hundred kinds on the
     /// mounts of 1,800 chains of cuts: the most that any of them took is a fifth less than with a search by halves.
     pub(crate) fn roll_forward(&mut self) -> Result<Rolled, LogError<N::Error>> {
-        let mut rolled = Rolled { front: 0, back: 0, positions: self.positions(), newest: None, before: None };
+        let mut rolled = Rolled { front: 0, back: 0, mlc: 0, positions: self.positions(), newest: None, before: None };
         if self.shape.has_bare() {
             self.roll_front(&mut rolled)?;
         } else {
@@ -48,9 +50,10 @@ impl<N: Nand> Log<'_, N> {
             is_near |= self.roll_stream(stream, steps, &mut rolled)?;
         }
         if self.shape.has_bare() {
-            let count = self.ready.count;
+            let others = self.ready.others;
             rolled.back = self.bare_back(&rolled.positions);
-            rolled.front = rolled.front.max(self.headed_front(&rolled.positions)).min(count - rolled.back);
+            rolled.mlc = self.mlc_back(&rolled.positions);
+            rolled.front = rolled.front.max(self.headed_front(&rolled.positions)).min(others - rolled.back);
         }
         if let Some(found) = rolled.newest {
             self.sequence = self.sequence.max(found.sequence.saturating_add(1));
@@ -110,7 +113,7 @@ impl<N: Nand> Log<'_, N> {
     /// trace but in the headers found here: no block behind what these tell of is looked at. Between the ends there may be more
     /// bare blocks; what they hold reads as no page of the log.
     fn roll_front(&mut self, rolled: &mut Rolled) -> Result<(), LogError<N::Error>> {
-        let (mut low, mut high) = (0, self.ready.count);
+        let (mut low, mut high) = (0, self.ready.others);
         let mut is_near = true;
         while low < high {
             let middle = if is_near { low } else { low + (high - low) / 2 };
@@ -118,7 +121,7 @@ impl<N: Nand> Log<'_, N> {
             match self.first_current_page(self.ready.blocks[middle])? {
                 Some(found) if self.shape.is_front(found.stream) => {
                     rolled.take(found);
-                    high = high.min(self.ready.count - self.bare_back(&rolled.positions));
+                    high = high.min(self.ready.others - self.bare_back(&rolled.positions));
                     low = (middle + 1).max(self.headed_front(&rolled.positions)).min(high);
                 }
                 Some(_) | None => high = middle,
@@ -131,7 +134,7 @@ impl<N: Nand> Log<'_, N> {
     /// How many entries of the ready list were opened from its front, as far as positions tell, where there are bare streams.
     fn headed_front(&self, positions: &[Position; STREAM_COUNT_MAX]) -> usize {
         let slots = positions[..self.shape.headed as usize].iter().filter_map(|position| position.slot());
-        slots.map(usize::from).filter(|&slot| slot < self.ready.count).max().map_or(0, |slot| slot + 1)
+        slots.map(usize::from).filter(|&slot| slot < self.ready.others).max().map_or(0, |slot| slot + 1)
     }
 
     /// How many entries of the ready list were opened from its back, as far as positions tell, where there are bare streams.
@@ -139,10 +142,19 @@ impl<N: Nand> Log<'_, N> {
     /// Whatever block a bare stream filled, the header of a page that is needed together with it tells of that block or of one
     /// that was opened later: a stream keeps its block until it opens the next.
     pub(crate) fn bare_back(&self, positions: &[Position; STREAM_COUNT_MAX]) -> usize {
-        let bare = self.shape.headed as usize..self.shape.streams as usize;
-        let slots = positions[bare].iter().filter_map(|position| position.slot());
-        let first = slots.map(usize::from).filter(|&slot| slot < self.ready.count).min();
-        first.map_or(0, |first| self.ready.count - first)
+        self.opened_before(self.ready.others, &positions[self.shape.headed as usize..self.shape.first_mlc as usize])
+    }
+
+    /// The same of those for streams with two bits a cell.
+    pub(crate) fn mlc_back(&self, positions: &[Position; STREAM_COUNT_MAX]) -> usize {
+        self.opened_before(self.ready.count, &positions[self.shape.first_mlc as usize..self.shape.streams as usize])
+    }
+
+    /// How many entries were opened from this one backwards, as these positions tell.
+    fn opened_before(&self, end: usize, positions: &[Position]) -> usize {
+        let slots = positions.iter().filter_map(|position| position.slot());
+        let first = slots.map(usize::from).filter(|&slot| slot < end).min();
+        first.map_or(0, |first| end - first)
     }
 
     /// The first page of a block if it was programmed after the checkpoint, or the second if the first is damaged.
@@ -174,16 +186,19 @@ impl<N: Nand> Log<'_, N> {
     pub(crate) fn is_current(&self, found: &Found) -> bool {
         // A copy made by a recovery that was cut carries the number of the checkpoint that was never completed. It has no
         // positions, so that it passes for nothing newer if that number is given out again before its block is erased.
-        let is_slot_sound = |position: &Position| match position.slot() {
+        let is_slot_sound = |(stream, position): (usize, &Position)| match position.slot() {
             Some(Position::SLOT_OPEN) | None => true,
-            Some(slot) => (slot as usize) < self.ready.count,
+            Some(slot) if self.shape.is_mlc_stream(stream as u8) => {
+                (self.ready.others..self.ready.count).contains(&(slot as usize))
+            }
+            Some(slot) => (slot as usize) < self.ready.others,
         };
         found.checkpoint == self.anchors.number
             && found.sequence > self.anchors.sequence
             && !found.kind.is_of_the_log()
             && found.stream < self.shape.streams
             && found.positions[found.stream as usize].slot().is_some()
-            && found.positions.iter().all(is_slot_sound)
+            && found.positions.iter().enumerate().all(is_slot_sound)
     }
 
     /// Whether a page was appended after a checkpoint newer than the newest one found, so that that one must have decayed.
@@ -201,7 +216,7 @@ impl<N: Nand> Log<'_, N> {
             let Some(frontier) = self.frontiers[stream as usize] else { continue };
             if !self.shape.is_bare_stream(stream) {
                 self.current_at_or_after(frontier.block, frontier.next..self.shape.pages)?;
-            } else if !matches!(self.probe(self.shape.data_page(frontier.block, frontier.next))?, Probe::Erased) {
+            } else if !matches!(self.probe(self.shape.page_of(stream, frontier.block, frontier.next))?, Probe::Erased) {
                 // A bare page says nothing of itself, and only commits make it count: it is lost, and the block left as it is.
                 self.close(stream, State::Suspect);
             }
@@ -217,17 +232,20 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// Blocks of the ready list that a clean checkpoint calls erased, and in which a bare stream has a page since, do not count as
-    /// erased. From the back: that is the order in which bare streams open them. What is not called erased is erased anyway.
+    /// erased. From the back: that is the order in which streams open them. What is not called erased is erased anyway.
     fn doubt_erased_from_back(&mut self) -> Result<(), LogError<N::Error>> {
-        for place in (self.ready.front..self.ready.count - self.ready.back).rev() {
-            let block = self.ready.blocks[place];
-            if self.blocks.state(block) != State::Ready {
-                continue;
+        let places = [self.ready.front..self.ready.others - self.ready.back, self.ready.others..self.ready.count];
+        for places in places {
+            for place in places.rev() {
+                let block = self.ready.blocks[place];
+                if self.blocks.state(block) != State::Ready {
+                    continue;
+                }
+                if matches!(self.probe(self.shape.data_page(block, 0))?, Probe::Erased) {
+                    break;
+                }
+                self.blocks.set_state(block, State::Listed);
             }
-            if matches!(self.probe(self.shape.data_page(block, 0))?, Probe::Erased) {
-                break;
-            }
-            self.blocks.set_state(block, State::Listed);
         }
         Ok(())
     }
@@ -238,7 +256,7 @@ impl<N: Nand> Log<'_, N> {
             Position::SLOT_OPEN => self.frontiers[stream as usize]?.block,
             slot => *self.ready.blocks[..self.ready.count].get(slot as usize)?,
         };
-        Some((block, (position.last() + 1).min(self.shape.pages)))
+        Some((block, (position.last() + 1).min(self.shape.pages_of(stream))))
     }
 
     /// Follows a stream from where it is known to stand to its last page; returns whether it had moved. Looks so many pages ahead
@@ -280,10 +298,11 @@ const FAR: &[u16] = &[3, 15];
 
 impl Rolled {
     /// Streams do not stand in blocks that are taken for unopened.
-    pub(crate) fn forget_unopened(&mut self, count: usize) {
-        let unopened = self.front..count - self.back;
+    pub(crate) fn forget_unopened(&mut self, others: usize, count: usize) {
+        let unopened = [self.front..others - self.back, others..count - self.mlc];
         for position in &mut self.positions {
-            if position.slot().is_some_and(|slot| unopened.contains(&(slot as usize))) {
+            let is_in = |slot: u8| unopened.iter().any(|places| places.contains(&(slot as usize)));
+            if position.slot().is_some_and(is_in) {
                 *position = Position::NONE;
             }
         }

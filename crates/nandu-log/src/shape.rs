@@ -3,8 +3,8 @@
 use nandu_media::anchor::anchor_size;
 use nandu_media::header::header_size;
 use nandu_media::table::RECORD_SIZE;
-use nandu_media::{ANCHOR_COUNT, READY_COUNT_MAX, STREAM_COUNT_MAX};
-use nandu_nand::{BlockAddr, CellMode, Geometry, GeometryError, PageAddr, TearScope};
+use nandu_media::{ANCHOR_COUNT, READY_COUNT_MAX, READY_COUNT_MIN, STREAM_COUNT_MAX};
+use nandu_nand::{BlockAddr, CellMode, Geometry, GeometryError, PageAddr, PageGroup, TearScope};
 
 use crate::options::LogOptions;
 
@@ -25,13 +25,42 @@ pub(crate) enum ShapeError {
     Unsuitable(&'static str),
 }
 
+/// Where in the ready list a stream takes its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// From the first entry on.
+    Front,
+    /// From the last one on of those that are not for streams with two bits a cell.
+    Back,
+    /// From the last one on.
+    Mlc,
+}
+
+/// Most LSB pages that are programmed at once while their partners are not, if pages are programmed in their order.
+fn exposed_max(geometry: &Geometry) -> u16 {
+    let pages = geometry.pages_per_block;
+    let groups = (0..pages).filter_map(|page| geometry.pairing.pair_of(page, pages));
+    let exposed = groups.scan(0_u16, |exposed, (_, group)| {
+        *exposed = if group == PageGroup::Lsb { *exposed + 1 } else { exposed.saturating_sub(1) };
+        Some(*exposed)
+    });
+    exposed.max().unwrap_or(0)
+}
+
 /// Sizes, counts and limits of a volume; constant while it is mounted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) geometry: Geometry,
+    /// Mode of data blocks, but for those of streams with two bits a cell among others.
     pub(crate) mode: CellMode,
-    /// Pages of a data block in its mode.
+    /// Pages of a data block in that mode.
     pub(crate) pages: u16,
+    /// Pages of a block of a stream with two bits a cell among others; `pages` where there is none.
+    pub(crate) mlc_pages: u16,
+    /// The first stream with two bits a cell among others; `streams` if there is none.
+    pub(crate) first_mlc: u8,
+    /// Most LSB pages of a block at once that are programmed while their partners are not; 0 where that matters to nobody.
+    pub(crate) exposed_max: u16,
     /// Pages of an anchor block; anchors are in SLC mode always.
     pub(crate) anchor_pages: u16,
     pub(crate) streams: u8,
@@ -53,7 +82,8 @@ impl Shape {
         geometry.validate().map_err(ShapeError::Geometry)?;
         let blocks = geometry.block_count;
         if !options.streams_are_sound() {
-            return Err(ShapeError::Unsuitable("stream count outside 2 to 8, or fewer than two that are not bare"));
+            let what = "stream count outside 2 to 8, fewer than two that are not bare, or none that is bare and has one bit a cell";
+            return Err(ShapeError::Unsuitable(what));
         }
         let headed = match blocks {
             0..128 => 2,
@@ -66,8 +96,15 @@ impl Shape {
             128..256 => 6,
             _ => (blocks / 32).min(READY_COUNT_MAX as u32) as u8,
         });
-        if !(3..=READY_COUNT_MAX as u8).contains(&ready_max) {
+        let has_mlc = options.mlc_streams > 0;
+        // One entry is for a stream with two bits a cell.
+        let ready_min = READY_COUNT_MIN as u8 + u8::from(has_mlc);
+        let ready_max = if options.ready_max.is_none() { ready_max.max(ready_min) } else { ready_max };
+        if !(ready_min..=READY_COUNT_MAX as u8).contains(&ready_max) {
             return Err(ShapeError::Unsuitable("ready list outside 3 to 14"));
+        }
+        if has_mlc && (!geometry.supports(CellMode::Mlc) || options.mode != CellMode::Slc) {
+            return Err(ShapeError::Unsuitable("streams with two bits a cell"));
         }
         if !geometry.supports(options.mode) || (options.mode == CellMode::Mlc && geometry.tear == TearScope::Pair) {
             return Err(ShapeError::Unsuitable("cell mode"));
@@ -84,7 +121,8 @@ impl Shape {
         }
         let pages = geometry.pages_in_mode(options.mode);
         let has_bare = options.bare_streams > 0;
-        let blocks_min = ANCHOR_COUNT as u32 + u32::from(streams) + FLOOR_HOST + 3 + u32::from(has_bare);
+        let blocks_min =
+            ANCHOR_COUNT as u32 + u32::from(streams) + FLOOR_HOST + 3 + u32::from(has_bare) + u32::from(has_mlc);
         if blocks < blocks_min || pages < if has_bare { BARE_PAGES_MIN } else { 2 } {
             return Err(ShapeError::Unsuitable("too few blocks or pages"));
         }
@@ -93,6 +131,9 @@ impl Shape {
             geometry: *geometry,
             mode: options.mode,
             pages: pages as u16,
+            mlc_pages: if has_mlc { geometry.pages_per_block } else { pages } as u16,
+            first_mlc: streams - options.mlc_streams,
+            exposed_max: if has_mlc && geometry.tear == TearScope::Pair { exposed_max(geometry) } else { 0 },
             anchor_pages: anchor_pages as u16,
             streams,
             headed: streams - options.bare_streams,
@@ -114,6 +155,45 @@ impl Shape {
         stream >= self.headed
     }
 
+    /// Whether some streams have two bits a cell while others have one.
+    pub(crate) fn has_mlc(&self) -> bool {
+        self.first_mlc < self.streams
+    }
+
+    /// Whether a stream has two bits a cell while others have one.
+    pub(crate) fn is_mlc_stream(&self, stream: u8) -> bool {
+        self.has_mlc() && stream >= self.first_mlc
+    }
+
+    /// Cell mode of the blocks of a stream.
+    pub(crate) fn mode_of(&self, stream: u8) -> CellMode {
+        if self.is_mlc_stream(stream) { CellMode::Mlc } else { self.mode }
+    }
+
+    /// Pages of a block of a stream.
+    pub(crate) fn pages_of(&self, stream: u8) -> u16 {
+        if self.is_mlc_stream(stream) { self.mlc_pages } else { self.pages }
+    }
+
+    /// Pages of a block in a mode.
+    pub(crate) fn pages_in(&self, mode: CellMode) -> u16 {
+        self.geometry.pages_in_mode(mode) as u16
+    }
+
+    /// How much of a full block a page with header takes, in pages of the fullest kind of block there is.
+    pub(crate) fn headed_weight(&self) -> u32 {
+        u32::from(self.mlc_pages / self.pages)
+    }
+
+    /// From which end of the ready list, or part of it, a stream takes its blocks.
+    pub(crate) fn end_of(&self, stream: u8) -> End {
+        match stream {
+            _ if self.is_mlc_stream(stream) => End::Mlc,
+            _ if self.is_front(stream) => End::Front,
+            _ => End::Back,
+        }
+    }
+
     /// Whether a stream takes from the front of the ready list.
     ///
     /// Where there are bare streams, all others do: those leave no trace in the blocks that they open, and what has
@@ -123,21 +203,22 @@ impl Shape {
     }
 
     /// Blocks of the pool that operations of the owner leave alone. One more where there are bare streams: moving a bare
-    /// page programs one with a header too, and both may open a block.
+    /// page programs one with a header too, and both may open a block. One more where an operation may open a block of two bits
+    /// a cell besides.
     pub(crate) fn floor_host(&self) -> u32 {
-        FLOOR_HOST + u32::from(self.has_bare())
+        FLOOR_HOST + u32::from(self.has_bare()) + u32::from(self.has_mlc())
     }
 
     /// Blocks of the pool that deletes leave alone.
     pub(crate) fn floor_delete(&self) -> u32 {
-        FLOOR_DELETE + u32::from(self.has_bare())
+        FLOOR_DELETE + u32::from(self.has_bare()) + u32::from(self.has_mlc())
     }
 
     /// Pages that a cut may leave programmed without a trace in any header: those of bare streams, in blocks that were open
     /// and in blocks of the ready list.
     pub(crate) fn untraced_max(&self) -> u64 {
         let blocks = u64::from(self.streams - self.headed) + u64::from(self.ready_max);
-        if self.has_bare() { blocks * u64::from(self.pages) } else { 0 }
+        if self.has_bare() { blocks * u64::from(self.mlc_pages) } else { 0 }
     }
 
     /// The address of the `nth` page of a block that is used in a mode.
@@ -147,9 +228,14 @@ impl Shape {
         self.geometry.page_at(block, index)
     }
 
-    /// The address of the `nth` page of a data block.
+    /// The address of the `nth` page of a block of a stream with headers, or of a first page.
     pub(crate) fn data_page(&self, block: BlockAddr, nth: u16) -> PageAddr {
         self.page(self.mode, block, nth)
+    }
+
+    /// The address of the `nth` page of a block of a stream.
+    pub(crate) fn page_of(&self, stream: u8, block: BlockAddr, nth: u16) -> PageAddr {
+        self.page(self.mode_of(stream), block, nth)
     }
 
     /// The address of the `nth` page of an anchor block.
@@ -162,9 +248,12 @@ impl Shape {
         (self.geometry.bad_block_max + 2 * ANCHOR_COUNT as u32).min(self.geometry.block_count)
     }
 
-    /// Blocks that data never fill, out of those that are good: heads, pool, and slack so that victims have dead pages.
+    /// Blocks that data never fill, out of those that are good: heads, pool, and slack so that victims have dead pages. With two
+    /// bits a cell a block has twice as many pages to be examined, and a page of the owner's takes as much room as before, so
+    /// the share that is dead has to be twice as large for the instalments to be bounded alike.
     pub(crate) fn reserve_blocks(&self, good: u32) -> u32 {
-        u32::from(self.streams) + self.floor_host() + 2 + good / 12
+        let slack = if self.has_mlc() { good / 6 } else { good / 12 };
+        u32::from(self.streams) + self.floor_host() + 2 + slack
     }
 
     /// Blocks of the pool below which instalments begin: as many as one checkpoint lists, or wait to be listed by the next one, and

@@ -15,6 +15,7 @@ pub(crate) struct Stats {
     pub(crate) program_failures: u64,
     pub(crate) erase_failures: u64,
     pub(crate) instalment_max: u32,
+    pub(crate) skipped: u64,
 }
 
 impl Stats {
@@ -26,6 +27,7 @@ impl Stats {
         program_failures: 0,
         erase_failures: 0,
         instalment_max: 0,
+        skipped: 0,
     };
 
     pub(crate) fn count(&mut self, cause: Cause) {
@@ -55,6 +57,8 @@ pub struct LogStats {
     /// Most steps (examinations, pages that moves programmed beside the one moved, erases, checkpoints) that one instalment
     /// took, per page it was for.
     pub instalment_max: u32,
+    /// Pages left out since their program could have damaged one that a commit names.
+    pub skipped: u64,
     /// Whether the mount found that the volume had not been unmounted, and recovered it.
     pub was_cut: bool,
     /// Pages that are live, at most.
@@ -115,6 +119,7 @@ impl<N: Nand> Log<'_, N> {
             program_failures: self.stats.program_failures,
             erase_failures: self.stats.erase_failures,
             instalment_max: self.stats.instalment_max.max(self.collector.instalment_steps()),
+            skipped: self.stats.skipped,
             was_cut: self.was_cut,
             live_pages: self.blocks.live_total(),
             capacity_pages: self.capacity_pages(),

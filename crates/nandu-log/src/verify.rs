@@ -1,7 +1,7 @@
 //! Checking the invariants.
 
 use nandu_media::PageKind;
-use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
 
 use crate::access::Probe;
 use crate::block_table::{INEXACT, State};
@@ -31,8 +31,8 @@ impl core::fmt::Display for Violation {
 
 impl<N: Nand> Log<'_, N> {
     /// Walks over every page once, reads only, and reports every violation of the invariants that flash and memory can
-    /// show: L1, L2, L5, L7 and L10. Returns how many there were. Costs one read for each page of the chip that may be
-    /// programmed.
+    /// show: L1, L2, L5, L7, L10 and, with `mlc_streams`, L12. Returns how many there were. Costs one read for each page of the chip
+    /// that may be programmed; with `mlc_streams` one for every page.
     ///
     /// # Errors
     ///
@@ -44,6 +44,9 @@ impl<N: Nand> Log<'_, N> {
             report(Violation { invariant, block, page });
         };
         for block in self.blocks.addresses() {
+            if self.shape.has_mlc() && self.blocks.live(block) > 0 && self.blocks.mode(block) == CellMode::Slc {
+                self.verify_mode(block, &mut tell)?;
+            }
             match self.blocks.state(block) {
                 // A block that holds nothing may be half erased.
                 State::Full | State::Suspect if self.blocks.live(block) == 0 => {}
@@ -72,6 +75,24 @@ impl<N: Nand> Log<'_, N> {
         Ok(count)
     }
 
+    /// L12: where there is one bit a cell, no MSB page is programmed.
+    fn verify_mode(
+        &mut self,
+        block: BlockAddr,
+        tell: &mut impl FnMut(u8, BlockAddr, Option<PageAddr>),
+    ) -> Result<(), LogError<N::Error>> {
+        let geometry = self.shape.geometry;
+        for index in 0..geometry.pages_per_block {
+            let page = geometry.page_at(block, index);
+            if !geometry.is_used_in_mode(CellMode::Slc, index)
+                && !matches!(self.for_cause(Cause::Verify, |log| log.probe(page))?, Probe::Erased)
+            {
+                tell(12, block, Some(page));
+            }
+        }
+        Ok(())
+    }
+
     /// L10: what reads as a page of the log in a bare block is a summary. L1: sequences of summaries rise.
     fn verify_bare_block(
         &mut self,
@@ -79,8 +100,8 @@ impl<N: Nand> Log<'_, N> {
         tell: &mut impl FnMut(u8, BlockAddr, Option<PageAddr>),
     ) -> Result<(), LogError<N::Error>> {
         let mut before = None;
-        for nth in 0..self.shape.pages {
-            let page = self.shape.data_page(block, nth);
+        for nth in 0..self.blocks.pages(block) {
+            let page = self.nth_page(block, nth);
             let Probe::Valid(found) = self.for_cause(Cause::Verify, |log| log.probe(page))? else { continue };
             if found.kind != PageKind::Summary || !self.shape.is_bare_stream(found.stream) {
                 tell(10, block, Some(page));

@@ -7,14 +7,18 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::table::RECORD_SIZE;
 use crate::{
-    ANCHOR_COUNT, BlockRecord, Malformed, NO_BLOCK, NO_PAGE, Page, PageKind, READY_COUNT_MAX, STREAM_COUNT_MIN,
+    ANCHOR_COUNT, BlockRecord, Malformed, NO_BLOCK, NO_PAGE, Page, PageKind, READY_COUNT_MAX, READY_COUNT_MIN,
+    STREAM_COUNT_MIN,
 };
 
 /// Feature: some streams hold pages without header, see `bare_streams`.
 pub const INCOMPATIBLE_BARE: u32 = 1;
 
+/// Feature: some bare streams have two bits a cell although other streams have one, see `mlc_streams`.
+pub const INCOMPATIBLE_MLC_STREAMS: u32 = 2;
+
 /// Features that a reader must know to read the volume at all.
-pub const INCOMPATIBLE_KNOWN: u32 = INCOMPATIBLE_BARE;
+pub const INCOMPATIBLE_KNOWN: u32 = INCOMPATIBLE_BARE | INCOMPATIBLE_MLC_STREAMS;
 
 /// Features that a writer must know to write the volume: none yet.
 pub const READ_ONLY_COMPATIBLE_KNOWN: u32 = 0;
@@ -32,7 +36,8 @@ pub const MODE_MLC: u8 = 1;
 ///
 /// ```text
 /// offset  size  field                 meaning
-///      0     4  incompatible          features without which the volume cannot be read: bit 0 bare streams
+///      0     4  incompatible          features without which the volume cannot be read: bit 0 bare streams, bit 1
+///                                     streams with two bits a cell among others
 ///      4     4  read_only_compatible  features without which the volume cannot be written
 ///      8     4  compatible            features that do no harm
 ///     12     4  page_size             bytes in the main area of a page
@@ -40,16 +45,18 @@ pub const MODE_MLC: u8 = 1;
 ///     20     4  block_count           of the chip
 ///     24    16  anchors               the four anchor blocks; all ones: lost
 ///     40     1  base                  which anchor block holds the newest checkpoint that is known to be stable
-///     41     1  mode                  cell mode of data blocks: 0 one bit a cell, 1 two
+///     41     1  mode                  cell mode of data blocks: 0 one bit a cell, 1 two; but for those of `mlc_streams`
 ///     42     1  ready_max             longest ready list that the volume uses
 ///     43     1  ready_count           entries of the ready list
 ///     44     2  table_page_count      pages of the block table; 0: the records stand in this page
 ///     46     1  bare_streams          how many of the streams, the last ones, hold pages without header
-///     47     1  reserved              zero
+///     47     1  mlc_streams           how many of these, the last ones, have two bits a cell
 ///     48   8*s  heads                 per stream: open block (4, all ones: none), pages programmed in it (2), zero (2)
 ///    ...   4*r  ready                 empty blocks to be opened next, erased before that unless their records say that they
 ///                                     are; stream 0 opens them from the first on, other streams from the last; where there
-///                                     are bare streams these alone do, and all others from the first
+///                                     are bare streams these alone do, and all others from the first. Where there are
+///                                     `mlc_streams`, these open the last entries, from the last on, and no others: a third
+///                                     of all, as long as three are left
 ///    ...   4*t  table                 addresses of the pages of the block table
 ///    ...   4*b  records               of all blocks, if `table_page_count` is 0
 ///    ...   ...  reserved              zero
@@ -70,7 +77,7 @@ struct AnchorBody {
     ready_count: u8,
     table_page_count: U16,
     bare_streams: u8,
-    reserved: u8,
+    mlc_streams: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -86,7 +93,7 @@ const _: () = {
     assert!(offset_of!(AnchorBody, anchors) == 24);
     assert!(offset_of!(AnchorBody, base) == 40);
     assert!(offset_of!(AnchorBody, table_page_count) == 44);
-    assert!(offset_of!(AnchorBody, bare_streams) == 46);
+    assert!(offset_of!(AnchorBody, mlc_streams) == 47);
     assert!(size_of::<HeadRecord>() == 8);
 };
 
@@ -120,6 +127,17 @@ pub struct AnchorFields {
     pub table_page_count: u16,
     /// How many of the streams, the last ones, hold pages without header.
     pub bare_streams: u8,
+    /// How many of these, the last ones, have two bits a cell.
+    pub mlc_streams: u8,
+}
+
+/// How many entries of a ready list of this length are for streams with two bits a cell, where there are any: the last ones.
+///
+/// So a place in the list tells the mode of the block that was opened from there, and what a cut left of a block without header
+/// can be found without looking at it.
+pub const fn mlc_ready_count(ready_count: usize) -> usize {
+    let beyond = ready_count.saturating_sub(READY_COUNT_MIN);
+    if ready_count / 3 < beyond { ready_count / 3 } else { beyond }
 }
 
 /// Bytes that an anchor takes behind the page header.
@@ -145,7 +163,10 @@ impl AnchorFields {
     ) {
         assert!(ready.len() <= READY_COUNT_MAX && (self.base as usize) < ANCHOR_COUNT);
         let fields = AnchorBody {
-            incompatible: U32::new(if self.bare_streams > 0 { INCOMPATIBLE_BARE } else { 0 }),
+            incompatible: U32::new(
+                if self.bare_streams > 0 { INCOMPATIBLE_BARE } else { 0 }
+                    | if self.mlc_streams > 0 { INCOMPATIBLE_MLC_STREAMS } else { 0 },
+            ),
             read_only_compatible: U32::ZERO,
             compatible: U32::ZERO,
             page_size: U32::new(self.page_size),
@@ -158,7 +179,7 @@ impl AnchorFields {
             ready_count: ready.len() as u8,
             table_page_count: U16::new(self.table_page_count),
             bare_streams: self.bare_streams,
-            reserved: 0,
+            mlc_streams: self.mlc_streams,
         };
         let mut rest = body;
         put(&mut rest, fields.as_bytes());
@@ -249,7 +270,12 @@ impl<'a> Anchor<'a> {
         if has_bare != (fields.bare_streams > 0) || fields.bare_streams as usize > self.heads.len() - STREAM_COUNT_MIN {
             return Err(Malformed::Range("bare_streams"));
         }
-        if fields.reserved != 0 || self.heads.iter().any(|head| head.reserved.get() != 0) {
+        let has_mlc = fields.incompatible.get() & INCOMPATIBLE_MLC_STREAMS != 0;
+        let is_mixed = fields.mlc_streams > 0 && fields.mlc_streams < fields.bare_streams && fields.mode == MODE_SLC;
+        if has_mlc != (fields.mlc_streams > 0) || (has_mlc && !is_mixed) {
+            return Err(Malformed::Range("mlc_streams"));
+        }
+        if self.heads.iter().any(|head| head.reserved.get() != 0) {
             return Err(Malformed::Range("reserved"));
         }
         let sizes = [fields.page_size.get(), fields.pages_per_block.get(), fields.block_count.get()];
@@ -327,6 +353,11 @@ impl<'a> Anchor<'a> {
         self.fields.bare_streams
     }
 
+    /// How many of these, the last ones, have two bits a cell.
+    pub fn mlc_streams(&self) -> u8 {
+        self.fields.mlc_streams
+    }
+
     /// The open block of each stream.
     pub fn heads(&self) -> impl Iterator<Item = Option<Head>> + use<'a> {
         self.heads.iter().map(|head| match head.block.get() {
@@ -368,6 +399,7 @@ mod tests {
         ready_max: 3,
         table_page_count: 0,
         bare_streams: 0,
+        mlc_streams: 0,
     };
 
     fn sample() -> [u8; 256] {
@@ -378,6 +410,7 @@ mod tests {
             live: 1,
             is_inexact: false,
             is_bare: false,
+            is_mlc: false,
         };
         FIELDS.write(
             &mut bytes[header_size(2)..],
@@ -436,9 +469,9 @@ mod tests {
 
     #[test]
     fn bare_streams_are_a_feature_and_leave_two_streams_with_headers() {
-        let write = |streams: usize, bare_streams: u8| {
+        let write = |streams: usize, bare_streams: u8, mlc_streams: u8| {
             let mut bytes = [0xff; 256];
-            let fields = AnchorFields { bare_streams, ..FIELDS };
+            let fields = AnchorFields { bare_streams, mlc_streams, ..FIELDS };
             let heads = &[None; 4][..streams];
             let record = |_| BlockRecord::from_bytes([0; 4]);
             fields.write(&mut bytes[header_size(streams as u8)..], heads, &[], core::iter::empty(), (0..4).map(record));
@@ -456,12 +489,25 @@ mod tests {
             .seal(&mut bytes);
             bytes
         };
-        let bytes = write(4, 2);
+        let bytes = write(4, 2, 0);
         let page = Page::parse(&bytes).unwrap();
         assert_eq!((Anchor::parse(&page).unwrap().bare_streams(), page.body()[0]), (2, 1));
-        let bytes = write(4, 3);
+        let bytes = write(4, 3, 0);
         let page = Page::parse(&bytes).unwrap();
         assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range("bare_streams"));
+        // One bare stream at least keeps one bit a cell.
+        let bytes = write(4, 2, 1);
+        let page = Page::parse(&bytes).unwrap();
+        assert_eq!((Anchor::parse(&page).unwrap().mlc_streams(), page.body()[0]), (1, 3));
+        let bytes = write(4, 2, 2);
+        let page = Page::parse(&bytes).unwrap();
+        assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range("mlc_streams"));
+    }
+
+    #[test]
+    fn a_third_of_the_ready_list_is_for_two_bits_a_cell_as_long_as_three_entries_are_left() {
+        let counts: [usize; 15] = core::array::from_fn(mlc_ready_count);
+        assert_eq!(counts, [0, 0, 0, 0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]);
     }
 
     #[test]
@@ -495,12 +541,13 @@ mod tests {
         let body = header_size(2);
         let cases = [
             (0, 1, "bare_streams"),
-            (0, 2, "incompatible"),
+            (0, 2, "mlc_streams"),
+            (0, 4, "incompatible"),
             (40, 4, "base"),
             (41, 2, "mode"),
             (43, 4, "ready_count"),
             (46, 1, "bare_streams"),
-            (47, 1, "reserved"),
+            (47, 1, "mlc_streams"),
             (24, 4, "anchors"),
             (48, 4, "heads"),
             (52, 0, "heads"),

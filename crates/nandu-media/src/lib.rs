@@ -49,5 +49,8 @@ pub const STREAM_COUNT_MIN: usize = 2;
 /// Most blocks a checkpoint can hold ready.
 pub const READY_COUNT_MAX: usize = 14;
 
+/// Shortest list that a volume may be limited to.
+pub const READY_COUNT_MIN: usize = 3;
+
 /// Blocks that hold anchors.
 pub const ANCHOR_COUNT: usize = 4;
