@@ -81,7 +81,8 @@ pub enum Examined {
     /// It was needed, and has been appended elsewhere and superseded.
     Moved,
     /// It is needed, and has been appended to a stream with two bits a cell, where no commit can name it yet
-    /// ([`Log::is_settled`]). Until one does, this page is needed, and its block is left alone when the collector has been through.
+    /// ([`Log::is_settled`]). Until one does, this page is needed, and its block is left alone when the collector has been through. Both pages count as
+    /// live meanwhile: an owner that hears [`LogError::Full`] names its copies, after [`Log::seal`], and asks again.
     Copied,
     /// It is needed and was left where it is: because it was not to be moved, or because the append said
     /// [`LogError::Full`].
@@ -318,7 +319,7 @@ impl<N: Nand> Log<'_, N> {
         // One more than are opened, for recovery. What does not fit the longest list has its checkpoint in the middle. Some of the
         // pages may be bare, and open a block of their own.
         let blocks = pages.div_ceil(u32::from(self.shape.pages)) + u32::from(self.shape.has_bare());
-        let wanted = (blocks as usize + 1).clamp(READY_MIN, self.shape.ready_max as usize);
+        let wanted = (blocks as usize + 1).clamp(READY_MIN, self.shape.others_max());
         self.collector.ready_wanted = wanted;
         let ready = self.ready.remaining();
         self.collector.is_urgent = false;
@@ -359,7 +360,7 @@ impl<N: Nand> Log<'_, N> {
                 }
                 continue;
             }
-            if budget.examinations == 0 {
+            if budget.examinations == 0 || self.has_waited_enough() {
                 return Ok(None);
             }
             let Some(examine) = self.next_examination() else { return Ok(None) };
@@ -370,6 +371,13 @@ impl<N: Nand> Log<'_, N> {
             self.stats.examinations += 1;
             return Ok(Some(examine));
         }
+    }
+
+    /// Whether an operation waited for ready blocks alone, and they are there. With two bits a cell in reach there is always
+    /// something that could be moved, and moving it would take them again.
+    fn has_waited_enough(&self) -> bool {
+        let is_ready = self.ready.remaining() >= self.collector.ready_wanted;
+        self.shape.has_mlc() && self.collector.is_urgent && is_ready
     }
 
     /// Whether the ready list is too short, and a checkpoint would make it longer.

@@ -1,6 +1,6 @@
 //! What follows from the geometry and the options: sizes, counts and limits.
 
-use nandu_media::anchor::anchor_size;
+use nandu_media::anchor::{anchor_size, mlc_ready_count};
 use nandu_media::header::header_size;
 use nandu_media::table::RECORD_SIZE;
 use nandu_media::{ANCHOR_COUNT, READY_COUNT_MAX, READY_COUNT_MIN, STREAM_COUNT_MAX};
@@ -192,6 +192,12 @@ impl Shape {
             _ if self.is_front(stream) => End::Front,
             _ => End::Back,
         }
+    }
+
+    /// Longest part of a ready list that is not for streams with two bits a cell.
+    pub(crate) fn others_max(&self) -> usize {
+        let count = self.ready_max as usize;
+        count - if self.has_mlc() { mlc_ready_count(count) } else { 0 }
     }
 
     /// Whether a stream takes from the front of the ready list.

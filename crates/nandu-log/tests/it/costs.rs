@@ -81,7 +81,7 @@ fn mount_reads(chip: Chip, rounds: u32) -> (u64, u64) {
             toy.put(id, u64::from(seed)).unwrap();
         }
         let mut cut: Sim = Sim::clone(toy.log.nand());
-        let mut clean = toy.log.unmount().map_err(|(error, _)| error).unwrap().clone();
+        let mut clean = toy.unmount().unwrap().clone();
         let reads = |chip: &mut Sim| {
             let mut bytes = memory(chip.geometry(), &PLAIN);
             let before = chip.counters().reads;

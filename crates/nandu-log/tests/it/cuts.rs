@@ -79,7 +79,7 @@ pub(crate) fn workload(
             }
         }
         if ends_clean {
-            toy.log.unmount().map_err(|(error, _)| error)?;
+            toy.unmount()?;
         }
         Ok(())
     }
@@ -301,10 +301,15 @@ fn a_chip_whose_second_format_was_cut_is_not_half_of_each() {
 
 /// Whether the driver finds a loss with these options, on a volume that was made with those.
 pub(crate) fn finds_a_loss(chip: Chip, options: LogOptions, whole: LogOptions) -> bool {
+    finds_a_loss_among(chip, options, whole, 24)
+}
+
+/// The same with so many entries.
+pub(crate) fn finds_a_loss_among(chip: Chip, options: LogOptions, whole: LogOptions, entries: u32) -> bool {
     let run = std::panic::AssertUnwindSafe(|| {
-        let chip = used(chip, whole, 24);
+        let chip = used(chip, whole, entries);
         let check = check(options, &chip);
-        Driver::new(chip).resume().every(workload(options, 25, 24, false), check);
+        Driver::new(chip).resume().every(workload(options, 25, entries, false), check);
     });
     let Err(payload) = std::panic::catch_unwind(run) else { return false };
     let message = payload.downcast_ref::<String>().cloned().unwrap_or_default();

@@ -37,7 +37,7 @@ fn work(
             assert_eq!(toy.get(id)?, expected.get(&id).copied());
         }
     }
-    toy.log.unmount().map_err(|(error, _)| error)?;
+    toy.unmount()?;
     Ok(())
 }
 

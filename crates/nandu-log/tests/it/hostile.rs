@@ -19,7 +19,7 @@ fn volume(chip: Chip, options: LogOptions, is_clean: bool) -> Sim {
         toy.put(round * 7 % 12, u64::from(round)).unwrap();
     }
     if is_clean {
-        toy.log.unmount().map_err(|(error, _)| error).unwrap();
+        toy.unmount().unwrap();
     }
     sim
 }

@@ -208,7 +208,7 @@ fn a_second_format_keeps_the_erase_counts() {
         }
         let before = toy.log.stats();
         assert!(before.erase_count_sum > 50, "{before:?}");
-        toy.log.unmount().map_err(|(error, _)| error).unwrap();
+        toy.unmount().unwrap();
         let after = Toy::format(&mut sim, LogOptions::DEFAULT, &mut bytes).unwrap().log.stats();
         assert!(after.erase_count_sum >= before.erase_count_sum, "{before:?}, {after:?}");
         assert!(after.erase_count_max <= before.erase_count_max + 1, "{before:?}, {after:?}");

@@ -76,7 +76,7 @@ fn run(chip: Chip, options: LogOptions, steps: &[Step]) {
                 }
                 Step::Unmount => {
                     toy.verify().unwrap();
-                    toy.log.unmount().map_err(|(error, _)| error).unwrap();
+                    toy.unmount().unwrap();
                     break;
                 }
                 Step::Cut => {

@@ -1,12 +1,13 @@
 //! An owner as simple as can be: an array of values, each in a page of its own, and on every page the whole map. Where the
-//! volume has bare streams, entries with even numbers are bare pages, and these may be dressed up as pages of the log.
+//! volume has bare streams, entries with even numbers are bare pages, and these may be dressed up as pages of the log. Where some
+//! of these have two bits a cell, every fourth entry goes there at once, and others when they are moved.
 
 use std::collections::BTreeMap;
 
 use nandu_log::{Append, Budget, Examine, Examined, Growth, Log, LogError, LogOptions, PageKind, Placement};
 use nandu_media::header::FLAG_COMMIT;
 use nandu_media::{PageFields, Position};
-use nandu_nand::{Cause, Nand, PageAddr};
+use nandu_nand::{Cause, CellMode, Nand, PageAddr};
 
 const NONE: u32 = u32::MAX;
 const SELF: u32 = u32::MAX - 1;
@@ -29,6 +30,16 @@ pub(crate) struct Toy<'m, N: Nand> {
     pub(crate) is_hostile: bool,
     /// Where the newest bare page went.
     newest_bare: PageAddr,
+    /// Copies that no commit may name yet.
+    copies: Vec<Moved>,
+}
+
+/// A page of an entry that was moved, and that is needed where it was until a commit names the copy.
+#[derive(Clone, Copy)]
+struct Moved {
+    id: usize,
+    from: PageAddr,
+    to: PageAddr,
 }
 
 pub(crate) type ToyError<N> = LogError<<N as nandu_nand::ErrorType>::Error>;
@@ -60,6 +71,7 @@ impl<'m, N: Nand> Toy<'m, N> {
             is_lenient: false,
             is_hostile: false,
             newest_bare: PageAddr(0),
+            copies: Vec::new(),
         }
     }
 
@@ -139,7 +151,13 @@ impl<'m, N: Nand> Toy<'m, N> {
         let mut budget = self.log.instalment(pages);
         for _ in 0..100_000 {
             self.work(&mut budget)?;
-            if self.log.reserve(pages, growth)? {
+            let mut result = self.log.reserve(pages, growth);
+            if matches!(result, Err(LogError::Full)) && !self.copies.is_empty() {
+                // What was copied counts twice, and may be all that keeps blocks from being free.
+                self.settle_all()?;
+                result = self.log.reserve(pages, growth);
+            }
+            if result? {
                 return Ok(());
             }
             budget = Budget::idle(16);
@@ -148,6 +166,10 @@ impl<'m, N: Nand> Toy<'m, N> {
     }
 
     pub(crate) fn work(&mut self, budget: &mut Budget) -> Result<(), ToyError<N>> {
+        match self.settle() {
+            Err(LogError::Full) => {}
+            result => result?,
+        }
         while let Some(examine) = self.log.next_work(budget)? {
             let outcome = match self.relocate(examine) {
                 Err(LogError::Full) => Examined::Live,
@@ -157,6 +179,77 @@ impl<'m, N: Nand> Toy<'m, N> {
             self.check_bounds();
         }
         Ok(())
+    }
+
+    /// Names the copies that a cut can destroy no more.
+    fn settle(&mut self) -> Result<(), ToyError<N>> {
+        let (settled, rest): (Vec<Moved>, Vec<Moved>) =
+            self.copies.iter().copied().partition(|copy: &Moved| self.log.is_settled(copy.to));
+        let Some(first) = settled.first() else { return Ok(()) };
+        let placement = Placement::Survivor { from: first.from };
+        self.before_commit(&mut [])?;
+        let mut map = self.map.clone();
+        for copy in &settled {
+            map[copy.id] = Some(copy.to);
+        }
+        self.fill(NONE, 0, &map);
+        let root = self.append(placement, true, Cause::Gc)?;
+        self.map = map;
+        self.copies = rest;
+        settled.iter().for_each(|copy| self.log.supersede(copy.from));
+        self.replace_lone_root(Some(root));
+        Ok(())
+    }
+
+    /// Names all copies, at the cost of the rest of their block.
+    fn settle_all(&mut self) -> Result<(), ToyError<N>> {
+        // A failed program may have a copy moved to another block, where it waits again.
+        for _ in 0..4 {
+            for stream in 0..self.log.stream_count() {
+                if self.log.mode_of(stream) == CellMode::Mlc && self.log.bare_room(stream) > 0 {
+                    let mut summary = vec![0x5a; self.log.page_size()];
+                    self.log.seal(&mut summary, stream, Cause::Gc)?;
+                }
+            }
+            self.take_rescued(&mut [])?;
+            self.settle()?;
+            if self.copies.is_empty() {
+                return Ok(());
+            }
+        }
+        panic!("copies are never settled")
+    }
+
+    /// What a commit could damage is put right first.
+    fn before_commit(&mut self, appended: &mut [(u32, PageAddr)]) -> Result<(), ToyError<N>> {
+        while let Some(stream) = self.log.summary_due() {
+            let mut summary = vec![0x5a; self.log.page_size()];
+            self.log.append_summary(&mut summary, stream, Cause::Host)?;
+        }
+        self.take_rescued(appended)
+    }
+
+    /// Asks which pages had to be moved.
+    fn take_rescued(&mut self, appended: &mut [(u32, PageAddr)]) -> Result<(), ToyError<N>> {
+        while let Some(rescued) = self.log.rescue()? {
+            let own = appended.iter_mut().map(|(_, page)| page);
+            let copies = self.copies.iter_mut().map(|copy| &mut copy.to);
+            own.chain(copies).filter(|page| **page == rescued.from).for_each(|page| *page = rescued.to);
+        }
+        Ok(())
+    }
+
+    /// Unmounts, with nothing left that waits.
+    pub(crate) fn unmount(mut self) -> Result<N, ToyError<N>> {
+        match self.settle_all() {
+            Err(LogError::Full) => {
+                for copy in std::mem::take(&mut self.copies) {
+                    self.log.supersede(copy.to);
+                }
+            }
+            result => result?,
+        }
+        self.log.unmount().map_err(|(error, _)| error)
     }
 
     fn relocate(&mut self, examine: Examine) -> Result<Examined, ToyError<N>> {
@@ -196,6 +289,9 @@ impl<'m, N: Nand> Toy<'m, N> {
 
     fn relocate_bare(&mut self, examine: Examine) -> Result<Examined, ToyError<N>> {
         let Examine { page, moves, cause } = examine;
+        if self.copies.iter().any(|copy| copy.from == page || copy.to == page) {
+            return Ok(Examined::Live);
+        }
         let Some(id) = self.map.iter().position(|&entry| entry == Some(page)) else { return Ok(Examined::Dead) };
         if !moves {
             return Ok(Examined::Live);
@@ -207,6 +303,12 @@ impl<'m, N: Nand> Toy<'m, N> {
         }
         if self.parse().0 != id as u32 {
             return Ok(Examined::Unreadable(nandu_log::Malformed::Misplaced(page.0)));
+        }
+        if self.log.mlc_streams() > 0 {
+            let to = self.append_bare(Placement::Survivor { from: page }, cause)?;
+            self.copies.push(Moved { id, from: page, to });
+            self.take_rescued(&mut [])?;
+            return Ok(Examined::Copied);
         }
         let new = self.append_bare(Placement::Survivor { from: page }, cause)?;
         let mut map = self.map.clone();
@@ -235,6 +337,12 @@ impl<'m, N: Nand> Toy<'m, N> {
         }
         self.newest_bare = self.log.append_bare(&self.buffer, placement, cause)?;
         Ok(self.newest_bare)
+    }
+
+    /// Where an entry goes that is a bare page.
+    fn place_bare(&self, id: u32, placement: Placement) -> Placement {
+        let first_mlc = self.log.stream_count() - self.log.mlc_streams();
+        if self.log.mlc_streams() > 0 && id.is_multiple_of(4) { Placement::Stream(first_mlc) } else { placement }
     }
 
     /// Fills the buffer with a bare page.
@@ -285,49 +393,16 @@ impl<'m, N: Nand> Toy<'m, N> {
         let growth = if puts.is_empty() { Growth::Shrinks } else { Growth::Grows };
         let needs_root = puts.last().is_none_or(|&(id, _)| self.is_bare_entry(id));
         self.prepare(puts.len() as u32 + u32::from(needs_root), growth)?;
-        let mut map = self.map.clone();
-        for &(id, value) in changes {
-            if value.is_none() {
-                map[id as usize] = None;
-            }
-        }
-        let last = puts.len().saturating_sub(1);
         let mut appended = Vec::new();
-        for (index, &(id, value)) in puts.iter().enumerate() {
-            let placement = self.map[id as usize].map_or(Placement::New, |of| Placement::Update { of });
-            let result = if self.is_bare_entry(id) {
-                self.fill_bare(id, value)?;
-                self.append_bare(placement, Cause::Host)
-            } else {
-                self.fill(id, value, &map);
-                self.append(placement, index == last, Cause::Host)
-            };
-            match result {
-                Ok(page) => {
-                    appended.push(page);
-                    map[id as usize] = Some(page);
-                }
-                Err(error) => {
-                    for page in appended {
-                        self.log.supersede(page);
-                    }
-                    return Err(error);
-                }
+        let result = self.append_batch(changes, &puts, needs_root, &mut appended);
+        let (map, lone_root) = match result {
+            Ok(done) => done,
+            Err(error) => {
+                appended.into_iter().for_each(|(_, page)| self.log.supersede(page));
+                return Err(error);
             }
-            self.asked += 1;
-        }
-        let mut lone_root = None;
-        if needs_root {
-            self.fill(NONE, 0, &map);
-            match self.append(Placement::Stream(0), true, Cause::Host) {
-                Ok(root) => lone_root = Some(root),
-                Err(error) => {
-                    appended.into_iter().for_each(|page| self.log.supersede(page));
-                    return Err(error);
-                }
-            }
-            self.asked += 1;
-        }
+        };
+        self.asked += puts.len() as u64 + u64::from(needs_root);
         for &(id, _) in changes {
             if let Some(old) = self.map[id as usize] {
                 self.log.supersede(old);
@@ -335,8 +410,55 @@ impl<'m, N: Nand> Toy<'m, N> {
         }
         self.replace_lone_root(lone_root);
         self.map = map;
+        let (rest, outdated): (Vec<Moved>, Vec<Moved>) =
+            self.copies.iter().copied().partition(|copy: &Moved| changes.iter().all(|&(id, _)| id as usize != copy.id));
+        self.copies = rest;
+        outdated.iter().for_each(|copy| self.log.supersede(copy.to));
         self.check_bounds();
         Ok(())
+    }
+
+    /// Appends the pages of a batch; returns what the map is then, and the root if it is a page of its own.
+    #[expect(clippy::type_complexity, reason = "it is taken apart at once")]
+    fn append_batch(
+        &mut self,
+        changes: &[(u32, Option<u64>)],
+        puts: &[(u32, u64)],
+        needs_root: bool,
+        appended: &mut Vec<(u32, PageAddr)>,
+    ) -> Result<(Vec<Option<PageAddr>>, Option<PageAddr>), ToyError<N>> {
+        let mut map = self.map.clone();
+        for &(id, value) in changes {
+            if value.is_none() {
+                map[id as usize] = None;
+            }
+        }
+        for (index, &(id, value)) in puts.iter().enumerate() {
+            let placement = self.map[id as usize].map_or(Placement::New, |of| Placement::Update { of });
+            let page = if self.is_bare_entry(id) {
+                self.fill_bare(id, value)?;
+                self.append_bare(self.place_bare(id, placement), Cause::Host)?
+            } else {
+                let is_last = index + 1 == puts.len();
+                if is_last {
+                    self.before_commit(appended)?;
+                    appended.iter().for_each(|&(id, page)| map[id as usize] = Some(page));
+                }
+                self.fill(id, value, &map);
+                self.append(placement, is_last, Cause::Host)?
+            };
+            appended.push((id, page));
+            self.take_rescued(appended)?;
+            appended.iter().for_each(|&(id, page)| map[id as usize] = Some(page));
+        }
+        if !needs_root {
+            return Ok((map, None));
+        }
+        self.before_commit(appended)?;
+        appended.iter().for_each(|&(id, page)| map[id as usize] = Some(page));
+        self.fill(NONE, 0, &map);
+        let root = self.append(Placement::Stream(0), true, Cause::Host)?;
+        Ok((map, Some(root)))
     }
 
     /// Appends bare pages that no commit names: an operation that is given up.
@@ -346,15 +468,16 @@ impl<'m, N: Nand> Toy<'m, N> {
         let mut result = Ok(());
         for value in 0..pages {
             self.fill_bare(2 * value, u64::from(value))?;
-            match self.append_bare(Placement::New, Cause::Host) {
-                Ok(page) => appended.push(page),
+            match self.append_bare(self.place_bare(2 * value, Placement::New), Cause::Host) {
+                Ok(page) => appended.push((value, page)),
                 Err(error) => result = Err(error),
             }
+            result = result.and_then(|()| self.take_rescued(&mut appended));
             if result.is_err() {
                 break;
             }
         }
-        appended.into_iter().for_each(|page| self.log.supersede(page));
+        appended.into_iter().for_each(|(_, page)| self.log.supersede(page));
         self.check_bounds();
         result
     }
@@ -373,7 +496,7 @@ impl<'m, N: Nand> Toy<'m, N> {
         if self.is_lenient {
             return;
         }
-        for page in self.map.iter().flatten().chain(&self.lone_root) {
+        for page in self.map.iter().flatten().chain(&self.lone_root).chain(self.copies.iter().map(|copy| &copy.to)) {
             *live.entry(self.log.geometry().block_of(*page)).or_insert(0) += 1;
         }
         for (block, count) in live {
