@@ -476,6 +476,8 @@ impl<'m> BlockTable<'m> {
             // for live nor for dead.
             word |= HELD;
             self.mark_changed(block, CHANGED);
+            // No copy of it waits any more.
+            word &= !COPIED;
         }
         self.change(block, word, live.min(self.pages(block)));
     }

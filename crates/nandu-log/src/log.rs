@@ -32,7 +32,7 @@ pub(crate) struct Frontier {
     /// Place in the ready list, or that of blocks open at the checkpoint.
     pub(crate) slot: u8,
     pub(crate) is_closed: bool,
-    /// Pages left out so that their partners stay as they are.
+    /// Pages that are left out, before here or behind, so that their partners stay as they are.
     pub(crate) skipped: u16,
 }
 

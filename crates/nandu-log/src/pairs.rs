@@ -34,9 +34,6 @@ const PROTECTED: u8 = 4;
 /// The program of its partner failed: what the chip holds of it may be lost, and its content is in memory only.
 const DOUBTED: u8 = 8;
 
-/// Of the pages of a block, the share that may be left out before no more are appended to it.
-const SKIPPED_SHARE: u16 = 4;
-
 /// An exposed page.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
@@ -162,7 +159,8 @@ impl<N: Nand> Log<'_, N> {
     /// Whether a page of a stream with two bits a cell can be named in a commit although it is a copy ([`Placement::Survivor`]): a
     /// cut cannot destroy it any more. True of any other page. Costs nothing.
     pub fn is_settled(&self, page: PageAddr) -> bool {
-        self.pairs.find(page).is_none_or(|slot| self.pairs.slots[slot].has(PROTECTED))
+        let is_there = self.pairs.rescued.iter().flatten().all(|moved| moved.from != page);
+        is_there && self.pairs.find(page).is_none_or(|slot| self.pairs.slots[slot].has(PROTECTED))
     }
 
     /// Whether every page of a block is settled ([`Log::is_settled`]), as after [`Log::seal`]. Costs nothing.
@@ -226,9 +224,14 @@ impl<N: Nand> Log<'_, N> {
     pub(crate) fn room_mlc(&self, stream: u8, frontier: Frontier) -> u16 {
         let rest = self.shape.mlc_pages.saturating_sub(frontier.next);
         let left_out = |slot: &&Slot| slot.stream == stream && slot.has(PROTECTED);
-        let room = rest.saturating_sub(self.pairs.used().filter(left_out).count() as u16);
-        // Most of what is appended here is named at once, and would do better with one bit a cell.
-        if frontier.skipped > self.shape.mlc_pages / SKIPPED_SHARE { room.min(1) } else { room }
+        rest.saturating_sub(self.pairs.used().filter(left_out).count() as u16)
+    }
+
+    /// Pages that are left out in the open block of a stream for the sake of those that commits named; 0 after a mount. An owner
+    /// whose commits cost a large share of the block does better to append to a stream with one bit a cell, and may end the block
+    /// with [`Log::seal`]. The log does not: what is left takes as much as before.
+    pub fn left_out(&self, stream: u8) -> u16 {
+        self.frontiers.get(stream as usize).copied().flatten().map_or(0, |frontier| frontier.skipped)
     }
 
     /// A page was programmed in an open block of a stream with two bits a cell. `exposure`: what may happen to it; `None` if it holds
@@ -277,8 +280,12 @@ impl<N: Nand> Log<'_, N> {
             return;
         }
         for slot in self.pairs.slots.iter_mut() {
-            if slot.is_used() && slot.has(NAMED) && !slot.has(DOUBTED) {
+            if slot.is_used() && slot.has(NAMED) && !slot.has(DOUBTED) && !slot.has(PROTECTED) {
                 slot.flags |= PROTECTED;
+                self.stats.skipped += 1;
+                if let Some(frontier) = &mut self.frontiers[slot.stream as usize] {
+                    frontier.skipped += 1;
+                }
             }
         }
         for stream in self.shape.first_mlc..self.shape.streams {
@@ -298,10 +305,8 @@ impl<N: Nand> Log<'_, N> {
             && self.pairs.has(partner, PROTECTED)
         {
             self.pairs.release(partner);
-            self.stats.skipped += 1;
             if let Some(frontier) = &mut self.frontiers[stream as usize] {
                 frontier.next += 1;
-                frontier.skipped += 1;
             }
         }
     }
@@ -316,6 +321,7 @@ impl<N: Nand> Log<'_, N> {
                     |page: &PageAddr| self.shape.geometry.index_in_block(*page) < u32::from(frontier.next);
                 if let Some(page) = partner.filter(is_programmed) {
                     self.expose(stream, page, &[], NAMED | BLANK | PROTECTED);
+                    self.stats.skipped += 1;
                 }
             }
             self.skip_protected(stream);

@@ -10,6 +10,8 @@ const PLAIN: LogOptions = LogOptions::DEFAULT;
 const CAREFUL: LogOptions = LogOptions { read_back: true, ..PLAIN };
 const BARE: LogOptions = LogOptions { bare_streams: 1, ..PLAIN };
 const CAREFUL_BARE: LogOptions = LogOptions { read_back: true, ..BARE };
+const MLC: LogOptions = LogOptions { bare_streams: 2, mlc_streams: 1, ..PLAIN };
+const CAREFUL_MLC: LogOptions = LogOptions { read_back: true, ..MLC };
 const ENTRIES: u32 = 20;
 
 /// Puts, deletes and batches over a mounted volume; `expected` follows what was acknowledged.
@@ -43,7 +45,11 @@ fn work(
 
 /// The smallest chip on which the entries fit.
 fn chip_for(options: LogOptions) -> Chip {
-    if options.bare_streams > 0 { Chip::TINY.with_blocks(19) } else { Chip::TINY }
+    match (options.bare_streams, options.mlc_streams) {
+        (0, _) => Chip::TINY,
+        (_, 0) => Chip::TINY.with_blocks(19),
+        _ => Chip::TINY_MLC.with_blocks(26),
+    }
 }
 
 fn start(options: LogOptions) -> (Sim, Values) {
@@ -97,7 +103,7 @@ fn try_everywhere(fault: Fault, options: LogOptions, demand: Demand) {
 
 #[test]
 fn a_failed_program_or_erase_anywhere_is_survived() {
-    for options in [PLAIN, BARE] {
+    for options in [PLAIN, BARE, MLC] {
         try_everywhere(Fault::ProgramFails, options, Demand::Survives);
         try_everywhere(Fault::EraseFails, options, Demand::Survives);
     }
@@ -108,6 +114,7 @@ fn an_operation_whose_outcome_is_not_reported_is_survived() {
     for tear in [Tear::Before, Tear::Complete] {
         try_everywhere(Fault::Bus(tear), PLAIN, Demand::Survives);
         try_everywhere(Fault::Bus(tear), BARE, Demand::Survives);
+        try_everywhere(Fault::Bus(tear), MLC, Demand::Survives);
     }
 }
 
@@ -115,11 +122,12 @@ fn an_operation_whose_outcome_is_not_reported_is_survived() {
 fn a_lost_program_or_erase_is_survived_where_it_is_read_back() {
     try_everywhere(Fault::NothingHappens, CAREFUL, Demand::Survives);
     try_everywhere(Fault::NothingHappens, CAREFUL_BARE, Demand::Survives);
+    try_everywhere(Fault::NothingHappens, CAREFUL_MLC, Demand::Survives);
 }
 
 #[test]
 fn flipped_bits_that_can_be_corrected_are_survived() {
-    for options in [PLAIN, BARE] {
+    for options in [PLAIN, BARE, MLC] {
         try_everywhere(Fault::BitFlips(4), options, Demand::Survives);
         try_everywhere(Fault::ReadDisturb(4), options, Demand::Survives);
         try_everywhere(Fault::ErasedZeros(3), options, Demand::Survives);
@@ -131,6 +139,7 @@ fn what_cannot_be_read_or_comes_from_elsewhere_is_never_taken_for_data() {
     // Bare pages are not asked where they come from: that is their owner's to check.
     try_everywhere(Fault::Uncorrectable, BARE, Demand::NeverWrong);
     try_everywhere(Fault::MarkInverted, BARE, Demand::NeverWrong);
+    try_everywhere(Fault::Uncorrectable, MLC, Demand::NeverWrong);
     try_everywhere(Fault::Uncorrectable, PLAIN, Demand::NeverWrong);
     try_everywhere(Fault::Misdirected(None), CAREFUL, Demand::NeverWrong);
     try_everywhere(Fault::Stale, PLAIN, Demand::NeverWrong);
@@ -179,6 +188,7 @@ fn factory_bad_blocks_anywhere_are_left_alone() {
 fn a_block_whose_bits_begin_to_flip_is_emptied_and_one_that_failed_is_retired() {
     flips_and_fails(PLAIN);
     flips_and_fails(BARE);
+    flips_and_fails(MLC);
 }
 
 fn flips_and_fails(options: LogOptions) {

@@ -1,7 +1,7 @@
 //! Images that are not what a log wrote.
 
 use nandu_log::{Append, Examined, Log, LogOptions, PageKind, Placement};
-use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
+use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
 use nandu_sim::{Chip, Sim};
 
 use crate::toy::{Toy, memory};
@@ -9,6 +9,8 @@ use crate::toy::{Toy, memory};
 const PLAIN: LogOptions = LogOptions::DEFAULT;
 
 const BARE: LogOptions = LogOptions { bare_streams: 1, ..PLAIN };
+
+const MLC: LogOptions = LogOptions { bare_streams: 2, mlc_streams: 1, ..PLAIN };
 
 fn volume(chip: Chip, options: LogOptions, is_clean: bool) -> Sim {
     let mut sim = Sim::new(chip);
@@ -33,7 +35,7 @@ fn pages_of(sim: &Sim) -> Vec<Vec<u8>> {
 fn chip_with(chip: Chip, pages: &[Vec<u8>]) -> Sim {
     let mut sim = Sim::new(chip);
     for block in 0..chip.geometry.block_count {
-        sim.erase(BlockAddr(block), CellMode::Slc).unwrap();
+        sim.erase(BlockAddr(block), chip.full_mode()).unwrap();
     }
     for (page, bytes) in pages.iter().enumerate() {
         if bytes.iter().any(|&byte| byte != 0xff) {
@@ -104,8 +106,9 @@ fn reseal(page: &mut [u8]) {
 fn damaged_images_are_refused_or_mounted_and_never_panic() {
     let mut chance = Chance(3);
     let mut mounted = 0;
-    for (options, is_clean) in [(PLAIN, true), (PLAIN, false), (BARE, true), (BARE, false)] {
-        let pages = pages_of(&volume(Chip::TINY, options, is_clean));
+    for (options, is_clean) in [(PLAIN, true), (PLAIN, false), (BARE, true), (BARE, false), (MLC, true), (MLC, false)] {
+        let chip = if options.mlc_streams > 0 { Chip::TINY_MLC.with_blocks(26) } else { Chip::TINY };
+        let pages = pages_of(&volume(chip, options, is_clean));
         for round in 0..3000 {
             let mut damaged = pages.clone();
             for _ in 0..=chance.below(3) {
@@ -128,7 +131,7 @@ fn damaged_images_are_refused_or_mounted_and_never_panic() {
                     }
                 }
             }
-            mounted += u32::from(use_it(chip_with(Chip::TINY, &damaged), options));
+            mounted += u32::from(use_it(chip_with(chip, &damaged), options));
         }
     }
     assert!(mounted > 100, "{mounted} images were mounted: the damage is too heavy to try anything");

@@ -9,6 +9,7 @@ mod cuts;
 mod faults;
 mod hostile;
 mod life;
+mod mlc;
 mod mlc_cuts;
 mod model;
 mod mounts;
