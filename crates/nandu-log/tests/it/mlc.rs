@@ -1,6 +1,6 @@
 //! Streams with two bits a cell among streams with one.
 
-use nandu_log::{Append, Budget, Examined, Growth, Log, LogError, LogOptions, PageKind, Placement};
+use nandu_log::{Append, Budget, Examined, Growth, INSTALMENT_MAX, Log, LogError, LogOptions, PageKind, Placement};
 use nandu_nand::{Cause, CellMode, Geometry, PageAddr, PageGroup, Pairing};
 use nandu_sim::{Chip, Fault, Sim, SimError, Trigger};
 
@@ -402,4 +402,125 @@ fn a_programmed_msb_page_where_there_is_one_bit_a_cell_violates_l12() {
     let mut found = Vec::new();
     log.verify(&mut |violation| found.push((violation.invariant, violation.page))).unwrap();
     assert_eq!(found, [(12, Some(stray))]);
+}
+
+/// An owner of bare pages that keeps its map in memory: for measuring, not for cuts. What is written goes to one bit a cell, what is
+/// moved to two, and is named when no cut can destroy it any more.
+struct Archive<'m> {
+    log: Log<'m, Sim>,
+    place: Vec<Option<PageAddr>>,
+    owner: Vec<usize>,
+    /// Copies that wait, with where they come from.
+    copies: Vec<(usize, PageAddr, PageAddr)>,
+    root: Option<PageAddr>,
+    /// How often an operation found no room after its instalment.
+    waits: u32,
+}
+
+impl Archive<'_> {
+    fn commit(&mut self, placement: Placement, cause: Cause) -> Result<(), LogError<SimError>> {
+        while let Some(stream) = self.log.summary_due() {
+            self.log.append_summary(&mut [3; 256], stream, cause)?;
+        }
+        let append = Append { kind: PageKind::Tree, placement, is_commit: true, cause };
+        let root = self.log.append(&mut [7; 256], append)?;
+        self.root.replace(root).into_iter().for_each(|old| self.log.supersede(old));
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<(), LogError<SimError>> {
+        let (settled, rest): (Vec<_>, Vec<_>) =
+            self.copies.iter().copied().partition(|&(_, _, to): &(usize, PageAddr, PageAddr)| self.log.is_settled(to));
+        if settled.is_empty() {
+            return Ok(());
+        }
+        self.commit(Placement::Passing, Cause::Gc)?;
+        self.copies = rest;
+        for (file, from, to) in settled {
+            self.log.supersede(from);
+            self.place[file] = Some(to);
+        }
+        Ok(())
+    }
+
+    fn examine(&mut self, page: PageAddr, moves: bool, cause: Cause) -> Examined {
+        let file = self.owner[page.0 as usize];
+        let is_live = self.place.get(file).is_some_and(|&place| place == Some(page));
+        if self.root == Some(page)
+            || (is_live && !moves)
+            || self.copies.iter().any(|&(_, from, to)| from == page || to == page)
+        {
+            return Examined::Live;
+        }
+        if !is_live {
+            return Examined::Dead;
+        }
+        match bare(&mut self.log, 1, Placement::Survivor { from: page }) {
+            Ok(to) => {
+                assert!(cause != Cause::Recovery);
+                self.owner[to.0 as usize] = file;
+                self.copies.push((file, page, to));
+                Examined::Copied
+            }
+            Err(error) => {
+                assert_eq!(error, LogError::Full);
+                Examined::Live
+            }
+        }
+    }
+
+    fn update(&mut self, file: usize) {
+        let mut budget = self.log.instalment(2);
+        loop {
+            while let Some(examine) = self.log.next_work(&mut budget).unwrap() {
+                let outcome = self.examine(examine.page, examine.moves, examine.cause);
+                self.log.examined(examine, outcome).unwrap();
+            }
+            if self.copies.len() >= 16 {
+                self.settle().unwrap();
+            }
+            match self.log.reserve(2, Growth::Grows) {
+                Ok(true) => break,
+                Err(LogError::Full) if !self.copies.is_empty() => self.settle().unwrap(),
+                result => assert_eq!(result, Ok(false)),
+            }
+            self.waits += 1;
+            budget = Budget::idle(16);
+        }
+        let new = bare(&mut self.log, 1, Placement::New).unwrap();
+        self.commit(Placement::Stream(0), Cause::Host).unwrap();
+        self.place[file].replace(new).into_iter().for_each(|old| self.log.supersede(old));
+        let outdated =
+            self.copies.iter().position(|&(other, _, _)| other == file).map(|at| self.copies.swap_remove(at));
+        outdated.into_iter().for_each(|(_, _, copy)| self.log.supersede(copy));
+        self.owner[new.0 as usize] = file;
+    }
+}
+
+#[test]
+fn a_chip_full_of_pages_with_two_bits_a_cell_that_all_change_is_collected_within_the_bound() {
+    let chip = LONG.with_blocks(48);
+    let mut bytes = memory(&chip.geometry, &OPTIONS);
+    let log = formatted(chip, &mut bytes);
+    let pages = chip.geometry.page_count() as usize;
+    let (place, owner) = (vec![None; pages], vec![usize::MAX; pages]);
+    let mut archive = Archive { log, place, owner, copies: Vec::new(), root: None, waits: 0 };
+    let mut count = 0;
+    while archive.log.has_capacity_for(24) {
+        archive.update(count);
+        count += 1;
+    }
+    let filled = archive.log.stats();
+    println!("{count} of {pages} pages, {} waits", archive.waits);
+    // More than the chip holds at all with one bit a cell.
+    assert!(count > pages / 2, "{count} of {pages}: {filled:?}");
+    let programs = archive.log.nand().counters().programs;
+    for round in 0..2 * pages {
+        archive.update(round * 40_503 % count);
+    }
+    let programs = (archive.log.nand().counters().programs - programs) as f64 / (2 * pages) as f64;
+    let stats = archive.log.stats();
+    println!("{programs:.2} programs an update, {} waits, {} pages left out", archive.waits, stats.skipped);
+    assert!(stats.instalment_max <= INSTALMENT_MAX + 1, "{stats:?}");
+    verify(&mut archive.log);
 }

@@ -2,6 +2,7 @@
 //! commit names a page that a later cut could destroy.
 
 use nandu_log::LogOptions;
+use nandu_nand::{Geometry, Pairing, TearScope};
 use nandu_sim::Chip;
 use nandu_sim::power_cut::Driver;
 
@@ -26,7 +27,9 @@ fn every_cut_of_a_fresh_volume() {
 
 #[test]
 fn every_cut_with_garbage_collection() {
-    for (chip, options, entries) in [(SMALL, ONE, 22), (WIDE, TWO, 40)] {
+    let near = Chip { geometry: Geometry { pairing: Pairing::Dist3, ..SMALL.geometry }, ..SMALL };
+    let alone = Chip { geometry: Geometry { tear: TearScope::Page, ..SMALL.geometry }, ..SMALL };
+    for (chip, options, entries) in [(SMALL, ONE, 22), (WIDE, TWO, 40), (near, ONE, 22), (alone, ONE, 22)] {
         let chip = used(chip, options, entries);
         let check = check(options, &chip);
         let summary = Driver::new(chip).every(workload(options, 40, entries, true), check);

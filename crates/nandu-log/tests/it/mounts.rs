@@ -82,6 +82,10 @@ fn a_mount_after_chains_of_cuts_reads_few_pages() {
         let most = reads_after_chains(chip, PLAIN, chains);
         assert!(most <= reads_max, "{}: {most} reads", chip.name);
     }
+    // Two bits a cell make a place in the ready list tell more, and nothing else.
+    let mlc = LogOptions { bare_streams: 2, mlc_streams: 1, ..PLAIN };
+    let most = reads_after_chains(Chip::TINY_MLC.with_blocks(64), mlc, count);
+    assert!(most <= 40, "{most} reads where some streams have two bits a cell");
     // Streams without headers are not searched, and the ready list is searched at one end only.
     let bare = LogOptions { bare_streams: 2, ..PLAIN };
     for (chip, chains, reads_max) in [(Chip::W25N01GV, count, 40), (LARGE, count / 10, 40)] {
