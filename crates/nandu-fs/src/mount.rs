@@ -112,6 +112,7 @@ impl<'m, N: Nand> Fs<'m, N> {
     ///
     /// [`FsError::Memory`] and [`FsError::PageSize`], before anything happened.
     pub fn format(nand: N, options: Options, format: Format, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
+        OnLog::<N>::check_options(&options.log)?;
         let (log_memory, rest) = divide(&nand, &options, memory)?;
         let page_size = nand.geometry().page_size as usize;
         let log = Log::format(nand, options.log, log_memory)?;
@@ -162,6 +163,7 @@ impl<'m, N: Nand> Fs<'m, N> {
     /// [`FsError::OtherVersion`]; [`FsError::Memory`];
     /// [`TreeError::PendingSize`] if changes were left waiting and do not fit [`Options::pending_size`].
     pub fn mount(nand: N, options: Options, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
+        OnLog::<N>::check_options(&options.log)?;
         let (log_memory, rest) = divide(&nand, &options, memory)?;
         let page_size = nand.geometry().page_size as usize;
         let log = Log::mount(nand, options.log, log_memory)?;

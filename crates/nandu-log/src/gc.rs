@@ -5,7 +5,7 @@
 //! what comes back is a page to examine, which the owner moves if it lives.
 
 use nandu_media::Malformed;
-use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
+use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
 
 use crate::access::Probe;
 use crate::block_table::{COPIED, DAMAGED, INEXACT, REFRESH, State};
@@ -104,19 +104,6 @@ enum Doubt {
     Lasting,
 }
 
-/// A bare block that can be emptied, for owners that choose which one is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candidate {
-    /// The block.
-    pub block: BlockAddr,
-    /// Pages in it that are live, at most.
-    pub live: u16,
-    /// Pages in it that could be: with as many, emptying it gains room only if what is moved takes less room elsewhere.
-    pub live_max: u16,
-    /// Pages programmed since it was opened, rounded down; it wraps after about 32 times the pages of the chip.
-    pub age: u64,
-}
-
 /// What is being emptied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Collector {
@@ -141,9 +128,9 @@ pub(crate) struct Collector {
     taken: u32,
     pages: u32,
     /// The block that the owner wants to be emptied next.
-    chosen: Option<BlockAddr>,
+    pub(crate) chosen: Option<BlockAddr>,
     /// Pages that moving one may program, but for the first.
-    beside_max: u32,
+    pub(crate) beside_max: u32,
     /// Pages programmed before the page under examination was handed out.
     programs_before: u64,
     /// Pages that the last examination programmed beside the first, and that the budget has not paid for yet.
@@ -190,67 +177,6 @@ enum OwnStep {
 }
 
 impl<N: Nand> Log<'_, N> {
-    /// Pages that may be live: those of all good blocks but the reserve, less the summaries of bare pages that are.
-    ///
-    /// With `mlc_streams`, those that are live and as many bare pages more as find room with two bits a cell, also where what is
-    /// live has to be moved there first.
-    pub fn capacity_pages(&self) -> u32 {
-        let room = self.usable_blocks() * u32::from(self.shape.mlc_pages);
-        if !self.shape.has_mlc() {
-            return room.saturating_sub(self.blocks.summaries());
-        }
-        self.blocks.live_total() + room.saturating_sub(self.weight_of(0))
-    }
-
-    /// Blocks that data may fill.
-    fn usable_blocks(&self) -> u32 {
-        let good = self.blocks.good();
-        good.saturating_sub(self.shape.reserve_blocks(good) + self.collector.beside_max)
-    }
-
-    /// What lives, and so many pages more of which nobody knows whether they have headers, in pages of the fullest kind of block
-    /// there is, if every block were full and bare pages had as many bits a cell as they may.
-    fn weight_of(&self, more: u32) -> u32 {
-        let bare = self.blocks.live_bare();
-        let headed = self.blocks.live_total() - bare;
-        (headed.saturating_add(more)).saturating_mul(self.shape.headed_weight()) + bare + self.blocks.summaries()
-    }
-
-    /// Whether so many pages more may live, by counts that may be too high.
-    pub fn has_capacity_for(&self, pages: u32) -> bool {
-        self.weight_of(pages) <= self.usable_blocks() * u32::from(self.shape.mlc_pages)
-    }
-
-    /// The bare blocks with this cell mode that can be emptied now: closed, with pages that may be live, and not left alone by wish
-    /// of the owner. What of them is to be moved where is the owner's policy; it says so with [`Log::empty_next`]. Costs a pass
-    /// over the block table in memory.
-    pub fn candidates(&self, mode: CellMode) -> impl Iterator<Item = Candidate> + use<'_, N> {
-        let is_one = move |block: &BlockAddr| {
-            self.blocks.is_bare(*block)
-                && self.blocks.mode(*block) == mode
-                && self.is_victim(*block)
-                && self.can_be_emptied(*block)
-        };
-        self.blocks.addresses().filter(is_one).map(|block| Candidate {
-            block,
-            live: self.blocks.live(block),
-            live_max: self.blocks.live_max(block),
-            age: u64::from(self.age(block)) << self.shape.birth_shift,
-        })
-    }
-
-    /// Has a block emptied next, once the one under way is empty, if it still can be then: [`Log::next_work`] hands out its pages
-    /// with [`Cause::Migration`] as soon as a budget has examinations left. Costs nothing.
-    pub fn empty_next(&mut self, block: BlockAddr) {
-        self.collector.chosen = Some(block).filter(|&block| self.shape.geometry.contains_block(block));
-    }
-
-    /// Says that copies of which [`Examined::Copied`] told were given up: what was copied is asked about again. Costs a pass over
-    /// the block table in memory.
-    pub fn forget_copied(&mut self) {
-        self.blocks.forget_copied();
-    }
-
     /// Says how many pages the owner may program to move one, 1 unless it says so; a mount forgets it. All of the pages of a
     /// block may be moved before it is free, so that for each page beyond the first a block is held in reserve.
     pub fn expect_moves_of(&mut self, pages: u32) {
@@ -542,20 +468,9 @@ impl<N: Nand> Log<'_, N> {
         best.map(|block| (block, Cause::Gc))
     }
 
-    /// How many pages of its kind a block holds where those of this one are moved to. Bare ones find twice as much room with two
-    /// bits a cell, so that a block with one that is full of them is worth emptying, too.
-    fn moved_max(&self, block: BlockAddr, to_mlc: bool) -> u16 {
-        if to_mlc && self.blocks.is_bare(block) { self.shape.mlc_pages - 1 } else { self.blocks.live_max(block) }
-    }
-
-    /// How much room a page of a block takes where it is moved to.
-    fn weight(&self, block: BlockAddr) -> u32 {
-        if self.blocks.is_bare(block) { 1 } else { self.shape.headed_weight() }
-    }
-
     /// Whether there is room to empty a block wholly. Where there are bare streams, its pages cannot go anywhere: bare ones need
     /// bare room, and room with headers for what names them at their new places, a page for each at most.
-    fn can_be_emptied(&self, block: BlockAddr) -> bool {
+    pub(crate) fn can_be_emptied(&self, block: BlockAddr) -> bool {
         if !self.shape.has_bare() {
             return true;
         }
@@ -568,7 +483,7 @@ impl<N: Nand> Log<'_, N> {
         opened <= self.blocks.pool()
     }
 
-    fn is_victim(&self, block: BlockAddr) -> bool {
+    pub(crate) fn is_victim(&self, block: BlockAddr) -> bool {
         self.blocks.state(block).is_closed()
             && !self.blocks.has(block, DAMAGED)
             && !self.blocks.is_pinned(block)

@@ -32,6 +32,10 @@
 //! * **L8** An anchor block is erased only if it holds neither the newest checkpoint nor the newest stable one.
 //! * **L9** A block that was open at a cut is not programmed before it is erased.
 //! * **L10** What reads as a page of the log at its own address in a bare block is a summary.
+//! * **L11** No page that a commit names is an LSB page whose partner will be programmed before the next erase, where a cut in
+//!   that could destroy it.
+//! * **L12** A block is used in the mode of the stream that opened it, from one erase to the next: with one bit a cell, no MSB page
+//!   is programmed.
 //!
 //! # Bare streams
 //!
@@ -54,6 +58,32 @@
 //! * **L10** is what makes it safe to look for headers in a block that may be bare: bytes that state the address where they are
 //!   about to be programmed are appended to another page.
 //!
+//! # Streams with two bits a cell
+//!
+//! The last [`LogOptions::mlc_streams`] of the bare streams use both bits of each cell: their blocks hold twice as many pages and
+//! are slower to program. Everything else, all pages with headers among it, stays with one bit a cell, which nothing can damage
+//! later. A free block has no mode; it gets one when it is erased, shortly before a stream opens it. For the invariants this means:
+//!
+//! * **L1**, **L5** count a block's pages by its mode. The newest checkpoint has the mode of blocks that hold data.
+//! * **L2** A block that was erased ahead for another mode is erased again.
+//! * **L3** Streams with two bits a cell alone take the last entries of the ready list, a third of all as long as three are left.
+//!   So after a cut the place of a block in the list tells its mode, and with it how many pages it has, without a read.
+//! * **L6** counts the other entries only.
+//! * **L9** stands: a block that was open at a cut is closed, so of what was left out for L11 only the end has to be known.
+//! * **L10** stands. In doubt, the summary of a block is before its last page, or missing.
+//! * **L11** A commit may name any page appended before it, but for copies ([`Placement::Survivor`]). Those exposed at that moment
+//!   are protected: their partners are left out until the next erase. A copy is named only when [`Log::is_settled`] says that its
+//!   partner was programmed, or never will be; before that its source is what counts.
+//!
+//! The owner's part, beside that of any owner with bare streams:
+//!
+//! ```text
+//! log.append_bare(bytes, Placement::Survivor { from }, ..)?;   // to move a page: then Examined::Copied, and later, all at once,
+//! if log.is_settled(copy) { /* a commit that names it; then supersede(from) */ }
+//! while let Some(moved) = log.rescue()? { /* the page is elsewhere now */ }        // after each append_bare and append_summary
+//! while let Some(stream) = log.summary_due() { log.append_summary(.., stream, ..)?; }   // before each commit, then rescue again
+//! ```
+//!
 //! # An owner's operation
 //!
 //! ```text
@@ -71,6 +101,7 @@ mod anchor;
 mod bare;
 mod block_table;
 mod checkpoint;
+mod choice;
 mod disturb;
 mod error;
 mod format;
@@ -85,14 +116,16 @@ mod placement;
 mod recovery;
 mod retire;
 mod roll_forward;
+mod room;
 mod shape;
 mod stats;
 mod verify;
 mod wear;
 
+pub use choice::Candidate;
 pub use error::LogError;
 pub use frontier::Append;
-pub use gc::{Budget, Candidate, Examine, Examined, Growth, INSTALMENT_MAX};
+pub use gc::{Budget, Examine, Examined, Growth, INSTALMENT_MAX};
 pub use log::{Log, PageInfo};
 pub use nandu_media::{Malformed, PageKind};
 pub use options::LogOptions;

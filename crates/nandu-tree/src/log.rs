@@ -1,6 +1,6 @@
 //! The log as the medium of a tree.
 
-use nandu_log::{Append, Budget, Growth, Log, LogError, PageKind};
+use nandu_log::{Append, Budget, Growth, Log, LogError, LogOptions, PageKind};
 use nandu_nand::{Cause, Nand, PageAddr};
 
 use crate::pages::{Examine, Examined, Found, Need, Pages, Placement, SummaryRead};
@@ -45,6 +45,19 @@ const VALUE_HEADROOM: u32 = 4;
 const PAGE_VALUE_HEADROOM: u32 = 8;
 
 impl<'m, N: Nand> OnLog<'m, N> {
+    /// Refuses a log that a tree cannot use: one with streams of two bits a cell, where a page may have to wait before a commit names
+    /// it, or be elsewhere after a failed program. To be asked before the log is made or mounted.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Unsuitable`].
+    pub fn check_options(options: &LogOptions) -> Result<(), LogError<N::Error>> {
+        match options.mlc_streams {
+            0 => Ok(()),
+            _ => Err(LogError::Unsuitable { what: "streams with two bits a cell under a tree" }),
+        }
+    }
+
     /// Pages of this log. The log serves one tree.
     pub fn new(log: Log<'m, N>) -> OnLog<'m, N> {
         OnLog {
