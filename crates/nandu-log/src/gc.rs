@@ -286,7 +286,7 @@ impl<N: Nand> Log<'_, N> {
                 }
                 continue;
             }
-            if budget.examinations == 0 || self.has_waited_enough() {
+            if budget.examinations == 0 || (!budget.is_instalment && self.has_waited_enough()) {
                 return Ok(None);
             }
             let Some(examine) = self.next_examination() else { return Ok(None) };
@@ -303,7 +303,7 @@ impl<N: Nand> Log<'_, N> {
     /// something that could be moved, and moving it would take them again.
     fn has_waited_enough(&self) -> bool {
         let is_ready = self.ready.remaining() >= self.collector.ready_wanted;
-        self.shape.has_mlc() && self.collector.is_urgent && is_ready
+        self.shape.has_mlc() && self.collector.is_urgent && !self.collector.wants_exact && is_ready
     }
 
     /// Whether the ready list is too short, and a checkpoint would make it longer.
