@@ -70,7 +70,7 @@
 //!   So after a cut the place of a block in the list tells its mode, and with it how many pages it has, without a read.
 //! * **L6** counts the other entries only.
 //! * **L9** stands: a block that was open at a cut is closed, so of what was left out for L11 only the end has to be known.
-//! * **L10** stands. In doubt, the summary of a block is before its last page, or missing.
+//! * **L10** stands. A summary may stand before the last page of its block.
 //! * **L11** A commit may name any page appended before it, but for copies ([`Placement::Survivor`]). Those exposed at that moment
 //!   are protected: their partners are left out until the next erase. A copy is named only when [`Log::is_settled`] says that its
 //!   partner was programmed, or never will be; before that its source is what counts.

@@ -136,20 +136,7 @@ impl<N: Nand> Log<'_, N> {
             self.blocks.set_live(frontier.block, live);
             self.blocks.set(frontier.block, INEXACT | HELD, true);
         }
-        let (others, count) = (self.ready.others, self.ready.count);
-        for place in (0..rolled.front).chain(others - rolled.back..others).chain(count - rolled.mlc..count) {
-            let block = self.ready.blocks[place];
-            // What opened it is known from its place; with it how many pages it has.
-            let stream = match place {
-                _ if place >= others => self.shape.first_mlc,
-                _ if self.shape.has_bare() && place >= rolled.front => self.shape.headed,
-                _ => 0,
-            };
-            self.blocks.set_state(block, State::Full);
-            self.blocks.assign(block, stream);
-            self.blocks.set_live(block, self.blocks.pages(block));
-            self.blocks.set(block, INEXACT | HELD, true);
-        }
+        self.take_opened(rolled);
         let mut frontiers = [None; STREAM_COUNT_MAX];
         for stream in 0..self.shape.streams {
             let position = rolled.positions[stream as usize];
@@ -171,6 +158,7 @@ impl<N: Nand> Log<'_, N> {
         self.ready.front = rolled.front;
         self.ready.back = rolled.back;
         self.ready.mlc = rolled.mlc;
+        let (others, count) = (self.ready.others, self.ready.count);
         let spare = self.ready.unopened().first().copied();
         let last = self.ready.unopened().last().copied();
         if self.shape.has_bare() && !self.options.skips_bare_erase() {
@@ -195,6 +183,24 @@ impl<N: Nand> Log<'_, N> {
             }
         }
         spare
+    }
+
+    /// Sets the states of the blocks that were opened since the checkpoint.
+    fn take_opened(&mut self, rolled: &Rolled) {
+        let (others, count) = (self.ready.others, self.ready.count);
+        for place in (0..rolled.front).chain(others - rolled.back..others).chain(count - rolled.mlc..count) {
+            let block = self.ready.blocks[place];
+            // What opened it is known from its place; with it how many pages it has.
+            let stream = match place {
+                _ if place >= others => self.shape.first_mlc,
+                _ if self.shape.has_bare() && place >= rolled.front => self.shape.headed,
+                _ => 0,
+            };
+            self.blocks.set_state(block, State::Full);
+            self.blocks.assign(block, stream);
+            self.blocks.set_live(block, self.blocks.pages(block));
+            self.blocks.set(block, INEXACT | HELD, true);
+        }
     }
 
     /// Test switch: goes on in the blocks that were open.

@@ -219,6 +219,8 @@ fn a_second_format_keeps_the_erase_counts() {
 fn a_chip_worn_to_death_ends_read_only_with_everything_readable() {
     worn_to_death(Chip::TINY, LogOptions::DEFAULT);
     worn_to_death(Chip::TINY.with_blocks(19), LogOptions { bare_streams: 1, ..LogOptions::DEFAULT });
+    let mlc = LogOptions { bare_streams: 2, mlc_streams: 1, ..LogOptions::DEFAULT };
+    worn_to_death(Chip::TINY_MLC.with_blocks(26), mlc);
 }
 
 fn worn_to_death(chip: Chip, options: LogOptions) {
