@@ -101,7 +101,7 @@ struct Outcome {
 fn run(setting: &Setting, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let chip = match setting.is_kernel {
         true => kernel_chip(context.scaled(setting.size_mib, 32)),
-        false => paper_chip(context.scaled(setting.size_mib, setting.size_mib / 16)),
+        false => paper_chip(context.scaled(setting.size_mib, setting.size_mib / 10)),
     };
     let (files, transactions) = context.scaled((1300, 2000), (1300 / 17, 2000 / 17));
     let population = Population {
