@@ -219,7 +219,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
         }
         let [one, other] = [tallies[first], tallies[second]];
-        if self.journals.fit(one.count + other.count, one.size + other.size) {
+        // As the page is drafted: with room for notes. Else one of them would become another page for ever.
+        if self.journals.fit(one.count + other.count, one.size + other.size + self.notes_size()) {
             return self.write_journal(Placement::Split, None);
         }
         self.merge_densest()
@@ -324,12 +325,17 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.place_notes(self.scratch.len().saturating_sub(used))
     }
 
+    /// Bytes of a journal page that the section of all notes takes.
+    fn notes_size(&self) -> usize {
+        if self.notes.is_empty() { 0 } else { SECTION_FRONT_SIZE + self.notes.size(|_| false) }
+    }
+
     /// Which journal pages' changes go into the next one; the last stands for no page.
     fn choose_moved(&self, forced: Option<u8>) -> [bool; LISTED_MAX + 1] {
         let tallies = tallies(&self.changes);
         let mut moved = [false; LISTED_MAX + 1];
         let (mut count, mut size) = (0, 0);
-        let notes_size = if self.notes.is_empty() { 0 } else { SECTION_FRONT_SIZE + self.notes.size(|_| false) };
+        let notes_size = self.notes_size();
         for place in forced.into_iter().chain([UNSYNCED]).map(usize::from) {
             moved[place] = true;
             count += tallies[place].count;

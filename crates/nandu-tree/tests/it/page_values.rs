@@ -374,3 +374,25 @@ fn pages_of_one_leaf_are_moved_with_one_program_for_it() {
     });
     assert_eq!(cost, 17);
 }
+
+/// Notes take room from journal pages, so that two of these do not become one although their changes would fit: then a leaf is
+/// merged. Were one of them programmed again instead, that would go on for ever.
+#[test]
+fn a_crowded_list_of_journal_pages_is_shortened_beside_many_notes() {
+    let options = Options { pending_size: 4000, note_count: 64, ..ON_SYNC };
+    let medium = Shared::with_bare(512, 44, 4000, 20, 64);
+    let mut tree = Tree::create(medium.clone(), ByteCells, options, memory(512, &options)).unwrap();
+    let key = |number: u32| number.wrapping_mul(0x9E37_79B1).to_be_bytes();
+    for number in 0..3000_u32 {
+        // More programs for one call than any has to make.
+        medium.0.borrow_mut().fail_after = Some(100);
+        if number % 60 < 20 && number < 1200 {
+            tree.put_page(&key(number % 60), &[number as u8; 512]).unwrap();
+        }
+        tree.put(&key(100 + number % 900), &[number as u8; 24]).unwrap();
+        if number % 5 == 0 {
+            tree.sync().unwrap();
+        }
+    }
+    medium.0.borrow_mut().fail_after = None;
+}
