@@ -37,12 +37,12 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// Has a block emptied next, once the one under way is empty, if it still can be then: [`Log::next_work`] hands out its pages
-    /// with [`Cause::Migration`] as soon as a budget has examinations left. Costs nothing.
+    /// with [`Cause::Migration`](nandu_nand::Cause::Migration) as soon as a budget has examinations left. Costs nothing.
     pub fn empty_next(&mut self, block: BlockAddr) {
         self.collector.chosen = Some(block).filter(|&block| self.shape.geometry.contains_block(block));
     }
 
-    /// Says that copies of which [`Examined::Copied`] told were given up: what was copied is asked about again. Costs a pass over
+    /// Says that copies of which [`Examined::Copied`](crate::Examined::Copied) told were given up: what was copied is asked about again. Costs a pass over
     /// the block table in memory.
     pub fn forget_copied(&mut self) {
         self.blocks.forget_copied();
