@@ -56,7 +56,8 @@
 //!   directory in it. From every directory the root is reached. One without a name is empty.
 //! * F6  A file has as many records of pages as it says. Behind its end there is nothing but what was allocated there, and zeros.
 //! * F7  Fragments lie over a page that stands on flash, within it, and do not overlap.
-//! * F8  Attributes are whole and stand where their hashes say, and their size is what the inode says.
+//! * F8  Attributes are whole and stand where their hashes say, and their size is what the inode says; but those of an orphan, which go
+//!   in steps.
 //! * F9  A number that no inode has got yet is in no record: below the superblock's next chunk, outside of what is left of chunks.
 //! * F10 Every page of a file can be read, and is what was written.
 

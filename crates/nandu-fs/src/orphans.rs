@@ -11,6 +11,7 @@ use nandu_nand::Nand;
 use crate::batch::Batch;
 use crate::error::Damage;
 use crate::fs::Fs;
+use crate::inode::Inode;
 use crate::keys::{Key, Meaning};
 use crate::{FsError, Ino};
 
@@ -100,6 +101,11 @@ impl<N: Nand> Fs<'_, N> {
             doomed.delete(batch);
         }
         Ok(doomed.is_all)
+    }
+
+    /// Whether an inode is an orphan that is noted as one: it goes in steps, so that a part of its attributes or of its target may be gone.
+    pub(crate) fn is_leaving(&mut self, ino: u64, inode: &Inode) -> Result<bool, FsError<N::Error>> {
+        Ok(inode.nlink == 0 && self.has_orphan_record(ino)?)
     }
 
     /// Removes an orphan, or what a truncation left, to the end.

@@ -141,6 +141,8 @@ pub(crate) struct Journal<'a> {
     to: &'a mut dyn FnMut(Repair<'_>),
     count: u64,
     lost_found: Option<Ino>,
+    /// Whether something that was noted as an orphan has a name.
+    has_returned: bool,
 }
 
 impl Journal<'_> {
@@ -175,7 +177,7 @@ impl<N: Nand> Fs<'_, N> {
         self.flush()?;
         // What is named as an orphan may be none: nothing is removed before that is known.
         self.has_orphans = false;
-        let mut journal = Journal { to: report, count: 0, lost_found: None };
+        let mut journal = Journal { to: report, count: 0, lost_found: None, has_returned: false };
         let outcome = self.repair_all(scratch, &mut journal);
         self.has_orphans = true;
         outcome?;
@@ -196,6 +198,11 @@ impl<N: Nand> Fs<'_, N> {
         let outcome = self.repair_links(Tally::new(if scratch_is_larger { scratch } else { &mut *memory }), journal);
         self.buffer.memory = memory;
         outcome?;
+        if journal.has_returned {
+            // What was taken for an orphan may be incomplete, which only now is wrong.
+            self.for_each_inode(|fs, ino| fs.repair_records(ino, journal))?;
+            self.for_each_inode(|fs, ino| fs.repair_directory_names(ino, journal))?;
+        }
         self.for_each_inode(|fs, ino| fs.cut_loop(ino, journal))?;
         self.for_each_inode(|fs, ino| fs.repair_directory_counts(ino, journal))
     }

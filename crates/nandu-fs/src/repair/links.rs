@@ -60,6 +60,7 @@ impl<N: Nand> Fs<'_, N> {
                 if nlink == 0 {
                     // With a name it is none.
                     batch.delete(Key::orphan(ino));
+                    journal.has_returned = true;
                 }
                 self.commit_freeing(&batch)?;
                 journal.tell(ino, Mended::Counts);
@@ -90,6 +91,7 @@ impl<N: Nand> Fs<'_, N> {
             let mut batch = Batch::new();
             Self::put_inode(&mut batch, Ino(ino), &Inode { nlink: 2, ..inode });
             batch.delete(Key::orphan(ino));
+            journal.has_returned = true;
             self.commit_freeing(&batch)?;
             journal.tell(ino, Mended::Counts);
         }
@@ -173,6 +175,7 @@ impl<N: Nand> Fs<'_, N> {
             Self::put_inode(&mut batch, Ino(ino), &inode);
             if !inode.is_file() {
                 batch.delete(Key::orphan(ino));
+                journal.has_returned = true;
             }
             self.commit(&batch)?;
             journal.tell_name(ino, name, what);

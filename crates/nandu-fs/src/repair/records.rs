@@ -68,12 +68,15 @@ impl<N: Nand> Fs<'_, N> {
         let stock = self.take_stock(ino)?;
         let Some(inode) = self.repair_inode(ino, &stock, journal)? else { return Ok(()) };
         self.remove_misfits(ino, &inode, journal)?;
-        let xattr_size = self.repair_xattrs(ino, journal)?;
-        let mut right = Inode { xattr_size, ..inode };
+        let is_leaving = self.is_leaving(ino, &inode)?;
+        let mut right = inode;
+        if !is_leaving {
+            right.xattr_size = self.repair_xattrs(ino, journal)?;
+        }
         match inode.kind() {
             FileKind::Symlink => {
                 // A target that is not whole leads elsewhere, which is worse than nowhere.
-                if stock.target != Some(inode.size) || inode.size == 0 {
+                if (stock.target != Some(inode.size) || inode.size == 0) && !is_leaving {
                     journal.tell(ino, Mended::TargetLost);
                     return self.remove_inode(ino);
                 }

@@ -184,6 +184,25 @@ fn cuts_while_large_files_are_cut_and_removed() {
     assert!(summary.cases > 400, "{summary:?}");
 }
 
+/// What has more records beside its content than go with one batch: until it is gone, a part of them is not wrong.
+#[test]
+fn cuts_while_attributes_and_targets_go_in_steps() {
+    let bytes = |size: usize| (0..size).map(|at| (at / 100) as u8 | 1).collect::<Vec<u8>>();
+    let ops = vec![
+        Op::Create(vec![b"a"]),
+        Op::SetXattr(vec![b"a"], b"user.x", bytes(700)),
+        Op::SetXattr(vec![b"a"], b"user.yy", bytes(800)),
+        Op::Sync,
+        Op::Symlink(vec![b"b"], bytes(1200)),
+        Op::Unlink(vec![b"a"]),
+        Op::Unlink(vec![b"b"]),
+        Op::Sync,
+    ];
+    let driver = Driver::new(formatted_with(SMALL, OPTIONS)).resume();
+    let summary = driver.every(fixed(ops, OPTIONS), check(OPTIONS));
+    assert!(summary.cases > 100, "{summary:?}");
+}
+
 /// Whether the driver finds something wrong with these operations.
 fn is_caught(ops: &[Op], options: Options) -> bool {
     let driver = Driver::new(formatted_with(SMALL, options));

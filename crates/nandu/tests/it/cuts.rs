@@ -214,7 +214,12 @@ pub(crate) fn run_swarm<T: Clone + Default, W: Fn(&mut Sim, &mut T) -> Run, R: P
     let summary = Driver::new(chip)
         .seed(seed)
         .resume()
-        .progress(move |done, total| eprint!("\r{done} of {total} chains, {:.0} s", started.elapsed().as_secs_f64()))
+        .progress(move |done, total| {
+            // Once for each thousandth, so that a file that this goes to stays small.
+            if done % (total / 1_000).max(1) == 0 {
+                eprint!("\r{done} of {total} chains, {:.0} s", started.elapsed().as_secs_f64());
+            }
+        })
         .random(count, workload(changes), recover, check);
     eprintln!();
     println!("{} chains of cuts, {} cuts, seed {seed}: nothing acknowledged was lost", summary.cases, summary.cuts);

@@ -76,4 +76,6 @@ fn what_was_found_once_stays_mended() {
     for bytes in found {
         targets::hostile_image(bytes);
     }
+    // Keys out of order in an inner node, below which no repair finds what is wrong.
+    files::hostile_files(&[0x2C, 0x2D, 0x2D, 0x01, 0x34, 0xC6]);
 }
