@@ -71,7 +71,7 @@ impl Options {
             name_first: false,
             replace_in_parts: false,
             without_orphans: false,
-            tree: nandu_tree::Broken { commit_first: false, supersede_first: false, move_stale: false },
+            tree: nandu_tree::Broken::NONE,
             hash_zeros: 0,
         },
     };
@@ -85,6 +85,7 @@ impl Options {
             durability: Durability::OnSync,
             pending_size: self.pending_size,
             note_count: self.note_count,
+            copy_count: 0,
         }
     }
 

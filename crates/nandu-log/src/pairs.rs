@@ -109,9 +109,9 @@ impl<'m> Pairs<'m> {
         Some(&self.copies[self.range(slot)])
     }
 
-    /// Whether a commit could name a page of which the chip may hold nothing.
+    /// Whether a commit could name a page of which the chip may hold nothing, or that is elsewhere and its owner did not ask.
     pub(crate) fn endangers_commits(&self) -> bool {
-        self.used().any(|slot| slot.has(DOUBTED) && slot.has(NAMED))
+        self.used().any(|slot| slot.has(DOUBTED) && slot.has(NAMED)) || self.rescued.iter().any(Option::is_some)
     }
 
     fn release(&mut self, page: PageAddr) {
@@ -157,10 +157,30 @@ impl<'m> Pairs<'m> {
 
 impl<N: Nand> Log<'_, N> {
     /// Whether a page of a stream with two bits a cell can be named in a commit although it is a copy ([`Placement::Survivor`]): a
-    /// cut cannot destroy it any more. True of any other page. Costs nothing.
+    /// cut cannot destroy it any more, or will not be able to once a commit names it. True of any other page. Costs nothing.
     pub fn is_settled(&self, page: PageAddr) -> bool {
         let is_there = self.pairs.rescued.iter().flatten().all(|moved| moved.from != page);
-        is_there && self.pairs.find(page).is_none_or(|slot| self.pairs.slots[slot].has(PROTECTED))
+        let can_be_named = |slot: &Slot| slot.has(PROTECTED) || (slot.has(NAMED) && !slot.has(DOUBTED));
+        is_there && self.pairs.find(page).is_none_or(|slot| can_be_named(&self.pairs.slots[slot]))
+    }
+
+    /// Has a copy settled without waiting for its partner, which the next commit leaves out then, as it does for any page that is
+    /// not a copy. For an owner that needs the room of the source. Costs no program, and a page of the copy's block.
+    pub fn settle_copy(&mut self, page: PageAddr) {
+        if let Some(slot) = self.pairs.find(page) {
+            self.pairs.slots[slot].flags |= NAMED;
+        }
+    }
+
+    /// Whether there are pages that the next commit may name and over whose cells others could be programmed until then. Costs
+    /// nothing.
+    pub fn promises_exposed(&self) -> bool {
+        self.pairs.used().any(|slot| slot.has(NAMED) && !slot.has(PROTECTED))
+    }
+
+    /// Most pages of a block that may wait for their partner at once; 0 where none does.
+    pub fn exposed_max(&self) -> usize {
+        self.shape.exposed_max.into()
     }
 
     /// Whether every page of a block is settled ([`Log::is_settled`]), as after [`Log::seal`]. Costs nothing.

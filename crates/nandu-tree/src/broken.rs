@@ -10,6 +10,8 @@ pub struct Broken {
     pub supersede_first: bool,
     /// R7: a leaf is programmed with the pages that are moved and without its changes.
     pub move_stale: bool,
+    /// R8: a copy is named while the program of its partner is still to come.
+    pub name_exposed: bool,
 }
 
 /// Without the feature every rule is kept.
@@ -19,6 +21,10 @@ pub(crate) struct Broken;
 
 #[cfg(feature = "broken")]
 impl Broken {
+    /// Every rule is kept.
+    pub const NONE: Broken =
+        Broken { commit_first: false, supersede_first: false, move_stale: false, name_exposed: false };
+
     pub(crate) fn commits_first(self) -> bool {
         self.commit_first
     }
@@ -29,6 +35,10 @@ impl Broken {
 
     pub(crate) fn moves_stale(self) -> bool {
         self.move_stale
+    }
+
+    pub(crate) fn names_exposed(self) -> bool {
+        self.name_exposed
     }
 }
 
@@ -44,6 +54,10 @@ impl Broken {
     }
 
     pub(crate) fn moves_stale(self) -> bool {
+        false
+    }
+
+    pub(crate) fn names_exposed(self) -> bool {
         false
     }
 }

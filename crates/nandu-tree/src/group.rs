@@ -59,6 +59,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub fn sync(&mut self) -> Result<(), TreeError<P::Error>> {
         if self.changes.unsynced > 0 {
             self.group_size = self.changes.unsynced_size;
+            self.before_commit()?;
         }
         match self.unsynced_in_one_leaf()? {
             _ if self.changes.unsynced == 0 => {}

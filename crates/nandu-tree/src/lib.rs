@@ -78,6 +78,7 @@ mod bulk;
 mod cache;
 mod cells;
 mod changes;
+mod copies;
 mod descent;
 mod error;
 mod group;

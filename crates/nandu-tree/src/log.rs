@@ -45,16 +45,16 @@ const VALUE_HEADROOM: u32 = 4;
 const PAGE_VALUE_HEADROOM: u32 = 8;
 
 impl<'m, N: Nand> OnLog<'m, N> {
-    /// Refuses a log that a tree cannot use: one with streams of two bits a cell, where a page may have to wait before a commit names
-    /// it, or be elsewhere after a failed program. To be asked before the log is made or mounted.
+    /// Refuses a log that a tree cannot use: one with several streams of two bits a cell, of which nobody has asked for a second. To
+    /// be asked before the log is made or mounted.
     ///
     /// # Errors
     ///
     /// [`LogError::Unsuitable`].
     pub fn check_options(options: &LogOptions) -> Result<(), LogError<N::Error>> {
         match options.mlc_streams {
-            0 => Ok(()),
-            _ => Err(LogError::Unsuitable { what: "streams with two bits a cell under a tree" }),
+            0 | 1 => Ok(()),
+            _ => Err(LogError::Unsuitable { what: "more than one stream with two bits a cell under a tree" }),
         }
     }
 
@@ -114,6 +114,10 @@ impl<'m, N: Nand> OnLog<'m, N> {
             (Some(examine), _) => (nandu_log::Placement::Survivor { from: examine.page }, examine.cause),
             (None, Placement::Moved { from }) => (nandu_log::Placement::Survivor { from }, Cause::Gc),
             (None, Placement::Update { supersedes: Some(of) }) => (nandu_log::Placement::Update { of }, Cause::Value),
+            (None, Placement::Chosen { stream }) => {
+                let first = self.log.stream_count() - self.log.bare_streams();
+                (nandu_log::Placement::Stream(first.saturating_add(stream)), Cause::Value)
+            }
             (None, _) => (nandu_log::Placement::New, Cause::Value),
         }
     }
@@ -228,6 +232,7 @@ impl<N: Nand> Pages for OnLog<'_, N> {
             (None, Placement::Update { supersedes: Some(of) }) => (nandu_log::Placement::Update { of }, host),
             (None, Placement::Update { supersedes: None }) => (nandu_log::Placement::New, host),
             (None, Placement::Split) => (nandu_log::Placement::New, Cause::Tree),
+            (None, Placement::Chosen { stream }) => (nandu_log::Placement::Stream(stream), host),
         };
         self.log.append(buf, Append { kind, placement, is_commit: commit, cause })
     }
@@ -256,6 +261,46 @@ impl<N: Nand> Pages for OnLog<'_, N> {
     fn append_summary(&mut self, buf: &mut [u8], stream: u8) -> Result<Option<PageAddr>, Self::Error> {
         let cause = self.examining.map_or(Cause::Tree, |examine| examine.cause);
         self.log.append_summary(buf, stream, cause)
+    }
+
+    fn has_pairs(&self) -> bool {
+        self.log.mlc_streams() > 0
+    }
+
+    fn exposed_max(&self) -> usize {
+        self.log.exposed_max()
+    }
+
+    fn is_settled(&self, page: PageAddr) -> bool {
+        self.log.is_settled(page)
+    }
+
+    fn settle(&mut self, page: PageAddr) {
+        self.log.settle_copy(page);
+    }
+
+    fn rescue(&mut self) -> Result<Option<(PageAddr, PageAddr)>, Self::Error> {
+        Ok(self.log.rescue()?.map(|moved| (moved.from, moved.to)))
+    }
+
+    fn is_paired(&self, stream: u8) -> bool {
+        stream >= self.log.stream_count() - self.log.mlc_streams()
+    }
+
+    fn promises_exposed(&self) -> bool {
+        self.log.promises_exposed()
+    }
+
+    fn summary_due(&self) -> Option<u8> {
+        self.log.summary_due()
+    }
+
+    fn forget_copied(&mut self) {
+        self.log.forget_copied();
+    }
+
+    fn is_full(&self, error: &Self::Error) -> bool {
+        matches!(error, LogError::Full)
     }
 
     fn read_bare(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<(), Self::Error> {
@@ -359,6 +404,7 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         let outcome = match outcome {
             Examined::Dead => nandu_log::Examined::Dead,
             Examined::Moved => nandu_log::Examined::Moved,
+            Examined::Copied => nandu_log::Examined::Copied,
             Examined::Live => nandu_log::Examined::Live,
             Examined::Unreadable => nandu_log::Examined::Unreadable(self.why),
         };

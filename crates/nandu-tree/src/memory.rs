@@ -18,6 +18,9 @@ pub struct Options {
     /// are no such values. With
     /// as many as a block has pages, few Summaries are written but the one that ends each block. If not 0, at least 8.
     pub note_count: usize,
+    /// Page values that may be copied to cells with two bits and wait there for a commit that names them, 26 bytes each; 0 where
+    /// there are no such cells. The more there are, the fewer leaves are programmed for them. If not 0, at least 8.
+    pub copy_count: usize,
 }
 
 impl Options {
@@ -28,6 +31,7 @@ impl Options {
         durability: Durability::Immediate,
         pending_size: 0,
         note_count: 0,
+        copy_count: 0,
     };
 }
 
@@ -66,8 +70,8 @@ impl Options {
 pub const fn memory_required(page_size: usize, options: &Options) -> usize {
     let journal_pages =
         if options.journal_pages < JOURNAL_PAGES_MIN { JOURNAL_PAGES_MIN } else { options.journal_pages };
-    let notes = crate::notes::memory_size(options.note_count);
-    4 * page_size + options.cache_size + 4 * journal_pages + options.pending_size_used() + notes
+    let waiting = crate::notes::memory_size(options.note_count) + crate::copies::memory_size(options.copy_count);
+    4 * page_size + options.cache_size + 4 * journal_pages + options.pending_size_used() + waiting
 }
 
 /// Pages that the operation under way appended and pages that it supersedes.

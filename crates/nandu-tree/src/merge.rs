@@ -62,6 +62,8 @@ pub(crate) struct Evict<'a> {
 pub(crate) enum Own<'a> {
     Edit(OwnEdit<'a>),
     Evict(Evict<'a>),
+    /// Copies of pages are named, that of this key and others of its leaf.
+    Name(&'a [u8]),
 }
 
 /// How bringing changes to leaves ended.
@@ -150,7 +152,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let first = span.range(changes).start;
         let mut done = first..first;
         let mut own_left = own;
-        let is_stale = self.broken.moves_stale() && matches!(own, Some(Own::Evict(_)));
+        let is_stale = self.broken.moves_stale() && matches!(own, Some(Own::Evict(_) | Own::Name(_)));
         let mut existed = false;
         self.pending.rewritten = None;
         self.pending.at_end = false;
@@ -166,6 +168,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 match own {
                     Own::Edit(OwnEdit { key, stored, retire }) => existed = self.edit(key, Some(stored), retire)?,
                     Own::Evict(evict) => self.evict(&evict)?,
+                    Own::Name(key) => self.link_copies(key)?,
                 }
                 self.widen(&mut span);
                 continue;

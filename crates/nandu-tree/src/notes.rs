@@ -47,6 +47,8 @@ pub(crate) struct Notes<'m> {
     summary_count: usize,
     /// Bytes for a list of notes in a page of its own.
     size_max: usize,
+    /// Pages that may have to be programmed elsewhere at any time, and be noted there.
+    rescued_max: usize,
     /// A commit that is there for its notes.
     pub(crate) page: Option<u32>,
     /// The Summary that the value buffer holds.
@@ -62,7 +64,12 @@ pub(crate) struct Notes<'m> {
 
 impl<'m> Notes<'m> {
     /// `memory` has [`memory_size`] bytes.
-    pub(crate) fn new(memory: &'m mut [u8], page_size: usize, header_size: usize) -> Notes<'m> {
+    pub(crate) fn new(
+        memory: &'m mut [u8],
+        page_size: usize,
+        header_size: usize,
+        rescued_max: usize,
+    ) -> Notes<'m> {
         let count = memory.len() / (NOTE_SIZE + DOOMED_SIZE);
         let (memory, doomed) = memory.split_at_mut(NOTE_SIZE * count);
         Notes {
@@ -72,6 +79,7 @@ impl<'m> Notes<'m> {
             doomed_count: 0,
             summaries: [0; SUMMARIES_MAX],
             summary_count: 0,
+            rescued_max,
             size_max: page_size.saturating_sub(NotesPage::front(header_size)).min(u16::MAX.into()),
             page: None,
             cached: None,
@@ -92,12 +100,17 @@ impl<'m> Notes<'m> {
         let more = if is_reserve { 1 } else { 1 + RESERVE };
         let summaries = 4 * (SUMMARIES_MAX - self.summary_count);
         let size = self.size(|_| false) + summaries + more * NOTE_SIZE_MAX;
-        self.count + more <= self.capacity() && size <= self.size_max
+        let rescued = if is_reserve { 0 } else { self.rescued_max };
+        self.count + more + rescued <= self.capacity() && size <= self.size_max
     }
 
     /// Bytes that the list takes in a commit, but for the notes of pages that are dead with it.
     pub(crate) fn size(&self, is_dead: impl Fn(u32) -> bool) -> usize {
         notes_size(self.summary_count, self.iter().filter(|note| !is_dead(note.page)))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -159,6 +172,14 @@ impl<'m> Notes<'m> {
         bytes[4] = key.len() as u8;
         bytes[5..5 + key.len()].copy_from_slice(key);
         true
+    }
+
+    /// A page is elsewhere.
+    pub(crate) fn move_page(&mut self, from: u32, to: u32) {
+        if let Some(note) = self.find(from) {
+            self.remove(from);
+            Note::new(to, note.key()).map(|note| self.push(&note));
+        }
     }
 
     /// Drops the note about a page, if there is one.
@@ -254,7 +275,7 @@ mod tests {
     #[test]
     fn notes_are_what_was_noted_last() {
         let mut memory = [0; memory_size(40)];
-        let mut notes = Notes::new(&mut memory, 4096, 44);
+        let mut notes = Notes::new(&mut memory, 4096, 44, 0);
         let mut model: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
         let mut refused = 0;
         for step in 0..20_000_u32 {

@@ -49,6 +49,21 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// [`TreeError::NoPageValues`]; [`TreeError::KeySize`], [`TreeError::ValueSize`]; [`TreeError::NotesFull`] or the medium's
     /// error if there is no room, and then nothing has changed.
     pub fn put_page(&mut self, key: &[u8], page: &[u8]) -> Result<bool, TreeError<P::Error>> {
+        self.put_page_to(key, page, None)
+    }
+
+    /// As [`put_page`](Tree::put_page), to this one of the medium's bare streams, counted from 0; `None`: wherever the medium likes. If
+    /// there is no memory for the change to wait in, the page is durable when this returns, and goes where the medium likes.
+    ///
+    /// # Errors
+    ///
+    /// As [`put_page`](Tree::put_page).
+    pub fn put_page_to(
+        &mut self,
+        key: &[u8],
+        page: &[u8],
+        stream: Option<u8>,
+    ) -> Result<bool, TreeError<P::Error>> {
         self.check_key(key)?;
         if key.len() > PAGE_KEY_SIZE_MAX {
             return Err(TreeError::KeySize(key.len()));
@@ -62,7 +77,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.discard_value();
         self.pages.note_values();
         if self.durability == Durability::OnSync
-            && let Some(existed) = self.put_page_later(key, page)?
+            && let Some(existed) = self.put_page_later(key, page, stream)?
         {
             return Ok(existed);
         }
@@ -71,7 +86,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         let pages_max = self.split_pages_max() + 4;
         self.prepare(Need { pages: 2, pages_max, shrinks: false })?;
-        let placement = self.place_page(key)?;
+        let placement = self.place_page(key, None)?;
         if !self.make_bare_room(placement, false)? {
             return Err(TreeError::NotesFull);
         }
@@ -84,7 +99,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Puts a page value as a change that waits for a sync. `None` if there is no memory for one.
-    fn put_page_later(&mut self, key: &[u8], page: &[u8]) -> Result<Option<bool>, TreeError<P::Error>> {
+    fn put_page_later(
+        &mut self,
+        key: &[u8],
+        page: &[u8],
+        stream: Option<u8>,
+    ) -> Result<Option<bool>, TreeError<P::Error>> {
         let unknown = PageValue { page: 0, crc: 0 }.to_bytes();
         let change = Change { key, tag: TAG_PAGE, value: Some(&unknown[1..]) };
         let room = self.room_of(core::iter::once(change));
@@ -98,7 +118,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.sync()?;
         }
         self.make_room(room, false)?;
-        let placement = self.place_page(key)?;
+        let placement = self.place_page(key, stream)?;
         if !self.make_bare_room(placement, false)? {
             // With nothing that waits, pages are moved out of blocks to which no Summary is written.
             self.sync()?;
@@ -129,7 +149,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.make_bare_room(placement, false).map(|_| ())
     }
 
-    fn place_page(&mut self, key: &[u8]) -> Result<Placement, TreeError<P::Error>> {
+    fn place_page(&mut self, key: &[u8], stream: Option<u8>) -> Result<Placement, TreeError<P::Error>> {
+        if let Some(stream) = stream {
+            return Ok(Placement::Chosen { stream });
+        }
         let supersedes = self.page_value(key)?.map(|before| PageAddr(before.page));
         Ok(Placement::Update { supersedes })
     }
@@ -152,7 +175,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(self.page_value_in(&place, key))
     }
 
-    fn page_value_in(&self, place: &Place, key: &[u8]) -> Option<PageValue> {
+    pub(crate) fn page_value_in(&self, place: &Place, key: &[u8]) -> Option<PageValue> {
         let leaf = self.bytes(place);
         let index = self.cells.leaf_find(leaf, key).ok()?;
         PageValue::parse(self.cells.leaf_value(leaf, index))
@@ -195,7 +218,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Programs a bare page and notes whose it is, for which there is room. Without bytes it is what the reading buffer holds.
-    fn append_page(
+    pub(crate) fn append_page(
         &mut self,
         bytes: Option<&[u8]>,
         key: &[u8],
@@ -209,11 +232,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.begin_block(page);
         let is_noted = Note::new(page, key).is_some_and(|note| self.notes.push(&note));
         assert!(is_noted, "there is room for the note");
-        Ok(PageValue { page, crc })
+        let mut own = Some(page);
+        self.take_rescued(&mut own)?;
+        Ok(PageValue { page: own.unwrap_or(page), crc })
     }
 
     /// Forgets what was known of a block when it was written to before.
-    fn begin_block(&mut self, page: u32) {
+    pub(crate) fn begin_block(&mut self, page: u32) {
         let block = self.pages.block_of(PageAddr(page));
         let (pages, notes) = (&self.pages, &mut self.notes);
         let is_elsewhere = |other: u32| pages.block_of(PageAddr(other)) != block || other < page;
@@ -275,6 +300,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Finds out about a bare page, and moves it if it lives, with others of its leaf in the same block.
     pub(crate) fn examine_bare(&mut self, page: PageAddr, moves: bool) -> Result<Examined, TreeError<P::Error>> {
+        if self.is_copy(page.0) {
+            return Ok(Examined::Live);
+        }
         let key = match self.owner_of(page)? {
             Owner::Key(note) => KeyBuf::new(note.key()).unwrap_or(KeyBuf::EMPTY),
             Owner::Nobody => return Ok(Examined::Dead),
@@ -300,6 +328,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             // The leaf is going to lose this value, and whatever programs the leaf takes that change along.
             self.merge_at(&key, placement)?;
             return Ok(Examined::Dead);
+        }
+        if self.pages.has_pairs() {
+            let value = self.page_value(key.as_slice())?;
+            return match value.filter(|value| value.page == page.0) {
+                Some(value) => self.copy_out(&key, value),
+                None => Ok(Examined::Dead),
+            };
         }
         // One is moved even into what is kept for that, as pages of the tree are: a block is not emptied without it.
         let count_max = self.pages.move_room().clamp(1, MOVES_MAX);
@@ -345,7 +380,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Reads a page value to the reading buffer, after room was made for its copy and for the note about it.
-    fn copy_page(&mut self, key: &[u8], value: PageValue) -> Result<(), TreeError<P::Error>> {
+    pub(crate) fn copy_page(&mut self, key: &[u8], value: PageValue) -> Result<(), TreeError<P::Error>> {
         if key.len() > PAGE_KEY_SIZE_MAX {
             return Self::corrupt(value.page, Malformed::Node);
         }

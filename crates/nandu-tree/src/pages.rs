@@ -23,6 +23,11 @@ pub enum Placement {
     },
     /// What has to be programmed because other pages are moved, says nothing new, and is replaced with the next move.
     Passing,
+    /// A page value that goes to this one of the bare streams, counted from 0, since the owner knows better than the medium.
+    Chosen {
+        /// Which of them.
+        stream: u8,
+    },
 }
 
 /// What reading a page found out besides its bytes.
@@ -144,6 +149,59 @@ pub trait Pages {
         Ok(None)
     }
 
+    /// Whether what bare pages are moved to may be destroyed by the program of a later page of the same block: where two bits share
+    /// a cell. If not, none of the calls about such pages is made.
+    fn has_pairs(&self) -> bool {
+        false
+    }
+
+    /// Most pages of a block that may wait for their partner at once. So many pages at the end of a block may stay erased behind
+    /// its Summary.
+    fn exposed_max(&self) -> usize {
+        0
+    }
+
+    /// Whether a page that was moved can be named by the next commit: no program that is cut destroys it after that.
+    fn is_settled(&self, page: PageAddr) -> bool {
+        let _ = page;
+        true
+    }
+
+    /// Has a page that was moved settled at once, for a page of its block that stays erased.
+    fn settle(&mut self, page: PageAddr) {
+        let _ = page;
+    }
+
+    /// The next bare page that had to be programmed elsewhere, since a program over its cells failed: where it was, and where it is.
+    fn rescue(&mut self) -> Result<Option<(PageAddr, PageAddr)>, Self::Error> {
+        Ok(None)
+    }
+
+    /// Whether the pages of a bare stream share their cells with others.
+    fn is_paired(&self, stream: u8) -> bool {
+        let _ = stream;
+        false
+    }
+
+    /// Whether the next commit may name a page over whose cells another one could be programmed until then.
+    fn promises_exposed(&self) -> bool {
+        false
+    }
+
+    /// The stream whose open block a commit now would leave without a page for a Summary.
+    fn summary_due(&self) -> Option<u8> {
+        None
+    }
+
+    /// No copy waits any more ([`Examined::Copied`]): what was copied and lives may be asked about again.
+    fn forget_copied(&mut self) {}
+
+    /// Whether an error says that there is no room.
+    fn is_full(&self, error: &Self::Error) -> bool {
+        let _ = error;
+        false
+    }
+
     /// Reads a part of a bare page. Nothing tells whether it is what was appended there.
     fn read_bare(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<(), Self::Error> {
         self.read(page, buf).map(|_| ())
@@ -244,6 +302,8 @@ pub enum Examined {
     Dead,
     /// It lived, and has been appended elsewhere and superseded.
     Moved,
+    /// It lives, and has been appended where no commit can name it yet. When one does it is superseded.
+    Copied,
     /// It lives and is where it was.
     Live,
     /// It cannot be read, so nobody knows.

@@ -5,6 +5,7 @@ use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
 use crate::cells::Cells;
+use crate::copies::SETTLED_MAX;
 use crate::descent::Seek;
 use crate::pages::{Examine, Examined, Need, Pages, Placement};
 use crate::tree::Tree;
@@ -24,11 +25,26 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.rescue()?;
         // Programs and erases follow, after which another page may stand where the list that was read last stood.
         self.values.holds = None;
-        while let Some(examine) = self.pages.prepare(need)? {
-            let outcome = self.examine(examine)?;
-            self.pages.examined(examine, outcome)?;
+        let mut settled = 0;
+        loop {
+            match self.pages.prepare(need) {
+                Ok(None) => return Ok(()),
+                Ok(Some(examine)) => {
+                    let outcome = self.examine(examine)?;
+                    self.pages.examined(examine, outcome)?;
+                }
+                // What was copied counts twice, and may be all that keeps blocks from being free.
+                Err(error) if self.can_name_for_room(&error) && settled < SETTLED_MAX => {
+                    settled += 1;
+                    self.name_copies()?;
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
-        Ok(())
+    }
+
+    fn can_name_for_room(&self, error: &P::Error) -> bool {
+        self.pages.is_full(error) && !self.copies.is_empty() && self.changes.unsynced == 0
     }
 
     /// Answers the medium's question about a page.

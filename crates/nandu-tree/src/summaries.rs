@@ -17,6 +17,9 @@ use crate::{Malformed, TreeError};
 /// Summaries that room for a page may take: of a block that ends, of one that has been begun, and of each other stream.
 const SUMMARIES_FOR_ROOM: u32 = 8;
 
+/// Most times that noted pages are gone through for one operation, each of which leaves fewer of them.
+const RESCUES_MAX: u32 = 8;
+
 /// Summaries named in commits, beyond which a block that one of them is in is emptied.
 const SUMMARIES_WANTED: usize = SUMMARIES_MAX / 2;
 
@@ -53,7 +56,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 self.summarize(stream)?;
             } else if self.notes.has_room(is_reserve) {
                 return Ok(true);
-            } else if !self.summarize_any()? {
+            } else if !self.summarize_any(false)? {
                 return Ok(false);
             }
         }
@@ -71,9 +74,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         size + NOTE_SIZE_MAX > self.assembly.len() - self.header_size
     }
 
-    /// Programs a Summary of an open block that has notes; false if there is none.
-    fn summarize_any(&mut self) -> Result<bool, TreeError<P::Error>> {
-        let stream = self.notes.iter().find_map(|note| self.pages.bare_stream_of(PageAddr(note.page)));
+    /// Programs a Summary of an open block that has notes; false if there is none. `spares_pairs`: not in one whose pages share their
+    /// cells with others.
+    pub(crate) fn summarize_any(&mut self, spares_pairs: bool) -> Result<bool, TreeError<P::Error>> {
+        let open = |note: Note| self.pages.bare_stream_of(PageAddr(note.page));
+        let may = |stream: &u8| !(spares_pairs && self.pages.is_paired(*stream));
+        let stream = self.notes.iter().filter_map(open).find(may);
         match stream {
             Some(stream) => self.summarize(stream),
             None => Ok(false),
@@ -82,10 +88,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Programs a Summary of the notes about the open block of a stream, and drops these. If that fails they stay, and the block is
     /// closed. False if nothing was tried. Uses the reading buffer.
-    fn summarize(&mut self, stream: u8) -> Result<bool, TreeError<P::Error>> {
+    pub(crate) fn summarize(&mut self, stream: u8) -> Result<bool, TreeError<P::Error>> {
         let is_of_block = |page: u32| self.pages.bare_stream_of(PageAddr(page)) == Some(stream);
         let before = self.notes.summaries().iter().copied().find(|&page| is_of_block(page));
-        let is_last = self.pages.bare_room(stream) == 1;
+        let is_last = self.pages.bare_room(stream) == 1 || self.pages.summary_due() == Some(stream);
         if !is_last && before.is_none() && self.notes.summaries().len() == SUMMARIES_MAX {
             // Commits could not name it.
             return Ok(false);
@@ -101,7 +107,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.notes.retain(is_elsewhere);
         self.notes.retain_summaries(is_elsewhere);
         self.notes.cached = self.notes.cached.filter(|&summary| summary != page.0);
-        if pages.last_of_block(page) != page {
+        let behind = pages.last_of_block(page).0.saturating_sub(page.0) as usize;
+        let ends_block = behind == 0 || (pages.bare_stream_of(page).is_none() && behind <= pages.exposed_max());
+        if !ends_block {
             let is_named = self.notes.push_summary(page.0);
             assert!(is_named, "there is room for the name of a Summary");
         }
@@ -124,7 +132,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             if size + SECTION_FRONT_SIZE <= room {
                 return Ok(NotesPlace::Section(size));
             }
-            if !self.summarize_any()? {
+            if !self.summarize_any(self.pages.promises_exposed())? {
                 break;
             }
         }
@@ -198,9 +206,26 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Ok(());
         }
         self.notes.is_rescuing = true;
-        let outcome = self.rescue_noted().and_then(|()| self.rescue_named());
+        let outcome = self.rescue_all();
         self.notes.is_rescuing = false;
         outcome
+    }
+
+    fn rescue_all(&mut self) -> Result<(), TreeError<P::Error>> {
+        for _ in 0..RESCUES_MAX {
+            let (notes, copies) = (self.notes.len(), self.copies.len());
+            self.rescue_noted()?;
+            self.rescue_named()?;
+            if self.copies.len() <= copies {
+                return Ok(());
+            }
+            // Until they are named, the pages that they come from stay noted, and may have left no room for the rest.
+            self.name_copies()?;
+            if self.notes.len() >= notes {
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 
     fn rescue_noted(&mut self) -> Result<(), TreeError<P::Error>> {
@@ -289,11 +314,17 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Ok(Owner::Nobody);
         }
         let mut at = named.unwrap_or(self.pages.last_of_block(page).0);
+        // Behind the last Summary of a block the partners of pages that were promised stay erased.
+        let mut erased_left = if named.is_none() { self.pages.exposed_max() } else { 0 };
         // Each Summary stands before the one that names it.
         while at > page.0 {
             let is_in_scratch = self.values.is_building();
             match self.load_summary(at, is_in_scratch)? {
-                SummaryRead::Summary => {}
+                SummaryRead::Summary => erased_left = 0,
+                SummaryRead::Erased if erased_left > 0 => {
+                    (at, erased_left) = (at - 1, erased_left - 1);
+                    continue;
+                }
                 SummaryRead::Erased if named.is_none() => return Ok(Owner::Nobody),
                 SummaryRead::Erased | SummaryRead::Unclear => return Ok(Owner::Unknown),
             }

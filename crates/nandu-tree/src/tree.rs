@@ -8,6 +8,7 @@ use crate::broken::Broken;
 use crate::cache::Cache;
 use crate::cells::{Cells, LeafRun};
 use crate::changes::Changes;
+use crate::copies::Copies;
 use crate::descent::{Place, Reading, Seek, Slot};
 use crate::journals::Journals;
 use crate::limits::Limits;
@@ -78,6 +79,7 @@ pub struct Tree<'m, P, C> {
     pub(crate) changes: Changes<'m>,
     pub(crate) journals: Journals,
     pub(crate) notes: Notes<'m>,
+    pub(crate) copies: Copies<'m>,
     pub(crate) broken: Broken,
     /// Bytes of the changes of the last sync.
     pub(crate) group_size: usize,
@@ -235,8 +237,10 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         let (cache, memory) = memory.split_at_mut(options.cache_size);
         let (journal, memory) = memory.split_at_mut(4 * options.journal_pages.max(JOURNAL_PAGES_MIN));
         let (changes, memory) = memory.split_at_mut(options.pending_size_used());
-        let (notes, _) = memory.split_at_mut(crate::notes::memory_size(options.note_count));
+        let (notes, memory) = memory.split_at_mut(crate::notes::memory_size(options.note_count));
+        let (copies, _) = memory.split_at_mut(crate::copies::memory_size(options.copy_count));
         let page_count = pages.page_count();
+        let exposed_max = pages.exposed_max();
         // One value more than there are pages, all bits set, stands for "in this page".
         let page_bits = (32 - page_count.leading_zeros()) as u8;
         let format =
@@ -265,7 +269,8 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             frees: false,
             changes: Changes::new(changes, &format),
             journals: Journals::new(page_size, header_size, &format, options.pending_size_used()),
-            notes: Notes::new(notes, page_size, header_size),
+            notes: Notes::new(notes, page_size, header_size, exposed_max),
+            copies: Copies::new(copies),
             broken: Default::default(),
             group_size: 0,
             sweep: KeyBuf::EMPTY,
@@ -356,7 +361,8 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     }
 
     /// Gives the medium back. Nothing is lost that was durable; changes since the last sync are.
-    pub fn close(self) -> P {
+    pub fn close(mut self) -> P {
+        self.drop_copies();
         self.pages
     }
 

@@ -212,6 +212,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         live: &mut dyn FnMut(PageAddr),
     ) -> Result<(), TreeError<P::Error>> {
         self.notes.doomed().for_each(|page| live(PageAddr(page)));
+        self.copies.pages().for_each(|page| live(PageAddr(page)));
         let mut index = 0;
         while index < self.changes.len() {
             let mut key = KeyBuf::EMPTY;

@@ -51,6 +51,7 @@ impl Options {
             durability: self.durability,
             pending_size: self.pending_size,
             note_count: 0,
+            copy_count: 0,
         }
     }
 

@@ -12,5 +12,6 @@ mod log;
 mod medium;
 mod page_cuts;
 mod page_values;
+mod paired_cuts;
 mod relocate;
 mod snapshots;

@@ -3,29 +3,29 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use nandu_log::{Log, LogError, LogOptions};
+use nandu_log::{Budget, Log, LogError, LogOptions};
 use nandu_nand::{BlockAddr, CellMode, Nand, PageAddr};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Fault, Sim, Tear, Trigger};
-use nandu_tree::{Broken, ByteCells, Direction, Durability, OnLog, Options, Tree, TreeError};
+use nandu_tree::{Broken, ByteCells, Direction, Durability, OnLog, Options, Pages, Tree, TreeError};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
 const LOG: LogOptions = LogOptions { bare_streams: 2, ..LogOptions::DEFAULT };
-const ON_SYNC: Options =
+pub(crate) const ON_SYNC: Options =
     Options { cache_size: 300, durability: Durability::OnSync, pending_size: 400, note_count: 16, ..Options::DEFAULT };
-const IMMEDIATE: Options = Options { durability: Durability::Immediate, ..ON_SYNC };
+pub(crate) const IMMEDIATE: Options = Options { durability: Durability::Immediate, ..ON_SYNC };
 
-type Records = BTreeMap<Vec<u8>, Vec<u8>>;
-type BoxError = Box<dyn std::error::Error>;
-type ChipTree<'m, 'c> = Tree<'m, OnLog<'m, &'c mut Sim>, ByteCells>;
+pub(crate) type Records = BTreeMap<Vec<u8>, Vec<u8>>;
+pub(crate) type BoxError = Box<dyn std::error::Error>;
+pub(crate) type ChipTree<'m, 'c> = Tree<'m, OnLog<'m, &'c mut Sim>, ByteCells>;
 
 /// What was acknowledged as durable, and the states after each call since, that of the call under way too.
 #[derive(Clone, Default)]
-struct Promise {
-    is_open: bool,
-    states: Vec<Records>,
-    count: u32,
+pub(crate) struct Promise {
+    pub(crate) is_open: bool,
+    pub(crate) states: Vec<Records>,
+    pub(crate) count: u32,
 }
 
 fn chance(count: u32, salt: u32) -> u32 {
@@ -39,22 +39,44 @@ fn page_of(count: u32) -> Vec<u8> {
     (0..256).map(|at| chance(count, at) as u8).collect()
 }
 
+/// Whatever of it is not said is as in [`with_tree`].
+#[derive(Clone, Copy)]
+pub(crate) struct Setup {
+    pub(crate) log: LogOptions,
+    pub(crate) options: Options,
+    pub(crate) broken: Broken,
+}
+
+fn setup(options: Options) -> Setup {
+    Setup { log: LOG, options, broken: Broken::default() }
+}
+
 fn with_tree<T>(
     chip: &mut Sim,
     options: Options,
     may_create: bool,
     work: impl FnOnce(&mut ChipTree<'_, '_>) -> Result<T, BoxError>,
 ) -> Result<T, BoxError> {
+    with_tree_on(chip, setup(options), may_create, work)
+}
+
+pub(crate) fn with_tree_on<T>(
+    chip: &mut Sim,
+    setup: Setup,
+    may_create: bool,
+    work: impl FnOnce(&mut ChipTree<'_, '_>) -> Result<T, BoxError>,
+) -> Result<T, BoxError> {
+    let Setup { log, options, .. } = setup;
     let geometry = chip.chip().geometry;
-    let mut log_bytes = vec![0; Log::<Sim>::memory_required(&geometry, &LOG)];
+    let mut log_bytes = vec![0; Log::<Sim>::memory_required(&geometry, &log)];
     let mut tree_bytes = vec![0; nandu_tree::memory_required(geometry.page_size as usize, &options)];
-    let log = match Log::mount(&mut *chip, LOG, &mut log_bytes) {
+    let mounted = match Log::mount(&mut *chip, log, &mut log_bytes) {
         Err(LogError::NotFormatted) if may_create => Err(()),
         other => Ok(other?),
     };
-    let log = match log {
+    let log = match mounted {
         Ok(log) => log,
-        Err(()) => Log::format(&mut *chip, LOG, &mut log_bytes)?,
+        Err(()) => Log::format(&mut *chip, log, &mut log_bytes)?,
     };
     let pages = OnLog::new(log);
     let mut tree = if pages.log().committed().is_none() && may_create {
@@ -65,7 +87,7 @@ fn with_tree<T>(
     work(&mut tree)
 }
 
-fn contents(tree: &mut ChipTree<'_, '_>) -> Result<Records, BoxError> {
+pub(crate) fn contents(tree: &mut ChipTree<'_, '_>) -> Result<Records, BoxError> {
     let mut found = Records::new();
     tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
         found.insert(entry.key.to_vec(), entry.large.map_or(entry.value.to_vec(), |size| vec![0; size]));
@@ -89,9 +111,29 @@ fn broken_workload(
     keys: u32,
     broken: Broken,
 ) -> impl Fn(&mut Sim, &mut Promise) -> Run {
+    workload_on(Setup { broken, ..setup(options) }, operations, keys)
+}
+
+/// Has the collector empty the block that is fullest, of those with one bit a cell.
+fn migrate(tree: &mut ChipTree<'_, '_>, examinations: u32) -> Result<(), BoxError> {
+    let log = tree.pages_mut().log_mut();
+    let fullest = log.candidates(CellMode::Slc).max_by_key(|candidate| candidate.live);
+    if let Some(candidate) = fullest {
+        log.empty_next(candidate.block);
+    }
+    let mut budget = Budget::idle(examinations);
+    while let Some(examine) = tree.pages_mut().next_idle(&mut budget)? {
+        let outcome = tree.examine(examine)?;
+        tree.pages_mut().examined(examine, outcome)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn workload_on(setup: Setup, operations: u32, keys: u32) -> impl Fn(&mut Sim, &mut Promise) -> Run {
     move |chip, promise| {
         let may_create = !promise.is_open;
-        with_tree(chip, options, may_create, |tree| {
+        let Setup { log, options, broken } = setup;
+        with_tree_on(chip, setup, may_create, |tree| {
             promise.states = vec![contents(tree)?];
             promise.is_open = true;
             tree.set_broken(broken);
@@ -101,11 +143,18 @@ fn broken_workload(
                 let key = [b'k', (chance(count, 1) % keys) as u8];
                 let mut after = promise.states.last().unwrap().clone();
                 let kind = chance(count, 2) % 12;
+                let stream = (log.mlc_streams > 0).then(|| (chance(count, 3) % u32::from(log.bare_streams)) as u8);
+                if log.mlc_streams > 0 && chance(count, 4).is_multiple_of(4) {
+                    match chance(count, 5) % 3 {
+                        0 => tree.name_settled()?,
+                        _ => migrate(tree, chance(count, 6) % 16)?,
+                    }
+                }
                 if kind < 6 {
                     let page = page_of(count);
                     after.insert(key.to_vec(), page.clone());
                     promise.states.push(after);
-                    tree.put_page(&key, &page)?;
+                    tree.put_page_to(&key, &page, stream)?;
                 } else if kind < 8 {
                     after.insert(key.to_vec(), vec![count as u8; 10]);
                     promise.states.push(after);
@@ -127,11 +176,15 @@ fn broken_workload(
 }
 
 fn check(options: Options) -> impl Fn(&mut Sim, &Promise) -> Option<Records> {
+    check_on(setup(options))
+}
+
+pub(crate) fn check_on(setup: Setup) -> impl Fn(&mut Sim, &Promise) -> Option<Records> {
     move |chip, promise| {
         if !promise.is_open {
             return None;
         }
-        let found = with_tree(chip, options, false, |tree| {
+        let found = with_tree_on(chip, setup, false, |tree| {
             let mut violations = Vec::new();
             tree.verify(&mut |violation| violations.push(violation))?;
             assert_eq!(violations, []);
@@ -144,7 +197,11 @@ fn check(options: Options) -> impl Fn(&mut Sim, &Promise) -> Option<Records> {
 }
 
 fn recover(options: Options) -> impl Fn(&mut Sim) -> Run {
-    move |chip| with_tree(chip, options, true, |_| Ok(()))
+    recover_on(setup(options))
+}
+
+pub(crate) fn recover_on(setup: Setup) -> impl Fn(&mut Sim) -> Run {
+    move |chip| with_tree_on(chip, setup, true, |_| Ok(()))
 }
 
 const CHIP: Chip = Chip::TINY.with_blocks(28);
