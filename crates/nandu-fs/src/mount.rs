@@ -112,9 +112,9 @@ impl<'m, N: Nand> Fs<'m, N> {
     ///
     /// [`FsError::Memory`] and [`FsError::PageSize`], before anything happened.
     pub fn format(nand: N, options: Options, format: Format, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
-        OnLog::<N>::check_options(&options.log)?;
-        let (log_memory, rest) = divide(&nand, &options, memory)?;
         let page_size = nand.geometry().page_size as usize;
+        OnLog::<N>::check_options(&options.log, &options.tree(page_size))?;
+        let (log_memory, rest) = divide(&nand, &options, memory)?;
         let log = Log::format(nand, options.log, log_memory)?;
         let tree = Tree::create(OnLog::new(log), ByteCells, options.tree(page_size), rest.tree)?;
         let mut fs = Fs {
@@ -163,9 +163,9 @@ impl<'m, N: Nand> Fs<'m, N> {
     /// [`FsError::OtherVersion`]; [`FsError::Memory`];
     /// [`TreeError::PendingSize`] if changes were left waiting and do not fit [`Options::pending_size`].
     pub fn mount(nand: N, options: Options, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
-        OnLog::<N>::check_options(&options.log)?;
-        let (log_memory, rest) = divide(&nand, &options, memory)?;
         let page_size = nand.geometry().page_size as usize;
+        OnLog::<N>::check_options(&options.log, &options.tree(page_size))?;
+        let (log_memory, rest) = divide(&nand, &options, memory)?;
         let log = Log::mount(nand, options.log, log_memory)?;
         let tree = match Tree::open(OnLog::new(log), ByteCells, options.tree(page_size), rest.tree) {
             Err(TreeError::NotFound | TreeError::OtherFormat) => return Err(FsError::NoFileSystem),

@@ -181,9 +181,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.name_copies()?;
         }
         let mut outcome = self.copy_page(key.as_slice(), value);
-        if matches!(outcome, Err(TreeError::NotesFull)) && !self.copies.is_empty() {
+        while matches!(outcome, Err(TreeError::NotesFull)) && !self.copies.is_empty() {
             // Each of them has two notes.
-            self.name_copies()?;
+            self.name_for_room()?;
             outcome = self.copy_page(key.as_slice(), value);
         }
         match outcome {
@@ -206,7 +206,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// their sources take some.
     fn copies_wanted(&self) -> usize {
         let is_short = (self.pages.move_room() as usize) < LISTS_LOW * self.copies.capacity();
-        if is_short { 0 } else { self.copies.capacity() * 3 / 4 }
+        if is_short { self.copies.capacity() / 4 } else { self.copies.capacity() * 3 / 4 }
     }
 
     /// Programs the leaf of the first copy that is settled with the addresses of all that are. False if none is. Nothing may be unsynced.
@@ -250,6 +250,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub fn name_settled(&mut self) -> Result<(), TreeError<P::Error>> {
         while self.changes.unsynced == 0 && self.name_some()? {}
         Ok(())
+    }
+
+    /// Makes fewer copies wait: names those that are settled, and only if there are none the others.
+    pub(crate) fn name_for_room(&mut self) -> Result<(), TreeError<P::Error>> {
+        let count = self.copies.len();
+        self.name_settled()?;
+        if self.copies.len() == count { self.name_copies() } else { Ok(()) }
     }
 
     /// Names every copy, those that are not settled at the price of the pages that would have been their partners: for when

@@ -3,6 +3,7 @@
 use nandu_log::{Append, Budget, Growth, Log, LogError, LogOptions, PageKind};
 use nandu_nand::{Cause, Nand, PageAddr};
 
+use crate::memory::Options;
 use crate::pages::{Examine, Examined, Found, Need, Pages, Placement, SummaryRead};
 
 /// Pages of a [`Log`] for one tree, and the collector's work between two operations of it.
@@ -45,15 +46,18 @@ const VALUE_HEADROOM: u32 = 4;
 const PAGE_VALUE_HEADROOM: u32 = 8;
 
 impl<'m, N: Nand> OnLog<'m, N> {
-    /// Refuses a log that a tree cannot use: one with several streams of two bits a cell, of which nobody has asked for a second. To
-    /// be asked before the log is made or mounted.
+    /// Refuses a log that a tree with these options cannot use: one with a stream of two bits a cell, if there is no memory for pages
+    /// on their way there, and one with several of these. To be asked before the log is made or mounted.
     ///
     /// # Errors
     ///
     /// [`LogError::Unsuitable`].
-    pub fn check_options(options: &LogOptions) -> Result<(), LogError<N::Error>> {
-        match options.mlc_streams {
-            0 | 1 => Ok(()),
+    pub fn check_options(log: &LogOptions, tree: &Options) -> Result<(), LogError<N::Error>> {
+        let has_memory = tree.copy_count > 0 && tree.note_count > 0;
+        match log.mlc_streams {
+            0 => Ok(()),
+            1 if has_memory => Ok(()),
+            1 => Err(LogError::Unsuitable { what: "a stream with two bits a cell without memory for copies" }),
             _ => Err(LogError::Unsuitable { what: "more than one stream with two bits a cell under a tree" }),
         }
     }
@@ -142,7 +146,9 @@ impl<'m, N: Nand> OnLog<'m, N> {
 
     /// For how many pages to ask the log, so that with large values some stay free.
     fn with_headroom(&self, pages: u32, growth: Growth) -> u32 {
-        let all = pages.saturating_add(self.headroom());
+        // The log takes each page that it is asked for to have a header, and with two bits a cell those take the room of two.
+        let weight = if self.log.mlc_streams() > 0 { 2 } else { 1 };
+        let all = pages.saturating_add(self.headroom() / weight);
         let is_short =
             (self.has_values || self.has_snapshots) && growth == Growth::Grows && !self.log.has_capacity_for(all);
         if is_short { all } else { pages }

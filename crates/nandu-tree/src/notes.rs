@@ -64,12 +64,7 @@ pub(crate) struct Notes<'m> {
 
 impl<'m> Notes<'m> {
     /// `memory` has [`memory_size`] bytes.
-    pub(crate) fn new(
-        memory: &'m mut [u8],
-        page_size: usize,
-        header_size: usize,
-        rescued_max: usize,
-    ) -> Notes<'m> {
+    pub(crate) fn new(memory: &'m mut [u8], page_size: usize, header_size: usize, rescued_max: usize) -> Notes<'m> {
         let count = memory.len() / (NOTE_SIZE + DOOMED_SIZE);
         let (memory, doomed) = memory.split_at_mut(NOTE_SIZE * count);
         Notes {

@@ -12,6 +12,8 @@
 //!   would still bring the entry back.
 //! * **R7** A page is moved together with its leaf, which takes all its changes, and while no change waits for a sync: so a move states
 //!   the newest state that is durable. A leaf programmed without them would look newer than changes that it lacks.
+//!
+//! Where pages are moved to cells with two bits, R8 and R9 come to these ([`copies`](crate::copies)).
 
 use nandu_index::KeyBuf;
 use nandu_media::checksum::checksum;
@@ -58,12 +60,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// # Errors
     ///
     /// As [`put_page`](Tree::put_page).
-    pub fn put_page_to(
-        &mut self,
-        key: &[u8],
-        page: &[u8],
-        stream: Option<u8>,
-    ) -> Result<bool, TreeError<P::Error>> {
+    pub fn put_page_to(&mut self, key: &[u8], page: &[u8], stream: Option<u8>) -> Result<bool, TreeError<P::Error>> {
         self.check_key(key)?;
         if key.len() > PAGE_KEY_SIZE_MAX {
             return Err(TreeError::KeySize(key.len()));

@@ -36,7 +36,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 // What was copied counts twice, and may be all that keeps blocks from being free.
                 Err(error) if self.can_name_for_room(&error) && settled < SETTLED_MAX => {
                     settled += 1;
-                    self.name_copies()?;
+                    self.name_for_room()?;
                 }
                 Err(error) => return Err(error.into()),
             }

@@ -84,7 +84,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// As [`format`](Store::format).
     pub fn format_with(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
-        OnLog::<N>::check_options(&options.log).map_err(TreeError::Pages)?;
+        OnLog::<N>::check_options(&options.log, &options.tree()).map_err(TreeError::Pages)?;
         let log_size = Log::<N>::memory_required(nand.geometry(), &options.log).min(memory.len());
         let (log_memory, tree_memory) = memory.split_at_mut(log_size);
         let log = Log::format(nand, options.log, log_memory).map_err(TreeError::Pages)?;
@@ -98,7 +98,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// As [`open`](Store::open).
     pub fn open_with(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
-        OnLog::<N>::check_options(&options.log).map_err(TreeError::Pages)?;
+        OnLog::<N>::check_options(&options.log, &options.tree()).map_err(TreeError::Pages)?;
         let log_size = Log::<N>::memory_required(nand.geometry(), &options.log).min(memory.len());
         let (log_memory, tree_memory) = memory.split_at_mut(log_size);
         let log = Log::mount(nand, options.log, log_memory).map_err(TreeError::Pages)?;

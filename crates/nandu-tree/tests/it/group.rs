@@ -10,8 +10,13 @@ use rand::{RngExt, SeedableRng};
 
 use crate::medium::{Bench, Shared, memory};
 
-const SMALL: Options =
-    Options { cache_size: 300, journal_pages: 256, durability: Durability::OnSync, pending_size: 700, ..Options::DEFAULT };
+const SMALL: Options = Options {
+    cache_size: 300,
+    journal_pages: 256,
+    durability: Durability::OnSync,
+    pending_size: 700,
+    ..Options::DEFAULT
+};
 
 fn fixed(key_count: u32) -> Space {
     Space { keys: KeyKind::Fixed(4), key_count, value_size_min: 4, value_size_max: 4, operations_max: 200 }

@@ -13,15 +13,14 @@ use rand::{RngExt, SeedableRng};
 
 use crate::medium::{Shared, memory};
 
-const ON_SYNC: Options =
-    Options {
-        cache_size: 300,
-        journal_pages: 256,
-        durability: Durability::OnSync,
-        pending_size: 900,
-        note_count: 24,
-        ..Options::DEFAULT
-    };
+const ON_SYNC: Options = Options {
+    cache_size: 300,
+    journal_pages: 256,
+    durability: Durability::OnSync,
+    pending_size: 900,
+    note_count: 24,
+    ..Options::DEFAULT
+};
 const IMMEDIATE: Options = Options { durability: Durability::Immediate, ..ON_SYNC };
 
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;

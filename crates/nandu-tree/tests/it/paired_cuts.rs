@@ -91,6 +91,69 @@ fn a_rule_left_out_is_found() {
     }
 }
 
+/// Blocks as they are: 64 pages with one bit a cell, 128 with two.
+const LONG: Chip = Chip {
+    geometry: Geometry {
+        page_size: 2048,
+        program_unit: 2048,
+        pages_per_block: 128,
+        ..Chip::TINY_MLC.with_blocks(48).geometry
+    },
+    ..Chip::TINY_MLC
+};
+
+/// How many pages a chip took until it was full, and what an update cost then, in programs.
+fn filled_and_changed(log: LogOptions, copy_count: usize) -> (u32, f64) {
+    let options = Options { cache_size: 4096, pending_size: 2048, note_count: 64, copy_count, ..ON_SYNC };
+    let setup = Setup { log, options, broken: Broken::NONE };
+    let mut chip = Sim::new(LONG);
+    with_tree_on(&mut chip, setup, true, |tree| {
+        let key = |number: u32| [&[3][..], &number.to_be_bytes()].concat();
+        let page = |number: u32| {
+            let mut page = [0x5a; 2048];
+            page[..4].copy_from_slice(&number.to_be_bytes());
+            page
+        };
+        let mut count = 0;
+        while tree.pages().has_capacity_for(64) {
+            tree.put_page(&key(count), &page(count))?;
+            tree.sync()?;
+            count += 1;
+        }
+        let before = tree.pages().log().stats();
+        let rounds = 2 * count;
+        let mut newest: Vec<u32> = (0..count).collect();
+        for round in 0..rounds {
+            let number = round.wrapping_mul(40_503) % count;
+            newest[number as usize] = count + round;
+            tree.put_page(&key(number), &page(count + round))?;
+            tree.sync()?;
+        }
+        for (number, round) in newest.iter().enumerate() {
+            let mut found = [0; 4];
+            assert_eq!(tree.read(&key(number as u32), 0, &mut found)?, Some(4));
+            assert_eq!(found, round.to_be_bytes());
+        }
+        let mut violations = Vec::new();
+        tree.verify(&mut |violation| violations.push(violation))?;
+        assert_eq!(violations, []);
+        let stats = tree.pages().log().stats();
+        println!("{count} pages, {} left out, {stats:?}", stats.skipped);
+        let programs = stats.programs_total() - before.programs_total();
+        Ok((count, programs as f64 / f64::from(rounds)))
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_chip_with_two_bits_a_cell_holds_far_more_and_takes_changes_all_over() {
+    let (with_one, _) = filled_and_changed(LogOptions { mlc_streams: 0, ..LOG }, 0);
+    let (with_two, programs) = filled_and_changed(LOG, 64);
+    println!("{with_two} for {with_one} pages; {programs:.2} programs an update");
+    assert!(with_two * 10 > with_one * 16, "{with_two} for {with_one}");
+    assert!(programs < 12.0, "{programs}");
+}
+
 /// Each fault at each operation of a mount and some changes: every call succeeds, and everything is there afterwards.
 #[test]
 fn programs_and_erases_that_fail_lose_nothing() {

@@ -247,7 +247,7 @@ fn an_image_on_a_chip_of_another_size_or_of_another_volume_is_refused_and_named(
     let mut bytes = memory(&same, &options);
     let refused = Store::open(&mut same, options, &mut bytes).err();
     assert_eq!(refused, Some(TreeError::Pages(LogError::WrongFormat { what: "volume id" })));
-    // Where some streams have two bits a cell, a tree would name pages that a cut can still destroy.
+    // Pages that move to two bits a cell wait in memory, which a store has none of.
     let options = Options { log: LogOptions { bare_streams: 2, mlc_streams: 1, ..PLAIN }, ..plain };
     let refused = Store::format(Sim::new(Chip::TINY_MLC.with_blocks(64)), options, &mut bytes).err();
     assert!(matches!(refused, Some(TreeError::Pages(LogError::Unsuitable { .. }))), "{refused:?}");
