@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use assert_cmd::Command;
+use nandu::fs::{Fs, Ino, Options};
+use nandu_nand::{BlockAddr, CellMode, Geometry, Nand, PageAddr};
+use nandu_sim::{Chip, Sim};
 use tempfile::TempDir;
 
 /// A directory with an image of a chip that was used a little.
@@ -54,6 +57,109 @@ fn the_same_seed_gives_the_same_bad_blocks_and_another_seed_others() {
     let percent = first["percent"].as_f64().unwrap();
     assert!(percent > 1.5 && percent <= 2.0, "{percent}");
     assert_eq!(first["count"].as_u64().unwrap() as usize, first["factory"].as_array().unwrap().len());
+}
+
+/// A NAND writer, by what it does with erased bytes and at bad blocks.
+struct Writer {
+    /// A page that has nothing else is programmed too, if anything in its block is.
+    programs_erased_pages: bool,
+    /// A block that has nothing else is programmed too.
+    programs_erased_blocks: bool,
+    /// What stands at the place of a bad block is left out, not put into the next good one.
+    is_in_place: bool,
+}
+
+impl Writer {
+    /// Writes an image with spare areas to a chip that holds something old.
+    fn write(&self, image: &[u8], chip: &mut Sim) {
+        let Geometry { page_size, spare_size, pages_per_block, block_count, .. } = chip.chip().geometry;
+        let (page_size, raw_size) = (page_size as usize, (page_size + spare_size) as usize);
+        let is_erased = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0xFF);
+        let mut blocks = image.chunks(raw_size * pages_per_block as usize);
+        for block in (0..block_count).map(BlockAddr) {
+            if chip.is_bad(block).unwrap() {
+                if self.is_in_place {
+                    assert!(blocks.next().is_none_or(is_erased), "nothing is put into {block:?}");
+                }
+                continue;
+            }
+            chip.erase(block, CellMode::Slc).unwrap();
+            let content = blocks.next().unwrap_or_default();
+            assert!(content.len().is_multiple_of(raw_size * pages_per_block as usize), "whole blocks");
+            if is_erased(content) && !self.programs_erased_blocks {
+                continue;
+            }
+            let first = block.0 * pages_per_block;
+            for (page, content) in (first..).map(PageAddr).zip(content.chunks(raw_size)) {
+                let (data, spare) = content.split_at(page_size);
+                assert!(is_erased(spare), "the spare area is left alone");
+                if self.programs_erased_pages || !is_erased(data) {
+                    chip.program(page, 0, data).unwrap();
+                }
+            }
+        }
+        assert!(blocks.next().is_none(), "the image is longer than the chip");
+    }
+}
+
+/// A chip as it comes out of another device: with two bad blocks, and something in all others.
+fn used_chip() -> Sim {
+    // Stricter than the part: a page takes one program, of whatever.
+    let geometry = Geometry { programs_per_page: 1, program_unit: 2048, ..Chip::W25N01GV.geometry };
+    let mut chip = Sim::new(Chip { geometry, ..Chip::W25N01GV });
+    for bad in [2, 7] {
+        chip.mark_bad(BlockAddr(bad)).unwrap();
+    }
+    for block in (0..geometry.block_count).map(BlockAddr) {
+        if !chip.is_bad(block).unwrap() {
+            chip.erase(block, CellMode::Slc).unwrap();
+            chip.program(PageAddr(block.0 * 64), 0, &[0x55; 2048]).unwrap();
+        }
+    }
+    chip
+}
+
+/// Mounts what a writer left, in the memory of a small device; everything is there and can be changed. The simulator panics if a page is
+/// programmed twice.
+fn use_what_was_flashed(chip: Sim) {
+    let options = Options::DEFAULT;
+    let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.chip().geometry, &options)];
+    let mut mounted = Fs::mount(chip, options, &mut memory).unwrap();
+    for number in 0..200_u32 {
+        let file = mounted.lookup(Ino::ROOT, number.to_string().as_bytes()).unwrap();
+        let mut content = vec![0; 10_001];
+        assert_eq!(mounted.read_at(file, 0, &mut content), Ok(50 * number as usize));
+        assert!(content[..50 * number as usize].iter().all(|&byte| byte == number as u8));
+        mounted.write_at(file, 0, &[9; 6000]).unwrap();
+        mounted.sync().unwrap();
+    }
+    let mut wrong = 0;
+    mounted.verify(&mut [], &mut |_| wrong += 1).unwrap();
+    assert_eq!(wrong, 0);
+}
+
+/// What `fs build` makes works whatever the writer does with erased pages, erased blocks and bad blocks.
+#[test]
+fn what_was_built_is_flashed_by_any_writer_and_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    fs::create_dir(root.join("tree")).unwrap();
+    for number in 0..200_u32 {
+        fs::write(root.join(format!("tree/{number}")), vec![number as u8; 50 * number as usize]).unwrap();
+    }
+    for is_in_place in [false, true] {
+        let output = if is_in_place { "in-place.bin" } else { "flash.bin" };
+        let mut arguments =
+            vec!["fs", "build", "-r", "tree", "-o", output, "--chip", "w25n01gv", "--oob", "--bad", "2,7"];
+        arguments.extend(is_in_place.then_some("--in-place"));
+        succeed(&arguments, root);
+        let image = fs::read(root.join(output)).unwrap();
+        for (programs_erased_pages, programs_erased_blocks) in [(false, false), (true, false), (true, true)] {
+            let mut chip = used_chip();
+            Writer { programs_erased_pages, programs_erased_blocks, is_in_place }.write(&image, &mut chip);
+            use_what_was_flashed(chip);
+        }
+    }
 }
 
 #[test]

@@ -1,4 +1,12 @@
 //! `nandu fs build`: the image of a chip that holds the files of a directory, for a NAND writer.
+//!
+//! A writer erases the chip and programs the bytes of the image, block after block. What it does with erased bytes differs: it may program
+//! them, or leave out pages or blocks that have nothing else. So the image is of a chip that lost its power: whoever mounts it goes on in
+//! no block that was begun and erases every other one before it programs there, and nothing that looks erased is relied upon.
+//!
+//! Writers differ in what they do at a bad block of the target, too. Most leave it out and put what was to go there into the next good
+//! block; their image has no bytes of the bad blocks. Others put the n-th block of the image into the n-th of the chip; theirs has
+//! erased bytes there (`--in-place`).
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -6,7 +14,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use nandu::fs::{Fs, Ino};
+use nandu::fs::{Fs, Ino, Options};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 use nandu_sim::{Chip, Sim};
 use serde_json::json;
@@ -33,12 +41,15 @@ pub(crate) struct Build {
     /// The kind of chip; see `nandu chip list`
     #[arg(long, value_name = "NAME", value_parser = chip_names(), hide_possible_values = true)]
     chip: String,
-    /// Each page is followed by its spare area, erased
+    /// Each page is followed by its spare area, erased, as a NAND writer takes it
     #[arg(long)]
     oob: bool,
-    /// Blocks of the chip that are bad, with commas between them; nothing is put there
+    /// Blocks of the chip that are bad, with commas between them; the writer leaves them out and goes on in the next good one
     #[arg(long, value_name = "BLOCKS", value_delimiter = ',')]
     bad: Vec<u32>,
+    /// The image has erased bytes for bad blocks, for a writer that puts its n-th block into the n-th of the chip
+    #[arg(long)]
+    in_place: bool,
     #[command(flatten)]
     memory: MemoryArgs,
 }
@@ -53,13 +64,16 @@ pub(crate) fn run(args: &Build, out: &mut Output) -> anyhow::Result<()> {
         sim.mark_bad(BlockAddr(block)).map_err(|error| anyhow!("block {block}: {error}"))?;
     }
     format(&mut sim, &args.output, args.memory, random_key())?;
-    let options = args.memory.options();
+    // What waits for its place when the image is done has to fit the memory of whoever mounts the chip.
+    let options = Options { pending_size: Options::DEFAULT.pending_size, ..args.memory.options() };
     let mut memory = files::memory(&sim, &options);
     let explain = |error| files::explain(&args.output, error);
     let mut fs = Fs::mount(&mut sim, options, &mut memory).map_err(explain)?;
     fs.set_now(files::now());
     let copied = import(&mut fs, &args.output, &args.root, Ino::ROOT)?;
-    fs.unmount().map_err(explain)?;
+    fs.sync().map_err(explain)?;
+    // Left as by a power cut, so that nobody goes on in a block that was begun here, or takes one for erased.
+    fs.abandon();
     let size = write(args, &mut sim)?;
     if out.is_json() {
         out.json(&json!({
@@ -73,9 +87,10 @@ pub(crate) fn run(args: &Build, out: &mut Output) -> anyhow::Result<()> {
         }))?;
         return Ok(());
     }
+    let how = if args.in_place { "each block in its place" } else { "bad blocks left out" };
     writeln!(
         out,
-        "{}: {} of {} for {}, to be written from block 0 on with no block skipped",
+        "{}: {} of {} for {}, to be written from block 0 of the erased chip on, {how}",
         args.output.display(),
         units::things(copied.files, "file"),
         units::things(copied.bytes, "byte"),
@@ -84,7 +99,7 @@ pub(crate) fn run(args: &Build, out: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes the pages of a chip one after another, up to the last block that holds something.
+/// Writes the pages of a chip one after another, up to the last block that holds something; returns how many bytes these are.
 fn write(args: &Build, sim: &mut Sim) -> anyhow::Result<u64> {
     let here = || args.output.display().to_string();
     let mut file = BufWriter::new(File::create_new(&args.output).with_context(here)?);
@@ -95,16 +110,18 @@ fn write(args: &Build, sim: &mut Sim) -> anyhow::Result<u64> {
     let mut progress = Progress::new("writing the image");
     let mut page = vec![0; geometry.page_size as usize];
     let spare = vec![ERASED; if args.oob { geometry.spare_size as usize } else { 0 }];
+    let mut size = 0;
     for number in 0..pages {
-        if sim.is_bad(geometry.block_of(PageAddr(number)))? {
-            page.fill(ERASED);
-        } else {
+        match (sim.is_bad(geometry.block_of(PageAddr(number)))?, args.in_place) {
+            (true, false) => continue,
+            (true, true) => page.fill(ERASED),
             // This chip was made a moment ago and is not kept.
-            let _status = sim.read(PageAddr(number), 0, &mut page)?;
+            (false, _) => _ = sim.read(PageAddr(number), 0, &mut page)?,
         }
         file.write_all(&page).and_then(|()| file.write_all(&spare)).with_context(here)?;
+        size += (page.len() + spare.len()) as u64;
         progress.set(number.into(), pages.into());
     }
     file.flush().with_context(here)?;
-    Ok(u64::from(pages) * (page.len() + spare.len()) as u64)
+    Ok(size)
 }
