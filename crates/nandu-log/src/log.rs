@@ -412,6 +412,11 @@ impl<'m, N: Nand> Log<'m, N> {
         self.blocks.pool().saturating_sub(self.shape.floor_host()) * u32::from(self.shape.pages) + self.open_room(false)
     }
 
+    /// Whether more blocks are empty than operations of the owner leave alone, so that one can be taken with nothing reserved.
+    pub fn has_spare_blocks(&self) -> bool {
+        self.blocks.pool() > self.floor_host()
+    }
+
     /// Pages that can be appended to the blocks that are open: those of bare streams, without the last page of each, which is for
     /// a summary, or those of the others.
     pub(crate) fn open_room(&self, is_bare: bool) -> u32 {

@@ -381,6 +381,10 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         self.log.move_room()
     }
 
+    fn has_spare_blocks(&self) -> bool {
+        self.log.has_spare_blocks()
+    }
+
     fn prepare_value(&mut self, pages: u32) -> Result<Option<Examine>, Self::Error> {
         self.has_values = true;
         // Only what decides whether all of it has room is asked at once; the rest is paid page by page.

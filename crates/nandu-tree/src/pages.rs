@@ -240,6 +240,11 @@ pub trait Pages {
         u32::MAX
     }
 
+    /// Whether more blocks are empty than the collector needs to be left.
+    fn has_spare_blocks(&self) -> bool {
+        true
+    }
+
     /// As [`Pages::prepare`], for a large value that takes so many pages in all, most of which are prepared for again one by
     /// one.
     fn prepare_value(&mut self, pages: u32) -> Result<Option<Examine>, Self::Error> {

@@ -200,7 +200,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Moves pages out of blocks to which nothing is appended any more and that have no Summary at their end: they were open at a
     /// cut, or a program failed there. So notes stay few. Moves at most the pages of such a block; what there is no room for
-    /// stays noted.
+    /// stays noted, and is moved when the collector has made some: this comes before that, and if it took the blocks that the
+    /// collector needs, cut after cut, nothing could be moved on the chip any more.
     pub(crate) fn rescue(&mut self) -> Result<(), TreeError<P::Error>> {
         if self.notes.is_empty() || self.notes.is_rescuing || self.changes.unsynced > 0 {
             return Ok(());
@@ -232,7 +233,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let mut from = 0;
         while let Some(note) = self.notes.find_from(from) {
             from = note.page.saturating_add(1);
-            if self.pages.bare_stream_of(PageAddr(note.page)).is_none() && self.rescue_page(note.page)? {
+            if self.pages.bare_stream_of(PageAddr(note.page)).is_some() {
+                continue;
+            }
+            if !self.pages.has_spare_blocks() {
+                break;
+            }
+            if self.rescue_page(note.page)? {
                 self.notes.remove(note.page);
             }
         }
@@ -247,7 +254,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let (mut from, mut is_empty) = (0, true);
         while let Some(page) = self.next_named(summary, from)? {
             from = page.saturating_add(1);
-            is_empty &= self.rescue_page(page)?;
+            is_empty &= self.pages.has_spare_blocks() && self.rescue_page(page)?;
         }
         if is_empty {
             self.notes.retain_summaries(|other| other != summary);

@@ -63,7 +63,7 @@ impl std::fmt::Debug for Seen {
         let Seen { mode, owner, nlink, size, times, content, xattrs, same_as } = self;
         let same_as = String::from_utf8_lossy(same_as);
         write!(f, "{mode:o} {owner:?} {nlink} links, {size} bytes, times {times:?}, like {same_as}, ")?;
-        for part in content.chunk_by(|a, b| a == b || a + 1 == *b) {
+        for part in content.chunk_by(|a, b| a == b || a.checked_add(1) == Some(*b)) {
             write!(f, "{}*{}..={} ", part.len(), part[0], part[part.len() - 1])?;
         }
         xattrs.iter().try_for_each(|(name, value)| write!(f, "{} of {} ", name.escape_ascii(), value.len()))

@@ -232,6 +232,46 @@ fn chains_of_cuts_leave_page_values() {
     }
 }
 
+/// A chip whose power goes soon after each mount, again and again. Each mount finds a block that was open, and moves noted pages out of it;
+/// the next cut undoes that, and the blocks it took hold nothing. Nevertheless the collector keeps the blocks that it needs.
+#[test]
+fn cuts_soon_after_each_mount_leave_room_to_collect() {
+    let ways = [24, 28].into_iter().flat_map(|blocks| [8, 16, 24].map(|keys| (blocks, keys)));
+    for (blocks, keys) in ways {
+        for (puts, after) in [(3, 10), (3, 14), (7, 8), (14, 6), (14, 10)] {
+            let mut chip = Sim::new(Chip::TINY.with_blocks(blocks));
+            let mut number = 0;
+            let mut put = |tree: &mut ChipTree<'_, '_>| -> Result<(), BoxError> {
+                number += 1;
+                tree.put_page(&[b'k', (chance(number, 1) % keys) as u8], &page_of(number))?;
+                Ok(())
+            };
+            let mut work = |chip: &mut Sim, synced: u32, unsynced: u32| {
+                with_tree(chip, ON_SYNC, true, |tree| {
+                    for _ in 0..synced {
+                        put(tree)?;
+                        tree.sync()?;
+                    }
+                    (0..unsynced).try_for_each(|_| put(tree))?;
+                    Ok(tree.sync()?)
+                })
+            };
+            work(&mut chip, 400, puts).unwrap();
+            for _ in 0..12 {
+                // A mount is as long as it is, so it is tried first on a copy.
+                let mut copy = chip.clone();
+                work(&mut copy, 0, 0).unwrap();
+                chip.cut_at(copy.operation_count() + after, Tear::Complete);
+                let _ = work(&mut chip, 1, 0);
+                chip.clear_cuts();
+                chip.power_on();
+            }
+            let outcome = work(&mut chip, 20, 0);
+            assert!(outcome.is_ok(), "{blocks} blocks, {keys} keys, {puts} puts, cut after {after}: {outcome:?}");
+        }
+    }
+}
+
 /// What chains of cuts find, if a rule is not kept.
 fn found_without(broken: Broken) -> Option<String> {
     let work = broken_workload(ON_SYNC, 150, 20, broken);
