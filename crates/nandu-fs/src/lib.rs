@@ -58,13 +58,15 @@
 //! * F7  Fragments lie over a page that stands on flash, within it, and do not overlap.
 //! * F8  Attributes are whole and stand where their hashes say, and their size is what the inode says; but those of an orphan, which go
 //!   in steps.
-//! * F9  A number that no inode has got yet is in no record: below the superblock's next chunk, outside of what is left of chunks.
+//! * F9  A number that no inode has got yet is in no record: below the superblock's next chunk, outside of what is left of chunks. No two
+//!   directories have the same chunk.
 //! * F10 Every page of a file can be read, and is what was written.
 
 #![no_std]
 
 mod attributes;
 mod batch;
+mod chunks;
 mod create;
 mod error;
 mod files;

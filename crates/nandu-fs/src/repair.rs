@@ -19,7 +19,9 @@ use nandu_index::{Direction, Edit, Entry, KeyBuf};
 use nandu_nand::Nand;
 
 use crate::batch::Batch;
+use crate::chunks::Claim;
 use crate::fs::Fs;
+use crate::inode::Inode;
 use crate::keys::{INO_END, Key, Meaning};
 use crate::mount::CHUNK_SIZE;
 use crate::walk::Tally;
@@ -71,7 +73,7 @@ pub enum Mended {
     OrphanNoted,
     /// A note that something is to be removed was wrong, and was removed itself.
     OrphanRecord,
-    /// Numbers for new inodes begin behind those in use.
+    /// Numbers for new inodes begin behind those in use, and belong to no other directory.
     Numbers,
 }
 
@@ -190,6 +192,10 @@ impl<N: Nand> Fs<'_, N> {
         self.repair_numbers(journal)?;
         self.repair_orphan_records(journal)?;
         self.for_each_inode(|fs, ino| fs.repair_records(ino, journal))?;
+        let memory = core::mem::take(&mut self.buffer.memory);
+        let outcome = self.repair_chunks(if scratch.len() > memory.len() { scratch } else { &mut *memory }, journal);
+        self.buffer.memory = memory;
+        outcome?;
         self.for_each_inode(|fs, ino| fs.repair_directory_names(ino, journal))?;
         // Before anything gets a name in a directory, the counts that it changes are right.
         self.for_each_inode(|fs, ino| fs.repair_directory_counts(ino, journal))?;
@@ -276,6 +282,20 @@ impl<N: Nand> Fs<'_, N> {
         self.chunk_next = chunk_next;
         journal.tell(0, Mended::Numbers);
         Ok(())
+    }
+
+    /// Numbers that several directories would give away are left to the one that has gone furthest, so that none is given twice, whichever
+    /// of them gave one before. After a cut it is the same one. The others take a new chunk when they need one.
+    fn repair_chunks(&mut self, scratch: &mut [u8], journal: &mut Journal<'_>) -> Result<(), FsError<N::Error>> {
+        self.for_each_shared_chunk(scratch, |fs, ino, inode, claim| {
+            if claim == Claim::Yields {
+                let mut batch = Batch::new();
+                Self::put_inode(&mut batch, Ino(ino), &Inode { chunk_next: 0, chunk_end: 0, ..*inode });
+                fs.commit_freeing(&batch)?;
+                journal.tell(ino, Mended::Numbers);
+            }
+            Ok(())
+        })
     }
 
     /// Notes of what is to be removed that name nothing of the kind.

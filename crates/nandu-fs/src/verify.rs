@@ -84,8 +84,8 @@ impl<N: Nand> Fs<'_, N> {
     /// Walks log, tree and file system, reads only, and reports every invariant that does not hold; returns how many. What is
     /// partly written in memory goes to the tree first.
     ///
-    /// Counting the names of inodes takes 12 bytes for each inode, or as many walks over all names as that exceeds `scratch`, which
-    /// may be empty.
+    /// Counting the names of inodes takes 12 bytes for each inode, and looking for chunks of numbers that two directories have a byte for
+    /// each directory, or as many walks over all records as that exceeds `scratch`, which may be empty.
     ///
     /// # Errors
     ///
@@ -117,11 +117,19 @@ impl<N: Nand> Fs<'_, N> {
             self.verify_inode(ino, report)?;
             next = ino + 1;
         }
-        let scratch_is_larger = scratch.len() > self.buffer.memory.len();
         let memory = core::mem::take(&mut self.buffer.memory);
-        let outcome = self.verify_links(Tally::new(if scratch_is_larger { scratch } else { &mut *memory }), report);
+        let scratch = if scratch.len() > memory.len() { scratch } else { &mut *memory };
+        let outcome = self.verify_chunks(scratch, report).and_then(|()| self.verify_links(Tally::new(scratch), report));
         self.buffer.memory = memory;
         outcome
+    }
+
+    /// No two directories give the same numbers away.
+    fn verify_chunks(&mut self, scratch: &mut [u8], report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {
+        self.for_each_shared_chunk(scratch, |_, ino, _, _| {
+            report.check(false, "F9", ino, "another directory has the same numbers left");
+            Ok(())
+        })
     }
 
     /// What belongs to no inode is the superblock, or an orphan's record; that names an inode that has no name, or a file.

@@ -10,6 +10,7 @@ use crate::batch::Batch;
 use crate::fs::Fs;
 use crate::inode::{FileKind, Inode};
 use crate::keys::{Key, Meaning};
+use crate::mount::CHUNK_SIZE;
 use crate::names::parse as parse_name;
 use crate::pages::{Base, base_of};
 use crate::xattrs::{NAME_SIZE_MAX, parse as parse_xattr};
@@ -291,12 +292,17 @@ impl<N: Nand> Fs<'_, N> {
         Ok(seen.map(|seen| Seen { size: seen.size.filter(|_| left == 0), ..seen }))
     }
 
-    /// Whether the numbers that a directory has left are nobody's.
+    /// Whether the numbers that a directory has left are the rest of a chunk, and no inode has one of them.
     pub(crate) fn is_chunk_free(&mut self, inode: &Inode) -> Result<bool, FsError<N::Error>> {
         if inode.chunk_next == inode.chunk_end {
             return Ok(true);
         }
-        let next = if inode.chunk_next == 0 { Some(0) } else { self.next_inode(inode.chunk_next)? };
-        Ok(inode.chunk_end <= self.chunk_next && next.is_none_or(|next| next >= inode.chunk_end))
+        // A chunk gives its first number when it is taken.
+        let is_chunk = inode.chunk_end.is_multiple_of(CHUNK_SIZE) && inode.chunk_end - inode.chunk_next < CHUNK_SIZE;
+        if !is_chunk || inode.chunk_end > self.chunk_next {
+            return Ok(false);
+        }
+        let next = self.next_inode(inode.chunk_next)?;
+        Ok(next.is_none_or(|next| next >= inode.chunk_end))
     }
 }

@@ -78,6 +78,24 @@ pub(crate) fn value(tree: &mut Records<'_>, key: &[u8]) -> Vec<u8> {
     tree.get(key).unwrap().unwrap().to_vec()
 }
 
+/// Sets the numbers that a directory with one digit of each number has left.
+pub(crate) fn set_numbers(tree: &mut Records<'_>, ino: u64, next: u8, end: u8) {
+    let mut inode = value(tree, &key(ino, 0, &[]));
+    // The parent's number is the last but these two, of which the end takes two bytes if it is a chunk behind the first.
+    let parent = inode.len() - if ino == Ino::ROOT.0 { 3 } else { 4 };
+    assert_eq!(inode[parent], 1);
+    inode.truncate(parent + 1);
+    inode.push(next);
+    // Seven bits a byte, and a bit that says that more follow.
+    inode.extend(if end < 0x80 { vec![end] } else { vec![end | 0x80, 1] });
+    tree.put(&key(ino, 0, &[]), &inode).unwrap();
+}
+
+/// The root would give away numbers of the directory, and has gone further.
+pub(crate) fn with_shared_chunk() -> Sim {
+    edit(volume(), |tree| set_numbers(tree, Ino::ROOT.0, 70, 128))
+}
+
 /// The invariants that are violated.
 fn violated(chip: Sim) -> Vec<String> {
     let mut memory = memory(&CHIP.geometry, &OPTIONS);
@@ -111,6 +129,10 @@ fn each_violation_is_named() {
         tree.put(&key(64, 0, &[]), &inode).unwrap();
     });
     assert_eq!(violated(chip), ["F5"]);
+    // Two directories have the same numbers left, or one has what is no chunk.
+    assert_eq!(violated(with_shared_chunk()), ["F9"]);
+    let chip = edit(volume(), |tree| set_numbers(tree, 64, 66, 100));
+    assert_eq!(violated(chip), ["F9"]);
     // A page goes.
     let chip = edit(volume(), |tree| assert!(tree.delete(&key(65, 0x20, &[0, 0, 0, 0])).unwrap()));
     assert_eq!(violated(chip), ["F6"]);

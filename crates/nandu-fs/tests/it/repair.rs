@@ -7,7 +7,7 @@ use nandu_nand::{Nand, PageAddr};
 use nandu_sim::Sim;
 use nandu_sim::power_cut::Driver;
 
-use crate::damage::{CHIP, Records, edit, key, keys_of, value, volume};
+use crate::damage::{CHIP, FILE, Records, edit, key, keys_of, set_numbers, value, volume, with_shared_chunk};
 use crate::operation::Chance;
 use crate::rig::{Everything, OPTIONS, content, everything, memory, violations};
 
@@ -239,6 +239,25 @@ fn counts_are_counted_again() {
     let (told, found) = repaired(chip);
     assert_eq!(told, ["0 Numbers", "1000 Attached #1000"]);
     assert_eq!(found[&b"/lost+found/#1000"[..]].content, b"directory/file");
+}
+
+/// Of directories with the same numbers left the one that has gone furthest keeps them, so nobody gets a number twice.
+#[test]
+fn no_two_directories_give_the_same_numbers() {
+    let (_, before) = repaired(volume());
+    // Where they have gone as far, any will do.
+    let as_far = edit(with_shared_chunk(), |tree| set_numbers(tree, 64, 70, 128));
+    for chip in [with_shared_chunk(), as_far] {
+        let (told, found) = repaired(chip.clone());
+        assert_eq!(told, ["64 Numbers"]);
+        assert_eq!(found, before);
+        let mut memory = memory(&CHIP.geometry, &OPTIONS);
+        let mut fs = Fs::mount(chip, OPTIONS, &mut memory).unwrap();
+        repair(&mut fs);
+        assert_eq!(fs.create(Ino(64), b"new", FILE).unwrap(), Ino(128));
+        assert_eq!(fs.create(Ino::ROOT, b"new", FILE).unwrap(), Ino(70));
+        assert_eq!(violations(&mut fs), Vec::<String>::new());
+    }
 }
 
 #[test]
