@@ -37,6 +37,17 @@ impl Doomed {
             batch.delete(*key);
         }
     }
+
+    /// Whether they lie behind those of the step before, which were deleted. Where a damaged tree keeps what was, a removal in steps would
+    /// go on for ever.
+    fn follow(&self, last: &mut Key) -> bool {
+        let keys = &self.keys[..self.count];
+        let are_behind = keys.iter().all(|key| key.as_slice() > last.as_slice());
+        if let Some(greatest) = keys.iter().max_by_key(|key| key.as_slice()) {
+            *last = *greatest;
+        }
+        are_behind
+    }
 }
 
 impl<N: Nand> Fs<'_, N> {
@@ -92,6 +103,17 @@ impl<N: Nand> Fs<'_, N> {
         }
     }
 
+    /// The same for a step of a removal, of which `last` is the last key that was deleted, empty at first.
+    pub(crate) fn doomed_next(
+        &mut self,
+        last: &mut Key,
+        (from, to): (Key, Key),
+        room: usize,
+    ) -> Result<Doomed, FsError<N::Error>> {
+        let doomed = self.doomed(from, to, room)?;
+        if doomed.follow(last) { Ok(doomed) } else { Err(FsError::Corrupt { ino: Ino(0), why: Damage::Page }) }
+    }
+
     /// Puts the deletion of every record of an inode but the inode itself into a batch. Returns whether they fit.
     pub(crate) fn delete_records(&mut self, batch: &mut Batch<'_>, ino: Ino) -> Result<bool, FsError<N::Error>> {
         // Room for the orphan's record and for the inode.
@@ -111,13 +133,14 @@ impl<N: Nand> Fs<'_, N> {
     /// Removes an orphan, or what a truncation left, to the end.
     pub(crate) fn reap(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
         let had_orphans = core::mem::replace(&mut self.has_orphans, true);
-        while !self.reap_step(ino)? {}
+        let mut last = Key::EMPTY;
+        while !self.reap_step(ino, &mut last)? {}
         self.has_orphans = had_orphans;
         Ok(())
     }
 
     /// Removes a part of it. Returns whether that was the last one.
-    fn reap_step(&mut self, ino: Ino) -> Result<bool, FsError<N::Error>> {
+    fn reap_step(&mut self, ino: Ino, last: &mut Key) -> Result<bool, FsError<N::Error>> {
         let page_size = self.page_size() as u64;
         let inode = self.find_inode(ino)?;
         let mut batch = Batch::new();
@@ -129,7 +152,7 @@ impl<N: Nand> Fs<'_, N> {
             }
             None => (Key::behind_inode(ino.0), Key::end(ino.0)),
         };
-        let doomed = self.doomed(from, to, STEP_COUNT)?;
+        let doomed = self.doomed_next(last, (from, to), STEP_COUNT)?;
         doomed.delete(&mut batch);
         match inode {
             Some(inode) if inode.nlink == 0 && doomed.is_all => batch.delete(Key::inode(ino.0)),
@@ -152,11 +175,11 @@ impl<N: Nand> Fs<'_, N> {
     /// Removes a step of what a cut left over.
     pub(crate) fn reap_some(&mut self) -> Result<(), FsError<N::Error>> {
         if self.has_orphans {
-            let Some(ino) = self.first_orphan()? else {
+            let Some(ino) = self.first_orphan(0)? else {
                 self.has_orphans = false;
                 return Ok(());
             };
-            match self.reap_step(ino) {
+            match self.reap_step(ino, &mut { Key::EMPTY }) {
                 // What cannot be understood cannot be removed, and keeps nothing else from being changed.
                 Err(FsError::Corrupt { .. }) => self.has_orphans = false,
                 outcome => outcome.map(|_| ())?,
@@ -165,9 +188,9 @@ impl<N: Nand> Fs<'_, N> {
         Ok(())
     }
 
-    /// An orphan that is not open.
-    fn first_orphan(&mut self) -> Result<Option<Ino>, FsError<N::Error>> {
-        let (from, to) = (Key::orphan(0), Key::orphan(u64::MAX));
+    /// The first orphan from a number on that is not open.
+    fn first_orphan(&mut self, from: u64) -> Result<Option<Ino>, FsError<N::Error>> {
+        let (from, to) = (Key::orphan(from), Key::orphan(u64::MAX));
         let mut found = None;
         let bounds = (Bound::Included(from.as_slice()), Bound::Included(to.as_slice()));
         let open = &self.open;
@@ -217,8 +240,10 @@ impl<N: Nand> Fs<'_, N> {
 
     fn reap_all(&mut self) -> Result<bool, FsError<N::Error>> {
         let mut any = false;
-        while let Some(ino) = self.first_orphan()? {
+        let mut next = 0;
+        while let Some(ino) = self.first_orphan(next)? {
             self.reap(ino)?;
+            next = ino.0 + 1;
             any = true;
         }
         self.has_orphans = false;

@@ -326,9 +326,10 @@ impl<N: Nand> Fs<'_, N> {
         batch.delete(Key::inode(ino));
         batch.put(Key::orphan(ino), &[], &[]);
         self.commit_freeing(&batch)?;
+        let mut last = Key::EMPTY;
         loop {
             let mut batch = Batch::new();
-            let doomed = self.doomed(Key::behind_inode(ino), Key::end(ino), batch.room())?;
+            let doomed = self.doomed_next(&mut last, (Key::behind_inode(ino), Key::end(ino)), batch.room())?;
             doomed.delete(&mut batch);
             if doomed.is_all {
                 batch.delete(Key::orphan(ino));

@@ -84,6 +84,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 if beyond {
                     return Ok(());
                 }
+                // Who goes on behind the key found last relies on finding none below it, or goes in circles.
+                if key.as_slice() < fence.as_slice() {
+                    return Self::corrupt(self.child(0), Malformed::Node);
+                }
                 let entry = match self.entry_of(key.as_slice(), leaf, source) {
                     Some(Some(entry)) => entry,
                     Some(None) => continue,
@@ -148,6 +152,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 };
                 if beyond {
                     return Ok(());
+                }
+                if let Bound::Included(bound) | Bound::Excluded(bound) = bound
+                    && key.as_slice() > bound
+                {
+                    return Self::corrupt(self.child(0), Malformed::Node);
                 }
                 let entry = match self.entry_of(key.as_slice(), leaf, source) {
                     Some(Some(entry)) => entry,

@@ -8,6 +8,7 @@ use nandu_tree::TreeError;
 
 use super::{Journal, Mended};
 use crate::batch::Batch;
+use crate::error::Damage;
 use crate::fragments::{FRAGMENT_COUNT_MAX, parse as parse_fragment};
 use crate::fs::Fs;
 use crate::inode::Inode;
@@ -75,7 +76,13 @@ impl<N: Nand> Fs<'_, N> {
             base = Some(Base::Unwritten);
         }
         let mut found = found;
+        let mut before = None;
         while let Some((offset, bytes)) = found.wrong {
+            // Where a damaged tree keeps what was removed, this would go on for ever.
+            if before.is_some_and(|before| offset <= before) {
+                return Err(FsError::Corrupt { ino: Ino(ino), why: Damage::Page });
+            }
+            before = Some(offset);
             journal.tell_range(ino, (start + u64::from(offset), bytes), Mended::FragmentLost);
             let mut batch = Batch::new();
             batch.delete(Key::fragment(ino, index, offset));
@@ -145,9 +152,10 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     fn remove_page(&mut self, ino: u64, index: u32) -> Result<(), FsError<N::Error>> {
+        let (mut last, range) = (Key::EMPTY, (Key::page(ino, index), Self::page_end(ino, index)));
         loop {
             let mut batch = Batch::new();
-            let doomed = self.doomed(Key::page(ino, index), Self::page_end(ino, index), batch.room())?;
+            let doomed = self.doomed_next(&mut last, range, batch.room())?;
             doomed.delete(&mut batch);
             self.commit_freeing(&batch)?;
             if doomed.is_all {

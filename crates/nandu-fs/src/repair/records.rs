@@ -7,6 +7,7 @@ use nandu_nand::Nand;
 
 use super::{Journal, Mended};
 use crate::batch::Batch;
+use crate::error::Damage;
 use crate::fs::Fs;
 use crate::inode::{FileKind, Inode};
 use crate::keys::{Key, Meaning};
@@ -211,9 +212,15 @@ impl<N: Nand> Fs<'_, N> {
 
     /// Removes attributes that are not whole; returns the bytes of those that are.
     fn repair_xattrs(&mut self, ino: u64, journal: &mut Journal<'_>) -> Result<u32, FsError<N::Error>> {
+        let mut before = None;
         loop {
             let (size, broken) = self.pass_xattrs(ino)?;
             let Some((hash, probe)) = broken else { return Ok(size) };
+            // Where a damaged tree keeps what was removed, this would go on for ever.
+            if before.is_some_and(|before| (hash, probe) <= before) {
+                return Err(FsError::Corrupt { ino: Ino(ino), why: Damage::Xattr });
+            }
+            before = Some((hash, probe));
             let behind = match (probe.checked_add(1), hash.checked_add(1)) {
                 (Some(probe), _) => Key::xattr(ino, hash, probe, 0),
                 (None, Some(hash)) => Key::xattr(ino, hash, 0, 0),
@@ -227,9 +234,10 @@ impl<N: Nand> Fs<'_, N> {
                 None => 0,
             };
             journal.tell_name(ino, parse_xattr(&copy[..size]).map_or(&[], |(name, _)| name), Mended::XattrLost);
+            let mut last = Key::EMPTY;
             loop {
                 let mut batch = Batch::new();
-                let doomed = self.doomed(first, behind, batch.room())?;
+                let doomed = self.doomed_next(&mut last, (first, behind), batch.room())?;
                 doomed.delete(&mut batch);
                 self.commit_freeing(&batch)?;
                 if doomed.is_all {

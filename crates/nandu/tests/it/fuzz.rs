@@ -78,4 +78,6 @@ fn what_was_found_once_stays_mended() {
     }
     // Keys out of order in an inner node, below which no repair finds what is wrong.
     files::hostile_files(&[0x2C, 0x2D, 0x2D, 0x01, 0x34, 0xC6]);
+    // The same, where a truncation found again and again what it had deleted.
+    files::hostile_files(&[0xB7, b',', b'?', 0xB7, b'A', b'.', b'.', 5]);
 }
