@@ -85,7 +85,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                     return Ok(());
                 }
                 // Who goes on behind the key found last relies on finding none below it, or goes in circles.
-                if key.as_slice() < fence.as_slice() {
+                let is_behind = match from {
+                    Bound::Excluded(bound) if is_first => key.as_slice() > bound,
+                    _ => key.as_slice() >= fence.as_slice(),
+                };
+                if !is_behind {
                     return Self::corrupt(self.child(0), Malformed::Node);
                 }
                 let entry = match self.entry_of(key.as_slice(), leaf, source) {
@@ -153,9 +157,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 if beyond {
                     return Ok(());
                 }
-                if let Bound::Included(bound) | Bound::Excluded(bound) = bound
-                    && key.as_slice() > bound
-                {
+                let is_before = match bound {
+                    Bound::Included(bound) => key.as_slice() <= bound,
+                    Bound::Excluded(bound) => key.as_slice() < bound,
+                    Bound::Unbounded => true,
+                };
+                if !is_before {
                     return Self::corrupt(self.child(0), Malformed::Node);
                 }
                 let entry = match self.entry_of(key.as_slice(), leaf, source) {

@@ -80,4 +80,6 @@ fn what_was_found_once_stays_mended() {
     files::hostile_files(&[0x2C, 0x2D, 0x2D, 0x01, 0x34, 0xC6]);
     // The same, where a truncation found again and again what it had deleted.
     files::hostile_files(&[0xB7, b',', b'?', 0xB7, b'A', b'.', b'.', 5]);
+    // The same in a repair.
+    files::hostile_files(&[0xB7, 0x2C, 0xB7, 0x2E, 0xD5, 5]);
 }
