@@ -108,6 +108,12 @@ impl<N: Nand> Log<'_, N> {
         Ok(None)
     }
 
+    /// The newest anchor of a block, if it holds one.
+    pub(crate) fn newest_anchor_of(&mut self, block: BlockAddr) -> Result<Option<Found>, LogError<N::Error>> {
+        let Some(candidate) = self.candidate(block)? else { return Ok(None) };
+        Ok(self.newest_anchor_in(candidate)?.map(|newest| newest.found))
+    }
+
     /// The anchor blocks that an anchor names.
     fn listed_anchors(&mut self, page: PageAddr) -> Result<[Option<BlockAddr>; ANCHOR_COUNT], LogError<N::Error>> {
         // The search may have read other pages since.

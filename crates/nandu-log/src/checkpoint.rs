@@ -18,7 +18,8 @@ impl<N: Nand> Log<'_, N> {
     /// opened. The log makes checkpoints by itself; an owner calls this to shorten the next recovery.
     ///
     /// Costs one program for the anchor and one for each page of the block table that changed; when the anchor block is
-    /// full, and for the first checkpoint after a mount, an erase and a program for every page of the block table.
+    /// full, and for the first checkpoint after a mount, an erase and a program for every page of the block table, and one more
+    /// for an anchor if an anchor block was lost.
     ///
     /// # Errors
     ///
@@ -42,7 +43,7 @@ impl<N: Nand> Log<'_, N> {
     }
 
     fn write_to_some_anchor(&mut self, is_clean: bool) -> Result<(), LogError<N::Error>> {
-        let Some(number) = self.anchors.number.checked_add(1) else {
+        let Some(mut number) = self.anchors.number.checked_add(1) else {
             self.condition = Condition::ReadOnly;
             return Err(LogError::ReadOnly);
         };
@@ -52,8 +53,8 @@ impl<N: Nand> Log<'_, N> {
                 *frontier = None;
             }
         }
-        // Every round but the last loses an anchor block.
-        for _ in 0..=ANCHOR_COUNT {
+        // Every round but the last loses an anchor block, or makes the first of two checkpoints.
+        for _ in 0..=ANCHOR_COUNT + 1 {
             let needed = self.blocks.changed_table_pages(is_clean) + 1;
             let has_room = u32::from(self.anchors.next) + u32::from(needed) <= u32::from(self.shape.anchor_pages);
             let goes_on = self.anchors.is_trusted && has_room;
@@ -62,8 +63,11 @@ impl<N: Nand> Log<'_, N> {
             }
             match self.program_checkpoint(number, is_clean)? {
                 Programmed::Done => {
+                    let is_first = self.anchors.base != self.anchors.current;
                     self.settle(number, is_clean);
-                    return Ok(());
+                    let next = number.checked_add(1).filter(|_| is_first && self.repeats_first_checkpoints());
+                    let Some(next) = next else { return Ok(()) };
+                    number = next;
                 }
                 Programmed::Failed => self.lose_anchor(self.anchors.current),
                 Programmed::Unknown => self.anchors.is_trusted = false,
@@ -134,6 +138,16 @@ impl<N: Nand> Log<'_, N> {
             self.lose_anchor(index);
         }
         Ok(false)
+    }
+
+    /// Whether the first checkpoint in an anchor block is made twice, before anything else is programmed or erased.
+    ///
+    /// After a cut the first one may be a page that reads well once and not again, so neither its block nor the one with the
+    /// checkpoint before may be erased, and recovery takes a third one. Where there might be none, the second anchor says of the
+    /// first that it is complete, and without a second one nothing rests on the first (`Log::prove_checkpoint`).
+    pub(crate) fn repeats_first_checkpoints(&self) -> bool {
+        let left = self.anchors.blocks.iter().flatten().count();
+        left < ANCHOR_COUNT && self.blocks.table_page_count() + 2 <= self.shape.anchor_pages
     }
 
     fn lose_anchor(&mut self, index: usize) {

@@ -29,7 +29,8 @@
 //! * **L6** When a page is appended that promises something, an entry of the ready list remains, for recovery to erase and copy
 //!   to.
 //! * **L7** The newest commit page is readable, and its block is not erased.
-//! * **L8** An anchor block is erased only if it holds neither the newest checkpoint nor the newest stable one.
+//! * **L8** An anchor block is erased only if it holds neither the newest checkpoint nor the newest stable one. Where anchor blocks
+//!   were lost, the first checkpoint of a block counts once a second one was begun behind it.
 //! * **L9** A block that was open at a cut is not programmed before it is erased.
 //! * **L10** What reads as a page of the log at its own address in a bare block is a summary.
 //! * **L11** No page that a commit names is an LSB page whose partner will be programmed before the next erase, where a cut in

@@ -5,6 +5,7 @@ use nandu_media::table::RECORD_SIZE;
 use nandu_media::{Anchor, BlockRecord, Malformed, Page, PageKind, Position};
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
 
+use crate::access::Probe;
 use crate::anchor::NewestAnchor;
 use crate::block_table::{HELD, State};
 use crate::error::LogError;
@@ -89,6 +90,7 @@ impl<'m, N: Nand> Log<'m, N> {
     fn open(&mut self, newest: NewestAnchor) -> Result<(), LogError<N::Error>> {
         self.volume = newest.found.volume;
         self.load_checkpoint(newest)?;
+        self.prove_checkpoint(newest)?;
         if self.anchors.is_clean {
             self.check_clean()?;
             self.protect_open_blocks();
@@ -107,6 +109,56 @@ impl<'m, N: Nand> Log<'m, N> {
         self.for_cause(Cause::Recovery, |log| log.recover(&rolled))?;
         self.start_births();
         self.start_sampling();
+        Ok(())
+    }
+
+    /// Where anchor blocks were lost, takes over no checkpoint of which it is not known that the next mount will find it, too: recovery
+    /// may have no other block to write to than the one with the checkpoint before.
+    ///
+    /// In doubt is the first checkpoint of a block, which is made twice (`Log::repeats_first_checkpoints`). If the second one was
+    /// begun, the first is complete. If not, nothing was programmed or erased since the checkpoint before, but these pages, and
+    /// that one says all: it is taken, as if the cut had come before the block was begun. Where that one is gone, an earlier
+    /// mount saw the second one, and erased it.
+    ///
+    /// Nothing is read on a volume with all its anchor blocks; else one page, and in doubt as much as in a search for an anchor.
+    fn prove_checkpoint(&mut self, newest: NewestAnchor) -> Result<(), LogError<N::Error>> {
+        let (current, base) = (self.anchors.current, self.anchors.base);
+        if current == base || !self.repeats_first_checkpoints() {
+            return Ok(());
+        }
+        let block = self.shape.geometry.block_of(newest.found.page);
+        let behind = (0..self.shape.anchor_pages)
+            .map(|nth| self.shape.anchor_page(block, nth))
+            .find(|&page| page > newest.found.page);
+        let is_followed = match behind {
+            Some(page) => !matches!(self.probe_twice(page)?, Probe::Erased),
+            None => false,
+        };
+        let before = match self.anchors.blocks[base].filter(|_| !is_followed) {
+            Some(block) => {
+                self.forget();
+                self.volume = newest.found.volume;
+                let before = self.newest_anchor_of(block)?;
+                self.stashed = None;
+                before.filter(|before| before.volume == self.volume && before.sequence < newest.found.sequence)
+            }
+            None => None,
+        };
+        if let Some(found) = before {
+            self.blocks.clear();
+            match self.load_checkpoint(NewestAnchor { found, sequence: newest.sequence }) {
+                Err(LogError::Corrupt { .. }) => {}
+                result => {
+                    // Whoever began the other block knew that this one is stable.
+                    self.anchors.base = self.anchors.current;
+                    return result;
+                }
+            }
+        }
+        self.forget();
+        self.volume = newest.found.volume;
+        self.load_checkpoint(newest)?;
+        self.anchors.base = self.anchors.current;
         Ok(())
     }
 

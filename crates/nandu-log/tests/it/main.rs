@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that gets no answer has failed")]
 
+mod anchors;
 mod bare;
 mod bare_cuts;
 mod costs;

@@ -1,0 +1,133 @@
+//! Anchor blocks that are lost.
+
+use nandu_log::LogOptions;
+use nandu_nand::{BlockAddr, Nand};
+use nandu_sim::power_cut::Driver;
+use nandu_sim::{Chip, Fault, Sim, Trigger};
+
+use crate::cuts::{check, formatted, recover, workload};
+use crate::toy::{Toy, memory};
+
+const PLAIN: LogOptions = LogOptions::DEFAULT;
+const BARE: LogOptions = LogOptions { bare_streams: 1, ..PLAIN };
+
+/// A chip for these options on which programs fail in some of the first four blocks, which are the anchor blocks, until all of
+/// these are retired.
+fn without(options: LogOptions, lost: &[u32]) -> Sim {
+    let chip = if options.bare_streams == 0 { Chip::TINY.with_blocks(18) } else { Chip::TINY.with_blocks(21) };
+    let mut chip = formatted(chip, options);
+    for &block in lost {
+        chip.inject(Fault::ProgramFails, Trigger::Block(BlockAddr(block)));
+    }
+    let mut bytes = memory(chip.geometry(), &options);
+    let mut toy = Toy::mount(&mut chip, options, &mut bytes).unwrap();
+    while (toy.log.stats().bad_blocks as usize) < lost.len() {
+        toy.log.checkpoint().unwrap();
+    }
+    toy.unmount().unwrap();
+    chip.withdraw_all();
+    chip
+}
+
+/// Every two of the anchor blocks.
+const PAIRS: [[u32; 2]; 6] = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]];
+
+#[test]
+fn with_two_of_four_anchor_blocks_a_volume_goes_on() {
+    for options in [PLAIN, BARE] {
+        for lost in PAIRS {
+            let mut chip = without(options, &lost);
+            let mut bytes = memory(chip.geometry(), &options);
+            for round in 0..60_u64 {
+                let mut toy = Toy::mount(&mut chip, options, &mut bytes).unwrap();
+                assert!(!toy.log.is_read_only(), "{lost:?} lost, round {round}");
+                if round > 0 {
+                    assert_eq!(toy.get(5).unwrap(), Some(round - 1));
+                }
+                toy.put(5, round).unwrap();
+                // Clean or not, with the first checkpoint of a block as the newest, or a later one.
+                for _ in 0..round % 4 {
+                    toy.log.checkpoint().unwrap();
+                }
+                if round % 3 == 0 {
+                    toy.unmount().unwrap();
+                } else {
+                    drop(toy);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_cut_with_two_of_four_anchor_blocks() {
+    for (options, lost) in PAIRS.map(|lost| (PLAIN, lost)).into_iter().chain([(BARE, PAIRS[1]), (BARE, PAIRS[3])]) {
+        let chip = without(options, &lost);
+        let check = check(options, &chip);
+        let summary = Driver::new(chip).resume().every(workload(options, 12, 8, true), check);
+        assert!(summary.cases > 100, "{summary:?}");
+    }
+}
+
+#[test]
+fn every_cut_of_a_recovery_with_two_of_four_anchor_blocks() {
+    for (options, lost) in [(PLAIN, PAIRS[0]), (PLAIN, PAIRS[4]), (BARE, PAIRS[2])] {
+        let chip = without(options, &lost);
+        let check = check(options, &chip);
+        Driver::new(chip).limit(1_500).pairs(workload(options, 8, 8, true), recover(options), check);
+    }
+}
+
+/// Chains of cuts, `NANDU_CHAINS` of them of each kind; a few hundred are the short form.
+#[test]
+fn chains_of_cuts_with_two_or_three_of_four_anchor_blocks() {
+    let chains = std::env::var("NANDU_CHAINS").map_or(60, |count| count.parse().unwrap());
+    for (options, lost) in [(PLAIN, &[1, 2][..]), (PLAIN, &[3]), (BARE, &[0, 3]), (BARE, &[1])] {
+        let chip = without(options, lost);
+        let check = check(options, &chip);
+        let driver = Driver::new(chip).seed(7).resume();
+        let summary = driver.random(chains, workload(options, 25, 12, true), recover(options), check);
+        assert!(summary.cuts >= chains, "{summary:?}");
+    }
+}
+
+/// Of three anchor blocks one fails in a recovery: two are left, and that is enough.
+#[test]
+fn an_anchor_block_that_fails_in_a_recovery_is_not_missed() {
+    for lost in 0..4_u32 {
+        for fails in (0..4).filter(|&block| block != lost) {
+            let mut chip = without(PLAIN, &[lost]);
+            let mut bytes = memory(chip.geometry(), &PLAIN);
+            for round in 0..8_u64 {
+                let mut toy = Toy::mount(&mut chip, PLAIN, &mut bytes).unwrap();
+                assert!(!toy.log.is_read_only(), "{lost} lost, then {fails}, round {round}");
+                toy.put(1, round).unwrap();
+                drop(toy);
+                if round == 2 {
+                    chip.inject(Fault::EraseFails, Trigger::Block(BlockAddr(fails)));
+                }
+            }
+        }
+    }
+}
+
+/// The last anchor block is written until it is full; then what there is can be read.
+#[test]
+fn with_one_anchor_block_a_volume_can_be_read() {
+    let mut chip = without(PLAIN, &[0, 1]);
+    chip.inject(Fault::ProgramFails, Trigger::Block(BlockAddr(2)));
+    let mut bytes = memory(chip.geometry(), &PLAIN);
+    let mut expected = 0;
+    for round in 0..10_u64 {
+        let mut toy = Toy::mount(&mut chip, PLAIN, &mut bytes).unwrap();
+        if round > 0 {
+            assert_eq!(toy.get(3).unwrap(), Some(expected));
+        }
+        if toy.put(3, round).is_ok() {
+            expected = round;
+        }
+        let _ = toy.log.checkpoint();
+    }
+    let toy = Toy::mount(&mut chip, PLAIN, &mut bytes).unwrap();
+    assert!(toy.log.is_read_only());
+}
