@@ -279,9 +279,16 @@ fn swarm() {
     let from_environment = |name, default| std::env::var(name).map_or(default, |value| value.parse().unwrap());
     let (cases, seed): (u64, u64) =
         (from_environment("NANDU_SWARM_CASES", 1_000_000), from_environment("NANDU_SWARM_SEED", 1));
-    let driver = Driver::new(formatted_with(SMALL, OPTIONS)).seed(seed).resume();
+    let started = std::time::Instant::now();
+    let driver = Driver::new(formatted_with(SMALL, OPTIONS)).seed(seed).resume().progress(move |done, total| {
+        // Once for each thousandth, so that a file that this goes to stays small.
+        if done % (total / 1_000).max(1) == 0 {
+            eprint!("\r{done} of {total} chains, {:.0} s", started.elapsed().as_secs_f64());
+        }
+    });
     let operations = 20 + seed % 100;
     let summary = driver.random(cases / 20, workload(operations, OPTIONS, None), recover(OPTIONS), check(OPTIONS));
+    eprintln!();
     println!(
         "{} chains of cuts over files, {} cuts, seed {seed}: nothing acknowledged was lost",
         summary.cases, summary.cuts

@@ -6,6 +6,9 @@
 //! its operations cost once, and each cut a mount and a look at everything, where the driver runs the operations again for each cut.
 
 use std::cell::RefCell;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 use nandu_fs::{Broken, Fs, Options, Time};
 use nandu_nand::{BlockAddr, CellMode, ErrorType, Geometry, Nand, PageAddr, ReadStatus};
@@ -65,6 +68,13 @@ struct Count {
     erases: u64,
     /// Of them, those while they recovered from another cut.
     nested: u64,
+}
+
+impl Count {
+    fn in_words(&self, lives: u64) -> String {
+        let Count { cuts, erases, nested } = self;
+        format!("{lives} lives of file systems, {cuts} cuts, {erases} of erases, {nested} in recoveries")
+    }
 }
 
 impl std::ops::AddAssign for Count {
@@ -286,17 +296,26 @@ fn live(way: Way, formatted: &Sim, options: Options, seed: u64) -> Count {
     tester.into_inner().count
 }
 
-/// Lives from this seed on until so many cuts were checked; in every fourth of them pages are overwritten.
+/// Chips of both ways, formatted.
+fn formatted_ways() -> [Sim; 2] {
+    [VARIED, OVERWRITING].map(|way| formatted_with(way.chip, OPTIONS))
+}
+
+/// The life of a seed; in every fourth one pages are overwritten.
+fn live_seed(formatted: &[Sim; 2], seed: u64) -> Count {
+    let (way, formatted) = if seed % 4 == 3 { (OVERWRITING, &formatted[1]) } else { (VARIED, &formatted[0]) };
+    live(way, formatted, OPTIONS, seed)
+}
+
+/// Lives from this seed on until so many cuts were checked.
 fn lives(first: u64, cuts: u64) -> Count {
-    let formatted = [VARIED, OVERWRITING].map(|way| formatted_with(way.chip, OPTIONS));
+    let formatted = formatted_ways();
     let (mut seed, mut done) = (first, Count::default());
     while done.cuts < cuts {
-        let (way, formatted) = if seed % 4 == 3 { (OVERWRITING, &formatted[1]) } else { (VARIED, &formatted[0]) };
-        done += live(way, formatted, OPTIONS, seed);
+        done += live_seed(&formatted, seed);
         seed += 1;
     }
-    let Count { cuts, erases, nested } = done;
-    println!("{} lives, {cuts} cuts, {erases} of erases, {nested} in recoveries: nothing was lost", seed - first);
+    println!("{}: nothing was lost", done.in_words(seed - first));
     done
 }
 
@@ -348,17 +367,73 @@ fn each_rule_left_out_ends_a_life() {
     assert_eq!(missed, Vec::<&str>::new());
 }
 
-/// As many cuts as somebody asks for, on every core.
+/// Lives of every core, counted together.
+struct Swarm {
+    cases: u64,
+    seed: u64,
+    started: Instant,
+    /// Lives begun.
+    begun: AtomicU64,
+    done: Mutex<Count>,
+    /// Some life has failed: the others need not go on.
+    has_failed: AtomicBool,
+}
+
+impl Swarm {
+    /// Lives one life after another.
+    fn run(&self) {
+        let stop = StopOthers(&self.has_failed);
+        let formatted = formatted_ways();
+        while !self.has_failed.load(Ordering::Relaxed) && self.done.lock().unwrap().cuts < self.cases {
+            let count = live_seed(&formatted, (self.seed << 40) + self.begun.fetch_add(1, Ordering::Relaxed));
+            let mut done = self.done.lock().unwrap();
+            let step = (self.cases / 1_000).max(1);
+            let is_shown = done.cuts / step < (done.cuts + count.cuts) / step;
+            *done += count;
+            // Once for each thousandth, so that a file that this goes to stays small.
+            if is_shown {
+                eprint!("\r{} of {} cuts, {:.0} s", done.cuts, self.cases, self.started.elapsed().as_secs_f64());
+            }
+        }
+        drop(stop);
+    }
+}
+
+/// Says so when a life fails.
+struct StopOthers<'a>(&'a AtomicBool);
+
+impl Drop for StopOthers<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// As many cuts as somebody asks for, on every core; or one life alone.
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn swarm() {
-    let from_environment = |name, default| std::env::var(name).map_or(default, |value| value.parse().unwrap());
-    let (cases, seed): (u64, u64) =
-        (from_environment("NANDU_SWARM_CASES", 1_000_000), from_environment("NANDU_SWARM_SEED", 1));
-    let threads = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    let from_environment = |name| std::env::var(name).map(|value| value.parse::<u64>().unwrap());
+    if let Ok(seed) = from_environment("NANDU_LIFE") {
+        println!("{} cuts in life {seed}: nothing was lost", live_seed(&formatted_ways(), seed).cuts);
+        return;
+    }
+    let swarm = Swarm {
+        cases: from_environment("NANDU_SWARM_CASES").unwrap_or(1_000_000),
+        seed: from_environment("NANDU_SWARM_SEED").unwrap_or(1),
+        started: Instant::now(),
+        begun: AtomicU64::new(0),
+        done: Mutex::new(Count::default()),
+        has_failed: AtomicBool::new(false),
+    };
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     std::thread::scope(|scope| {
-        for thread in 0..threads {
-            scope.spawn(move || lives((seed << 40) + (thread << 32), cases.div_ceil(threads)));
+        for _ in 0..threads {
+            scope.spawn(|| swarm.run());
         }
     });
+    eprintln!();
+    let (lives, done) = (swarm.begun.into_inner(), swarm.done.into_inner().unwrap());
+    println!("{}, seed {}: nothing acknowledged was lost", done.in_words(lives), swarm.seed);
 }
