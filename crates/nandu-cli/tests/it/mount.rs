@@ -139,6 +139,50 @@ impl Random {
     }
 }
 
+/// What `fsx` does: everything it can do to a file, mapped reads and writes and copies within the file too.
+const FSX_WEIGHTS: &str = "
+flen = 262144
+[opsize]
+max = 16384
+[weights]
+close_open = 2
+invalidate = 2
+mapread = 10
+mapwrite = 10
+read = 10
+write = 10
+truncate = 5
+fsync = 0.2
+fdatasync = 0.2
+posix_fallocate = 2
+punch_hole = 5
+sendfile = 3
+posix_fadvise = 1
+copy_file_range = 3
+";
+
+/// The file system exerciser itself: a hundred thousand operations, and some more where each mapped write is synced.
+#[test]
+fn fsx_finds_nothing_in_a_hundred_thousand_operations() {
+    let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
+    if !has("fsx") {
+        return;
+    }
+    let directory = mounted.directory.path();
+    for (name, count, keeps_maps) in [("kept", "100000", true), ("synced", "2000", false)] {
+        let settings = format!("nomsyncafterwrite = {keeps_maps}\n{FSX_WEIGHTS}");
+        fs::write(directory.join("fsx.toml"), settings).unwrap();
+        let file = format!("mnt/{name}");
+        let arguments = ["-N", count, "-S", "1", "-f", "fsx.toml", "-P", ".", &file];
+        let output = Command::new("fsx").args(arguments).current_dir(directory).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(said.contains("All operations completed"), "{said}");
+    }
+    mounted.unmount();
+    mounted.check();
+}
+
 /// What a file of `fsx`'s kind goes through: writes, reads, truncations, holes, opened again and again; after each step it is
 /// what it should be.
 #[test]
