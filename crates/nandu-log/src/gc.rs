@@ -127,6 +127,8 @@ pub(crate) struct Collector {
     /// Steps of the instalment under way, and pages it is for.
     taken: u32,
     pages: u32,
+    /// What the last victim was ranked by where blocks are scarce, if its owner left pages in it for want of room.
+    left_behind: Option<(u32, BlockAddr)>,
     /// The block that the owner wants to be emptied next.
     pub(crate) chosen: Option<BlockAddr>,
     /// Pages that moving one may program, but for the first.
@@ -155,6 +157,7 @@ impl Collector {
         wants_exact: false,
         taken: 0,
         pages: 1,
+        left_behind: None,
         chosen: None,
         beside_max: 0,
         programs_before: 0,
@@ -390,6 +393,9 @@ impl<N: Nand> Log<'_, N> {
         }
         self.blocks.set_live(victim, left);
         self.blocks.set(victim, INEXACT, false);
+        if !self.collector.counts_only {
+            self.collector.left_behind = (left > 0).then(|| self.cost_of_emptying(victim));
+        }
         if left == 0 {
             self.blocks.set(victim, REFRESH, false);
             if self.blocks.state(victim) == State::Failing {
@@ -460,12 +466,19 @@ impl<N: Nand> Log<'_, N> {
         };
         let all = self.blocks.addresses().filter(|&block| is_wanted(block));
         let best = if pool <= self.floor_host() {
-            // What yields most at once: only this makes the bound of the instalments hold.
-            all.min_by_key(|&block| u32::from(self.blocks.live(block)) * self.weight(block))
+            // What yields most at once: only this makes the bound of the instalments hold. But the owner may need more room to move a
+            // page than there is, where another block's pages need less: then the next block is tried, not the same one for ever.
+            let behind = |block: &BlockAddr| self.collector.left_behind >= Some(self.cost_of_emptying(*block));
+            all.min_by_key(|&block| (behind(&block), self.cost_of_emptying(block)))
         } else {
             all.max_by_key(|&block| self.benefit(block, to_mlc))
         };
         best.map(|block| (block, Cause::Gc))
+    }
+
+    /// How much room its pages take elsewhere, and which of several blocks comes first.
+    fn cost_of_emptying(&self, block: BlockAddr) -> (u32, BlockAddr) {
+        (u32::from(self.blocks.live(block)) * self.weight(block), block)
     }
 
     /// Whether there is room to empty a block wholly. Where there are bare streams, its pages cannot go anywhere: bare ones need

@@ -131,6 +131,40 @@ fn hot_95_5(chance: &mut Chance, count: u32) -> u32 {
     if chance.next() % 100 < 95 { (pick % u64::from(hot)) as u32 } else { hot + (pick % u64::from(count - hot)) as u32 }
 }
 
+/// An owner may need more room to move a page than there is, where those of other blocks need less.
+#[test]
+fn a_block_in_which_pages_were_left_for_want_of_room_does_not_keep_others_from_being_emptied() {
+    let sim = Sim::new(Chip::TINY);
+    let geometry = *nandu_nand::Nand::geometry(&sim);
+    let mut bytes = memory(&geometry, &LogOptions::DEFAULT);
+    let log = Log::format(sim, LogOptions::DEFAULT, &mut bytes).unwrap();
+    let mut pages = Pages {
+        buffer: vec![0; log.page_size()],
+        log,
+        place: vec![None; geometry.page_count() as usize],
+        owner: vec![u32::MAX; geometry.page_count() as usize],
+        asked: 0,
+    };
+    // In each block two or three pages live, and hardly a block is left.
+    for number in 0.. {
+        if pages.log.stats().pool_blocks <= 2 {
+            break;
+        }
+        let id = if number % 3 == 0 { number } else { 1 };
+        pages.append(id, Placement::New, Cause::Host).unwrap();
+    }
+    let mut asked = std::collections::BTreeSet::new();
+    for _ in 0..200 {
+        let Some(examine) = pages.log.next_work(&mut Budget::idle(8)).unwrap() else { break };
+        let is_live = pages.place[pages.owner[examine.page.0 as usize] as usize] == Some(examine.page);
+        if is_live && examine.moves {
+            asked.insert(geometry.block_of(examine.page));
+        }
+        pages.log.examined(examine, if is_live { Examined::Live } else { Examined::Dead }).unwrap();
+    }
+    assert!(asked.len() > 5, "{asked:?}");
+}
+
 /// An owner that fails while it is asked about a page, since it cannot read another one, gives no answer. The page may live.
 #[test]
 fn a_page_about_which_nobody_answered_stays_counted() {
