@@ -29,8 +29,23 @@
 //!               value         only of a put; of a page value what its leaf is to hold, without the tag
 //! ```
 //!
-//! A change is obsolete, whatever a map says, if the page that holds the leaf of its key has a higher sequence than the
-//! journal page. Numbers are little-endian.
+//! A page of the tree is a journal page too if it has a section of changes:
+//!
+//! ```text
+//! offset  size  field         meaning
+//!      0     4  base          newest journal page that is not one of the tree, plus one: what it holds and what it names is
+//!                             needed as well; 0 if there is none
+//!      4     2  count         changes in this page: 0..=511
+//!      6     1  older_count   older journal pages, newer than `base`, that are still needed: 0..=30
+//!      7     1  is_exact      1 if `maps` are exact, else 0
+//!      8     2  maps_size     bytes of `maps`; 0 if what `base` says is all that is known
+//!   then        older         as above
+//!   then        maps          a map as above for the changes of `base` and for those of each page that it names, in its order
+//!   then        changes       as above, up to the end of the section; none is of a key of the leaf in the page
+//! ```
+//!
+//! What `older` names is a page of the one kind or the other. A change is obsolete, whatever a map says, if the page that holds
+//! the leaf of its key has a higher sequence than the journal page. Numbers are little-endian.
 
 use core::ops::Range;
 
@@ -45,6 +60,7 @@ pub const OLDER_MAX: usize = 30;
 pub const CHANGE_COUNT_MAX: usize = 511;
 
 const FRONT_SIZE: usize = 24;
+const SECTION_FRONT_SIZE: usize = 10;
 const OLDER_SIZE: usize = 8;
 
 /// Flag of the front: there are sections.
@@ -161,7 +177,7 @@ pub struct JournalFront<'a> {
 impl JournalFront<'_> {
     /// Writes it behind the header, with all maps empty, and returns where it ends, which is where changes go.
     pub fn write(&self, page: &mut [u8], header_size: usize) -> usize {
-        assert!(self.older.len() <= OLDER_MAX && usize::from(self.count) <= CHANGE_COUNT_MAX, "within the format");
+        assert!(usize::from(self.count) <= CHANGE_COUNT_MAX, "within the format");
         let CellFormat { cells, key_size, value_size, page_bits } = self.format;
         let [value_low, value_high] = value_size.to_le_bytes();
         let front = &mut page[header_size..header_size + FRONT_SIZE];
@@ -172,90 +188,113 @@ impl JournalFront<'_> {
         front[16..20].copy_from_slice(&self.root.to_le_bytes());
         front[20..22].copy_from_slice(&self.count.to_le_bytes());
         front[22..24].fill(0);
-        let mut at = front_size(header_size);
-        for older in self.older {
-            let size = older_size(usize::from(older.count));
-            let bytes = &mut page[at..at + size];
-            bytes.fill(0);
-            bytes[0..4].copy_from_slice(&older.page.to_le_bytes());
-            bytes[4..6].copy_from_slice(&older.count.to_le_bytes());
-            bytes[6] = u8::from(older.is_exact);
-            at += size;
-        }
-        at
-    }
-
-    /// Sets the bit of a change in the map of an older page, after [`JournalFront::write`].
-    pub fn mark(&self, page: &mut [u8], header_size: usize, older: usize, change: usize) {
-        let before: usize = self.older[..older].iter().map(|older| older_size(usize::from(older.count))).sum();
-        page[front_size(header_size) + before + OLDER_SIZE + change / 8] |= 1 << (change % 8);
+        let at = front_size(header_size);
+        at + write_older(self.older, &mut page[at..])
     }
 }
 
-/// What the front of a journal page says; its changes have been walked.
+/// What a section of changes is written from, but for its maps and changes.
+#[derive(Clone, Copy, Debug)]
+pub struct SectionFront<'a> {
+    /// The newest journal page that is not one of the tree, if there is one. Never the last page number of all.
+    pub base: Option<u32>,
+    /// Changes in the section.
+    pub count: u16,
+    /// Older pages that are newer than that one, at most [`OLDER_MAX`].
+    pub older: &'a [Older],
+    /// Bytes of the maps of that one and of those that it names; 0 for no maps.
+    pub maps_size: u16,
+    /// Whether these are exact.
+    pub is_exact: bool,
+}
+
+impl SectionFront<'_> {
+    /// Writes it to the front of the content of the section, with all maps empty, and returns where it ends.
+    pub fn write(&self, content: &mut [u8]) -> usize {
+        assert!(usize::from(self.count) <= CHANGE_COUNT_MAX, "within the format");
+        let [b0, b1, b2, b3] = self.base.map_or(0, |page| page.wrapping_add(1)).to_le_bytes();
+        let [count_low, count_high] = self.count.to_le_bytes();
+        let [size_low, size_high] = self.maps_size.to_le_bytes();
+        let (older_count, is_exact) = (self.older.len() as u8, u8::from(self.is_exact));
+        let front = [b0, b1, b2, b3, count_low, count_high, older_count, is_exact, size_low, size_high];
+        content[..SECTION_FRONT_SIZE].copy_from_slice(&front);
+        let at = SECTION_FRONT_SIZE + write_older(self.older, &mut content[SECTION_FRONT_SIZE..]);
+        let end = at + usize::from(self.maps_size);
+        content[at..end].fill(0);
+        end
+    }
+}
+
+/// Bytes in front of the list of older pages in a section of changes.
+pub const fn section_front_size() -> usize {
+    SECTION_FRONT_SIZE
+}
+
+/// Bytes of a list of older pages.
+pub fn list_size(older: &[Older]) -> usize {
+    older.iter().map(|older| older_size(usize::from(older.count))).sum()
+}
+
+/// Writes a list of older pages with empty maps and returns its size.
+fn write_older(older: &[Older], out: &mut [u8]) -> usize {
+    assert!(older.len() <= OLDER_MAX, "within the format");
+    let mut at = 0;
+    for older in older {
+        let size = older_size(usize::from(older.count));
+        let bytes = &mut out[at..at + size];
+        bytes.fill(0);
+        bytes[0..4].copy_from_slice(&older.page.to_le_bytes());
+        bytes[4..6].copy_from_slice(&older.count.to_le_bytes());
+        bytes[6] = u8::from(older.is_exact);
+        at += size;
+    }
+    at
+}
+
+/// Sets the bit of a change in the map of an older page; `list` begins with the list of them, as it was written.
+pub fn mark(older: &[Older], list: &mut [u8], place: usize, change: usize) {
+    let before = list_size(&older[..place]);
+    list[before + OLDER_SIZE + change / 8] |= 1 << (change % 8);
+}
+
+/// Older pages and changes of a journal page; the changes have been walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JournalBody {
-    /// Levels in the tree.
-    pub height: u8,
-    /// Kind of the cells.
-    pub format: CellFormat,
-    /// Entries in the tree, all changes made.
-    pub records: u64,
-    /// Page of the tree's root.
-    pub root: u32,
+pub struct ChangeList {
     /// Changes in the page.
     pub count: u16,
-    /// How many of `older` there are.
-    pub older_count: usize,
-    /// What else the page carries.
-    pub sections: Sections,
+    format: CellFormat,
+    older_count: usize,
     older: [Older; OLDER_MAX],
     maps: [u32; OLDER_MAX],
     changes: u32,
 }
 
-impl JournalBody {
-    /// Checks a page and every size in it.
-    pub fn parse(page: &[u8], header_size: usize) -> Result<JournalBody, Malformed> {
-        let front =
-            page.get(header_size..).and_then(|body| body.first_chunk::<FRONT_SIZE>()).ok_or(Malformed::Short)?;
-        let [height, cells, key_size, page_bits, value_low, value_high, older_count, flags, ..] = *front;
-        let number = |place: Range<usize>| front[place].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
-        if !(1..=HEIGHT_MAX as u8).contains(&height) {
-            return Err(Malformed::Levels);
-        }
-        if flags > FLAG_SECTIONS || number(22..24) != 0 {
-            return Err(Malformed::Reserved);
-        }
-        let (count, older_count) = (number(20..22) as u16, usize::from(older_count));
+impl ChangeList {
+    /// Checks a list from `at` on, and returns where it ends.
+    fn parse(
+        page: &[u8],
+        mut at: usize,
+        format: CellFormat,
+        older_count: u8,
+        count: u16,
+        maps_size: u16,
+    ) -> Result<(ChangeList, usize), Malformed> {
+        let older_count = usize::from(older_count);
         if older_count > OLDER_MAX || usize::from(count) > CHANGE_COUNT_MAX {
             return Err(Malformed::NodeSizes);
         }
-        let mut body = JournalBody {
-            height,
-            format: CellFormat { cells, key_size, page_bits, value_size: u16::from_le_bytes([value_low, value_high]) },
-            records: number(8..16),
-            root: number(16..20) as u32,
-            count,
-            older_count,
-            sections: Sections::default(),
-            older: [Older::default(); OLDER_MAX],
-            maps: [0; OLDER_MAX],
-            changes: 0,
-        };
-        let mut at = front_size(header_size);
+        let (older, maps) = ([Older::default(); OLDER_MAX], [0; OLDER_MAX]);
+        let mut list = ChangeList { count, format, older_count, older, maps, changes: 0 };
         for place in 0..older_count {
-            at = body.parse_older(page, at, place)?;
+            at = list.parse_older(page, at, place)?;
         }
-        body.changes = at as u32;
+        at += usize::from(maps_size);
+        list.changes = at as u32;
         let mut rest = page.get(at..).ok_or(Malformed::Short)?;
         for _ in 0..count {
-            rest = Change::parse(&body.format, rest)?.1;
+            rest = Change::parse(&format, rest)?.1;
         }
-        if flags == FLAG_SECTIONS {
-            body.sections = Sections::parse(page, page.len() - rest.len()..page.len())?;
-        }
-        Ok(body)
+        Ok((list, page.len() - rest.len()))
     }
 
     fn parse_older(&mut self, page: &[u8], at: usize, place: usize) -> Result<usize, Malformed> {
@@ -303,12 +342,88 @@ impl JournalBody {
     }
 }
 
+/// What a journal page says that is not one of the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalBody {
+    /// Levels in the tree.
+    pub height: u8,
+    /// Kind of the cells.
+    pub format: CellFormat,
+    /// Entries in the tree, all changes made.
+    pub records: u64,
+    /// Page of the tree's root.
+    pub root: u32,
+    /// Its changes, and the older pages.
+    pub list: ChangeList,
+    /// What else the page carries.
+    pub sections: Sections,
+}
+
+impl JournalBody {
+    /// Checks a page and every size in it.
+    pub fn parse(page: &[u8], header_size: usize) -> Result<JournalBody, Malformed> {
+        let front =
+            page.get(header_size..).and_then(|body| body.first_chunk::<FRONT_SIZE>()).ok_or(Malformed::Short)?;
+        let [height, cells, key_size, page_bits, value_low, value_high, older_count, flags, ..] = *front;
+        let number = |place: Range<usize>| front[place].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+        if !(1..=HEIGHT_MAX as u8).contains(&height) {
+            return Err(Malformed::Levels);
+        }
+        if flags > FLAG_SECTIONS || number(22..24) != 0 {
+            return Err(Malformed::Reserved);
+        }
+        let format = CellFormat { cells, key_size, page_bits, value_size: u16::from_le_bytes([value_low, value_high]) };
+        let (list, end) =
+            ChangeList::parse(page, front_size(header_size), format, older_count, number(20..22) as u16, 0)?;
+        let sections = match flags {
+            FLAG_SECTIONS => Sections::parse(page, end..page.len())?,
+            _ => Sections::default(),
+        };
+        Ok(JournalBody { height, format, records: number(8..16), root: number(16..20) as u32, list, sections })
+    }
+}
+
+/// What a section of changes says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SectionBody {
+    /// The newest journal page that is not one of the tree, if there is one.
+    pub base: Option<u32>,
+    /// Its changes, and the older pages that are newer than that one.
+    pub list: ChangeList,
+    /// Where the maps of that one and of those that it names are; empty if there are none.
+    pub maps: (u32, u32),
+    /// Whether these are exact.
+    pub is_exact: bool,
+}
+
+impl SectionBody {
+    /// Checks the section of changes at this place of a page, and every size in it.
+    pub fn parse(page: &[u8], content: Range<usize>, format: CellFormat) -> Result<SectionBody, Malformed> {
+        let page = page.get(..content.end).ok_or(Malformed::Short)?;
+        let &[b0, b1, b2, b3, count_low, count_high, older_count, is_exact, size_low, size_high] =
+            page.get(content.start..).and_then(|content| content.first_chunk()).ok_or(Malformed::Short)?;
+        let count = u16::from_le_bytes([count_low, count_high]);
+        let maps_size = u16::from_le_bytes([size_low, size_high]);
+        let base = u32::from_le_bytes([b0, b1, b2, b3]).checked_sub(1);
+        if is_exact > 1 || maps_size > 0 && base.is_none() {
+            return Err(Malformed::Reserved);
+        }
+        let at = content.start + SECTION_FRONT_SIZE;
+        let (list, end) = ChangeList::parse(page, at, format, older_count, count, maps_size)?;
+        if end != content.end {
+            return Err(Malformed::NodeSizes);
+        }
+        let maps = (list.changes - u32::from(maps_size), list.changes);
+        Ok(SectionBody { base, list, maps, is_exact: is_exact == 1 })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;
     use std::vec::Vec;
 
-    use super::{Change, JournalBody, JournalFront, Older};
+    use super::{Change, JournalBody, JournalFront, Older, SectionBody, SectionFront, mark};
     use crate::section::{SectionKind, SectionWriter};
     use crate::tree::{CellFormat, Malformed};
 
@@ -323,8 +438,8 @@ mod tests {
         let front =
             JournalFront { height: 2, format, records: 7, root: 0x0C0D, count: 2, has_sections: false, older: &older };
         let mut at = front.write(&mut page, 4);
-        front.mark(&mut page, 4, 0, 0);
-        front.mark(&mut page, 4, 0, 8);
+        mark(&older, &mut page[28..], 0, 0);
+        mark(&older, &mut page[28..], 0, 8);
         for change in [PUT, DELETE] {
             let size = change.write(&format, &mut page[at..]);
             assert_eq!(size, change.size(&format));
@@ -343,10 +458,10 @@ mod tests {
         ];
         assert_eq!(page[4..4 + expected.len()], expected);
         let body = JournalBody::parse(&page, 4).unwrap();
-        assert_eq!((body.height, body.records, body.root, body.count), (2, 7, 0x0C0D, 2));
-        assert_eq!(body.older(), [Older { page: 0x0A0B, count: 9, is_exact: true }]);
-        assert_eq!(page[body.map(0)], [1, 1]);
-        assert_eq!(body.changes(&page).collect::<Vec<_>>(), [PUT, DELETE]);
+        assert_eq!((body.height, body.records, body.root, body.list.count), (2, 7, 0x0C0D, 2));
+        assert_eq!(body.list.older(), [Older { page: 0x0A0B, count: 9, is_exact: true }]);
+        assert_eq!(page[body.list.map(0)], [1, 1]);
+        assert_eq!(body.list.changes(&page).collect::<Vec<_>>(), [PUT, DELETE]);
     }
 
     #[test]
@@ -354,7 +469,41 @@ mod tests {
         let page = page(BYTES);
         assert_eq!(page[38..50], [1, 2, 1, 0, 1, 2, 9, 0, 2, 1, 3, 0xFF]);
         let body = JournalBody::parse(&page, 4).unwrap();
-        assert_eq!(body.changes(&page).collect::<Vec<_>>(), [PUT, DELETE]);
+        assert_eq!(body.list.changes(&page).collect::<Vec<_>>(), [PUT, DELETE]);
+    }
+
+    #[test]
+    fn the_bytes_of_a_section_are_frozen() {
+        let mut page = [0xEE; 44];
+        let older = [Older { page: 0x0A0B, count: 9, is_exact: true }];
+        let content = &mut page[4..];
+        let front = SectionFront { base: Some(0x0C0D), count: 2, older: &older, maps_size: 2, is_exact: true };
+        let mut at = front.write(content);
+        mark(&older, &mut content[10..], 0, 8);
+        for change in [PUT, DELETE] {
+            at += change.write(&FIXED, &mut content[at..]);
+        }
+        let expected = [
+            0x0E, 0x0C, 0, 0, 2, 0, 1, 1, 2, 0, // front
+            0x0B, 0x0A, 0, 0, 9, 0, 1, 0, 0, 1, // an older page
+            0, 0, // maps
+            1, 1, 2, 9, 0, 1, 3, // changes
+        ];
+        assert_eq!(content[..at], expected);
+        let end = 4 + at;
+        let body = SectionBody::parse(&page, 4..end, FIXED).unwrap();
+        assert_eq!((body.base, body.list.count, &page[body.list.map(0)]), (Some(0x0C0D), 2, &[0, 1][..]));
+        assert_eq!((body.list.older(), body.maps, body.is_exact), (&older[..], (24, 26), true));
+        assert_eq!(body.list.changes(&page).collect::<Vec<_>>(), [PUT, DELETE]);
+        // It ends where its changes do, and nowhere else.
+        assert_eq!(SectionBody::parse(&page, 4..end + 1, FIXED), Err(Malformed::NodeSizes));
+        assert_eq!(SectionBody::parse(&page, 4..end - 1, FIXED), Err(Malformed::Short));
+        assert_eq!(SectionBody::parse(&page, 4..50, FIXED), Err(Malformed::Short));
+        page[11] = 2;
+        assert_eq!(SectionBody::parse(&page, 4..end, FIXED), Err(Malformed::Reserved));
+        page[11] = 1;
+        page[4..8].fill(0);
+        assert_eq!(SectionBody::parse(&page, 4..end, FIXED), Err(Malformed::Reserved), "maps without a base");
     }
 
     #[test]

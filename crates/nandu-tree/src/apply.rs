@@ -10,13 +10,15 @@ use nandu_nand::PageAddr;
 
 use crate::cells::{Cells, LeafRun, RunEdit};
 use crate::descent::{PENDING, Place, Seek, Slot};
+use crate::draft::Draft;
+use crate::journals::Node;
 use crate::memory::Durability;
 use crate::merge::Span;
 use crate::pages::{Need, Pages, Placement};
 use crate::summaries::NotesPlace;
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
-use nandu_media::section::{SectionKind, SectionWriter};
+use nandu_media::section::{SECTION_FRONT_SIZE, SectionKind, SectionWriter};
 use nandu_media::tree::{HEIGHT_MAX, JournalAt, TreeBody, TreeFront};
 
 /// What stands in the buffers and is not programmed yet.
@@ -174,7 +176,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         let supersedes = self.path[0].page;
         let supersedes = (self.path[0].present && supersedes != PENDING).then_some(PageAddr(supersedes));
-        self.flush(true, placement.unwrap_or(Placement::Update { supersedes }))
+        let placement = placement.unwrap_or(Placement::Update { supersedes });
+        self.flush(true, placement)?;
+        if self.pending.appended > 0 {
+            // The page of the leaf has no room for what must be in a journal page. It counts with the one that is.
+            self.stats.full_rides += 1;
+            self.write_journal(placement)?;
+        }
+        Ok(())
     }
 
     /// Back to the committed state. Nothing on flash belongs to it but what the last commit left.
@@ -350,7 +359,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if count == 0 && self.state.height > 1 { self.vanish(key) } else { Ok(()) }
     }
 
-    /// Programs the path in the assembly buffer. With `commit` it becomes the tree, and what it replaced is dead.
+    /// Programs the path in the assembly buffer. With `commit` it becomes the tree, and what it replaced is dead; not, if
+    /// the page was to be a journal page too and has no room for that.
     pub(crate) fn flush(&mut self, commit: bool, placement: Placement) -> Result<(), TreeError<P::Error>> {
         let top = self.top() as usize;
         let detached = self.unstage()?;
@@ -364,8 +374,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.repath(level, lowest, linked);
         }
         let gap = self.gap(lowest);
-        let notes = if commit { self.place_notes(gap.len())? } else { NotesPlace::None };
-        self.compose(lowest, notes);
+        let (draft, notes) = self.place_sections(gap.len(), commit)?;
+        self.compose(lowest, draft.as_ref(), notes);
+        // Without room for what is to be in a journal page it counts only with the page that will be one.
+        let commit = commit && (draft.is_some() || self.journals.riding.is_none());
         let is_commit = commit && notes != NotesPlace::Page;
         let page = self.pages.append(self.assembly, PageKind::Tree, placement, is_commit)?.0;
         assert!(page < self.page_count, "the medium keeps to its own size");
@@ -395,6 +407,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.finish();
             self.replace_notes_page(notes_page);
             self.drop_empty_table();
+            if let Some(draft) = draft {
+                self.stats.rides += 1;
+                self.note_draft(page, &draft, Node::Live);
+            }
         }
         Ok(())
     }
@@ -404,7 +420,19 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.committed = self.state;
         self.pending.appended = 0;
         while let Some(page) = self.journal.take(true) {
-            self.bury_unless_kept(page);
+            let forgets_rides = self.broken.forgets_rides();
+            match self.journals.find_mut(page) {
+                // It is still needed for its changes.
+                Some(listed) if !forgets_rides => {
+                    listed.node = Node::Dead;
+                    self.stats.outlived += 1;
+                }
+                Some(listed) => {
+                    listed.node = Node::Live;
+                    self.pages.supersede(PageAddr(page));
+                }
+                None => self.bury_unless_kept(page),
+            }
         }
         self.journal.clear();
     }
@@ -471,8 +499,35 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         gap
     }
 
-    /// Writes the front of the page, and between leaf and inner nodes notes and erased bytes.
-    fn compose(&mut self, lowest: usize, notes: NotesPlace) {
+    /// What a page that is put together is to carry in so much room.
+    fn place_sections(
+        &mut self,
+        room: usize,
+        commit: bool,
+    ) -> Result<(Option<Draft>, NotesPlace), TreeError<P::Error>> {
+        if !commit {
+            return Ok((None, NotesPlace::None));
+        }
+        if self.journals.riding.is_none() {
+            return Ok((None, self.place_notes(room)?));
+        }
+        let notes_size = self.notes_size();
+        let Some(draft) = room.checked_sub(SECTION_FRONT_SIZE + notes_size).and_then(|room| self.draft_section(room))
+        else {
+            return Ok((None, NotesPlace::None));
+        };
+        let notes = self.place_notes(room - SECTION_FRONT_SIZE - draft.section_size())?;
+        // They fit, unless programs of Summaries failed.
+        Ok(if notes == NotesPlace::Page { (None, NotesPlace::None) } else { (Some(draft), notes) })
+    }
+
+    /// Bytes that notes take in a page, if they all stay.
+    pub(crate) fn notes_size(&self) -> usize {
+        if self.notes.is_empty() { 0 } else { SECTION_FRONT_SIZE + self.notes.size(|page| self.journal.is_old(page)) }
+    }
+
+    /// Writes the front of the page, and between leaf and inner nodes changes, notes and erased bytes.
+    fn compose(&mut self, lowest: usize, draft: Option<&Draft>, notes: NotesPlace) {
         let gap = self.gap(lowest);
         let height = self.state.height as usize;
         let mut sizes = [0; HEIGHT_MAX];
@@ -480,20 +535,25 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             *size = slot.size as u16;
         }
         let locator = if lowest > 0 { self.pending.locator.as_slice() } else { &[] };
+        let named = self.journals.named.map(JournalAt::Page);
         let front = TreeFront {
             height: height as u8,
             lowest: lowest as u8,
             format: self.format,
             records: self.state.records,
             has_values: self.pages.has_values(),
-            journal: self.journals.named.map(JournalAt::Page),
+            journal: if draft.is_some() { Some(JournalAt::Here) } else { named },
             table: self.snapshots.named(),
-            has_sections: notes.size() > 0,
+            has_sections: draft.is_some() || notes.size() > 0,
             locator,
             sizes: &sizes[lowest..height],
         };
         front.write(self.assembly, self.header_size);
         let mut writer = SectionWriter::new(&mut self.assembly[gap]);
+        if let Some(draft) = draft {
+            let content = writer.add(SectionKind::Changes, draft.section_size());
+            draft.write_section(&self.journals, &self.changes, &self.format, content);
+        }
         if let NotesPlace::Section(size) = notes {
             self.notes.write(writer.add(SectionKind::Notes, size), |page| self.journal.is_old(page));
         }

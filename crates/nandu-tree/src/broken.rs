@@ -1,4 +1,4 @@
-//! Rules of page values that a test can switch off, to show that the power-cut driver then finds a loss.
+//! Rules that a test can switch off, to show that the power-cut driver then finds a loss.
 
 /// Rules that are not kept.
 #[cfg(feature = "broken")]
@@ -12,6 +12,8 @@ pub struct Broken {
     pub move_stale: bool,
     /// R8: a copy is named while the program of its partner is still to come.
     pub name_exposed: bool,
+    /// A page that carries changes is superseded when its node is, although the changes are needed.
+    pub forget_rides: bool,
 }
 
 /// Without the feature every rule is kept.
@@ -22,8 +24,13 @@ pub(crate) struct Broken;
 #[cfg(feature = "broken")]
 impl Broken {
     /// Every rule is kept.
-    pub const NONE: Broken =
-        Broken { commit_first: false, supersede_first: false, move_stale: false, name_exposed: false };
+    pub const NONE: Broken = Broken {
+        commit_first: false,
+        supersede_first: false,
+        move_stale: false,
+        name_exposed: false,
+        forget_rides: false,
+    };
 
     pub(crate) fn commits_first(self) -> bool {
         self.commit_first
@@ -39,6 +46,10 @@ impl Broken {
 
     pub(crate) fn names_exposed(self) -> bool {
         self.name_exposed
+    }
+
+    pub(crate) fn forgets_rides(self) -> bool {
+        self.forget_rides
     }
 }
 
@@ -58,6 +69,10 @@ impl Broken {
     }
 
     pub(crate) fn names_exposed(self) -> bool {
+        false
+    }
+
+    pub(crate) fn forgets_rides(self) -> bool {
         false
     }
 }

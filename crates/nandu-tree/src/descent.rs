@@ -48,7 +48,7 @@ pub(crate) struct Reading<'m> {
     page: Option<u32>,
     found: Option<Found>,
     /// What it says of itself, if it is one of the tree's.
-    body: Option<TreeBody>,
+    pub(crate) body: Option<TreeBody>,
     checked: u8,
     /// Leaves read.
     misses: u8,

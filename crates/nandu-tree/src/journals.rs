@@ -1,5 +1,7 @@
 //! The journal pages that are still needed.
 
+use core::ops::Range;
+
 use nandu_media::journal::{CHANGE_COUNT_MAX, OLDER_MAX, front_size, older_size};
 use nandu_media::tree::CellFormat;
 
@@ -16,8 +18,24 @@ const LIST_SHARE: usize = 3;
 /// take them; with all pages nearly full no two of them would become one.
 const FILL: (usize, usize) = (3, 4);
 
+/// Journal pages there can always be that sections name, where there are sections.
+const RECENT_MIN: usize = 2;
+
 /// Bytes that an entry of any length is taken to have, where the number of them in a page is limited.
 const TYPICAL_SIZE: usize = 16;
+
+/// What a journal page is beside that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    /// A page by itself.
+    Absent,
+    /// A page of the tree that lives there.
+    Live,
+    /// A page of the tree that is superseded there.
+    Dead,
+    /// One or the other: a mount found it.
+    Unknown,
+}
 
 #[derive(Clone, Copy)]
 pub(crate) struct Listed {
@@ -25,6 +43,17 @@ pub(crate) struct Listed {
     pub(crate) sequence: u64,
     /// Changes in it, needed or not.
     pub(crate) count: u16,
+    pub(crate) node: Node,
+    /// Whether it came after the newest page by itself, so that sections name it.
+    pub(crate) is_recent: bool,
+    /// If not, its place among that one, which is the first, and those that it names.
+    pub(crate) order: u8,
+}
+
+impl Listed {
+    fn map_size(&self) -> usize {
+        usize::from(self.count).div_ceil(8)
+    }
 }
 
 /// Changes in memory that a journal page holds.
@@ -33,6 +62,8 @@ pub(crate) struct Tally {
     pub(crate) count: usize,
     /// Bytes of them in a journal page.
     pub(crate) size: usize,
+    /// Bytes of them in memory.
+    pub(crate) memory: usize,
     pub(crate) unproved: usize,
 }
 
@@ -42,14 +73,24 @@ pub(crate) struct Journals {
     pub(crate) newest: Option<u8>,
     /// What the next page with the root says of it.
     pub(crate) named: Option<u32>,
+    /// The newest page by itself: what it names is needed as long as it is.
+    base: Option<u8>,
+    /// Bytes in memory of the changes that a mount takes from that one and from those it names.
+    base_memory: usize,
+    /// Changes under way to a leaf whose page is to be a journal page too.
+    pub(crate) riding: Option<Range<usize>>,
+    /// A journal page whose changes must go into the next one.
+    pub(crate) forced: Option<u8>,
     /// Most pages that a page can name, itself included.
     pub(crate) listed_max: usize,
-    /// Most pages that this tree lets there be when a sync begins.
+    /// Most pages, without those newer than the newest by itself, that this tree lets there be when a sync begins.
     pub(crate) wanted_max: usize,
     /// Bytes for changes in a page, however many others it names.
     pub(crate) capacity: usize,
     /// Bytes for changes in memory, beyond which more of them cost more than they save.
     pub(crate) memory_max: usize,
+    /// By how much this is less where sections are written, whose pages take places in the list.
+    pub(crate) recent_memory: usize,
     /// Most changes in a page.
     pub(crate) count_max: usize,
 }
@@ -68,13 +109,98 @@ impl Journals {
         // A page of many changes of few bytes is full before its bytes are.
         let filled = capacity.min(count_max * typical);
         let memory_max = listed_max * filled * FILL.0 / FILL.1;
-        let wanted_max = (pending_size.min(memory_max) * FILL.1 / FILL.0 / filled.max(1) + 3).min(listed_max);
+        let recent_memory = RECENT_MIN * filled * FILL.0 / FILL.1;
+        let wanted_max = (pending_size.min(memory_max) * FILL.1 / FILL.0 / filled.max(1) + 2).min(listed_max);
         let listed = [None; LISTED_MAX];
-        Journals { listed, newest: None, named: None, listed_max, wanted_max, capacity, memory_max, count_max }
+        Journals {
+            listed,
+            newest: None,
+            named: None,
+            base: None,
+            base_memory: 0,
+            riding: None,
+            forced: None,
+            listed_max,
+            wanted_max,
+            capacity,
+            memory_max,
+            recent_memory,
+            count_max,
+        }
+    }
+
+    /// Which changes the leaf under way takes.
+    pub(crate) fn merged(&self) -> Range<usize> {
+        self.riding.clone().unwrap_or(0..0)
+    }
+
+    /// A page by itself is the newest; a mount takes changes of so many bytes of memory from it and those that it names.
+    pub(crate) fn rebase(&mut self, place: u8, memory: usize) {
+        self.base = Some(place);
+        self.base_memory = memory;
+        for listed in self.listed.iter_mut().flatten() {
+            listed.is_recent = false;
+        }
+    }
+
+    /// Nothing of the newest page by itself is needed any more.
+    pub(crate) fn drop_base(&mut self) {
+        self.base = None;
+        self.base_memory = 0;
+    }
+
+    pub(crate) fn base_page(&self) -> Option<u32> {
+        self.listed[usize::from(self.base?)].map(|listed| listed.page)
+    }
+
+    /// Whether what a mount takes fits the memory for changes: it finds the changes that the base names as they were when
+    /// that was written, and all that came since.
+    pub(crate) fn fits_mount(&self, tallies: &[Tally; LISTED_MAX + 1], size: usize) -> bool {
+        let is_recent = |place: usize| match self.listed.get(place) {
+            Some(listed) => listed.is_some_and(|listed| listed.is_recent),
+            None => true,
+        };
+        let recent: usize = (0..=LISTED_MAX).filter(|&place| is_recent(place)).map(|place| tallies[place].memory).sum();
+        self.base_memory + recent <= size
+    }
+
+    /// Bytes of a map of each page that is not recent.
+    pub(crate) fn maps_size(&self) -> usize {
+        self.listed.iter().flatten().filter(|listed| !listed.is_recent).map(Listed::map_size).sum()
+    }
+
+    /// Where the map of each of these is among all of them.
+    pub(crate) fn map_places(&self) -> [usize; LISTED_MAX] {
+        let mut places = [0; LISTED_MAX];
+        for (place, listed) in places.iter_mut().zip(&self.listed) {
+            let Some(listed) = listed else { continue };
+            let others = self.listed.iter().flatten().filter(|other| !other.is_recent && other.order < listed.order);
+            *place = others.map(Listed::map_size).sum();
+        }
+        places
+    }
+
+    /// No journal page is needed any more. Returns those that were.
+    pub(crate) fn clear(&mut self) -> [Option<Listed>; LISTED_MAX] {
+        self.newest = None;
+        self.drop_base();
+        core::mem::replace(&mut self.listed, [None; LISTED_MAX])
     }
 
     pub(crate) fn count(&self) -> usize {
         self.listed.iter().flatten().count()
+    }
+
+    /// Journal pages newer than the newest by itself.
+    pub(crate) fn recent_count(&self) -> usize {
+        self.listed.iter().flatten().filter(|listed| listed.is_recent).count()
+    }
+
+    /// Whether there are so many pages that two have to become one.
+    pub(crate) fn is_crowded(&self, has_sections: bool) -> bool {
+        // Two at least, so that there are two that can become one.
+        let most = (self.listed_max - if has_sections { RECENT_MIN } else { 0 }).max(2);
+        self.count() - self.recent_count() >= self.wanted_max.min(most) || self.count() >= self.listed_max
     }
 
     pub(crate) fn newest_page(&self) -> Option<u32> {
@@ -87,20 +213,25 @@ impl Journals {
         Some(place as u8)
     }
 
+    pub(crate) fn find_mut(&mut self, page: u32) -> Option<&mut Listed> {
+        self.listed.iter_mut().flatten().find(|listed| listed.page == page)
+    }
+
     /// Whether changes of these numbers and bytes fit a page together.
     pub(crate) fn fit(&self, count: usize, size: usize) -> bool {
         count <= self.count_max && size <= self.capacity
     }
 }
 
-/// What each journal page holds of the changes in memory; the last is of those that none holds.
-pub(crate) fn tallies(changes: &Changes<'_>) -> [Tally; LISTED_MAX + 1] {
+/// What each journal page holds of the changes in memory but those of a range; the last is of those that none holds.
+pub(crate) fn tallies(changes: &Changes<'_>, without: &Range<usize>) -> [Tally; LISTED_MAX + 1] {
     let mut tallies = [Tally::default(); LISTED_MAX + 1];
-    for index in 0..changes.len() {
+    for index in (0..changes.len()).filter(|index| !without.contains(index)) {
         let home = changes.home(index);
         let tally = &mut tallies[usize::from(home.journal)];
         tally.count += 1;
         tally.size += changes.journal_size(&changes.change(index));
+        tally.memory += changes.required(&changes.change(index));
         tally.unproved += usize::from(home.is_unproved);
     }
     tallies

@@ -35,7 +35,8 @@
 //! ```
 //!
 //! With [`Durability::OnSync`] changes wait in memory, become durable together in a *journal page* at each
-//! [`sync`](Tree::sync), and go to their leaves later, many with one program.
+//! [`sync`](Tree::sync), and go to their leaves later, many with one program. Where a leaf is due, the page of a sync is the leaf's,
+//! and carries the changes of others.
 //!
 //! # Invariants
 //!
@@ -45,7 +46,7 @@
 //! * T2  A separator is above every key of the child before it and not above any key of the child after it. With T1
 //!   and T4 it follows that each live node, named by page and level, is reached exactly once from the root.
 //! * T3  A node has its child on the path in its own page, unless it is the lowest there. So in a page every node above
-//!   a stale node is stale, and a page lives exactly while its lowest node does.
+//!   a stale node is stale, and a page lives exactly while its lowest node does, or while changes in it are needed.
 //! * T4  No leaf is empty but the root, and a root that is not a leaf has two children or more.
 //! * T5  The root's page says how many entries there are; the newest journal page if that was committed later. Changes
 //!   that no leaf holds yet are made in this number.
@@ -55,6 +56,8 @@
 //!   as the table says. Where several trees have the same large value, their descriptors are equal.
 //! * T9  The entry of a page value leads to a bare page with the entry's checksum, and a note or a Summary of the page's block says
 //!   that the page belongs to the entry's key.
+//! * T10  The newest commit leads to the newest journal page, and changes in memory are as the journal pages hold them that are said
+//!   to.
 //!
 //! # Cost
 //!
@@ -66,7 +69,8 @@
 //! A value of exactly a page ([`Tree::put_page`]) costs a program more, and reading it a read more.
 //!
 //! With `Durability::OnSync` a change reads as much, to find out whether its key is there; a sync programs 1 page, and
-//! with `n` changes waiting for `l` leaves a program takes about `1 + 2 n / l` of them to their leaf.
+//! with `n` changes waiting for `l` leaves a program takes about `1 + 2 n / l` of them to their leaf; the page of a sync is such
+//! a program where one is due.
 
 #![no_std]
 
@@ -80,6 +84,7 @@ mod cells;
 mod changes;
 mod copies;
 mod descent;
+mod draft;
 mod error;
 mod group;
 mod index;

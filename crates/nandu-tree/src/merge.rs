@@ -4,15 +4,16 @@ use core::ops::Range;
 
 use nandu_index::KeyBuf;
 use nandu_media::PageKind;
-use nandu_media::journal::JournalBody;
+use nandu_media::journal::{ChangeList, JournalBody, SectionBody};
+use nandu_media::section::SectionKind;
 use nandu_media::value::TAG_PAGE;
 use nandu_nand::PageAddr;
 
 use crate::apply::Retire;
 use crate::cells::Cells;
-use crate::changes::{Changes, Home};
+use crate::changes::{Changes, Home, UNSYNCED};
 use crate::descent::Seek;
-use crate::journals::Listed;
+use crate::journals::{Listed, Node};
 use crate::pages::{Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
@@ -66,6 +67,15 @@ pub(crate) enum Own<'a> {
     Name(&'a [u8]),
 }
 
+/// What a journal page says, by itself or one of the tree.
+pub(crate) struct Journal {
+    pub(crate) list: ChangeList,
+    base: Option<u32>,
+    /// Where the maps of the base and of those that it names are; empty if what that says is all.
+    maps: Range<usize>,
+    is_exact: bool,
+}
+
 /// How bringing changes to leaves ended.
 #[expect(clippy::large_enum_variant, reason = "a key on the stack, once for each merge")]
 enum Applied {
@@ -90,8 +100,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.merge_with(key.as_slice(), None, placement).map(|_| ())
     }
 
-    /// As [`Tree::merge_at`], with an edit made after the changes, of which it returns whether its key was there. Nothing may be
-    /// unsynced.
+    /// As [`Tree::merge_at`], with an edit made after the changes, of which it returns whether its key was there. Changes of other
+    /// leaves that no journal page holds become durable with it.
     pub(crate) fn merge_with(
         &mut self,
         key: &[u8],
@@ -126,10 +136,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     fn conclude_merge(&mut self, range: Range<usize>, placement: Option<Placement>) -> Result<(), TreeError<P::Error>> {
         let is_last = self.changes.len() == range.len();
+        let is_unsynced = |index| self.changes.home(index).journal == UNSYNCED;
+        let unsynced_left = self.changes.unsynced - range.clone().filter(|&index| is_unsynced(index)).count();
         if is_last {
             self.journals.named = None;
+        } else if unsynced_left > 0 || self.journals.forced.is_some() {
+            self.journals.riding = Some(range.clone());
         }
         let outcome = self.conclude(Ok(()), placement);
+        self.journals.riding = None;
         if outcome.is_err() {
             self.journals.named = self.journals.newest_page();
             return outcome;
@@ -138,9 +153,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.changes.remove(index);
         }
         if is_last {
-            self.journals.newest = None;
-            for listed in core::mem::take(&mut self.journals.listed).into_iter().flatten() {
-                self.pages.supersede(PageAddr(listed.page));
+            for listed in self.journals.clear().into_iter().flatten() {
+                self.drop_listed(listed);
             }
         }
         Ok(())
@@ -265,68 +279,174 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Takes the changes of a journal page, and of those that it names, to memory. `is_newest` if nothing was
     /// committed after it. Reads each of them once.
     pub(crate) fn replay(&mut self, page: u32, is_newest: bool) -> Result<(), TreeError<P::Error>> {
-        let newest = self.load_journal(page)?;
-        let newest_sequence = self.fetch(page)?.sequence;
-        if newest.older_count >= self.journals.listed_max {
-            return Self::corrupt(page, Malformed::NodeSizes);
-        }
-        self.scratch.copy_from_slice(self.reading.buf);
+        let found = self.load_journal(page)?;
+        let sequence = self.list(page, found.list.count, None, is_newest)?;
         self.journals.newest = Some(0);
         self.journals.named = Some(page);
-        self.list(0, page, &newest)?;
-        self.take_changes(page, 0, &newest, None, !is_newest)?;
-        for (index, older) in newest.older().iter().enumerate() {
-            let body = self.load_journal(older.page)?;
-            let is_twice = self.journals.place_of(older.page).is_some();
-            if is_twice || body.count != older.count || self.fetch(older.page)?.sequence >= newest_sequence {
+        self.scratch.copy_from_slice(self.reading.buf);
+        let mut memory = self.take_changes(page, &found.list, None, !is_newest)?;
+        memory += self.replay_older(&found.list, sequence, is_newest, None)?;
+        if self.is_by_itself(page) {
+            self.journals.rebase(0, memory);
+            return Ok(());
+        }
+        let recent = self.journals.listed;
+        if recent.iter().flatten().any(|listed| !listed.is_recent) {
+            return Self::corrupt(page, Malformed::PageNumber);
+        }
+        let Some(base) = found.base else { return Ok(()) };
+        let memory = self.replay_base(base, &found, sequence, is_newest)?;
+        let Some(place) = self.journals.place_of(base).filter(|_| self.is_by_itself(base)) else {
+            return Self::corrupt(base, Malformed::PageNumber);
+        };
+        self.journals.rebase(place, memory);
+        for (listed, recent) in self.journals.listed.iter_mut().flatten().zip(recent.iter().flatten()) {
+            listed.is_recent = recent.is_recent;
+        }
+        Ok(())
+    }
+
+    /// Takes the changes of the newest journal page by itself, and of those that it names, to memory: those that it says are
+    /// needed, or those that a section in the scratch buffer says are. Returns how much memory a mount needs for them that
+    /// goes by the former.
+    fn replay_base(
+        &mut self,
+        base: u32,
+        section: &Journal,
+        before: u64,
+        is_newest: bool,
+    ) -> Result<usize, TreeError<P::Error>> {
+        let found = self.load_journal(base)?;
+        let sequence = self.list(base, found.list.count, Some(before), false)?;
+        if section.maps.is_empty() {
+            self.scratch.copy_from_slice(self.reading.buf);
+            let memory = self.take_changes(base, &found.list, None, true)?;
+            return Ok(memory + self.replay_older(&found.list, sequence, false, None)?);
+        }
+        let size = usize::from(found.list.count).div_ceil(8);
+        let others: usize = found.list.older().iter().map(|older| usize::from(older.count).div_ceil(8)).sum();
+        if section.maps.len() != size + others {
+            return Self::corrupt(base, Malformed::NodeSizes);
+        }
+        let is_exact = is_newest && section.is_exact;
+        let own = section.maps.start..section.maps.start + size;
+        self.take_changes(base, &found.list, Some(own.clone()), !is_exact)?;
+        self.replay_older(&found.list, sequence, is_exact, Some(own.end))?;
+        // More than there is: not to be gone by again.
+        Ok(usize::MAX / 2)
+    }
+
+    /// Takes the changes of the pages in a list, which are older than a sequence, to memory. Their maps are in the scratch
+    /// buffer, in the list or, one after another, from `maps` on. Returns how much memory they take if each is taken.
+    fn replay_older(
+        &mut self,
+        list: &ChangeList,
+        before: u64,
+        is_newest: bool,
+        mut maps: Option<usize>,
+    ) -> Result<usize, TreeError<P::Error>> {
+        let mut memory = 0;
+        for (index, older) in list.older().iter().enumerate() {
+            let found = self.load_journal(older.page)?.list;
+            if found.count != older.count {
                 return Self::corrupt(older.page, Malformed::PageNumber);
             }
-            let place = 1 + index as u8;
-            self.list(place, older.page, &body)?;
-            let is_unproved = !is_newest || !older.is_exact;
-            self.take_changes(older.page, place, &body, Some(newest.map(index)), is_unproved)?;
+            self.list(older.page, found.count, Some(before), false)?;
+            let size = usize::from(older.count).div_ceil(8);
+            let (map, is_exact) = match &mut maps {
+                None => (list.map(index), older.is_exact),
+                Some(at) => {
+                    *at += size;
+                    (*at - size..*at, true)
+                }
+            };
+            memory += self.take_changes(older.page, &found, Some(map), !is_newest || !is_exact)?;
+            if let Some(listed) = self.journals.find_mut(older.page) {
+                listed.order = index as u8 + 1;
+            }
         }
-        Ok(())
+        Ok(memory)
     }
 
-    fn list(&mut self, place: u8, page: u32, body: &JournalBody) -> Result<(), TreeError<P::Error>> {
-        let sequence = self.fetch(page)?.sequence;
-        self.journals.listed[usize::from(place)] = Some(Listed { page, sequence, count: body.count });
-        Ok(())
+    fn is_by_itself(&self, page: u32) -> bool {
+        let place = self.journals.place_of(page).map(usize::from);
+        place.and_then(|place| self.journals.listed[place]).is_some_and(|listed| listed.node == Node::Absent)
     }
 
-    fn load_journal(&mut self, page: u32) -> Result<JournalBody, TreeError<P::Error>> {
-        if self.fetch(page)?.kind != PageKind::Journal {
-            return Self::corrupt(page, Malformed::LevelMissing);
+    /// Puts the page in the reading buffer on the list of journal pages, and returns its sequence.
+    fn list(
+        &mut self,
+        page: u32,
+        count: u16,
+        before: Option<u64>,
+        is_newest: bool,
+    ) -> Result<u64, TreeError<P::Error>> {
+        let found = self.fetch(page)?;
+        let is_late = before.is_some_and(|before| found.sequence >= before);
+        let is_known = self.journals.place_of(page).is_some();
+        let place = self.journals.count();
+        if is_late || is_known || place >= self.journals.listed_max {
+            return Self::corrupt(page, Malformed::PageNumber);
         }
+        let node = match found.kind {
+            PageKind::Journal => Node::Absent,
+            // The page with the newest root lives.
+            _ if is_newest => Node::Live,
+            _ => Node::Unknown,
+        };
+        let is_recent = node != Node::Absent;
+        let listed = Listed { page, sequence: found.sequence, count, node, is_recent, order: 0 };
+        self.journals.listed[place] = Some(listed);
+        Ok(found.sequence)
+    }
+
+    /// Reads a journal page.
+    pub(crate) fn load_journal(&mut self, page: u32) -> Result<Journal, TreeError<P::Error>> {
+        let kind = self.fetch(page)?.kind;
         let corrupt = |why| TreeError::Corrupt { page: PageAddr(page), why };
-        let body = JournalBody::parse(self.reading.buf, self.header_size).map_err(corrupt)?;
-        if body.format != self.format {
-            return Err(corrupt(Malformed::Cells));
-        }
-        if usize::from(body.count) > self.journals.count_max {
+        let found = match (kind, self.reading.body) {
+            (PageKind::Journal, _) => {
+                let body = JournalBody::parse(self.reading.buf, self.header_size).map_err(corrupt)?;
+                if body.format != self.format {
+                    return Err(corrupt(Malformed::Cells));
+                }
+                Journal { list: body.list, base: None, maps: 0..0, is_exact: false }
+            }
+            (PageKind::Tree, Some(body)) => {
+                let section = body.sections.find(SectionKind::Changes).ok_or(corrupt(Malformed::LevelMissing))?;
+                let body = SectionBody::parse(self.reading.buf, section, self.format).map_err(corrupt)?;
+                let maps = body.maps.0 as usize..body.maps.1 as usize;
+                Journal { list: body.list, base: body.base, maps, is_exact: body.is_exact }
+            }
+            _ => return Err(corrupt(Malformed::LevelMissing)),
+        };
+        if usize::from(found.list.count) > self.journals.count_max {
             return Err(corrupt(Malformed::NodeSizes));
         }
-        Ok(body)
+        Ok(found)
     }
 
     /// Takes the changes of the journal page in the reading buffer to memory, those whose bits are set in a map of the
-    /// page in the scratch buffer.
+    /// page in the scratch buffer. Returns how much memory these take if none of their keys is there already.
     fn take_changes(
         &mut self,
         page: u32,
-        place: u8,
-        body: &JournalBody,
+        list: &ChangeList,
         map: Option<Range<usize>>,
         is_unproved: bool,
-    ) -> Result<(), TreeError<P::Error>> {
+    ) -> Result<usize, TreeError<P::Error>> {
         let corrupt = |_| TreeError::Corrupt { page: PageAddr(page), why: Malformed::Node };
-        let mut size = 0;
+        let place = self.journals.place_of(page).unwrap_or(0);
+        let (mut size, mut memory) = (0, 0);
         let mut has_pages = false;
-        for (index, change) in body.changes(self.reading.buf).enumerate() {
+        for (index, change) in list.changes(self.reading.buf).enumerate() {
             let is_needed = |map: &Range<usize>| self.scratch[map.clone()][index / 8] >> (index % 8) & 1 == 1;
             size += self.changes.journal_size(&change);
-            if !map.as_ref().is_none_or(is_needed) || self.changes.find(change.key).is_ok() {
+            if !map.as_ref().is_none_or(is_needed) {
+                continue;
+            }
+            memory += self.changes.required(&change);
+            if self.changes.find(change.key).is_ok() {
                 continue;
             }
             self.check_key(change.key).map_err(corrupt)?;
@@ -346,6 +466,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if has_pages {
             self.pages.note_values();
         }
-        if size > self.journals.capacity { Self::corrupt(page, Malformed::NodeSizes) } else { Ok(()) }
+        if size > self.journals.capacity { Self::corrupt(page, Malformed::NodeSizes) } else { Ok(memory) }
     }
 }

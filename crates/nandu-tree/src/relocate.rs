@@ -7,6 +7,7 @@ use nandu_nand::PageAddr;
 use crate::cells::Cells;
 use crate::copies::SETTLED_MAX;
 use crate::descent::Seek;
+use crate::journals::Node;
 use crate::pages::{Examine, Examined, Need, Pages, Placement};
 use crate::tree::Tree;
 use crate::trees::{Target, TreeSet};
@@ -99,8 +100,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub fn relocate(&mut self, page: PageAddr) -> Result<bool, TreeError<P::Error>> {
         self.sync()?;
         if let Some(place) = self.journals.place_of(page.0) {
-            self.move_journal(place, page)?;
-            return Ok(true);
+            return self.move_journal(place, page).map(|()| true);
         }
         if !self.snapshots.is_empty() {
             let (level, key) = self.whereabouts(page)?;
@@ -116,17 +116,48 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let Some(level) = self.find_live(page)? else {
             return Ok(false);
         };
-        let placement = Some(Placement::Moved { from: page });
-        if level == 0 && !self.changes.is_empty() {
+        self.move_node(level, page)?;
+        Ok(true)
+    }
+
+    /// Programs the lowest node of a page elsewhere; the path above it is present.
+    fn move_node(&mut self, level: u8, from: PageAddr) -> Result<(), TreeError<P::Error>> {
+        let placement = Some(Placement::Moved { from });
+        if level == 0 && self.journals.newest.is_some() {
             let mut key = KeyBuf::EMPTY;
             self.cells.minimum(&mut key);
             let _ = self.fence_below(0, &mut key);
-            self.merge_at(&key, placement)?;
-        } else {
-            let outcome = self.touch(level);
-            self.conclude(outcome, placement)?;
+            return self.merge_at(&key, placement);
         }
-        Ok(true)
+        let outcome = self.touch(level);
+        self.conclude(outcome, placement)
+    }
+
+    /// Programs what a journal page holds elsewhere: its changes, and its lowest node if it is a page of the tree that lives.
+    /// Programs 1 page, or 2 if the node leaves no room for the changes.
+    fn move_journal(&mut self, place: u8, from: PageAddr) -> Result<(), TreeError<P::Error>> {
+        self.prove_journal(place)?;
+        let node = self.journals.find_mut(from.0).map_or(Node::Absent, |listed| listed.node);
+        let level = if matches!(node, Node::Absent | Node::Dead) { None } else { self.find_live(from)? };
+        if let Some(listed) = self.journals.find_mut(from.0).filter(|listed| listed.node == Node::Unknown) {
+            listed.node = if level.is_some() { Node::Live } else { Node::Dead };
+        }
+        self.journals.forced = Some(place);
+        let outcome = match level {
+            // What the page holds of other leaves goes with its own.
+            Some(0) => self.move_node(0, from),
+            _ => self.write_journal(Placement::Moved { from }),
+        };
+        self.journals.forced = None;
+        outcome?;
+        self.stats.moved_rides += u64::from(level.is_some());
+        match level {
+            Some(1..) => match self.find_live(from)? {
+                Some(level) => self.move_node(level, from),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
     }
 
     /// Whether a page lives. Reads the page and at most the path to it.
@@ -142,7 +173,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// The lowest level of a page that lives, with the path above that level present.
-    fn find_live(&mut self, page: PageAddr) -> Result<Option<u8>, TreeError<P::Error>> {
+    pub(crate) fn find_live(&mut self, page: PageAddr) -> Result<Option<u8>, TreeError<P::Error>> {
         if page.0 == self.state.root {
             // Its lowest node is on the newest path, whatever is left of that.
             let lowest = self.lowest_of(page)?;

@@ -369,13 +369,19 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     fn adopt(&mut self, page: PageAddr) -> Result<Owner, TreeError<P::Error>> {
         let block = self.pages.block_of(page);
         let mut is_whole = true;
-        for index in 0..self.changes.len() {
-            let value = self.changes.stored(index).and_then(PageValue::parse);
-            let mut key = KeyBuf::EMPTY;
-            key.set(self.changes.key(index));
-            is_whole &= self.adopt_value(block, key.as_slice(), value);
-        }
         let (mut fence, mut key) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+        let mut index = 0;
+        while index < self.changes.len() {
+            key.set(self.changes.key(index));
+            // What a leaf has taken may lead to a page that is another key's by now.
+            if self.find_change(key.as_slice())?.is_some() {
+                let value = self.changes.stored(self.changes.lower(key.as_slice())).and_then(PageValue::parse);
+                is_whole &= self.adopt_value(block, key.as_slice(), value);
+            }
+            // Changes before this one may be gone as well.
+            index = self.changes.lower(key.as_slice());
+            index += usize::from(self.changes.find(key.as_slice()).is_ok());
+        }
         self.cells.minimum(&mut fence);
         for _ in 0..self.page_count {
             self.descend(Seek::At(fence.as_slice()), 1)?;

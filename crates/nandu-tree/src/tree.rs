@@ -38,6 +38,16 @@ pub struct Stats {
     pub inner_splits: u64,
     /// Leaves that did not fit the page of their path and got one of their own.
     pub detached: u64,
+    /// Journal pages by themselves.
+    pub journals: u64,
+    /// Leaves whose page carried changes of other leaves.
+    pub rides: u64,
+    /// Leaves whose page was to carry such changes and had no room for them.
+    pub full_rides: u64,
+    /// Pages moved that lived as leaves and carried changes of others.
+    pub moved_rides: u64,
+    /// Pages whose changes were needed when their leaves were programmed elsewhere.
+    pub outlived: u64,
 }
 
 /// What a commit makes durable besides the pages.
@@ -106,7 +116,8 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     }
 
     /// Opens the tree that the medium holds. Reads 1 page, with snapshots 2, and 1 for each journal page that is still needed:
-    /// those are at most 3 more than hold as many changes as fit `pending_size`, and none after [`Tree::settle`].
+    /// those are at most 2 more than hold as many changes as fit `pending_size`, and up to 4 pages of leaves; none after
+    /// [`Tree::settle`].
     pub fn open(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
         let committed = pages.committed().ok_or(TreeError::NotFound)?;
         let mut tree = Tree::new(pages, cells, options, memory)?;
@@ -155,6 +166,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             // There are no journal pages while there are snapshots: what the root says of a table is older than the journal.
             (Some(_), ..) => {}
             (None, Some(JournalAt::Page(journal)), None) => tree.replay(journal, false)?,
+            (None, Some(JournalAt::Here), None) => tree.replay(root, true)?,
             (None, Some(_), _) => return Err(corrupt(crate::Malformed::Levels)),
             (None, None, Some(_)) if tree.pages.has_bare() => return Err(corrupt(crate::Malformed::Levels)),
             (None, None, Some(table)) => tree.load_table(table)?,

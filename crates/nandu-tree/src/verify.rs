@@ -6,10 +6,13 @@ use nandu_nand::PageAddr;
 use crate::TreeError;
 use crate::cells::Cells;
 use crate::descent::{PENDING, Seek, Slot};
+use crate::journals::LISTED_MAX;
 use crate::page_values::Owner;
 use crate::pages::Pages;
 use crate::tree::Tree;
-use nandu_media::tree::HEIGHT_MAX;
+use nandu_media::PageKind;
+use nandu_media::notes::NotesPage;
+use nandu_media::tree::{HEIGHT_MAX, JournalAt};
 use nandu_media::value::PageValue;
 
 /// The bounds between which the keys of a node must lie: not below the first, below the second.
@@ -25,8 +28,8 @@ impl Fences {
 }
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
-    /// Checks T1 to T9 and reports each violation. Reads each live page once for each tree that reaches it (a page whose
-    /// nodes serve several paths again when it no longer is the page read last), and nothing from memory; with snapshots
+    /// Checks T1 to T10 and reports each violation. Reads each live page once for each tree that reaches it (a page whose
+    /// nodes serve several paths again when it no longer is the page read last), journal pages twice, and nothing from memory; with snapshots
     /// also what tells which pages they share.
     pub fn verify(&mut self, report: &mut dyn FnMut(Violation)) -> Result<(), TreeError<P::Error>> {
         self.walk(report, &mut |_| ())
@@ -50,6 +53,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if let Some(page) = self.notes.page {
             live(PageAddr(page));
         }
+        self.check_journals(report)?;
         self.walk_waiting_pages(report, live)?;
         if let Some(page) = self.snapshots.page.map(PageAddr) {
             live(page);
@@ -115,7 +119,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 if seen[level as usize] != page {
                     seen[level as usize] = page;
                     let is_lowest = self.check_inner(level, report);
-                    if is_lowest && self.is_first_to_reach(tree, level)? {
+                    // A journal page was visited already.
+                    if is_lowest && self.journals.place_of(page).is_none() && self.is_first_to_reach(tree, level)? {
                         live(PageAddr(page));
                     }
                 }
@@ -126,7 +131,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 let (grown, shrunk) = self.weigh_changes()?;
                 records = (records + grown).saturating_sub(shrunk);
             }
-            if self.is_first_to_reach(tree, 0)? {
+            if self.journals.place_of(self.child(0)).is_none() && self.is_first_to_reach(tree, 0)? {
                 live(PageAddr(self.child(0)));
             }
             let before = fence;
@@ -203,6 +208,64 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
         }
         Ok(())
+    }
+
+    /// Holds the changes in memory against the journal pages that are said to hold them, and looks at what the newest commit
+    /// names. Reads each of these pages and the newest commit.
+    fn check_journals(&mut self, report: &mut dyn FnMut(Violation)) -> Result<(), TreeError<P::Error>> {
+        let Some(newest) = self.journals.newest_page() else { return Ok(()) };
+        let mut violated = |page, index: usize| {
+            report(Violation { invariant: "T10", page: PageAddr(page), level: 0, index: index as u32 });
+        };
+        match self.named_journal() {
+            Ok(named) if named == Some(newest) => {}
+            Ok(_) | Err(TreeError::Corrupt { .. }) => violated(newest, 0),
+            Err(error) => return Err(error),
+        }
+        for place in 0..LISTED_MAX {
+            let Some(listed) = self.journals.listed[place] else { continue };
+            let list = match self.load_journal(listed.page) {
+                Err(TreeError::Corrupt { .. }) => {
+                    violated(listed.page, 0);
+                    continue;
+                }
+                other => other?.list,
+            };
+            let mut count = 0;
+            for (index, change) in list.changes(self.reading.buf).enumerate() {
+                let Ok(at) = self.changes.find(change.key) else { continue };
+                let home = self.changes.home(at);
+                if usize::from(home.journal) != place || usize::from(home.index) != index {
+                    continue;
+                }
+                count += 1;
+                if self.changes.change(at) != change {
+                    violated(listed.page, index);
+                }
+            }
+            let is_there = |&at: &usize| usize::from(self.changes.home(at).journal) == place;
+            if list.count != listed.count || (0..self.changes.len()).filter(is_there).count() != count {
+                violated(listed.page, usize::from(list.count));
+            }
+        }
+        Ok(())
+    }
+
+    /// The journal page that the newest commit names, or is.
+    fn named_journal(&mut self) -> Result<Option<u32>, TreeError<P::Error>> {
+        let Some(committed) = self.pages.committed() else { return Ok(None) };
+        Ok(match self.fetch(committed.0)?.kind {
+            PageKind::Journal => Some(committed.0),
+            PageKind::Notes => {
+                let said = NotesPage::parse(self.reading.buf, self.header_size);
+                said.map_err(|why| TreeError::Corrupt { page: committed, why })?.journal
+            }
+            _ => match self.read_body(committed.0)?.journal {
+                Some(JournalAt::Page(page)) => Some(page),
+                Some(JournalAt::Here) => Some(committed.0),
+                None => None,
+            },
+        })
     }
 
     /// Looks at the page values of changes that no leaf holds yet, and at those that such changes replace.

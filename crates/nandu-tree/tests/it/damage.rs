@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use nandu_media::journal::SectionBody;
+use nandu_media::section::{SECTION_FRONT_SIZE, SectionKind};
 use nandu_nand::PageAddr;
-use nandu_tree::{FixedCells, Options, TreeBody};
+use nandu_tree::{Durability, FixedCells, Options, Pages, TreeBody};
 
 use crate::medium::{Bench, Shared};
 
@@ -158,4 +160,67 @@ fn hostile_pages_are_refused_and_never_panic() {
             }
         }
     }
+}
+
+/// Pages of leaves that carry changes of others, with and without a journal page by itself behind them and maps of it: every
+/// byte of what they carry, with a few values each.
+#[test]
+fn hostile_sections_are_refused_and_never_panic() {
+    let mut seen = [0; 3];
+    let (mut opened, mut refused) = (0, 0);
+    for (page_size, pending_size) in [(512, 1200), (1024, 300), (1024, 500)] {
+        let options = Options { cache_size: 300, durability: Durability::OnSync, pending_size, ..Options::DEFAULT };
+        let medium = Shared::new(page_size, HEADER, 4000);
+        let mut bench = Bench::new(medium.clone(), FixedCells::<4, 4>, options);
+        let (mut tried, mut last) = ([0; 3], PageAddr(0));
+        for number in 0..2000_u32 {
+            // Small groups and such that fill the memory; and now and then no journal page is needed any more.
+            let mixed = number.wrapping_mul(0x85EB_CA6B) >> 7;
+            let key = (mixed % 700).wrapping_mul(2_654_435_761).to_be_bytes();
+            bench.tree().put(&key, &number.to_be_bytes()).unwrap();
+            if mixed % [3, 20, 50][number as usize / 100 % 3] == 0 {
+                bench.tree().sync().unwrap();
+                if mixed % 7 == 0 {
+                    bench.tree().settle().unwrap();
+                }
+            }
+            // A sync may also come by itself, when the memory is full.
+            let page = medium.committed().unwrap();
+            if page == std::mem::replace(&mut last, page) {
+                continue;
+            }
+            let bytes = medium.bytes(page);
+            let Some(body) = TreeBody::parse(&bytes, HEADER).ok().filter(|body| body.root_present()) else { continue };
+            let Some(section) = body.sections.find(SectionKind::Changes) else { continue };
+            let said = SectionBody::parse(&bytes, section.clone(), body.format).unwrap();
+            let kind = usize::from(said.base.is_some()) + usize::from(said.maps.0 < said.maps.1);
+            seen[kind] += 1;
+            tried[kind] += 1;
+            if tried[kind] > 3 {
+                continue;
+            }
+            for place in section.start - SECTION_FRONT_SIZE..section.end {
+                for value in [0, 1, 0x7F, 0xFF, bytes[place] ^ 4] {
+                    medium.patch(page, place..place + 1, &[value]);
+                    medium.0.borrow_mut().keeps_stale = true;
+                    let memory = crate::medium::memory(page_size, &options);
+                    match nandu_tree::Tree::open(medium.clone(), FixedCells::<4, 4>, options, memory) {
+                        Err(_) => refused += 1,
+                        Ok(mut tree) => {
+                            opened += 1;
+                            for number in 0..20_u32 {
+                                let _ = tree.get(&number.wrapping_mul(2_654_435_761).to_be_bytes());
+                            }
+                            let _ = tree.verify(&mut |_| ());
+                        }
+                    }
+                    medium.0.borrow_mut().keeps_stale = false;
+                    medium.patch(page, place..place + 1, &bytes[place..place + 1]);
+                }
+            }
+        }
+    }
+    println!("{seen:?} sections without base, with one, with maps; {opened} images opened, {refused} refused");
+    assert!(seen.iter().all(|&count| count >= 4), "{seen:?}");
+    assert!(opened > 100 && refused > 100, "{opened} {refused}");
 }

@@ -14,4 +14,5 @@ mod page_cuts;
 mod page_values;
 mod paired_cuts;
 mod relocate;
+mod rides;
 mod snapshots;

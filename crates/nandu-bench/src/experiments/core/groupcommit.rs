@@ -18,10 +18,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     ],
     small_limits: &[
         Limit::at_most("programs_per_update", 1.04).in_case("k1"),
-        Limit::at_most("programs_per_update", 0.6).in_case("k4"),
-        Limit::at_most("programs_per_update", 0.41).in_case("k16"),
-        Limit::at_most("programs_per_update", 0.41).in_case("k64"),
-        Limit::at_most("programs_per_update", 0.4).in_case("k256"),
+        Limit::at_most("programs_per_update", 0.34).in_case("k4"),
+        Limit::at_most("programs_per_update", 0.34).in_case("k16"),
+        Limit::at_most("programs_per_update", 0.34).in_case("k64"),
+        Limit::at_most("programs_per_update", 0.34).in_case("k256"),
     ],
     setup: &[
         ("chip", "paper-mlc: 64 MB, pages of 4 KiB, all of them used"),

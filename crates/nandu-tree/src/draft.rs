@@ -1,0 +1,321 @@
+//! What goes into the next journal page: one by itself, or a section of the page of a leaf that is programmed with it.
+//!
+//! A page by itself says of every other journal page which of its changes are still needed. A section has not room for that:
+//! it says so of the pages that came after the newest one by itself, its *base*, and leaves that what it said. What a leaf
+//! took since then is found out when the leaf is read, as after any other page of the tree. Where what the base says is more than a
+//! mount has memory for, the section has maps of the base and of what that names.
+//!
+//! The changes of a section become durable with its leaf, in one program, and none of them is of that leaf: so no tear leaves
+//! one without the other, and the leaf's own sequence says nothing about them.
+
+use nandu_media::PageKind;
+use nandu_media::journal::{
+    JournalFront, Older, SectionFront, front_size, list_size, mark, older_size, section_front_size,
+};
+use nandu_media::section::{SectionKind, SectionWriter};
+use nandu_media::tree::CellFormat;
+use nandu_nand::PageAddr;
+
+use crate::TreeError;
+use crate::cells::Cells;
+use crate::changes::{Changes, Home, UNSYNCED};
+use crate::journals::{Journals, LISTED_MAX, Listed, Node, Tally, tallies};
+use crate::pages::{Pages, Placement};
+use crate::summaries::NotesPlace;
+use crate::tree::Tree;
+
+/// In place of a place in the list of older pages: not in it.
+const UNLISTED: usize = usize::MAX;
+
+/// A journal page to be written.
+pub(crate) struct Draft {
+    /// Whose changes it takes; the last stands for no page.
+    moved: [bool; LISTED_MAX + 1],
+    /// Those that it names, of these the first `older_count`.
+    older: [Older; LISTED_MAX],
+    older_count: usize,
+    place_in_list: [usize; LISTED_MAX + 1],
+    /// Changes that it takes, and their bytes.
+    count: usize,
+    size: usize,
+    /// The newest page by itself, if a section needs it.
+    base: Option<u32>,
+    /// Bytes of the maps of that one and of those that it names, if they have to be written anew, and whether they are exact.
+    maps_size: usize,
+    is_exact: bool,
+}
+
+impl Draft {
+    fn new(forced: Option<u8>, tallies: &[Tally; LISTED_MAX + 1]) -> Draft {
+        let mut draft = Draft {
+            moved: [false; LISTED_MAX + 1],
+            older: [Older::default(); LISTED_MAX],
+            older_count: 0,
+            place_in_list: [UNLISTED; LISTED_MAX + 1],
+            count: 0,
+            size: 0,
+            base: None,
+            maps_size: 0,
+            is_exact: false,
+        };
+        for place in forced.into_iter().chain([UNSYNCED]) {
+            draft.take(usize::from(place), tallies);
+        }
+        draft
+    }
+
+    fn take(&mut self, place: usize, tallies: &[Tally; LISTED_MAX + 1]) {
+        self.moved[place] = true;
+        self.count += tallies[place].count;
+        self.size += tallies[place].size;
+    }
+
+    fn name(&mut self, place: usize, listed: &Listed, tally: &Tally) {
+        self.place_in_list[place] = self.older_count;
+        let Listed { page, count, .. } = *listed;
+        self.older[self.older_count] = Older { page, count, is_exact: tally.unproved == 0 };
+        self.older_count += 1;
+    }
+
+    fn older(&self) -> &[Older] {
+        &self.older[..self.older_count]
+    }
+
+    /// Writes its changes to `body[at..]`, and which changes of other pages are needed to the list of these, with which `body`
+    /// begins, and to the maps behind it. Returns where the changes end.
+    fn fill(
+        &self,
+        changes: &Changes<'_>,
+        journals: &Journals,
+        format: &CellFormat,
+        body: &mut [u8],
+        mut at: usize,
+    ) -> usize {
+        let merged = journals.merged();
+        let maps = if self.maps_size > 0 { journals.map_places() } else { [0; LISTED_MAX] };
+        let maps_start = list_size(self.older());
+        for index in (0..changes.len()).filter(|index| !merged.contains(index)) {
+            let home = changes.home(index);
+            let journal = usize::from(home.journal);
+            if self.moved[journal] {
+                at += changes.change(index).write(format, &mut body[at..]);
+            } else if self.place_in_list[journal] != UNLISTED {
+                mark(self.older(), body, self.place_in_list[journal], usize::from(home.index));
+            } else if self.maps_size > 0 {
+                body[maps_start + maps[journal] + usize::from(home.index) / 8] |= 1 << (home.index % 8);
+            }
+        }
+        at
+    }
+}
+
+impl Draft {
+    /// Bytes of its section.
+    pub(crate) fn section_size(&self) -> usize {
+        section_front_size() + list_size(self.older()) + self.maps_size + self.size
+    }
+
+    /// Writes its section, of which this is the content.
+    pub(crate) fn write_section(
+        &self,
+        journals: &Journals,
+        changes: &Changes<'_>,
+        format: &CellFormat,
+        content: &mut [u8],
+    ) {
+        let front = SectionFront {
+            base: self.base,
+            count: self.count as u16,
+            older: self.older(),
+            maps_size: self.maps_size as u16,
+            is_exact: self.is_exact,
+        };
+        let at = front.write(content);
+        let list = section_front_size();
+        let end = list + self.fill(changes, journals, format, &mut content[list..], at - list);
+        assert!(end == content.len(), "a section is as long as its changes");
+    }
+}
+
+impl<P: Pages, C: Cells> Tree<'_, P, C> {
+    /// Programs a journal page with every change that none holds, those of the page that must go, and those of as many other journal
+    /// pages as it has room for; these are needed no longer. That is a commit, also of pages appended before. Changes that go to
+    /// their leaves with it are not among them.
+    pub(crate) fn write_journal(&mut self, placement: Placement) -> Result<(), TreeError<P::Error>> {
+        let draft = self.draft_page();
+        let list = front_size(self.header_size);
+        let used = list + list_size(draft.older()) + draft.size;
+        let notes = self.place_notes(self.scratch.len().saturating_sub(used))?;
+        let front = JournalFront {
+            height: self.state.height,
+            format: self.format,
+            records: self.state.records,
+            root: self.state.root,
+            count: draft.count as u16,
+            has_sections: notes.size() > 0,
+            older: draft.older(),
+        };
+        let end = front.write(self.scratch, self.header_size);
+        let end = list + draft.fill(&self.changes, &self.journals, &self.format, &mut self.scratch[list..], end - list);
+        let mut writer = SectionWriter::new(&mut self.scratch[end..]);
+        if let NotesPlace::Section(size) = notes {
+            self.notes.write(writer.add(SectionKind::Notes, size), |page| self.journal.is_old(page));
+        }
+        writer.finish();
+        let is_commit = notes != NotesPlace::Page;
+        let page = self.pages.append(self.scratch, PageKind::Journal, placement, is_commit)?.0;
+        assert!(page < self.page_count, "the medium keeps to its own size");
+        self.reading.forget_page(page);
+        let notes_page = if is_commit { Ok(None) } else { self.append_notes(Some(page), placement).map(Some) };
+        if notes_page.is_err() {
+            self.pages.supersede(PageAddr(page));
+        }
+        let notes_page = notes_page?;
+        self.stats.journals += 1;
+        self.finish();
+        self.note_draft(page, &draft, Node::Absent);
+        self.replace_notes_page(notes_page);
+        self.drop_empty_table();
+        Ok(())
+    }
+
+    /// Which changes go into the next journal page by itself.
+    fn draft_page(&self) -> Draft {
+        let tallies = tallies(&self.changes, &self.journals.merged());
+        let notes_size = self.notes_size();
+        let mut draft = Draft::new(self.journals.forced, &tallies);
+        assert!(self.journals.fit(draft.count, draft.size), "what must go into a journal page fits it");
+        loop {
+            // An unproved change may be obsolete, which a newer page would hide.
+            let others = (0..LISTED_MAX)
+                .filter(|&at| self.journals.listed[at].is_some() && !draft.moved[at] && tallies[at].unproved == 0);
+            let Some(least) = others.min_by_key(|&place| tallies[place].size) else { break };
+            // Rather a page more in the list than a Summary.
+            let size = draft.size + tallies[least].size + notes_size;
+            if !self.journals.fit(draft.count + tallies[least].count, size) {
+                break;
+            }
+            draft.take(least, &tallies);
+        }
+        for (place, listed) in self.journals.listed.iter().enumerate() {
+            if let (Some(listed), false) = (listed, draft.moved[place]) {
+                draft.name(place, listed, &tallies[place]);
+            }
+        }
+        draft
+    }
+
+    /// Which changes go into a section of so many bytes; `None` if those that have to go there are too many.
+    pub(crate) fn draft_section(&self, room: usize) -> Option<Draft> {
+        let merged = self.journals.merged();
+        let forced = self.journals.forced;
+        let tallies = tallies(&self.changes, &merged);
+        let mut draft = Draft::new(forced, &tallies);
+        let journals = &self.journals;
+        let is_recent = |place: usize| journals.listed[place].is_some_and(|listed| listed.is_recent);
+        let others = || (0..LISTED_MAX).filter(|&place| journals.listed[place].is_some() && !is_recent(place));
+        if others().all(|place| tallies[place].count == 0) {
+            others().for_each(|place| draft.moved[place] = true);
+        } else if forced.is_some_and(|place| !is_recent(usize::from(place))) {
+            // The base would still name it.
+            return None;
+        } else {
+            draft.base = journals.base_page();
+            if !journals.fits_mount(&tallies, self.changes.size()) {
+                // By what the base says a mount would find more than there is room for.
+                draft.maps_size = journals.maps_size();
+                draft.is_exact = others().all(|place| tallies[place].unproved == 0);
+            }
+        }
+        let list_size = |place: usize| journals.listed[place].map_or(0, |listed| older_size(usize::from(listed.count)));
+        let mut needed = section_front_size() + draft.maps_size + draft.size;
+        needed += (0..LISTED_MAX).filter(|&at| is_recent(at) && !draft.moved[at]).map(list_size).sum::<usize>();
+        loop {
+            let recent = (0..LISTED_MAX).filter(|&at| is_recent(at) && !draft.moved[at] && tallies[at].unproved == 0);
+            let Some(least) = recent.min_by_key(|&place| tallies[place].size) else { break };
+            let with_it = needed + tallies[least].size - list_size(least);
+            let fits = journals.fit(draft.count + tallies[least].count, draft.size + tallies[least].size);
+            if !fits || with_it > room && with_it > needed {
+                break;
+            }
+            draft.take(least, &tallies);
+            needed = with_it;
+        }
+        let left = (0..LISTED_MAX).filter(|&place| journals.listed[place].is_some() && !draft.moved[place]).count();
+        if needed > room || left >= journals.listed_max || !journals.fit(draft.count, draft.size) {
+            return None;
+        }
+        for place in (0..LISTED_MAX).filter(|&place| is_recent(place)) {
+            if let (Some(listed), false) = (&journals.listed[place], draft.moved[place]) {
+                draft.name(place, listed, &tallies[place]);
+            }
+        }
+        Some(draft)
+    }
+
+    /// A journal page is durable, and holds what was drafted.
+    pub(crate) fn note_draft(&mut self, page: u32, draft: &Draft, node: Node) {
+        let merged = self.journals.merged();
+        let free = (0..LISTED_MAX).find(|&place| draft.moved[place] || self.journals.listed[place].is_none());
+        let Some(place) = free else { return };
+        let mut index = 0;
+        for at in (0..self.changes.len()).filter(|at| !merged.contains(at)) {
+            if draft.moved[usize::from(self.changes.home(at).journal)] {
+                self.changes.set_home(at, Home { journal: place as u8, index, is_unproved: false });
+                index += 1;
+            }
+        }
+        let mut dropped = self.journals.listed;
+        for (at, listed) in dropped.iter_mut().enumerate() {
+            if draft.moved[at] {
+                self.journals.listed[at] = None;
+            } else {
+                *listed = None;
+            }
+        }
+        let is_recent = node != Node::Absent;
+        if !is_recent {
+            for (listed, order) in self.journals.listed.iter_mut().zip(draft.place_in_list) {
+                // Behind the new one, which is the first.
+                listed.iter_mut().for_each(|listed| listed.order = order as u8 + 1);
+            }
+        }
+        // Only what a mount finds has to be proved, so the sequence is not needed here.
+        let listed = Listed { page, sequence: u64::MAX, count: draft.count as u16, node, is_recent, order: 0 };
+        self.journals.listed[place] = Some(listed);
+        self.journals.newest = Some(place as u8);
+        self.journals.named = Some(page);
+        if is_recent && draft.base.is_none() {
+            self.journals.drop_base();
+        }
+        if !is_recent {
+            let taken = |index| self.changes.required(&self.changes.change(index));
+            let leaving: usize = merged.map(taken).sum();
+            self.journals.rebase(place as u8, self.changes.size() - self.changes.free() - leaving);
+        }
+        for listed in dropped.into_iter().flatten() {
+            self.drop_listed(listed);
+        }
+    }
+
+    /// A commit left out a journal page. If it is one of the tree too, that keeps it alive as long as it lives there. After a
+    /// mount that is not known; then this reads the page and at most the path to it.
+    pub(crate) fn drop_listed(&mut self, listed: Listed) {
+        let page = PageAddr(listed.page);
+        let lives = match listed.node {
+            Node::Absent | Node::Dead => false,
+            Node::Live => true,
+            Node::Unknown => match self.find_live(page) {
+                Ok(level) => level.is_some(),
+                // One that cannot be read stays counted, until the collector looks at it.
+                Err(_) => {
+                    self.pages.doubt();
+                    true
+                }
+            },
+        };
+        if !lives {
+            self.pages.supersede(page);
+        }
+    }
+}
