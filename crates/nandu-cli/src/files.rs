@@ -11,6 +11,7 @@ use clap::Args;
 use nandu::fs::{FileKind, Fs, FsError, Ino, LogError, Options, Stat, Time, TreeError};
 use nandu_sim::{Sim, SimError};
 
+use crate::kind;
 use crate::session::{self, Session, SessionArgs};
 
 /// Memory for nodes of the tree where nobody said how much.
@@ -38,6 +39,12 @@ impl MemoryArgs {
 
     pub(crate) fn options(self) -> Options {
         Options { cache_size: self.cache as usize, pending_size: PENDING_SIZE, open_max: OPEN_MAX, ..Options::DEFAULT }
+    }
+
+    /// For the volume on a chip, which may use both modes of its cells.
+    pub(crate) fn options_for(self, sim: &Sim) -> Options {
+        let options = self.options();
+        if kind::uses_both_modes(sim) { options.both_modes(&sim.chip().geometry) } else { options }
     }
 }
 
@@ -67,7 +74,7 @@ pub(crate) fn change<T>(
 ) -> anyhow::Result<T> {
     let mut session = Session::open(args)?;
     session.sim.power_on();
-    let options = memory_args.options();
+    let options = memory_args.options_for(&session.sim);
     let mut memory = memory(&session.sim, &options);
     let explain = |error| explain(&args.image, error);
     let mut fs = Fs::mount(&mut session.sim, options, &mut memory).map_err(explain)?;
@@ -86,7 +93,7 @@ pub(crate) fn look<T>(
 ) -> anyhow::Result<T> {
     let mut sim = session::look(&image.to_path_buf())?;
     sim.power_on();
-    let options = memory_args.options();
+    let options = memory_args.options_for(&sim);
     let mut memory = memory(&sim, &options);
     let mut fs = Fs::mount(&mut sim, options, &mut memory).map_err(|error| explain(image, error))?;
     work(&mut fs)

@@ -7,7 +7,7 @@ use std::fmt;
 use clap::ValueEnum;
 use nandu_media::inpage::anchor::AnchorFields;
 use nandu_media::inpage::{FrontFields, Kind as PageKind};
-use nandu_media::{Page, PageKind as LogPageKind};
+use nandu_media::{Anchor, Page, PageKind as LogPageKind};
 use nandu_nand::{BlockAddr, PageAddr};
 use nandu_sim::Sim;
 
@@ -92,6 +92,21 @@ pub(crate) fn blocks_of_others(sim: &Sim, kind: Kind) -> Vec<BlockAddr> {
         pages.any(|page| anchor(sim, page).is_some_and(|found| found.fields.is_some() != (kind != Kind::Mutree)))
     };
     anchor_blocks(sim).filter(is_other).collect()
+}
+
+/// Whether the log on a chip has a stream with two bits a cell beside those with one, as the newest anchor says.
+pub(crate) fn uses_both_modes(sim: &Sim) -> bool {
+    let geometry = &sim.chip().geometry;
+    let pages = anchor_blocks(sim)
+        .flat_map(|block| (0..geometry.pages_per_block).map(move |place| geometry.page_at(block, place)));
+    let anchors = pages.filter(|&page| sim.page_state(page).programs > 0).filter_map(|page| {
+        let bytes = sim.peek(page);
+        let header = Page::parse(&bytes[..geometry.page_size as usize]).ok()?;
+        let is_anchor = header.kind() == LogPageKind::Anchor && header.page() == page.0;
+        let anchor = Anchor::parse(&header).ok().filter(|_| is_anchor)?;
+        Some((sim.page_state(page).programmed_ns, header.sequence(), anchor.mlc_streams() > 0))
+    });
+    anchors.max().is_some_and(|(_, _, uses_both)| uses_both)
 }
 
 /// The anchor in a page.

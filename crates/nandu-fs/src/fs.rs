@@ -11,6 +11,7 @@ use crate::fragments::FragmentLimits;
 use crate::inode::{INODE_SIZE_MAX, Inode, Stat};
 use crate::keys::{INO_END, Key};
 use crate::open_files::OpenFiles;
+use crate::placing::Placing;
 use crate::write_buffer::WriteBuffer;
 use crate::{FsError, Ino, Options, Time};
 
@@ -30,6 +31,8 @@ pub struct Fs<'m, N: Nand> {
     pub(crate) has_orphans: bool,
     /// Whether orphans are being removed.
     pub(crate) is_reaping: bool,
+    /// Where pages of files go, if policies say it.
+    pub(crate) placing: Option<Placing<'m>>,
 }
 
 impl<N: Nand> Fs<'_, N> {

@@ -27,6 +27,7 @@ use crate::fs::Fs;
 use crate::inode::{FileKind, Inode};
 use crate::keys::{INO_END, Key};
 use crate::open_files::{OPEN_FILE_SIZE, OpenFiles};
+use crate::placement::Reference;
 use crate::write_buffer::WriteBuffer;
 use crate::{Format, FsError, Ino, Options, Time};
 
@@ -85,6 +86,7 @@ struct Rest<'m> {
     tree: &'m mut [u8],
     buffer: &'m mut [u8],
     open: &'m mut [u8],
+    references: &'m mut [Reference],
 }
 
 fn divide<'m, N: Nand>(nand: &N, options: &Options, memory: &'m mut [u8]) -> Result<Divided<'m>, FsError<N::Error>> {
@@ -100,8 +102,10 @@ fn divide<'m, N: Nand>(nand: &N, options: &Options, memory: &'m mut [u8]) -> Res
     // The log comes first, since it asks for memory that is aligned.
     let (log, rest) = memory.split_at_mut(Log::<N>::memory_required(geometry, &options.log));
     let (buffer, rest) = rest.split_at_mut(page_size);
-    let (open, tree) = rest.split_at_mut(OPEN_FILE_SIZE * options.open_max);
-    Ok((log, Rest { tree, buffer, open }))
+    let (open, rest) = rest.split_at_mut(OPEN_FILE_SIZE * options.open_max);
+    let (references, tree) = rest.split_at_mut(size_of::<Reference>() * options.reference_count());
+    let (references, _) = references.as_chunks_mut();
+    Ok((log, Rest { tree, buffer, open, references }))
 }
 
 impl<'m, N: Nand> Fs<'m, N> {
@@ -127,6 +131,7 @@ impl<'m, N: Nand> Fs<'m, N> {
             now: format.now,
             has_orphans: false,
             is_reaping: false,
+            placing: None,
         };
         let permissions = if format.root_mode == 0 { 0o755 } else { format.root_mode };
         let root = Inode {
@@ -150,6 +155,7 @@ impl<'m, N: Nand> Fs<'m, N> {
         Self::put_inode(&mut batch, Ino::ROOT, &root);
         fs.commit(&batch)?;
         fs.tree.sync()?;
+        fs.begin_placing(rest.references, 0);
         Ok(fs)
     }
 
@@ -181,6 +187,7 @@ impl<'m, N: Nand> Fs<'m, N> {
             now: Time::EPOCH,
             has_orphans: true,
             is_reaping: false,
+            placing: None,
         };
         #[cfg(feature = "broken")]
         fs.tree.set_broken(options.broken.tree);
@@ -201,6 +208,8 @@ impl<'m, N: Nand> Fs<'m, N> {
                 (fs.hash_key, fs.chunk_next) = (hash_key, chunk_next);
             }
         }
+        let windows = fs.wear_windows()?;
+        fs.begin_placing(rest.references, windows);
         Ok(fs)
     }
 
@@ -212,6 +221,10 @@ impl<'m, N: Nand> Fs<'m, N> {
     pub fn unmount(mut self) -> Result<N, FsError<N::Error>> {
         if !self.options.read_only {
             self.sync()?;
+            // What waits to be moved on would have to be moved again.
+            if !self.tree.pages().log().is_read_only() {
+                self.tree.name_settled()?;
+            }
         }
         self.tree.close().into_log().unmount().map_err(|(error, _)| error.into())
     }

@@ -5,6 +5,7 @@ use nandu_nand::{Geometry, Nand};
 use nandu_tree::Durability;
 
 use crate::open_files::OPEN_FILE_SIZE;
+use crate::placement::{Hotness, PlacementOptions, Reference, WearPromise};
 
 /// Least bytes that a page of a file takes in a leaf.
 const PAGE_ENTRY_SIZE_MIN: usize = 12;
@@ -28,6 +29,13 @@ pub struct Options {
     pub pending_size: usize,
     /// Pages of files that may wait to be named by a Summary in their block, 21 bytes each; best as many as a block has pages.
     pub note_count: usize,
+    /// Pages of files that may be on their way to blocks with two bits a cell, 26 bytes each; without such blocks none are.
+    pub copy_count: usize,
+    /// Policies of where pages of files go on a volume with blocks of both modes ([`Options::both_modes`]), and of when they move; takes
+    /// 2,560 bytes. `None`: they are written with one bit a cell, and move when the collector needs room.
+    pub placement: Option<PlacementOptions>,
+    /// A lifetime to be promised, which bounds what is written with one bit a cell; with `placement` only.
+    pub wear: Option<WearPromise>,
     /// Files that may be open at a time, 12 bytes each.
     pub open_max: usize,
     /// Refuse every change. A mount after a power cut repairs what the cut left all the same.
@@ -63,6 +71,9 @@ impl Options {
         journal_pages: 64,
         pending_size: 4096,
         note_count: 64,
+        copy_count: 64,
+        placement: None,
+        wear: None,
         open_max: 64,
         read_only: false,
         #[cfg(feature = "broken")]
@@ -76,6 +87,21 @@ impl Options {
         },
     };
 
+    /// The same for a volume that uses both modes of a chip whose cells can hold two bits: everything that is acknowledged is written with
+    /// one bit a cell, and pages of files move to two in idle time, as the policies say. Files have nearly the chip's whole capacity.
+    pub fn both_modes(self, geometry: &Geometry) -> Options {
+        Options {
+            log: LogOptions { bare_streams: 3, mlc_streams: 1, ..self.log },
+            placement: Some(PlacementOptions::for_geometry(geometry)),
+            ..self
+        }
+    }
+
+    /// Files whose writes are remembered, to tell hot ones from others.
+    pub(crate) fn reference_count(&self) -> usize {
+        if self.placement.is_some() { Hotness::HOT_COUNT + Hotness::COLD_COUNT } else { 0 }
+    }
+
     pub(crate) fn tree(&self, page_size: usize) -> nandu_tree::Options {
         // Were a leaf full of pages of one file to go with more of them than can be told of, the rest would stay counted as live.
         let journal_pages = self.journal_pages.max(page_size / PAGE_ENTRY_SIZE_MIN + JOURNAL_PAGES);
@@ -85,13 +111,13 @@ impl Options {
             durability: Durability::OnSync,
             pending_size: self.pending_size,
             note_count: self.note_count,
-            copy_count: 0,
+            copy_count: if self.log.mlc_streams > 0 { self.copy_count } else { 0 },
         }
     }
 
     /// Bytes for everything but log and tree.
     pub(crate) fn own_memory(&self, page_size: usize) -> usize {
-        page_size + OPEN_FILE_SIZE * self.open_max
+        page_size + OPEN_FILE_SIZE * self.open_max + size_of::<Reference>() * self.reference_count()
     }
 
     pub(crate) fn memory_required<N: Nand>(&self, geometry: &Geometry) -> usize {

@@ -155,7 +155,10 @@ impl<N: Nand> Fs<'_, N> {
         let doomed = self.doomed_next(last, (from, to), STEP_COUNT)?;
         doomed.delete(&mut batch);
         match inode {
-            Some(inode) if inode.nlink == 0 && doomed.is_all => batch.delete(Key::inode(ino.0)),
+            Some(inode) if inode.nlink == 0 && doomed.is_all => {
+                batch.delete(Key::inode(ino.0));
+                self.forget_hotness(ino);
+            }
             Some(mut inode) => {
                 inode.blocks = inode.blocks.saturating_sub(doomed.pages);
                 Self::put_inode(&mut batch, ino, &inode);

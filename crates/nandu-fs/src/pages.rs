@@ -188,9 +188,10 @@ impl<N: Nand> Fs<'_, N> {
     /// that leads to nothing.
     pub(crate) fn put_page(&mut self, ino: u64, index: u32, page: &[u8]) -> Result<(), FsError<N::Error>> {
         let key = Key::page(ino, index);
-        match self.tree.put_page(key.as_slice(), page).map_err(FsError::from) {
+        let stream = self.place_page(ino);
+        match self.tree.put_page_to(key.as_slice(), page, stream).map_err(FsError::from) {
             Err(FsError::Full) if self.make_room()? => {
-                self.tree.put_page(key.as_slice(), page)?;
+                self.tree.put_page_to(key.as_slice(), page, stream)?;
             }
             other => {
                 other?;

@@ -60,6 +60,10 @@ pub struct MountOptions {
     pub no_atime: bool,
 }
 
+/// An extended attribute that every file of a mount has without listing it: how the chip's blocks are used, in numbers with a space between
+/// them, in the order of the fields of [`Regions`](nandu::fs::Regions).
+pub const REGIONS_XATTR: &str = "user.nandu.regions";
+
 /// How long the file system is left alone before idle time is used to collect garbage.
 const IDLE_TICK: Duration = Duration::from_millis(500);
 
@@ -116,8 +120,15 @@ fn config(options: &MountOptions) -> Config {
     config
 }
 
-/// Works in idle time: once nothing was asked for a while, makes durable what waits and collects garbage piece by piece.
+/// Works in idle time: step by step as the policies say, where there are some; else, once nothing was asked for a while, makes durable what waits and collects garbage piece by piece.
 fn idle<N: Nand, K: Keeper<N>>(served: &Served<N, K>, is_over: &AtomicBool) {
+    if served.is_placed() {
+        while !is_over.load(Ordering::Relaxed) {
+            let wait = served.step().unwrap_or(IDLE_TICK);
+            thread::park_timeout(wait.min(IDLE_TICK));
+        }
+        return;
+    }
     let mut seen = 0;
     while !is_over.load(Ordering::Relaxed) {
         thread::park_timeout(IDLE_TICK);

@@ -12,12 +12,13 @@ use fuser::{
     RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen,
     ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
+use nandu::fs::placement::Class;
 use nandu::fs::{Allocation, Attributes, Ino, RenameMode, SetAttributes, XattrMode};
 use nandu_nand::Nand;
 
-use crate::Keeper;
 use crate::attributes::{attributes, file_type};
 use crate::served::{Served, State, errno, from_system};
+use crate::{Keeper, REGIONS_XATTR};
 
 /// How long the kernel may take what it was told for true. Nobody but the kernel changes anything.
 const VALID: Duration = Duration::from_secs(1);
@@ -287,8 +288,10 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     ) {
         let outcome = self.with(|state| {
             let ino = Ino(ino.0);
+            let is_synced = flags.0 & O_DSYNC != 0;
+            state.fs.set_class(if is_synced { Class::Synced } else { Class::Normal });
             let count = state.fs.write_at(ino, offset, data).map_err(errno)?;
-            if flags.0 & O_DSYNC != 0 {
+            if is_synced {
                 state.fs.fsync(ino).map_err(errno)?;
                 state.keep_or_fail()?;
             }
@@ -397,6 +400,9 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     fn getxattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
         if is_acl(name) {
             return reply.error(Errno::EOPNOTSUPP);
+        }
+        if name.as_bytes() == REGIONS_XATTR.as_bytes() {
+            return reply_xattr(Ok(self.served.regions()), size, reply);
         }
         let outcome = self.with(|state| {
             let mut value = vec![0; XATTRS_SIZE_MAX];

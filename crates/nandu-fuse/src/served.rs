@@ -3,10 +3,10 @@
 use std::error::Error;
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::Errno;
-use nandu::fs::{Fs, FsError, Ino, Time};
+use nandu::fs::{Fs, FsError, Ino, Regions, Time};
 use nandu_nand::Nand;
 
 use crate::Keeper;
@@ -29,11 +29,24 @@ pub(crate) struct State<N: Nand + 'static, K> {
     request_count: u64,
     /// Requests there had been when idle time found nothing to do.
     idle_since: Option<u64>,
+    /// Steps of background work in a row.
+    steps: u64,
+    has_stepped: bool,
 }
 
 impl<N: Nand, K: Keeper<N>> Served<N, K> {
     pub(crate) fn new(fs: Fs<'static, N>, keeper: K, notes_reads: bool) -> Served<N, K> {
-        Served { state: Mutex::new(State { fs, keeper, notes_reads, request_count: 0, idle_since: None }) }
+        Served {
+            state: Mutex::new(State {
+                fs,
+                keeper,
+                notes_reads,
+                request_count: 0,
+                idle_since: None,
+                steps: 0,
+                has_stepped: false,
+            }),
+        }
     }
 
     pub(crate) fn into_parts(self) -> (Fs<'static, N>, K) {
@@ -46,12 +59,44 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
         // A request that panicked left the file system as an error would have: what is on flash is right.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.request_count += 1;
-        state.fs.set_now(now());
-        request(&mut state)
+        state.fs.request_begin(now()).map_err(errno)?;
+        let outcome = request(&mut state);
+        state.fs.request_end(now());
+        outcome
     }
 
     pub(crate) fn request_count(&self) -> u64 {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).request_count
+    }
+
+    /// Does a step of background work where policies say when one is due. Returns how long to wait for the next one; `None` where there are no
+    /// policies, or nothing to do. An error is not lost: the next request meets it too.
+    pub(crate) fn step(&self) -> Option<Duration> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let worked = state.fs.step(now()).unwrap_or(false);
+        state.steps = if worked { state.steps + 1 } else { 0 };
+        // The first step makes changes durable, and the last leaves nothing. What is moved in between is where it was until then.
+        let is_kept_now = state.steps == 1 || state.steps.is_multiple_of(STEPS_KEPT) || (!worked && state.has_stepped);
+        if is_kept_now {
+            let _ = state.keep();
+        }
+        state.has_stepped = worked;
+        let due = state.fs.step_due()?;
+        Some(until(due))
+    }
+
+    /// What the blocks of the chip are used for, as text. Looking is no request: whoever watches does not keep background work from going on.
+    pub(crate) fn regions(&self) -> Vec<u8> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let Regions { free_blocks, tree_blocks, slc_blocks, slc_pages, mlc_blocks, mlc_pages, bad_blocks } =
+            state.fs.regions();
+        format!("{free_blocks} {tree_blocks} {slc_blocks} {slc_pages} {mlc_blocks} {mlc_pages} {bad_blocks}")
+            .into_bytes()
+    }
+
+    /// Whether policies say when background work is done.
+    pub(crate) fn is_placed(&self) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).fs.placement().is_some()
     }
 
     /// Uses idle time. An error is not lost: the next request meets it too.
@@ -95,6 +140,17 @@ pub(crate) fn errno<E: Error + 'static>(error: FsError<E>) -> Errno {
         let _ = writeln!(io::stderr(), "nandu: {error}");
     }
     Errno::from_i32(number)
+}
+
+/// Steps of background work after which the chip is kept.
+const STEPS_KEPT: u64 = 256;
+
+/// How long it is until then.
+fn until(time: Time) -> Duration {
+    let now = now();
+    let nanoseconds = |time: Time| i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanoseconds);
+    let left = nanoseconds(time) - nanoseconds(now);
+    u64::try_from(left).map_or(Duration::ZERO, Duration::from_nanos)
 }
 
 fn now() -> Time {

@@ -2,6 +2,7 @@
 
 use nandu_nand::{BlockAddr, CellMode, Nand};
 
+use crate::block_table::State;
 use crate::log::Log;
 
 /// A bare block that can be emptied, for owners that choose which one is.
@@ -13,11 +14,48 @@ pub struct Candidate {
     pub live: u16,
     /// Pages in it that could be: with as many, emptying it gains room only if what is moved takes less room elsewhere.
     pub live_max: u16,
+    /// The stream that opened it.
+    pub stream: u8,
+    /// How often it was erased.
+    pub erases: u32,
     /// Pages programmed since it was opened, rounded down; it wraps after about 32 times the pages of the chip.
     pub age: u64,
 }
 
+/// What a block is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum BlockUse {
+    /// It holds nothing: erased, or waiting to be.
+    Free,
+    /// The block table and what a mount begins with.
+    Anchors,
+    /// Pages with headers.
+    Headed,
+    /// Bare pages, with so many bits in a cell.
+    Bare(CellMode),
+    /// It is not used.
+    Bad,
+}
+
 impl<N: Nand> Log<'_, N> {
+    /// What each block is used for, and how many pages in it may be live. Costs a pass over the block table in memory.
+    pub fn uses(&self) -> impl Iterator<Item = (BlockAddr, BlockUse, u16)> + use<'_, N> {
+        self.blocks.addresses().map(|block| {
+            let what = match self.blocks.state(block) {
+                State::Free | State::Listed | State::Ready => BlockUse::Free,
+                state if state.is_closed() && self.blocks.live(block) == 0 => BlockUse::Free,
+                State::Bad => BlockUse::Bad,
+                State::Anchor => BlockUse::Anchors,
+                State::Open | State::Full | State::Suspect | State::Failing => match self.blocks.is_bare(block) {
+                    true => BlockUse::Bare(self.blocks.mode(block)),
+                    false => BlockUse::Headed,
+                },
+            };
+            let live = if matches!(what, BlockUse::Headed | BlockUse::Bare(_)) { self.blocks.live(block) } else { 0 };
+            (block, what, live)
+        })
+    }
+
     /// The bare blocks with this cell mode that can be emptied now: closed, with pages that may be live, and not left alone by wish
     /// of the owner. What of them is to be moved where is the owner's policy; it says so with [`Log::empty_next`]. Costs a pass
     /// over the block table in memory.
@@ -32,6 +70,8 @@ impl<N: Nand> Log<'_, N> {
             block,
             live: self.blocks.live(block),
             live_max: self.blocks.live_max(block),
+            stream: self.blocks.stream(block),
+            erases: self.blocks.erase_count(block),
             age: u64::from(self.age(block)) << self.shape.birth_shift,
         })
     }
@@ -40,6 +80,16 @@ impl<N: Nand> Log<'_, N> {
     /// with [`Cause::Migration`](nandu_nand::Cause::Migration) as soon as a budget has examinations left. Costs nothing.
     pub fn empty_next(&mut self, block: BlockAddr) {
         self.collector.chosen = Some(block).filter(|&block| self.shape.geometry.contains_block(block));
+    }
+
+    /// Blocks that hold nothing: erased, or waiting to be. Costs nothing.
+    pub fn pool_blocks(&self) -> u32 {
+        self.blocks.pool()
+    }
+
+    /// Blocks of the pool below which operations take a share of the collector's work ([`Log::instalment`]).
+    pub fn pool_wanted(&self) -> u32 {
+        self.shape.pool_high(self.blocks.good()) + self.collector.beside_max
     }
 
     /// Says that copies of which [`Examined::Copied`](crate::Examined::Copied) told were given up: what was copied is asked about again. Costs a pass over

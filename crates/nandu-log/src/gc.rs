@@ -36,17 +36,25 @@ pub struct Budget {
     steps: u32,
     /// Whether this is an instalment, to be counted against the bound.
     is_instalment: bool,
+    /// Whether only blocks are emptied that the owner chose.
+    is_chosen: bool,
 }
 
 impl Budget {
     /// For idle time: up to this many examinations, and as many erases and checkpoints.
     pub const fn idle(examinations: u32) -> Budget {
-        Budget { examinations, steps: examinations, is_instalment: false }
+        Budget { examinations, steps: examinations, is_instalment: false, is_chosen: false }
+    }
+
+    /// For idle time of an owner that says what is emptied ([`Log::empty_next`]): so many examinations, of the block that is being
+    /// emptied and the one that was chosen; and as many erases and checkpoints.
+    pub const fn chosen(examinations: u32) -> Budget {
+        Budget { examinations, steps: examinations, is_instalment: false, is_chosen: true }
     }
 
     /// For an operation that waits for erased blocks only: so many erases and checkpoints, and no page is examined.
     pub const fn steps(steps: u32) -> Budget {
-        Budget { examinations: 0, steps, is_instalment: false }
+        Budget { examinations: 0, steps, is_instalment: false, is_chosen: false }
     }
 }
 
@@ -208,7 +216,7 @@ impl<N: Nand> Log<'_, N> {
         let share =
             if pool >= high { 0 } else { (INSTALMENT_MAX * (high - pool)).div_ceil(high - low).min(INSTALMENT_MAX) };
         let share = if self.blocks.endangered() > 0 { share.max(ENDANGERED_SHARE) } else { share };
-        Budget { examinations: share * pages, steps: pages, is_instalment: true }
+        Budget { examinations: share * pages, steps: pages, is_instalment: true, is_chosen: false }
     }
 
     /// Whether an operation that appends this many pages has room, without a checkpoint in its middle. `Ok(false)`: after
@@ -292,7 +300,7 @@ impl<N: Nand> Log<'_, N> {
             if budget.examinations == 0 || (!budget.is_instalment && self.has_waited_enough()) {
                 return Ok(None);
             }
-            let Some(examine) = self.next_examination() else { return Ok(None) };
+            let Some(examine) = self.next_examination(budget.is_chosen) else { return Ok(None) };
             budget.examinations -= 1;
             self.collector.taken += u32::from(budget.is_instalment);
             self.collector.is_instalment = budget.is_instalment;
@@ -323,8 +331,8 @@ impl<N: Nand> Log<'_, N> {
         if self.collector.is_urgent { None } else { self.erase_ahead().map(OwnStep::Erase) }
     }
 
-    /// The next page of the victim; a new victim if there is none and one is wanted.
-    fn next_examination(&mut self) -> Option<Examine> {
+    /// The next page of the victim; a new victim if there is none and one is wanted, which the owner may have to choose.
+    fn next_examination(&mut self, is_chosen: bool) -> Option<Examine> {
         if self.collector.pending.take().is_some() {
             // The owner was asked about it and failed on the way to the answer, over another page maybe: so it may live.
             self.collector.left += 1;
@@ -333,6 +341,10 @@ impl<N: Nand> Log<'_, N> {
         for _ in 0..2 {
             let victim = match self.collector.victim {
                 Some(victim) => victim,
+                None if is_chosen && !self.is_choice_possible() => {
+                    self.collector.chosen = None;
+                    return None;
+                }
                 None => self.take_victim()?,
             };
             if self.collector.cursor < self.blocks.pages(victim) && self.blocks.live(victim) > 0 {
@@ -432,11 +444,15 @@ impl<N: Nand> Log<'_, N> {
         (self.collector.wants_exact || !fits).then_some(least)
     }
 
+    /// Whether there is a block that the owner chose, and it can be emptied now.
+    fn is_choice_possible(&self) -> bool {
+        let can_be = |block| self.is_victim(block) && self.can_be_emptied(block);
+        self.blocks.pool() > self.floor_host() && self.collector.chosen.is_some_and(can_be)
+    }
+
     /// The block to empty next, and why: the one that the owner chose, unless there is no time for its wishes.
     fn pick_next(&self) -> Option<(BlockAddr, Cause)> {
-        let chosen = self.collector.chosen.filter(|&block| {
-            self.blocks.pool() > self.floor_host() && self.is_victim(block) && self.can_be_emptied(block)
-        });
+        let chosen = self.collector.chosen.filter(|_| self.is_choice_possible());
         chosen.map(|block| (block, Cause::Migration)).or_else(|| self.pick_victim())
     }
 

@@ -123,7 +123,7 @@ mod stats;
 mod verify;
 mod wear;
 
-pub use choice::Candidate;
+pub use choice::{BlockUse, Candidate};
 pub use error::LogError;
 pub use frontier::Append;
 pub use gc::{Budget, Examine, Examined, Growth, INSTALMENT_MAX};

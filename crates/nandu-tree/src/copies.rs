@@ -252,6 +252,21 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(())
     }
 
+    /// Copies of page values that wait for a commit that names them.
+    pub fn copy_count(&self) -> usize {
+        self.copies.len()
+    }
+
+    /// Names the copies of one leaf that are settled; false if there are none. Programs that leaf. Does nothing where changes wait for a
+    /// sync.
+    ///
+    /// # Errors
+    ///
+    /// The medium's.
+    pub fn name_leaf(&mut self) -> Result<bool, TreeError<P::Error>> {
+        if self.changes.unsynced > 0 { Ok(false) } else { self.name_some() }
+    }
+
     /// Makes fewer copies wait: names those that are settled, and only if there are none the others.
     pub(crate) fn name_for_room(&mut self) -> Result<(), TreeError<P::Error>> {
         let count = self.copies.len();

@@ -183,6 +183,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(Some(existed))
     }
 
+    /// Whether changes wait for a sync.
+    pub fn has_unsynced(&self) -> bool {
+        self.changes.unsynced > 0
+    }
+
     /// What changes need to wait together.
     pub(crate) fn room_of<'c>(&self, changes: impl Iterator<Item = Change<'c>>) -> Room {
         changes.fold(Room::default(), |room, change| Room {

@@ -349,6 +349,46 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(Owner::Nobody)
     }
 
+    /// Visits the keys that the pages in the block of this page belong to or once did, as far as notes and Summaries say it. Reads the
+    /// Summaries of the block, nearly always one.
+    ///
+    /// # Errors
+    ///
+    /// The medium's; a Summary that cannot be read is passed over.
+    pub fn visit_owners(&mut self, page: PageAddr, visit: &mut dyn FnMut(&[u8])) -> Result<(), TreeError<P::Error>> {
+        self.values.holds = None;
+        let block = self.pages.block_of(page);
+        let is_of_block = |pages: &P, other: u32| pages.block_of(PageAddr(other)) == block;
+        let notes = self.notes.iter().filter(|note| is_of_block(&self.pages, note.page));
+        notes.for_each(|note| visit(note.key()));
+        let mut summaries = self.notes.summaries().iter().copied();
+        let named = summaries.find(|&summary| is_of_block(&self.pages, summary));
+        let last = self.pages.last_of_block(page).0;
+        let (mut at, mut erased_left) = (named.unwrap_or(last), self.pages.exposed_max());
+        loop {
+            let is_in_scratch = self.values.is_building();
+            let before = match self.load_summary(at, is_in_scratch)? {
+                SummaryRead::Summary => {
+                    erased_left = 0;
+                    let buf = if is_in_scratch { &*self.scratch } else { &*self.values.buf };
+                    let Ok(list) = NoteList::parse(&buf[self.header_size..]) else { return Ok(()) };
+                    list.notes().for_each(|note| visit(note.key()));
+                    list.summaries().next()
+                }
+                SummaryRead::Erased if erased_left > 0 => {
+                    erased_left -= 1;
+                    at.checked_sub(1)
+                }
+                SummaryRead::Erased | SummaryRead::Unclear => return Ok(()),
+            };
+            // Each Summary stands before the one that names it, so this ends.
+            match before.filter(|&before| before < at && is_of_block(&self.pages, before)) {
+                Some(before) => at = before,
+                None => return Ok(()),
+            }
+        }
+    }
+
     /// Reads a page that may be a Summary, to the value buffer if that is free, and keeps it there.
     fn load_summary(&mut self, at: u32, is_in_scratch: bool) -> Result<SummaryRead, TreeError<P::Error>> {
         if is_in_scratch {

@@ -57,6 +57,20 @@ fn a_sync_in_an_mlc_block_costs_what_the_model_says() {
     insta::assert_snapshot!(lines(&figures));
 }
 
+/// The chip's time for calls on files; which of what is demanded is missed stands in the snapshot, too.
+#[test]
+fn calls_cost_what_the_snapshot_says() {
+    let experiment = experiments::named("paper/flexfs-calls").unwrap();
+    let figures = figures("paper/flexfs-calls", true);
+    let mut found = lines(&figures);
+    for figure in &figures {
+        for judgement in experiment.judge(figure, Scale::Full) {
+            found += &format!("{} {}: {:?} {}\n", figure.case, figure.metric, judgement.verdict, judgement.demand);
+        }
+    }
+    insta::assert_snapshot!(found);
+}
+
 /// On five rounds instead of two hundred, of which the shares are not held against anything.
 #[test]
 fn requests_wait_for_one_step_at_most() {

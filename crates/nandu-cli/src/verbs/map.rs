@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use nandu_nand::BlockAddr;
-use nandu_sim::Sim;
+use nandu_nand::{BlockAddr, CellMode};
+use nandu_sim::{BlockInfo, Sim};
 use serde_json::json;
 
 use crate::output::Output;
@@ -30,9 +30,39 @@ pub(crate) struct Map {
 /// A block as the map needs it.
 struct Block {
     address: BlockAddr,
-    class: BlockClass,
+    class: Shown,
     erases: u32,
     pages_programmed: u32,
+}
+
+/// A class, and whether the block was erased for two bits a cell on a chip that has both modes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Shown {
+    class: BlockClass,
+    is_mlc: bool,
+}
+
+impl Shown {
+    fn of(sim: &Sim, address: BlockAddr, state: &BlockInfo) -> Shown {
+        let class = BlockClass::of(sim, address, state);
+        let is_mlc = has_both_modes(sim) && state.mode == CellMode::Mlc && holds_pages(class);
+        Shown { class, is_mlc }
+    }
+
+    /// What a legend says.
+    fn name(self) -> String {
+        let bits = if self.is_mlc { ", two bits a cell" } else { "" };
+        format!("{}{bits}", self.class.name())
+    }
+}
+
+fn holds_pages(class: BlockClass) -> bool {
+    matches!(class, BlockClass::Partial | BlockClass::Full)
+}
+
+fn has_both_modes(sim: &Sim) -> bool {
+    let geometry = &sim.chip().geometry;
+    geometry.pairing.is_paired() && geometry.supports(CellMode::Slc) && geometry.supports(CellMode::Mlc)
 }
 
 pub(crate) fn run(args: &Map, out: &mut Output) -> anyhow::Result<()> {
@@ -40,7 +70,7 @@ pub(crate) fn run(args: &Map, out: &mut Output) -> anyhow::Result<()> {
     let blocks: Vec<Block> = report::blocks(&sim)
         .map(|(address, state)| Block {
             address,
-            class: BlockClass::of(&sim, address, &state),
+            class: Shown::of(&sim, address, &state),
             erases: state.counters.erases,
             pages_programmed: state.pages_programmed,
         })
@@ -49,7 +79,8 @@ pub(crate) fn run(args: &Map, out: &mut Output) -> anyhow::Result<()> {
         for block in &blocks {
             out.json(&json!({
                 "block": block.address.0,
-                "state": block.class.key(),
+                "state": block.class.class.key(),
+                "mode": report::mode_name(if block.class.is_mlc { CellMode::Mlc } else { CellMode::Slc }),
                 "erases": block.erases,
                 "pages_programmed": block.pages_programmed,
             }))?;
@@ -71,14 +102,25 @@ fn print_text(args: &Map, sim: &Sim, blocks: &[Block], out: &mut Output) -> anyh
     writeln!(out, "{}: {}, {count}; {one}\n", args.image.display(), sim.chip().name)?;
 
     print_grid(blocks, blocks_per_cell, out, |cell| {
-        let class = cell.iter().map(|block| block.class).max().unwrap_or(BlockClass::NeverErased);
+        let none = Shown { class: BlockClass::NeverErased, is_mlc: false };
+        let class = cell.iter().map(|block| block.class).max().unwrap_or(none);
         (glyph(class), class_style(class))
     })?;
     writeln!(out)?;
     for class in BlockClass::ALL {
-        let count = blocks.iter().filter(|block| block.class == class).count();
-        let style = out.style(class_style(class));
-        writeln!(out, "  {style}{}{style:#}  {:>9}  {}", glyph(class), units::count_of(count as u64), class.name())?;
+        let modes: &[bool] = if has_both_modes(sim) && holds_pages(class) { &[false, true] } else { &[false] };
+        for &is_mlc in modes {
+            let shown = Shown { class, is_mlc };
+            let count = blocks.iter().filter(|block| block.class == shown).count();
+            let style = out.style(class_style(shown));
+            writeln!(
+                out,
+                "  {style}{}{style:#}  {:>9}  {}",
+                glyph(shown),
+                units::count_of(count as u64),
+                shown.name()
+            )?;
+        }
     }
 
     if erases_max == 0 {
@@ -125,8 +167,10 @@ fn print_grid(
     Ok(())
 }
 
-fn glyph(class: BlockClass) -> char {
-    match class {
+fn glyph(shown: Shown) -> char {
+    match shown.class {
+        BlockClass::Partial if shown.is_mlc => '+',
+        BlockClass::Full if shown.is_mlc => '@',
         BlockClass::NeverErased => '.',
         BlockClass::Erased => '_',
         BlockClass::Partial => '-',
@@ -137,8 +181,9 @@ fn glyph(class: BlockClass) -> char {
     }
 }
 
-fn class_style(class: BlockClass) -> Style {
-    match class {
+fn class_style(shown: Shown) -> Style {
+    match shown.class {
+        BlockClass::Partial | BlockClass::Full if shown.is_mlc => AnsiColor::Yellow.on_default(),
         BlockClass::NeverErased => Style::new().dimmed(),
         BlockClass::Erased => AnsiColor::Green.on_default(),
         BlockClass::Partial => AnsiColor::Cyan.on_default(),

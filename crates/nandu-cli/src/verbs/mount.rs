@@ -105,7 +105,7 @@ fn in_foreground(args: &Mount, out: &mut Output) -> anyhow::Result<()> {
         (sim, Some(image))
     };
     sim.power_on();
-    let options = Options { read_only: args.ro, ..args.memory.options() };
+    let options = Options { read_only: args.ro, ..args.memory.options_for(&sim) };
     // The file system outlives this function's frame, in the threads that serve it; there is one mount in a process.
     let memory = Box::leak(files::memory(&sim, &options).into_boxed_slice());
     let explain = |error| files::explain(&args.image, error);

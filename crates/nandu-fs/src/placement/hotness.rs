@@ -4,11 +4,28 @@
 //! algorithm as FlexFS uses it (section 4.1.3 of its paper). That references close together count as one is ours: without it a
 //! long sequential write would make every file hot.
 
-/// A file in a queue: memory for one, to be handed over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reference {
+/// A file in a queue: memory for one, to be handed over. Its number and the time of the last reference, low bytes first.
+pub type Reference = [u8; 16];
+
+/// A file, as it is while it is looked at.
+#[derive(Clone, Copy)]
+struct File {
     ino: u64,
     at_us: u64,
+}
+
+impl File {
+    fn of(reference: &Reference) -> File {
+        let (words, _) = reference.as_chunks::<8>();
+        File { ino: u64::from_le_bytes(words[0]), at_us: u64::from_le_bytes(words[1]) }
+    }
+
+    fn to_bytes(self) -> Reference {
+        let mut bytes = Reference::default();
+        bytes[..8].copy_from_slice(&self.ino.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.at_us.to_le_bytes());
+        bytes
+    }
 }
 
 /// The two queues, in memory of the caller's. Nothing of it has to outlast a mount.
@@ -49,7 +66,7 @@ impl<'m> Hotness<'m> {
                 }
             }
         } else {
-            self.cold.insert(Reference { ino, at_us: now_us });
+            self.cold.insert(File { ino, at_us: now_us }.to_bytes());
         }
     }
 
@@ -77,13 +94,14 @@ struct Queue<'m> {
 
 impl Queue<'_> {
     fn find(&self, ino: u64) -> Option<usize> {
-        self.files[..self.count].iter().position(|file| file.ino == ino)
+        self.files[..self.count].iter().position(|file| File::of(file).ino == ino)
     }
 
     /// Notes the time of a reference; says whether it is a new one, not the same again.
     fn reference(&mut self, place: usize, now_us: u64, correlation_us: u64) -> bool {
-        let before_us = core::mem::replace(&mut self.files[place].at_us, now_us);
-        now_us.saturating_sub(before_us) >= correlation_us
+        let file = File::of(&self.files[place]);
+        self.files[place] = File { at_us: now_us, ..file }.to_bytes();
+        now_us.saturating_sub(file.at_us) >= correlation_us
     }
 
     fn move_to_front(&mut self, place: usize) {

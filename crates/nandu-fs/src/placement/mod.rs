@@ -183,6 +183,20 @@ impl<'m> Placement<'m> {
         }
     }
 
+    /// Whether a window of the wear budget is over, for which the account has to be brought up to date
+    /// ([`Placement::account`]).
+    pub fn is_account_due(&self, now_us: u64) -> bool {
+        self.wear.as_ref().is_some_and(|wear| wear.is_over(now_us))
+    }
+
+    /// Says what of the wear budget was used, and begins a new window if one is over. Returns how many are over, if wear is managed.
+    pub fn account(&mut self, pages: u64, now_us: u64) -> Option<u64> {
+        let wear = self.wear.as_mut()?;
+        wear.account(pages);
+        wear.advance(now_us);
+        Some(wear.used().windows)
+    }
+
     /// Forgets a file that was deleted.
     pub fn deleted(&mut self, ino: u64) {
         self.hotness.forget(ino);

@@ -85,6 +85,18 @@ impl PlacementOptions {
     };
 }
 
+impl PlacementOptions {
+    /// The defaults for a chip: with its blocks. Times are still those of the paper's chip, since geometry does not state them.
+    pub fn for_geometry(geometry: &nandu_nand::Geometry) -> PlacementOptions {
+        PlacementOptions {
+            slc_pages_per_block: geometry.pages_in_mode(nandu_nand::CellMode::Slc).into(),
+            mlc_pages_per_block: geometry.pages_in_mode(nandu_nand::CellMode::Mlc).into(),
+            endurance: geometry.endurance,
+            ..PlacementOptions::DEFAULT
+        }
+    }
+}
+
 impl Default for PlacementOptions {
     fn default() -> PlacementOptions {
         PlacementOptions::DEFAULT

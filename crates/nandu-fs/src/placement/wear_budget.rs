@@ -78,6 +78,17 @@ impl WearBudget {
         self.used
     }
 
+    /// Says what was used by another account, as the erases of all blocks are one: a block erased counts as many pages as it has in
+    /// MLC mode. Never less than before.
+    pub fn account(&mut self, pages: u64) {
+        self.used.pages = self.used.pages.max(pages);
+    }
+
+    /// Whether a window is over, so that [`advance`](WearBudget::advance) finds a new index.
+    pub fn is_over(&self, now_us: u64) -> bool {
+        now_us.saturating_sub(self.since_us) >= self.promise.window_us
+    }
+
     /// What is promised.
     pub fn promise(&self) -> &WearPromise {
         &self.promise

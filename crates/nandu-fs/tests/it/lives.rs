@@ -10,8 +10,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use nandu_fs::{Broken, Fs, Options, Time};
-use nandu_nand::{BlockAddr, CellMode, ErrorType, Geometry, Nand, PageAddr, ReadStatus};
+use nandu_fs::placement::{Class, PlacementOptions, WearPromise};
+use nandu_fs::{Broken, Fs, LogOptions, Options, Time};
+use nandu_nand::{BlockAddr, CellMode, ErrorType, Geometry, Nand, PageAddr, Pairing, ReadStatus, TearScope};
 use nandu_sim::{Chip, Decay, OperationKind, Sim, SimError, Tear};
 
 use crate::cuts::{choose, is_allowed};
@@ -52,6 +53,43 @@ fn choose_overwriting(model: &Model, seed: u64, number: u64, page_size: usize) -
             Op::Write(vec![name], (page_size * at) as u64, chance.bytes(page_size * count))
         }
     }
+}
+
+/// Blocks with one bit in a cell and with two: what is destroyed with a page are pages acknowledged long before.
+const PAIRED_CHIP: Chip = {
+    let geometry = Geometry { pairing: Pairing::SchemeA, tear: TearScope::Pair, pages_per_block: 16, ..SMALL.geometry };
+    Chip { name: "small-paired", geometry, ..SMALL }.with_blocks(44)
+};
+
+const PAIRED: Way = Way { chip: PAIRED_CHIP, choose: choose_pages, round_operations: 25 };
+
+/// Placed by policy, with windows so short that all they decide happens within a life.
+fn placed() -> Options {
+    let options = Options { copy_count: 8, ..OPTIONS }.both_modes(&PAIRED_CHIP.geometry);
+    let policies = PlacementOptions {
+        window_pages: 12,
+        free_blocks_min: 2,
+        gc_free_blocks: 20,
+        ..PlacementOptions::for_geometry(&PAIRED_CHIP.geometry)
+    };
+    let wear = Some(WearPromise::new(1 << 14, 20, 400, 10));
+    Options { placement: Some(policies), wear, ..options }
+}
+
+/// Half of the time some whole pages of a file, if there is one; else any operation.
+fn choose_pages(model: &Model, seed: u64, number: u64, page_size: usize) -> Op {
+    let mut chance = Chance::new(seed.wrapping_mul(7_919).wrapping_add(number));
+    let mut paths = model.all_paths();
+    if chance.below(2) == 0 || paths.is_empty() {
+        return choose(model, seed, number, page_size);
+    }
+    let first = chance.below(paths.len());
+    paths.rotate_left(first);
+    let (at, count) = (chance.below(24) * page_size, 1 + chance.below(6));
+    let bytes: Vec<u8> = (0..count * page_size).map(|_| 1 + chance.below(255) as u8).collect();
+    let mut writes = paths.into_iter().map(|path| Op::Write(path, at as u64, bytes.clone()));
+    let possible = writes.find(|op| model.clone().apply(op).is_ok());
+    possible.unwrap_or_else(|| choose(model, seed, number, page_size))
 }
 
 /// Rounds of a life.
@@ -253,6 +291,21 @@ impl Tester {
     }
 }
 
+/// Sometimes nothing is asked for, and background work goes on, where policies place pages; returns for how many seconds.
+fn rest(fs: &mut Fs<'_, Forking<'_>>, tester: &RefCell<Tester>, now: i64) -> i64 {
+    if fs.placement().is_none() {
+        return 0;
+    }
+    let steps = tester.borrow_mut().chance.below(60).saturating_sub(40);
+    for step in 0..steps {
+        let Some(due) = fs.step_due() else { return 1 + step as i64 };
+        // Each step comes a second after the one before, so that windows pass.
+        let now = Time::from_seconds(now + 2 + step as i64).max(due);
+        fs.step(now).unwrap();
+    }
+    if steps > 0 { 3 + steps as i64 } else { 0 }
+}
+
 /// Lives one life; returns which cuts were checked.
 fn live(way: Way, formatted: &Sim, options: Options, seed: u64) -> Count {
     let mut chip = formatted.clone();
@@ -275,7 +328,8 @@ fn live(way: Way, formatted: &Sim, options: Options, seed: u64) -> Count {
             let op = (way.choose)(&model, seed, round * way.round_operations + number, geometry.page_size as usize);
             now += 1;
             model.now = now;
-            fs.set_now(Time::from_seconds(now));
+            fs.set_class(if tester.borrow_mut().chance.below(2) == 0 { Class::Synced } else { Class::Normal });
+            fs.request_begin(Time::from_seconds(now)).unwrap();
             let expected = model.apply(&op);
             tester.borrow_mut().promise(&model, false);
             tester.borrow_mut().place = format!("life {seed}, round {round}, operation {number}, {op:?}");
@@ -286,6 +340,9 @@ fn live(way: Way, formatted: &Sim, options: Options, seed: u64) -> Count {
             if op.is_durable() && expected.is_ok() {
                 tester.borrow_mut().promise(&model, true);
             }
+            fs.request_end(Time::from_seconds(now));
+            tester.borrow_mut().place = format!("life {seed}, round {round}, after operation {number}");
+            now += rest(&mut fs, &tester, now);
         }
         tester.borrow_mut().place = format!("life {seed}, round {round}, unmounting");
         fs.unmount().unwrap();
@@ -296,23 +353,43 @@ fn live(way: Way, formatted: &Sim, options: Options, seed: u64) -> Count {
     tester.into_inner().count
 }
 
-/// Chips of both ways, formatted.
-fn formatted_ways() -> [Sim; 2] {
-    [VARIED, OVERWRITING].map(|way| formatted_with(way.chip, OPTIONS))
+/// Chips as lives begin, and how they are lived.
+struct World {
+    formatted: Vec<Sim>,
+    live: fn(&[Sim], u64) -> Count,
 }
 
-/// The life of a seed; in every fourth one pages are overwritten.
-fn live_seed(formatted: &[Sim; 2], seed: u64) -> Count {
-    let (way, formatted) = if seed % 4 == 3 { (OVERWRITING, &formatted[1]) } else { (VARIED, &formatted[0]) };
-    live(way, formatted, OPTIONS, seed)
+impl World {
+    /// In every fourth life pages are overwritten.
+    fn plain() -> World {
+        World {
+            formatted: [VARIED, OVERWRITING].map(|way| formatted_with(way.chip, OPTIONS)).into(),
+            live: |formatted, seed| {
+                let (way, chip) = if seed % 4 == 3 { (OVERWRITING, 1) } else { (VARIED, 0) };
+                live(way, &formatted[chip], OPTIONS, seed)
+            },
+        }
+    }
+
+    /// Cells hold two bits, and a torn page takes another with it.
+    fn paired() -> World {
+        World {
+            formatted: vec![formatted_with(PAIRED.chip, placed())],
+            live: |formatted, seed| live(PAIRED, &formatted[0], placed(), seed),
+        }
+    }
+
+    /// The life of a seed.
+    fn live(&self, seed: u64) -> Count {
+        (self.live)(&self.formatted, seed)
+    }
 }
 
 /// Lives from this seed on until so many cuts were checked.
-fn lives(first: u64, cuts: u64) -> Count {
-    let formatted = formatted_ways();
+fn lives(world: &World, first: u64, cuts: u64) -> Count {
     let (mut seed, mut done) = (first, Count::default());
     while done.cuts < cuts {
-        done += live_seed(&formatted, seed);
+        done += world.live(seed);
         seed += 1;
     }
     println!("{}: nothing was lost", done.in_words(seed - first));
@@ -323,7 +400,7 @@ fn lives(first: u64, cuts: u64) -> Count {
 const CUTS: u64 = 100_000;
 
 fn lives_of_half_the_cuts(first: u64) {
-    let Count { cuts, erases, nested } = lives(first, CUTS);
+    let Count { cuts, erases, nested } = lives(&World::plain(), first, CUTS);
     assert!(cuts >= CUTS && erases > CUTS / 20 && nested > CUTS / 10, "{cuts}, {erases}, {nested}");
 }
 
@@ -337,14 +414,30 @@ fn another_hundred_thousand_cuts() {
     lives_of_half_the_cuts(1 << 32);
 }
 
+/// Cuts that continuous integration makes on a chip that tears pairs.
+const PAIRED_CUTS: u64 = 20_000;
+
+#[test]
+fn twenty_thousand_cuts_where_cells_hold_two_bits() {
+    let Count { cuts, erases, nested } = lives(&World::paired(), 0, PAIRED_CUTS);
+    assert!(
+        cuts >= PAIRED_CUTS && erases > PAIRED_CUTS / 20 && nested > PAIRED_CUTS / 10,
+        "{cuts}, {erases}, {nested}"
+    );
+}
+
 /// Whether any of some lives ends early.
 fn is_caught(way: Way, broken: Broken) -> bool {
-    let formatted = formatted_with(way.chip, OPTIONS);
-    let options = Options { broken, ..OPTIONS };
+    is_caught_with(way, Options { broken, ..OPTIONS }, OPTIONS)
+}
+
+/// The same with these options, on a chip formatted with others.
+fn is_caught_with(way: Way, options: Options, kept: Options) -> bool {
+    let formatted = formatted_with(way.chip, kept);
     let mut cuts = 0;
     let run = || (0..60).for_each(|seed| cuts += live(way, &formatted, options, seed).cuts);
     let is_caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err();
-    println!("{broken:?}: caught is {is_caught}, with {cuts} cuts in lives before");
+    println!("{:?}: caught is {is_caught}, with {cuts} cuts in lives before", options.broken);
     is_caught
 }
 
@@ -367,6 +460,16 @@ fn each_rule_left_out_ends_a_life() {
     assert_eq!(missed, Vec::<&str>::new());
 }
 
+#[test]
+fn each_protection_of_pairs_left_out_ends_a_life() {
+    let kept = placed();
+    let tree = nandu_tree::Broken { name_exposed: true, ..kept.broken.tree };
+    let named = Options { broken: Broken { tree, ..kept.broken }, ..kept };
+    let unprotected = Options { log: LogOptions { skip_pair_protection: true, ..kept.log }, ..kept };
+    assert!(is_caught_with(PAIRED, named, kept), "copies are named before their partners are programmed");
+    assert!(is_caught_with(PAIRED, unprotected, kept), "partners of pages that a sync promised are programmed");
+}
+
 /// Lives of every core, counted together.
 struct Swarm {
     cases: u64,
@@ -381,11 +484,10 @@ struct Swarm {
 
 impl Swarm {
     /// Lives one life after another.
-    fn run(&self) {
+    fn run(&self, world: &World) {
         let stop = StopOthers(&self.has_failed);
-        let formatted = formatted_ways();
         while !self.has_failed.load(Ordering::Relaxed) && self.done.lock().unwrap().cuts < self.cases {
-            let count = live_seed(&formatted, (self.seed << 40) + self.begun.fetch_add(1, Ordering::Relaxed));
+            let count = world.live((self.seed << 40) + self.begun.fetch_add(1, Ordering::Relaxed));
             let mut done = self.done.lock().unwrap();
             let step = (self.cases / 1_000).max(1);
             let is_shown = done.cuts / step < (done.cuts + count.cuts) / step;
@@ -414,9 +516,20 @@ impl Drop for StopOthers<'_> {
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn swarm() {
+    swarm_in(&World::plain());
+}
+
+/// The same where cells hold two bits: experiment E11 of FlexFS's.
+#[test]
+#[ignore = "takes as long as it is told to"]
+fn paired_swarm() {
+    swarm_in(&World::paired());
+}
+
+fn swarm_in(world: &World) {
     let from_environment = |name| std::env::var(name).map(|value| value.parse::<u64>().unwrap());
     if let Ok(seed) = from_environment("NANDU_LIFE") {
-        println!("{} cuts in life {seed}: nothing was lost", live_seed(&formatted_ways(), seed).cuts);
+        println!("{} cuts in life {seed}: nothing was lost", world.live(seed).cuts);
         return;
     }
     let swarm = Swarm {
@@ -430,7 +543,7 @@ fn swarm() {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            scope.spawn(|| swarm.run());
+            scope.spawn(|| swarm.run(world));
         }
     });
     eprintln!();

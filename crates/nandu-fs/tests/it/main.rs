@@ -10,6 +10,7 @@ mod files;
 mod lives;
 mod model;
 mod operation;
+mod placing;
 mod random;
 mod repair;
 mod rig;

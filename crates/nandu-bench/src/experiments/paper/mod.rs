@@ -38,6 +38,7 @@ pub(super) const ALL: &[Experiment] = &[
     flexfs::mobile::EXPERIMENT,
     flexfs::busy::DECIDED,
     flexfs::pair_skip::EXPERIMENT,
+    flexfs::calls::EXPERIMENT,
     dffs::ops::EXPERIMENT,
     dffs::postmark::EXPERIMENT,
     dffs::filebench::EXPERIMENT,

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Build, out: &mut Output) -> anyhow::Result<()> {
         }
         sim.mark_bad(BlockAddr(block)).map_err(|error| anyhow!("block {block}: {error}"))?;
     }
-    format(&mut sim, &args.output, args.memory, random_key())?;
+    format(&mut sim, &args.output, args.memory.options(), random_key())?;
     // What waits for its place when the image is done has to fit the memory of whoever mounts the chip.
     let options = Options { pending_size: Options::DEFAULT.pending_size, ..args.memory.options() };
     let mut memory = files::memory(&sim, &options);

@@ -79,7 +79,7 @@ impl Paths {
 pub(crate) fn is_file_system(sim: &Sim) -> bool {
     let mut copy = sim.clone();
     copy.power_on();
-    let options = Options { read_only: true, ..MemoryArgs::DEFAULT.options() };
+    let options = Options { read_only: true, ..MemoryArgs::DEFAULT.options_for(sim) };
     let mut memory = files::memory(&copy, &options);
     matches!(Fs::mount(copy, options, &mut memory), Ok(_) | Err(FsError::Corrupt { .. } | FsError::OtherVersion { .. }))
 }
@@ -151,7 +151,7 @@ pub(crate) fn repair(image: &Path, out: &mut Output) -> anyhow::Result<()> {
 
 fn check(sim: &mut Sim) -> Result<Findings, FilesError> {
     sim.power_on();
-    let options = MemoryArgs::DEFAULT.options();
+    let options = MemoryArgs::DEFAULT.options_for(sim);
     let mut memory = files::memory(sim, &options);
     let mut fs = Fs::mount(sim, options, &mut memory)?;
     let is_clean = !fs.stats().was_cut;
@@ -170,7 +170,7 @@ fn check(sim: &mut Sim) -> Result<Findings, FilesError> {
 /// Repairs the file system on a chip and leaves it cleanly; returns what was done, and the paths that there are then.
 fn mend(sim: &mut Sim) -> Result<(Vec<Repaired>, Paths), FilesError> {
     sim.power_on();
-    let options = MemoryArgs::DEFAULT.options();
+    let options = MemoryArgs::DEFAULT.options_for(sim);
     let mut memory = files::memory(sim, &options);
     let mut fs = Fs::mount(sim, options, &mut memory)?;
     fs.set_now(files::now());

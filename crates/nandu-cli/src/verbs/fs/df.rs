@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::files::{self, MemoryArgs};
 use crate::output::Output;
 use crate::units;
+use crate::verbs::fs::regions;
 
 #[derive(Args, Debug)]
 pub(crate) struct Df {
@@ -18,14 +19,14 @@ pub(crate) struct Df {
 }
 
 pub(crate) fn run(args: &Df, out: &mut Output) -> anyhow::Result<()> {
-    let (stat, stats) = files::look(&args.image, args.memory, |fs| {
+    let (stat, stats, regions) = files::look(&args.image, args.memory, |fs| {
         let stat = fs.statfs().map_err(|error| files::explain(&args.image, error))?;
-        Ok((stat, fs.stats()))
+        Ok((stat, fs.stats(), fs.placement().is_some().then(|| fs.regions())))
     })?;
     let size = u64::from(stat.block_size);
     let used = stat.blocks - stat.blocks_free;
     if out.is_json() {
-        out.json(&json!({
+        let mut line = json!({
             "image": args.image.display().to_string(),
             "page_size": size,
             "pages": stat.blocks,
@@ -33,7 +34,11 @@ pub(crate) fn run(args: &Df, out: &mut Output) -> anyhow::Result<()> {
             "files_free": stat.files_free,
             "bad_blocks": stats.bad_blocks,
             "was_cut": stats.was_cut,
-        }))?;
+        });
+        if let Some(regions) = regions {
+            line["regions"] = regions::json(&regions);
+        }
+        out.json(&line)?;
         return Ok(());
     }
     writeln!(
@@ -45,6 +50,9 @@ pub(crate) fn run(args: &Df, out: &mut Output) -> anyhow::Result<()> {
         units::percent(used, stat.blocks),
         units::bytes(stat.blocks_free * size)
     )?;
+    if let Some(regions) = regions {
+        writeln!(out, "{}", regions::line(&regions))?;
+    }
     writeln!(out, "{} bad; names to {} bytes", units::things(stats.bad_blocks.into(), "block"), stat.name_size_max)?;
     Ok(())
 }

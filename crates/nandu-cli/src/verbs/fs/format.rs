@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::bail;
 use clap::Args;
-use nandu::fs::{Format as FormatOptions, Fs};
+use nandu::fs::{Format as FormatOptions, Fs, Options};
+use nandu_nand::CellMode;
 use nandu_sim::Sim;
 use serde_json::json;
 
@@ -22,6 +23,9 @@ pub(crate) struct Format {
     /// Format a chip that holds something; all of that is lost
     #[arg(long)]
     force: bool,
+    /// Write with one bit a cell only, on a chip whose cells hold two: half the capacity, and nothing moves in idle time
+    #[arg(long)]
+    slc: bool,
     /// Key by which names are hashed, 32 hexadecimal digits; by default it is drawn by chance
     #[arg(long, value_name = "HEX", value_parser = parse_key)]
     hash_key: Option<[u8; 16]>,
@@ -42,9 +46,15 @@ pub(super) fn random_key() -> [u8; 16] {
     key
 }
 
+/// What a chip is formatted with: both modes of its cells, if it has two and nobody says otherwise.
+fn options(sim: &Sim, memory: MemoryArgs, is_slc: bool) -> Options {
+    let geometry = &sim.chip().geometry;
+    let has_both = geometry.pairing.is_paired() && geometry.supports(CellMode::Slc) && geometry.supports(CellMode::Mlc);
+    if has_both && !is_slc { memory.options().both_modes(geometry) } else { memory.options() }
+}
+
 /// Makes an empty file system on a chip and leaves it cleanly; returns its pages.
-pub(super) fn format(sim: &mut Sim, image: &Path, memory: MemoryArgs, hash_key: [u8; 16]) -> anyhow::Result<u64> {
-    let options = memory.options();
+pub(super) fn format(sim: &mut Sim, image: &Path, options: Options, hash_key: [u8; 16]) -> anyhow::Result<u64> {
     let mut memory = files::memory(sim, &options);
     let explain = |error| files::explain(image, error);
     let format = FormatOptions { hash_key, now: files::now(), ..FormatOptions::default() };
@@ -63,7 +73,8 @@ pub(crate) fn run(args: &Format, out: &mut Output) -> anyhow::Result<()> {
     session.sim.power_on();
     let before_ns = session.sim.clock_ns();
     let hash_key = args.hash_key.unwrap_or_else(random_key);
-    let pages = format(&mut session.sim, &args.session.image, args.memory, hash_key)?;
+    let options = options(&session.sim, args.memory, args.slc);
+    let pages = format(&mut session.sim, &args.session.image, options, hash_key)?;
     let duration_ns = session.sim.clock_ns() - before_ns;
     let (chip, page_size) = (session.sim.chip().name, u64::from(session.sim.chip().geometry.page_size));
     session.finish()?;

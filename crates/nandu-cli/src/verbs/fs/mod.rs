@@ -9,6 +9,7 @@ mod format;
 mod import;
 mod ls;
 mod put;
+mod regions;
 
 use clap::Subcommand;
 
@@ -30,6 +31,8 @@ pub(crate) enum Files {
     Put(put::Put),
     /// How full and how worn the file system is
     Df(df::Df),
+    /// How many blocks hold one bit in a cell and how many two
+    Regions(regions::RegionsArgs),
     /// Make the image of a chip that holds the files of a directory, for a NAND writer
     Build(build::Build),
 }
@@ -43,6 +46,7 @@ pub(crate) fn run(args: &Files, out: &mut Output) -> anyhow::Result<()> {
         Files::Cat(args) => cat::run(args, out),
         Files::Put(args) => put::run(args, out),
         Files::Df(args) => df::run(args, out),
+        Files::Regions(args) => regions::run(args, out),
         Files::Build(args) => build::run(args, out),
     }
 }

@@ -2,6 +2,7 @@
 
 mod bursts;
 pub(super) mod busy;
+pub(super) mod calls;
 pub(in crate::experiments) mod decade;
 pub(super) mod idle;
 pub(super) mod locality;
