@@ -376,6 +376,32 @@ fn what_was_synced_outlives_the_process_that_serves_the_mount() {
 
 /// A mount for reading refuses changes, and leaves the image as it was.
 #[test]
+fn pages_move_to_two_bits_a_cell_while_the_mount_is_left_alone() {
+    let Some(mut mounted) = Mounted::new("paper-flex") else { return };
+    let content: Vec<u8> = (0..2_000_000_u32).flat_map(u32::to_le_bytes).take(2_000_000).collect();
+    let path = mounted.root().join("film");
+    fs::write(&path, &content).unwrap();
+    File::open(&path).unwrap().sync_all().unwrap();
+    let regions = |mounted: &Mounted, what: &str| {
+        let said = succeed(&["fs", "regions", what, "--json"], mounted.directory.path());
+        let regions: serde_json::Value = serde_json::from_str(&said).unwrap();
+        ["slc_pages", "mlc_pages"].map(|name| regions[name].as_u64().unwrap())
+    };
+    let [written, moved] = regions(&mounted, "mnt");
+    assert!(written > 400 && moved < 100, "{written}, {moved}");
+    let start = Instant::now();
+    // To look is no request, so it does not keep pages from moving.
+    while regions(&mounted, "mnt")[1] < moved + 50 {
+        assert!(start.elapsed() < Duration::from_secs(60), "nothing moves");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(fs::read(&path).unwrap() == content);
+    mounted.unmount();
+    mounted.check();
+    assert!(regions(&mounted, "c.nand")[1] >= moved + 50);
+}
+
+#[test]
 fn a_mount_for_reading_changes_nothing() {
     let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
     fs::write(mounted.root().join("file"), b"content").unwrap();

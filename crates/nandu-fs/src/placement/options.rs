@@ -89,8 +89,8 @@ impl PlacementOptions {
     /// The defaults for a chip: with its blocks. Times are still those of the paper's chip, since geometry does not state them.
     pub fn for_geometry(geometry: &nandu_nand::Geometry) -> PlacementOptions {
         PlacementOptions {
-            slc_pages_per_block: geometry.pages_in_mode(nandu_nand::CellMode::Slc).into(),
-            mlc_pages_per_block: geometry.pages_in_mode(nandu_nand::CellMode::Mlc).into(),
+            slc_pages_per_block: geometry.pages_in_mode(nandu_nand::CellMode::Slc),
+            mlc_pages_per_block: geometry.pages_in_mode(nandu_nand::CellMode::Mlc),
             endurance: geometry.endurance,
             ..PlacementOptions::DEFAULT
         }
