@@ -31,6 +31,7 @@ pub(crate) struct Map {
 struct Block {
     address: BlockAddr,
     class: Shown,
+    mode: CellMode,
     erases: u32,
     pages_programmed: u32,
 }
@@ -71,6 +72,7 @@ pub(crate) fn run(args: &Map, out: &mut Output) -> anyhow::Result<()> {
         .map(|(address, state)| Block {
             address,
             class: Shown::of(&sim, address, &state),
+            mode: state.mode,
             erases: state.counters.erases,
             pages_programmed: state.pages_programmed,
         })
@@ -80,7 +82,7 @@ pub(crate) fn run(args: &Map, out: &mut Output) -> anyhow::Result<()> {
             out.json(&json!({
                 "block": block.address.0,
                 "state": block.class.class.key(),
-                "mode": report::mode_name(if block.class.is_mlc { CellMode::Mlc } else { CellMode::Slc }),
+                "mode": report::mode_name(block.mode),
                 "erases": block.erases,
                 "pages_programmed": block.pages_programmed,
             }))?;

@@ -484,8 +484,9 @@ struct Swarm {
 
 impl Swarm {
     /// Lives one life after another.
-    fn run(&self, world: &World) {
+    fn run(&self, world: fn() -> World) {
         let stop = StopOthers(&self.has_failed);
+        let world = world();
         while !self.has_failed.load(Ordering::Relaxed) && self.done.lock().unwrap().cuts < self.cases {
             let count = world.live((self.seed << 40) + self.begun.fetch_add(1, Ordering::Relaxed));
             let mut done = self.done.lock().unwrap();
@@ -516,20 +517,20 @@ impl Drop for StopOthers<'_> {
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn swarm() {
-    swarm_in(&World::plain());
+    swarm_in(World::plain);
 }
 
 /// The same where cells hold two bits: experiment E11 of FlexFS's.
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn paired_swarm() {
-    swarm_in(&World::paired());
+    swarm_in(World::paired);
 }
 
-fn swarm_in(world: &World) {
+fn swarm_in(world: fn() -> World) {
     let from_environment = |name| std::env::var(name).map(|value| value.parse::<u64>().unwrap());
     if let Ok(seed) = from_environment("NANDU_LIFE") {
-        println!("{} cuts in life {seed}: nothing was lost", world.live(seed).cuts);
+        println!("{} cuts in life {seed}: nothing was lost", world().live(seed).cuts);
         return;
     }
     let swarm = Swarm {
