@@ -275,7 +275,7 @@ impl<N: Nand> Fs<'_, N> {
             return self.commit(&batch);
         }
         self.commit(&batch)?;
-        self.put_buffer(ino, index)?;
+        self.put_front(ino, index, behind)?;
         self.drop_fragments(ino, index, state)
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! FORMAT: Pages of files
 //!
-//! A page of a file is a value of exactly as many bytes as a page of the chip has, or, where few of its bytes are not zero, stands
-//! in its record. A page without a record is a hole. What lies behind the end of the file is zero.
+//! A page of a file is a value of exactly as many bytes as a page of the chip has, or of fewer, behind which it is zero; or, where few of
+//! its bytes are not zero, it stands in its record. A page without a record is a hole. What lies behind the end of the file is zero.
 //!
 //! ```text
 //! offset  size  field   meaning
@@ -47,7 +47,7 @@ pub(crate) enum Base {
     Unwritten,
     /// Some bytes in the record.
     Inline,
-    /// A page.
+    /// A page, or its first bytes.
     Page,
 }
 
@@ -72,7 +72,7 @@ fn inline(value: &[u8], page_size: usize) -> Option<(usize, &[u8])> {
 /// What a record is; `None` if it is none of a page.
 pub(crate) fn base_of(value: &[u8], large: Option<usize>, page_size: usize) -> Option<Base> {
     match large {
-        Some(size) => (size == page_size).then_some(Base::Page),
+        Some(size) => (size <= page_size).then_some(Base::Page),
         None if value == UNWRITTEN_VALUE => Some(Base::Unwritten),
         None => inline(value, page_size).map(|_| Base::Inline),
     }
@@ -135,7 +135,8 @@ impl<N: Nand> Fs<'_, N> {
             return Ok(());
         }
         let key = Key::page(ino, index);
-        if self.tree.read(key.as_slice(), from, out)? != Some(out.len()) {
+        // A shorter one ends before the page does, and zeros follow.
+        if self.tree.read(key.as_slice(), from, out)?.is_none() {
             return Err(corrupt);
         }
         if is_covered {
@@ -161,7 +162,7 @@ impl<N: Nand> Fs<'_, N> {
         self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
             match Meaning::of(entry.key) {
                 Some(Meaning::Page { .. }) => match entry.large {
-                    Some(size) => (is_page, is_sound) = (true, size == page_size),
+                    Some(size) => (is_page, is_sound) = (true, size <= page_size),
                     None => match inline(entry.value, page_size) {
                         Some((offset, bytes)) => copy_part(out, from, offset, bytes),
                         None => is_sound = false,
@@ -206,6 +207,21 @@ impl<N: Nand> Fs<'_, N> {
         let outcome = self.put_page(ino, index, memory);
         self.buffer.memory = memory;
         outcome
+    }
+
+    /// The same, where behind so many bytes it is zero: these go into the page of the next sync, if they have room there.
+    pub(crate) fn put_front(&mut self, ino: u64, index: u32, size: usize) -> Result<(), FsError<N::Error>> {
+        let key = Key::page(ino, index);
+        if !self.tree.can_reside(key.as_slice(), size) {
+            return self.put_buffer(ino, index);
+        }
+        let memory = core::mem::take(&mut self.buffer.memory);
+        let outcome = self.tree.put(key.as_slice(), &memory[..size]).map_err(FsError::from);
+        self.buffer.memory = memory;
+        match outcome {
+            Err(FsError::Full) => self.put_buffer(ino, index),
+            outcome => outcome.map(|_| ()),
+        }
     }
 
     /// Puts the bytes of a page that are not all zero into its record.

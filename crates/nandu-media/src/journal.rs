@@ -22,12 +22,17 @@
 //!   then        sections      if the flag says so
 //!    end        padding       erased bytes
 //!
-//! change:    1  kind          0 delete, 1 put, 4 put of a page value; else refused
+//! change:    1  kind          0 delete, 1 put, 3 put of a resident value, 4 put of a page value, 5 put of a resident value that
+//!                             stands here; else refused
 //!            1  key_length    only where keys have any length
 //!            2  value_length  only of a put, and only where values have any length
 //!               key
-//!               value         only of a put; of a page value what its leaf is to hold, without the tag
+//!               value         only of a put; with 3 and 4 what its leaf is to hold, without the tag; with 5 the value, and its
+//!                             leaf is to hold where that is
 //! ```
+//!
+//! At most one change of a page is of kind 5, and none of a page of the tree. Such a page is needed as long as a leaf or a change leads to
+//! it, although nothing else in it may be.
 //!
 //! A page of the tree is a journal page too if it has a section of changes:
 //!
@@ -51,7 +56,7 @@ use core::ops::Range;
 
 use crate::section::Sections;
 use crate::tree::{CellFormat, HEIGHT_MAX, Malformed};
-use crate::value::{TAG_INLINE, TAG_PAGE};
+use crate::value::{TAG_HERE, TAG_INLINE, TAG_PAGE, TAG_RESIDENT};
 
 /// Most journal pages that one names besides itself.
 pub const OLDER_MAX: usize = 30;
@@ -119,7 +124,7 @@ impl<'a> Change<'a> {
     pub fn parse(format: &CellFormat, bytes: &'a [u8]) -> Result<(Change<'a>, &'a [u8]), Malformed> {
         let (&kind, mut rest) = bytes.split_first().ok_or(Malformed::Short)?;
         let tag = kind.saturating_sub(1);
-        if tag != TAG_INLINE && (tag != TAG_PAGE || !has_lengths(format)) {
+        if tag != TAG_INLINE && !(matches!(tag, TAG_RESIDENT | TAG_PAGE | TAG_HERE) && has_lengths(format)) {
             return Err(Malformed::Reserved);
         }
         let (mut key_size, mut value_size) = (usize::from(format.key_size), usize::from(format.value_size));
@@ -267,6 +272,7 @@ pub struct ChangeList {
     older: [Older; OLDER_MAX],
     maps: [u32; OLDER_MAX],
     changes: u32,
+    resident: Option<(u32, u32)>,
 }
 
 impl ChangeList {
@@ -284,7 +290,7 @@ impl ChangeList {
             return Err(Malformed::NodeSizes);
         }
         let (older, maps) = ([Older::default(); OLDER_MAX], [0; OLDER_MAX]);
-        let mut list = ChangeList { count, format, older_count, older, maps, changes: 0 };
+        let mut list = ChangeList { count, format, older_count, older, maps, changes: 0, resident: None };
         for place in 0..older_count {
             at = list.parse_older(page, at, place)?;
         }
@@ -292,7 +298,15 @@ impl ChangeList {
         list.changes = at as u32;
         let mut rest = page.get(at..).ok_or(Malformed::Short)?;
         for _ in 0..count {
-            rest = Change::parse(&format, rest)?.1;
+            let start = page.len() - rest.len();
+            let (change, behind) = Change::parse(&format, rest)?;
+            rest = behind;
+            if change.tag == TAG_HERE && change.value.is_some() {
+                let place = (start as u32, (page.len() - rest.len()) as u32);
+                if list.resident.replace(place).is_some() {
+                    return Err(Malformed::Reserved);
+                }
+            }
         }
         Ok((list, page.len() - rest.len()))
     }
@@ -328,6 +342,16 @@ impl ChangeList {
     pub fn map(&self, older: usize) -> Range<usize> {
         let at = self.maps[older] as usize;
         at..at + usize::from(self.older[older].count).div_ceil(8)
+    }
+
+    /// Where the change is whose value stands in the page, if there is one.
+    pub fn resident(&self) -> Option<Range<usize>> {
+        self.resident.map(|(start, end)| start as usize..end as usize)
+    }
+
+    /// That change, of the page that was parsed.
+    pub fn resident_change<'a>(&self, page: &'a [u8]) -> Option<Change<'a>> {
+        Change::parse(&self.format, page.get(self.resident()?)?).ok().map(|(change, _)| change)
     }
 
     /// The changes of the page that was parsed, in its order.
@@ -412,6 +436,9 @@ impl SectionBody {
         let (list, end) = ChangeList::parse(page, at, format, older_count, count, maps_size)?;
         if end != content.end {
             return Err(Malformed::NodeSizes);
+        }
+        if list.resident.is_some() {
+            return Err(Malformed::Reserved);
         }
         let maps = (list.changes - u32::from(maps_size), list.changes);
         Ok(SectionBody { base, list, maps, is_exact: is_exact == 1 })
@@ -527,8 +554,29 @@ mod tests {
         assert_eq!(out, [4, 1, 8, 0, b'k', 8, 7, 6, 5, 4, 3, 2, 1, 0]);
         assert_eq!(Change::parse(&BYTES, &out), Ok((change, &[0][..])));
         assert_eq!(Change::parse(&FIXED, &out), Err(Malformed::Reserved));
-        out[0] = 3;
-        assert_eq!(Change::parse(&BYTES, &out), Err(Malformed::Reserved));
+        for kind in [2, 6] {
+            out[0] = kind;
+            assert_eq!(Change::parse(&BYTES, &out), Err(Malformed::Reserved), "{kind}");
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_a_resident_value_are_frozen() {
+        let here = Change { key: b"k", tag: 4, value: Some(b"value") };
+        let front =
+            JournalFront { height: 2, format: BYTES, records: 7, root: 9, count: 2, has_sections: false, older: &[] };
+        let mut page = [0xFF; 64];
+        let mut at = front.write(&mut page, 4);
+        at += Change { key: b"j", tag: 2, value: Some(&[4, 3, 2, 1, 5, 0]) }.write(&BYTES, &mut page[at..]);
+        let start = at;
+        at += here.write(&BYTES, &mut page[at..]);
+        let expected = [3, 1, 6, 0, b'j', 4, 3, 2, 1, 5, 0, 5, 1, 5, 0, b'k', b'v', b'a', b'l', b'u', b'e'];
+        assert_eq!(page[28..at], expected);
+        let list = JournalBody::parse(&page, 4).unwrap().list;
+        assert_eq!((list.resident(), list.resident_change(&page)), (Some(start..at), Some(here)));
+        // One page holds one of them.
+        page[28] = 5;
+        assert_eq!(JournalBody::parse(&page, 4), Err(Malformed::Reserved));
     }
 
     #[test]

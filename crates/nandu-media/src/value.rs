@@ -18,8 +18,14 @@ pub const TAG_INLINE: u8 = 0;
 /// First byte of a value in a leaf of byte strings: the descriptor of a large value follows.
 pub const TAG_LARGE: u8 = 1;
 
-/// First byte of a value in a leaf of byte strings: where a page value is follows. 2 is for what comes between the two.
+/// First byte of a value in a leaf of byte strings: where a resident value is follows.
+pub const TAG_RESIDENT: u8 = 2;
+
+/// First byte of a value in a leaf of byte strings: where a page value is follows.
 pub const TAG_PAGE: u8 = 3;
+
+/// In place of a tag, in a journal page alone: the value stands there, and its leaf is to hold where.
+pub const TAG_HERE: u8 = 4;
 
 /// Bytes of the largest value, if the chip's pages are large enough for its index: 16 MiB.
 pub const VALUE_SIZE_MAX: u32 = 16 << 20;
@@ -308,9 +314,53 @@ impl PageValue {
     }
 }
 
+/// Where a resident value is: what its leaf holds. The page is the journal page with which it became durable, or one to which it
+/// was moved; it names the key, so it needs no checksum but its own.
+///
+/// ```text
+/// offset  size  field   meaning
+///      0     1  tag     2
+///      1     4  page    page number
+///      5     2  length  bytes of the value
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resident {
+    /// The page.
+    pub page: u32,
+    /// Bytes of the value.
+    pub length: u16,
+}
+
+impl Resident {
+    /// Bytes of it, its tag included.
+    pub const SIZE: usize = 7;
+
+    /// Reads what a leaf holds, its tag included.
+    pub fn parse(stored: &[u8]) -> Option<Resident> {
+        let &[TAG_RESIDENT, p0, p1, p2, p3, low, high] = stored else { return None };
+        Some(Resident { page: u32::from_le_bytes([p0, p1, p2, p3]), length: u16::from_le_bytes([low, high]) })
+    }
+
+    /// What a leaf is to hold, its tag included.
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let ([p0, p1, p2, p3], [low, high]) = (self.page.to_le_bytes(), self.length.to_le_bytes());
+        [TAG_RESIDENT, p0, p1, p2, p3, low, high]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_bytes_of_a_resident_value_are_frozen() {
+        let value = Resident { page: 0x0102_0304, length: 0x0A0B };
+        let bytes = value.to_bytes();
+        assert_eq!(bytes, [2, 4, 3, 2, 1, 0x0B, 0x0A]);
+        assert_eq!(Resident::parse(&bytes), Some(value));
+        assert_eq!(Resident::parse(&bytes[..6]), None);
+        assert_eq!(Resident::parse(&[3, 4, 3, 2, 1, 0x0B, 0x0A]), None);
+    }
 
     #[test]
     fn the_bytes_of_a_page_value_are_frozen() {

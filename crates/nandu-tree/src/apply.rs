@@ -61,7 +61,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, TreeError<P::Error>> {
         self.check_key(key)?;
         if self.is_large(key, value.len()) {
-            return self.put_large(key, value);
+            return match self.put_resident(key, value)? {
+                Some(existed) => Ok(existed),
+                None => self.put_large(key, value),
+            };
         }
         self.check_value(key, value)?;
         self.discard_value();
@@ -409,7 +412,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.drop_empty_table();
             if let Some(draft) = draft {
                 self.stats.rides += 1;
-                self.note_draft(page, &draft, Node::Live);
+                self.note_draft(page, &draft, Node::Live, false);
             }
         }
         Ok(())
@@ -425,7 +428,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 // It is still needed for its changes.
                 Some(listed) if !forgets_rides => {
                     listed.node = Node::Dead;
-                    self.stats.outlived += 1;
+                    self.stats.outlived += u64::from(!listed.is_by_itself);
                 }
                 Some(listed) => {
                     listed.node = Node::Live;

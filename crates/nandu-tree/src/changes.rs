@@ -9,6 +9,7 @@ use core::ops::Range;
 
 use nandu_media::journal::Change;
 use nandu_media::tree::CellFormat;
+use nandu_media::value::TAG_HERE;
 
 /// In place of a journal page: none holds the change yet.
 pub(crate) const UNSYNCED: u8 = 31;
@@ -50,6 +51,8 @@ pub(crate) struct Changes<'m> {
     pub(crate) unsynced: usize,
     /// Bytes that these take in a journal page.
     pub(crate) unsynced_size: usize,
+    /// How many of these have a value that is to stand in that page: one at most.
+    pub(crate) residents: usize,
 }
 
 /// Bytes of keys and values; 0 and 0 for any.
@@ -205,11 +208,14 @@ impl<'m> Changes<'m> {
         let home = self.home(index);
         let size = self.journal_size(&self.change(index));
         let (unsynced, unproved) = (usize::from(home.journal == UNSYNCED), usize::from(home.is_unproved));
+        let resident = usize::from(self.change(index).tag == TAG_HERE);
         if is_in {
+            self.residents += resident;
             self.unsynced += unsynced;
             self.unproved += unproved;
             self.unsynced_size += size * unsynced;
         } else {
+            self.residents -= resident;
             self.unsynced -= unsynced;
             self.unproved -= unproved;
             self.unsynced_size -= size * unsynced;
@@ -222,6 +228,14 @@ impl<'m> Changes<'m> {
         let is_put = self.u16_at(offset) & PUT != 0;
         self.set_u16(offset, home.tag(is_put));
         self.count_in(index, true);
+    }
+
+    /// The change whose value waits to stand in a journal page.
+    pub(crate) fn resident(&self) -> Option<usize> {
+        if self.residents == 0 {
+            return None;
+        }
+        (0..self.len()).find(|&index| self.change(index).tag == TAG_HERE)
     }
 
     /// Puts a change in place of what is there of its key. Returns false, with nothing changed, if there is no room.

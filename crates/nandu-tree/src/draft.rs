@@ -173,7 +173,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let notes_page = notes_page?;
         self.stats.journals += 1;
         self.finish();
-        self.note_draft(page, &draft, Node::Absent);
+        let node = if self.settle_resident(page) { Node::Live } else { Node::Absent };
+        self.note_draft(page, &draft, node, true);
         self.replace_notes_page(notes_page);
         self.drop_empty_table();
         Ok(())
@@ -209,6 +210,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub(crate) fn draft_section(&self, room: usize) -> Option<Draft> {
         let merged = self.journals.merged();
         let forced = self.journals.forced;
+        if self.changes.residents > 0 {
+            return None;
+        }
         let tallies = tallies(&self.changes, &merged);
         let mut draft = Draft::new(forced, &tallies);
         let journals = &self.journals;
@@ -254,7 +258,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// A journal page is durable, and holds what was drafted.
-    pub(crate) fn note_draft(&mut self, page: u32, draft: &Draft, node: Node) {
+    pub(crate) fn note_draft(&mut self, page: u32, draft: &Draft, node: Node, is_by_itself: bool) {
         let merged = self.journals.merged();
         let free = (0..LISTED_MAX).find(|&place| draft.moved[place] || self.journals.listed[place].is_none());
         let Some(place) = free else { return };
@@ -273,7 +277,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 *listed = None;
             }
         }
-        let is_recent = node != Node::Absent;
+        let is_recent = !is_by_itself;
         if !is_recent {
             for (listed, order) in self.journals.listed.iter_mut().zip(draft.place_in_list) {
                 // Behind the new one, which is the first.
@@ -281,7 +285,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
         }
         // Only what a mount finds has to be proved, so the sequence is not needed here.
-        let listed = Listed { page, sequence: u64::MAX, count: draft.count as u16, node, is_recent, order: 0 };
+        let (sequence, count) = (u64::MAX, draft.count as u16);
+        let listed = Listed { page, sequence, count, node, is_by_itself, is_recent, order: 0 };
         self.journals.listed[place] = Some(listed);
         self.journals.newest = Some(place as u8);
         self.journals.named = Some(page);
@@ -298,15 +303,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
     }
 
-    /// A commit left out a journal page. If it is one of the tree too, that keeps it alive as long as it lives there. After a
-    /// mount that is not known; then this reads the page and at most the path to it.
+    /// A commit left out a journal page. What else it is for may keep it alive. After a mount it is not known whether that lives; then this
+    /// reads the page and at most the path to it.
     pub(crate) fn drop_listed(&mut self, listed: Listed) {
         let page = PageAddr(listed.page);
         let lives = match listed.node {
             Node::Absent | Node::Dead => false,
             Node::Live => true,
-            Node::Unknown => match self.find_live(page) {
-                Ok(level) => level.is_some(),
+            Node::Unknown => match self.is_still_live(page, listed.is_by_itself) {
+                Ok(lives) => lives,
                 // One that cannot be read stays counted, until the collector looks at it.
                 Err(_) => {
                     self.pages.doubt();
@@ -317,5 +322,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if !lives {
             self.pages.supersede(page);
         }
+    }
+
+    fn is_still_live(&mut self, page: PageAddr, is_by_itself: bool) -> Result<bool, TreeError<P::Error>> {
+        if is_by_itself { self.is_resident_needed(page) } else { Ok(self.find_live(page)?.is_some()) }
     }
 }

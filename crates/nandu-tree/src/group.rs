@@ -16,8 +16,10 @@
 //! what the tree holds, so a cut may undo it. Therefore it is done before the first change after a sync, and all changes
 //! until the next sync fit one page. A leaf that rides with a sync is no exception: its page is the one that holds them.
 
+use core::ops::Range;
+
 use nandu_index::{Edit, KeyBuf};
-use nandu_media::journal::Change;
+use nandu_media::journal::{Change, front_size};
 use nandu_media::section::SECTION_FRONT_SIZE;
 use nandu_media::value::TAG_INLINE;
 
@@ -78,9 +80,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if self.changes.unsynced == 0 {
             return Ok(());
         }
-        self.group_size = self.changes.unsynced_size;
+        self.note_group();
         self.before_commit()?;
-        if let Some(key) = self.unsynced_in_one_leaf()? {
+        if self.changes.residents > 0 {
+            // The page of a leaf has no room for it.
+            self.write_journal(Placement::Update { supersedes: None })?;
+        } else if let Some(key) = self.one_leaf_to_merge()? {
             self.merge_at(&key, None)?;
         } else if !self.is_merge_due() || self.ride().is_err() {
             // If a leaf is going to have to be programmed before the next change, its page may be the one that is programmed now; a
@@ -119,6 +124,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if RIDES_MIN * self.group_size <= for_rides {
             reserve += for_rides;
         }
+        reserve += self.resident_room(size);
         (size - used_max + reserve).min(size)
     }
 
@@ -202,6 +208,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         room.memory <= self.changes.size() / 2 && self.journals.fit(room.count, room.journal)
     }
 
+    /// Bytes of memory for changes that need this, if a journal page has room for them beside those that wait, and for notes.
+    pub(crate) fn memory_for(&self, room: &Room) -> Option<usize> {
+        let size = self.changes.unsynced_size + room.journal;
+        let beside = front_size(self.header_size) + self.journals.list_size() + self.notes_size();
+        let fits = self.journals.fit(self.changes.unsynced + room.count, size) && beside + size <= self.scratch.len();
+        (fits && self.can_wait(room)).then_some(room.memory)
+    }
+
     /// Whether the tree holds a key.
     pub(crate) fn contains(&mut self, key: &[u8]) -> Result<bool, TreeError<P::Error>> {
         if let Some(index) = self.find_change(key)? {
@@ -280,6 +294,19 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.merge_densest()
     }
 
+    /// A key in the leaf that all changes since the last sync belong to, if there is one such leaf and its page has room for the notes.
+    /// Without room for them a Summary would come first, and that is a program more than a journal page is.
+    fn one_leaf_to_merge(&mut self) -> Result<Option<KeyBuf>, TreeError<P::Error>> {
+        let Some(key) = self.unsynced_in_one_leaf()? else { return Ok(None) };
+        if self.notes.is_empty() {
+            return Ok(Some(key));
+        }
+        let merged = self.changes_at(&key)?;
+        let size = self.merged_size(&merged)?;
+        let is_short = self.tail().checked_sub(self.front() + size).is_some_and(|room| room < self.notes_size());
+        Ok(Some(key).filter(|_| !is_short))
+    }
+
     /// A key in the leaf that all changes since the last sync belong to, if there is one such leaf.
     fn unsynced_in_one_leaf(&mut self) -> Result<Option<KeyBuf>, TreeError<P::Error>> {
         let is_unsynced = |&index: &usize| self.changes.home(index).journal == UNSYNCED;
@@ -353,9 +380,25 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Whether the page of the leaf of a key will have room for what must be in a journal page. Reads that leaf.
     fn has_room_beside(&mut self, key: &KeyBuf) -> Result<bool, TreeError<P::Error>> {
+        let merged = self.changes_at(key)?;
+        let size = self.merged_size(&merged)? + SECTION_FRONT_SIZE + self.notes_size();
+        // A leaf that is going to be split leaves room.
+        let Some(room) = self.tail().checked_sub(self.front() + size) else { return Ok(true) };
+        self.journals.riding = Some(merged);
+        let draft = self.draft_section(room);
+        self.journals.riding = None;
+        Ok(draft.is_some())
+    }
+
+    /// The changes of the leaf of a key, to which the path leads then.
+    fn changes_at(&mut self, key: &KeyBuf) -> Result<Range<usize>, TreeError<P::Error>> {
         self.descend(Seek::At(key.as_slice()), 1)?;
         self.prove_path()?;
-        let merged = self.leaf_span().range(&self.changes);
+        Ok(self.leaf_span().range(&self.changes))
+    }
+
+    /// Bytes of the path's leaf with these changes in it, at most. Reads it.
+    fn merged_size(&mut self, merged: &Range<usize>) -> Result<usize, TreeError<P::Error>> {
         let place = self.leaf_place(false)?;
         let leaf = self.bytes(&place);
         let growth = |index| {
@@ -366,14 +409,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 (Some(stored), Ok(at)) => stored.len().saturating_sub(self.cells.leaf_value(leaf, at).len()),
             }
         };
-        let growth: usize = merged.clone().map(growth).sum();
-        let size = leaf.len() + growth + SECTION_FRONT_SIZE + self.notes_size();
-        // A leaf that is going to be split leaves room.
-        let Some(room) = self.tail().checked_sub(self.front() + size) else { return Ok(true) };
-        self.journals.riding = Some(merged);
-        let draft = self.draft_section(room);
-        self.journals.riding = None;
-        Ok(draft.is_some())
+        Ok(leaf.len() + merged.clone().map(growth).sum::<usize>())
     }
 
     /// The memory for changes, for as long as leaves are edited with what is in it.

@@ -24,14 +24,14 @@ const RECENT_MIN: usize = 2;
 /// Bytes that an entry of any length is taken to have, where the number of them in a page is limited.
 const TYPICAL_SIZE: usize = 16;
 
-/// What a journal page is beside that.
+/// What else a journal page is for: a page of the tree for its node, one by itself for a resident value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
-    /// A page by itself.
+    /// Nothing: a page by itself without such a value.
     Absent,
-    /// A page of the tree that lives there.
+    /// What lives there.
     Live,
-    /// A page of the tree that is superseded there.
+    /// What is superseded there.
     Dead,
     /// One or the other: a mount found it.
     Unknown,
@@ -44,6 +44,8 @@ pub(crate) struct Listed {
     /// Changes in it, needed or not.
     pub(crate) count: u16,
     pub(crate) node: Node,
+    /// Whether it is no page of the tree.
+    pub(crate) is_by_itself: bool,
     /// Whether it came after the newest page by itself, so that sections name it.
     pub(crate) is_recent: bool,
     /// If not, its place among that one, which is the first, and those that it names.
@@ -189,6 +191,11 @@ impl Journals {
 
     pub(crate) fn count(&self) -> usize {
         self.listed.iter().flatten().count()
+    }
+
+    /// Bytes that naming every page takes.
+    pub(crate) fn list_size(&self) -> usize {
+        self.listed.iter().flatten().map(|listed| older_size(usize::from(listed.count))).sum()
     }
 
     /// Journal pages newer than the newest by itself.

@@ -58,6 +58,7 @@
 //!   that the page belongs to the entry's key.
 //! * T10  The newest commit leads to the newest journal page, and changes in memory are as the journal pages hold them that are said
 //!   to.
+//! * T11  The entry of a resident value leads to a journal page that holds a value of the entry's key and length.
 //!
 //! # Cost
 //!
@@ -67,6 +68,9 @@
 //! most `4 + 2 h` pages.
 //!
 //! A value of exactly a page ([`Tree::put_page`]) costs a program more, and reading it a read more.
+//!
+//! A value too large for a leaf that fits the page of the next sync stands there ([`Tree::can_reside`]), at no program of its own; reading
+//! it is one read.
 //!
 //! With `Durability::OnSync` a change reads as much, to find out whether its key is there; a sync programs 1 page, and
 //! with `n` changes waiting for `l` leaves a program takes about `1 + 2 n / l` of them to their leaf; the page of a sync is such
@@ -99,6 +103,7 @@ mod pages;
 mod plan;
 mod range;
 mod relocate;
+mod residents;
 mod snapshots;
 mod split;
 mod summaries;

@@ -6,7 +6,7 @@ use nandu_index::KeyBuf;
 use nandu_media::PageKind;
 use nandu_media::journal::{ChangeList, JournalBody, SectionBody};
 use nandu_media::section::SectionKind;
-use nandu_media::value::TAG_PAGE;
+use nandu_media::value::{TAG_HERE, TAG_PAGE, TAG_RESIDENT};
 use nandu_nand::PageAddr;
 
 use crate::apply::Retire;
@@ -65,6 +65,8 @@ pub(crate) enum Own<'a> {
     Evict(Evict<'a>),
     /// Copies of pages are named, that of this key and others of its leaf.
     Name(&'a [u8]),
+    /// The resident value of this key is moved out of this page, if it is still there.
+    Reside(&'a [u8], u32),
 }
 
 /// What a journal page says, by itself or one of the tree.
@@ -183,6 +185,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                     Own::Edit(OwnEdit { key, stored, retire }) => existed = self.edit(key, Some(stored), retire)?,
                     Own::Evict(evict) => self.evict(&evict)?,
                     Own::Name(key) => self.link_copies(key)?,
+                    Own::Reside(key, page) => self.evict_resident(key, page)?,
                 }
                 self.widen(&mut span);
                 continue;
@@ -190,6 +193,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 break;
             };
             let change = changes.change(index);
+            assert!(
+                change.tag != TAG_HERE,
+                "a value that is to stand in a journal page is there before its leaf takes it"
+            );
             if changes.home(index).is_unproved {
                 return Ok(Applied::Unproved(KeyBuf::new(change.key).unwrap_or(KeyBuf::EMPTY)));
             }
@@ -280,7 +287,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// committed after it. Reads each of them once.
     pub(crate) fn replay(&mut self, page: u32, is_newest: bool) -> Result<(), TreeError<P::Error>> {
         let found = self.load_journal(page)?;
-        let sequence = self.list(page, found.list.count, None, is_newest)?;
+        let sequence = self.list(page, &found.list, None, is_newest)?;
         self.journals.newest = Some(0);
         self.journals.named = Some(page);
         self.scratch.copy_from_slice(self.reading.buf);
@@ -317,7 +324,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         is_newest: bool,
     ) -> Result<usize, TreeError<P::Error>> {
         let found = self.load_journal(base)?;
-        let sequence = self.list(base, found.list.count, Some(before), false)?;
+        let sequence = self.list(base, &found.list, Some(before), false)?;
         if section.maps.is_empty() {
             self.scratch.copy_from_slice(self.reading.buf);
             let memory = self.take_changes(base, &found.list, None, true)?;
@@ -351,7 +358,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             if found.count != older.count {
                 return Self::corrupt(older.page, Malformed::PageNumber);
             }
-            self.list(older.page, found.count, Some(before), false)?;
+            self.list(older.page, &found, Some(before), false)?;
             let size = usize::from(older.count).div_ceil(8);
             let (map, is_exact) = match &mut maps {
                 None => (list.map(index), older.is_exact),
@@ -370,14 +377,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     fn is_by_itself(&self, page: u32) -> bool {
         let place = self.journals.place_of(page).map(usize::from);
-        place.and_then(|place| self.journals.listed[place]).is_some_and(|listed| listed.node == Node::Absent)
+        place.and_then(|place| self.journals.listed[place]).is_some_and(|listed| listed.is_by_itself)
     }
 
     /// Puts the page in the reading buffer on the list of journal pages, and returns its sequence.
     fn list(
         &mut self,
         page: u32,
-        count: u16,
+        list: &ChangeList,
         before: Option<u64>,
         is_newest: bool,
     ) -> Result<u64, TreeError<P::Error>> {
@@ -388,14 +395,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if is_late || is_known || place >= self.journals.listed_max {
             return Self::corrupt(page, Malformed::PageNumber);
         }
-        let node = match found.kind {
-            PageKind::Journal => Node::Absent,
-            // The page with the newest root lives.
+        let is_by_itself = found.kind == PageKind::Journal;
+        let node = match is_by_itself {
+            true if list.resident().is_none() => Node::Absent,
+            // The page with the newest root lives, and so does a value that nothing came after.
             _ if is_newest => Node::Live,
             _ => Node::Unknown,
         };
-        let is_recent = node != Node::Absent;
-        let listed = Listed { page, sequence: found.sequence, count, node, is_recent, order: 0 };
+        let (sequence, count) = (found.sequence, list.count);
+        let listed = Listed { page, sequence, count, node, is_by_itself, is_recent: !is_by_itself, order: 0 };
         self.journals.listed[place] = Some(listed);
         Ok(found.sequence)
     }
@@ -445,12 +453,18 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             if !map.as_ref().is_none_or(is_needed) {
                 continue;
             }
+            let resident = Self::resident_of(page, &change);
+            let change = resident.as_ref().map_or(change, |bytes| Self::as_stored(change.key, bytes));
             memory += self.changes.required(&change);
             if self.changes.find(change.key).is_ok() {
                 continue;
             }
             self.check_key(change.key).map_err(corrupt)?;
             match change.value {
+                Some(value) if change.tag == TAG_RESIDENT => {
+                    self.check_resident(value).map_err(corrupt)?;
+                    has_pages = true;
+                }
                 Some(value) if change.tag == TAG_PAGE => {
                     self.check_page_value(change.key, value).map_err(corrupt)?;
                     has_pages = true;

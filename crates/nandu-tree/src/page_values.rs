@@ -19,13 +19,14 @@ use nandu_index::KeyBuf;
 use nandu_media::checksum::checksum;
 use nandu_media::journal::Change;
 use nandu_media::notes::{NOTE_KEY_SIZE_MAX, Note};
-use nandu_media::value::{PageValue, TAG_PAGE};
+use nandu_media::value::{PageValue, Resident, TAG_PAGE};
 use nandu_nand::PageAddr;
 
 use crate::apply::Retire;
 use crate::cells::Cells;
 use crate::changes::UNSYNCED;
 use crate::descent::{Place, Seek};
+use crate::journals::Node;
 use crate::memory::Durability;
 use crate::merge::{Evict, Own};
 use crate::pages::{Examined, Need, Pages, Placement};
@@ -247,20 +248,24 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Says that a page is needed no longer.
     pub(crate) fn bury_page(&mut self, page: u32) {
         self.notes.remove(page);
-        self.pages.supersede(PageAddr(page));
+        match self.journals.find_mut(page) {
+            // A resident value: what else the page holds is still needed.
+            Some(listed) => listed.node = Node::Dead,
+            None => self.pages.supersede(PageAddr(page)),
+        }
     }
 
     /// Puts a change into memory, where there is room for it. The page of one that it replaces is dead: at once if nothing durable
     /// leads to it, else when this one is durable (R5).
     pub(crate) fn replace_change(&mut self, change: &Change<'_>) {
         if let Ok(index) = self.changes.find(change.key)
-            && let Some(before) = self.changes.stored(index).and_then(PageValue::parse)
+            && let Some(before) = self.changes.stored(index).and_then(page_of)
             && self.tag_size() > 0
         {
             if self.changes.home(index).journal == UNSYNCED || self.broken.supersedes_first() {
-                self.bury_page(before.page);
+                self.bury_page(before);
             } else {
-                self.notes.doom(before.page);
+                self.notes.doom(before);
             }
         }
         let is_set = self.changes.set(change, crate::changes::Home::NONE);
@@ -402,6 +407,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.journal.supersede(value.page);
         self.edit(key, Some(&new.to_bytes()), Retire::Nothing).map(|_| ())
     }
+}
+
+/// The page that what a leaf holds leads to, if it is a page value or a resident one.
+fn page_of(stored: &[u8]) -> Option<u32> {
+    let resident = || Resident::parse(stored).map(|value| value.page);
+    PageValue::parse(stored).map(|value| value.page).or_else(resident)
 }
 
 /// What is known of a bare page.

@@ -64,6 +64,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             Ok(PageKind::Notes) => self.examine_notes(page, moves),
             Ok(kind @ (PageKind::Value | PageKind::ValueIndex)) => self.examine_value(page, kind, moves),
             Ok(PageKind::Snapshots) => self.examine_table(page, moves),
+            Ok(PageKind::Journal) if self.journals.place_of(page.0).is_none() => self.examine_resident(page, moves),
             Ok(_) if moves => self.relocate(page).map(|lived| if lived { Examined::Moved } else { Examined::Dead }),
             Ok(_) => self.is_live(page).map(|lives| if lives { Examined::Live } else { Examined::Dead }),
             Err(error) => Err(error),
@@ -137,6 +138,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Programs 1 page, or 2 if the node leaves no room for the changes.
     fn move_journal(&mut self, place: u8, from: PageAddr) -> Result<(), TreeError<P::Error>> {
         self.prove_journal(place)?;
+        let is_by_itself = self.journals.find_mut(from.0).is_some_and(|listed| listed.is_by_itself);
+        if is_by_itself {
+            // The value first: what moves it leaves the page on the list, or empties it.
+            if self.move_listed_resident(from)? {
+                return Ok(());
+            }
+            return self.rewrite_journal(from);
+        }
         let node = self.journals.find_mut(from.0).map_or(Node::Absent, |listed| listed.node);
         let level = if matches!(node, Node::Absent | Node::Dead) { None } else { self.find_live(from)? };
         if let Some(listed) = self.journals.find_mut(from.0).filter(|listed| listed.node == Node::Unknown) {
@@ -160,10 +169,21 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
     }
 
+    /// Programs the changes of a journal page elsewhere.
+    fn rewrite_journal(&mut self, from: PageAddr) -> Result<(), TreeError<P::Error>> {
+        self.journals.forced = self.journals.place_of(from.0);
+        let outcome = self.write_journal(Placement::Moved { from });
+        self.journals.forced = None;
+        outcome
+    }
+
     /// Whether a page lives. Reads the page and at most the path to it.
     pub fn is_live(&mut self, page: PageAddr) -> Result<bool, TreeError<P::Error>> {
         if self.journals.place_of(page.0).is_some() || self.notes.page == Some(page.0) {
             return Ok(true);
+        }
+        if self.pages.has_bare() && self.kind_of(page)? == PageKind::Journal {
+            return self.is_resident_needed(page);
         }
         if !self.snapshots.is_empty() {
             let (level, key) = self.whereabouts(page)?;

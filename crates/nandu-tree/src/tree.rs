@@ -15,6 +15,7 @@ use crate::limits::Limits;
 use crate::memory::{Durability, JOURNAL_PAGES_MIN, Journal, Options, memory_required};
 use crate::notes::Notes;
 use crate::pages::{Need, Pages};
+use crate::residents::Wish;
 use crate::snapshots::Snapshots;
 use crate::values::{Stored, Values};
 use crate::{Placement, TreeError};
@@ -48,6 +49,10 @@ pub struct Stats {
     pub moved_rides: u64,
     /// Pages whose changes were needed when their leaves were programmed elsewhere.
     pub outlived: u64,
+    /// Values that went into the page of a sync.
+    pub residents: u64,
+    /// Of these, moved to another page.
+    pub moved_residents: u64,
 }
 
 /// What a commit makes durable besides the pages.
@@ -93,6 +98,8 @@ pub struct Tree<'m, P, C> {
     pub(crate) broken: Broken,
     /// Bytes of the changes of the last sync.
     pub(crate) group_size: usize,
+    /// What a resident value asks of the memory for changes.
+    pub(crate) wish: Wish,
     /// Where the search for a leaf to be merged goes on.
     pub(crate) sweep: KeyBuf,
     pub(crate) stats: Stats,
@@ -285,6 +292,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             copies: Copies::new(copies),
             broken: Default::default(),
             group_size: 0,
+            wish: Wish::default(),
             sweep: KeyBuf::EMPTY,
             stats: Stats::default(),
         })
@@ -311,6 +319,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             let Some(stored) = self.changes.stored(index) else { return Ok(None) };
             return match self.stored(key, stored) {
                 Some(Stored::Inline(value)) => Ok(Some(value)),
+                Some(Stored::Large(length)) => Err(TreeError::LargeValue(length as usize)),
                 _ => Err(TreeError::LargeValue(self.assembly.len())),
             };
         }

@@ -16,7 +16,8 @@
 use nandu_index::KeyBuf;
 use nandu_media::PageKind;
 use nandu_media::value::{
-    DESCRIPTOR_SIZE_MAX, Descriptor, PageValue, TAG_INLINE, TAG_LARGE, TAG_PAGE, ValueBody, ValueFields, ValueLayout,
+    DESCRIPTOR_SIZE_MAX, Descriptor, PageValue, Resident, TAG_HERE, TAG_INLINE, TAG_LARGE, TAG_PAGE, TAG_RESIDENT,
+    ValueBody, ValueFields, ValueLayout,
 };
 use nandu_nand::PageAddr;
 
@@ -35,7 +36,7 @@ pub(crate) const LISTS: u32 = 1 << 31;
 /// What a leaf holds for a key.
 pub(crate) enum Stored<'a> {
     Inline(&'a [u8]),
-    /// Bytes of a large value.
+    /// Bytes of a large value, or of a resident one.
     Large(u32),
     /// A page value.
     Page,
@@ -99,6 +100,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         match stored.split_first()? {
             (&TAG_INLINE, value) => Some(Stored::Inline(value)),
             (&TAG_LARGE, _) => Some(Stored::Large(Descriptor::parse(stored, self.layout(key)?)?.length)),
+            (&TAG_RESIDENT, _) if self.pages.has_bare() => {
+                Resident::parse(stored).map(|value| Stored::Large(value.length.into()))
+            }
+            // In memory alone.
+            (&TAG_HERE, value) if self.pages.has_bare() => Some(Stored::Large(value.len() as u32)),
             (&TAG_PAGE, _) if self.pages.has_bare() => PageValue::parse(stored).map(|_| Stored::Page),
             _ => None,
         }
@@ -155,6 +161,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.check_key(key)?;
         if let Some(value) = self.page_value(key)? {
             return self.read_page_value(value, offset, out).map(Some);
+        }
+        if let Some(size) = self.read_resident(key, offset, out)? {
+            return Ok(Some(size));
         }
         // A change that waits hides what the leaf holds.
         let descriptor = if self.find_change(key)?.is_some() { None } else { self.descriptor(key)? };
@@ -429,6 +438,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let stored = self.cells.leaf_value(self.bytes(&place), index);
         if let Some(before) = PageValue::parse(stored) {
             return self.retire_page_value(before, value, retire);
+        }
+        if let Some(before) = Resident::parse(stored) {
+            return self.retire_resident(before, value, retire);
         }
         if stored.first() != Some(&TAG_LARGE) {
             return Ok(());
@@ -710,6 +722,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let stored = self.cells.leaf_value(self.bytes(&place), index);
         match self.stored(key, stored) {
             Some(Stored::Inline(_) | Stored::Page) => Ok(None),
+            Some(Stored::Large(_)) if matches!(stored.first(), Some(&(TAG_RESIDENT | TAG_HERE))) => Err(()),
             Some(Stored::Large(_)) => Ok(self.layout(key).and_then(|layout| Descriptor::parse(stored, layout))),
             None => Err(()),
         }

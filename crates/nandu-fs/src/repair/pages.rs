@@ -134,7 +134,10 @@ impl<N: Nand> Fs<'_, N> {
     pub(crate) fn can_read_page(&mut self, key: Key) -> Result<bool, FsError<N::Error>> {
         let page_size = self.page_size();
         match self.tree.read(key.as_slice(), 0, &mut [0; 1]) {
-            Ok(size) => Ok(size == Some(1) && self.tree.value_len(key.as_slice())? == Some(page_size)),
+            Ok(size) => {
+                let length = self.tree.value_len(key.as_slice())?;
+                Ok(size == Some(1) && length.is_some_and(|length| length <= page_size))
+            }
             Err(TreeError::Corrupt { .. } | TreeError::Pages(nandu_log::LogError::Corrupt { .. })) => Ok(false),
             Err(error) => Err(error.into()),
         }

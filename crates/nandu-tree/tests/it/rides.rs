@@ -27,6 +27,8 @@ enum Beside {
     Nothing,
     PageValues,
     LargeValues,
+    /// Values that go into the page of a sync, and page values.
+    Residents,
 }
 
 /// A chip, and what is done on it.
@@ -85,14 +87,18 @@ impl Scene {
     }
 
     fn log(&self) -> LogOptions {
-        let bare_streams = if self.beside == Beside::PageValues { 2 } else { 0 };
+        let bare_streams = if self.has_pages() { 2 } else { 0 };
         LogOptions { bare_streams, ..LogOptions::DEFAULT }
     }
 
     fn options(&self) -> Options {
-        let note_count = if self.beside == Beside::PageValues { 16 } else { 0 };
+        let note_count = if self.has_pages() { 16 } else { 0 };
         let (durability, pending_size) = (Durability::OnSync, self.pending_size);
         Options { cache_size: 512, durability, pending_size, note_count, ..Options::DEFAULT }
+    }
+
+    fn has_pages(&self) -> bool {
+        matches!(self.beside, Beside::PageValues | Beside::Residents)
     }
 
     fn key(&self, number: u32) -> Vec<u8> {
@@ -185,7 +191,16 @@ impl Scene {
                             changed.iter().map(|(key, value)| Edit { key, value: Some(value) }).collect();
                         tree.batch(&edits)?;
                     }
-                    7 | 8 if self.beside == Beside::PageValues => {
+                    7 | 9 | 10 if self.beside == Beside::Residents => {
+                        let key = self.key(chance(count, 1) % 12 * 3);
+                        let value = bytes_of(count, self.page_size as usize * 3 / 10 + count as usize % 200);
+                        after.insert(key.clone(), value.clone());
+                        promise.states.push(after);
+                        // One that finds no room there is durable when it returns, and all before it.
+                        is_durable = !tree.can_reside(&key, value.len());
+                        tree.put(&key, &value)?;
+                    }
+                    7 | 8 if self.has_pages() => {
                         let key = self.key(chance(count, 1) % 12 * 3);
                         let page = bytes_of(count, self.page_size as usize);
                         after.insert(key.clone(), page.clone());
@@ -262,6 +277,7 @@ fn contents(tree: &mut ChipTree<'_, '_>) -> Result<Records, BoxError> {
 
 const PAGE_VALUES: Scene = Scene { beside: Beside::PageValues, blocks: 34, ..PLAIN };
 const LARGE_VALUES: Scene = Scene { beside: Beside::LargeValues, blocks: 26, sync_count: 3, ..PLAIN };
+const RESIDENTS: Scene = Scene { beside: Beside::Residents, blocks: 40, pending_size: 1400, ..PLAIN };
 const LARGE_PAGES: Scene =
     Scene { page_size: 2048, pending_size: 1200, sync_count: 2, keys: 600, kept_size: 150, ..PLAIN };
 
@@ -299,6 +315,16 @@ fn every_cut_among_rides_and_page_values() {
 }
 
 #[test]
+fn every_cut_among_values_in_the_pages_of_syncs() {
+    let (chip, stats) = RESIDENTS.prepared();
+    println!("{stats:?}");
+    assert!(stats.residents > 50 && stats.moved_residents > 3, "{stats:?}");
+    let summary = Driver::new(chip).every(RESIDENTS.workload(80), RESIDENTS.check(true));
+    println!("{summary:?}");
+    assert!(summary.cases > 300, "{summary:?}");
+}
+
+#[test]
 fn every_cut_among_rides_and_large_values() {
     every_cut(LARGE_VALUES);
 }
@@ -331,7 +357,7 @@ fn a_cut_among_rides_and_another_in_what_follows() {
             })
         }
     };
-    for scene in [PLAIN, PAGE_VALUES] {
+    for scene in [PLAIN, PAGE_VALUES, RESIDENTS] {
         let (chip, _) = scene.prepared();
         let driver = Driver::new(chip).limit(1_500);
         let summary = driver.pairs(scene.workload(60), go_on(scene), scene.check(false));
@@ -348,7 +374,7 @@ fn recover(scene: Scene) -> impl Fn(&mut Sim) -> Run {
 #[test]
 fn chains_of_cuts_among_rides() {
     let count: u64 = std::env::var("NANDU_CHAINS").ok().and_then(|count| count.parse().ok()).unwrap_or(60);
-    for (scene, seed) in [(PLAIN, 3), (LARGE_PAGES, 4), (PAGE_VALUES, 5), (LARGE_VALUES, 6)] {
+    for (scene, seed) in [(PLAIN, 3), (LARGE_PAGES, 4), (PAGE_VALUES, 5), (LARGE_VALUES, 6), (RESIDENTS, 7)] {
         let (chip, _) = scene.prepared();
         let driver = Driver::new(chip).resume().seed(seed);
         let summary = driver.random(count, scene.workload(100), recover(scene), scene.check(false));
@@ -421,7 +447,7 @@ fn chip_with(scene: Scene, pages: &[Vec<u8>]) -> Sim {
 fn hostile_images_with_rides_do_no_harm() {
     let mut random = ChaCha8Rng::seed_from_u64(11);
     let mut opened = 0;
-    for scene in [PLAIN, PAGE_VALUES] {
+    for scene in [PLAIN, PAGE_VALUES, RESIDENTS] {
         let (chip, _) = scene.prepared();
         let original = image(&chip);
         let is_tree = |bytes: &[u8]| {
