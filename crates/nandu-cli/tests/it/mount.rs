@@ -374,7 +374,7 @@ fn what_was_synced_outlives_the_process_that_serves_the_mount() {
     }
 }
 
-/// A mount for reading refuses changes, and leaves the image as it was.
+/// FlexFS's background migration, in a real mount and in real time.
 #[test]
 fn pages_move_to_two_bits_a_cell_while_the_mount_is_left_alone() {
     let Some(mut mounted) = Mounted::new("paper-flex") else { return };
@@ -391,16 +391,19 @@ fn pages_move_to_two_bits_a_cell_while_the_mount_is_left_alone() {
     assert!(written > 400 && moved < 100, "{written}, {moved}");
     let start = Instant::now();
     // To look is no request, so it does not keep pages from moving.
-    while regions(&mounted, "mnt")[1] < moved + 50 {
+    while regions(&mounted, "mnt")[1] < moved + 80 {
         assert!(start.elapsed() < Duration::from_secs(60), "nothing moves");
         std::thread::sleep(Duration::from_millis(100));
     }
     assert!(fs::read(&path).unwrap() == content);
     mounted.unmount();
     mounted.check();
-    assert!(regions(&mounted, "c.nand")[1] >= moved + 50);
+    // A few copies were not named yet, and are made again.
+    let [_, kept] = regions(&mounted, "c.nand");
+    assert!(kept >= moved + 50, "{kept}, {moved}");
 }
 
+/// A mount for reading refuses changes, and leaves the image as it was.
 #[test]
 fn a_mount_for_reading_changes_nothing() {
     let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
