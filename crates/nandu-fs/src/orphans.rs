@@ -191,20 +191,21 @@ impl<N: Nand> Fs<'_, N> {
         Ok(())
     }
 
-    /// The first orphan from a number on that is not open.
-    fn first_orphan(&mut self, from: u64) -> Result<Option<Ino>, FsError<N::Error>> {
-        let (from, to) = (Key::orphan(from), Key::orphan(u64::MAX));
-        let mut found = None;
-        let bounds = (Bound::Included(from.as_slice()), Bound::Included(to.as_slice()));
-        let open = &self.open;
-        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| match Meaning::of(entry.key) {
-            Some(Meaning::Orphan { ino }) if !open.is_open(ino) => {
-                found = Some(Ino(ino));
-                ControlFlow::Break(())
+    /// The first orphan from a number on that nobody uses. Who has a file open that has a name does not use what a truncation left of it.
+    fn first_orphan(&mut self, mut from: u64) -> Result<Option<Ino>, FsError<N::Error>> {
+        while let Some(ino) = self.next_orphan(from)? {
+            let is_used = self.open.is_open(ino)
+                && match self.find_inode(Ino(ino)) {
+                    Ok(inode) => inode.is_none_or(|inode| inode.nlink == 0),
+                    Err(FsError::Corrupt { .. }) => false,
+                    Err(error) => return Err(error),
+                };
+            if !is_used {
+                return Ok(Some(Ino(ino)));
             }
-            _ => ControlFlow::Continue(()),
-        })?;
-        Ok(found)
+            from = ino + 1;
+        }
+        Ok(None)
     }
 
     /// Before a file is changed: a truncation that a cut interrupted is brought to its end, since what it left behind the end of the

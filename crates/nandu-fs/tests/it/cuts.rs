@@ -1,7 +1,7 @@
 //! Power cuts: what is found is what the operations made up to one of them, which is not before the last that was acknowledged as
 //! durable. Of a write some bytes may be there and others not.
 
-use nandu_fs::{Allocation, Broken, Fs, Options, RenameMode, Time};
+use nandu_fs::{Allocation, Broken, Fs, Ino, Options, RenameMode, Time};
 use nandu_nand::{Geometry, Pairing, TearScope};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
@@ -200,6 +200,33 @@ fn cuts_while_attributes_and_targets_go_in_steps() {
     ];
     let driver = Driver::new(formatted_with(SMALL, OPTIONS)).resume();
     let summary = driver.every(fixed(ops, OPTIONS), check(OPTIONS));
+    assert!(summary.cases > 100, "{summary:?}");
+}
+
+/// A file whose truncation was cut is opened, other things are changed, and it grows: nothing of what was there comes to light.
+#[test]
+fn what_a_cut_truncation_left_is_gone_before_an_open_file_grows() {
+    let pages = vec![7; 36 * 512];
+    let ops =
+        vec![Op::Create(vec![b"a"]), Op::Write(vec![b"a"], 0, pages), Op::Sync, Op::Truncate(vec![b"a"], 0), Op::Sync];
+    let grows = |chip: &mut Sim, _: &Promise| {
+        let mut memory = memory(&chip.chip().geometry, &OPTIONS);
+        let mut fs = Fs::mount(chip, OPTIONS, &mut memory).unwrap();
+        let Ok(found) = fs.lookup(Ino::ROOT, b"a") else { return };
+        fs.open(found).unwrap();
+        // Each change removes a step of what a cut left over.
+        for mode in [0o700, 0o755] {
+            fs.chmod(Ino::ROOT, mode).unwrap();
+        }
+        if fs.stat(found).unwrap().size == 0 {
+            fs.truncate(found, 700).unwrap();
+            let mut content = [1; 700];
+            fs.read_at(found, 0, &mut content).unwrap();
+            assert_eq!(content, [0; 700]);
+        }
+        assert_eq!(violations(&mut fs), Vec::<String>::new());
+    };
+    let summary = Driver::new(formatted_with(SMALL, OPTIONS)).every(fixed(ops, OPTIONS), grows);
     assert!(summary.cases > 100, "{summary:?}");
 }
 
