@@ -264,6 +264,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         let page_bits = (32 - page_count.leading_zeros()) as u8;
         let format =
             CellFormat { cells: C::KIND, key_size: cells.key_size(), value_size: cells.value_size(), page_bits };
+        let journals = Journals::new(page_size, header_size, &format, options.pending_size_used(), pages.has_bare());
         let state = State { root: u32::MAX, height: 1, records: 0 };
         Ok(Tree {
             pages,
@@ -287,7 +288,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             durability: options.durability,
             frees: false,
             changes: Changes::new(changes, &format),
-            journals: Journals::new(page_size, header_size, &format, options.pending_size_used()),
+            journals,
             notes: Notes::new(notes, page_size, header_size, exposed_max),
             copies: Copies::new(copies),
             broken: Default::default(),
