@@ -24,6 +24,9 @@ pub const INSTALMENT_MAX: u32 = 16;
 /// flip, that were read too often, or in which a program failed.
 const ENDANGERED_SHARE: u32 = 2;
 
+/// Bare pages that may be moved together for one examination; each further so many, begun, count as another one.
+const MOVED_TOGETHER: u32 = 16;
+
 /// Fewest ready blocks that are enough: one to open, one for recovery.
 const READY_MIN: usize = 2;
 
@@ -131,12 +134,12 @@ pub(crate) struct Collector {
     /// An operation waits for ready blocks, so nothing is erased ahead.
     is_urgent: bool,
     /// Live counts are to be made exact, since the chip may be full.
-    wants_exact: bool,
+    pub(crate) wants_exact: bool,
     /// Steps of the instalment under way, and pages it is for.
     taken: u32,
     pages: u32,
     /// What the last victim was ranked by where blocks are scarce, if its owner left pages in it for want of room.
-    left_behind: Option<(u32, BlockAddr)>,
+    pub(crate) left_behind: Option<(u32, BlockAddr)>,
     /// The block that the owner wants to be emptied next.
     pub(crate) chosen: Option<BlockAddr>,
     /// Pages that moving one may program, but for the first.
@@ -428,122 +431,6 @@ impl<N: Nand> Log<'_, N> {
         }
     }
 
-    /// The block to count next. After a cut every count is an upper bound, so that blocks which are empty do not look so.
-    /// When hardly a block is left to move pages to, or the chip looks full, counting finds them, and reads only: whatever
-    /// is cut, it takes nothing away. A block that can be emptied into the blocks that are open is not counted first.
-    fn pick_inexact(&self) -> Option<BlockAddr> {
-        if self.blocks.inexact() == 0 || !(self.collector.wants_exact || self.blocks.pool() <= self.floor_host()) {
-            return None;
-        }
-        let least = self
-            .blocks
-            .addresses()
-            .filter(|&block| self.blocks.has(block, INEXACT) && self.is_victim(block))
-            .min_by_key(|&block| self.blocks.live(block))?;
-        let fits = u32::from(self.blocks.live(least)) <= self.open_room(self.blocks.is_bare(least));
-        (self.collector.wants_exact || !fits).then_some(least)
-    }
-
-    /// Whether there is a block that the owner chose, and it can be emptied now.
-    fn is_choice_possible(&self) -> bool {
-        let can_be = |block| self.is_victim(block) && self.can_be_emptied(block);
-        self.blocks.pool() > self.floor_host() && self.collector.chosen.is_some_and(can_be)
-    }
-
-    /// The block to empty next, and why: the one that the owner chose, unless there is no time for its wishes.
-    fn pick_next(&self) -> Option<(BlockAddr, Cause)> {
-        let chosen = self.collector.chosen.filter(|_| self.is_choice_possible());
-        chosen.map(|block| (block, Cause::Migration)).or_else(|| self.pick_victim())
-    }
-
-    /// The block to empty next, and why. Blocks that failed, were open at a cut or begin to lose bits come first; then a
-    /// block that is worn far less than others, under the cap; then the block with the best ratio of gain to cost.
-    fn pick_victim(&self) -> Option<(BlockAddr, Cause)> {
-        let pool = self.blocks.pool();
-        let urgent = self.find_victim(|state, _| state == State::Failing);
-        if urgent.is_some() && pool > self.shape.floor_delete() {
-            return urgent.map(|block| (block, Cause::Retire));
-        }
-        if pool > self.floor_host() {
-            let refresh = |_, block| self.blocks.has(block, REFRESH);
-            if self.blocks.endangered() > 0
-                && let Some(block) = self.find_victim(refresh)
-            {
-                return Some((block, Cause::Refresh));
-            }
-            if let Some(block) = self.levelling_victim() {
-                return Some((block, Cause::Levelling));
-            }
-        }
-        let to_mlc = self.can_move_to_mlc();
-        let is_wanted = |block: BlockAddr| {
-            let live = self.blocks.live(block);
-            live < self.moved_max(block, to_mlc) && self.is_victim(block) && self.can_be_emptied(block)
-        };
-        let all = self.blocks.addresses().filter(|&block| is_wanted(block));
-        let best = if pool <= self.floor_host() {
-            // What yields most at once: only this makes the bound of the instalments hold. But the owner may need more room to move a
-            // page than there is, where another block's pages need less: then the next block is tried, not the same one for ever.
-            let behind = |block: &BlockAddr| self.collector.left_behind >= Some(self.cost_of_emptying(*block));
-            all.min_by_key(|&block| (behind(&block), self.cost_of_emptying(block)))
-        } else {
-            all.max_by_key(|&block| self.benefit(block, to_mlc))
-        };
-        best.map(|block| (block, Cause::Gc))
-    }
-
-    /// How much room its pages take elsewhere, and which of several blocks comes first.
-    fn cost_of_emptying(&self, block: BlockAddr) -> (u32, BlockAddr) {
-        (u32::from(self.blocks.live(block)) * self.weight(block), block)
-    }
-
-    /// Whether there is room to empty a block wholly. Where there are bare streams, its pages cannot go anywhere: bare ones need
-    /// bare room, and room with headers for what names them at their new places, a page for each at most.
-    pub(crate) fn can_be_emptied(&self, block: BlockAddr) -> bool {
-        if !self.shape.has_bare() {
-            return true;
-        }
-        let live = u32::from(self.blocks.live(block));
-        // What has two bits a cell may have to go where there is one.
-        let bare_pages = if self.can_open_mlc() { self.shape.mlc_pages } else { self.shape.pages } - 1;
-        let opens = |is_bare, pages: u16| live.saturating_sub(self.open_room(is_bare)).div_ceil(u32::from(pages));
-        let opened =
-            opens(false, self.shape.pages) + if self.blocks.is_bare(block) { opens(true, bare_pages) } else { 0 };
-        opened <= self.blocks.pool()
-    }
-
-    pub(crate) fn is_victim(&self, block: BlockAddr) -> bool {
-        self.blocks.state(block).is_closed()
-            && !self.blocks.has(block, DAMAGED)
-            && !self.blocks.is_pinned(block)
-            && (self.blocks.live(block) > 0 || self.blocks.state(block) == State::Failing)
-    }
-
-    fn find_victim(&self, is_wanted: impl Fn(State, BlockAddr) -> bool) -> Option<BlockAddr> {
-        self.blocks.addresses().find(|&block| self.is_victim(block) && is_wanted(self.blocks.state(block), block))
-    }
-
-    /// What emptying a block now is worth, in no unit: its age times what its share of live pages says, and times a weight
-    /// by wear.
-    ///
-    /// Pages that die at the same rate leave of a full block of age `a` the share `p = exp(-rate * a)`. In a stream of such
-    /// pages, one block more to wait in saves `rate / (1/p - 1 + ln p)` copies in the time unit, and copies are fewest where
-    /// all streams save the same by it. So the block is emptied for which `(1/p - 1 + ln p) / rate` is greatest, and with
-    /// the rate that its own age tells, that is `a * (x / ln(1 + x) - 1)` with `x = 1/p - 1`. The fraction is the logarithmic
-    /// mean of 1 and `1/p`, and that is nearly `(4 * sqrt(1/p) + 1 + 1/p) / 6`. Among blocks of one age the emptiest
-    /// comes first.
-    fn benefit(&self, block: BlockAddr, to_mlc: bool) -> u64 {
-        let live = u64::from(self.blocks.live(block)).max(1);
-        let age = u64::from(self.age(block)) + 1;
-        // Times 2^16; a count that is too high may leave nothing of it.
-        let inverse = ((u64::from(self.moved_max(block, to_mlc)) << 16) / live).max(1 << 16);
-        let yields = 4 * (inverse << 16).isqrt() + inverse - (5 << 16);
-        // A block that was open at a cut is rarely full, so its dead pages come cheap.
-        let favour = if self.blocks.state(block) == State::Suspect { 4 } else { 1 };
-        // Age has 17 bits, the yield 30, the favour 2 and the weight 10.
-        yields * age * favour * self.lag_weight(block)
-    }
-
     /// Tells the log what became of a page that it asked about.
     ///
     /// # Errors
@@ -554,6 +441,10 @@ impl<N: Nand> Log<'_, N> {
         // What a move programs beside the page counts as if it had been examined, so that an instalment has a bound.
         let beside = self.stats.programs().saturating_sub(self.collector.programs_before + 1);
         self.collector.debt = (beside.min(u64::from(self.collector.beside_max))) as u32;
+        if self.is_bare(examine.page) {
+            // Others were moved with it, and what names them.
+            self.collector.debt += (beside / u64::from(MOVED_TOGETHER + 1)) as u32;
+        }
         if self.collector.is_instalment {
             self.collector.taken += self.collector.debt;
         }
@@ -595,6 +486,11 @@ impl<N: Nand> Log<'_, N> {
             self.finish_victim(victim);
         }
         Ok(())
+    }
+
+    /// Whether the pages of a block are being moved.
+    pub(crate) fn is_being_emptied(&self, block: BlockAddr) -> bool {
+        self.collector.victim == Some(block)
     }
 
     /// A block is erased: if it was being emptied, that is done.

@@ -121,6 +121,7 @@ mod room;
 mod shape;
 mod stats;
 mod verify;
+mod victims;
 mod wear;
 
 pub use choice::{BlockUse, Candidate};

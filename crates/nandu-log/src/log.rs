@@ -14,6 +14,7 @@ use crate::pairs::Pairs;
 use crate::placement::Lifetimes;
 use crate::shape::{End, Shape, ShapeError};
 use crate::stats::Stats;
+use crate::victims::Runs;
 
 /// Whether the log can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,6 +176,7 @@ pub struct Log<'m, N: Nand> {
     pub(crate) stashed: Option<PageAddr>,
     pub(crate) collector: Collector,
     pub(crate) lifetimes: Lifetimes,
+    pub(crate) runs: Runs,
     pub(crate) sampler: Sampler,
     pub(crate) stats: Stats,
 }
@@ -214,6 +216,7 @@ impl<'m, N: Nand> Log<'m, N> {
             stashed: None,
             collector: Collector::IDLE,
             lifetimes: Lifetimes::UNKNOWN,
+            runs: Runs::UNKNOWN,
             sampler: Sampler::NEW,
             stats: Stats::ZERO,
         })
@@ -379,6 +382,9 @@ impl<'m, N: Nand> Log<'m, N> {
         let block = self.shape.geometry.block_of(page);
         if self.blocks.state(block).holds_data() {
             self.uncount(page);
+            if self.blocks.is_bare(block) && !self.is_being_emptied(block) {
+                self.runs.note(block);
+            }
             self.blocks.subtract_live(block);
         }
     }

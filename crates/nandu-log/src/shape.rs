@@ -15,6 +15,9 @@ const FLOOR_DELETE: u32 = 2;
 /// With 5 on chips of 64 blocks full of values, deletes found no room.
 const POOL_HIGH_MIN: u32 = 8;
 
+/// Blocks that are opened between two checkpoints, at least, where the pool is low.
+const OPENED_MIN: u32 = 4;
+
 /// Fewest pages of a block where there are bare streams: two of data, one that is skipped, and a summary.
 const BARE_PAGES_MIN: u32 = 4;
 
@@ -262,10 +265,16 @@ impl Shape {
         u32::from(self.streams) + self.floor_host() + 2 + slack
     }
 
-    /// Blocks of the pool below which instalments begin: as many as one checkpoint lists, or wait to be listed by the next one, and
+    /// Blocks of the pool below which instalments begin: as many as one checkpoint should list, or wait to be listed by the next one, and
     /// those that must be left. More would wait for nothing and hold no data.
+    ///
+    /// The fewer a checkpoint lists, the more checkpoints there are. So it lists as many as can be, unless anchor blocks wear
+    /// half as fast as others at most where it lists fewer: those have many pages where a block does, and the whole table in one.
     pub(crate) fn pool_high(&self, good: u32) -> u32 {
         let compact = self.reserve_blocks(good).saturating_sub(u32::from(self.streams) + 1);
-        (u32::from(self.ready_max) + 2).max(POOL_HIGH_MIN).min(compact).max(self.floor_host() + 1)
+        let programs = good * (1 + u32::from(self.table_pages));
+        let opened = programs.div_ceil(ANCHOR_COUNT as u32 / 2 * u32::from(self.anchor_pages)).max(OPENED_MIN);
+        let high = (opened + self.floor_host()).min(u32::from(self.ready_max) + 2);
+        high.max(POOL_HIGH_MIN).min(compact).max(self.floor_host() + 1)
     }
 }

@@ -443,7 +443,7 @@ fn pages_of_one_leaf_are_moved_with_one_program_for_it() {
         let outcome = tree.examine(Examine { page: victim, moves: true });
         assert_eq!(outcome, Ok(Examined::Moved));
     });
-    assert_eq!(cost, 17);
+    assert_eq!(cost, 33);
 }
 
 /// Notes take room from journal pages, so that two of these do not become one although their changes would fit: then a leaf is
