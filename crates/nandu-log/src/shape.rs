@@ -268,13 +268,15 @@ impl Shape {
     /// Blocks of the pool below which instalments begin: as many as one checkpoint should list, or wait to be listed by the next one, and
     /// those that must be left. More would wait for nothing and hold no data.
     ///
-    /// The fewer a checkpoint lists, the more checkpoints there are. So it lists as many as can be, unless anchor blocks wear
-    /// half as fast as others at most where it lists fewer: those have many pages where a block does, and the whole table in one.
+    /// The fewer a checkpoint lists, the more checkpoints there are, and a mount reads up to three pages more. So it lists as many as can be,
+    /// unless there is file data, which fills chips, and anchor blocks wear half as fast as others at most where it lists fewer: those
+    /// have many pages where a block does, and the whole table in one.
     pub(crate) fn pool_high(&self, good: u32) -> u32 {
         let compact = self.reserve_blocks(good).saturating_sub(u32::from(self.streams) + 1);
         let programs = good * (1 + u32::from(self.table_pages));
         let opened = programs.div_ceil(ANCHOR_COUNT as u32 / 2 * u32::from(self.anchor_pages)).max(OPENED_MIN);
-        let high = (opened + self.floor_host()).min(u32::from(self.ready_max) + 2);
+        let most = u32::from(self.ready_max) + 2;
+        let high = if self.has_bare() { most.min(opened + self.floor_host()) } else { most };
         high.max(POOL_HIGH_MIN).min(compact).max(self.floor_host() + 1)
     }
 }
