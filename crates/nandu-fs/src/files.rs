@@ -124,14 +124,36 @@ impl<N: Nand> Fs<'_, N> {
     fn write_page(&mut self, ino: Ino, index: u32, bytes: &[u8]) -> Result<(), FsError<N::Error>> {
         self.begin_change()?;
         let state = self.page_state(ino.0, index)?;
-        let inode = self.file(ino)?;
-        let mut inode = self.grown(inode, index, bytes.len());
+        let before = self.file(ino)?;
+        let mut inode = self.grown(before, index, bytes.len());
         let mut batch = Batch::new();
         Self::announce_page(&mut batch, ino.0, index, &state, &mut inode);
         Self::put_inode(&mut batch, ino, &inode);
         self.commit(&batch)?;
-        self.put_page(ino.0, index, bytes)?;
+        let outcome = self.put_page(ino.0, index, bytes);
+        self.take_back(ino, index, &state, &before, outcome)?;
         self.drop_fragments(ino.0, index, &state)
+    }
+
+    /// Without room for the page that was announced the file is as it was: no longer, and with nothing in its place.
+    fn take_back(
+        &mut self,
+        ino: Ino,
+        index: u32,
+        state: &PageState,
+        before: &Inode,
+        outcome: Result<(), FsError<N::Error>>,
+    ) -> Result<(), FsError<N::Error>> {
+        if !matches!(outcome, Err(FsError::Full)) {
+            return outcome;
+        }
+        let mut batch = Batch::new();
+        if state.base == Base::Hole {
+            batch.delete(Key::page(ino.0, index));
+        }
+        Self::put_inode(&mut batch, ino, before);
+        self.commit_freeing(&batch)?;
+        outcome
     }
 
     /// Puts into the batch of the inode that counts a page in what a page is until it is programmed. The size and the count come
@@ -158,10 +180,10 @@ impl<N: Nand> Fs<'_, N> {
         let end = start + bytes.len();
         let Some(written) = self.buffer.of(ino.0, index) else {
             self.begin_change()?;
-            let inode = self.file(ino)?;
-            let inode = self.grown(inode, index, end);
+            let before = self.file(ino)?;
+            let inode = self.grown(before, index, end);
             let state = self.page_state(ino.0, index)?;
-            let mut written = Written { ino: ino.0, index, inode, start, end, is_whole: false };
+            let mut written = Written { ino: ino.0, index, before, inode, start, end, is_whole: false };
             // A small part of a page that stands on flash may become a fragment, for which the rest need not be read.
             if state.base != Base::Page || bytes.len() > self.fragment_limits().size_max {
                 self.load_rest(&mut written)?;
@@ -275,7 +297,8 @@ impl<N: Nand> Fs<'_, N> {
             return self.commit(&batch);
         }
         self.commit(&batch)?;
-        self.put_front(ino, index, behind)?;
+        let outcome = self.put_front(ino, index, behind);
+        self.take_back(Ino(ino), index, state, &written.before, outcome)?;
         self.drop_fragments(ino, index, state)
     }
 }

@@ -196,7 +196,8 @@ impl<N: Nand> Fs<'_, N> {
             let state = self.page_state(ino.0, index)?;
             // Zeros in the middle of a fragment make two of it.
             if state.base == Base::Page && state.fragments.as_slice().len() + 2 > FRAGMENT_COUNT_MAX {
-                let mut inode = self.file(ino)?;
+                let before = self.file(ino)?;
+                let mut inode = before;
                 inode.modify(self.now);
                 let memory = core::mem::take(&mut self.buffer.memory);
                 let outcome = self.read_page(ino.0, index, 0, memory);
@@ -204,7 +205,8 @@ impl<N: Nand> Fs<'_, N> {
                 self.buffer.memory = memory;
                 outcome?;
                 let end = self.page_size();
-                self.buffer.written = Some(Written { ino: ino.0, index, inode, start: 0, end, is_whole: true });
+                let written = Written { ino: ino.0, index, before, inode, start: 0, end, is_whole: true };
+                self.buffer.written = Some(written);
                 self.flush()?;
             } else {
                 let mut batch = Batch::new();

@@ -10,6 +10,12 @@ use crate::placement::{Hotness, PlacementOptions, Reference, WearPromise};
 /// Least bytes that a page of a file takes in a leaf.
 const PAGE_ENTRY_SIZE_MIN: usize = 12;
 
+/// Least bytes that a page of a file that is deleted takes in memory until its leaf says so.
+const PAGE_CHANGE_SIZE_MIN: usize = 18;
+
+/// Most of the memory for changes that is used.
+const PENDING_SIZE_MAX: usize = 65_535;
+
 /// Pages that one operation replaces besides those of files.
 const JOURNAL_PAGES: usize = 64;
 
@@ -21,8 +27,8 @@ pub struct Options {
     pub log: LogOptions,
     /// Bytes of memory for nodes of the tree that are kept.
     pub cache_size: usize,
-    /// Pages that one operation may replace and still tell the collector about each, four bytes each; as many as a leaf can hold and 64
-    /// at least.
+    /// Pages that one operation may replace and still tell the collector about each, four bytes each; as many as a leaf can hold, as many as
+    /// changes can delete, and 64 at least.
     pub journal_pages: usize,
     /// Bytes of memory for changes that are not in their place yet, of which 65,535 at most are used. The more there are, the
     /// more changes go to their place with one program. A volume takes as many to mount as it was last used with.
@@ -104,7 +110,9 @@ impl Options {
 
     pub(crate) fn tree(&self, page_size: usize) -> nandu_tree::Options {
         // Were a leaf full of pages of one file to go with more of them than can be told of, the rest would stay counted as live.
-        let journal_pages = self.journal_pages.max(page_size / PAGE_ENTRY_SIZE_MIN + JOURNAL_PAGES);
+        // Leaves that become empty one after another go with one program, and with all that is deleted of them.
+        let least = page_size / PAGE_ENTRY_SIZE_MIN + self.pending_size.min(PENDING_SIZE_MAX) / PAGE_CHANGE_SIZE_MIN;
+        let journal_pages = self.journal_pages.max(least + JOURNAL_PAGES);
         nandu_tree::Options {
             cache_size: self.cache_size,
             journal_pages,

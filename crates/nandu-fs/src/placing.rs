@@ -182,10 +182,14 @@ impl<'m, N: Nand> Fs<'m, N> {
             return Ok(true);
         }
         for _ in 0..2 {
+            let own_steps = self.tree.pages().log().own_steps();
             let mut budget = Budget::chosen(1);
             if let Some(examine) = self.tree.pages_mut().next_idle(&mut budget)? {
                 let outcome = self.tree.examine(examine)?;
                 self.tree.pages_mut().examined(examine, outcome)?;
+                return Ok(true);
+            }
+            if self.tree.pages().log().own_steps() > own_steps {
                 return Ok(true);
             }
             // A block is done: what came out of it is named when there is enough, so that leaves are programmed for many.

@@ -7,6 +7,10 @@ use crate::FsError;
 use crate::fs::Fs;
 use crate::keys::INO_END;
 
+/// Bytes that a file of one page takes of leaves: its name, its inode and the place of its page. Measured with names of nine bytes, which
+/// come in the order of their hashes: 75.
+const RECORDS_SIZE: u32 = 80;
+
 /// How much room there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FsStat {
@@ -16,7 +20,9 @@ pub struct FsStat {
     pub blocks: u64,
     /// Pages of these that hold nothing that is needed, at least.
     pub blocks_free: u64,
-    /// Pages of these that can be written: where there are files that fill pages, an eighth of all stays free for the collector.
+    /// Pages of files that can be written, each a file of its own with a short name; in larger files there is room for up to a fortieth
+    /// more. The rest is what their inodes, names and places take, and what stays free for the collector: a sixteenth where blocks have two
+    /// modes, else an eighth.
     pub blocks_available: u64,
     /// Inodes there can still be.
     pub files_free: u64,
@@ -68,6 +74,11 @@ impl<N: Nand> Fs<'_, N> {
         self.tree.pages().log().uses()
     }
 
+    fn available_pages(&self) -> u32 {
+        let per_leaf = self.page_size() as u32 / RECORDS_SIZE;
+        self.tree.pages().page_values_available(self.tree.growth_pages_max(), per_leaf)
+    }
+
     /// How much room there is. Costs nothing.
     ///
     /// # Errors
@@ -79,7 +90,7 @@ impl<N: Nand> Fs<'_, N> {
             block_size: self.page_size() as u32,
             blocks: u64::from(stats.capacity_pages),
             blocks_free: u64::from(stats.capacity_pages.saturating_sub(stats.live_pages)),
-            blocks_available: u64::from(self.tree.pages().available_pages()),
+            blocks_available: self.available_pages().into(),
             files_free: INO_END - self.chunk_next,
             name_size_max: self.name_size_max() as u32,
         })

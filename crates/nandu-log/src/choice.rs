@@ -87,6 +87,11 @@ impl<N: Nand> Log<'_, N> {
         self.blocks.pool()
     }
 
+    /// Blocks erased and checkpoints made since the mount. Costs nothing.
+    pub fn own_steps(&self) -> u64 {
+        self.stats.erases + self.stats.checkpoints
+    }
+
     /// Blocks of the pool below which operations take a share of the collector's work ([`Log::instalment`]).
     pub fn pool_wanted(&self) -> u32 {
         self.shape.pool_high(self.blocks.good()) + self.collector.beside_max

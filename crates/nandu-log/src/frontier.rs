@@ -335,7 +335,12 @@ impl<N: Nand> Log<'_, N> {
         ends.into_iter().flatten().copied().find(|&block| self.blocks.state(block) == State::Listed)
     }
 
-    /// Erases a block at an end of the ready list.
+    /// A block of the ready list that is not erased yet, wherever it stands there.
+    pub(crate) fn erase_any(&self) -> Option<BlockAddr> {
+        self.ready.all_unopened().find(|&block| self.blocks.state(block) == State::Listed)
+    }
+
+    /// Erases a block of the ready list.
     pub(crate) fn erase_listed(&mut self, block: BlockAddr) -> Result<(), LogError<N::Error>> {
         self.leave_clean()?;
         // A checkpoint just made may have given the block another place in the list.

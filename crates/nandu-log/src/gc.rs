@@ -39,7 +39,7 @@ pub struct Budget {
     steps: u32,
     /// Whether this is an instalment, to be counted against the bound.
     is_instalment: bool,
-    /// Whether only blocks are emptied that the owner chose.
+    /// Whether only blocks are emptied that the owner chose, in idle time, when every block that can be opened is erased.
     is_chosen: bool,
 }
 
@@ -50,7 +50,8 @@ impl Budget {
     }
 
     /// For idle time of an owner that says what is emptied ([`Log::empty_next`]): so many examinations, of the block that is being
-    /// emptied and the one that was chosen; and as many erases and checkpoints.
+    /// emptied and the one that was chosen; and as many erases and checkpoints. Every block of the ready list is erased, not only those
+    /// at its ends, so that operations find what they open erased.
     pub const fn chosen(examinations: u32) -> Budget {
         Budget { examinations, steps: examinations, is_instalment: false, is_chosen: true }
     }
@@ -290,7 +291,7 @@ impl<N: Nand> Log<'_, N> {
         budget.examinations = budget.examinations.saturating_sub(core::mem::take(&mut self.collector.debt));
         loop {
             if budget.steps > 0
-                && let Some(step) = self.own_step()
+                && let Some(step) = self.own_step(budget.is_chosen)
             {
                 budget.steps -= 1;
                 self.collector.taken += u32::from(budget.is_instalment);
@@ -326,12 +327,14 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// The erase or checkpoint that is due.
-    fn own_step(&self) -> Option<OwnStep> {
+    fn own_step(&self, is_chosen: bool) -> Option<OwnStep> {
         if self.needs_checkpoint() {
             return Some(OwnStep::Checkpoint);
         }
         // An operation that waits erases what it opens, and nothing ahead.
-        if self.collector.is_urgent { None } else { self.erase_ahead().map(OwnStep::Erase) }
+        let is_idle = is_chosen || !self.collector.is_urgent;
+        let ahead = if is_idle { self.erase_ahead() } else { None };
+        ahead.or_else(|| if is_chosen { self.erase_any() } else { None }).map(OwnStep::Erase)
     }
 
     /// The next page of the victim; a new victim if there is none and one is wanted, which the owner may have to choose.

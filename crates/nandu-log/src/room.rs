@@ -40,6 +40,22 @@ impl<N: Nand> Log<'_, N> {
         self.weight_of(pages) <= self.usable_blocks() * u32::from(self.shape.mlc_pages)
     }
 
+    /// Pages of the fullest kind of block that can still be filled when so many pages with headers have come, by counts that may be too
+    /// high: for bare pages, and for pages with headers, each of which takes [`Log::headed_weight`] of them. Costs nothing.
+    pub fn room_beside(&self, headed: u32) -> u32 {
+        (self.usable_blocks() * u32::from(self.shape.mlc_pages)).saturating_sub(self.weight_of(headed))
+    }
+
+    /// How many bare pages a page with header takes the room of: 2 where some streams have two bits a cell, else 1.
+    pub fn headed_weight(&self) -> u32 {
+        self.shape.headed_weight()
+    }
+
+    /// Bare pages in the fullest kind of block, beside a Summary.
+    pub fn bare_pages_per_block(&self) -> u32 {
+        u32::from(self.shape.mlc_pages) - 1
+    }
+
     /// How many pages of its kind a block holds where those of this one are moved to. Bare ones find twice as much room with two
     /// bits a cell, so that a block with one that is full of them is worth emptying, too.
     pub(crate) fn moved_max(&self, block: BlockAddr, to_mlc: bool) -> u16 {

@@ -139,6 +139,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         3 + 2 * u32::from(self.state.height)
     }
 
+    /// Most pages with headers that a change of one entry appends: where there is no room for so many, the tree is full.
+    pub fn growth_pages_max(&self) -> u32 {
+        // What has to come before it, a journal page and its notes.
+        self.split_pages_max() + 4
+    }
+
     /// What a batch appends: a page for each leaf concerned, and what splits of these need.
     fn batch_need(&mut self, edits: &[Edit<'_>]) -> Result<Need, TreeError<P::Error>> {
         let (mut leaves, mut last, mut bytes) = (0, PENDING, 0);
@@ -436,6 +442,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 }
                 None => self.bury_unless_kept(page),
             }
+        }
+        if self.journal.take_short() && self.pages.has_bare() {
+            self.pages.doubt();
         }
         self.journal.clear();
     }

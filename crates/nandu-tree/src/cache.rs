@@ -4,6 +4,7 @@
 //! another from the front of the memory without gaps, their table grows towards them from the back, and behind it stand
 //! the heads of the chains by which an entry is found. Only nodes that are on flash are kept, so dropping one costs nothing.
 //!
+//! A leaf gets in as long as there is memory that nothing stands in; later only now and then, since most are not looked up again soon.
 //! When room is needed leaves go first, then nodes of level 1, then others; within these classes what was not used for
 //! longest, as far as a clock tells: a hand goes round the table, spares what was used since it came by last, and stops
 //! at the first that was not. Nothing here takes longer the more nodes there are, but to close the gap that a node
@@ -22,6 +23,12 @@ const NONE: u16 = u16::MAX;
 
 /// Bytes of memory for which there is a chain, 2 bytes. Nodes take about as much.
 const CHAIN_SPACING: usize = 256;
+
+/// Most memory of which a table entry can name every place.
+const SIZE_MAX: usize = 0x00FF_FFFF;
+
+/// A node may leave the so-manyth part of its room unused.
+const SLACK_SHARE: usize = 8;
 
 /// Entries behind the hand among which one is looked for that leaves room enough, so that nothing has to be moved.
 const LOOK_AHEAD: usize = 8;
@@ -70,7 +77,7 @@ impl CacheEntry {
     /// What a node of this size would leave unused in the place of this one; `None` if it does not fit there, or wastes
     /// much.
     fn slack_for(&self, size: usize) -> Option<u8> {
-        let slack = self.room().checked_sub(size).filter(|slack| *slack <= self.room() / 8)?;
+        let slack = self.room().checked_sub(size).filter(|slack| *slack <= self.room() / SLACK_SHARE)?;
         u8::try_from(slack).ok()
     }
 }
@@ -189,15 +196,35 @@ impl<'m> Cache<'m> {
         Some(entry.offset..entry.offset + entry.size)
     }
 
+    /// Whether so many bytes fit with nothing dropped.
+    fn has_room(&self, size: usize) -> bool {
+        self.used + size + ENTRY_SIZE * (self.count + 1) <= self.memory.len() && self.count < NONE.into()
+    }
+
+    /// Keeps a leaf, with room to grow a little, if nothing has to be dropped for it.
+    pub(crate) fn insert_leaf_beside(&mut self, page: u32, leaf: &[u8]) {
+        let slack = (leaf.len() / SLACK_SHARE).min(u8::MAX.into());
+        if self.memory.len() > SIZE_MAX || !self.has_room(leaf.len() + slack) {
+            return;
+        }
+        self.drop_node(page, 0);
+        let slack = slack as u8;
+        let entry =
+            CacheEntry { page, level: 0, is_used: false, offset: self.used, size: leaf.len(), slack, next: NONE };
+        self.used += entry.room();
+        self.count += 1;
+        self.fill(self.count - 1, entry, leaf);
+    }
+
     /// Keeps a node if there is room for it among nodes worth more.
     pub(crate) fn insert(&mut self, page: u32, level: u8, node: &[u8]) {
-        if node.len() + ENTRY_SIZE > self.memory.len() || self.memory.len() > 0x00FF_FFFF {
+        if node.len() + ENTRY_SIZE > self.memory.len() || self.memory.len() > SIZE_MAX {
             return;
         }
         self.drop_node(page, level);
         let size = node.len();
         let entry = CacheEntry { page, level, is_used: false, offset: 0, size, slack: 0, next: NONE };
-        while self.used + size + ENTRY_SIZE * (self.count + 1) > self.memory.len() || self.count == NONE.into() {
+        while !self.has_room(size) {
             let Some(victim) = self.victim(class_of(level), size) else { return };
             if let Some(slack) = self.entry(victim).slack_for(size) {
                 let offset = self.unlink(victim).offset;
@@ -246,11 +273,12 @@ impl<'m> Cache<'m> {
         self.link(index, entry);
     }
 
-    /// A node was programmed anew. Keeps the new one; a leaf only if the old one was kept.
+    /// A node was programmed anew. Keeps the new one; a leaf only if the old one was kept or there is memory that nothing stands in.
     pub(crate) fn renew(&mut self, old_page: u32, level: u8, page: u32, node: &[u8]) {
         let Some(index) = self.index_of(old_page, level) else {
-            if level > 0 {
-                self.insert(page, level, node);
+            match level {
+                0 => self.insert_leaf_beside(page, node),
+                _ => self.insert(page, level, node),
             }
             return;
         };
@@ -261,7 +289,12 @@ impl<'m> Cache<'m> {
             }
             None => {
                 self.remove(index);
-                self.insert(page, level, node);
+                if level == 0 {
+                    self.insert_leaf_beside(page, node);
+                }
+                if self.index_of(page, level).is_none() {
+                    self.insert(page, level, node);
+                }
             }
         }
     }
@@ -323,6 +356,25 @@ mod tests {
     }
 
     #[test]
+    fn a_leaf_is_kept_as_long_as_nothing_has_to_be_dropped_for_it_and_may_grow_in_its_place() {
+        let mut memory = [0; 2 * (90 + ENTRY_SIZE) + 2];
+        let mut cache = Cache::new(&mut memory);
+        cache.insert_leaf_beside(1, &[1; 80]);
+        cache.renew(9, 0, 2, &[2; 80]);
+        cache.insert_leaf_beside(3, &[3; 80]);
+        cache.renew(8, 0, 4, &[4; 80]);
+        assert_eq!((cache.find(3, 0), cache.find(4, 0)), (None, None));
+        cache.renew(1, 0, 5, &[5; 90]);
+        for (page, size) in [(5, 90), (2, 80)] {
+            let place = cache.find(page, 0).unwrap();
+            assert_eq!(cache.bytes(place), std::vec![page as u8; size]);
+        }
+        cache.insert(6, 1, &[6; 20]);
+        let place = cache.find(6, 1).unwrap();
+        assert_eq!(cache.bytes(place), [6; 20]);
+    }
+
+    #[test]
     fn nodes_of_many_sizes_come_and_go_and_one_that_is_used_stays() {
         let mut memory = [0; 200];
         let mut cache = Cache::new(&mut memory);
@@ -367,6 +419,10 @@ mod tests {
                 4 => {
                     kept.remove(&(page, level));
                     cache.drop_node(page, level);
+                }
+                5 if level == 0 => {
+                    kept.insert((page + 64 + round, 0), node.to_vec());
+                    cache.insert_leaf_beside(page + 64 + round, node);
                 }
                 _ => {
                     if let Some(place) = cache.find(page, level) {

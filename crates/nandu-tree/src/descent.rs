@@ -254,11 +254,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 return Ok(Place::Cached(place));
             }
             let place = self.read_node(page, 0)?;
-            // Most leaves are not looked up again soon. One that is gets in at its fourth miss or so, the others do not
-            // cost a copy each.
+            // Most leaves are not looked up again soon. Where there is no room for all, one that is gets in at its fourth miss or so,
+            // and the others do not cost a copy each.
             self.reading.misses = self.reading.misses.wrapping_add(1);
             if keep && self.reading.misses.is_multiple_of(4) {
                 self.cache.insert(page, 0, &self.reading.buf[place.clone()]);
+            } else {
+                self.cache.insert_leaf_beside(page, &self.reading.buf[place.clone()]);
             }
         }
         Ok(Place::Reading(self.read_node(page, 0)?))

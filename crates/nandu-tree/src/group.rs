@@ -179,6 +179,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if changes_nothing {
             return Ok(Some(existed));
         }
+        self.make_room_for_doomed(edits.iter().map(|edit| edit.key))?;
         self.make_room(room, shrinks || self.frees)?;
         for edit in edits {
             self.replace_change(&Change { key: edit.key, tag: TAG_INLINE, value: edit.value });

@@ -82,11 +82,13 @@ pub(crate) struct Journal<'m> {
     memory: &'m mut [u8],
     old_count: usize,
     new_count: usize,
+    /// Pages were forgotten that stay counted as live.
+    is_short: bool,
 }
 
 impl<'m> Journal<'m> {
     pub(crate) fn new(memory: &'m mut [u8]) -> Journal<'m> {
-        Journal { memory, old_count: 0, new_count: 0 }
+        Journal { memory, old_count: 0, new_count: 0, is_short: false }
     }
 
     pub(crate) fn has_room(&self) -> bool {
@@ -98,7 +100,14 @@ impl<'m> Journal<'m> {
         if self.has_room() {
             self.memory[4 * self.old_count..][..4].copy_from_slice(&page.to_le_bytes());
             self.old_count += 1;
+        } else {
+            self.is_short = true;
         }
+    }
+
+    /// Whether pages were forgotten since this was asked last.
+    pub(crate) fn take_short(&mut self) -> bool {
+        core::mem::take(&mut self.is_short)
     }
 
     /// Notes a page appended, superseded if the operation fails.
@@ -129,7 +138,6 @@ impl<'m> Journal<'m> {
     }
 
     pub(crate) fn clear(&mut self) {
-        self.old_count = 0;
-        self.new_count = 0;
+        (self.old_count, self.new_count, self.is_short) = (0, 0, false);
     }
 }

@@ -235,13 +235,19 @@ impl<'m> Notes<'m> {
         list.notes().all(|note| self.push(&note)) && list.summaries().all(|page| self.push_summary(page))
     }
 
-    /// Notes a page that is dead at the next sync. Without room it is forgotten, which keeps it counted as live.
-    pub(crate) fn doom(&mut self, page: u32) {
-        if let Some(place) = self.doomed.get_mut(DOOMED_SIZE * self.doomed_count..DOOMED_SIZE * (self.doomed_count + 1))
-        {
-            place.copy_from_slice(&page.to_le_bytes());
-            self.doomed_count += 1;
-        }
+    /// Notes a page that is dead at the next sync. False without room: it stays counted as live.
+    #[must_use]
+    pub(crate) fn doom(&mut self, page: u32) -> bool {
+        let place = self.doomed.get_mut(DOOMED_SIZE * self.doomed_count..DOOMED_SIZE * (self.doomed_count + 1));
+        let Some(place) = place else { return false };
+        place.copy_from_slice(&page.to_le_bytes());
+        self.doomed_count += 1;
+        true
+    }
+
+    /// Whether so many pages more can be noted as dead at the next sync.
+    pub(crate) fn can_doom(&self, count: usize) -> bool {
+        DOOMED_SIZE * (self.doomed_count + count) <= self.doomed.len()
     }
 
     /// Pages that are dead at the next sync.

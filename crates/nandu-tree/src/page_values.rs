@@ -116,6 +116,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if self.changes.unsynced > 0 && !self.pages.has_room(pages)? {
             self.sync()?;
         }
+        self.make_room_for_doomed(core::iter::once(key))?;
         self.make_room(room, false)?;
         let placement = self.place_page(key, stream)?;
         if !self.make_bare_room(placement, false)? {
@@ -256,6 +257,23 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
     }
 
+    /// Syncs where the changes of these keys would replace more pages than can be remembered until the next sync, and none of those that wait
+    /// would be forgotten then.
+    pub(crate) fn make_room_for_doomed<'k>(
+        &mut self,
+        keys: impl Iterator<Item = &'k [u8]>,
+    ) -> Result<(), TreeError<P::Error>> {
+        if self.changes.unsynced == 0 || self.tag_size() == 0 {
+            return Ok(());
+        }
+        let replaces_page = |key: &&[u8]| {
+            let index = self.changes.find(key).ok().filter(|&index| self.changes.home(index).journal != UNSYNCED);
+            index.is_some_and(|index| self.changes.stored(index).and_then(page_of).is_some())
+        };
+        let count = keys.filter(replaces_page).count();
+        if self.notes.can_doom(count) { Ok(()) } else { self.sync() }
+    }
+
     /// Puts a change into memory, where there is room for it. The page of one that it replaces is dead: at once if nothing durable
     /// leads to it, else when this one is durable (R5).
     pub(crate) fn replace_change(&mut self, change: &Change<'_>) {
@@ -265,8 +283,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         {
             if self.changes.home(index).journal == UNSYNCED || self.broken.supersedes_first() {
                 self.bury_page(before);
-            } else {
-                self.notes.doom(before);
+            } else if !self.notes.doom(before) {
+                self.pages.doubt();
             }
         }
         let is_set = self.changes.set(change, crate::changes::Home::NONE);

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod capacity;
 mod costs;
 mod cuts;
 mod damage;

@@ -200,8 +200,7 @@ fn nearly_the_whole_capacity_of_two_bits_a_cell_is_offered_and_can_be_filled() {
             }
         }
         println!("{written} of {available}: {:?}", bench.fs.regions());
-        // An eighth stays free for the collector, which statfs says once there are files that fill pages.
-        assert!(written * 100 > available * 82, "{written} of {available}");
+        assert!(written >= available, "{written} of {available}");
         bench.check(file, 300);
     });
 }

@@ -20,7 +20,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     ],
     small_limits: &[
         Limit::at_most("programs_per_update", 1.03),
-        Limit::at_most("loads_per_update", 1.0),
+        Limit::at_most("loads_per_update", 0.96),
         Limit::at_most("loads_per_lookup", 0.91),
         Limit::at_most("worst_update_ms", 2.7),
         Limit::at_most("mount_loads_clean", 14.0),
