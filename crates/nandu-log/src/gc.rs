@@ -27,6 +27,9 @@ const ENDANGERED_SHARE: u32 = 2;
 /// Bare pages that may be moved together for one examination; each further so many, begun, count as another one.
 const MOVED_TOGETHER: u32 = 16;
 
+/// Blocks that wait so until operations take a share, where the owner empties blocks in idle time.
+const ENDANGERED_PATIENCE: u32 = 4;
+
 /// Fewest ready blocks that are enough: one to open, one for recovery.
 const READY_MIN: usize = 2;
 
@@ -153,6 +156,8 @@ pub(crate) struct Collector {
     is_instalment: bool,
     /// Pages moved for levelling since the mount.
     pub(crate) levelled: u64,
+    /// Whether the owner has blocks emptied in idle time.
+    has_idle: bool,
 }
 
 impl Collector {
@@ -176,6 +181,7 @@ impl Collector {
         debt: 0,
         is_instalment: false,
         levelled: 0,
+        has_idle: false,
     };
 
     /// Steps of the instalment under way per page it is for.
@@ -219,7 +225,9 @@ impl<N: Nand> Log<'_, N> {
         let pool = self.blocks.pool() * block_pages + room;
         let share =
             if pool >= high { 0 } else { (INSTALMENT_MAX * (high - pool)).div_ceil(high - low).min(INSTALMENT_MAX) };
-        let share = if self.blocks.endangered() > 0 { share.max(ENDANGERED_SHARE) } else { share };
+        // Bits flip for months before they are lost, so that idle time comes first.
+        let patience = if self.collector.has_idle { ENDANGERED_PATIENCE } else { 0 };
+        let share = if self.blocks.endangered() > patience { share.max(ENDANGERED_SHARE) } else { share };
         Budget { examinations: share * pages, steps: pages, is_instalment: true, is_chosen: false }
     }
 
@@ -289,6 +297,7 @@ impl<N: Nand> Log<'_, N> {
     pub fn next_work(&mut self, budget: &mut Budget) -> Result<Option<Examine>, LogError<N::Error>> {
         self.check_writable()?;
         budget.examinations = budget.examinations.saturating_sub(core::mem::take(&mut self.collector.debt));
+        self.collector.has_idle |= budget.is_chosen;
         loop {
             if budget.steps > 0
                 && let Some(step) = self.own_step(budget.is_chosen)
@@ -347,7 +356,7 @@ impl<N: Nand> Log<'_, N> {
         for _ in 0..2 {
             let victim = match self.collector.victim {
                 Some(victim) => victim,
-                None if is_chosen && !self.is_choice_possible() => {
+                None if is_chosen && self.pick_endangered().is_none() && !self.is_choice_possible() => {
                     self.collector.chosen = None;
                     return None;
                 }

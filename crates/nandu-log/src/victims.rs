@@ -65,30 +65,36 @@ impl<N: Nand> Log<'_, N> {
         self.blocks.pool() > self.floor_host() && self.collector.chosen.is_some_and(can_be)
     }
 
-    /// The block to empty next, and why: the one that the owner chose, unless there is no time for its wishes.
+    /// The block to empty next, and why: one that is in danger, then the one that the owner chose, unless there is no time for its wishes.
     pub(crate) fn pick_next(&self) -> Option<(BlockAddr, Cause)> {
         let chosen = self.collector.chosen.filter(|_| self.is_choice_possible());
-        chosen.map(|block| (block, Cause::Migration)).or_else(|| self.pick_victim())
+        let chosen = chosen.map(|block| (block, Cause::Migration));
+        self.pick_endangered().or(chosen).or_else(|| self.pick_victim())
     }
 
-    /// The block to empty next, and why. Blocks that failed, were open at a cut or begin to lose bits come first; then a
-    /// block that is worn far less than others, under the cap; then the block with the best ratio of gain to cost.
+    /// A block in which a program failed, or whose bits begin to flip, if there is room to empty it.
+    pub(crate) fn pick_endangered(&self) -> Option<(BlockAddr, Cause)> {
+        if self.blocks.endangered() == 0 {
+            return None;
+        }
+        let pool = self.blocks.pool();
+        let failing = self.find_victim(|state, _| state == State::Failing);
+        if let Some(block) = failing.filter(|_| pool > self.shape.floor_delete()) {
+            return Some((block, Cause::Retire));
+        }
+        let flips = |_, block| self.blocks.has(block, REFRESH);
+        let refreshed = if pool > self.floor_host() { self.find_victim(flips) } else { None };
+        refreshed.map(|block| (block, Cause::Refresh))
+    }
+
+    /// The block to empty next, and why, where none is in danger: a block that is worn far less than others, under the cap; then the block with
+    /// the best ratio of gain to cost.
     fn pick_victim(&self) -> Option<(BlockAddr, Cause)> {
         let pool = self.blocks.pool();
-        let urgent = self.find_victim(|state, _| state == State::Failing);
-        if urgent.is_some() && pool > self.shape.floor_delete() {
-            return urgent.map(|block| (block, Cause::Retire));
-        }
-        if pool > self.floor_host() {
-            let refresh = |_, block| self.blocks.has(block, REFRESH);
-            if self.blocks.endangered() > 0
-                && let Some(block) = self.find_victim(refresh)
-            {
-                return Some((block, Cause::Refresh));
-            }
-            if let Some(block) = self.levelling_victim() {
-                return Some((block, Cause::Levelling));
-            }
+        if pool > self.floor_host()
+            && let Some(block) = self.levelling_victim()
+        {
+            return Some((block, Cause::Levelling));
         }
         let to_mlc = self.can_move_to_mlc();
         let is_wanted = |block: BlockAddr| {

@@ -3,7 +3,7 @@
 mod beyond;
 mod core;
 mod paper;
-mod volume;
+pub(crate) mod volume;
 mod vs;
 
 use crate::Experiment;

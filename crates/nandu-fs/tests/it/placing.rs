@@ -3,7 +3,7 @@
 use nandu_fs::placement::{Class, PlacementOptions, Policy, Share, WearPromise};
 use nandu_fs::{Attributes, Fs, FsError, Ino, Options, Regions, Time};
 use nandu_nand::Cause;
-use nandu_sim::{Chip, Sim};
+use nandu_sim::{Chip, Fault, Sim, Trigger};
 
 use crate::rig::{FORMAT, formatted_with, memory, violations};
 
@@ -169,6 +169,40 @@ fn pages_of_hot_files_are_not_moved() {
     // Of 800 pages 200 are cold, and one block of those is still open.
     assert!((100..=200).contains(&with), "{with}");
     assert!(without > with + 100, "{without} {with}");
+}
+
+#[test]
+fn a_page_whose_bits_flip_is_moved_in_idle_time_and_not_by_requests() {
+    for moves_first in [false, true] {
+        run(options(), |bench| {
+            let file = bench.create(b"old");
+            bench.write(file, 0, 200, Class::Normal);
+            let other = bench.create(b"new");
+            if moves_first {
+                bench.rest(60_000);
+            } else {
+                // Idle time that is over before anything is moved: the file system knows that there is some.
+                bench.write(other, 0, 1, Class::Normal);
+                bench.rest(1_040);
+            }
+            let flips = CHIP.geometry.ecc.correctable_bits;
+            bench.fs.nand_mut().inject(Fault::BitFlips(flips), Trigger::Nth(0));
+            // In the third of the blocks with one bit a cell, while the first is emptied; or in one with two.
+            let page = if moves_first { 0 } else { 150 };
+            assert_eq!(bench.fs.read_at(file, page * PAGE as u64, &mut [0; PAGE]), Ok(PAGE));
+            let refreshed = |bench: &Bench<'_>| bench.fs.stats().programs_for(Cause::Refresh);
+            for page in 0..40 {
+                bench.write(other, page, 1, Class::Synced);
+            }
+            assert_eq!(refreshed(bench), 0);
+            bench.rest(60_000);
+            let moved = refreshed(bench);
+            println!("{moved} pages programmed");
+            assert!((1..=140).contains(&moved), "{moved}");
+            bench.check(file, 200);
+            assert_eq!(bench.rest(3_600_000), 0, "it is over then");
+        });
+    }
 }
 
 #[test]

@@ -249,7 +249,7 @@ fn check(chip: &mut Sim, promise: &Promise) -> Option<BTreeMap<u32, u32>> {
 
 #[test]
 fn every_cut_leaves_what_was_acknowledged() {
-    let summary = Driver::new(Chip::TINY).every(workload(120, 200), check);
+    let summary = Driver::new(Chip::TINY).every(workload(130, 200), check);
     println!("{summary:?}");
     assert!(summary.cases > 1500);
 }

@@ -6,7 +6,7 @@ mod scale;
 mod skew;
 mod table5;
 
-use super::paper::flexfs::decade;
+use super::paper::flexfs::{decade, year};
 use crate::Experiment;
 
 /// In the order of how much they ask for.
@@ -16,5 +16,6 @@ pub(super) const ALL: &[Experiment] = &[
     groupcommit::EXPERIMENT,
     indexes::EXPERIMENT,
     decade::EXPERIMENT,
+    year::EXPERIMENT,
     scale::EXPERIMENT,
 ];

@@ -39,6 +39,7 @@ pub(super) const ALL: &[Experiment] = &[
     flexfs::busy::DECIDED,
     flexfs::pair_skip::EXPERIMENT,
     flexfs::calls::EXPERIMENT,
+    flexfs::files::EXPERIMENT,
     dffs::ops::EXPERIMENT,
     dffs::postmark::EXPERIMENT,
     dffs::filebench::EXPERIMENT,

@@ -7,18 +7,18 @@ use crate::flexfs::{Choice, Done, Setup, Volume};
 use crate::{BenchError, Context};
 
 /// Pages of a burst: 4 MiB, as many as a window of dynamic allocation has.
-const BURST_PAGES: u64 = 1024;
+pub(super) const BURST_PAGES: u64 = 1024;
 pub(super) const MIB: f64 = 1_048_576.0;
 /// Time of the processor of the paper's board for a page of the host, microseconds: what makes its SLC throughput come out.
 pub(super) const HOST_CPU_US: u64 = 855;
 /// The same for a page that is moved: with it the mean move takes the 1.5 ms that the paper's idle shares imply.
 pub(super) const MOVE_CPU_US: u64 = 97;
 /// The file whose pages are written again and again.
-const HOT_INO: u32 = 1;
+pub(super) const HOT_INO: u32 = 1;
 /// Its pages: 1 MiB.
-const HOT_PAGES: u64 = 256;
+pub(super) const HOT_PAGES: u64 = 256;
 /// The first of the files that are written once, one in each burst.
-const COLD_INO: u32 = 100;
+pub(super) const COLD_INO: u32 = 100;
 
 /// What is written.
 #[derive(Clone, Copy)]

@@ -1,15 +1,20 @@
 //! FlexFS (Lee, Ha, Zhang, Kim, Kim, USENIX ATC 2009): its experiments with the policies that `nandu::fs::placement` offers.
+//!
+//! E1 to E10 drive a volume of pages whose maps are in memory, since the paper's figures are of placement alone and so is the model's. `files.rs` runs
+//! the loads of E1 to E5, E7 and E10 through the file system itself, and `year.rs` that of `decade.rs`, for a year.
 
 mod bursts;
 pub(super) mod busy;
 pub(super) mod calls;
 pub(in crate::experiments) mod decade;
+pub(super) mod files;
 pub(super) mod idle;
 pub(super) mod locality;
 pub(super) mod mobile;
 pub(super) mod pair_skip;
 pub(super) mod response;
 pub(super) mod wear;
+pub(in crate::experiments) mod year;
 
 use bursts::{Burst, Run};
 
@@ -24,7 +29,8 @@ const CHIP: (&str, &str) = (
 );
 const VOLUME: (&str, &str) = (
     "structure",
-    "a volume of pages with SLC and MLC blocks, driven by the policies of nandu::fs::placement; maps are in memory",
+    "a volume of pages with SLC and MLC blocks, driven by the policies of nandu::fs::placement; maps are in memory (the file system itself: \
+     paper/flexfs-files)",
 );
 const HOST: (&str, &str) = (
     "host",

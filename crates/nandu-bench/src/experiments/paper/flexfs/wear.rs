@@ -90,7 +90,7 @@ const fn plot(title: &'static str, metric: &'static str, y: &'static str) -> Plo
     Plot { title, metric, cases: "{series}/window/{x}", x: "window of 400 s", y, kind: PlotKind::Lines }
 }
 
-const WINDOWS_MB: [u64; 10] = [40, 40, 40, 80, 80, 20, 20, 40, 40, 40];
+pub(super) const WINDOWS_MB: [u64; 10] = [40, 40, 40, 80, 80, 20, 20, 40, 40, 40];
 const WINDOW_US: u64 = 400_000_000;
 const FILE_MB: u64 = 4;
 const FILE_PAGES: u32 = 1024;
