@@ -108,9 +108,3 @@ fn the_file_system_does_as_the_volume_of_pages_does() {
     assert_eq!(count, 11);
     insta::assert_snapshot!(whole(&figures));
 }
-
-/// Forty-eight days of that, with all that the file system writes of its own. What is demanded of a year is not kept yet.
-#[test]
-fn days_of_a_phone_through_the_file_system() {
-    insta::assert_snapshot!(lines(&figures("beyond/flexfs-year", false)));
-}

@@ -47,7 +47,7 @@ may cost as much as one in an SLC block. Equation 8, by which delta is chosen, k
 const TWELFTHS: u64 = 12;
 
 fn run(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
-    let (blocks, endurance, days): (u32, u32, u64) = context.scaled((1024, ENDURANCE / 10, DAYS_A_YEAR), (256, 20, 48));
+    let (blocks, endurance, days): (u32, u32, u64) = context.scaled((1024, ENDURANCE / 10, DAYS_A_YEAR), (384, 20, 48));
     let mut chip = Chip::PAPER_FLEX.with_blocks(blocks);
     chip.geometry.endurance = endurance;
     let promise = WearPromise::new(u64::from(blocks) * 128, endurance, days * DAY_S, DAY_S);
