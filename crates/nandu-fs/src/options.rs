@@ -120,6 +120,7 @@ impl Options {
             pending_size: self.pending_size,
             note_count: self.note_count,
             copy_count: if self.log.mlc_streams > 0 { self.copy_count } else { 0 },
+            parts_leaves: true,
         }
     }
 

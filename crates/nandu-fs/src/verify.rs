@@ -19,7 +19,7 @@ use crate::{FsError, Ino, fragments};
 pub enum Violation {
     /// One of the log: L1 to L9 of `nandu-log`.
     Log(nandu_log::Violation),
-    /// One of the tree: T1 to T8 of `nandu-tree`.
+    /// One of the tree: T1 to T12 of `nandu-tree`.
     Tree(nandu_tree::Violation),
     /// One of the file system: F1 to F10.
     Fs {

@@ -28,6 +28,10 @@
 //!    end        nodes         inner nodes stand at the end of the page, the highest last
 //! ```
 //!
+//! A leaf is those entries in its page whose keys are between the separators beside its page number in the nodes above: not below the
+//! left one, below the right one. The entry in the middle, number `count / 2` counted from 0, is among them. Others went to
+//! another page when the leaf was parted, and have no meaning.
+//!
 //! The root is present if and only if `lowest + levels = height`. Numbers are little-endian. Between the leaf, or where there
 //! is none the locator, and the inner nodes stand sections, if the flag says so, and then erased bytes (`0xFF`).
 

@@ -8,7 +8,7 @@ use nandu_index::{Edit, KeyBuf};
 use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
-use crate::cells::{Cells, LeafRun, RunEdit};
+use crate::cells::{Cells, LeafRun, RunEdit, Stretch};
 use crate::descent::{PENDING, Place, Seek, Slot};
 use crate::draft::Draft;
 use crate::journals::Node;
@@ -42,6 +42,12 @@ pub(crate) struct Pending {
     pub(crate) rewritten: Option<Span>,
     /// The page that the child of the lowest node on the path is in from now on.
     pub(crate) linked: Option<u32>,
+    /// The keys of a leaf that vanished, until the one that gets them is known to hold none of them.
+    pub(crate) vanished: Option<Span>,
+    /// Whether an overflow is only said, since the leaf of the path may be parted instead.
+    pub(crate) may_part: bool,
+    /// Whether there was one.
+    pub(crate) overflowed: bool,
 }
 
 /// What becomes of the pages of a large value whose entry goes.
@@ -252,38 +258,47 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(at.is_ok())
     }
 
-    /// The leaf of the path to where it is changed; false if it does not fit there and is in the reading buffer.
+    /// The leaf of the path to where it is changed, if it fits there, else to the scratch buffer, for `flush` to give it a page of its
+    /// own. Returns whether it fits.
     pub(crate) fn take_leaf(&mut self) -> Result<bool, TreeError<P::Error>> {
         let page = self.child(0);
-        let fits = self.load_leaf(page)?;
-        if !fits {
-            // It goes to the scratch buffer as it is, for `flush` to give it a page of its own.
-            let place = self.read_node(page, 0)?;
-            self.stage(page, place);
+        if self.load_leaf(page)?.is_some() {
+            return Ok(true);
         }
-        Ok(fits)
-    }
-
-    /// Copies a leaf from the reading buffer to the scratch buffer, in place of the leaf of the path.
-    fn stage(&mut self, page: u32, place: core::ops::Range<usize>) {
-        let at = self.own_front();
-        let size = place.len();
-        self.scratch[at..at + size].copy_from_slice(&self.reading.buf[place]);
+        let size = self.copy_unspent(page)?;
         self.path[0] = Slot { page, present: true, ..Slot::ABSENT };
         self.pending.staged = Some(size);
+        Ok(false)
+    }
+
+    /// Copies what counts of the path's leaf to the scratch buffer, to where it stands in a page of its own, and returns its size.
+    pub(crate) fn copy_unspent(&mut self, page: u32) -> Result<usize, TreeError<P::Error>> {
+        let at = self.own_front();
+        let place = self.read_node(page, 0)?;
+        let leaf = &self.reading.buf[place];
+        let entries = self.unspent(leaf);
+        if entries == (0..self.cells.leaf_count(leaf)) {
+            self.scratch[at..at + leaf.len()].copy_from_slice(leaf);
+            return Ok(leaf.len());
+        }
+        let count = entries.len();
+        let run = LeafRun::new(Stretch::new(leaf, entries), Stretch::NONE, None);
+        let size = self.cells.leaf_encode(&run, 0..count, &mut self.scratch[at..]);
+        size.ok_or(TreeError::Corrupt { page: PageAddr(page), why: Malformed::Node })
     }
 
     fn put_at(&mut self, key: &[u8], value: &[u8], at: Result<usize, usize>) -> Result<(), TreeError<P::Error>> {
-        let fits = self.load_leaf(self.child(0))?;
+        let loaded = self.load_leaf(self.child(0))?;
         self.state.records += u64::from(at.is_err());
+        let Some(had_spent) = loaded else {
+            self.pending.at_end = false;
+            return self.overflow((key, value), false);
+        };
+        let slot = self.path[0];
+        let at = if had_spent { self.cells.leaf_find(&self.assembly[slot.range()], key) } else { at };
         let replaces = at.is_ok();
         let (Ok(index) | Err(index)) = at;
         let edit = RunEdit { at: index, replaces, key, value };
-        if !fits {
-            self.pending.at_end = false;
-            return self.overflow(edit, false);
-        }
-        let slot = self.path[0];
         let tail = self.tail();
         let buf = &mut self.assembly[slot.offset..tail];
         let count = self.cells.leaf_count(buf);
@@ -291,19 +306,24 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.pending.at_end = !replaces && index == count;
         let ascends = self.pending.at_end && count > 0 && (follows || self.is_last_leaf());
         if ascends && slot.size + self.cells.entry_size(key, value) > self.ascending_size_max() {
+            if self.may_part() {
+                self.pending.overflowed = true;
+                return Ok(());
+            }
             return self.start_leaf(edit);
         }
         let buf = &mut self.assembly[slot.offset..tail];
         let size = match self.cells.leaf_put(buf, slot.size, at, key, value) {
             Some(size) => size,
             None => {
-                let run = LeafRun::new(self.cells, &buf[..slot.size], &[], Some(edit));
+                let leaf = Stretch::whole(self.cells, &buf[..slot.size]);
+                let run = LeafRun::new(leaf, Stretch::NONE, Some(edit));
                 let room = buf.len().min(self.scratch.len());
                 let Some(size) = self.cells.leaf_encode(&run, 0..run.count(), &mut self.scratch[..room]) else {
-                    if ascends {
+                    if ascends && !self.may_part() {
                         return self.start_leaf(edit);
                     }
-                    return self.overflow(edit, true);
+                    return self.overflow((key, value), true);
                 };
                 buf[..size].copy_from_slice(&self.scratch[..size]);
                 size
@@ -319,7 +339,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// They fill it beside the youngest path, whose nodes have few children yet. When the leaf is moved later, these have
     /// grown; a leaf that then does not fit beside them costs a second page for the path, each time it is moved. So room
     /// is left for inner nodes as large as they become before they are split.
-    fn ascending_size_max(&self) -> usize {
+    pub(crate) fn ascending_size_max(&self) -> usize {
         let height = self.state.height;
         let front = TreeBody::front(self.header_size, height as usize, true, 0);
         let room = self.assembly.len() - front;
@@ -343,7 +363,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         room.saturating_sub(path).max(room / 2)
     }
 
-    fn is_last_leaf(&self) -> bool {
+    pub(crate) fn is_last_leaf(&self) -> bool {
         let inner = &self.path[1..self.state.height as usize];
         inner.iter().all(|slot| slot.index + 1 == self.cells.inner_count(&self.assembly[slot.range()]))
     }
@@ -352,20 +372,32 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.state.records = self.state.records.saturating_sub(1);
         self.pending.at_end = false;
         self.pending.dirty = true;
+        let page = self.child(0);
+        let was_present = self.path[0].present && self.path[0].page == page;
         let (count, size) = if self.take_leaf()? {
             let slot = self.path[0];
+            // Spent entries may have stood in front of it.
+            let found = self.cells.leaf_find(&self.assembly[slot.range()], key);
+            let index = if was_present { Ok(index) } else { found };
+            let Ok(index) = index else { return Self::corrupt(page, Malformed::Node) };
             let size = self.cells.leaf_remove(&mut self.assembly[slot.offset..], slot.size, index);
             self.path[0].size = size;
             (self.cells.leaf_count(&self.assembly[slot.offset..]), size)
         } else {
             let at = self.own_front();
             let size = self.pending.staged.unwrap_or(0);
+            let found = self.cells.leaf_find(&self.scratch[at..at + size], key);
+            let Ok(index) = found else { return Self::corrupt(page, Malformed::Node) };
             let size = self.cells.leaf_remove(&mut self.scratch[at..], size, index);
             self.pending.staged = Some(size);
             (self.cells.leaf_count(&self.scratch[at..]), size)
         };
         debug_assert!(size <= self.assembly.len(), "a leaf fits a page");
-        if count == 0 && self.state.height > 1 { self.vanish(key) } else { Ok(()) }
+        if count > 0 || self.state.height == 1 {
+            return Ok(());
+        }
+        self.vanish(key)?;
+        self.clear_heir(key)
     }
 
     /// Programs the path in the assembly buffer. With `commit` it becomes the tree, and what it replaced is dead; not, if

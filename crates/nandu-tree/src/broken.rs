@@ -14,6 +14,10 @@ pub struct Broken {
     pub name_exposed: bool,
     /// A page that carries changes is superseded when its node is, although the changes are needed.
     pub forget_rides: bool,
+    /// A leaf that gets the range of one that vanished shows spent entries of that range again.
+    pub wake_spent: bool,
+    /// A page of a leaf is looked for by the first key in it, which may be spent.
+    pub seek_first: bool,
 }
 
 /// Without the feature every rule is kept.
@@ -30,6 +34,8 @@ impl Broken {
         move_stale: false,
         name_exposed: false,
         forget_rides: false,
+        wake_spent: false,
+        seek_first: false,
     };
 
     pub(crate) fn commits_first(self) -> bool {
@@ -50,6 +56,14 @@ impl Broken {
 
     pub(crate) fn forgets_rides(self) -> bool {
         self.forget_rides
+    }
+
+    pub(crate) fn wakes_spent(self) -> bool {
+        self.wake_spent
+    }
+
+    pub(crate) fn seeks_first(self) -> bool {
+        self.seek_first
     }
 }
 
@@ -73,6 +87,14 @@ impl Broken {
     }
 
     pub(crate) fn forgets_rides(self) -> bool {
+        false
+    }
+
+    pub(crate) fn wakes_spent(self) -> bool {
+        false
+    }
+
+    pub(crate) fn seeks_first(self) -> bool {
         false
     }
 }

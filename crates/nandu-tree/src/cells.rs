@@ -37,26 +37,46 @@ pub(crate) struct RunEdit<'a> {
     pub(crate) value: &'a [u8],
 }
 
-/// The entries of one or two neighbouring leaves with a change in the middle.
+/// Entries of a leaf, one behind the other.
+#[derive(Clone, Copy)]
+pub(crate) struct Stretch<'a> {
+    node: &'a [u8],
+    start: usize,
+    count: usize,
+}
+
+impl<'a> Stretch<'a> {
+    pub(crate) const NONE: Stretch<'static> = Stretch { node: &[], start: 0, count: 0 };
+
+    /// These entries of a leaf.
+    pub(crate) fn new(node: &'a [u8], entries: Range<usize>) -> Self {
+        Stretch { node, start: entries.start, count: entries.len() }
+    }
+
+    pub(crate) fn whole<C: Cells>(cells: C, node: &'a [u8]) -> Self {
+        Stretch { node, start: 0, count: cells.leaf_count(node) }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+}
+
+/// Entries of one or two neighbouring leaves with a change in the middle.
 #[derive(Clone, Copy)]
 pub struct LeafRun<'a> {
-    first: &'a [u8],
-    second: &'a [u8],
-    first_count: usize,
-    old_count: usize,
+    first: Stretch<'a>,
+    second: Stretch<'a>,
     edit: Option<RunEdit<'a>>,
 }
 
 impl<'a> LeafRun<'a> {
-    /// An empty slice for `second` means that there is one leaf only.
-    pub(crate) fn new<C: Cells>(cells: C, first: &'a [u8], second: &'a [u8], edit: Option<RunEdit<'a>>) -> Self {
-        let first_count = if first.is_empty() { 0 } else { cells.leaf_count(first) };
-        let second_count = if second.is_empty() { 0 } else { cells.leaf_count(second) };
-        LeafRun { first, second, first_count, old_count: first_count + second_count, edit }
+    pub(crate) fn new(first: Stretch<'a>, second: Stretch<'a>, edit: Option<RunEdit<'a>>) -> Self {
+        LeafRun { first, second, edit }
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.old_count + usize::from(self.edit.is_some_and(|edit| !edit.replaces))
+        self.first.count + self.second.count + usize::from(self.edit.is_some_and(|edit| !edit.replaces))
     }
 
     /// Either the change, or an old node and the index of the entry in it.
@@ -68,7 +88,8 @@ impl<'a> LeafRun<'a> {
             }
             old -= usize::from(index > edit.at && !edit.replaces);
         }
-        Err(if old < self.first_count { (self.first, old) } else { (self.second, old - self.first_count) })
+        let Stretch { node, start, count } = self.first;
+        Err(if old < count { (node, start + old) } else { (self.second.node, self.second.start + old - count) })
     }
 
     pub(crate) fn key<C: Cells>(&self, cells: C, index: usize, out: &mut KeyBuf) {

@@ -10,7 +10,8 @@ use nandu_index::KeyBuf;
 use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
-use crate::cells::Cells;
+use crate::cells::{Cells, LeafRun, Stretch};
+use crate::merge::Span;
 use crate::pages::{Found, Pages};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
@@ -266,32 +267,69 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(Place::Reading(self.read_node(page, 0)?))
     }
 
-    /// Copies the leaf that the path leads to to the front of the assembly buffer, where it is changed. Returns false
-    /// if it does not fit before its ancestors; then it is in the reading buffer.
-    pub(crate) fn load_leaf(&mut self, page: u32) -> Result<bool, TreeError<P::Error>> {
+    /// Copies what counts of the leaf that the path leads to to the front of the assembly buffer, where it is changed. `None` if it
+    /// does not fit before its ancestors; then all of it is in the reading buffer. Else whether there were spent entries.
+    pub(crate) fn load_leaf(&mut self, page: u32) -> Result<Option<bool>, TreeError<P::Error>> {
         let slot = self.path[0];
         if slot.present && slot.page == page {
-            return Ok(true);
+            return Ok(Some(false));
         }
         let front = self.front();
         let tail = if self.top() == 0 { self.assembly.len() } else { self.tail() };
-        let (size, lowest) = match self.cache.find(page, 0) {
-            Some(place) if place.len() <= tail - front => {
-                let node = self.cache.bytes(place);
-                self.assembly[front..front + node.len()].copy_from_slice(node);
-                (node.len(), 0)
-            }
-            _ => {
-                let place = self.read_node(page, 0)?;
-                if place.len() > tail - front {
-                    return Ok(false);
-                }
-                self.assembly[front..front + place.len()].copy_from_slice(&self.reading.buf[place.clone()]);
-                (place.len(), 0)
-            }
+        let span = self.leaf_span();
+        let cached = self.cache.find(page, 0);
+        let place = if cached.is_some() { 0..0 } else { self.read_node(page, 0)? };
+        let leaf = match &cached {
+            Some(place) => self.cache.bytes(place.clone()),
+            None => &self.reading.buf[place],
         };
-        self.path[0] = Slot { page, offset: front, size, index: 0, lowest, present: true };
-        Ok(true)
+        let entries = self.unspent_in(leaf, &span);
+        let is_whole = entries == (0..self.cells.leaf_count(leaf));
+        let room = &mut self.assembly[front..tail];
+        let size = if is_whole {
+            room.get_mut(..leaf.len()).map(|room| {
+                room.copy_from_slice(leaf);
+                leaf.len()
+            })
+        } else {
+            let count = entries.len();
+            let run = LeafRun::new(Stretch::new(leaf, entries), Stretch::NONE, None);
+            self.cells.leaf_encode(&run, 0..count, room)
+        };
+        let Some(size) = size else {
+            self.read_node(page, 0)?;
+            return Ok(None);
+        };
+        self.path[0] = Slot { page, offset: front, size, index: 0, lowest: 0, present: true };
+        Ok(Some(!is_whole))
+    }
+
+    /// The entries of the path's leaf that are not spent.
+    pub(crate) fn unspent(&self, leaf: &[u8]) -> Range<usize> {
+        self.unspent_in(leaf, &self.leaf_span())
+    }
+
+    /// The entries of a leaf of these keys that are not spent.
+    pub(crate) fn unspent_in(&self, leaf: &[u8], span: &Span) -> Range<usize> {
+        let Range { mut start, mut end } = self.between(leaf, span);
+        if let Some(vanished) = &self.pending.vanished {
+            // It was next to this leaf, so that all its keys are at one end.
+            let gone = self.between(leaf, vanished);
+            if gone.start <= start {
+                start = start.max(gone.end);
+            } else if gone.end >= end {
+                end = end.min(gone.start);
+            }
+        }
+        start..end.max(start)
+    }
+
+    /// The entries of a leaf with these keys.
+    pub(crate) fn between(&self, leaf: &[u8], span: &Span) -> Range<usize> {
+        let lower = |key: &KeyBuf| self.cells.leaf_find(leaf, key.as_slice()).unwrap_or_else(|index| index);
+        let start = span.low.as_ref().map_or(0, lower);
+        let end = span.high.as_ref().map_or(self.cells.leaf_count(leaf), lower);
+        start..end.max(start)
     }
 
     /// The least separator above everything under the path's node of this level; `None` if there is nothing above.

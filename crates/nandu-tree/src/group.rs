@@ -9,7 +9,8 @@
 //! **The rule that makes it safe**: whenever a leaf is programmed, for whatever reason, all changes of its range go into
 //! it; and if a leaf vanishes, the one that gets its range is programmed. So a change in a journal page is obsolete
 //! exactly if the page of its leaf has a higher sequence. That is looked at
-//! when the leaf is read anyway: until then a change found in a journal page is *unproved*.
+//! when the leaf is read anyway: until then a change found in a journal page is *unproved*. A leaf of which a part stays in its page
+//! is not programmed: the changes of that part wait on.
 //!
 //! A second rule keeps a cut from leaving half a sync: what happens between two syncs, the merging into leaves and the
 //! work of the collector, happens while all changes in memory are in journal pages. It changes where things are and not
@@ -24,7 +25,7 @@ use nandu_media::section::SECTION_FRONT_SIZE;
 use nandu_media::value::TAG_INLINE;
 
 use crate::TreeError;
-use crate::cells::Cells;
+use crate::cells::{Cells, LeafRun, Stretch};
 use crate::changes::{Changes, UNSYNCED};
 use crate::descent::Seek;
 use crate::journals::{LISTED_MAX, tallies};
@@ -59,11 +60,24 @@ const SECTIONS_MIN: usize = 8;
 /// Without it memory is found emptied enough now and then, and a page is programmed that holds no leaf.
 const EARLY_SHARE: usize = 64;
 
+/// How many times as large as the last group one before it was, for more like that to be expected.
+const BURST_MIN: usize = 4;
+
 /// Most journal pages that are named by sections. Each is a read for a mount; more than a few of them there rarely are.
 const RECENT_MAX: usize = 4;
 
 /// Leaves that are asked whether their page has room for changes of others.
 const TRIES: usize = 3;
+
+/// What a leaf with its changes leaves of its page.
+enum Beside {
+    /// Room for what must be in a journal page.
+    Room,
+    /// Less than that.
+    Short,
+    /// It is so full that a part of it goes to another page, which has room.
+    Parted,
+}
 
 /// What changes need in memory and in a journal page.
 #[derive(Clone, Copy, Default)]
@@ -85,9 +99,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if self.changes.residents > 0 {
             // The page of a leaf has no room for it.
             self.write_journal(Placement::Update { supersedes: None })?;
-        } else if let Some(key) = self.one_leaf_to_merge()? {
-            self.merge_at(&key, None)?;
-        } else if !self.is_merge_due() || self.ride().is_err() {
+            self.bury_doomed();
+            return Ok(());
+        }
+        let is_due = self.is_merge_due();
+        if let Some(key) = self.one_leaf_to_merge(is_due)? {
+            self.merge_roomy(&key)?;
+        } else if !is_due || self.ride().is_err() {
             // If a leaf is going to have to be programmed before the next change, its page may be the one that is programmed now; a
             // leaf that cannot be read is no reason to lose what is to be made durable.
             self.write_journal(Placement::Update { supersedes: None })?;
@@ -101,7 +119,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     fn is_merge_due(&self) -> bool {
         let journals = &self.journals;
         let has_place = journals.recent_count() < RECENT_MAX && journals.count() + 1 < journals.listed_max;
-        has_place && self.changes.free() < self.free_wanted(0) + self.used_max() / EARLY_SHARE
+        // Many changes at once, among syncs of few, find room then: the leaves that they would displace have ridden before.
+        let burst = if self.group_peak > BURST_MIN * self.group_size { self.group_peak } else { 0 };
+        has_place && self.changes.free() < self.free_wanted(0) + self.used_max() / EARLY_SHARE + burst
     }
 
     fn is_group_small(&self) -> bool {
@@ -117,9 +137,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Bytes of memory that are to be free when the first change after a sync comes.
     fn free_wanted(&self, memory: usize) -> usize {
-        // As many changes as came before the last sync fit, and as many again; with less room they would be synced in parts.
+        // As many changes as came before one of the last syncs fit, and as many again; with less room they would be synced in parts.
         let (size, used_max) = (self.changes.size(), self.used_max());
-        let mut reserve = memory.max((2 * self.group_size).min(used_max / FREE_SHARE));
+        let mut reserve = memory.max((2 * self.group_peak).min(used_max / FREE_SHARE));
         let for_rides = used_max / RIDE_SHARE;
         if RIDES_MIN * self.group_size <= for_rides {
             reserve += for_rides;
@@ -295,17 +315,30 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.merge_densest()
     }
 
-    /// A key in the leaf that all changes since the last sync belong to, if there is one such leaf and its page has room for the notes.
-    /// Without room for them a Summary would come first, and that is a program more than a journal page is.
-    fn one_leaf_to_merge(&mut self) -> Result<Option<KeyBuf>, TreeError<P::Error>> {
+    /// A key in the leaf that all changes since the last sync belong to, if its page is the best one for the sync: where leaves are parted
+    /// one that is due has room for them to ride; else it has room for the notes, without which a Summary would come first.
+    fn one_leaf_to_merge(&mut self, is_due: bool) -> Result<Option<KeyBuf>, TreeError<P::Error>> {
+        if is_due && self.parts_leaves {
+            return Ok(None);
+        }
         let Some(key) = self.unsynced_in_one_leaf()? else { return Ok(None) };
-        if self.notes.is_empty() {
+        if self.parts_leaves || self.notes.is_empty() {
             return Ok(Some(key));
         }
         let merged = self.changes_at(&key)?;
-        let size = self.merged_size(&merged)?;
-        let is_short = self.tail().checked_sub(self.front() + size).is_some_and(|room| room < self.notes_size());
-        Ok(Some(key).filter(|_| !is_short))
+        let size = self.merged_size(&merged)? + self.notes_size();
+        Ok(Some(key).filter(|_| self.front() + size <= self.tail()))
+    }
+
+    /// Programs the leaf of a key with its changes, or, where that would leave no room for the notes, a part of it: else a Summary would
+    /// come first, and that is a program more.
+    fn merge_roomy(&mut self, key: &KeyBuf) -> Result<(), TreeError<P::Error>> {
+        if self.notes.is_empty() {
+            return self.merge_at(key, None);
+        }
+        let merged = self.changes_at(key)?;
+        let size = self.merged_size(&merged)? + self.notes_size();
+        if self.front() + size > self.tail() { self.merge_in_part(key) } else { self.merge_at(key, None) }
     }
 
     /// A key in the leaf that all changes since the last sync belong to, if there is one such leaf.
@@ -328,7 +361,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Programs the leaf with most changes among some, with these.
     fn merge_densest(&mut self) -> Result<(), TreeError<P::Error>> {
         let [(_, key), ..] = self.densest()?;
-        self.merge_at(&key, None)
+        self.merge_roomy(&key)
     }
 
     /// Of some leaves those with most changes, the one with most first: how many, and a key of it.
@@ -371,24 +404,28 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         for (count, key) in best {
             // One with far fewer saves no program, since the densest has to be merged all the same.
             let is_near = count + 1 >= best[0].0 || 4 * count >= 3 * best[0].0;
-            if is_near && count > 0 && self.has_room_beside(&key)? {
-                return self.merge_at(&key, None);
+            if !is_near || count == 0 {
+                continue;
+            }
+            match self.room_beside(&key)? {
+                Beside::Room => return self.merge_at(&key, None),
+                Beside::Parted => return self.merge_in_part(&key),
+                Beside::Short => {}
             }
         }
         // Not to merge it would leave it the densest one, without room, for the next sync.
-        self.merge_at(&best[0].1, None)
+        self.merge_in_part(&best[0].1)
     }
 
     /// Whether the page of the leaf of a key will have room for what must be in a journal page. Reads that leaf.
-    fn has_room_beside(&mut self, key: &KeyBuf) -> Result<bool, TreeError<P::Error>> {
+    fn room_beside(&mut self, key: &KeyBuf) -> Result<Beside, TreeError<P::Error>> {
         let merged = self.changes_at(key)?;
         let size = self.merged_size(&merged)? + SECTION_FRONT_SIZE + self.notes_size();
-        // A leaf that is going to be split leaves room.
-        let Some(room) = self.tail().checked_sub(self.front() + size) else { return Ok(true) };
+        let Some(room) = self.tail().checked_sub(self.front() + size) else { return Ok(Beside::Parted) };
         self.journals.riding = Some(merged);
         let draft = self.draft_section(room);
         self.journals.riding = None;
-        Ok(draft.is_some())
+        Ok(if draft.is_some() { Beside::Room } else { Beside::Short })
     }
 
     /// The changes of the leaf of a key, to which the path leads then.
@@ -410,7 +447,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 (Some(stored), Ok(at)) => stored.len().saturating_sub(self.cells.leaf_value(leaf, at).len()),
             }
         };
-        Ok(leaf.len() + merged.clone().map(growth).sum::<usize>())
+        let entries = self.unspent(leaf);
+        let size = if entries == (0..self.cells.leaf_count(leaf)) {
+            leaf.len()
+        } else {
+            let count = entries.len();
+            let run = LeafRun::new(Stretch::new(leaf, entries), Stretch::NONE, None);
+            self.cells.leaf_size(&run, 0..count)
+        };
+        Ok(size + merged.clone().map(growth).sum::<usize>())
     }
 
     /// The memory for changes, for as long as leaves are edited with what is in it.

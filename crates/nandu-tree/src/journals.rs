@@ -120,9 +120,12 @@ impl Journals {
         let capacity = body.saturating_sub((listed_max - 1) * older);
         // A page of many changes of few bytes is full before its bytes are.
         let filled = capacity.min(count_max * typical);
-        let memory_max = listed_max * filled * FILL.0 / FILL.1;
+        let most = if has_bare { listed_max.min(BESIDE_PAGES_MAX) } else { listed_max };
+        let memory_max = most * filled * FILL.0 / FILL.1;
         let recent_memory = RECENT_MIN * filled * FILL.0 / FILL.1;
-        let wanted_max = pending_size.min(memory_max) * FILL.1 / FILL.0 / filled.max(1) + 2;
+        let full = pending_size.min(memory_max) * FILL.1 / FILL.0 / filled.max(1);
+        // Beside page values a mount reads more for the log, so one page less waits for two of them to fit one.
+        let wanted_max = full + if has_bare { 1 } else { 2 };
         let listed = [None; LISTED_MAX];
         Journals {
             listed,
@@ -133,7 +136,7 @@ impl Journals {
             riding: None,
             forced: None,
             listed_max,
-            wanted_max: wanted_max.min(listed_max).min(if has_bare { BESIDE_PAGES_MAX } else { LISTED_MAX }),
+            wanted_max: wanted_max.max(2).min(most),
             capacity,
             memory_max,
             recent_memory,

@@ -59,13 +59,15 @@
 //! * T10  The newest commit leads to the newest journal page, and changes in memory are as the journal pages hold them that are said
 //!   to.
 //! * T11  The entry of a resident value leads to a journal page that holds a value of the entry's key and length.
+//! * T12  A leaf is those entries of its page whose keys are between the bounds that its parents give it; the middle one of the page is
+//!   among them.
 //!
 //! # Cost
 //!
 //! With `h` the height and `c` the number of levels whose nodes are in memory (the root always is, with the default
 //! cache all inner nodes of a million 8-byte entries are): a get reads at most `h - c` pages; a put or a delete reads as
 //! many and programs 1. A split programs 1 or 2 pages more and comes once in some hundred puts. A change appends at
-//! most `4 + 2 h` pages.
+//! most `4 + 2 h` pages. With `Durability::OnSync` a part of the leaf stays where it is, so that a split programs nothing more.
 //!
 //! A value of exactly a page ([`Tree::put_page`]) costs a program more, and reading it a read more.
 //!
@@ -103,6 +105,7 @@ mod pages;
 mod plan;
 mod range;
 mod relocate;
+mod remainder;
 mod residents;
 mod snapshots;
 mod split;

@@ -21,6 +21,10 @@ pub struct Options {
     /// Page values that may be copied to cells with two bits and wait there for a commit that names them, 26 bytes each; 0 where
     /// there are no such cells. The more there are, the fewer leaves are programmed for them. If not 0, at least 8.
     pub copy_count: usize,
+    /// Whether a leaf that overflows while changes wait for a sync leaves a part in its page: a split then costs no page of its own, and leaves
+    /// are less full than where neighbours share first. For trees that grow here and there, as with files; where
+    /// entries are changed more than they come, full leaves cost less.
+    pub parts_leaves: bool,
 }
 
 impl Options {
@@ -32,6 +36,7 @@ impl Options {
         pending_size: 0,
         note_count: 0,
         copy_count: 0,
+        parts_leaves: false,
     };
 }
 

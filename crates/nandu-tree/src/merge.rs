@@ -31,6 +31,11 @@ impl Span {
         self.high = self.high.zip(other.high).map(|(a, b)| if a.as_slice() >= b.as_slice() { a } else { b });
     }
 
+    pub(crate) fn holds(&self, key: &KeyBuf) -> bool {
+        self.low.is_none_or(|low| key.as_slice() >= low.as_slice())
+            && self.high.is_none_or(|high| key.as_slice() < high.as_slice())
+    }
+
     /// The changes of these keys.
     pub(crate) fn range(&self, changes: &Changes<'_>) -> Range<usize> {
         let start = self.low.map_or(0, |key| changes.lower(key.as_slice()));
@@ -78,6 +83,14 @@ pub(crate) struct Journal {
     is_exact: bool,
 }
 
+/// Whether a leaf may be parted. Between syncs that saves nothing: the changes of the part that stays take another program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    Never,
+    OnOverflow,
+    Now,
+}
+
 /// How bringing changes to leaves ended.
 #[expect(clippy::large_enum_variant, reason = "a key on the stack, once for each merge")]
 enum Applied {
@@ -85,6 +98,8 @@ enum Applied {
     These { range: Range<usize>, existed: bool },
     /// It has to be known first whether the change of this key is obsolete.
     Unproved(KeyBuf),
+    /// The leaf does not take them all, and may be parted.
+    Overflow,
 }
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
@@ -110,12 +125,43 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         own: Option<Own<'_>>,
         placement: Option<Placement>,
     ) -> Result<bool, TreeError<P::Error>> {
+        let may = own.is_none() && placement.is_none() && self.changes.unsynced > 0;
+        self.merge_parts(key, own, placement, if may { Parts::OnOverflow } else { Parts::Never })
+    }
+
+    /// Programs a part of the leaf of this key that leaves room in its page, if the leaf can be parted, else all of it, with the changes
+    /// of what is programmed; that is a commit.
+    pub(crate) fn merge_in_part(&mut self, key: &KeyBuf) -> Result<(), TreeError<P::Error>> {
+        self.merge_parts(key.as_slice(), None, None, Parts::Now).map(|_| ())
+    }
+
+    fn merge_parts(
+        &mut self,
+        key: &[u8],
+        own: Option<Own<'_>>,
+        placement: Option<Placement>,
+        parts: Parts,
+    ) -> Result<bool, TreeError<P::Error>> {
         // Each turn but the last proves a change.
         for _ in 0..=self.changes.unproved {
             self.descend(Seek::At(key), 1)?;
             self.prove_path()?;
             let records = self.state.records;
-            match self.lend_changes(|tree, changes| tree.apply_changes(changes, own)) {
+            // What is to be moved may not stay in its page, and trees of snapshots hold what is shared whole.
+            let parts = if self.parts_leaves && self.snapshots.is_empty() { parts } else { Parts::Never };
+            self.pending.may_part = parts == Parts::OnOverflow;
+            let mut applied = match parts {
+                Parts::Now => Ok(Applied::Overflow),
+                Parts::OnOverflow | Parts::Never => self.lend_changes(|tree, changes| tree.apply_changes(changes, own)),
+            };
+            self.pending.may_part = false;
+            if let Ok(Applied::Overflow) = applied {
+                self.state.records = records;
+                applied =
+                    self.part_leaf().and_then(|()| self.lend_changes(|tree, changes| tree.apply_changes(changes, own)));
+            }
+            match applied {
+                Ok(Applied::Overflow) => {}
                 Ok(Applied::These { range, existed }) => {
                     // Where a change is does not matter for how many entries there are.
                     let is_new = matches!(own, Some(Own::Edit(_))) && !existed;
@@ -201,6 +247,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 return Ok(Applied::Unproved(KeyBuf::new(change.key).unwrap_or(KeyBuf::EMPTY)));
             }
             self.edit(change.key, changes.stored(index), Retire::Noted)?;
+            if self.pending.overflowed {
+                return Ok(Applied::Overflow);
+            }
             if self.pending.lowest > 0 {
                 // The leaf vanished. The one that its keys belong to now has to be newer than what was known of them.
                 self.take_heir(change.key)?;
@@ -223,12 +272,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Puts the leaf that a key belongs to, since the one before vanished, into the buffers as it is.
-    fn take_heir(&mut self, key: &[u8]) -> Result<(), TreeError<P::Error>> {
+    pub(crate) fn take_heir(&mut self, key: &[u8]) -> Result<(), TreeError<P::Error>> {
         if self.pending.lowest == 1 {
             // It may stand in for the one that vanished; then many that vanish one after another cost one program.
             let slot = self.path[1];
             self.path[1].index = self.cells.inner_find(&self.assembly[slot.range()], key, false);
-            if self.load_leaf(self.child(0))? {
+            if self.load_leaf(self.child(0))?.is_some() {
                 self.pending.lowest = 0;
                 return Ok(());
             }

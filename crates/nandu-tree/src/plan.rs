@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use nandu_index::KeyBuf;
 
-use crate::cells::{Cells, LeafRun, RunEdit};
+use crate::cells::{Cells, LeafRun, RunEdit, Stretch};
 
 /// Most leaves that one overflow makes.
 pub(crate) const PARTS_MAX: usize = 3;
@@ -41,16 +41,16 @@ impl Plan {
 /// How an overflowing leaf is divided. `right` says on which side of it the neighbour is, if there is one.
 pub(crate) fn choose<'a, C: Cells>(
     cells: C,
-    leaf: &'a [u8],
-    neighbour: &'a [u8],
+    leaf: Stretch<'a>,
+    neighbour: Stretch<'a>,
     edit: RunEdit<'a>,
     right: Option<bool>,
     room: Room,
 ) -> (LeafRun<'a>, Plan) {
     if let Some(right) = right {
         let (first, second) = if right { (leaf, neighbour) } else { (neighbour, leaf) };
-        let at = edit.at + if right { 0 } else { cells.leaf_count(neighbour) };
-        let run = LeafRun::new(cells, first, second, Some(RunEdit { at, ..edit }));
+        let at = edit.at + if right { 0 } else { neighbour.count() };
+        let run = LeafRun::new(first, second, Some(RunEdit { at, ..edit }));
         let size = cells.leaf_size(&run, 0..run.count());
         let mut chosen = None;
         if size * 100 <= 2 * room.path * SHARE_BELOW {
@@ -60,7 +60,7 @@ pub(crate) fn choose<'a, C: Cells>(
             return (run, Plan { is_shared: true, ..plan });
         }
     }
-    let run = LeafRun::new(cells, leaf, &[], Some(edit));
+    let run = LeafRun::new(leaf, Stretch::NONE, Some(edit));
     let plan = plan(cells, &run, edit.at, 2, room.own).unwrap_or_else(|| plan_apart(&run, edit));
     (run, plan)
 }

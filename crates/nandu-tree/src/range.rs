@@ -15,14 +15,14 @@ use crate::tree::Tree;
 use crate::values::Stored;
 
 /// Entries of a leaf and changes of it that are still to be visited: the first and the one behind the last of each.
-struct Merged {
-    leaf: (usize, usize),
-    changes: (usize, usize),
+pub(crate) struct Merged {
+    pub(crate) leaf: (usize, usize),
+    pub(crate) changes: (usize, usize),
 }
 
 /// Where an entry is.
 #[derive(Clone, Copy)]
-enum Source {
+pub(crate) enum Source {
     Leaf(usize),
     Change(usize),
 }
@@ -71,8 +71,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 (Ok(index), Bound::Excluded(_)) if is_first => index + 1,
                 (Ok(index) | Err(index), _) => index,
             };
+            let entries = self.unspent(leaf);
+            let first = skips(self.cells.leaf_find(leaf, fence.as_slice()));
             let mut merged = Merged {
-                leaf: (skips(self.cells.leaf_find(leaf, fence.as_slice())), self.cells.leaf_count(leaf)),
+                leaf: (first.max(entries.start), entries.end),
                 changes: (skips(self.changes.find(fence.as_slice())), self.path_changes().1),
             };
             while let Some(source) = self.next_merged(leaf, &mut merged, &mut key) {
@@ -146,8 +148,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             };
             let leaf_end = end(&|key| self.cells.leaf_find(leaf, key), self.cells.leaf_count(leaf));
             let changes_end = end(&|key| self.changes.find(key), self.changes.len());
+            let entries = self.unspent(leaf);
             let (start, _) = self.path_changes();
-            let mut merged = Merged { leaf: (0, leaf_end), changes: (start, changes_end) };
+            let mut merged = Merged { leaf: (entries.start, leaf_end.min(entries.end)), changes: (start, changes_end) };
             while let Some(source) = self.next_merged_back(leaf, &mut merged, &mut key) {
                 let beyond = match from {
                     Bound::Included(bound) => key.as_slice() < bound,
@@ -212,7 +215,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// The next of a leaf's entries and its changes, with its key.
-    fn next_merged(&self, leaf: &[u8], merged: &mut Merged, key: &mut KeyBuf) -> Option<Source> {
+    pub(crate) fn next_merged(&self, leaf: &[u8], merged: &mut Merged, key: &mut KeyBuf) -> Option<Source> {
         let has_entry = merged.leaf.0 < merged.leaf.1;
         let has_change = merged.changes.0 < merged.changes.1;
         if has_entry {
@@ -297,7 +300,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.cells.minimum(&mut minimum);
         self.descend(Seek::At(minimum.as_slice()), 1)?;
         let place = self.leaf_place(true)?;
-        self.lend(&place, 0)
+        let entries = self.unspent(self.bytes(&place));
+        self.lend(&place, entries.start)
     }
 
     /// The entry with the highest key.
@@ -307,8 +311,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         self.descend(Seek::Last, 1)?;
         let place = self.leaf_place(true)?;
-        let count = self.cells.leaf_count(self.bytes(&place));
-        self.lend(&place, count.wrapping_sub(1))
+        let entries = self.unspent(self.bytes(&place));
+        self.lend(&place, entries.end.wrapping_sub(1))
     }
 
     /// An entry of a leaf, from what stands there for the key.

@@ -220,7 +220,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(self.read_body(page.0)?.lowest)
     }
 
-    /// Lowest level of a page and a key in the range of the node there.
+    /// Lowest level of a page and a key in the range of the node there: of a leaf the one in the middle, which is never spent as long as
+    /// the leaf lives (T12).
     pub(crate) fn locate(&mut self, page: PageAddr) -> Result<Option<(u8, KeyBuf)>, TreeError<P::Error>> {
         let slot = self.path[0];
         if slot.present && slot.page == page.0 {
@@ -243,7 +244,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             if self.cells.leaf_count(leaf) == 0 {
                 return Ok(None);
             }
-            self.cells.leaf_key(leaf, 0, &mut key);
+            let at = if self.broken.seeks_first() { 0 } else { self.cells.leaf_count(leaf) / 2 };
+            self.cells.leaf_key(leaf, at, &mut key);
         } else {
             key.set(&self.reading.buf[body.locator()]);
         }

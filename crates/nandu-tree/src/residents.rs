@@ -32,6 +32,9 @@ use crate::{Malformed, TreeError};
 /// Syncs without a resident value after which no memory is kept free for one any more.
 const WISH_SYNCS: u8 = 16;
 
+/// Part of the peak of what is synced at once, as a divisor, by which it fades with each sync: half is left after some twenty of them.
+const PEAK_SHARE: usize = 32;
+
 /// What is stored for a resident value, without its tag.
 type Said = [u8; Resident::SIZE - 1];
 
@@ -108,6 +111,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
             None => self.wish.syncs_left = self.wish.syncs_left.saturating_sub(1),
         }
+        let fading = if self.parts_leaves { self.group_peak - self.group_peak.div_ceil(PEAK_SHARE) } else { 0 };
+        self.group_peak = self.group_size.max(fading);
     }
 
     /// Bytes of memory for changes, of so many, that are kept free for a resident value.

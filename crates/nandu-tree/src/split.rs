@@ -1,5 +1,8 @@
 //! Overflow: sharing with a neighbour, splitting, and what that changes in the levels above.
 //!
+//! Here every new leaf is programmed. Where changes wait for a sync, a part of the leaf stays in its page instead
+//! ([`crate::remainder`]); this is what is left where that does not work out, and where a change is durable at once.
+//!
 //! Nodes that are not on the path are programmed first, each in a page of its own; the path is programmed last. The
 //! half of an inner node that holds the path's child stays in the path's page, the other half leaves it: a node may
 //! stand in a page above another only if it is its parent (T3).
@@ -10,7 +13,7 @@ use nandu_index::KeyBuf;
 use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
-use crate::cells::{Cells, InnerRun, LeafRun, RunEdit, SELF};
+use crate::cells::{Cells, InnerRun, LeafRun, RunEdit, SELF, Stretch};
 use crate::descent::{PENDING, Slot};
 use crate::merge::Span;
 use crate::pages::{Pages, Placement};
@@ -28,12 +31,12 @@ enum Home {
 }
 
 /// What takes the place of children of an inner node.
-struct Splice {
-    at: usize,
-    removed: usize,
-    count: usize,
-    pages: [u32; PARTS_MAX],
-    separators: [KeyBuf; PARTS_MAX - 1],
+pub(crate) struct Splice {
+    pub(crate) at: usize,
+    pub(crate) removed: usize,
+    pub(crate) count: usize,
+    pub(crate) pages: [u32; PARTS_MAX],
+    pub(crate) separators: [KeyBuf; PARTS_MAX - 1],
 }
 
 impl Splice {
@@ -118,7 +121,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.scratch[own..own + slot.size].copy_from_slice(&self.assembly[slot.range()]);
             full = self.append_leaf(slot.size)?;
         }
-        let run = LeafRun::new(self.cells, &[], &[], Some(RunEdit { at: 0, ..edit }));
+        let run = LeafRun::new(Stretch::NONE, Stretch::NONE, Some(RunEdit { at: 0, ..edit }));
         let Some(size) = self.cells.leaf_encode(&run, 0..1, &mut self.scratch[own..]) else {
             return Self::corrupt(slot.page, Malformed::PathTooLarge);
         };
@@ -127,25 +130,33 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// The change does not fit the leaf of the path, which is in the assembly buffer or else in the reading buffer.
-    pub(crate) fn overflow(&mut self, edit: RunEdit<'_>, in_assembly: bool) -> Result<(), TreeError<P::Error>> {
-        let child = self.child(0);
+    pub(crate) fn overflow(
+        &mut self,
+        (key, value): (&[u8], &[u8]),
+        in_assembly: bool,
+    ) -> Result<(), TreeError<P::Error>> {
+        if self.may_part() {
+            self.pending.overflowed = true;
+            return Ok(());
+        }
         let sibling = self.sibling();
+        let edit_of = |found: Result<usize, usize>| {
+            let (Ok(at) | Err(at)) = found;
+            RunEdit { at, replaces: found.is_ok(), key, value }
+        };
         if in_assembly {
             let leaf = self.path[0].range();
+            let edit = edit_of(self.cells.leaf_find(&self.assembly[leaf.clone()], key));
             return self.divide(edit, Home::Assembly, leaf, sibling).map(|_| ());
         }
-        let leaf = self.read_node(child, 0)?;
-        if sibling.is_none() {
-            return self.divide(edit, Home::Reading, leaf, None).map(|_| ());
-        }
         // The neighbour needs the reading buffer.
-        let own = self.own_front();
-        let size = leaf.len();
-        self.scratch[own..own + size].copy_from_slice(&self.reading.buf[leaf]);
-        if !self.divide(edit, Home::Scratch, own..own + size, sibling)? {
+        let size = self.copy_unspent(self.child(0))?;
+        let leaf = self.own_front()..self.own_front() + size;
+        let edit = edit_of(self.cells.leaf_find(&self.scratch[leaf.clone()], key));
+        if sibling.is_none() || !self.divide(edit, Home::Scratch, leaf.clone(), sibling)? {
             self.reading.forget();
-            self.reading.buf[own..own + size].copy_from_slice(&self.scratch[own..own + size]);
-            self.divide(edit, Home::Reading, own..own + size, None)?;
+            self.reading.buf[leaf.clone()].copy_from_slice(&self.scratch[leaf.clone()]);
+            self.divide(edit, Home::Reading, leaf, None)?;
         }
         Ok(())
     }
@@ -171,7 +182,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             // A leaf in a page of its own may become the root, whose page has a longer front.
             own: self.assembly.len() - TreeBody::front(self.header_size, 1, true, 0),
         };
-        let neighbour = &self.reading.buf[neighbour];
+        let entries = match sibling {
+            Some((_, right)) => {
+                let span = self.neighbour_span(right);
+                self.unspent_in(&self.reading.buf[neighbour.clone()], &span)
+            }
+            None => 0..0,
+        };
+        let neighbour = Stretch::new(&self.reading.buf[neighbour], entries);
         // New leaves are put together in the buffer that holds no old one. In the assembly buffer the path's inner
         // nodes stay where they are, behind.
         let (leaf, out, out_end) = match home {
@@ -179,6 +197,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             Home::Scratch => (&self.scratch[leaf], &mut *self.assembly, tail),
             Home::Reading => (&self.reading.buf[leaf], &mut *self.scratch, room.own + own),
         };
+        let leaf = Stretch::whole(self.cells, leaf);
         let (run, plan) = choose(self.cells, leaf, neighbour, edit, sibling.map(|(_, right)| right), room);
         if !plan.is_shared && matches!(home, Home::Scratch) {
             return Ok(false);
@@ -229,10 +248,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// The keys of the path's leaf and of its neighbour on this side.
     fn pair_span(&mut self, right: bool) -> Span {
         let mut span = self.leaf_span();
-        let index = self.path[1].index;
-        self.path[1].index = if right { index + 1 } else { index - 1 };
-        let other = self.leaf_span();
-        self.path[1].index = index;
+        let other = self.neighbour_span(right);
         if right {
             span.high = other.high;
         } else {
@@ -241,8 +257,17 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         span
     }
 
+    /// The keys of the neighbour of the path's leaf on this side.
+    pub(crate) fn neighbour_span(&mut self, right: bool) -> Span {
+        let index = self.path[1].index;
+        self.path[1].index = if right { index + 1 } else { index - 1 };
+        let span = self.leaf_span();
+        self.path[1].index = index;
+        span
+    }
+
     /// The neighbour under the same parent that an overflowing leaf shares with: right, or left of the last.
-    fn sibling(&self) -> Option<(u32, bool)> {
+    pub(crate) fn sibling(&self) -> Option<(u32, bool)> {
         if self.state.height == 1 {
             return None;
         }
@@ -257,7 +282,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// New leaves take the place of old ones; the one on the path is in the scratch buffer, `size` bytes.
-    fn replace_leaves(&mut self, splice: Splice, size: usize) -> Result<(), TreeError<P::Error>> {
+    pub(crate) fn replace_leaves(&mut self, splice: Splice, size: usize) -> Result<(), TreeError<P::Error>> {
         self.path[0] = Slot { present: false, ..Slot::ABSENT };
         self.splice(splice)?;
         self.path[0] = Slot { present: true, ..Slot::ABSENT };

@@ -426,7 +426,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         for _ in 0..self.page_count {
             self.descend(Seek::At(fence.as_slice()), 1)?;
             let place = self.leaf_place(false)?;
-            for index in 0..self.cells.leaf_count(self.bytes(&place)) {
+            for index in self.unspent(self.bytes(&place)) {
                 let leaf = self.bytes(&place);
                 let value = PageValue::parse(self.cells.leaf_value(leaf, index));
                 self.cells.leaf_key(leaf, index, &mut key);

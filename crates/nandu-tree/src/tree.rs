@@ -6,7 +6,7 @@ use nandu_nand::PageAddr;
 
 use crate::broken::Broken;
 use crate::cache::Cache;
-use crate::cells::{Cells, LeafRun};
+use crate::cells::{Cells, LeafRun, Stretch};
 use crate::changes::Changes;
 use crate::copies::Copies;
 use crate::descent::{Place, Reading, Seek, Slot};
@@ -37,6 +37,8 @@ pub struct Stats {
     pub starts: u64,
     /// Inner nodes split.
     pub inner_splits: u64,
+    /// Leaves that were split, or shared with a neighbour, while a part of them stayed in its page.
+    pub parted: u64,
     /// Leaves that did not fit the page of their path and got one of their own.
     pub detached: u64,
     /// Journal pages by themselves.
@@ -98,6 +100,9 @@ pub struct Tree<'m, P, C> {
     pub(crate) broken: Broken,
     /// Bytes of the changes of the last sync.
     pub(crate) group_size: usize,
+    /// The same of the largest among the last ones; fades.
+    pub(crate) group_peak: usize,
+    pub(crate) parts_leaves: bool,
     /// What a resident value asks of the memory for changes.
     pub(crate) wish: Wish,
     /// Where the search for a leaf to be merged goes on.
@@ -293,6 +298,8 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             copies: Copies::new(copies),
             broken: Default::default(),
             group_size: 0,
+            group_peak: 0,
+            parts_leaves: options.parts_leaves,
             wish: Wish::default(),
             sweep: KeyBuf::EMPTY,
             stats: Stats::default(),
@@ -304,7 +311,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         self.state.height = 1;
         self.state.records = 0;
         let front = self.front();
-        let nothing = LeafRun::new(self.cells, &[], &[], None);
+        let nothing = LeafRun::new(Stretch::NONE, Stretch::NONE, None);
         let size = self.cells.leaf_encode(&nothing, 0..0, &mut self.assembly[front..]).unwrap_or(0);
         self.path = [Slot::ABSENT; HEIGHT_MAX];
         self.path[0] = Slot { page: crate::descent::PENDING, offset: front, size, index: 0, lowest: 0, present: true };

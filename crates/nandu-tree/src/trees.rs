@@ -23,6 +23,7 @@ use nandu_nand::PageAddr;
 use crate::TreeError;
 use crate::cells::Cells;
 use crate::descent::{PENDING, Seek, Slot};
+use crate::merge::Span;
 use crate::pages::{Pages, Placement};
 use crate::snapshots::{MAYBE_KEPT, root};
 use crate::tree::{State, Tree};
@@ -405,7 +406,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 }
                 seen[level as usize] = page;
                 if level == 0 {
-                    let is_done = self.bury_values(page, reads)?;
+                    let is_done = self.bury_values(page, &Span { low: Some(key), high: fence }, reads)?;
                     self.pages.supersede(PageAddr(page));
                     if !is_done {
                         return Ok(false);
@@ -426,14 +427,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(true)
     }
 
-    /// Says that the large values of a leaf that is dead are dead, those that no tree holds; `false` if it gave up, having read too
+    /// Says that the large values of a leaf of these keys that is dead are dead, those that no tree holds; `false` if it gave up, having read too
     /// much since so many pages were read.
-    fn bury_values(&mut self, page: u32, reads: u32) -> Result<bool, TreeError<P::Error>> {
+    fn bury_values(&mut self, page: u32, span: &Span, reads: u32) -> Result<bool, TreeError<P::Error>> {
         if !self.pages.has_values() || self.tag_size() == 0 {
             return Ok(true);
         }
         let mut key = KeyBuf::EMPTY;
-        let mut index = 0;
+        let mut done = 0;
         loop {
             if self.reading.reads.wrapping_sub(reads) > BURIAL_READS_MAX {
                 return Ok(false);
@@ -441,12 +442,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             // The search for the key in other trees needs the buffer.
             let place = self.read_node(page, 0)?;
             let leaf = &self.reading.buf[place];
-            if index >= self.cells.leaf_count(leaf) {
-                return Ok(true);
-            }
+            // A spent entry may lead to pages that hold something else by now.
+            let Some(index) = self.unspent_in(leaf, span).nth(done) else { return Ok(true) };
             self.cells.leaf_key(leaf, index, &mut key);
             let stored = self.cells.leaf_value(leaf, index);
-            index += 1;
+            done += 1;
             let layout = self.layout(key.as_slice());
             let Some(descriptor) = layout.and_then(|layout| Descriptor::parse(stored, layout)) else { continue };
             if self.holders(key.as_slice(), descriptor.stamp)?.0 == TreeSet::NONE {

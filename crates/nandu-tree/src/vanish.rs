@@ -12,6 +12,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Takes the empty leaf out of the path. The lowest node of the page is then the lowest that still has a child;
     /// `key`, which is in its range, will locate it.
     pub(crate) fn vanish(&mut self, key: &[u8]) -> Result<(), TreeError<P::Error>> {
+        self.pending.vanished = Some(self.leaf_span()).filter(|_| !self.broken.wakes_spent());
+        self.pending.may_part = false;
         self.retire_page(self.path[0].page);
         self.cache.drop_node(self.path[0].page, 0);
         self.path[0] = Slot::ABSENT;
@@ -47,6 +49,24 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         self.pending.lowest = level;
         self.collapse()
+    }
+
+    /// The leaf that gets the range of one that vanished may have had a part of it once, and still show entries that left it then,
+    /// which must not count again: if so, it is programmed without them. Reads that leaf.
+    pub(crate) fn clear_heir(&mut self, key: &[u8]) -> Result<(), TreeError<P::Error>> {
+        if self.pending.lowest == 1 {
+            let slot = self.path[1];
+            self.path[1].index = self.cells.inner_find(&self.assembly[slot.range()], key, false);
+            let place = self.leaf_place(false)?;
+            let leaf = self.bytes(&place);
+            if self.unspent(leaf) != self.between(leaf, &self.leaf_span()) {
+                self.take_heir(key)?;
+            }
+        } else if self.pending.lowest > 1 {
+            self.take_heir(key)?;
+        }
+        self.pending.vanished = None;
+        Ok(())
     }
 
     /// While the root has one child only, that becomes the root.

@@ -52,6 +52,7 @@ impl Options {
             pending_size: self.pending_size,
             note_count: 0,
             copy_count: 0,
+            parts_leaves: false,
         }
     }
 

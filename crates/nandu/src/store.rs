@@ -21,7 +21,7 @@ pub type Error<E> = TreeError<LogError<E>>;
 pub enum Violation {
     /// One of the log: L1 to L9 of `nandu-log`.
     Log(nandu_log::Violation),
-    /// One of the tree: T1 to T11 of `nandu-tree`.
+    /// One of the tree: T1 to T12 of `nandu-tree`.
     Tree(nandu_tree::Violation),
 }
 

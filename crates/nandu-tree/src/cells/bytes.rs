@@ -451,7 +451,7 @@ impl Cells for ByteCells {
 mod tests {
     use super::ByteCells;
     use crate::cells::sealed::Cells;
-    use crate::cells::{InnerRun, LeafRun, RunEdit, SELF};
+    use crate::cells::{InnerRun, LeafRun, RunEdit, SELF, Stretch};
     use nandu_index::KeyBuf;
 
     #[test]
@@ -459,10 +459,10 @@ mod tests {
         let expected = *b"\x02\0\x02\x03\0\x06\0ab\x011x\x0222";
         let edit = |at, key, value| Some(RunEdit { at, replaces: false, key, value });
         let mut one = [0; 32];
-        let run = LeafRun::new(ByteCells, &[], &[], edit(0, &b"ab1"[..], &b"x"[..]));
+        let run = LeafRun::new(Stretch::NONE, Stretch::NONE, edit(0, &b"ab1"[..], &b"x"[..]));
         let size = ByteCells.leaf_encode(&run, 0..1, &mut one).unwrap();
         let mut two = [0; 32];
-        let run = LeafRun::new(ByteCells, &one[..size], &[], edit(1, &b"ab22"[..], &b""[..]));
+        let run = LeafRun::new(Stretch::whole(ByteCells, &one[..size]), Stretch::NONE, edit(1, &b"ab22"[..], &b""[..]));
         let size = ByteCells.leaf_encode(&run, 0..2, &mut two).unwrap();
         assert_eq!(two[..size], expected);
         assert!(ByteCells.leaf_check(&two[..size]));

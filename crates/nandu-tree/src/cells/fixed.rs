@@ -371,7 +371,7 @@ impl<const KEY: usize, const VALUE: usize> Cells for FixedCells<KEY, VALUE> {
 mod tests {
     use super::FixedCells;
     use crate::cells::sealed::Cells;
-    use crate::cells::{InnerRun, LeafRun, RunEdit, SELF};
+    use crate::cells::{InnerRun, LeafRun, RunEdit, SELF, Stretch};
     use nandu_index::KeyBuf;
 
     const CELLS: FixedCells<4, 2> = FixedCells::<4, 2>;
@@ -383,13 +383,16 @@ mod tests {
         let high = ([0, 0, 1, 10], [3, 3]);
         let (key, value) = ([0, 0, 1, 3], [2, 2]);
         let mut one = [0; 16];
-        let run =
-            |node, key, value, at| LeafRun::new(CELLS, node, &[], Some(RunEdit { at, replaces: false, key, value }));
-        let size = CELLS.leaf_encode(&run(&[], &low.0, &low.1, 0), 0..1, &mut one).unwrap();
+        let run = |first, key, value, at| {
+            LeafRun::new(first, Stretch::NONE, Some(RunEdit { at, replaces: false, key, value }))
+        };
+        let size = CELLS.leaf_encode(&run(Stretch::NONE, &low.0, &low.1, 0), 0..1, &mut one).unwrap();
         let mut two = [0; 16];
-        let size = CELLS.leaf_encode(&run(&one[..size], &high.0, &high.1, 1), 0..2, &mut two).unwrap();
+        let first = Stretch::whole(CELLS, &one[..size]);
+        let size = CELLS.leaf_encode(&run(first, &high.0, &high.1, 1), 0..2, &mut two).unwrap();
         let mut encoded = [0; 16];
-        let after = CELLS.leaf_encode(&run(&two[..size], &key, &value, 1), 0..3, &mut encoded).unwrap();
+        let first = Stretch::whole(CELLS, &two[..size]);
+        let after = CELLS.leaf_encode(&run(first, &key, &value, 1), 0..3, &mut encoded).unwrap();
         assert_eq!(encoded[..after], expected);
         let after = CELLS.leaf_put(&mut two, size, Err(1), &key, &value).unwrap();
         assert_eq!(two[..after], expected, "put in place");

@@ -45,6 +45,13 @@ impl Damaged {
         (page, self.body(page).node(0).unwrap())
     }
 
+    fn reopen(&mut self) {
+        self.bench.tree = None;
+        let memory = crate::medium::memory(256, &self.bench.options);
+        let tree = nandu_tree::Tree::open(self.medium.clone(), FixedCells::<4, 4>, self.bench.options, memory);
+        self.bench.tree = Some(tree.unwrap());
+    }
+
     fn violations(&mut self) -> Vec<&'static str> {
         let mut found = Vec::new();
         self.bench.tree().verify(&mut |violation| found.push(violation.invariant)).unwrap();
@@ -66,12 +73,23 @@ fn t1_keys_that_do_not_ascend() {
 }
 
 #[test]
-fn t2_keys_on_the_wrong_side_of_a_separator() {
+fn t2_separators_on_the_wrong_side_of_one_above_them() {
+    let mut damaged = Damaged::new();
+    let root = damaged.bench.tree().root();
+    let node = damaged.body(root).node(1).unwrap();
+    let first = damaged.medium.bytes(root)[node.start + 6];
+    damaged.medium.patch(root, node.start + 6..node.start + 7, &[first ^ 0x80]);
+    damaged.reopen();
+    assert!(damaged.violations().contains(&"T2"));
+}
+
+#[test]
+fn t12_a_leaf_whose_entries_are_on_the_wrong_side_of_a_separator() {
     let mut damaged = Damaged::new();
     let (page, node) = damaged.leaf_page();
     let first = damaged.medium.bytes(page)[node.start + 3];
     damaged.medium.patch(page, node.start + 3..node.start + 4, &[first ^ 0x80]);
-    assert!(damaged.violations().contains(&"T2"));
+    assert!(damaged.violations().contains(&"T12"));
 }
 
 #[test]
@@ -110,10 +128,7 @@ fn t5_a_wrong_number_of_entries() {
     let root = damaged.bench.tree().root();
     let at = HEADER + 10 + 2 * usize::from(damaged.body(root).levels);
     damaged.medium.patch(root, at..at + 1, &[7]);
-    damaged.bench.tree = None;
-    let memory = crate::medium::memory(256, &damaged.bench.options);
-    let tree = nandu_tree::Tree::open(damaged.medium.clone(), FixedCells::<4, 4>, damaged.bench.options, memory);
-    damaged.bench.tree = Some(tree.unwrap());
+    damaged.reopen();
     assert_eq!(damaged.violations(), ["T5"]);
 }
 

@@ -13,6 +13,7 @@ mod medium;
 mod page_cuts;
 mod page_values;
 mod paired_cuts;
+mod parted;
 mod relocate;
 mod rides;
 mod snapshots;

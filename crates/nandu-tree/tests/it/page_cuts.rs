@@ -12,8 +12,14 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
 const LOG: LogOptions = LogOptions { bare_streams: 2, ..LogOptions::DEFAULT };
-pub(crate) const ON_SYNC: Options =
-    Options { cache_size: 300, durability: Durability::OnSync, pending_size: 400, note_count: 16, ..Options::DEFAULT };
+pub(crate) const ON_SYNC: Options = Options {
+    cache_size: 300,
+    durability: Durability::OnSync,
+    pending_size: 400,
+    note_count: 16,
+    parts_leaves: true,
+    ..Options::DEFAULT
+};
 pub(crate) const IMMEDIATE: Options = Options { durability: Durability::Immediate, ..ON_SYNC };
 
 pub(crate) type Records = BTreeMap<Vec<u8>, Vec<u8>>;

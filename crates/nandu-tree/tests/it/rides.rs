@@ -29,6 +29,8 @@ enum Beside {
     LargeValues,
     /// Values that go into the page of a sync, and page values.
     Residents,
+    /// Keys beside those that stay, which come one by one and go many at a time: leaves are parted, and vanish.
+    Clusters,
 }
 
 /// A chip, and what is done on it.
@@ -94,7 +96,8 @@ impl Scene {
     fn options(&self) -> Options {
         let note_count = if self.has_pages() { 16 } else { 0 };
         let (durability, pending_size) = (Durability::OnSync, self.pending_size);
-        Options { cache_size: 512, durability, pending_size, note_count, ..Options::DEFAULT }
+        let parts_leaves = matches!(self.beside, Beside::PageValues | Beside::Residents | Beside::Clusters);
+        Options { cache_size: 512, durability, pending_size, note_count, parts_leaves, ..Options::DEFAULT }
     }
 
     fn has_pages(&self) -> bool {
@@ -207,6 +210,23 @@ impl Scene {
                         promise.states.push(after);
                         tree.put_page(&key, &page)?;
                     }
+                    7..14 if self.beside == Beside::Clusters => {
+                        let cluster = self.key(chance(count, 3) % 2 * 3);
+                        let is_of_it = |key: &&Vec<u8>| key.len() == 4 && key.starts_with(&cluster);
+                        let keys: Vec<Vec<u8>> = after.keys().filter(is_of_it).take(14).cloned().collect();
+                        if keys.len() == 14 && chance(count, 4).is_multiple_of(3) {
+                            keys.iter().for_each(|key| drop(after.remove(key)));
+                            promise.states.push(after);
+                            let edits: Vec<Edit<'_>> = keys.iter().map(|key| Edit { key, value: None }).collect();
+                            tree.batch(&edits)?;
+                        } else {
+                            let key = [&cluster[..], &[chance(count, 1) as u8]].concat();
+                            let value = bytes_of(count, 50 + count as usize % 60);
+                            after.insert(key.clone(), value.clone());
+                            promise.states.push(after);
+                            tree.put(&key, &value)?;
+                        }
+                    }
                     7 if self.beside == Beside::LargeValues => {
                         let key = self.key(chance(count, 1) % 6 * 3);
                         let value = bytes_of(count, self.page_size as usize * 2 - 300);
@@ -278,6 +298,7 @@ fn contents(tree: &mut ChipTree<'_, '_>) -> Result<Records, BoxError> {
 const PAGE_VALUES: Scene = Scene { beside: Beside::PageValues, blocks: 34, ..PLAIN };
 const LARGE_VALUES: Scene = Scene { beside: Beside::LargeValues, blocks: 26, sync_count: 3, ..PLAIN };
 const RESIDENTS: Scene = Scene { beside: Beside::Residents, blocks: 40, pending_size: 1400, ..PLAIN };
+const CLUSTERS: Scene = Scene { beside: Beside::Clusters, ..PLAIN };
 const LARGE_PAGES: Scene =
     Scene { page_size: 2048, pending_size: 1200, sync_count: 2, keys: 600, kept_size: 150, ..PLAIN };
 
@@ -287,31 +308,40 @@ fn is_worth_cutting(scene: Scene, chip: &Sim, calls: u32) {
     scene.work(&mut chip.clone(), &mut Promise::default(), calls, &stats).unwrap();
     let stats = stats.get();
     println!("{stats:?}");
+    if scene.beside == Beside::Clusters {
+        assert!(stats.parted >= 4 && stats.rides >= 4, "{scene:?}: {stats:?}");
+        return;
+    }
     assert!(stats.rides >= 8, "{scene:?}: {stats:?}");
     assert!(stats.moved_rides >= 1 && stats.outlived >= 2, "{scene:?}: {stats:?}");
 }
 
-fn every_cut(scene: Scene) {
+fn every_cut(scene: Scene, calls: u32) {
     let (chip, _) = scene.prepared();
-    is_worth_cutting(scene, &chip, 80);
-    let summary = Driver::new(chip).every(scene.workload(80), scene.check(true));
+    is_worth_cutting(scene, &chip, calls);
+    let summary = Driver::new(chip).every(scene.workload(calls), scene.check(true));
     println!("{summary:?}");
     assert!(summary.cases > 300, "{summary:?}");
 }
 
 #[test]
 fn every_cut_among_rides() {
-    every_cut(PLAIN);
+    every_cut(PLAIN, 80);
 }
 
 #[test]
 fn every_cut_among_rides_on_larger_pages() {
-    every_cut(LARGE_PAGES);
+    every_cut(LARGE_PAGES, 80);
+}
+
+#[test]
+fn every_cut_among_leaves_that_are_parted_and_that_vanish() {
+    every_cut(CLUSTERS, 200);
 }
 
 #[test]
 fn every_cut_among_rides_and_page_values() {
-    every_cut(PAGE_VALUES);
+    every_cut(PAGE_VALUES, 120);
 }
 
 #[test]
@@ -326,7 +356,7 @@ fn every_cut_among_values_in_the_pages_of_syncs() {
 
 #[test]
 fn every_cut_among_rides_and_large_values() {
-    every_cut(LARGE_VALUES);
+    every_cut(LARGE_VALUES, 80);
 }
 
 #[test]
@@ -357,7 +387,7 @@ fn a_cut_among_rides_and_another_in_what_follows() {
             })
         }
     };
-    for scene in [PLAIN, PAGE_VALUES, RESIDENTS] {
+    for scene in [PLAIN, PAGE_VALUES, RESIDENTS, CLUSTERS] {
         let (chip, _) = scene.prepared();
         let driver = Driver::new(chip).limit(1_500);
         let summary = driver.pairs(scene.workload(60), go_on(scene), scene.check(false));
@@ -374,7 +404,9 @@ fn recover(scene: Scene) -> impl Fn(&mut Sim) -> Run {
 #[test]
 fn chains_of_cuts_among_rides() {
     let count: u64 = std::env::var("NANDU_CHAINS").ok().and_then(|count| count.parse().ok()).unwrap_or(60);
-    for (scene, seed) in [(PLAIN, 3), (LARGE_PAGES, 4), (PAGE_VALUES, 5), (LARGE_VALUES, 6), (RESIDENTS, 7)] {
+    for (scene, seed) in
+        [(PLAIN, 3), (LARGE_PAGES, 4), (PAGE_VALUES, 5), (LARGE_VALUES, 6), (RESIDENTS, 7), (CLUSTERS, 8)]
+    {
         let (chip, _) = scene.prepared();
         let driver = Driver::new(chip).resume().seed(seed);
         let summary = driver.random(count, scene.workload(100), recover(scene), scene.check(false));
@@ -447,7 +479,7 @@ fn chip_with(scene: Scene, pages: &[Vec<u8>]) -> Sim {
 fn hostile_images_with_rides_do_no_harm() {
     let mut random = ChaCha8Rng::seed_from_u64(11);
     let mut opened = 0;
-    for scene in [PLAIN, PAGE_VALUES, RESIDENTS] {
+    for scene in [PLAIN, PAGE_VALUES, RESIDENTS, CLUSTERS] {
         let (chip, _) = scene.prepared();
         let original = image(&chip);
         let is_tree = |bytes: &[u8]| {

@@ -1,0 +1,386 @@
+//! A leaf that is split while a part of it stays in its page.
+//!
+//! Two halves of a leaf that overflows are two pages, and one of them holds nothing new: it was on flash already. So where changes wait
+//! in memory, one part goes to a new page, with its changes and the path, and the other stays where it is: the path leads there, with
+//! narrower bounds than before. What left a leaf so stands in its page still. Such entries are **spent**.
+//!
+//! **The rule**: a leaf holds those entries of its page whose keys are between the bounds that its parents give it (T12). Everything that
+//! looks at more of a leaf than one key leaves out the others, and they are dropped whenever the leaf is programmed.
+//!
+//! * Bounds get wider where a neighbour vanishes. The leaf that gets its range could show spent entries again, so if it holds any of that
+//!   range it is programmed without them in the same commit ([`Tree::clear_heir`]).
+//! * Whether a page lives is found out by a key of its leaf. The one in the middle is never spent while the leaf lives: a cut
+//!   leaves the part that holds it where it is. So one search is enough.
+//! * Changes of the part that stays are not in its page, and wait on in memory and in journal pages. The sequence of its page
+//!   says about them what it said before; the page of the other part is newer than all its own.
+//!
+//! One program makes the new part, the new bounds and the sync durable together, and supersedes nothing that stays: a tear leaves
+//! the leaf as it was. Where two neighbours are full, what comes between them gets the last third of one and the first of the other, so
+//! leaves are as full as with parts that are all programmed. That alternative takes 2 or 3 pages, of which the last has little room for
+//! what rides: 10,529 programs for 10,000 synced creates of files, not 10,038. It is what is done where each change is durable at once.
+
+use core::cmp::Ordering;
+use core::ops::Range;
+
+use nandu_index::KeyBuf;
+use nandu_media::section::SECTION_FRONT_SIZE;
+
+use crate::TreeError;
+use crate::apply::Pending;
+use crate::cells::{Cells, LeafRun, SELF, Stretch};
+use crate::merge::Span;
+use crate::pages::Pages;
+use crate::range::{Merged, Source};
+use crate::split::Splice;
+use crate::tree::Tree;
+
+/// Two neighbours share, rather than become three, while they fill less than the first of these many hundredths of two leaves, or than the
+/// second and leave room for what rides.
+const SHARE_BELOW: (usize, usize) = (80, 96);
+
+/// A leaf that fills less than so many hundredths of its room is not parted for the sake of what rides: leaves do not become fuller again
+/// by themselves.
+const FILL_MIN: usize = 75;
+
+/// Part of a leaf, as a divisor, in which the cheapest separator is looked for on either side of where a cut would be best: for
+/// byte strings, which differ much in what they cost, and for integers.
+const SLACK: (usize, usize) = (16, 64);
+
+/// Three leaves become of two only if the one between gets so many of the first's changes, as a fraction: else it would overflow
+/// again, and few of them would have gone to a leaf.
+const CHANGES_MIN: (usize, usize) = (1, 4);
+
+/// A leaf that takes part: in the assembly buffer, or in the reading buffer.
+struct Side {
+    place: Range<usize>,
+    is_in_assembly: bool,
+    entries: Range<usize>,
+    /// Its changes in memory.
+    changes: Range<usize>,
+    /// A key that its part that stays must hold.
+    anchor: KeyBuf,
+    /// Bytes of its entries with its changes, as [`Cells::entry_size`] counts them.
+    weight: usize,
+    /// Bytes as a node, about, for each [`SCALE`] of these.
+    ratio: usize,
+}
+
+const SCALE: usize = 1024;
+
+impl Side {
+    /// Bytes of a leaf with all of it.
+    fn size(&self) -> usize {
+        self.weight * self.ratio / SCALE
+    }
+
+    /// The weight of so many bytes of a leaf.
+    fn weight_of(&self, size: usize) -> usize {
+        size * SCALE / self.ratio.max(1)
+    }
+}
+
+/// Which part of a leaf stays.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stays {
+    Low,
+    High,
+}
+
+/// What goes to the new page.
+struct Part {
+    /// Entries of the leaf of the path.
+    own: Range<usize>,
+    /// Entries of its neighbour.
+    other: Range<usize>,
+    splice: Splice,
+    /// The page of the neighbour, if all of it goes there.
+    gone: Option<u32>,
+}
+
+impl<P: Pages, C: Cells> Tree<'_, P, C> {
+    /// Whether the leaf of the path may be parted when it overflows.
+    pub(crate) fn may_part(&self) -> bool {
+        self.pending.may_part && self.pending.appended == 0
+    }
+
+    /// The leaf of the path, as it is on flash, does not take all its changes. Puts a part of it into the buffers and leaves the rest in
+    /// its page; if that does not work out, nothing, so that the leaf is split. Reads a neighbour.
+    pub(crate) fn part_leaf(&mut self) -> Result<(), TreeError<P::Error>> {
+        // Nothing but the copy of the leaf was changed.
+        self.path[0].present = false;
+        self.pending = Pending::default();
+        self.journal.clear();
+        let Some(side) = self.side_of_path()? else { return Ok(()) };
+        let sibling = self.sibling();
+        let other = match sibling {
+            Some((page, right)) => self.side_of_neighbour(page, right)?.map(|other| (other, page, right)),
+            None => None,
+        };
+        let room = self.tail().saturating_sub(self.front());
+        if side.size() * 100 < room * FILL_MIN {
+            return Ok(());
+        }
+        let mut part = self.part_ascending(&side);
+        if let (None, Some((other, page, right))) = (&part, &other) {
+            part = self.part_shared(&side, other, *page, *right, room);
+            if part.is_none() {
+                part = self.part_between(&side, other, *page, *right);
+            }
+        }
+        let part = part.or_else(|| self.part_in_two(&side));
+        match part {
+            Some(part) => self.place_part(&side, other.as_ref().map(|(other, _, right)| (other, *right)), part),
+            None => Ok(()),
+        }
+    }
+
+    /// The leaf of the path, in the assembly buffer; `None` if it does not fit there.
+    fn side_of_path(&mut self) -> Result<Option<Side>, TreeError<P::Error>> {
+        let place = self.leaf_place(false)?;
+        let Some(anchor) = self.anchor_of(self.bytes(&place)) else { return Ok(None) };
+        if self.load_leaf(self.child(0))?.is_none() {
+            return Ok(None);
+        }
+        let place = self.path[0].range();
+        let entries = 0..self.cells.leaf_count(&self.assembly[place.clone()]);
+        let span = self.leaf_span();
+        if !span.holds(&anchor) {
+            return Ok(None);
+        }
+        let side = Side { place, is_in_assembly: true, entries, changes: 0..0, anchor, weight: 0, ratio: 0 };
+        Ok(Some(self.weigh(side, &span)))
+    }
+
+    /// A neighbour of it, in the reading buffer; `None` on a damaged volume.
+    fn side_of_neighbour(&mut self, page: u32, right: bool) -> Result<Option<Side>, TreeError<P::Error>> {
+        let place = self.read_node(page, 0)?;
+        let span = self.neighbour_span(right);
+        let leaf = &self.reading.buf[place.clone()];
+        let entries = self.unspent_in(leaf, &span);
+        let Some(anchor) = self.anchor_of(leaf).filter(|anchor| span.holds(anchor)) else { return Ok(None) };
+        let side = Side { place, is_in_assembly: false, entries, changes: 0..0, anchor, weight: 0, ratio: 0 };
+        Ok(Some(self.weigh(side, &span)))
+    }
+
+    fn anchor_of(&self, leaf: &[u8]) -> Option<KeyBuf> {
+        let count = self.cells.leaf_count(leaf);
+        let mut key = KeyBuf::EMPTY;
+        (count > 0).then(|| {
+            self.cells.leaf_key(leaf, count / 2, &mut key);
+            key
+        })
+    }
+
+    fn leaf_of(&self, side: &Side) -> &[u8] {
+        if side.is_in_assembly { &self.assembly[side.place.clone()] } else { &self.reading.buf[side.place.clone()] }
+    }
+
+    fn weigh(&self, side: Side, span: &Span) -> Side {
+        let mut side = Side { changes: 0..0, ..side };
+        let mut plain = 0;
+        self.walk_side(&side, |_, weight| plain += weight);
+        let run = LeafRun::new(Stretch::new(self.leaf_of(&side), side.entries.clone()), Stretch::NONE, None);
+        side.ratio = match plain {
+            0 => SCALE,
+            _ => self.cells.leaf_size(&run, 0..side.entries.len()) * SCALE / plain,
+        };
+        side.changes = span.range(&self.changes);
+        let mut weight = 0;
+        self.walk_side(&side, |_, each| weight += each);
+        Side { weight, ..side }
+    }
+
+    /// Visits what a leaf will hold with its changes: each key and what its entry weighs.
+    fn walk_side(&self, side: &Side, mut visit: impl FnMut(&KeyBuf, usize)) {
+        let leaf = self.leaf_of(side);
+        let mut merged =
+            Merged { leaf: (side.entries.start, side.entries.end), changes: (side.changes.start, side.changes.end) };
+        let mut key = KeyBuf::EMPTY;
+        while let Some(source) = self.next_merged(leaf, &mut merged, &mut key) {
+            let stored = match source {
+                Source::Leaf(index) => self.cells.leaf_value(leaf, index),
+                Source::Change(index) => match self.changes.stored(index) {
+                    Some(stored) => stored,
+                    None => continue,
+                },
+            };
+            visit(&key, self.cells.entry_size(key.as_slice(), stored));
+        }
+    }
+
+    /// The cheapest separator near where what is before it weighs so much, that leaves the anchor where it is to be.
+    fn cut_side(&self, side: &Side, target: usize, stays: Stays) -> Option<KeyBuf> {
+        let slack = side.weight / if self.cells.key_size() == 0 { SLACK.0 } else { SLACK.1 };
+        let mut best: Option<(u32, usize, KeyBuf)> = None;
+        let (mut before, mut sum) = (None::<KeyBuf>, 0_usize);
+        self.walk_side(side, |key, weight| {
+            let distance = sum.abs_diff(target);
+            if let Some(before) = before.filter(|_| distance <= slack.max(weight)) {
+                let mut separator = KeyBuf::EMPTY;
+                self.cells.separator(before.as_slice(), key.as_slice(), &mut separator);
+                let is_low = separator.as_slice() > side.anchor.as_slice();
+                let cost = (self.cells.separator_cost(separator.as_slice()), distance);
+                let is_allowed = is_low == (stays == Stays::Low);
+                if is_allowed && best.as_ref().is_none_or(|best| cost < (best.0, best.1)) {
+                    best = Some((cost.0, cost.1, separator));
+                }
+            }
+            before = Some(*key);
+            sum += weight;
+        });
+        best.map(|(_, _, separator)| separator)
+    }
+
+    /// The entries of a leaf from a key on, or those below it.
+    fn entries_beside(&self, side: &Side, key: &KeyBuf, is_above: bool) -> Range<usize> {
+        let found = self.cells.leaf_find(self.leaf_of(side), key.as_slice());
+        let (Ok(at) | Err(at)) = found;
+        let at = at.clamp(side.entries.start, side.entries.end);
+        if is_above { at..side.entries.end } else { side.entries.start..at }
+    }
+
+    /// Keys ascend: the leaf stays, and what comes behind it, or behind what it will have room for, begins a new one.
+    fn part_ascending(&self, side: &Side) -> Option<Part> {
+        let last = side.entries.len().checked_sub(1)?;
+        let mut key = KeyBuf::EMPTY;
+        self.cells.leaf_key(self.leaf_of(side), side.entries.start + last, &mut key);
+        let first_behind = match self.changes.find(key.as_slice()) {
+            Ok(index) => index + 1,
+            Err(index) => index,
+        };
+        let behind = first_behind.max(side.changes.start)..side.changes.end;
+        let count = behind.clone().filter(|&index| self.changes.stored(index).is_some()).count();
+        if count == 0 || count == 1 && !self.is_last_leaf() {
+            return None;
+        }
+        let room = self.tail().saturating_sub(self.front());
+        let roomy = room.saturating_sub(self.room_for_ride()).max(room * FILL_MIN / 100);
+        let weight_max = side.weight_of(self.ascending_size_max().min(roomy));
+        // The cut is above all that the page shows, also where changes take it away.
+        let (mut before, mut cut, mut sum, mut seen) = (key, None, 0, 0);
+        let mut is_overfull = false;
+        self.walk_side(side, |entry, weight| {
+            let is_behind = entry.as_slice() > key.as_slice();
+            seen += usize::from(is_behind);
+            is_overfull |= is_behind && seen == 1 && sum > weight_max;
+            if is_behind && cut.is_none() && (sum + weight > weight_max || seen == count) {
+                let mut separator = KeyBuf::EMPTY;
+                self.cells.separator(before.as_slice(), entry.as_slice(), &mut separator);
+                cut = Some(separator);
+            }
+            if is_behind {
+                before = *entry;
+            }
+            sum += weight;
+        });
+        let cut = cut.filter(|_| !is_overfull)?;
+        let own = side.entries.end..side.entries.end;
+        Some(Part { own, other: 0..0, splice: self.beside(&cut, true), gone: None })
+    }
+
+    /// Bytes that a page needs for what rides, about.
+    fn room_for_ride(&self) -> usize {
+        2 * SECTION_FRONT_SIZE
+            + self.notes_size()
+            + self.journals.list_size() / 2
+            + 2 * self.group_peak.min(self.group_size * 2)
+    }
+
+    /// A leaf in two, of which that goes to the new page that has more of the changes, if that works out.
+    fn part_in_two(&self, side: &Side) -> Option<Part> {
+        let (mut below, mut anchored) = (0, 0);
+        self.walk_side(side, |key, weight| match key.as_slice().cmp(side.anchor.as_slice()) {
+            Ordering::Less => below += weight,
+            Ordering::Equal => anchored = weight,
+            Ordering::Greater => {}
+        });
+        let half = side.weight / 2;
+        let middle = self.changes.lower(side.anchor.as_slice());
+        let goes_low = middle - side.changes.start > side.changes.end - middle;
+        [goes_low, !goes_low].into_iter().find_map(|goes_low| {
+            let cut = match goes_low {
+                true => self.cut_side(side, half.min(below), Stays::High)?,
+                false => self.cut_side(side, half.max(below + anchored), Stays::Low)?,
+            };
+            let at = self.changes.lower(cut.as_slice());
+            let changes = if goes_low { side.changes.start..at } else { at..side.changes.end };
+            let own = self.entries_beside(side, &cut, !goes_low);
+            // Without changes the same leaf would overflow the next time.
+            let is_on = !changes.is_empty();
+            is_on.then(|| Part { own, other: 0..0, splice: self.beside(&cut, !goes_low), gone: None })
+        })
+    }
+
+    /// The leaf of the path stays with one part, and the other is beside it.
+    fn beside(&self, cut: &KeyBuf, low_stays: bool) -> Splice {
+        let page = self.child(0);
+        let pages = if low_stays { [page, SELF, 0] } else { [SELF, page, 0] };
+        let at = if self.state.height > 1 { self.path[1].index } else { 0 };
+        Splice { at, removed: 1, count: 2, pages, separators: [*cut, KeyBuf::EMPTY] }
+    }
+
+    /// The neighbour has room: it gets a part, in a new page.
+    fn part_shared(&self, side: &Side, other: &Side, page: u32, right: bool, room: usize) -> Option<Part> {
+        let size = side.size() + other.size();
+        let percent = size * 50 / room.max(1);
+        let is_roomy = percent <= SHARE_BELOW.1 && size / 2 + self.room_for_ride() <= room;
+        if percent > SHARE_BELOW.0 && !is_roomy || side.size() <= size / 2 {
+            return None;
+        }
+        let half = side.weight_of(size / 2);
+        let (target, stays) = if right { (half, Stays::Low) } else { (side.weight - half, Stays::High) };
+        let cut = self.cut_side(side, target, stays)?;
+        let own = self.entries_beside(side, &cut, right);
+        let at = self.changes.lower(cut.as_slice());
+        let changes = if right { at..other.changes.end } else { other.changes.start..at };
+        let mut splice = self.beside(&cut, right);
+        splice.at -= usize::from(!right);
+        splice.removed = 2;
+        let is_on = !changes.is_empty();
+        is_on.then(|| Part { own, other: other.entries.clone(), splice, gone: Some(page) })
+    }
+
+    /// Both are full: what is between them gets a third of each.
+    fn part_between(&self, side: &Side, other: &Side, page: u32, right: bool) -> Option<Part> {
+        let third = (side.size() + other.size()) / 3;
+        let (low, high) = if right { (side, other) } else { (other, side) };
+        if low.size() <= third || high.size() <= third {
+            return None;
+        }
+        let low_cut = self.cut_side(low, low.weight_of(third), Stays::Low)?;
+        let high_cut = self.cut_side(high, high.weight.saturating_sub(high.weight_of(third)), Stays::High)?;
+        let own = self.entries_beside(side, if right { &low_cut } else { &high_cut }, right);
+        let beside = self.entries_beside(other, if right { &high_cut } else { &low_cut }, !right);
+        let changes = self.changes.lower(low_cut.as_slice())..self.changes.lower(high_cut.as_slice());
+        let child = self.child(0);
+        let pages = if right { [child, SELF, page] } else { [page, SELF, child] };
+        let at = self.path[1].index - usize::from(!right);
+        let splice = Splice { at, removed: 2, count: 3, pages, separators: [low_cut, high_cut] };
+        let is_on = changes.len() * CHANGES_MIN.1 >= side.changes.len() * CHANGES_MIN.0 && !changes.is_empty();
+        is_on.then_some(Part { own, other: beside, splice, gone: None })
+    }
+
+    /// Puts a part into the buffers, and the new bounds into the levels above.
+    fn place_part(&mut self, side: &Side, other: Option<(&Side, bool)>, part: Part) -> Result<(), TreeError<P::Error>> {
+        let at = self.own_front();
+        let own = Stretch::new(&self.assembly[side.place.clone()], part.own.clone());
+        let (first, second) = match other {
+            None => (own, Stretch::NONE),
+            Some((other, right)) => {
+                let other = Stretch::new(&self.reading.buf[other.place.clone()], part.other.clone());
+                if right { (own, other) } else { (other, own) }
+            }
+        };
+        let run = LeafRun::new(first, second, None);
+        let room = self.tail().saturating_sub(self.front()).min(self.scratch.len() - at);
+        let Some(size) = self.cells.leaf_encode(&run, 0..run.count(), &mut self.scratch[at..at + room]) else {
+            return Ok(());
+        };
+        self.stats.parted += 1;
+        if let Some(page) = part.gone {
+            self.retire_page(page);
+            self.cache.drop_node(page, 0);
+        }
+        self.replace_leaves(part.splice, size)
+    }
+}
