@@ -22,6 +22,9 @@ const FILL: (usize, usize) = (3, 4);
 /// that of a file system takes 40 reads with the 21 of the log on a chip of 1,024 blocks that was unmounted.
 const BESIDE_PAGES_MAX: usize = 18;
 
+/// Journal pages with as many changes as there can be that can always be named.
+const LISTED_MIN: usize = 3;
+
 /// Journal pages there can always be that sections name, where there are sections.
 const RECENT_MIN: usize = 2;
 
@@ -89,6 +92,8 @@ pub(crate) struct Journals {
     pub(crate) forced: Option<u8>,
     /// Most pages that a page can name, itself included.
     pub(crate) listed_max: usize,
+    /// Most bytes that naming every page takes.
+    pub(crate) list_size_max: usize,
     /// Most pages, without those newer than the newest by itself, that this tree lets there be when a sync begins.
     pub(crate) wanted_max: usize,
     /// Bytes for changes in a page, however many others it names.
@@ -114,18 +119,25 @@ impl Journals {
             0 => TYPICAL_SIZE,
             key_size => 1 + usize::from(key_size) + usize::from(format.value_size),
         };
-        let count_max = ((body - body / LIST_SHARE) / typical).clamp(1, CHANGE_COUNT_MAX);
+        // Beside page values fewer are named, most of which hold less than they could: resident values leave little room, and the more of
+        // the changes of older pages go beside them, the fewer pages there are.
+        let half_full = BESIDE_PAGES_MAX * older_size(body / typical / 2);
+        let for_list = if has_bare { half_full.min(body / LIST_SHARE) } else { body / LIST_SHARE };
+        let count_max = ((body - for_list) / typical).clamp(1, CHANGE_COUNT_MAX);
         let older = older_size(count_max);
-        let listed_max = (1 + body / LIST_SHARE / older).clamp(3, LISTED_MAX);
-        let capacity = body.saturating_sub((listed_max - 1) * older);
+        let for_list = for_list.max((LISTED_MIN - 1) * older);
+        let shortest = if has_bare { older_size(1) } else { older };
+        let listed_max = (1 + for_list / shortest).min(LISTED_MAX);
+        let list_size_max = (for_list + older).min(listed_max * older);
+        let capacity = body.saturating_sub(list_size_max - older);
         // A page of many changes of few bytes is full before its bytes are.
         let filled = capacity.min(count_max * typical);
         let most = if has_bare { listed_max.min(BESIDE_PAGES_MAX) } else { listed_max };
         let memory_max = most * filled * FILL.0 / FILL.1;
         let recent_memory = RECENT_MIN * filled * FILL.0 / FILL.1;
         let full = pending_size.min(memory_max) * FILL.1 / FILL.0 / filled.max(1);
-        // Beside page values a mount reads more for the log, so one page less waits for two of them to fit one.
-        let wanted_max = full + if has_bare { 1 } else { 2 };
+        // Resident values leave part of each page for changes, so it takes more of them to hold as many.
+        let wanted_max = full + 2 + if has_bare { full / 3 } else { 0 };
         let listed = [None; LISTED_MAX];
         Journals {
             listed,
@@ -136,6 +148,7 @@ impl Journals {
             riding: None,
             forced: None,
             listed_max,
+            list_size_max,
             wanted_max: wanted_max.max(2).min(most),
             capacity,
             memory_max,
@@ -220,7 +233,8 @@ impl Journals {
     pub(crate) fn is_crowded(&self, has_sections: bool) -> bool {
         // Two at least, so that there are two that can become one.
         let most = (self.listed_max - if has_sections { RECENT_MIN } else { 0 }).max(2);
-        self.count() - self.recent_count() >= self.wanted_max.min(most) || self.count() >= self.listed_max
+        let is_long = self.list_size() > self.list_size_max - older_size(self.count_max);
+        is_long || self.count() - self.recent_count() >= self.wanted_max.min(most) || self.count() >= self.listed_max
     }
 
     pub(crate) fn newest_page(&self) -> Option<u32> {
@@ -258,3 +272,27 @@ pub(crate) fn tallies(changes: &Changes<'_>, without: &Range<usize>) -> [Tally; 
 }
 
 const _: () = assert!(UNSYNCED as usize == LISTED_MAX);
+
+#[cfg(test)]
+mod tests {
+    use super::{Journals, LISTED_MAX, LISTED_MIN};
+    use nandu_media::journal::{front_size, older_size};
+    use nandu_media::tree::CellFormat;
+
+    /// However many pages are named, a page holds what is in another one, so that the collector can move it.
+    #[test]
+    fn a_page_holds_the_longest_list_and_the_most_changes() {
+        let format = |key_size, value_size| CellFormat { cells: 2, key_size, value_size, page_bits: 16 };
+        for page_size in (8..=16).map(|bits| 1 << bits) {
+            for (format, has_bare) in [(format(0, 0), false), (format(0, 0), true), (format(8, 8), false)] {
+                let journals = Journals::new(page_size, 56, &format, 65_535, has_bare);
+                let longest = older_size(journals.count_max);
+                let others = journals.list_size_max - longest;
+                assert!(front_size(56) + others + journals.capacity <= page_size, "{page_size}");
+                assert!((LISTED_MIN..=LISTED_MAX).contains(&journals.listed_max), "{page_size}");
+                assert!((LISTED_MIN - 1) * longest <= others, "{page_size}");
+                assert!(journals.capacity * 2 >= page_size - front_size(56), "{page_size}");
+            }
+        }
+    }
+}

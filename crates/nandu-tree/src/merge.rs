@@ -454,6 +454,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let (sequence, count) = (found.sequence, list.count);
         let listed = Listed { page, sequence, count, node, is_by_itself, is_recent: !is_by_itself, order: 0 };
         self.journals.listed[place] = Some(listed);
+        if self.journals.list_size() > self.journals.list_size_max {
+            return Self::corrupt(page, Malformed::NodeSizes);
+        }
         Ok(found.sequence)
     }
 

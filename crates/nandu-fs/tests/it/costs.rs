@@ -50,6 +50,11 @@ fn costs(chip: Chip, options: Options) -> String {
         fs.write_at(file, 0, &[number as u8 | 1; 2048]).unwrap();
         fs.fsync(file).unwrap();
     });
+    bench.measure("file_3k_fsync", 200, |fs, number| {
+        let file = fs.create(directory(number), &name(number + 50_000), FILE).unwrap();
+        fs.write_at(file, 0, &[number as u8 | 1; 3072]).unwrap();
+        fs.fsync(file).unwrap();
+    });
     bench.measure("append_4k_osync", 500, |fs, number| {
         fs.write_at(files[0], number * 4096, &[number as u8 | 1; 4096]).unwrap();
         fs.fsync(files[0]).unwrap();

@@ -70,7 +70,7 @@ fn chains_of_cuts_leave_page_values() {
 
 /// What cuts at every operation find, if a rule is not kept.
 fn found_without(setup: Setup) -> Option<String> {
-    let work = workload_on(setup, 200, 24);
+    let work = workload_on(setup, 200, 28);
     let run = || Driver::new(SMALL).every(work, check_on(setup));
     let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).err()?;
     Some(payload.downcast_ref::<String>().cloned().unwrap_or_default())
