@@ -55,7 +55,8 @@
 //! * F5  A directory says which directory has its name, has as many names as its size says, and 2 links and one for each
 //!   directory in it. From every directory the root is reached. One without a name is empty.
 //! * F6  A file has as many records of pages as it says. Behind its end there is nothing but what was allocated there, and zeros.
-//! * F7  Fragments lie over a page that stands on flash, within it, and do not overlap.
+//! * F7  Fragments lie over a page that stands on flash, within it, and do not overlap; but those of an orphan, and those behind the end
+//!   of a file that is being cut, which go in steps.
 //! * F8  Attributes are whole and stand where their hashes say, and their size is what the inode says; but those of an orphan, which go
 //!   in steps.
 //! * F9  A number that no inode has got yet is in no record: below the superblock's next chunk, outside of what is left of chunks. No two

@@ -2,8 +2,8 @@
 
 use nandu_index::Edit;
 use nandu_log::{Budget, Candidate};
-use nandu_nand::{BlockAddr, CellMode, Nand};
-use nandu_tree::Pages;
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand};
+use nandu_tree::{Examined, Pages};
 
 use crate::fs::Fs;
 use crate::keys::{Key, Meaning};
@@ -19,6 +19,32 @@ pub(crate) struct Placing<'m> {
     /// What is promised of pages that are written.
     class: Class,
     now_us: u64,
+    /// When the request was over that made the first of the changes that wait for a sync.
+    waiting_since_us: Option<u64>,
+    /// Whether a block was found that is to be moved to even out wear, when there has been idle time enough.
+    is_to_level: bool,
+}
+
+impl Placing<'_> {
+    fn write_back_due_us(&self) -> Option<u64> {
+        let write_back_us = self.policies.options().write_back_us;
+        self.waiting_since_us
+            .and_then(|since_us| self.policies.late_step_due_us(since_us.saturating_add(write_back_us)))
+    }
+
+    fn levelling_due_us(&self) -> Option<u64> {
+        if self.is_to_level { self.policies.late_step_due_us(self.policies.levelling_us()) } else { None }
+    }
+
+    fn step_due_us(&self) -> Option<u64> {
+        let due = [self.policies.step_due_us(), self.write_back_due_us(), self.levelling_due_us()];
+        due.into_iter().flatten().min()
+    }
+
+    /// Whether changes have waited long enough; those of which nobody said when a request ended have.
+    fn is_write_back_due(&self) -> bool {
+        self.write_back_due_us().is_none_or(|due_us| due_us <= self.now_us)
+    }
 }
 
 fn microseconds(time: Time) -> u64 {
@@ -48,12 +74,15 @@ impl<'m, N: Nand> Fs<'m, N> {
         let now_us = microseconds(self.now);
         let wear = self.options.wear.map(|promise| (promise, used));
         let policies = Placement::new(options, wear, references, now_us);
-        self.placing = Some(Placing { policies, class: Class::Normal, now_us });
+        self.placing =
+            Some(Placing { policies, class: Class::Normal, now_us, waiting_since_us: None, is_to_level: false });
     }
 
-    /// What of the wear budget is used: the erases of all blocks, which the log keeps across formats.
+    /// What of the wear budget is used: the erases of all blocks, which the log keeps across formats, and those that may follow before the next
+    /// account although nothing is written, of all blocks that can be erased ahead. So at the end they are not beyond what was promised.
     fn worn_pages(&self, options: &PlacementOptions) -> u64 {
-        let erases = self.tree.pages().log().stats().erase_count_sum;
+        let log = self.tree.pages().log();
+        let erases = log.stats().erase_count_sum + u64::from(log.erased_ahead_max());
         erases.saturating_mul(u64::from(options.mlc_pages_per_block))
     }
 
@@ -92,10 +121,16 @@ impl<'m, N: Nand> Fs<'m, N> {
     /// The request that began last is over.
     pub fn request_end(&mut self, now: Time) {
         self.now = now;
+        let is_waiting = self.is_waiting_for_sync();
         if let Some(placing) = &mut self.placing {
             placing.now_us = microseconds(now);
             placing.policies.request_end(placing.now_us);
+            placing.waiting_since_us = placing.waiting_since_us.or(Some(placing.now_us)).filter(|_| is_waiting);
         }
+    }
+
+    fn is_waiting_for_sync(&self) -> bool {
+        self.buffer.written.is_some() || self.has_orphans || self.tree.has_unsynced()
     }
 
     /// A window of the promised lifetime is over, which becomes durable with the next sync: a cut before that makes the promise last longer.
@@ -142,14 +177,20 @@ impl<'m, N: Nand> Fs<'m, N> {
     }
 
     /// When the next step of background work may begin, if no request comes before: a second after the last one at first, then step
-    /// by step. `None`: there is nothing to do, or no policy. See [`Fs::step`].
+    /// by step; and when changes have waited for [`PlacementOptions::write_back_us`]. `None`: there is nothing to do, or no policy. See
+    /// [`Fs::step`].
     pub fn step_due(&self) -> Option<Time> {
-        self.placing.as_ref()?.policies.step_due_us().map(time)
+        self.placing.as_ref()?.step_due_us().map(time)
     }
 
-    /// Does a step of background work if one is due: makes changes durable at first, then moves a page to two bits a cell or names some
-    /// that were moved, with at most an erase or a checkpoint beside it. Returns whether it did one. Firmware without threads calls it
-    /// whenever nothing else is to be done, a mount has a thread for it; how long to wait says [`Fs::step_due`].
+    /// Does a step of background work if one is due: moves a page to two bits a cell or names some that were moved, with at most an erase
+    /// or a checkpoint beside it. Returns whether it did one. Firmware without threads calls it whenever nothing else is to be done,
+    /// a mount has a thread for it; how long to wait says [`Fs::step_due`].
+    ///
+    /// What nobody synced is made durable by a step before anything is moved, and at the latest when the first of it has waited for
+    /// [`PlacementOptions::write_back_us`], 30 seconds unless the options say something else: with the first step after that, which is
+    /// due as soon as no request is under way. Without calls of this function, or while background work is suspended, it waits until
+    /// somebody syncs it. What somebody syncs ([`Fs::sync`]) is durable when that returns, as ever.
     ///
     /// # Errors
     ///
@@ -160,24 +201,31 @@ impl<'m, N: Nand> Fs<'m, N> {
         let now_us = microseconds(now);
         let Some(placing) = &mut self.placing else { return Ok(false) };
         placing.now_us = now_us;
-        if placing.policies.step_due_us().is_none_or(|due_us| due_us > now_us) {
+        if placing.step_due_us().is_none_or(|due_us| due_us > now_us) {
             return Ok(false);
         }
+        // Before the step begins, which puts off the next one.
+        let is_write_back_due = placing.is_write_back_due();
         placing.policies.step_begins(now_us);
-        let worked = self.work()?;
-        if let Some(placing) = &mut self.placing
-            && !worked
-        {
-            placing.policies.nothing_to_do();
+        let worked = self.work(is_write_back_due)?;
+        let is_waiting = self.is_waiting_for_sync();
+        if let Some(placing) = &mut self.placing {
+            placing.waiting_since_us = placing.waiting_since_us.filter(|_| is_waiting);
+            if !worked {
+                placing.policies.nothing_to_do();
+            }
         }
         Ok(worked)
     }
 
-    fn work(&mut self) -> Result<bool, FsError<N::Error>> {
-        if self.buffer.written.is_some() || self.has_orphans || self.tree.has_unsynced() {
+    fn work(&mut self, is_write_back_due: bool) -> Result<bool, FsError<N::Error>> {
+        if self.is_waiting_for_sync() {
+            // Nothing is moved while changes wait for a sync.
+            if !is_write_back_due && !self.has_moves()? {
+                return self.work_ahead();
+            }
             self.flush()?;
             self.reap_some()?;
-            // Nothing is moved while changes wait for a sync.
             self.tree.sync()?;
             return Ok(true);
         }
@@ -187,43 +235,84 @@ impl<'m, N: Nand> Fs<'m, N> {
             if let Some(examine) = self.tree.pages_mut().next_idle(&mut budget)? {
                 let outcome = self.tree.examine(examine)?;
                 self.tree.pages_mut().examined(examine, outcome)?;
-                return Ok(true);
+                // What stays may be a copy that waits to be named, in a block that is to be refreshed: it moves when it is. Anything else would
+                // be looked at again and again.
+                return Ok(outcome != Examined::Live || self.tree.name_leaf()?);
             }
             if self.tree.pages().log().own_steps() > own_steps {
                 return Ok(true);
             }
             // A block is done: what came out of it is named when there is enough, so that leaves are programmed for many.
-            if 2 * self.tree.copy_count() > self.options.copy_count && self.tree.name_leaf()? {
+            if self.has_copies_to_name() && self.tree.name_leaf()? {
                 return Ok(true);
             }
-            let Some(block) = self.choose_victim()? else { break };
-            self.tree.pages_mut().log_mut().empty_next(block);
+            if !self.choose_next()? {
+                break;
+            }
         }
         Ok(self.tree.name_leaf()?)
     }
 
-    /// The block to empty next: one in SLC mode with cold pages, to migrate them; where blocks are few, one in MLC mode with dead pages; now
-    /// and then the least worn one.
-    fn choose_victim(&mut self) -> Result<Option<BlockAddr>, FsError<N::Error>> {
-        let Some(placing) = &mut self.placing else { return Ok(None) };
-        let (options, now_us) = (*placing.policies.options(), placing.now_us);
-        let stats = self.tree.pages().log().stats();
-        if placing.policies.levelling().is_due(stats.erase_count_min, stats.erase_count_max, now_us) {
-            placing.policies.levelling().begins(now_us);
-            let log = self.tree.pages().log();
-            let both = log.candidates(CellMode::Slc).chain(log.candidates(CellMode::Mlc));
-            return Ok(both.min_by_key(|candidate| candidate.erases).map(|candidate| candidate.block));
+    fn has_copies_to_name(&self) -> bool {
+        2 * self.tree.copy_count() > self.options.copy_count
+    }
+
+    /// Whether there are pages to move, or enough that were moved to be named; chooses a block to be emptied, if there is one.
+    fn has_moves(&mut self) -> Result<bool, FsError<N::Error>> {
+        Ok(self.has_copies_to_name() || self.tree.pages().log().has_chosen_work() || self.choose_next()?)
+    }
+
+    /// An erase or a checkpoint, if one is due, so that requests find erased blocks. Returns whether there was one.
+    fn work_ahead(&mut self) -> Result<bool, FsError<N::Error>> {
+        let own_steps = self.tree.pages().log().own_steps();
+        let examine = self.tree.pages_mut().next_idle(&mut Budget::ahead(1))?;
+        debug_assert!(examine.is_none(), "a page is handed out without a budget for it");
+        Ok(self.tree.pages().log().own_steps() > own_steps)
+    }
+
+    /// Has a block emptied, if one is to be: says whether.
+    fn choose_next(&mut self) -> Result<bool, FsError<N::Error>> {
+        let Some((block, cause)) = self.choose_victim()? else { return Ok(false) };
+        self.tree.pages_mut().log_mut().empty_next(block, cause);
+        Ok(true)
+    }
+
+    /// The block to empty next, and why: now and then the least worn one; one in SLC mode with cold pages, to migrate them; where blocks are few,
+    /// one in MLC mode with dead pages.
+    fn choose_victim(&mut self) -> Result<Option<(BlockAddr, Cause)>, FsError<N::Error>> {
+        let Some(placing) = &self.placing else { return Ok(None) };
+        let options = *placing.policies.options();
+        if let Some(block) = self.choose_least_worn() {
+            return Ok(Some((block, Cause::Levelling)));
         }
         let free_blocks = self.free_blocks(&options);
         if let Some(block) = self.choose_slc(free_blocks)? {
-            return Ok(Some(block));
+            return Ok(Some((block, Cause::Migration)));
         }
         let Some(placing) = &self.placing else { return Ok(None) };
         let ranked = self.tree.pages().log().candidates(CellMode::Mlc).filter_map(|candidate| {
             let rank = placing.policies.rank_mlc(&full_block(&candidate, 0), free_blocks)?;
             Some((rank, candidate.block))
         });
-        Ok(ranked.min().map(|(_, block)| block))
+        Ok(ranked.min().map(|(_, block)| (block, Cause::Gc)))
+    }
+
+    /// The least worn block, if it lags so far behind the one to which its pages would go that it is made to wear, and nothing was asked for
+    /// for so long that nothing comes between them.
+    fn choose_least_worn(&mut self) -> Option<BlockAddr> {
+        let log = self.tree.pages().log();
+        let both = log.candidates(CellMode::Slc).chain(log.candidates(CellMode::Mlc));
+        let least = both.min_by_key(|candidate| candidate.erases);
+        let lags = least.zip(log.levelling_destination());
+        let placing = self.placing.as_mut()?;
+        let is_wanted =
+            |(least, destination): (Candidate, _)| placing.policies.is_levelling_wanted(least.erases, destination);
+        placing.is_to_level = lags.is_some_and(is_wanted);
+        if !placing.is_to_level || placing.policies.levelling_us() > placing.now_us {
+            return None;
+        }
+        placing.policies.levelling().begins(placing.now_us);
+        least.map(|least| least.block)
     }
 
     /// A block in SLC mode whose pages are cold. How many of them are hot is known when its Summary has been read, so only of the few that are

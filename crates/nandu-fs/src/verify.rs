@@ -74,6 +74,8 @@ struct Summary {
     pages: u64,
     /// Whether there is content behind the end of the file.
     is_beyond: bool,
+    /// Whether there are fragments that lie over no page, before the end of the file and behind it.
+    has_strays: [bool; 2],
     target_size: u64,
     target_parts: u64,
     /// The page passed last, whether it is on flash, and the end of the last fragment over it.
@@ -164,6 +166,10 @@ impl<N: Nand> Fs<'_, N> {
         };
         report.check(summary.pages == inode.blocks, "F6", ino, "it has another number of pages than it says");
         let is_leaving = self.is_leaving(ino, &inode)?;
+        // A page that is removed may have gone a step before what lies over it.
+        let [is_astray, is_astray_behind] = summary.has_strays;
+        let is_going = is_leaving || (!is_astray && self.has_orphan_record(ino)?);
+        report.check(!(is_astray || is_astray_behind) || is_going, "F7", ino, "a fragment lies where it must not");
         let (xattr_size, broken) = self.pass_xattrs(ino)?;
         let is_whole = broken.is_none() && xattr_size == inode.xattr_size;
         report.check(is_whole || is_leaving, "F8", ino, "its attributes have another size than it says");
@@ -196,6 +202,7 @@ impl<N: Nand> Fs<'_, N> {
             directories: 0,
             pages: 0,
             is_beyond: false,
+            has_strays: [false; 2],
             target_size: 0,
             target_parts: 0,
             page: None,
@@ -220,8 +227,7 @@ impl<N: Nand> Fs<'_, N> {
                     summary.pass_page(index, base_of(entry.value, entry.large, page_size), page_size)
                 }
                 Some(Meaning::Fragment { index, offset, .. }) => {
-                    let is_sound = summary.pass_fragment(index, usize::from(offset), entry.value, page_size);
-                    report.check(is_sound, "F7", ino, "a fragment lies where it must not");
+                    summary.pass_fragment(index, usize::from(offset), entry.value, page_size);
                     true
                 }
                 Some(Meaning::Target { part, .. }) => {
@@ -386,14 +392,15 @@ impl Summary {
         base.is_some()
     }
 
-    fn pass_fragment(&mut self, index: u32, offset: usize, value: &[u8], page_size: usize) -> bool {
-        let Some((size, _)) = fragments::parse(value) else { return false };
-        match &mut self.page {
-            Some((at, true, end)) if *at == index && *end <= offset && offset + size <= page_size => {
-                *end = offset + size;
-                true
+    fn pass_fragment(&mut self, index: u32, offset: usize, value: &[u8], page_size: usize) {
+        let end_of_it = fragments::parse(value).map(|(size, _)| offset + size).filter(|&end| end <= page_size);
+        match (&mut self.page, end_of_it) {
+            (Some((at, true, end)), Some(end_of_it)) if *at == index && *end <= offset => *end = end_of_it,
+            _ => {
+                let size = self.inode.map_or(0, |inode| inode.size);
+                let is_behind = end_of_it.is_some() && u64::from(index) * page_size as u64 >= size;
+                self.has_strays[usize::from(is_behind)] = true;
             }
-            _ => false,
         }
     }
 }

@@ -75,7 +75,8 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let worked = state.fs.step(now()).unwrap_or(false);
         state.steps = if worked { state.steps + 1 } else { 0 };
-        // The first step makes changes durable, and the last leaves nothing. What is moved in between is where it was until then.
+        // The first step may make changes durable, and the last leaves nothing. What is moved in between is where it was until then, and nobody
+        // was told of what is made durable there.
         let is_kept_now = state.steps == 1 || state.steps.is_multiple_of(STEPS_KEPT) || (!worked && state.has_stepped);
         if is_kept_now {
             let _ = state.keep();

@@ -78,7 +78,8 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// What is left of the ready list, in its order, then blocks that hold nothing, the least worn first. They are erased
-    /// once this checkpoint calls them empty, before they are opened.
+    /// once this checkpoint calls them empty, before they are opened. While a block is emptied to even out wear, those for streams with two bits a
+    /// cell, where its pages go, are the most worn ones: so these rest.
     ///
     /// In its order: the first unopened block is the one that a recovery erases and copies to. After a cut of this
     /// checkpoint one recovery may see it and another may not, and both have to take the same block.
@@ -96,13 +97,11 @@ impl<N: Nand> Log<'_, N> {
             *place = Some(block);
             last_count += 1;
         }
+        let others = if self.is_levelling() { self.others_to_list() } else { usize::MAX };
         while list.count + last_count < self.shape.ready_max as usize && self.can_list() {
-            let least_worn = self
-                .blocks
-                .addresses()
-                .filter(|&block| self.blocks.may_be_listed(block) && !self.holds_commit(block))
-                .min_by_key(|&block| self.blocks.erase_count(block));
-            let Some(block) = least_worn else { break };
+            let is_to_rest = list.count >= others;
+            let next = if is_to_rest { self.most_worn_listable() } else { self.least_worn_listable() };
+            let Some(block) = next else { break };
             if self.blocks.stream(block) == 0 && self.blocks.state(block).is_closed() {
                 let age = self.age(block);
                 self.lifetimes.learn(age);
@@ -114,6 +113,19 @@ impl<N: Nand> Log<'_, N> {
         last.into_iter().flatten().for_each(|block| list.push(block));
         list.divide(self.shape.has_mlc());
         self.ready = list;
+    }
+
+    /// Blocks that the next checkpoint can list.
+    fn listable(&self) -> impl Iterator<Item = BlockAddr> + use<'_, N> {
+        self.blocks.addresses().filter(|&block| self.blocks.may_be_listed(block) && !self.holds_commit(block))
+    }
+
+    fn least_worn_listable(&self) -> Option<BlockAddr> {
+        self.listable().min_by_key(|&block| self.blocks.erase_count(block))
+    }
+
+    pub(crate) fn most_worn_listable(&self) -> Option<BlockAddr> {
+        self.listable().max_by_key(|&block| self.blocks.erase_count(block))
     }
 
     /// Erases another anchor block and goes on there; `false` if there is none.

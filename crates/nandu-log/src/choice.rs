@@ -1,6 +1,6 @@
 //! Blocks that the owner has emptied: which data moves to two bits a cell, and when, is a policy of whoever knows it.
 
-use nandu_nand::{BlockAddr, CellMode, Nand};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand};
 
 use crate::block_table::State;
 use crate::log::Log;
@@ -77,14 +77,29 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// Has a block emptied next, once the one under way is empty, if it still can be then: [`Log::next_work`] hands out its pages
-    /// with [`Cause::Migration`](nandu_nand::Cause::Migration) as soon as a budget has examinations left. Costs nothing.
-    pub fn empty_next(&mut self, block: BlockAddr) {
+    /// with this cause as soon as a budget has examinations left. Costs nothing.
+    pub fn empty_next(&mut self, block: BlockAddr, cause: Cause) {
         self.collector.chosen = Some(block).filter(|&block| self.shape.geometry.contains_block(block));
+        self.collector.chosen_cause = cause;
+    }
+
+    /// How often the block was erased that is opened next for pages that are moved to even out wear: the next one of those listed for streams
+    /// with two bits a cell; where none is left, the most worn one that holds nothing, which the next checkpoint lists then. `None`: there
+    /// is none. Costs a pass over the block table in memory.
+    pub fn levelling_destination(&self) -> Option<u32> {
+        let listed = self.ready.mlc_unopened().last().copied();
+        let block = if listed.is_some() || !self.shape.has_mlc() { listed } else { self.most_worn_listable() };
+        block.map(|block| self.blocks.erase_count(block))
     }
 
     /// Blocks that hold nothing: erased, or waiting to be. Costs nothing.
     pub fn pool_blocks(&self) -> u32 {
         self.blocks.pool()
+    }
+
+    /// Most blocks that are erased ahead of their use. Costs nothing.
+    pub fn erased_ahead_max(&self) -> u32 {
+        self.shape.ready_max.into()
     }
 
     /// Blocks erased and checkpoints made since the mount. Costs nothing.

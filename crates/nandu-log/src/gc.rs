@@ -59,6 +59,11 @@ impl Budget {
         Budget { examinations, steps: examinations, is_instalment: false, is_chosen: true }
     }
 
+    /// For idle time in which nothing may be moved: so many erases and checkpoints, of every block of the ready list.
+    pub const fn ahead(steps: u32) -> Budget {
+        Budget { examinations: 0, steps, is_instalment: false, is_chosen: true }
+    }
+
     /// For an operation that waits for erased blocks only: so many erases and checkpoints, and no page is examined.
     pub const fn steps(steps: u32) -> Budget {
         Budget { examinations: 0, steps, is_instalment: false, is_chosen: false }
@@ -146,6 +151,8 @@ pub(crate) struct Collector {
     pub(crate) left_behind: Option<(u32, BlockAddr)>,
     /// The block that the owner wants to be emptied next.
     pub(crate) chosen: Option<BlockAddr>,
+    /// To what it books that.
+    pub(crate) chosen_cause: Cause,
     /// Pages that moving one may program, but for the first.
     pub(crate) beside_max: u32,
     /// Pages programmed before the page under examination was handed out.
@@ -176,6 +183,7 @@ impl Collector {
         pages: 1,
         left_behind: None,
         chosen: None,
+        chosen_cause: Cause::Migration,
         beside_max: 0,
         programs_before: 0,
         debt: 0,
@@ -498,6 +506,17 @@ impl<N: Nand> Log<'_, N> {
             self.finish_victim(victim);
         }
         Ok(())
+    }
+
+    /// Whether a step for what the owner chose ([`Budget::chosen`]) would examine pages: a block is being emptied, was chosen
+    /// ([`Log::empty_next`]), or begins to lose bits. Costs a pass over the block table in memory at most.
+    pub fn has_chosen_work(&self) -> bool {
+        self.collector.victim.is_some() || self.pick_endangered().is_some() || self.is_choice_possible()
+    }
+
+    /// Whether a block is being emptied to even out wear.
+    pub(crate) fn is_levelling(&self) -> bool {
+        self.collector.victim.is_some() && self.collector.cause == Cause::Levelling
     }
 
     /// Whether the pages of a block are being moved.

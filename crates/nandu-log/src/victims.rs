@@ -68,7 +68,7 @@ impl<N: Nand> Log<'_, N> {
     /// The block to empty next, and why: one that is in danger, then the one that the owner chose, unless there is no time for its wishes.
     pub(crate) fn pick_next(&self) -> Option<(BlockAddr, Cause)> {
         let chosen = self.collector.chosen.filter(|_| self.is_choice_possible());
-        let chosen = chosen.map(|block| (block, Cause::Migration));
+        let chosen = chosen.map(|block| (block, self.collector.chosen_cause));
         self.pick_endangered().or(chosen).or_else(|| self.pick_victim())
     }
 

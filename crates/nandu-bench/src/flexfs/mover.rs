@@ -114,17 +114,18 @@ impl Volume<'_> {
         self.commit(block);
     }
 
-    /// Takes the least worn full block as a victim if wear is to be evened out; says whether it did.
+    /// Takes the least worn full block as a victim if wear is to be evened out, and there is a free one that is more worn; says whether it did.
     pub(super) fn begin_levelling(&mut self) -> bool {
         let now_us = self.now_us();
-        let least = self.cycles().min().unwrap_or(0);
-        let most = self.cycles().max().unwrap_or(0);
-        if self.setup.choice == Choice::Random || !self.placement.levelling().is_due(least, most, now_us) {
-            return false;
-        }
         let full = |&block: &u32| matches!(self.blocks.all[block as usize].state, State::Full(_));
         let blocks = (0..self.blocks.all.len() as u32).filter(full);
-        let Some(block) = self.blocks.least_worn(blocks) else { return false };
+        let (Some(block), Some(destination)) = (self.blocks.least_worn(blocks), self.most_worn_free()) else {
+            return false;
+        };
+        let [least, destination] = [block, destination].map(|block| self.blocks.all[block as usize].cycles);
+        if self.setup.choice == Choice::Random || !self.placement.levelling().is_due(least, destination, now_us) {
+            return false;
+        }
         let State::Full(region) = self.blocks.all[block as usize].state else { return false };
         self.placement.levelling().begins(now_us);
         self.wants_worn = true;

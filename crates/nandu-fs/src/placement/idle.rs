@@ -76,9 +76,24 @@ impl IdleClock {
         Some(due_us)
     }
 
-    /// A step begins now.
+    /// When the last request ended.
+    pub fn idle_since_us(&self) -> u64 {
+        self.idle_since_us
+    }
+
+    /// When a step may begin for what may wait until this time and no longer: then, whatever else there is to do, and however short
+    /// the time without requests. `None` while one is under way, and when background work is suspended.
+    pub fn late_step_due_us(&self, at_us: u64) -> Option<u64> {
+        if self.active > 0 || self.is_suspended {
+            return None;
+        }
+        Some(self.step_us.map_or(at_us, |step_us| at_us.max(step_us.saturating_add(self.period_us))))
+    }
+
+    /// A step begins now. There may be work again: it may make some.
     pub fn step_begins(&mut self, now_us: u64) {
         self.step_us = Some(now_us);
+        self.is_done = false;
     }
 
     /// A step found nothing to do; none is due before the next request.
@@ -136,6 +151,26 @@ mod tests {
         assert_eq!(clock.step_due_us(), None);
         clock.suspend(false);
         assert_eq!(clock.step_due_us(), Some(SECOND + 40));
+    }
+
+    #[test]
+    fn what_may_wait_no_longer_is_due_at_its_time_and_between_any_two_requests() {
+        let mut clock = clock();
+        clock.step_begins(SECOND);
+        clock.nothing_to_do();
+        assert_eq!((clock.step_due_us(), clock.late_step_due_us(30 * SECOND)), (None, Some(30 * SECOND)));
+        clock.request_begin(29 * SECOND);
+        assert_eq!(clock.late_step_due_us(30 * SECOND), None);
+        clock.request_end(31 * SECOND);
+        assert_eq!(clock.late_step_due_us(30 * SECOND), Some(30 * SECOND), "without a second of waiting");
+        clock.suspend(true);
+        assert_eq!(clock.late_step_due_us(30 * SECOND), None);
+        clock.suspend(false);
+        // If it could not be done, it is not tried again and again without a pause; what it made to be done is done.
+        clock.nothing_to_do();
+        clock.step_begins(31 * SECOND);
+        assert_eq!(clock.late_step_due_us(30 * SECOND), Some(31 * SECOND + 15_000));
+        assert_eq!(clock.step_due_us(), Some(32 * SECOND));
     }
 
     #[test]

@@ -150,7 +150,6 @@ impl<'m> Placement<'m> {
         let policy = self.options.policy;
         if let Some(wear) = &mut self.wear {
             wear.advance(now_us);
-            wear.host_wrote();
         }
         if policy.locality {
             self.hotness.touch(ino, now_us);
@@ -169,6 +168,9 @@ impl<'m> Placement<'m> {
         } else {
             Region::Slc
         };
+        if let Some(wear) = &mut self.wear {
+            wear.host_wrote(region);
+        }
         match region {
             Region::Mlc => Head::Mlc,
             Region::Slc if is_hot && policy.split_heads => Head::SlcHot,
@@ -217,6 +219,11 @@ impl<'m> Placement<'m> {
         self.idle.step_due_us().filter(|_| self.options.policy.background)
     }
 
+    /// When a step may begin for what is to be done at this time; see [`IdleClock::late_step_due_us`].
+    pub fn late_step_due_us(&self, at_us: u64) -> Option<u64> {
+        self.idle.late_step_due_us(at_us).filter(|_| self.options.policy.background)
+    }
+
     /// A step of background work begins.
     pub fn step_begins(&mut self, now_us: u64) {
         self.idle.step_begins(now_us);
@@ -240,6 +247,18 @@ impl<'m> Placement<'m> {
     /// The place of a full MLC block in the order of victims; see [`rank_mlc`].
     pub fn rank_mlc(&self, block: &FullBlock, free_blocks: u32) -> Option<Rank> {
         rank_mlc(block, self.is_short(free_blocks), free_blocks, &self.options)
+    }
+
+    /// Whether the least worn full block is to be moved to even out wear; see [`Levelling::is_wanted`].
+    pub fn is_levelling_wanted(&self, least: u32, destination: u32) -> bool {
+        let left = self.wear.as_ref().map_or(u64::MAX, |wear| wear.left().times(self.options.endurance.into()));
+        self.levelling.is_wanted(least, destination, u32::try_from(left).unwrap_or(u32::MAX))
+    }
+
+    /// When a block may be moved to even out wear: after ten seconds without requests, and as long after the one before; see
+    /// [`Levelling`].
+    pub fn levelling_us(&self) -> u64 {
+        self.levelling.due_us(self.idle.idle_since_us())
     }
 
     /// When blocks that nobody writes to are made to wear.

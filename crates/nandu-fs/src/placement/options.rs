@@ -48,6 +48,10 @@ pub struct PlacementOptions {
     pub step_period_us: u64,
     /// The same within a time that the caller has promised to be idle.
     pub promised_step_period_us: u64,
+    /// How long changes wait until background work makes them durable, if nobody asks for that and nothing is to be moved. It costs a
+    /// commit, which takes the room of two pages in MLC blocks, and these lose the partners of the pages that wait for theirs; so not for each
+    /// burst. The default is how old Linux lets pages become that nobody synced.
+    pub write_back_us: u64,
     /// Pages of the host in a window of dynamic allocation (`Np`).
     pub window_pages: u32,
     /// Free blocks below which the host has to wait until there are more (`Nthr`).
@@ -74,6 +78,7 @@ impl PlacementOptions {
         wait_us: 1_000_000,
         step_period_us: 15_000,
         promised_step_period_us: 1_500,
+        write_back_us: 30_000_000,
         window_pages: 1024,
         free_blocks_min: 5,
         gc_free_blocks: 29,

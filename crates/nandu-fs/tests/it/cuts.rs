@@ -230,6 +230,25 @@ fn what_a_cut_truncation_left_is_gone_before_an_open_file_grows() {
     assert!(summary.cases > 100, "{summary:?}");
 }
 
+/// What is removed goes in steps, and a step may end between a page and the fragments over it.
+#[test]
+fn what_is_removed_in_steps_is_sound_at_every_cut() {
+    let pages = vec![7; 20 * 512];
+    let mut ops = vec![Op::Create(vec![b"a"]), Op::Write(vec![b"a"], 0, pages), Op::Sync];
+    // Over every page but the first, so that sixteen records end with a page.
+    ops.extend((1..20).flat_map(|page| [Op::Write(vec![b"a"], page * 512 + 97, vec![8; 24]), Op::Sync]));
+    for removal in [Op::Truncate(vec![b"a"], 0), Op::Unlink(vec![b"a"])] {
+        let ops: Vec<Op> = ops.iter().cloned().chain([removal, Op::Sync, Op::Sync, Op::Sync, Op::Sync]).collect();
+        let verifies = |chip: &mut Sim, _: &Promise| {
+            let mut memory = memory(&chip.chip().geometry, &OPTIONS);
+            let mut fs = Fs::mount(chip, OPTIONS, &mut memory).unwrap();
+            assert_eq!(violations(&mut fs), Vec::<String>::new());
+        };
+        let summary = Driver::new(formatted_with(SMALL, OPTIONS)).every(fixed(ops, OPTIONS), verifies);
+        assert!(summary.cases > 100, "{summary:?}");
+    }
+}
+
 /// Whether the driver finds something wrong with these operations.
 fn is_caught(ops: &[Op], options: Options) -> bool {
     let driver = Driver::new(formatted_with(SMALL, options));

@@ -171,6 +171,87 @@ fn pages_of_hot_files_are_not_moved() {
     assert!(without > with + 100, "{without} {with}");
 }
 
+/// How many pages of a file that a mount finds now have what was written, if the power goes.
+fn pages_after_a_cut(chip: Sim, name: &[u8], pages: usize) -> usize {
+    let options = options();
+    let mut bytes = memory(&CHIP.geometry, &options);
+    let mut fs = Fs::mount(chip, options, &mut bytes).unwrap();
+    let Ok(file) = fs.lookup(Ino::ROOT, name) else { return 0 };
+    let mut found = [0; PAGE];
+    let mut is_there = |page: &usize| {
+        fs.read_at(file, (page * PAGE) as u64, &mut found).unwrap() == PAGE
+            && found == [*page as u8 ^ file.0 as u8 | 1; PAGE]
+    };
+    (0..pages).filter(&mut is_there).count()
+}
+
+#[test]
+fn what_nobody_synced_is_durable_after_half_a_minute_at_the_latest() {
+    run(options(), |bench| {
+        let file = bench.create(b"a");
+        bench.write(file, 0, 10, Class::Normal);
+        bench.rest(29_000);
+        assert_eq!(
+            pages_after_a_cut(bench.fs.nand().clone(), b"a", 10),
+            0,
+            "a commit for each burst would cost MLC blocks pages"
+        );
+        bench.rest(1_100);
+        assert_eq!(pages_after_a_cut(bench.fs.nand().clone(), b"a", 10), 10);
+        assert_eq!(bench.rest(3_600_000), 0);
+        // Without a second of idle time: the step comes between two requests.
+        for page in 10..71 {
+            bench.write(file, page, 1, Class::Normal);
+            bench.rest(500);
+        }
+        assert_eq!(pages_after_a_cut(bench.fs.nand().clone(), b"a", 70), 70);
+        // What somebody syncs does not wait, and what waited before it does not either.
+        bench.write(file, 71, 1, Class::Normal);
+        bench.write(file, 72, 1, Class::Synced);
+        assert_eq!(pages_after_a_cut(bench.fs.nand().clone(), b"a", 73), 73);
+        assert_eq!(bench.fs.step_due(), Some(at(bench.now + 1000)), "nothing waits any more");
+    });
+}
+
+#[test]
+fn what_nobody_synced_is_made_durable_at_once_where_something_is_to_be_moved() {
+    run(options(), |bench| {
+        let file = bench.create(b"a");
+        bench.write(file, 0, 200, Class::Normal);
+        bench.rest(1_100);
+        assert_eq!(pages_after_a_cut(bench.fs.nand().clone(), b"a", 200), 200);
+        assert!(bench.fs.stats().programs_for(Cause::Migration) > 0);
+    });
+}
+
+#[test]
+fn what_never_changes_is_moved_to_worn_blocks() {
+    // Where blocks stand so few erases, a difference of sixteen is acted on; else it is one of ten thousand.
+    let [(levelled, most), (_, most_without)] = [100, 1_000_000].map(|endurance| {
+        let policies = PlacementOptions { endurance, ..PlacementOptions::for_geometry(&CHIP.geometry) };
+        run(Options { placement: Some(policies), ..options() }, |bench| {
+            let kept = bench.create(b"kept");
+            bench.write(kept, 0, 2500, Class::Normal);
+            bench.rest(60_000);
+            let changed = bench.create(b"changed");
+            for round in 1..=240 {
+                bench.write(changed, 0, 1000, Class::Normal);
+                bench.rest(if round % 24 == 0 { 3_600_000 } else { 9_000 });
+            }
+            let stats = bench.fs.stats();
+            let levelled = stats.programs_for(Cause::Levelling);
+            println!("{levelled} pages, {} to {} erases", stats.erase_count_min, stats.erase_count_max);
+            assert_eq!(bench.rest(3_600_000), 0, "it is over");
+            bench.check(kept, 2500);
+            bench.check(changed, 1000);
+            (levelled, stats.erase_count_max)
+        })
+    });
+    // Some pages, next to the 240,000 that are written, and a quarter less wear where it is greatest.
+    assert!((1000..10_000).contains(&levelled), "{levelled}");
+    assert!(most * 4 < most_without * 3, "{most} erases, {most_without} without");
+}
+
 #[test]
 fn a_page_whose_bits_flip_is_moved_in_idle_time_and_not_by_requests() {
     for moves_first in [false, true] {

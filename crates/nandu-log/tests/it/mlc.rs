@@ -322,7 +322,7 @@ fn the_owner_chooses_what_moves_to_two_bits_a_cell_and_two_blocks_become_one() {
     assert!(full.len() == 2 && full.iter().all(|one| (one.live, one.live_max) == (63, 63)), "{full:?}");
     let pool = log.stats().pool_blocks;
     // Not the one that the collector would take.
-    log.empty_next(full[1].block);
+    log.empty_next(full[1].block, Cause::Migration);
     let (mut copies, mut examined) = (Vec::new(), 0);
     while copies.len() < pages.len() {
         let examine = log.next_work(&mut Budget::idle(1)).unwrap().unwrap();

@@ -125,7 +125,7 @@ fn migrate(tree: &mut ChipTree<'_, '_>, examinations: u32) -> Result<(), BoxErro
     let log = tree.pages_mut().log_mut();
     let fullest = log.candidates(CellMode::Slc).max_by_key(|candidate| candidate.live);
     if let Some(candidate) = fullest {
-        log.empty_next(candidate.block);
+        log.empty_next(candidate.block, nandu_nand::Cause::Migration);
     }
     let mut budget = Budget::idle(examinations);
     while let Some(examine) = tree.pages_mut().next_idle(&mut budget)? {
