@@ -44,7 +44,7 @@ const NOTES: &str = "What a page of the host costs besides its own program: comm
 to even out wear or for room, with the leaves that name them; and pages left out in MLC blocks, since a sync named their partners. Equation 8, by which delta is chosen, knows only of the pages migrated; \
 so what the last three windows wore is held against it, and delta allows for the difference: about a twelfth. What the files of the first day wore is paid by all days that follow.
 
-With 50 erases a block the least difference that is levelled, 16, comes to a third of them, so each file that never changes is moved two or three times, and the most worn block is erased more often than 50 \
+With 50 erases a block the least difference that is levelled, 16, comes to a third of them, and the most worn block is erased more often than 50 \
 times. With the 10,000 of the paper's chip it is a hundredth.";
 
 const TWELFTHS: u64 = 12;
