@@ -1,17 +1,20 @@
 //! The policies of placement at work: what they are told, what they decide, and background work one step at a time.
 
 use nandu_index::Edit;
-use nandu_log::{Budget, Candidate};
+use nandu_log::{Budget, Candidate, OpenBlock};
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand};
 use nandu_tree::{Examined, Pages};
 
 use crate::fs::Fs;
 use crate::keys::{Key, Meaning};
-use crate::placement::{Class, FullBlock, Head, Placement, PlacementOptions, Reference, Share, WearUsed};
+use crate::placement::{Class, FullBlock, Head, Levelling, Placement, PlacementOptions, Reference, Share, WearUsed};
 use crate::{FsError, Ino, Time};
 
 /// Blocks whose Summaries are read for one choice of which block to empty, at most.
 const TRIES: usize = 4;
+
+/// Pages of an open block that pages moved to even out wear may share with any others, at most: one in so many of its pages.
+const OPEN_SHARE: u16 = 8;
 
 /// The policies, and what they need to know of the file system.
 pub(crate) struct Placing<'m> {
@@ -249,6 +252,10 @@ impl<'m, N: Nand> Fs<'m, N> {
             if !self.choose_next()? {
                 break;
             }
+            if self.tree.pages().log().own_steps() > own_steps {
+                // A checkpoint was made for it.
+                return Ok(true);
+            }
         }
         Ok(self.tree.name_leaf()?)
     }
@@ -273,6 +280,9 @@ impl<'m, N: Nand> Fs<'m, N> {
     /// Has a block emptied, if one is to be: says whether.
     fn choose_next(&mut self) -> Result<bool, FsError<N::Error>> {
         let Some((block, cause)) = self.choose_victim()? else { return Ok(false) };
+        if cause == Cause::Levelling {
+            self.tree.pages_mut().log_mut().list_most_worn()?;
+        }
         self.tree.pages_mut().log_mut().empty_next(block, cause);
         Ok(true)
     }
@@ -297,22 +307,30 @@ impl<'m, N: Nand> Fs<'m, N> {
         Ok(ranked.min().map(|(_, block)| (block, Cause::Gc)))
     }
 
-    /// The least worn block, if it lags so far behind the one to which its pages would go that it is made to wear, and nothing was asked for
-    /// for so long that nothing comes between them.
+    /// The least worn block of those written long ago, if it lags so far behind the one to which its pages would go that it is made to wear,
+    /// and nothing was asked for for so long that nothing comes between them.
     fn choose_least_worn(&mut self) -> Option<BlockAddr> {
         let log = self.tree.pages().log();
-        let both = log.candidates(CellMode::Slc).chain(log.candidates(CellMode::Mlc));
-        let least = both.min_by_key(|candidate| candidate.erases);
-        let lags = least.zip(log.levelling_destination());
+        let both = || log.candidates(CellMode::Slc).chain(log.candidates(CellMode::Mlc));
+        let oldest = both().map(|candidate| candidate.age).max()?;
+        let old = Levelling::old(oldest, log.page_count());
+        let least = both().filter(|candidate| candidate.age >= old).min_by_key(|candidate| candidate.erases)?;
+        let (open, destination) = (log.open_mlc_block(), log.levelling_destination());
         let placing = self.placing.as_mut()?;
-        let is_wanted =
-            |(least, destination): (Candidate, _)| placing.policies.is_levelling_wanted(least.erases, destination);
-        placing.is_to_level = lags.is_some_and(is_wanted);
+        let policies = &placing.policies;
+        // The first of its pages go to the block that is open: beside pages that change they would be moved again with the first of these.
+        let is_fit = |open: OpenBlock| {
+            let is_worn = policies.is_ahead(open.erases, least.erases);
+            open.room <= open.pages / OPEN_SHARE || is_worn || open.age >= old
+        };
+        let is_open_fit = open.is_none_or(is_fit);
+        let is_wanted = |destination| policies.is_levelling_wanted(least.erases, destination);
+        placing.is_to_level = is_open_fit && destination.is_some_and(is_wanted);
         if !placing.is_to_level || placing.policies.levelling_us() > placing.now_us {
             return None;
         }
         placing.policies.levelling().begins(placing.now_us);
-        least.map(|least| least.block)
+        Some(least.block)
     }
 
     /// A block in SLC mode whose pages are cold. How many of them are hot is known when its Summary has been read, so only of the few that are

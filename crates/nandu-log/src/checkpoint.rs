@@ -1,6 +1,6 @@
 //! Writing a checkpoint: the pages of the block table that changed, then an anchor, which is its commit.
 
-use nandu_media::anchor::{MODE_MLC, MODE_SLC};
+use nandu_media::anchor::{MODE_MLC, MODE_SLC, mlc_ready_count};
 use nandu_media::header::FLAG_CLEAN;
 use nandu_media::table::RECORD_SIZE;
 use nandu_media::{
@@ -78,8 +78,7 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// What is left of the ready list, in its order, then blocks that hold nothing, the least worn first. They are erased
-    /// once this checkpoint calls them empty, before they are opened. While a block is emptied to even out wear, those for streams with two bits a
-    /// cell, where its pages go, are the most worn ones: so these rest.
+    /// once this checkpoint calls them empty, before they are opened.
     ///
     /// In its order: the first unopened block is the one that a recovery erases and copies to. After a cut of this
     /// checkpoint one recovery may see it and another may not, and both have to take the same block.
@@ -97,22 +96,62 @@ impl<N: Nand> Log<'_, N> {
             *place = Some(block);
             last_count += 1;
         }
-        let others = if self.is_levelling() { self.others_to_list() } else { usize::MAX };
-        while list.count + last_count < self.shape.ready_max as usize && self.can_list() {
-            let is_to_rest = list.count >= others;
-            let next = if is_to_rest { self.most_worn_listable() } else { self.least_worn_listable() };
-            let Some(block) = next else { break };
-            if self.blocks.stream(block) == 0 && self.blocks.state(block).is_closed() {
-                let age = self.age(block);
-                self.lifetimes.learn(age);
+        let resting = if core::mem::take(&mut self.collector.lists_most_worn) { self.worn_to_list() } else { None };
+        if let Some(block) = resting {
+            // It is the next one, and the one that would have been the last waits for another checkpoint. Whichever of the two checkpoints a cut
+            // leaves, neither block holds anything, and recovery takes the first of the others, which stays.
+            if last_count == mlc_ready_count(self.shape.ready_max.into()) {
+                last[0].into_iter().for_each(|dropped| self.blocks.set_state(dropped, State::Free));
+                last.rotate_left(1);
+                last_count -= 1;
             }
-            self.forget_victim(block);
-            self.blocks.set_state(block, State::Listed);
+            self.take_to_list(block);
+            last[last_count] = Some(block);
+            last_count += 1;
+        }
+        while list.count + last_count < self.shape.ready_max as usize && self.can_list() {
+            let Some(block) = self.least_worn_listable() else { break };
+            self.take_to_list(block);
             list.push(block);
         }
-        last.into_iter().flatten().for_each(|block| list.push(block));
+        last[..last_count].iter().flatten().for_each(|&block| list.push(block));
         list.divide(self.shape.has_mlc());
         self.ready = list;
+    }
+
+    /// A block that holds nothing becomes one of the ready list.
+    fn take_to_list(&mut self, block: BlockAddr) {
+        if self.blocks.stream(block) == 0 && self.blocks.state(block).is_closed() {
+            let age = self.age(block);
+            self.lifetimes.learn(age);
+        }
+        self.forget_victim(block);
+        self.blocks.set_state(block, State::Listed);
+    }
+
+    /// The most worn block that holds nothing, if it is more worn than the next one of the ready list for streams with two bits a cell.
+    fn worn_to_list(&self) -> Option<BlockAddr> {
+        let next = self.ready.mlc_unopened().last().map(|&block| self.blocks.erase_count(block));
+        self.most_worn_listable().filter(|&block| Some(self.blocks.erase_count(block)) > next)
+    }
+
+    /// Has the most worn block that holds nothing opened next for pages that are moved to even out wear: it becomes the next one of those
+    /// listed for streams with two bits a cell, and the others stay in their order. Costs a checkpoint, unless it is that already.
+    ///
+    /// Only when such pages are about to be moved: listed by any checkpoint before, it would be taken for whatever else goes to two bits a
+    /// cell, and would not rest.
+    ///
+    /// # Errors
+    ///
+    /// As [`Log::checkpoint`].
+    pub fn list_most_worn(&mut self) -> Result<(), LogError<N::Error>> {
+        self.check_writable()?;
+        if !self.shape.has_mlc() || self.worn_to_list().is_none() {
+            return Ok(());
+        }
+        self.collector.lists_most_worn = true;
+        self.stats.levelling_checkpoints += 1;
+        self.write_checkpoint(false)
     }
 
     /// Blocks that the next checkpoint can list.

@@ -22,6 +22,19 @@ pub struct Candidate {
     pub age: u64,
 }
 
+/// A block of a bare stream that takes more pages, for owners that choose what goes there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenBlock {
+    /// Pages that it still takes, the one for a summary included.
+    pub room: u16,
+    /// Pages that it has.
+    pub pages: u16,
+    /// How often it was erased.
+    pub erases: u32,
+    /// Pages programmed since it was opened, as in [`Candidate::age`].
+    pub age: u64,
+}
+
 /// What a block is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BlockUse {
@@ -72,7 +85,7 @@ impl<N: Nand> Log<'_, N> {
             live_max: self.blocks.live_max(block),
             stream: self.blocks.stream(block),
             erases: self.blocks.erase_count(block),
-            age: u64::from(self.age(block)) << self.shape.birth_shift,
+            age: self.pages_since_opened(block),
         })
     }
 
@@ -83,13 +96,33 @@ impl<N: Nand> Log<'_, N> {
         self.collector.chosen_cause = cause;
     }
 
-    /// How often the block was erased that is opened next for pages that are moved to even out wear: the next one of those listed for streams
-    /// with two bits a cell; where none is left, the most worn one that holds nothing, which the next checkpoint lists then. `None`: there
-    /// is none. Costs a pass over the block table in memory.
+    /// How often the block was erased that can be opened next for pages that are moved to even out wear: the most worn one that holds nothing, if
+    /// [`Log::list_most_worn`] has it listed, or the next one of those listed for streams with two bits a cell. `None`: there is none, or no block
+    /// to spare. Costs a pass over the block table in memory.
     pub fn levelling_destination(&self) -> Option<u32> {
+        if !self.shape.has_mlc() || !self.has_spare_blocks() {
+            return None;
+        }
         let listed = self.ready.mlc_unopened().last().copied();
-        let block = if listed.is_some() || !self.shape.has_mlc() { listed } else { self.most_worn_listable() };
-        block.map(|block| self.blocks.erase_count(block))
+        let both = listed.into_iter().chain(self.most_worn_listable());
+        both.map(|block| self.blocks.erase_count(block)).max()
+    }
+
+    /// The block that is open for what moves to two bits a cell, to which pages that are moved to even out wear go before any other.
+    /// `None`: the next page opens one. Costs nothing.
+    pub fn open_mlc_block(&self) -> Option<OpenBlock> {
+        let stream = self.shape.streams.checked_sub(1).filter(|&stream| self.shape.is_mlc_stream(stream))?;
+        let frontier = self.frontiers[stream as usize].filter(|frontier| !frontier.is_closed)?;
+        Some(OpenBlock {
+            room: self.bare_room(stream),
+            pages: self.shape.mlc_pages,
+            erases: self.blocks.erase_count(frontier.block),
+            age: self.pages_since_opened(frontier.block),
+        })
+    }
+
+    fn pages_since_opened(&self, block: BlockAddr) -> u64 {
+        u64::from(self.age(block)) << self.shape.birth_shift
     }
 
     /// Blocks that hold nothing: erased, or waiting to be. Costs nothing.

@@ -272,12 +272,6 @@ impl<N: Nand> Log<'_, N> {
         (count, mlc_ready_count(count))
     }
 
-    /// How many entries of the ready list of a checkpoint made now would not be for streams with two bits a cell.
-    pub(crate) fn others_to_list(&self) -> usize {
-        let (count, mlc) = self.next_list();
-        if self.shape.has_mlc() { count - mlc } else { count }
-    }
-
     /// Whether the next checkpoint can give streams with one bit a cell more blocks.
     pub(crate) fn can_list_others(&self) -> bool {
         if !self.shape.has_mlc() {

@@ -153,6 +153,8 @@ pub(crate) struct Collector {
     pub(crate) chosen: Option<BlockAddr>,
     /// To what it books that.
     pub(crate) chosen_cause: Cause,
+    /// The next checkpoint lists the most worn block that holds nothing, for pages of that.
+    pub(crate) lists_most_worn: bool,
     /// Pages that moving one may program, but for the first.
     pub(crate) beside_max: u32,
     /// Pages programmed before the page under examination was handed out.
@@ -184,6 +186,7 @@ impl Collector {
         left_behind: None,
         chosen: None,
         chosen_cause: Cause::Migration,
+        lists_most_worn: false,
         beside_max: 0,
         programs_before: 0,
         debt: 0,
@@ -512,11 +515,6 @@ impl<N: Nand> Log<'_, N> {
     /// ([`Log::empty_next`]), or begins to lose bits. Costs a pass over the block table in memory at most.
     pub fn has_chosen_work(&self) -> bool {
         self.collector.victim.is_some() || self.pick_endangered().is_some() || self.is_choice_possible()
-    }
-
-    /// Whether a block is being emptied to even out wear.
-    pub(crate) fn is_levelling(&self) -> bool {
-        self.collector.victim.is_some() && self.collector.cause == Cause::Levelling
     }
 
     /// Whether the pages of a block are being moved.

@@ -124,7 +124,7 @@ mod verify;
 mod victims;
 mod wear;
 
-pub use choice::{BlockUse, Candidate};
+pub use choice::{BlockUse, Candidate, OpenBlock};
 pub use error::LogError;
 pub use frontier::Append;
 pub use gc::{Budget, Examine, Examined, Growth, INSTALMENT_MAX};

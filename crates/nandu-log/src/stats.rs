@@ -11,6 +11,7 @@ pub(crate) struct Stats {
     pub(crate) programs: [u64; Cause::COUNT],
     pub(crate) erases: u64,
     pub(crate) checkpoints: u64,
+    pub(crate) levelling_checkpoints: u64,
     pub(crate) examinations: u64,
     pub(crate) program_failures: u64,
     pub(crate) erase_failures: u64,
@@ -23,6 +24,7 @@ impl Stats {
         programs: [0; Cause::COUNT],
         erases: 0,
         checkpoints: 0,
+        levelling_checkpoints: 0,
         examinations: 0,
         program_failures: 0,
         erase_failures: 0,
@@ -48,6 +50,8 @@ pub struct LogStats {
     pub erases: u64,
     /// Checkpoints made.
     pub checkpoints: u64,
+    /// Of these, those that list a worn block for pages that are moved to even out wear.
+    pub levelling_checkpoints: u64,
     /// Pages the owner was asked about.
     pub examinations: u64,
     /// Programs that failed and were repeated elsewhere.
@@ -115,6 +119,7 @@ impl<N: Nand> Log<'_, N> {
             programs: self.stats.programs,
             erases: self.stats.erases,
             checkpoints: self.stats.checkpoints,
+            levelling_checkpoints: self.stats.levelling_checkpoints,
             examinations: self.stats.examinations,
             program_failures: self.stats.program_failures,
             erase_failures: self.stats.erase_failures,

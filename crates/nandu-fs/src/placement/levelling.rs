@@ -18,7 +18,7 @@ impl Levelling {
     /// Time between two blocks, microseconds.
     const INTERVAL_US: u64 = 10_000_000;
 
-    /// For blocks that stand so many erases: a difference of one in a hundred of them is acted on, of sixteen at least.
+    /// For blocks that stand so many erases: a difference of more than one in a hundred of them is acted on, and of more than sixteen.
     pub const fn new(endurance: u32) -> Levelling {
         let share = endurance / 100;
         let gap = if share > Levelling::GAP_MIN { share } else { Levelling::GAP_MIN };
@@ -31,7 +31,18 @@ impl Levelling {
     /// Of that block, not of the most worn one there is: what never changes, moved to blocks that are hardly worn, would be moved again and
     /// again, and the most worn block would stay what it is. With few erases left a block that lags would not catch up any more.
     pub fn is_wanted(&self, least: u32, destination: u32, left: u32) -> bool {
-        destination.saturating_sub(least) > self.gap && left > self.gap / 4
+        self.is_ahead(destination, least) && left > self.gap / 8
+    }
+
+    /// Whether a block that was erased so often is so much more worn than the least worn one that this is acted on.
+    pub fn is_ahead(&self, erases: u32, least: u32) -> bool {
+        erases.saturating_sub(least) > self.gap
+    }
+
+    /// The age from which on a block counts as one that was written long ago, given that of the oldest one and the pages of the chip, all in
+    /// pages programmed: half of the former, since after a mount nobody knows how old anything is, and never more than the latter.
+    pub fn old(oldest: u64, chip_pages: u32) -> u64 {
+        (oldest / 2).min(chip_pages.into())
     }
 
     /// When a block may be moved at the earliest, if there were no requests since then.
@@ -67,7 +78,7 @@ mod tests {
     #[test]
     fn a_block_is_moved_when_requests_have_rested_and_as_long_as_it_can_catch_up() {
         let mut levelling = Levelling::new(1000);
-        assert!(levelling.is_wanted(3, 20, 5) && !levelling.is_wanted(3, 20, 4) && !levelling.is_wanted(4, 20, 500));
+        assert!(levelling.is_wanted(3, 20, 3) && !levelling.is_wanted(3, 20, 2) && !levelling.is_wanted(4, 20, 500));
         assert_eq!(levelling.due_us(7_000_000), 17_000_000);
         levelling.begins(18_000_000);
         assert_eq!([7_000_000, 50_000_000].map(|since_us| levelling.due_us(since_us)), [28_000_000, 60_000_000]);

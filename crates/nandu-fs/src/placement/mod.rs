@@ -255,6 +255,12 @@ impl<'m> Placement<'m> {
         self.levelling.is_wanted(least, destination, u32::try_from(left).unwrap_or(u32::MAX))
     }
 
+    /// Whether a block is so much more worn than the least worn one that pages which never change do well there; see
+    /// [`Levelling::is_ahead`].
+    pub fn is_ahead(&self, erases: u32, least: u32) -> bool {
+        self.levelling.is_ahead(erases, least)
+    }
+
     /// When a block may be moved to even out wear: after ten seconds without requests, and as long after the one before; see
     /// [`Levelling`].
     pub fn levelling_us(&self) -> u64 {

@@ -1,8 +1,8 @@
 //! Pages of files placed and moved by policy, on a chip whose blocks hold one bit in a cell or two.
 
 use nandu_fs::placement::{Class, PlacementOptions, Policy, Share, WearPromise};
-use nandu_fs::{Attributes, Fs, FsError, Ino, Options, Regions, Time};
-use nandu_nand::Cause;
+use nandu_fs::{Attributes, BlockUse, Fs, FsError, Ino, Options, Regions, Time};
+use nandu_nand::{Cause, CellMode};
 use nandu_sim::{Chip, Fault, Sim, Trigger};
 
 use crate::rig::{FORMAT, formatted_with, memory, violations};
@@ -224,32 +224,73 @@ fn what_nobody_synced_is_made_durable_at_once_where_something_is_to_be_moved() {
     });
 }
 
+/// What a load did to the blocks of a chip.
+#[derive(Clone, Copy, Debug)]
+struct Worn {
+    /// Erases of the most worn block.
+    most: u32,
+    /// The same less those of the least worn one, of blocks that hold nothing or have two bits a cell. A block of another stream may stay open
+    /// for as long as nothing goes there, and those of the tree are not emptied for this.
+    spread: u32,
+    /// Pages programmed to even that out.
+    levelled: u64,
+}
+
+/// Writes so many pages over and over, with rests between that are a long one sometimes, on a chip of which a third never changes.
+fn worn_by(endurance: u32, pages: usize, rest_ms: i64) -> Worn {
+    let policies = PlacementOptions { endurance, ..PlacementOptions::for_geometry(&CHIP.geometry) };
+    run(Options { placement: Some(policies), ..options() }, |bench| {
+        let kept = bench.create(b"kept");
+        bench.write(kept, 0, 2500, Class::Normal);
+        bench.rest(60_000);
+        let changed = bench.create(b"changed");
+        for round in 1..=240 {
+            bench.write(changed, 0, pages, Class::Normal);
+            bench.rest(if round % 24 == 0 { 3_600_000 } else { rest_ms });
+        }
+        assert_eq!(bench.rest(3_600_000), 0, "it is over");
+        let is_counted = |what| matches!(what, BlockUse::Free | BlockUse::Bare(CellMode::Mlc));
+        let counted = bench.fs.uses().filter(|&(_, what, _)| is_counted(what));
+        let erases: Vec<u32> = counted.map(|(block, ..)| bench.fs.nand().block_state(block).counters.erases).collect();
+        let stats = bench.fs.stats();
+        let spread = erases.iter().max().unwrap() - erases.iter().min().unwrap();
+        let worn = Worn { most: stats.erase_count_max, spread, levelled: stats.programs_for(Cause::Levelling) };
+        println!(
+            "{pages} pages, {rest_ms} ms, endurance {endurance}: {worn:?}, {} erases in all",
+            stats.erase_count_sum
+        );
+        bench.check(kept, 2500);
+        bench.check(changed, pages);
+        worn
+    })
+}
+
+/// With and without what evens wear out: where blocks stand so few erases, a difference of sixteen is acted on; else it is one of ten thousand.
+fn worn_with_and_without(pages: usize, rest_ms: i64) -> [Worn; 2] {
+    [100, 1_000_000].map(|endurance| worn_by(endurance, pages, rest_ms))
+}
+
 #[test]
 fn what_never_changes_is_moved_to_worn_blocks() {
-    // Where blocks stand so few erases, a difference of sixteen is acted on; else it is one of ten thousand.
-    let [(levelled, most), (_, most_without)] = [100, 1_000_000].map(|endurance| {
-        let policies = PlacementOptions { endurance, ..PlacementOptions::for_geometry(&CHIP.geometry) };
-        run(Options { placement: Some(policies), ..options() }, |bench| {
-            let kept = bench.create(b"kept");
-            bench.write(kept, 0, 2500, Class::Normal);
-            bench.rest(60_000);
-            let changed = bench.create(b"changed");
-            for round in 1..=240 {
-                bench.write(changed, 0, 1000, Class::Normal);
-                bench.rest(if round % 24 == 0 { 3_600_000 } else { 9_000 });
-            }
-            let stats = bench.fs.stats();
-            let levelled = stats.programs_for(Cause::Levelling);
-            println!("{levelled} pages, {} to {} erases", stats.erase_count_min, stats.erase_count_max);
-            assert_eq!(bench.rest(3_600_000), 0, "it is over");
-            bench.check(kept, 2500);
-            bench.check(changed, 1000);
-            (levelled, stats.erase_count_max)
-        })
-    });
-    // Some pages, next to the 240,000 that are written, and a quarter less wear where it is greatest.
-    assert!((1000..10_000).contains(&levelled), "{levelled}");
-    assert!(most * 4 < most_without * 3, "{most} erases, {most_without} without");
+    let [with, without] = worn_with_and_without(1000, 9_000);
+    // Next to the 240,000 pages that are written.
+    assert!((1000..5000).contains(&with.levelled), "{with:?}");
+    assert!(with.most * 4 < without.most * 3 && with.spread * 2 < without.spread, "{with:?} {without:?}");
+}
+
+#[test]
+fn what_never_changes_is_told_from_what_changes_often_and_is_in_blocks_as_little_worn() {
+    let [with, without] = worn_with_and_without(800, 20_000);
+    assert!((1000..8000).contains(&with.levelled), "{with:?}");
+    assert!(with.most * 3 < without.most * 2 && with.spread * 2 < without.spread, "{with:?} {without:?}");
+}
+
+#[test]
+fn what_never_changes_is_moved_to_worn_blocks_although_nothing_else_goes_to_two_bits_a_cell() {
+    let [with, without] = worn_with_and_without(500, 9_000);
+    assert_eq!(without.levelled, 0, "{without:?}");
+    assert!((1000..4000).contains(&with.levelled), "{with:?}");
+    assert!(with.most * 3 < without.most * 2 && with.spread * 2 < without.spread, "{with:?} {without:?}");
 }
 
 #[test]

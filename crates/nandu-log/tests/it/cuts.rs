@@ -77,6 +77,10 @@ pub(crate) fn workload(
             if chance(count, 3).is_multiple_of(32) {
                 toy.log.checkpoint()?;
             }
+            // Replaces a block of the ready list, where some have two bits a cell.
+            if chance(count, 6).is_multiple_of(8) {
+                toy.log.list_most_worn()?;
+            }
         }
         if ends_clean {
             toy.unmount()?;

@@ -356,6 +356,52 @@ fn the_owner_chooses_what_moves_to_two_bits_a_cell_and_two_blocks_become_one() {
     verify(&mut log);
 }
 
+/// Fills a block of a stream in which one page stays, and returns that.
+fn fill_block(log: &mut Log<'_, Sim>, stream: u8) -> PageAddr {
+    let stays = bare(log, 1, Placement::Stream(stream)).unwrap();
+    while log.bare_room(stream) > 1 {
+        let page = bare(log, 1, Placement::Stream(stream)).unwrap();
+        log.supersede(page);
+    }
+    log.seal(&mut vec![3; log.page_size()], stream, Cause::Value).unwrap();
+    stays
+}
+
+#[test]
+fn the_most_worn_block_is_the_next_one_where_pages_are_to_rest_and_the_choice_after_it_is_as_ever() {
+    // Lists of one and of several blocks for two bits a cell.
+    for ready_max in [4, 9] {
+        let options = LogOptions { ready_max: Some(ready_max), ..OPTIONS };
+        let chip = Chip::TINY_MLC.with_blocks(48);
+        let mut bytes = memory(&chip.geometry, &options);
+        let mut log = Log::format(Sim::new(chip), options, &mut bytes).unwrap();
+        commit(&mut log).unwrap();
+        // Some blocks wear while others hold pages, of which a few go.
+        let kept: Vec<PageAddr> = (0..20).map(|_| fill_block(&mut log, SLC)).collect();
+        for _ in 0..100 {
+            let page = fill_block(&mut log, SLC);
+            log.supersede(page);
+        }
+        kept.into_iter().take(12).for_each(|page| log.supersede(page));
+        let most = log.levelling_destination().unwrap();
+        let before = log.stats();
+        log.list_most_worn().unwrap();
+        assert_eq!(log.levelling_destination(), Some(most));
+        assert_eq!(log.stats().checkpoints, before.checkpoints + 1);
+        assert_eq!(log.stats().levelling_checkpoints, 1);
+        // It is the next one already.
+        log.list_most_worn().unwrap();
+        assert_eq!(log.stats().checkpoints, before.checkpoints + 1);
+        let opened = [(); 3].map(|()| {
+            let page = fill_block(&mut log, MLC);
+            log.nand().block_state(log.geometry().block_of(page)).counters.erases
+        });
+        assert_eq!(opened[0], most + 1, "erased before it is opened");
+        assert!(opened[1] < most && opened[2] < most, "{opened:?}");
+        verify(&mut log);
+    }
+}
+
 #[test]
 fn blocks_with_two_bits_a_cell_bear_an_eighth_of_the_reads() {
     let options = LogOptions { reads_max: Some(8000), ..OPTIONS };
