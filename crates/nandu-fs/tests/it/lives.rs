@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use nandu_fs::placement::{Class, PlacementOptions, WearPromise};
-use nandu_fs::{Broken, Fs, LogOptions, Options, Time};
-use nandu_nand::{BlockAddr, CellMode, ErrorType, Geometry, Nand, PageAddr, Pairing, ReadStatus, TearScope};
+use nandu_fs::{Attributes, Broken, Fs, Ino, LogOptions, Options, Time};
+use nandu_nand::{BlockAddr, Cause, CellMode, ErrorType, Geometry, Nand, PageAddr, Pairing, ReadStatus, TearScope};
 use nandu_sim::{Chip, Decay, OperationKind, Sim, SimError, Tear};
 
 use crate::cuts::{choose, is_allowed};
@@ -27,14 +27,17 @@ struct Way {
     choose: fn(&Model, u64, u64, usize) -> Op,
     /// Operations between two mounts.
     round_operations: u64,
+    /// Steps of background work after an operation, where policies place pages: a number below the first by chance, less the second.
+    steps: (usize, usize),
 }
 
 /// Every operation there is, on few blocks, so that they are collected soon.
-const VARIED: Way = Way { chip: SMALL.with_blocks(44), choose, round_operations: 25 };
+const VARIED: Way = Way { chip: SMALL.with_blocks(44), choose, round_operations: 25, steps: (60, 40) };
 
 /// Pages of two files are overwritten again and again, and seldom synced: so between two syncs whole blocks of pages come to hold nothing
 /// that is named by the newest state, and are erased although a cut would bring back what is in them, unless the log is told late (R5).
-const OVERWRITING: Way = Way { chip: SMALL.with_blocks(26), choose: choose_overwriting, round_operations: 45 };
+const OVERWRITING: Way =
+    Way { chip: SMALL.with_blocks(26), choose: choose_overwriting, round_operations: 45, steps: (60, 40) };
 
 /// Pages of a file that is overwritten.
 const OVERWRITTEN_PAGES: usize = 12;
@@ -61,7 +64,30 @@ const PAIRED_CHIP: Chip = {
     Chip { name: "small-paired", geometry, ..SMALL }.with_blocks(44)
 };
 
-const PAIRED: Way = Way { chip: PAIRED_CHIP, choose: choose_pages, round_operations: 25 };
+const PAIRED: Way = Way { chip: PAIRED_CHIP, choose: choose_pages, round_operations: 25, steps: (60, 40) };
+
+/// The same on a chip that is worn unevenly ([`worn`]), with rests so long that wear is evened.
+const WORN: Way = Way { choose: choose_overwriting, steps: (120, 80), ..PAIRED };
+
+/// Erases of the most worn block of such a chip: more than the least difference that is evened. Lives alone wear a block four times at most.
+const ERASES_WORN: u32 = 24;
+
+/// A chip with a file that never changes, in blocks that were erased once, while others were erased for a file that was written over and over. There
+/// was no time without requests in which that could have been evened.
+fn worn() -> Sim {
+    let (options, page_size) = (placed(), PAIRED_CHIP.geometry.page_size as usize);
+    let mut memory = memory(&PAIRED_CHIP.geometry, &options);
+    let mut fs = Fs::mount(formatted_with(PAIRED_CHIP, options), options, &mut memory).unwrap();
+    let attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
+    let [kept, changed] = [b"c", b"a"].map(|name| fs.create(Ino::ROOT, name, attributes).unwrap());
+    fs.write_at(kept, 0, &vec![7; 90 * page_size]).unwrap();
+    fs.sync().unwrap();
+    while fs.stats().erase_count_max < ERASES_WORN {
+        fs.write_at(changed, 0, &vec![8; OVERWRITTEN_PAGES * page_size]).unwrap();
+        fs.sync().unwrap();
+    }
+    fs.unmount().unwrap()
+}
 
 /// Placed by policy, with windows so short that all they decide happens within a life.
 fn placed() -> Options {
@@ -106,12 +132,19 @@ struct Count {
     erases: u64,
     /// Of them, those while they recovered from another cut.
     nested: u64,
+    /// Of the others, those in steps of background work that moved a page to even out wear, or made the checkpoint for that.
+    levelling: u64,
 }
 
 impl Count {
+    fn outside_recoveries(&self) -> u64 {
+        self.cuts - self.nested
+    }
+
     fn in_words(&self, lives: u64) -> String {
-        let Count { cuts, erases, nested } = self;
-        format!("{lives} lives of file systems, {cuts} cuts, {erases} of erases, {nested} in recoveries")
+        let Count { cuts, erases, nested, levelling } = self;
+        let of_them = format!("{erases} of erases, {nested} in recoveries, {levelling} while wear was evened");
+        format!("{lives} lives of file systems, {cuts} cuts, {of_them}")
     }
 }
 
@@ -120,6 +153,7 @@ impl std::ops::AddAssign for Count {
         self.cuts += other.cuts;
         self.erases += other.erases;
         self.nested += other.nested;
+        self.levelling += other.levelling;
     }
 }
 
@@ -163,7 +197,7 @@ impl Forking<'_> {
             chip.power_on();
             if chip.last_cut().is_some_and(|cut| cut.operation == number && cut.tear == tear) {
                 let (erases, nested) = (u64::from(kind == OperationKind::Erase), u64::from(self.depth > 0));
-                self.tester.borrow_mut().count += Count { cuts: 1, erases, nested };
+                self.tester.borrow_mut().count += Count { cuts: 1, erases, nested, levelling: 0 };
                 check_cut(self.tester, chip, tear, self.depth);
             }
         }
@@ -291,19 +325,33 @@ impl Tester {
     }
 }
 
+/// Pages programmed to even out wear since the mount, and checkpoints made for that.
+fn levelled_by(fs: &Fs<'_, Forking<'_>>) -> u64 {
+    let stats = fs.stats();
+    stats.programs_for(Cause::Levelling) + stats.levelling_checkpoints
+}
+
 /// Sometimes nothing is asked for, and background work goes on, where policies place pages; returns for how many seconds.
-fn rest(fs: &mut Fs<'_, Forking<'_>>, tester: &RefCell<Tester>, now: i64) -> i64 {
+fn rest(way: Way, fs: &mut Fs<'_, Forking<'_>>, tester: &RefCell<Tester>, now: i64) -> i64 {
     if fs.placement().is_none() {
         return 0;
     }
-    let steps = tester.borrow_mut().chance.below(60).saturating_sub(40);
+    let (range, none) = way.steps;
+    let steps = tester.borrow_mut().chance.below(range).saturating_sub(none);
+    let mut until = now;
     for step in 0..steps {
-        let Some(due) = fs.step_due() else { return 1 + step as i64 };
+        let Some(due) = fs.step_due() else { break };
         // Each step comes a second after the one before, so that windows pass.
-        let now = Time::from_seconds(now + 2 + step as i64).max(due);
-        fs.step(now).unwrap();
+        let at = Time::from_seconds(now + 2 + step as i64).max(due);
+        until = at.seconds;
+        let (levelled, cuts) = (levelled_by(fs), tester.borrow().count.outside_recoveries());
+        fs.step(at).unwrap();
+        if levelled_by(fs) > levelled {
+            let mut tester = tester.borrow_mut();
+            tester.count.levelling += tester.count.outside_recoveries() - cuts;
+        }
     }
-    if steps > 0 { 3 + steps as i64 } else { 0 }
+    if steps > 0 { until + 1 - now } else { 0 }
 }
 
 /// Lives one life; returns which cuts were checked.
@@ -342,7 +390,7 @@ fn live(way: Way, formatted: &Sim, options: Options, seed: u64) -> Count {
             }
             fs.request_end(Time::from_seconds(now));
             tester.borrow_mut().place = format!("life {seed}, round {round}, after operation {number}");
-            now += rest(&mut fs, &tester, now);
+            now += rest(way, &mut fs, &tester, now);
         }
         tester.borrow_mut().place = format!("life {seed}, round {round}, unmounting");
         fs.unmount().unwrap();
@@ -371,11 +419,14 @@ impl World {
         }
     }
 
-    /// Cells hold two bits, and a torn page takes another with it.
+    /// Cells hold two bits, and a torn page takes another with it. In every fourth life wear is evened.
     fn paired() -> World {
         World {
-            formatted: vec![formatted_with(PAIRED.chip, placed())],
-            live: |formatted, seed| live(PAIRED, &formatted[0], placed(), seed),
+            formatted: vec![formatted_with(PAIRED.chip, placed()), worn()],
+            live: |formatted, seed| {
+                let (way, chip) = if seed % 4 == 1 { (WORN, 1) } else { (PAIRED, 0) };
+                live(way, &formatted[chip], placed(), seed)
+            },
         }
     }
 
@@ -400,7 +451,7 @@ fn lives(world: &World, first: u64, cuts: u64) -> Count {
 const CUTS: u64 = 100_000;
 
 fn lives_of_half_the_cuts(first: u64) {
-    let Count { cuts, erases, nested } = lives(&World::plain(), first, CUTS);
+    let Count { cuts, erases, nested, .. } = lives(&World::plain(), first, CUTS);
     assert!(cuts >= CUTS && erases > CUTS / 20 && nested > CUTS / 10, "{cuts}, {erases}, {nested}");
 }
 
@@ -419,11 +470,12 @@ const PAIRED_CUTS: u64 = 20_000;
 
 #[test]
 fn twenty_thousand_cuts_where_cells_hold_two_bits() {
-    let Count { cuts, erases, nested } = lives(&World::paired(), 0, PAIRED_CUTS);
+    let Count { cuts, erases, nested, levelling } = lives(&World::paired(), 0, PAIRED_CUTS);
     assert!(
         cuts >= PAIRED_CUTS && erases > PAIRED_CUTS / 20 && nested > PAIRED_CUTS / 10,
         "{cuts}, {erases}, {nested}"
     );
+    assert!(levelling > PAIRED_CUTS / 40, "{levelling} while wear was evened");
 }
 
 /// Whether any of some lives ends early.
