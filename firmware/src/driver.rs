@@ -34,6 +34,7 @@ const POLLS_MAX: u32 = 100_000;
 const GEOMETRY: Geometry = Geometry {
     page_size: 2048,
     spare_size: 64,
+    tag_size: 0,
     pages_per_block: 64,
     block_count: 1024,
     pairing: Pairing::None,

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 const CASES: u64 = 1_000_000;
 
 /// Runs the swarms of the crate `nandu`, with changes durable one by one and together and with snapshots, which share the cases; and
-/// those of the file system: as many cuts in lives on all cores, and a twentieth as many chains.
+/// those of the file system: as many cuts in lives on all cores for each kind of chip, and a twentieth as many chains.
 /// Takes `--cases N` and `--seed S`, both optional.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let (cases, seed) = parse(arguments)?;

@@ -108,6 +108,7 @@ pub(crate) fn geometry(geometry: &Geometry) -> Value {
         "capacity_size": geometry.capacity(),
         "page_size": geometry.page_size,
         "spare_size": geometry.spare_size,
+        "tag_size": geometry.tag_size,
         "pages_per_block": geometry.pages_per_block,
         "block_count": geometry.block_count,
         "pairing": pairing_name(&geometry.pairing),

@@ -126,13 +126,16 @@ impl<N: Nand> Fs<'_, N> {
         let state = self.page_state(ino.0, index)?;
         let before = self.file(ino)?;
         let mut inode = self.grown(before, index, bytes.len());
+        self.begin_tagging(ino, index, bytes.len(), &inode);
         let mut batch = Batch::new();
         Self::announce_page(&mut batch, ino.0, index, &state, &mut inode);
         Self::put_inode(&mut batch, ino, &inode);
         self.commit(&batch)?;
         let outcome = self.put_page(ino.0, index, bytes);
         self.take_back(ino, index, &state, &before, outcome)?;
-        self.drop_fragments(ino.0, index, &state)
+        self.drop_fragments(ino.0, index, &state)?;
+        self.end_tagging();
+        Ok(())
     }
 
     /// Without room for the page that was announced the file is as it was: no longer, and with nothing in its place.
@@ -159,7 +162,7 @@ impl<N: Nand> Fs<'_, N> {
     /// Puts into the batch of the inode that counts a page in what a page is until it is programmed. The size and the count come
     /// before the bytes: were it the other way round, a cut between the two would leave bytes behind the end of the file, which would come
     /// to light when it grows.
-    fn announce_page(batch: &mut Batch<'_>, ino: u64, index: u32, state: &PageState, inode: &mut Inode) {
+    pub(crate) fn announce_page(batch: &mut Batch<'_>, ino: u64, index: u32, state: &PageState, inode: &mut Inode) {
         if state.base == Base::Hole {
             inode.blocks = inode.blocks.saturating_add(1);
             batch.put(Key::page(ino, index), &UNWRITTEN_VALUE, &[]);
@@ -283,6 +286,7 @@ impl<N: Nand> Fs<'_, N> {
         self.buffer.written = Some(written);
         let (ino, index) = (written.ino, written.index);
         let mut inode = written.inode;
+        self.begin_tagging(Ino(ino), index, written.end, &inode);
         let mut batch = Batch::new();
         Self::announce_page(&mut batch, ino, index, state, &mut inode);
         Self::put_inode(&mut batch, Ino(ino), &inode);
@@ -299,6 +303,8 @@ impl<N: Nand> Fs<'_, N> {
         self.commit(&batch)?;
         let outcome = self.put_front(ino, index, behind);
         self.take_back(Ino(ino), index, state, &written.before, outcome)?;
-        self.drop_fragments(ino, index, state)
+        self.drop_fragments(ino, index, state)?;
+        self.end_tagging();
+        Ok(())
     }
 }

@@ -12,6 +12,7 @@ use crate::inode::{INODE_SIZE_MAX, Inode, Stat};
 use crate::keys::{INO_END, Key};
 use crate::open_files::OpenFiles;
 use crate::placing::Placing;
+use crate::tags::Tagging;
 use crate::write_buffer::WriteBuffer;
 use crate::{FsError, Ino, Options, Time};
 
@@ -33,6 +34,8 @@ pub struct Fs<'m, N: Nand> {
     pub(crate) is_reaping: bool,
     /// Where pages of files go, if policies say it.
     pub(crate) placing: Option<Placing<'m>>,
+    /// Whether a tag tells of the write under way.
+    pub(crate) tagging: Tagging,
 }
 
 impl<N: Nand> Fs<'_, N> {
@@ -58,14 +61,14 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Makes all changes so far durable. Programs one page, and one more where a page is partly written and is not small; nothing if
-    /// nothing has changed.
+    /// nothing has changed, or if all that has are pages of files that tags tell of, on a volume with tags.
     ///
     /// # Errors
     ///
     /// [`FsError::Full`] if there is no room for a page that is partly written.
     pub fn sync(&mut self) -> Result<(), FsError<N::Error>> {
         self.flush()?;
-        Ok(self.tree.sync()?)
+        Ok(self.tree.sync_untagged()?)
     }
 
     /// Makes a file durable, and with it everything that was changed before. Costs what [`Fs::sync`] does.

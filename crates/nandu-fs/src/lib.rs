@@ -88,6 +88,7 @@ mod placing;
 mod rename;
 mod repair;
 mod space;
+mod tags;
 mod time;
 mod verify;
 mod walk;

@@ -28,6 +28,7 @@ use crate::inode::{FileKind, Inode};
 use crate::keys::{INO_END, Key};
 use crate::open_files::{OPEN_FILE_SIZE, OpenFiles};
 use crate::placement::Reference;
+use crate::tags::Tagging;
 use crate::write_buffer::WriteBuffer;
 use crate::{Format, FsError, Ino, Options, Time};
 
@@ -132,6 +133,7 @@ impl<'m, N: Nand> Fs<'m, N> {
             has_orphans: false,
             is_reaping: false,
             placing: None,
+            tagging: Tagging::Not,
         };
         let permissions = if format.root_mode == 0 { 0o755 } else { format.root_mode };
         let root = Inode {
@@ -188,6 +190,7 @@ impl<'m, N: Nand> Fs<'m, N> {
             has_orphans: true,
             is_reaping: false,
             placing: None,
+            tagging: Tagging::Not,
         };
         #[cfg(feature = "broken")]
         fs.tree.set_broken(options.broken.tree);
@@ -208,6 +211,7 @@ impl<'m, N: Nand> Fs<'m, N> {
                 (fs.hash_key, fs.chunk_next) = (hash_key, chunk_next);
             }
         }
+        fs.take_over_tail()?;
         let windows = fs.wear_windows()?;
         fs.begin_placing(rest.references, windows);
         Ok(fs)
@@ -220,7 +224,9 @@ impl<'m, N: Nand> Fs<'m, N> {
     /// [`FsError::Full`] as in [`Fs::sync`]; errors of the chip, which is gone with them.
     pub fn unmount(mut self) -> Result<N, FsError<N::Error>> {
         if !self.options.read_only {
-            self.sync()?;
+            self.flush()?;
+            // Tags are looked for after a cut only.
+            self.tree.sync()?;
             // What waits to be moved on would have to be moved again.
             if !self.tree.pages().log().is_read_only() {
                 self.tree.name_settled()?;

@@ -65,6 +65,8 @@ pub struct Broken {
     pub without_orphans: bool,
     /// R1, R5 and R7 of the pages of files, which the tree keeps.
     pub tree: nandu_tree::Broken,
+    /// What tags tell of is not written again after a cut.
+    pub without_tail: bool,
     /// Bits of the hash of a name that are zero, to make names collide.
     pub hash_zeros: u32,
 }
@@ -72,7 +74,7 @@ pub struct Broken {
 impl Options {
     /// What fits 32 KiB on `w25n01gv`: 4 KiB for nodes, 4 KiB for changes, 64 open files.
     pub const DEFAULT: Options = Options {
-        log: LogOptions { bare_streams: 2, ..LogOptions::DEFAULT },
+        log: LogOptions { bare_streams: 2, tags: true, ..LogOptions::DEFAULT },
         cache_size: 4096,
         journal_pages: 64,
         pending_size: 4096,
@@ -89,6 +91,7 @@ impl Options {
             replace_in_parts: false,
             without_orphans: false,
             tree: nandu_tree::Broken::NONE,
+            without_tail: false,
             hash_zeros: 0,
         },
     };

@@ -13,6 +13,7 @@ use crate::error::Damage;
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::{Key, Meaning};
+use crate::tags::Tagging;
 use crate::{FsError, Ino};
 
 /// Most records that one step removes.
@@ -223,6 +224,8 @@ impl<N: Nand> Fs<'_, N> {
     /// On a full chip: removes everything that waits to be, and brings what was removed to the leaves, until which it is counted as
     /// there. Returns whether there was anything.
     pub(crate) fn make_room(&mut self) -> Result<bool, FsError<N::Error>> {
+        // What is removed here no tag tells of.
+        self.tagging = Tagging::Not;
         if self.is_reaping {
             return Ok(false);
         }

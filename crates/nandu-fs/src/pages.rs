@@ -21,6 +21,7 @@ use crate::error::Damage;
 use crate::fragments::{Fragments, overlay};
 use crate::fs::Fs;
 use crate::keys::{Key, Meaning};
+use crate::tags::Tagging;
 use crate::{FsError, Ino};
 
 const BYTES: u8 = 1;
@@ -190,6 +191,13 @@ impl<N: Nand> Fs<'_, N> {
     pub(crate) fn put_page(&mut self, ino: u64, index: u32, page: &[u8]) -> Result<(), FsError<N::Error>> {
         let key = Key::page(ino, index);
         let stream = self.place_page(ino);
+        if let Tagging::With(owner) = self.tagging {
+            self.tagging = Tagging::Done;
+            match self.tree.put_page_tagged(key.as_slice(), page, &owner).map_err(FsError::from) {
+                Err(FsError::Full) => self.tagging = Tagging::Not,
+                other => return other.map(|_| ()),
+            }
+        }
         match self.tree.put_page_to(key.as_slice(), page, stream).map_err(FsError::from) {
             Err(FsError::Full) if self.make_room()? => {
                 self.tree.put_page_to(key.as_slice(), page, stream)?;

@@ -200,18 +200,9 @@ impl<N: Nand> Log<'_, N> {
 
     /// Programs a sealed page. If the options or `check` want it, reads it back.
     pub(crate) fn program(nand: &mut N, page: PageAddr, bytes: &[u8], check: bool) -> Result<Programmed, N::Error> {
-        match nand.program(page, 0, bytes) {
-            Ok(()) => {}
-            Err(error) => {
-                return match error.kind() {
-                    NandErrorKind::ProgramFailed => Ok(Programmed::Failed),
-                    NandErrorKind::Bus => Ok(Programmed::Unknown),
-                    _ => Err(error),
-                };
-            }
-        }
-        if !check {
-            return Ok(Programmed::Done);
+        let outcome = Self::judge_program(nand.program(page, 0, bytes))?;
+        if !check || outcome != Programmed::Done {
+            return Ok(outcome);
         }
         // The header holds address, sequence and checksum: if they are there, this program is.
         let mut header = [0; 32];
@@ -220,6 +211,18 @@ impl<N: Nand> Log<'_, N> {
             Ok(_) => Ok(Programmed::Unknown),
             Err(error) if error.kind() == NandErrorKind::Gone => Err(error),
             Err(_) => Ok(Programmed::Unknown),
+        }
+    }
+
+    /// What the chip's answer to a program means.
+    pub(crate) fn judge_program(result: Result<(), N::Error>) -> Result<Programmed, N::Error> {
+        match result {
+            Ok(()) => Ok(Programmed::Done),
+            Err(error) => match error.kind() {
+                NandErrorKind::ProgramFailed => Ok(Programmed::Failed),
+                NandErrorKind::Bus => Ok(Programmed::Unknown),
+                _ => Err(error),
+            },
         }
     }
 

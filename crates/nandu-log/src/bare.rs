@@ -9,6 +9,7 @@
 //! where it would pass for one: such a page has to state its own address, and is appended at another one.
 
 use nandu_media::header::MAGIC;
+use nandu_media::tag::{TAG_OWNER_SIZE, TAG_SIZE};
 use nandu_media::{Malformed, PageFields, PageKind};
 use nandu_nand::{Cause, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
@@ -91,6 +92,23 @@ impl<N: Nand> Log<'_, N> {
         placement: Placement,
         cause: Cause,
     ) -> Result<PageAddr, LogError<N::Error>> {
+        self.append_tagged(bytes, None, placement, cause)
+    }
+
+    /// The same; where [`Log::can_tag`] says so, the page has a tag with what its owner says of it, and is durable with that, in the order of
+    /// all tagged pages. [`Log::tail_len`] has grown then. A tag may mean something only if everything that the owner changed
+    /// since its newest commit is in tags.
+    ///
+    /// # Errors
+    ///
+    /// As [`Log::append`].
+    pub fn append_tagged(
+        &mut self,
+        bytes: &[u8],
+        owner: Option<&[u8; TAG_OWNER_SIZE]>,
+        placement: Placement,
+        cause: Cause,
+    ) -> Result<PageAddr, LogError<N::Error>> {
         self.check_writable()?;
         assert!(bytes.len() == self.page_size() && self.shape.has_bare(), "a bare page where there is none");
         self.leave_clean()?;
@@ -101,7 +119,7 @@ impl<N: Nand> Log<'_, N> {
         for _ in 0..ATTEMPTS {
             // First of all: there are no more slots than for the pages of blocks that are open.
             self.place_doubted()?;
-            if let Some((_, page)) = self.try_append_bare(bytes, placement, cause, Some(exposure))? {
+            if let Some((_, page)) = self.try_append_bare(bytes, owner, placement, cause, Some(exposure))? {
                 return Ok(page);
             }
         }
@@ -114,6 +132,7 @@ impl<N: Nand> Log<'_, N> {
     pub(crate) fn try_append_bare(
         &mut self,
         bytes: &[u8],
+        owner: Option<&[u8; TAG_OWNER_SIZE]>,
         placement: Placement,
         cause: Cause,
         exposure: Option<u8>,
@@ -129,13 +148,17 @@ impl<N: Nand> Log<'_, N> {
             self.skip_page(stream, frontier, cause)?;
             return Ok(None);
         }
-        let outcome = self.program_bare(stream, page, bytes, cause)?;
+        let tag = self.tag_of(stream, page, bytes, owner);
+        let outcome = self.program_bare(stream, page, bytes, tag.as_ref(), cause)?;
         if outcome != Programmed::Done {
             self.give_up_block(stream, outcome)?;
             return Ok(None);
         }
         self.note_programmed(stream, page, bytes, exposure);
         self.advance(stream, true, None);
+        if tag.is_some() {
+            self.grow_tail();
+        }
         Ok(Some((stream, page)))
     }
 
@@ -180,7 +203,7 @@ impl<N: Nand> Log<'_, N> {
             positions: &self.positions_with(stream)[..self.shape.streams as usize],
         }
         .seal(bytes);
-        let outcome = self.program_bare(stream, page, bytes, cause)?;
+        let outcome = self.program_bare(stream, page, bytes, None, cause)?;
         if outcome == Programmed::Done {
             self.note_programmed(stream, page, bytes, Some(NAMED | BLANK));
             self.advance(stream, false, None);
@@ -274,12 +297,16 @@ impl<N: Nand> Log<'_, N> {
         stream: u8,
         page: PageAddr,
         bytes: &[u8],
+        tag: Option<&[u8; TAG_SIZE]>,
         cause: Cause,
     ) -> Result<Programmed, LogError<N::Error>> {
         // A bare page takes a number, too, though it does not carry it: time goes on, and after a cut numbers jump beyond all
         // that summaries may carry which no header tells of.
         self.sequence += 1;
-        let result = self.for_cause(cause, |log| Self::program(&mut log.nand, page, bytes, false));
+        let result = self.for_cause(cause, |log| match tag {
+            Some(tag) => Self::judge_program(log.nand.program_tagged(page, bytes, tag)),
+            None => Self::program(&mut log.nand, page, bytes, false),
+        });
         self.stats.count(cause);
         if !matches!(result, Ok(Programmed::Done)) {
             self.note_failed(stream);

@@ -88,6 +88,9 @@ impl<N: Nand> Log<'_, N> {
             };
             if outcome == Programmed::Done {
                 self.advance(stream, true, append.is_commit.then_some(page));
+                if append.is_commit {
+                    self.begin_tail(sequence);
+                }
                 return Ok(page);
             }
             self.give_up_block(stream, outcome)?;
@@ -267,7 +270,7 @@ impl<N: Nand> Log<'_, N> {
     /// a cell.
     fn next_list(&self) -> (usize, usize) {
         let left = self.ready.remaining() + self.ready.mlc_remaining();
-        let listable = self.blocks.can_be_listed().saturating_sub(u32::from(self.keeps_commit())) as usize;
+        let listable = self.blocks.can_be_listed().saturating_sub(self.kept()) as usize;
         let count = (left + listable).min(self.shape.ready_max as usize);
         (count, mlc_ready_count(count))
     }
@@ -288,18 +291,20 @@ impl<N: Nand> Log<'_, N> {
 
     /// Whether the next checkpoint can list blocks that the newest one does not.
     pub(crate) fn can_list(&self) -> bool {
-        self.blocks.can_be_listed() > u32::from(self.keeps_commit())
+        self.blocks.can_be_listed() > self.kept()
     }
 
-    /// Whether a block is kept only because the newest commit page is there.
-    fn keeps_commit(&self) -> bool {
-        let commit = self.committed.map(|page| self.shape.geometry.block_of(page));
-        commit.is_some_and(|block| self.blocks.may_be_listed(block))
+    /// How many blocks are kept only because the newest commit page is there, or a tail that is due.
+    fn kept(&self) -> u32 {
+        let block_of = |page: PageAddr| self.shape.geometry.block_of(page);
+        let commit = self.committed.map(block_of);
+        let due = self.tags.due.map(|due| block_of(PageAddr(due.first))).filter(|&due| Some(due) != commit);
+        commit.into_iter().chain(due).filter(|&block| self.blocks.may_be_listed(block)).count() as u32
     }
 
-    /// Whether a block holds the newest commit page, which is needed even where nothing counts as live (L7).
+    /// Whether a block holds the newest commit page, or a tail that is due, which are needed even where nothing counts as live (L7, T3).
     pub(crate) fn holds_commit(&self, block: BlockAddr) -> bool {
-        self.committed.is_some_and(|page| self.shape.geometry.block_of(page) == block)
+        self.holds_due(block) || self.committed.is_some_and(|page| self.shape.geometry.block_of(page) == block)
     }
 
     /// Erases a block of the ready list unless that was done; `false` if it failed and is to be retired.

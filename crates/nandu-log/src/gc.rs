@@ -242,6 +242,11 @@ impl<N: Nand> Log<'_, N> {
         Budget { examinations: share * pages, steps: pages, is_instalment: true, is_chosen: false }
     }
 
+    /// Whether operations pay instalments now, the pool of empty blocks being less than full.
+    pub(crate) fn is_pool_low(&self) -> bool {
+        self.blocks.pool() < self.shape.pool_high(self.blocks.good()) + self.collector.beside_max
+    }
+
     /// Whether an operation that appends this many pages has room, without a checkpoint in its middle. `Ok(false)`: after
     /// more work; take [`Budget::idle`], call [`Log::next_work`], and ask again.
     ///

@@ -42,7 +42,7 @@
 //!
 //! The last [`LogOptions::bare_streams`] of the streams hold pages that are all the owner's bytes ([`Log::append_bare`]): file
 //! data has to fit a page. They are named by pages with headers, and by summaries, pages with a header in the same block. A
-//! bare page leaves no trace that recovery could find, so it promises nothing: only a commit that names it does. For the
+//! bare page without a tag leaves no trace that recovery could find, so it promises nothing: only a commit that names it does. For the
 //! invariants this means:
 //!
 //! * **L1** is said of pages with headers. A bare page takes a sequence as well, so that time goes on, and does not carry it;
@@ -58,6 +58,12 @@
 //! * **L9** stands: of a block that was open, pages up to where the newest header says the stream stood are live at most.
 //! * **L10** is what makes it safe to look for headers in a block that may be bare: bytes that state the address where they are
 //!   about to be programmed are appended to another page.
+//!
+//! # Tails
+//!
+//! Where the chip has protected spare bytes, a bare page may have a *tag* in which its owner says what a commit would say of it
+//! ([`Log::append_tagged`]), and promises something by that. The tagged pages behind a commit are its tail, which the owner takes over after a cut
+//! ([`Log::due_page`]). The module `tags` says how they are found and what makes them safe (T1 to T4).
 //!
 //! # Streams with two bits a cell
 //!
@@ -120,6 +126,7 @@ mod roll_forward;
 mod room;
 mod shape;
 mod stats;
+mod tags;
 mod verify;
 mod victims;
 mod wear;
@@ -129,9 +136,11 @@ pub use error::LogError;
 pub use frontier::Append;
 pub use gc::{Budget, Examine, Examined, Growth, INSTALMENT_MAX};
 pub use log::{Log, PageInfo};
+pub use nandu_media::tag::TAG_OWNER_SIZE;
 pub use nandu_media::{Malformed, PageKind};
 pub use options::LogOptions;
 pub use pairs::Rescued;
 pub use placement::Placement;
 pub use stats::LogStats;
+pub use tags::TAIL_MAX;
 pub use verify::Violation;

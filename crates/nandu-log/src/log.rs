@@ -14,6 +14,7 @@ use crate::pairs::Pairs;
 use crate::placement::Lifetimes;
 use crate::shape::{End, Shape, ShapeError};
 use crate::stats::Stats;
+use crate::tags::Tags;
 use crate::victims::Runs;
 
 /// Whether the log can be written.
@@ -160,6 +161,7 @@ pub struct Log<'m, N: Nand> {
     pub(crate) options: LogOptions,
     pub(crate) blocks: BlockTable<'m>,
     pub(crate) pairs: Pairs<'m>,
+    pub(crate) tags: Tags,
     pub(crate) frontiers: [Option<Frontier>; STREAM_COUNT_MAX],
     pub(crate) ready: ReadyList,
     pub(crate) anchors: Anchors,
@@ -204,6 +206,7 @@ impl<'m, N: Nand> Log<'m, N> {
             options,
             blocks: BlockTable::new(&shape, parts.entries, parts.table_pages, parts.page),
             pairs: Pairs::new(parts.slots, parts.copies),
+            tags: Tags::NONE,
             frontiers: [None; STREAM_COUNT_MAX],
             ready: ReadyList::EMPTY,
             anchors: Anchors::UNKNOWN,
@@ -226,6 +229,7 @@ impl<'m, N: Nand> Log<'m, N> {
     pub(crate) fn forget(&mut self) {
         self.blocks.clear();
         self.pairs.clear();
+        self.tags = Tags::NONE;
         self.frontiers = [None; STREAM_COUNT_MAX];
         self.ready = ReadyList::EMPTY;
         self.anchors = Anchors::UNKNOWN;
@@ -380,6 +384,11 @@ impl<'m, N: Nand> Log<'m, N> {
         // Moved after a failure, and the owner did not ask for it yet.
         let page = self.pairs.superseded(page);
         let block = self.shape.geometry.block_of(page);
+        // A tail that is due is taken over by as many mounts as are cut, and each supersedes its pages one by the other: they are all counted
+        // until the collector has been through the block.
+        if self.holds_due(block) {
+            return;
+        }
         if self.blocks.state(block).holds_data() {
             self.uncount(page);
             if self.blocks.is_bare(block) && !self.is_being_emptied(block) {
@@ -452,6 +461,10 @@ impl<'m, N: Nand> Log<'m, N> {
     /// The error, with the chip: what was committed is durable all the same.
     pub fn unmount(mut self) -> Result<N, (LogError<N::Error>, N)> {
         if self.condition != Condition::Working || (self.anchors.is_clean && !self.has_read_much()) {
+            return Ok(self.nand);
+        }
+        // What tags alone say is found after a cut only.
+        if self.tail_len() > 0 {
             return Ok(self.nand);
         }
         match self.write_checkpoint(true) {

@@ -92,6 +92,7 @@ impl<'m, N: Nand> Log<'m, N> {
         self.load_checkpoint(newest)?;
         self.prove_checkpoint(newest)?;
         if self.anchors.is_clean {
+            self.tags.due = self.tags.stored.filter(|tail| tail.is_due);
             self.check_clean()?;
             self.protect_open_blocks();
             self.hold_commit()?;
@@ -195,6 +196,10 @@ impl<'m, N: Nand> Log<'m, N> {
         if anchor.mlc_streams() != self.options.mlc_streams {
             return wrong("streams with two bits a cell");
         }
+        let tags = anchor.tags().is_some();
+        if tags && !self.shape.has_tags {
+            return wrong("tags");
+        }
         if self.options.stream_count.is_some_and(|count| count != parsed.stream_count()) {
             return wrong("stream count");
         }
@@ -204,6 +209,7 @@ impl<'m, N: Nand> Log<'m, N> {
         Ok(LogOptions {
             stream_count: Some(parsed.stream_count()),
             ready_max: Some(anchor.ready_max()),
+            tags,
             ..self.options
         })
     }
@@ -247,6 +253,7 @@ impl<'m, N: Nand> Log<'m, N> {
         let current = self.anchors.blocks.iter().position(|&listed| listed == Some(block));
         self.anchors.current = current.ok_or(Malformed::Range("anchors"))?;
         self.anchors.is_clean = parsed.is_clean();
+        self.tags.stored = anchor.tags().flatten();
         for (stream, head) in anchor.heads().enumerate() {
             self.frontiers[stream] = match head {
                 Some(head) if head.next >= self.shape.pages_of(stream as u8) => return Err(Malformed::Range("heads")),

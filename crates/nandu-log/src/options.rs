@@ -18,6 +18,10 @@ pub struct LogOptions {
     /// program, and take no promise at once (see the crate's documentation, "Streams with two bits a cell"). At least one bare
     /// stream keeps one bit; `mode` is `Slc`, and the chip has paired pages. Never left open, like `bare_streams`.
     pub mlc_streams: u8,
+    /// Whether the owner knows of tags: a volume that is formatted on a chip with protected spare bytes for them has them then, and
+    /// bare pages can promise something by themselves ([`Log::can_tag`](crate::Log::can_tag)). A volume with tags can be mounted only
+    /// by an owner that knows of them, and takes over what they promise. Without bare streams, and with `mlc_streams`, there are none.
+    pub tags: bool,
     /// Longest list of blocks in a checkpoint that are opened next, 3 to 14; left open: by the size of the chip. Longer means
     /// fewer checkpoints and more blocks that hold no data. With `mlc_streams`, 4 at least.
     pub ready_max: Option<u8>,
@@ -56,6 +60,7 @@ impl LogOptions {
         stream_count: None,
         bare_streams: 0,
         mlc_streams: 0,
+        tags: false,
         ready_max: None,
         mode: CellMode::Slc,
         read_back: false,

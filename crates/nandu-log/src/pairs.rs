@@ -359,7 +359,7 @@ impl<N: Nand> Log<'_, N> {
     /// Programs a page at another place, and says in which stream. Nothing of it is kept.
     fn append_doubted(&mut self, bytes: &[u8], placement: Placement) -> Result<(u8, PageAddr), LogError<N::Error>> {
         for _ in 0..ATTEMPTS {
-            if let Some(done) = self.try_append_bare(bytes, placement, Cause::Gc, None)? {
+            if let Some(done) = self.try_append_bare(bytes, None, placement, Cause::Gc, None)? {
                 return Ok(done);
             }
         }

@@ -14,6 +14,10 @@ impl<N: Nand> Log<'_, N> {
     ///
     /// If no block is free, every move since the newest promise is undone: their blocks hold nothing else, and are free then.
     pub(crate) fn find_commit(&mut self, rolled: &mut Rolled) -> Result<(), LogError<N::Error>> {
+        let newest_commit = rolled.newest.filter(|found| found.is_commit);
+        if newest_commit.is_some() {
+            self.find_tail(newest_commit)?;
+        }
         if let Some(found) = rolled.newest {
             let stays = found.is_commit && (!found.is_moved || self.options.skips_quarantine());
             self.committed = if stays { Some(found.page) } else { found.committed.map(PageAddr) };
@@ -23,6 +27,9 @@ impl<N: Nand> Log<'_, N> {
             Some(before.page) == self.committed && before.is_commit && before.sequence < self.sequence
         });
         let mut found = if is_known { rolled.before } else { self.load_commit()? };
+        if newest_commit.is_none() {
+            self.find_tail(found)?;
+        }
         let opened = rolled.front + rolled.back + rolled.mlc;
         let is_cramped = opened == self.ready.count && self.blocks.count(State::Free) == 0;
         if is_cramped && rolled.newest.is_some_and(|newest| !newest.is_commit || newest.is_moved) {
@@ -94,6 +101,7 @@ impl<N: Nand> Log<'_, N> {
     /// and what it programs counts only once its own checkpoint is complete.
     pub(crate) fn recover(&mut self, rolled: &Rolled) -> Result<(), LogError<N::Error>> {
         let spare = self.classify(rolled);
+        self.count_tail();
         self.hold_commit()?;
         if self.condition == Condition::ReadOnly {
             return Ok(());

@@ -7,6 +7,7 @@ use nandu_media::{ANCHOR_COUNT, READY_COUNT_MAX, READY_COUNT_MIN, STREAM_COUNT_M
 use nandu_nand::{BlockAddr, CellMode, Geometry, GeometryError, PageAddr, PageGroup, TearScope};
 
 use crate::options::LogOptions;
+use crate::tags::has_tags;
 
 const FLOOR_HOST: u32 = 3;
 const FLOOR_DELETE: u32 = 2;
@@ -69,6 +70,8 @@ pub(crate) struct Shape {
     pub(crate) streams: u8,
     /// Streams whose pages have a header: the first ones. The others are bare.
     pub(crate) headed: u8,
+    /// Whether bare pages may have tags.
+    pub(crate) has_tags: bool,
     pub(crate) ready_max: u8,
     /// Pages of the block table; 0 if it stands in the anchor.
     pub(crate) table_pages: u16,
@@ -116,10 +119,14 @@ impl Shape {
         let page_size = geometry.page_size as usize;
         let records_per_page = ((page_size - header_size) / RECORD_SIZE) as u32;
         let room = (page_size - header_size) as u64;
-        let table_pages =
-            if anchor_size(streams, ready_max, 0, blocks) <= room { 0 } else { blocks.div_ceil(records_per_page) };
+        let has_tags = options.tags && options.bare_streams > 0 && !has_mlc && has_tags(geometry);
+        let table_pages = if anchor_size(streams, ready_max, 0, blocks, has_tags) <= room {
+            0
+        } else {
+            blocks.div_ceil(records_per_page)
+        };
         let anchor_pages = geometry.pages_in_mode(CellMode::Slc);
-        if table_pages >= anchor_pages || anchor_size(streams, ready_max, table_pages as u16, 0) > room {
+        if table_pages >= anchor_pages || anchor_size(streams, ready_max, table_pages as u16, 0, has_tags) > room {
             return Err(ShapeError::Unsuitable("the block table does not fit an anchor block"));
         }
         let pages = geometry.pages_in_mode(options.mode);
@@ -140,6 +147,7 @@ impl Shape {
             anchor_pages: anchor_pages as u16,
             streams,
             headed: streams - options.bare_streams,
+            has_tags,
             ready_max,
             table_pages: table_pages as u16,
             records_per_page,

@@ -17,6 +17,7 @@ pub(crate) struct Stats {
     pub(crate) erase_failures: u64,
     pub(crate) instalment_max: u32,
     pub(crate) skipped: u64,
+    pub(crate) tail_pages: u64,
 }
 
 impl Stats {
@@ -30,6 +31,7 @@ impl Stats {
         erase_failures: 0,
         instalment_max: 0,
         skipped: 0,
+        tail_pages: 0,
     };
 
     pub(crate) fn count(&mut self, cause: Cause) {
@@ -63,6 +65,8 @@ pub struct LogStats {
     pub instalment_max: u32,
     /// Pages left out since their program could have damaged one that a commit names.
     pub skipped: u64,
+    /// Pages of which only tags told after a cut, and that the owner took over ([`Log::due_page`]).
+    pub tail_pages: u64,
     /// Whether the mount found that the volume had not been unmounted, and recovered it.
     pub was_cut: bool,
     /// Pages that are live, at most.
@@ -125,6 +129,7 @@ impl<N: Nand> Log<'_, N> {
             erase_failures: self.stats.erase_failures,
             instalment_max: self.stats.instalment_max.max(self.collector.instalment_steps()),
             skipped: self.stats.skipped,
+            tail_pages: self.stats.tail_pages,
             was_cut: self.was_cut,
             live_pages: self.blocks.live_total(),
             capacity_pages: self.capacity_pages(),

@@ -2,7 +2,7 @@
 
 use core::mem::{offset_of, size_of};
 
-use zerocopy::little_endian::{U16, U32};
+use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::table::RECORD_SIZE;
@@ -17,8 +17,11 @@ pub const INCOMPATIBLE_BARE: u32 = 1;
 /// Feature: some bare streams have two bits a cell although other streams have one, see `mlc_streams`.
 pub const INCOMPATIBLE_MLC_STREAMS: u32 = 2;
 
+/// Feature: pages without header may have tags, see `tail`.
+pub const INCOMPATIBLE_TAGS: u32 = 4;
+
 /// Features that a reader must know to read the volume at all.
-pub const INCOMPATIBLE_KNOWN: u32 = INCOMPATIBLE_BARE | INCOMPATIBLE_MLC_STREAMS;
+pub const INCOMPATIBLE_KNOWN: u32 = INCOMPATIBLE_BARE | INCOMPATIBLE_MLC_STREAMS | INCOMPATIBLE_TAGS;
 
 /// Features that a writer must know to write the volume: none yet.
 pub const READ_ONLY_COMPATIBLE_KNOWN: u32 = 0;
@@ -37,7 +40,7 @@ pub const MODE_MLC: u8 = 1;
 /// ```text
 /// offset  size  field                 meaning
 ///      0     4  incompatible          features without which the volume cannot be read: bit 0 bare streams, bit 1
-///                                     streams with two bits a cell among others
+///                                     streams with two bits a cell among others, bit 2 tags
 ///      4     4  read_only_compatible  features without which the volume cannot be written
 ///      8     4  compatible            features that do no harm
 ///     12     4  page_size             bytes in the main area of a page
@@ -51,6 +54,9 @@ pub const MODE_MLC: u8 = 1;
 ///     44     2  table_page_count      pages of the block table; 0: the records stand in this page
 ///     46     1  bare_streams          how many of the streams, the last ones, hold pages without header
 ///     47     1  mlc_streams           how many of these, the last ones, have two bits a cell
+///     48    16  tail                  only with tags: the first page that may have one (4, all ones: none); flags (4, bit 0: the
+///                                     pages from there on count whatever was committed since); sequence of the commit behind which
+///                                     they stand (8). All that follows begins 16 bytes later then
 ///     48   8*s  heads                 per stream: open block (4, all ones: none), pages programmed in it (2), zero (2)
 ///    ...   4*r  ready                 empty blocks to be opened next, erased before that unless their records say that they
 ///                                     are; stream 0 opens them from the first on, other streams from the last; where there
@@ -88,7 +94,19 @@ struct HeadRecord {
     reserved: U16,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct TailRecord {
+    first: U32,
+    flags: U32,
+    commit: U64,
+}
+
+/// The pages of the tail count whatever was committed since.
+const TAIL_DUE: u32 = 1;
+
 const _: () = {
+    assert!(size_of::<TailRecord>() == 16);
     assert!(size_of::<AnchorBody>() == 48);
     assert!(offset_of!(AnchorBody, anchors) == 24);
     assert!(offset_of!(AnchorBody, base) == 40);
@@ -104,6 +122,17 @@ pub struct Head {
     pub block: u32,
     /// Pages programmed in it, counting those of its cell mode: at least 1.
     pub next: u16,
+}
+
+/// Where tagged pages stand that no commit names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tail {
+    /// The first page that may have a tag.
+    pub first: u32,
+    /// Sequence of the commit behind which they stand.
+    pub commit: u64,
+    /// Whether they count although there are newer commits: the owner is about to take them over.
+    pub is_due: bool,
 }
 
 /// What an anchor says, to be written; what stands behind it is written by its caller.
@@ -129,6 +158,8 @@ pub struct AnchorFields {
     pub bare_streams: u8,
     /// How many of these, the last ones, have two bits a cell.
     pub mlc_streams: u8,
+    /// Whether pages may have tags; then where those stand that no commit names, if there may be any.
+    pub tags: Option<Option<Tail>>,
 }
 
 /// How many entries of a ready list of this length are for streams with two bits a cell, where there are any: the last ones.
@@ -141,9 +172,16 @@ pub const fn mlc_ready_count(ready_count: usize) -> usize {
 }
 
 /// Bytes that an anchor takes behind the page header.
-pub const fn anchor_size(stream_count: u8, ready_max: u8, table_page_count: u16, record_count: u32) -> u64 {
+pub const fn anchor_size(
+    stream_count: u8,
+    ready_max: u8,
+    table_page_count: u16,
+    record_count: u32,
+    has_tags: bool,
+) -> u64 {
     let records = if table_page_count == 0 { record_count as u64 * RECORD_SIZE as u64 } else { 0 };
     size_of::<AnchorBody>() as u64
+        + if has_tags { size_of::<TailRecord>() as u64 } else { 0 }
         + stream_count as u64 * size_of::<HeadRecord>() as u64
         + ready_max as u64 * 4
         + table_page_count as u64 * 4
@@ -165,7 +203,8 @@ impl AnchorFields {
         let fields = AnchorBody {
             incompatible: U32::new(
                 if self.bare_streams > 0 { INCOMPATIBLE_BARE } else { 0 }
-                    | if self.mlc_streams > 0 { INCOMPATIBLE_MLC_STREAMS } else { 0 },
+                    | if self.mlc_streams > 0 { INCOMPATIBLE_MLC_STREAMS } else { 0 }
+                    | if self.tags.is_some() { INCOMPATIBLE_TAGS } else { 0 },
             ),
             read_only_compatible: U32::ZERO,
             compatible: U32::ZERO,
@@ -183,6 +222,14 @@ impl AnchorFields {
         };
         let mut rest = body;
         put(&mut rest, fields.as_bytes());
+        if let Some(tail) = self.tags {
+            let record = TailRecord {
+                first: U32::new(tail.map_or(NO_PAGE, |tail| tail.first)),
+                flags: U32::new(if tail.is_some_and(|tail| tail.is_due) { TAIL_DUE } else { 0 }),
+                commit: U64::new(tail.map_or(0, |tail| tail.commit)),
+            };
+            put(&mut rest, record.as_bytes());
+        }
         for head in heads {
             let (block, next) = head.map_or((NO_BLOCK, 0), |head| (head.block, head.next));
             let record = HeadRecord { block: U32::new(block), next: U16::new(next), reserved: U16::ZERO };
@@ -215,6 +262,7 @@ fn put(rest: &mut &mut [u8], bytes: &[u8]) {
 #[derive(Clone, Copy, Debug)]
 pub struct Anchor<'a> {
     fields: &'a AnchorBody,
+    tail: Option<&'a TailRecord>,
     heads: &'a [HeadRecord],
     ready: &'a [U32],
     table: &'a [U32],
@@ -233,6 +281,13 @@ impl<'a> Anchor<'a> {
             return Err(Malformed::Kind(page.kind() as u8));
         }
         let (fields, rest) = AnchorBody::ref_from_prefix(page.body()).map_err(|_| Malformed::Size)?;
+        let has_tags = fields.incompatible.get() & INCOMPATIBLE_TAGS != 0;
+        let (tail, rest) = match has_tags {
+            true => {
+                TailRecord::ref_from_prefix(rest).map(|(tail, rest)| (Some(tail), rest)).map_err(|_| Malformed::Size)?
+            }
+            false => (None, rest),
+        };
         let stream_count = page.stream_count() as usize;
         let (heads, rest) =
             <[HeadRecord]>::ref_from_prefix_with_elems(rest, stream_count).map_err(|_| Malformed::Size)?;
@@ -243,7 +298,7 @@ impl<'a> Anchor<'a> {
         let record_count = if table_page_count == 0 { fields.block_count.get() as usize } else { 0 };
         let (records, rest) =
             <[[u8; RECORD_SIZE]]>::ref_from_prefix_with_elems(rest, record_count).map_err(|_| Malformed::Size)?;
-        let anchor = Anchor { fields, heads, ready, table, records };
+        let anchor = Anchor { fields, tail, heads, ready, table, records };
         anchor.check_fields()?;
         anchor.check_addresses()?;
         if rest.iter().any(|&byte| byte != 0) {
@@ -275,6 +330,14 @@ impl<'a> Anchor<'a> {
         if has_mlc != (fields.mlc_streams > 0) || (has_mlc && !is_mixed) {
             return Err(Malformed::Range("mlc_streams"));
         }
+        let tail_is_sound = |tail: &TailRecord| match tail.first.get() {
+            NO_PAGE => tail.flags.get() == 0 && tail.commit.get() == 0,
+            _ => tail.flags.get() & !TAIL_DUE == 0,
+        };
+        let are_tags_sound = self.tail.is_none_or(tail_is_sound) && (self.tail.is_none() || (has_bare && !has_mlc));
+        if !are_tags_sound {
+            return Err(Malformed::Range("tail"));
+        }
         if self.heads.iter().any(|head| head.reserved.get() != 0) {
             return Err(Malformed::Range("reserved"));
         }
@@ -298,6 +361,10 @@ impl<'a> Anchor<'a> {
         };
         if !self.heads.iter().all(head_is_sound) {
             return Err(Malformed::Range("heads"));
+        }
+        let first = self.tail.map_or(NO_PAGE, |tail| tail.first.get());
+        if first != NO_PAGE && first >= block_count * pages_per_block {
+            return Err(Malformed::Range("tail"));
         }
         if self.ready.iter().any(|block| block.get() >= block_count) {
             return Err(Malformed::Range("ready"));
@@ -358,6 +425,15 @@ impl<'a> Anchor<'a> {
         self.fields.mlc_streams
     }
 
+    /// Whether pages may have tags; then where those stand that no commit names, if there may be any.
+    pub fn tags(&self) -> Option<Option<Tail>> {
+        self.tail.map(|tail| {
+            let is_due = tail.flags.get() & TAIL_DUE != 0;
+            let first = Some(tail.first.get()).filter(|&first| first != NO_PAGE);
+            first.map(|first| Tail { first, commit: tail.commit.get(), is_due })
+        })
+    }
+
     /// The open block of each stream.
     pub fn heads(&self) -> impl Iterator<Item = Option<Head>> + use<'a> {
         self.heads.iter().map(|head| match head.block.get() {
@@ -400,6 +476,7 @@ mod tests {
         table_page_count: 0,
         bare_streams: 0,
         mlc_streams: 0,
+        tags: None,
     };
 
     fn sample() -> [u8; 256] {
@@ -505,6 +582,35 @@ mod tests {
     }
 
     #[test]
+    fn where_tagged_pages_stand_comes_back_and_is_checked() {
+        let write = |bare_streams: u8, tail: Option<Tail>| {
+            let mut bytes = [0xff; 256];
+            let fields = AnchorFields { bare_streams, tags: Some(tail), ..FIELDS };
+            let record = |_| BlockRecord::from_bytes([0; 4]);
+            let heads = [None; 4];
+            fields.write(&mut bytes[header_size(4)..], &heads, &[1], core::iter::empty(), (0..4).map(record));
+            let positions = &[Position::NONE; 4];
+            let (kind, flags) = (PageKind::Anchor, 0);
+            let (sequence, page, volume, committed, checkpoint, stream) = (9, 8, 1, None, 2, 0);
+            PageFields { kind, sequence, page, volume, committed, checkpoint, stream, flags, positions }
+                .seal(&mut bytes);
+            bytes
+        };
+        let tail = Tail { first: 31, commit: 5, is_due: true };
+        for tail in [None, Some(tail), Some(Tail { is_due: false, ..tail })] {
+            let bytes = write(2, tail);
+            let page = Page::parse(&bytes).unwrap();
+            let anchor = Anchor::parse(&page).unwrap();
+            assert_eq!((anchor.tags(), anchor.ready().eq([1])), (Some(tail), true));
+        }
+        for (bare_streams, first) in [(2, 32), (0, 31)] {
+            let bytes = write(bare_streams, Some(Tail { first, ..tail }));
+            let page = Page::parse(&bytes).unwrap();
+            assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range("tail"));
+        }
+    }
+
+    #[test]
     fn a_third_of_the_ready_list_is_for_two_bits_a_cell_as_long_as_three_entries_are_left() {
         let counts: [usize; 15] = core::array::from_fn(mlc_ready_count);
         assert_eq!(counts, [0, 0, 0, 0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]);
@@ -542,7 +648,7 @@ mod tests {
         let cases = [
             (0, 1, "bare_streams"),
             (0, 2, "mlc_streams"),
-            (0, 4, "incompatible"),
+            (0, 8, "incompatible"),
             (40, 4, "base"),
             (41, 2, "mode"),
             (43, 4, "ready_count"),

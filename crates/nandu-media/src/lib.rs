@@ -6,8 +6,9 @@
 //!
 //! **The key decision** is that a page describes itself in its main area: kind, version, volume, own address, sequence
 //! and checksum stand in front of whatever it holds, and the spare area is left to the bad-block mark. The alternative,
-//! tags in the spare area, costs no main area and was refused: parts with on-die error correction leave few protected
-//! spare bytes, and parts with two bits a cell leave none.
+//! tags in the spare area for all pages, costs no main area and was refused: parts with on-die error correction leave few protected
+//! spare bytes, and parts with two bits a cell leave none. Where there are some, pages of file data may have one ([`tag`]), which
+//! saves a program and is needed for nothing else.
 //!
 //! This crate knows bytes, not chips: page and block numbers are plain integers here.
 
@@ -23,6 +24,7 @@ pub mod notes;
 pub mod section;
 pub mod snapshots;
 pub mod table;
+pub mod tag;
 pub mod tree;
 pub mod value;
 

@@ -41,8 +41,12 @@ pub struct Ecc {
 pub struct Geometry {
     /// Bytes in the main area of a page.
     pub page_size: u32,
-    /// Bytes in the spare area of a page. It carries the bad-block mark; nothing else may depend on it.
+    /// Bytes in the spare area of a page. It carries the bad-block mark; nothing else may depend on it but the tag.
     pub spare_size: u32,
+    /// Bytes of the spare area that storage code may program together with the main area
+    /// ([`Nand::program_tagged`](crate::Nand::program_tagged)), and that error correction protects as it does the main area.
+    /// They are read at [`Geometry::tag_column`], wherever the part has them: a driver translates. 0: there are none.
+    pub tag_size: u32,
     /// Pages in a block, LSB and MSB pages together.
     pub pages_per_block: u32,
     /// Blocks in the chip, bad ones included.
@@ -78,6 +82,8 @@ pub enum GeometryError {
     PageSize(u32),
     /// The spare area is larger than the main area.
     SpareSize(u32),
+    /// The tag does not fit the spare area, beside the bad-block mark.
+    TagSize(u32),
     /// The number of pages in a block is not in 1 to 4,096.
     PagesPerBlock(u32),
     /// There is no block, or the pages do not fit a 32-bit address.
@@ -103,6 +109,7 @@ impl fmt::Display for GeometryError {
                 write!(f, "page size {size} is not a power of two from 256 to 65536")
             }
             GeometryError::SpareSize(size) => write!(f, "spare size {size} is larger than the page"),
+            GeometryError::TagSize(size) => write!(f, "a tag of {size} bytes does not fit the spare area"),
             GeometryError::PagesPerBlock(pages) => write!(f, "{pages} pages in a block is not in 1 to 4096"),
             GeometryError::BlockCount(blocks) => {
                 write!(f, "{blocks} blocks do not fit 32-bit page addresses")
@@ -125,6 +132,9 @@ impl From<PairingError> for GeometryError {
     }
 }
 
+/// Columns at the front of the spare area that are left to the bad-block mark.
+const MARK_SIZE: u32 = 4;
+
 impl Geometry {
     /// Checks that the values fit each other. Storage code calls it once, before it trusts any of them.
     pub fn validate(&self) -> Result<(), GeometryError> {
@@ -133,6 +143,9 @@ impl Geometry {
         }
         if self.spare_size > self.page_size {
             return Err(GeometryError::SpareSize(self.spare_size));
+        }
+        if self.tag_size > self.spare_size.saturating_sub(MARK_SIZE) {
+            return Err(GeometryError::TagSize(self.tag_size));
         }
         if !(1..=4096).contains(&self.pages_per_block) {
             return Err(GeometryError::PagesPerBlock(self.pages_per_block));
@@ -180,6 +193,11 @@ impl Geometry {
     /// Columns of a page: main area, then spare area.
     pub const fn column_count(&self) -> u32 {
         self.page_size + self.spare_size
+    }
+
+    /// The column at which a page's tag begins, in the spare area.
+    pub const fn tag_column(&self) -> u32 {
+        self.page_size + MARK_SIZE
     }
 
     /// The block that a page lies in.
@@ -252,6 +270,7 @@ mod tests {
     const SLC: Geometry = Geometry {
         page_size: 2048,
         spare_size: 64,
+        tag_size: 0,
         pages_per_block: 64,
         block_count: 1024,
         pairing: Pairing::None,
@@ -282,6 +301,7 @@ mod tests {
         let flawed = [
             (Geometry { page_size: 2000, ..SLC }, GeometryError::PageSize(2000)),
             (Geometry { spare_size: 4096, ..SLC }, GeometryError::SpareSize(4096)),
+            (Geometry { tag_size: 61, ..SLC }, GeometryError::TagSize(61)),
             (Geometry { pages_per_block: 0, ..SLC }, GeometryError::PagesPerBlock(0)),
             (Geometry { block_count: 1 << 26, ..SLC }, GeometryError::BlockCount(1 << 26)),
             (Geometry { programs_per_page: 0, ..SLC }, GeometryError::ProgramsPerPage),

@@ -8,7 +8,8 @@ use crate::{BlockAddr, Cause, CellMode, ErrorType, Geometry, PageAddr, ReadStatu
 ///
 /// A page has a main area, columns `0..page_size`, and a spare area behind it, columns `page_size..page_size +
 /// spare_size`. The main area is protected by error correction below this contract. The spare area holds the bad-block
-/// mark of its block and is the driver's to use otherwise; storage code neither programs it nor depends on it.
+/// mark of its block and is the driver's to use otherwise; storage code neither programs it nor depends on it, but for a
+/// *tag* where [`Geometry::tag_size`] says that the part has protected bytes for one.
 ///
 /// # Rules for the caller
 ///
@@ -65,6 +66,18 @@ pub trait Nand: ErrorType {
     /// [`OutOfBounds`](crate::NandErrorKind::OutOfBounds) and [`NotAligned`](crate::NandErrorKind::NotAligned) before anything
     /// happened.
     fn program(&mut self, page: PageAddr, column: u32, data: &[u8]) -> Result<(), Self::Error>;
+
+    /// Programs a page, its main area and its tag, with one program: `data` has the main area's size, `tag` at most
+    /// [`tag_size`](Geometry::tag_size) bytes. Costs the transfer of both and one program. A cut may tear them like any other
+    /// bytes of one program. Never called where `tag_size` is 0, for which the default is made.
+    ///
+    /// # Errors
+    ///
+    /// As [`program`](Nand::program).
+    fn program_tagged(&mut self, page: PageAddr, data: &[u8], tag: &[u8]) -> Result<(), Self::Error> {
+        debug_assert!(tag.is_empty(), "a driver whose chip has tags programs them");
+        self.program(page, 0, data)
+    }
 
     /// Erases a block and says how its cells are used until its next erase. Costs one erase.
     ///
@@ -137,6 +150,10 @@ impl<T: Nand + ?Sized> Nand for &mut T {
 
     fn program(&mut self, page: PageAddr, column: u32, data: &[u8]) -> Result<(), Self::Error> {
         (**self).program(page, column, data)
+    }
+
+    fn program_tagged(&mut self, page: PageAddr, data: &[u8], tag: &[u8]) -> Result<(), Self::Error> {
+        (**self).program_tagged(page, data, tag)
     }
 
     fn erase(&mut self, block: BlockAddr, mode: CellMode) -> Result<(), Self::Error> {

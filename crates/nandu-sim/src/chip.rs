@@ -121,6 +121,7 @@ pub struct Chip {
 const SLC_2K: Geometry = Geometry {
     page_size: 2048,
     spare_size: 64,
+    tag_size: 0,
     pages_per_block: 64,
     block_count: 1024,
     pairing: Pairing::None,
@@ -139,6 +140,7 @@ const SLC_2K: Geometry = Geometry {
 const MLC_4K: Geometry = Geometry {
     page_size: 4096,
     spare_size: 128,
+    tag_size: 0,
     pages_per_block: 128,
     block_count: 128,
     pairing: Pairing::SchemeA,

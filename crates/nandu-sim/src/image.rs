@@ -162,7 +162,9 @@
 //!    20  times              read LSB, read MSB, program LSB, program MSB, erase, in nanoseconds, 4 bytes each
 //!     4  byte_ps            bus: picoseconds for a byte
 //!     4  command_ns         bus: nanoseconds for a command
-//!     1  abilities          bit 0 internal copy, 1 LSB recovery
+//!     1  abilities          bit 0 internal copy, 1 LSB recovery, 2 protected bytes of the spare area
+//!  with such bytes
+//!     2  tag_size           how many
 //! ```
 //!
 //! # Why a commit happens wholly or not at all

@@ -64,6 +64,17 @@ impl Nand for Sim {
         Ok(())
     }
 
+    fn program_tagged(&mut self, page: PageAddr, data: &[u8], tag: &[u8]) -> Result<(), SimError> {
+        let geometry = &self.chip.geometry;
+        let is_sound = data.len() == geometry.page_size as usize && tag.len() <= geometry.tag_size as usize;
+        assert!(is_sound, "illegal use: page {page} is programmed with a tag that the chip does not have");
+        // One program from the first column on: the mark between the two stays as it is.
+        let mut columns = vec![0xFF; geometry.tag_column() as usize + tag.len()];
+        columns[..data.len()].copy_from_slice(data);
+        columns[geometry.tag_column() as usize..].copy_from_slice(tag);
+        self.program(page, 0, &columns)
+    }
+
     fn erase(&mut self, block: BlockAddr, mode: CellMode) -> Result<(), SimError> {
         self.locate_block(block);
         if !self.chip.geometry.supports(mode) && !self.off {

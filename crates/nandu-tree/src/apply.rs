@@ -46,6 +46,8 @@ pub(crate) struct Pending {
     pub(crate) vanished: Option<Span>,
     /// Whether an overflow is only said, since the leaf of the path may be parted instead.
     pub(crate) may_part: bool,
+    /// Whether the path's leaf is being moved: it is programmed elsewhere even where it would stay as it is.
+    pub(crate) is_moved: bool,
     /// Whether there was one.
     pub(crate) overflowed: bool,
 }

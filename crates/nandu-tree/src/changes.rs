@@ -53,6 +53,8 @@ pub(crate) struct Changes<'m> {
     pub(crate) unsynced_size: usize,
     /// How many of these have a value that is to stand in that page: one at most.
     pub(crate) residents: usize,
+    /// Counts changes that no journal page holds, as they come.
+    pub(crate) stamp: u64,
 }
 
 /// Bytes of keys and values; 0 and 0 for any.
@@ -214,6 +216,7 @@ impl<'m> Changes<'m> {
             self.unsynced += unsynced;
             self.unproved += unproved;
             self.unsynced_size += size * unsynced;
+            self.stamp += unsynced as u64;
         } else {
             self.residents -= resident;
             self.unsynced -= unsynced;

@@ -190,7 +190,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             Err(TreeError::NotesFull) => return Ok(Examined::Live),
             outcome => outcome?,
         }
-        let copy = self.append_page(None, key.as_slice(), Placement::Moved { from: PageAddr(value.page) })?;
+        let copy = self.append_page(None, None, key.as_slice(), Placement::Moved { from: PageAddr(value.page) })?;
         match Note::new(copy.page, key.as_slice()) {
             Some(note) => self.copies.push(&Waiting { from: value.page, crc: value.crc, note }),
             None => return Self::corrupt(value.page, crate::Malformed::Node),

@@ -1,6 +1,6 @@
 //! The log as the medium of a tree.
 
-use nandu_log::{Append, Budget, Growth, Log, LogError, LogOptions, PageKind};
+use nandu_log::{Append, Budget, Growth, Log, LogError, LogOptions, PageKind, TAG_OWNER_SIZE};
 use nandu_nand::{Cause, Nand, PageAddr};
 
 use crate::memory::Options;
@@ -277,6 +277,24 @@ impl<N: Nand> Pages for OnLog<'_, N> {
     fn append_bare(&mut self, bytes: &[u8], placement: Placement) -> Result<PageAddr, Self::Error> {
         let (placement, cause) = self.place_bare(placement);
         self.log.append_bare(bytes, placement, cause)
+    }
+
+    fn append_tagged(
+        &mut self,
+        bytes: &[u8],
+        owner: &[u8; TAG_OWNER_SIZE],
+        placement: Placement,
+    ) -> Result<PageAddr, Self::Error> {
+        let (placement, cause) = self.place_bare(placement);
+        self.log.append_tagged(bytes, Some(owner), placement, cause)
+    }
+
+    fn can_tag(&self) -> bool {
+        self.log.can_tag()
+    }
+
+    fn tail_len(&self) -> u16 {
+        self.log.tail_len()
     }
 
     fn append_summary(&mut self, buf: &mut [u8], stream: u8) -> Result<Option<PageAddr>, Self::Error> {

@@ -150,11 +150,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             // What is to be moved may not stay in its page, and trees of snapshots hold what is shared whole.
             let parts = if self.parts_leaves && self.snapshots.is_empty() { parts } else { Parts::Never };
             self.pending.may_part = parts == Parts::OnOverflow;
+            self.pending.is_moved = matches!(placement, Some(Placement::Moved { .. }));
             let mut applied = match parts {
                 Parts::Now => Ok(Applied::Overflow),
                 Parts::OnOverflow | Parts::Never => self.lend_changes(|tree, changes| tree.apply_changes(changes, own)),
             };
             self.pending.may_part = false;
+            self.pending.is_moved = false;
             if let Ok(Applied::Overflow) = applied {
                 self.state.records = records;
                 applied =

@@ -6,7 +6,8 @@
 //! latter, and the collector finds the Summaries of a block from its last page backwards: each names the one before it.
 //! What a block has whose last page is no Summary yet, the commit names too.
 //!
-//! The alternative, to tell a page's owner from protected bytes of the spare area, needs bytes that many parts do not have (D2).
+//! The alternative, to tell a page's owner from protected bytes of the spare area, needs bytes that many parts do not have (D2). Where there are
+//! some they save commits ([`tail`](crate::tail)), not Summaries.
 
 use nandu_media::notes::{
     NOTE_KEY_SIZE_MAX, NOTE_SIZE_MAX, Note, NoteList, NotesPage, SUMMARIES_MAX, notes_size, write_notes,
@@ -254,6 +255,14 @@ impl<'m> Notes<'m> {
     pub(crate) fn doomed(&self) -> impl Iterator<Item = u32> + use<'_, 'm> {
         let bytes = &self.doomed[..DOOMED_SIZE * self.doomed_count];
         bytes.as_chunks().0.iter().map(|page| u32::from_le_bytes(*page))
+    }
+
+    /// Takes this one out, if it is among them.
+    pub(crate) fn spare(&mut self, page: u32) {
+        let Some(place) = self.doomed().position(|doomed| doomed == page) else { return };
+        let last = DOOMED_SIZE * (self.doomed_count - 1);
+        self.doomed.copy_within(last..last + DOOMED_SIZE, DOOMED_SIZE * place);
+        self.doomed_count -= 1;
     }
 
     /// Takes one of them out.

@@ -19,6 +19,7 @@ use nandu_index::KeyBuf;
 use nandu_media::checksum::checksum;
 use nandu_media::journal::Change;
 use nandu_media::notes::{NOTE_KEY_SIZE_MAX, Note};
+use nandu_media::tag::TAG_OWNER_SIZE;
 use nandu_media::value::{PageValue, Resident, TAG_PAGE};
 use nandu_nand::PageAddr;
 
@@ -63,6 +64,16 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     ///
     /// As [`put_page`](Tree::put_page).
     pub fn put_page_to(&mut self, key: &[u8], page: &[u8], stream: Option<u8>) -> Result<bool, TreeError<P::Error>> {
+        self.put_page_with(key, page, stream, None)
+    }
+
+    pub(crate) fn put_page_with(
+        &mut self,
+        key: &[u8],
+        page: &[u8],
+        stream: Option<u8>,
+        owner: Option<&[u8; TAG_OWNER_SIZE]>,
+    ) -> Result<bool, TreeError<P::Error>> {
         self.check_key(key)?;
         if key.len() > PAGE_KEY_SIZE_MAX {
             return Err(TreeError::KeySize(key.len()));
@@ -76,7 +87,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.discard_value();
         self.pages.note_values();
         if self.durability == Durability::OnSync
-            && let Some(existed) = self.put_page_later(key, page, stream)?
+            && let Some(existed) = self.put_page_later(key, page, stream, owner)?
         {
             return Ok(existed);
         }
@@ -84,12 +95,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.settle()?;
         }
         let pages_max = self.split_pages_max() + 4;
-        self.prepare(Need { pages: 2, pages_max, shrinks: false })?;
+        self.prepare(Need { pages: 2, pages_max, shrinks: self.frees })?;
         let placement = self.place_page(key, None)?;
-        if !self.make_bare_room(placement, false)? {
+        if !self.make_bare_room_at_last(placement)? {
             return Err(TreeError::NotesFull);
         }
-        let outcome = self.append_page(Some(page), key, placement);
+        let outcome = self.append_page(Some(page), None, key, placement);
         let outcome = outcome.and_then(|value| {
             self.journal.append(value.page);
             self.edit(key, Some(&value.to_bytes()), Retire::All)
@@ -103,6 +114,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         key: &[u8],
         page: &[u8],
         stream: Option<u8>,
+        owner: Option<&[u8; TAG_OWNER_SIZE]>,
     ) -> Result<Option<bool>, TreeError<P::Error>> {
         let unknown = PageValue { page: 0, crc: 0 }.to_bytes();
         let change = Change { key, tag: TAG_PAGE, value: Some(&unknown[1..]) };
@@ -117,20 +129,20 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.sync()?;
         }
         self.make_room_for_doomed(core::iter::once(key))?;
-        self.make_room(room, false)?;
+        self.make_room(room, self.frees)?;
         let placement = self.place_page(key, stream)?;
         if !self.make_bare_room(placement, false)? {
             // With nothing that waits, pages are moved out of blocks to which no Summary is written.
             self.sync()?;
-            self.make_room(room, false)?;
-            if !self.make_bare_room(placement, false)? {
+            self.make_room(room, self.frees)?;
+            if !self.make_bare_room_at_last(placement)? {
                 return Err(TreeError::NotesFull);
             }
         }
         if self.broken.commits_first() {
             self.commit_first(key, checksum(page), placement)?;
         }
-        let value = self.append_page(Some(page), key, placement)?.to_bytes();
+        let value = self.append_page(Some(page), owner, key, placement)?.to_bytes();
         self.replace_change(&Change { key, tag: TAG_PAGE, value: Some(&value[1..]) });
         self.state.records += u64::from(!existed);
         // Where a change that fails goes back to.
@@ -143,7 +155,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     fn commit_first(&mut self, key: &[u8], crc: u32, placement: Placement) -> Result<(), TreeError<P::Error>> {
         self.reading.forget();
         self.reading.buf.fill(0);
-        let value = PageValue { crc, ..self.append_page(None, key, placement)? }.to_bytes();
+        let value = PageValue { crc, ..self.append_page(None, None, key, placement)? }.to_bytes();
         self.replace_change(&Change { key, tag: TAG_PAGE, value: Some(&value[1..]) });
         self.sync()?;
         self.make_bare_room(placement, false).map(|_| ())
@@ -221,12 +233,20 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub(crate) fn append_page(
         &mut self,
         bytes: Option<&[u8]>,
+        owner: Option<&[u8; TAG_OWNER_SIZE]>,
         key: &[u8],
         placement: Placement,
     ) -> Result<PageValue, TreeError<P::Error>> {
         let bytes = bytes.unwrap_or(self.reading.buf);
         let crc = checksum(bytes);
-        let page = self.pages.append_bare(bytes, placement)?.0;
+        let length = self.pages.tail_len();
+        let page = match owner {
+            Some(owner) => self.pages.append_tagged(bytes, owner, placement)?.0,
+            None => self.pages.append_bare(bytes, placement)?.0,
+        };
+        if owner.is_some() {
+            self.note_tagged(length);
+        }
         assert!(page < self.page_count, "the medium keeps to its own size");
         self.reading.forget_page(page);
         self.begin_block(page);
@@ -421,7 +441,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Appends the page in the reading buffer and puts where it is into its leaf.
     fn relink_page(&mut self, key: &[u8], value: PageValue) -> Result<(), TreeError<P::Error>> {
         let placement = Placement::Moved { from: PageAddr(value.page) };
-        let new = self.append_page(None, key, placement)?;
+        let new = self.append_page(None, None, key, placement)?;
         self.journal.append(new.page);
         self.journal.supersede(value.page);
         self.edit(key, Some(&new.to_bytes()), Retire::Nothing).map(|_| ())

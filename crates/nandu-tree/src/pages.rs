@@ -3,6 +3,7 @@
 use core::error::Error;
 
 use nandu_media::PageKind;
+use nandu_media::tag::TAG_OWNER_SIZE;
 use nandu_nand::PageAddr;
 
 /// Why a page is appended, for the medium to place it well.
@@ -140,6 +141,28 @@ pub trait Pages {
     fn append_bare(&mut self, bytes: &[u8], placement: Placement) -> Result<PageAddr, Self::Error> {
         let _ = (bytes, placement);
         unreachable!("a medium without bare pages is not asked to append one")
+    }
+
+    /// The same. Where [`Pages::can_tag`] says so, with a tag in which the owner says what the page is: then it is durable, and
+    /// [`Pages::tail_len`] has grown.
+    fn append_tagged(
+        &mut self,
+        bytes: &[u8],
+        owner: &[u8; TAG_OWNER_SIZE],
+        placement: Placement,
+    ) -> Result<PageAddr, Self::Error> {
+        let _ = owner;
+        self.append_bare(bytes, placement)
+    }
+
+    /// Whether a new bare page appended now could be durable by its tag.
+    fn can_tag(&self) -> bool {
+        false
+    }
+
+    /// Bare pages behind the newest commit that are durable by their tags.
+    fn tail_len(&self) -> u16 {
+        0
     }
 
     /// Programs a Summary, a page with a header that is no commit, into the open block of a bare stream. `None` if that failed

@@ -113,8 +113,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.cells.separator(last.as_slice(), edit.key, &mut separators[0]);
         let own = self.own_front();
         let mut full = slot.page;
-        if self.pending.dirty {
-            // In a batch the leaf is not on flash as it is now.
+        if self.pending.dirty || self.pending.is_moved {
+            // In a batch the leaf is not on flash as it is now; and what is moved may not stay.
             self.pending.rewritten = Some(self.leaf_span());
             self.retire_page(slot.page);
             self.cache.drop_node(slot.page, 0);

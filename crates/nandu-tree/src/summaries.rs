@@ -63,6 +63,17 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(false)
     }
 
+    /// The same when nothing waits for a sync: pages are moved out of blocks to which no Summary is written, once more if the collector has
+    /// made the blocks since that were missing for it.
+    pub(crate) fn make_bare_room_at_last(&mut self, placement: Placement) -> Result<bool, TreeError<P::Error>> {
+        if self.make_bare_room(placement, false)? {
+            return Ok(true);
+        }
+        self.rescue()?;
+        // What had room before a cut takes what is kept for moves.
+        self.make_bare_room(placement, self.frees)
+    }
+
     /// The notes about pages of the open block of a stream.
     fn open_notes(&self, stream: u8) -> impl Iterator<Item = Note> {
         self.notes.iter().filter(move |note| self.pages.bare_stream_of(PageAddr(note.page)) == Some(stream))

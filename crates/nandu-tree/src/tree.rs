@@ -17,6 +17,7 @@ use crate::notes::Notes;
 use crate::pages::{Need, Pages};
 use crate::residents::Wish;
 use crate::snapshots::Snapshots;
+use crate::tail::TailState;
 use crate::values::{Stored, Values};
 use crate::{Placement, TreeError};
 use nandu_media::journal::JournalBody;
@@ -102,6 +103,7 @@ pub struct Tree<'m, P, C> {
     pub(crate) group_size: usize,
     /// The same of the largest among the last ones; fades.
     pub(crate) group_peak: usize,
+    pub(crate) tail: TailState,
     pub(crate) parts_leaves: bool,
     /// What a resident value asks of the memory for changes.
     pub(crate) wish: Wish,
@@ -302,6 +304,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             parts_leaves: options.parts_leaves,
             wish: Wish::default(),
             sweep: KeyBuf::EMPTY,
+            tail: TailState::default(),
             stats: Stats::default(),
         })
     }

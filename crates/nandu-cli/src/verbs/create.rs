@@ -32,6 +32,9 @@ pub(crate) struct Create {
     /// Another number of blocks than the chip has
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=BLOCK_COUNT_MAX))]
     blocks: Option<u32>,
+    /// Spare bytes of each page that are protected as the rest is; with 32 a page of a file that is synced costs one program, not two
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    tag_bytes: u32,
     /// Replace the file if there is one
     #[arg(long)]
     force: bool,
@@ -53,6 +56,10 @@ pub(crate) fn run(args: &Create, out: &mut Output) -> anyhow::Result<()> {
     }
     if let Err(error) = chip.geometry.validate() {
         return usage(format!("--blocks: {error}"));
+    }
+    chip.geometry.tag_size = args.tag_bytes;
+    if let Err(error) = chip.geometry.validate() {
+        return usage(format!("--tag-bytes: {error}"));
     }
     let mut sim = Sim::with_seed(chip, args.seed).with_factory_bad(args.factory_bad, false);
     let create = if args.force { ImageFile::replace } else { ImageFile::create };

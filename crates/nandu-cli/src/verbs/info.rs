@@ -139,6 +139,9 @@ fn print_text(args: &Info, sim: &Sim, survey: &Survey, out: &mut Output) -> anyh
         geometry.spare_size,
         units::bytes(block_size)
     )?;
+    if geometry.tag_size > 0 {
+        writeln!(out, "tags        {} of the spare bytes are protected", geometry.tag_size)?;
+    }
     writeln!(
         out,
         "cells       pairing {}; {} a page in units of {} bytes, {} order",

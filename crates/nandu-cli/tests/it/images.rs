@@ -266,3 +266,40 @@ fn a_chip_of_eight_gigabytes_is_made_and_shown_at_once() {
     // Generous, for a slow machine under load; it takes some hundredths.
     assert!(started.elapsed().as_secs() < 5);
 }
+
+#[test]
+fn a_chip_with_tags_keeps_them_in_its_image() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let refused = complaint(&["create", "c.nand", "--tag-bytes", "61"], path, 2);
+    assert!(refused.contains("--tag-bytes: a tag of 61 bytes does not fit the spare area"), "{refused}");
+    succeed(&["create", "c.nand", "--tag-bytes", "32"], path);
+    assert_eq!(json(&succeed(&["info", "c.nand", "--json"], path))["geometry"]["tag_size"], 32);
+    assert!(succeed(&["info", "c.nand"], path).contains("32 of the spare bytes are protected"));
+    // A page that only its tag tells of, after the power has gone.
+    let options = Options::DEFAULT;
+    let edit = |change: &mut dyn FnMut(&mut Sim)| {
+        let (mut image, mut sim) = nandu_sim::image::ImageFile::open(path.join("c.nand")).unwrap();
+        change(&mut sim);
+        image.commit(&mut sim).unwrap();
+    };
+    let mut file = Ino::ROOT;
+    edit(&mut |sim| {
+        let mut memory = vec![0; Fs::<Sim>::memory_required(&sim.chip().geometry, &options)];
+        let mut fs = Fs::format(sim, options, nandu::fs::Format::default(), &mut memory).unwrap();
+        file = fs.create(Ino::ROOT, b"a", nandu::fs::Attributes::default()).unwrap();
+        for value in [1, 2, 3] {
+            fs.write_at(file, 0, &[value; 2048]).unwrap();
+            fs.sync().unwrap();
+        }
+        fs.abandon();
+    });
+    edit(&mut |sim| {
+        let mut memory = vec![0; Fs::<Sim>::memory_required(&sim.chip().geometry, &options)];
+        let mut fs = Fs::mount(sim, options, &mut memory).unwrap();
+        let mut page = [0; 2048];
+        assert_eq!(fs.read_at(file, 0, &mut page).unwrap(), 2048);
+        assert_eq!((page, fs.stats().tail_pages), ([3; 2048], 2));
+        fs.unmount().unwrap();
+    });
+}

@@ -3,7 +3,10 @@
 use std::ops::ControlFlow;
 
 use nandu_fs::{Attributes, Format, Fs, Ino, Options, RenameMode};
+use nandu_nand::Geometry;
 use nandu_sim::{Chip, Sim};
+
+use crate::rig::{formatted_with, memory};
 
 const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
 
@@ -213,4 +216,73 @@ fn files_of_synced_pages_on_a_chip_half_full() {
     fs.verify(&mut [], &mut |_| found += 1).unwrap();
     assert_eq!(found, 0);
     assert!(programs < 2.4, "{programs}");
+}
+
+const TAGGED: Chip =
+    Chip { name: "tagged", geometry: Geometry { tag_size: 32, ..Chip::W25N01GV.geometry }, ..Chip::W25N01GV };
+
+/// A page that is written and synced is durable with one program where it has a tag; behind fifteen of them there is a commit.
+#[test]
+fn a_synced_page_with_a_tag_costs_one_program() {
+    let mut memory = memory(&TAGGED.geometry, &Options::DEFAULT);
+    let chip = formatted_with(TAGGED, Options::DEFAULT);
+    let mut fs = Fs::mount(chip, Options::DEFAULT, &mut memory).unwrap();
+    let ino = fs.create(Ino::ROOT, b"a", FILE).unwrap();
+    fs.fsync(ino).unwrap();
+    let write = |fs: &mut Fs<'_, Sim>, index: u64| {
+        let before = *fs.nand().counters();
+        fs.write_at(ino, index * 2048, &[index as u8 + 1; 2048]).unwrap();
+        fs.fsync(ino).unwrap();
+        let cost = fs.nand().counters().since(&before);
+        (cost.programs, cost.reads, cost.erases)
+    };
+    // No header says yet where the stream of pages stands.
+    assert_eq!(write(&mut fs, 0).0, 2);
+    for _ in 0..2 {
+        for index in 0..15 {
+            assert_eq!(write(&mut fs, index).0, 1, "page {index}");
+        }
+        assert_eq!(write(&mut fs, 15).0, 2);
+    }
+    // What else changes is no tag's to say.
+    assert_eq!(write(&mut fs, 16).0, 1);
+    let before = fs.nand().counters().programs;
+    fs.truncate(ino, 16 * 2048 + 7).unwrap();
+    fs.fsync(ino).unwrap();
+    assert_eq!(fs.nand().counters().programs - before, 1);
+}
+
+/// A mount after a cut reads each page that only a tag tells of, and writes it again.
+#[test]
+fn a_mount_after_a_cut_takes_over_what_tags_tell_of() {
+    let mut bytes = memory(&TAGGED.geometry, &Options::DEFAULT);
+    let mut fs = Fs::mount(formatted_with(TAGGED, Options::DEFAULT), Options::DEFAULT, &mut bytes).unwrap();
+    let ino = fs.create(Ino::ROOT, b"a", FILE).unwrap();
+    fs.write_at(ino, 0, &[1; 2048]).unwrap();
+    fs.fsync(ino).unwrap();
+    let mut table = String::new();
+    for count in [0, 1, 15] {
+        for index in 0..count {
+            fs.set_now(nandu_fs::Time::from_seconds(100 + index as i64));
+            fs.write_at(ino, index * 2048, &[index as u8 + 2; 2048]).unwrap();
+            fs.fsync(ino).unwrap();
+        }
+        let stat = fs.stat(ino).unwrap();
+        let before = *fs.nand().counters();
+        let chip = fs.abandon();
+        fs = Fs::mount(chip, Options::DEFAULT, &mut bytes).unwrap();
+        let cost = fs.nand().counters().since(&before);
+        table +=
+            &format!("{count:2} pages: {} reads, {} programs, {} erases\n", cost.reads, cost.programs, cost.erases);
+        assert_eq!((fs.stat(ino).unwrap(), fs.stats().tail_pages), (stat, count));
+        for index in 0..count {
+            let mut page = [0; 2048];
+            assert_eq!(fs.read_at(ino, index * 2048, &mut page).unwrap(), 2048);
+            assert_eq!(page, [index as u8 + 2; 2048]);
+        }
+        // So that the next tail begins.
+        fs.write_at(ino, 20 * 2048, &[9; 2048]).unwrap();
+        fs.fsync(ino).unwrap();
+    }
+    insta::assert_snapshot!("mounts_with_a_tail", table);
 }

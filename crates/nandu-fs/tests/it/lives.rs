@@ -102,6 +102,46 @@ fn placed() -> Options {
     Options { placement: Some(policies), wear, ..options }
 }
 
+/// Spare bytes for tags, so that a page that is written and synced says by itself whose it is.
+const TAGGED: Way = Way {
+    chip: Chip {
+        name: "small-tagged",
+        geometry: Geometry { spare_size: 64, tag_size: 32, pages_per_block: 16, ..SMALL.geometry },
+        ..SMALL
+    }
+    .with_blocks(44),
+    choose: choose_synced,
+    round_operations: 40,
+    steps: (60, 40),
+};
+
+/// The same on a chip that is nearly full.
+const TAGGED_FULL: Way = Way { chip: TAGGED.chip.with_blocks(24), ..TAGGED };
+
+const TAGGED_OPTIONS: Options = Options { log: LogOptions { tags: true, ..OPTIONS.log }, ..OPTIONS };
+
+/// Runs of pages that are written and synced one by one, mostly; else any operation.
+fn choose_synced(model: &Model, seed: u64, number: u64, page_size: usize) -> Op {
+    let mut chance = Chance::new(seed.wrapping_mul(6_151).wrapping_add(number / 8));
+    let mut paths = model.all_paths();
+    if chance.below(4) == 0 || paths.is_empty() {
+        return choose(model, seed, number, page_size);
+    }
+    let (first, at, step) = (chance.below(paths.len()), chance.below(20), chance.below(3));
+    paths.rotate_left(first);
+    let mut chance = Chance::new(seed.wrapping_mul(7_919).wrapping_add(number));
+    if number % 2 == 1 || chance.below(16) == 0 {
+        return Op::Sync;
+    }
+    // Now and then one that is written in part, or twice.
+    let at = (at + step * (number as usize % 8) / 2) * page_size;
+    let (at, count) = if chance.below(8) == 0 { (at + 7, page_size - 9) } else { (at, page_size) };
+    let bytes: Vec<u8> = (0..count).map(|_| 1 + chance.below(255) as u8).collect();
+    let mut writes = paths.into_iter().map(|path| Op::Write(path, at as u64, bytes.clone()));
+    let possible = writes.find(|op| model.clone().apply(op).is_ok());
+    possible.unwrap_or_else(|| choose(model, seed, number, page_size))
+}
+
 /// Half of the time some whole pages of a file, if there is one; else any operation.
 fn choose_pages(model: &Model, seed: u64, number: u64, page_size: usize) -> Op {
     let mut chance = Chance::new(seed.wrapping_mul(7_919).wrapping_add(number));
@@ -134,6 +174,8 @@ struct Count {
     nested: u64,
     /// Of the others, those in steps of background work that moved a page to even out wear, or made the checkpoint for that.
     levelling: u64,
+    /// Of them, those after which tags told of pages that no commit named.
+    tails: u64,
 }
 
 impl Count {
@@ -142,9 +184,9 @@ impl Count {
     }
 
     fn in_words(&self, lives: u64) -> String {
-        let Count { cuts, erases, nested, levelling } = self;
+        let Count { cuts, erases, nested, levelling, tails } = self;
         let of_them = format!("{erases} of erases, {nested} in recoveries, {levelling} while wear was evened");
-        format!("{lives} lives of file systems, {cuts} cuts, {of_them}")
+        format!("{lives} lives of file systems, {cuts} cuts, {of_them}, {tails} with pages that only tags told of")
     }
 }
 
@@ -154,6 +196,7 @@ impl std::ops::AddAssign for Count {
         self.erases += other.erases;
         self.nested += other.nested;
         self.levelling += other.levelling;
+        self.tails += other.tails;
     }
 }
 
@@ -197,7 +240,7 @@ impl Forking<'_> {
             chip.power_on();
             if chip.last_cut().is_some_and(|cut| cut.operation == number && cut.tear == tear) {
                 let (erases, nested) = (u64::from(kind == OperationKind::Erase), u64::from(self.depth > 0));
-                self.tester.borrow_mut().count += Count { cuts: 1, erases, nested, levelling: 0 };
+                self.tester.borrow_mut().count += Count { cuts: 1, erases, nested, ..Count::default() };
                 check_cut(self.tester, chip, tear, self.depth);
             }
         }
@@ -222,6 +265,13 @@ impl Nand for Forking<'_> {
             let _ = chip.program(page, column, data);
         });
         self.chip.program(page, column, data)
+    }
+
+    fn program_tagged(&mut self, page: PageAddr, data: &[u8], tag: &[u8]) -> Result<(), SimError> {
+        self.fork(OperationKind::Program, |chip| {
+            let _ = chip.program_tagged(page, data, tag);
+        });
+        self.chip.program_tagged(page, data, tag)
     }
 
     fn erase(&mut self, block: BlockAddr, mode: CellMode) -> Result<(), SimError> {
@@ -257,6 +307,7 @@ fn check_cut(tester: &RefCell<Tester>, mut chip: Sim, tear: Tear, depth: u32) {
     let forking = Forking { chip: &mut chip, tester, depth: depth + 1, is_on: nests };
     let mut fs = Fs::mount(forking, options, &mut memory).unwrap_or_else(|error| fail(&error.to_string()));
     fs.nand_mut().is_on = false;
+    tester.borrow_mut().count.tails += u64::from(fs.stats().tail_pages > 0);
     let found = everything(&mut fs).unwrap_or_else(|error| fail(&error.to_string()));
     if !tester.borrow().allows(&found) {
         let states: Vec<_> = tester.borrow().states.iter().map(|(_, seen)| seen.clone()).collect();
@@ -430,6 +481,17 @@ impl World {
         }
     }
 
+    /// Pages have tags.
+    fn tagged() -> World {
+        World {
+            formatted: [TAGGED, TAGGED_FULL].map(|way| formatted_with(way.chip, TAGGED_OPTIONS)).into(),
+            live: |formatted, seed| {
+                let chip = seed as usize % 2;
+                live([TAGGED, TAGGED_FULL][chip], &formatted[chip], TAGGED_OPTIONS, seed)
+            },
+        }
+    }
+
     /// The life of a seed.
     fn live(&self, seed: u64) -> Count {
         (self.live)(&self.formatted, seed)
@@ -470,12 +532,30 @@ const PAIRED_CUTS: u64 = 20_000;
 
 #[test]
 fn twenty_thousand_cuts_where_cells_hold_two_bits() {
-    let Count { cuts, erases, nested, levelling } = lives(&World::paired(), 0, PAIRED_CUTS);
+    let Count { cuts, erases, nested, levelling, .. } = lives(&World::paired(), 0, PAIRED_CUTS);
     assert!(
         cuts >= PAIRED_CUTS && erases > PAIRED_CUTS / 20 && nested > PAIRED_CUTS / 10,
         "{cuts}, {erases}, {nested}"
     );
     assert!(levelling > PAIRED_CUTS / 40, "{levelling} while wear was evened");
+}
+
+/// Cuts that continuous integration makes where pages have tags.
+const TAGGED_CUTS: u64 = 30_000;
+
+#[test]
+fn thirty_thousand_cuts_where_pages_have_tags() {
+    let Count { cuts, erases, nested, tails, .. } = lives(&World::tagged(), 0, TAGGED_CUTS);
+    assert!(
+        cuts >= TAGGED_CUTS && nested > TAGGED_CUTS / 10 && tails > TAGGED_CUTS / 10 && erases > 0,
+        "{cuts}, {erases}, {nested}, {tails}"
+    );
+}
+
+#[test]
+fn a_tail_that_is_not_taken_over_ends_a_life() {
+    let broken = Broken { without_tail: true, ..Broken::default() };
+    assert!(is_caught_with(TAGGED, Options { broken, ..TAGGED_OPTIONS }, TAGGED_OPTIONS));
 }
 
 /// Whether any of some lives ends early.
@@ -577,6 +657,13 @@ fn swarm() {
 #[ignore = "takes as long as it is told to"]
 fn paired_swarm() {
     swarm_in(World::paired);
+}
+
+/// The same where pages have tags.
+#[test]
+#[ignore = "takes as long as it is told to"]
+fn tagged_swarm() {
+    swarm_in(World::tagged);
 }
 
 fn swarm_in(world: fn() -> World) {

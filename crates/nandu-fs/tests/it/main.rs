@@ -16,3 +16,4 @@ mod random;
 mod repair;
 mod rig;
 mod space;
+mod tags;

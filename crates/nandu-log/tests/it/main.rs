@@ -14,5 +14,6 @@ mod mlc;
 mod mlc_cuts;
 mod model;
 mod mounts;
+mod tags;
 mod toy;
 mod verify;

@@ -22,6 +22,7 @@ const UNIT_COUNT_MAX: u32 = 64;
 
 const INTERNAL_COPY: u8 = 1;
 const LSB_RECOVERY: u8 = 2;
+const TAGS: u8 = 4;
 
 /// Whether an image can hold this chip; if not, what it cannot hold.
 pub(super) fn check(chip: &Chip) -> Result<(), &'static str> {
@@ -55,7 +56,11 @@ pub(super) fn encode(chip: &Chip, out: &mut Encoder) {
     }
     let internal_copy = if chip.internal_copy { INTERNAL_COPY } else { 0 };
     let lsb_recovery = if chip.lsb_recovery { LSB_RECOVERY } else { 0 };
-    out.u8(internal_copy | lsb_recovery);
+    let tags = if chip.geometry.tag_size > 0 { TAGS } else { 0 };
+    out.u8(internal_copy | lsb_recovery | tags);
+    if tags != 0 {
+        out.u16(chip.geometry.tag_size as u16);
+    }
 }
 
 fn encode_geometry(geometry: &Geometry, out: &mut Encoder) {
@@ -103,7 +108,7 @@ fn encode_geometry(geometry: &Geometry, out: &mut Encoder) {
 pub(super) fn decode(input: &mut Decoder<'_>) -> Result<Chip, Reason> {
     let name = text(input, NAME_SIZE_MAX)?;
     let source = text(input, SOURCE_SIZE_MAX)?;
-    let geometry = decode_geometry(input)?;
+    let mut geometry = decode_geometry(input)?;
     let timing = Timing {
         read_lsb_ns: input.u32()?,
         read_msb_ns: input.u32()?,
@@ -113,8 +118,12 @@ pub(super) fn decode(input: &mut Decoder<'_>) -> Result<Chip, Reason> {
         bus: Bus { byte_ps: input.u32()?, command_ns: input.u32()? },
     };
     let flags = input.u8()?;
-    if flags & !(INTERNAL_COPY | LSB_RECOVERY) != 0 {
+    if flags & !(INTERNAL_COPY | LSB_RECOVERY | TAGS) != 0 {
         return Err(format!("the chip has abilities unknown to this version ({flags:#x})"));
+    }
+    if flags & TAGS != 0 {
+        geometry.tag_size = input.u16()?.into();
+        geometry.validate().map_err(|error| error.to_string())?;
     }
     let preset = Chip::preset(name);
     let name = match preset {
@@ -157,6 +166,7 @@ fn decode_geometry(input: &mut Decoder<'_>) -> Result<Geometry, Reason> {
     let geometry = Geometry {
         page_size,
         spare_size,
+        tag_size: 0,
         pages_per_block,
         block_count,
         pairing,

@@ -335,3 +335,26 @@ fn small_groups_in_several_leaves_cost_a_program_each() {
     );
     assert!(programs < 1.15, "{programs}");
 }
+
+/// The first of the changes that wait may follow a full leaf, which then begins another and would leave this one where it is.
+#[test]
+fn a_leaf_that_is_moved_goes_although_the_changes_begin_a_new_one() {
+    for count in 1..120_u32 {
+        let medium = Shared::new(256, 44, 4000);
+        let mut bench = Bench::new(medium.clone(), FixedCells::<4, 4>, SMALL);
+        for number in 0..count {
+            bench.tree().put(&number.to_be_bytes(), &[1; 4]).unwrap();
+        }
+        bench.tree().settle().unwrap();
+        // Of two leaves, where there are two, so that the changes wait.
+        bench.tree().put(&0_u32.to_be_bytes(), &[1; 4]).unwrap();
+        bench.tree().put(&count.to_be_bytes(), &[2; 4]).unwrap();
+        bench.tree().sync().unwrap();
+        for page in medium.live_pages() {
+            if medium.live_pages().contains(&page) && bench.tree().relocate(page).unwrap() {
+                assert!(!medium.live_pages().contains(&page), "page {page} of {count} records stayed");
+            }
+        }
+        assert_eq!(bench.tree().get(&0_u32.to_be_bytes()).unwrap(), Some(&[1; 4][..]));
+    }
+}

@@ -23,6 +23,7 @@ impl ArrayChip {
         let geometry = Geometry {
             page_size: 2048,
             spare_size: 64,
+            tag_size: 0,
             pages_per_block: 64,
             block_count,
             pairing: Pairing::None,

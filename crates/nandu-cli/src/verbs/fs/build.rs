@@ -55,7 +55,9 @@ pub(crate) struct Build {
 }
 
 pub(crate) fn run(args: &Build, out: &mut Output) -> anyhow::Result<()> {
-    let chip = Chip::preset(&args.chip).unwrap_or(Chip::DEFAULT);
+    let mut chip = Chip::preset(&args.chip).unwrap_or(Chip::DEFAULT);
+    // The spare area is not written.
+    chip.geometry.tag_size = 0;
     let mut sim = Sim::new(chip);
     for &block in &args.bad {
         if !chip.geometry.contains_block(BlockAddr(block)) {

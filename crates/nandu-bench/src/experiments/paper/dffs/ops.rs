@@ -13,14 +13,17 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     about: "page programs for each operation on files, beside models of JFFS2, YAFFS2, UBIFS and DFFS as it was published",
     source: Some(SOURCE),
     setup: &[
-        ("chip", "4 KiB pages, 128 in a block, 512 MiB; `table`: the paper's, 2 KiB pages, 64 in a block, 250 MiB"),
+        (
+            "chip",
+            "4 KiB pages, 128 in a block, 512 MiB; `table`: the paper's, 2 KiB pages, 64 in a block, 250 MiB; `tags`: pages of files have tags in spare bytes",
+        ),
         ("memory", "250 KiB for ours; the models count none"),
         ("structure", "file system; behind a slash the model of another"),
         ("workload", "one operation again and again, each synced but for unlink, which is synced at the end"),
     ],
     notes: NOTES,
-    // Ours and each model, on two devices.
-    parts: 2 * (1 + MODELS.len()),
+    // Ours and each model, on two devices; and ours with tags.
+    parts: 2 * (1 + MODELS.len()) + 1,
     stated: &[
         Stated::published("create_fsync/ubifs", PROGRAMS, 1.0353),
         Stated::published("create_fsync/jffs2-kernel", PROGRAMS, 1.0075),
@@ -69,6 +72,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Limit::at_most(PROGRAMS, 1.0).in_case("create_fsync"),
         Limit::at_most(PROGRAMS, 2.1).in_case("overwrite_4k_osync"),
         Limit::at_most(PROGRAMS, 2.1).in_case("append_4k_osync"),
+        Limit::at_most(PROGRAMS, 1.1).in_case("tags/overwrite_4k_osync"),
+        Limit::at_most(PROGRAMS, 1.1).in_case("tags/append_4k_osync"),
         Limit::at_most(PROGRAMS, 1.1).in_case("small_file_fsync"),
         Limit::at_most(PROGRAMS, 1.0).in_case("rename"),
         Limit::at_most(PROGRAMS, 0.5).in_case("unlink"),
@@ -104,11 +109,13 @@ The other is an unlink of DFFS. How many names a directory has, the other simula
     each in 347 buckets, more names stand in overflow pages, the last entry of the bucket takes their place, and it is 1.19.";
 
 fn run(context: &mut Context<'_>, part: usize) -> Result<Vec<Figure>, BenchError> {
-    let (subject, is_table) = (part / 2, part % 2 == 1);
-    let chip = match is_table {
+    let has_tags = part == 2 * (1 + MODELS.len());
+    let (subject, is_table) = if has_tags { (0, false) } else { (part / 2, part % 2 == 1) };
+    let mut chip = match is_table {
         true => paper_chip(context.scaled(250, 16)),
         false => kernel_chip(context.scaled(512, 32)),
     };
+    chip.geometry.tag_size = if has_tags { 32 } else { 0 };
     let found = match subject.checked_sub(1).map(|model| MODELS[model]) {
         None => {
             let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.geometry, &OPTIONS)];
@@ -122,8 +129,9 @@ fn run(context: &mut Context<'_>, part: usize) -> Result<Vec<Figure>, BenchError
     };
     let figure = |(case, value): (&str, f64)| {
         let table = if is_table { "table/" } else { "" };
+        let tags = if has_tags { "tags/" } else { "" };
         let model = subject.checked_sub(1).map_or(String::new(), |model| format!("/{}", MODELS[model].0));
-        Figure::new(EXPERIMENT.name, &format!("{table}{case}{model}"), PROGRAMS, value, "programs")
+        Figure::new(EXPERIMENT.name, &format!("{tags}{table}{case}{model}"), PROGRAMS, value, "programs")
     };
     Ok(found.into_iter().map(figure).collect())
 }

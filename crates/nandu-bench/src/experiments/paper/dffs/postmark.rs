@@ -17,7 +17,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     setup: &[
         (
             "chip",
-            "the paper's, 2 KiB pages, 64 in a block, 250 or 400 MiB; `kernel`: 4 KiB pages, 128 in a block, 512 or 256 MiB",
+            "the paper's, 2 KiB pages, 64 in a block, 250 or 400 MiB; `tags`: the same if 32 of its 64 spare bytes were protected; `kernel`: 4 KiB pages, 128 in a block, 512 or 256 MiB",
         ),
         ("memory", "about 250 KiB for ours; the models count none"),
         ("structure", "file system, and models of others"),
@@ -52,7 +52,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     ],
     limits: &[
         Limit::at_least("speedup_over_ubifs", 1.6).in_case("250/4k/nandu"),
+        Limit::at_least("speedup_over_ubifs", 1.6).in_case("250/4k-tags/nandu"),
         Limit::at_most("collector_share", 0.01).in_case("250/4k/nandu"),
+        Limit::at_most("collector_share", 0.01).in_case("250/4k-tags/nandu"),
     ],
     run: |context, part| run(&SETTINGS[part], context),
     ..Experiment::PLAIN
@@ -78,21 +80,24 @@ struct Setting {
     write_size: usize,
     /// Whether it is the kernel's chip.
     is_kernel: bool,
+    /// Bytes of a tag that a page of a file may have in the spare area.
+    tag_size: u32,
 }
 
 const fn paper(name: &'static str, size_mib: u32, write_size: usize) -> Setting {
-    Setting { name, size_mib, write_size, is_kernel: false }
+    Setting { name, size_mib, write_size, is_kernel: false, tag_size: 0 }
 }
 
-const SETTINGS: [Setting; 8] = [
+const SETTINGS: [Setting; 9] = [
     paper("250/4k", 250, 4096),
+    Setting { tag_size: 32, ..paper("250/4k-tags", 250, 4096) },
     paper("400/4k", 400, 4096),
     paper("250/512", 250, 512),
     paper("250/2k", 250, 2048),
     paper("250/64k", 250, 65_536),
-    Setting { name: "kernel-512/4k", size_mib: 512, write_size: 4096, is_kernel: true },
-    Setting { name: "kernel-256/4k", size_mib: 256, write_size: 4096, is_kernel: true },
-    Setting { name: "kernel-512/128k", size_mib: 512, write_size: 131_072, is_kernel: true },
+    Setting { name: "kernel-512/4k", size_mib: 512, write_size: 4096, is_kernel: true, tag_size: 0 },
+    Setting { name: "kernel-256/4k", size_mib: 256, write_size: 4096, is_kernel: true, tag_size: 0 },
+    Setting { name: "kernel-512/128k", size_mib: 512, write_size: 131_072, is_kernel: true, tag_size: 0 },
 ];
 
 /// What was done, without and with the removal of all files at the end.
@@ -103,10 +108,11 @@ struct Outcome {
 }
 
 fn run(setting: &Setting, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
-    let chip = match setting.is_kernel {
+    let mut chip = match setting.is_kernel {
         true => kernel_chip(context.scaled(setting.size_mib, 32)),
         false => paper_chip(context.scaled(setting.size_mib, setting.size_mib / 10)),
     };
+    chip.geometry.tag_size = setting.tag_size;
     let (files, transactions) = context.scaled((1300, 2000), (1300 / 17, 2000 / 17));
     let population = Population {
         files,

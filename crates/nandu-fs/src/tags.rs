@@ -1,0 +1,220 @@
+//! Pages of files that are durable with one program, by their tags.
+//!
+//! FORMAT: Tags of pages of files
+//!
+//! On a volume with tags ([`nandu_log`], "The tail"), the page of a file that is written while nothing else waits for a sync says in its
+//! tag which page it is:
+//!
+//! ```text
+//! offset  size  field        meaning
+//!      0     6  inode        number, low byte first
+//!      6     4  index        of the page in its file
+//!     10     4  end          bytes of the page up to the last one that was written: the file reaches there at least
+//!     14     8  seconds      time of the write, signed
+//!     22     4  nanoseconds
+//!     26     2  reserved     zero
+//! ```
+//!
+//! After a cut the mount writes the same again, in order, from the state of the newest commit on: the page, the size and the times that
+//! follow from it, and the fragments that go. The last page is programmed again, since it may be torn (D4); the others are named where they
+//! stand. A cut may leave half of that: the tail is found by every mount until a checkpoint says that it was taken over.
+
+use nandu_nand::{Nand, PageAddr};
+use nandu_tree::TAG_OWNER_SIZE;
+
+use crate::batch::Batch;
+use crate::fs::Fs;
+use crate::inode::Inode;
+use crate::keys::{INO_END, Key};
+use crate::{FsError, Ino, Time};
+
+/// Blocks of pages that have to be free for a page to be tagged: after a cut that many are needed at most to write a tail again, with its
+/// leaves and a commit, in blocks that are begun for it.
+const SPARE_BLOCKS: u32 = 4;
+
+/// What a tag says of the write of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tag {
+    pub(crate) ino: u64,
+    pub(crate) index: u32,
+    /// Byte of the page behind the last one that was written.
+    pub(crate) end: u32,
+    pub(crate) now: Time,
+}
+
+impl Tag {
+    fn to_bytes(self) -> [u8; TAG_OWNER_SIZE] {
+        let mut bytes = [0; TAG_OWNER_SIZE];
+        bytes[..6].copy_from_slice(&self.ino.to_le_bytes()[..6]);
+        bytes[6..10].copy_from_slice(&self.index.to_le_bytes());
+        bytes[10..14].copy_from_slice(&self.end.to_le_bytes());
+        bytes[14..22].copy_from_slice(&self.now.seconds.to_le_bytes());
+        bytes[22..26].copy_from_slice(&self.now.nanoseconds.to_le_bytes());
+        bytes
+    }
+
+    /// `None` if the bytes are no tag of a file's page of this size.
+    fn parse(bytes: &[u8; TAG_OWNER_SIZE], page_size: usize) -> Option<Tag> {
+        let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let ino = bytes[..6].iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));
+        let seconds = u64::from(u32_at(14)) | u64::from(u32_at(18)) << 32;
+        let now = Time { seconds: seconds as i64, nanoseconds: u32_at(22) };
+        let tag = Tag { ino, index: u32_at(6), end: u32_at(10), now };
+        let is_sound = (1..INO_END).contains(&ino)
+            && tag.index < u32::MAX
+            && (1..=page_size as u64).contains(&u64::from(tag.end))
+            && now.nanoseconds < 1_000_000_000
+            && bytes[26..] == [0, 0];
+        is_sound.then_some(tag)
+    }
+}
+
+/// A page of a tail: what its tag says, where it stands and its checksum.
+#[derive(Clone, Copy)]
+struct DuePage {
+    tag: Tag,
+    page: PageAddr,
+    crc: u32,
+}
+
+/// Whether the write of a page under way is told of by a tag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Tagging {
+    /// It is not: something else waits, or changed on the way.
+    #[default]
+    Not,
+    /// The page is to be programmed with this tag.
+    With([u8; TAG_OWNER_SIZE]),
+    /// It was, or may have been.
+    Done,
+}
+
+impl<N: Nand> Fs<'_, N> {
+    /// Before the first change of the write of a page: whether a tag can tell of all of it.
+    pub(crate) fn begin_tagging(&mut self, ino: Ino, index: u32, end: usize, inode: &Inode) {
+        let pages = self.tree.pages();
+        let can_tag = self.placing.is_none()
+            && self.tree.can_tag()
+            && pages.has_capacity_for(SPARE_BLOCKS * pages.log().geometry().pages_per_block);
+        let tag = Tag { ino: ino.0, index, end: end as u32, now: inode.mtime };
+        self.tagging = if can_tag { Tagging::With(tag.to_bytes()) } else { Tagging::Not };
+    }
+
+    /// Behind the last change of the write of a page.
+    pub(crate) fn end_tagging(&mut self) {
+        if core::mem::take(&mut self.tagging) == Tagging::Done {
+            self.tree.end_tagged();
+        }
+    }
+
+    /// Makes the changes again that tags tell of. Reads each page and its tag, programs the last page, a commit and a checkpoint; nothing if
+    /// there is no tail.
+    pub(crate) fn take_over_tail(&mut self) -> Result<(), FsError<N::Error>> {
+        if !self.tree.pages().log().has_due_tail() {
+            return Ok(());
+        }
+        // What it says is kept for a mount that can write.
+        if self.tree.pages().log().is_read_only() {
+            self.options.read_only = true;
+            return Ok(());
+        }
+        #[cfg(feature = "broken")]
+        if self.options.broken.without_tail {
+            return Ok(self.tree.pages_mut().log_mut().end_tail()?);
+        }
+        match self.take_over_pages() {
+            // Nothing is lost: a mount with more room, or with the memory that the volume was used with, finds the tail.
+            Err(FsError::Full) => {
+                self.options.read_only = true;
+                Ok(())
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn take_over_pages(&mut self) -> Result<(), FsError<N::Error>> {
+        // Whether a page is the last one is known when the next was read.
+        let mut before = None;
+        for place in 0..=nandu_log::TAIL_MAX {
+            let found = self.read_due(place)?;
+            if let Some(due) = before {
+                match self.write_again(&due, place - 1, found.is_none()) {
+                    // A file that is damaged, or an image that says anything: the others are not.
+                    Ok(()) | Err(FsError::NoInode(_) | FsError::NotFile(_) | FsError::IsDirectory(_)) => {}
+                    Err(FsError::Corrupt { .. } | FsError::Tree(nandu_tree::TreeError::Corrupt { .. })) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            before = found;
+            if before.is_none() {
+                break;
+            }
+        }
+        self.tree.sync()?;
+        Ok(self.tree.pages_mut().log_mut().end_tail()?)
+    }
+
+    /// Reads a page of the tail to the buffer.
+    fn read_due(&mut self, place: u16) -> Result<Option<DuePage>, FsError<N::Error>> {
+        let page_size = self.page_size();
+        let log = self.tree.pages_mut().log_mut();
+        let Some(page) = log.due_address(place) else { return Ok(None) };
+        let Some(owner) = log.due_page(place, self.buffer.memory)? else { return Ok(None) };
+        let crc = nandu_tree::page_checksum(self.buffer.memory);
+        Ok(Tag::parse(&owner, page_size).map(|tag| DuePage { tag, page, crc }))
+    }
+
+    /// Makes the change again that a tag tells of.
+    fn write_again(&mut self, due: &DuePage, place: u16, is_last: bool) -> Result<(), FsError<N::Error>> {
+        let DuePage { tag, page, crc } = *due;
+        // Something else was read since. A page that was torn may be gone by now, and then nobody was told that it was there.
+        if is_last && self.read_due(place)?.is_none_or(|found| found.tag != tag) {
+            return Ok(());
+        }
+        let ino = Ino(tag.ino);
+        let state = self.page_state(tag.ino, tag.index)?;
+        let mut inode = self.file(ino)?;
+        let key = Key::page(tag.ino, tag.index);
+        let size = u64::from(tag.index) * self.page_size() as u64 + u64::from(tag.end);
+        // A mount that was cut did it; the copy then made was followed by a commit. Cut after cut, copies would fill a small chip.
+        let is_same = inode.size >= size && (inode.mtime, inode.ctime) == (tag.now, tag.now);
+        if is_same && state.fragments.as_slice().is_empty() && self.tree.has_page(key.as_slice(), crc)? {
+            return Ok(());
+        }
+        inode.size = inode.size.max(size);
+        inode.modify(tag.now);
+        let mut batch = Batch::new();
+        Self::announce_page(&mut batch, tag.ino, tag.index, &state, &mut inode);
+        Self::put_inode(&mut batch, ino, &inode);
+        self.commit_freeing(&batch)?;
+        let is_named = !is_last && self.tree.adopt_page(key.as_slice(), page, crc)?;
+        if !is_named && (is_last || self.read_due(place)?.is_some()) {
+            let memory = core::mem::take(&mut self.buffer.memory);
+            let outcome = self.tree.put_page_again(key.as_slice(), memory);
+            self.buffer.memory = memory;
+            outcome?;
+        }
+        self.drop_fragments(tag.ino, tag.index, &state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tag;
+    use crate::Time;
+
+    #[test]
+    fn a_tag_comes_back_and_what_is_out_of_range_is_none() {
+        let now = Time { seconds: -7, nanoseconds: 999_999_999 };
+        let tag = Tag { ino: (1 << 48) - 2, index: u32::MAX - 1, end: 4096, now };
+        let bytes = tag.to_bytes();
+        assert_eq!(Tag::parse(&bytes, 4096), Some(tag));
+        assert_eq!(Tag::parse(&bytes, 2048), None);
+        for (at, value) in [(6, 0xFF), (25, 0xFF), (26, 1), (27, 1)] {
+            let mut changed = bytes;
+            changed[at] = value;
+            assert_eq!(Tag::parse(&changed, 4096), None, "byte {at}");
+        }
+        assert_eq!(Tag::parse(&[0; 28], 4096), None);
+    }
+}

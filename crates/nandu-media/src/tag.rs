@@ -1,0 +1,113 @@
+//! Tags: who owns a bare page, in protected bytes of its spare area.
+//!
+//! FORMAT: Tag
+//!
+//! Where the chip has protected bytes in the spare area, a page without header may carry a tag there, programmed together with it.
+//! It counts only behind one commit: the pages from where that commit left its stream on, one after the other, up to the first without a
+//! tag that fits.
+//!
+//! ```text
+//! offset  size  field     meaning
+//!      0     4  checksum  CRC-32C of what stands below
+//!      4    28  owner     what the owner says of the page
+//!
+//! under the checksum, little-endian, one after the other
+//!     4  volume           id
+//!     4  page             the page's own address
+//!     8  commit           sequence of the commit behind which the page was programmed
+//!     4  place            how many tagged pages there are between the two
+//!     4  main             CRC-32C of the main area
+//!    28  owner
+//! ```
+
+use crate::checksum::checksum;
+
+/// Bytes of a tag.
+pub const TAG_SIZE: usize = 32;
+
+/// Bytes of a tag that the owner of the page fills.
+pub const TAG_OWNER_SIZE: usize = 28;
+
+/// What a tag says without holding it: a page that is not just this one has another checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TagPlace {
+    /// Id of the volume.
+    pub volume: u32,
+    /// The page's address.
+    pub page: u32,
+    /// Sequence of the commit behind which it stands.
+    pub commit: u64,
+    /// Tagged pages between the two.
+    pub place: u32,
+}
+
+impl TagPlace {
+    fn checksum(&self, main: &[u8], owner: &[u8; TAG_OWNER_SIZE]) -> u32 {
+        let mut bytes = [0; 24 + TAG_OWNER_SIZE];
+        bytes[..4].copy_from_slice(&self.volume.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.page.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.commit.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.place.to_le_bytes());
+        bytes[20..24].copy_from_slice(&checksum(main).to_le_bytes());
+        bytes[24..].copy_from_slice(owner);
+        checksum(&bytes)
+    }
+
+    /// The tag of a page with this main area.
+    pub fn seal(&self, main: &[u8], owner: &[u8; TAG_OWNER_SIZE]) -> [u8; TAG_SIZE] {
+        let mut tag = [0; TAG_SIZE];
+        tag[..4].copy_from_slice(&self.checksum(main, owner).to_le_bytes());
+        tag[4..].copy_from_slice(owner);
+        tag
+    }
+
+    /// What the owner said of a page with this main area; `None` if the tag is not that of this page at this place.
+    pub fn open(&self, main: &[u8], tag: &[u8; TAG_SIZE]) -> Option<[u8; TAG_OWNER_SIZE]> {
+        let (stored, owner) = tag.split_first_chunk::<4>()?;
+        let owner: &[u8; TAG_OWNER_SIZE] = owner.first_chunk()?;
+        (self.checksum(main, owner).to_le_bytes() == *stored).then_some(*owner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TAG_OWNER_SIZE, TAG_SIZE, TagPlace};
+
+    const PLACE: TagPlace = TagPlace { volume: 1, page: 2, commit: 3, place: 4 };
+
+    #[test]
+    fn the_bytes_of_a_tag_are_frozen() {
+        let tag = PLACE.seal(&[7; 64], &[9; TAG_OWNER_SIZE]);
+        let mut expected = [9; TAG_SIZE];
+        let main = crate::checksum::checksum(&[7; 64]).to_le_bytes();
+        let mut sealed = [0; 52];
+        for (at, byte) in [(0, 1), (4, 2), (8, 3), (16, 4)] {
+            sealed[at] = byte;
+        }
+        sealed[20..24].copy_from_slice(&main);
+        sealed[24..].fill(9);
+        expected[..4].copy_from_slice(&crate::checksum::checksum(&sealed).to_le_bytes());
+        assert_eq!(tag, expected);
+    }
+
+    #[test]
+    fn a_tag_counts_for_its_page_its_content_and_its_place_alone() {
+        let (main, owner) = ([7; 64], [9; TAG_OWNER_SIZE]);
+        let tag = PLACE.seal(&main, &owner);
+        assert_eq!(PLACE.open(&main, &tag), Some(owner));
+        let others = [
+            TagPlace { volume: 2, ..PLACE },
+            TagPlace { page: 3, ..PLACE },
+            TagPlace { commit: 4, ..PLACE },
+            TagPlace { place: 5, ..PLACE },
+        ];
+        assert!(others.iter().all(|other| other.open(&main, &tag).is_none()));
+        assert_eq!(PLACE.open(&[6; 64], &tag), None);
+        for bit in 0..8 * TAG_SIZE {
+            let mut flipped = tag;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(PLACE.open(&main, &flipped), None);
+        }
+        assert_eq!(PLACE.open(&main, &[0xFF; TAG_SIZE]), None);
+    }
+}
