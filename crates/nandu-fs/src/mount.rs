@@ -249,9 +249,15 @@ impl<'m, N: Nand> Fs<'m, N> {
     pub fn idle(&mut self, pages: u32) -> Result<bool, FsError<N::Error>> {
         self.check_writable()?;
         self.flush()?;
-        let mut worked = self.has_orphans;
+        let is_reaped = self.has_orphans;
         self.reap_some()?;
-        // The collector moves nothing while changes wait for a sync.
+        Ok(self.collect(pages)? || is_reaped)
+    }
+
+    /// Has the collector look at up to this many pages, after a sync: it moves nothing while changes wait for one. Whether it had
+    /// anything to do.
+    pub(crate) fn collect(&mut self, pages: u32) -> Result<bool, FsError<N::Error>> {
+        let mut worked = false;
         self.tree.sync()?;
         let mut budget = Budget::idle(pages);
         while let Some(examine) = self.tree.pages_mut().next_idle(&mut budget)? {

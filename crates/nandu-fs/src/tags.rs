@@ -32,6 +32,9 @@ use crate::{FsError, Ino, Time};
 /// leaves and a commit, in blocks that are begun for it.
 const SPARE_BLOCKS: u32 = 4;
 
+/// How often a tail is taken over where there is no room, after the collector has made some.
+const ATTEMPTS: u32 = 3;
+
 /// What a tag says of the write of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag {
@@ -122,14 +125,21 @@ impl<N: Nand> Fs<'_, N> {
         if self.options.broken.without_tail {
             return Ok(self.tree.pages_mut().log_mut().end_tail()?);
         }
-        match self.take_over_pages() {
-            // Nothing is lost: a mount with more room, or with the memory that the volume was used with, finds the tail.
-            Err(FsError::Full) => {
-                self.options.read_only = true;
-                Ok(())
+        // Recoveries that were cut leave many blocks half full, and many pages noted in them, until the collector has been there.
+        for _ in 0..ATTEMPTS {
+            match self.take_over_pages() {
+                Err(FsError::Full) => {}
+                outcome => return outcome,
             }
-            outcome => outcome,
+            let pages = self.tree.pages().log().page_count();
+            match self.collect(pages) {
+                Ok(_) | Err(FsError::Full) => {}
+                Err(error) => return Err(error),
+            }
         }
+        // Nothing is lost: a mount with more memory for notes finds the tail.
+        self.options.read_only = true;
+        Ok(())
     }
 
     fn take_over_pages(&mut self) -> Result<(), FsError<N::Error>> {
