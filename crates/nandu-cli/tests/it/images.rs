@@ -7,6 +7,7 @@ use std::process::Output;
 use assert_cmd::Command;
 use nandu::fs::{Fs, Ino, Options};
 use nandu_nand::{BlockAddr, CellMode, Geometry, Nand, PageAddr};
+use nandu_sim::image::{ImageFile, ImageProblem};
 use nandu_sim::{Chip, Sim};
 use tempfile::TempDir;
 
@@ -279,7 +280,16 @@ fn a_chip_with_tags_keeps_them_in_its_image() {
     // A page that only its tag tells of, after the power has gone.
     let options = Options::DEFAULT;
     let edit = |change: &mut dyn FnMut(&mut Sim)| {
-        let (mut image, mut sim) = nandu_sim::image::ImageFile::open(path.join("c.nand")).unwrap();
+        // A process that another test begins just now has the lock of this one until it is under way.
+        let tries = (0..500).map(|_| {
+            let image = ImageFile::open(path.join("c.nand"));
+            if matches!(&image, Err(error) if matches!(error.problem(), ImageProblem::InUse)) {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                return None;
+            }
+            Some(image.unwrap())
+        });
+        let (mut image, mut sim) = tries.flatten().next().unwrap();
         change(&mut sim);
         image.commit(&mut sim).unwrap();
     };
