@@ -162,7 +162,8 @@ impl<'m, N: Nand> Fs<'m, N> {
     }
 
     /// Mounts the file system on a chip. After [`Fs::unmount`] it only reads, about 20 pages; after a power cut it reads up to 40 or so
-    /// and programs a copy of the newest page and a checkpoint before it returns, however much the volume holds.
+    /// and programs a copy of the newest page and a checkpoint before it returns, however much the volume holds. Where pages have tags it
+    /// reads two pages more for each of up to 15 that only tags tell of, and programs the last of them, a commit and a checkpoint besides.
     ///
     /// # Errors
     ///

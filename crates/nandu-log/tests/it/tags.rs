@@ -150,6 +150,16 @@ fn a_page_that_failed_or_cannot_be_read_ends_the_tail() {
     commit(&mut log);
     assert!(put(&mut log, 2) && put(&mut log, 3));
     assert_eq!(after_a_cut(&log), [2, 3]);
+    // In the page, and in its tag.
+    for bit in [9, 8 * CHIP.geometry.tag_column() + 9] {
+        commit(&mut log);
+        assert!(put(&mut log, 4));
+        let page = log.append_tagged(&[5; 2048], Some(&[5; TAG_OWNER_SIZE]), Placement::New, Cause::Value).unwrap();
+        assert!(put(&mut log, 6));
+        assert_eq!(after_a_cut(&log), [4, 5, 6]);
+        log.nand_mut().corrupt(page, bit);
+        assert_eq!(after_a_cut(&log), [4]);
+    }
 }
 
 #[test]

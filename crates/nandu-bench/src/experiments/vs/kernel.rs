@@ -64,6 +64,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Limit::at_most("of_ubifs", 0.67).in_case("postmark-512/both/untagged"),
         Limit::at_most("of_ubifs", 0.5).in_case("postmark-256/both/untagged"),
         Limit::at_most("of_jffs2", 0.999_999).in_case("postmark-512/both/untagged"),
+        Limit::at_most("of_jffs2", 0.999_999).in_case("postmark-256/both/untagged"),
         Limit::at_most("programs_per_op", 1.0).in_case("creates"),
         Limit::at_most("programs_per_op", 2.05).in_case("updates"),
         Limit::at_most("reads", 40.0).in_case("*/clean"),
