@@ -13,6 +13,7 @@ use nandu_sim::{Sim, SimError};
 
 use crate::kind;
 use crate::session::{self, Session, SessionArgs};
+use crate::units;
 
 /// Memory for nodes of the tree where nobody said how much.
 const CACHE_SIZE: u32 = 1 << 20;
@@ -78,6 +79,7 @@ pub(crate) fn change<T>(
     let mut memory = memory(&session.sim, &options);
     let explain = |error| explain(&args.image, error);
     let mut fs = Fs::mount(&mut session.sim, options, &mut memory).map_err(explain)?;
+    warn_of_loss(&args.image, fs.stats().tail_lost);
     fs.set_now(now());
     let result = work(&mut fs)?;
     fs.unmount().map_err(explain)?;
@@ -96,7 +98,21 @@ pub(crate) fn look<T>(
     let options = memory_args.options_for(&sim);
     let mut memory = memory(&sim, &options);
     let mut fs = Fs::mount(&mut sim, options, &mut memory).map_err(|error| explain(image, error))?;
+    warn_of_loss(image, fs.stats().tail_lost);
     work(&mut fs)
+}
+
+/// Says on standard error that pages are lost of which a mount does not know whose they were.
+pub(crate) fn warn_of_loss(image: &Path, pages: u32) {
+    if pages > 0 {
+        eprintln!("nandu: {}: {}", image.display(), loss_in_words(pages));
+    }
+}
+
+/// What is said of such pages.
+pub(crate) fn loss_in_words(pages: u32) -> String {
+    let pages = units::things(pages.into(), "page");
+    format!("LOST: {pages} of files, synced before the power was cut; neither content nor name can be read")
 }
 
 /// What a file system has to say, for someone who gave it an image.

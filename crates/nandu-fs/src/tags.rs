@@ -9,16 +9,16 @@
 //! offset  size  field        meaning
 //!      0     6  inode        number, low byte first
 //!      6     4  index        of the page in its file
-//!     10     4  end          bytes of the page up to the last one that was written: the file reaches there at least
-//!     14     8  seconds      time of the write, signed
-//!     22     4  nanoseconds
-//!     26     2  reserved     zero
+//!     10     2  end          byte of the page that was written last: the file reaches there at least
+//!     12     8  seconds      time of the write, signed
+//!     20     4  nanoseconds
 //! ```
 //!
 //! After a cut the mount writes the same again, in order, from the state of the newest commit on: the page, the size and the times that
 //! follow from it, and the fragments that go. The last page is programmed again, since it may be torn (D4); the others are named where they
-//! stand. A cut may leave half of that: the tail is found by every mount until a checkpoint says that it was taken over.
+//! stand. A page that cannot be read any more is named too where its tag can be, so that whoever reads the file is told. A cut may leave half of that: the tail is found by every mount until a checkpoint says that it was taken over.
 
+use nandu_log::Due;
 use nandu_nand::{Nand, PageAddr};
 use nandu_tree::TAG_OWNER_SIZE;
 
@@ -40,7 +40,7 @@ const ATTEMPTS: u32 = 3;
 pub(crate) struct Tag {
     pub(crate) ino: u64,
     pub(crate) index: u32,
-    /// Byte of the page behind the last one that was written.
+    /// Byte of the page behind the last one that was written, 1 to 65,536.
     pub(crate) end: u32,
     pub(crate) now: Time,
 }
@@ -50,9 +50,9 @@ impl Tag {
         let mut bytes = [0; TAG_OWNER_SIZE];
         bytes[..6].copy_from_slice(&self.ino.to_le_bytes()[..6]);
         bytes[6..10].copy_from_slice(&self.index.to_le_bytes());
-        bytes[10..14].copy_from_slice(&self.end.to_le_bytes());
-        bytes[14..22].copy_from_slice(&self.now.seconds.to_le_bytes());
-        bytes[22..26].copy_from_slice(&self.now.nanoseconds.to_le_bytes());
+        bytes[10..12].copy_from_slice(&self.end.wrapping_sub(1).to_le_bytes()[..2]);
+        bytes[12..20].copy_from_slice(&self.now.seconds.to_le_bytes());
+        bytes[20..].copy_from_slice(&self.now.nanoseconds.to_le_bytes());
         bytes
     }
 
@@ -60,14 +60,14 @@ impl Tag {
     fn parse(bytes: &[u8; TAG_OWNER_SIZE], page_size: usize) -> Option<Tag> {
         let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let ino = bytes[..6].iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));
-        let seconds = u64::from(u32_at(14)) | u64::from(u32_at(18)) << 32;
-        let now = Time { seconds: seconds as i64, nanoseconds: u32_at(22) };
-        let tag = Tag { ino, index: u32_at(6), end: u32_at(10), now };
+        let seconds = u64::from(u32_at(12)) | u64::from(u32_at(16)) << 32;
+        let now = Time { seconds: seconds as i64, nanoseconds: u32_at(20) };
+        let end = 1 + u32::from(u16::from_le_bytes([bytes[10], bytes[11]]));
+        let tag = Tag { ino, index: u32_at(6), end, now };
         let is_sound = (1..INO_END).contains(&ino)
             && tag.index < u32::MAX
-            && (1..=page_size as u64).contains(&u64::from(tag.end))
-            && now.nanoseconds < 1_000_000_000
-            && bytes[26..] == [0, 0];
+            && tag.end as usize <= page_size
+            && now.nanoseconds < 1_000_000_000;
         is_sound.then_some(tag)
     }
 }
@@ -75,9 +75,11 @@ impl Tag {
 /// A page of a tail: what its tag says, where it stands and its checksum.
 #[derive(Clone, Copy)]
 struct DuePage {
-    tag: Tag,
+    /// `None` if it cannot be read any more.
+    tag: Option<Tag>,
     page: PageAddr,
     crc: u32,
+    is_readable: bool,
 }
 
 /// Whether the write of a page under way is told of by a tag.
@@ -169,16 +171,20 @@ impl<N: Nand> Fs<'_, N> {
         let page_size = self.page_size();
         let log = self.tree.pages_mut().log_mut();
         let Some(page) = log.due_address(place) else { return Ok(None) };
-        let Some(owner) = log.due_page(place, self.buffer.memory)? else { return Ok(None) };
-        let crc = nandu_tree::page_checksum(self.buffer.memory);
-        Ok(Tag::parse(&owner, page_size).map(|tag| DuePage { tag, page, crc }))
+        let (owner, crc, is_readable) = match log.due_page(place, self.buffer.memory)? {
+            None => return Ok(None),
+            Some(Due::Lost) => return Ok(Some(DuePage { tag: None, page, crc: 0, is_readable: false })),
+            Some(Due::Unreadable { owner, checksum }) => (owner, checksum, false),
+            Some(Due::Whole { owner, checksum }) => (owner, checksum, true),
+        };
+        Ok(Tag::parse(&owner, page_size).map(|tag| DuePage { tag: Some(tag), page, crc, is_readable }))
     }
 
     /// Makes the change again that a tag tells of.
     fn write_again(&mut self, due: &DuePage, place: u16, is_last: bool) -> Result<(), FsError<N::Error>> {
-        let DuePage { tag, page, crc } = *due;
+        let DuePage { tag: Some(tag), page, crc, is_readable } = *due else { return Ok(()) };
         // Something else was read since. A page that was torn may be gone by now, and then nobody was told that it was there.
-        if is_last && self.read_due(place)?.is_none_or(|found| found.tag != tag) {
+        if is_last && self.read_due(place)?.is_none_or(|found| found.tag != Some(tag)) {
             return Ok(());
         }
         let ino = Ino(tag.ino);
@@ -198,7 +204,13 @@ impl<N: Nand> Fs<'_, N> {
         Self::put_inode(&mut batch, ino, &inode);
         self.commit_freeing(&batch)?;
         let is_named = !is_last && self.tree.adopt_page(key.as_slice(), page, crc)?;
-        if !is_named && (is_last || self.read_due(place)?.is_some()) {
+        if !is_named && !is_readable {
+            // There is nothing to put again, so that there has to be room to name it.
+            self.tree.sync()?;
+            if !self.tree.adopt_page(key.as_slice(), page, crc)? {
+                return Err(FsError::Full);
+            }
+        } else if !is_named && (is_last || self.read_due(place)?.is_some()) {
             let memory = core::mem::take(&mut self.buffer.memory);
             let outcome = self.tree.put_page_again(key.as_slice(), memory);
             self.buffer.memory = memory;
@@ -220,11 +232,11 @@ mod tests {
         let bytes = tag.to_bytes();
         assert_eq!(Tag::parse(&bytes, 4096), Some(tag));
         assert_eq!(Tag::parse(&bytes, 2048), None);
-        for (at, value) in [(6, 0xFF), (25, 0xFF), (26, 1), (27, 1)] {
+        for (at, value) in [(6, 0xFF), (11, 0xFF), (23, 0xFF)] {
             let mut changed = bytes;
             changed[at] = value;
             assert_eq!(Tag::parse(&changed, 4096), None, "byte {at}");
         }
-        assert_eq!(Tag::parse(&[0; 28], 4096), None);
+        assert_eq!(Tag::parse(&[0; 24], 4096), None);
     }
 }

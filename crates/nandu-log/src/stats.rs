@@ -18,6 +18,8 @@ pub(crate) struct Stats {
     pub(crate) instalment_max: u32,
     pub(crate) skipped: u64,
     pub(crate) tail_pages: u64,
+    /// A bit for each place.
+    pub(crate) tail_lost: u16,
 }
 
 impl Stats {
@@ -32,6 +34,7 @@ impl Stats {
         instalment_max: 0,
         skipped: 0,
         tail_pages: 0,
+        tail_lost: 0,
     };
 
     pub(crate) fn count(&mut self, cause: Cause) {
@@ -67,6 +70,8 @@ pub struct LogStats {
     pub skipped: u64,
     /// Pages of which only tags told after a cut, and that the owner took over ([`Log::due_page`]).
     pub tail_pages: u64,
+    /// Of these, those that cannot be read, nor their tags: something that was synced is lost, and nobody can say what ([`Due::Lost`](crate::Due)).
+    pub tail_lost: u32,
     /// Whether the mount found that the volume had not been unmounted, and recovered it.
     pub was_cut: bool,
     /// Pages that are live, at most.
@@ -130,6 +135,7 @@ impl<N: Nand> Log<'_, N> {
             instalment_max: self.stats.instalment_max.max(self.collector.instalment_steps()),
             skipped: self.stats.skipped,
             tail_pages: self.stats.tail_pages,
+            tail_lost: self.stats.tail_lost.count_ones(),
             was_cut: self.was_cut,
             live_pages: self.blocks.live_total(),
             capacity_pages: self.capacity_pages(),

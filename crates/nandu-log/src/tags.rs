@@ -16,6 +16,10 @@
 //!   between two commits of the owner's would lose the rest.
 //! * **T4** What is taken over is taken over in order, from the state of the commit on, and may be taken over twice. So what the owner says
 //!   in a tag has to mean the same however often it is done.
+//! * **T5** A page of a tail that cannot be read has decayed if a tag that fits stands behind it, since that was programmed only after
+//!   the page was complete; otherwise it may be the one that was being programmed, and promises nothing. If its tag can be read, the owner is told
+//!   whose page that was ([`Due::Unreadable`]), and names it as the others: whoever reads it is told. If not, a page is lost of which nobody can say
+//!   whose it was ([`Due::Lost`], [`LogStats::tail_lost`](crate::LogStats::tail_lost)).
 //!
 //! A move is a commit, and recovery gives up the newest one, since the commit before it says the same. A tail behind it is none the worse: it
 //! was found by the move's header, and is taken over from a state that is the same to the owner. Nor is its block among those that are taken for
@@ -23,7 +27,8 @@
 
 use nandu_media::Malformed;
 use nandu_media::anchor::Tail;
-use nandu_media::tag::{TAG_OWNER_SIZE, TAG_SIZE, TagPlace};
+use nandu_media::checksum::checksum;
+use nandu_media::tag::{TAG_OWNER_SIZE, TAG_SIZE, Tag, TagPlace};
 use nandu_nand::{BlockAddr, Geometry, Nand, NandError, NandErrorKind, PageAddr, Pairing};
 
 use crate::access::Found;
@@ -44,6 +49,34 @@ const TAIL_MAX_COLLECTING: u16 = 3;
 /// keep to.
 pub(crate) fn has_tags(geometry: &Geometry) -> bool {
     geometry.tag_size as usize >= TAG_SIZE && geometry.pairing == Pairing::None
+}
+
+/// What is found of a page of a tail that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// The page is as it was programmed.
+    Whole {
+        /// What its tag says.
+        owner: [u8; TAG_OWNER_SIZE],
+        /// CRC-32C of the page.
+        checksum: u32,
+    },
+    /// The page cannot be read any more; its tag can.
+    Unreadable {
+        /// What the tag says.
+        owner: [u8; TAG_OWNER_SIZE],
+        /// CRC-32C of the page, as it was.
+        checksum: u32,
+    },
+    /// Nor can its tag.
+    Lost,
+}
+
+/// What the spare area of a page of a tail holds.
+enum Spare {
+    Erased,
+    Fits(Tag),
+    Other,
 }
 
 /// The tail behind the newest commit.
@@ -172,9 +205,9 @@ impl<N: Nand> Log<'_, N> {
     fn reads_due(&mut self, place: u16) -> Result<bool, LogError<N::Error>> {
         let bytes = core::mem::take(&mut self.blocks.page);
         self.buffered = None;
-        let owner = self.read_due(place, bytes);
+        let due = self.read_due(place, bytes);
         self.blocks.page = bytes;
-        Ok(owner?.is_some())
+        Ok(due?.is_some())
     }
 
     /// Whether there are tagged pages that the owner has to take over (T3).
@@ -183,57 +216,81 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// Reads a page of the tail that is to be taken over, from 0 on, and what its tag says. `None` behind the last one. Two reads, one
-    /// where there is none.
+    /// where there is none; beside a page that cannot be read, those of the tags behind it, up to one that fits.
     ///
     /// # Errors
     ///
     /// [`LogError::Nand`]; [`LogError::Poisoned`].
-    pub fn due_page(
-        &mut self,
-        place: u16,
-        bytes: &mut [u8],
-    ) -> Result<Option<[u8; TAG_OWNER_SIZE]>, LogError<N::Error>> {
+    pub fn due_page(&mut self, place: u16, bytes: &mut [u8]) -> Result<Option<Due>, LogError<N::Error>> {
         if self.condition == Condition::Poisoned {
             return Err(LogError::Poisoned);
         }
         if bytes.len() != self.page_size() {
             return Err(LogError::Corrupt { page: PageAddr(0), why: Malformed::Size });
         }
-        let owner = self.read_due(place, bytes)?;
-        if owner.is_some() {
+        let due = self.read_due(place, bytes)?;
+        if due.is_some() {
             self.stats.tail_pages = self.stats.tail_pages.max(u64::from(place) + 1);
         }
-        Ok(owner)
+        if due == Some(Due::Lost) {
+            self.stats.tail_lost |= 1 << place;
+        }
+        Ok(due)
     }
 
-    /// Where options do not believe a single read that nothing is there, a second one.
-    fn read_due(&mut self, place: u16, bytes: &mut [u8]) -> Result<Option<[u8; TAG_OWNER_SIZE]>, LogError<N::Error>> {
+    /// Where options do not believe a single read that a page is not there, a second one.
+    fn read_due(&mut self, place: u16, bytes: &mut [u8]) -> Result<Option<Due>, LogError<N::Error>> {
         match self.read_due_once(place, bytes)? {
-            None if self.options.read_back => self.read_due_once(place, bytes),
-            owner => Ok(owner),
+            whole @ Some(Due::Whole { .. }) => Ok(whole),
+            _ if self.options.read_back => self.read_due_once(place, bytes),
+            due => Ok(due),
         }
     }
 
-    fn read_due_once(
-        &mut self,
-        place: u16,
-        bytes: &mut [u8],
-    ) -> Result<Option<[u8; TAG_OWNER_SIZE]>, LogError<N::Error>> {
+    fn read_due_once(&mut self, place: u16, bytes: &mut [u8]) -> Result<Option<Due>, LogError<N::Error>> {
+        let due = match self.read_spare(place)? {
+            Spare::Erased => return Ok(None),
+            Spare::Fits(Tag { owner, main }) => {
+                let is_read = match self.due_address(place) {
+                    Some(page) => self.reads(page, 0, bytes)?,
+                    None => false,
+                };
+                if is_read && checksum(bytes) == main {
+                    return Ok(Some(Due::Whole { owner, checksum: main }));
+                }
+                Due::Unreadable { owner, checksum: main }
+            }
+            Spare::Other => Due::Lost,
+        };
+        // Torn, or decayed (T5).
+        for behind in place + 1..TAIL_MAX {
+            match self.read_spare(behind)? {
+                Spare::Erased => break,
+                Spare::Fits(_) => return Ok(Some(due)),
+                Spare::Other => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads the tag of a page of the tail that is due.
+    fn read_spare(&mut self, place: u16) -> Result<Spare, LogError<N::Error>> {
         let geometry = self.shape.geometry;
-        let Some(due) = self.tags.due.filter(|_| place < TAIL_MAX) else { return Ok(None) };
+        let Some(due) = self.tags.due.filter(|_| place < TAIL_MAX) else { return Ok(Spare::Erased) };
         let page = PageAddr(due.first.saturating_add(place.into()));
         if !geometry.contains_page(page) || geometry.block_of(page) != geometry.block_of(PageAddr(due.first)) {
-            return Ok(None);
+            return Ok(Spare::Erased);
         }
         let mut tag = [0; TAG_SIZE];
-        if !self.reads(page, geometry.tag_column(), &mut tag)? || tag == [0xFF; TAG_SIZE] {
-            return Ok(None);
-        }
-        if !self.reads(page, 0, bytes)? {
-            return Ok(None);
+        if !self.reads(page, geometry.tag_column(), &mut tag)? {
+            return Ok(Spare::Other);
         }
         let place = TagPlace { volume: self.volume, page: page.0, commit: due.commit, place: place.into() };
-        Ok(place.open(bytes, &tag))
+        Ok(match place.open(&tag) {
+            Some(tag) => Spare::Fits(tag),
+            None if tag == [0xFF; TAG_SIZE] => Spare::Erased,
+            None => Spare::Other,
+        })
     }
 
     /// Reads a part of a page that may be torn; `false` if it cannot be read.

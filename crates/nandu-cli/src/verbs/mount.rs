@@ -110,6 +110,7 @@ fn in_foreground(args: &Mount, out: &mut Output) -> anyhow::Result<()> {
     let memory = Box::leak(files::memory(&sim, &options).into_boxed_slice());
     let explain = |error| files::explain(&args.image, error);
     let fs = Fs::mount(sim, options, memory).map_err(explain)?;
+    files::warn_of_loss(&args.image, fs.stats().tail_lost);
     let mount_options = MountOptions {
         name: args.image.display().to_string(),
         read_only: args.ro,

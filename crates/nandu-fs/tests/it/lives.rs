@@ -22,8 +22,8 @@ use crate::rig::{Everything, OPTIONS, SMALL, everything, formatted_with, memory,
 
 /// What is done in a life, and on which chip.
 #[derive(Clone, Copy)]
-struct Way {
-    chip: Chip,
+pub(crate) struct Way {
+    pub(crate) chip: Chip,
     choose: fn(&Model, u64, u64, usize) -> Op,
     /// Operations between two mounts.
     round_operations: u64,
@@ -103,7 +103,7 @@ fn placed() -> Options {
 }
 
 /// Spare bytes for tags, so that a page that is written and synced says by itself whose it is.
-const TAGGED: Way = Way {
+pub(crate) const TAGGED: Way = Way {
     chip: Chip {
         name: "small-tagged",
         geometry: Geometry { spare_size: 64, tag_size: 32, pages_per_block: 16, ..SMALL.geometry },
@@ -121,7 +121,7 @@ const TAGGED_FULL: Way = Way { chip: TAGGED.chip.with_blocks(24), ..TAGGED };
 const TAGGED_OPTIONS: Options = Options { log: LogOptions { tags: true, ..OPTIONS.log }, ..OPTIONS };
 
 /// Runs of pages that are written and synced one by one, mostly; else any operation.
-fn choose_synced(model: &Model, seed: u64, number: u64, page_size: usize) -> Op {
+pub(crate) fn choose_synced(model: &Model, seed: u64, number: u64, page_size: usize) -> Op {
     let mut chance = Chance::new(seed.wrapping_mul(6_151).wrapping_add(number / 8));
     let mut paths = model.all_paths();
     if chance.below(4) == 0 || paths.is_empty() {

@@ -7,6 +7,7 @@ mod costs;
 mod cuts;
 mod damage;
 mod directories;
+mod faults;
 mod files;
 mod lives;
 mod model;

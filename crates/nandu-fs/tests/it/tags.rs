@@ -49,7 +49,7 @@ fn tag(ino: u64, index: u32, end: u32) -> [u8; TAG_OWNER_SIZE] {
     let mut bytes = [0; TAG_OWNER_SIZE];
     bytes[..6].copy_from_slice(&ino.to_le_bytes()[..6]);
     bytes[6..10].copy_from_slice(&index.to_le_bytes());
-    bytes[10..14].copy_from_slice(&end.to_le_bytes());
+    bytes[10..12].copy_from_slice(&(end - 1).to_le_bytes()[..2]);
     bytes
 }
 
@@ -66,7 +66,7 @@ fn what_tags_say_is_done_in_their_order_and_what_they_cannot_say_is_not() {
     assert_eq!(violations(&mut fs), Vec::<String>::new());
     // One that is no tag ends the tail.
     let mut no_tag = tag(file.0, 1, 512);
-    no_tag[27] = 1;
+    no_tag[23] = 0xFF;
     let tags = [tag(file.0, 3, 100), no_tag, tag(file.0, 0, 512)];
     let mut fs = Fs::mount(with_tail(chip, &tags), TAGGED, &mut bytes).unwrap();
     let expected = [&[1; 3 * 512][..], &[2; 100]].concat();
@@ -106,4 +106,53 @@ fn a_mount_for_reading_shows_what_tags_say() {
     let mut bytes = memory(&CHIP.geometry, &options);
     let mut fs = Fs::mount(with_tail(chip, &[tag(file.0, 0, 512)]), options, &mut bytes).unwrap();
     assert_eq!(content(&mut fs, file).unwrap()[..512], [2; 512]);
+}
+
+/// A volume whose newest commit has a tail of the pages 0 to 2 of the file, and the second of these after a bit of it has changed.
+fn decayed(bit: u32) -> (Sim, Ino) {
+    let (chip, file) = volume();
+    let tags: Vec<_> = (0..3).map(|index| tag(file.0, index, 512)).collect();
+    let mut chip = with_tail(chip, &tags);
+    let mut bytes = vec![0; Log::<Sim>::memory_required(&CHIP.geometry, &TAGGED.log)];
+    let log = Log::mount(chip.clone(), TAGGED.log, &mut bytes).unwrap();
+    let page = log.due_address(1).unwrap();
+    chip.corrupt(page, bit);
+    (chip, file)
+}
+
+#[test]
+fn a_page_that_decayed_in_a_tail_is_an_error_to_whoever_reads_it_and_the_others_are_there() {
+    let (chip, file) = decayed(77);
+    let mut bytes = memory(&CHIP.geometry, &TAGGED);
+    let mut chip = Some(chip);
+    // The mount that takes the tail over, one after a cut, and one after an unmount.
+    for round in 0..3 {
+        let mut fs = Fs::mount(chip.take().unwrap(), TAGGED, &mut bytes).unwrap();
+        let mut page = [0; 512];
+        for (index, expected) in [(0, Some([2; 512])), (1, None), (2, Some([2; 512]))] {
+            let outcome = fs.read_at(file, 512 * index, &mut page);
+            assert_eq!(outcome.is_ok().then_some(page), expected, "page {index}, round {round}: {outcome:?}");
+        }
+        assert_eq!(fs.stats().tail_lost, 0);
+        let told = format!("F10 violated by inode {file}: a page of it cannot be read, at byte 512");
+        assert_eq!(violations(&mut fs).last(), Some(&told));
+        chip = Some(if round == 0 { fs.abandon() } else { fs.unmount().unwrap() });
+    }
+    // It goes like any other that cannot be read.
+    let mut fs = Fs::mount(chip.take().unwrap(), TAGGED, &mut bytes).unwrap();
+    fs.write_at(file, 512, &[5; 512]).unwrap();
+    assert_eq!(content(&mut fs, file).unwrap(), [[2; 512], [5; 512], [2; 512]].concat());
+    assert_eq!(violations(&mut fs), Vec::<String>::new());
+}
+
+#[test]
+fn a_page_of_a_tail_of_which_nobody_knows_whose_it_was_is_counted() {
+    let (chip, file) = decayed(8 * CHIP.geometry.tag_column() + 77);
+    let mut bytes = memory(&CHIP.geometry, &TAGGED);
+    let mut fs = Fs::mount(chip, TAGGED, &mut bytes).unwrap();
+    assert_eq!((fs.stats().tail_lost, fs.stats().tail_pages), (1, 3));
+    assert_eq!(content(&mut fs, file).unwrap(), [[2; 512], [1; 512], [2; 512]].concat());
+    assert_eq!(violations(&mut fs), Vec::<String>::new());
+    let mut fs = Fs::mount(fs.abandon(), TAGGED, &mut bytes).unwrap();
+    assert_eq!((fs.stats().tail_lost, content(&mut fs, file).unwrap().len()), (0, 1536));
 }

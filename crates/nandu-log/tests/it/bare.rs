@@ -1,5 +1,7 @@
 //! Bare streams: pages that are their owner's bytes as they are.
 
+use std::collections::BTreeSet;
+
 use nandu_log::{Append, Budget, Examined, Growth, INSTALMENT_MAX, Log, LogError, LogOptions, PageKind, Placement};
 use nandu_nand::{Cause, Nand, PageAddr};
 use nandu_sim::{Chip, Fault, Sim, Trigger};
@@ -235,6 +237,34 @@ impl Files<'_> {
         }
         self.append(file, Placement::New, Cause::Host).unwrap();
     }
+}
+
+/// A recovery erases a block for the copy of the newest commit, and where that block was bare, reads all of it to see that it is erased.
+#[test]
+fn a_recovery_that_reads_back_copies_the_commit_to_a_block_that_was_bare() {
+    let options = LogOptions { read_back: true, ..ONE };
+    let mut bytes = memory(&Chip::TINY.geometry, &options);
+    let mut chip = Log::format(Sim::new(Chip::TINY), options, &mut bytes).unwrap().abandon();
+    let pages = Chip::TINY.geometry.page_count();
+    let (mut place, mut owner) = (vec![None; 5], vec![usize::MAX; pages as usize]);
+    let (mut bare, mut copied_to_bare) = (BTreeSet::new(), 0);
+    for round in 0..60 {
+        let log = Log::mount(chip, options, &mut bytes).unwrap();
+        let commit = log.committed();
+        let mut files = Files { log, place, owner, commit };
+        if let Some(commit) = commit {
+            let mut page = [0; 256];
+            let found = files.log.read(commit, &mut page).map(|found| found.kind);
+            assert_eq!((found, page[255]), (Ok(PageKind::Tree), 4), "round {round}");
+            copied_to_bare += u32::from(bare.contains(&files.log.geometry().block_of(commit)));
+        }
+        (0..5).for_each(|file| files.update(file));
+        let block_of = |page: &PageAddr| files.log.geometry().block_of(*page);
+        bare.extend(files.place.iter().flatten().map(block_of));
+        Files { place, owner, .. } = files;
+        chip = files.log.abandon();
+    }
+    assert!(copied_to_bare > 3, "{copied_to_bare}");
 }
 
 #[test]

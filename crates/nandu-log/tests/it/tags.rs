@@ -1,6 +1,7 @@
 //! Tails: bare pages that promise something by their tags.
 
-use nandu_log::{Append, Log, LogError, LogOptions, PageKind, Placement, TAG_OWNER_SIZE, TAIL_MAX};
+use nandu_log::{Append, Due, Log, LogError, LogOptions, PageKind, Placement, TAG_OWNER_SIZE, TAIL_MAX};
+use nandu_media::checksum::checksum as page_checksum;
 use nandu_nand::{Cause, Geometry, PageAddr};
 use nandu_sim::{Chip, Fault, Sim, Trigger};
 
@@ -37,14 +38,29 @@ fn begun(bytes: &mut [u8]) -> Log<'_, Sim> {
     log
 }
 
+/// What stands for a page that cannot be read, beside its number, and for one whose tag cannot be read either.
+const UNREADABLE: u8 = 100;
+const LOST: u8 = 255;
+
 /// The numbers of the pages of the tail that is due.
 fn due(log: &mut Log<'_, Sim>) -> Vec<u8> {
     let mut page = [0; 2048];
     let mut numbers = Vec::new();
-    while let Some(owner) = log.due_page(numbers.len() as u16, &mut page).unwrap() {
-        assert_eq!((page, owner), ([owner[0]; 2048], [owner[0]; TAG_OWNER_SIZE]));
-        numbers.push(owner[0]);
+    while let Some(due) = log.due_page(numbers.len() as u16, &mut page).unwrap() {
+        numbers.push(match due {
+            Due::Whole { owner, checksum } => {
+                assert_eq!((page, owner), ([owner[0]; 2048], [owner[0]; TAG_OWNER_SIZE]));
+                assert_eq!(checksum, page_checksum(&page));
+                owner[0]
+            }
+            Due::Unreadable { owner, checksum } => {
+                assert_eq!((owner, checksum), ([owner[0]; TAG_OWNER_SIZE], page_checksum(&[owner[0]; 2048])));
+                UNREADABLE + owner[0]
+            }
+            Due::Lost => LOST,
+        });
     }
+    assert_eq!(log.stats().tail_lost as usize, numbers.iter().filter(|&&number| number == LOST).count());
     numbers
 }
 
@@ -118,8 +134,6 @@ fn a_tail_is_due_until_its_owner_says_that_it_is_not() {
     for _ in 0..3 {
         let mut log = Log::mount(chip, TAGS, &mut bytes).unwrap();
         assert_eq!(due(&mut log), [0, 1, 2, 3, 4]);
-        let first = log.due_page(0, &mut [0; 2048]).unwrap();
-        assert_eq!(first, Some([0; TAG_OWNER_SIZE]));
         assert!(!put(&mut log, 9), "no second tail begins");
         commit(&mut log);
         assert!(!put(&mut log, 9));
@@ -140,7 +154,7 @@ fn a_tail_is_due_until_its_owner_says_that_it_is_not() {
 }
 
 #[test]
-fn a_page_that_failed_or_cannot_be_read_ends_the_tail() {
+fn a_page_that_failed_ends_the_tail() {
     let mut bytes = memory(&CHIP.geometry, &TAGS);
     let mut log = begun(&mut bytes);
     assert!(put(&mut log, 0));
@@ -150,16 +164,40 @@ fn a_page_that_failed_or_cannot_be_read_ends_the_tail() {
     commit(&mut log);
     assert!(put(&mut log, 2) && put(&mut log, 3));
     assert_eq!(after_a_cut(&log), [2, 3]);
-    // In the page, and in its tag.
-    for bit in [9, 8 * CHIP.geometry.tag_column() + 9] {
-        commit(&mut log);
-        assert!(put(&mut log, 4));
-        let page = log.append_tagged(&[5; 2048], Some(&[5; TAG_OWNER_SIZE]), Placement::New, Cause::Value).unwrap();
-        assert!(put(&mut log, 6));
-        assert_eq!(after_a_cut(&log), [4, 5, 6]);
-        log.nand_mut().corrupt(page, bit);
-        assert_eq!(after_a_cut(&log), [4]);
+}
+
+/// A tail of five pages, of which some have changed since: in the page, or in its tag.
+fn decayed(in_page: &[u8], in_tag: &[u8]) -> Vec<u8> {
+    let mut bytes = memory(&CHIP.geometry, &TAGS);
+    let mut log = begun(&mut bytes);
+    let pages: Vec<_> = (0..5_u8)
+        .map(|number| {
+            let owner = [number; TAG_OWNER_SIZE];
+            log.append_tagged(&[number; 2048], Some(&owner), Placement::New, Cause::Value).unwrap()
+        })
+        .collect();
+    assert_eq!(log.tail_len(), 5);
+    for (places, column) in [(in_page, 0), (in_tag, CHIP.geometry.tag_column())] {
+        places.iter().for_each(|&place| log.nand_mut().corrupt(pages[usize::from(place)], 8 * column + 9));
     }
+    after_a_cut(&log)
+}
+
+#[test]
+fn a_page_that_decayed_is_told_of_where_a_tag_stands_behind_it() {
+    assert_eq!(decayed(&[], &[]), [0, 1, 2, 3, 4]);
+    assert_eq!(decayed(&[2], &[]), [0, 1, UNREADABLE + 2, 3, 4]);
+    assert_eq!(decayed(&[0], &[]), [UNREADABLE, 1, 2, 3, 4]);
+    assert_eq!(decayed(&[], &[2]), [0, 1, LOST, 3, 4]);
+    assert_eq!(decayed(&[], &[0]), [LOST, 1, 2, 3, 4]);
+    assert_eq!(decayed(&[1, 2], &[3]), [0, UNREADABLE + 1, UNREADABLE + 2, LOST, 4]);
+    assert_eq!(decayed(&[0, 1], &[0, 1, 2, 3]), [LOST, LOST, LOST, LOST, 4]);
+    // The last page may be the one that was being programmed: nothing says that it ever was whole.
+    assert_eq!(decayed(&[4], &[]), [0, 1, 2, 3]);
+    assert_eq!(decayed(&[], &[4]), [0, 1, 2, 3]);
+    // But what stands before it was, if its own tag can be read.
+    assert_eq!(decayed(&[3, 4], &[]), [0, 1, 2, UNREADABLE + 3]);
+    assert_eq!(decayed(&[], &[3, 4]), [0, 1, 2]);
 }
 
 #[test]

@@ -23,13 +23,14 @@ struct Findings {
     is_clean: bool,
     pages_read: u64,
     damaged_blocks: u32,
+    tail_lost: u32,
     violations: Vec<Violation>,
     paths: Paths,
 }
 
 impl Findings {
     fn error_count(&self) -> u64 {
-        self.violations.len() as u64 + u64::from(self.damaged_blocks)
+        self.violations.len() as u64 + u64::from(self.damaged_blocks) + u64::from(self.tail_lost)
     }
 }
 
@@ -138,7 +139,7 @@ pub(crate) fn repair(image: &Path, out: &mut Output) -> anyhow::Result<()> {
         }
     }
     let name = image.display();
-    let lost = match repairs.iter().any(|repair| repair.what.is_loss()) {
+    let lost = match before.tail_lost > 0 || repairs.iter().any(|repair| repair.what.is_loss()) {
         true => "something is lost",
         false => "nothing is lost",
     };
@@ -162,6 +163,7 @@ fn check(sim: &mut Sim) -> Result<Findings, FilesError> {
         is_clean,
         pages_read: fs.nand().counters().reads - reads,
         damaged_blocks: fs.stats().damaged_blocks,
+        tail_lost: fs.stats().tail_lost,
         paths: if violations.is_empty() { Paths(HashMap::new()) } else { Paths::of(&mut fs) },
         violations,
     })
@@ -209,7 +211,7 @@ fn in_words(violation: &Violation, paths: &Paths) -> String {
 }
 
 fn print(image: &Path, findings: &Findings, out: &mut Output) -> anyhow::Result<()> {
-    let Findings { is_clean, pages_read, damaged_blocks, violations, paths } = findings;
+    let Findings { is_clean, pages_read, damaged_blocks, tail_lost, violations, paths } = findings;
     let name = image.display().to_string();
     let left = if *is_clean {
         "was left cleanly"
@@ -225,14 +227,17 @@ fn print(image: &Path, findings: &Findings, out: &mut Output) -> anyhow::Result<
         let blocks = units::things((*damaged_blocks).into(), "block");
         writeln!(out, "  {blocks} kept because a page that may be needed cannot be read")?;
     }
-    if violations.is_empty() && *damaged_blocks == 0 {
+    if *tail_lost > 0 {
+        writeln!(out, "  {}", files::loss_in_words(*tail_lost))?;
+    }
+    if findings.error_count() == 0 {
         writeln!(out, "no invariant is violated")?;
     }
     Ok(())
 }
 
 fn json_of(image: &Path, findings: &Findings) -> Value {
-    let Findings { is_clean, pages_read, damaged_blocks, violations, paths } = findings;
+    let Findings { is_clean, pages_read, damaged_blocks, tail_lost, violations, paths } = findings;
     let violation = |violation: &Violation| match violation {
         Violation::Fs { invariant, ino, what, offset } => json!({
             "invariant": invariant,
@@ -249,6 +254,7 @@ fn json_of(image: &Path, findings: &Findings) -> Value {
         "clean": is_clean,
         "pages_read": pages_read,
         "damaged_blocks": damaged_blocks,
+        "lost_pages": tail_lost,
         "violations": violations.iter().map(violation).collect::<Vec<_>>(),
     })
 }
