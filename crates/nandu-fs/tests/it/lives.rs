@@ -59,7 +59,7 @@ fn choose_overwriting(model: &Model, seed: u64, number: u64, page_size: usize) -
 }
 
 /// Blocks with one bit in a cell and with two: what is destroyed with a page are pages acknowledged long before.
-const PAIRED_CHIP: Chip = {
+pub(crate) const PAIRED_CHIP: Chip = {
     let geometry = Geometry { pairing: Pairing::SchemeA, tear: TearScope::Pair, pages_per_block: 16, ..SMALL.geometry };
     Chip { name: "small-paired", geometry, ..SMALL }.with_blocks(44)
 };
@@ -90,7 +90,7 @@ fn worn() -> Sim {
 }
 
 /// Placed by policy, with windows so short that all they decide happens within a life.
-fn placed() -> Options {
+pub(crate) fn placed() -> Options {
     let options = Options { copy_count: 8, ..OPTIONS }.both_modes(&PAIRED_CHIP.geometry);
     let policies = PlacementOptions {
         window_pages: 12,
@@ -118,7 +118,7 @@ pub(crate) const TAGGED: Way = Way {
 /// The same on a chip that is nearly full.
 const TAGGED_FULL: Way = Way { chip: TAGGED.chip.with_blocks(24), ..TAGGED };
 
-const TAGGED_OPTIONS: Options = Options { log: LogOptions { tags: true, ..OPTIONS.log }, ..OPTIONS };
+pub(crate) const TAGGED_OPTIONS: Options = Options { log: LogOptions { tags: true, ..OPTIONS.log }, ..OPTIONS };
 
 /// Runs of pages that are written and synced one by one, mostly; else any operation.
 pub(crate) fn choose_synced(model: &Model, seed: u64, number: u64, page_size: usize) -> Op {
@@ -143,7 +143,7 @@ pub(crate) fn choose_synced(model: &Model, seed: u64, number: u64, page_size: us
 }
 
 /// Half of the time some whole pages of a file, if there is one; else any operation.
-fn choose_pages(model: &Model, seed: u64, number: u64, page_size: usize) -> Op {
+pub(crate) fn choose_pages(model: &Model, seed: u64, number: u64, page_size: usize) -> Op {
     let mut chance = Chance::new(seed.wrapping_mul(7_919).wrapping_add(number));
     let mut paths = model.all_paths();
     if chance.below(2) == 0 || paths.is_empty() {
