@@ -25,13 +25,16 @@ const CHIP: Chip = Chip {
 };
 
 const OPTIONS: Options = Options {
-    log: LogOptions { bare_streams: 1, ..LogOptions::DEFAULT },
+    log: LogOptions { bare_streams: 1, tags: true, ..LogOptions::DEFAULT },
     cache_size: 512,
     pending_size: 900,
     note_count: 16,
     open_max: 4,
     ..Options::DEFAULT
 };
+
+/// The same with protected spare bytes.
+const TAGGED: Chip = Chip { geometry: Geometry { spare_size: 64, tag_size: 32, ..CHIP.geometry }, ..CHIP };
 
 const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
 
@@ -41,14 +44,14 @@ const OPERATIONS_MAX: u64 = 150_000;
 /// Inodes of the volume: root, symbolic link, file with holes, directory, file in it.
 const INODES: [u64; 5] = [1, 2, 3, 64, 65];
 
-fn memory() -> Vec<u8> {
-    vec![0; Fs::<Sim>::memory_required(&CHIP.geometry, &OPTIONS)]
+fn memory(chip: Chip) -> Vec<u8> {
+    vec![0; Fs::<Sim>::memory_required(&chip.geometry, &OPTIONS)]
 }
 
 /// A file system with something of each kind, left cleanly or as if the power had gone.
-fn volume(is_clean: bool) -> Option<Sim> {
-    let mut memory = memory();
-    let mut fs = Fs::format(Sim::new(CHIP), OPTIONS, Format::default(), &mut memory).ok()?;
+fn volume(chip: Chip, is_clean: bool) -> Option<Sim> {
+    let mut memory = memory(chip);
+    let mut fs = Fs::format(Sim::new(chip), OPTIONS, Format::default(), &mut memory).ok()?;
     let directory = fs.mkdir(Ino::ROOT, b"directory", FILE).ok()?;
     let file = fs.create(directory, b"file", FILE).ok()?;
     fs.write_at(file, 0, &[3; 1200]).ok()?;
@@ -67,20 +70,29 @@ fn volume(is_clean: bool) -> Option<Sim> {
     fs.open(gone).ok()?;
     fs.unlink(Ino::ROOT, b"gone").ok()?;
     fs.sync().ok()?;
+    // Where there are tags, these have only them.
+    if chip.geometry.tag_size > 0 {
+        for page in [3, 4, 3, 9, 4, 10, 3, 9] {
+            fs.write_at(file, 512 * page, &[5; 512]).ok()?;
+            fs.sync().ok()?;
+        }
+    }
     if is_clean { fs.unmount().ok() } else { Some(fs.abandon()) }
 }
 
 fn pages_of(chip: Option<Sim>) -> Vec<Vec<u8>> {
     let Some(chip) = chip else { return Vec::new() };
-    let size = CHIP.geometry.page_size as usize;
-    (0..CHIP.geometry.page_count()).map(|page| chip.peek(PageAddr(page))[..size].to_vec()).collect()
+    let geometry = chip.chip().geometry;
+    let size = geometry.page_size + if geometry.tag_size > 0 { geometry.spare_size } else { 0 };
+    (0..geometry.page_count()).map(|page| chip.peek(PageAddr(page))[..size as usize].to_vec()).collect()
 }
 
-static VOLUMES: LazyLock<[Vec<Vec<u8>>; 2]> = LazyLock::new(|| [pages_of(volume(true)), pages_of(volume(false))]);
+static VOLUMES: LazyLock<[Vec<Vec<u8>>; 3]> =
+    LazyLock::new(|| [volume(CHIP, true), volume(CHIP, false), volume(TAGGED, false)].map(pages_of));
 /// The pages of a volume and the keys of its records.
 static RECORDS: LazyLock<Option<[Vec<Vec<u8>>; 2]>> = LazyLock::new(|| {
     let mut keys = Vec::new();
-    let chip = edit(volume(true)?, |tree| {
+    let chip = edit(volume(CHIP, true)?, |tree| {
         let _ = tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
             keys.push(entry.key.to_vec());
             ControlFlow::Continue(())
@@ -89,15 +101,17 @@ static RECORDS: LazyLock<Option<[Vec<Vec<u8>>; 2]>> = LazyLock::new(|| {
     Some([pages_of(Some(chip)), keys])
 });
 
-/// Damages the image of a file system as the bytes say (see [`damage`](super::targets::damage); the first byte chooses one of two), and then mounts and uses it:
+/// Damages the image of a file system as the bytes say (see [`damage`](super::targets::damage); the first byte chooses one of three, from
+/// 192 on the one with tags), and then mounts and uses it:
 /// it may be refused and calls may fail, but nothing may panic or go on for long. Returns whether it could be mounted.
 pub(crate) fn hostile_files(bytes: &[u8]) -> bool {
     let Some((&choice, changes)) = bytes.split_first() else { return false };
-    use_it(chip_with(&damage(&VOLUMES[choice as usize % 2], changes)))
+    let (chip, volume) = if choice < 192 { (CHIP, choice as usize % 2) } else { (TAGGED, 2) };
+    use_it(chip_with(chip, &damage(&VOLUMES[volume], changes, CHIP.geometry.page_size as usize)))
 }
 
-fn chip_with(pages: &[Vec<u8>]) -> Sim {
-    let mut chip = Sim::new(CHIP);
+fn chip_with(chip: Chip, pages: &[Vec<u8>]) -> Sim {
+    let mut chip = Sim::new(chip);
     for block in 0..CHIP.geometry.block_count {
         // Cannot fail: the chip is new.
         let _ = chip.erase(BlockAddr(block), CellMode::Slc);
@@ -115,7 +129,7 @@ fn chip_with(pages: &[Vec<u8>]) -> Sim {
 /// then comes that. So every parser of the file system gets what the fuzzer likes.
 pub(crate) fn hostile_records(mut bytes: &[u8]) -> bool {
     let Some([pages, keys]) = &*RECORDS else { return false };
-    let chip = edit(chip_with(pages), |tree| {
+    let chip = edit(chip_with(CHIP, pages), |tree| {
         while let [choice, flip, size, rest @ ..] = bytes {
             let mut key = keys[usize::from(*choice) % keys.len()].clone();
             if let Some(byte) = key.get_mut(usize::from(*flip / 8)) {
@@ -150,7 +164,7 @@ fn edit(chip: Sim, change: impl FnOnce(&mut Tree<'_, OnLog<'_, Sim>, ByteCells>)
 
 /// Does everything with whatever is there, and repairs it. Returns whether it could be mounted.
 fn use_it(chip: Sim) -> bool {
-    let mut memory = memory();
+    let mut memory = memory(*chip.chip());
     let before = chip.operation_count();
     let Ok(mut fs) = Fs::mount(chip, OPTIONS, &mut memory) else { return false };
     let _ = fs.verify(&mut [], &mut |_| ());

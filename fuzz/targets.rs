@@ -105,14 +105,14 @@ pub(crate) fn hostile_image(bytes: &[u8]) -> bool {
     };
     let originals = &volumes[choice as usize % 4];
     let options = extra.options();
-    let pages = damage(originals, changes);
+    let pages = damage(originals, changes, Chip::TINY.geometry.page_size as usize);
     let chip = chip_with(&pages);
     if choice % 4 < 2 { use_it(chip, ByteCells, 8, options) } else { use_it(chip, FixedCells::<4, 4>, 4, options) }
 }
 
-/// Changes the pages of an image, and repairs checksums where the bytes say so: five bytes are one change, a page, what to do with it, and
-/// three bytes of detail.
-pub(crate) fn damage(originals: &[Vec<u8>], mut changes: &[u8]) -> Vec<Vec<u8>> {
+/// Changes the pages of an image, and repairs checksums of main areas where the bytes say so: five bytes are one change, a page, what to do
+/// with it, and three bytes of detail.
+pub(crate) fn damage(originals: &[Vec<u8>], mut changes: &[u8], main: usize) -> Vec<Vec<u8>> {
     let mut pages = originals.to_vec();
     let page_count = pages.len();
     while let [page, what, high, low, value, rest @ ..] = changes {
@@ -125,9 +125,9 @@ pub(crate) fn damage(originals: &[Vec<u8>], mut changes: &[u8]) -> Vec<Vec<u8>> 
             2 => pages[page].fill(0xFF),
             3 => pages[page][at] ^= value,
             // The front of a page and the end of its header, where most of the structure is.
-            4 => reseal(&mut pages[page], at % 64, *value),
-            5 => reseal(&mut pages[page], 32 + at % 64, *value),
-            _ => reseal(&mut pages[page], at, *value),
+            4 => reseal(&mut pages[page][..main], at % 64, *value),
+            5 => reseal(&mut pages[page][..main], 32 + at % 64, *value),
+            _ => reseal(&mut pages[page][..main], at % main, *value),
         }
     }
     pages
