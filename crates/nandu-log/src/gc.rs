@@ -27,6 +27,10 @@ const ENDANGERED_SHARE: u32 = 2;
 /// Bare pages that may be moved together for one examination; each further so many, begun, count as another one.
 const MOVED_TOGETHER: u32 = 16;
 
+/// Part of a block's pages, as a divisor, that may be live for its owner to put off moving them: each time costs the rest of an
+/// instalment, and the block yields the others.
+const WAITING_SHARE: u16 = 4;
+
 /// Blocks that wait so until operations take a share, where the owner empties blocks in idle time.
 const ENDANGERED_PATIENCE: u32 = 4;
 
@@ -89,6 +93,8 @@ pub struct Examine {
     /// [`Placement::Survivor`](crate::Placement::Survivor) and supersede it. If not, it is only asked whether the page
     /// lives: after a cut, blocks are counted before any is emptied when there is hardly room to move something.
     pub moves: bool,
+    /// Whether the owner may say [`Examined::Later`] once.
+    pub may_wait: bool,
     /// To what the owner books reading and moving it.
     pub cause: Cause,
 }
@@ -104,6 +110,9 @@ pub enum Examined {
     /// ([`Log::is_settled`]). Until one does, this page is needed, and its block is left alone when the collector has been through. Both pages count as
     /// live meanwhile: an owner that hears [`LogError::Full`] names its copies, after [`Log::seal`], and asks again.
     Copied,
+    /// It is needed, and the owner is going to supersede it with what it programs next anyway, as likely as not. The page is asked about again with
+    /// the next instalment. Only where [`Examine::may_wait`] says so.
+    Later,
     /// It is needed and was left where it is: because it was not to be moved, or because the append said
     /// [`LogError::Full`].
     Live,
@@ -167,6 +176,8 @@ pub(crate) struct Collector {
     pub(crate) levelled: u64,
     /// Whether the owner has blocks emptied in idle time.
     has_idle: bool,
+    /// The owner put off moving a page, so the instalment is over.
+    is_put_off: bool,
 }
 
 impl Collector {
@@ -193,6 +204,7 @@ impl Collector {
         is_instalment: false,
         levelled: 0,
         has_idle: false,
+        is_put_off: false,
     };
 
     /// Steps of the instalment under way per page it is for.
@@ -227,6 +239,7 @@ impl<N: Nand> Log<'_, N> {
         self.stats.instalment_max = self.stats.instalment_max.max(self.collector.instalment_steps());
         self.collector.taken = 0;
         self.collector.debt = 0;
+        self.collector.is_put_off = false;
         self.collector.pages = pages.max(1);
         let block_pages = u32::from(self.shape.pages);
         let high = (self.shape.pool_high(self.blocks.good()) + self.collector.beside_max) * block_pages;
@@ -326,10 +339,12 @@ impl<N: Nand> Log<'_, N> {
                 }
                 continue;
             }
-            if budget.examinations == 0 || (!budget.is_instalment && self.has_waited_enough()) {
+            let is_put_off = budget.is_instalment && self.collector.is_put_off;
+            if budget.examinations == 0 || is_put_off || (!budget.is_instalment && self.has_waited_enough()) {
                 return Ok(None);
             }
-            let Some(examine) = self.next_examination(budget.is_chosen) else { return Ok(None) };
+            let Some(mut examine) = self.next_examination(budget.is_chosen) else { return Ok(None) };
+            examine.may_wait = budget.is_instalment && self.may_wait(&examine);
             budget.examinations -= 1;
             self.collector.taken += u32::from(budget.is_instalment);
             self.collector.is_instalment = budget.is_instalment;
@@ -382,11 +397,19 @@ impl<N: Nand> Log<'_, N> {
                 let page = self.nth_page(victim, self.collector.cursor);
                 self.collector.cursor += 1;
                 self.collector.pending = Some(page);
-                return Some(Examine { page, moves: !self.collector.counts_only, cause: self.collector.cause });
+                let moves = !self.collector.counts_only;
+                return Some(Examine { page, moves, may_wait: false, cause: self.collector.cause });
             }
             self.finish_victim(victim);
         }
         None
+    }
+
+    /// Whether the owner may put off moving a page: few live beside it, and blocks are not scarce.
+    fn may_wait(&self, examine: &Examine) -> bool {
+        let live = self.blocks.live(self.shape.geometry.block_of(examine.page));
+        let is_scarce = self.blocks.pool() <= self.floor_host() + 1;
+        examine.moves && examine.cause == Cause::Gc && live <= self.shape.pages / WAITING_SHARE && !is_scarce
     }
 
     /// The page of a block that holds data at a place of its mode.
@@ -478,7 +501,12 @@ impl<N: Nand> Log<'_, N> {
         }
         match outcome {
             Examined::Dead => {}
-            Examined::Live => self.collector.left += 1,
+            Examined::Later if examine.may_wait => {
+                self.collector.cursor = self.collector.cursor.saturating_sub(1);
+                self.collector.is_put_off = true;
+                return Ok(());
+            }
+            Examined::Live | Examined::Later => self.collector.left += 1,
             Examined::Moved if examine.cause == Cause::Levelling => {
                 // A bare page and what names it.
                 self.collector.levelled += 1 + u64::from(self.is_bare(examine.page));

@@ -375,6 +375,13 @@ impl<'m, N: Nand> Log<'m, N> {
         })
     }
 
+    /// How many pages of a page's block live, if that is known: after a cut it may be fewer than are counted.
+    pub fn counted_live(&self, page: PageAddr) -> Option<u16> {
+        let block = self.shape.geometry.contains_page(page).then(|| self.shape.geometry.block_of(page))?;
+        let is_exact = self.blocks.state(block).holds_data() && !self.blocks.has(block, INEXACT);
+        is_exact.then(|| self.blocks.live(block))
+    }
+
     /// Says that a page is needed no longer: a commit that is durable has replaced it, or it belongs to an operation
     /// that was given up. Costs nothing. A page said twice makes a block look emptier than it is, and loses data.
     pub fn supersede(&mut self, page: PageAddr) {

@@ -43,6 +43,9 @@ impl Slot {
     }
 }
 
+/// Leaves read last that are remembered.
+const MISSED: usize = 8;
+
 /// The page read last.
 pub(crate) struct Reading<'m> {
     pub(crate) buf: &'m mut [u8],
@@ -53,13 +56,24 @@ pub(crate) struct Reading<'m> {
     checked: u8,
     /// Leaves read.
     misses: u8,
+    /// Pages of the last of them, in a ring.
+    missed: [u32; MISSED],
     /// Pages read; wraps.
     pub(crate) reads: u32,
 }
 
 impl<'m> Reading<'m> {
     pub(crate) fn new(buf: &'m mut [u8]) -> Reading<'m> {
-        Reading { buf, page: None, found: None, body: None, checked: u8::MAX, misses: 0, reads: 0 }
+        Reading {
+            buf,
+            page: None,
+            found: None,
+            body: None,
+            checked: u8::MAX,
+            misses: 0,
+            missed: [u32::MAX; MISSED],
+            reads: 0,
+        }
     }
 
     /// The buffer is going to be used for something else, or its page is programmed anew.
@@ -256,9 +270,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
             let place = self.read_node(page, 0)?;
             // Most leaves are not looked up again soon. Where there is no room for all, one that is gets in at its fourth miss or so,
-            // and the others do not cost a copy each.
+            // and the others do not cost a copy each. One that was read just now, before a few others, is being worked on.
+            let is_back = self.reading.missed.contains(&page);
             self.reading.misses = self.reading.misses.wrapping_add(1);
-            if keep && self.reading.misses.is_multiple_of(4) {
+            self.reading.missed[usize::from(self.reading.misses) % MISSED] = page;
+            if is_back || (keep && self.reading.misses.is_multiple_of(4)) {
                 self.cache.insert(page, 0, &self.reading.buf[place.clone()]);
             } else {
                 self.cache.insert_leaf_beside(page, &self.reading.buf[place.clone()]);

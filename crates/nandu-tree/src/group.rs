@@ -79,6 +79,14 @@ enum Beside {
     Parted,
 }
 
+/// A leaf in a block that is being emptied, which a sync may take along.
+#[derive(Clone, Copy)]
+pub(crate) struct Lift {
+    pub(crate) page: u32,
+    /// A key of it.
+    pub(crate) key: KeyBuf,
+}
+
 /// What changes need in memory and in a journal page.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Room {
@@ -103,7 +111,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Ok(());
         }
         let is_due = self.is_merge_due();
-        if let Some(key) = self.one_leaf_to_merge(is_due)? {
+        if self.ride_lifted().unwrap_or(false) {
+            // The collector need not move it.
+        } else if let Some(key) = self.one_leaf_to_merge(is_due)? {
             self.merge_roomy(&key)?;
         } else if !is_due || self.ride().is_err() {
             // If a leaf is going to have to be programmed before the next change, its page may be the one that is programmed now; a
@@ -117,11 +127,33 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Whether memory is so full that leaves have to be merged soon. As long as it is not, changes that stay gather more of their
     /// leaf, so that fewer leaves are programmed, and fewer pages die here and there that somebody has to collect.
     fn is_merge_due(&self) -> bool {
-        let journals = &self.journals;
-        let has_place = journals.recent_count() < RECENT_MAX && journals.count() + 1 < journals.listed_max;
         // Many changes at once, among syncs of few, find room then: the leaves that they would displace have ridden before.
         let burst = if self.group_peak > BURST_MIN * self.group_size { self.group_peak } else { 0 };
-        has_place && self.changes.free() < self.free_wanted(0) + self.used_max() / EARLY_SHARE + burst
+        self.can_ride() && self.changes.free() < self.free_wanted(0) + self.used_max() / EARLY_SHARE + burst
+    }
+
+    /// Whether a page that holds a leaf and changes of others has a place in the list of journal pages.
+    fn can_ride(&self) -> bool {
+        self.journals.recent_count() < RECENT_MAX && self.journals.count() + 1 < self.journals.listed_max
+    }
+
+    /// Programs the leaf that the collector waits for, if its page has room for what is to be made durable. That is a commit.
+    fn ride_lifted(&mut self) -> Result<bool, TreeError<P::Error>> {
+        let Some(lift) = self.lift.filter(|_| self.can_ride()) else { return Ok(false) };
+        self.descend(Seek::At(lift.key.as_slice()), 1)?;
+        if self.child(0) != lift.page {
+            self.lift = None;
+            return Ok(false);
+        }
+        match self.room_beside(&lift.key)? {
+            Beside::Room => {
+                self.lift = None;
+                self.merge_at(&lift.key, None)?;
+                self.stats.lifted += 1;
+                Ok(true)
+            }
+            Beside::Short | Beside::Parted => Ok(false),
+        }
     }
 
     fn is_group_small(&self) -> bool {

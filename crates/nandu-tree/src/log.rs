@@ -4,7 +4,7 @@ use nandu_log::{Append, Budget, Growth, Log, LogError, LogOptions, PageKind, TAG
 use nandu_nand::{Cause, Nand, PageAddr};
 
 use crate::memory::Options;
-use crate::pages::{Examine, Examined, Found, Need, Pages, Placement, SummaryRead};
+use crate::pages::{Counted, Examine, Examined, Found, Need, Pages, Placement, SummaryRead};
 
 /// Pages of a [`Log`] for one tree, and the collector's work between two operations of it.
 pub struct OnLog<'m, N: Nand> {
@@ -106,7 +106,7 @@ impl<'m, N: Nand> OnLog<'m, N> {
 
     fn hand_out(&mut self, next: Option<nandu_log::Examine>) -> Option<Examine> {
         self.examining = next;
-        next.map(|examine| Examine { page: examine.page, moves: examine.moves })
+        next.map(|examine| Examine { page: examine.page, moves: examine.moves, may_wait: examine.may_wait })
     }
 
     /// Reads for the user, or for the collector.
@@ -406,6 +406,13 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         self.log.unpin_all();
     }
 
+    fn counted(&self, page: PageAddr) -> Option<Counted> {
+        let live = self.log.counted_live(page)?;
+        let geometry = self.log.geometry();
+        let first = geometry.first_page(geometry.block_of(page)).0;
+        Some(Counted { first, pages: geometry.pages_per_block, live })
+    }
+
     fn block_of(&self, page: PageAddr) -> u32 {
         self.log.geometry().block_of(page).0
     }
@@ -449,6 +456,7 @@ impl<N: Nand> Pages for OnLog<'_, N> {
             Examined::Moved => nandu_log::Examined::Moved,
             Examined::Copied => nandu_log::Examined::Copied,
             Examined::Live => nandu_log::Examined::Live,
+            Examined::Later => nandu_log::Examined::Later,
             Examined::Unreadable => nandu_log::Examined::Unreadable(self.why),
         };
         self.why = nandu_log::Malformed::Unreadable;

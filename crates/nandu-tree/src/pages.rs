@@ -253,6 +253,12 @@ pub trait Pages {
         Ok(true)
     }
 
+    /// The block of a page, if it is known how many of its pages live.
+    fn counted(&self, page: PageAddr) -> Option<Counted> {
+        let _ = page;
+        None
+    }
+
     /// Which block a page is in.
     fn block_of(&self, page: PageAddr) -> u32 {
         page.0
@@ -303,6 +309,17 @@ pub trait Pages {
     }
 }
 
+/// A block of which it is known how many of its pages live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Its first page.
+    pub first: u32,
+    /// Its pages.
+    pub pages: u32,
+    /// How many of them live.
+    pub live: u16,
+}
+
 /// What an operation is going to append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need {
@@ -321,6 +338,8 @@ pub struct Examine {
     pub page: PageAddr,
     /// Whether to move the page if it lives; if not, it is only asked whether it does.
     pub moves: bool,
+    /// Whether it may be left for the next sync to supersede, to be asked about again.
+    pub may_wait: bool,
 }
 
 /// What the tree found about a page.
@@ -334,6 +353,8 @@ pub enum Examined {
     Copied,
     /// It lives and is where it was.
     Live,
+    /// The same, and the next sync is going to supersede it as likely as not.
+    Later,
     /// It cannot be read, so nobody knows.
     Unreadable,
 }

@@ -7,7 +7,9 @@ use nandu_nand::PageAddr;
 use crate::cells::Cells;
 use crate::copies::SETTLED_MAX;
 use crate::descent::Seek;
+use crate::group::Lift;
 use crate::journals::Node;
+use crate::memory::Durability;
 use crate::pages::{Examine, Examined, Need, Pages, Placement};
 use crate::tree::Tree;
 use crate::trees::{Target, TreeSet};
@@ -50,12 +52,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Answers the medium's question about a page.
     pub fn examine(&mut self, examine: Examine) -> Result<Examined, TreeError<P::Error>> {
-        let Examine { page, moves } = examine;
+        let Examine { page, moves, may_wait } = examine;
         self.values.holds = None;
         self.view(None);
         if moves && self.changes.unsynced > 0 {
             // A move is no promise, and changes that wait for a sync are not to be in it.
             return Ok(Examined::Live);
+        }
+        if !self.pages.is_bare(page) && self.is_known_dead(page) {
+            return Ok(Examined::Dead);
         }
         let kind = if self.pages.is_bare(page) { Ok(PageKind::Summary) } else { self.kind_of(page) };
         let found = match kind {
@@ -65,6 +70,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             Ok(kind @ (PageKind::Value | PageKind::ValueIndex)) => self.examine_value(page, kind, moves),
             Ok(PageKind::Snapshots) => self.examine_table(page, moves),
             Ok(PageKind::Journal) if self.journals.place_of(page.0).is_none() => self.examine_resident(page, moves),
+            Ok(PageKind::Tree) if moves && may_wait && self.journals.place_of(page.0).is_none() => {
+                self.lift_or_relocate(page)
+            }
             Ok(_) if moves => self.relocate(page).map(|lived| if lived { Examined::Moved } else { Examined::Dead }),
             Ok(_) => self.is_live(page).map(|lives| if lives { Examined::Live } else { Examined::Dead }),
             Err(error) => Err(error),
@@ -75,6 +83,20 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             Err(TreeError::Corrupt { page: corrupt, .. }) if corrupt == page => Ok(Examined::Unreadable),
             found => found,
         }
+    }
+
+    /// Leaves a leaf for the next sync to take along, the first time; the second time moves it, if that has not happened.
+    fn lift_or_relocate(&mut self, page: PageAddr) -> Result<Examined, TreeError<P::Error>> {
+        let was_asked = self.lift.take().is_some_and(|lift| lift.page == page.0);
+        let may_ride = self.durability == Durability::OnSync && self.snapshots.is_empty();
+        if may_ride && !was_asked && self.find_live(page)? == Some(0) {
+            let mut key = KeyBuf::EMPTY;
+            self.cells.minimum(&mut key);
+            let _ = self.fence_below(0, &mut key);
+            self.lift = Some(Lift { page: page.0, key });
+            return Ok(Examined::Later);
+        }
+        self.relocate(page).map(|lived| if lived { Examined::Moved } else { Examined::Dead })
     }
 
     /// What a page holds; it is in the reading buffer then, unless what it holds is known.

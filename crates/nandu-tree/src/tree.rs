@@ -10,6 +10,7 @@ use crate::cells::{Cells, LeafRun, Stretch};
 use crate::changes::Changes;
 use crate::copies::Copies;
 use crate::descent::{Place, Reading, Seek, Slot};
+use crate::group::Lift;
 use crate::journals::Journals;
 use crate::limits::Limits;
 use crate::memory::{Durability, JOURNAL_PAGES_MIN, Journal, Options, memory_required};
@@ -17,6 +18,7 @@ use crate::notes::Notes;
 use crate::pages::{Need, Pages};
 use crate::residents::Wish;
 use crate::snapshots::Snapshots;
+use crate::survey::Survey;
 use crate::tail::TailState;
 use crate::values::{Stored, Values};
 use crate::{Placement, TreeError};
@@ -48,6 +50,8 @@ pub struct Stats {
     pub rides: u64,
     /// Leaves whose page was to carry such changes and had no room for them.
     pub full_rides: u64,
+    /// Leaves that a sync took along, so that the collector did not have to move them.
+    pub lifted: u64,
     /// Pages moved that lived as leaves and carried changes of others.
     pub moved_rides: u64,
     /// Pages whose changes were needed when their leaves were programmed elsewhere.
@@ -109,6 +113,10 @@ pub struct Tree<'m, P, C> {
     pub(crate) wish: Wish,
     /// Where the search for a leaf to be merged goes on.
     pub(crate) sweep: KeyBuf,
+    /// The leaf that is left for the next sync to take along.
+    pub(crate) lift: Option<Lift>,
+    /// What is known of the block that is being emptied.
+    pub(crate) survey: Survey,
     pub(crate) stats: Stats,
 }
 
@@ -304,6 +312,8 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             parts_leaves: options.parts_leaves,
             wish: Wish::default(),
             sweep: KeyBuf::EMPTY,
+            lift: None,
+            survey: Survey::NONE,
             tail: TailState::default(),
             stats: Stats::default(),
         })

@@ -253,7 +253,7 @@ impl<'m, N: Nand> Toy<'m, N> {
     }
 
     fn relocate(&mut self, examine: Examine) -> Result<Examined, ToyError<N>> {
-        let Examine { page, moves, cause } = examine;
+        let Examine { page, moves, cause, .. } = examine;
         if self.log.is_bare(page) {
             return self.relocate_bare(examine);
         }
@@ -288,7 +288,7 @@ impl<'m, N: Nand> Toy<'m, N> {
     }
 
     fn relocate_bare(&mut self, examine: Examine) -> Result<Examined, ToyError<N>> {
-        let Examine { page, moves, cause } = examine;
+        let Examine { page, moves, cause, .. } = examine;
         if self.copies.iter().any(|copy| copy.from == page || copy.to == page) {
             return Ok(Examined::Live);
         }

@@ -178,7 +178,7 @@ fn survive_cuts<C: Cells>(
                         let found = tree.record_count();
                         assert!(states.iter().any(|state| state.len() as u64 == found));
                         let page = medium.live_pages()[0];
-                        tree.examine(Examine { page, moves: true }).unwrap();
+                        tree.examine(Examine { page, moves: true, may_wait: false }).unwrap();
                     }
                     let found = records(&mut tree);
                     assert!(states.contains(&found), "round {round}: {found:?} is none of {states:?}");

@@ -431,7 +431,7 @@ impl Pages for Shared {
         while let Some(page) = medium.to_examine.pop() {
             // What is superseded is gone at once, unless it is kept.
             if medium.keeps_stale || medium.lives[page.0 as usize] != Life::Free {
-                return Ok(Some(Examine { page, moves: true }));
+                return Ok(Some(Examine { page, moves: true, may_wait: false }));
             }
         }
         Ok(None)

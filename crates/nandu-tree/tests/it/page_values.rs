@@ -174,7 +174,7 @@ fn survive_cuts(options: Options, shape: Shape) {
                         let found = tree.record_count();
                         assert!(states.iter().any(|state| state.len() as u64 == found));
                         let page = medium.live_pages()[0];
-                        tree.examine(Examine { page, moves: true }).unwrap();
+                        tree.examine(Examine { page, moves: true, may_wait: false }).unwrap();
                     }
                     let found = records(&mut tree);
                     assert!(states.contains(&found), "round {round}");
@@ -347,7 +347,7 @@ fn pages_whose_summary_is_lost_are_found_in_the_leaves() {
     medium.lose(last);
     let mut outcomes = Vec::new();
     for page in last.0 - 7..=last.0 {
-        outcomes.push(tree.examine(Examine { page: PageAddr(page), moves: true }).unwrap());
+        outcomes.push(tree.examine(Examine { page: PageAddr(page), moves: true, may_wait: false }).unwrap());
     }
     // The first one takes all of its leaf along.
     assert_eq!(outcomes[0], Examined::Moved);
@@ -440,7 +440,7 @@ fn pages_of_one_leaf_are_moved_with_one_program_for_it() {
     let (medium, mut tree) = file();
     let victim = medium.live_pages().into_iter().find(|&page| medium.is_bare(page)).unwrap();
     let cost = programs(&medium, || {
-        let outcome = tree.examine(Examine { page: victim, moves: true });
+        let outcome = tree.examine(Examine { page: victim, moves: true, may_wait: false });
         assert_eq!(outcome, Ok(Examined::Moved));
     });
     assert_eq!(cost, 33);

@@ -176,7 +176,7 @@ impl Scene {
                             // What the collector does now and then with pages as new as these.
                             let newest = commits.len() - 1;
                             let page = commits[newest.saturating_sub(draw as usize % 2)];
-                            tree.examine(Examine { page, moves: true })?;
+                            tree.examine(Examine { page, moves: true, may_wait: false })?;
                         }
                     }
                     5 => {
