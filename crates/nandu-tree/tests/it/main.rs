@@ -17,3 +17,4 @@ mod parted;
 mod relocate;
 mod rides;
 mod snapshots;
+mod survey;
