@@ -274,7 +274,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             let is_back = self.reading.missed.contains(&page);
             self.reading.misses = self.reading.misses.wrapping_add(1);
             self.reading.missed[usize::from(self.reading.misses) % MISSED] = page;
-            if is_back || (keep && self.reading.misses.is_multiple_of(4)) {
+            if if keep { self.reading.misses.is_multiple_of(4) } else { is_back } {
                 self.cache.insert(page, 0, &self.reading.buf[place.clone()]);
             } else {
                 self.cache.insert_leaf_beside(page, &self.reading.buf[place.clone()]);
