@@ -269,6 +269,15 @@ impl<'m, N: Nand> Fs<'m, N> {
         Ok(worked)
     }
 
+    /// Has the collector make what room it can.
+    pub(crate) fn collect_all(&mut self) -> Result<(), FsError<N::Error>> {
+        let pages = self.tree.pages().log().page_count();
+        match self.collect(pages) {
+            Ok(_) | Err(FsError::Full) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Puts the superblock with another first free number.
     pub(crate) fn put_super_block(&self, batch: &mut Batch<'_>, chunk_next: u64) {
         let super_block = SuperBlock { features: [0; 3], hash_key: self.hash_key, chunk_next };

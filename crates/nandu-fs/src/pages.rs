@@ -15,6 +15,7 @@ use core::ops::{Bound, ControlFlow};
 
 use nandu_index::Direction;
 use nandu_nand::Nand;
+use nandu_tree::TreeError;
 
 use crate::batch::Batch;
 use crate::error::Damage;
@@ -198,7 +199,13 @@ impl<N: Nand> Fs<'_, N> {
                 other => return other.map(|_| ()),
             }
         }
-        match self.tree.put_page_to(key.as_slice(), page, stream).map_err(FsError::from) {
+        let mut outcome = self.tree.put_page_to(key.as_slice(), page, stream);
+        if matches!(outcome, Err(TreeError::NotesFull)) {
+            // Recoveries that were cut have left blocks half full, whose pages are noted until the collector has been there.
+            self.collect_all()?;
+            outcome = self.tree.put_page_to(key.as_slice(), page, stream);
+        }
+        match outcome.map_err(FsError::from) {
             Err(FsError::Full) if self.make_room()? => {
                 self.tree.put_page_to(key.as_slice(), page, stream)?;
             }

@@ -133,11 +133,7 @@ impl<N: Nand> Fs<'_, N> {
                 Err(FsError::Full) => {}
                 outcome => return outcome,
             }
-            let pages = self.tree.pages().log().page_count();
-            match self.collect(pages) {
-                Ok(_) | Err(FsError::Full) => {}
-                Err(error) => return Err(error),
-            }
+            self.collect_all()?;
         }
         // Nothing is lost: a mount with more memory for notes finds the tail.
         self.options.read_only = true;

@@ -407,10 +407,9 @@ impl<N: Nand> Pages for OnLog<'_, N> {
     }
 
     fn counted(&self, page: PageAddr) -> Option<Counted> {
-        let live = self.log.counted_live(page)?;
         let geometry = self.log.geometry();
-        let first = geometry.first_page(geometry.block_of(page)).0;
-        Some(Counted { first, pages: geometry.pages_per_block, live })
+        let first = geometry.contains_page(page).then(|| geometry.first_page(geometry.block_of(page)).0)?;
+        Some(Counted { first, pages: geometry.pages_per_block, live: self.log.counted_live(page) })
     }
 
     fn block_of(&self, page: PageAddr) -> u32 {

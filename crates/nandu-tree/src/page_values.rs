@@ -352,15 +352,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if self.check_key(key.as_slice()).is_err() || self.tag_size() == 0 {
             return Ok(Examined::Dead);
         }
-        let is_this = |value: Option<PageValue>| value.is_some_and(|value| value.page == page.0);
-        let change = self.find_change(key.as_slice())?;
-        let is_changed = change.is_some_and(|index| is_this(self.changes.stored(index).and_then(PageValue::parse)));
-        let is_hidden = change.is_some() && !is_changed;
-        if !is_changed && !is_this(self.leaf_page_value(key.as_slice())?) {
+        let Some(is_hidden) = self.lead_to(page, &key)? else {
             // What an unsynced change replaces is needed until that is durable (R5).
-            let is_doomed = self.notes.doomed().any(|doomed| doomed == page.0);
-            return Ok(if is_doomed { Examined::Live } else { Examined::Dead });
-        }
+            return Ok(if self.is_doomed(page) { Examined::Live } else { Examined::Dead });
+        };
         if !moves || self.changes.unsynced > 0 {
             return Ok(Examined::Live);
         }
@@ -381,10 +376,41 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let count_max = self.pages.move_room().clamp(1, MOVES_MAX);
         let evict = Evict { key: key.as_slice(), page: page.0, count_max };
         match self.merge_with(key.as_slice(), Some(Own::Evict(evict)), placement) {
-            Ok(_) => Ok(Examined::Moved),
+            Ok(_) => {
+                self.survey.note_moved(page);
+                Ok(Examined::Moved)
+            }
             Err(TreeError::NotesFull) => Ok(Examined::Live),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether something leads to a page from this key; true if a leaf does that is going to lose this value.
+    fn lead_to(&mut self, page: PageAddr, key: &KeyBuf) -> Result<Option<bool>, TreeError<P::Error>> {
+        let is_this = |value: Option<PageValue>| value.is_some_and(|value| value.page == page.0);
+        let change = self.find_change(key.as_slice())?;
+        if change.is_some_and(|index| is_this(self.changes.stored(index).and_then(PageValue::parse))) {
+            return Ok(Some(false));
+        }
+        Ok(is_this(self.leaf_page_value(key.as_slice())?).then_some(change.is_some()))
+    }
+
+    fn is_doomed(&self, page: PageAddr) -> bool {
+        self.notes.doomed().any(|doomed| doomed == page.0)
+    }
+
+    /// Whether a bare page is needed, as far as notes, Summaries and leaves say it; `None` if a Summary cannot be read.
+    pub(crate) fn is_bare_needed(&mut self, page: PageAddr) -> Result<Option<bool>, TreeError<P::Error>> {
+        if self.is_copy(page.0) || self.is_doomed(page) {
+            return Ok(Some(true));
+        }
+        let key = match self.named_by_summary(page)? {
+            Owner::Key(note) => KeyBuf::new(note.key()).unwrap_or(KeyBuf::EMPTY),
+            Owner::Nobody => return Ok(Some(false)),
+            Owner::Unknown => return Ok(None),
+        };
+        let is_key = self.check_key(key.as_slice()).is_ok() && self.tag_size() > 0;
+        Ok(Some(is_key && self.lead_to(page, &key)?.is_some()))
     }
 
     /// Appends a page value again, and then others of the path's leaf that stand in the same block; the leaf, which holds its

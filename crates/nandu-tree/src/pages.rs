@@ -253,7 +253,7 @@ pub trait Pages {
         Ok(true)
     }
 
-    /// The block of a page, if it is known how many of its pages live.
+    /// The block of a page, if it is known.
     fn counted(&self, page: PageAddr) -> Option<Counted> {
         let _ = page;
         None
@@ -309,15 +309,15 @@ pub trait Pages {
     }
 }
 
-/// A block of which it is known how many of its pages live.
+/// A block, and how many of its pages live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
     /// Its first page.
     pub first: u32,
     /// Its pages.
     pub pages: u32,
-    /// How many of them live.
-    pub live: u16,
+    /// How many of them live, if that is known: after a cut it may be fewer than are counted.
+    pub live: Option<u16>,
 }
 
 /// What an operation is going to append.

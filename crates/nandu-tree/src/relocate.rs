@@ -59,7 +59,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             // A move is no promise, and changes that wait for a sync are not to be in it.
             return Ok(Examined::Live);
         }
-        if !self.pages.is_bare(page) && self.is_known_dead(page) {
+        if self.is_known_dead(page) {
             return Ok(Examined::Dead);
         }
         let kind = if self.pages.is_bare(page) { Ok(PageKind::Summary) } else { self.kind_of(page) };

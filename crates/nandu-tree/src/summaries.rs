@@ -331,6 +331,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if named.is_none() && self.pages.bare_stream_of(page).is_some() {
             return Ok(Owner::Nobody);
         }
+        // Where there are two in a block, neighbours are in the same one.
+        let cached = self.notes.cached.filter(|&at| is_of_block(at) && at > page.0);
+        if cached.is_some()
+            && let Ok(list) = NoteList::parse(&self.values.buf[self.header_size..])
+            && let Some(note) = list.notes().find(|note| note.page == page.0)
+        {
+            return Ok(Owner::Key(note));
+        }
         let mut at = named.unwrap_or(self.pages.last_of_block(page).0);
         // Behind the last Summary of a block the partners of pages that were promised stay erased.
         let mut erased_left = if named.is_none() { self.pages.exposed_max() } else { 0 };

@@ -193,6 +193,12 @@ fn parent<'p, N: Nand>(fs: &mut Fs<'_, N>, path: &'p [&'static [u8]]) -> Result<
 
 const NEW: Attributes = Attributes { mode: 0o644, uid: 3, gid: 4, rdev: 0 };
 
+/// Writes all of it: where only a part finds room, the next call would say so.
+fn write_all<N: Nand>(fs: &mut Fs<'_, N>, ino: Ino, offset: u64, bytes: &[u8]) -> Result<(), FsError<N::Error>> {
+    let count = fs.write_at(ino, offset, bytes)?;
+    if count == bytes.len() { Ok(()) } else { Err(FsError::Full) }
+}
+
 /// Applies an operation.
 pub(crate) fn apply<N: Nand>(fs: &mut Fs<'_, N>, slots: &mut Slots, op: &Op) -> Result<(), FsError<N::Error>> {
     match op {
@@ -228,7 +234,7 @@ pub(crate) fn apply<N: Nand>(fs: &mut Fs<'_, N>, slots: &mut Slots, op: &Op) -> 
         }
         Op::Write(path, offset, bytes) => {
             let ino = resolve(fs, path)?;
-            fs.write_at(ino, *offset, bytes).map(|count| assert_eq!(count, bytes.len()))
+            write_all(fs, ino, *offset, bytes)
         }
         Op::Append(path, bytes) => {
             let ino = resolve(fs, path)?;
@@ -265,7 +271,7 @@ pub(crate) fn apply<N: Nand>(fs: &mut Fs<'_, N>, slots: &mut Slots, op: &Op) -> 
         }
         Op::WriteOpen(slot, offset, bytes) => {
             let Some(ino) = slots[*slot] else { return Ok(()) };
-            fs.write_at(ino, *offset, bytes).map(|count| assert_eq!(count, bytes.len()))
+            write_all(fs, ino, *offset, bytes)
         }
         Op::Close(slot) => match slots[*slot].take() {
             Some(ino) => fs.close(ino),
