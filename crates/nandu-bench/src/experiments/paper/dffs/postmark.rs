@@ -66,8 +66,8 @@ const NOTES: &str = "Times are the chip's alone. The paper measured a whole devi
 `speedup_over_ubifs` is the time of the UBIFS model over the time of the same work here. On the kernel's chip `programs` of the models stands \
     beside what the kernel's own took for the same work, without the removal of all files at the end, which tells how good the models are.
 
-`250/4k`: of 233,965 programs 222,336 are the pages of data and a commit for each write; with their erases alone it would be 1.69 times UBIFS. The rest are leaves that creates and \
-    deletes are brought to, Summaries (2,400), the collector (0.7 %) and checkpoints, whose block table takes several pages there (1,100); and reads. A page of a file is a record, so \
+`250/4k`: of 232,891 programs 222,336 are the pages of data and a commit for each write; with their erases alone it would be 1.69 times UBIFS. The rest are leaves that creates and \
+    deletes are brought to, Summaries (2,400), the collector (0.3 %) and checkpoints, whose block table takes several pages there (1,100); and reads. A page of a file is a record, so \
     the 64 of a file fill a leaf.
 
 On 184 MiB, which the other simulation has too, 1,340 files of 128 KiB fill 92 %: the model of UBIFS, whose nodes share no block, has no room for them, \
