@@ -3,6 +3,7 @@
 //!
 //! `NANDU_FAULT_SEEDS` sets how many workloads are tried of each kind; one is the short form.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use nandu_fs::{FileKind, Fs, FsError, LogOptions, Options, Time};
@@ -80,17 +81,28 @@ struct Promise {
     states: Vec<Model>,
     /// Operations begun.
     count: u64,
-    /// Whether a mount said that something is lost of which it does not know what.
-    is_told: bool,
+    /// Pages of which a mount said that they are lost, and that it does not know whose they were.
+    told: u32,
     /// Operations of the chip when the last mount was done.
     mounted: u64,
 }
 
 impl Promise {
+    /// Whether no more files are other than they should be than pages are lost.
+    fn is_lost(&self, found: &Everything, expected: &Everything) -> bool {
+        let others: Vec<_> = found.iter().filter(|(path, seen)| expected.get(*path) != Some(seen)).collect();
+        let files: BTreeSet<_> = others.iter().map(|(_, seen)| &seen.same_as).collect();
+        found.len() == expected.len()
+            && files.len() <= self.told as usize
+            && others.iter().all(|(path, seen)| expected.get(*path).is_some_and(|was| was.mode == seen.mode))
+    }
+
     /// Takes over what was found at a mount.
     fn adopt<N: Nand<Error = SimError>>(&mut self, fs: &Fs<'_, N>, found: &Everything, what: &str) {
-        self.is_told |= fs.stats().tail_lost > 0;
-        if !self.is_told && !is_allowed(found, &self.states) {
+        self.told += fs.stats().tail_lost;
+        let is_there =
+            is_allowed(found, &self.states) || self.states.iter().any(|state| self.is_lost(found, &state.everything()));
+        if !is_there {
             let last = self.states[self.states.len() - 1].everything();
             let differ = |path: &&Vec<u8>| found.get(*path) != last.get(*path);
             let paths: Vec<_> =
@@ -150,7 +162,7 @@ fn work(
 fn used(scene: Scene) -> (Sim, Promise, Newest) {
     let mut chip = formatted_with(scene.chip, scene.options);
     let watched = Watcher::watch(&mut chip, Newest::default());
-    let mut promise = Promise { states: vec![Model::new()], count: 0, is_told: false, mounted: 0 };
+    let mut promise = Promise { states: vec![Model::new()], count: 0, told: 0, mounted: 0 };
     let changes = 120;
     work(&mut chip, scene, changes, !scene.is_cut, &mut promise, "before").unwrap();
     chip.set_observer(None);
@@ -251,13 +263,13 @@ fn check_all_there(chip: &mut Sim, scene: Scene, promise: &mut Promise, what: &s
 fn check_nothing_wrong(chip: &mut Sim, scene: Scene, promise: &mut Promise, what: &str) -> bool {
     let mut memory = memory(&scene.chip.geometry, &scene.options);
     let Ok(mut fs) = Fs::mount(&mut *chip, scene.options, &mut memory) else { return true };
-    promise.is_told |= fs.stats().tail_lost > 0;
-    if promise.is_told {
-        return true;
-    }
     if let Ok(found) = everything(&mut fs) {
         promise.adopt(&fs, &found, what);
-        return false;
+        return promise.told > 0;
+    }
+    promise.told += fs.stats().tail_lost;
+    if promise.told > 0 {
+        return true;
     }
     let states: Vec<Everything> = promise.states.iter().map(Model::everything).collect();
     for path in states.iter().flat_map(|state| state.keys()) {
