@@ -154,6 +154,11 @@ impl Nand for SpiNand {
         if self.wait()? & PROGRAM_FAILED == 0 { Ok(()) } else { Err(NandErrorKind::ProgramFailed) }
     }
 
+    fn program_tagged(&mut self, _page: PageAddr, _data: &[u8], _tag: &[u8]) -> Result<(), NandErrorKind> {
+        // The geometry says that there are no tags.
+        Err(NandErrorKind::Unsupported)
+    }
+
     fn erase(&mut self, block: BlockAddr, mode: CellMode) -> Result<(), NandErrorKind> {
         if !self.geometry.supports(mode) {
             return Err(NandErrorKind::Unsupported);

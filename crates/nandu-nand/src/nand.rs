@@ -69,15 +69,36 @@ pub trait Nand: ErrorType {
 
     /// Programs a page, its main area and its tag, with one program: `data` has the main area's size, `tag` at most
     /// [`tag_size`](Geometry::tag_size) bytes. Costs the transfer of both and one program. A cut may tear them like any other
-    /// bytes of one program. Never called where `tag_size` is 0, for which the default is made.
+    /// bytes of one program. Never called where `tag_size` is 0: a driver for such chips only answers with an error of kind
+    /// [`Unsupported`](crate::NandErrorKind::Unsupported).
+    ///
+    /// There is no default, since one that programs the page without its tag loses data that was acknowledged: after a cut the
+    /// tag is all that says whose the page is. A driver that leaves it out does not compile:
+    ///
+    /// ```compile_fail,E0046
+    /// # use nandu_nand::{BlockAddr, CellMode, ErrorType, Geometry, Nand, NandErrorKind, PageAddr, ReadStatus};
+    /// # struct Untagged(Geometry);
+    /// # impl ErrorType for Untagged {
+    /// #     type Error = NandErrorKind;
+    /// # }
+    /// impl Nand for Untagged {
+    /// #   fn geometry(&self) -> &Geometry { &self.0 }
+    /// #   fn read(&mut self, _: PageAddr, _: u32, _: &mut [u8]) -> Result<ReadStatus, NandErrorKind> { unimplemented!() }
+    /// #   fn erase(&mut self, _: BlockAddr, _: CellMode) -> Result<(), NandErrorKind> { unimplemented!() }
+    /// #   fn is_bad(&mut self, _: BlockAddr) -> Result<bool, NandErrorKind> { unimplemented!() }
+    /// #   fn mark_bad(&mut self, _: BlockAddr) -> Result<(), NandErrorKind> { unimplemented!() }
+    ///     fn program(&mut self, page: PageAddr, column: u32, data: &[u8]) -> Result<(), NandErrorKind> {
+    ///         // ...
+    /// #       unimplemented!()
+    ///     }
+    ///     // Every other method, and no `program_tagged`.
+    /// }
+    /// ```
     ///
     /// # Errors
     ///
     /// As [`program`](Nand::program).
-    fn program_tagged(&mut self, page: PageAddr, data: &[u8], tag: &[u8]) -> Result<(), Self::Error> {
-        debug_assert!(tag.is_empty(), "a driver whose chip has tags programs them");
-        self.program(page, 0, data)
-    }
+    fn program_tagged(&mut self, page: PageAddr, data: &[u8], tag: &[u8]) -> Result<(), Self::Error>;
 
     /// Erases a block and says how its cells are used until its next erase. Costs one erase.
     ///

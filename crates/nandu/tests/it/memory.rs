@@ -65,6 +65,10 @@ impl Nand for ArrayChip {
         Ok(())
     }
 
+    fn program_tagged(&mut self, _page: PageAddr, _data: &[u8], _tag: &[u8]) -> Result<(), NandErrorKind> {
+        Err(NandErrorKind::Unsupported)
+    }
+
     fn erase(&mut self, block: BlockAddr, _mode: CellMode) -> Result<(), NandErrorKind> {
         for index in 0..self.geometry.pages_per_block {
             let page = self.geometry.page_at(block, index);
