@@ -246,9 +246,15 @@ impl<'m> Volume<'m> {
         }
     }
 
-    /// Makes free blocks while there are too few: the host waits.
+    /// Makes free blocks while there are too few: the host waits. Moving every page twice without an end to that means that so many pages
+    /// live that there cannot be enough free blocks.
     fn make_room(&mut self) -> Result<(), BenchError> {
+        let mut steps_left = 2 * self.owners.len();
         while self.placement.is_short(self.blocks.free_count) {
+            steps_left = steps_left.checked_sub(1).ok_or_else(|| {
+                let (live, free) = (self.live_pages(), self.blocks.free_count);
+                BenchError::Other(format!("the volume is full: {live} pages live, and {free} blocks are free"))
+            })?;
             let began_us = self.now_us();
             match self.step()? {
                 Step::Nothing if self.blocks.held_count() > 0 => self.seal(),

@@ -5,6 +5,7 @@
 mod check;
 mod images;
 mod index;
+mod lab;
 mod mount;
 mod record;
 mod store;

@@ -11,7 +11,8 @@ use crate::{record, units};
 pub(super) struct Wishes<'a> {
     pub(super) key: Option<&'a str>,
     pub(super) values: &'a [String],
-    pub(super) has_header: bool,
+    /// Whether the first row names the columns, if it says so.
+    pub(super) header: Option<bool>,
 }
 
 /// The columns of a table.
@@ -38,14 +39,22 @@ enum Values {
 }
 
 impl Columns {
-    /// Finds the columns in the first row of a table.
-    pub(super) fn find(first: &ByteRecord, wishes: Wishes<'_>) -> Result<Columns, String> {
+    /// Finds the columns in the first row of a table. Where the second row makes it likely that the first is a header and nothing says
+    /// whether it is, that is an error: a wrong guess would lose a record or add one.
+    pub(super) fn find(first: &ByteRecord, second: Option<&ByteRecord>, wishes: Wishes<'_>) -> Result<Columns, String> {
         let names: Vec<String> = first.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         let is_name = |wish: &str| wish.parse::<usize>().is_err();
         let is_export = matches!(&names[..], [key, value]
             if (key == KEY || key == KEY_HEX) && (value == VALUE || value == VALUE_HEX));
-        let is_header =
-            wishes.has_header || is_export || wishes.key.into_iter().chain(strs(wishes.values)).any(is_name);
+        let is_named = is_export || wishes.key.into_iter().chain(strs(wishes.values)).any(is_name);
+        let is_header = match wishes.header {
+            Some(is_header) => is_header,
+            None if is_named => true,
+            None if second.is_some_and(|second| may_be_header(first, second)) => {
+                return Err(format!("line 1 may name the columns ({}); say --header or --no-header", names.join(", ")));
+            }
+            None => false,
+        };
         let width = names.len();
         let names = is_header.then_some(names);
         let column = |wish: &str| find(wish, names.as_deref(), width);
@@ -117,6 +126,12 @@ impl Columns {
     }
 }
 
+/// Whether the first row looks like names of columns: no field of it is empty or a number, and below one of them stands a number.
+fn may_be_header(first: &ByteRecord, second: &ByteRecord) -> bool {
+    let is_number = |field: &[u8]| str::from_utf8(field).is_ok_and(|text| text.trim().parse::<f64>().is_ok());
+    first.iter().all(|field| !field.trim_ascii().is_empty() && !is_number(field)) && second.iter().any(is_number)
+}
+
 fn strs(texts: &[String]) -> impl Iterator<Item = &str> {
     texts.iter().map(String::as_str)
 }
@@ -142,8 +157,8 @@ mod tests {
 
     fn pick(first: &[&str], row: &[&str], key: Option<&str>, values: &[&str]) -> (bool, Result<String, String>) {
         let values: Vec<String> = values.iter().map(|&value| value.to_owned()).collect();
-        let wishes = Wishes { key, values: &values, has_header: false };
-        match Columns::find(&ByteRecord::from(first), wishes) {
+        let wishes = Wishes { key, values: &values, header: None };
+        match Columns::find(&ByteRecord::from(first), None, wishes) {
             Err(why) => (false, Err(why)),
             Ok(columns) => {
                 let picked = columns.pick(&ByteRecord::from(row));
@@ -162,6 +177,23 @@ mod tests {
         assert_eq!(pick(&["a", "b"], &["x", "y"], Some("b"), &[]), (true, Ok("y=x".into())));
         assert_eq!(pick(&["key", "value_hex"], &["x", "4142"], None, &[]), (true, Ok("x=AB".into())));
         assert_eq!(pick(&["key", "other"], &["x", "y"], None, &[]), (false, Ok("x=y".into())));
+    }
+
+    #[test]
+    fn a_row_that_may_be_a_header_is_asked_about() {
+        let find = |first: &[&str], second: &[&str], header| {
+            let wishes = Wishes { key: None, values: &[], header };
+            let columns = Columns::find(&ByteRecord::from(first), Some(&ByteRecord::from(second)), wishes);
+            columns.map(|columns| columns.is_header)
+        };
+        let (names, readings) = (["time", "celsius"], ["noon", "21.5"]);
+        let asked = "line 1 may name the columns (time, celsius); say --header or --no-header";
+        assert_eq!(find(&names, &readings, None), Err(asked.to_owned()));
+        assert_eq!(find(&names, &readings, Some(true)), Ok(true));
+        assert_eq!(find(&names, &readings, Some(false)), Ok(false));
+        assert_eq!(find(&["noon", "20.1"], &readings, None), Ok(false));
+        assert_eq!(find(&["lamp", "on"], &["fan", "off"], None), Ok(false));
+        assert_eq!(find(&["key", "value"], &["a", "1"], None), Ok(true), "that is what export writes");
     }
 
     #[test]

@@ -37,8 +37,11 @@ pub(crate) struct Import {
     #[arg(long, value_name = "COLUMN|FIELD")]
     value: Vec<String>,
     /// The first line of a table names its columns, which is clear if --key or --value gives a name
-    #[arg(long)]
+    #[arg(long, conflicts_with = "no_header")]
     header: bool,
+    /// The first line of a table is a record; where it looks like names of columns, one of the two has to be said
+    #[arg(long)]
+    no_header: bool,
     /// Go on after a line that cannot be used, and count it
     #[arg(long)]
     skip_bad: bool,
@@ -97,7 +100,8 @@ pub(crate) fn run(args: &Import, out: &mut Output) -> anyhow::Result<()> {
     };
     let read_size = Rc::new(Cell::new(0));
     let reader = Counted { reader, size: Rc::clone(&read_size) };
-    let wishes = Wishes { key: args.key.as_deref(), values: &args.value, has_header: args.header };
+    let header = (args.header || args.no_header).then_some(args.header);
+    let wishes = Wishes { key: args.key.as_deref(), values: &args.value, header };
     let mut lines = Lines::new(reader, format, wishes);
     let mut progress = Progress::new("importing");
     let durability = match args.durability {
@@ -141,7 +145,7 @@ pub(crate) fn run(args: &Import, out: &mut Output) -> anyhow::Result<()> {
         Ok(Tally { programs: cost.programs, busy_ns: cost.busy_ns, ..loader.tally })
     })?;
     drop(progress);
-    print(args, &name, format, &tally, out)
+    print(args, &name, format, lines.has_header(), &tally, out)
 }
 
 /// Records on their way into the index.
@@ -207,12 +211,20 @@ fn put(index: &mut Index<'_>, edits: &[Edit<'_>], batches: &mut u64) -> Result<(
     }
 }
 
-fn print(args: &Import, name: &str, format: Format, tally: &Tally, out: &mut Output) -> anyhow::Result<()> {
+fn print(
+    args: &Import,
+    name: &str,
+    format: Format,
+    has_header: Option<bool>,
+    tally: &Tally,
+    out: &mut Output,
+) -> anyhow::Result<()> {
     if out.is_json() {
         out.json(&json!({
             "image": args.session.image.display().to_string(),
             "file": name,
             "format": format.name(),
+            "header": has_header,
             "records": tally.records,
             "added": tally.added,
             "replaced": tally.records - tally.added,
@@ -233,6 +245,11 @@ fn print(args: &Import, name: &str, format: Format, tally: &Tally, out: &mut Out
         units::count_of(tally.records - tally.added),
         units::things(tally.bad, "bad line")
     )?;
+    match has_header {
+        Some(true) => writeln!(out, "line 1 names the columns")?,
+        Some(false) => writeln!(out, "line 1 is a record, not a header")?,
+        None => {}
+    }
     let how = match args.durability {
         When::Immediate => "put in batches of",
         When::OnSync => "put one by one, with a sync after",

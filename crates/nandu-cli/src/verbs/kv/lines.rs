@@ -25,8 +25,17 @@ pub(super) enum Bad {
 
 /// The records of a file. Takes memory for one of them at a time.
 pub(super) enum Lines<'a, R> {
-    Table { reader: csv::Reader<R>, columns: Option<Columns>, wishes: Wishes<'a> },
+    Table(Table<'a, R>),
     Objects { reader: BufReader<R>, number: u64, wishes: Wishes<'a> },
+}
+
+/// The rows of a table.
+pub(super) struct Table<'a, R> {
+    reader: csv::Reader<R>,
+    columns: Option<Columns>,
+    /// A row that was read before it is asked for, since it says what the first one is.
+    ahead: Option<ByteRecord>,
+    wishes: Wishes<'a>,
 }
 
 impl<'a, R: Read> Lines<'a, R> {
@@ -40,45 +49,63 @@ impl<'a, R: Read> Lines<'a, R> {
             }
             Format::Jsonl => return Lines::Objects { reader: BufReader::new(file), number: 0, wishes },
         }
-        Lines::Table { reader: builder.from_reader(file), columns: None, wishes }
+        Lines::Table(Table { reader: builder.from_reader(file), columns: None, ahead: None, wishes })
+    }
+
+    /// Whether the first row of a table names its columns; `None` if this is no table, or nothing was read.
+    pub(super) fn has_header(&self) -> Option<bool> {
+        match self {
+            Lines::Table(table) => table.columns.as_ref().map(|columns| columns.is_header),
+            Lines::Objects { .. } => None,
+        }
     }
 
     /// The next record; `None` at the end.
     pub(super) fn next(&mut self) -> io::Result<Option<Line>> {
         match self {
-            Lines::Table { reader, columns, wishes } => next_row(reader, columns, *wishes),
+            Lines::Table(table) => table.next(),
             Lines::Objects { reader, number, wishes } => next_object(reader, number, *wishes),
         }
     }
 }
 
-fn next_row<R: Read>(
-    reader: &mut csv::Reader<R>,
-    columns: &mut Option<Columns>,
-    wishes: Wishes<'_>,
-) -> io::Result<Option<Line>> {
-    loop {
-        let mut row = ByteRecord::new();
-        if !reader.read_byte_record(&mut row)? {
-            return Ok(None);
+impl<R: Read> Table<'_, R> {
+    fn read(&mut self) -> io::Result<Option<ByteRecord>> {
+        if let Some(row) = self.ahead.take() {
+            return Ok(Some(row));
         }
-        let number = row.position().map_or(0, csv::Position::line);
-        let known = match columns {
-            Some(known) => known,
-            None => match Columns::find(&row, wishes) {
+        let mut row = ByteRecord::new();
+        Ok(self.reader.read_byte_record(&mut row)?.then_some(row))
+    }
+
+    fn next(&mut self) -> io::Result<Option<Line>> {
+        let Some(mut row) = self.read()? else { return Ok(None) };
+        if self.columns.is_none() {
+            self.ahead = self.read()?;
+            match Columns::find(&row, self.ahead.as_ref(), self.wishes) {
                 Ok(found) => {
                     let is_header = found.is_header;
-                    let found = columns.insert(found);
+                    self.columns = Some(found);
                     if is_header {
-                        continue;
+                        match self.read()? {
+                            Some(second) => row = second,
+                            None => return Ok(None),
+                        }
                     }
-                    found
                 }
-                Err(why) => return Ok(Some(Line { number, content: Err(Bad::File(why)) })),
-            },
+                Err(why) => return Ok(Some(Line { number: line_of(&row), content: Err(Bad::File(why)) })),
+            }
+        }
+        let content = match &self.columns {
+            Some(columns) => columns.pick(&row).map_err(Bad::Line),
+            None => return Ok(None),
         };
-        return Ok(Some(Line { number, content: known.pick(&row).map_err(Bad::Line) }));
+        Ok(Some(Line { number: line_of(&row), content }))
     }
+}
+
+fn line_of(row: &ByteRecord) -> u64 {
+    row.position().map_or(0, csv::Position::line)
 }
 
 fn next_object<R: Read>(reader: &mut BufReader<R>, number: &mut u64, wishes: Wishes<'_>) -> io::Result<Option<Line>> {
@@ -145,7 +172,7 @@ mod tests {
     use super::*;
 
     fn all(text: &str, format: Format, key: Option<&str>) -> Vec<String> {
-        let mut lines = Lines::new(text.as_bytes(), format, Wishes { key, values: &[], has_header: false });
+        let mut lines = Lines::new(text.as_bytes(), format, Wishes { key, values: &[], header: None });
         let mut found = Vec::new();
         while let Some(Line { number, content }) = lines.next().unwrap() {
             found.push(match content {
