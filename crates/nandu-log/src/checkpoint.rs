@@ -9,7 +9,7 @@ use nandu_media::{
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
 
 use crate::access::Programmed;
-use crate::block_table::{HELD, State};
+use crate::block_table::{HELD, MARK_SEEN, State};
 use crate::error::LogError;
 use crate::log::{Condition, Log, ReadyList};
 
@@ -187,6 +187,12 @@ impl<N: Nand> Log<'_, N> {
                 return Ok(true);
             }
             self.lose_anchor(index);
+            // At once, not after a checkpoint: there may be none any more that remembers it, and then each mount would erase the block
+            // again. A cut before the checkpoint leaves a marked block that the table calls an anchor; it is asked for its mark before
+            // it is erased. The content is lost either way.
+            if self.blocks.has(block, MARK_SEEN) {
+                self.mark(block)?;
+            }
         }
         Ok(false)
     }

@@ -1,6 +1,6 @@
 //! Blocks that failed.
 
-use nandu_nand::{BlockAddr, Cause, Nand};
+use nandu_nand::{BlockAddr, Cause, Nand, NandError, NandErrorKind};
 
 use crate::block_table::{State, UNMARKED};
 use crate::error::LogError;
@@ -20,17 +20,20 @@ impl<N: Nand> Log<'_, N> {
     pub(crate) fn mark_retired(&mut self) -> Result<(), LogError<N::Error>> {
         for block in self.blocks.addresses() {
             if self.blocks.state(block) == State::Bad && self.blocks.has(block, UNMARKED) {
-                // A mark that cannot be put is not needed: the block table remembers.
-                let result = self.for_cause(Cause::Retire, |log| log.nand.mark_bad(block));
-                self.blocks.set(block, UNMARKED, false);
-                if let Err(error) = result
-                    && nandu_nand::NandError::kind(&error) == nandu_nand::NandErrorKind::Gone
-                {
-                    return Err(self.chip_error(error));
-                }
+                self.mark(block)?;
             }
         }
         Ok(())
+    }
+
+    /// Marks a retired block. A mark that cannot be put is not needed where the block table remembers.
+    pub(crate) fn mark(&mut self, block: BlockAddr) -> Result<(), LogError<N::Error>> {
+        let result = self.for_cause(Cause::Retire, |log| log.nand.mark_bad(block));
+        self.blocks.set(block, UNMARKED, false);
+        match result {
+            Err(error) if error.kind() == NandErrorKind::Gone => Err(self.chip_error(error)),
+            _ => Ok(()),
+        }
     }
 
     /// A failing block was emptied.

@@ -216,8 +216,18 @@ impl Sim {
         tear
     }
 
-    /// Erases a block as far as the tear lets it; returns the tear that was applied.
+    /// Erases a block as far as the tear lets it; returns the tear that was applied. One whose erase failed before stays
+    /// unusable, whatever it reads as.
     pub(crate) fn tear_erase(&mut self, number: u64, block: BlockAddr, mode: CellMode, tear: Tear) -> Tear {
+        let has_failed = self.blocks[block.0 as usize].condition == Condition::EraseFailed;
+        let applied = self.tear_cells(number, block, mode, tear);
+        if has_failed {
+            self.blocks[block.0 as usize].condition = Condition::EraseFailed;
+        }
+        applied
+    }
+
+    fn tear_cells(&mut self, number: u64, block: BlockAddr, mode: CellMode, tear: Tear) -> Tear {
         let pages = self.chip.geometry.pages_per_block;
         match tear {
             Tear::Complete => {

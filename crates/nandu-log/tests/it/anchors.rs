@@ -1,6 +1,6 @@
 //! Anchor blocks that are lost.
 
-use nandu_log::LogOptions;
+use nandu_log::{LogError, LogOptions};
 use nandu_nand::{BlockAddr, Nand};
 use nandu_sim::power_cut::Driver;
 use nandu_sim::{Chip, Fault, Sim, Trigger};
@@ -130,4 +130,22 @@ fn with_one_anchor_block_a_volume_can_be_read() {
     }
     let toy = Toy::mount(&mut chip, PLAIN, &mut bytes).unwrap();
     assert!(toy.log.is_read_only());
+}
+
+/// Where no anchor block is left to be erased, no checkpoint remembers that: the mark on the block does.
+#[test]
+fn an_anchor_block_whose_erase_failed_is_not_erased_again() {
+    let mut chip = without(PLAIN, &[0, 1]);
+    chip.inject(Fault::EraseFails, Trigger::Block(BlockAddr(2)));
+    chip.inject(Fault::EraseFails, Trigger::Block(BlockAddr(3)));
+    let mut bytes = memory(chip.geometry(), &PLAIN);
+    let mut erases = Vec::new();
+    for round in 0..5_u64 {
+        let before = chip.counters().erases;
+        let mut toy = Toy::mount(&mut chip, PLAIN, &mut bytes).unwrap();
+        assert_eq!(toy.put(3, round), Err(LogError::ReadOnly));
+        drop(toy);
+        erases.push(chip.counters().erases - before);
+    }
+    assert_eq!(erases, [1, 0, 0, 0, 0]);
 }

@@ -458,6 +458,19 @@ fn f11_a_failed_erase_leaves_an_unusable_block() {
 }
 
 #[test]
+fn f11_a_block_whose_erase_failed_stays_unusable_when_a_later_erase_is_cut() {
+    for tear in [Tear::Before, Tear::Complete, Tear::HalfErased, Tear::WeaklyErased, Tear::FadingContent] {
+        let mut sim = tiny(0);
+        sim.program(FIRST, 0, &data(1)).unwrap();
+        sim.inject(Fault::EraseFails, Trigger::Nth(0));
+        sim.erase(BLOCK, CellMode::Slc).unwrap_err();
+        cut(&mut sim, tear, |sim| sim.erase(BLOCK, CellMode::Slc));
+        assert_eq!(sim.block_state(BLOCK).condition, Condition::EraseFailed, "{tear:?}");
+        assert_eq!(sim.erase(BLOCK, CellMode::Slc).unwrap_err().kind(), NandErrorKind::EraseFailed, "{tear:?}");
+    }
+}
+
+#[test]
 #[should_panic(expected = "the last erase of the block failed")]
 fn f11_programming_after_a_failed_erase_panics() {
     let mut sim = tiny(0);
