@@ -367,8 +367,9 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     fn statfs(&self, _req: &Request, _ino: INodeNo, reply: ReplyStatfs) {
         match self.with(|state| state.fs.statfs().map_err(errno)) {
             Ok(stat) => {
-                let (size, free) = (stat.block_size, stat.blocks_free);
-                reply.statfs(stat.blocks, free, free, stat.files_free, stat.files_free, size, stat.name_size_max, size);
+                let (size, free, available) = (stat.block_size, stat.blocks_free, stat.blocks_available);
+                // Inodes have no table that could be full: without a number of them `df -i` shows none, as elsewhere where that is so.
+                reply.statfs(stat.blocks, free, available, 0, 0, size, stat.name_size_max, size);
             }
             Err(error) => reply.error(error),
         }

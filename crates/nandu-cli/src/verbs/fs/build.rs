@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use nandu::fs::{Fs, Ino, Options};
+use nandu::fs::{Format as FormatOptions, Fs, Ino, Options};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 use nandu_sim::{Chip, Sim};
 use serde_json::json;
@@ -65,7 +65,9 @@ pub(crate) fn run(args: &Build, out: &mut Output) -> anyhow::Result<()> {
         }
         sim.mark_bad(BlockAddr(block)).map_err(|error| anyhow!("block {block}: {error}"))?;
     }
-    format(&mut sim, &args.output, args.memory.options(), random_key())?;
+    // The root gets what the directory has, with its files.
+    let empty = FormatOptions { hash_key: random_key(), now: files::now(), ..FormatOptions::default() };
+    format(&mut sim, &args.output, args.memory.options(), empty)?;
     // What waits for its place when the image is done has to fit the memory of whoever mounts the chip.
     let options = Options { pending_size: Options::DEFAULT.pending_size, ..args.memory.options() };
     let mut memory = files::memory(&sim, &options);

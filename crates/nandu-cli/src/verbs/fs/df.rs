@@ -31,6 +31,7 @@ pub(crate) fn run(args: &Df, out: &mut Output) -> anyhow::Result<()> {
             "page_size": size,
             "pages": stat.blocks,
             "pages_free": stat.blocks_free,
+            "pages_available": stat.blocks_available,
             "files_free": stat.files_free,
             "bad_blocks": stats.bad_blocks,
             "was_cut": stats.was_cut,
@@ -43,12 +44,12 @@ pub(crate) fn run(args: &Df, out: &mut Output) -> anyhow::Result<()> {
     }
     writeln!(
         out,
-        "{}: {} of {} used, {} %; {} free",
+        "{}: {} of {} used, {} %; {} available to files",
         args.image.display(),
         units::bytes(used * size),
         units::bytes(stat.blocks * size),
         units::percent(used, stat.blocks),
-        units::bytes(stat.blocks_free * size)
+        units::bytes(stat.blocks_available * size)
     )?;
     if let Some(regions) = regions {
         writeln!(out, "{}", regions::line(&regions))?;

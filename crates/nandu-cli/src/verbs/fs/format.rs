@@ -29,6 +29,20 @@ pub(crate) struct Format {
     /// Key by which names are hashed, 32 hexadecimal digits; by default it is drawn by chance
     #[arg(long, value_name = "HEX", value_parser = parse_key)]
     hash_key: Option<[u8; 16]>,
+    /// Number of the user who owns the root directory; by default it is who runs this
+    #[arg(long, value_name = "UID")]
+    uid: Option<u32>,
+    /// Number of the group of the root directory; by default it is that of who runs this
+    #[arg(long, value_name = "GID")]
+    gid: Option<u32>,
+    /// Permissions of the root directory, octal
+    #[arg(long, value_name = "MODE", default_value = "755", value_parser = parse_mode)]
+    mode: u32,
+}
+
+fn parse_mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| (1..=0o7777).contains(mode));
+    mode.ok_or_else(|| "permissions are octal, from 1 to 7777".to_owned())
 }
 
 fn parse_key(text: &str) -> Result<[u8; 16], String> {
@@ -54,10 +68,9 @@ fn options(sim: &Sim, memory: MemoryArgs, is_slc: bool) -> Options {
 }
 
 /// Makes an empty file system on a chip and leaves it cleanly; returns its pages.
-pub(super) fn format(sim: &mut Sim, image: &Path, options: Options, hash_key: [u8; 16]) -> anyhow::Result<u64> {
+pub(super) fn format(sim: &mut Sim, image: &Path, options: Options, format: FormatOptions) -> anyhow::Result<u64> {
     let mut memory = files::memory(sim, &options);
     let explain = |error| files::explain(image, error);
-    let format = FormatOptions { hash_key, now: files::now(), ..FormatOptions::default() };
     let mut fs = Fs::format(sim, options, format, &mut memory).map_err(explain)?;
     let pages = fs.statfs().map_err(explain)?.blocks;
     fs.unmount().map_err(explain)?;
@@ -74,7 +87,14 @@ pub(crate) fn run(args: &Format, out: &mut Output) -> anyhow::Result<()> {
     let before_ns = session.sim.clock_ns();
     let hash_key = args.hash_key.unwrap_or_else(random_key);
     let options = options(&session.sim, args.memory, args.slc);
-    let pages = format(&mut session.sim, &args.session.image, options, hash_key)?;
+    let root = FormatOptions {
+        hash_key,
+        root_mode: args.mode,
+        uid: args.uid.unwrap_or_else(|| rustix::process::geteuid().as_raw()),
+        gid: args.gid.unwrap_or_else(|| rustix::process::getegid().as_raw()),
+        now: files::now(),
+    };
+    let pages = format(&mut session.sim, &args.session.image, options, root)?;
     let duration_ns = session.sim.clock_ns() - before_ns;
     let (chip, page_size) = (session.sim.chip().name, u64::from(session.sim.chip().geometry.page_size));
     session.finish()?;
