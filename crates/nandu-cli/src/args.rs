@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::failure::Failure;
+use crate::fstab;
 use crate::verbs::{check, chip, completions, create, dump, fs, info, kv, lab, man, map, mount, raw, tour, trace};
 
 const AFTER_HELP: &str = "\
@@ -74,5 +75,5 @@ pub(crate) enum Verb {
 
 /// The command line as given; help, and wrong use, are failures to report.
 pub(crate) fn parse() -> Result<Cli, Failure> {
-    Cli::try_parse().map_err(Failure::from)
+    Cli::try_parse_from(fstab::command_line(std::env::args_os())).map_err(Failure::from)
 }

@@ -11,7 +11,7 @@ use clap::Args;
 use nandu::fs::{FileKind, Fs, FsError, Ino, LogError, Options, Stat, Time, TreeError};
 use nandu_sim::{Sim, SimError};
 
-use crate::kind;
+use crate::kind::{self, Kind};
 use crate::session::{self, Session, SessionArgs};
 use crate::units;
 
@@ -74,6 +74,7 @@ pub(crate) fn change<T>(
     work: impl FnOnce(&mut Files<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let mut session = Session::open(args)?;
+    refuse_records(&args.image, &session.sim)?;
     session.sim.power_on();
     let options = memory_args.options_for(&session.sim);
     let mut memory = memory(&session.sim, &options);
@@ -94,6 +95,7 @@ pub(crate) fn look<T>(
     work: impl FnOnce(&mut Files<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let mut sim = session::look(&image.to_path_buf())?;
+    refuse_records(image, &sim)?;
     sim.power_on();
     let options = memory_args.options_for(&sim);
     let mut memory = memory(&sim, &options);
@@ -115,6 +117,19 @@ pub(crate) fn loss_in_words(pages: u32) -> String {
     format!("LOST: {pages} of files, synced before the power was cut; neither content nor name can be read")
 }
 
+fn holds_records(image: &Path) -> anyhow::Error {
+    let name = image.display();
+    anyhow!("{name}: holds records and no file system: 'nandu kv scan {name}' shows them")
+}
+
+/// Refuses a chip with an index of records that is no mu-Tree, in which a file system would see no volume.
+pub(crate) fn refuse_records(image: &Path, sim: &Sim) -> anyhow::Result<()> {
+    match kind::find(sim) {
+        Some(found) if found.kind != Kind::Mutree => Err(holds_records(image)),
+        _ => Ok(()),
+    }
+}
+
 /// What a file system has to say, for someone who gave it an image.
 pub(crate) fn explain(image: &Path, error: FilesError) -> anyhow::Error {
     let name = image.display();
@@ -122,7 +137,9 @@ pub(crate) fn explain(image: &Path, error: FilesError) -> anyhow::Error {
         FsError::Tree(TreeError::Pages(LogError::NotFormatted)) => {
             anyhow!("{name}: not formatted: run 'nandu fs format {name}'")
         }
-        FsError::NoFileSystem => anyhow!("{name}: holds a volume, but no file system"),
+        FsError::Tree(TreeError::Pages(LogError::WrongFormat { what: "bare streams" })) | FsError::NoFileSystem => {
+            holds_records(image)
+        }
         FsError::Full => anyhow!("{name}: full; the image is as it was"),
         other => anyhow!("{name}: {other}"),
     }

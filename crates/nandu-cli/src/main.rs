@@ -11,6 +11,7 @@
 mod args;
 mod failure;
 mod files;
+mod fstab;
 mod hexdump;
 mod index;
 mod inpage;

@@ -46,7 +46,9 @@ pub(crate) fn explain(image: &Path, error: StoreError) -> anyhow::Error {
         TreeError::TooHigh => {
             anyhow!("{name}: the tree cannot become higher: too many keys of this length; the image is as it was")
         }
-        TreeError::OtherFormat => anyhow!("{name}: holds a volume, but no store of byte strings"),
+        TreeError::OtherFormat | TreeError::Pages(LogError::WrongFormat { what: "bare streams" }) => {
+            anyhow!("{name}: holds a file system and no records: 'nandu fs ls {name}' shows it")
+        }
         other => anyhow!("{name}: {other}"),
     }
 }

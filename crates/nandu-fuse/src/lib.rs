@@ -9,8 +9,12 @@
 //! the process dies. Links and directories, which are durable on the chip when the call returns, are kept with the next of these
 //! or when nothing was asked for a while: thousands of them in a row would each write the image.
 
+mod acl;
 mod attributes;
+mod mounting;
 mod operations;
+mod permissions;
+mod privileges;
 mod served;
 
 use std::io;
@@ -20,10 +24,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use fuser::{Config, MountOption, Session, SessionACL};
 use nandu::fs::Fs;
 use nandu_nand::Nand;
 
+pub use crate::mounting::Unmounter;
 use crate::operations::Mounted;
 use crate::served::Served;
 
@@ -58,6 +62,12 @@ pub struct MountOptions {
     pub is_for_all: bool,
     /// Reads change no times. Else the first read after a change does, and the first of a day, see [`Fs::note_read`].
     pub no_atime: bool,
+    /// The bits of programs that run as another user or group count. Only root may ask for it.
+    pub has_set_id: bool,
+    /// Devices are devices. Only root may ask for it.
+    pub has_devices: bool,
+    /// Programs cannot be run from here.
+    pub no_exec: bool,
 }
 
 /// An extended attribute that every file of a mount has without listing it: how the chip's blocks are used, in numbers with a space between
@@ -81,15 +91,15 @@ pub fn serve<N, K>(
     keeper: K,
     directory: &Path,
     options: &MountOptions,
-    ready: impl FnOnce(fuser::SessionUnmounter),
+    ready: impl FnOnce(Unmounter),
 ) -> io::Result<(Fs<'static, N>, K)>
 where
     N: Nand + Send + 'static,
     K: Keeper<N>,
 {
     let served = Arc::new(Served::new(fs, keeper, !options.no_atime && !options.read_only));
-    let mut session = Session::new(Mounted::new(Arc::clone(&served)), directory, &config(options))?;
-    ready(session.unmount_callable());
+    let (session, unmounter) = mounting::begin(Mounted::new(Arc::clone(&served)), directory, options)?;
+    ready(unmounter);
     let is_over = Arc::new(AtomicBool::new(false));
     let idler = (!options.read_only).then(|| {
         let (served, is_over) = (Arc::clone(&served), Arc::clone(&is_over));
@@ -100,24 +110,17 @@ where
     if let Some(idler) = idler {
         let _ = idler.join();
     }
-    outcome?;
-    match Arc::try_unwrap(served) {
-        Ok(served) => Ok(served.into_parts()),
-        Err(_) => Err(io::Error::other("the file system is still in use")),
+    let Ok(served) = Arc::try_unwrap(served) else {
+        return Err(io::Error::other("the file system is still in use"));
+    };
+    let (mut fs, mut keeper) = served.into_parts();
+    if let Err(error) = outcome {
+        // Nobody gets the file system back, but what was done until then is kept.
+        let _ = fs.sync();
+        let _ = keeper.keep(fs.nand_mut());
+        return Err(error);
     }
-}
-
-fn config(options: &MountOptions) -> Config {
-    let mut config = Config::default();
-    config.mount_options = vec![
-        MountOption::FSName(options.name.clone()),
-        MountOption::Subtype("nandu".into()),
-        MountOption::DefaultPermissions,
-        if options.no_atime { MountOption::NoAtime } else { MountOption::Atime },
-        if options.read_only { MountOption::RO } else { MountOption::RW },
-    ];
-    config.acl = if options.is_for_all { SessionACL::All } else { SessionACL::Owner };
-    config
+    Ok((fs, keeper))
 }
 
 /// Works in idle time: step by step as the policies say, where there are some; else, once nothing was asked for a while, makes durable what waits and collects garbage piece by piece.

@@ -1,6 +1,7 @@
 //! The kernel's requests, one method each.
 
 use std::ffi::OsStr;
+use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -8,17 +9,20 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use fuser::{
-    BsdFileFlags, Errno, FileAttr, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenFlags,
-    RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen,
-    ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+    BsdFileFlags, Errno, FileAttr, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, IoctlFlags,
+    KernelConfig, LockOwner, OpenAccMode, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
+    ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow,
+    WriteFlags,
 };
 use nandu::fs::placement::Class;
-use nandu::fs::{Allocation, Attributes, Ino, RenameMode, SetAttributes, XattrMode};
+use nandu::fs::{Allocation, Attributes, Fs, Ino, RenameMode, SetAttributes, XattrMode};
 use nandu_nand::Nand;
 
+use crate::acl::{ACCESS, DEFAULT};
 use crate::attributes::{attributes, file_type};
-use crate::served::{Served, State, errno, from_system};
-use crate::{Keeper, REGIONS_XATTR};
+use crate::permissions::{Made, XATTRS_SIZE_MAX};
+use crate::served::{Served, State, errno, from_kernel, now};
+use crate::{Keeper, REGIONS_XATTR, privileges};
 
 /// How long the kernel may take what it was told for true. Nobody but the kernel changes anything.
 const VALID: Duration = Duration::from_secs(1);
@@ -35,9 +39,20 @@ const SEEK_DATA: i32 = 3;
 const SEEK_HOLE: i32 = 4;
 const XATTR_CREATE: i32 = 1;
 const XATTR_REPLACE: i32 = 2;
+const FS_IOC_GETFLAGS: u32 = 0x8008_6601;
+const FS_IOC_SETFLAGS: u32 = 0x4008_6602;
+const FS_IOC_FSGETXATTR: u32 = 0x801C_581F;
+const FS_IOC_FSSETXATTR: u32 = 0x401C_5820;
+const FSXATTR_SIZE: usize = 28;
 
-/// Bytes that the attributes of an inode have together at most, names included.
-const XATTRS_SIZE_MAX: usize = 4096;
+/// What the kernel is asked to do, or to leave to us: file handles that outlive its memory of an inode, access lists, the umask, which a
+/// default list overrides, and taking the bits of programs away. It does without what it does not know.
+const CAPABILITIES: [InitFlags; 4] = [
+    InitFlags::FUSE_EXPORT_SUPPORT,
+    InitFlags::FUSE_POSIX_ACL,
+    InitFlags::FUSE_DONT_MASK,
+    InitFlags::FUSE_HANDLE_KILLPRIV_V2,
+];
 
 /// Bytes that the target of a symbolic link has at most.
 const TARGET_SIZE_MAX: usize = 4096;
@@ -60,6 +75,34 @@ impl<N: Nand, K: Keeper<N>> Mounted<N, K> {
 impl<N: Nand, K: Keeper<N>> State<N, K> {
     fn attributes_of(&mut self, ino: Ino) -> Result<FileAttr, Errno> {
         Ok(attributes(&self.fs.stat(ino).map_err(errno)?))
+    }
+
+    /// What a name leads to. Who has a file handle asks by these two, which are in no directory.
+    fn find(&mut self, directory: Ino, name: &[u8]) -> Result<Ino, Errno> {
+        match name {
+            b"." => Ok(directory),
+            b".." => self.parent(directory),
+            _ => self.fs.lookup(directory, name).map_err(errno),
+        }
+    }
+
+    fn make_file(&mut self, directory: Ino, name: &OsStr, request: &Request, made: Made) -> Result<Ino, Errno> {
+        let name = name.as_bytes();
+        let make = |fs: &mut Fs<'static, N>, attributes| fs.create(directory, name, attributes);
+        self.make(directory, request, made, make, |fs| fs.unlink(directory, name))
+    }
+
+    fn parent(&mut self, directory: Ino) -> Result<Ino, Errno> {
+        let mut parent = None;
+        let visited = self.fs.read_dir(directory, 0, |entry| {
+            if entry.name != b".." {
+                return ControlFlow::Continue(());
+            }
+            parent = Some(entry.ino);
+            ControlFlow::Break(())
+        });
+        visited.map_err(errno)?;
+        parent.ok_or(Errno::ENOENT)
     }
 }
 
@@ -101,19 +144,22 @@ fn reply_xattr(outcome: Result<Vec<u8>, Errno>, size: u32, reply: ReplyXattr) {
     }
 }
 
-/// Whether an attribute is an access control list. There are none: a program that is told so sets permissions instead.
-fn is_acl(name: &OsStr) -> bool {
-    name.as_bytes().starts_with(b"system.posix_acl_")
-}
-
-fn made_by(request: &Request, mode: u32, rdev: u32) -> Attributes {
-    Attributes { mode, uid: request.uid(), gid: request.gid(), rdev: rdev.into() }
+/// Whether an attribute is one that nobody can set or remove.
+fn is_fixed(name: &OsStr) -> bool {
+    name.as_bytes() == REGIONS_XATTR.as_bytes()
 }
 
 impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
+    fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        for capability in CAPABILITIES {
+            let _ = config.add_capabilities(capability);
+        }
+        Ok(())
+    }
+
     fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let outcome = self.with(|state| {
-            let ino = state.fs.lookup(Ino(parent.0), name.as_bytes()).map_err(errno)?;
+            let ino = state.find(Ino(parent.0), name.as_bytes())?;
             state.attributes_of(ino)
         });
         reply_entry(outcome, reply);
@@ -125,7 +171,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
 
     fn setattr(
         &self,
-        _req: &Request,
+        req: &Request,
         ino: INodeNo,
         mode: Option<u32>,
         uid: Option<u32>,
@@ -142,17 +188,20 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
         reply: ReplyAttr,
     ) {
         let time = |wanted: TimeOrNow| match wanted {
-            TimeOrNow::SpecificTime(time) => from_system(time),
-            TimeOrNow::Now => from_system(SystemTime::now()),
+            TimeOrNow::SpecificTime(time) => from_kernel(time),
+            TimeOrNow::Now => now(),
         };
         let set = SetAttributes { mode, uid, gid, atime: atime.map(time), mtime: mtime.map(time) };
         let outcome = self.with(|state| {
             let ino = Ino(ino.0);
             if let Some(size) = size {
+                if !privileges::may_keep(req) {
+                    state.drop_privileges(ino, req)?;
+                }
                 state.fs.truncate(ino, size).map_err(errno)?;
             }
             if set != SetAttributes::default() {
-                state.fs.set_attributes(ino, set).map_err(errno)?;
+                state.set_attributes(ino, req, set)?;
             }
             state.attributes_of(ino)
         });
@@ -170,27 +219,21 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
         reply_data(outcome, reply);
     }
 
-    fn mknod(
-        &self,
-        req: &Request,
-        parent: INodeNo,
-        name: &OsStr,
-        mode: u32,
-        _umask: u32,
-        rdev: u32,
-        reply: ReplyEntry,
-    ) {
+    fn mknod(&self, req: &Request, parent: INodeNo, name: &OsStr, mode: u32, umask: u32, rdev: u32, reply: ReplyEntry) {
         let outcome = self.with(|state| {
-            let made = state.fs.create(Ino(parent.0), name.as_bytes(), made_by(req, mode, rdev));
-            state.attributes_of(made.map_err(errno)?)
+            let ino = state.make_file(Ino(parent.0), name, req, Made { mode, umask, rdev, is_directory: false })?;
+            state.attributes_of(ino)
         });
         reply_entry(outcome, reply);
     }
 
-    fn mkdir(&self, req: &Request, parent: INodeNo, name: &OsStr, mode: u32, _umask: u32, reply: ReplyEntry) {
+    fn mkdir(&self, req: &Request, parent: INodeNo, name: &OsStr, mode: u32, umask: u32, reply: ReplyEntry) {
         let outcome = self.with(|state| {
-            let made = state.fs.mkdir(Ino(parent.0), name.as_bytes(), made_by(req, mode, 0));
-            state.attributes_of(made.map_err(errno)?)
+            let (directory, name) = (Ino(parent.0), name.as_bytes());
+            let make = |fs: &mut Fs<'static, N>, attributes| fs.mkdir(directory, name, attributes);
+            let made = Made { mode, umask, rdev: 0, is_directory: true };
+            let ino = state.make(directory, req, made, make, |fs| fs.rmdir(directory, name))?;
+            state.attributes_of(ino)
         });
         reply_entry(outcome, reply);
     }
@@ -206,7 +249,8 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     fn symlink(&self, req: &Request, parent: INodeNo, link_name: &OsStr, target: &Path, reply: ReplyEntry) {
         let outcome = self.with(|state| {
             let (name, target) = (link_name.as_bytes(), target.as_os_str().as_bytes());
-            let made = state.fs.symlink(Ino(parent.0), name, target, made_by(req, 0o777, 0));
+            let attributes = Attributes { mode: 0o777, uid: req.uid(), gid: req.gid(), rdev: 0 };
+            let made = state.fs.symlink(Ino(parent.0), name, target, attributes);
             state.attributes_of(made.map_err(errno)?)
         });
         reply_entry(outcome, reply);
@@ -245,10 +289,16 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
         reply_entry(outcome, reply);
     }
 
-    fn open(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        match self.with(|state| state.fs.open(Ino(ino.0)).map_err(errno)) {
+    fn open(&self, _req: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        let outcome = self.with(|state| {
+            state.fs.open(Ino(ino.0)).map_err(errno)?;
+            Ok(flags.acc_mode() == OpenAccMode::O_WRONLY || !state.wants_read(Ino(ino.0)))
+        });
+        match outcome {
             // What the kernel has of the file stays right: nobody else changes it.
-            Ok(()) => reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
+            Ok(true) => reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
+            // The kernel is to forget it, so that the next read, which has to be noted, is heard of.
+            Ok(false) => reply.opened(FileHandle(0), FopenFlags::empty()),
             Err(error) => reply.error(error),
         }
     }
@@ -276,18 +326,21 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
 
     fn write(
         &self,
-        _req: &Request,
+        req: &Request,
         ino: INodeNo,
         _fh: FileHandle,
         offset: u64,
         data: &[u8],
-        _write_flags: WriteFlags,
+        write_flags: WriteFlags,
         flags: OpenFlags,
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
         let outcome = self.with(|state| {
             let ino = Ino(ino.0);
+            if write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID) {
+                state.drop_privileges(ino, req)?;
+            }
             let is_synced = flags.0 & O_DSYNC != 0;
             state.fs.set_class(if is_synced { Class::Synced } else { Class::Normal });
             let count = state.fs.write_at(ino, offset, data).map_err(errno)?;
@@ -377,7 +430,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
 
     fn setxattr(
         &self,
-        _req: &Request,
+        req: &Request,
         ino: INodeNo,
         name: &OsStr,
         value: &[u8],
@@ -385,8 +438,8 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
         _position: u32,
         reply: ReplyEmpty,
     ) {
-        if is_acl(name) {
-            return reply.error(Errno::EOPNOTSUPP);
+        if is_fixed(name) {
+            return reply.error(Errno::EPERM);
         }
         let mode = match flags {
             0 => XattrMode::Set,
@@ -394,15 +447,15 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
             XATTR_REPLACE => XattrMode::Replace,
             _ => return reply.error(Errno::EINVAL),
         };
-        let outcome = self.with(|state| state.fs.set_xattr(Ino(ino.0), name.as_bytes(), value, mode).map_err(errno));
+        let outcome = self.with(|state| match name.as_bytes() {
+            name @ (ACCESS | DEFAULT) => state.set_acl(Ino(ino.0), req, name, value),
+            name => state.fs.set_xattr(Ino(ino.0), name, value, mode).map_err(errno),
+        });
         reply_empty(outcome, reply);
     }
 
     fn getxattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        if is_acl(name) {
-            return reply.error(Errno::EOPNOTSUPP);
-        }
-        if name.as_bytes() == REGIONS_XATTR.as_bytes() {
+        if is_fixed(name) {
             return reply_xattr(Ok(self.served.regions()), size, reply);
         }
         let outcome = self.with(|state| {
@@ -428,6 +481,9 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     }
 
     fn removexattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        if is_fixed(name) {
+            return reply.error(Errno::EPERM);
+        }
         reply_empty(self.with(|state| state.fs.remove_xattr(Ino(ino.0), name.as_bytes()).map_err(errno)), reply);
     }
 
@@ -437,12 +493,12 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
-        _umask: u32,
+        umask: u32,
         _flags: i32,
         reply: ReplyCreate,
     ) {
         let outcome = self.with(|state| {
-            let ino = state.fs.create(Ino(parent.0), name.as_bytes(), made_by(req, mode, 0)).map_err(errno)?;
+            let ino = state.make_file(Ino(parent.0), name, req, Made { mode, umask, rdev: 0, is_directory: false })?;
             if let Err(error) = state.fs.open(ino) {
                 // The name would stay behind a call that failed.
                 let _ = state.fs.unlink(Ino(parent.0), name.as_bytes());
@@ -460,7 +516,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
 
     fn fallocate(
         &self,
-        _req: &Request,
+        req: &Request,
         ino: INodeNo,
         _fh: FileHandle,
         offset: u64,
@@ -478,7 +534,34 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
             ZERO_KEEP => Allocation::ZeroKeepSize,
             _ => return reply.error(Errno::EOPNOTSUPP),
         };
-        reply_empty(self.with(|state| state.fs.allocate(Ino(ino.0), what, offset, length).map_err(errno)), reply);
+        let outcome = self.with(|state| {
+            if !privileges::may_keep(req) {
+                state.drop_privileges(Ino(ino.0), req)?;
+            }
+            state.fs.allocate(Ino(ino.0), what, offset, length).map_err(errno)
+        });
+        reply_empty(outcome, reply);
+    }
+
+    fn ioctl(
+        &self,
+        _req: &Request,
+        _ino: INodeNo,
+        _fh: FileHandle,
+        _flags: IoctlFlags,
+        command: u32,
+        in_data: &[u8],
+        _out_size: u32,
+        reply: ReplyIoctl,
+    ) {
+        match command {
+            // Flags as `chattr` sets them: there are none.
+            FS_IOC_GETFLAGS => reply.ioctl(0, &0_u32.to_ne_bytes()),
+            FS_IOC_FSGETXATTR => reply.ioctl(0, &[0; FSXATTR_SIZE]),
+            FS_IOC_SETFLAGS | FS_IOC_FSSETXATTR if in_data.iter().all(|&byte| byte == 0) => reply.ioctl(0, &[]),
+            FS_IOC_SETFLAGS | FS_IOC_FSSETXATTR => reply.error(Errno::EOPNOTSUPP),
+            _ => reply.error(Errno::ENOTTY),
+        }
     }
 
     fn lseek(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io::{self, Write};
+use std::mem;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,6 +15,12 @@ use crate::Keeper;
 // What Linux calls them.
 const EIO: i32 = 5;
 const EUCLEAN: i32 = 117;
+
+/// Seconds after which a read is noted again though nothing was changed, as the file system does.
+const NOTE_SECONDS: i64 = 86_400;
+
+/// Reads that wait to be noted, at most; of more than these the next opening tells.
+const UNNOTED_MAX: usize = 64;
 
 /// What requests share.
 pub(crate) struct Served<N: Nand + 'static, K> {
@@ -32,6 +39,8 @@ pub(crate) struct State<N: Nand + 'static, K> {
     /// Steps of background work in a row.
     steps: u64,
     has_stepped: bool,
+    /// Inodes that were read while the file system would have had to program for noting it.
+    unnoted: Vec<Ino>,
 }
 
 impl<N: Nand, K: Keeper<N>> Served<N, K> {
@@ -45,6 +54,7 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
                 idle_since: None,
                 steps: 0,
                 has_stepped: false,
+                unnoted: Vec::new(),
             }),
         }
     }
@@ -74,6 +84,7 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
     pub(crate) fn step(&self) -> Option<Duration> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let worked = state.fs.step(now()).unwrap_or(false);
+        state.note_reads();
         state.steps = if worked { state.steps + 1 } else { 0 };
         // The first step may make changes durable, and the last leaves nothing. What is moved in between is where it was until then, and nobody
         // was told of what is made durable there.
@@ -106,7 +117,7 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
         if state.idle_since == Some(state.request_count) {
             return;
         }
-        let works = state.fs.idle(pages).unwrap_or(false);
+        let works = state.fs.idle(pages).unwrap_or(false) | state.note_reads();
         let is_kept = state.keep().is_ok();
         if !works && is_kept {
             state.idle_since = Some(state.request_count);
@@ -117,9 +128,36 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
 impl<N: Nand, K: Keeper<N>> State<N, K> {
     /// Notes that something was read. Whoever read it has it, whether that can be noted or not.
     pub(crate) fn note_read(&mut self, ino: Ino) {
-        if self.notes_reads {
+        if !self.notes_reads {
+            return;
+        }
+        let _ = self.fs.note_read(ino);
+        // What was written last waits in memory, and may be just what was read.
+        if self.unnoted.len() < UNNOTED_MAX && !self.unnoted.contains(&ino) && self.wants_read(ino) {
+            self.unnoted.push(ino);
+        }
+    }
+
+    /// Whether a read would be noted: the first after a change, and the first of a day.
+    pub(crate) fn wants_read(&mut self, ino: Ino) -> bool {
+        if !self.notes_reads {
+            return false;
+        }
+        let now = now().seconds;
+        self.fs.stat(ino).is_ok_and(|stat| {
+            let is_old = now.saturating_sub(stat.atime.seconds) >= NOTE_SECONDS;
+            stat.atime <= stat.mtime.max(stat.ctime) || is_old
+        })
+    }
+
+    /// Notes what was read and could not be noted then. Returns whether there was something.
+    fn note_reads(&mut self) -> bool {
+        let unnoted = mem::take(&mut self.unnoted);
+        self.fs.set_now(now());
+        for &ino in &unnoted {
             let _ = self.fs.note_read(ino);
         }
+        !unnoted.is_empty()
     }
 
     /// Has the chip kept: what is durable on it is durable then.
@@ -154,8 +192,19 @@ fn until(time: Time) -> Duration {
     u64::try_from(left).map_or(Duration::ZERO, Duration::from_nanos)
 }
 
-fn now() -> Time {
+pub(crate) fn now() -> Time {
     from_system(SystemTime::now())
+}
+
+/// A time that the kernel sent. Before 1970 it came as whole seconds back and nanoseconds forward, and `fuser` takes both for backward.
+pub(crate) fn from_kernel(time: SystemTime) -> Time {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => Time { seconds: after.as_secs() as i64, nanoseconds: after.subsec_nanos() },
+        Err(error) => {
+            let before = error.duration();
+            Time { seconds: 0_i64.saturating_sub_unsigned(before.as_secs()), nanoseconds: before.subsec_nanos() }
+        }
+    }
 }
 
 /// A time of the operating system as one of the file system.

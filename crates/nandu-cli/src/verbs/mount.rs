@@ -12,12 +12,14 @@ use nandu::fs::{Fs, Options};
 use nandu_fuse::{Keeper, MountOptions, serve};
 use nandu_sim::Sim;
 use nandu_sim::image::ImageFile;
+use rustix::mount::MountFlags;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::failure::Ending;
+use crate::failure::{Ending, usage};
 use crate::files::{self, MemoryArgs};
+use crate::fstab::Words;
 use crate::output::Output;
 use crate::session;
 
@@ -42,6 +44,10 @@ pub(crate) struct Mount {
     /// Let other users in, too
     #[arg(long)]
     allow_other: bool,
+    /// Options as `mount` and fstab have them, with commas between them: ro, noatime, allow_other, noexec, cache=BYTES, and for root suid
+    /// and dev, without which programs run as who calls them, and devices are none
+    #[arg(short, value_name = "OPTIONS")]
+    options: Vec<String>,
     #[command(flatten)]
     memory: MemoryArgs,
 }
@@ -59,17 +65,51 @@ impl Keeper<Sim> for ImageKeeper {
 }
 
 pub(crate) fn run(args: &Mount, out: &mut Output) -> anyhow::Result<()> {
-    if args.foreground { in_foreground(args, out) } else { in_background(args, out) }
+    let mut words = Words::default();
+    for text in &args.options {
+        words.take(text).or_else(usage)?;
+    }
+    words.ro |= args.ro;
+    words.noatime |= args.noatime;
+    words.allow_other |= args.allow_other;
+    let memory = words.cache.map_or(args.memory, |cache| MemoryArgs { cache });
+    if words.remount {
+        remount(args, words)
+    } else if args.foreground {
+        in_foreground(args, words, memory, out)
+    } else {
+        in_background(args, words, memory, out)
+    }
+}
+
+/// Changes the flags of a mount that is there. The process that serves it need not know.
+fn remount(args: &Mount, words: Words) -> anyhow::Result<()> {
+    let flags = [
+        (words.ro, MountFlags::RDONLY),
+        (words.noatime, MountFlags::NOATIME),
+        (!words.suid, MountFlags::NOSUID),
+        (!words.dev, MountFlags::NODEV),
+        (words.noexec, MountFlags::NOEXEC),
+    ];
+    let flags = flags.into_iter().filter(|&(is_set, _)| is_set).fold(MountFlags::empty(), |all, (_, flag)| all | flag);
+    let done = rustix::mount::mount_remount(&args.directory, flags, "");
+    done.with_context(|| format!("{}: remount", args.directory.display()))
 }
 
 /// Has another process do it, and waits until the mount is there or has failed.
-fn in_background(args: &Mount, out: &mut Output) -> anyhow::Result<()> {
+fn in_background(args: &Mount, words: Words, memory: MemoryArgs, out: &mut Output) -> anyhow::Result<()> {
     let program = std::env::current_exe().context("this program")?;
     let mut command = Command::new(program);
+    // Not by the name of a helper, whose command line is another.
+    command.arg0("nandu");
     command.arg("mount").arg(&args.image).arg(&args.directory).arg("--foreground");
-    command.args(args.ro.then_some("--ro")).args(args.allow_other.then_some("--allow-other"));
-    command.args(args.noatime.then_some("--noatime"));
-    command.arg("--cache").arg(args.memory.cache.to_string());
+    command.args(words.ro.then_some("--ro")).args(words.allow_other.then_some("--allow-other"));
+    command.args(words.noatime.then_some("--noatime"));
+    let others = [(words.suid, "suid"), (words.dev, "dev"), (words.noexec, "noexec")];
+    for (_, word) in others.into_iter().filter(|&(is_set, _)| is_set) {
+        command.args(["-o", word]);
+    }
+    command.arg("--cache").arg(memory.cache.to_string());
     // A process group of its own: what is typed at the terminal is not for it. Nor does it keep open what this process was given:
     // whoever reads that would wait until the mount ends.
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -97,42 +137,49 @@ fn in_background(args: &Mount, out: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn in_foreground(args: &Mount, out: &mut Output) -> anyhow::Result<()> {
-    let (mut sim, image) = if args.ro {
+fn in_foreground(args: &Mount, words: Words, memory: MemoryArgs, out: &mut Output) -> anyhow::Result<()> {
+    let (mut sim, image) = if words.ro {
         (session::look(&args.image)?, None)
     } else {
         let (image, sim) = session::open_image(&args.image)?;
         (sim, Some(image))
     };
+    files::refuse_records(&args.image, &sim)?;
     sim.power_on();
-    let options = Options { read_only: args.ro, ..args.memory.options_for(&sim) };
+    let options = Options { read_only: words.ro, ..memory.options_for(&sim) };
     // The file system outlives this function's frame, in the threads that serve it; there is one mount in a process.
     let memory = Box::leak(files::memory(&sim, &options).into_boxed_slice());
     let explain = |error| files::explain(&args.image, error);
     let fs = Fs::mount(sim, options, memory).map_err(explain)?;
     files::warn_of_loss(&args.image, fs.stats().tail_lost);
     let mount_options = MountOptions {
-        name: args.image.display().to_string(),
-        read_only: args.ro,
-        is_for_all: args.allow_other,
-        no_atime: args.noatime,
+        name: args.image.canonicalize().unwrap_or_else(|_| args.image.clone()).display().to_string(),
+        read_only: words.ro,
+        is_for_all: words.allow_other,
+        no_atime: words.noatime,
+        has_set_id: words.suid,
+        has_devices: words.dev,
+        no_exec: words.noexec,
     };
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals")?;
     let handle = signals.handle();
     let directory = directory(&args.directory)?;
-    let (fs, mut keeper) = serve(fs, ImageKeeper(image), &directory, &mount_options, |mut unmounter| {
+    let name = directory.display().to_string();
+    let (fs, mut keeper) = serve(fs, ImageKeeper(image), &directory, &mount_options, |unmounter| {
         let _ = writeln!(io::stdout(), "{READY}").and_then(|()| io::stdout().flush());
         thread::spawn(move || {
-            if signals.forever().next().is_some() {
+            for _ in signals.forever() {
                 // A directory that is in use stays mounted; the next signal tries again.
-                let _ = unmounter.unmount();
+                if let Err(error) = unmounter.unmount() {
+                    let _ = writeln!(io::stderr(), "nandu: {name}: stays mounted: {error}");
+                }
             }
         });
     })
     .with_context(|| format!("{}: mount", args.directory.display()))?;
     handle.close();
     let mut sim = fs.unmount().map_err(explain)?;
-    keeper.keep(&mut sim).with_context(|| args.image.display().to_string())?;
+    keeper.keep(&mut sim)?;
     out.flush()?;
     Ok(())
 }

@@ -46,15 +46,19 @@ impl Mounted {
 
     /// Unmounts, and waits until the image is written.
     pub(crate) fn unmount(&mut self) {
-        if self.process == 0 {
-            return;
+        if self.process != 0 {
+            self.leave();
+            self.wait();
         }
+    }
+
+    /// Unmounts, and waits for nothing.
+    pub(crate) fn leave(&self) {
         let unmount = |program: &str, arguments: &[&str]| {
             let status = Command::new(program).args(arguments).arg(self.root()).stderr(Stdio::null()).status();
             status.is_ok_and(|status| status.success())
         };
         assert!(unmount("umount", &[]) || unmount("fusermount3", &["-u"]), "the mount cannot be ended");
-        self.wait();
     }
 
     /// Waits until the process is gone.

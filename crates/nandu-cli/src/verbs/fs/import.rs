@@ -265,8 +265,8 @@ pub(super) fn xattrs(path: &Path) -> anyhow::Result<Vec<(OsString, Vec<u8>)>> {
         Err(error) => return Err(io::Error::from(error)).with_context(here),
     };
     let names = list[..size].split(|&byte| byte == 0).filter(|name| !name.is_empty());
-    // The kernel keeps those of `system.` itself.
-    let names = names.filter(|name| !name.starts_with(b"system."));
+    // The kernel keeps those of `system.` itself, but for access lists.
+    let names = names.filter(|name| !name.starts_with(b"system.") || name.starts_with(b"system.posix_acl_"));
     let mut xattrs = Vec::new();
     for name in names {
         let name = OsString::from_vec(name.to_vec());

@@ -1,0 +1,124 @@
+//! Who may do what with an inode: permissions, access lists and the bits of programs, kept in step. The kernel checks them.
+
+use fuser::{Errno, Request};
+use nandu::fs::{Attributes, Fs, FsError, Ino, SetAttributes, XattrMode};
+use nandu_nand::Nand;
+
+use crate::Keeper;
+use crate::acl::{ACCESS, Acl, DEFAULT};
+use crate::privileges;
+use crate::served::{State, errno};
+
+/// Bytes that the attributes of an inode have together at most, names included.
+pub(crate) const XATTRS_SIZE_MAX: usize = 4096;
+
+/// What is to be made.
+#[derive(Clone, Copy)]
+pub(crate) struct Made {
+    pub(crate) mode: u32,
+    pub(crate) umask: u32,
+    pub(crate) rdev: u32,
+    pub(crate) is_directory: bool,
+}
+
+impl<N: Nand, K: Keeper<N>> State<N, K> {
+    /// The list of an inode, where it has one.
+    fn acl(&mut self, ino: Ino, name: &[u8]) -> Result<Option<Acl>, Errno> {
+        let mut value = [0; XATTRS_SIZE_MAX];
+        match self.fs.get_xattr(ino, name, &mut value) {
+            Ok(size) => Acl::parse(&value[..size]).map(Some).ok_or(Errno::EIO),
+            Err(FsError::NoXattr(_)) => Ok(None),
+            Err(error) => Err(errno(error)),
+        }
+    }
+
+    fn put_acl(&mut self, ino: Ino, name: &[u8], acl: &Acl) -> Result<(), Errno> {
+        self.fs.set_xattr(ino, name, &acl.bytes(), XattrMode::Set).map_err(errno)
+    }
+
+    fn set_mode(&mut self, ino: Ino, mode: u32) -> Result<(), Errno> {
+        self.fs.set_attributes(ino, SetAttributes { mode: Some(mode), ..SetAttributes::default() }).map_err(errno)
+    }
+
+    /// Makes something in a directory, with the permissions that its default list gives, or else those that the umask leaves.
+    pub(crate) fn make(
+        &mut self,
+        parent: Ino,
+        request: &Request,
+        made: Made,
+        make: impl FnOnce(&mut Fs<'static, N>, Attributes) -> Result<Ino, FsError<N::Error>>,
+        unmake: impl FnOnce(&mut Fs<'static, N>) -> Result<(), FsError<N::Error>>,
+    ) -> Result<Ino, Errno> {
+        let Made { mode, umask, rdev, is_directory } = made;
+        let attributes = |mode| Attributes { mode, uid: request.uid(), gid: request.gid(), rdev: rdev.into() };
+        let Some(default) = self.acl(parent, DEFAULT)? else {
+            return make(&mut self.fs, attributes(mode & !umask)).map_err(errno);
+        };
+        let mut acl = default.clone();
+        acl.inherit(mode);
+        // The list comes after the name. A tear between them must not leave a file that lets in whom the list would keep out.
+        let ino = make(&mut self.fs, attributes(acl.mode_before(mode))).map_err(errno)?;
+        let outcome = self.give(ino, &acl, is_directory.then_some(&default));
+        if outcome.is_err() {
+            // The name would stay behind a call that failed.
+            let _ = unmake(&mut self.fs);
+        }
+        outcome.map(|()| ino)
+    }
+
+    fn give(&mut self, ino: Ino, acl: &Acl, default: Option<&Acl>) -> Result<(), Errno> {
+        if let Some(default) = default {
+            self.put_acl(ino, DEFAULT, default)?;
+        }
+        if acl.is_plain() {
+            return Ok(());
+        }
+        self.put_acl(ino, ACCESS, acl)?;
+        let mode = self.fs.stat(ino).map_err(errno)?.mode;
+        self.set_mode(ino, acl.mode(mode))
+    }
+
+    /// Takes over a list, which the kernel has found sound and allowed. What of it permissions can say they say; a list that says no more is
+    /// not kept.
+    pub(crate) fn set_acl(&mut self, ino: Ino, request: &Request, name: &[u8], value: &[u8]) -> Result<(), Errno> {
+        let acl = Acl::parse(value).ok_or(Errno::EINVAL)?;
+        if name == DEFAULT {
+            return self.put_acl(ino, DEFAULT, &acl);
+        }
+        if acl.is_plain() {
+            match self.fs.remove_xattr(ino, ACCESS) {
+                Ok(()) | Err(FsError::NoXattr(_)) => {}
+                Err(error) => return Err(errno(error)),
+            }
+        } else {
+            self.put_acl(ino, ACCESS, &acl)?;
+        }
+        let stat = self.fs.stat(ino).map_err(errno)?;
+        let mode = privileges::without_foreign_group(acl.mode(stat.mode), stat.gid, request);
+        if mode == stat.mode { Ok(()) } else { self.set_mode(ino, mode) }
+    }
+
+    /// Sets owner, permissions and times, and what follows from them.
+    pub(crate) fn set_attributes(&mut self, ino: Ino, request: &Request, mut set: SetAttributes) -> Result<(), Errno> {
+        if (set.uid.is_some() || set.gid.is_some()) && set.mode.is_none() {
+            set.mode = privileges::without(&self.fs.stat(ino).map_err(errno)?, request);
+        }
+        // Whom the list lets in beyond the permissions goes first, so that a tear between leaves nobody in whom the caller has put out.
+        if let Some(mode) = set.mode
+            && let Some(mut acl) = self.acl(ino, ACCESS)?
+        {
+            acl.set_mode(mode);
+            self.put_acl(ino, ACCESS, &acl)?;
+        }
+        self.fs.set_attributes(ino, set).map_err(errno)
+    }
+
+    /// Takes the bits of programs from a file whose content is about to be changed by who may not keep them. First, so that no tear leaves
+    /// other content with them.
+    pub(crate) fn drop_privileges(&mut self, ino: Ino, request: &Request) -> Result<(), Errno> {
+        match privileges::without(&self.fs.stat(ino).map_err(errno)?, request) {
+            Some(mode) => self.set_mode(ino, mode),
+            None => Ok(()),
+        }
+    }
+}
