@@ -221,7 +221,7 @@ impl Sim {
         length: usize,
     ) -> Result<Step, SimError> {
         let number = self.operations;
-        if self.off {
+        if self.off || self.kept.is_unreadable() {
             return Err(SimError { number, operation: kind, address, kind: NandErrorKind::Gone });
         }
         self.operations += 1;

@@ -58,6 +58,9 @@ impl Sim {
     /// What the cells of a page hold, without harm.
     pub(crate) fn fetch_raw(&self, at: (u32, u32), column: u32, buf: &mut [u8]) {
         match &self.blocks[at.0 as usize].store {
+            Some(store) if store.pages[at.1 as usize].is_away() => {
+                self.kept.read(at.0, store.place(at.1), column, buf);
+            }
             Some(store) if store.pages[at.1 as usize].is_held() => {
                 let columns = self.chip.geometry.column_count() as usize;
                 let first = at.1 as usize * columns + column as usize;
@@ -71,6 +74,9 @@ impl Sim {
     pub(crate) fn fetch(&mut self, page: PageAddr, column: u32, buf: &mut [u8]) -> Result<ReadStatus, NandErrorKind> {
         let at = self.locate(page);
         self.fetch_raw(at, column, buf);
+        if self.kept.is_unreadable() {
+            return Err(NandErrorKind::Gone);
+        }
         let mut flipped = Bits::new();
         let lost = self.collect_harm(at, column, buf.len() as u32, &mut flipped);
         let held = self.blocks[at.0 as usize].page(at.1).is_held();

@@ -2,36 +2,40 @@
 //!
 //! [`ImageFile::create`] makes one of a [`Sim`]; [`ImageFile::open`] gives the `Sim` back, with everything that matters
 //! for what it does next: content, harm, wear, counters, ledger, clock, scheduled faults. [`ImageFile::commit`] writes
-//! what changed since. The file is as large as what was programmed, not as the chip.
+//! what changed since. The file is as large as what was programmed, not as the chip. A chip that was opened from an image reads the bytes of
+//! its pages from it when they are asked for: its memory is some 32 bytes for each page that was ever programmed, and the bytes of what is
+//! not committed yet.
 //!
-//! **The key decision** is that a commit happens wholly or not at all, whenever its process is killed or the machine
-//! loses its power, and that a file at rest is nevertheless checked to its last byte in use: it has one header, and that
-//! has to be right. Two headers used in turn, the usual way, would take a damaged new header for a commit that was cut
-//! and silently go back to the old state. It was refused.
+//! **The key decision** is that a commit writes a page for each page that was programmed, and happens wholly or not at all, whenever
+//! its process is killed or the machine loses its power. The alternatives were refused: a log of operations beside the file has to be
+//! played back when the image is opened, and a map of the file into memory writes pages in an order that nobody chose.
 //!
 //! FORMAT: Image file of the simulator
 //!
-//! Numbers are little-endian. Checksums are CRC-32C. The file begins with the header; the directory, the state and the
-//! records of blocks stand anywhere behind it, at multiples of 64 bytes, and do not overlap. Bytes between them have no
-//! meaning.
+//! Numbers are little-endian. Checksums are CRC-32C. The file begins with two headers; the directory, its journal, the state, the
+//! records of blocks and the contents of pages stand anywhere behind them, at multiples of 64 bytes, and do not overlap. Bytes between
+//! them have no meaning.
 //!
 //! ```text
-//! header, 4096 bytes
+//! header, 4096 bytes, at offset 0 and at offset 4096
 //! offset  size  field              meaning
 //!      0     8  magic              "nanduIMG"
 //!      8     4  crc                checksum of bytes 12 to 4095
-//!     12     2  version            1
+//!     12     2  version            2
 //!     14     2  reserved           zero, checked on read
 //!     16     4  features_read      bits of features that who reads must know; else refused
 //!     20     4  features_write     bits of features that who writes must know; else opened for reading only
 //!     24     4  features_other     bits of features that may be ignored
 //!     28     4  reserved           zero, checked on read
-//!     32     8  position           offset of these bytes in the file: 0, or that of a trailer
+//!     32     8  position           offset of these bytes in the file: 0 or 4096
 //!     40     8  generation         counts commits, from 1
-//!     48     8  file_size          bytes of a file in which no commit was cut
+//!     48     8  file_size          bytes that the file has at least
 //!     56    16  state              extent
 //!     72    16  directory          extent
-//!     88  4008  reserved           zero, checked on read
+//!     88    16  journal            extent
+//!    104     4  journal_room       bytes that the journal may come to have
+//!    108     4  content_size       bytes of the content of a page: its main and spare area
+//!    112  3984  reserved           zero, checked on read
 //! ```
 //!
 //! ```text
@@ -43,38 +47,40 @@
 //! ```
 //!
 //! The directory has an entry for each block that was ever touched, by rising block number. A block without one is as
-//! it left the factory.
+//! it left the factory. The journal has entries, too: those that were replaced since the directory was written, oldest first.
 //!
 //! ```text
-//! entry of the directory, 72 bytes
+//! entry of the directory, 64 bytes
 //! offset  size  field              meaning
 //!      0     4  block              number of the block, below 1048576
 //!      4     4  reserved           zero, checked on read
-//!      8    16  pages              extent of the pages record
-//!     24    16  data               extent of the data record
-//!     40     8  programs           over the block's life
-//!     48     8  reads              over the block's life
-//!     56     4  erases             over the block's life
-//!     60     4  reads_since_erase
-//!     64     4  next_index         the page behind the last one programmed
-//!     68     1  mode               0 SLC, 1 MLC
-//!     69     1  condition          0 never erased, 1 erased, 2 erase was cut, 3 erase failed
-//!     70     1  mark               bit 0 factory bad, 1 grown bad, 2 reads as the opposite
-//!     71     1  reserved           zero, checked on read
+//!      8     8  generation         the commit that wrote the entry
+//!     16    16  record             extent of the record
+//!     32     8  programs           over the block's life
+//!     40     8  reads              over the block's life
+//!     48     4  erases             over the block's life
+//!     52     4  reads_since_erase
+//!     56     4  next_index         the page behind the last one programmed
+//!     60     1  mode               0 SLC, 1 MLC
+//!     61     1  condition          0 never erased, 1 erased, 2 erase was cut, 3 erase failed
+//!     62     1  mark               bit 0 factory bad, 1 grown bad, 2 reads as the opposite
+//!     63     1  reserved           zero, checked on read
 //! ```
 //!
-//! The data record of a block is the bytes, main and spare area, of each page that holds any, by rising page number.
-//!
 //! ```text
-//! pages record, in this order
+//! record of a block, in this order; none for a block that has nothing to tell
 //!  size  field              meaning
-//!     1  parts              bit 0 pages, 1 harm, 2 history; an empty record has none of them
-//!  with pages, for each page of the block
-//!     8  written            units of the main area that were programmed, a bit each
-//!     8  programmed_ns      clock at the last program
-//!     4  reads              since the erase
-//!     1  programs           since the erase
-//!     1  flags              bit 0 the spare area was programmed, 1 the page holds bytes
+//!     4  content_count      pages that hold bytes, and for each of them by rising page number
+//!     4    unit             offset of its content in the file, in units of 64 bytes
+//!     4    crc              checksum of the content
+//!     1  parts              bit 0 pages, 1 harm, 2 history
+//!  with pages
+//!     4  page_count         pages up to the last that is not as it was erased, and for each of them
+//!     8    written          units of the main area that were programmed, a bit each
+//!     8    programmed_ns    clock at the last program
+//!     4    reads            since the erase
+//!     1    programs         since the erase
+//!     1    flags            bit 0 the spare area was programmed, 1 the page holds bytes
 //!  with harm
 //!     4  page_count         harmed pages, and for each of them
 //!     4    page             its place in the block
@@ -169,26 +175,27 @@
 //!
 //! # Why a commit happens wholly or not at all
 //!
-//! What the header names is never written over: new records, the new directory and the new state go to gaps and to the
-//! end of the file. Then, in this order:
+//! What the last commit names is never written over: contents, records, the state and, when the journal is full, a new directory go
+//! to gaps and to the end of the file, and entries go behind those of the journal. Then comes the header, in place of the
+//! older one of the two. All of it is made safe by one `sync`.
 //!
-//! 1. The *trailer*, a copy of the new header, is written to what is now the end of the file. `sync`.
-//! 2. The header is written. `sync`.
-//! 3. The file is cut to `file_size`, and the trailer is gone.
+//! The header with the higher generation is looked at first. If the machine stopped before the `sync` returned, any part of what was
+//! written may be missing: the header is wrong and the other one is taken, or the header is right and something that it names is
+//! not. So the checksums of everything that its commit wrote are looked at, and the other header is taken if one does not match. All that the
+//! other one names is there: it was synced, and nothing is written over it before the next commit. A commit whose process was
+//! killed left a part of the writes in their order, which is the same with fewer cases.
 //!
-//! Cut before the end of step 1, the header is the old one and all it names is untouched: the old state. What may lie
-//! behind `file_size` is not looked at. Cut in step 2, the header is old, new, or a mixture that fails its checksum; in
-//! the last case the trailer is at the end of the file, whole, since it was synced before. Cut in step 3, the header is
-//! new. So the trailer is only believed where the header is wrong, and a file that no commit was cut in has none:
-//! there, a header that is wrong is damage and is refused.
+//! Who closes an image writes its header to the other place, too. Then both say the same: nothing of the last commit can be
+//! missing, and what does not match its checksum is damage and refused. Damage to one of the two headers does no harm. Contents of
+//! pages are looked at when they are read, of which the chip says that it is gone.
 //!
-//! What a cut commit left is put in order before the next one begins: the header is written if the trailer was used,
-//! synced, and the file is cut to `file_size`, synced. Otherwise that commit, cut in its step 2, could leave the older
-//! trailer at the end of the file.
+//! Who only reads a file that another process writes to finds a state of it as well if what it reads matches its checksums, which is how
+//! [`backup`] works: what a commit no longer needs rests for a while before it is written over.
 //!
 //! What is assumed of the file system is listed at [`Medium`]. A new image is written under another name, synced and
 //! renamed.
 
+mod backup;
 mod block;
 mod codec;
 mod container;
@@ -199,23 +206,32 @@ mod header;
 mod medium;
 mod parameters;
 mod publish;
+mod space;
 mod state;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use nandu_nand::BlockAddr;
 
 use self::codec::Encoder;
-use self::container::{Commit, Container, NOTE_SIZE, STATE_SIZE_MAX};
-use crate::state::{BlockState, Condition, Mark};
-use crate::{Chip, DirtyBlock, Sim};
+use self::container::{Commit, Container, NOTE_SIZE, Record, STATE_SIZE_MAX};
+use crate::kept::Source;
+use crate::state::{BlockState, Condition, Mark, PageState, Place};
+use crate::{Chip, Sim};
 
+pub use self::backup::backup;
+pub(crate) use self::container::is_content;
 pub use self::error::{ImageError, ImagePart, ImageProblem};
 pub use self::medium::Medium;
 
-/// Memory for the content of a chip, beyond which an image is not opened.
-const CONTENT_SIZE_MAX: u64 = 32 << 30;
+/// Memory for what is known of a chip's pages, beyond which an image is not opened.
+const PAGES_SIZE_MAX: u64 = 1 << 30;
+
+/// Each image that this process opened has a number of its own.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// Is told how much of how much is done.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
@@ -242,13 +258,14 @@ pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 /// # std::fs::remove_dir_all(directory)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct ImageFile<M = File> {
+pub struct ImageFile<M: Medium = File> {
     path: PathBuf,
     container: Container<M>,
+    /// What chips read from that came out of this image.
+    source: Arc<Source>,
+    number: u64,
     chip: Chip,
     seed: u64,
-    /// Whether an earlier commit failed, so that nobody remembers which blocks changed.
-    all_dirty: bool,
 }
 
 impl ImageFile {
@@ -259,7 +276,7 @@ impl ImageFile {
     /// [`Exists`](ImageProblem::Exists); [`Unsupported`](ImageProblem::Unsupported) for a chip that is too large;
     /// [`Io`](ImageProblem::Io). Then there is no file of this name, or the one there was.
     pub fn create(path: impl AsRef<Path>, sim: &mut Sim) -> Result<ImageFile, ImageError> {
-        publish::publish(path.as_ref(), false, sim, &mut |_, _| {})
+        publish::publish(path.as_ref(), false, |file, name| ImageFile::create_on(file, name, sim, &mut |_, _| {}))
     }
 
     /// Makes the image of a chip, in place of the file of this name if there is one.
@@ -269,12 +286,12 @@ impl ImageFile {
     /// As [`create`](ImageFile::create), and [`InUse`](ImageProblem::InUse) where the file is an image that someone has
     /// open.
     pub fn replace(path: impl AsRef<Path>, sim: &mut Sim) -> Result<ImageFile, ImageError> {
-        publish::publish(path.as_ref(), true, sim, &mut |_, _| {})
+        publish::publish(path.as_ref(), true, |file, name| ImageFile::create_on(file, name, sim, &mut |_, _| {}))
     }
 
-    /// Opens an image to work on it. Nobody else can open it before this value is dropped.
+    /// Opens an image to work on it. Nobody else can open it before this value and the chip are dropped.
     ///
-    /// Costs a pass over what was programmed.
+    /// Costs a pass over what is known of the pages; their contents are read, and checked, when they are asked for.
     ///
     /// # Errors
     ///
@@ -295,7 +312,8 @@ impl ImageFile {
         ImageFile::open_on(file, path, progress)
     }
 
-    /// The chip of an image that others may read at the same time. Changes to it go nowhere.
+    /// The chip of an image that others may read at the same time. Changes to it go nowhere. Nobody can write to the image before
+    /// the chip is dropped, which reads from it.
     ///
     /// # Errors
     ///
@@ -312,12 +330,15 @@ impl ImageFile {
     pub fn load_watched(path: impl AsRef<Path>, progress: Progress<'_>) -> Result<Sim, ImageError> {
         let path = path.as_ref();
         let file = publish::open_locked(path, false).map_err(|problem| ImageError::new(path, problem))?;
-        ImageFile::open_on(file, path, progress).map(|(_, sim)| sim)
+        let (mut image, sim) = ImageFile::open_on(file, path, progress)?;
+        // The file cannot be written to.
+        image.container.leave();
+        Ok(sim)
     }
 }
 
 impl<M: Medium> ImageFile<M> {
-    /// Writes the image of a chip to an empty medium. `name` stands for it in errors.
+    /// Writes the image of a chip to an empty medium. `name` stands for it in errors. The chip stays in memory.
     ///
     /// # Errors
     ///
@@ -328,10 +349,12 @@ impl<M: Medium> ImageFile<M> {
         sim: &mut Sim,
         progress: Progress<'_>,
     ) -> Result<ImageFile<M>, ImageError> {
-        let container = Container::create(medium);
-        let path = name.as_ref().to_path_buf();
-        let mut image = ImageFile { path, container, chip: *sim.chip(), seed: sim.seed(), all_dirty: true };
+        let medium = Arc::new(medium);
+        let content_size = sim.chip.geometry.column_count();
+        let container = Container::create(Arc::clone(&medium), content_size);
+        let mut image = ImageFile::new(name.as_ref(), medium, container, sim);
         image.commit_watched(sim, progress)?;
+        image.container.settle().map_err(|problem| ImageError::new(&image.path, problem))?;
         Ok(image)
     }
 
@@ -345,29 +368,34 @@ impl<M: Medium> ImageFile<M> {
         name: impl AsRef<Path>,
         progress: Progress<'_>,
     ) -> Result<(ImageFile<M>, Sim), ImageError> {
-        let path = name.as_ref().to_path_buf();
-        match Container::open(medium).and_then(|mut container| {
-            let sim = read_chip(&mut container, progress)?;
-            Ok((container, sim))
-        }) {
-            Ok((container, sim)) => {
-                let image = ImageFile { path, container, chip: *sim.chip(), seed: sim.seed(), all_dirty: false };
-                Ok((image, sim))
-            }
-            Err(problem) => Err(ImageError::new(&path, problem)),
-        }
+        let (name, medium) = (name.as_ref(), Arc::new(medium));
+        let failed = |problem| ImageError::new(name, problem);
+        let container = Container::open(Arc::clone(&medium)).map_err(failed)?;
+        let mut sim = read_chip(&container, progress).map_err(failed)?;
+        let image = ImageFile::new(name, medium, container, &sim);
+        sim.kept.source = Some(Arc::clone(&image.source));
+        sim.kept.commit = Some((image.number, image.generation()));
+        Ok((image, sim))
+    }
+
+    fn new(name: &Path, medium: Arc<M>, container: Container<M>, sim: &Sim) -> ImageFile<M> {
+        let source = Arc::new(Source::new(medium, container.content_size()));
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
+        ImageFile { path: name.to_path_buf(), container, source, number, chip: *sim.chip(), seed: sim.seed() }
     }
 
     /// Writes what changed since the image was opened or last committed: the next to open it finds `sim` as it is now,
     /// or, if this is cut, as it was then.
     ///
-    /// `sim` is the chip that the image was made of or that came out of it, or a clone of that. Costs two `sync` calls and writes each
-    /// changed block wholly, or its counters only if nothing else changed.
+    /// `sim` is the chip that the image was made of or that came out of it, or a clone of that. Costs one `sync` call and writes each
+    /// page that was programmed, what is known of the pages of each block that changed, and some two kilobytes. A clone whose twin
+    /// was committed is written wholly.
     ///
     /// # Errors
     ///
     /// [`Io`](ImageProblem::Io), [`Unsupported`](ImageProblem::Unsupported), and
-    /// [`Poisoned`](ImageProblem::Poisoned) after an error that left open which of the two states the file holds.
+    /// [`Poisoned`](ImageProblem::Poisoned) after an error that left open which of the two states the file holds. After any other error the
+    /// image is as it was and the commit can be tried again.
     ///
     /// # Panics
     ///
@@ -391,36 +419,74 @@ impl<M: Medium> ImageFile<M> {
             "{}: the image of one chip cannot take the content of another",
             self.path.display()
         );
-        let mut dirty = sim.take_dirty();
-        if self.all_dirty || !self.rest_is_committed(sim, &dirty) {
-            dirty = (0..sim.chip.geometry.block_count)
-                .map(BlockAddr)
-                .map(|block| DirtyBlock { block, content: true })
-                .collect();
-            dirty.retain(|dirty| {
-                is_touched(&sim.blocks[dirty.block.0 as usize]) || self.container.note(dirty.block.0).is_some()
-            });
-        }
-        dirty.sort_unstable_by_key(|dirty| dirty.block);
-        // What changed is forgotten by the chip and not yet in the file; only success makes good for that.
-        self.all_dirty = true;
-        write_chip(&mut self.container, sim, &dirty, progress)
-            .map_err(|problem| ImageError::new(&self.path, problem))?;
-        self.all_dirty = false;
+        let placed = self.write_chip(sim, progress).map_err(|problem| ImageError::new(&self.path, problem))?;
+        self.note_commit(sim, &placed);
         Ok(())
     }
 
-    /// Whether the blocks that did not change are in the image as they are in this chip. They are not if it is a clone
-    /// whose twin was committed: it does not know what the twin changed.
-    fn rest_is_committed(&self, sim: &Sim, dirty: &[DirtyBlock]) -> bool {
-        let mut is_dirty = vec![false; sim.blocks.len()];
-        dirty.iter().for_each(|dirty| is_dirty[dirty.block.0 as usize] = true);
-        (0..).zip(&sim.blocks).filter(|(number, _)| !is_dirty[*number as usize]).all(|(number, state)| {
-            match self.container.note(number) {
-                Some(note) => *note == block::encode_note(state),
-                None => !is_touched(state),
+    fn write_chip(&mut self, sim: &Sim, progress: Progress<'_>) -> Result<Vec<Placed>, ImageProblem> {
+        parameters::check(&sim.chip).map_err(ImageProblem::Unsupported)?;
+        let state = state::encode(sim);
+        if state.len() > STATE_SIZE_MAX as usize {
+            return Err(ImageProblem::Unsupported("so many scheduled faults"));
+        }
+        let knows_image = sim.kept.commit == Some((self.number, self.container.generation()));
+        let mut blocks: Vec<u32> = match knows_image {
+            true => sim.dirty.clone(),
+            false => (0..).zip(&sim.blocks).filter(|(_, block)| is_touched(block)).map(|(number, _)| number).collect(),
+        };
+        blocks.sort_unstable();
+        // Other chips that came out of this image read what it held when they were last told.
+        let own = if sim.kept.source.as_ref().is_some_and(|source| Arc::ptr_eq(source, &self.source)) { 2 } else { 1 };
+        let mut commit = self.container.begin(Arc::strong_count(&self.source) > own)?;
+        if knows_image {
+            sim.kept.left.iter().for_each(|&place| commit.leave_content(place));
+        } else {
+            commit.leave_all()?;
+        }
+        let (total, mut writer) = (blocks.len() as u64, Writer::new(sim, knows_image));
+        for (done, &number) in (0..).zip(&blocks) {
+            progress(done, total);
+            writer.write_block(&mut commit, number)?;
+        }
+        if sim.kept.is_unreadable() {
+            let problem = sim.kept.source.as_ref().and_then(|source| source.take_problem());
+            return Err(problem.unwrap_or(ImageProblem::Poisoned));
+        }
+        commit.finish(&state)?;
+        progress(total, total);
+        Ok(writer.placed)
+    }
+
+    /// Notes in the chip what the image has now.
+    fn note_commit(&mut self, sim: &mut Sim, placed: &[Placed]) {
+        if let Some(source) = &mut sim.kept.source {
+            *source = Arc::clone(&self.source);
+        }
+        let is_read_from = sim.kept.source.is_some();
+        let page_count = sim.chip.geometry.pages_per_block as usize;
+        for &Placed { block, index, place } in placed {
+            let Some(store) = &mut sim.blocks[block as usize].store else { continue };
+            if store.places.is_empty() {
+                store.places = vec![Place::NONE; page_count].into();
             }
-        })
+            store.places[index as usize] = place;
+            if is_read_from {
+                store.pages[index as usize].flags |= PageState::AWAY;
+            }
+        }
+        for block in std::mem::take(&mut sim.dirty) {
+            let state = &mut sim.blocks[block as usize];
+            state.dirty = 0;
+            if let Some(store) = state.store.as_deref_mut().filter(|_| is_read_from) {
+                // All that it held is in the image.
+                let data = std::mem::take(&mut store.data);
+                sim.pool.give_data(data);
+            }
+        }
+        sim.pool.taken = 0;
+        sim.kept.left.clear();
+        sim.kept.commit = Some((self.number, self.container.generation()));
     }
 
     /// The file.
@@ -433,9 +499,16 @@ impl<M: Medium> ImageFile<M> {
         self.container.generation()
     }
 
-    /// Bytes of the file, gaps included.
+    /// Bytes of the file, gaps included. It may be longer for a while.
     pub fn file_size(&self) -> u64 {
         self.container.file_size()
+    }
+}
+
+impl<M: Medium> Drop for ImageFile<M> {
+    fn drop(&mut self) {
+        // An image of which this cannot be said is right too: who opens it looks at what the last commit wrote.
+        let _ = self.container.settle();
     }
 }
 
@@ -465,61 +538,67 @@ fn is_touched(state: &BlockState) -> bool {
         || state.history.is_some()
 }
 
-fn write_chip<M: Medium>(
-    container: &mut Container<M>,
-    sim: &Sim,
-    dirty: &[DirtyBlock],
-    progress: Progress<'_>,
-) -> Result<(), ImageProblem> {
-    parameters::check(&sim.chip).map_err(ImageProblem::Unsupported)?;
-    let state = state::encode(sim);
-    if state.len() > STATE_SIZE_MAX as usize {
-        return Err(ImageProblem::Unsupported("so many scheduled faults"));
-    }
-    let total = dirty.len() as u64;
-    let mut commit = container.begin()?;
-    let mut buffer = Encoder::default();
-    for (done, dirty) in (0..).zip(dirty) {
-        progress(done, total);
-        write_block(&mut commit, sim, dirty, &mut buffer)?;
-    }
-    commit.finish(&state)?;
-    progress(total, total);
-    Ok(())
+/// Where a commit put the content of a page.
+struct Placed {
+    block: u32,
+    index: u32,
+    place: Place,
 }
 
-fn write_block<M: Medium>(
-    commit: &mut Commit<'_, M>,
-    sim: &Sim,
-    dirty: &DirtyBlock,
-    buffer: &mut Encoder,
-) -> Result<(), ImageProblem> {
-    let number = dirty.block.0;
-    let state = &sim.blocks[number as usize];
-    commit.put_note(number, block::encode_note(state));
-    buffer.clear();
-    block::encode_pages(state, buffer);
-    commit.put_record(number, block::PAGES, buffer.as_slice())?;
-    if dirty.content {
-        buffer.clear();
-        block::encode_data(state, &sim.chip, buffer);
-        commit.put_record(number, block::DATA, buffer.as_slice())?;
-    }
-    Ok(())
+/// Writes blocks of a chip.
+struct Writer<'s> {
+    sim: &'s Sim,
+    /// Whether what the chip says of its places is true of the image.
+    knows_image: bool,
+    placed: Vec<Placed>,
+    places: Vec<Place>,
+    record: Encoder,
+    content: Vec<u8>,
 }
 
-fn read_chip<M: Medium>(container: &mut Container<M>, progress: Progress<'_>) -> Result<Sim, ImageProblem> {
+impl<'s> Writer<'s> {
+    fn new(sim: &'s Sim, knows_image: bool) -> Writer<'s> {
+        let content = vec![0; sim.chip.geometry.column_count() as usize];
+        Writer { sim, knows_image, placed: Vec::new(), places: Vec::new(), record: Encoder::default(), content }
+    }
+
+    fn write_block<M: Medium>(&mut self, commit: &mut Commit<'_, M>, number: u32) -> Result<(), ImageProblem> {
+        let block = &self.sim.blocks[number as usize];
+        self.places.clear();
+        for (index, page) in (0..).zip(block.store.iter().flat_map(|store| &store.pages)) {
+            if !page.is_held() {
+                continue;
+            }
+            let known = block.store.as_ref().map_or(Place::NONE, |store| store.place(index));
+            let place = if known.is_none() || !self.knows_image {
+                self.sim.fetch_raw((number, index), 0, &mut self.content);
+                let place = commit.write_content(&self.content)?;
+                self.placed.push(Placed { block: number, index, place });
+                place
+            } else {
+                known
+            };
+            self.places.push(place);
+        }
+        self.record.clear();
+        block::encode_pages(block, &mut self.record);
+        commit.put(number, block::encode_note(block), &self.places, self.record.as_slice())
+    }
+}
+
+fn read_chip<M: Medium>(container: &Container<M>, progress: Progress<'_>) -> Result<Sim, ImageProblem> {
     let state = container.read_state()?;
     let mut sim = state::decode(&state).map_err(|why| ImageProblem::invalid(ImagePart::State, why))?;
-    let notes: Vec<_> = container.entries().map(|(number, entry)| (number, entry.note)).collect();
-    let total = notes.len() as u64;
-    let mut content_size = 0;
-    let (mut pages, mut data) = (Vec::new(), Vec::new());
-    for (done, (number, note)) in (0..).zip(notes) {
+    if container.content_size() != sim.chip.geometry.column_count() {
+        return Err(ImageProblem::invalid(ImagePart::Header, "contents are no pages of the chip"));
+    }
+    let total = container.entries().count() as u64;
+    let mut pages_size = 0;
+    let mut record = Record::default();
+    for (done, (number, entry)) in (0..).zip(container.entries()) {
         progress(done, total);
-        container.read_record(number, block::PAGES, &mut pages)?;
-        container.read_record(number, block::DATA, &mut data)?;
-        let block = read_block(&sim, number, &note, &pages, &data, &mut content_size)
+        container.read_record(number, &mut record)?;
+        let block = read_block(&sim, number, &entry.note, &record, &mut pages_size)
             .map_err(|why| ImageProblem::invalid(ImagePart::Block(number), why))?;
         sim.blocks[number as usize] = block;
     }
@@ -531,22 +610,21 @@ fn read_block(
     sim: &Sim,
     number: u32,
     note: &[u8; NOTE_SIZE],
-    pages: &[u8],
-    data: &[u8],
-    content_size: &mut u64,
+    record: &Record,
+    pages_size: &mut u64,
 ) -> Result<BlockState, String> {
     let geometry = &sim.chip.geometry;
     if !geometry.contains_block(BlockAddr(number)) {
         return Err(format!("the chip has {} blocks", geometry.block_count));
     }
     let mut block = block::decode_note(note, geometry)?;
-    if block::has_store(pages) {
-        *content_size += u64::from(geometry.pages_per_block) * u64::from(geometry.column_count());
-        if *content_size > CONTENT_SIZE_MAX {
+    block::decode_pages(&record.bytes, &record.places, sim, &mut block)?;
+    if block.store.is_some() {
+        let page_size = size_of::<PageState>() + Place::SIZE;
+        *pages_size += u64::from(geometry.pages_per_block) * page_size as u64;
+        if *pages_size > PAGES_SIZE_MAX {
             return Err("the chip holds more than fits into memory".to_owned());
         }
     }
-    block::decode_pages(pages, sim, &mut block)?;
-    block::decode_data(data, &sim.chip, &mut block)?;
     Ok(block)
 }

@@ -5,16 +5,7 @@ use nandu_nand::{BlockAddr, PageAddr};
 use crate::Sim;
 use crate::damage::HarmKind;
 use crate::history::HistoryEntry;
-use crate::state::{BlockInfo, Dirty, Mark, PageInfo, PageState};
-
-/// A block that changed since [`Sim::take_dirty`] was called last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DirtyBlock {
-    /// Which.
-    pub block: BlockAddr,
-    /// Whether more than its counters changed: content, mode, marks, harm.
-    pub content: bool,
-}
+use crate::state::{BlockInfo, Dirty, Mark, PageInfo, Store};
 
 impl Sim {
     /// What a page looks like.
@@ -115,11 +106,8 @@ impl Sim {
     }
 
     fn set_held(&mut self, at: (u32, u32), content: &[u8]) {
-        let store = self.blocks[at.0 as usize].store.get_or_insert_with(|| self.pool.take(&self.chip));
-        let page = &mut store.pages[at.1 as usize];
-        page.flags |= PageState::HELD;
-        let first = at.1 as usize * content.len();
-        store.data[first..first + content.len()].copy_from_slice(content);
+        self.content_mut(at).copy_from_slice(content);
+        self.note_held(at);
         self.touch(at.0, Dirty::CONTENT);
     }
 
@@ -145,7 +133,7 @@ impl Sim {
         for (block, from) in (0..).zip(&self.blocks) {
             let to = &mut target.blocks[block as usize];
             if !to.mark.is_bad() && !from.mark.is_bad() {
-                to.store.clone_from(&from.store);
+                to.store = from.store.as_ref().map(|store| self.whole(block, store));
                 to.damage.clone_from(&from.damage);
                 to.next_index = from.next_index;
                 to.mode = from.mode;
@@ -156,14 +144,18 @@ impl Sim {
         target
     }
 
-    /// The blocks that changed since this was called last, in no particular order, and forgets them.
-    pub fn take_dirty(&mut self) -> Vec<DirtyBlock> {
-        let blocks = std::mem::take(&mut self.dirty);
-        let taken = |block: u32| {
-            let dirty = std::mem::take(&mut self.blocks[block as usize].dirty);
-            DirtyBlock { block: BlockAddr(block), content: dirty & Dirty::CONTENT != 0 }
-        };
-        blocks.into_iter().map(taken).collect()
+    /// The pages and bytes of a block in memory, whatever an image has of it.
+    fn whole(&self, block: u32, store: &Store) -> Box<Store> {
+        let mut whole = Store::new(&self.chip);
+        let columns = self.chip.geometry.column_count() as usize;
+        whole.pages.copy_from_slice(&store.pages);
+        for (index, page) in (0..).zip(&mut whole.pages) {
+            page.flags = page.lasting_flags();
+            if page.is_held() {
+                self.fetch_raw((block, index), 0, &mut whole.data[index as usize * columns..][..columns]);
+            }
+        }
+        whole
     }
 
     /// A number that two chips share if they are the same in all that could matter: content, harm, wear, counters,
@@ -215,12 +207,17 @@ impl Sim {
         }
         let Some(store) = &state.store else { return };
         let columns = self.chip.geometry.column_count() as usize;
-        for (page, bytes) in store.pages.iter().zip(store.data.chunks_exact(columns)) {
+        let mut away = Vec::new();
+        for (index, page) in (0..).zip(&store.pages) {
             hash.add(page.written);
             hash.add(page.programmed_ns);
-            hash.add(u64::from(page.reads) << 16 | u64::from(page.programs) << 8 | u64::from(page.flags));
-            if page.is_held() {
-                hash.add_bytes(bytes);
+            hash.add(u64::from(page.reads) << 16 | u64::from(page.programs) << 8 | u64::from(page.lasting_flags()));
+            if page.is_away() {
+                away.resize(columns, 0);
+                self.fetch_raw((block, index), 0, &mut away);
+                hash.add_bytes(&away);
+            } else if page.is_held() {
+                hash.add_bytes(&store.data[index as usize * columns..][..columns]);
             }
         }
     }

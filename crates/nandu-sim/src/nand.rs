@@ -29,11 +29,18 @@ impl Nand for Sim {
             Some(store) => {
                 let held = &mut store.pages[index as usize];
                 held.reads += 1;
-                if held.is_held() {
-                    let first = index as usize * self.chip.geometry.column_count() as usize + column as usize;
-                    buf.copy_from_slice(&store.data[first..first + buf.len()]);
-                } else {
-                    buf.fill(0xFF);
+                match held.flags & (PageState::HELD | PageState::AWAY) {
+                    0 => buf.fill(0xFF),
+                    PageState::HELD => {
+                        let first = index as usize * self.chip.geometry.column_count() as usize + column as usize;
+                        buf.copy_from_slice(&store.data[first..first + buf.len()]);
+                    }
+                    _ => {
+                        self.kept.read(block, store.place(index), column, buf);
+                        if self.kept.is_unreadable() {
+                            return Err(self.gone(OperationKind::Read, page));
+                        }
+                    }
                 }
             }
             None => buf.fill(0xFF),
@@ -145,6 +152,9 @@ impl Sim {
             return false;
         }
         let store = state.store.get_or_insert_with(|| self.pool.take(&self.chip));
+        if store.data.is_empty() {
+            store.data = self.pool.take_data(&self.chip);
+        }
         let page = &mut store.pages[index as usize];
         if page.written != 0 || page.programs != 0 || page.flags != 0 {
             return false;
@@ -187,17 +197,10 @@ impl Sim {
     /// may notice.
     #[inline]
     pub(crate) fn place(&mut self, at: (u32, u32), column: u32, data: &[u8]) {
-        let (block, index) = at;
-        let columns = self.chip.geometry.column_count() as usize;
-        let state = &mut self.blocks[block as usize];
-        if state.store.is_none() {
-            state.store = Some(self.pool.take(&self.chip));
-        }
-        let Some(store) = state.store.as_deref_mut() else { return };
-        let page = &mut store.pages[index as usize];
-        let bytes = &mut store.data[index as usize * columns..][..columns];
         let (first, end) = (column as usize, column as usize + data.len());
-        if page.is_held() {
+        let was_held = self.blocks[at.0 as usize].page(at.1).is_held();
+        let bytes = self.content_mut(at);
+        if was_held {
             let cells = &mut bytes[first..end];
             for (cell, byte) in cells.iter_mut().zip(data) {
                 *cell &= byte;
@@ -206,18 +209,34 @@ impl Sim {
                 self.note_collision(at, column, data.len());
             }
         } else {
-            page.flags |= PageState::HELD;
             bytes[..first].fill(0xFF);
             bytes[first..end].copy_from_slice(data);
             bytes[end..].fill(0xFF);
+            self.note_held(at);
         }
-        self.touch(block, Dirty::CONTENT);
+        self.touch(at.0, Dirty::CONTENT);
+    }
+
+    /// Notes that the cells of a page hold what the store says.
+    pub(crate) fn note_held(&mut self, at: (u32, u32)) {
+        if let Some(store) = &mut self.blocks[at.0 as usize].store {
+            store.pages[at.1 as usize].flags |= PageState::HELD;
+        }
+    }
+
+    /// What an operation says whose page the image does not have any more; as all after it.
+    #[cold]
+    fn gone(&mut self, operation: OperationKind, page: PageAddr) -> SimError {
+        self.settle();
+        let address = Address::Page(page);
+        SimError { number: self.operations - 1, operation, address, kind: NandErrorKind::Gone }
     }
 
     /// Makes a block erased, for the caller and in its cells.
     pub(crate) fn erase_cells(&mut self, block: u32, mode: CellMode) {
         let state = &mut self.blocks[block as usize];
         if let Some(store) = state.store.take() {
+            self.kept.leave(&store);
             self.pool.give(store);
         }
         state.damage = None;
@@ -234,7 +253,8 @@ impl Sim {
         let state = &mut self.blocks[block as usize];
         if let Some(store) = state.store.as_deref_mut() {
             for page in &mut store.pages {
-                *page = PageState { flags: page.flags & PageState::HELD, ..PageState::ERASED };
+                let flags = page.flags & (PageState::HELD | PageState::AWAY);
+                *page = PageState { flags, ..PageState::ERASED };
             }
         }
         state.next_index = 0;

@@ -8,6 +8,7 @@ use nandu_nand::{BlockAddr, Cause, CellMode, PageAddr, PageGroup};
 
 use crate::aging::Aging;
 use crate::damage::Decay;
+use crate::kept::Kept;
 use crate::random::{Purpose, Stream};
 use crate::schedule::{Fault, FaultId, Schedule, Trigger};
 use crate::state::{BlockState, Mark, Store};
@@ -17,7 +18,7 @@ use crate::{Chip, Counters, Ledger, Observer};
 /// Erased blocks whose storage is kept for the next program instead of being freed.
 const POOL_MAX: usize = 8;
 
-/// A raw NAND chip in memory. It implements [`Nand`](nandu_nand::Nand); the crate's front page tells what it checks.
+/// A raw NAND chip, in memory or read from an image on demand. It implements [`Nand`](nandu_nand::Nand); the crate's front page tells what it checks.
 ///
 /// A clone is a second chip with the same content, the same past and the same future: what is scheduled and what
 /// chance will do are cloned too. Only the observer is not.
@@ -47,6 +48,7 @@ pub struct Sim {
     pub(crate) pool: Pool,
     pub(crate) observer: Watch,
     pub(crate) dirty: Vec<u32>,
+    pub(crate) kept: Kept,
 }
 
 /// What a page is among those of its block.
@@ -64,11 +66,13 @@ pub(crate) struct Pool {
     pub(crate) stores: Stores,
     /// How many are kept; more are freed.
     pub(crate) keep: usize,
+    /// How often memory for the bytes of a block was taken since the image had them.
+    pub(crate) taken: u32,
 }
 
 impl Default for Pool {
     fn default() -> Pool {
-        Pool { stores: Stores::new(), keep: POOL_MAX }
+        Pool { stores: Stores::new(), keep: POOL_MAX, taken: 0 }
     }
 }
 
@@ -80,17 +84,37 @@ impl Clone for Pool {
 
 impl Pool {
     pub(crate) fn take(&mut self, chip: &Chip) -> Box<Store> {
+        self.taken += 1;
         match self.stores.pop() {
             Some(mut store) => {
-                store.pages.fill(crate::state::PageState::ERASED);
+                match store.pages.is_empty() {
+                    true => store.pages = Store::without_data(chip).pages,
+                    false => store.pages.fill(crate::state::PageState::ERASED),
+                }
                 store
             }
             None => Store::new(chip),
         }
     }
 
-    pub(crate) fn give(&mut self, store: Box<Store>) {
-        if self.stores.len() < self.keep {
+    /// Memory for the bytes of a block.
+    #[cold]
+    pub(crate) fn take_data(&mut self, chip: &Chip) -> Box<[u8]> {
+        self.taken += 1;
+        self.stores.pop().map_or_else(|| Store::new_data(chip), |store| store.data)
+    }
+
+    /// Takes memory for the bytes of a block.
+    pub(crate) fn give_data(&mut self, data: Box<[u8]>) {
+        if self.stores.len() < self.keep && !data.is_empty() {
+            self.stores.push(Box::new(Store { pages: Box::default(), places: Box::default(), data }));
+        }
+    }
+
+    /// Takes the storage of a block. What has no bytes is not worth keeping.
+    pub(crate) fn give(&mut self, mut store: Box<Store>) {
+        if self.stores.len() < self.keep && !store.data.is_empty() {
+            store.places = Box::default();
             self.stores.push(store);
         }
     }
@@ -184,6 +208,7 @@ impl Sim {
             pool: Pool::default(),
             observer: Watch::default(),
             dirty: Vec::new(),
+            kept: Kept::default(),
         };
         sim.settle();
         sim
@@ -361,12 +386,12 @@ impl Sim {
     /// Works out from which operation on the fast path must not be taken; called whenever something changed that
     /// matters for it.
     pub(crate) fn settle(&mut self) {
-        let watched = self.off || self.observer.0.is_some() || self.aging != Aging::NONE;
+        let watched = self.off || self.kept.is_unreadable() || self.observer.0.is_some() || self.aging != Aging::NONE;
         let first_cut = self.cuts.range(self.operations..).next().map_or(u64::MAX, |(&operation, _)| operation);
         self.quiet_until = if watched { 0 } else { first_cut.min(self.schedule.first_operation(self.operations)) };
     }
 
-    /// Notes that a block changed since the last [`take_dirty`](Sim::take_dirty).
+    /// Notes that a block changed since an image had it.
     #[inline]
     pub(crate) fn touch(&mut self, block: u32, what: u8) {
         let state = &mut self.blocks[block as usize];

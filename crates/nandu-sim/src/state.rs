@@ -1,7 +1,8 @@
 //! What the chip holds: blocks and pages, sparse.
 //!
 //! A block that was never touched is [`BlockState::FRESH`]: 56 bytes, no allocation. Storage for its pages comes
-//! with its first program and goes to a small pool, or is freed, when it is erased.
+//! with its first program and goes to a small pool, or is freed, when it is erased. Of a chip that was opened from an image, the
+//! bytes of a page are in memory only from when it is programmed until the image has them.
 //!
 //! Two views of a page are kept apart, because faults make them differ. The *caller's* view ([`PageState::written`],
 //! [`PageState::programs`], [`BlockState::next_index`]) is what the caller did as far as it can know; illegal use is
@@ -87,9 +88,44 @@ impl PageState {
     pub(crate) const SPARE_WRITTEN: u8 = 1;
     /// The cells hold the bytes in the store; without it the page reads as ones.
     pub(crate) const HELD: u8 = 2;
+    /// The bytes that the cells hold are in the image and not in the store.
+    pub(crate) const AWAY: u8 = 4;
 
     pub(crate) const fn is_held(&self) -> bool {
         self.flags & PageState::HELD != 0
+    }
+
+    pub(crate) const fn is_away(&self) -> bool {
+        self.flags & PageState::AWAY != 0
+    }
+
+    /// The flags without what says only where the bytes are.
+    pub(crate) const fn lasting_flags(&self) -> u8 {
+        self.flags & !PageState::AWAY
+    }
+}
+
+/// Where the content of a page is in an image, and its checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// In units of 64 bytes.
+    pub(crate) unit: u32,
+    pub(crate) crc: u32,
+}
+
+impl Place {
+    /// Nowhere: what is in the image of this page, if anything, is not what it holds.
+    pub(crate) const NONE: Place = Place { unit: 0, crc: 0 };
+    /// Bytes of a place in an image.
+    pub(crate) const SIZE: usize = 8;
+
+    pub(crate) const fn is_none(&self) -> bool {
+        self.unit == 0
+    }
+
+    /// Place in the file, bytes.
+    pub(crate) const fn offset(&self) -> u64 {
+        self.unit as u64 * 64
     }
 }
 
@@ -97,17 +133,37 @@ impl PageState {
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     pub(crate) pages: Box<[PageState]>,
-    /// Main and spare area of each page, one after the other. Those of a page that is not held have no meaning.
+    /// Where the pages are in the image, as far as they are there as they are here; empty if none is.
+    pub(crate) places: Box<[Place]>,
+    /// Main and spare area of each page, one after the other. Those of a page that is not held, or away, have no meaning; empty
+    /// if all are.
     pub(crate) data: Box<[u8]>,
 }
 
 impl Store {
     pub(crate) fn new(chip: &Chip) -> Box<Store> {
+        Box::new(Store { data: Store::new_data(chip), ..Store::without_data(chip) })
+    }
+
+    /// A store that holds nothing yet.
+    pub(crate) fn without_data(chip: &Chip) -> Store {
         let pages = chip.geometry.pages_per_block as usize;
-        Box::new(Store {
-            pages: vec![PageState::ERASED; pages].into_boxed_slice(),
-            data: vec![0; pages * chip.geometry.column_count() as usize].into_boxed_slice(),
-        })
+        Store { pages: vec![PageState::ERASED; pages].into(), places: Box::default(), data: Box::default() }
+    }
+
+    pub(crate) fn new_data(chip: &Chip) -> Box<[u8]> {
+        let (pages, columns) = (chip.geometry.pages_per_block, chip.geometry.column_count());
+        vec![0; pages as usize * columns as usize].into_boxed_slice()
+    }
+
+    pub(crate) fn place(&self, index: u32) -> Place {
+        self.places.get(index as usize).copied().unwrap_or(Place::NONE)
+    }
+
+    /// Forgets where a page is in the image, since it will be other than there; returns what was forgotten.
+    pub(crate) fn forget_place(&mut self, index: u32) -> Option<Place> {
+        let place = self.places.get_mut(index as usize)?;
+        Some(std::mem::replace(place, Place::NONE)).filter(|place| !place.is_none())
     }
 }
 
@@ -125,7 +181,7 @@ pub(crate) struct BlockState {
     pub(crate) mode: CellMode,
     pub(crate) condition: Condition,
     pub(crate) mark: Mark,
-    /// What changed since the last [`Sim::take_dirty`](crate::Sim::take_dirty): [`Dirty`] bits.
+    /// What changed since an image had the block: [`Dirty`] bits.
     pub(crate) dirty: u8,
 }
 

@@ -274,7 +274,8 @@ impl Sim {
                 _ => {
                     let state = &mut self.blocks[block as usize];
                     if let Some(store) = &mut state.store {
-                        store.pages[index as usize].flags &= !PageState::HELD;
+                        store.pages[index as usize].flags &= !(PageState::HELD | PageState::AWAY);
+                        self.kept.left.extend(store.forget_place(index));
                     }
                     if let Some(damage) = &mut state.damage {
                         damage.remove(&index);
@@ -291,12 +292,10 @@ impl Sim {
 
     /// Sets some bits of a page to the wrong value, in a way that error correction does not notice.
     pub(crate) fn garble(&mut self, number: u64, block: u32, index: u32) {
-        let columns = self.chip.geometry.column_count() as usize;
         let page_size = self.chip.geometry.page_size as usize;
         let mut stream = Stream::new(self.seed, Purpose::Garbage, number, u64::from(index));
-        if let Some(store) = &mut self.blocks[block as usize].store {
-            let first = index as usize * columns;
-            let bytes = &mut store.data[first..first + page_size];
+        if self.blocks[block as usize].store.is_some() {
+            let bytes = self.content_mut((block, index));
             for _ in 0..page_size / 16 {
                 let at = stream.below(page_size as u32) as usize;
                 bytes[at] ^= (stream.next() as u8) | 1;

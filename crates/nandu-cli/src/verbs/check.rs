@@ -53,7 +53,12 @@ pub(crate) fn run(args: &Check, out: &mut Output) -> anyhow::Result<()> {
     let image = &args.image;
     let mut sim = session::look(image).map_err(|error| Ending::new(NOT_DONE, format!("{error:#}")))?;
     if args.index.index.is_none() && files::is_file_system(&sim) {
-        return if args.repairs { files::repair(image, out) } else { files::run(image, &mut sim, out) };
+        if args.repairs {
+            // Nobody can write to an image that a chip reads from.
+            drop(sim);
+            return files::repair(image, out);
+        }
+        return files::run(image, &mut sim, out);
     }
     let found =
         index::identify(image, &sim, args.index.index).map_err(|error| Ending::new(NOT_DONE, format!("{error:#}")))?;

@@ -41,7 +41,7 @@ fn a_page_that_cannot_be_read_is_named_and_given_up() {
     let page = (0..page_count).map(PageAddr).find(|&page| sim.peek(page)[..2048] == [3; 2048]).unwrap();
     sim.corrupt(page, 77);
     image.commit(&mut sim).unwrap();
-    drop(image);
+    drop((image, sim));
     // A process that another test is starting may still hold the lock of the image; of its copy it has none.
     fs::rename(root.join("c.nand"), root.join("locked.nand")).unwrap();
     fs::copy(root.join("locked.nand"), root.join("c.nand")).unwrap();

@@ -194,13 +194,17 @@ fn an_image_cut_short_is_refused_by_every_verb_that_opens_one() {
 }
 
 #[test]
-fn an_image_with_a_damaged_header_is_refused_with_the_file_and_the_reason() {
+fn an_image_with_two_damaged_headers_is_refused_with_the_file_and_the_reason() {
     let (directory, path) = used_image();
     let bytes = fs::read(&path).unwrap();
     // All 4096 are tried in the tests of the simulator.
-    for place in [0, 7, 8, 11, 12, 16, 32, 40, 48, 56, 68, 72, 87, 88, 2000, 4095] {
+    for place in [0, 7, 8, 11, 12, 16, 32, 40, 48, 56, 68, 72, 88, 111, 112, 2000, 4095] {
         let mut flipped = bytes.clone();
         flipped[place] ^= 0x10;
+        fs::write(&path, &flipped).unwrap();
+        // The second header says the same.
+        succeed(&["info", "c.nand"], directory.path());
+        flipped[4096 + place] ^= 0x10;
         fs::write(&path, &flipped).unwrap();
         let text = complaint(&["info", "c.nand"], directory.path(), 1);
         let reason = if place < 8 { "not an image" } else { "damaged: the checksum of the header does not match" };

@@ -186,7 +186,7 @@ fn an_image_of_a_chip_whose_power_was_cut_holds_whole_batches() {
             let done = work(&mut sim, kind);
             assert!(done > 0, "{kind}: nothing was done before the cut");
             image.commit(&mut sim).unwrap();
-            drop(image);
+            drop((image, sim));
             wait_for(&place.join("c.nand"));
             let report = json(&succeed(&["check", "c.nand", "--json"], place));
             assert_eq!((&report["clean"], &report["index"]), (&false.into(), &kind.into()), "{kind}");

@@ -93,7 +93,7 @@ fn changes_that_a_program_left_waiting_are_there() {
     }
     store.unmount().unwrap();
     image.commit(&mut sim).unwrap();
-    drop(image);
+    drop((image, sim));
     let pending = || json(&succeed(&["kv", "stats", "c.nand", "--json"], place))["pending"].clone();
     assert_eq!(pending(), 3);
     let text = succeed(&["kv", "stats", "c.nand"], place);

@@ -8,14 +8,11 @@ use super::codec::{Decoder, Encoder, Reason};
 use super::container::NOTE_SIZE;
 use crate::damage::{Harm, HarmKind};
 use crate::history::{History, HistoryEntry};
-use crate::state::{BlockState, Condition, Mark, PageState, Store};
-use crate::{BlockCounters, Chip, HISTORY_LENGTH, OperationKind, Sim};
+use crate::state::{BlockState, Condition, Mark, PageState, Place, Store};
+use crate::{BlockCounters, HISTORY_LENGTH, OperationKind, Sim};
 
-/// The record of a block's pages: what was done to them and how they are.
-pub(super) const PAGES: usize = 0;
-
-/// The record of a block's bytes.
-pub(super) const DATA: usize = 1;
+/// Bytes of a page in the record.
+const PAGE_SIZE: usize = 22;
 
 const HAS_STORE: u8 = 1;
 const HAS_DAMAGE: u8 = 2;
@@ -76,12 +73,16 @@ pub(super) fn encode_pages(block: &BlockState, out: &mut Encoder) {
         return;
     }
     out.u8(parts);
-    for page in block.store.iter().flat_map(|store| &store.pages) {
+    let pages = block.store.as_ref().map_or(&[][..], |store| told(&store.pages));
+    if block.store.is_some() {
+        out.u32(pages.len() as u32);
+    }
+    for page in pages {
         out.u64(page.written);
         out.u64(page.programmed_ns);
         out.u32(page.reads.min(COUNT_LIMIT_32 - 1));
         out.u8(page.programs);
-        out.u8(page.flags);
+        out.u8(page.lasting_flags());
     }
     if let Some(damage) = &block.damage {
         out.u32(damage.len() as u32);
@@ -97,15 +98,18 @@ pub(super) fn encode_pages(block: &BlockState, out: &mut Encoder) {
     }
 }
 
-/// Whether a record of pages will need room for the block's content.
-pub(super) fn has_store(record: &[u8]) -> bool {
-    record.first().is_some_and(|parts| parts & HAS_STORE != 0)
+/// The pages up to the last one that is not as it was erased.
+fn told(pages: &[PageState]) -> &[PageState] {
+    let count = pages.iter().rposition(|page| PageState { flags: page.lasting_flags(), ..*page } != PageState::ERASED);
+    &pages[..count.map_or(0, |last| last + 1)]
 }
 
-/// Gives a block the pages of its record. `sim` is the chip that the block will be part of.
-pub(super) fn decode_pages(bytes: &[u8], sim: &Sim, block: &mut BlockState) -> Result<(), Reason> {
+/// Gives a block the pages of its record, whose contents are at these places. `sim` is the chip that the block will be part of.
+pub(super) fn decode_pages(bytes: &[u8], places: &[Place], sim: &Sim, block: &mut BlockState) -> Result<(), Reason> {
+    let held =
+        |block: &BlockState| block.store.iter().flat_map(|store| &store.pages).filter(|page| page.is_held()).count();
     if bytes.is_empty() {
-        return Ok(());
+        return if places.is_empty() { Ok(()) } else { Err("pages without a state".to_owned()) };
     }
     let mut input = Decoder::new(bytes);
     let parts = input.u8()?;
@@ -113,7 +117,10 @@ pub(super) fn decode_pages(bytes: &[u8], sim: &Sim, block: &mut BlockState) -> R
         return Err(format!("parts {parts:#x} are unknown"));
     }
     if parts & HAS_STORE != 0 {
-        block.store = Some(decode_store(&mut input, sim)?);
+        block.store = Some(decode_store(&mut input, places, sim)?);
+    }
+    if held(block) != places.len() {
+        return Err("not each page that holds bytes has a place".to_owned());
     }
     if parts & HAS_DAMAGE != 0 {
         block.damage = Some(Box::new(decode_damage(&mut input, sim)?));
@@ -124,38 +131,15 @@ pub(super) fn decode_pages(bytes: &[u8], sim: &Sim, block: &mut BlockState) -> R
     input.finish()
 }
 
-/// The bytes of the pages that hold any, one after the other.
-pub(super) fn encode_data(block: &BlockState, chip: &Chip, out: &mut Encoder) {
-    let Some(store) = &block.store else { return };
-    let columns = chip.geometry.column_count() as usize;
-    for (page, data) in store.pages.iter().zip(store.data.chunks_exact(columns)) {
-        if page.is_held() {
-            out.bytes(data);
-        }
+fn decode_store(input: &mut Decoder<'_>, places: &[Place], sim: &Sim) -> Result<Box<Store>, Reason> {
+    let count = input.u32()? as usize;
+    if count > sim.chip.geometry.pages_per_block as usize || input.remaining() < count * PAGE_SIZE {
+        return Err("its pages cannot be so many".to_owned());
     }
-}
-
-/// Fills the pages that hold bytes.
-pub(super) fn decode_data(bytes: &[u8], chip: &Chip, block: &mut BlockState) -> Result<(), Reason> {
-    let mut input = Decoder::new(bytes);
-    if let Some(store) = &mut block.store {
-        let columns = chip.geometry.column_count() as usize;
-        for (page, data) in store.pages.iter().zip(store.data.chunks_exact_mut(columns)) {
-            if page.is_held() {
-                data.copy_from_slice(input.bytes(columns)?);
-            }
-        }
-    }
-    input.finish()
-}
-
-fn decode_store(input: &mut Decoder<'_>, sim: &Sim) -> Result<Box<Store>, Reason> {
-    const PAGE_SIZE: usize = 22;
-    if input.remaining() < sim.chip.geometry.pages_per_block as usize * PAGE_SIZE {
-        return Err("it has too few pages".to_owned());
-    }
-    let mut store = Store::new(&sim.chip);
-    for page in &mut store.pages {
+    let mut store = Store::without_data(&sim.chip);
+    store.places = vec![Place::NONE; store.pages.len()].into();
+    let mut places = places.iter();
+    for (page, held) in store.pages[..count].iter_mut().zip(&mut store.places) {
         *page = PageState {
             written: input.u64()?,
             programmed_ns: past_ns(input, sim)?,
@@ -166,8 +150,14 @@ fn decode_store(input: &mut Decoder<'_>, sim: &Sim) -> Result<Box<Store>, Reason
         if page.flags & !(PageState::SPARE_WRITTEN | PageState::HELD) != 0 {
             return Err(format!("flags {:#x} of a page are unknown", page.flags));
         }
+        if page.is_held()
+            && let Some(&place) = places.next()
+        {
+            *held = place;
+            page.flags |= PageState::AWAY;
+        }
     }
-    Ok(store)
+    Ok(Box::new(store))
 }
 
 fn encode_harm(harm: &Harm, out: &mut Encoder) {

@@ -5,6 +5,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::header::FORMAT_VERSION;
+
 /// A part of an image file, as messages name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -51,7 +53,7 @@ pub enum ImageProblem {
     },
     /// A part does not match its checksum.
     Damaged(ImagePart),
-    /// A later version of nandu wrote the image in a format of this number.
+    /// Another version of nandu wrote the image, in a form of this number.
     Version(u16),
     /// The image uses features, given as bits, that this version does not know.
     Features(u32),
@@ -79,7 +81,12 @@ impl fmt::Display for ImageProblem {
                 write!(f, "cut short: it has {size} bytes and should have at least {expected}")
             }
             ImageProblem::Damaged(part) => write!(f, "damaged: the checksum of the {part} does not match"),
-            ImageProblem::Version(version) => write!(f, "written in format {version}, which this version cannot read"),
+            ImageProblem::Version(version) if *version < FORMAT_VERSION => {
+                write!(f, "an image of the older form {version}; make a new one, or use the nandu that made it")
+            }
+            ImageProblem::Version(version) => {
+                write!(f, "an image of form {version}, written by a later nandu than this one")
+            }
             ImageProblem::Features(bits) => write!(f, "uses features that this version does not know ({bits:#x})"),
             ImageProblem::Invalid { part, why } => write!(f, "not valid: {part}: {why}"),
             ImageProblem::Unsupported(what) => write!(f, "an image cannot hold {what}"),

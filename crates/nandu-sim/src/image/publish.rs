@@ -5,8 +5,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::{ImageError, ImageProblem};
-use super::{ImageFile, Progress};
-use crate::Sim;
 
 /// Opens a file and locks it: for this process alone if it is to be written, else against those who write.
 pub(super) fn open_locked(path: &Path, write: bool) -> Result<File, ImageProblem> {
@@ -29,13 +27,12 @@ fn lock(file: &File, alone: bool) -> Result<(), ImageProblem> {
     }
 }
 
-/// Writes the image of a chip to a new file, and gives it its name when it is complete.
-pub(super) fn publish(
+/// Has an image written to a new file, and gives it its name when it is complete.
+pub(super) fn publish<T>(
     path: &Path,
     replace: bool,
-    sim: &mut Sim,
-    progress: Progress<'_>,
-) -> Result<ImageFile, ImageError> {
+    write: impl FnOnce(File, &Path) -> Result<T, ImageError>,
+) -> Result<T, ImageError> {
     let failed = |problem: ImageProblem| ImageError::new(path, problem);
     match fs::symlink_metadata(path) {
         Ok(_) if !replace => return Err(failed(ImageProblem::Exists)),
@@ -49,13 +46,10 @@ pub(super) fn publish(
     let temporary = temporary_name(path).map_err(|error| failed(error.into()))?;
     let created = OpenOptions::new().read(true).write(true).create_new(true).open(&temporary);
     let file = created.map_err(|error| failed(error.into()))?;
-    let result = lock(&file, true)
-        .map_err(failed)
-        .and_then(|()| ImageFile::create_on(file, path, sim, progress))
-        .and_then(|image| {
-            give_name(&temporary, path, replace).map_err(failed)?;
-            Ok(image)
-        });
+    let result = lock(&file, true).map_err(failed).and_then(|()| write(file, path)).and_then(|written| {
+        give_name(&temporary, path, replace).map_err(failed)?;
+        Ok(written)
+    });
     if result.is_err() {
         // The error that is reported is the one that matters.
         let _ = fs::remove_file(&temporary);

@@ -30,7 +30,7 @@ impl Spare {
         let held = copy.blocks.iter().filter(|block| block.store.is_some()).count();
         let more = self.used_max.get().saturating_sub(held);
         let rest = stores.len().saturating_sub(more);
-        copy.pool = Pool { stores: stores.split_off(rest), keep: Pool::default().keep.max(more) };
+        copy.pool = Pool { stores: stores.split_off(rest), keep: Pool::default().keep.max(more), taken: 0 };
         copy
     }
 
@@ -39,19 +39,24 @@ impl Spare {
         let mut stores = self.stores.borrow_mut();
         let before = stores.len();
         stores.append(&mut chip.pool.stores);
-        stores.extend(chip.blocks.iter_mut().filter_map(|block| block.store.take()));
+        let held = chip.blocks.iter_mut().filter_map(|block| block.store.take());
+        stores.extend(held.filter(|store| !store.data.is_empty() && store.places.is_empty()));
         self.used_max.set(self.used_max.get().max(stores.len() - before));
     }
 }
 
 fn clone_block(block: &BlockState, stores: &mut Stores) -> BlockState {
-    let store = block.store.as_ref().map(|held| match stores.pop() {
-        Some(mut store) => {
-            store.pages.copy_from_slice(&held.pages);
-            store.data.copy_from_slice(&held.data);
-            store
+    let store = block.store.as_ref().map(|held| {
+        // What an image has of a block, and not this memory, needs none of it.
+        let spare = if held.data.is_empty() || !held.places.is_empty() { None } else { stores.pop() };
+        match spare {
+            Some(mut store) => {
+                store.pages.copy_from_slice(&held.pages);
+                store.data.copy_from_slice(&held.data);
+                store
+            }
+            None => held.clone(),
         }
-        None => held.clone(),
     });
     BlockState {
         store,

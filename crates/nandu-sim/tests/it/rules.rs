@@ -167,13 +167,15 @@ fn partial_programs_fill_a_page_piece_by_piece() {
 }
 
 #[test]
-fn dirty_blocks_are_told_once() {
-    let mut sim = erased(Chip::TINY);
+fn what_no_image_has_is_told() {
+    let mut sim = Sim::new(Chip::TINY);
+    assert!(!sim.is_unkept());
     let _ = sim.read(PageAddr(0), 0, &mut [0; 8]).unwrap();
-    let mut dirty = sim.take_dirty();
-    dirty.sort_by_key(|dirty| dirty.block);
-    assert_eq!(dirty.iter().map(|dirty| (dirty.block.0, dirty.content)).collect::<Vec<_>>(), [(0, false), (1, true)]);
-    assert_eq!(sim.take_dirty(), []);
+    assert!(!sim.is_unkept(), "only a counter changed");
+    sim.erase(BlockAddr(1), CellMode::Slc).unwrap();
+    assert!(sim.is_unkept() && sim.unkept_size() == 0);
+    sim.program(PageAddr(8), 0, &[1; 256]).unwrap();
+    assert_eq!(sim.unkept_size(), 8 * 264);
 }
 
 #[test]
