@@ -75,5 +75,6 @@ pub(crate) enum Verb {
 
 /// The command line as given; help, and wrong use, are failures to report.
 pub(crate) fn parse() -> Result<Cli, Failure> {
-    Cli::try_parse_from(fstab::command_line(std::env::args_os())).map_err(Failure::from)
+    let is_root = rustix::process::geteuid().is_root();
+    Cli::try_parse_from(fstab::command_line(std::env::args_os(), is_root)).map_err(Failure::from)
 }

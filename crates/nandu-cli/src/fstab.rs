@@ -29,8 +29,9 @@ const WITHOUT_MEANING: [&str; 18] = [
     "silent",
 ];
 
-/// What begins such words.
-const PREFIXES_WITHOUT_MEANING: [&str; 5] = ["x-", "X-", "comment=", "user=", "uhelper="];
+/// What begins such words. Those behind the names of users are what the list of mounts has of a mount that is changed.
+const PREFIXES_WITHOUT_MEANING: [&str; 10] =
+    ["x-", "X-", "comment=", "user=", "uhelper=", "user_id=", "group_id=", "rootmode=", "fd=", "max_read="];
 
 /// What options say, the last one of a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,13 +80,18 @@ impl Words {
 
 /// The command line of this program, where it was called as a helper in one of `mount(8)`'s ways: `mount.fuse.nandu IMAGE DIRECTORY
 /// [-snv] [-t TYPE] [-o OPTIONS]`. Every other stays as it is.
-pub(crate) fn command_line(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+///
+/// `mount(8)` tells a helper of `nosuid` and `nodev` where they are wanted, and nothing where they are not; so for root a mount has neither.
+pub(crate) fn command_line(arguments: impl Iterator<Item = OsString>, is_root: bool) -> Vec<OsString> {
     let arguments: Vec<OsString> = arguments.collect();
     let name = arguments.first().map(Path::new).and_then(Path::file_name);
     if !name.is_some_and(|name| HELPER_NAMES.iter().any(|helper| name == OsStr::new(helper))) {
         return arguments;
     }
     let mut line = vec![OsString::from("nandu"), OsString::from("mount")];
+    if is_root {
+        line.extend(["-o", "suid,dev"].map(OsString::from));
+    }
     let mut rest = arguments.into_iter().skip(1);
     while let Some(argument) = rest.next() {
         match argument.to_str() {
@@ -117,6 +123,7 @@ mod tests {
         let nothing = Words::default();
         assert_eq!(words(""), Ok(nothing));
         assert_eq!(words("defaults,rw,nofail,_netdev,x-systemd.automount,user=me,relatime"), Ok(nothing));
+        assert_eq!(words("user_id=0,group_id=0,default_permissions"), Ok(nothing));
         assert_eq!(words("ro,noatime,rw"), Ok(Words { noatime: true, ..nothing }));
         assert_eq!(words("suid,dev,noexec,nosuid"), Ok(Words { dev: true, noexec: true, ..nothing }));
         let all = Words { ro: true, allow_other: true, remount: true, cache: Some(4096), ..nothing };
@@ -127,13 +134,16 @@ mod tests {
 
     #[test]
     fn the_line_of_a_helper_becomes_that_of_the_verb() {
-        let line = |text: &str| {
-            let line = command_line(text.split(' ').map(OsString::from));
+        let line_of = |text: &str, is_root| {
+            let line = command_line(text.split(' ').map(OsString::from), is_root);
             line.into_iter().map(|word| word.into_string().unwrap_or_default()).collect::<Vec<_>>().join(" ")
         };
+        let line = |text| line_of(text, false);
         assert_eq!(line("nandu mount a b -o ro"), "nandu mount a b -o ro");
         assert_eq!(line("/sbin/mount.fuse.nandu a b -o rw,dev"), "nandu mount a b -o rw,dev");
         assert_eq!(line("mount.nandu a b -sn -v -t fuse.nandu -o ro"), "nandu mount a b -o ro");
         assert_eq!(line("mount.nandu -h"), "nandu mount -h");
+        assert_eq!(line_of("nandu mount a b", true), "nandu mount a b");
+        assert_eq!(line_of("mount.nandu a b -o nosuid", true), "nandu mount -o suid,dev a b -o nosuid");
     }
 }

@@ -144,7 +144,7 @@ fn reply_xattr(outcome: Result<Vec<u8>, Errno>, size: u32, reply: ReplyXattr) {
     }
 }
 
-/// Whether an attribute is one that nobody can set or remove.
+/// Whether an attribute is one that nobody can set.
 fn is_fixed(name: &OsStr) -> bool {
     name.as_bytes() == REGIONS_XATTR.as_bytes()
 }
@@ -471,8 +471,11 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
         let outcome = self.with(|state| {
             let mut names = Vec::new();
             let listed = state.fs.list_xattrs(Ino(ino.0), |name| {
-                names.extend_from_slice(name);
-                names.push(0);
+                // An import may have brought one of this name, which nobody could read.
+                if name != REGIONS_XATTR.as_bytes() {
+                    names.extend_from_slice(name);
+                    names.push(0);
+                }
             });
             listed.map_err(errno)?;
             Ok(names)
@@ -481,9 +484,6 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     }
 
     fn removexattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        if is_fixed(name) {
-            return reply.error(Errno::EPERM);
-        }
         reply_empty(self.with(|state| state.fs.remove_xattr(Ino(ino.0), name.as_bytes()).map_err(errno)), reply);
     }
 
