@@ -9,6 +9,7 @@
 //! slower by the cost of two `fsync` calls per page and would leave half of what a verb does.
 
 mod args;
+mod chance;
 mod failure;
 mod files;
 mod fstab;

@@ -17,7 +17,7 @@
 //!     36     8  chunk_next    first inode number that no directory's chunk has
 //! ```
 
-use nandu_log::{Budget, Log};
+use nandu_log::{Budget, Log, LogOptions};
 use nandu_nand::Nand;
 use nandu_tree::{ByteCells, OnLog, Tree, TreeError};
 
@@ -120,7 +120,11 @@ impl<'m, N: Nand> Fs<'m, N> {
         let page_size = nand.geometry().page_size as usize;
         OnLog::<N>::check_options(&options.log, &options.tree(page_size))?;
         let (log_memory, rest) = divide(&nand, &options, memory)?;
-        let log = Log::format(nand, options.log, log_memory)?;
+        // The key is chance that the caller has.
+        let (upper, lower) =
+            ((u128::from_le_bytes(format.hash_key) >> 64) as u64, u128::from_le_bytes(format.hash_key) as u64);
+        let salt = options.log.salt ^ upper.rotate_left(1) ^ lower;
+        let log = Log::format(nand, LogOptions { salt, ..options.log }, log_memory)?;
         let tree = Tree::create(OnLog::new(log), ByteCells, options.tree(page_size), rest.tree)?;
         let mut fs = Fs {
             tree,

@@ -1,7 +1,8 @@
 //! Making a volume.
 
 use nandu_media::inpage::record::Cells;
-use nandu_nand::{Cause, Nand, NandError, NandErrorKind};
+use nandu_media::volume::VolumeId;
+use nandu_nand::{BlockAddr, Cause, Nand, NandError, NandErrorKind};
 
 use crate::blocks::State;
 use crate::descent::BUILD;
@@ -36,7 +37,11 @@ impl<'m, N: Nand> InPage<'m, N> {
         index.note_marks()?;
         let old = index.find_anchor()?;
         // Numbers go on from an old volume, so that a mount can tell its anchors from those of the new one.
-        index.volume = old.map_or(1, |old| old.volume.wrapping_add(1));
+        let mut id = VolumeId::new(options.salt);
+        id.add(old.map_or(0, |old| old.sequence));
+        let is_bad = |block: &BlockAddr| index.blocks[*block].state() == State::Bad;
+        index.blocks.addresses().filter(is_bad).for_each(|block| id.add(block.0.into()));
+        index.volume = id.draw(old.map_or(0, |old| old.volume));
         index.sequence = old.map_or(1, |old| old.sequence.saturating_add(SEQUENCE_GAP));
         index.choose_anchors(old.map(|old| index.geometry.block_of(old.page)))?;
         if index.blocks.free() + 3 < GOOD_MIN + index.journal_reserve() {

@@ -191,6 +191,9 @@ pub struct Options {
     pub read_back: bool,
     /// Times of the chip.
     pub times: Times,
+    /// What a format draws the id of the volume from, beside the volume found on the chip and its bad blocks: something by chance, or what tells
+    /// this chip from others. Opening does not look at it.
+    pub salt: u64,
     /// Breaks an invariant.
     #[cfg(feature = "broken")]
     pub broken: Broken,
@@ -222,6 +225,7 @@ impl Options {
         node_count_max: None,
         read_back: false,
         times: Times { read_ns: 80_000, program_ns: 200_000, erase_ns: 1_500_000 },
+        salt: 0,
         #[cfg(feature = "broken")]
         broken: Broken::NONE,
     };

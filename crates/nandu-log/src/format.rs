@@ -2,6 +2,7 @@
 
 use nandu_media::header::header_size;
 use nandu_media::table::RECORD_SIZE;
+use nandu_media::volume::VolumeId;
 use nandu_media::{ANCHOR_COUNT, Anchor, BlockRecord, Page, PageKind};
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageAddr};
 
@@ -13,6 +14,10 @@ use crate::error::LogError;
 use crate::log::Log;
 use crate::mount::{SEQUENCE_GAP, SEQUENCE_MAX};
 use crate::options::LogOptions;
+
+/// Sequences of pages on the chip from here on are not left behind, since a volume that begins there could hardly be written: the block
+/// is erased.
+const OUTDATED_MAX: u64 = SEQUENCE_MAX / 2;
 
 impl<'m, N: Nand> Log<'m, N> {
     /// Makes an empty volume, whatever the chip holds. Respects every bad-block mark, and keeps the erase counts of a volume that
@@ -49,11 +54,13 @@ impl<'m, N: Nand> Log<'m, N> {
         if let Some(anchor) = old {
             log.keep_erase_counts(anchor)?;
         }
-        log.volume = options.volume.unwrap_or(old_volume.wrapping_add(1));
         log.sequence = old_sequence.saturating_add(SEQUENCE_GAP);
         log.note_bad_blocks()?;
         log.choose_anchors(old_block)?;
-        log.outdate_pages()?;
+        let mut id = VolumeId::new(options.salt);
+        id.add(old_sequence);
+        log.outdate_pages(&mut id)?;
+        log.volume = options.volume.unwrap_or_else(|| id.draw(old_volume));
         log.write_checkpoint(false)?;
         while let Some(block) = log.erase_ahead() {
             log.erase_listed(block)?;
@@ -121,21 +128,29 @@ impl<'m, N: Nand> Log<'m, N> {
         Ok(())
     }
 
-    /// Sees to it that no page on the chip passes for one of the new volume. One may have its volume id, if that was asked for or if a
-    /// format was cut that has erased the anchors; and a block is erased only when it is opened. Until then, mounts look at
-    /// its first two pages, so sequences begin behind those. A block with a page that nothing is behind is erased.
+    /// Sees to it that no page on the chip passes for one of the new volume. One may have its volume id, if that was asked for, or by
+    /// chance; and a block is erased only when it is opened. Until then, mounts look at its first two pages, so sequences begin behind
+    /// those, of whatever volume. A block with a page that is far ahead is erased.
+    ///
+    /// What is found goes into the id, and so does which blocks are bad: a format that was cut after it had erased the anchors is
+    /// followed by one that knows of no volume before.
     ///
     /// One read for each block, two where the first page is programmed.
-    fn outdate_pages(&mut self) -> Result<(), LogError<N::Error>> {
+    fn outdate_pages(&mut self, id: &mut VolumeId) -> Result<(), LogError<N::Error>> {
         for block in self.blocks.addresses() {
+            if self.blocks.state(block) == State::Bad {
+                id.add(block.0.into());
+            }
             if self.blocks.state(block) != State::Free {
                 continue;
             }
             for nth in 0..2 {
-                match self.probe(self.shape.data_page(block, nth))? {
+                match self.probe_any(self.shape.data_page(block, nth))? {
                     Probe::Erased => break,
                     Probe::Garbage => {}
-                    Probe::Valid(found) if found.sequence < SEQUENCE_MAX - SEQUENCE_GAP => {
+                    Probe::Valid(found) if found.sequence < OUTDATED_MAX => {
+                        id.add(u64::from(found.volume) << 32 | u64::from(found.page.0));
+                        id.add(found.sequence);
                         self.sequence = self.sequence.max(found.sequence + SEQUENCE_GAP);
                     }
                     Probe::Valid(_) => {

@@ -6,8 +6,13 @@ use nandu_nand::CellMode;
 /// Choices made at format. At mount, a choice that is not left open has to agree with the volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogOptions {
-    /// Id of the volume; left open: one more than that of the volume found on the chip, or 1.
+    /// Id of the volume, which each of its pages states. Left open, a format draws it from `salt`, from the volume found on the chip, from
+    /// the pages that stand first in its blocks, and from which blocks are bad; so it is another one each time.
     pub volume: Option<u32>,
+    /// At format, what else the id is drawn from: something by chance, or what tells this chip from others, such as its serial number.
+    /// Without it new chips of one kind with no bad block get the same id, and a page of one of them passes for one of the other where
+    /// it has the same address. A mount does not look at it.
+    pub salt: u64,
     /// Streams, 2 to 8, bare ones among them; left open: by the size of the chip, and `bare_streams` more.
     pub stream_count: Option<u8>,
     /// How many of the streams, the last ones, are bare: their pages are the owner's bytes as they are, without header
@@ -57,6 +62,7 @@ impl LogOptions {
     /// Everything left open, cells with one bit, no reading back.
     pub const DEFAULT: LogOptions = LogOptions {
         volume: None,
+        salt: 0,
         stream_count: None,
         bare_streams: 0,
         mlc_streams: 0,

@@ -27,6 +27,7 @@ pub mod table;
 pub mod tag;
 pub mod tree;
 pub mod value;
+pub mod volume;
 
 pub use anchor::{Anchor, AnchorFields, Head};
 pub use header::{Page, PageFields, PageHeader, PageKind, Position};

@@ -1,7 +1,7 @@
 //! How many pages a mount reads, with cuts inside the recoveries before it.
 
 use nandu_log::{Log, LogError, LogOptions};
-use nandu_nand::{Geometry, Nand};
+use nandu_nand::{BlockAddr, CellMode, Geometry, Nand};
 use nandu_sim::{Chip, Sim};
 
 use crate::toy::{Toy, memory};
@@ -92,4 +92,29 @@ fn a_mount_after_chains_of_cuts_reads_few_pages() {
         let most = reads_after_chains(chip, bare, chains);
         assert!(most <= reads_max, "{}: {most} reads where streams are bare", chip.name);
     }
+}
+
+#[test]
+fn each_format_makes_a_volume_with_another_id() {
+    let format = |sim: &mut Sim, options| {
+        let mut bytes = memory(sim.geometry(), &options);
+        Log::format(sim, options, &mut bytes).unwrap().volume()
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    let mut sim = Sim::new(Chip::TINY);
+    for _ in 0..20 {
+        assert!(seen.insert(format(&mut sim, PLAIN)), "the same chip again");
+    }
+    let mut bytes = memory(sim.geometry(), &PLAIN);
+    let mut toy = Toy::mount(&mut sim, PLAIN, &mut bytes).unwrap();
+    (0..9).for_each(|value| toy.put(1, value).unwrap());
+    drop(toy);
+    // As after a format that was cut: nothing tells of the volume before but its pages.
+    (0..4).for_each(|block| sim.erase(BlockAddr(block), CellMode::Slc).unwrap());
+    assert!(seen.insert(format(&mut sim, PLAIN)), "without its anchors");
+    let mut sim = Sim::new(Chip::TINY);
+    sim.mark_factory_bad(BlockAddr(15));
+    assert!(seen.insert(format(&mut sim, PLAIN)), "another chip, by its bad block");
+    assert!(seen.insert(format(&mut Sim::new(Chip::TINY), LogOptions { salt: 1, ..PLAIN })), "by chance");
+    assert_eq!(format(&mut Sim::new(Chip::TINY), LogOptions { volume: Some(7), ..PLAIN }), 7);
 }

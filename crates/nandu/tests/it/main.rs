@@ -13,3 +13,4 @@ mod snapshots;
 mod suite;
 mod sync;
 mod values;
+mod volumes;

@@ -9,6 +9,7 @@ use nandu_nand::CellMode;
 use nandu_sim::Sim;
 use serde_json::json;
 
+use crate::chance;
 use crate::files::{self, MemoryArgs};
 use crate::output::Output;
 use crate::session::{Session, SessionArgs};
@@ -50,12 +51,11 @@ fn parse_key(text: &str) -> Result<[u8; 16], String> {
     digits.map(u128::to_be_bytes).ok_or_else(|| "32 hexadecimal digits are needed".to_owned())
 }
 
-/// Bytes by chance, from what the operating system seeds hash maps with.
+/// A key by chance.
 pub(super) fn random_key() -> [u8; 16] {
-    use std::hash::{BuildHasher, RandomState};
     let mut key = [0; 16];
     for (index, half) in key.chunks_mut(8).enumerate() {
-        half.copy_from_slice(&RandomState::new().hash_one(index).to_le_bytes());
+        half.copy_from_slice(&chance::number(index).to_le_bytes());
     }
     key
 }

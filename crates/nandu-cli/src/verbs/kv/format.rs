@@ -8,6 +8,7 @@ use nandu_nand::{CellMode, Nand};
 use nandu_sim::Sim;
 use serde_json::json;
 
+use crate::chance;
 use crate::failure::usage;
 use crate::index;
 use crate::inpage;
@@ -38,6 +39,15 @@ pub(crate) struct Format {
     /// Format a chip that holds something; all of that is lost
     #[arg(long)]
     force: bool,
+    /// Draw the volume's id from this number, so that the same commands make the same image; by default from chance
+    #[arg(long, value_name = "NUMBER")]
+    salt: Option<u64>,
+}
+
+impl Format {
+    fn salt(&self) -> u64 {
+        self.salt.unwrap_or_else(|| chance::number(0))
+    }
 }
 
 /// What there is to say of an empty index.
@@ -119,7 +129,8 @@ pub(crate) fn run(args: &Format, out: &mut Output) -> anyhow::Result<()> {
 }
 
 fn format_tree(args: &Format, sim: &mut Sim) -> anyhow::Result<Made> {
-    let options = args.cache.options();
+    let mut options = args.cache.options();
+    options.log.salt = args.salt();
     let mut memory = store::memory(sim, &options);
     let explain = |error| store::explain(&args.session.image, error);
     let store = Store::format(sim, options, &mut memory).map_err(explain)?;
@@ -137,6 +148,7 @@ fn format_tree(args: &Format, sim: &mut Sim) -> anyhow::Result<Made> {
 
 fn format_inpage(args: &Format, kind: Kind, cells: Cells, sim: &mut Sim) -> anyhow::Result<Made> {
     let options = inpage::options(sim.chip(), kind, cells, args.node_pages, args.cache.cache);
+    let options = nandu_inpage::Options { salt: args.salt(), ..options };
     let mut memory = vec![0; InPage::<Sim>::memory_required(&sim.chip().geometry, &options)];
     let explain = |error| match error {
         nandu_inpage::Error::Unsuitable { what } => {
