@@ -4,7 +4,9 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::failure::Failure;
 use crate::fstab;
-use crate::verbs::{check, chip, completions, create, dump, fs, info, kv, lab, man, map, mount, raw, tour, trace};
+use crate::verbs::{
+    backup, check, chip, completions, create, dump, fs, info, kv, lab, man, map, mount, raw, tour, trace,
+};
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -53,6 +55,8 @@ pub(crate) enum Verb {
     Fs(fs::Files),
     /// Show the file system of an image as a directory
     Mount(mount::Mount),
+    /// Copy an image that may be mounted
+    Backup(backup::Backup),
     /// Check every invariant of what an image holds; repair a file system
     Check(check::Check),
     /// Show the bytes of a page

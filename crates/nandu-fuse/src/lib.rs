@@ -6,8 +6,11 @@
 //! **The key decision** is that durability ends where the chip is kept. A simulated chip lives in memory, and its image is a
 //! file; so whenever a program has asked for durability (`fsync`, a synchronous write, a rename), the [`Keeper`] is asked to keep the chip,
 //! before the program hears of it. The alternative, an image that is written when the mount ends, would lose what was acknowledged if
-//! the process dies. Links and directories, which are durable on the chip when the call returns, are kept with the next of these
-//! or when nothing was asked for a while: thousands of them in a row would each write the image.
+//! the process dies. Links and directories, which are durable on the chip when the call returns, are kept with the next of these:
+//! thousands of them in a row would each write the image. So is what is written and not synced; what the kernel does not ask for,
+//! such as `sync(2)`, of which FUSE does not hear, is made durable and kept after five seconds at the latest, whatever else is asked meanwhile.
+//!
+//! Where the chip cannot be kept, say because the disk is full, every request fails with `EIO` until it can; that is tried again every few seconds.
 
 mod acl;
 mod attributes;
@@ -39,6 +42,16 @@ pub trait Keeper<N>: Send + 'static {
     ///
     /// Whatever the medium says; the program that waits is told of an error of input and output.
     fn keep(&mut self, chip: &mut N) -> io::Result<()>;
+
+    /// Whether the chip changed since it was kept, as far as that matters.
+    fn is_behind(&self, _chip: &N) -> bool {
+        true
+    }
+
+    /// Whether so much of the chip is not kept that it should not wait longer.
+    fn is_due(&self, _chip: &N) -> bool {
+        false
+    }
 }
 
 /// A chip that keeps itself, as a real one does.
@@ -48,6 +61,10 @@ pub struct Itself;
 impl<N> Keeper<N> for Itself {
     fn keep(&mut self, _chip: &mut N) -> io::Result<()> {
         Ok(())
+    }
+
+    fn is_behind(&self, _chip: &N) -> bool {
+        false
     }
 }
 
@@ -77,6 +94,9 @@ pub const REGIONS_XATTR: &str = "user.nandu.regions";
 /// How long the file system is left alone before idle time is used to collect garbage.
 const IDLE_TICK: Duration = Duration::from_millis(500);
 
+/// How often is looked whether something is to be kept.
+const KEEP_TICK: Duration = Duration::from_millis(250);
+
 /// Pages looked at in a piece of idle time.
 const IDLE_PAGES: u32 = 64;
 
@@ -105,10 +125,21 @@ where
         let (served, is_over) = (Arc::clone(&served), Arc::clone(&is_over));
         thread::spawn(move || idle(&served, &is_over))
     });
+    // In a thread of its own: whatever idle time is used for, and however rarely there is some, this does not wait.
+    let clock = (!options.read_only).then(|| {
+        let (served, is_over) = (Arc::clone(&served), Arc::clone(&is_over));
+        thread::spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                thread::park_timeout(KEEP_TICK);
+                served.catch_up();
+            }
+        })
+    });
     let outcome = session.run();
     is_over.store(true, Ordering::Relaxed);
-    if let Some(idler) = idler {
-        let _ = idler.join();
+    for thread in [idler, clock].into_iter().flatten() {
+        thread.thread().unpark();
+        let _ = thread.join();
     }
     let Ok(served) = Arc::try_unwrap(served) else {
         return Err(io::Error::other("the file system is still in use"));

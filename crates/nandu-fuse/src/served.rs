@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::mem;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fuser::Errno;
 use nandu::fs::{Fs, FsError, Ino, Regions, Time};
@@ -31,6 +31,11 @@ pub(crate) struct Served<N: Nand + 'static, K> {
 pub(crate) struct State<N: Nand + 'static, K> {
     pub(crate) fs: Fs<'static, N>,
     keeper: K,
+    /// Whether the chip could not be kept, and was not since.
+    has_failed: bool,
+    /// When everything was kept, and the requests there had been then.
+    kept_at: Instant,
+    kept_count: u64,
     /// Whether reads change the time of the last one.
     notes_reads: bool,
     request_count: u64,
@@ -49,6 +54,9 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
             state: Mutex::new(State {
                 fs,
                 keeper,
+                has_failed: false,
+                kept_at: Instant::now(),
+                kept_count: 0,
                 notes_reads,
                 request_count: 0,
                 idle_since: None,
@@ -69,10 +77,33 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
         // A request that panicked left the file system as an error would have: what is on flash is right.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.request_count += 1;
+        if state.has_failed {
+            return Err(Errno::EIO);
+        }
         state.fs.request_begin(now()).map_err(errno)?;
         let outcome = request(&mut state);
         state.fs.request_end(now());
+        if state.keeper.is_due(state.fs.nand()) {
+            state.keep_or_fail()?;
+        }
         outcome
+    }
+
+    /// Makes durable and keeps what nobody asked for, if that is due. What was refused for a lack of space is refused here too, and what
+    /// was done before is kept.
+    pub(crate) fn catch_up(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.kept_at.elapsed() < KEEP_PERIOD {
+            return;
+        }
+        if state.request_count != state.kept_count || state.has_failed {
+            state.kept_count = state.request_count;
+            let _ = state.fs.sync();
+            if state.has_failed || state.keeper.is_behind(state.fs.nand()) {
+                let _ = state.keep();
+            }
+        }
+        state.kept_at = Instant::now();
     }
 
     pub(crate) fn request_count(&self) -> u64 {
@@ -118,7 +149,7 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
             return;
         }
         let works = state.fs.idle(pages).unwrap_or(false) | state.note_reads();
-        let is_kept = state.keep().is_ok();
+        let is_kept = !state.keeper.is_behind(state.fs.nand()) || state.keep().is_ok();
         if !works && is_kept {
             state.idle_since = Some(state.request_count);
         }
@@ -162,7 +193,18 @@ impl<N: Nand, K: Keeper<N>> State<N, K> {
 
     /// Has the chip kept: what is durable on it is durable then.
     pub(crate) fn keep(&mut self) -> io::Result<()> {
-        self.keeper.keep(self.fs.nand_mut())
+        let outcome = self.keeper.keep(self.fs.nand_mut());
+        match &outcome {
+            Err(error) if !self.has_failed => {
+                let _ = writeln!(io::stderr(), "nandu: {error}; nothing is taken before this can be written");
+            }
+            Ok(()) if self.has_failed => {
+                let _ = writeln!(io::stderr(), "nandu: what could not be written is written now");
+            }
+            _ => {}
+        }
+        self.has_failed = outcome.is_err();
+        outcome
     }
 
     /// The end of a request that promises durability.
@@ -180,6 +222,9 @@ pub(crate) fn errno<E: Error + 'static>(error: FsError<E>) -> Errno {
     }
     Errno::from_i32(number)
 }
+
+/// What nobody asked to be durable is after this time and what it takes to notice it: less than five seconds.
+const KEEP_PERIOD: Duration = Duration::from_secs(4);
 
 /// Steps of background work after which the chip is kept.
 const STEPS_KEPT: u64 = 256;

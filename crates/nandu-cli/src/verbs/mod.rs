@@ -1,5 +1,6 @@
 //! One file, one verb.
 
+pub(crate) mod backup;
 pub(crate) mod check;
 pub(crate) mod chip;
 pub(crate) mod completions;
@@ -30,6 +31,7 @@ pub(crate) fn run(verb: &Verb, out: &mut Output) -> anyhow::Result<()> {
         Verb::Kv(args) => kv::run(args, out),
         Verb::Fs(args) => fs::run(args, out),
         Verb::Mount(args) => mount::run(args, out),
+        Verb::Backup(args) => backup::run(args, out),
         Verb::Check(args) => check::run(args, out),
         Verb::Dump(args) => dump::run(args, out),
         Verb::Raw(args) => raw::run(args, out),

@@ -1,5 +1,6 @@
 //! `nandu mount`: the file system of an image as a directory.
 
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,12 @@ use crate::session;
 /// What the process in the background says once the mount is there.
 const READY: &str = "mounted";
 
+/// Bytes of a chip that are in memory only, counted in blocks, at which they are written to the image.
+const UNKEPT_SIZE_MAX: u64 = 32 << 20;
+
+/// Bytes that a file for complaints has room for, however full the disk is.
+const LOG_ROOM: u64 = 16 << 10;
+
 #[derive(Args, Debug)]
 pub(crate) struct Mount {
     /// The image
@@ -38,6 +45,9 @@ pub(crate) struct Mount {
     /// Stay until the mount ends; Ctrl-C ends it
     #[arg(long)]
     foreground: bool,
+    /// The file for what goes wrong once the mount is there; in the background IMAGE.log if not said otherwise. None is left where nothing goes wrong
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
     /// Reads change no times; else the first after a change does, and the first of a day
     #[arg(long)]
     noatime: bool,
@@ -62,6 +72,30 @@ impl Keeper<Sim> for ImageKeeper {
             None => Ok(()),
         }
     }
+
+    fn is_behind(&self, chip: &Sim) -> bool {
+        self.0.is_some() && chip.is_unkept()
+    }
+
+    fn is_due(&self, chip: &Sim) -> bool {
+        self.0.is_some() && chip.unkept_size() > UNKEPT_SIZE_MAX
+    }
+}
+
+/// Has what is said on standard error go to a file from now on: nobody reads what a process in the background says.
+fn redirect_complaints(path: &Path) -> io::Result<()> {
+    let log = OpenOptions::new().create(true).append(true).open(path)?;
+    // The likeliest complaint is that there is no room, and the file may be where the image is.
+    let _ = rustix::fs::fallocate(&log, rustix::fs::FallocateFlags::KEEP_SIZE, 0, LOG_ROOM);
+    rustix::stdio::dup2_stderr(&log)?;
+    Ok(())
+}
+
+/// The file that a mount of this image in the background complains to.
+fn log_beside(image: &Path) -> PathBuf {
+    let mut name = image.as_os_str().to_owned();
+    name.push(".log");
+    PathBuf::from(name)
 }
 
 pub(crate) fn run(args: &Mount, out: &mut Output) -> anyhow::Result<()> {
@@ -110,6 +144,7 @@ fn in_background(args: &Mount, words: Words, memory: MemoryArgs, out: &mut Outpu
         command.args(["-o", word]);
     }
     command.arg("--cache").arg(memory.cache.to_string());
+    command.arg("--log").arg(args.log.clone().unwrap_or_else(|| log_beside(&args.image)));
     // A process group of its own: what is typed at the terminal is not for it. Nor does it keep open what this process was given:
     // whoever reads that would wait until the mount ends.
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -165,7 +200,14 @@ fn in_foreground(args: &Mount, words: Words, memory: MemoryArgs, out: &mut Outpu
     let handle = signals.handle();
     let directory = directory(&args.directory)?;
     let name = directory.display().to_string();
+    let log = args.log.clone();
     let (fs, mut keeper) = serve(fs, ImageKeeper(image), &directory, &mount_options, |unmounter| {
+        if let Some(log) = &log
+            && let Err(error) = redirect_complaints(log)
+        {
+            // A mount that cannot complain is better than none.
+            let _ = writeln!(io::stderr(), "nandu: {}: {error}", log.display());
+        }
         let _ = writeln!(io::stdout(), "{READY}").and_then(|()| io::stdout().flush());
         thread::spawn(move || {
             for _ in signals.forever() {
@@ -181,6 +223,11 @@ fn in_foreground(args: &Mount, words: Words, memory: MemoryArgs, out: &mut Outpu
     let mut sim = fs.unmount().map_err(explain)?;
     keeper.keep(&mut sim)?;
     out.flush()?;
+    if let Some(log) = &args.log
+        && fs::metadata(log).is_ok_and(|metadata| metadata.len() == 0)
+    {
+        let _ = fs::remove_file(log);
+    }
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 mod check;
 mod images;
 mod index;
+mod keeping;
 mod lab;
 mod manners;
 mod mount;

@@ -32,7 +32,11 @@ impl Mounted {
 
     /// The same with arguments of one's own for `create`, `fs format` and `mount`.
     pub(crate) fn with(create: &[&str], format: &[&str], arguments: &[&str]) -> Option<Mounted> {
-        let directory = tempfile::tempdir().unwrap();
+        Mounted::made_in(tempfile::tempdir().unwrap(), create, format, arguments)
+    }
+
+    /// The same in a directory of one's own.
+    pub(crate) fn made_in(directory: TempDir, create: &[&str], format: &[&str], arguments: &[&str]) -> Option<Mounted> {
         succeed(&[&["create", "c.nand"], create].concat(), directory.path());
         succeed(&[&["fs", "format", "c.nand"], format].concat(), directory.path());
         fs::create_dir(directory.path().join("mnt")).unwrap();
