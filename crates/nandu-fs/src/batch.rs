@@ -2,13 +2,20 @@
 
 use nandu_index::Edit;
 
+use crate::fragments::FRAGMENT_SIZE_MAX;
+use crate::inode::INODE_SIZE_MAX;
 use crate::keys::Key;
+use crate::pages::INLINE_SIZE_MAX;
 
 /// Most edits of a batch.
 pub(crate) const EDIT_COUNT_MAX: usize = 44;
 
-/// Bytes for values that are encoded into the batch.
-const ARENA_SIZE: usize = 1408;
+/// Bytes for values that are encoded into the batch: what is left of two fragments between which a part of a page becomes zero, an inode,
+/// and the fragment of zeros.
+const ARENA_SIZE: usize = 2 * (1 + FRAGMENT_SIZE_MAX) + INODE_SIZE_MAX + 8;
+
+/// What a page has in its record, with an inode, is less.
+const _: () = assert!(INLINE_SIZE_MAX + INODE_SIZE_MAX + 8 <= ARENA_SIZE);
 
 /// Where the value of an edit is.
 #[derive(Clone, Copy)]

@@ -8,6 +8,7 @@ use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::Key;
 use crate::pages::{Base, PageState, UNWRITTEN_VALUE};
+use crate::tags::Tagging;
 use crate::write_buffer::Written;
 use crate::{FsError, Ino};
 
@@ -102,6 +103,8 @@ impl<N: Nand> Fs<'_, N> {
             count if count == bytes.len() => Ok(offset),
             _ => {
                 self.truncate(ino, offset)?;
+                // Some of it may be durable by now, and whoever was told that there is no room must not find it after a cut.
+                self.sync()?;
                 Err(FsError::Full)
             }
         }
@@ -124,47 +127,27 @@ impl<N: Nand> Fs<'_, N> {
     fn write_page(&mut self, ino: Ino, index: u32, bytes: &[u8]) -> Result<(), FsError<N::Error>> {
         self.begin_change()?;
         let state = self.page_state(ino.0, index)?;
-        let before = self.file(ino)?;
-        let mut inode = self.grown(before, index, bytes.len());
+        let mut inode = self.file(ino)?;
+        inode = self.grown(inode, index, bytes.len());
         self.begin_tagging(ino, index, bytes.len(), &inode);
         let mut batch = Batch::new();
-        Self::announce_page(&mut batch, ino.0, index, &state, &mut inode);
+        Self::count_page(&state, &mut inode);
         Self::put_inode(&mut batch, ino, &inode);
-        self.commit(&batch)?;
-        let outcome = self.put_page(ino.0, index, bytes);
-        self.take_back(ino, index, &state, &before, outcome)?;
+        self.put_page((ino.0, index), bytes, &batch, state.base)?;
         self.drop_fragments(ino.0, index, &state)?;
         self.end_tagging();
         Ok(())
     }
 
-    /// Without room for the page that was announced the file is as it was: no longer, and with nothing in its place.
-    fn take_back(
-        &mut self,
-        ino: Ino,
-        index: u32,
-        state: &PageState,
-        before: &Inode,
-        outcome: Result<(), FsError<N::Error>>,
-    ) -> Result<(), FsError<N::Error>> {
-        if !matches!(outcome, Err(FsError::Full)) {
-            return outcome;
-        }
-        let mut batch = Batch::new();
-        if state.base == Base::Hole {
-            batch.delete(Key::page(ino.0, index));
-        }
-        Self::put_inode(&mut batch, ino, before);
-        self.commit_freeing(&batch)?;
-        outcome
+    /// An inode counts a page that comes in place of a hole.
+    fn count_page(state: &PageState, inode: &mut Inode) {
+        inode.blocks = inode.blocks.saturating_add(u64::from(state.base == Base::Hole));
     }
 
-    /// Puts into the batch of the inode that counts a page in what a page is until it is programmed. The size and the count come
-    /// before the bytes: were it the other way round, a cut between the two would leave bytes behind the end of the file, which would come
-    /// to light when it grows.
+    /// Puts into the batch of the inode that counts a page in what a page is until it leads to what a tag told of.
     pub(crate) fn announce_page(batch: &mut Batch<'_>, ino: u64, index: u32, state: &PageState, inode: &mut Inode) {
+        Self::count_page(state, inode);
         if state.base == Base::Hole {
-            inode.blocks = inode.blocks.saturating_add(1);
             batch.put(Key::page(ino, index), &UNWRITTEN_VALUE, &[]);
         }
     }
@@ -183,10 +166,10 @@ impl<N: Nand> Fs<'_, N> {
         let end = start + bytes.len();
         let Some(written) = self.buffer.of(ino.0, index) else {
             self.begin_change()?;
-            let before = self.file(ino)?;
-            let inode = self.grown(before, index, end);
+            let inode = self.file(ino)?;
+            let inode = self.grown(inode, index, end);
             let state = self.page_state(ino.0, index)?;
-            let mut written = Written { ino: ino.0, index, before, inode, start, end, is_whole: false };
+            let mut written = Written { ino: ino.0, index, inode, start, end, is_whole: false };
             // A small part of a page that stands on flash may become a fragment, for which the rest need not be read.
             if state.base != Base::Page || bytes.len() > self.fragment_limits().size_max {
                 self.load_rest(&mut written)?;
@@ -276,8 +259,11 @@ impl<N: Nand> Fs<'_, N> {
         Self::put_inode(&mut batch, Ino(written.ino), &written.inode);
         let key = Key::fragment(written.ino, written.index, start as u16);
         batch.put(key, &[BYTES], &self.buffer.page()[start..end]);
-        self.commit(&batch)?;
-        Ok(true)
+        match self.commit_data(&batch) {
+            // The page with it takes no more room than the page has.
+            Err(FsError::Full) => Ok(false),
+            outcome => outcome.map(|()| true),
+        }
     }
 
     /// Makes a page of what was written and the rest, or a record if few bytes of it are not zero.
@@ -288,21 +274,20 @@ impl<N: Nand> Fs<'_, N> {
         let mut inode = written.inode;
         self.begin_tagging(Ino(ino), index, written.end, &inode);
         let mut batch = Batch::new();
-        Self::announce_page(&mut batch, ino, index, state, &mut inode);
+        Self::count_page(state, &mut inode);
         Self::put_inode(&mut batch, Ino(ino), &inode);
         let page = self.buffer.page();
         let first = page.iter().position(|&byte| byte != 0).unwrap_or(0);
         let behind = page.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
         if behind - first <= self.inline_size_max() {
+            self.tagging = Tagging::Not;
             Self::put_inline(&mut batch, ino, index, first, &page[first..behind]);
             for fragment in state.fragments.as_slice() {
                 batch.delete(Key::fragment(ino, index, fragment.start as u16));
             }
-            return self.commit(&batch);
+            return self.commit_data(&batch);
         }
-        self.commit(&batch)?;
-        let outcome = self.put_front(ino, index, behind);
-        self.take_back(Ino(ino), index, state, &written.before, outcome)?;
+        self.put_front((ino, index), behind, &batch, state.base)?;
         self.drop_fragments(ino, index, state)?;
         self.end_tagging();
         Ok(())

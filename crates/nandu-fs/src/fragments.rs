@@ -5,7 +5,7 @@
 //! A small write that is to be durable does not program its page: what it wrote becomes a record of its own, the fragment, which
 //! goes to flash with the inode in the commit page that the sync programs anyway. When the fragments of a page become many, the
 //! page is programmed with them and they go. So an update of 100 bytes costs one program, and a tenth of one for the page.
-//! Fragments of a page do not overlap.
+//! Fragments of a page do not overlap, have 768 bytes at most, but for zeros, and are 17 at most.
 //!
 //! ```text
 //! offset  size  field  meaning
@@ -15,11 +15,14 @@
 
 use crate::keys::KEY_SIZE_MAX;
 
-/// Most fragments over a page.
+/// Most fragments over a page: with one more the page is programmed.
 pub(crate) const FRAGMENT_COUNT_MAX: usize = 16;
 
+/// Most fragments that are found over a page: a truncation, which programs no page on a full chip either, lays zeros behind those.
+pub(crate) const FRAGMENTS_FOUND_MAX: usize = FRAGMENT_COUNT_MAX + 1;
+
 /// Most bytes of a fragment: what a batch has room for beside the rest.
-const FRAGMENT_SIZE_MAX: usize = 768;
+pub(crate) const FRAGMENT_SIZE_MAX: usize = 768;
 
 /// Part of a page, as a divisor, that fragments over it may take together.
 const FRAGMENT_SHARE: usize = 4;
@@ -36,7 +39,7 @@ pub(crate) fn zeros(count: usize) -> [u8; 3] {
 /// Content of a fragment: so many bytes, and them if they are not all zero; `None` if it is none.
 pub(crate) fn parse(value: &[u8]) -> Option<(usize, Option<&[u8]>)> {
     match value {
-        [BYTES, bytes @ ..] if !bytes.is_empty() => Some((bytes.len(), Some(bytes))),
+        [BYTES, bytes @ ..] if (1..=FRAGMENT_SIZE_MAX).contains(&bytes.len()) => Some((bytes.len(), Some(bytes))),
         &[ZEROS, low, high] => {
             let count = usize::from(u16::from_le_bytes([low, high]));
             // No count stands for a page of 65,536 bytes wholly zero: that would be no fragment.
@@ -74,7 +77,7 @@ pub(crate) struct Fragment {
 /// The fragments over a page, in order.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Fragments {
-    list: [Fragment; FRAGMENT_COUNT_MAX],
+    list: [Fragment; FRAGMENTS_FOUND_MAX],
     count: usize,
 }
 
@@ -88,7 +91,7 @@ impl Fragments {
         let Some((size, bytes)) = parse(value) else { return false };
         let end = start + size;
         let is_behind = self.as_slice().last().is_none_or(|last| last.end <= start);
-        if !is_behind || end > page_size || self.count == FRAGMENT_COUNT_MAX {
+        if !is_behind || end > page_size || self.count == FRAGMENTS_FOUND_MAX {
             return false;
         }
         self.list[self.count] = Fragment { start, end, stored: bytes.map_or(0, <[u8]>::len) };

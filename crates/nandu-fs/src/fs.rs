@@ -1,6 +1,5 @@
 //! The file system: its memory, its inodes, and how changes are committed.
 
-use nandu_index::Edit;
 use nandu_log::LogStats;
 use nandu_nand::{Geometry, Nand};
 use nandu_tree::{ByteCells, OnLog, Tree, TreeError};
@@ -15,6 +14,20 @@ use crate::placing::Placing;
 use crate::tags::Tagging;
 use crate::write_buffer::WriteBuffer;
 use crate::{FsError, Ino, Options, Time};
+
+/// Part of what is kept, as a divisor, that is left by changes that add records. The collector gets on with a sixteenth of the capacity where
+/// an eighth is kept, and with nothing where a sixteenth is.
+const ADDED_SHARE: u32 = 2;
+
+/// The same by changes of records that are there: an inode becomes some bytes longer when its times come to differ.
+const CHANGED_SHARE: u32 = 4;
+
+/// What changes of records take more than what they replace.
+struct Growth {
+    bytes: isize,
+    /// Whether there is a record more.
+    adds: bool,
+}
 
 /// A file system on a chip `N`, in memory handed over when it is formatted or mounted.
 ///
@@ -180,27 +193,65 @@ impl<N: Nand> Fs<'_, N> {
         if is_read_only { Err(FsError::ReadOnly) } else { Ok(()) }
     }
 
-    /// Makes all these changes or none.
+    /// Makes all these changes of records or none. On a full chip they may take what is kept for them ([`FsStat`](crate::FsStat)).
     pub(crate) fn commit(&mut self, batch: &Batch<'_>) -> Result<(), FsError<N::Error>> {
-        self.commit_with(batch, |tree, edits| tree.batch(edits))
+        self.commit_where(batch, false)
     }
 
-    /// The same with changes that leave no less room than there was, which are possible on a full chip too.
+    /// The same with the content of files, for which there is less room: else it would take what changes of records need.
+    pub(crate) fn commit_data(&mut self, batch: &Batch<'_>) -> Result<(), FsError<N::Error>> {
+        self.commit_where(batch, true)
+    }
+
+    fn commit_where(&mut self, batch: &Batch<'_>, is_data: bool) -> Result<(), FsError<N::Error>> {
+        let mut has_more = true;
+        loop {
+            let tree = &mut self.tree;
+            match batch.with_edits(|edits| tree.batch(edits)).map_err(FsError::from) {
+                Err(FsError::Full) => {}
+                other => return other,
+            }
+            if self.has_kept_room(batch, is_data)? {
+                return self.commit_freeing(batch);
+            }
+            if !has_more || !self.make_room()? {
+                return Err(FsError::Full);
+            }
+            has_more = false;
+        }
+    }
+
+    /// Whether changes for which there is no room may take what is kept: those of records as long as enough of it is left, and whatever leaves
+    /// no less room than there was.
+    fn has_kept_room(&mut self, batch: &Batch<'_>, is_data: bool) -> Result<bool, FsError<N::Error>> {
+        let growth = self.growth(batch)?;
+        let (pages, share) = (self.tree.growth_pages_max(), if growth.adds { ADDED_SHARE } else { CHANGED_SHARE });
+        Ok(growth.bytes <= 0 || !is_data && self.tree.pages().has_capacity_for_records(pages, share))
+    }
+
+    /// What changes of records take more than there is. Reads the leaves concerned.
+    fn growth(&mut self, batch: &Batch<'_>) -> Result<Growth, FsError<N::Error>> {
+        let tree = &mut self.tree;
+        batch.with_edits(|edits| {
+            let mut growth = Growth { bytes: 0, adds: false };
+            for edit in edits {
+                let size = |value: usize| (edit.key.len() + value) as isize;
+                let before = tree.value_len(edit.key)?;
+                growth.adds |= before.is_none() && edit.value.is_some();
+                growth.bytes += edit.value.map_or(0, |value| size(value.len())) - before.map_or(0, size);
+            }
+            Ok(growth)
+        })
+    }
+
+    /// Makes all these changes, which leave no less room than there was and are possible on a full chip, or none.
     pub(crate) fn commit_freeing(&mut self, batch: &Batch<'_>) -> Result<(), FsError<N::Error>> {
-        self.commit_with(batch, |tree, edits| tree.batch_freeing(edits))
-    }
-
-    #[expect(clippy::type_complexity, reason = "the type of the tree, which is written nowhere else")]
-    fn commit_with(
-        &mut self,
-        batch: &Batch<'_>,
-        call: fn(
-            &mut Tree<'_, OnLog<'_, N>, ByteCells>,
-            &[Edit<'_>],
-        ) -> Result<(), nandu_tree::TreeError<nandu_log::LogError<N::Error>>>,
-    ) -> Result<(), FsError<N::Error>> {
-        match batch.with_edits(|edits| call(&mut self.tree, edits)).map_err(FsError::from) {
-            Err(FsError::Full) if self.make_room()? => Ok(batch.with_edits(|edits| call(&mut self.tree, edits))?),
+        let tree = &mut self.tree;
+        match batch.with_edits(|edits| tree.batch_freeing(edits)).map_err(FsError::from) {
+            Err(FsError::Full) if self.make_room()? => {
+                let tree = &mut self.tree;
+                Ok(batch.with_edits(|edits| tree.batch_freeing(edits))?)
+            }
             other => other,
         }
     }

@@ -7,7 +7,7 @@ use nandu_nand::Nand;
 
 use crate::batch::Batch;
 use crate::error::Damage;
-use crate::fragments::{BYTES, FRAGMENT_COUNT_MAX, parse, zeros};
+use crate::fragments::{BYTES, FRAGMENT_COUNT_MAX, FRAGMENTS_FOUND_MAX, parse, zeros};
 use crate::fs::Fs;
 use crate::keys::{Key, Meaning};
 use crate::pages::{Base, UNWRITTEN_VALUE, base_of};
@@ -81,7 +81,14 @@ impl<N: Nand> Fs<'_, N> {
         }
         Self::put_inode(&mut batch, ino, &inode);
         self.commit_freeing(&batch)?;
-        if doomed.is_all { Ok(()) } else { self.reap(ino) }
+        if doomed.is_all {
+            return Ok(());
+        }
+        if inode.nlink == 0 {
+            // Its record says that it is an orphan, and not that it was cut.
+            self.open.set_cut(ino.0, true);
+        }
+        self.reap(ino)
     }
 
     /// Makes a part of a page zero. The page itself is not programmed; zeros lie over it.
@@ -97,7 +104,7 @@ impl<N: Nand> Fs<'_, N> {
         match state.base {
             Base::Hole | Base::Unwritten => Ok(()),
             Base::Inline => {
-                let size = self.page_size();
+                let (size, limit) = (self.page_size(), self.inline_size_max());
                 self.buffer.written = None;
                 let memory = core::mem::take(&mut self.buffer.memory);
                 let outcome = self.read_page(ino.0, index, 0, &mut memory[..size]);
@@ -107,6 +114,10 @@ impl<N: Nand> Fs<'_, N> {
                 page[start..end].fill(0);
                 let first = page.iter().position(|&byte| byte != 0).unwrap_or(0);
                 let behind = page.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+                // Only where fragments lie over it, which they must not, the record becomes larger than it was.
+                if behind.saturating_sub(first) > limit {
+                    return Err(FsError::Corrupt { ino, why: Damage::Fragments });
+                }
                 Self::put_inline(batch, ino.0, index, first, &page[first..behind.max(first)]);
                 Ok(())
             }
@@ -196,8 +207,7 @@ impl<N: Nand> Fs<'_, N> {
             let state = self.page_state(ino.0, index)?;
             // Zeros in the middle of a fragment make two of it.
             if state.base == Base::Page && state.fragments.as_slice().len() + 2 > FRAGMENT_COUNT_MAX {
-                let before = self.file(ino)?;
-                let mut inode = before;
+                let mut inode = self.file(ino)?;
                 inode.modify(self.now);
                 let memory = core::mem::take(&mut self.buffer.memory);
                 let outcome = self.read_page(ino.0, index, 0, memory);
@@ -205,7 +215,7 @@ impl<N: Nand> Fs<'_, N> {
                 self.buffer.memory = memory;
                 outcome?;
                 let end = self.page_size();
-                let written = Written { ino: ino.0, index, before, inode, start: 0, end, is_whole: true };
+                let written = Written { ino: ino.0, index, inode, start: 0, end, is_whole: true };
                 self.buffer.written = Some(written);
                 self.flush()?;
             } else {
@@ -238,9 +248,9 @@ impl<N: Nand> Fs<'_, N> {
             let base = u64::from(index) * page_size;
             let is_whole = offset <= base && base + page_size <= end;
             let state = self.page_state(ino.0, index)?;
-            if batch.room() < 2 + FRAGMENT_COUNT_MAX {
+            if batch.room() < 2 + FRAGMENTS_FOUND_MAX {
                 Self::put_inode(&mut batch, ino, &inode);
-                let outcome = if frees { self.commit_freeing(&batch) } else { self.commit(&batch) };
+                let outcome = if frees { self.commit_freeing(&batch) } else { self.commit_data(&batch) };
                 outcome?;
                 batch = Batch::new();
             }
@@ -267,7 +277,7 @@ impl<N: Nand> Fs<'_, N> {
             }
         }
         Self::put_inode(&mut batch, ino, &inode);
-        if frees { self.commit_freeing(&batch) } else { self.commit(&batch) }
+        if frees { self.commit_freeing(&batch) } else { self.commit_data(&batch) }
     }
 
     /// The first offset from this one on at which the file has data.

@@ -42,7 +42,8 @@
 //! * [`Fs::rename`], [`Fs::link`], [`Fs::mkdir`] and [`Fs::symlink`] are durable when they return, and all before them.
 //! * What else was changed may become durable earlier, always in the order in which it was changed. So after a power cut the file system
 //!   is what some first part of the operations made of it, all those included that were acknowledged as durable. Of a
-//!   write some bytes may be there and others not; every other operation is there wholly or not at all.
+//!   write some bytes may be there and others not, and a file is never longer than the bytes that are; every other operation is there wholly
+//!   or not at all. What was refused for want of room is not there.
 //!
 //! # Invariants
 //!

@@ -209,6 +209,9 @@ impl<N: Nand> Fs<'_, N> {
             batch.delete(Key::inode(ino.0));
             return Ok(Ending::Orphan);
         }
+        if is_open && self.has_orphans && self.has_orphan_record(ino.0)? {
+            self.open.set_cut(ino.0, true);
+        }
         // The record that says so comes with the batch that takes the name: after a cut nothing else would lead to these pages.
         batch.put(Key::orphan(ino.0), &[], &[]);
         Ok(if is_open { Ending::Open } else { Ending::Orphan })

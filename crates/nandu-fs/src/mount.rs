@@ -125,7 +125,7 @@ impl<'m, N: Nand> Fs<'m, N> {
             ((u128::from_le_bytes(format.hash_key) >> 64) as u64, u128::from_le_bytes(format.hash_key) as u64);
         let salt = options.log.salt ^ upper.rotate_left(1) ^ lower;
         let log = Log::format(nand, LogOptions { salt, ..options.log }, log_memory)?;
-        let tree = Tree::create(OnLog::new(log), ByteCells, options.tree(page_size), rest.tree)?;
+        let tree = Tree::create(Self::medium(log), ByteCells, options.tree(page_size), rest.tree)?;
         let mut fs = Fs {
             tree,
             buffer: WriteBuffer::new(rest.buffer),
@@ -180,7 +180,7 @@ impl<'m, N: Nand> Fs<'m, N> {
         OnLog::<N>::check_options(&options.log, &options.tree(page_size))?;
         let (log_memory, rest) = divide(&nand, &options, memory)?;
         let log = Log::mount(nand, options.log, log_memory)?;
-        let tree = match Tree::open(OnLog::new(log), ByteCells, options.tree(page_size), rest.tree) {
+        let tree = match Tree::open(Self::medium(log), ByteCells, options.tree(page_size), rest.tree) {
             Err(TreeError::NotFound | TreeError::OtherFormat) => return Err(FsError::NoFileSystem),
             other => other?,
         };
@@ -220,6 +220,13 @@ impl<'m, N: Nand> Fs<'m, N> {
         let windows = fs.wear_windows()?;
         fs.begin_placing(rest.references, windows);
         Ok(fs)
+    }
+
+    /// A log for a tree. What is kept where there are pages of files is kept from the beginning: else records would take it.
+    fn medium(log: Log<'m, N>) -> OnLog<'m, N> {
+        let mut pages = OnLog::new(log);
+        nandu_tree::Pages::note_values(&mut pages);
+        pages
     }
 
     /// Makes everything durable, leaves the file system so that the next mount has nothing to recover, and gives the chip back.

@@ -1,9 +1,15 @@
 //! Which files are open, so that one that has lost its last name lives until it is closed.
 
-/// Bytes for each open file: number 8, of which the highest bit says that it has no name any more; count 4.
+/// Bytes for each open file: number 8, of which the two highest bits are flags; count 4.
 pub(crate) const OPEN_FILE_SIZE: usize = 12;
 
+/// The file has no name any more.
 const UNLINKED: u64 = 1 << 63;
+
+/// There may be pages behind the end of the file, which has no name any more, since a truncation was not brought to its end.
+const CUT: u64 = 1 << 62;
+
+const FLAGS: u64 = UNLINKED | CUT;
 
 /// Open files in no order, in memory of the caller's.
 pub(crate) struct OpenFiles<'m> {
@@ -33,7 +39,7 @@ impl<'m> OpenFiles<'m> {
     }
 
     fn find(&self, ino: u64) -> Option<usize> {
-        (0..self.count).find(|&index| self.get(index).0 & !UNLINKED == ino)
+        (0..self.count).find(|&index| self.get(index).0 & !FLAGS == ino)
     }
 
     pub(crate) fn is_open(&self, ino: u64) -> bool {
@@ -65,6 +71,18 @@ impl<'m> OpenFiles<'m> {
         true
     }
 
+    /// A truncation of a file without a name begins or ends.
+    pub(crate) fn set_cut(&mut self, ino: u64, is_cut: bool) {
+        let Some(index) = self.find(ino) else { return };
+        let (ino, count) = self.get(index);
+        self.set(index, if is_cut { ino | CUT } else { ino & !CUT }, count);
+    }
+
+    /// Whether such a truncation began and did not end.
+    pub(crate) fn is_cut(&self, ino: u64) -> bool {
+        self.find(ino).is_some_and(|index| self.get(index).0 & CUT != 0)
+    }
+
     /// Counts a closing. Returns whether it was the last one of a file without a name.
     pub(crate) fn close(&mut self, ino: u64) -> bool {
         let Some(index) = self.find(ino) else { return false };
@@ -92,7 +110,12 @@ mod tests {
         assert!(!open.open(7), "there is memory for two");
         assert!(!open.unlink(7));
         assert!(open.unlink(5));
+        open.set_cut(5, true);
+        assert!(open.is_cut(5) && !open.is_cut(6));
         assert!(!open.close(5), "it is open once more");
+        assert!(open.is_cut(5));
+        open.set_cut(5, false);
+        assert!(!open.is_cut(5));
         assert!(open.is_open(5));
         assert!(open.close(5));
         assert!(!open.is_open(5) && open.is_open(6));

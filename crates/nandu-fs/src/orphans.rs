@@ -2,6 +2,9 @@
 //!
 //! The batch that takes the last name, or cuts the size, puts a record that names the inode; the batch that removes the last of its
 //! pages deletes it. So a cut in between loses nothing: after the next mount the rest is removed, a step with each change.
+//!
+//! A file without a name that is open keeps its record and its inode, whatever is cut off it: of that only what lies behind its end is
+//! removed.
 
 use core::ops::{Bound, ControlFlow};
 
@@ -136,6 +139,7 @@ impl<N: Nand> Fs<'_, N> {
         let had_orphans = core::mem::replace(&mut self.has_orphans, true);
         let mut last = Key::EMPTY;
         while !self.reap_step(ino, &mut last)? {}
+        self.open.set_cut(ino.0, false);
         self.has_orphans = had_orphans;
         Ok(())
     }
@@ -145,7 +149,9 @@ impl<N: Nand> Fs<'_, N> {
         let page_size = self.page_size() as u64;
         let inode = self.find_inode(ino)?;
         let mut batch = Batch::new();
-        let size = inode.filter(|inode| inode.nlink > 0).map(|inode| inode.size);
+        // Who has it open goes on using it without a name.
+        let is_open = self.open.is_open(ino.0);
+        let size = inode.filter(|inode| inode.nlink > 0 || is_open).map(|inode| inode.size);
         let (from, to) = match size {
             Some(size) => {
                 let first = u32::try_from(size.div_ceil(page_size)).unwrap_or(u32::MAX);
@@ -156,7 +162,7 @@ impl<N: Nand> Fs<'_, N> {
         let doomed = self.doomed_next(last, (from, to), STEP_COUNT)?;
         doomed.delete(&mut batch);
         match inode {
-            Some(inode) if inode.nlink == 0 && doomed.is_all => {
+            Some(inode) if inode.nlink == 0 && !is_open && doomed.is_all => {
                 batch.delete(Key::inode(ino.0));
                 self.forget_hotness(ino);
             }
@@ -166,7 +172,8 @@ impl<N: Nand> Fs<'_, N> {
             }
             None => {}
         }
-        if doomed.is_all {
+        // Without a name and open it stays an orphan: after a cut nobody has it open.
+        if doomed.is_all && inode.is_none_or(|inode| inode.nlink > 0 || !is_open) {
             batch.delete(Key::orphan(ino.0));
         }
         // Were everything removed to make room for this step, it would bring a part of the inode back.
@@ -212,6 +219,9 @@ impl<N: Nand> Fs<'_, N> {
     /// Before a file is changed: a truncation that a cut interrupted is brought to its end, since what it left behind the end of the
     /// file would come to light if the file grew.
     pub(crate) fn finish_truncation(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
+        if self.open.is_cut(ino.0) {
+            return self.reap(ino);
+        }
         if !self.has_orphans || !self.has_orphan_record(ino.0)? {
             return Ok(());
         }

@@ -3,7 +3,8 @@
 //! FORMAT: Pages of files
 //!
 //! A page of a file is a value of exactly as many bytes as a page of the chip has, or of fewer, behind which it is zero; or, where few of
-//! its bytes are not zero, it stands in its record. A page without a record is a hole. What lies behind the end of the file is zero.
+//! its bytes are not zero, up to 1,024 of them stand in its record. A page without a record is a hole. What lies behind the end of the
+//! file is zero.
 //!
 //! ```text
 //! offset  size  field   meaning
@@ -13,9 +14,9 @@
 
 use core::ops::{Bound, ControlFlow};
 
-use nandu_index::Direction;
+use nandu_index::{Direction, Edit};
 use nandu_nand::Nand;
-use nandu_tree::TreeError;
+use nandu_tree::{PagePut, TreeError};
 
 use crate::batch::Batch;
 use crate::error::Damage;
@@ -35,7 +36,10 @@ pub(crate) const UNWRITTEN_VALUE: [u8; 1] = [UNWRITTEN];
 const HEAD_SIZE: usize = 3;
 
 /// Most bytes of a page that stand in its record: what a batch has room for beside the rest.
-const INLINE_SIZE_MAX: usize = 1024;
+pub(crate) const INLINE_SIZE_MAX: usize = 1024;
+
+/// Part of what is kept, as a divisor, that is left by pages that replace pages.
+const OVERWRITTEN_SHARE: u32 = 8;
 
 /// Bytes of the key of a page.
 const PAGE_KEY_SIZE: usize = 11;
@@ -65,7 +69,8 @@ fn inline(value: &[u8], page_size: usize) -> Option<(usize, &[u8])> {
         &[UNWRITTEN] => Some((0, &[])),
         [BYTES, low, high, bytes @ ..] => {
             let offset = usize::from(u16::from_le_bytes([*low, *high]));
-            (offset + bytes.len() <= page_size).then_some((offset, bytes))
+            let is_sound = bytes.len() <= INLINE_SIZE_MAX && offset + bytes.len() <= page_size;
+            is_sound.then_some((offset, bytes))
         }
         _ => None,
     }
@@ -185,57 +190,108 @@ impl<N: Nand> Fs<'_, N> {
         if is_sound { Ok((is_page, is_covered)) } else { Err(corrupt) }
     }
 
-    /// Makes a whole page the content of a page of a file. Programs it.
+    /// Makes a whole page the content of a page of a file, and the changes of the batch, which are none of this page. Programs it.
     ///
     /// The page is programmed before the commit that holds its record (R1): otherwise a cut between the two would leave a record
-    /// that leads to nothing.
-    pub(crate) fn put_page(&mut self, ino: u64, index: u32, page: &[u8]) -> Result<(), FsError<N::Error>> {
-        let key = Key::page(ino, index);
-        let stream = self.place_page(ino);
+    /// that leads to nothing. The inode with its size goes with the same commit as the record: with the size first, a cut would leave zeros
+    /// in place of the bytes, and with the page first, bytes behind the end of the file, which would come to light when it grows.
+    ///
+    /// One that replaces a page is possible on a full chip too.
+    pub(crate) fn put_page(
+        &mut self,
+        (ino, index): (u64, u32),
+        page: &[u8],
+        batch: &Batch<'_>,
+        before: Base,
+    ) -> Result<(), FsError<N::Error>> {
+        let put = PagePut { stream: self.place_page(ino), ..PagePut::default() };
         if let Tagging::With(owner) = self.tagging {
             self.tagging = Tagging::Done;
-            match self.tree.put_page_tagged(key.as_slice(), page, &owner).map_err(FsError::from) {
+            match self.try_put_page((ino, index), page, PagePut { stream: None, owner: Some(&owner), ..put }, batch) {
                 Err(FsError::Full) => self.tagging = Tagging::Not,
-                other => return other.map(|_| ()),
+                other => return other,
             }
         }
-        let mut outcome = self.tree.put_page_to(key.as_slice(), page, stream);
-        if matches!(outcome, Err(TreeError::NotesFull)) {
+        let mut has_more = true;
+        loop {
+            let outcome = match self.try_put_page((ino, index), page, put, batch) {
+                Err(FsError::Full) if before == Base::Page && self.has_room_to_overwrite() => {
+                    self.try_put_page((ino, index), page, PagePut { frees: true, ..put }, batch)
+                }
+                outcome => outcome,
+            };
+            match outcome {
+                Err(FsError::Full) if has_more && self.make_room()? => has_more = false,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// What is overwritten takes its room twice until it is synced, and where it stood beside others for as long as they live.
+    fn has_room_to_overwrite(&self) -> bool {
+        self.tree.pages().has_capacity_for_records(1, OVERWRITTEN_SHARE)
+    }
+
+    fn try_put_page(
+        &mut self,
+        (ino, index): (u64, u32),
+        page: &[u8],
+        put: PagePut<'_>,
+        batch: &Batch<'_>,
+    ) -> Result<(), FsError<N::Error>> {
+        let key = Key::page(ino, index);
+        let mut outcome = self.put_page_once(key, page, put, batch);
+        if matches!(outcome, Err(TreeError::NotesFull)) && put.owner.is_none() {
             // Recoveries that were cut have left blocks half full, whose pages are noted until the collector has been there.
             self.collect_all()?;
-            outcome = self.tree.put_page_to(key.as_slice(), page, stream);
+            outcome = self.put_page_once(key, page, put, batch);
         }
-        match outcome.map_err(FsError::from) {
-            Err(FsError::Full) if self.make_room()? => {
-                self.tree.put_page_to(key.as_slice(), page, stream)?;
-            }
-            other => {
-                other?;
-            }
-        }
-        Ok(())
+        Ok(outcome?)
+    }
+
+    fn put_page_once(
+        &mut self,
+        key: Key,
+        page: &[u8],
+        put: PagePut<'_>,
+        batch: &Batch<'_>,
+    ) -> Result<(), TreeError<nandu_log::LogError<N::Error>>> {
+        let tree = &mut self.tree;
+        let put_with = |edits: &[Edit<'_>]| {
+            let put = PagePut { stream: put.stream, owner: put.owner, frees: put.frees, edits };
+            tree.put_page_with(key.as_slice(), page, put)
+        };
+        batch.with_edits(put_with).map(|_| ())
     }
 
     /// The same with the page that is being written.
-    pub(crate) fn put_buffer(&mut self, ino: u64, index: u32) -> Result<(), FsError<N::Error>> {
+    pub(crate) fn put_buffer(
+        &mut self,
+        place: (u64, u32),
+        batch: &Batch<'_>,
+        before: Base,
+    ) -> Result<(), FsError<N::Error>> {
         let memory = core::mem::take(&mut self.buffer.memory);
-        let outcome = self.put_page(ino, index, memory);
+        let outcome = self.put_page(place, memory, batch, before);
         self.buffer.memory = memory;
         outcome
     }
 
     /// The same, where behind so many bytes it is zero: these go into the page of the next sync, if they have room there.
-    pub(crate) fn put_front(&mut self, ino: u64, index: u32, size: usize) -> Result<(), FsError<N::Error>> {
+    pub(crate) fn put_front(
+        &mut self,
+        (ino, index): (u64, u32),
+        size: usize,
+        batch: &Batch<'_>,
+        before: Base,
+    ) -> Result<(), FsError<N::Error>> {
         let key = Key::page(ino, index);
-        if !self.tree.can_reside(key.as_slice(), size) {
-            return self.put_buffer(ino, index);
-        }
-        let memory = core::mem::take(&mut self.buffer.memory);
-        let outcome = self.tree.put(key.as_slice(), &memory[..size]).map_err(FsError::from);
-        self.buffer.memory = memory;
-        match outcome {
-            Err(FsError::Full) => self.put_buffer(ino, index),
-            outcome => outcome.map(|_| ()),
+        let (tree, bytes) = (&mut self.tree, &self.buffer.memory[..size]);
+        let outcome = batch.with_edits(|edits| tree.put_resident_with(key.as_slice(), bytes, edits));
+        match outcome.map_err(FsError::from) {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) | Err(FsError::Full) => self.put_buffer((ino, index), batch, before),
+            Err(error) => Err(error),
         }
     }
 

@@ -21,8 +21,12 @@ pub struct FsStat {
     /// Pages of these that hold nothing that is needed, at least.
     pub blocks_free: u64,
     /// Pages of files that can be written, each a file of its own with a short name; in larger files there is room for up to a fortieth
-    /// more. The rest is what their inodes, names and places take, and what stays free for the collector: a sixteenth where blocks have two
-    /// modes, else an eighth.
+    /// more. The rest is what their inodes, names and places take, and what is kept: an eighth of [`FsStat::blocks`], where blocks have two modes
+    /// a sixteenth.
+    ///
+    /// On a full chip half of what is kept is for records: what is made, renamed, linked, given attributes; and half of the rest for those that
+    /// are there and become longer, as an inode whose times come to differ. When that is used too, what takes no more room than it had
+    /// still works: overwriting, changes of records that become no longer, and everything that removes.
     pub blocks_available: u64,
     /// Inodes there can still be.
     pub files_free: u64,

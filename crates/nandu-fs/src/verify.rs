@@ -6,6 +6,7 @@ use core::ops::{Bound, ControlFlow};
 use nandu_index::Direction;
 use nandu_nand::Nand;
 
+use crate::fragments::FRAGMENTS_FOUND_MAX;
 use crate::fs::Fs;
 use crate::inode::{FileKind, Inode};
 use crate::keys::{INO_END, Key, Meaning};
@@ -78,8 +79,8 @@ struct Summary {
     has_strays: [bool; 2],
     target_size: u64,
     target_parts: u64,
-    /// The page passed last, whether it is on flash, and the end of the last fragment over it.
-    page: Option<(u32, bool, usize)>,
+    /// The page passed last, whether it is on flash, how many fragments lie over it, and the end of the last of them.
+    page: Option<(u32, bool, usize, usize)>,
 }
 
 impl<N: Nand> Fs<'_, N> {
@@ -386,7 +387,7 @@ impl<N: Nand> Fs<'_, N> {
 impl Summary {
     fn pass_page(&mut self, index: u32, base: Option<Base>, page_size: usize) -> bool {
         self.pages += 1;
-        self.page = Some((index, base == Some(Base::Page), 0));
+        self.page = Some((index, base == Some(Base::Page), 0, 0));
         let size = self.inode.map_or(0, |inode| inode.size);
         self.is_beyond |= base != Some(Base::Unwritten) && u64::from(index) * page_size as u64 >= size;
         base.is_some()
@@ -395,7 +396,11 @@ impl Summary {
     fn pass_fragment(&mut self, index: u32, offset: usize, value: &[u8], page_size: usize) {
         let end_of_it = fragments::parse(value).map(|(size, _)| offset + size).filter(|&end| end <= page_size);
         match (&mut self.page, end_of_it) {
-            (Some((at, true, end)), Some(end_of_it)) if *at == index && *end <= offset => *end = end_of_it,
+            (Some((at, true, count, end)), Some(end_of_it))
+                if *at == index && *end <= offset && *count < FRAGMENTS_FOUND_MAX =>
+            {
+                (*count, *end) = (*count + 1, end_of_it);
+            }
             _ => {
                 let size = self.inode.map_or(0, |inode| inode.size);
                 let is_behind = end_of_it.is_some() && u64::from(index) * page_size as u64 >= size;

@@ -16,8 +16,6 @@ pub(crate) struct WriteBuffer<'m> {
 pub(crate) struct Written {
     pub(crate) ino: u64,
     pub(crate) index: u32,
-    /// The inode as it was.
-    pub(crate) before: Inode,
     /// The inode with what the writes made of it.
     pub(crate) inode: Inode,
     /// First byte that was written, and the one behind the last.

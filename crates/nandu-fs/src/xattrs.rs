@@ -196,7 +196,7 @@ impl<N: Nand> Fs<'_, N> {
             batch.put_lent(Key::xattr(ino.0, hash, probe, part), bytes);
             part += 1;
         }
-        let old_parts = size.map_or(0, |size| size.div_ceil(part_size)) as u8;
+        let old_parts = size.map_or(0, |size| size.div_ceil(part_size)).min(PART_COUNT_MAX) as u8;
         for part in part..=old_parts {
             batch.delete(Key::xattr(ino.0, hash, probe, part));
         }

@@ -99,6 +99,18 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Makes all these changes or none. The keys must strictly ascend, and the values are small ones. Programs about one page for each leaf concerned.
     pub fn batch(&mut self, edits: &[Edit<'_>]) -> Result<(), TreeError<P::Error>> {
+        self.check_edits(edits)?;
+        self.discard_value();
+        if self.later(edits)?.is_some() {
+            return Ok(());
+        }
+        let need = self.batch_need(edits)?;
+        self.prepare(need)?;
+        let outcome = edits.iter().try_for_each(|edit| self.edit_inline(edit.key, edit.value).map(|_| ()));
+        self.conclude(outcome, None)
+    }
+
+    pub(crate) fn check_edits(&self, edits: &[Edit<'_>]) -> Result<(), TreeError<P::Error>> {
         for (index, edit) in edits.iter().enumerate() {
             self.check_key(edit.key)?;
             if let Some(value) = edit.value {
@@ -108,14 +120,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 return Err(TreeError::NotAscending(index));
             }
         }
-        self.discard_value();
-        if self.later(edits)?.is_some() {
-            return Ok(());
-        }
-        let need = self.batch_need(edits)?;
-        self.prepare(need)?;
-        let outcome = edits.iter().try_for_each(|edit| self.edit_inline(edit.key, edit.value).map(|_| ()));
-        self.conclude(outcome, None)
+        Ok(())
     }
 
     /// As [`Tree::batch`], by an owner who promises that what the edits leave takes no more room than what they found, although
@@ -154,7 +159,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// What a batch appends: a page for each leaf concerned, and what splits of these need.
-    fn batch_need(&mut self, edits: &[Edit<'_>]) -> Result<Need, TreeError<P::Error>> {
+    pub(crate) fn batch_need(&mut self, edits: &[Edit<'_>]) -> Result<Need, TreeError<P::Error>> {
         let (mut leaves, mut last, mut bytes) = (0, PENDING, 0);
         for edit in edits {
             self.descend(Seek::At(edit.key), 1)?;

@@ -131,7 +131,7 @@ pub use nandu_media::checksum::checksum as page_checksum;
 pub use nandu_media::snapshots::SNAPSHOT_COUNT_MAX;
 pub use nandu_media::tag::TAG_OWNER_SIZE;
 pub use nandu_media::tree::{CellFormat, HEIGHT_MAX, Malformed, TreeBody, TreeFront};
-pub use page_values::PAGE_KEY_SIZE_MAX;
+pub use page_values::{PAGE_KEY_SIZE_MAX, PagePut};
 pub use pages::{Counted, Examine, Examined, Found, Need, Pages, Placement, SummaryRead};
 pub use snapshots::Snapshot;
 pub use tree::{Stats, Tree};

@@ -137,6 +137,12 @@ impl<'m, N: Nand> OnLog<'m, N> {
         self.log.has_capacity_for(self.with_headroom(pages, Growth::Grows))
     }
 
+    /// The same for changes of records where page values have room no longer: of what stays free for the collector they leave this part, as a
+    /// divisor.
+    pub fn has_capacity_for_records(&self, pages: u32, share: u32) -> bool {
+        self.log.has_capacity_for(pages.saturating_add(self.headroom() / share.max(1) / self.log.headed_weight()))
+    }
+
     /// Page values that can still be put, without what stays free for the collector and for changes that append `reserved` pages
     /// ([`Tree::growth_pages_max`](crate::Tree::growth_pages_max)), if a leaf holds the entries of so many and what else is said of them. Costs nothing.
     pub fn page_values_available(&self, reserved: u32, per_leaf: u32) -> u32 {

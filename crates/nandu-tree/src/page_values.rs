@@ -15,12 +15,12 @@
 //!
 //! Where pages are moved to cells with two bits, R8 and R9 come to these ([`copies`](crate::copies)).
 
-use nandu_index::KeyBuf;
+use nandu_index::{Edit, KeyBuf};
 use nandu_media::checksum::checksum;
 use nandu_media::journal::Change;
 use nandu_media::notes::{NOTE_KEY_SIZE_MAX, Note};
 use nandu_media::tag::TAG_OWNER_SIZE;
-use nandu_media::value::{PageValue, Resident, TAG_PAGE};
+use nandu_media::value::{PageValue, Resident, TAG_INLINE, TAG_PAGE};
 use nandu_nand::PageAddr;
 
 use crate::apply::Retire;
@@ -40,6 +40,20 @@ pub const PAGE_KEY_SIZE_MAX: usize = NOTE_KEY_SIZE_MAX;
 /// Most pages that are moved with one program of their leaf; beyond 16 that counts as two examinations. More would be a longer wait and
 /// save nothing: leaves hold some 80 pages on pages of 4 KiB, and of a block that is emptied a third is left, of more than one leaf.
 const MOVES_MAX: u32 = 32;
+
+/// How a page value is put, and what is changed together with it.
+#[derive(Clone, Copy, Default)]
+pub struct PagePut<'a> {
+    /// Which of the medium's bare streams it goes to, counted from 0; `None`: wherever the medium likes.
+    pub stream: Option<u8>,
+    /// The tag of a page that says what its owner changes together with it ([`Tree::put_page_tagged`]).
+    pub owner: Option<&'a [u8; TAG_OWNER_SIZE]>,
+    /// Changes of small values that become durable in the same commit as the page, in ascending order and of other keys.
+    pub edits: &'a [Edit<'a>],
+    /// The owner promises that all of it leaves no less room than it found, as where a page replaces a page: then it is allowed on a full
+    /// medium.
+    pub frees: bool,
+}
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Puts a value of exactly a page at a key of at most [`PAGE_KEY_SIZE_MAX`] bytes; returns whether the key was there. Programs
@@ -64,17 +78,28 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     ///
     /// As [`put_page`](Tree::put_page).
     pub fn put_page_to(&mut self, key: &[u8], page: &[u8], stream: Option<u8>) -> Result<bool, TreeError<P::Error>> {
-        self.put_page_with(key, page, stream, None)
+        self.put_page_with(key, page, PagePut { stream, ..PagePut::default() })
     }
 
-    pub(crate) fn put_page_with(
-        &mut self,
-        key: &[u8],
-        page: &[u8],
-        stream: Option<u8>,
-        owner: Option<&[u8; TAG_OWNER_SIZE]>,
-    ) -> Result<bool, TreeError<P::Error>> {
+    /// As [`put_page_to`](Tree::put_page_to), with changes that become durable in the same commit as the page, so that a cut leaves all of
+    /// it or nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`put_page`](Tree::put_page) and [`batch`](Tree::batch).
+    pub fn put_page_with(&mut self, key: &[u8], page: &[u8], put: PagePut<'_>) -> Result<bool, TreeError<P::Error>> {
+        if put.owner.is_some() {
+            self.tail.length = 0;
+        }
+        self.frees = put.frees;
+        let outcome = self.put_page_as(key, page, &put);
+        self.frees = false;
+        outcome
+    }
+
+    fn put_page_as(&mut self, key: &[u8], page: &[u8], put: &PagePut<'_>) -> Result<bool, TreeError<P::Error>> {
         self.check_key(key)?;
+        self.check_edits(put.edits)?;
         if key.len() > PAGE_KEY_SIZE_MAX {
             return Err(TreeError::KeySize(key.len()));
         }
@@ -87,7 +112,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.discard_value();
         self.pages.note_values();
         if self.durability == Durability::OnSync
-            && let Some(existed) = self.put_page_later(key, page, stream, owner)?
+            && let Some(existed) = self.put_page_later(key, page, put)?
         {
             return Ok(existed);
         }
@@ -95,7 +120,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.settle()?;
         }
         let pages_max = self.split_pages_max() + 4;
-        self.prepare(Need { pages: 2, pages_max, shrinks: self.frees })?;
+        let beside = if put.edits.is_empty() { None } else { Some(self.batch_need(put.edits)?) };
+        let (more, more_max) = beside.map_or((0, 0), |beside| (beside.pages, beside.pages_max));
+        self.prepare(Need { pages: 2 + more, pages_max: pages_max + more_max, shrinks: self.frees })?;
         let placement = self.place_page(key, None)?;
         if !self.make_bare_room_at_last(placement)? {
             return Err(TreeError::NotesFull);
@@ -103,34 +130,36 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let outcome = self.append_page(Some(page), None, key, placement);
         let outcome = outcome.and_then(|value| {
             self.journal.append(value.page);
-            self.edit(key, Some(&value.to_bytes()), Retire::All)
+            let existed = self.edit(key, Some(&value.to_bytes()), Retire::All)?;
+            put.edits.iter().try_for_each(|edit| self.edit_inline(edit.key, edit.value).map(|_| ()))?;
+            Ok(existed)
         });
         self.conclude(outcome, None)
     }
 
-    /// Puts a page value as a change that waits for a sync. `None` if there is no memory for one.
+    /// Puts a page value as a change that waits for a sync, with those that come with it. `None` if there is no memory for them.
     fn put_page_later(
         &mut self,
         key: &[u8],
         page: &[u8],
-        stream: Option<u8>,
-        owner: Option<&[u8; TAG_OWNER_SIZE]>,
+        put: &PagePut<'_>,
     ) -> Result<Option<bool>, TreeError<P::Error>> {
         let unknown = PageValue { page: 0, crc: 0 }.to_bytes();
         let change = Change { key, tag: TAG_PAGE, value: Some(&unknown[1..]) };
-        let room = self.room_of(core::iter::once(change));
+        let room = self.room_of(core::iter::once(change).chain(put.edits.iter().map(small_change)));
         if !self.can_wait(&room) {
             return Ok(None);
         }
         let existed = self.contains(key)?;
+        let records = self.records_with(put.edits)? + u64::from(!existed);
         // Changes that wait keep the collector from moving anything.
         let pages = self.split_pages_max() + 4;
         if self.changes.unsynced > 0 && !self.pages.has_room(pages)? {
             self.sync()?;
         }
-        self.make_room_for_doomed(core::iter::once(key))?;
+        self.make_room_for_doomed(core::iter::once(key).chain(put.edits.iter().map(|edit| edit.key)))?;
         self.make_room(room, self.frees)?;
-        let placement = self.place_page(key, stream)?;
+        let placement = self.place_page(key, put.stream)?;
         if !self.make_bare_room(placement, false)? {
             // With nothing that waits, pages are moved out of blocks to which no Summary is written.
             self.sync()?;
@@ -142,13 +171,35 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if self.broken.commits_first() {
             self.commit_first(key, checksum(page), placement)?;
         }
-        let value = self.append_page(Some(page), owner, key, placement)?.to_bytes();
+        let value = self.append_page(Some(page), put.owner, key, placement)?.to_bytes();
+        // No sync comes between the first of these changes and the last, so that one commit has them all.
         self.replace_change(&Change { key, tag: TAG_PAGE, value: Some(&value[1..]) });
-        self.state.records += u64::from(!existed);
-        // Where a change that fails goes back to.
-        self.committed.records = self.state.records;
+        self.replace_small(put.edits, records);
         self.notes.appended += 1;
         Ok(Some(existed))
+    }
+
+    /// Puts changes of small values into memory, where there is room for them; then the tree has so many records.
+    pub(crate) fn replace_small(&mut self, edits: &[Edit<'_>], records: u64) {
+        for edit in edits {
+            self.replace_change(&small_change(edit));
+        }
+        self.state.records = records;
+        // Where a change that fails goes back to.
+        self.committed.records = records;
+    }
+
+    /// Records that there are after some changes.
+    pub(crate) fn records_with(&mut self, edits: &[Edit<'_>]) -> Result<u64, TreeError<P::Error>> {
+        let mut records = self.state.records;
+        for edit in edits {
+            let existed = self.contains(edit.key)?;
+            match edit.value {
+                Some(_) => records += u64::from(!existed),
+                None => records = records.saturating_sub(u64::from(existed)),
+            }
+        }
+        Ok(records)
     }
 
     /// Test switch: commits where the page is going to be, which holds something else yet.
@@ -472,6 +523,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.journal.supersede(value.page);
         self.edit(key, Some(&new.to_bytes()), Retire::Nothing).map(|_| ())
     }
+}
+
+/// The change that an edit of a small value is.
+pub(crate) fn small_change<'a>(edit: &Edit<'a>) -> Change<'a> {
+    Change { key: edit.key, tag: TAG_INLINE, value: edit.value }
 }
 
 /// The page that what a leaf holds leads to, if it is a page value or a resident one.

@@ -13,7 +13,7 @@
 
 use core::ops::Range;
 
-use nandu_index::KeyBuf;
+use nandu_index::{Edit, KeyBuf};
 use nandu_media::PageKind;
 use nandu_media::journal::{Change, JournalBody, JournalFront, front_size};
 use nandu_media::value::{Resident, TAG_HERE, TAG_RESIDENT};
@@ -22,9 +22,11 @@ use nandu_nand::PageAddr;
 use crate::apply::Retire;
 use crate::cells::Cells;
 use crate::descent::Seek;
+use crate::group::Room;
 use crate::journals::Node;
 use crate::memory::Durability;
 use crate::merge::Own;
+use crate::page_values::small_change;
 use crate::pages::{Examined, Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
@@ -57,6 +59,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// program of its own. So it is where changes wait for a sync, the medium has page values, and no other such value waits, and the page
     /// has room beside what waits already. Costs nothing.
     pub fn can_reside(&mut self, key: &[u8], length: usize) -> bool {
+        self.resident_space(key, length, &[]).is_some()
+    }
+
+    /// What such a value and the changes that come with it need, if it would stand there.
+    fn resident_space(&mut self, key: &[u8], length: usize, edits: &[Edit<'_>]) -> Option<Room> {
         let is_possible = self.durability == Durability::OnSync
             && self.snapshots.is_empty()
             && self.notes.capacity() > 0
@@ -64,36 +71,50 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             && self.is_large(key, length)
             && length < self.scratch.len().min(usize::from(u16::MAX));
         if !is_possible || key.len() > self.limits.key_size_max {
-            return false;
+            return None;
         }
         if self.changes.resident().is_some_and(|index| self.changes.key(index) != key) {
-            return false;
+            return None;
         }
         // Only how long it is matters; the scratch buffer is longer.
-        let room = self.room_of(core::iter::once(Change { key, tag: TAG_HERE, value: Some(&self.scratch[..length]) }));
-        let Some(memory) = self.memory_for(&room) else { return false };
+        let change = Change { key, tag: TAG_HERE, value: Some(&self.scratch[..length]) };
+        let room = self.room_of(core::iter::once(change).chain(edits.iter().map(small_change)));
+        let memory = self.memory_for(&room)?;
         if self.changes.unsynced > 0 && self.changes.free() < memory {
             self.wish.renew(memory);
-            return false;
+            return None;
         }
-        true
+        Some(room)
     }
 
     /// Puts a value that is too large for a leaf into the page of the next sync. `None` if it has no room there.
     pub(crate) fn put_resident(&mut self, key: &[u8], value: &[u8]) -> Result<Option<bool>, TreeError<P::Error>> {
-        if !self.can_reside(key, value.len()) {
-            return Ok(None);
-        }
+        self.put_resident_with(key, value, &[])
+    }
+
+    /// Puts a value that is too large for a leaf into the page of the next sync ([`Tree::can_reside`]), with changes of small values, in
+    /// ascending order and of other keys, that become durable with it. `None` if it has no room there, and then nothing has changed.
+    ///
+    /// # Errors
+    ///
+    /// As [`put`](Tree::put) and [`batch`](Tree::batch).
+    pub fn put_resident_with(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        edits: &[Edit<'_>],
+    ) -> Result<Option<bool>, TreeError<P::Error>> {
+        self.check_key(key)?;
+        self.check_edits(edits)?;
+        let Some(room) = self.resident_space(key, value.len(), edits) else { return Ok(None) };
         self.discard_value();
         self.pages.note_values();
-        let change = Change { key, tag: TAG_HERE, value: Some(value) };
-        let room = self.room_of(core::iter::once(change));
         let existed = self.contains(key)?;
+        let records = self.records_with(edits)? + u64::from(!existed);
+        self.make_room_for_doomed(edits.iter().map(|edit| edit.key))?;
         self.make_room(room, false)?;
-        self.replace_change(&change);
-        self.state.records += u64::from(!existed);
-        // Where a change that fails goes back to.
-        self.committed.records = self.state.records;
+        self.replace_change(&Change { key, tag: TAG_HERE, value: Some(value) });
+        self.replace_small(edits, records);
         self.stats.residents += 1;
         Ok(Some(existed))
     }

@@ -20,6 +20,7 @@ use nandu_nand::PageAddr;
 
 use crate::TreeError;
 use crate::cells::Cells;
+use crate::page_values::PagePut;
 use crate::pages::Pages;
 use crate::survey::Survey;
 use crate::tree::Tree;
@@ -30,7 +31,7 @@ pub(crate) struct TailState {
     /// The count of changes up to which everything that waits is in tags.
     covered: u64,
     /// Pages of the tail when the one of the operation under way was the last.
-    length: u16,
+    pub(crate) length: u16,
 }
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
@@ -54,8 +55,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         page: &[u8],
         owner: &[u8; TAG_OWNER_SIZE],
     ) -> Result<bool, TreeError<P::Error>> {
-        self.tail.length = 0;
-        self.put_page_with(key, page, None, Some(owner))
+        self.put_page_with(key, page, PagePut { owner: Some(owner), ..PagePut::default() })
     }
 
     /// Puts a page value again of which a tag told at a cut, also where there is no room but for deletions: it had room before.
@@ -64,10 +64,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     ///
     /// As [`put_page`](Tree::put_page).
     pub fn put_page_again(&mut self, key: &[u8], page: &[u8]) -> Result<bool, TreeError<P::Error>> {
-        self.frees = true;
-        let outcome = self.put_page_with(key, page, None, None);
-        self.frees = false;
-        outcome
+        self.put_page_with(key, page, PagePut { frees: true, ..PagePut::default() })
     }
 
     /// Has a key lead to a page with this checksum that stands there already, of which a tag told at a cut; false if there is no room to remember it, and then

@@ -9,7 +9,7 @@ use nandu_tree::TreeError;
 use super::{Journal, Mended};
 use crate::batch::Batch;
 use crate::error::Damage;
-use crate::fragments::{FRAGMENT_COUNT_MAX, parse as parse_fragment};
+use crate::fragments::{FRAGMENTS_FOUND_MAX, parse as parse_fragment};
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::{Key, Meaning};
@@ -112,7 +112,7 @@ impl<N: Nand> Fs<'_, N> {
                     let start = usize::from(offset);
                     match size {
                         Some(size)
-                            if end <= start && start + size <= page_size && found.fragments < FRAGMENT_COUNT_MAX =>
+                            if end <= start && start + size <= page_size && found.fragments < FRAGMENTS_FOUND_MAX =>
                         {
                             end = start + size;
                             found.fragments += 1;
@@ -150,7 +150,7 @@ impl<N: Nand> Fs<'_, N> {
         let outcome = self.read_page(ino, index, 0, memory);
         self.buffer.memory = memory;
         outcome?;
-        self.put_buffer(ino, index)?;
+        self.put_buffer((ino, index), &Batch::new(), state.base)?;
         self.drop_fragments(ino, index, &state)
     }
 

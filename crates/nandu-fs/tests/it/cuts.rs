@@ -104,7 +104,8 @@ fn is_between(found: &Everything, states: &[Model], written: usize) -> bool {
     paths.iter().all(|path| {
         let Some(there) = found.get(path) else { return false };
         let versions: Vec<_> = seen.iter().map(|state| &state[path]).collect();
-        let byte = |version: &[u8], at: usize| version.get(at).copied().unwrap_or(0);
+        // A size is never without its bytes, so that zeros are there only if somebody wrote them or left a hole.
+        let has = |version: &[u8], at: usize, found: u8| version.get(at) == Some(&found);
         let mut rest = there.clone();
         let last = versions[versions.len() - 1];
         (rest.content, rest.size) = (last.content.clone(), last.size);
@@ -119,7 +120,7 @@ fn is_between(found: &Everything, states: &[Model], written: usize) -> bool {
                 .content
                 .iter()
                 .enumerate()
-                .all(|(at, &found)| versions.iter().any(|version| byte(&version.content, at) == found))
+                .all(|(at, &found)| versions.iter().any(|version| has(&version.content, at, found)))
     })
 }
 
@@ -127,11 +128,7 @@ pub(crate) fn is_allowed(found: &Everything, states: &[Model]) -> bool {
     if states.iter().any(|state| state.everything() == *found) {
         return true;
     }
-    (1..states.len()).any(|from| {
-        let Some(written) = states[from].written else { return false };
-        let run = states[from..].iter().take_while(|state| state.written == Some(written)).count();
-        (1..=run).any(|count| is_between(found, &states[from - 1..from + count], written))
-    })
+    states.windows(2).any(|pair| pair[1].written.is_some_and(|written| is_between(found, pair, written)))
 }
 
 /// Mounts, checks what is found against the promise and returns it.

@@ -47,14 +47,15 @@ pub(crate) type Records<'m> = Tree<'m, OnLog<'m, Sim>, ByteCells>;
 pub(crate) fn edit(chip: Sim, change: impl FnOnce(&mut Records<'_>)) -> Sim {
     let options = nandu_tree::Options {
         cache_size: 512,
-        pending_size: OPTIONS.pending_size,
+        pending_size: 32_768,
         note_count: OPTIONS.note_count,
         durability: Durability::Immediate,
         ..nandu_tree::Options::DEFAULT
     };
-    let mut log_memory = vec![0; Log::<Sim>::memory_required(&CHIP.geometry, &OPTIONS.log)];
+    let geometry = chip.chip().geometry;
+    let mut log_memory = vec![0; Log::<Sim>::memory_required(&geometry, &OPTIONS.log)];
     let log = Log::mount(chip, OPTIONS.log, &mut log_memory).unwrap();
-    let mut memory = vec![0; nandu_tree::memory_required(512, &options)];
+    let mut memory = vec![0; nandu_tree::memory_required(geometry.page_size as usize, &options)];
     let mut tree = Tree::open(OnLog::new(log), ByteCells, options, &mut memory).unwrap();
     change(&mut tree);
     tree.settle().unwrap();

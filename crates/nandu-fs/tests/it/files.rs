@@ -1,7 +1,7 @@
 //! Content, sizes and holes of files, and files without a name.
 
 use nandu_fs::{Allocation, Attributes, Fs, FsError, Ino, Options, Time};
-use nandu_sim::{Chip, Sim};
+use nandu_sim::{Chip, Fault, Sim, Tear, Trigger};
 
 use crate::rig::{OPTIONS, SMALL, content, formatted_with, memory, violations};
 
@@ -103,6 +103,42 @@ fn an_open_file_outlives_its_name() {
     });
 }
 
+/// Whatever is cut off it, and however the name was taken.
+#[test]
+fn an_open_file_without_a_name_is_cut_and_goes_on() {
+    with_file(|fs, file| {
+        for (round, new_size) in [0, 700, 5 * 512, 39 * 512 + 3].into_iter().enumerate() {
+            let name = [b'n', round as u8 + 1];
+            let file = if round == 0 { file } else { fs.create(Ino::ROOT, b"file", FILE).unwrap() };
+            fs.write_at(file, 0, &[5; 60 * 512]).unwrap();
+            fs.open(file).unwrap();
+            if round % 2 == 0 {
+                fs.unlink(Ino::ROOT, b"file").unwrap();
+            } else {
+                fs.create(Ino::ROOT, &name, FILE).unwrap();
+                fs.rename(Ino::ROOT, &name, Ino::ROOT, b"file", Default::default()).unwrap();
+                fs.unlink(Ino::ROOT, b"file").unwrap();
+            }
+            fs.truncate(file, new_size).unwrap();
+            assert_eq!(fs.stat(file).unwrap().size, new_size);
+            assert_eq!(fs.stat(file).unwrap().allocated_size, new_size.next_multiple_of(512));
+            // What was cut off does not come to light when it grows.
+            fs.truncate(file, 50 * 512).unwrap();
+            let mut expected = vec![5; new_size as usize];
+            expected.resize(50 * 512, 0);
+            assert_eq!(content(fs, file).unwrap(), expected);
+            fs.write_at(file, 10, b"hello").unwrap();
+            fs.sync().unwrap();
+            while fs.idle(8).unwrap() {}
+            expected[10..15].copy_from_slice(b"hello");
+            assert_eq!(content(fs, file).unwrap(), expected);
+            assert_eq!(violations(fs), Vec::<String>::new());
+            fs.close(file).unwrap();
+            assert_eq!(fs.stat(file), Err(FsError::NoInode(file)));
+        }
+    });
+}
+
 /// As many pages as the chip has several times over go through files that are removed, in each way that there is.
 #[test]
 fn what_is_removed_is_free_again() {
@@ -145,6 +181,47 @@ fn a_file_that_was_open_without_a_name_is_gone_after_a_cut() {
     while fs.idle(1).unwrap() {}
     assert_eq!(fs.stat(file), Err(FsError::NoInode(file)));
     assert_eq!(violations(&mut fs), Vec::<String>::new());
+}
+
+/// A truncation that failed half-way is brought to its end before the file grows, also if it lost its name meanwhile.
+#[test]
+fn what_a_failed_truncation_left_does_not_come_to_light() {
+    let chip = formatted_with(SMALL, OPTIONS);
+    let mut failed = 0;
+    for (cut, is_named) in (0..50_u8).flat_map(|cut| [(cut, true), (cut, false)]) {
+        let mut chip = chip.clone();
+        let mut memory = memory(&SMALL.geometry, &OPTIONS);
+        let mut fs = Fs::mount(&mut chip, OPTIONS, &mut memory).unwrap();
+        let file = fs.create(Ino::ROOT, b"file", FILE).unwrap();
+        fs.write_at(file, 0, &[5; 300 * 512]).unwrap();
+        fs.sync().unwrap();
+        fs.open(file).unwrap();
+        if !is_named {
+            fs.unlink(Ino::ROOT, b"file").unwrap();
+        }
+        // One that is not reported is begun again, so that it takes several.
+        fs.nand_mut().inject(Fault::Bus(Tear::Before), Trigger::Probability(0.01 * f64::from(cut)));
+        let outcome = fs.truncate(file, 700);
+        fs.nand_mut().withdraw_all();
+        if is_named && fs.unlink(Ino::ROOT, b"file").is_err() || fs.sync().is_err() {
+            // It was a program, and nothing is programmed until the next mount.
+            continue;
+        }
+        failed += usize::from(outcome.is_err());
+        if fs.stat(file).unwrap().size != 700 {
+            continue;
+        }
+        if fs.truncate(file, 300 * 512) == Err(FsError::ReadOnly) {
+            continue;
+        }
+        let mut expected = vec![5; 700];
+        expected.resize(300 * 512, 0);
+        assert!(content(&mut fs, file).unwrap() == expected, "{cut}");
+        assert_eq!(violations(&mut fs), Vec::<String>::new());
+        fs.close(file).unwrap();
+        assert_eq!(fs.stat(file), Err(FsError::NoInode(file)));
+    }
+    assert!(failed > 0, "{failed}");
 }
 
 #[test]

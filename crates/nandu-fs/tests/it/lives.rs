@@ -509,6 +509,17 @@ fn lives(world: &World, first: u64, cuts: u64) -> Count {
     done
 }
 
+/// Lives with any operations on a chip with pages of this size, until so many cuts were checked.
+pub(crate) fn varied_lives(chip: Chip, options: Options, cuts: u64) {
+    let formatted = formatted_with(chip, options);
+    let (mut seed, mut done) = (0, Count::default());
+    while done.cuts < cuts {
+        done += live(Way { chip, ..VARIED }, &formatted, options, seed);
+        seed += 1;
+    }
+    println!("pages of {}: {}", chip.geometry.page_size, done.in_words(seed));
+}
+
 /// Half of the cuts that continuous integration makes; the other half is beside it, for a second core.
 const CUTS: u64 = 100_000;
 

@@ -12,6 +12,7 @@ mod files;
 mod lives;
 mod model;
 mod operation;
+mod page_sizes;
 mod placing;
 mod random;
 mod repair;

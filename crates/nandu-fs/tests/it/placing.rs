@@ -229,8 +229,8 @@ fn what_nobody_synced_is_made_durable_at_once_where_something_is_to_be_moved() {
 struct Worn {
     /// Erases of the most worn block.
     most: u32,
-    /// The same less those of the least worn one, of blocks that hold nothing or have two bits a cell. A block of another stream may stay open
-    /// for as long as nothing goes there, and those of the tree are not emptied for this.
+    /// The same less those of the least worn one, of blocks with two bits a cell. A block of another stream may stay open for as long as nothing
+    /// goes there, those of the tree are not emptied for this, and one that holds nothing may come from there.
     spread: u32,
     /// Pages programmed to even that out.
     levelled: u64,
@@ -244,16 +244,15 @@ fn worn_by(endurance: u32, pages: usize, rest_ms: i64) -> Worn {
         bench.write(kept, 0, 2500, Class::Normal);
         bench.rest(60_000);
         let changed = bench.create(b"changed");
-        for round in 1..=240 {
+        for round in 1..=288 {
             bench.write(changed, 0, pages, Class::Normal);
             bench.rest(if round % 24 == 0 { 3_600_000 } else { rest_ms });
         }
         assert_eq!(bench.rest(3_600_000), 0, "it is over");
-        let is_counted = |what| matches!(what, BlockUse::Free | BlockUse::Bare(CellMode::Mlc));
-        let counted = bench.fs.uses().filter(|&(_, what, _)| is_counted(what));
+        let counted = bench.fs.uses().filter(|&(_, what, _)| what == BlockUse::Bare(CellMode::Mlc));
         let erases: Vec<u32> = counted.map(|(block, ..)| bench.fs.nand().block_state(block).counters.erases).collect();
         let stats = bench.fs.stats();
-        let spread = erases.iter().max().unwrap() - erases.iter().min().unwrap();
+        let spread = stats.erase_count_max - erases.iter().min().unwrap();
         let worn = Worn { most: stats.erase_count_max, spread, levelled: stats.programs_for(Cause::Levelling) };
         println!(
             "{pages} pages, {rest_ms} ms, endurance {endurance}: {worn:?}, {} erases in all",
@@ -273,7 +272,7 @@ fn worn_with_and_without(pages: usize, rest_ms: i64) -> [Worn; 2] {
 #[test]
 fn what_never_changes_is_moved_to_worn_blocks() {
     let [with, without] = worn_with_and_without(1000, 9_000);
-    // Next to the 240,000 pages that are written.
+    // Next to the 288,000 pages that are written.
     assert!((1000..5000).contains(&with.levelled), "{with:?}");
     assert!(with.most * 4 < without.most * 3 && with.spread * 2 < without.spread, "{with:?} {without:?}");
 }
@@ -290,7 +289,8 @@ fn what_never_changes_is_moved_to_worn_blocks_although_nothing_else_goes_to_two_
     let [with, without] = worn_with_and_without(500, 9_000);
     assert_eq!(without.levelled, 0, "{without:?}");
     assert!((1000..4000).contains(&with.levelled), "{with:?}");
-    assert!(with.most * 3 < without.most * 2 && with.spread * 2 < without.spread, "{with:?} {without:?}");
+    // Few blocks wear so much here that a difference of sixteen comes about.
+    assert!(with.most * 4 < without.most * 3 && with.spread * 2 < without.spread, "{with:?} {without:?}");
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn shrink(chip: Chip, options: Options, seed: u64, mut ops: Vec<Op>, failure: (u
 }
 
 /// So many workloads, or as many times more as `NANDU_FS_SEEDS` says.
-fn agree(chip: Chip, options: Options, seeds: std::ops::Range<u64>, count: usize) {
+pub(crate) fn agree(chip: Chip, options: Options, seeds: std::ops::Range<u64>, count: usize) {
     let page_size = chip.geometry.page_size as usize;
     let more = std::env::var("NANDU_FS_SEEDS").map_or(1, |more| more.parse().unwrap());
     for seed in seeds.start..seeds.start + more * (seeds.end - seeds.start) {

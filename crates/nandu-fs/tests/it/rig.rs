@@ -28,6 +28,24 @@ pub(crate) const OPTIONS: Options = Options {
     ..Options::DEFAULT
 };
 
+/// Sizes of pages that tests go through.
+pub(crate) const PAGE_SIZES: [u32; 5] = [512, 2048, 4096, 8192, 16_384];
+
+/// A chip with pages of this size, and so many blocks of 8 of them.
+pub(crate) const fn sized(page_size: u32, blocks: u32) -> Chip {
+    let ecc = Ecc { codeword_size: 512, correctable_bits: 4 };
+    let geometry = Geometry { page_size, program_unit: page_size, ecc, ..SMALL.geometry };
+    Chip { name: "sized", geometry, ..SMALL }.with_blocks(blocks)
+}
+
+/// What goes with pages of this size.
+pub(crate) const fn options_for(page_size: u32) -> Options {
+    if page_size == 512 {
+        return OPTIONS;
+    }
+    Options { cache_size: page_size as usize, pending_size: page_size as usize + 2048, ..OPTIONS }
+}
+
 pub(crate) const FORMAT: Format =
     Format { hash_key: [7; 16], root_mode: 0o755, uid: 1, gid: 2, now: Time::from_seconds(1) };
 

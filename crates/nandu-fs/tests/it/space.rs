@@ -1,11 +1,14 @@
 //! A full chip: every operation says so and changes nothing, and deleting works.
 
-use nandu_fs::{Fs, FsError, Ino, Options, Time};
+use nandu_fs::{Fs, FsError, Ino, Options, SetAttributes, Time};
 use nandu_sim::{Chip, Sim};
 
+use crate::damage::FILE;
 use crate::model::Model;
 use crate::operation::{Chance, NAMES, Op, Slots, apply};
-use crate::rig::{OPTIONS, SMALL, everything, formatted_with, memory, violations};
+use crate::rig::{
+    OPTIONS, PAGE_SIZES, SMALL, content, everything, formatted_with, memory, options_for, sized, violations,
+};
 
 const CHIP: Chip = SMALL.with_blocks(40);
 
@@ -160,4 +163,138 @@ fn room_is_there_as_soon_as_files_are_removed() {
     println!("{filled} files, {again} in place of {}", filled / 4);
     assert!(again * 10 > filled / 4 * 9, "{again} of {}", filled / 4);
     assert_eq!(violations(&mut fs), Vec::<String>::new());
+}
+
+/// Every call that says that there is no room leaves what there was, after a cut too.
+#[test]
+fn what_was_refused_does_not_come_back_after_a_cut() {
+    let mut refused = 0;
+    for seed in 0..4 {
+        let mut memory = [memory(&CHIP.geometry, &OPTIONS), memory(&CHIP.geometry, &OPTIONS)];
+        let [memory, other] = &mut memory;
+        let mut fs = Fs::mount(formatted_with(CHIP, OPTIONS), OPTIONS, memory).unwrap();
+        let mut chance = Chance::new(seed);
+        let files: Vec<Ino> = NAMES.iter().map(|name| fs.create(Ino::ROOT, name, FILE).unwrap()).collect();
+        let until = refused + 60;
+        while refused < until {
+            let file = files[chance.below(files.len())];
+            let size = [30, 200, 512, 1500, 3000][chance.below(5)];
+            let bytes = chance.bytes(size);
+            let before = everything(&mut fs).unwrap();
+            let outcome = match chance.below(3) {
+                0 => fs.append(file, &bytes).map(|_| ()),
+                _ => fs.write_at(file, 256 * chance.below(300) as u64, &bytes).map(|_| ()),
+            };
+            if outcome.is_ok() {
+                fs.sync().unwrap();
+                continue;
+            }
+            assert_eq!(outcome, Err(FsError::Full));
+            refused += 1;
+            let mut copy = fs.nand().clone();
+            copy.power_off();
+            copy.power_on();
+            let mut found = Fs::mount(copy, OPTIONS, other).unwrap();
+            let (found, there) = (everything(&mut found).unwrap(), everything(&mut fs).unwrap());
+            for (path, seen) in &before {
+                // What was appended and cut off again changed times.
+                assert!(found[path].content == seen.content, "seed {seed}: {path:?} after a cut");
+                assert!(there[path].content == seen.content, "seed {seed}: {path:?}");
+            }
+            if chance.below(3) == 0 {
+                fs.truncate(file, 0).unwrap();
+                fs.sync().unwrap();
+            }
+        }
+    }
+}
+
+/// Writes files of so many bytes until there is no room for more; returns them.
+fn fill(fs: &mut Fs<'_, Sim>, size: usize, name: &[u8]) -> Vec<Ino> {
+    let mut files = Vec::new();
+    loop {
+        let name = [name, format!("-{}", files.len()).as_bytes()].concat();
+        let file = fs.create(Ino::ROOT, &name, FILE).unwrap();
+        files.push(file);
+        let bytes = vec![files.len() as u8 | 1; size];
+        match fs.write_at(file, 0, &bytes) {
+            Ok(count) if count == size => {}
+            Ok(_) | Err(FsError::Full) => return files,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Everything but growth works on a full chip, whatever size pages and files have, and `statfs` says that no data finds room.
+#[test]
+fn a_full_chip_takes_all_that_is_no_growth() {
+    for (page_size, large) in PAGE_SIZES
+        .into_iter()
+        .flat_map(|size| [(size, false), (size, true)])
+        .filter(|&(size, large)| large || size < 8192)
+    {
+        let (chip, options) = (sized(page_size, 60), options_for(page_size));
+        let mut memory = memory(&chip.geometry, &options);
+        let mut fs = Fs::mount(formatted_with(chip, options), options, &mut memory).unwrap();
+        let size = if large { 5 * page_size as usize + 9 } else { 40 };
+        fs.set_now(Time::from_seconds(1_700_000_000));
+        let files = fill(&mut fs, size, b"file");
+        fs.sync().unwrap();
+        let case = format!("pages of {page_size}, files of {size} bytes: {} files", files.len());
+        // The first change of an inode makes it longer, and there are a thousand of them.
+        let changed: Vec<Ino> = files[..files.len() - 1].iter().copied().step_by(1 + files.len() / 50).collect();
+        let stat = fs.statfs().unwrap();
+        println!("{case}, {stat:?}");
+        assert!(stat.blocks_available * 50 <= stat.blocks, "{case}: {stat:?}");
+        for round in 0..3_u8 {
+            for (number, &file) in changed.iter().enumerate() {
+                fs.set_now(Time::from_seconds(1_700_000_000 + number as i64));
+                let (at, byte) = (number % size, round + 1);
+                let outcomes = [
+                    fs.chmod(file, 0o600 + u32::from(round)),
+                    fs.write_at(file, at as u64, &[byte]).map(|_| ()),
+                    fs.write_at(file, 0, &vec![byte; size]).map(|count| assert_eq!(count, size, "{case}")),
+                ];
+                assert_eq!(outcomes, [Ok(()); 3], "{case}, round {round}, {number}");
+                if number % 5 == 0 {
+                    fs.sync().unwrap();
+                }
+            }
+            let [name, linked, renamed] = [b'n', b'l', b'r'].map(|first| vec![first, round + b'0']);
+            let file = fs.create(Ino::ROOT, &name, FILE).unwrap();
+            fs.rename(Ino::ROOT, &name, Ino::ROOT, &renamed, Default::default()).unwrap();
+            fs.link(file, Ino::ROOT, &linked).unwrap();
+            fs.set_xattr(file, b"user.x", &[round; 50], Default::default()).unwrap();
+            fs.mkdir(Ino::ROOT, &[b'd', round + b'0'], FILE).unwrap();
+            fs.symlink(Ino::ROOT, &[b's', round + b'0'], b"target", FILE).unwrap();
+            fs.set_attributes(file, SetAttributes { mtime: Some(Time::from_seconds(5)), ..Default::default() })
+                .unwrap();
+            assert_eq!(violations(&mut fs), Vec::<String>::new(), "{case}");
+            fs = Fs::mount(fs.abandon(), options, &mut memory).unwrap();
+        }
+        for &file in &changed {
+            assert!(content(&mut fs, file).unwrap() == vec![3; size], "{case}");
+        }
+        // What is kept for records has an end, and even then what takes no more room works.
+        let mut made = 0;
+        while fs.create(Ino::ROOT, format!("empty-{made}").as_bytes(), FILE).is_ok() {
+            made += 1;
+            assert!(made < 20_000, "{case}");
+        }
+        println!("{case}, {made} more without data");
+        for (number, &file) in changed.iter().enumerate() {
+            fs.chmod(file, 0o641).unwrap();
+            fs.write_at(file, 0, &vec![4; size]).unwrap();
+            if number % 3 == 0 {
+                fs.sync().unwrap();
+            }
+        }
+        fs.sync().unwrap();
+        for number in 0..files.len() {
+            fs.unlink(Ino::ROOT, format!("file-{number}").as_bytes()).unwrap();
+        }
+        fs.sync().unwrap();
+        assert_eq!(violations(&mut fs), Vec::<String>::new(), "{case}");
+        assert!(fill(&mut fs, size, b"again").len() * 3 > files.len() * 2, "{case}");
+    }
 }
