@@ -36,6 +36,14 @@ const OPTIONS: Options = Options {
 /// The same with protected spare bytes.
 const TAGGED: Chip = Chip { geometry: Geometry { spare_size: 64, tag_size: 32, ..CHIP.geometry }, ..CHIP };
 
+/// Other sizes of pages, for records of any content.
+const PAGE_SIZES: [u32; 5] = [512, 2048, 4096, 8192, 16_384];
+
+/// The same chip with pages of this size.
+const fn sized(page_size: u32) -> Chip {
+    Chip { geometry: Geometry { page_size, program_unit: page_size, ..CHIP.geometry }, ..CHIP }
+}
+
 const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
 
 /// Operations on the chip that all calls together may take: an image that keeps the file system busy for longer has found a loop.
@@ -89,25 +97,39 @@ fn pages_of(chip: Option<Sim>) -> Vec<Vec<u8>> {
 
 static VOLUMES: LazyLock<[Vec<Vec<u8>>; 3]> =
     LazyLock::new(|| [volume(CHIP, true), volume(CHIP, false), volume(TAGGED, false)].map(pages_of));
-/// The pages of a volume and the keys of its records.
-static RECORDS: LazyLock<Option<[Vec<Vec<u8>>; 2]>> = LazyLock::new(|| {
+
+/// Volumes with pages of each size, as if the power had gone.
+static SIZED: LazyLock<[Vec<Vec<u8>>; PAGE_SIZES.len()]> =
+    LazyLock::new(|| PAGE_SIZES.map(|page_size| pages_of(volume(sized(page_size), false))));
+
+/// The pages of volumes with pages of each size, and the keys of their records.
+static RECORDS: LazyLock<Vec<Option<[Vec<Vec<u8>>; 2]>>> = LazyLock::new(|| PAGE_SIZES.map(records).into());
+
+fn records(page_size: u32) -> Option<[Vec<Vec<u8>>; 2]> {
     let mut keys = Vec::new();
-    let chip = edit(volume(CHIP, true)?, |tree| {
+    let chip = edit(volume(sized(page_size), true)?, |tree| {
         let _ = tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
             keys.push(entry.key.to_vec());
             ControlFlow::Continue(())
         });
     })?;
     Some([pages_of(Some(chip)), keys])
-});
+}
 
 /// Damages the image of a file system as the bytes say (see [`damage`](super::targets::damage); the first byte chooses one of three, from
-/// 192 on the one with tags), and then mounts and uses it:
+/// 192 on the one with tags, and from 128 to 159 one with pages of another size), and then mounts and uses it:
 /// it may be refused and calls may fail, but nothing may panic or go on for long. Returns whether it could be mounted.
 pub(crate) fn hostile_files(bytes: &[u8]) -> bool {
     let Some((&choice, changes)) = bytes.split_first() else { return false };
-    let (chip, volume) = if choice < 192 { (CHIP, choice as usize % 2) } else { (TAGGED, 2) };
-    use_it(chip_with(chip, &damage(&VOLUMES[volume], changes, CHIP.geometry.page_size as usize)))
+    let (chip, pages) = match choice {
+        128..160 => {
+            let size = choice as usize % PAGE_SIZES.len();
+            (sized(PAGE_SIZES[size]), &SIZED[size])
+        }
+        192.. => (TAGGED, &VOLUMES[2]),
+        _ => (CHIP, &VOLUMES[choice as usize % 2]),
+    };
+    use_it(chip_with(chip, &damage(pages, changes, chip.geometry.page_size as usize)))
 }
 
 fn chip_with(chip: Chip, pages: &[Vec<u8>]) -> Sim {
@@ -124,19 +146,27 @@ fn chip_with(chip: Chip, pages: &[Vec<u8>]) -> Sim {
     chip
 }
 
-/// Puts records of any content into a sound tree, and then mounts and uses it, as [`hostile_files`] does. The bytes are a list of
-/// records: one chooses an existing key, one a bit of it that is flipped if it is below its size, one is the size of the value, and
-/// then comes that. So every parser of the file system gets what the fuzzer likes.
-pub(crate) fn hostile_records(mut bytes: &[u8]) -> bool {
-    let Some([pages, keys]) = &*RECORDS else { return false };
-    let chip = edit(chip_with(CHIP, pages), |tree| {
+/// Puts records of any content into a sound tree, and then mounts and uses it, as [`hostile_files`] does. The first byte chooses the size
+/// of pages, and the others are a list of records: one chooses an existing key, one a bit of it that is flipped if it is below its size, one
+/// is the size of the value, in sixteenths of a page's share beyond 127, and then comes that, repeated as far as needed. So every parser of
+/// the file system gets what the fuzzer likes.
+pub(crate) fn hostile_records(bytes: &[u8]) -> bool {
+    let Some((&choice, mut bytes)) = bytes.split_first() else { return false };
+    let choice = usize::from(choice) % PAGE_SIZES.len();
+    let Some([pages, keys]) = &RECORDS[choice] else { return false };
+    let chip = edit(chip_with(sized(PAGE_SIZES[choice]), pages), |tree| {
         while let [choice, flip, size, rest @ ..] = bytes {
             let mut key = keys[usize::from(*choice) % keys.len()].clone();
             if let Some(byte) = key.get_mut(usize::from(*flip / 8)) {
                 *byte ^= 1 << (flip % 8);
             }
-            let (value, rest) = rest.split_at(usize::from(*size).min(rest.len()));
+            let (value, rest) = rest.split_at(usize::from(*size % 128).min(rest.len()));
             bytes = rest;
+            // A value of some bytes that are repeated is as large as a record may be, or a part of that.
+            let room = tree.entry_size_max().saturating_sub(key.len());
+            let size_large = room * usize::from(*size % 128 % 16 + 1) / 16;
+            let large: Vec<u8> = value.iter().copied().cycle().take(size_large).collect();
+            let value = if *size > 127 { &large[..] } else { value };
             // A size of 255 takes the record away, and one that the tree does not take is its right.
             let _ = if *size == 255 { tree.delete(&key) } else { tree.put(&key, value) };
         }
@@ -153,9 +183,10 @@ fn edit(chip: Sim, change: impl FnOnce(&mut Tree<'_, OnLog<'_, Sim>, ByteCells>)
         durability: Durability::Immediate,
         ..nandu_tree::Options::DEFAULT
     };
-    let mut log_memory = vec![0; Log::<Sim>::memory_required(&CHIP.geometry, &OPTIONS.log)];
+    let geometry = chip.chip().geometry;
+    let mut log_memory = vec![0; Log::<Sim>::memory_required(&geometry, &OPTIONS.log)];
     let log = Log::mount(chip, OPTIONS.log, &mut log_memory).ok()?;
-    let mut memory = vec![0; nandu_tree::memory_required(CHIP.geometry.page_size as usize, &options)];
+    let mut memory = vec![0; nandu_tree::memory_required(geometry.page_size as usize, &options)];
     let mut tree = Tree::open(OnLog::new(log), ByteCells, options, &mut memory).ok()?;
     change(&mut tree);
     tree.settle().ok()?;

@@ -46,12 +46,17 @@ fn a_file_system_with_records_of_any_content_never_panics_and_is_repaired() {
     let mut random = ChaCha8Rng::seed_from_u64(3);
     let mut mounted = 0;
     for _ in 0..1_500 {
-        let mut bytes = Vec::new();
+        // The size of pages.
+        let mut bytes = vec![random.random()];
         for _ in 0..random.random_range(1..4) {
-            let size: u8 = if random.random_range(0..8) == 0 { 255 } else { random.random_range(0..40) };
+            let size: u8 = match random.random_range(0..8) {
+                0 => 255,
+                1 | 2 => 128 + random.random_range(0..40),
+                _ => random.random_range(0..40),
+            };
             let flip: u8 = if random.random_range(0..3) == 0 { random.random() } else { 255 };
             bytes.extend([random.random(), flip, size]);
-            let mut value = vec![0; usize::from(size) % 255];
+            let mut value = vec![0; if size == 255 { 0 } else { usize::from(size % 128) }];
             random.fill(&mut value[..]);
             if let Some(first) = value.first_mut() {
                 // So that what comes behind the first byte is looked at.
@@ -62,7 +67,10 @@ fn a_file_system_with_records_of_any_content_never_panics_and_is_repaired() {
         mounted += u32::from(files::hostile_records(&bytes));
     }
     assert!(mounted > 1_000, "{mounted}");
-    assert!(files::hostile_records(&[]) && [0, 1, 192].iter().all(|&choice| files::hostile_files(&[choice])));
+    assert!(
+        (0..5).all(|size| files::hostile_records(&[size]))
+            && [0, 1, 128, 129, 130, 131, 132, 192].iter().all(|&choice| files::hostile_files(&[choice]))
+    );
 }
 
 #[test]
