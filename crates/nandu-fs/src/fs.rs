@@ -73,8 +73,9 @@ impl<N: Nand> Fs<'_, N> {
         Ok(self.inode(ino)?.stat(ino, page_size))
     }
 
-    /// Makes all changes so far durable. Programs one page, and one more where a page is partly written and is not small; nothing if
-    /// nothing has changed, or if all that has are pages of files that tags tell of, on a volume with tags.
+    /// Makes all changes so far durable. Programs one page, and one more where a page is partly written and is not small, and more
+    /// where a leaf goes with it and overflows; nothing if nothing has changed, or if all that has are pages of files that tags tell of,
+    /// on a volume with tags.
     ///
     /// # Errors
     ///

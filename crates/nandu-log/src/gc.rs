@@ -31,7 +31,8 @@ const MOVED_TOGETHER: u32 = 16;
 /// instalment, and the block yields the others.
 const WAITING_SHARE: u16 = 4;
 
-/// Blocks that wait so until operations take a share, where the owner empties blocks in idle time.
+/// Blocks that wait so until operations take a share, where the owner empties blocks in idle time: as long as operations have not appended
+/// as many pages as the chip has since then.
 const ENDANGERED_PATIENCE: u32 = 4;
 
 /// Fewest ready blocks that are enough: one to open, one for recovery.
@@ -174,8 +175,8 @@ pub(crate) struct Collector {
     is_instalment: bool,
     /// Pages moved for levelling since the mount.
     pub(crate) levelled: u64,
-    /// Whether the owner has blocks emptied in idle time.
-    has_idle: bool,
+    /// Pages that operations may append until idle time of the owner is expected no longer.
+    idle_trust: u32,
     /// The owner put off moving a page, so the instalment is over.
     is_put_off: bool,
 }
@@ -203,7 +204,7 @@ impl Collector {
         debt: 0,
         is_instalment: false,
         levelled: 0,
-        has_idle: false,
+        idle_trust: 0,
         is_put_off: false,
     };
 
@@ -249,8 +250,9 @@ impl<N: Nand> Log<'_, N> {
         let pool = self.blocks.pool() * block_pages + room;
         let share =
             if pool >= high { 0 } else { (INSTALMENT_MAX * (high - pool)).div_ceil(high - low).min(INSTALMENT_MAX) };
-        // Bits flip for months before they are lost, so that idle time comes first.
-        let patience = if self.collector.has_idle { ENDANGERED_PATIENCE } else { 0 };
+        // Bits flip for months before they are lost, so that idle time comes first; but it may have come for the last time.
+        self.collector.idle_trust = self.collector.idle_trust.saturating_sub(pages);
+        let patience = if self.collector.idle_trust > 0 { ENDANGERED_PATIENCE } else { 0 };
         let share = if self.blocks.endangered() > patience { share.max(ENDANGERED_SHARE) } else { share };
         Budget { examinations: share * pages, steps: pages, is_instalment: true, is_chosen: false }
     }
@@ -326,7 +328,9 @@ impl<N: Nand> Log<'_, N> {
     pub fn next_work(&mut self, budget: &mut Budget) -> Result<Option<Examine>, LogError<N::Error>> {
         self.check_writable()?;
         budget.examinations = budget.examinations.saturating_sub(core::mem::take(&mut self.collector.debt));
-        self.collector.has_idle |= budget.is_chosen;
+        if budget.is_chosen {
+            self.collector.idle_trust = self.shape.geometry.page_count();
+        }
         loop {
             if budget.steps > 0
                 && let Some(step) = self.own_step(budget.is_chosen)

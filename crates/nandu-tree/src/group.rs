@@ -97,7 +97,8 @@ pub(crate) struct Room {
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Makes every change so far durable, in order. Programs one page, or nothing if there is no change since the last
-    /// sync; two or three if a leaf that goes with it overflows, or leaves no room for the changes of other leaves.
+    /// sync; two or three if a leaf that goes with it overflows, or leaves no room for the changes of other leaves, and as many as
+    /// it takes if that leaf becomes many.
     pub fn sync(&mut self) -> Result<(), TreeError<P::Error>> {
         if self.changes.unsynced == 0 {
             return Ok(());

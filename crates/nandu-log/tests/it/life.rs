@@ -299,3 +299,39 @@ fn worn_to_death(chip: Chip, options: LogOptions) {
         assert_eq!(toy.put(0, 1), Err(LogError::ReadOnly));
     }
 }
+
+/// How many puts there are until a block is refreshed whose bits begin to flip: on a chip with so many blocks, full or not, after idle time
+/// that does not come again or without. Every page of the block lives on, so that nothing else empties it.
+fn puts_until_refresh(blocks: u32, held_max: u32, has_idle: bool) -> Option<u32> {
+    let chip = Chip::TINY.with_blocks(blocks);
+    let mut sim = Sim::new(chip);
+    let mut bytes = memory(&chip.geometry, &LogOptions::DEFAULT);
+    let mut toy = Toy::format(&mut sim, LogOptions::DEFAULT, &mut bytes).unwrap();
+    let entries = Toy::<&mut Sim>::entries(&toy.log) as u32;
+    let mut held = 0;
+    while held < entries.min(held_max) && toy.put(held, 1).is_ok() {
+        held += 1;
+    }
+    if has_idle {
+        toy.work(&mut Budget::chosen(4)).unwrap();
+    }
+    toy.log.nand_mut().inject(Fault::BitFlips(4), Trigger::Nth(0));
+    assert_eq!(toy.get(0).unwrap(), Some(1));
+    let before = toy.log.stats().programs_for(Cause::Refresh);
+    let is_refreshed = |round: &u32| {
+        // A full chip refuses it now and then.
+        let _ = toy.put(held - 1 - round % 4, u64::from(*round));
+        toy.log.stats().programs_for(Cause::Refresh) > before
+    };
+    (0..20 * chip.geometry.page_count()).find(is_refreshed)
+}
+
+#[test]
+fn a_block_whose_bits_flip_is_refreshed_where_idle_time_does_not_come_again() {
+    let of = |blocks, held, idle| puts_until_refresh(blocks, held, idle);
+    assert_eq!(of(24, 20, false), Some(0));
+    let pages = Chip::TINY.with_blocks(24).geometry.page_count();
+    assert!(of(24, 20, true).is_some_and(|puts| puts <= pages), "half full");
+    assert!(of(24, 99, true).is_some_and(|puts| puts <= pages), "more of it");
+    assert!(of(16, 99, true).is_some_and(|puts| puts <= pages), "full");
+}
