@@ -31,7 +31,7 @@ pub struct Options {
     /// changes can delete, and 64 at least.
     pub journal_pages: usize,
     /// Bytes of memory for changes that are not in their place yet, of which 65,535 at most are used. The more there are, the
-    /// more changes go to their place with one program. A volume takes as many to mount as it was last used with.
+    /// more changes go to their place with one program; a few, or none, will do. A volume takes as many to mount as it was last used with.
     pub pending_size: usize,
     /// Pages of files that may wait to be named by a Summary in their block, 21 bytes each; best as many as a block has pages.
     pub note_count: usize,

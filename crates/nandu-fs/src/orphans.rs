@@ -249,7 +249,7 @@ impl<N: Nand> Fs<'_, N> {
         if self.tree.pending_count() == 0 {
             return Ok(any);
         }
-        match self.tree.settle_freeing().map_err(FsError::from) {
+        match self.tree.settle().map_err(FsError::from) {
             Err(FsError::Full) => Ok(any),
             outcome => outcome.map(|()| true),
         }

@@ -40,6 +40,13 @@ impl<N: Nand> Log<'_, N> {
         self.weight_of(pages) <= self.usable_blocks() * u32::from(self.shape.mlc_pages)
     }
 
+    /// The same for pages with headers that live for a while, where they may take half of what is kept dead so that blocks that are
+    /// emptied yield something. Costs nothing.
+    pub fn has_overdraft_for(&self, pages: u32) -> bool {
+        let overdraft = self.shape.slack_blocks(self.blocks.good()) * u32::from(self.shape.mlc_pages) / 2;
+        self.weight_of(pages) <= self.usable_blocks() * u32::from(self.shape.mlc_pages) + overdraft
+    }
+
     /// Pages of the fullest kind of block that can still be filled when so many pages with headers have come, by counts that may be too
     /// high: for bare pages, and for pages with headers, each of which takes [`Log::headed_weight`] of them. Costs nothing.
     pub fn room_beside(&self, headed: u32) -> u32 {

@@ -269,8 +269,12 @@ impl Shape {
     /// bits a cell a block has twice as many pages to be examined, and a page of the owner's takes as much room as before, so
     /// the share that is dead has to be twice as large for the instalments to be bounded alike.
     pub(crate) fn reserve_blocks(&self, good: u32) -> u32 {
-        let slack = if self.has_mlc() { good / 6 } else { good / 12 };
-        u32::from(self.streams) + self.floor_host() + 2 + slack
+        u32::from(self.streams) + self.floor_host() + self.slack_blocks(good)
+    }
+
+    /// Those of them that keep victims from being full of live pages.
+    pub(crate) fn slack_blocks(&self, good: u32) -> u32 {
+        2 + if self.has_mlc() { good / 6 } else { good / 12 }
     }
 
     /// Blocks of the pool below which instalments begin: as many as one checkpoint should list, or wait to be listed by the next one, and

@@ -68,6 +68,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// [`sync`](Tree::sync) if the tree was opened so; a large value, and with it all before, always when it returns.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, TreeError<P::Error>> {
         self.check_key(key)?;
+        self.or_in_place(&[Edit { key, value: Some(value) }], |tree| tree.put_once(key, value))
+    }
+
+    fn put_once(&mut self, key: &[u8], value: &[u8]) -> Result<bool, TreeError<P::Error>> {
         if self.is_large(key, value.len()) {
             return match self.put_resident(key, value)? {
                 Some(existed) => Ok(existed),
@@ -80,7 +84,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Ok(existed);
         }
         let pages_max = self.split_pages_max() + 1;
-        self.prepare(Need { pages: 1, pages_max, shrinks: false })?;
+        self.prepare(Need { pages: 1, pages_max, shrinks: self.frees })?;
         let outcome = self.edit_inline(key, Some(value));
         self.conclude(outcome, None)
     }
@@ -101,6 +105,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub fn batch(&mut self, edits: &[Edit<'_>]) -> Result<(), TreeError<P::Error>> {
         self.check_edits(edits)?;
         self.discard_value();
+        self.or_in_place(edits, |tree| tree.batch_once(edits))
+    }
+
+    fn batch_once(&mut self, edits: &[Edit<'_>]) -> Result<(), TreeError<P::Error>> {
         if self.later(edits)?.is_some() {
             return Ok(());
         }
@@ -312,7 +320,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let follows = self.pending.at_end && (self.pending.dirty || self.pending.run == Some(slot.page));
         self.pending.at_end = !replaces && index == count;
         let ascends = self.pending.at_end && count > 0 && (follows || self.is_last_leaf());
-        if ascends && slot.size + self.cells.entry_size(key, value) > self.ascending_size_max() {
+        // On a full medium a leaf takes what it has room for: what was put there was promised to need no page more.
+        let is_spacious = ascends && self.pages.has_capacity(1, false);
+        if is_spacious && slot.size + self.cells.entry_size(key, value) > self.ascending_size_max() {
             if self.may_part() {
                 self.pending.overflowed = true;
                 return Ok(());

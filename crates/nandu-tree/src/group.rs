@@ -182,21 +182,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Brings every change to its leaf, so that no journal page is needed: then the tree can be opened without memory
-    /// for changes. Programs about one page for each leaf concerned.
+    /// for changes. Programs about one page for each leaf concerned, on a full medium too.
     pub fn settle(&mut self) -> Result<(), TreeError<P::Error>> {
-        self.settle_with(false)
-    }
-
-    /// The same with the room that is kept for deletions, since what was deleted is counted as live until its leaf says so.
-    pub fn settle_freeing(&mut self) -> Result<(), TreeError<P::Error>> {
-        self.settle_with(true)
-    }
-
-    fn settle_with(&mut self, shrinks: bool) -> Result<(), TreeError<P::Error>> {
         self.sync()?;
         // Journal pages whose changes are all obsolete need a commit that says so.
         while !self.changes.is_empty() || self.journals.newest.is_some() {
-            self.prepare_merge(shrinks)?;
+            self.prepare_waiting(false)?;
             let mut key = KeyBuf::EMPTY;
             self.cells.minimum(&mut key);
             if !self.changes.is_empty() {
@@ -296,19 +287,27 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub(crate) fn make_room(&mut self, room: Room, shrinks: bool) -> Result<(), TreeError<P::Error>> {
         let Room { memory, journal, count } = room;
         let fits = self.changes.free() >= memory
-            && self.journals.fit(self.changes.unsynced + count, self.changes.unsynced_size + journal);
+            && self.journals.fit(self.changes.unsynced + count, self.changes.unsynced_size + journal)
+            && (shrinks || self.has_room_to_wait(count));
         if !fits {
             self.sync()?;
         }
-        if self.changes.unsynced == 0 { self.begin(memory, shrinks) } else { Ok(()) }
+        if self.changes.unsynced == 0 { self.begin(&room, shrinks) } else { Ok(()) }
     }
 
     /// Before the first change after a sync: makes room in memory, in the list of journal pages and on the medium.
-    fn begin(&mut self, memory: usize, shrinks: bool) -> Result<(), TreeError<P::Error>> {
-        let free = self.free_wanted(memory);
+    fn begin(&mut self, room: &Room, shrinks: bool) -> Result<(), TreeError<P::Error>> {
+        let free = self.free_wanted(room.memory);
         while self.changes.free() < free {
-            self.prepare_merge(shrinks)?;
+            self.prepare_waiting(shrinks)?;
             self.merge_densest()?;
+        }
+        if !shrinks && !self.has_room_to_wait(room.count) {
+            // Not only as many as have to: else each that comes would bring another leaf.
+            while !self.changes.is_empty() && !self.has_room_to_wait(self.changes.len() + room.count) {
+                self.prepare_waiting(shrinks)?;
+                self.merge_densest()?;
+            }
         }
         while self.journals.is_crowded(self.is_group_small()) {
             self.shorten_list(shrinks)?;
@@ -324,10 +323,18 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.prepare(Need { pages, pages_max, shrinks })
     }
 
+    /// The same for changes that wait already: they were promised room, so that they take what is kept for deletions where there is no other.
+    fn prepare_waiting(&mut self, shrinks: bool) -> Result<(), TreeError<P::Error>> {
+        match self.prepare_merge(shrinks) {
+            Err(TreeError::Pages(error)) if self.pages.is_full(&error) => self.prepare_merge(true),
+            outcome => outcome,
+        }
+    }
+
     /// Makes two journal pages one, or merges a leaf on the way to that: the densest, since pages that do not become one are full
     /// of changes, and any leaf takes some from each of them.
     fn shorten_list(&mut self, shrinks: bool) -> Result<(), TreeError<P::Error>> {
-        self.prepare_merge(shrinks)?;
+        self.prepare_waiting(shrinks)?;
         let tallies = tallies(&self.changes, &(0..0));
         let least = |but: Option<usize>| {
             let listed = (0..LISTED_MAX).filter(|&place| self.journals.listed[place].is_some() && Some(place) != but);
@@ -462,14 +469,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// The changes of the leaf of a key, to which the path leads then.
-    fn changes_at(&mut self, key: &KeyBuf) -> Result<Range<usize>, TreeError<P::Error>> {
+    pub(crate) fn changes_at(&mut self, key: &KeyBuf) -> Result<Range<usize>, TreeError<P::Error>> {
         self.descend(Seek::At(key.as_slice()), 1)?;
         self.prove_path()?;
         Ok(self.leaf_span().range(&self.changes))
     }
 
     /// Bytes of the path's leaf with these changes in it, at most. Reads it.
-    fn merged_size(&mut self, merged: &Range<usize>) -> Result<usize, TreeError<P::Error>> {
+    pub(crate) fn merged_size(&mut self, merged: &Range<usize>) -> Result<usize, TreeError<P::Error>> {
         let place = self.leaf_place(false)?;
         let leaf = self.bytes(&place);
         let growth = |index| {

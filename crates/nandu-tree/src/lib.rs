@@ -107,6 +107,7 @@ mod range;
 mod relocate;
 mod remainder;
 mod residents;
+mod room;
 mod snapshots;
 mod split;
 mod summaries;

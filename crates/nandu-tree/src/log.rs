@@ -386,6 +386,13 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         Ok(false)
     }
 
+    fn has_capacity(&self, pages: u32, overdraws: bool) -> bool {
+        let is_apart = self.has_values || self.has_snapshots;
+        let apart = if is_apart { self.headroom() / self.log.headed_weight() } else { 0 };
+        let all = pages.saturating_add(apart);
+        if overdraws { self.log.has_overdraft_for(all) } else { self.log.has_capacity_for(all) }
+    }
+
     fn note_snapshots(&mut self, count: usize) {
         self.has_snapshots = count > 0;
         // A path for each tree, and the table.

@@ -152,8 +152,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.pending.may_part = parts == Parts::OnOverflow;
             self.pending.is_moved = matches!(placement, Some(Placement::Moved { .. }));
             let mut applied = match parts {
-                Parts::Now => Ok(Applied::Overflow),
-                Parts::OnOverflow | Parts::Never => self.lend_changes(|tree, changes| tree.apply_changes(changes, own)),
+                // On a full medium room for what rides is not worth a page.
+                Parts::Now if self.pages.has_capacity(1, false) => Ok(Applied::Overflow),
+                Parts::Now | Parts::OnOverflow | Parts::Never => {
+                    self.lend_changes(|tree, changes| tree.apply_changes(changes, own))
+                }
             };
             self.pending.may_part = false;
             self.pending.is_moved = false;

@@ -253,6 +253,13 @@ pub trait Pages {
         Ok(true)
     }
 
+    /// Whether so many pages more may live; with `overdraws`, for a while, in a part of what is kept dead for the collector too. Costs
+    /// nothing.
+    fn has_capacity(&self, pages: u32, overdraws: bool) -> bool {
+        let _ = (pages, overdraws);
+        true
+    }
+
     /// The block of a page, if it is known.
     fn counted(&self, page: PageAddr) -> Option<Counted> {
         let _ = page;

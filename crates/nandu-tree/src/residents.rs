@@ -112,7 +112,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let existed = self.contains(key)?;
         let records = self.records_with(edits)? + u64::from(!existed);
         self.make_room_for_doomed(edits.iter().map(|edit| edit.key))?;
-        self.make_room(room, false)?;
+        self.make_room(room, self.frees)?;
         self.replace_change(&Change { key, tag: TAG_HERE, value: Some(value) });
         self.replace_small(edits, records);
         self.stats.residents += 1;

@@ -130,6 +130,10 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// after that, so replacing a value needs room for both. A store with large values keeps a
     /// quarter of its capacity free. Such a value, and with it all that was put before, is durable when it returns.
     ///
+    /// On a full chip a value that its leaf takes without another page has room all the same, since that frees the page it
+    /// replaces: one of the size of the value before or smaller, and others as long as deletions have left room in that leaf. Not
+    /// while there are snapshots.
+    ///
     /// # Errors
     ///
     /// [`TreeError::KeySize`] and [`TreeError::ValueSize`] name what is too long; [`LogError::Full`] if there is no
@@ -222,11 +226,11 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     }
 
     /// Brings every change to its place, so that the volume can be opened without memory for changes. Programs about a
-    /// page for each leaf that has changes.
+    /// page for each leaf that has changes. Works on a full chip too: what was taken has room.
     ///
     /// # Errors
     ///
-    /// As [`put`](Store::put).
+    /// Errors of the chip.
     pub fn settle(&mut self) -> Result<(), Error<N::Error>> {
         self.tree.settle()
     }

@@ -13,6 +13,7 @@ mod lives;
 mod model;
 mod operation;
 mod page_sizes;
+mod pending;
 mod placing;
 mod random;
 mod repair;

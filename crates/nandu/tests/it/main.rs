@@ -8,6 +8,7 @@ mod faults;
 mod fuzz;
 mod life;
 mod memory;
+mod pending;
 mod releases;
 mod snapshots;
 mod suite;
