@@ -2,8 +2,9 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -43,6 +44,9 @@ fn record(number: u64) -> [u8; RECORD] {
 /// Writes numbered records, each synced in one of three ways, until something fails; returns how many were acknowledged of each file.
 fn write_until_killed(root: &Path, begin: [u64; 3]) -> [u64; 3] {
     let mut done = begin;
+    let Ok(directory) = File::open(root) else { return done };
+    // By its descriptor: once the dead mount is gone, the path leads to the directory below it.
+    let root = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
     let open = |name: &str| OpenOptions::new().create(true).truncate(false).write(true).open(root.join(name));
     let Ok(appended) = open("appended") else { return done };
     loop {
@@ -93,7 +97,8 @@ fn what_was_synced_outlives_a_killed_mount() {
         if done[1] > 0 {
             let replaced = fs::read(root.join("replaced")).unwrap();
             let number = u64::from_le_bytes(replaced[..8].try_into().unwrap());
-            assert!(replaced == record(number) && (done[1] - 1..=done[1]).contains(&number), "kill {round}: {number}");
+            let is_last = (done[1] - 1..=done[1]).contains(&number);
+            assert!(replaced == record(number) && is_last, "kill {round}: {number} of {done:?}");
         }
         for number in done[2].saturating_sub(50)..done[2] {
             let bytes = fs::read(root.join(format!("file{}", number % 50))).unwrap();
