@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, XattrFlags};
 
 use crate::mounted::{Mounted, nandu, succeed};
 
@@ -32,6 +32,14 @@ fn what_is_available_can_be_written() {
     assert!(after.f_bavail <= before.f_bavail / 20, "{} of {}", after.f_bavail, before.f_bavail);
     // There is no table of inodes, so there is no number of them.
     assert_eq!((before.f_files, before.f_ffree), (0, 0));
+    // All but growth goes on.
+    mounted.shell(
+        "
+        dd if=/dev/zero of=large bs=4096 count=3 conv=notrunc,fsync 2> /dev/null
+        mv large moved && chmod 600 moved && touch -d '2001-01-01 00:00:00.5' moved && ln moved linked && mkdir directory && : > directory/empty
+        ",
+    );
+    rustix::fs::setxattr(mounted.root().join("moved"), "user.full", b"yes", XattrFlags::empty()).unwrap();
     drop(file);
     mounted.unmount();
     let said = succeed(&["fs", "df", "c.nand", "--json"], mounted.directory.path());
@@ -171,14 +179,16 @@ fn times_before_1970_are_kept() {
     let times = |metadata: &fs::Metadata| {
         [(metadata.atime(), metadata.atime_nsec()), (metadata.mtime(), metadata.mtime_nsec())]
     };
-    let wanted = [(-1, 500_000_000), (-86_401, 1)];
-    let [atime, mtime] = wanted.map(|(tv_sec, tv_nsec)| Timespec { tv_sec, tv_nsec });
-    let set = Timestamps { last_access: atime, last_modification: mtime };
-    rustix::fs::utimensat(CWD, &path, &set, AtFlags::empty()).unwrap();
-    assert_eq!(times(&fs::metadata(&path).unwrap()), wanted);
-    mounted.unmount();
-    mounted.mount_again();
-    assert_eq!(times(&fs::metadata(&path).unwrap()), wanted);
+    // The last two are the ends of what a time can say.
+    for wanted in [[(-1, 500_000_000), (-86_401, 1)], [(i64::MIN, 0), (i64::MAX, 0)]] {
+        let [atime, mtime] = wanted.map(|(tv_sec, tv_nsec)| Timespec { tv_sec, tv_nsec });
+        let set = Timestamps { last_access: atime, last_modification: mtime };
+        rustix::fs::utimensat(CWD, &path, &set, AtFlags::empty()).unwrap();
+        assert_eq!(times(&fs::metadata(&path).unwrap()), wanted);
+        mounted.unmount();
+        mounted.mount_again();
+        assert_eq!(times(&fs::metadata(&path).unwrap()), wanted);
+    }
 }
 
 /// Who takes an image of records for one of files, or the other way round, is told what it holds.

@@ -353,3 +353,55 @@ fn postmark_and_dbench_run_in_the_mount() {
     mounted.unmount();
     mounted.check();
 }
+
+/// A database with temporary tables in files, savepoints and a VACUUM, which work on files that have lost their names.
+#[test]
+fn sqlite_works_in_the_mount() {
+    let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
+    if !has("sqlite3") {
+        return;
+    }
+    for journal in ["DELETE", "WAL", "TRUNCATE", "PERSIST"] {
+        fs::write(
+            mounted.directory.path().join("script.sql"),
+            format!(
+                "
+                PRAGMA journal_mode = {journal};
+                PRAGMA cache_size = 20;
+                PRAGMA temp_store = FILE;
+                CREATE TABLE kept(id INTEGER PRIMARY KEY, text TEXT, blob BLOB);
+                CREATE INDEX by_text ON kept(text);
+                CREATE TEMP TABLE passing(id INTEGER PRIMARY KEY, blob BLOB);
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+                    INSERT INTO passing SELECT i, randomblob(700) FROM n;
+                BEGIN;
+                INSERT INTO kept SELECT id, hex(substr(blob, 1, 20)), blob FROM passing;
+                SAVEPOINT one;
+                UPDATE kept SET blob = randomblob(900) WHERE id % 3 = 0;
+                SAVEPOINT two;
+                DELETE FROM kept WHERE id % 2 = 0;
+                ROLLBACK TO two;
+                DELETE FROM passing WHERE id % 5 < 4;
+                ROLLBACK TO one;
+                DELETE FROM kept WHERE id % 7 = 0;
+                COMMIT;
+                DROP TABLE passing;
+                VACUUM;
+                SELECT count(*) FROM (SELECT * FROM kept ORDER BY blob);
+                PRAGMA integrity_check;
+                "
+            ),
+        )
+        .unwrap();
+        mounted.shell(&format!(
+            "SQLITE_TMPDIR=$PWD sqlite3 -bail {journal}.db < ../script.sql > said
+            test \"$(tail -n 2 said | tr '\\n' ' ')\" = '2572 ok '"
+        ));
+    }
+    mounted.unmount();
+    mounted.check();
+    mounted.mount_again();
+    for journal in ["DELETE", "WAL", "TRUNCATE", "PERSIST"] {
+        mounted.shell(&format!("test \"$(sqlite3 {journal}.db 'PRAGMA integrity_check')\" = ok"));
+    }
+}
