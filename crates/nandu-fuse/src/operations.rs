@@ -527,7 +527,8 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
         const PUNCH: i32 = FALLOC_PUNCH_HOLE | FALLOC_KEEP_SIZE;
         const ZERO_KEEP: i32 = FALLOC_ZERO_RANGE | FALLOC_KEEP_SIZE;
         let what = match mode {
-            0 => Allocation::Extend,
+            // The promise would be that a write does not fail later. Nothing is set aside on a log, and the C library writes zeros instead.
+            0 => return reply.error(Errno::EOPNOTSUPP),
             FALLOC_KEEP_SIZE => Allocation::KeepSize,
             PUNCH => Allocation::PunchHole,
             FALLOC_ZERO_RANGE => Allocation::Zero,

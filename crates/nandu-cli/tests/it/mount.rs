@@ -194,6 +194,22 @@ fn a_program_is_built_in_the_mount() {
 }
 
 /// A repository with some history, and git's own check of it.
+/// Programs cut files that they hold without a name, and none is promised room that nobody sets aside.
+#[test]
+fn a_file_without_a_name_is_cut_and_room_is_not_promised() {
+    let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
+    mounted.shell(
+        "exec 3<>tmp; rm tmp; head -c 1000000 /dev/zero >&3; truncate -s 0 /proc/self/fd/3; echo hello >&3; truncate -s 3 /proc/self/fd/3",
+    );
+    let file = File::create(mounted.root().join("file")).unwrap();
+    let flags = rustix::fs::FallocateFlags::empty();
+    assert_eq!(rustix::fs::fallocate(&file, flags, 0, 4 << 30), Err(rustix::io::Errno::OPNOTSUPP));
+    assert_eq!(file.metadata().unwrap().len(), 0);
+    drop(file);
+    mounted.unmount();
+    mounted.check();
+}
+
 #[test]
 fn git_keeps_a_repository_in_the_mount() {
     let Some(mut mounted) = Mounted::new("w25n01gv") else { return };

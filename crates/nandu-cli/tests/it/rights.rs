@@ -90,7 +90,7 @@ fn a_stranger_who_changes_a_file_takes_the_bits_of_programs_from_it() {
         "echo x >> file",
         "truncate -s 10 file",
         "truncate -s 100000 file",
-        "fallocate -l 10000 file",
+        "fallocate -n -l 30000 file",
         "fallocate -p -o 0 -l 100 file",
         "dd if=/dev/zero of=file bs=10 count=1 conv=notrunc oflag=sync 2>/dev/null",
     ];
