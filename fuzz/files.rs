@@ -102,10 +102,13 @@ static VOLUMES: LazyLock<[Vec<Vec<u8>>; 3]> =
 static SIZED: LazyLock<[Vec<Vec<u8>>; PAGE_SIZES.len()]> =
     LazyLock::new(|| PAGE_SIZES.map(|page_size| pages_of(volume(sized(page_size), false))));
 
-/// The pages of volumes with pages of each size, and the keys of their records.
-static RECORDS: LazyLock<Vec<Option<[Vec<Vec<u8>>; 2]>>> = LazyLock::new(|| PAGE_SIZES.map(records).into());
+/// The pages of a volume, and the keys of its records.
+type PagesAndKeys = [Vec<Vec<u8>>; 2];
 
-fn records(page_size: u32) -> Option<[Vec<Vec<u8>>; 2]> {
+/// Of volumes with pages of each size.
+static RECORDS: LazyLock<Vec<Option<PagesAndKeys>>> = LazyLock::new(|| PAGE_SIZES.map(records).into());
+
+fn records(page_size: u32) -> Option<PagesAndKeys> {
     let mut keys = Vec::new();
     let chip = edit(volume(sized(page_size), true)?, |tree| {
         let _ = tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
