@@ -35,8 +35,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         mut call: impl FnMut(&mut Self) -> Result<T, TreeError<P::Error>>,
     ) -> Result<T, TreeError<P::Error>> {
         let mut outcome = call(self);
-        // What a snapshot keeps is not freed.
-        if !self.is_full(&outcome) || self.frees || !self.snapshots.is_empty() {
+        // What a snapshot keeps is not freed; and who puts page values says himself what frees, since of the room that is kept not all is for
+        // everybody.
+        if !self.is_full(&outcome) || self.frees || !self.snapshots.is_empty() || self.pages.has_bare() {
             return outcome;
         }
         let mut fits = self.fit_in_place(edits)?;
