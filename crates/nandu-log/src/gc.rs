@@ -223,12 +223,13 @@ enum OwnStep {
 
 impl<N: Nand> Log<'_, N> {
     /// Says how many pages the owner may program to move one, 1 unless it says so; a mount forgets it. All of the pages of a
-    /// block may be moved before it is free, so that for each page beyond the first a block is held in reserve.
+    /// block may be moved before it is free, so that for each page beyond the first a block is held in reserve: data has no room
+    /// there, and instalments begin that much earlier, but no operation waits for it.
     pub fn expect_moves_of(&mut self, pages: u32) {
         self.collector.beside_max = pages.saturating_sub(1);
     }
 
-    /// Blocks of the pool that operations of the owner leave alone.
+    /// Blocks of the pool at which instalments are largest.
     pub(crate) fn floor_host(&self) -> u32 {
         self.shape.floor_host() + self.collector.beside_max
     }
@@ -272,7 +273,10 @@ impl<N: Nand> Log<'_, N> {
     pub fn reserve(&mut self, pages: u32, growth: Growth) -> Result<bool, LogError<N::Error>> {
         self.check_writable()?;
         self.collector.wants_exact = false;
-        let is_worn_out = if self.shape.has_mlc() { self.usable_blocks() == 0 } else { self.capacity_pages() == 0 };
+        // Without what the owner's moves ask for: a good chip may be too small for those, and then nothing grows.
+        let usable = self.usable_blocks_alone();
+        let holds = usable * u32::from(self.shape.mlc_pages);
+        let is_worn_out = usable == 0 || (!self.shape.has_mlc() && holds <= self.blocks.summaries());
         if is_worn_out {
             // So many blocks are bad that data has no room beside the reserve. With a checkpoint, as far as one can be made: the
             // next mount has to know of them, too.
@@ -285,7 +289,7 @@ impl<N: Nand> Log<'_, N> {
             };
         }
         let floor = match growth {
-            Growth::Grows => self.floor_host(),
+            Growth::Grows => self.shape.floor_host(),
             Growth::Shrinks => self.shape.floor_delete(),
         };
         if growth == Growth::Grows && !self.has_capacity_for(pages) {
@@ -294,7 +298,13 @@ impl<N: Nand> Log<'_, N> {
                 return Err(LogError::Full);
             }
             self.collector.wants_exact = true;
-            return self.wait_for_work();
+            if self.shape.has_bare() {
+                return self.wait_for_work();
+            }
+            // Moving pages makes no count exact, so that a chip is not worn for it.
+            let is_counting = self.collector.victim.is_some_and(|block| self.blocks.has(block, INEXACT));
+            let can_count = is_counting || self.pick_inexact().is_some();
+            return if can_count { Ok(false) } else { Err(LogError::Full) };
         }
         // One more than are opened, for recovery. What does not fit the longest list has its checkpoint in the middle. Some of the
         // pages may be bare, and open a block of their own.

@@ -23,8 +23,13 @@ impl<N: Nand> Log<'_, N> {
 
     /// Blocks that data may fill.
     pub(crate) fn usable_blocks(&self) -> u32 {
+        self.usable_blocks_alone().saturating_sub(self.collector.beside_max)
+    }
+
+    /// The same if moving a page programs one page only.
+    pub(crate) fn usable_blocks_alone(&self) -> u32 {
         let good = self.blocks.good();
-        good.saturating_sub(self.shape.reserve_blocks(good) + self.collector.beside_max)
+        good.saturating_sub(self.shape.reserve_blocks(good))
     }
 
     /// What lives, and so many pages more of which nobody knows whether they have headers, in pages of the fullest kind of block
@@ -33,6 +38,11 @@ impl<N: Nand> Log<'_, N> {
         let bare = self.blocks.live_bare();
         let headed = self.blocks.live_total() - bare;
         (headed.saturating_add(more)).saturating_mul(self.shape.headed_weight()) + bare + self.blocks.summaries()
+    }
+
+    /// Pages that are counted as live, and whether the counts are exact: they may be too high after a cut. Costs nothing.
+    pub fn live_pages(&self) -> (u32, bool) {
+        (self.blocks.live_total(), self.blocks.inexact() == 0)
     }
 
     /// Whether so many pages more may live, by counts that may be too high.

@@ -26,7 +26,7 @@ const FLAG_VALUES: u8 = 1;
 ///     13     1  flags     1: values were put that have pages of their own
 ///     14     1  count     snapshots, 0 to 8
 ///     15     1  reserved  zero
-///     16     4  reserved  zero
+///     16     4  shared    pages of that tree that snapshots reach, at most
 ///     20  20*n  entries   numbers differ
 ///   then        filling   erased bytes (0xFF) to the end of the page
 /// ```
@@ -38,7 +38,8 @@ pub struct SnapshotFront {
     height: u8,
     flags: u8,
     count: u8,
-    reserved: [u8; 5],
+    reserved: u8,
+    shared: U32,
 }
 
 /// An entry of a snapshot table.
@@ -90,16 +91,18 @@ pub struct SnapshotTable {
     pub current: Root,
     /// Whether values were put that have pages of their own.
     pub has_values: bool,
+    /// Pages of that tree that snapshots reach, at most.
+    pub shared: u32,
     records: [SnapshotRecord; SNAPSHOT_COUNT_MAX],
     count: u8,
 }
 
 impl SnapshotTable {
     /// A table with these snapshots; more than it has room for are a bug.
-    pub fn new(current: Root, has_values: bool, snapshots: &[SnapshotRecord]) -> SnapshotTable {
+    pub fn new(current: Root, has_values: bool, shared: u32, snapshots: &[SnapshotRecord]) -> SnapshotTable {
         let mut records = [SnapshotRecord::default(); SNAPSHOT_COUNT_MAX];
         records[..snapshots.len()].copy_from_slice(snapshots);
-        SnapshotTable { current, has_values, records, count: snapshots.len() as u8 }
+        SnapshotTable { current, has_values, shared, records, count: snapshots.len() as u8 }
     }
 
     /// The snapshots.
@@ -120,7 +123,7 @@ impl SnapshotTable {
     pub fn parse(page: &[u8], header_size: usize) -> Result<SnapshotTable, Malformed> {
         let body = page.get(header_size..).ok_or(Malformed::Size)?;
         let (front, rest) = SnapshotFront::ref_from_prefix(body).map_err(|_| Malformed::Size)?;
-        if front.reserved != [0; 5] || front.flags > FLAG_VALUES {
+        if front.reserved != 0 || front.flags > FLAG_VALUES {
             return Err(Malformed::Range("reserved"));
         }
         if front.count as usize > SNAPSHOT_COUNT_MAX {
@@ -141,7 +144,8 @@ impl SnapshotTable {
             records[place] = SnapshotRecord { number, root };
         }
         let current = Self::root(front.root.get(), front.height, front.records.get())?;
-        Ok(SnapshotTable { current, has_values: front.flags & FLAG_VALUES != 0, records, count: front.count })
+        let has_values = front.flags & FLAG_VALUES != 0;
+        Ok(SnapshotTable { current, has_values, shared: front.shared.get(), records, count: front.count })
     }
 
     fn root(page: u32, height: u8, records: u64) -> Result<Root, Malformed> {
@@ -160,7 +164,8 @@ impl SnapshotTable {
             height: self.current.height,
             flags: if self.has_values { FLAG_VALUES } else { 0 },
             count: self.count,
-            reserved: [0; 5],
+            reserved: 0,
+            shared: U32::new(self.shared),
         };
         let mut at = header_size + size_of::<SnapshotFront>();
         page[header_size..at].copy_from_slice(front.as_bytes());
@@ -186,7 +191,7 @@ mod tests {
     fn table() -> SnapshotTable {
         let root = Root { page: 0x0102_0304, height: 3, records: 0x0506_0708_090A };
         let older = SnapshotRecord { number: 0x0B0C, root: Root { page: 7, height: 2, records: 5 } };
-        SnapshotTable::new(root, true, &[older, SnapshotRecord { number: 9, root }])
+        SnapshotTable::new(root, true, 0x0D0E, &[older, SnapshotRecord { number: 9, root }])
     }
 
     #[test]
@@ -194,7 +199,7 @@ mod tests {
         let mut page = [0_u8; 72];
         table().write(&mut page, 8);
         let expected = [
-            4, 3, 2, 1, 0x0A, 9, 8, 7, 6, 5, 0, 0, 3, 1, 2, 0, 0, 0, 0, 0, // front
+            4, 3, 2, 1, 0x0A, 9, 8, 7, 6, 5, 0, 0, 3, 1, 2, 0, 0x0E, 0x0D, 0, 0, // front
             0x0C, 0x0B, 0, 0, 7, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, // older
             9, 0, 0, 0, 4, 3, 2, 1, 0x0A, 9, 8, 7, 6, 5, 0, 0, 3, 0, 0, 0, // newer
             0xFF, 0xFF, 0xFF, 0xFF,
@@ -212,7 +217,7 @@ mod tests {
             page[at] = value;
             SnapshotTable::parse(&page, 8).map(|_| ())
         };
-        for at in [8 + 15, 8 + 16, 8 + 19, 8 + 20 + 17, 8 + 20 + 19] {
+        for at in [8 + 15, 8 + 20 + 17, 8 + 20 + 19] {
             assert_eq!(with(at, 1), Err(Malformed::Range("reserved")), "byte {at}");
         }
         assert_eq!(with(8 + 13, 2), Err(Malformed::Range("reserved")));

@@ -86,8 +86,23 @@ pub trait Pages {
 
     /// How many snapshots the tree has, so that room is kept to move what they share: moving a page programs up to two more
     /// than there are snapshots.
-    fn note_snapshots(&mut self, count: usize) {
-        let _ = count;
+    ///
+    /// Of the newest tree's pages they reach `shared` at most: a change that replaces one of these frees none, so deletes
+    /// need room for as many.
+    fn note_snapshots(&mut self, count: usize, shared: u32) {
+        let _ = (count, shared);
+    }
+
+    /// As [`Pages::note_snapshots`], for one snapshot more; an error if there is no room for what it asks, and then nothing has
+    /// changed.
+    fn admit_snapshot(&mut self, count: usize, shared: u32) -> Result<(), Self::Error> {
+        self.note_snapshots(count, shared);
+        Ok(())
+    }
+
+    /// Pages that are counted as live: all that are, or more.
+    fn live_pages(&self) -> u32 {
+        0
     }
 
     /// A number that no large value and no snapshot was given before.

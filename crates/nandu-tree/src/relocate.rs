@@ -16,14 +16,9 @@ use crate::trees::{Target, TreeSet};
 use crate::{Malformed, TreeError};
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
-    /// Lets the medium make room. What it asks about is moved if it lives. With snapshots nothing that the user changes
-    /// frees a page for certain.
+    /// Lets the medium make room. What it asks about is moved if it lives. With snapshots a delete frees no page for certain: the
+    /// medium keeps room for as many pages as they share ([`Pages::note_snapshots`]).
     pub(crate) fn prepare(&mut self, need: Need) -> Result<(), TreeError<P::Error>> {
-        self.make_way(Need { shrinks: need.shrinks && self.snapshots.is_empty(), ..need })
-    }
-
-    /// As [`Tree::prepare`], for what does free pages.
-    pub(crate) fn make_way(&mut self, need: Need) -> Result<(), TreeError<P::Error>> {
         self.view(None);
         self.rescue()?;
         // Programs and erases follow, after which another page may stand where the list that was read last stood.

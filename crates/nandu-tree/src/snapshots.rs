@@ -61,6 +61,10 @@ pub(crate) struct Snapshots {
     pub(crate) viewed: Option<usize>,
     /// A page programmed since the newest snapshot was taken, so that no snapshot reaches it.
     pub(crate) fresh: Option<u32>,
+    /// Pages of the tree that snapshots reach, at most.
+    pub(crate) shared: u32,
+    /// Live pages that the tree does not reach, at least.
+    pub(crate) kept: u32,
     /// Whether what is replaced is replaced in every tree that reaches it.
     pub(crate) is_joint: bool,
 }
@@ -72,6 +76,8 @@ impl Snapshots {
         page: None,
         viewed: None,
         fresh: None,
+        shared: 0,
+        kept: 0,
         is_joint: false,
     };
 
@@ -136,7 +142,24 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         if count == SNAPSHOT_COUNT_MAX {
             return Err(TreeError::TooManySnapshots);
         }
-        self.pages.note_snapshots(count + 1);
+        let counted = self.pages.live_pages();
+        match self.keep(count) {
+            // Counts that were too high are exact now.
+            Err(TreeError::Pages(error)) if self.pages.is_full(&error) && self.pages.live_pages() < counted => {
+                self.keep(count)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Takes a snapshot beside so many.
+    fn keep(&mut self, count: usize) -> Result<Snapshot, TreeError<P::Error>> {
+        let before = self.snapshots.shared;
+        // A leaf has a record, and of the inner nodes there are not more than leaves. With large values that is less than what lives.
+        let nodes = u32::try_from(self.state.records).unwrap_or(u32::MAX).saturating_mul(2).saturating_add(1);
+        let shared = self.pages.live_pages().saturating_sub(self.snapshots.kept).min(nodes);
+        self.pages.admit_snapshot(count + 1, shared)?;
+        self.snapshots.shared = shared;
         let outcome = self.prepare(Need { pages: 1, pages_max: 1, shrinks: false }).and_then(|()| {
             // Not before room was made: that moves pages, roots among them.
             let number = self.snapshots.unused(self.pages.stamp());
@@ -148,7 +171,8 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             Ok(Snapshot { number })
         });
         if outcome.is_err() {
-            self.pages.note_snapshots(count);
+            self.snapshots.shared = before;
+            self.pages.note_snapshots(count, before);
         }
         outcome
     }
@@ -166,7 +190,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         if self.snapshots.place(number).is_none() {
             return Err(TreeError::NoSnapshot(number));
         }
-        self.make_way(Need { pages: 1, pages_max: 1, shrinks: true })?;
+        self.prepare(Need { pages: 1, pages_max: 1, shrinks: true })?;
         let Some(place) = self.snapshots.place(number) else { return Err(TreeError::NoSnapshot(number)) };
         let gone = self.snapshots.state(place);
         let mut records = [SnapshotRecord::default(); SNAPSHOT_COUNT_MAX];
@@ -175,13 +199,22 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         for (left, record) in records.iter_mut().zip(others) {
             *left = *record;
         }
-        self.commit_table(&records[..count], self.state, Placement::Update { supersedes: None })?;
-        self.pages.note_snapshots(count);
+        let shared = self.snapshots.shared;
+        self.snapshots.shared = if count > 0 { shared } else { 0 };
+        if let Err(error) = self.commit_table(&records[..count], self.state, Placement::Update { supersedes: None }) {
+            self.snapshots.shared = shared;
+            return Err(error);
+        }
+        let live = self.pages.live_pages();
         // The release is durable, also if the power goes now. What is not found out here, because it would take too long or cannot
         // be read, stays counted as live until the collector looks at it, as it would after a cut.
-        if !self.bury_tree(gone).unwrap_or(false) {
+        let found_all = self.bury_tree(gone).unwrap_or(false);
+        if !found_all {
             self.pages.doubt();
         }
+        let freed = live.saturating_sub(self.pages.live_pages());
+        self.snapshots.kept = if found_all { self.snapshots.kept.saturating_sub(freed) } else { 0 };
+        self.pages.note_snapshots(count, self.snapshots.shared);
         // It may hold nodes that no tree has any more.
         self.cache.clear();
         Ok(())
@@ -201,7 +234,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         current: State,
         placement: Placement,
     ) -> Result<(), TreeError<P::Error>> {
-        let table = SnapshotTable::new(root(current), self.pages.has_values(), records);
+        let table = SnapshotTable::new(root(current), self.pages.has_values(), self.snapshots.shared, records);
         if SnapshotTable::size_max(self.header_size) > self.scratch.len() {
             return Err(TreeError::PageSize(self.scratch.len()));
         }
@@ -250,7 +283,8 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         }
         self.snapshots.set(table.snapshots());
         self.snapshots.page = Some(page);
-        self.pages.note_snapshots(self.snapshots.count);
+        self.snapshots.shared = table.shared.min(self.page_count);
+        self.pages.note_snapshots(self.snapshots.count, self.snapshots.shared);
         Ok(state(table.current))
     }
 

@@ -221,10 +221,21 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// page, unless it is the one read last, and what a search of each snapshot reads.
     pub(crate) fn bury_unless_kept(&mut self, entry: u32) {
         let page = entry & !MAYBE_KEPT;
-        if entry & MAYBE_KEPT != 0 && self.is_kept(page).unwrap_or(true) {
-            return;
+        if entry & MAYBE_KEPT != 0 {
+            match self.is_kept(page) {
+                Ok(true) => return self.note_kept(),
+                Ok(false) => {}
+                Err(_) => return,
+            }
         }
         self.bury(page);
+    }
+
+    /// A page of the tree lives for snapshots alone from now on.
+    fn note_kept(&mut self) {
+        self.snapshots.shared = self.snapshots.shared.saturating_sub(1);
+        self.snapshots.kept += 1;
+        self.pages.note_snapshots(self.snapshots.records().len(), self.snapshots.shared);
     }
 
     fn is_kept(&mut self, page: u32) -> Result<bool, TreeError<P::Error>> {

@@ -178,7 +178,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     }
 
     /// Deletes a key; returns whether it was there. Durable as a put is. Programs one page, none if there was no such
-    /// key. Works on a full chip too, unless there are snapshots: then it frees nothing, and one has to be released first.
+    /// key. Works on a full chip too. With snapshots it frees nothing that they keep, but room for deletes is left.
     ///
     /// # Errors
     ///
@@ -276,16 +276,19 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
 
     /// Keeps the store as it is now, to be read with [`at`](Store::at) until it is [released](Store::release). Durable when
     /// it returns, so it survives power cuts. Programs one page and copies nothing; but nothing that is
-    /// replaced or deleted afterwards is freed, and a store with snapshots keeps a quarter of its capacity free, so that what
+    /// replaced or deleted afterwards is freed. So a snapshot needs as much room again as the store takes, lest a delete be
+    /// refused, and a block in reserve beside for each snapshot and one more. A store with snapshots keeps a quarter of its capacity free, so that what
     /// they share can be moved. There are at most eight at a time.
     ///
     /// While there are snapshots, a change costs a search of each one's tree, which reads where nodes are not in memory; and
-    /// moving a page that several of them share costs the collector a program for each and one more. No change waits for a
+    /// moving a page that several of them share costs the collector a program for each and one more. A change that grows, for which
+    /// 16 erases and checkpoints made no room, is refused with [`LogError::Full`]. No change waits for a
     /// [`sync`](Store::sync): each is durable when it returns, and those that wait are settled first.
     ///
     /// # Errors
     ///
-    /// [`TreeError::TooManySnapshots`]; [`LogError::Full`] if the store would not have that quarter free; errors of the chip.
+    /// [`TreeError::TooManySnapshots`]; [`LogError::Full`] if there is no room for all that, and then nothing
+    /// has changed; errors of the chip.
     pub fn snapshot(&mut self) -> Result<Snapshot, Error<N::Error>> {
         self.tree.snapshot()
     }

@@ -1,6 +1,6 @@
 //! Faults that are no power cut, at every operation.
 
-use nandu_log::{LogError, LogOptions};
+use nandu_log::{Growth, Log, LogError, LogOptions};
 use nandu_nand::Nand;
 use nandu_sim::{Chip, Fault, Sim, Tear, Trigger};
 
@@ -211,4 +211,17 @@ fn flips_and_fails(options: LogOptions) {
     let marks: Vec<bool> =
         (0..sim.geometry().block_count).map(|block| sim.is_bad(nandu_nand::BlockAddr(block)).unwrap()).collect();
     assert_eq!(marks.iter().filter(|&&is_bad| is_bad).count(), 1);
+}
+
+#[test]
+fn a_reserve_that_a_small_chip_cannot_have_refuses_growth_alone() {
+    let options = LogOptions::DEFAULT;
+    let mut sim = Sim::new(Chip::W25N01GV.with_blocks(16));
+    let mut bytes = memory(sim.geometry(), &options);
+    let mut log = Log::format(&mut sim, options, &mut bytes).unwrap();
+    log.expect_moves_of(10);
+    assert_eq!(log.reserve(1, Growth::Grows), Err(LogError::Full));
+    assert_eq!(log.reserve(1, Growth::Shrinks), Ok(true));
+    log.expect_moves_of(1);
+    assert_eq!(log.reserve(1, Growth::Grows), Ok(true));
 }

@@ -10,6 +10,7 @@ mod life;
 mod memory;
 mod pending;
 mod releases;
+mod snapshot_costs;
 mod snapshots;
 mod suite;
 mod sync;
