@@ -1,8 +1,9 @@
 //! Room on the medium for changes: one that is taken has the room to reach its leaf.
 //!
-//! A change that waits in memory takes its pages later, when its leaf may overflow: a page more for each change, at worst. So
+//! A change that waits in memory takes its pages later, when its leaf may overflow: a page more for each change, at worst, and no more than a
+//! page for each leaf and what the bytes of the changes fill. So
 //!
-//! * a change that may need more pages than it frees is taken only where those that wait, one page each, have room beside it, those
+//! * a change that may need more pages than it frees is taken only where those that wait have room beside it in this way, room
 //!   included that the medium keeps dead for its collector. Where they have not, they go to their leaves first;
 //! * they go there with the room that is kept for deletions, where there is no other: it was promised when they came. Refused, they
 //!   would fill the memory that a deletion has to wait in;
@@ -23,7 +24,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Whether changes that wait, with so many that come, have room to go to their leaves later.
     pub(crate) fn has_room_to_wait(&self, more: usize) -> bool {
         let waiting = self.changes.len() + more;
-        self.pages.has_capacity(u32::try_from(waiting).unwrap_or(u32::MAX), true)
+        // Those of one leaf share what it needs: a page, and as many as their bytes fill at worst, of which a page holds a quarter of its own at
+        // least. There are no more leaves than live pages.
+        let by_size = self.changes.size() / (self.assembly.len() / 4).max(1);
+        let by_leaf = by_size.saturating_add(self.pages.live_pages() as usize).saturating_add(1);
+        self.pages.has_capacity(u32::try_from(waiting.min(by_leaf)).unwrap_or(u32::MAX), true)
     }
 
     /// Calls what makes these edits. Where the medium is full for it, deletions that wait are brought to their leaves first, since until then
