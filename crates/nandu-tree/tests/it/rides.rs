@@ -299,8 +299,9 @@ const PAGE_VALUES: Scene = Scene { beside: Beside::PageValues, blocks: 34, ..PLA
 const LARGE_VALUES: Scene = Scene { beside: Beside::LargeValues, blocks: 26, sync_count: 3, ..PLAIN };
 const RESIDENTS: Scene = Scene { beside: Beside::Residents, blocks: 40, pending_size: 1400, ..PLAIN };
 const CLUSTERS: Scene = Scene { beside: Beside::Clusters, ..PLAIN };
+/// With fewer blocks changes go to their leaves before they can ride, since the chip is nearly full.
 const LARGE_PAGES: Scene =
-    Scene { page_size: 2048, pending_size: 1200, sync_count: 2, keys: 600, kept_size: 150, ..PLAIN };
+    Scene { page_size: 2048, blocks: 25, pending_size: 1200, sync_count: 2, keys: 600, kept_size: 150, ..PLAIN };
 
 /// What a run does that is not cut: leaves ride, some find no room, and the collector moves pages that carry changes.
 fn is_worth_cutting(scene: Scene, chip: &Sim, calls: u32) {
