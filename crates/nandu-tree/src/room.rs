@@ -24,8 +24,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Whether changes that wait, with so many that come, have room to go to their leaves later.
     pub(crate) fn has_room_to_wait(&self, more: usize) -> bool {
         let waiting = self.changes.len() + more;
-        // Those of one leaf share what it needs: a page, and as many as their bytes fill at worst, of which a page holds a quarter of its own at
-        // least. There are no more leaves than live pages.
+        // Those of one leaf share what it needs: a page, and as many as their bytes fill at worst, where a page is taken to hold a quarter of its
+        // own: not proved, but lives on full chips find no change that has no room. There are no more leaves than live pages.
         let by_size = self.changes.size() / (self.assembly.len() / 4).max(1);
         let by_leaf = by_size.saturating_add(self.pages.live_pages() as usize).saturating_add(1);
         self.pages.has_capacity(u32::try_from(waiting.min(by_leaf)).unwrap_or(u32::MAX), true)
