@@ -3,6 +3,7 @@
 use core::ops::ControlFlow;
 
 use nandu::nand::NandErrorKind;
+use nandu_files::FileSystem;
 use nandu_fs::{Allocation, Attributes, Format, Fs, FsError, Ino, Options, RenameMode, SetAttributes, Time, XattrMode};
 
 use crate::driver::SpiNand;
@@ -46,6 +47,7 @@ fn files(memory: &mut [u8], number: u32) -> Result<u32, FsError<NandErrorKind>> 
     fs.rmdir(Ino::ROOT, b"directory")?;
     fs.close(file)?;
     fs.idle(1)?;
+    sum += fs.capabilities().name_size_max;
     fs.unmount()?;
     Ok(sum)
 }

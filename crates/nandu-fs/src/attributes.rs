@@ -4,26 +4,10 @@ use nandu_nand::Nand;
 
 use crate::batch::Batch;
 use crate::fs::Fs;
-use crate::inode::FileKind;
-use crate::{FsError, Ino, Time};
+use crate::{FileKind, FsError, Ino, SetAttributes, Time};
 
 /// Seconds after which a read is noted again.
 const NOTE_SECONDS: i64 = 24 * 60 * 60;
-
-/// What is to change of an inode; what is `None` stays.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SetAttributes {
-    /// Permissions; bits of a type are ignored.
-    pub mode: Option<u32>,
-    /// Owner.
-    pub uid: Option<u32>,
-    /// Group.
-    pub gid: Option<u32>,
-    /// Time of the last read.
-    pub atime: Option<Time>,
-    /// Time of the last change of the content.
-    pub mtime: Option<Time>,
-}
 
 impl<N: Nand> Fs<'_, N> {
     /// Changes an inode. Durable at the next sync.

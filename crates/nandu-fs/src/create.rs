@@ -4,26 +4,13 @@ use nandu_nand::Nand;
 
 use crate::batch::Batch;
 use crate::fs::Fs;
-use crate::inode::{FileKind, Inode};
+use crate::inode::Inode;
 use crate::keys::INO_END;
 use crate::mount::CHUNK_SIZE;
-use crate::{FsError, Ino};
+use crate::{Attributes, FileKind, FsError, Ino};
 
 /// Bit of a directory's mode: what is made in it gets its group.
 const SET_GID: u32 = 0o2000;
-
-/// What something is made with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Attributes {
-    /// Type and permissions; without a type it is a regular file.
-    pub mode: u32,
-    /// Owner.
-    pub uid: u32,
-    /// Group, unless the directory gives its own.
-    pub gid: u32,
-    /// Number of the device, of a device.
-    pub rdev: u64,
-}
 
 impl<N: Nand> Fs<'_, N> {
     /// Makes a file, or with another type in the mode a pipe, a socket or a device. Durable at the next sync, with one program for

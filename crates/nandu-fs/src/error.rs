@@ -3,6 +3,7 @@
 use core::error::Error;
 use core::fmt;
 
+use nandu_files::{Feature, FileError};
 use nandu_log::LogError;
 use nandu_tree::TreeError;
 
@@ -105,6 +106,8 @@ pub enum FsError<E: Error + 'static> {
         /// Bytes needed.
         required: usize,
     },
+    /// This file system cannot do that.
+    Lacks(Feature),
     /// The tree below, the log or the chip.
     Tree(TreeError<LogError<E>>),
 }
@@ -178,6 +181,7 @@ impl<E: Error + 'static> FsError<E> {
             FsError::ReadOnly => 30,
             FsError::Memory { .. } => 12,
             FsError::Corrupt { .. } => 117,
+            FsError::Lacks(feature) => feature.errno(),
             FsError::Tree(TreeError::Corrupt { .. } | TreeError::Pages(LogError::Corrupt { .. })) => 117,
             FsError::Tree(_) => 5,
         }
@@ -216,12 +220,23 @@ impl<E: Error + 'static> fmt::Display for FsError<E> {
             }
             FsError::PageSize(size) => write!(f, "a page of {size} bytes does not suit a file system"),
             FsError::Memory { required } => write!(f, "{required} bytes of memory are needed"),
+            FsError::Lacks(feature) => feature.fmt(f),
             FsError::Tree(error) => error.fmt(f),
         }
     }
 }
 
 impl<E: Error + 'static> Error for FsError<E> {}
+
+impl<E: Error + 'static> FileError for FsError<E> {
+    fn errno(&self) -> i32 {
+        FsError::errno(self)
+    }
+
+    fn lacks(feature: Feature) -> Self {
+        FsError::Lacks(feature)
+    }
+}
 
 impl<E: Error + 'static> From<TreeError<LogError<E>>> for FsError<E> {
     fn from(error: TreeError<LogError<E>>) -> FsError<E> {

@@ -7,13 +7,13 @@ use nandu_tree::{ByteCells, OnLog, Tree, TreeError};
 use crate::batch::Batch;
 use crate::error::Damage;
 use crate::fragments::FragmentLimits;
-use crate::inode::{INODE_SIZE_MAX, Inode, Stat};
+use crate::inode::{INODE_SIZE_MAX, Inode};
 use crate::keys::{INO_END, Key};
 use crate::open_files::OpenFiles;
 use crate::placing::Placing;
 use crate::tags::Tagging;
 use crate::write_buffer::WriteBuffer;
-use crate::{FsError, Ino, Options, Time};
+use crate::{FsError, Ino, Options, Stat, Time};
 
 /// Part of what is kept, as a divisor, that is left by changes that add records. The collector gets on with a sixteenth of the capacity where
 /// an eighth is kept, and with nothing where a sixteenth is.

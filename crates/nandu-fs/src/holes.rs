@@ -12,36 +12,10 @@ use crate::fs::Fs;
 use crate::keys::{Key, Meaning};
 use crate::pages::{Base, UNWRITTEN_VALUE, base_of};
 use crate::write_buffer::Written;
-use crate::{FsError, Ino};
+use crate::{Allocation, FsError, Ino};
 
 /// Pages that one step allocates or gives back.
 const STEP_PAGES: u32 = 16;
-
-/// What becomes of a part of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Allocation {
-    /// It is allocated where it is a hole, and reads as zeros until it is written; the file grows as far as needed. Flash is not set
-    /// aside for it: a page that is written takes a new one anyway.
-    Extend,
-    /// The same, and the file keeps its size.
-    KeepSize,
-    /// It becomes a hole; the file keeps its size.
-    PunchHole,
-    /// It becomes zero and stays allocated; the file grows as far as needed.
-    Zero,
-    /// The same, and the file keeps its size.
-    ZeroKeepSize,
-}
-
-impl Allocation {
-    fn grows(self) -> bool {
-        matches!(self, Allocation::Extend | Allocation::Zero)
-    }
-
-    fn zeroes(self) -> bool {
-        !matches!(self, Allocation::Extend | Allocation::KeepSize)
-    }
-}
 
 impl<N: Nand> Fs<'_, N> {
     /// Makes a file shorter, or longer by a hole. Durable at the next sync; the pages behind the new end of a large file are removed

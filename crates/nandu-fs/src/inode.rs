@@ -24,6 +24,8 @@
 //! chunk end    of directories: first number that is not its own any more
 //! ```
 
+use nandu_files::{FileKind, Stat};
+
 use crate::keys::INO_END;
 use crate::{Ino, Time};
 
@@ -35,87 +37,6 @@ const ATIME: u8 = 2;
 const BTIME: u8 = 4;
 const DEVICE: u8 = 8;
 const XATTRS: u8 = 16;
-
-/// What a name leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum FileKind {
-    /// A named pipe.
-    Fifo = 1,
-    /// A character device.
-    CharDevice = 2,
-    /// A directory.
-    Directory = 4,
-    /// A block device.
-    BlockDevice = 6,
-    /// A regular file.
-    File = 8,
-    /// A symbolic link.
-    Symlink = 10,
-    /// A socket.
-    Socket = 12,
-}
-
-impl FileKind {
-    /// Bits of a mode that say the type.
-    pub const MASK: u32 = 0o170_000;
-
-    /// The type that a mode says; `None` if it is none.
-    pub fn of_mode(mode: u32) -> Option<FileKind> {
-        FileKind::of_number(((mode & FileKind::MASK) >> 12) as u8)
-    }
-
-    pub(crate) fn of_number(number: u8) -> Option<FileKind> {
-        Some(match number {
-            1 => FileKind::Fifo,
-            2 => FileKind::CharDevice,
-            4 => FileKind::Directory,
-            6 => FileKind::BlockDevice,
-            8 => FileKind::File,
-            10 => FileKind::Symlink,
-            12 => FileKind::Socket,
-            _ => return None,
-        })
-    }
-
-    /// The bits of a mode that say this type.
-    pub const fn mode(self) -> u32 {
-        (self as u32) << 12
-    }
-}
-
-/// What is known of an inode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stat {
-    /// Its number.
-    pub ino: Ino,
-    /// What it is.
-    pub kind: FileKind,
-    /// Type and permissions, as POSIX has them.
-    pub mode: u32,
-    /// Owner.
-    pub uid: u32,
-    /// Group.
-    pub gid: u32,
-    /// Names; of a directory 2 and one for each directory in it.
-    pub nlink: u32,
-    /// Bytes; of a directory names in it.
-    pub size: u64,
-    /// Bytes of flash that its content has been given, in whole pages.
-    pub allocated_size: u64,
-    /// Bytes that are best read and written at once: a page.
-    pub block_size: u32,
-    /// Number of the device, of a device.
-    pub rdev: u64,
-    /// Last read, as far as that is noted.
-    pub atime: Time,
-    /// Last change of its content.
-    pub mtime: Time,
-    /// Last change of anything.
-    pub ctime: Time,
-    /// When it was made.
-    pub btime: Time,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inode {

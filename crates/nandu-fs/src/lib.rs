@@ -71,6 +71,7 @@ mod batch;
 mod chunks;
 mod create;
 mod error;
+mod file_system;
 mod files;
 mod fragments;
 mod fs;
@@ -90,44 +91,22 @@ mod rename;
 mod repair;
 mod space;
 mod tags;
-mod time;
 mod verify;
 mod walk;
 mod write_buffer;
 mod xattrs;
 
-use core::fmt;
-
-pub use attributes::SetAttributes;
-pub use create::Attributes;
 pub use error::{Damage, FsError};
 pub use fs::Fs;
-pub use holes::Allocation;
-pub use inode::{FileKind, Stat};
-pub use names::DirEntry;
+pub use nandu_files::{
+    Allocation, Attributes, Capabilities, Cuts, DirEntry, Feature, FileError, FileKind, FileSystem, FsStat, Ino, Order,
+    RenameMode, SetAttributes, Stat, Time, XattrMode,
+};
 pub use nandu_log::{BlockUse, LogError, LogOptions, LogStats};
 pub use nandu_tree::TreeError;
 #[cfg(feature = "broken")]
 pub use options::Broken;
 pub use options::{Format, Options};
-pub use rename::RenameMode;
 pub use repair::{Mended, Repair};
-pub use space::{FsStat, Regions};
-pub use time::Time;
+pub use space::Regions;
 pub use verify::Violation;
-pub use xattrs::XattrMode;
-
-/// Number of an inode. It is never given to another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ino(pub u64);
-
-impl Ino {
-    /// The root directory.
-    pub const ROOT: Ino = Ino(1);
-}
-
-impl fmt::Display for Ino {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}

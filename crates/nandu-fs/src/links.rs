@@ -3,12 +3,11 @@
 use nandu_nand::Nand;
 
 use crate::batch::Batch;
-use crate::create::Attributes;
 use crate::error::Damage;
 use crate::fs::Fs;
-use crate::inode::{FileKind, Inode};
+use crate::inode::Inode;
 use crate::keys::Key;
-use crate::{FsError, Ino};
+use crate::{Attributes, FileKind, FsError, Ino};
 
 /// Most bytes of a symbolic link's target.
 const TARGET_SIZE_MAX: usize = 4095;

@@ -24,13 +24,13 @@ use nandu_tree::{ByteCells, OnLog, Tree, TreeError};
 use crate::batch::Batch;
 use crate::error::Damage;
 use crate::fs::Fs;
-use crate::inode::{FileKind, Inode};
+use crate::inode::Inode;
 use crate::keys::{INO_END, Key};
 use crate::open_files::{OPEN_FILE_SIZE, OpenFiles};
 use crate::placement::Reference;
 use crate::tags::Tagging;
 use crate::write_buffer::WriteBuffer;
-use crate::{Format, FsError, Ino, Options, Time};
+use crate::{FileKind, Format, FsError, Ino, Options, Time};
 
 const MAGIC: [u8; 4] = *b"nduF";
 const VERSION: u8 = 1;

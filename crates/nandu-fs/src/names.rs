@@ -22,9 +22,9 @@ use siphasher::sip::SipHasher24;
 use crate::batch::Batch;
 use crate::error::Damage;
 use crate::fs::Fs;
-use crate::inode::{FileKind, put_number, take_number};
+use crate::inode::{put_number, take_number};
 use crate::keys::{INO_END, Key, Meaning};
-use crate::{FsError, Ino};
+use crate::{DirEntry, FileKind, FsError, Ino};
 
 /// Most bytes of a name, where pages are large enough.
 pub(crate) const NAME_SIZE_MAX: usize = 255;
@@ -34,19 +34,6 @@ const HEAD_SIZE: usize = 8;
 
 /// Bytes of a name's key.
 const NAME_KEY_SIZE: usize = 13;
-
-/// What is found in a directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DirEntry<'a> {
-    /// The name.
-    pub name: &'a [u8],
-    /// What it leads to.
-    pub ino: Ino,
-    /// What that is.
-    pub kind: FileKind,
-    /// Where to go on behind it, see [`Fs::read_dir`].
-    pub cookie: u64,
-}
 
 /// A name that was found.
 #[derive(Clone, Copy, Debug)]

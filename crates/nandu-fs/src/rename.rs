@@ -9,22 +9,10 @@ use crate::inode::Inode;
 use crate::keys::Key;
 use crate::links::Ending;
 use crate::names::{Found, Search};
-use crate::{FsError, Ino};
+use crate::{FsError, Ino, RenameMode};
 
 /// Most directories above one another that are walked to find out whether one is above another.
 const DEPTH_MAX: u32 = 1 << 20;
-
-/// What happens to a name that is there already.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RenameMode {
-    /// It is replaced: a file by what is no directory, an empty directory by a directory.
-    #[default]
-    Replace,
-    /// The rename fails.
-    NoReplace,
-    /// Both names change places; the second has to be there.
-    Exchange,
-}
 
 /// A name's directory and the inode of that.
 #[derive(Clone, Copy)]

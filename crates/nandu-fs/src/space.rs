@@ -3,36 +3,13 @@
 use nandu_log::BlockUse;
 use nandu_nand::{BlockAddr, CellMode, Nand};
 
-use crate::FsError;
 use crate::fs::Fs;
 use crate::keys::INO_END;
+use crate::{FsError, FsStat};
 
 /// Bytes that a file of one page takes of leaves: its name, its inode and the place of its page. Measured with names of nine bytes, which
 /// come in the order of their hashes, so that most leaves were parted: 93 on pages of 2 KiB, 113 on those of 4 KiB.
 const RECORDS_SIZE: u32 = 120;
-
-/// How much room there is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FsStat {
-    /// Bytes of a page.
-    pub block_size: u32,
-    /// Pages that can hold something.
-    pub blocks: u64,
-    /// Pages of these that hold nothing that is needed, at least.
-    pub blocks_free: u64,
-    /// Pages of files that can be written, each a file of its own with a short name; in larger files there is room for up to a fortieth
-    /// more. The rest is what their inodes, names and places take, and what is kept: an eighth of [`FsStat::blocks`], where blocks have two modes
-    /// a sixteenth.
-    ///
-    /// On a full chip half of what is kept is for records: what is made, renamed, linked, given attributes; and half of the rest for those that
-    /// are there and become longer, as an inode whose times come to differ. When that is used too, what takes no more room than it had
-    /// still works: overwriting, changes of records that become no longer, and everything that removes.
-    pub blocks_available: u64,
-    /// Inodes there can still be.
-    pub files_free: u64,
-    /// Bytes that a name may have.
-    pub name_size_max: u32,
-}
 
 /// Blocks and pages of each region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,6 +61,14 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// How much room there is. Costs nothing.
+    ///
+    /// Each page of a file in [`FsStat::blocks_available`] may be a file of its own with a short name; in larger files there is room for up to a
+    /// fortieth more. The rest is what their inodes, names and places take, and what is kept: an eighth of [`FsStat::blocks`], where blocks have two
+    /// modes a sixteenth.
+    ///
+    /// On a full chip half of what is kept is for records: what is made, renamed, linked, given attributes; and half of the rest for those that
+    /// are there and become longer, as an inode whose times come to differ. When that is used too, what takes no more room than it had
+    /// still works: overwriting, changes of records that become no longer, and everything that removes.
     ///
     /// # Errors
     ///

@@ -8,12 +8,12 @@ use nandu_nand::Nand;
 
 use crate::fragments::FRAGMENTS_FOUND_MAX;
 use crate::fs::Fs;
-use crate::inode::{FileKind, Inode};
+use crate::inode::Inode;
 use crate::keys::{INO_END, Key, Meaning};
 use crate::names::{Search, parse as parse_name};
 use crate::pages::{Base, base_of};
 use crate::walk::Tally;
-use crate::{FsError, Ino, fragments};
+use crate::{FileKind, FsError, Ino, fragments};
 
 /// An invariant that does not hold on the chip, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,10 +6,9 @@ use nandu_index::Direction;
 use nandu_nand::Nand;
 
 use crate::fs::Fs;
-use crate::inode::FileKind;
 use crate::keys::{Key, Meaning};
 use crate::names::{NAME_SIZE_MAX, parse as parse_name};
-use crate::{FsError, Ino};
+use crate::{FileKind, FsError, Ino};
 
 /// Bytes of an inode's number and of how many names lead to it.
 const TALLY_SIZE: usize = 12;

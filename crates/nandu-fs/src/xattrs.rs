@@ -21,7 +21,7 @@ use crate::batch::Batch;
 use crate::error::Damage;
 use crate::fs::Fs;
 use crate::keys::{KEY_SIZE_MAX, Key, Meaning};
-use crate::{FsError, Ino};
+use crate::{FsError, Ino, XattrMode};
 
 /// Most bytes of names and values of one inode.
 const TOTAL_SIZE_MAX: usize = 4096;
@@ -31,18 +31,6 @@ const PART_COUNT_MAX: usize = 32;
 
 /// Most bytes of a name.
 pub(crate) const NAME_SIZE_MAX: usize = 255;
-
-/// What is to happen to an attribute that is there, or is not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum XattrMode {
-    /// It is set.
-    #[default]
-    Set,
-    /// It must not be there.
-    Create,
-    /// It must be there.
-    Replace,
-}
 
 /// Where an attribute is.
 #[derive(Clone, Copy)]

@@ -34,13 +34,14 @@ const fn host(name: &'static str, imports: &'static [&'static str]) -> Layer {
 }
 
 /// Every crate there may be, planned ones included, from the bottom up.
-pub(crate) const LAYERS: [Layer; 17] = [
+pub(crate) const LAYERS: [Layer; 18] = [
     Layer { name: "nandu-nand", no_std: true, imports: &[], outside: Outside::Nothing },
     core("nandu-media", &[]),
     core("nandu-index", &["nandu-nand"]),
+    core("nandu-files", &["nandu-nand"]),
     core("nandu-log", &["nandu-nand", "nandu-media"]),
     core("nandu-tree", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log"]),
-    core("nandu-fs", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log", "nandu-tree"]),
+    core("nandu-fs", &["nandu-nand", "nandu-media", "nandu-index", "nandu-files", "nandu-log", "nandu-tree"]),
     core("nandu", &["nandu-nand", "nandu-index", "nandu-log", "nandu-tree", "nandu-fs"]),
     core("nandu-inpage", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log"]),
     host("nandu-sim", &["nandu-nand"]),

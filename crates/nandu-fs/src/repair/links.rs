@@ -4,13 +4,12 @@ use nandu_nand::Nand;
 
 use super::{Journal, Mended};
 use crate::batch::Batch;
-use crate::create::Attributes;
 use crate::fs::Fs;
-use crate::inode::{FileKind, Inode};
+use crate::inode::Inode;
 use crate::keys::Key;
 use crate::names::Search;
 use crate::walk::Tally;
-use crate::{FsError, Ino};
+use crate::{Attributes, FileKind, FsError, Ino};
 
 /// Where what has no name is put: the first of these that is a directory in the root, or can become one.
 const LOST_FOUND: [&[u8]; 3] = [b"lost+found", b"lost+found.2", b"lost+found.3"];

@@ -9,13 +9,13 @@ use super::{Journal, Mended};
 use crate::batch::Batch;
 use crate::error::Damage;
 use crate::fs::Fs;
-use crate::inode::{FileKind, Inode};
+use crate::inode::Inode;
 use crate::keys::{Key, Meaning};
 use crate::mount::CHUNK_SIZE;
 use crate::names::parse as parse_name;
 use crate::pages::{Base, base_of};
 use crate::xattrs::{NAME_SIZE_MAX, parse as parse_xattr};
-use crate::{FsError, Ino};
+use crate::{FileKind, FsError, Ino};
 
 /// Most bytes of a symbolic link's target.
 const TARGET_SIZE_MAX: u64 = 4095;
