@@ -71,11 +71,13 @@ impl Sizes {
         self.key > 0
     }
 
+    #[inline]
     fn lengths(self) -> usize {
         if self.is_fixed() { 0 } else { 3 }
     }
 
     /// Bytes of an entry of the table.
+    #[inline]
     fn entry(self) -> usize {
         if self.is_fixed() { 0 } else { ENTRY_SIZE }
     }
@@ -86,6 +88,7 @@ impl Sizes {
     }
 }
 
+// A sync asks every change, in generic code that other crates make, which calls what is not marked as inline.
 impl<'m> Changes<'m> {
     /// `memory` has at most [`PENDING_SIZE_MAX`](crate::memory::PENDING_SIZE_MAX) bytes.
     pub(crate) fn new(memory: &'m mut [u8], format: &CellFormat) -> Changes<'m> {
@@ -112,6 +115,7 @@ impl<'m> Changes<'m> {
     }
 
     /// Bytes of memory that a change takes.
+    #[inline]
     pub(crate) fn required(&self, change: &Change<'_>) -> usize {
         if self.format.is_fixed() {
             return self.format.stride();
@@ -120,10 +124,12 @@ impl<'m> Changes<'m> {
         TAG_SIZE + self.format.lengths() + change.key.len() + value_size + ENTRY_SIZE
     }
 
+    #[inline]
     fn table_at(&self, index: usize) -> usize {
         self.memory.len() - ENTRY_SIZE * (index + 1)
     }
 
+    #[inline]
     fn u16_at(&self, at: usize) -> u16 {
         u16::from_le_bytes([self.memory[at], self.memory[at + 1]])
     }
@@ -132,6 +138,7 @@ impl<'m> Changes<'m> {
         self.memory[at..at + 2].copy_from_slice(&value.to_le_bytes());
     }
 
+    #[inline]
     fn offset(&self, index: usize) -> usize {
         if self.format.is_fixed() {
             return index * self.format.stride();
@@ -140,6 +147,7 @@ impl<'m> Changes<'m> {
     }
 
     /// Where the key and what a leaf is to hold for it are, for the change at an offset.
+    #[inline]
     fn parts(&self, offset: usize) -> (Range<usize>, Range<usize>) {
         let lengths = offset + TAG_SIZE;
         let start = lengths + self.format.lengths();
@@ -151,10 +159,12 @@ impl<'m> Changes<'m> {
         (start..start + key_size, start + key_size..start + key_size + value_size)
     }
 
+    #[inline]
     pub(crate) fn key(&self, index: usize) -> &[u8] {
         &self.memory[self.parts(self.offset(index)).0]
     }
 
+    #[inline]
     pub(crate) fn change(&self, index: usize) -> Change<'_> {
         let offset = self.offset(index);
         let (key, value) = self.parts(offset);
@@ -171,12 +181,14 @@ impl<'m> Changes<'m> {
         is_put.then(|| &self.memory[self.parts(offset).1])
     }
 
+    #[inline]
     pub(crate) fn home(&self, index: usize) -> Home {
         let tag = self.u16_at(self.offset(index));
         Home { journal: (tag >> 2 & 31) as u8, index: tag >> 7, is_unproved: tag & UNPROVED != 0 }
     }
 
     /// Bytes of a change in a journal page.
+    #[inline]
     pub(crate) fn journal_size(&self, change: &Change<'_>) -> usize {
         let lengths = match (self.format.lengths(), change.value) {
             (0, _) => 0,

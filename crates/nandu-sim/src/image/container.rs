@@ -358,7 +358,8 @@ impl<M: Medium> Commit<'_, M> {
         if self.drops_all {
             self.container.blocks.clear();
         }
-        self.container.blocks.append(&mut self.changed);
+        // One by one: `append` would build the whole map anew.
+        self.container.blocks.extend(std::mem::take(&mut self.changed));
         self.taken.clear();
         for (offset, size) in self.left.drain(..).filter(|&(_, size)| size > 0) {
             self.container.space.rest(offset, size);
