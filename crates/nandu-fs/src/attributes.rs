@@ -4,10 +4,30 @@ use nandu_nand::Nand;
 
 use crate::batch::Batch;
 use crate::fs::Fs;
+use crate::inode::Inode;
 use crate::{FileKind, FsError, Ino, SetAttributes, Time};
 
 /// Seconds after which a read is noted again.
 const NOTE_SECONDS: i64 = 24 * 60 * 60;
+
+/// Whether an inode can be changed so.
+pub(crate) fn check<E: core::error::Error + 'static>(set: &SetAttributes) -> Result<(), FsError<E>> {
+    let is_sound = [set.atime, set.mtime].into_iter().flatten().all(|time| time.nanoseconds < 1_000_000_000);
+    if is_sound { Ok(()) } else { Err(FsError::Range) }
+}
+
+impl Inode {
+    /// Changes what is to change.
+    pub(crate) fn set(&mut self, set: &SetAttributes) {
+        if let Some(mode) = set.mode {
+            self.mode = self.mode & FileKind::MASK | mode & 0o7777;
+        }
+        self.uid = set.uid.unwrap_or(self.uid);
+        self.gid = set.gid.unwrap_or(self.gid);
+        self.atime = set.atime.unwrap_or(self.atime);
+        self.mtime = set.mtime.unwrap_or(self.mtime);
+    }
+}
 
 impl<N: Nand> Fs<'_, N> {
     /// Changes an inode. Durable at the next sync.
@@ -16,18 +36,10 @@ impl<N: Nand> Fs<'_, N> {
     ///
     /// [`FsError::NoInode`]; [`FsError::Range`] if a time has a billion nanoseconds or more; [`FsError::Full`].
     pub fn set_attributes(&mut self, ino: Ino, set: SetAttributes) -> Result<(), FsError<N::Error>> {
-        if [set.atime, set.mtime].into_iter().flatten().any(|time| time.nanoseconds >= 1_000_000_000) {
-            return Err(FsError::Range);
-        }
+        check(&set)?;
         self.begin_change()?;
         let mut inode = self.inode(ino)?;
-        if let Some(mode) = set.mode {
-            inode.mode = inode.mode & FileKind::MASK | mode & 0o7777;
-        }
-        inode.uid = set.uid.unwrap_or(inode.uid);
-        inode.gid = set.gid.unwrap_or(inode.gid);
-        inode.atime = set.atime.unwrap_or(inode.atime);
-        inode.mtime = set.mtime.unwrap_or(inode.mtime);
+        inode.set(&set);
         inode.ctime = self.now;
         let mut batch = Batch::new();
         Self::put_inode(&mut batch, ino, &inode);

@@ -47,6 +47,11 @@ impl<'a> Batch<'a> {
         EDIT_COUNT_MAX - self.count
     }
 
+    /// Bytes of values that can still be encoded into it.
+    pub(crate) fn arena_room(&self) -> usize {
+        ARENA_SIZE - self.used
+    }
+
     pub(crate) fn delete(&mut self, key: Key) {
         self.set(key, Value::Deleted);
     }

@@ -21,13 +21,29 @@ impl<N: Nand> Fs<'_, N> {
     /// [`FsError::Exists`]; [`FsError::Name`] and [`FsError::NameSize`]; [`FsError::NoInode`] and [`FsError::NotDirectory`] of the
     /// directory; [`FsError::Range`] if the mode says directory, symbolic link or nothing there is; [`FsError::Full`].
     pub fn create(&mut self, directory: Ino, name: &[u8], attributes: Attributes) -> Result<Ino, FsError<N::Error>> {
+        self.create_with(directory, name, attributes, &[])
+    }
+
+    /// The same with extended attributes, each a name and a value: it is there with all of them or, if this is cut, not at all, so that nobody
+    /// ever gets in whom an access list among them keeps out.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fs::create`] and [`Fs::set_xattr`]; [`FsError::Name`] if two attributes have one name.
+    pub fn create_with(
+        &mut self,
+        directory: Ino,
+        name: &[u8],
+        attributes: Attributes,
+        xattrs: &[(&[u8], &[u8])],
+    ) -> Result<Ino, FsError<N::Error>> {
         let typed = attributes.mode & FileKind::MASK != 0;
         let mode = if typed { attributes.mode } else { attributes.mode | FileKind::File.mode() };
         match FileKind::of_mode(mode) {
             None | Some(FileKind::Directory | FileKind::Symlink) => return Err(FsError::Range),
             Some(_) => {}
         }
-        self.make(directory, name, Attributes { mode, ..attributes }, &[])
+        self.make(directory, name, Attributes { mode, ..attributes }, &[], xattrs)
     }
 
     /// Makes a directory. Durable when it returns. Programs 1 page.
@@ -36,8 +52,23 @@ impl<N: Nand> Fs<'_, N> {
     ///
     /// As [`Fs::create`]; [`FsError::TooManyLinks`].
     pub fn mkdir(&mut self, directory: Ino, name: &[u8], attributes: Attributes) -> Result<Ino, FsError<N::Error>> {
+        self.mkdir_with(directory, name, attributes, &[])
+    }
+
+    /// The same with extended attributes, as [`Fs::create_with`] has them. Programs 1 page, and as many more as they fill.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fs::mkdir`] and [`Fs::create_with`].
+    pub fn mkdir_with(
+        &mut self,
+        directory: Ino,
+        name: &[u8],
+        attributes: Attributes,
+        xattrs: &[(&[u8], &[u8])],
+    ) -> Result<Ino, FsError<N::Error>> {
         let mode = attributes.mode & !FileKind::MASK | FileKind::Directory.mode();
-        let ino = self.make(directory, name, Attributes { mode, rdev: 0, ..attributes }, &[])?;
+        let ino = self.make(directory, name, Attributes { mode, rdev: 0, ..attributes }, &[], xattrs)?;
         self.sync_names()?;
         Ok(ino)
     }
@@ -49,8 +80,10 @@ impl<N: Nand> Fs<'_, N> {
         name: &[u8],
         attributes: Attributes,
         target: &[u8],
+        xattrs: &[(&[u8], &[u8])],
     ) -> Result<Ino, FsError<N::Error>> {
         self.check_name(name)?;
+        let xattr_size = self.first_xattrs_size(xattrs)?;
         self.begin_change()?;
         let mut parent = self.directory(directory)?;
         if parent.nlink == 0 {
@@ -67,6 +100,7 @@ impl<N: Nand> Fs<'_, N> {
             parent.nlink = parent.nlink.checked_add(1).ok_or(FsError::TooManyLinks(directory))?;
         }
         inode.size = target.len() as u64;
+        inode.xattr_size = xattr_size;
         let mut batch = Batch::new();
         if chunk_next != self.chunk_next {
             self.put_super_block(&mut batch, chunk_next);
@@ -79,7 +113,9 @@ impl<N: Nand> Fs<'_, N> {
             self.tree.sync()?;
             batch = Batch::new();
         }
-        // R3: the name in the same commit as the inode. With the name first, a cut would leave a name that leads to nothing.
+        // R3: the name in the same commit as the inode and its attributes. With the name first, a cut would leave a name that leads to nothing,
+        // or to what lets in whom an access list keeps out.
+        self.put_first_xattrs(&mut batch, ino, xattrs)?;
         Self::put_inode(&mut batch, ino, &inode);
         self.put_target(&mut batch, ino, target);
         self.commit(&batch)?;

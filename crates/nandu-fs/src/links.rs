@@ -82,7 +82,7 @@ impl<N: Nand> Fs<'_, N> {
             return Err(FsError::NameSize { size: target.len(), size_max });
         }
         let mode = 0o777 | FileKind::Symlink.mode();
-        let ino = self.make(directory, name, Attributes { mode, rdev: 0, ..attributes }, target)?;
+        let ino = self.make(directory, name, Attributes { mode, rdev: 0, ..attributes }, target, &[])?;
         self.sync_names()?;
         Ok(ino)
     }

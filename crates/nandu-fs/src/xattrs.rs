@@ -17,11 +17,13 @@ use nandu_index::Direction;
 use nandu_nand::Nand;
 use siphasher::sip::SipHasher24;
 
+use crate::attributes;
 use crate::batch::Batch;
 use crate::error::Damage;
 use crate::fs::Fs;
+use crate::inode::INODE_SIZE_MAX;
 use crate::keys::{KEY_SIZE_MAX, Key, Meaning};
-use crate::{FsError, Ino, XattrMode};
+use crate::{FsError, Ino, SetAttributes, XattrMode};
 
 /// Most bytes of names and values of one inode.
 const TOTAL_SIZE_MAX: usize = 4096;
@@ -158,7 +160,25 @@ impl<N: Nand> Fs<'_, N> {
     /// [`FsError::XattrExists`] and [`FsError::NoXattr`], by the mode; [`FsError::XattrSize`] if names and values of the inode would
     /// take more than 4,096 bytes; [`FsError::NoInode`]; [`FsError::Name`] and [`FsError::NameSize`]; [`FsError::Full`].
     pub fn set_xattr(&mut self, ino: Ino, name: &[u8], value: &[u8], mode: XattrMode) -> Result<(), FsError<N::Error>> {
+        self.set_xattr_with(ino, name, value, mode, SetAttributes::default())
+    }
+
+    /// Sets an attribute and changes its inode, both or, if this is cut, neither: so an access list and the permissions that say the same do
+    /// at each moment. Durable as [`Fs::set_xattr`] is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fs::set_xattr`] and [`Fs::set_attributes`].
+    pub fn set_xattr_with(
+        &mut self,
+        ino: Ino,
+        name: &[u8],
+        value: &[u8],
+        mode: XattrMode,
+        set: SetAttributes,
+    ) -> Result<(), FsError<N::Error>> {
         self.check_xattr_name(name)?;
+        attributes::check(&set)?;
         self.begin_change()?;
         let mut inode = self.inode(ino)?;
         let Place { hash, probe, size } = self.find_xattr(ino, name)?;
@@ -174,16 +194,11 @@ impl<N: Nand> Fs<'_, N> {
             return Err(FsError::XattrSize { size_max });
         }
         inode.xattr_size = total as u32;
+        inode.set(&set);
         inode.ctime = self.now;
         let part_size = self.xattr_part_size();
         let mut batch = Batch::new();
-        let [low, high] = (value.len() as u16).to_le_bytes();
-        batch.put(Key::xattr(ino.0, hash, probe, 0), &[low, high], name);
-        let mut part = 1;
-        for bytes in value.chunks(part_size) {
-            batch.put_lent(Key::xattr(ino.0, hash, probe, part), bytes);
-            part += 1;
-        }
+        let part = Self::put_xattr(&mut batch, (ino, hash, probe), name, value, part_size);
         let old_parts = size.map_or(0, |size| size.div_ceil(part_size)).min(PART_COUNT_MAX) as u8;
         for part in part..=old_parts {
             batch.delete(Key::xattr(ino.0, hash, probe, part));
@@ -192,18 +207,86 @@ impl<N: Nand> Fs<'_, N> {
         self.commit(&batch)
     }
 
+    /// Puts the records of an attribute; returns the part behind its last.
+    fn put_xattr<'v>(
+        batch: &mut Batch<'v>,
+        (ino, hash, probe): (Ino, u32, u8),
+        name: &[u8],
+        value: &'v [u8],
+        part_size: usize,
+    ) -> u8 {
+        let [low, high] = (value.len() as u16).to_le_bytes();
+        batch.put(Key::xattr(ino.0, hash, probe, 0), &[low, high], name);
+        let mut part = 1;
+        for bytes in value.chunks(part_size) {
+            batch.put_lent(Key::xattr(ino.0, hash, probe, part), bytes);
+            part += 1;
+        }
+        part
+    }
+
+    /// Puts the records of all attributes of an inode that is being made, where the batch has room for them.
+    pub(crate) fn put_first_xattrs<'v>(
+        &self,
+        batch: &mut Batch<'v>,
+        ino: Ino,
+        xattrs: &[(&[u8], &'v [u8])],
+    ) -> Result<(), FsError<N::Error>> {
+        let part_size = self.xattr_part_size();
+        for (index, &(name, value)) in xattrs.iter().enumerate() {
+            let hash = self.xattr_hash(name);
+            let before = xattrs[..index].iter().filter(|(other, _)| self.xattr_hash(other) == hash);
+            let (Ok(probe), true) = (u8::try_from(before.count()), Self::has_xattr_room(batch, name, value, part_size))
+            else {
+                return Err(FsError::XattrSize { size_max: self.xattr_total_max() });
+            };
+            Self::put_xattr(batch, (ino, hash, probe), name, value, part_size);
+        }
+        Ok(())
+    }
+
+    /// Whether a batch has room for an attribute, and for an inode behind it.
+    fn has_xattr_room(batch: &Batch<'_>, name: &[u8], value: &[u8], part_size: usize) -> bool {
+        batch.room() >= 2 + value.len().div_ceil(part_size) && batch.arena_room() >= 2 + name.len() + INODE_SIZE_MAX
+    }
+
+    /// Bytes of attributes that an inode is to be made with, names included.
+    pub(crate) fn first_xattrs_size(&self, xattrs: &[(&[u8], &[u8])]) -> Result<u32, FsError<N::Error>> {
+        let mut total = 0_usize;
+        for (index, &(name, value)) in xattrs.iter().enumerate() {
+            self.check_xattr_name(name)?;
+            if xattrs[..index].iter().any(|&(other, _)| other == name) {
+                return Err(FsError::Name);
+            }
+            total = total.saturating_add(name.len() + value.len());
+        }
+        let size_max = self.xattr_total_max();
+        if total > size_max { Err(FsError::XattrSize { size_max }) } else { Ok(total as u32) }
+    }
+
     /// Removes an attribute. Durable at the next sync.
     ///
     /// # Errors
     ///
     /// [`FsError::NoInode`] and [`FsError::NoXattr`]; [`FsError::Name`] and [`FsError::NameSize`].
     pub fn remove_xattr(&mut self, ino: Ino, name: &[u8]) -> Result<(), FsError<N::Error>> {
+        self.remove_xattr_with(ino, name, SetAttributes::default())
+    }
+
+    /// Removes an attribute and changes its inode, both or, if this is cut, neither. Durable at the next sync.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fs::remove_xattr`] and [`Fs::set_attributes`].
+    pub fn remove_xattr_with(&mut self, ino: Ino, name: &[u8], set: SetAttributes) -> Result<(), FsError<N::Error>> {
         self.check_xattr_name(name)?;
+        attributes::check(&set)?;
         self.begin_change()?;
         let mut inode = self.inode(ino)?;
         let Place { hash, probe, size } = self.find_xattr(ino, name)?;
         let size = size.ok_or(FsError::NoXattr(ino))?;
         inode.xattr_size = inode.xattr_size.saturating_sub((name.len() + size) as u32);
+        inode.set(&set);
         inode.ctime = self.now;
         let mut batch = Batch::new();
         for part in 0..=size.div_ceil(self.xattr_part_size()).min(PART_COUNT_MAX) as u8 {

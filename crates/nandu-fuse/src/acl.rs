@@ -117,14 +117,6 @@ impl Acl {
             }
         }
     }
-
-    /// A mode that gives nobody more than the list does, not even where the list is not there yet.
-    pub(crate) fn mode_before(&self, mode: u32) -> u32 {
-        let group =
-            self.0.iter().find(|entry| entry.tag == OWNER_GROUP).map_or(0, |entry| u32::from(entry.permissions) & 7);
-        let full = self.mode(mode);
-        full & !0o070 | full & group << 3
-    }
 }
 
 #[cfg(test)]
@@ -175,7 +167,6 @@ mod tests {
         let mut list = acl(&NAMED);
         list.inherit(0o666);
         assert_eq!(list.mode(0), 0o660);
-        assert_eq!(list.mode_before(0), 0o640, "the group has no more before the list is there");
         list.inherit(0o600);
         assert_eq!(
             list,

@@ -15,7 +15,7 @@ use fuser::{
     WriteFlags,
 };
 use nandu::fs::placement::Class;
-use nandu::fs::{Allocation, Attributes, Fs, Ino, RenameMode, SetAttributes, XattrMode};
+use nandu::fs::{Allocation, Attributes, Ino, RenameMode, SetAttributes, XattrMode};
 use nandu_nand::Nand;
 
 use crate::acl::{ACCESS, DEFAULT};
@@ -88,8 +88,7 @@ impl<N: Nand, K: Keeper<N>> State<N, K> {
 
     fn make_file(&mut self, directory: Ino, name: &OsStr, request: &Request, made: Made) -> Result<Ino, Errno> {
         let name = name.as_bytes();
-        let make = |fs: &mut Fs<'static, N>, attributes| fs.create(directory, name, attributes);
-        self.make(directory, request, made, make, |fs| fs.unlink(directory, name))
+        self.make(directory, request, made, |fs, attributes, lists| fs.create_with(directory, name, attributes, lists))
     }
 
     fn parent(&mut self, directory: Ino) -> Result<Ino, Errno> {
@@ -230,9 +229,10 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     fn mkdir(&self, req: &Request, parent: INodeNo, name: &OsStr, mode: u32, umask: u32, reply: ReplyEntry) {
         let outcome = self.with(|state| {
             let (directory, name) = (Ino(parent.0), name.as_bytes());
-            let make = |fs: &mut Fs<'static, N>, attributes| fs.mkdir(directory, name, attributes);
             let made = Made { mode, umask, rdev: 0, is_directory: true };
-            let ino = state.make(directory, req, made, make, |fs| fs.rmdir(directory, name))?;
+            let ino = state.make(directory, req, made, |fs, attributes, lists| {
+                fs.mkdir_with(directory, name, attributes, lists)
+            })?;
             state.attributes_of(ino)
         });
         reply_entry(outcome, reply);

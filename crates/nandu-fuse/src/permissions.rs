@@ -32,83 +32,67 @@ impl<N: Nand, K: Keeper<N>> State<N, K> {
         }
     }
 
-    fn put_acl(&mut self, ino: Ino, name: &[u8], acl: &Acl) -> Result<(), Errno> {
-        self.fs.set_xattr(ino, name, &acl.bytes(), XattrMode::Set).map_err(errno)
-    }
-
     fn set_mode(&mut self, ino: Ino, mode: u32) -> Result<(), Errno> {
         self.fs.set_attributes(ino, SetAttributes { mode: Some(mode), ..SetAttributes::default() }).map_err(errno)
     }
 
-    /// Makes something in a directory, with the permissions that its default list gives, or else those that the umask leaves.
+    /// Makes something in a directory, with the permissions that its default list gives, or else those that the umask leaves. It is there
+    /// with its lists, or not at all: a file without its list would let in whom that keeps out.
     pub(crate) fn make(
         &mut self,
         parent: Ino,
         request: &Request,
         made: Made,
-        make: impl FnOnce(&mut Fs<'static, N>, Attributes) -> Result<Ino, FsError<N::Error>>,
-        unmake: impl FnOnce(&mut Fs<'static, N>) -> Result<(), FsError<N::Error>>,
+        make: impl FnOnce(&mut Fs<'static, N>, Attributes, &[(&[u8], &[u8])]) -> Result<Ino, FsError<N::Error>>,
     ) -> Result<Ino, Errno> {
         let Made { mode, umask, rdev, is_directory } = made;
         let attributes = |mode| Attributes { mode, uid: request.uid(), gid: request.gid(), rdev: rdev.into() };
         let Some(default) = self.acl(parent, DEFAULT)? else {
-            return make(&mut self.fs, attributes(mode & !umask)).map_err(errno);
+            return make(&mut self.fs, attributes(mode & !umask), &[]).map_err(errno);
         };
         let mut acl = default.clone();
         acl.inherit(mode);
-        // The list comes after the name. A tear between them must not leave a file that lets in whom the list would keep out.
-        let ino = make(&mut self.fs, attributes(acl.mode_before(mode))).map_err(errno)?;
-        let outcome = self.give(ino, &acl, is_directory.then_some(&default));
-        if outcome.is_err() {
-            // The name would stay behind a call that failed.
-            let _ = unmake(&mut self.fs);
+        let (list, default) = (acl.bytes(), default.bytes());
+        let mut lists: Vec<(&[u8], &[u8])> = Vec::new();
+        if is_directory {
+            lists.push((DEFAULT, &default));
         }
-        outcome.map(|()| ino)
+        if !acl.is_plain() {
+            lists.push((ACCESS, &list));
+        }
+        make(&mut self.fs, attributes(acl.mode(mode)), &lists).map_err(errno)
     }
 
-    fn give(&mut self, ino: Ino, acl: &Acl, default: Option<&Acl>) -> Result<(), Errno> {
-        if let Some(default) = default {
-            self.put_acl(ino, DEFAULT, default)?;
-        }
-        if acl.is_plain() {
-            return Ok(());
-        }
-        self.put_acl(ino, ACCESS, acl)?;
-        let mode = self.fs.stat(ino).map_err(errno)?.mode;
-        self.set_mode(ino, acl.mode(mode))
-    }
-
-    /// Takes over a list, which the kernel has found sound and allowed. What of it permissions can say they say; a list that says no more is
-    /// not kept.
+    /// Takes over a list, which the kernel has found sound and allowed, together with the permissions that say what they can of it. A list that
+    /// says no more than they do is not kept.
     pub(crate) fn set_acl(&mut self, ino: Ino, request: &Request, name: &[u8], value: &[u8]) -> Result<(), Errno> {
         let acl = Acl::parse(value).ok_or(Errno::EINVAL)?;
         if name == DEFAULT {
-            return self.put_acl(ino, DEFAULT, &acl);
-        }
-        if acl.is_plain() {
-            match self.fs.remove_xattr(ino, ACCESS) {
-                Ok(()) | Err(FsError::NoXattr(_)) => {}
-                Err(error) => return Err(errno(error)),
-            }
-        } else {
-            self.put_acl(ino, ACCESS, &acl)?;
+            return self.fs.set_xattr(ino, name, &acl.bytes(), XattrMode::Set).map_err(errno);
         }
         let stat = self.fs.stat(ino).map_err(errno)?;
         let mode = privileges::without_foreign_group(acl.mode(stat.mode), stat.gid, request);
-        if mode == stat.mode { Ok(()) } else { self.set_mode(ino, mode) }
+        let set = SetAttributes { mode: Some(mode), ..SetAttributes::default() };
+        if !acl.is_plain() {
+            return self.fs.set_xattr_with(ino, ACCESS, &acl.bytes(), XattrMode::Set, set).map_err(errno);
+        }
+        match self.fs.remove_xattr_with(ino, ACCESS, set) {
+            Err(FsError::NoXattr(_)) if mode == stat.mode => Ok(()),
+            Err(FsError::NoXattr(_)) => self.set_mode(ino, mode),
+            other => other.map_err(errno),
+        }
     }
 
-    /// Sets owner, permissions and times, and what follows from them.
+    /// Sets owner, permissions and times, and what follows from them: with permissions the list that says the same, in one step.
     pub(crate) fn set_attributes(&mut self, ino: Ino, request: &Request, mut set: SetAttributes) -> Result<(), Errno> {
         if (set.uid.is_some() || set.gid.is_some()) && set.mode.is_none() {
             set.mode = privileges::without(&self.fs.stat(ino).map_err(errno)?, request);
         }
-        // Whom the list lets in beyond the permissions goes first, so that a tear between leaves nobody in whom the caller has put out.
         if let Some(mode) = set.mode
             && let Some(mut acl) = self.acl(ino, ACCESS)?
         {
             acl.set_mode(mode);
-            self.put_acl(ino, ACCESS, &acl)?;
+            return self.fs.set_xattr_with(ino, ACCESS, &acl.bytes(), XattrMode::Set, set).map_err(errno);
         }
         self.fs.set_attributes(ino, set).map_err(errno)
     }

@@ -195,7 +195,7 @@ impl<N: Nand> Fs<'_, N> {
                 Search::Found(_) => continue,
                 Search::Free(_) => {
                     let mode = 0o700 | FileKind::Directory.mode();
-                    self.make(Ino::ROOT, name, Attributes { mode, ..Attributes::default() }, &[])?
+                    self.make(Ino::ROOT, name, Attributes { mode, ..Attributes::default() }, &[], &[])?
                 }
             };
             journal.lost_found = Some(ino);

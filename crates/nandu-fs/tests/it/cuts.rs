@@ -1,7 +1,7 @@
 //! Power cuts: what is found is what the operations made up to one of them, which is not before the last that was acknowledged as
 //! durable. Of a write some bytes may be there and others not.
 
-use nandu_fs::{Allocation, Broken, Fs, Ino, Options, RenameMode, Time};
+use nandu_fs::{Allocation, Broken, Fs, Ino, Options, RenameMode, SetAttributes, Time};
 use nandu_nand::{Geometry, Pairing, TearScope};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
@@ -193,6 +193,35 @@ fn cuts_while_attributes_and_targets_go_in_steps() {
         Op::Symlink(vec![b"b"], bytes(1200)),
         Op::Unlink(vec![b"a"]),
         Op::Unlink(vec![b"b"]),
+        Op::Sync,
+    ];
+    let driver = Driver::new(formatted_with(SMALL, OPTIONS)).resume();
+    let summary = driver.every(fixed(ops, OPTIONS), check(OPTIONS));
+    assert!(summary.cases > 100, "{summary:?}");
+}
+
+/// A list of who may do what says the same as permissions, whatever is cut: they change in one step, and what has lists is made with them. On
+/// small pages, on which one does not fit.
+#[test]
+fn an_attribute_and_its_inode_change_together_at_every_cut() {
+    const LIST: &[u8] = b"system.posix_acl_access";
+    const DEFAULT: &[u8] = b"system.posix_acl_default";
+    let list = |entries: usize, first: u8| (0..4 + 8 * entries).map(|at| at as u8 ^ first).collect::<Vec<u8>>();
+    let mode = |mode| SetAttributes { mode: Some(mode), ..SetAttributes::default() };
+    let ops = vec![
+        Op::Create(vec![b"a"]),
+        Op::SetBoth(vec![b"a"], LIST, Some(list(5, 1)), mode(0o640)),
+        Op::Sync,
+        // Longer than a page of 512 bytes, and short again.
+        Op::SetBoth(vec![b"a"], LIST, Some(list(90, 2)), mode(0o660)),
+        Op::SetBoth(vec![b"a"], LIST, Some(list(6, 3)), SetAttributes { uid: Some(9), ..mode(0o600) }),
+        Op::Sync,
+        Op::SetBoth(vec![b"a"], LIST, None, mode(0o700)),
+        Op::SetBoth(vec![b"a"], LIST, None, mode(0o777)),
+        Op::MkdirWith(vec![b"b"], vec![(DEFAULT, list(80, 4)), (LIST, list(80, 5))]),
+        Op::CreateWith(vec![b"b", b"c"], vec![(LIST, list(5, 6))]),
+        Op::CreateWith(vec![b"b", b"a"], vec![(LIST, list(100, 7))]),
+        Op::Unlink(vec![b"b", b"c"]),
         Op::Sync,
     ];
     let driver = Driver::new(formatted_with(SMALL, OPTIONS)).resume();

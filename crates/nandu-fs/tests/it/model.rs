@@ -185,6 +185,12 @@ impl Model {
         Ok(())
     }
 
+    fn give(&mut self, path: &[&'static [u8]], xattrs: &[(&'static [u8], Vec<u8>)]) -> Result<(), i32> {
+        let id = self.resolve(path)?;
+        self.node(id).seen.xattrs = xattrs.iter().map(|(name, value)| (name.to_vec(), value.clone())).collect();
+        Ok(())
+    }
+
     /// The inode loses a name, which is gone already.
     fn drop_name(&mut self, id: usize) {
         let now = self.now;
@@ -411,6 +417,24 @@ impl Model {
                 seen.xattrs.remove(*name).ok_or(ENODATA)?;
                 seen.times[2] = now;
                 Ok(())
+            }
+            Op::SetBoth(path, name, value, set) => {
+                let id = self.resolve(path)?;
+                let seen = &mut self.node(id).seen;
+                match value {
+                    Some(value) => seen.xattrs.insert(name.to_vec(), value.clone()),
+                    None => Some(seen.xattrs.remove(*name).ok_or(ENODATA)?),
+                };
+                self.set(id, set);
+                Ok(())
+            }
+            Op::CreateWith(path, xattrs) => {
+                self.make(path, 0o644 | FileKind::File.mode(), Vec::new())?;
+                self.give(path, xattrs)
+            }
+            Op::MkdirWith(path, xattrs) => {
+                self.make(path, 0o644 | FileKind::Directory.mode(), Vec::new())?;
+                self.give(path, xattrs)
             }
             Op::Open(path, slot) => {
                 let id = self.resolve(path)?;

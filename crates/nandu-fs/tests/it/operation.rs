@@ -23,6 +23,11 @@ pub(crate) enum Op {
     Set(Path, SetAttributes),
     SetXattr(Path, &'static [u8], Vec<u8>),
     RemoveXattr(Path, &'static [u8]),
+    /// Sets or removes an attribute and changes the inode in one step.
+    SetBoth(Path, &'static [u8], Option<Vec<u8>>, SetAttributes),
+    /// Makes a file or a directory with attributes.
+    CreateWith(Path, Vec<(&'static [u8], Vec<u8>)>),
+    MkdirWith(Path, Vec<(&'static [u8], Vec<u8>)>),
     /// Opens into a slot, which is closed first.
     Open(Path, usize),
     WriteOpen(usize, u64, Vec<u8>),
@@ -178,12 +183,19 @@ impl Chance {
 impl Op {
     /// Whether everything is durable when it has succeeded.
     pub(crate) fn is_durable(&self) -> bool {
-        matches!(self, Op::Mkdir(_) | Op::Symlink(..) | Op::Link(..) | Op::Rename(..) | Op::Sync | Op::Idle)
+        matches!(
+            self,
+            Op::Mkdir(_) | Op::MkdirWith(..) | Op::Symlink(..) | Op::Link(..) | Op::Rename(..) | Op::Sync | Op::Idle
+        )
     }
 }
 
 pub(crate) fn resolve<N: Nand>(fs: &mut Fs<'_, N>, path: &[&[u8]]) -> Result<Ino, FsError<N::Error>> {
     path.iter().try_fold(Ino::ROOT, |at, name| fs.lookup(at, name))
+}
+
+fn lent<'a>(xattrs: &'a [(&'static [u8], Vec<u8>)]) -> Vec<(&'a [u8], &'a [u8])> {
+    xattrs.iter().map(|(name, value)| (*name, value.as_slice())).collect()
 }
 
 fn parent<'p, N: Nand>(fs: &mut Fs<'_, N>, path: &'p [&'static [u8]]) -> Result<(Ino, &'p [u8]), FsError<N::Error>> {
@@ -259,6 +271,21 @@ pub(crate) fn apply<N: Nand>(fs: &mut Fs<'_, N>, slots: &mut Slots, op: &Op) -> 
         Op::RemoveXattr(path, name) => {
             let ino = resolve(fs, path)?;
             fs.remove_xattr(ino, name)
+        }
+        Op::SetBoth(path, name, value, set) => {
+            let ino = resolve(fs, path)?;
+            match value {
+                Some(value) => fs.set_xattr_with(ino, name, value, XattrMode::Set, *set),
+                None => fs.remove_xattr_with(ino, name, *set),
+            }
+        }
+        Op::CreateWith(path, xattrs) => {
+            let (above, name) = parent(fs, path)?;
+            fs.create_with(above, name, NEW, &lent(xattrs)).map(|_| ())
+        }
+        Op::MkdirWith(path, xattrs) => {
+            let (above, name) = parent(fs, path)?;
+            fs.mkdir_with(above, name, NEW, &lent(xattrs)).map(|_| ())
         }
         Op::Open(path, slot) => {
             let ino = resolve(fs, path)?;
