@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::process::{Command, Stdio};
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, XattrFlags};
@@ -12,10 +12,20 @@ use crate::mounted::{Mounted, nandu, succeed};
 /// A chip of 8 MiB, which is soon full.
 const SMALL: [&str; 4] = ["--chip", "w25n01gv", "--blocks", "64"];
 
-/// What `df` calls available is what can be written, not what is free.
+/// What `df` calls available is what can be written, not what is free, and all but growth goes on on the full chip.
 #[test]
 fn what_is_available_can_be_written() {
-    let Some(mut mounted) = Mounted::with(&SMALL, &[], &[]) else { return };
+    fills_up(&SMALL);
+}
+
+/// The same on a whole chip of 128 MiB.
+#[test]
+fn what_is_available_on_a_whole_chip_can_be_written() {
+    fills_up(&["--chip", "w25n01gv"]);
+}
+
+fn fills_up(chip: &[&str]) {
+    let Some(mut mounted) = Mounted::with(chip, &[], &[]) else { return };
     let before = rustix::fs::statvfs(mounted.root()).unwrap();
     let mut file = File::create(mounted.root().join("large")).unwrap();
     let piece = [7; 65_536];
@@ -32,7 +42,6 @@ fn what_is_available_can_be_written() {
     assert!(after.f_bavail <= before.f_bavail / 20, "{} of {}", after.f_bavail, before.f_bavail);
     // There is no table of inodes, so there is no number of them.
     assert_eq!((before.f_files, before.f_ffree), (0, 0));
-    // All but growth goes on.
     mounted.shell(
         "
         dd if=/dev/zero of=large bs=4096 count=3 conv=notrunc,fsync 2> /dev/null
@@ -40,6 +49,14 @@ fn what_is_available_can_be_written() {
         ",
     );
     rustix::fs::setxattr(mounted.root().join("moved"), "user.full", b"yes", XattrFlags::empty()).unwrap();
+    for number in 0..1000_u64 {
+        let place = number * 7919 * 4096 % (written - 4096);
+        let outcome = file.write_all_at(&piece[..4096], place);
+        assert!(outcome.is_ok(), "{number}: {outcome:?}");
+        if number % 8 == 0 {
+            file.sync_all().unwrap();
+        }
+    }
     drop(file);
     mounted.unmount();
     let said = succeed(&["fs", "df", "c.nand", "--json"], mounted.directory.path());
