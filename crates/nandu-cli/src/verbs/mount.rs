@@ -33,7 +33,13 @@ const UNKEPT_SIZE_MAX: u64 = 32 << 20;
 /// Bytes that a file for complaints has room for, however full the disk is.
 const LOG_ROOM: u64 = 16 << 10;
 
+/// What a mount does not have though programs may ask for it.
+const LIMITS: &str = "Not there: files without a name from the start (O_TMPFILE), times of birth, flags of chattr, room that is promised \
+    beforehand (fallocate without a mode), and more than 4096 bytes of extended attributes for a file, names and access lists included: \
+    setting one says then that no space is left.";
+
 #[derive(Args, Debug)]
+#[command(after_help = LIMITS)]
 pub(crate) struct Mount {
     /// The image
     image: PathBuf,
