@@ -10,7 +10,8 @@
 //! thousands of them in a row would each write the image. So is what is written and not synced; what the kernel does not ask for,
 //! such as `sync(2)`, of which FUSE does not hear, is made durable and kept after five seconds at the latest, whatever else is asked meanwhile.
 //!
-//! Where the chip cannot be kept, say because the disk is full, every request fails with `EIO` until it can; that is tried again every few seconds.
+//! Where the chip cannot be kept, say because the disk is full, every change fails with `EIO` until it can; that is tried again every few
+//! seconds. What is there can be looked at and read meanwhile, and closed.
 
 mod acl;
 mod attributes;

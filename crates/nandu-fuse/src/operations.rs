@@ -70,6 +70,10 @@ impl<N: Nand, K: Keeper<N>> Mounted<N, K> {
     fn with<T>(&self, request: impl FnOnce(&mut State<N, K>) -> Result<T, Errno>) -> Result<T, Errno> {
         self.served.with(request)
     }
+
+    fn look<T>(&self, request: impl FnOnce(&mut State<N, K>) -> Result<T, Errno>) -> Result<T, Errno> {
+        self.served.look(request)
+    }
 }
 
 impl<N: Nand, K: Keeper<N>> State<N, K> {
@@ -157,7 +161,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     }
 
     fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let outcome = self.with(|state| {
+        let outcome = self.look(|state| {
             let ino = state.find(Ino(parent.0), name.as_bytes())?;
             state.attributes_of(ino)
         });
@@ -165,7 +169,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     }
 
     fn getattr(&self, _req: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
-        reply_attr(self.with(|state| state.attributes_of(Ino(ino.0))), reply);
+        reply_attr(self.look(|state| state.attributes_of(Ino(ino.0))), reply);
     }
 
     fn setattr(
@@ -208,7 +212,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     }
 
     fn readlink(&self, _req: &Request, ino: INodeNo, reply: ReplyData) {
-        let outcome = self.with(|state| {
+        let outcome = self.look(|state| {
             let mut target = vec![0; TARGET_SIZE_MAX];
             let size = state.fs.read_link(Ino(ino.0), &mut target).map_err(errno)?;
             target.truncate(size);
@@ -290,15 +294,18 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     }
 
     fn open(&self, _req: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        let outcome = self.with(|state| {
+        let outcome = self.look(|state| {
             state.fs.open(Ino(ino.0)).map_err(errno)?;
             Ok(flags.acc_mode() == OpenAccMode::O_WRONLY || !state.wants_read(Ino(ino.0)))
         });
+        // Who only reads has nothing to be told of at the end.
+        let is_read_only = flags.acc_mode() == OpenAccMode::O_RDONLY;
+        let options = if is_read_only { FopenFlags::FOPEN_NOFLUSH } else { FopenFlags::empty() };
         match outcome {
             // What the kernel has of the file stays right: nobody else changes it.
-            Ok(true) => reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
+            Ok(true) => reply.opened(FileHandle(0), options | FopenFlags::FOPEN_KEEP_CACHE),
             // The kernel is to forget it, so that the next read, which has to be noted, is heard of.
-            Ok(false) => reply.opened(FileHandle(0), FopenFlags::empty()),
+            Ok(false) => reply.opened(FileHandle(0), options),
             Err(error) => reply.error(error),
         }
     }
@@ -314,7 +321,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let outcome = self.with(|state| {
+        let outcome = self.look(|state| {
             let mut bytes = vec![0; size as usize];
             let count = state.fs.read_at(Ino(ino.0), offset, &mut bytes).map_err(errno)?;
             bytes.truncate(count);
@@ -371,7 +378,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        reply_empty(self.with(|state| state.fs.close(Ino(ino.0)).map_err(errno)), reply);
+        reply_empty(self.look(|state| state.fs.close(Ino(ino.0)).map_err(errno)), reply);
     }
 
     fn fsync(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
@@ -383,14 +390,14 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     }
 
     fn opendir(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        match self.with(|state| state.fs.open(Ino(ino.0)).map_err(errno)) {
+        match self.look(|state| state.fs.open(Ino(ino.0)).map_err(errno)) {
             Ok(()) => reply.opened(FileHandle(0), FopenFlags::empty()),
             Err(error) => reply.error(error),
         }
     }
 
     fn readdir(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, offset: u64, mut reply: ReplyDirectory) {
-        let outcome = self.with(|state| {
+        let outcome = self.look(|state| {
             let visited = state.fs.read_dir(Ino(ino.0), offset, |entry| {
                 let (number, kind) = (INodeNo(entry.ino.0), file_type(entry.kind));
                 let is_full = reply.add(number, entry.cookie, kind, OsStr::from_bytes(entry.name));
@@ -406,7 +413,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     }
 
     fn releasedir(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, _flags: OpenFlags, reply: ReplyEmpty) {
-        reply_empty(self.with(|state| state.fs.close(Ino(ino.0)).map_err(errno)), reply);
+        reply_empty(self.look(|state| state.fs.close(Ino(ino.0)).map_err(errno)), reply);
     }
 
     fn fsyncdir(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
@@ -418,7 +425,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     }
 
     fn statfs(&self, _req: &Request, _ino: INodeNo, reply: ReplyStatfs) {
-        match self.with(|state| state.fs.statfs().map_err(errno)) {
+        match self.look(|state| state.fs.statfs().map_err(errno)) {
             Ok(stat) => {
                 let (size, free, available) = (stat.block_size, stat.blocks_free, stat.blocks_available);
                 // Inodes have no table that could be full: without a number of them `df -i` shows none, as elsewhere where that is so.
@@ -458,7 +465,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
         if is_fixed(name) {
             return reply_xattr(Ok(self.served.regions()), size, reply);
         }
-        let outcome = self.with(|state| {
+        let outcome = self.look(|state| {
             let mut value = vec![0; XATTRS_SIZE_MAX];
             let count = state.fs.get_xattr(Ino(ino.0), name.as_bytes(), &mut value).map_err(errno)?;
             value.truncate(count);
@@ -468,7 +475,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     }
 
     fn listxattr(&self, _req: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
-        let outcome = self.with(|state| {
+        let outcome = self.look(|state| {
             let mut names = Vec::new();
             let listed = state.fs.list_xattrs(Ino(ino.0), |name| {
                 // An import may have brought one of this name, which nobody could read.
@@ -567,7 +574,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
 
     fn lseek(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
         let Ok(from) = u64::try_from(offset) else { return reply.error(Errno::ENXIO) };
-        let outcome = self.with(|state| match whence {
+        let outcome = self.look(|state| match whence {
             SEEK_DATA => state.fs.seek_data(Ino(ino.0), from).map_err(errno),
             SEEK_HOLE => state.fs.seek_hole(Ino(ino.0), from).map_err(errno),
             _ => Err(Errno::EINVAL),

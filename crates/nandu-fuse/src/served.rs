@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io::{self, Write};
 use std::mem;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fuser::Errno;
@@ -72,27 +72,42 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
         (state.fs, state.keeper)
     }
 
-    /// Serves a request, at the present time.
+    /// Serves a request, at the present time. None is taken while the chip cannot be kept: what it changes would be lost.
     pub(crate) fn with<T>(&self, request: impl FnOnce(&mut State<N, K>) -> Result<T, Errno>) -> Result<T, Errno> {
-        // A request that panicked left the file system as an error would have: what is on flash is right.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         state.request_count += 1;
         if state.has_failed {
             return Err(Errno::EIO);
         }
-        state.fs.request_begin(now()).map_err(errno)?;
-        let outcome = request(&mut state);
-        state.fs.request_end(now());
+        let outcome = state.serve(request);
         if state.keeper.is_due(state.fs.nand()) {
             state.keep_or_fail()?;
         }
         outcome
     }
 
+    /// Serves a request that only looks at what is there, or says that somebody is done with it. It is taken whether the chip can be kept or
+    /// not: what there is can be read, and a file whose closing was not counted would count as open until the next mount.
+    pub(crate) fn look<T>(&self, request: impl FnOnce(&mut State<N, K>) -> Result<T, Errno>) -> Result<T, Errno> {
+        let mut state = self.lock();
+        state.request_count += 1;
+        let outcome = state.serve(request);
+        if !state.has_failed && state.keeper.is_due(state.fs.nand()) {
+            // Who changes something is told of an error.
+            let _ = state.keep();
+        }
+        outcome
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<N, K>> {
+        // A request that panicked left the file system as an error would have: what is on flash is right.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Makes durable and keeps what nobody asked for, if that is due. What was refused for a lack of space is refused here too, and what
     /// was done before is kept.
     pub(crate) fn catch_up(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         if state.kept_at.elapsed() < KEEP_PERIOD {
             return;
         }
@@ -107,13 +122,13 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
     }
 
     pub(crate) fn request_count(&self) -> u64 {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).request_count
+        self.lock().request_count
     }
 
     /// Does a step of background work where policies say when one is due. Returns how long to wait for the next one; `None` where there are no
     /// policies, or nothing to do. An error is not lost: the next request meets it too.
     pub(crate) fn step(&self) -> Option<Duration> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         let worked = state.fs.step(now()).unwrap_or(false);
         state.note_reads();
         state.steps = if worked { state.steps + 1 } else { 0 };
@@ -130,7 +145,7 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
 
     /// What the blocks of the chip are used for, as text. Looking is no request: whoever watches does not keep background work from going on.
     pub(crate) fn regions(&self) -> Vec<u8> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.lock();
         let Regions { free_blocks, tree_blocks, slc_blocks, slc_pages, mlc_blocks, mlc_pages, bad_blocks } =
             state.fs.regions();
         format!("{free_blocks} {tree_blocks} {slc_blocks} {slc_pages} {mlc_blocks} {mlc_pages} {bad_blocks}")
@@ -139,12 +154,12 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
 
     /// Whether policies say when background work is done.
     pub(crate) fn is_placed(&self) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).fs.placement().is_some()
+        self.lock().fs.placement().is_some()
     }
 
     /// Uses idle time. An error is not lost: the next request meets it too.
     pub(crate) fn idle(&self, pages: u32) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         if state.idle_since == Some(state.request_count) {
             return;
         }
@@ -157,9 +172,16 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
 }
 
 impl<N: Nand, K: Keeper<N>> State<N, K> {
+    fn serve<T>(&mut self, request: impl FnOnce(&mut State<N, K>) -> Result<T, Errno>) -> Result<T, Errno> {
+        self.fs.request_begin(now()).map_err(errno)?;
+        let outcome = request(self);
+        self.fs.request_end(now());
+        outcome
+    }
+
     /// Notes that something was read. Whoever read it has it, whether that can be noted or not.
     pub(crate) fn note_read(&mut self, ino: Ino) {
-        if !self.notes_reads {
+        if !self.notes_reads || self.has_failed {
             return;
         }
         let _ = self.fs.note_read(ino);
@@ -196,7 +218,7 @@ impl<N: Nand, K: Keeper<N>> State<N, K> {
         let outcome = self.keeper.keep(self.fs.nand_mut());
         match &outcome {
             Err(error) if !self.has_failed => {
-                let _ = writeln!(io::stderr(), "nandu: {error}; nothing is taken before this can be written");
+                let _ = writeln!(io::stderr(), "nandu: {error}; no change is taken before this can be written");
             }
             Ok(()) if self.has_failed => {
                 let _ = writeln!(io::stderr(), "nandu: what could not be written is written now");

@@ -10,7 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
+
 use crate::mounted::{Mounted, nandu, succeed};
+
+// What Linux calls it.
+const EIO: i32 = 5;
 
 /// FUSE does not hear of `sync(2)`, and somebody who looks something up every tenth of a second leaves no idle time.
 #[test]
@@ -144,35 +149,96 @@ fn a_mounted_image_is_copied_with_all_that_was_synced() {
     mounted.check();
 }
 
+/// A small disk for images; `None`, with a word, where it cannot be had.
+struct SmallDisk(TempDir);
+
+impl SmallDisk {
+    fn new() -> Option<SmallDisk> {
+        let disk = tempfile::tempdir().unwrap();
+        let is_there = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=12m", "tmpfs"])
+            .arg(disk.path())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success());
+        if !is_there {
+            eprintln!("SKIPPED: a small disk cannot be made here");
+        }
+        is_there.then_some(SmallDisk(disk))
+    }
+
+    fn mounted(&self) -> Option<Mounted> {
+        Mounted::made_in(tempfile::tempdir_in(self.0.path()).unwrap(), &[], &[], &[])
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+/// Writes so many MiB, more than a small disk holds; returns what the end of it says.
+fn write_too_much(file: &File, count: u64) -> Option<i32> {
+    let outcome = (0..count).try_for_each(|at| file.write_all_at(&vec![at as u8; 1 << 20], at << 20));
+    outcome.and_then(|()| file.sync_all()).unwrap_err().raw_os_error()
+}
+
 /// An image on a disk that is too small: who writes is told, whoever comes later too, and the process says why.
 #[test]
 fn a_disk_that_is_full_is_told_to_who_writes_and_to_the_log() {
-    let disk = tempfile::tempdir().unwrap();
-    let is_there = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=12m", "tmpfs"])
-        .arg(disk.path())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !is_there {
-        eprintln!("SKIPPED: a small disk cannot be made here");
-        return;
+    let Some(disk) = SmallDisk::new() else { return };
+    let Some(mut mounted) = disk.mounted() else { return };
+    let log = mounted.directory.path().join("c.nand.log");
+    let file = File::create(mounted.root().join("large")).unwrap();
+    assert_eq!(write_too_much(&file, 30), Some(EIO));
+    let later = fs::write(mounted.root().join("later"), b"x").unwrap_err();
+    assert_eq!(later.raw_os_error(), Some(EIO));
+    drop(file);
+    mounted.unmount();
+    let said = fs::read_to_string(log).unwrap();
+    assert!(said.contains("c.nand: No space left on device"), "{said}");
+    // What was kept before is there.
+    mounted.check();
+}
+
+/// While the image cannot be written what there is can be read, and a closing counts: a file without a name is gone then.
+#[test]
+fn files_are_read_and_closed_while_the_image_cannot_be_written() {
+    let Some(disk) = SmallDisk::new() else { return };
+    let Some(mut mounted) = disk.mounted() else { return };
+    let root = mounted.root();
+    let filler = disk.0.path().join("filler");
+    fs::write(&filler, vec![1; 6 << 20]).unwrap();
+    fs::create_dir(root.join("directory")).unwrap();
+    let content: Vec<u8> = (0..100_000_u32).map(|at| (at / 3) as u8).collect();
+    fs::write(root.join("directory/kept"), &content).unwrap();
+    let nameless = File::create(root.join("nameless")).unwrap();
+    (&nameless).write_all(&vec![7; 2 << 20]).unwrap();
+    nameless.sync_all().unwrap();
+    fs::remove_file(root.join("nameless")).unwrap();
+    let large = File::create(root.join("large")).unwrap();
+    assert_eq!(write_too_much(&large, 5), Some(EIO));
+    assert_eq!(fs::read(root.join("directory/kept")).unwrap(), content);
+    let names = fs::read_dir(root.join("directory")).unwrap().count();
+    assert_eq!(names, 1);
+    let refused = fs::rename(root.join("directory/kept"), root.join("moved")).unwrap_err();
+    assert_eq!(refused.raw_os_error(), Some(EIO));
+    let free = || rustix::fs::statvfs(&root).map(|stat| stat.f_bfree * stat.f_frsize).unwrap();
+    let before = free();
+    drop(nameless);
+    drop(large);
+    fs::remove_file(&filler).unwrap();
+    // The image is written again within five seconds.
+    let begin = Instant::now();
+    while fs::write(root.join("after"), b"x").is_err() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "the image is not written again");
+        thread::sleep(Duration::from_millis(100));
     }
-    let directory = tempfile::tempdir_in(disk.path()).unwrap();
-    let log = directory.path().join("c.nand.log");
-    if let Some(mut mounted) = Mounted::made_in(directory, &[], &[], &[]) {
-        let file = File::create(mounted.root().join("large")).unwrap();
-        let outcome = (0..30).try_for_each(|at| file.write_all_at(&vec![at as u8; 1 << 20], at << 20));
-        let outcome = outcome.and_then(|()| file.sync_all());
-        assert_eq!(outcome.unwrap_err().raw_os_error(), Some(5));
-        let later = fs::write(mounted.root().join("later"), b"x").unwrap_err();
-        assert_eq!(later.raw_os_error(), Some(5));
-        drop(file);
-        mounted.unmount();
-        let said = fs::read_to_string(log).unwrap();
-        assert!(said.contains("c.nand: No space left on device"), "{said}");
-        // What was kept before is there.
-        mounted.check();
+    while free() < before + (1 << 20) {
+        assert!(begin.elapsed() < Duration::from_secs(20), "a closed file counts as open: {before}, {}", free());
+        thread::sleep(Duration::from_millis(100));
     }
-    let _ = Command::new("umount").arg("-l").arg(disk.path()).status();
+    mounted.unmount();
+    mounted.check();
 }
