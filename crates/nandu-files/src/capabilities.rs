@@ -51,16 +51,18 @@ impl fmt::Display for Feature {
 pub enum Order {
     /// What some first part of them made, of the whole volume: a change is there only if all before it are.
     Volume,
-    /// At each path what some first part of them made there, whatever is found at other paths: a change of one file may be there and an earlier one
-    /// of another not.
-    Path,
+    /// The names that some first part of them made; and of each inode the content and attributes that some first part of them made, whichever that is
+    /// of others.
+    Names,
 }
 
-/// What may be found after a power cut. Whatever it is: what was durable is there, of a write some bytes may be there and others not, and every
-/// other operation is there wholly or not at all, but for what is declared here.
+/// What may be found after a power cut. Whatever it is: what was durable is there, of a write some bytes may be there and others not, and a
+/// file is never longer than the bytes that are; every other operation is there wholly or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cuts {
-    /// In which order changes that are not durable yet come to be there.
+    /// In which order changes come to be there. With [`Order::Volume`], whatever is durable when it returns makes durable all that was changed before;
+    /// with [`Order::Names`] all names, and of content and attributes those of the file concerned. [`FileSystem::sync`](crate::FileSystem::sync)
+    /// always makes everything durable.
     pub order: Order,
     /// Whether [`FileSystem::create`](crate::FileSystem::create) is durable when it returns.
     pub create_is_durable: bool,
@@ -72,18 +74,6 @@ pub struct Cuts {
     pub rename_is_durable: bool,
     /// Whether links of both kinds are.
     pub links_are_durable: bool,
-    /// Whether whatever is durable when it returns makes everything durable that was changed before, of whatever file. Else it does so for the names
-    /// concerned alone; [`FileSystem::sync`](crate::FileSystem::sync) always makes everything durable.
-    pub durable_with_all: bool,
-    /// Whether [`FileSystem::fsync`](crate::FileSystem::fsync) makes everything durable that was changed before, of whatever file. Else it does so
-    /// for the file, its attributes and its name.
-    pub fsync_with_all: bool,
-    /// Whether a cut in a rename may leave the file under both names.
-    pub rename_leaves_both: bool,
-    /// Whether a cut in a rename that replaces a name may leave that without the one that was to come in its place, which has its old name then.
-    pub rename_leaves_neither: bool,
-    /// Whether a cut may leave a file with a size and without bytes below it: they are zero then.
-    pub size_before_bytes: bool,
 }
 
 /// What a file system can do.
@@ -116,9 +106,14 @@ pub struct Capabilities {
     pub nanoseconds: bool,
     /// Whether the time is known at which an inode was made. Else [`Stat::btime`](crate::Stat::btime) is that of the last change.
     pub birth_times: bool,
-    /// Whether the number of an inode stays what it is as long as the inode is there. Else that of a file may be another after each change of it, but
-    /// stays as long as the file is open ([`FileSystem::open`](crate::FileSystem::open)).
-    pub has_lasting_numbers: bool,
+    /// Whether a directory counts what is in it: its size is the number of names, and it has 2 links and one for each directory. Else it has one link,
+    /// and any size.
+    pub counted_names: bool,
+    /// Whether the times of a directory say when a name came or went last.
+    pub directory_times: bool,
+    /// Whether the number of an inode stays what it is as long as the inode is there. Else that of a file is another after a rename, at the latest when
+    /// the file is closed ([`FileSystem::open`](crate::FileSystem::open)).
+    pub lasting_numbers: bool,
     /// What may be found after a power cut.
     pub cuts: Cuts,
 }

@@ -65,7 +65,7 @@ pub trait FileSystem {
     ///
     /// # Errors
     ///
-    /// `EEXIST`, `ENOTDIR`, `ENAMETOOLONG`, `ENOSPC`; `EINVAL` of a type that is a directory, a symbolic link or none.
+    /// `EEXIST`, `ENOTDIR`, `ENAMETOOLONG`, `ENOSPC`; `EINVAL` of a type that is a directory, a symbolic link or none, and of what is no name.
     fn create(&mut self, directory: Ino, name: &[u8], attributes: Attributes) -> Result<Ino, Self::Error>;
 
     /// Makes a directory.
@@ -174,7 +174,7 @@ pub trait FileSystem {
     /// Those of the chip.
     fn close(&mut self, ino: Ino) -> Result<(), Self::Error>;
 
-    /// Makes a file or a directory durable.
+    /// Makes a file or a directory durable, with its names and at least those made before.
     ///
     /// # Errors
     ///
@@ -210,6 +210,17 @@ pub trait FileSystem {
     /// Those of [`FileSystem::sync`].
     fn idle(&mut self, _pages: u32) -> Result<bool, Self::Error> {
         Ok(false)
+    }
+
+    /// The first byte of a file from `offset` on that is in no hole, or is in one, of which there is one at its end; `None` if there is none. A file
+    /// system that does not know of holes has data everywhere.
+    ///
+    /// # Errors
+    ///
+    /// `EISDIR`; `EINVAL` of what is neither file nor directory.
+    fn seek(&mut self, ino: Ino, offset: u64, wants_data: bool) -> Result<Option<u64>, Self::Error> {
+        let size = self.stat(ino)?.size;
+        Ok((offset < size).then_some(if wants_data { offset } else { size }))
     }
 
     /// Gives a file one more name.
@@ -270,6 +281,67 @@ pub trait FileSystem {
     /// `EEXIST` and `ENODATA` as the mode has it; `ENOSPC`.
     fn set_xattr(&mut self, _ino: Ino, _name: &[u8], _value: &[u8], _mode: XattrMode) -> Result<(), Self::Error> {
         Err(Self::Error::lacks(Feature::Xattrs))
+    }
+
+    /// Sets an extended attribute and changes its inode, both or, if this is cut, neither.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileSystem::set_xattr`] and [`FileSystem::set_attributes`].
+    fn set_xattr_with(
+        &mut self,
+        _ino: Ino,
+        _name: &[u8],
+        _value: &[u8],
+        _mode: XattrMode,
+        _set: SetAttributes,
+    ) -> Result<(), Self::Error> {
+        Err(Self::Error::lacks(Feature::Xattrs))
+    }
+
+    /// Removes an extended attribute and changes its inode, both or, if this is cut, neither.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileSystem::remove_xattr`] and [`FileSystem::set_attributes`].
+    fn remove_xattr_with(&mut self, _ino: Ino, _name: &[u8], _set: SetAttributes) -> Result<(), Self::Error> {
+        Err(Self::Error::lacks(Feature::Xattrs))
+    }
+
+    /// Makes a file with extended attributes, each a name and a value: with all of them or, if this is cut, not at all.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileSystem::create`] and [`FileSystem::set_xattr`].
+    fn create_with(
+        &mut self,
+        directory: Ino,
+        name: &[u8],
+        attributes: Attributes,
+        xattrs: &[(&[u8], &[u8])],
+    ) -> Result<Ino, Self::Error> {
+        match xattrs {
+            [] => self.create(directory, name, attributes),
+            _ => Err(Self::Error::lacks(Feature::Xattrs)),
+        }
+    }
+
+    /// Makes a directory so.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileSystem::mkdir`] and [`FileSystem::set_xattr`].
+    fn mkdir_with(
+        &mut self,
+        directory: Ino,
+        name: &[u8],
+        attributes: Attributes,
+        xattrs: &[(&[u8], &[u8])],
+    ) -> Result<Ino, Self::Error> {
+        match xattrs {
+            [] => self.mkdir(directory, name, attributes),
+            _ => Err(Self::Error::lacks(Feature::Xattrs)),
+        }
     }
 
     /// Removes an extended attribute.

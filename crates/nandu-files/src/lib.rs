@@ -26,7 +26,7 @@ pub use kind::FileKind;
 pub use requests::{Allocation, RenameMode, XattrMode};
 pub use time::Time;
 
-/// Number of an inode. Whether it outlives changes of the file, see [`Capabilities::has_lasting_numbers`].
+/// Number of an inode. Whether it outlives changes of the file, see [`Capabilities::lasting_numbers`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ino(pub u64);
 

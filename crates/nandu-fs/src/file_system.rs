@@ -18,11 +18,6 @@ const CUTS: Cuts = Cuts {
     removal_is_durable: false,
     rename_is_durable: true,
     links_are_durable: true,
-    durable_with_all: true,
-    fsync_with_all: true,
-    rename_leaves_both: false,
-    rename_leaves_neither: false,
-    size_before_bytes: false,
 };
 
 impl<N: Nand> FileSystem for Fs<'_, N> {
@@ -44,7 +39,9 @@ impl<N: Nand> FileSystem for Fs<'_, N> {
             seconds: (i64::MIN, i64::MAX),
             nanoseconds: true,
             birth_times: true,
-            has_lasting_numbers: true,
+            counted_names: true,
+            directory_times: true,
+            lasting_numbers: true,
             cuts: CUTS,
         }
     }
@@ -161,6 +158,15 @@ impl<N: Nand> FileSystem for Fs<'_, N> {
         Fs::idle(self, pages)
     }
 
+    fn seek(&mut self, ino: Ino, offset: u64, wants_data: bool) -> Result<Option<u64>, Self::Error> {
+        let found = if wants_data { self.seek_data(ino, offset) } else { self.seek_hole(ino, offset) };
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(FsError::NoMoreData) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn link(&mut self, ino: Ino, directory: Ino, name: &[u8]) -> Result<(), Self::Error> {
         Fs::link(self, ino, directory, name)
     }
@@ -189,6 +195,41 @@ impl<N: Nand> FileSystem for Fs<'_, N> {
 
     fn set_xattr(&mut self, ino: Ino, name: &[u8], value: &[u8], mode: XattrMode) -> Result<(), Self::Error> {
         Fs::set_xattr(self, ino, name, value, mode)
+    }
+
+    fn set_xattr_with(
+        &mut self,
+        ino: Ino,
+        name: &[u8],
+        value: &[u8],
+        mode: XattrMode,
+        set: SetAttributes,
+    ) -> Result<(), Self::Error> {
+        Fs::set_xattr_with(self, ino, name, value, mode, set)
+    }
+
+    fn remove_xattr_with(&mut self, ino: Ino, name: &[u8], set: SetAttributes) -> Result<(), Self::Error> {
+        Fs::remove_xattr_with(self, ino, name, set)
+    }
+
+    fn create_with(
+        &mut self,
+        directory: Ino,
+        name: &[u8],
+        attributes: Attributes,
+        xattrs: &[(&[u8], &[u8])],
+    ) -> Result<Ino, Self::Error> {
+        Fs::create_with(self, directory, name, attributes, xattrs)
+    }
+
+    fn mkdir_with(
+        &mut self,
+        directory: Ino,
+        name: &[u8],
+        attributes: Attributes,
+        xattrs: &[(&[u8], &[u8])],
+    ) -> Result<Ino, Self::Error> {
+        Fs::mkdir_with(self, directory, name, attributes, xattrs)
     }
 
     fn remove_xattr(&mut self, ino: Ino, name: &[u8]) -> Result<(), Self::Error> {

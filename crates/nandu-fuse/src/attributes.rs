@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{FileAttr, FileType, INodeNo};
-use nandu::fs::{FileKind, Stat, Time};
+use nandu_files::{FileKind, Stat, Time};
 
 /// Bytes of a block as `stat` counts them, whatever the file system has.
 const STAT_BLOCK_SIZE: u64 = 512;
@@ -51,7 +51,7 @@ fn to_system(time: Time) -> SystemTime {
 mod tests {
     use super::to_system;
     use crate::served::from_system;
-    use nandu::fs::Time;
+    use nandu_files::Time;
 
     #[test]
     fn times_before_1970_come_back_as_they_were() {

@@ -1,6 +1,6 @@
 //! A file system of nandu as a mount, through FUSE.
 //!
-//! [`serve`] mounts an [`Fs`] on a directory and serves it until it is unmounted, then gives it back. One request is served at a
+//! [`serve`] mounts a [`Volume`] on a directory and serves it until it is unmounted, then gives it back. One request is served at a
 //! time: the chip does one operation at a time anyway. The kernel checks permissions and caches what was read.
 //!
 //! **The key decision** is that durability ends where the chip is kept. A simulated chip lives in memory, and its image is a
@@ -20,6 +20,7 @@ mod operations;
 mod permissions;
 mod privileges;
 mod served;
+mod volume;
 
 use std::io;
 use std::path::Path;
@@ -28,12 +29,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use nandu::fs::Fs;
-use nandu_nand::Nand;
-
 pub use crate::mounting::Unmounter;
 use crate::operations::Mounted;
 use crate::served::Served;
+pub use crate::volume::Volume;
 
 /// What keeps a chip beyond the life of the process, such as the image file of a simulated one.
 pub trait Keeper<N>: Send + 'static {
@@ -78,7 +77,7 @@ pub struct MountOptions {
     pub read_only: bool,
     /// Whether all users may use the mount; else only the one who mounts it.
     pub is_for_all: bool,
-    /// Reads change no times. Else the first read after a change does, and the first of a day, see [`Fs::note_read`].
+    /// Reads change no times. Else the first read after a change does, and the first of a day, see [`Volume::note_read`].
     pub no_atime: bool,
     /// The bits of programs that run as another user or group count. Only root may ask for it.
     pub has_set_id: bool,
@@ -107,16 +106,16 @@ const IDLE_PAGES: u32 = 64;
 /// # Errors
 ///
 /// What the operating system says of the mount: no `/dev/fuse`, no right to mount, no such directory.
-pub fn serve<N, K>(
-    fs: Fs<'static, N>,
+pub fn serve<F, K>(
+    fs: F,
     keeper: K,
     directory: &Path,
     options: &MountOptions,
     ready: impl FnOnce(Unmounter),
-) -> io::Result<(Fs<'static, N>, K)>
+) -> io::Result<(F, K)>
 where
-    N: Nand + Send + 'static,
-    K: Keeper<N>,
+    F: Volume,
+    K: Keeper<F::Chip>,
 {
     let served = Arc::new(Served::new(fs, keeper, !options.no_atime && !options.read_only));
     let (session, unmounter) = mounting::begin(Mounted::new(Arc::clone(&served)), directory, options)?;
@@ -156,7 +155,7 @@ where
 }
 
 /// Works in idle time: step by step as the policies say, where there are some; else, once nothing was asked for a while, makes durable what waits and collects garbage piece by piece.
-fn idle<N: Nand, K: Keeper<N>>(served: &Served<N, K>, is_over: &AtomicBool) {
+fn idle<F: Volume, K: Keeper<F::Chip>>(served: &Served<F, K>, is_over: &AtomicBool) {
     if served.is_placed() {
         while !is_over.load(Ordering::Relaxed) {
             let wait = served.step().unwrap_or(IDLE_TICK);

@@ -14,15 +14,13 @@ use fuser::{
     ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow,
     WriteFlags,
 };
-use nandu::fs::placement::Class;
-use nandu::fs::{Allocation, Attributes, Ino, RenameMode, SetAttributes, XattrMode};
-use nandu_nand::Nand;
+use nandu_files::{Allocation, Attributes, Capabilities, Ino, RenameMode, SetAttributes, XattrMode};
 
 use crate::acl::{ACCESS, DEFAULT};
 use crate::attributes::{attributes, file_type};
 use crate::permissions::{Made, XATTRS_SIZE_MAX};
 use crate::served::{Served, State, errno, from_kernel, now};
-use crate::{Keeper, REGIONS_XATTR, privileges};
+use crate::{Keeper, REGIONS_XATTR, Volume, privileges};
 
 /// How long the kernel may take what it was told for true. Nobody but the kernel changes anything.
 const VALID: Duration = Duration::from_secs(1);
@@ -46,37 +44,38 @@ const FS_IOC_FSSETXATTR: u32 = 0x401C_5820;
 const FSXATTR_SIZE: usize = 28;
 
 /// What the kernel is asked to do, or to leave to us: file handles that outlive its memory of an inode, access lists, the umask, which a
-/// default list overrides, and taking the bits of programs away. It does without what it does not know.
-const CAPABILITIES: [InitFlags; 4] = [
-    InitFlags::FUSE_EXPORT_SUPPORT,
-    InitFlags::FUSE_POSIX_ACL,
-    InitFlags::FUSE_DONT_MASK,
-    InitFlags::FUSE_HANDLE_KILLPRIV_V2,
-];
+/// default list overrides, and taking the bits of programs away. It does without what it does not know, and is not told of what the file system
+/// lacks.
+fn wanted(has: &Capabilities) -> InitFlags {
+    let mut flags = InitFlags::FUSE_DONT_MASK | InitFlags::FUSE_HANDLE_KILLPRIV_V2;
+    flags.set(InitFlags::FUSE_EXPORT_SUPPORT, has.lasting_numbers);
+    flags.set(InitFlags::FUSE_POSIX_ACL, has.xattrs);
+    flags
+}
 
 /// Bytes that the target of a symbolic link has at most.
 const TARGET_SIZE_MAX: usize = 4096;
 
 /// The mounted file system, as the kernel's requests reach it.
-pub(crate) struct Mounted<N: Nand + 'static, K> {
-    served: Arc<Served<N, K>>,
+pub(crate) struct Mounted<F, K> {
+    served: Arc<Served<F, K>>,
 }
 
-impl<N: Nand, K: Keeper<N>> Mounted<N, K> {
-    pub(crate) fn new(served: Arc<Served<N, K>>) -> Mounted<N, K> {
+impl<F: Volume, K: Keeper<F::Chip>> Mounted<F, K> {
+    pub(crate) fn new(served: Arc<Served<F, K>>) -> Mounted<F, K> {
         Mounted { served }
     }
 
-    fn with<T>(&self, request: impl FnOnce(&mut State<N, K>) -> Result<T, Errno>) -> Result<T, Errno> {
+    fn with<T>(&self, request: impl FnOnce(&mut State<F, K>) -> Result<T, Errno>) -> Result<T, Errno> {
         self.served.with(request)
     }
 
-    fn look<T>(&self, request: impl FnOnce(&mut State<N, K>) -> Result<T, Errno>) -> Result<T, Errno> {
+    fn look<T>(&self, request: impl FnOnce(&mut State<F, K>) -> Result<T, Errno>) -> Result<T, Errno> {
         self.served.look(request)
     }
 }
 
-impl<N: Nand, K: Keeper<N>> State<N, K> {
+impl<F: Volume, K: Keeper<F::Chip>> State<F, K> {
     fn attributes_of(&mut self, ino: Ino) -> Result<FileAttr, Errno> {
         Ok(attributes(&self.fs.stat(ino).map_err(errno)?))
     }
@@ -97,7 +96,7 @@ impl<N: Nand, K: Keeper<N>> State<N, K> {
 
     fn parent(&mut self, directory: Ino) -> Result<Ino, Errno> {
         let mut parent = None;
-        let visited = self.fs.read_dir(directory, 0, |entry| {
+        let visited = self.fs.read_dir(directory, 0, &mut |entry| {
             if entry.name != b".." {
                 return ControlFlow::Continue(());
             }
@@ -152,10 +151,11 @@ fn is_fixed(name: &OsStr) -> bool {
     name.as_bytes() == REGIONS_XATTR.as_bytes()
 }
 
-impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
+impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
     fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        for capability in CAPABILITIES {
-            let _ = config.add_capabilities(capability);
+        let has = self.served.capabilities();
+        for flag in wanted(&has).iter() {
+            let _ = config.add_capabilities(flag);
         }
         Ok(())
     }
@@ -349,7 +349,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
                 state.drop_privileges(ino, req)?;
             }
             let is_synced = flags.0 & O_DSYNC != 0;
-            state.fs.set_class(if is_synced { Class::Synced } else { Class::Normal });
+            state.fs.set_synced(is_synced);
             let count = state.fs.write_at(ino, offset, data).map_err(errno)?;
             if is_synced {
                 state.fs.fsync(ino).map_err(errno)?;
@@ -398,7 +398,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
 
     fn readdir(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, offset: u64, mut reply: ReplyDirectory) {
         let outcome = self.look(|state| {
-            let visited = state.fs.read_dir(Ino(ino.0), offset, |entry| {
+            let visited = state.fs.read_dir(Ino(ino.0), offset, &mut |entry| {
                 let (number, kind) = (INodeNo(entry.ino.0), file_type(entry.kind));
                 let is_full = reply.add(number, entry.cookie, kind, OsStr::from_bytes(entry.name));
                 if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -463,7 +463,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
 
     fn getxattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
         if is_fixed(name) {
-            return reply_xattr(Ok(self.served.regions()), size, reply);
+            return reply_xattr(self.served.regions().ok_or(Errno::ENODATA), size, reply);
         }
         let outcome = self.look(|state| {
             let mut value = vec![0; XATTRS_SIZE_MAX];
@@ -477,7 +477,7 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
     fn listxattr(&self, _req: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
         let outcome = self.look(|state| {
             let mut names = Vec::new();
-            let listed = state.fs.list_xattrs(Ino(ino.0), |name| {
+            let listed = state.fs.list_xattrs(Ino(ino.0), &mut |name| {
                 // An import may have brought one of this name, which nobody could read.
                 if name != REGIONS_XATTR.as_bytes() {
                     names.extend_from_slice(name);
@@ -574,10 +574,14 @@ impl<N: Nand + Send + 'static, K: Keeper<N>> Filesystem for Mounted<N, K> {
 
     fn lseek(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
         let Ok(from) = u64::try_from(offset) else { return reply.error(Errno::ENXIO) };
-        let outcome = self.look(|state| match whence {
-            SEEK_DATA => state.fs.seek_data(Ino(ino.0), from).map_err(errno),
-            SEEK_HOLE => state.fs.seek_hole(Ino(ino.0), from).map_err(errno),
-            _ => Err(Errno::EINVAL),
+        let wants_data = match whence {
+            SEEK_DATA => true,
+            SEEK_HOLE => false,
+            _ => return reply.error(Errno::EINVAL),
+        };
+        let outcome = self.look(|state| {
+            let found = state.fs.seek(Ino(ino.0), from, wants_data).map_err(errno)?;
+            found.ok_or(Errno::ENXIO)
         });
         match outcome {
             Ok(found) => reply.offset(found as i64),

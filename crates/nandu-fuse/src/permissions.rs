@@ -1,13 +1,13 @@
 //! Who may do what with an inode: permissions, access lists and the bits of programs, kept in step. The kernel checks them.
 
 use fuser::{Errno, Request};
-use nandu::fs::{Attributes, Fs, FsError, Ino, SetAttributes, XattrMode};
-use nandu_nand::Nand;
+use nandu_files::errno::ENODATA;
+use nandu_files::{Attributes, FileError, Ino, SetAttributes, XattrMode};
 
-use crate::Keeper;
 use crate::acl::{ACCESS, Acl, DEFAULT};
 use crate::privileges;
 use crate::served::{State, errno};
+use crate::{Keeper, Volume};
 
 /// Bytes that the attributes of an inode have together at most, names included.
 pub(crate) const XATTRS_SIZE_MAX: usize = 4096;
@@ -21,13 +21,16 @@ pub(crate) struct Made {
     pub(crate) is_directory: bool,
 }
 
-impl<N: Nand, K: Keeper<N>> State<N, K> {
+impl<F: Volume, K: Keeper<F::Chip>> State<F, K> {
     /// The list of an inode, where it has one.
     fn acl(&mut self, ino: Ino, name: &[u8]) -> Result<Option<Acl>, Errno> {
+        if !self.fs.capabilities().xattrs {
+            return Ok(None);
+        }
         let mut value = [0; XATTRS_SIZE_MAX];
         match self.fs.get_xattr(ino, name, &mut value) {
             Ok(size) => Acl::parse(&value[..size]).map(Some).ok_or(Errno::EIO),
-            Err(FsError::NoXattr(_)) => Ok(None),
+            Err(error) if error.errno() == ENODATA => Ok(None),
             Err(error) => Err(errno(error)),
         }
     }
@@ -43,7 +46,7 @@ impl<N: Nand, K: Keeper<N>> State<N, K> {
         parent: Ino,
         request: &Request,
         made: Made,
-        make: impl FnOnce(&mut Fs<'static, N>, Attributes, &[(&[u8], &[u8])]) -> Result<Ino, FsError<N::Error>>,
+        make: impl FnOnce(&mut F, Attributes, &[(&[u8], &[u8])]) -> Result<Ino, F::Error>,
     ) -> Result<Ino, Errno> {
         let Made { mode, umask, rdev, is_directory } = made;
         let attributes = |mode| Attributes { mode, uid: request.uid(), gid: request.gid(), rdev: rdev.into() };
@@ -77,8 +80,8 @@ impl<N: Nand, K: Keeper<N>> State<N, K> {
             return self.fs.set_xattr_with(ino, ACCESS, &acl.bytes(), XattrMode::Set, set).map_err(errno);
         }
         match self.fs.remove_xattr_with(ino, ACCESS, set) {
-            Err(FsError::NoXattr(_)) if mode == stat.mode => Ok(()),
-            Err(FsError::NoXattr(_)) => self.set_mode(ino, mode),
+            Err(error) if error.errno() == ENODATA && mode == stat.mode => Ok(()),
+            Err(error) if error.errno() == ENODATA => self.set_mode(ino, mode),
             other => other.map_err(errno),
         }
     }

@@ -6,7 +6,7 @@
 use std::fs;
 
 use fuser::Request;
-use nandu::fs::{FileKind, Stat};
+use nandu_files::{FileKind, Stat};
 
 const SET_UID: u32 = 0o4000;
 const SET_GID: u32 = 0o2000;

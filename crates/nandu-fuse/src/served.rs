@@ -1,20 +1,16 @@
 //! The file system behind a lock, with what keeps its chip.
 
-use std::error::Error;
 use std::io::{self, Write};
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fuser::Errno;
-use nandu::fs::{Fs, FsError, Ino, Regions, Time};
-use nandu_nand::Nand;
+use nandu::fs::Regions;
+use nandu_files::errno::{EIO, EUCLEAN};
+use nandu_files::{Capabilities, FileError, Ino, Time};
 
-use crate::Keeper;
-
-// What Linux calls them.
-const EIO: i32 = 5;
-const EUCLEAN: i32 = 117;
+use crate::{Keeper, Volume};
 
 /// Seconds after which a read is noted again though nothing was changed, as the file system does.
 const NOTE_SECONDS: i64 = 86_400;
@@ -23,13 +19,13 @@ const NOTE_SECONDS: i64 = 86_400;
 const UNNOTED_MAX: usize = 64;
 
 /// What requests share.
-pub(crate) struct Served<N: Nand + 'static, K> {
-    state: Mutex<State<N, K>>,
+pub(crate) struct Served<F, K> {
+    state: Mutex<State<F, K>>,
 }
 
 /// What one request has for itself.
-pub(crate) struct State<N: Nand + 'static, K> {
-    pub(crate) fs: Fs<'static, N>,
+pub(crate) struct State<F, K> {
+    pub(crate) fs: F,
     keeper: K,
     /// Whether the chip could not be kept, and was not since.
     has_failed: bool,
@@ -48,8 +44,9 @@ pub(crate) struct State<N: Nand + 'static, K> {
     unnoted: Vec<Ino>,
 }
 
-impl<N: Nand, K: Keeper<N>> Served<N, K> {
-    pub(crate) fn new(fs: Fs<'static, N>, keeper: K, notes_reads: bool) -> Served<N, K> {
+impl<F: Volume, K: Keeper<F::Chip>> Served<F, K> {
+    pub(crate) fn new(fs: F, keeper: K, notes_reads: bool) -> Served<F, K> {
+        let has_noted_reads = fs.notes_reads();
         Served {
             state: Mutex::new(State {
                 fs,
@@ -57,7 +54,7 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
                 has_failed: false,
                 kept_at: Instant::now(),
                 kept_count: 0,
-                notes_reads,
+                notes_reads: notes_reads && has_noted_reads,
                 request_count: 0,
                 idle_since: None,
                 steps: 0,
@@ -67,13 +64,17 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
         }
     }
 
-    pub(crate) fn into_parts(self) -> (Fs<'static, N>, K) {
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).fs.capabilities()
+    }
+
+    pub(crate) fn into_parts(self) -> (F, K) {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         (state.fs, state.keeper)
     }
 
     /// Serves a request, at the present time. None is taken while the chip cannot be kept: what it changes would be lost.
-    pub(crate) fn with<T>(&self, request: impl FnOnce(&mut State<N, K>) -> Result<T, Errno>) -> Result<T, Errno> {
+    pub(crate) fn with<T>(&self, request: impl FnOnce(&mut State<F, K>) -> Result<T, Errno>) -> Result<T, Errno> {
         let mut state = self.lock();
         state.request_count += 1;
         if state.has_failed {
@@ -88,7 +89,7 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
 
     /// Serves a request that only looks at what is there, or says that somebody is done with it. It is taken whether the chip can be kept or
     /// not: what there is can be read, and a file whose closing was not counted would count as open until the next mount.
-    pub(crate) fn look<T>(&self, request: impl FnOnce(&mut State<N, K>) -> Result<T, Errno>) -> Result<T, Errno> {
+    pub(crate) fn look<T>(&self, request: impl FnOnce(&mut State<F, K>) -> Result<T, Errno>) -> Result<T, Errno> {
         let mut state = self.lock();
         state.request_count += 1;
         let outcome = state.serve(request);
@@ -99,7 +100,7 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
         outcome
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<N, K>> {
+    fn lock(&self) -> MutexGuard<'_, State<F, K>> {
         // A request that panicked left the file system as an error would have: what is on flash is right.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -144,17 +145,18 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
     }
 
     /// What the blocks of the chip are used for, as text. Looking is no request: whoever watches does not keep background work from going on.
-    pub(crate) fn regions(&self) -> Vec<u8> {
+    pub(crate) fn regions(&self) -> Option<Vec<u8>> {
         let state = self.lock();
         let Regions { free_blocks, tree_blocks, slc_blocks, slc_pages, mlc_blocks, mlc_pages, bad_blocks } =
-            state.fs.regions();
-        format!("{free_blocks} {tree_blocks} {slc_blocks} {slc_pages} {mlc_blocks} {mlc_pages} {bad_blocks}")
-            .into_bytes()
+            state.fs.regions()?;
+        let text =
+            format!("{free_blocks} {tree_blocks} {slc_blocks} {slc_pages} {mlc_blocks} {mlc_pages} {bad_blocks}");
+        Some(text.into_bytes())
     }
 
     /// Whether policies say when background work is done.
     pub(crate) fn is_placed(&self) -> bool {
-        self.lock().fs.placement().is_some()
+        self.lock().fs.is_placed()
     }
 
     /// Uses idle time. An error is not lost: the next request meets it too.
@@ -171,8 +173,8 @@ impl<N: Nand, K: Keeper<N>> Served<N, K> {
     }
 }
 
-impl<N: Nand, K: Keeper<N>> State<N, K> {
-    fn serve<T>(&mut self, request: impl FnOnce(&mut State<N, K>) -> Result<T, Errno>) -> Result<T, Errno> {
+impl<F: Volume, K: Keeper<F::Chip>> State<F, K> {
+    fn serve<T>(&mut self, request: impl FnOnce(&mut State<F, K>) -> Result<T, Errno>) -> Result<T, Errno> {
         self.fs.request_begin(now()).map_err(errno)?;
         let outcome = request(self);
         self.fs.request_end(now());
@@ -236,7 +238,7 @@ impl<N: Nand, K: Keeper<N>> State<N, K> {
 }
 
 /// What a program is told. What only says that something is wrong below is also said in words, to whoever watches the process.
-pub(crate) fn errno<E: Error + 'static>(error: FsError<E>) -> Errno {
+pub(crate) fn errno<E: FileError>(error: E) -> Errno {
     let number = error.errno();
     if matches!(number, EIO | EUCLEAN) {
         // Nobody watches a process in the background.

@@ -34,7 +34,7 @@ const fn host(name: &'static str, imports: &'static [&'static str]) -> Layer {
 }
 
 /// Every crate there may be, planned ones included, from the bottom up.
-pub(crate) const LAYERS: [Layer; 18] = [
+pub(crate) const LAYERS: [Layer; 19] = [
     Layer { name: "nandu-nand", no_std: true, imports: &[], outside: Outside::Nothing },
     core("nandu-media", &[]),
     core("nandu-index", &["nandu-nand"]),
@@ -45,9 +45,10 @@ pub(crate) const LAYERS: [Layer; 18] = [
     core("nandu", &["nandu-nand", "nandu-index", "nandu-log", "nandu-tree", "nandu-fs"]),
     core("nandu-inpage", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log"]),
     host("nandu-sim", &["nandu-nand"]),
+    host("nandu-suite", &["nandu-nand", "nandu-files", "nandu-sim"]),
     host("nandu-baselines", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log"]),
     host("nandu-mtd", &["nandu-nand"]),
-    host("nandu-fuse", &["nandu", "nandu-nand"]),
+    host("nandu-fuse", &["nandu", "nandu-nand", "nandu-files"]),
     host("nandu-capi", &["nandu", "nandu-sim", "nandu-mtd"]),
     host("nandu-bench", &["nandu-index", "nandu-sim", "nandu", "nandu-inpage", "nandu-baselines"]),
     host("nandu-peers", &["nandu-bench", "nandu-sim"]),

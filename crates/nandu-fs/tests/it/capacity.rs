@@ -3,9 +3,9 @@
 use nandu_fs::{Attributes, Fs, FsError, Ino, Options, Time};
 use nandu_nand::Pairing;
 use nandu_sim::{Chip, Sim};
+use nandu_suite::{Chance, violations};
 
-use crate::operation::Chance;
-use crate::rig::{FORMAT, memory, violations};
+use crate::rig::{FORMAT, memory};
 
 const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
 

@@ -1,154 +1,13 @@
-//! Power cuts: what is found is what the operations made up to one of them, which is not before the last that was acknowledged as
-//! durable. Of a write some bytes may be there and others not.
+//! Power cuts by the driver.
 
-use nandu_fs::{Allocation, Broken, Fs, Ino, Options, RenameMode, SetAttributes, Time};
+use nandu_fs::{Allocation, Broken, Fs, Ino, Options, RenameMode, SetAttributes};
 use nandu_nand::{Geometry, Pairing, TearScope};
-use nandu_sim::power_cut::{Driver, Run};
+use nandu_sim::power_cut::Driver;
 use nandu_sim::{Chip, Sim};
+use nandu_suite::cuts::{check, fixed, recover, workload};
+use nandu_suite::{Op, Promise, SMALL, violations};
 
-use crate::model::Model;
-use crate::operation::{Chance, Op, Slots, apply};
-use crate::rig::{Everything, OPTIONS, SMALL, everything, formatted_with, memory, violations};
-
-/// What may be found after a cut.
-#[derive(Clone, Default)]
-pub(crate) struct Promise {
-    /// What there was when something was durable last, and after each operation since, the one under way included.
-    states: Vec<Model>,
-    /// Operations begun, over all runs on this chip.
-    count: u64,
-}
-
-/// The operation of a number: most often one that succeeds.
-pub(crate) fn choose(model: &Model, seed: u64, count: u64, page_size: usize) -> Op {
-    let mut chance = Chance::with_paths(seed.wrapping_mul(1_000_003).wrapping_add(count), model.all_paths());
-    loop {
-        let op = chance.op(page_size);
-        if model.clone().apply(&op).is_ok() || chance.below(6) == 0 {
-            return op;
-        }
-    }
-}
-
-/// So many operations by the chip's seed, or by another.
-pub(crate) fn workload(count: u64, options: Options, seed: Option<u64>) -> impl Fn(&mut Sim, &mut Promise) -> Run {
-    operations(count, options, move |model, chip_seed, number, page_size| {
-        choose(model, seed.unwrap_or(chip_seed), number, page_size)
-    })
-}
-
-/// These operations; those that a cut prevented come when the workload runs again.
-pub(crate) fn fixed(ops: Vec<Op>, options: Options) -> impl Fn(&mut Sim, &mut Promise) -> Run {
-    operations(ops.len() as u64, options, move |_, _, number, _| ops[number as usize % ops.len()].clone())
-}
-
-fn operations(
-    count: u64,
-    options: Options,
-    choose: impl Fn(&Model, u64, u64, usize) -> Op,
-) -> impl Fn(&mut Sim, &mut Promise) -> Run {
-    move |chip, promise| {
-        let seed = chip.seed();
-        let geometry = chip.chip().geometry;
-        let mut memory = memory(&geometry, &options);
-        let mut fs = Fs::mount(&mut *chip, options, &mut memory)?;
-        let mut model = Model::of(&everything(&mut fs)?);
-        promise.states = vec![model.clone()];
-        let mut slots = Slots::default();
-        for _ in 0..count {
-            let op = choose(&model, seed, promise.count, geometry.page_size as usize);
-            promise.count += 1;
-            model.now = 1000 + promise.count as i64;
-            fs.set_now(Time::from_seconds(model.now));
-            let before = model.everything();
-            let expected = model.apply(&op);
-            // What changes nothing that is seen does not stand between two writes either.
-            if model.everything() != before {
-                promise.states.push(model.clone());
-            }
-            match apply(&mut fs, &mut slots, &op) {
-                Ok(()) => assert_eq!(expected, Ok(()), "{op:?}"),
-                Err(error) if expected == Err(error.errno()) => {}
-                // The chip no longer answers; the driver takes anything else for a fault.
-                Err(error) => return Err(format!("{op:?}: {error}").into()),
-            }
-            if op.is_durable() && expected.is_ok() {
-                promise.states = vec![model.clone()];
-            }
-        }
-        fs.unmount()?;
-        model.remount();
-        promise.states = vec![model];
-        Ok(())
-    }
-}
-
-pub(crate) fn recover(options: Options) -> impl Fn(&mut Sim) -> Run {
-    move |chip| {
-        let mut memory = memory(&chip.chip().geometry, &options);
-        Fs::mount(chip, options, &mut memory)?;
-        Ok(())
-    }
-}
-
-/// Whether a write between two states, in which nothing else changed, can have left this.
-fn is_between(found: &Everything, states: &[Model], written: usize) -> bool {
-    let (Some(first), Some(last)) = (states.first(), states.last()) else { return false };
-    let paths = last.paths(written);
-    let seen: Vec<Everything> = states.iter().map(Model::everything).collect();
-    let expected = last.everything();
-    let is_same = |path: &Vec<u8>| paths.contains(path) || found.get(path) == expected.get(path);
-    if found.len() != expected.len() || !expected.keys().all(is_same) || first.paths(written) != paths {
-        return false;
-    }
-    paths.iter().all(|path| {
-        let Some(there) = found.get(path) else { return false };
-        let versions: Vec<_> = seen.iter().map(|state| &state[path]).collect();
-        // A size is never without its bytes, so that zeros are there only if somebody wrote them or left a hole.
-        let has = |version: &[u8], at: usize, found: u8| version.get(at) == Some(&found);
-        let mut rest = there.clone();
-        let last = versions[versions.len() - 1];
-        (rest.content, rest.size) = (last.content.clone(), last.size);
-        (rest.times[1], rest.times[2]) = (last.times[1], last.times[2]);
-        let sizes = versions.iter().map(|version| version.content.len());
-        rest == *last
-            && versions.iter().any(|version| version.times == there.times)
-            && there.size == there.content.len() as u64
-            && sizes.clone().min() <= Some(there.content.len())
-            && Some(there.content.len()) <= sizes.max()
-            && there
-                .content
-                .iter()
-                .enumerate()
-                .all(|(at, &found)| versions.iter().any(|version| has(&version.content, at, found)))
-    })
-}
-
-pub(crate) fn is_allowed(found: &Everything, states: &[Model]) -> bool {
-    if states.iter().any(|state| state.everything() == *found) {
-        return true;
-    }
-    states.windows(2).any(|pair| pair[1].written.is_some_and(|written| is_between(found, pair, written)))
-}
-
-/// Mounts, checks what is found against the promise and returns it.
-pub(crate) fn check(options: Options) -> impl Fn(&mut Sim, &Promise) -> Everything {
-    move |chip, promise| {
-        let mut memory = memory(&chip.chip().geometry, &options);
-        let mut fs = Fs::mount(chip, options, &mut memory).unwrap();
-        let found = everything(&mut fs).unwrap();
-        if !is_allowed(&found, &promise.states) && !promise.states.is_empty() {
-            let (first, last) = (promise.states[0].everything(), promise.states[promise.states.len() - 1].everything());
-            let differs =
-                |(path, seen): &(&Vec<u8>, &_)| first.get(*path) != Some(seen) || last.get(*path) != Some(seen);
-            let wrong: Vec<_> = found.iter().filter(differs).collect();
-            panic!("found\n{wrong:?}\nthe last durable state\n{first:?}\nthe last state\n{last:?}");
-        }
-        let wrong = violations(&mut fs);
-        assert_eq!(wrong, Vec::<String>::new());
-        found
-    }
-}
+use crate::rig::{Nandu, OPTIONS, formatted_with, memory};
 
 /// How many cases somebody asks for.
 fn chains(default: u64) -> u64 {
@@ -177,7 +36,7 @@ fn large_files() -> Vec<Op> {
 #[test]
 fn cuts_while_large_files_are_cut_and_removed() {
     let driver = Driver::new(formatted_with(SMALL, OPTIONS)).resume();
-    let summary = driver.every(fixed(large_files(), OPTIONS), check(OPTIONS));
+    let summary = driver.every(fixed(Nandu(OPTIONS), large_files()), check(Nandu(OPTIONS)));
     assert!(summary.cases > 400, "{summary:?}");
 }
 
@@ -196,7 +55,7 @@ fn cuts_while_attributes_and_targets_go_in_steps() {
         Op::Sync,
     ];
     let driver = Driver::new(formatted_with(SMALL, OPTIONS)).resume();
-    let summary = driver.every(fixed(ops, OPTIONS), check(OPTIONS));
+    let summary = driver.every(fixed(Nandu(OPTIONS), ops), check(Nandu(OPTIONS)));
     assert!(summary.cases > 100, "{summary:?}");
 }
 
@@ -225,7 +84,7 @@ fn an_attribute_and_its_inode_change_together_at_every_cut() {
         Op::Sync,
     ];
     let driver = Driver::new(formatted_with(SMALL, OPTIONS)).resume();
-    let summary = driver.every(fixed(ops, OPTIONS), check(OPTIONS));
+    let summary = driver.every(fixed(Nandu(OPTIONS), ops), check(Nandu(OPTIONS)));
     assert!(summary.cases > 100, "{summary:?}");
 }
 
@@ -252,7 +111,7 @@ fn what_a_cut_truncation_left_is_gone_before_an_open_file_grows() {
         }
         assert_eq!(violations(&mut fs), Vec::<String>::new());
     };
-    let summary = Driver::new(formatted_with(SMALL, OPTIONS)).every(fixed(ops, OPTIONS), grows);
+    let summary = Driver::new(formatted_with(SMALL, OPTIONS)).every(fixed(Nandu(OPTIONS), ops), grows);
     assert!(summary.cases > 100, "{summary:?}");
 }
 
@@ -270,7 +129,7 @@ fn what_is_removed_in_steps_is_sound_at_every_cut() {
             let mut fs = Fs::mount(chip, OPTIONS, &mut memory).unwrap();
             assert_eq!(violations(&mut fs), Vec::<String>::new());
         };
-        let summary = Driver::new(formatted_with(SMALL, OPTIONS)).every(fixed(ops, OPTIONS), verifies);
+        let summary = Driver::new(formatted_with(SMALL, OPTIONS)).every(fixed(Nandu(OPTIONS), ops), verifies);
         assert!(summary.cases > 100, "{summary:?}");
     }
 }
@@ -278,7 +137,7 @@ fn what_is_removed_in_steps_is_sound_at_every_cut() {
 /// Whether the driver finds something wrong with these operations.
 fn is_caught(ops: &[Op], options: Options) -> bool {
     let driver = Driver::new(formatted_with(SMALL, options));
-    let run = std::panic::AssertUnwindSafe(|| driver.every(fixed(ops.to_vec(), options), check(options)));
+    let run = std::panic::AssertUnwindSafe(|| driver.every(fixed(Nandu(options), ops.to_vec()), check(Nandu(options))));
     std::panic::catch_unwind(run).is_err()
 }
 
@@ -306,7 +165,7 @@ fn each_rule_left_out_is_found_out() {
 fn every_operation_with_every_tear() {
     for seed in [1, 2] {
         let driver = Driver::new(formatted_with(SMALL, OPTIONS)).resume();
-        let summary = driver.every(workload(80, OPTIONS, Some(seed)), check(OPTIONS));
+        let summary = driver.every(workload(Nandu(OPTIONS), 80, Some(seed)), check(Nandu(OPTIONS)));
         assert!(summary.cases > 400, "{summary:?}");
     }
 }
@@ -314,14 +173,15 @@ fn every_operation_with_every_tear() {
 #[test]
 fn a_cut_in_the_recovery_from_a_cut() {
     let driver = Driver::new(formatted_with(SMALL, OPTIONS)).limit(1_200);
-    let summary = driver.pairs(workload(60, OPTIONS, Some(3)), recover(OPTIONS), check(OPTIONS));
+    let summary = driver.pairs(workload(Nandu(OPTIONS), 60, Some(3)), recover(Nandu(OPTIONS)), check(Nandu(OPTIONS)));
     assert!(summary.cases > 600, "{summary:?}");
 }
 
 #[test]
 fn random_chains_of_cuts() {
     let driver = Driver::new(formatted_with(SMALL, OPTIONS)).seed(11).resume();
-    let summary = driver.random(chains(400), workload(60, OPTIONS, None), recover(OPTIONS), check(OPTIONS));
+    let summary =
+        driver.random(chains(400), workload(Nandu(OPTIONS), 60, None), recover(Nandu(OPTIONS)), check(Nandu(OPTIONS)));
     assert!(summary.cuts >= summary.cases, "{summary:?}");
     println!("{} chains, {} cuts", summary.cases, summary.cuts);
 }
@@ -331,7 +191,8 @@ fn random_chains_of_cuts_on_pages_of_two_kilobytes() {
     let chip = formatted_with(Chip::W25N01GV.with_blocks(24), Options::DEFAULT);
     let driver = Driver::new(chip).seed(12).resume();
     let options = Options::DEFAULT;
-    let summary = driver.random(chains(60), workload(80, options, None), recover(options), check(options));
+    let summary =
+        driver.random(chains(60), workload(Nandu(options), 80, None), recover(Nandu(options)), check(Nandu(options)));
     assert!(summary.cuts >= summary.cases, "{summary:?}");
 }
 
@@ -340,7 +201,7 @@ fn a_cut_on_a_chip_whose_pages_are_paired() {
     let chip =
         Chip { geometry: Geometry { pairing: Pairing::SchemeA, tear: TearScope::Pair, ..SMALL.geometry }, ..SMALL };
     let driver = Driver::new(formatted_with(chip, OPTIONS)).resume();
-    let summary = driver.every(workload(50, OPTIONS, Some(5)), check(OPTIONS));
+    let summary = driver.every(workload(Nandu(OPTIONS), 50, Some(5)), check(Nandu(OPTIONS)));
     assert!(summary.cases > 200, "{summary:?}");
 }
 
@@ -359,7 +220,12 @@ fn swarm() {
         }
     });
     let operations = 20 + seed % 100;
-    let summary = driver.random(cases / 20, workload(operations, OPTIONS, None), recover(OPTIONS), check(OPTIONS));
+    let summary = driver.random(
+        cases / 20,
+        workload(Nandu(OPTIONS), operations, None),
+        recover(Nandu(OPTIONS)),
+        check(Nandu(OPTIONS)),
+    );
     eprintln!();
     println!(
         "{} chains of cuts over files, {} cuts, seed {seed}: nothing acknowledged was lost",

@@ -6,10 +6,10 @@ use nandu_fs::{Allocation, Attributes, Format, Fs, Ino, RenameMode, XattrMode};
 use nandu_log::Log;
 use nandu_nand::{BlockAddr, CellMode, Nand, PageAddr};
 use nandu_sim::{Chip, Sim};
+use nandu_suite::{Chance, SMALL, everything};
 use nandu_tree::{ByteCells, Durability, OnLog, Tree};
 
-use crate::operation::Chance;
-use crate::rig::{OPTIONS, SMALL, everything, memory};
+use crate::rig::{OPTIONS, memory};
 
 pub(crate) const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
 pub(crate) const CHIP: Chip = SMALL.with_blocks(32);

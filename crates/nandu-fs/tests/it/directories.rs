@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 
 use nandu_fs::{Attributes, FileKind, Fs, FsError, Ino, Options, XattrMode};
 use nandu_sim::{Chip, Sim};
+use nandu_suite::{Chance, SMALL, names, violations};
 
-use crate::operation::Chance;
-use crate::rig::{OPTIONS, SMALL, formatted_with, memory, names, violations};
+use crate::rig::{OPTIONS, formatted_with, memory};
 
 const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
 

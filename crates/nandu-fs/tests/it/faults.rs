@@ -10,12 +10,13 @@ use nandu_fs::{FileKind, Fs, FsError, LogOptions, Options, Time};
 use nandu_media::PageKind;
 use nandu_nand::{Cause, Nand};
 use nandu_sim::{Address, Chip, Fault, Observer, Operation, OperationKind, Sim, SimError, Tear, Trigger};
+use nandu_suite::cuts::choose;
+use nandu_suite::{
+    Everything, Model, Op, SMALL, Seen, Slots, apply, content, everything, is_allowed, resolve, violations,
+};
 
-use crate::cuts::{choose, is_allowed};
 use crate::lives::{PAIRED_CHIP, TAGGED, TAGGED_OPTIONS, choose_pages, choose_synced, placed};
-use crate::model::Model;
-use crate::operation::{Op, Slots, apply, resolve};
-use crate::rig::{Everything, OPTIONS, SMALL, Seen, content, everything, formatted_with, memory, violations};
+use crate::rig::{OPTIONS, capabilities, formatted_with, memory};
 
 fn seeds() -> u64 {
     std::env::var("NANDU_FAULT_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(1)
@@ -110,7 +111,7 @@ impl Promise {
             let paths: Vec<String> = paths.into_iter().map(|path| path.to_string()).collect();
             panic!("{what}: {paths:?} is in none of {} states", self.states.len());
         }
-        self.states = vec![Model::of(found)];
+        self.states = vec![Model::of(found, capabilities())];
     }
 }
 
@@ -145,7 +146,7 @@ fn work(
             Err(error) if expected != Err(error.errno()) => return Err(error),
             outcome => assert_eq!(outcome.map_err(|error| error.errno()), expected, "{what}: {op:?}"),
         }
-        if op.is_durable() && expected.is_ok() {
+        if op.is_durable(&capabilities()) && expected.is_ok() {
             promise.states = vec![model.clone()];
         }
     }
@@ -162,7 +163,7 @@ fn work(
 fn used(scene: Scene) -> (Sim, Promise, Newest) {
     let mut chip = formatted_with(scene.chip, scene.options);
     let watched = Watcher::watch(&mut chip, Newest::default());
-    let mut promise = Promise { states: vec![Model::new()], count: 0, told: 0, mounted: 0 };
+    let mut promise = Promise { states: vec![Model::new(capabilities())], count: 0, told: 0, mounted: 0 };
     let changes = 120;
     work(&mut chip, scene, changes, !scene.is_cut, &mut promise, "before").unwrap();
     chip.set_observer(None);

@@ -2,8 +2,9 @@
 
 use nandu_fs::{Allocation, Attributes, Fs, FsError, Ino, Options, Time};
 use nandu_sim::{Chip, Fault, Sim, Tear, Trigger};
+use nandu_suite::{SMALL, content, violations};
 
-use crate::rig::{OPTIONS, SMALL, content, formatted_with, memory, violations};
+use crate::rig::{OPTIONS, formatted_with, memory};
 
 const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
 

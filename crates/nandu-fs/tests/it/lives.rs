@@ -1,62 +1,20 @@
-//! Lives of a file system in which the power goes at every program: what the chip would hold is checked on a copy, and life goes on.
-//!
-//! A copy of the chip is made before each operation that changes it, cut in the middle of that operation, and mounted: what is found has to
-//! be what the operations made up to one of them, not before the last that was acknowledged as durable. Some copies are cut again while
-//! they recover, some rest, some go on for a while. From time to time the life itself goes on as one of these copies. So a life costs what
-//! its operations cost once, and each cut a mount and a look at everything, where the driver runs the operations again for each cut.
+//! Lives of file systems in which the power goes at every program, see [`nandu_suite::lives`].
 
-use std::cell::RefCell;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use nandu_fs::placement::{PlacementOptions, WearPromise};
+use nandu_fs::{Attributes, Broken, Fs, Ino, LogOptions, Options};
+use nandu_nand::{Geometry, Pairing, TearScope};
+use nandu_sim::{Chip, Sim};
+use nandu_suite::cuts::choose;
+use nandu_suite::lives::{self, Count, OVERWRITTEN_PAGES, Way, choose_overwriting, live};
+use nandu_suite::{Chance, Model, Op, SMALL};
 
-use nandu_fs::placement::{Class, PlacementOptions, WearPromise};
-use nandu_fs::{Attributes, Broken, Fs, Ino, LogOptions, Options, Time};
-use nandu_nand::{BlockAddr, Cause, CellMode, ErrorType, Geometry, Nand, PageAddr, Pairing, ReadStatus, TearScope};
-use nandu_sim::{Chip, Decay, OperationKind, Sim, SimError, Tear};
+use crate::rig::{Nandu, OPTIONS, formatted_with, memory};
 
-use crate::cuts::{choose, is_allowed};
-use crate::model::Model;
-use crate::operation::{Chance, Op, Slots, apply};
-use crate::rig::{Everything, OPTIONS, SMALL, everything, formatted_with, memory, violations};
+/// Every operation there is.
+const VARIED: Way = Way::varied(SMALL.with_blocks(44));
 
-/// What is done in a life, and on which chip.
-#[derive(Clone, Copy)]
-pub(crate) struct Way {
-    pub(crate) chip: Chip,
-    choose: fn(&Model, u64, u64, usize) -> Op,
-    /// Operations between two mounts.
-    round_operations: u64,
-    /// Steps of background work after an operation, where policies place pages: a number below the first by chance, less the second.
-    steps: (usize, usize),
-}
-
-/// Every operation there is, on few blocks, so that they are collected soon.
-const VARIED: Way = Way { chip: SMALL.with_blocks(44), choose, round_operations: 25, steps: (60, 40) };
-
-/// Pages of two files are overwritten again and again, and seldom synced: so between two syncs whole blocks of pages come to hold nothing
-/// that is named by the newest state, and are erased although a cut would bring back what is in them, unless the log is told late (R5).
-const OVERWRITING: Way =
-    Way { chip: SMALL.with_blocks(26), choose: choose_overwriting, round_operations: 45, steps: (60, 40) };
-
-/// Pages of a file that is overwritten.
-const OVERWRITTEN_PAGES: usize = 12;
-
-/// The operation of a number where pages are overwritten.
-fn choose_overwriting(model: &Model, seed: u64, number: u64, page_size: usize) -> Op {
-    let mut chance = Chance::with_paths(seed.wrapping_mul(1_000_033).wrapping_add(number), model.all_paths());
-    let name: &'static [u8] = [b"a", b"b"][chance.below(2)];
-    match chance.below(24) {
-        0 => Op::Sync,
-        1 | 2 => Op::Create(vec![name]),
-        3 => Op::Truncate(vec![name], (page_size * chance.below(OVERWRITTEN_PAGES)) as u64),
-        4 => Op::Idle,
-        _ => {
-            let (at, count) = (chance.below(OVERWRITTEN_PAGES - 3), 1 + chance.below(3));
-            Op::Write(vec![name], (page_size * at) as u64, chance.bytes(page_size * count))
-        }
-    }
-}
+/// Pages of two files are overwritten again and again (R5).
+const OVERWRITING: Way = Way::overwriting(SMALL.with_blocks(26));
 
 /// Blocks with one bit in a cell and with two: what is destroyed with a page are pages acknowledged long before.
 pub(crate) const PAIRED_CHIP: Chip = {
@@ -158,300 +116,6 @@ pub(crate) fn choose_pages(model: &Model, seed: u64, number: u64, page_size: usi
     possible.unwrap_or_else(|| choose(model, seed, number, page_size))
 }
 
-/// Rounds of a life.
-const ROUNDS: u64 = 8;
-
-/// Most cuts in a row on one copy.
-const DEPTH_MAX: u32 = 3;
-
-/// Copies that were cut and checked.
-#[derive(Clone, Copy, Default)]
-struct Count {
-    cuts: u64,
-    /// Of them, those in an erase.
-    erases: u64,
-    /// Of them, those while they recovered from another cut.
-    nested: u64,
-    /// Of the others, those in steps of background work that moved a page to even out wear, or made the checkpoint for that.
-    levelling: u64,
-    /// Of them, those after which tags told of pages that no commit named.
-    tails: u64,
-}
-
-impl Count {
-    fn outside_recoveries(&self) -> u64 {
-        self.cuts - self.nested
-    }
-
-    fn in_words(&self, lives: u64) -> String {
-        let Count { cuts, erases, nested, levelling, tails } = self;
-        let of_them = format!("{erases} of erases, {nested} in recoveries, {levelling} while wear was evened");
-        format!("{lives} lives of file systems, {cuts} cuts, {of_them}, {tails} with pages that only tags told of")
-    }
-}
-
-impl std::ops::AddAssign for Count {
-    fn add_assign(&mut self, other: Count) {
-        self.cuts += other.cuts;
-        self.erases += other.erases;
-        self.nested += other.nested;
-        self.levelling += other.levelling;
-        self.tails += other.tails;
-    }
-}
-
-/// What may be found after a cut, and what was tried.
-struct Tester {
-    states: Vec<(Model, Everything)>,
-    chance: Chance,
-    options: Options,
-    count: Count,
-    /// A copy as which life may go on.
-    heir: Option<(Sim, Everything)>,
-    /// Where in the life this is, for whoever has to find out what went wrong.
-    place: String,
-}
-
-/// A chip that is copied and cut before each operation that changes it.
-struct Forking<'a> {
-    chip: &'a mut Sim,
-    tester: &'a RefCell<Tester>,
-    depth: u32,
-    is_on: bool,
-}
-
-impl Forking<'_> {
-    fn fork(&self, kind: OperationKind, act: impl Fn(&mut Sim)) {
-        if !self.is_on {
-            return;
-        }
-        let geometry = self.chip.chip().geometry;
-        let tears: Vec<Tear> = Tear::all_for(kind, &geometry).collect();
-        let count = if self.depth == 0 { 4 } else { 1 };
-        let first = self.tester.borrow_mut().chance.below(tears.len());
-        // Neighbours in the list are alike, so steps of three.
-        for nth in 0..count {
-            let tear = tears[(first + 3 * nth) % tears.len()];
-            let mut chip = self.chip.clone();
-            let number = chip.operation_count();
-            chip.cut_at(number, tear);
-            act(&mut chip);
-            chip.clear_cuts();
-            chip.power_on();
-            if chip.last_cut().is_some_and(|cut| cut.operation == number && cut.tear == tear) {
-                let (erases, nested) = (u64::from(kind == OperationKind::Erase), u64::from(self.depth > 0));
-                self.tester.borrow_mut().count += Count { cuts: 1, erases, nested, ..Count::default() };
-                check_cut(self.tester, chip, tear, self.depth);
-            }
-        }
-    }
-}
-
-impl ErrorType for Forking<'_> {
-    type Error = SimError;
-}
-
-impl Nand for Forking<'_> {
-    fn geometry(&self) -> &Geometry {
-        Nand::geometry(&*self.chip)
-    }
-
-    fn read(&mut self, page: PageAddr, column: u32, buf: &mut [u8]) -> Result<ReadStatus, SimError> {
-        self.chip.read(page, column, buf)
-    }
-
-    fn program(&mut self, page: PageAddr, column: u32, data: &[u8]) -> Result<(), SimError> {
-        self.fork(OperationKind::Program, |chip| {
-            let _ = chip.program(page, column, data);
-        });
-        self.chip.program(page, column, data)
-    }
-
-    fn program_tagged(&mut self, page: PageAddr, data: &[u8], tag: &[u8]) -> Result<(), SimError> {
-        self.fork(OperationKind::Program, |chip| {
-            let _ = chip.program_tagged(page, data, tag);
-        });
-        self.chip.program_tagged(page, data, tag)
-    }
-
-    fn erase(&mut self, block: BlockAddr, mode: CellMode) -> Result<(), SimError> {
-        self.fork(OperationKind::Erase, |chip| {
-            let _ = chip.erase(block, mode);
-        });
-        self.chip.erase(block, mode)
-    }
-
-    fn is_bad(&mut self, block: BlockAddr) -> Result<bool, SimError> {
-        self.chip.is_bad(block)
-    }
-
-    fn mark_bad(&mut self, block: BlockAddr) -> Result<(), SimError> {
-        self.fork(OperationKind::MarkBad, |chip| {
-            let _ = chip.mark_bad(block);
-        });
-        self.chip.mark_bad(block)
-    }
-}
-
-/// Mounts a copy that was cut, which may be cut again meanwhile, and holds what is found against what may be.
-fn check_cut(tester: &RefCell<Tester>, mut chip: Sim, tear: Tear, depth: u32) {
-    let draw = |one_in: usize| tester.borrow_mut().chance.below(one_in) == 0;
-    let (nests, is_walked, goes_on, is_heir) = (depth < DEPTH_MAX && draw(10), draw(4), draw(40), draw(60));
-    let is_unstable = matches!(tear, Tear::Unstable | Tear::LooksErased | Tear::WeaklyErased | Tear::FadingContent);
-    let rests = is_unstable || draw(8);
-    let options = tester.borrow().options;
-    let geometry = chip.chip().geometry;
-    let mut memory = memory(&geometry, &options);
-    let fail = |why: &str| -> ! { panic!("{}, cut {}: {tear}: {why}", tester.borrow().place, depth + 1) };
-
-    let forking = Forking { chip: &mut chip, tester, depth: depth + 1, is_on: nests };
-    let mut fs = Fs::mount(forking, options, &mut memory).unwrap_or_else(|error| fail(&error.to_string()));
-    fs.nand_mut().is_on = false;
-    tester.borrow_mut().count.tails += u64::from(fs.stats().tail_pages > 0);
-    let found = everything(&mut fs).unwrap_or_else(|error| fail(&error.to_string()));
-    if !tester.borrow().allows(&found) {
-        let states: Vec<_> = tester.borrow().states.iter().map(|(_, seen)| seen.clone()).collect();
-        fail(&format!("found\n{found:?}\nallowed\n{states:?}"));
-    }
-    if is_walked {
-        let wrong = violations(&mut fs);
-        if !wrong.is_empty() {
-            fail(&format!("{wrong:?}"));
-        }
-    }
-    fs.abandon();
-    if rests {
-        chip.power_off();
-        chip.power_on();
-        chip.advance_ns(Decay::DEFAULT.time_ns);
-        let mut fs = Fs::mount(&mut chip, options, &mut memory).unwrap_or_else(|error| fail(&error.to_string()));
-        let later = everything(&mut fs).unwrap_or_else(|error| fail(&error.to_string()));
-        if found != later {
-            fail(&format!("found\n{found:?}\nand after a rest\n{later:?}"));
-        }
-    }
-    if goes_on {
-        let mut chip = chip.clone();
-        let mut model = Model::of(&found);
-        let mut fs = Fs::mount(&mut chip, options, &mut memory).unwrap_or_else(|error| fail(&error.to_string()));
-        let mut slots = Slots::default();
-        for number in 0..10 {
-            let seed = tester.borrow_mut().chance.below(1 << 20) as u64;
-            let op = choose(&model, seed, number, geometry.page_size as usize);
-            model.now += 1;
-            fs.set_now(Time::from_seconds(model.now));
-            let (expected, outcome) = (model.apply(&op), apply(&mut fs, &mut slots, &op));
-            if outcome.map_err(|error| error.errno()) != expected {
-                fail(&format!("went on with {op:?}: {outcome:?} instead of {expected:?}"));
-            }
-        }
-        let (there, wrong) = (everything(&mut fs), violations(&mut fs));
-        if there.as_ref() != Ok(&model.everything()) || !wrong.is_empty() {
-            fail(&format!("went on: found\n{there:?}\nexpected\n{:?}\n{wrong:?}", model.everything()));
-        }
-    }
-    if is_heir {
-        tester.borrow_mut().heir = Some((chip, found));
-    }
-}
-
-impl Tester {
-    fn allows(&self, found: &Everything) -> bool {
-        if self.states.iter().rev().any(|(_, seen)| seen == found) {
-            return true;
-        }
-        let models: Vec<Model> = self.states.iter().map(|(model, _)| model.clone()).collect();
-        is_allowed(found, &models)
-    }
-
-    fn promise(&mut self, model: &Model, is_durable: bool) {
-        if is_durable {
-            self.states.clear();
-        }
-        let seen = model.everything();
-        // What changes nothing that is seen does not stand between two writes either.
-        if self.states.last().is_none_or(|(_, last)| *last != seen) {
-            self.states.push((model.clone(), seen));
-        }
-    }
-}
-
-/// Pages programmed to even out wear since the mount, and checkpoints made for that.
-fn levelled_by(fs: &Fs<'_, Forking<'_>>) -> u64 {
-    let stats = fs.stats();
-    stats.programs_for(Cause::Levelling) + stats.levelling_checkpoints
-}
-
-/// Sometimes nothing is asked for, and background work goes on, where policies place pages; returns for how many seconds.
-fn rest(way: Way, fs: &mut Fs<'_, Forking<'_>>, tester: &RefCell<Tester>, now: i64) -> i64 {
-    if fs.placement().is_none() {
-        return 0;
-    }
-    let (range, none) = way.steps;
-    let steps = tester.borrow_mut().chance.below(range).saturating_sub(none);
-    let mut until = now;
-    for step in 0..steps {
-        let Some(due) = fs.step_due() else { break };
-        // Each step comes a second after the one before, so that windows pass.
-        let at = Time::from_seconds(now + 2 + step as i64).max(due);
-        until = at.seconds;
-        let (levelled, cuts) = (levelled_by(fs), tester.borrow().count.outside_recoveries());
-        fs.step(at).unwrap();
-        if levelled_by(fs) > levelled {
-            let mut tester = tester.borrow_mut();
-            tester.count.levelling += tester.count.outside_recoveries() - cuts;
-        }
-    }
-    if steps > 0 { until + 1 - now } else { 0 }
-}
-
-/// Lives one life; returns which cuts were checked.
-fn live(way: Way, formatted: &Sim, options: Options, seed: u64) -> Count {
-    let mut chip = formatted.clone();
-    let geometry = chip.chip().geometry;
-    let chance = Chance::new(seed ^ 0x5EED);
-    let place = String::new();
-    let tester =
-        RefCell::new(Tester { states: Vec::new(), chance, options, count: Count::default(), heir: None, place });
-    let mut now = 1000;
-    for round in 0..ROUNDS {
-        let mut memory = memory(&geometry, &options);
-        let mut fs = Fs::mount(&mut chip, options, &mut memory).unwrap();
-        let mut model = Model::of(&everything(&mut fs).unwrap());
-        let forking = Forking { chip: fs.abandon(), tester: &tester, depth: 0, is_on: true };
-        tester.borrow_mut().promise(&model, true);
-        tester.borrow_mut().place = format!("life {seed}, round {round}, mounting");
-        let mut fs = Fs::mount(forking, options, &mut memory).unwrap();
-        let mut slots = Slots::default();
-        for number in 0..way.round_operations {
-            let op = (way.choose)(&model, seed, round * way.round_operations + number, geometry.page_size as usize);
-            now += 1;
-            model.now = now;
-            fs.set_class(if tester.borrow_mut().chance.below(2) == 0 { Class::Synced } else { Class::Normal });
-            fs.request_begin(Time::from_seconds(now)).unwrap();
-            let expected = model.apply(&op);
-            tester.borrow_mut().promise(&model, false);
-            tester.borrow_mut().place = format!("life {seed}, round {round}, operation {number}, {op:?}");
-            match apply(&mut fs, &mut slots, &op) {
-                outcome if outcome.map_err(|error| error.errno()) == expected => {}
-                outcome => panic!("{}: {outcome:?}", tester.borrow().place),
-            }
-            if op.is_durable() && expected.is_ok() {
-                tester.borrow_mut().promise(&model, true);
-            }
-            fs.request_end(Time::from_seconds(now));
-            tester.borrow_mut().place = format!("life {seed}, round {round}, after operation {number}");
-            now += rest(way, &mut fs, &tester, now);
-        }
-        tester.borrow_mut().place = format!("life {seed}, round {round}, unmounting");
-        fs.unmount().unwrap();
-        if let Some((heir, _)) = tester.borrow_mut().heir.take() {
-            chip = heir;
-        }
-    }
-    tester.into_inner().count
-}
-
 /// Chips as lives begin, and how they are lived.
 struct World {
     formatted: Vec<Sim>,
@@ -465,7 +129,7 @@ impl World {
             formatted: [VARIED, OVERWRITING].map(|way| formatted_with(way.chip, OPTIONS)).into(),
             live: |formatted, seed| {
                 let (way, chip) = if seed % 4 == 3 { (OVERWRITING, 1) } else { (VARIED, 0) };
-                live(way, &formatted[chip], OPTIONS, seed)
+                live(&Nandu(OPTIONS), way, &formatted[chip], seed)
             },
         }
     }
@@ -476,7 +140,7 @@ impl World {
             formatted: vec![formatted_with(PAIRED.chip, placed()), worn()],
             live: |formatted, seed| {
                 let (way, chip) = if seed % 4 == 1 { (WORN, 1) } else { (PAIRED, 0) };
-                live(way, &formatted[chip], placed(), seed)
+                live(&Nandu(placed()), way, &formatted[chip], seed)
             },
         }
     }
@@ -487,9 +151,14 @@ impl World {
             formatted: [TAGGED, TAGGED_FULL].map(|way| formatted_with(way.chip, TAGGED_OPTIONS)).into(),
             live: |formatted, seed| {
                 let chip = seed as usize % 2;
-                live([TAGGED, TAGGED_FULL][chip], &formatted[chip], TAGGED_OPTIONS, seed)
+                live(&Nandu(TAGGED_OPTIONS), [TAGGED, TAGGED_FULL][chip], &formatted[chip], seed)
             },
         }
+    }
+
+    /// Lives from this seed on until so many cuts were checked.
+    fn lives(&self, first: u64, cuts: u64) -> Count {
+        lives::lives(first, cuts, |seed| self.live(seed))
     }
 
     /// The life of a seed.
@@ -498,33 +167,17 @@ impl World {
     }
 }
 
-/// Lives from this seed on until so many cuts were checked.
-fn lives(world: &World, first: u64, cuts: u64) -> Count {
-    let (mut seed, mut done) = (first, Count::default());
-    while done.cuts < cuts {
-        done += world.live(seed);
-        seed += 1;
-    }
-    println!("{}: nothing was lost", done.in_words(seed - first));
-    done
-}
-
 /// Lives with any operations on a chip with pages of this size, until so many cuts were checked.
 pub(crate) fn varied_lives(chip: Chip, options: Options, cuts: u64) {
     let formatted = formatted_with(chip, options);
-    let (mut seed, mut done) = (0, Count::default());
-    while done.cuts < cuts {
-        done += live(Way { chip, ..VARIED }, &formatted, options, seed);
-        seed += 1;
-    }
-    println!("pages of {}: {}", chip.geometry.page_size, done.in_words(seed));
+    lives::lives(0, cuts, |seed| live(&Nandu(options), Way::varied(chip), &formatted, seed));
 }
 
 /// Half of the cuts that continuous integration makes; the other half is beside it, for a second core.
 const CUTS: u64 = 100_000;
 
 fn lives_of_half_the_cuts(first: u64) {
-    let Count { cuts, erases, nested, .. } = lives(&World::plain(), first, CUTS);
+    let Count { cuts, erases, nested, .. } = World::plain().lives(first, CUTS);
     assert!(cuts >= CUTS && erases > CUTS / 20 && nested > CUTS / 10, "{cuts}, {erases}, {nested}");
 }
 
@@ -543,7 +196,7 @@ const PAIRED_CUTS: u64 = 20_000;
 
 #[test]
 fn twenty_thousand_cuts_where_cells_hold_two_bits() {
-    let Count { cuts, erases, nested, levelling, .. } = lives(&World::paired(), 0, PAIRED_CUTS);
+    let Count { cuts, erases, nested, levelling, .. } = World::paired().lives(0, PAIRED_CUTS);
     assert!(
         cuts >= PAIRED_CUTS && erases > PAIRED_CUTS / 20 && nested > PAIRED_CUTS / 10,
         "{cuts}, {erases}, {nested}"
@@ -556,7 +209,7 @@ const TAGGED_CUTS: u64 = 30_000;
 
 #[test]
 fn thirty_thousand_cuts_where_pages_have_tags() {
-    let Count { cuts, erases, nested, tails, .. } = lives(&World::tagged(), 0, TAGGED_CUTS);
+    let Count { cuts, erases, nested, tails, .. } = World::tagged().lives(0, TAGGED_CUTS);
     assert!(
         cuts >= TAGGED_CUTS && nested > TAGGED_CUTS / 10 && tails > TAGGED_CUTS / 10 && erases > 0,
         "{cuts}, {erases}, {nested}, {tails}"
@@ -578,7 +231,7 @@ fn is_caught(way: Way, broken: Broken) -> bool {
 fn is_caught_with(way: Way, options: Options, kept: Options) -> bool {
     let formatted = formatted_with(way.chip, kept);
     let mut cuts = 0;
-    let run = || (0..60).for_each(|seed| cuts += live(way, &formatted, options, seed).cuts);
+    let run = || (0..60).for_each(|seed| cuts += live(&Nandu(options), way, &formatted, seed).cuts);
     let is_caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err();
     println!("{:?}: caught is {is_caught}, with {cuts} cuts in lives before", options.broken);
     is_caught
@@ -613,49 +266,6 @@ fn each_protection_of_pairs_left_out_ends_a_life() {
     assert!(is_caught_with(PAIRED, unprotected, kept), "partners of pages that a sync promised are programmed");
 }
 
-/// Lives of every core, counted together.
-struct Swarm {
-    cases: u64,
-    seed: u64,
-    started: Instant,
-    /// Lives begun.
-    begun: AtomicU64,
-    done: Mutex<Count>,
-    /// Some life has failed: the others need not go on.
-    has_failed: AtomicBool,
-}
-
-impl Swarm {
-    /// Lives one life after another.
-    fn run(&self, world: fn() -> World) {
-        let stop = StopOthers(&self.has_failed);
-        let world = world();
-        while !self.has_failed.load(Ordering::Relaxed) && self.done.lock().unwrap().cuts < self.cases {
-            let count = world.live((self.seed << 40) + self.begun.fetch_add(1, Ordering::Relaxed));
-            let mut done = self.done.lock().unwrap();
-            let step = (self.cases / 1_000).max(1);
-            let is_shown = done.cuts / step < (done.cuts + count.cuts) / step;
-            *done += count;
-            // Once for each thousandth, so that a file that this goes to stays small.
-            if is_shown {
-                eprint!("\r{} of {} cuts, {:.0} s", done.cuts, self.cases, self.started.elapsed().as_secs_f64());
-            }
-        }
-        drop(stop);
-    }
-}
-
-/// Says so when a life fails.
-struct StopOthers<'a>(&'a AtomicBool);
-
-impl Drop for StopOthers<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
 /// As many cuts as somebody asks for, on every core; or one life alone.
 #[test]
 #[ignore = "takes as long as it is told to"]
@@ -678,26 +288,8 @@ fn tagged_swarm() {
 }
 
 fn swarm_in(world: fn() -> World) {
-    let from_environment = |name| std::env::var(name).map(|value| value.parse::<u64>().unwrap());
-    if let Ok(seed) = from_environment("NANDU_LIFE") {
-        println!("{} cuts in life {seed}: nothing was lost", world().live(seed).cuts);
-        return;
-    }
-    let swarm = Swarm {
-        cases: from_environment("NANDU_SWARM_CASES").unwrap_or(1_000_000),
-        seed: from_environment("NANDU_SWARM_SEED").unwrap_or(1),
-        started: Instant::now(),
-        begun: AtomicU64::new(0),
-        done: Mutex::new(Count::default()),
-        has_failed: AtomicBool::new(false),
-    };
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| swarm.run(world));
-        }
+    nandu_suite::swarm(|| {
+        let world = world();
+        move |seed| world.live(seed)
     });
-    eprintln!();
-    let (lives, done) = (swarm.begun.into_inner(), swarm.done.into_inner().unwrap());
-    println!("{}, seed {}: nothing acknowledged was lost", done.in_words(lives), swarm.seed);
 }

@@ -2,11 +2,11 @@
 
 use nandu_fs::{Allocation, Fs, FsError, Ino};
 use nandu_sim::Sim;
+use nandu_suite::{PAGE_SIZES, Pace, agree, content, sized, violations};
 
 use crate::damage::{FILE, edit, key};
 use crate::lives::varied_lives;
-use crate::random::agree;
-use crate::rig::{PAGE_SIZES, content, formatted_with, memory, options_for, sized, violations};
+use crate::rig::{Nandu, formatted_with, memory, options_for};
 
 /// Blocks of the chips.
 const BLOCKS: u32 = 64;
@@ -26,7 +26,7 @@ fn with_each(mut call: impl FnMut(&mut Fs<'_, Sim>, Ino, usize)) {
 #[test]
 fn random_operations_agree_with_the_model_on_pages_of_every_size() {
     for page_size in PAGE_SIZES {
-        agree(sized(page_size, 96), options_for(page_size), 300..302, 500);
+        agree(&Nandu(options_for(page_size)), sized(page_size, 96), 300..302, Pace { operations: 500, mounted: 100 });
     }
 }
 

@@ -6,10 +6,10 @@ use nandu_fs::{Fs, Ino, Time};
 use nandu_nand::{Nand, PageAddr};
 use nandu_sim::Sim;
 use nandu_sim::power_cut::Driver;
+use nandu_suite::{Chance, Everything, content, everything, violations};
 
 use crate::damage::{CHIP, FILE, Records, edit, key, keys_of, set_numbers, value, volume, with_shared_chunk};
-use crate::operation::Chance;
-use crate::rig::{Everything, OPTIONS, content, everything, memory, violations};
+use crate::rig::{OPTIONS, memory};
 
 const NOW: Time = Time::from_seconds(77);
 

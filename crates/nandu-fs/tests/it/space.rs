@@ -2,13 +2,10 @@
 
 use nandu_fs::{Fs, FsError, Ino, Options, SetAttributes, Time};
 use nandu_sim::{Chip, Sim};
+use nandu_suite::{Chance, Model, NAMES, Op, PAGE_SIZES, SMALL, Slots, apply, content, everything, sized, violations};
 
 use crate::damage::FILE;
-use crate::model::Model;
-use crate::operation::{Chance, NAMES, Op, Slots, apply};
-use crate::rig::{
-    OPTIONS, PAGE_SIZES, SMALL, content, everything, formatted_with, memory, options_for, sized, violations,
-};
+use crate::rig::{OPTIONS, capabilities, formatted_with, memory, options_for};
 
 const CHIP: Chip = SMALL.with_blocks(40);
 
@@ -44,7 +41,7 @@ fn both(fs: &mut Fs<'_, Sim>, slots: &mut Slots, model: &mut Model, op: &Op) -> 
 fn life(seed: u64, size: usize) {
     let mut memory = memory(&CHIP.geometry, &OPTIONS);
     let mut fs = Fs::mount(formatted_with(CHIP, OPTIONS), OPTIONS, &mut memory).unwrap();
-    let mut model = Model::new();
+    let mut model = Model::new(capabilities());
     let mut slots = Slots::default();
     let mut chance = Chance::new(seed);
     let mut filled = [0; 3];
@@ -63,14 +60,14 @@ fn life(seed: u64, size: usize) {
                 // It was written in part and cut off again, which changed times.
                 Outcome::Full => {
                     refused += 1;
-                    model = Model::of(&everything(&mut fs).unwrap()).at(model.now);
+                    model = Model::of(&everything(&mut fs).unwrap(), capabilities()).at(model.now);
                 }
             }
             assert!(*round < 20_000, "the chip is small");
         }
         // Whatever is tried on the full chip, nothing half-done is left.
         for _ in 0..120 {
-            let mut op = chance.op(512);
+            let mut op = chance.op(512, &capabilities());
             if matches!(op, Op::Write(..) | Op::WriteOpen(..) | Op::Append(..) | Op::Open(..)) {
                 op = Op::Sync;
             }

@@ -4,9 +4,9 @@ use nandu_fs::{Attributes, Fs, Ino, LogOptions, Options};
 use nandu_log::{Append, Log, PageKind, Placement, TAG_OWNER_SIZE};
 use nandu_nand::{Cause, Geometry};
 use nandu_sim::{Chip, Sim};
+use nandu_suite::{Chance, SMALL, content, violations};
 
-use crate::operation::Chance;
-use crate::rig::{OPTIONS, SMALL, content, formatted_with, memory, violations};
+use crate::rig::{OPTIONS, formatted_with, memory};
 
 const CHIP: Chip =
     Chip { geometry: Geometry { spare_size: 64, tag_size: 32, pages_per_block: 16, ..SMALL.geometry }, ..SMALL };

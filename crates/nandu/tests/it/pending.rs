@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use nandu::{Durability, LogError, Options, Store, TreeError};
 use nandu_sim::{Chip, Sim, SimError};
+use nandu_suite::{Refused, live_all, lives_asked_for};
 
 use crate::values::{check_sound, records};
 
@@ -11,6 +12,9 @@ type Error = nandu::Error<SimError>;
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 
 const FULL: Error = TreeError::Pages(LogError::Full);
+
+/// What may be refused on a full chip.
+const PUTS: &str = "puts";
 
 /// What random lives are lived on.
 #[derive(Clone, Copy, Debug)]
@@ -53,23 +57,6 @@ fn chip(world: &World) -> Chip {
     chip
 }
 
-/// What was refused in a life.
-#[derive(Debug, Default)]
-struct Refused {
-    puts: u32,
-    deletes: u32,
-    syncs: u32,
-    settles: u32,
-    /// Puts of what was deleted, with every second record, just before.
-    after_half: u32,
-}
-
-impl Refused {
-    fn is_sound(&self) -> bool {
-        self.deletes + self.syncs + self.settles + self.after_half == 0
-    }
-}
-
 fn key(random: &mut Random, key_max: usize) -> Vec<u8> {
     let length = match random.below(4) {
         0 => 1,
@@ -84,22 +71,16 @@ fn key(random: &mut Random, key_max: usize) -> Vec<u8> {
     key
 }
 
-fn count_full<T>(outcome: Result<T, Error>, refused: &mut u32, what: &str) -> Option<T> {
-    match outcome {
-        Ok(value) => Some(value),
-        Err(FULL) => {
-            *refused += 1;
-            None
-        }
-        Err(error) => panic!("{what}: {error}"),
-    }
+/// What was returned, unless there was no room.
+fn count_full<T>(outcome: Result<T, Error>, refused: &mut Refused, what: &'static str) -> Option<T> {
+    refused.count(what, outcome, |error| *error == FULL)
 }
 
 /// Deletes every second record.
 fn delete_half(store: &mut Store<'_, Sim>, model: &mut Records, refused: &mut Refused) {
     let half: Vec<_> = model.keys().step_by(2).cloned().collect();
     for key in half {
-        if count_full(store.delete(&key), &mut refused.deletes, "delete").is_some() {
+        if count_full(store.delete(&key), refused, "deletes").is_some() {
             model.remove(&key);
         }
     }
@@ -120,16 +101,16 @@ fn live(world: &World, seed: u64) -> Refused {
     for step in 0..world.steps {
         if random.below(500) == 0 {
             // What was not synced would be lost.
-            count_full(store.sync(), &mut refused.syncs, "sync");
+            count_full(store.sync(), &mut refused, "syncs");
             let sim = if random.below(2) == 0 { store.abandon() } else { store.unmount().unwrap() };
             store = Store::open(sim, options, &mut memory).unwrap();
         }
         let key = key(&mut random, key_max);
         match random.below(10) {
-            0 if random.below(10) == 0 => drop(count_full(store.idle(8), &mut refused.syncs, "idle")),
-            0 => drop(count_full(store.sync(), &mut refused.syncs, "sync")),
+            0 if random.below(10) == 0 => drop(count_full(store.idle(8), &mut refused, "syncs")),
+            0 => drop(count_full(store.sync(), &mut refused, "syncs")),
             1..4 => {
-                let existed = count_full(store.delete(&key), &mut refused.deletes, "delete");
+                let existed = count_full(store.delete(&key), &mut refused, "deletes");
                 if existed.is_some() {
                     assert_eq!(existed, Some(model.remove(&key).is_some()));
                 }
@@ -143,7 +124,7 @@ fn live(world: &World, seed: u64) -> Refused {
                     _ => random.below(inline_max + 1),
                 };
                 let value = vec![step as u8; size];
-                if count_full(store.put(&key, &value), &mut refused.puts, "put").is_some() {
+                if count_full(store.put(&key, &value), &mut refused, PUTS).is_some() {
                     model.insert(key, value);
                 } else if random.below(20) == 0 {
                     let gone = model.clone();
@@ -152,7 +133,7 @@ fn live(world: &World, seed: u64) -> Refused {
                         if model.contains_key(&key) || value.len() + key.len() > entry_max || random.below(8) > 0 {
                             continue;
                         }
-                        if count_full(store.put(&key, &value), &mut refused.after_half, "put").is_some() {
+                        if count_full(store.put(&key, &value), &mut refused, "puts after half was deleted").is_some() {
                             model.insert(key, value);
                         }
                         break;
@@ -161,38 +142,27 @@ fn live(world: &World, seed: u64) -> Refused {
             }
         }
     }
-    count_full(store.settle(), &mut refused.settles, "settle");
+    count_full(store.settle(), &mut refused, "settles");
     delete_half(&mut store, &mut model, &mut refused);
-    count_full(store.settle(), &mut refused.settles, "settle");
+    count_full(store.settle(), &mut refused, "settles");
     assert!(records(&mut store).unwrap() == model, "seed {seed}");
     check_sound(&mut store);
     refused
 }
 
 /// Lives so many lives, and says which were not sound.
-pub(crate) fn live_all(world: &World, seeds: core::ops::Range<u64>) {
-    let mut bad = 0;
-    let mut puts = 0;
-    let count = seeds.end - seeds.start;
-    for seed in seeds {
-        let refused = live(world, seed);
-        puts += refused.puts;
-        if !refused.is_sound() {
-            bad += 1;
-            println!("seed {seed}: {refused:?}");
-        }
-    }
-    assert!(bad == 0 && puts > 0, "{bad} of {count} lives, {puts} puts refused, {world:?}");
+fn lives(world: &World, seeds: core::ops::Range<u64>) {
+    live_all(seeds, PUTS, |seed| live(world, seed));
 }
 
 #[test]
 fn deletes_are_never_refused() {
-    live_all(&SMALL, 0..25);
+    lives(&SMALL, 0..25);
 }
 
 #[test]
 fn deletes_are_never_refused_beside_large_values() {
-    live_all(&LARGE, 0..10);
+    lives(&LARGE, 0..10);
 }
 
 /// Fills a chip to the last page, then puts other values of the same size or a smaller one at what is there, again and again, then
@@ -282,7 +252,7 @@ fn what_was_deleted_has_room_on_a_full_chip() {
 #[test]
 #[ignore = "as many as NANDU_LIVES says"]
 fn many_lives() {
-    let count = std::env::var("NANDU_LIVES").map_or(1000, |count| count.parse().unwrap());
-    live_all(&SMALL.with_pending(0, 8192), 0..count);
-    live_all(&LARGE.with_pending(0, 8192), 0..count);
+    let count = lives_asked_for();
+    lives(&SMALL.with_pending(0, 8192), 0..count);
+    lives(&LARGE.with_pending(0, 8192), 0..count);
 }

@@ -1,65 +1,93 @@
 //! Operations by chance, applied to a file system.
 
-use nandu_fs::{Allocation, Attributes, Fs, FsError, Ino, RenameMode, SetAttributes, Time, XattrMode};
-use nandu_nand::Nand;
+use nandu_files::{
+    Allocation, Attributes, Capabilities, Feature, FileError, FileSystem, Ino, RenameMode, SetAttributes, Time,
+    XattrMode,
+};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-pub(crate) type Path = Vec<&'static [u8]>;
+/// Names from the root on.
+pub type Path = Vec<&'static [u8]>;
 
+/// An operation on what stands at paths, or is open.
 #[derive(Clone, Debug)]
-pub(crate) enum Op {
+pub enum Op {
+    /// Makes a file.
     Create(Path),
+    /// Makes a directory.
     Mkdir(Path),
+    /// Makes a symbolic link with a target.
     Symlink(Path, Vec<u8>),
+    /// Gives what is at the first path the second too.
     Link(Path, Path),
+    /// Removes what is no directory.
     Unlink(Path),
+    /// Removes a directory.
     Rmdir(Path),
+    /// Moves from the first path to the second.
     Rename(Path, Path, RenameMode),
+    /// Writes at an offset.
     Write(Path, u64, Vec<u8>),
+    /// Writes at the end.
     Append(Path, Vec<u8>),
+    /// Makes a file so long.
     Truncate(Path, u64),
+    /// Changes what is allocated from an offset on, for so many bytes.
     Allocate(Path, Allocation, u64, u64),
+    /// Changes attributes.
     Set(Path, SetAttributes),
+    /// Sets an extended attribute.
     SetXattr(Path, &'static [u8], Vec<u8>),
+    /// Removes an extended attribute.
     RemoveXattr(Path, &'static [u8]),
     /// Sets or removes an attribute and changes the inode in one step.
     SetBoth(Path, &'static [u8], Option<Vec<u8>>, SetAttributes),
-    /// Makes a file or a directory with attributes.
+    /// Makes a file with attributes.
     CreateWith(Path, Vec<(&'static [u8], Vec<u8>)>),
+    /// Makes a directory with attributes.
     MkdirWith(Path, Vec<(&'static [u8], Vec<u8>)>),
-    /// Opens into a slot, which is closed first.
+    /// Opens into a slot; what was open there is closed.
     Open(Path, usize),
+    /// Writes to what is open in a slot.
     WriteOpen(usize, u64, Vec<u8>),
+    /// Closes what is open in a slot.
     Close(usize),
+    /// Makes what is at a path durable.
+    Fsync(Path),
+    /// Makes everything durable.
     Sync,
+    /// Nothing is asked for, and there is time for background work.
     Idle,
 }
 
 /// Files that are open.
-pub(crate) type Slots = [Option<Ino>; 2];
+pub type Slots = [Option<Ino>; 2];
 
-pub(crate) const NAMES: [&[u8]; 6] = [b"a", b"b", b"c", b"dd", b"e-name-of-some-length", b"f"];
+/// Names that paths are made of.
+pub const NAMES: [&[u8]; 6] = [b"a", b"b", b"c", b"dd", b"e-name-of-some-length", b"f"];
 const XATTRS: [&[u8]; 3] = [b"user.x", b"user.yy", b"security.zzz"];
 
 /// Numbers that look like chance, for operations of any number.
-pub(crate) struct Chance {
+pub struct Chance {
     random: ChaCha8Rng,
     /// Paths that were to be made last.
     made: Vec<Path>,
 }
 
 impl Chance {
-    pub(crate) fn new(seed: u64) -> Chance {
+    /// Chance of a seed.
+    pub fn new(seed: u64) -> Chance {
         Chance { random: ChaCha8Rng::seed_from_u64(seed), made: Vec::new() }
     }
 
     /// Chance that knows what there is.
-    pub(crate) fn with_paths(seed: u64, made: Vec<Path>) -> Chance {
+    pub fn with_paths(seed: u64, made: Vec<Path>) -> Chance {
         Chance { made, ..Chance::new(seed) }
     }
 
-    pub(crate) fn below(&mut self, end: usize) -> usize {
+    /// A number below this.
+    pub fn below(&mut self, end: usize) -> usize {
         self.random.random_range(0..end)
     }
 
@@ -87,7 +115,8 @@ impl Chance {
         (0..depth).map(|_| NAMES[self.below(NAMES.len())]).collect()
     }
 
-    pub(crate) fn bytes(&mut self, size: usize) -> Vec<u8> {
+    /// So many bytes.
+    pub fn bytes(&mut self, size: usize) -> Vec<u8> {
         let first = self.below(255) as u8 + 1;
         // Never zero, so that what was not written can be told from what was.
         (0..size).map(|at| (first.wrapping_add((at / 7) as u8)).max(1)).collect()
@@ -115,7 +144,17 @@ impl Chance {
         offset as u64
     }
 
-    pub(crate) fn op(&mut self, page_size: usize) -> Op {
+    /// An operation by chance, of those that a file system does not lack.
+    pub fn op(&mut self, page_size: usize, capabilities: &Capabilities) -> Op {
+        loop {
+            let op = self.any_op(page_size);
+            if op.feature().is_none_or(|feature| capabilities.has(feature)) {
+                return op;
+            }
+        }
+    }
+
+    fn any_op(&mut self, page_size: usize) -> Op {
         match self.below(64) {
             0..8 => Op::Create(self.new_path()),
             8..12 => Op::Mkdir(self.new_path()),
@@ -175,44 +214,78 @@ impl Chance {
             }
             56 => Op::Close(self.below(2)),
             57 => Op::Idle,
+            58 => Op::Fsync(self.path()),
             _ => Op::Sync,
         }
     }
 }
 
 impl Op {
-    /// Whether everything is durable when it has succeeded.
-    pub(crate) fn is_durable(&self) -> bool {
-        matches!(
-            self,
-            Op::Mkdir(_) | Op::MkdirWith(..) | Op::Symlink(..) | Op::Link(..) | Op::Rename(..) | Op::Sync | Op::Idle
-        )
+    /// Whether something is durable when it has succeeded: all names, and content and attributes at least of what it concerns.
+    pub fn is_durable(&self, capabilities: &Capabilities) -> bool {
+        let cuts = &capabilities.cuts;
+        match self {
+            Op::Create(_) => cuts.create_is_durable,
+            Op::Mkdir(_) | Op::MkdirWith(..) => cuts.mkdir_is_durable,
+            Op::Unlink(_) | Op::Rmdir(_) => cuts.removal_is_durable,
+            Op::Rename(..) => cuts.rename_is_durable,
+            Op::Symlink(..) | Op::Link(..) => cuts.links_are_durable,
+            Op::Fsync(_) | Op::Sync | Op::Idle => true,
+            _ => false,
+        }
+    }
+
+    /// What it needs that a file system may lack.
+    pub fn feature(&self) -> Option<Feature> {
+        match self {
+            Op::Symlink(..) => Some(Feature::Symlinks),
+            Op::Link(..) => Some(Feature::HardLinks),
+            Op::Rename(_, _, RenameMode::Exchange) => Some(Feature::Exchange),
+            Op::Allocate(..) => Some(Feature::Allocation),
+            Op::SetXattr(..) | Op::RemoveXattr(..) | Op::SetBoth(..) | Op::CreateWith(..) | Op::MkdirWith(..) => {
+                Some(Feature::Xattrs)
+            }
+            _ => None,
+        }
     }
 }
 
-pub(crate) fn resolve<N: Nand>(fs: &mut Fs<'_, N>, path: &[&[u8]]) -> Result<Ino, FsError<N::Error>> {
+/// What a path leads to.
+pub fn resolve<F: FileSystem>(fs: &mut F, path: &[&[u8]]) -> Result<Ino, F::Error> {
     path.iter().try_fold(Ino::ROOT, |at, name| fs.lookup(at, name))
 }
 
+/// Attributes as a file system takes them.
 fn lent<'a>(xattrs: &'a [(&'static [u8], Vec<u8>)]) -> Vec<(&'a [u8], &'a [u8])> {
     xattrs.iter().map(|(name, value)| (*name, value.as_slice())).collect()
 }
 
-fn parent<'p, N: Nand>(fs: &mut Fs<'_, N>, path: &'p [&'static [u8]]) -> Result<(Ino, &'p [u8]), FsError<N::Error>> {
+fn parent<'p, F: FileSystem>(fs: &mut F, path: &'p [&'static [u8]]) -> Result<(Ino, &'p [u8]), F::Error> {
     let (name, above) = path.split_last().unwrap();
     Ok((resolve(fs, above)?, name))
 }
 
-const NEW: Attributes = Attributes { mode: 0o644, uid: 3, gid: 4, rdev: 0 };
+/// What is made is made with.
+pub const NEW: Attributes = Attributes { mode: 0o644, uid: 3, gid: 4, rdev: 0 };
 
-/// Writes all of it: where only a part finds room, the next call would say so.
-fn write_all<N: Nand>(fs: &mut Fs<'_, N>, ino: Ino, offset: u64, bytes: &[u8]) -> Result<(), FsError<N::Error>> {
-    let count = fs.write_at(ino, offset, bytes)?;
-    if count == bytes.len() { Ok(()) } else { Err(FsError::Full) }
+/// Writes all of it: where only a part finds room, the next call has to say so.
+fn write_all<F: FileSystem>(fs: &mut F, ino: Ino, offset: u64, bytes: &[u8]) -> Result<(), F::Error> {
+    let mut done = fs.write_at(ino, offset, bytes)?;
+    while done < bytes.len() {
+        let count = fs.write_at(ino, offset + done as u64, &bytes[done..])?;
+        assert!(count > 0, "a write of nothing is refused with an error");
+        done += count;
+    }
+    Ok(())
+}
+
+/// Applies an operation; the number of the error if it was refused.
+pub fn apply_errno<F: FileSystem>(fs: &mut F, slots: &mut Slots, op: &Op) -> Result<(), i32> {
+    apply(fs, slots, op).map_err(|error| error.errno())
 }
 
 /// Applies an operation.
-pub(crate) fn apply<N: Nand>(fs: &mut Fs<'_, N>, slots: &mut Slots, op: &Op) -> Result<(), FsError<N::Error>> {
+pub fn apply<F: FileSystem>(fs: &mut F, slots: &mut Slots, op: &Op) -> Result<(), F::Error> {
     match op {
         Op::Create(path) => {
             let (above, name) = parent(fs, path)?;
@@ -289,12 +362,11 @@ pub(crate) fn apply<N: Nand>(fs: &mut Fs<'_, N>, slots: &mut Slots, op: &Op) -> 
         }
         Op::Open(path, slot) => {
             let ino = resolve(fs, path)?;
-            if let Some(before) = slots[*slot].take() {
-                fs.close(before)?;
-            }
             fs.open(ino)?;
-            slots[*slot] = Some(ino);
-            Ok(())
+            match slots[*slot].replace(ino) {
+                Some(before) => fs.close(before),
+                None => Ok(()),
+            }
         }
         Op::WriteOpen(slot, offset, bytes) => {
             let Some(ino) = slots[*slot] else { return Ok(()) };
@@ -304,6 +376,10 @@ pub(crate) fn apply<N: Nand>(fs: &mut Fs<'_, N>, slots: &mut Slots, op: &Op) -> 
             Some(ino) => fs.close(ino),
             None => Ok(()),
         },
+        Op::Fsync(path) => {
+            let ino = resolve(fs, path)?;
+            fs.fsync(ino)
+        }
         Op::Sync => fs.sync(),
         Op::Idle => fs.idle(3).map(|_| ()),
     }

@@ -2,18 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use nandu_fs::{Allocation, FileKind, RenameMode, SetAttributes};
+use nandu_files::errno::{EEXIST, EFBIG, EINVAL, EISDIR, ENODATA, ENOENT, ENOTDIR, ENOTEMPTY};
+use nandu_files::{Allocation, Capabilities, FileKind, RenameMode, SetAttributes};
 
 use crate::operation::{Chance, NAMES, Op, Path};
-use crate::rig::{Everything, FORMAT, Seen};
-
-const ENOENT: i32 = 2;
-const EEXIST: i32 = 17;
-const ENOTDIR: i32 = 20;
-const EISDIR: i32 = 21;
-const EINVAL: i32 = 22;
-const ENOTEMPTY: i32 = 39;
-const ENODATA: i32 = 61;
+use crate::seen::{Everything, Seen};
+use crate::system::ROOT as ROOT_MADE;
 
 #[derive(Clone, Debug)]
 struct Node {
@@ -22,25 +16,33 @@ struct Node {
     parent: usize,
 }
 
+/// A file system in memory with the limits of a real one.
 #[derive(Clone, Debug)]
-pub(crate) struct Model {
+pub struct Model {
+    capabilities: Capabilities,
     nodes: BTreeMap<usize, Node>,
     next: usize,
     slots: [Option<usize>; 2],
-    pub(crate) now: i64,
+    /// The time, in seconds since 1970.
+    pub now: i64,
     /// The file whose content the operation changed last, if it did nothing else.
-    pub(crate) written: Option<usize>,
+    pub written: Option<usize>,
 }
 
 const ROOT: usize = 0;
 
+/// The times of what is made now.
+fn born(now: i64, capabilities: &Capabilities) -> [i64; 4] {
+    [now, now, now, if capabilities.birth_times { now } else { 0 }]
+}
+
 /// Operations by chance, of which most succeed.
-pub(crate) fn workload(seed: u64, count: usize, page_size: usize) -> Vec<Op> {
+pub fn workload(seed: u64, count: usize, page_size: usize, capabilities: Capabilities) -> Vec<Op> {
     let mut chance = Chance::new(seed);
-    let mut model = Model::new();
+    let mut model = Model::new(capabilities);
     let mut ops = Vec::new();
     while ops.len() < count {
-        let op = chance.op(page_size);
+        let op = chance.op(page_size, &capabilities);
         if model.apply(&op).is_ok() || chance.below(4) == 0 {
             ops.push(op);
         }
@@ -49,24 +51,25 @@ pub(crate) fn workload(seed: u64, count: usize, page_size: usize) -> Vec<Op> {
 }
 
 impl Model {
-    pub(crate) fn new() -> Model {
+    /// A volume just formatted, of a file system that can do this.
+    pub fn new(capabilities: Capabilities) -> Model {
         let seen = Seen {
-            mode: FORMAT.root_mode | FileKind::Directory.mode(),
-            owner: (FORMAT.uid, FORMAT.gid),
+            mode: ROOT_MADE.mode | FileKind::Directory.mode(),
+            owner: (ROOT_MADE.uid, ROOT_MADE.gid),
             nlink: 2,
             size: 0,
-            times: [FORMAT.now.seconds; 4],
+            times: born(ROOT_MADE.seconds, &capabilities),
             content: Vec::new(),
             xattrs: BTreeMap::new(),
             same_as: Vec::new(),
         };
         let root = Node { seen, names: BTreeMap::new(), parent: ROOT };
-        Model { nodes: [(ROOT, root)].into(), next: 1, slots: [None; 2], now: 1, written: None }
+        Model { capabilities, nodes: [(ROOT, root)].into(), next: 1, slots: [None; 2], now: 1, written: None }
     }
 
     /// The model of what was found.
-    pub(crate) fn of(found: &Everything) -> Model {
-        let mut model = Model::new();
+    pub fn of(found: &Everything, capabilities: Capabilities) -> Model {
+        let mut model = Model::new(capabilities);
         model.nodes.clear();
         let mut ids: BTreeMap<&[u8], usize> = BTreeMap::new();
         for (path, seen) in found {
@@ -85,14 +88,24 @@ impl Model {
         model
     }
 
+    /// The inode at a path, by a number that it keeps.
+    pub fn id(&self, path: &[&[u8]]) -> Option<usize> {
+        self.resolve(path).ok()
+    }
+
+    /// What the file system can do that it stands for.
+    pub fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
     /// The same at another time.
-    pub(crate) fn at(mut self, now: i64) -> Model {
+    pub fn at(mut self, now: i64) -> Model {
         self.now = now;
         self
     }
 
     /// Every path there is, as operations have them.
-    pub(crate) fn all_paths(&self) -> Vec<Path> {
+    pub fn all_paths(&self) -> Vec<Path> {
         let mut found = Vec::new();
         let mut left = vec![(Path::new(), ROOT)];
         while let Some((path, id)) = left.pop() {
@@ -107,7 +120,7 @@ impl Model {
     }
 
     /// As a mount finds it: nothing is open, and what had no name is gone.
-    pub(crate) fn remount(&mut self) {
+    pub fn remount(&mut self) {
         for slot in 0..self.slots.len() {
             self.close(slot);
         }
@@ -171,7 +184,7 @@ impl Model {
             owner: (3, 4),
             nlink: if is_directory { 2 } else { 1 },
             size: content.len() as u64,
-            times: [self.now; 4],
+            times: born(self.now, &self.capabilities),
             content,
             xattrs: BTreeMap::new(),
             same_as: Vec::new(),
@@ -179,9 +192,8 @@ impl Model {
         self.nodes.insert(self.next, Node { seen, names: BTreeMap::new(), parent: above });
         let id = self.next;
         self.node(above).names.insert(name.to_vec(), id);
-        self.node(above).seen.nlink += u32::from(is_directory);
         self.next += 1;
-        self.touch(above);
+        self.recount(above);
         Ok(())
     }
 
@@ -211,9 +223,14 @@ impl Model {
         }
     }
 
-    fn write(&mut self, id: usize, offset: u64, bytes: &[u8]) {
+    fn check_size(&self, end: u64) -> Result<(), i32> {
+        if end > self.capabilities.file_size_max { Err(EFBIG) } else { Ok(()) }
+    }
+
+    fn write(&mut self, id: usize, offset: u64, bytes: &[u8]) -> Result<(), i32> {
+        self.check_size(offset + bytes.len() as u64)?;
         if bytes.is_empty() {
-            return;
+            return Ok(());
         }
         let now = self.now;
         let seen = &mut self.node(id).seen;
@@ -225,9 +242,11 @@ impl Model {
         seen.size = seen.content.len() as u64;
         (seen.times[1], seen.times[2]) = (now, now);
         self.written = Some(id);
+        Ok(())
     }
 
-    fn allocate(&mut self, id: usize, what: Allocation, offset: u64, size: u64) {
+    fn allocate(&mut self, id: usize, what: Allocation, offset: u64, size: u64) -> Result<(), i32> {
+        self.check_size(offset + size)?;
         let now = self.now;
         let seen = &mut self.node(id).seen;
         let (start, end) = (offset as usize, (offset + size) as usize);
@@ -243,6 +262,7 @@ impl Model {
         seen.size = seen.content.len() as u64;
         (seen.times[1], seen.times[2]) = (now, now);
         self.written = Some(id);
+        Ok(())
     }
 
     fn unlink(&mut self, path: &[&'static [u8]], directory: bool) -> Result<(), i32> {
@@ -255,8 +275,7 @@ impl Model {
             _ => {}
         }
         self.node(above).names.remove(name);
-        self.node(above).seen.nlink -= u32::from(directory);
-        self.touch(above);
+        self.recount(above);
         self.drop_name(id);
         Ok(())
     }
@@ -334,18 +353,19 @@ impl Model {
 
     fn set(&mut self, id: usize, set: &SetAttributes) {
         let now = self.now;
+        let (first, last) = self.capabilities.seconds;
         let seen = &mut self.node(id).seen;
         if let Some(mode) = set.mode {
             seen.mode = seen.mode & FileKind::MASK | mode;
         }
         seen.owner = (set.uid.unwrap_or(seen.owner.0), set.gid.unwrap_or(seen.owner.1));
-        seen.times[0] = set.atime.map_or(seen.times[0], |time| time.seconds);
-        seen.times[1] = set.mtime.map_or(seen.times[1], |time| time.seconds);
+        seen.times[0] = set.atime.map_or(seen.times[0], |time| time.seconds.clamp(first, last));
+        seen.times[1] = set.mtime.map_or(seen.times[1], |time| time.seconds.clamp(first, last));
         seen.times[2] = now;
     }
 
     /// Applies an operation.
-    pub(crate) fn apply(&mut self, op: &Op) -> Result<(), i32> {
+    pub fn apply(&mut self, op: &Op) -> Result<(), i32> {
         self.written = None;
         match op {
             Op::Create(path) => self.make(path, 0o644 | FileKind::File.mode(), Vec::new()),
@@ -375,16 +395,15 @@ impl Model {
             Op::Rename(from, to, mode) => self.rename(from, to, *mode),
             Op::Write(path, offset, bytes) => {
                 let id = self.file(path)?;
-                self.write(id, *offset, bytes);
-                Ok(())
+                self.write(id, *offset, bytes)
             }
             Op::Append(path, bytes) => {
                 let id = self.file(path)?;
-                self.write(id, self.nodes[&id].seen.size, bytes);
-                Ok(())
+                self.write(id, self.nodes[&id].seen.size, bytes)
             }
             Op::Truncate(path, size) => {
                 let id = self.file(path)?;
+                self.check_size(*size)?;
                 let now = self.now;
                 let seen = &mut self.node(id).seen;
                 seen.content.resize(*size as usize, 0);
@@ -394,8 +413,7 @@ impl Model {
             }
             Op::Allocate(path, what, offset, size) => {
                 let id = self.file(path)?;
-                self.allocate(id, *what, *offset, *size);
-                Ok(())
+                self.allocate(id, *what, *offset, *size)
             }
             Op::Set(path, set) => {
                 let id = self.resolve(path)?;
@@ -445,63 +463,64 @@ impl Model {
             Op::WriteOpen(slot, offset, bytes) => {
                 let Some(id) = self.slots[*slot] else { return Ok(()) };
                 self.check_file(id)?;
-                self.write(id, *offset, bytes);
-                Ok(())
+                self.write(id, *offset, bytes)
             }
             Op::Close(slot) => {
                 self.close(*slot);
                 Ok(())
             }
+            Op::Fsync(path) => self.resolve(path).map(|_| ()),
             Op::Sync | Op::Idle => Ok(()),
         }
     }
 
-    /// What is to be seen of it.
-    pub(crate) fn everything(&self) -> Everything {
-        let mut found = Everything::new();
-        let mut first: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+    /// Every path there is, and the inode there, by a number that it keeps.
+    pub fn ids(&self) -> BTreeMap<Vec<u8>, usize> {
+        let mut ids = BTreeMap::new();
         let mut left = vec![(Vec::new(), ROOT)];
-        let mut ids = Vec::new();
         while let Some((path, id)) = left.pop() {
-            let node = &self.nodes[&id];
-            for (name, child) in &node.names {
+            for (name, child) in &self.nodes[&id].names {
                 let mut below: Vec<u8> = path.clone();
                 below.push(b'/');
                 below.extend(name);
                 left.push((below, *child));
             }
-            let mut seen = node.seen.clone();
-            if FileKind::of_mode(seen.mode) == Some(FileKind::Directory) {
-                seen.content.clear();
-            }
-            let lowest = first.entry(id).or_insert_with(|| path.clone());
-            if path < *lowest {
-                *lowest = path.clone();
-            }
-            ids.push((path.clone(), id));
-            found.insert(path, seen);
+            ids.insert(path, id);
         }
-        for (path, id) in ids {
-            found.get_mut(&path).unwrap().same_as = first[&id].clone();
+        ids
+    }
+
+    /// What is to be seen of an inode, wherever it is; `None` if there is none.
+    pub fn seen(&self, id: usize) -> Option<Seen> {
+        let mut seen = self.nodes.get(&id)?.seen.clone();
+        if self.is_directory(id) {
+            seen.content.clear();
+            if !self.capabilities.counted_names {
+                (seen.nlink, seen.size) = (0, 0);
+            }
+            if !self.capabilities.directory_times {
+                seen.times = [0; 4];
+            }
+        }
+        Some(seen)
+    }
+
+    /// What is to be seen of it.
+    pub fn everything(&self) -> Everything {
+        let mut first: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+        let mut found = Everything::new();
+        for (path, id) in self.ids() {
+            // Paths come in order.
+            let same_as = first.entry(id).or_insert_with(|| path.clone()).clone();
+            if let Some(seen) = self.seen(id) {
+                found.insert(path, Seen { same_as, ..seen });
+            }
         }
         found
     }
 
     /// The paths of an inode.
-    pub(crate) fn paths(&self, id: usize) -> Vec<Vec<u8>> {
-        let mut paths = Vec::new();
-        let mut left = vec![(Vec::new(), ROOT)];
-        while let Some((path, at)) = left.pop() {
-            for (name, child) in &self.nodes[&at].names {
-                let mut below: Vec<u8> = path.clone();
-                below.push(b'/');
-                below.extend(name);
-                left.push((below, *child));
-            }
-            if at == id {
-                paths.push(path);
-            }
-        }
-        paths
+    pub fn paths(&self, id: usize) -> Vec<Vec<u8>> {
+        self.ids().into_iter().filter(|(_, at)| *at == id).map(|(path, _)| path).collect()
     }
 }
