@@ -117,9 +117,8 @@ fn what_was_synced_outlives_a_killed_mount() {
     mounted.check();
 }
 
-#[test]
-fn a_mounted_image_is_copied_with_all_that_was_synced() {
-    let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
+/// Calls five times, each after a record was synced, while files are written and synced all the time.
+fn while_files_are_written(mounted: &Mounted, mut call: impl FnMut(u64)) {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         let root = mounted.root();
@@ -136,15 +135,58 @@ fn a_mounted_image_is_copied_with_all_that_was_synced() {
             let mut file = File::create(mounted.root().join("synced")).unwrap();
             file.write_all(&record(round)).unwrap();
             file.sync_all().unwrap();
-            let copy = format!("copy{round}.nand");
-            succeed(&["backup", "c.nand", &copy], mounted.directory.path());
-            let said = succeed(&["check", &copy], mounted.directory.path());
-            assert!(said.contains("no invariant is violated"), "{said}");
-            let found = nandu(&["fs", "cat", &copy, "/synced"], mounted.directory.path());
-            assert!(found.stdout == record(round), "{}", String::from_utf8_lossy(&found.stderr));
+            call(round);
         }
         is_over.store(true, Ordering::Relaxed);
     });
+}
+
+/// Whether a copy is as a mount that was killed just then would have left the image, with the record of this round.
+fn is_sound(mounted: &Mounted, copy: &str, round: u64) -> bool {
+    let checked = nandu(&["check", copy], mounted.directory.path());
+    if !checked.status.success() {
+        // It cannot be opened, or not be read: nothing is taken for right that is not.
+        let said = String::from_utf8_lossy(&checked.stderr);
+        assert!(checked.status.code() == Some(8) && said.contains("nandu: copy"), "{said}");
+        return false;
+    }
+    let said = String::from_utf8_lossy(&checked.stdout);
+    assert!(said.contains("no invariant is violated"), "{said}");
+    let found = nandu(&["fs", "cat", copy, "/synced"], mounted.directory.path());
+    assert!(found.stdout == record(round), "{}", String::from_utf8_lossy(&found.stderr));
+    true
+}
+
+#[test]
+fn a_mounted_image_is_copied_with_all_that_was_synced() {
+    let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
+    while_files_are_written(&mounted, |round| {
+        let copy = format!("copy{round}.nand");
+        succeed(&["backup", "c.nand", &copy], mounted.directory.path());
+        assert!(is_sound(&mounted, &copy, round));
+    });
+    mounted.unmount();
+    mounted.check();
+}
+
+/// What another program copies while the image is written to may be of several commits, and is refused then. Once nothing is written it is sound,
+/// mounted or not.
+#[test]
+fn a_plain_copy_of_a_mounted_image_is_sound_or_refused() {
+    let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
+    let copy =
+        || fs::copy(mounted.directory.path().join("c.nand"), mounted.directory.path().join("copy.nand")).unwrap();
+    let mut sound = 0;
+    while_files_are_written(&mounted, |round| {
+        copy();
+        sound += u32::from(is_sound(&mounted, "copy.nand", round));
+    });
+    println!("{sound} of 5 copies are sound");
+    File::open(mounted.root().join("busy0")).unwrap().sync_all().unwrap();
+    // What was written last and not synced goes to the image by itself.
+    thread::sleep(Duration::from_secs(6));
+    copy();
+    assert!(is_sound(&mounted, "copy.nand", 4));
     mounted.unmount();
     mounted.check();
 }
