@@ -203,12 +203,13 @@ pub trait FileSystem {
     /// Those of the chip.
     fn check(&mut self, scratch: &mut [u8], report: &mut dyn FnMut(&dyn fmt::Display)) -> Result<u64, Self::Error>;
 
-    /// Uses idle time for about so many pages of work, such as collecting garbage. Returns whether there is more to do.
+    /// Makes everything durable and uses idle time for about so many pages of work, such as collecting garbage. Returns whether there is more to do.
     ///
     /// # Errors
     ///
     /// Those of [`FileSystem::sync`].
     fn idle(&mut self, _pages: u32) -> Result<bool, Self::Error> {
+        self.sync()?;
         Ok(false)
     }
 

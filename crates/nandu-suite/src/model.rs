@@ -85,6 +85,11 @@ impl Model {
                 model.node(id).parent = above;
             }
         }
+        if !capabilities.counted_names {
+            // They did not say.
+            let directories: Vec<usize> = model.nodes.keys().copied().filter(|&id| model.is_directory(id)).collect();
+            directories.into_iter().for_each(|id| model.count(id));
+        }
         model
     }
 
@@ -345,10 +350,16 @@ impl Model {
     }
 
     fn recount(&mut self, directory: usize) {
-        let children: Vec<usize> = self.nodes[&directory].names.values().copied().collect();
-        let directories = children.into_iter().filter(|&child| self.is_directory(child)).count();
-        self.node(directory).seen.nlink = 2 + directories as u32;
+        self.count(directory);
         self.touch(directory);
+    }
+
+    /// A directory has as many links and names as there are.
+    fn count(&mut self, directory: usize) {
+        let children: Vec<usize> = self.nodes[&directory].names.values().copied().collect();
+        let directories = children.iter().filter(|&&child| self.is_directory(child)).count();
+        let seen = &mut self.node(directory).seen;
+        (seen.nlink, seen.size) = (2 + directories as u32, children.len() as u64);
     }
 
     fn set(&mut self, id: usize, set: &SetAttributes) {

@@ -1,6 +1,7 @@
 //! What may be found after a cut, as the file system declares it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use nandu_files::Order;
 
@@ -51,6 +52,8 @@ impl Promise {
         let last = self.states.len() - 1;
         self.names_from = last;
         let concerned = match op {
+            // Nothing is done.
+            Op::Rename(from, to, _) if from == to => None,
             Op::Fsync(path) | Op::Create(path) | Op::Mkdir(path) | Op::Rename(_, path, _) => model.id(path),
             _ => None,
         };
@@ -80,9 +83,16 @@ impl Promise {
             return Ok(());
         }
         let (first, last) = (&self.states[0].1, &self.states[self.states.len() - 1].1);
-        let differs = |(path, seen): &(&Vec<u8>, &_)| first.get(*path) != Some(seen) || last.get(*path) != Some(seen);
-        let wrong: Vec<_> = found.iter().filter(differs).collect();
-        Err(format!("found\n{wrong:?}\nthe last durable state\n{first:?}\nthe last state\n{last:?}"))
+        let differs = |path: &&Vec<u8>| found.get(*path) != first.get(*path) || found.get(*path) != last.get(*path);
+        let paths: BTreeSet<&Vec<u8>> = found.keys().chain(first.keys()).chain(last.keys()).collect();
+        let mut text = String::from("found is not what may be");
+        for path in paths.into_iter().filter(differs) {
+            let (found, first, last) = (found.get(path), first.get(path), last.get(path));
+            let _ = write!(text, "\n{}: found {found:?}\n  first {first:?}\n  last {last:?}", path.escape_ascii());
+        }
+        let (names_from, from, count) = (self.names_from, &self.from, self.states.len());
+        let _ = write!(text, "\n{count} states, names from {names_from} on, inodes from {from:?}");
+        Err(text)
     }
 
     /// Whether this has the names of a model, and at each of them what may be found of the inode.
