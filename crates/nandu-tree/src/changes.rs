@@ -88,7 +88,7 @@ impl Sizes {
     }
 }
 
-// A sync asks every change, in generic code that other crates make, which calls what is not marked as inline.
+// A sync asks every change, in generic code that other crates make: what is not marked is called there, which is smaller for what is long.
 impl<'m> Changes<'m> {
     /// `memory` has at most [`PENDING_SIZE_MAX`](crate::memory::PENDING_SIZE_MAX) bytes.
     pub(crate) fn new(memory: &'m mut [u8], format: &CellFormat) -> Changes<'m> {
@@ -115,7 +115,6 @@ impl<'m> Changes<'m> {
     }
 
     /// Bytes of memory that a change takes.
-    #[inline]
     pub(crate) fn required(&self, change: &Change<'_>) -> usize {
         if self.format.is_fixed() {
             return self.format.stride();
@@ -147,7 +146,6 @@ impl<'m> Changes<'m> {
     }
 
     /// Where the key and what a leaf is to hold for it are, for the change at an offset.
-    #[inline]
     fn parts(&self, offset: usize) -> (Range<usize>, Range<usize>) {
         let lengths = offset + TAG_SIZE;
         let start = lengths + self.format.lengths();
@@ -159,12 +157,10 @@ impl<'m> Changes<'m> {
         (start..start + key_size, start + key_size..start + key_size + value_size)
     }
 
-    #[inline]
     pub(crate) fn key(&self, index: usize) -> &[u8] {
         &self.memory[self.parts(self.offset(index)).0]
     }
 
-    #[inline]
     pub(crate) fn change(&self, index: usize) -> Change<'_> {
         let offset = self.offset(index);
         let (key, value) = self.parts(offset);
@@ -188,7 +184,6 @@ impl<'m> Changes<'m> {
     }
 
     /// Bytes of a change in a journal page.
-    #[inline]
     pub(crate) fn journal_size(&self, change: &Change<'_>) -> usize {
         let lengths = match (self.format.lengths(), change.value) {
             (0, _) => 0,

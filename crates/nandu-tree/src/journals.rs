@@ -261,11 +261,11 @@ impl Journals {
 pub(crate) fn tallies(changes: &Changes<'_>, without: &Range<usize>) -> [Tally; LISTED_MAX + 1] {
     let mut tallies = [Tally::default(); LISTED_MAX + 1];
     for index in (0..changes.len()).filter(|index| !without.contains(index)) {
-        let home = changes.home(index);
+        let (home, change) = (changes.home(index), changes.change(index));
         let tally = &mut tallies[usize::from(home.journal)];
         tally.count += 1;
-        tally.size += changes.journal_size(&changes.change(index));
-        tally.memory += changes.required(&changes.change(index));
+        tally.size += changes.journal_size(&change);
+        tally.memory += changes.required(&change);
         tally.unproved += usize::from(home.is_unproved);
     }
     tallies
