@@ -6,6 +6,7 @@
 #![no_std]
 
 mod contract;
+mod dffs;
 mod driver;
 mod files;
 mod inpage;
@@ -24,5 +25,5 @@ fn panic(_: &PanicInfo<'_>) -> ! {
 
 /// Entry points, kept by the linker although nobody in this library calls them.
 #[used]
-static ENTRY_POINTS: [fn(u32) -> u32; 5] =
-    [contract::exercise, files::exercise, inpage::exercise, media::exercise, store::exercise];
+static ENTRY_POINTS: [fn(u32) -> u32; 6] =
+    [contract::exercise, dffs::exercise, files::exercise, inpage::exercise, media::exercise, store::exercise];

@@ -16,6 +16,7 @@
 
 pub mod anchor;
 pub mod checksum;
+pub mod dffs;
 pub mod header;
 pub mod inpage;
 pub mod journal;

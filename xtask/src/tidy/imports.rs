@@ -34,7 +34,7 @@ const fn host(name: &'static str, imports: &'static [&'static str]) -> Layer {
 }
 
 /// Every crate there may be, planned ones included, from the bottom up.
-pub(crate) const LAYERS: [Layer; 19] = [
+pub(crate) const LAYERS: [Layer; 20] = [
     Layer { name: "nandu-nand", no_std: true, imports: &[], outside: Outside::Nothing },
     core("nandu-media", &[]),
     core("nandu-index", &["nandu-nand"]),
@@ -44,6 +44,7 @@ pub(crate) const LAYERS: [Layer; 19] = [
     core("nandu-fs", &["nandu-nand", "nandu-media", "nandu-index", "nandu-files", "nandu-log", "nandu-tree"]),
     core("nandu", &["nandu-nand", "nandu-index", "nandu-log", "nandu-tree", "nandu-fs"]),
     core("nandu-inpage", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log"]),
+    core("nandu-dffs", &["nandu-nand", "nandu-media", "nandu-files"]),
     host("nandu-sim", &["nandu-nand"]),
     host("nandu-suite", &["nandu-nand", "nandu-files", "nandu-sim"]),
     host("nandu-baselines", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log"]),

@@ -1,0 +1,13 @@
+//! The file system on simulated chips.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod costs;
+mod faults;
+mod lives;
+mod model;
+mod operations;
+mod orders;
+mod random;
+mod rig;
+mod suite;
