@@ -8,12 +8,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::anyhow;
 use clap::Args;
-use nandu::fs::{FileKind, Fs, FsError, Ino, LogError, Options, Stat, Time, TreeError};
-use nandu_sim::{Sim, SimError};
+use nandu::fs::{Fs, FsError, LogError, Options, TreeError};
+use nandu_dffs::Dffs;
+use nandu_files::errno::{ENOENT, ENOSPC, ENOTDIR};
+use nandu_files::{FileError, FileKind, FileSystem, Ino, Stat, Time};
+use nandu_sim::Sim;
 
 use crate::kind::{self, Kind};
 use crate::session::{self, Session, SessionArgs};
 use crate::units;
+use crate::volume::{System, Volume, VolumeError};
 
 /// Memory for nodes of the tree where nobody said how much.
 const CACHE_SIZE: u32 = 1 << 20;
@@ -25,6 +29,15 @@ const PENDING_SIZE: usize = 65_535;
 
 /// Files that may be open at a time: a machine has room for more than a microcontroller.
 const OPEN_MAX: usize = 65_536;
+
+/// The same of DFFS, which keeps two pages of memory for each.
+const DFFS_OPEN_FILES: u32 = 256;
+
+/// Files of DFFS of which a directory may not know yet where they are.
+const DFFS_LAG_MAX: u32 = 1024;
+
+/// Pages of inodes of DFFS that are kept in memory.
+const DFFS_CACHE_PAGES: u32 = 512;
 
 /// The memory that a file system is mounted in.
 #[derive(Args, Clone, Copy, Debug)]
@@ -49,15 +62,41 @@ impl MemoryArgs {
     }
 }
 
-/// A file system on a chip that somebody else holds.
-pub(crate) type Files<'m> = Fs<'m, &'m mut Sim>;
-
-/// What goes wrong in it.
-pub(crate) type FilesError = FsError<SimError>;
-
-/// Memory for a file system on this chip.
+/// Memory for a file system of nandu's on this chip.
 pub(crate) fn memory(sim: &Sim, options: &Options) -> Vec<u8> {
     vec![0; Fs::<Sim>::memory_required(&sim.chip().geometry, options)]
+}
+
+/// What a volume of DFFS is mounted with. Only the number of directories that there can be is part of the format.
+pub(crate) const DFFS: nandu_dffs::Options = nandu_dffs::Options {
+    open_files: DFFS_OPEN_FILES,
+    lag_max: DFFS_LAG_MAX,
+    cache_pages: DFFS_CACHE_PAGES,
+    ..nandu_dffs::Options::DEFAULT
+};
+
+/// Memory for a volume of either kind on this chip.
+pub(crate) fn volume_memory(sim: &Sim, system: System, options: MemoryArgs) -> Vec<u8> {
+    match system {
+        System::Nandu => memory(sim, &options.options_for(sim)),
+        System::Dffs => vec![0; Dffs::<Sim>::memory_required(&sim.chip().geometry, &DFFS)],
+    }
+}
+
+/// Mounts what is on a chip.
+pub(crate) fn mount<'m>(
+    sim: &'m mut Sim,
+    system: System,
+    options: MemoryArgs,
+    memory: &'m mut [u8],
+) -> Result<Volume<'m>, VolumeError> {
+    match system {
+        System::Nandu => {
+            let options = options.options_for(sim);
+            Fs::mount(sim, options, memory).map(Volume::Nandu).map_err(VolumeError::Nandu)
+        }
+        System::Dffs => Dffs::mount(sim, DFFS, memory).map(Volume::Dffs).map_err(VolumeError::Dffs),
+    }
 }
 
 /// The present time.
@@ -71,16 +110,16 @@ pub(crate) fn now() -> Time {
 pub(crate) fn change<T>(
     args: &SessionArgs,
     memory_args: MemoryArgs,
-    work: impl FnOnce(&mut Files<'_>) -> anyhow::Result<T>,
+    work: impl FnOnce(&mut Volume<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let mut session = Session::open(args)?;
     refuse_records(&args.image, &session.sim)?;
     session.sim.power_on();
-    let options = memory_args.options_for(&session.sim);
-    let mut memory = memory(&session.sim, &options);
+    let system = kind::system(&session.sim);
+    let mut memory = volume_memory(&session.sim, system, memory_args);
     let explain = |error| explain(&args.image, error);
-    let mut fs = Fs::mount(&mut session.sim, options, &mut memory).map_err(explain)?;
-    warn_of_loss(&args.image, fs.stats().tail_lost);
+    let mut fs = mount(&mut session.sim, system, memory_args, &mut memory).map_err(explain)?;
+    warn_of_loss(&args.image, fs.tail_lost());
     fs.set_now(now());
     let result = work(&mut fs)?;
     fs.unmount().map_err(explain)?;
@@ -92,15 +131,15 @@ pub(crate) fn change<T>(
 pub(crate) fn look<T>(
     image: &Path,
     memory_args: MemoryArgs,
-    work: impl FnOnce(&mut Files<'_>) -> anyhow::Result<T>,
+    work: impl FnOnce(&mut Volume<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let mut sim = session::look(&image.to_path_buf())?;
     refuse_records(image, &sim)?;
     sim.power_on();
-    let options = memory_args.options_for(&sim);
-    let mut memory = memory(&sim, &options);
-    let mut fs = Fs::mount(&mut sim, options, &mut memory).map_err(|error| explain(image, error))?;
-    warn_of_loss(image, fs.stats().tail_lost);
+    let system = kind::system(&sim);
+    let mut memory = volume_memory(&sim, system, memory_args);
+    let mut fs = mount(&mut sim, system, memory_args, &mut memory).map_err(|error| explain(image, error))?;
+    warn_of_loss(image, fs.tail_lost());
     work(&mut fs)
 }
 
@@ -125,28 +164,28 @@ fn holds_records(image: &Path) -> anyhow::Error {
 /// Refuses a chip with an index of records that is no mu-Tree, in which a file system would see no volume.
 pub(crate) fn refuse_records(image: &Path, sim: &Sim) -> anyhow::Result<()> {
     match kind::find(sim) {
-        Some(found) if found.kind != Kind::Mutree => Err(holds_records(image)),
+        Some(found) if found.kind != Kind::Mutree && kind::system(sim) == System::Nandu => Err(holds_records(image)),
         _ => Ok(()),
     }
 }
 
 /// What a file system has to say, for someone who gave it an image.
-pub(crate) fn explain(image: &Path, error: FilesError) -> anyhow::Error {
+pub(crate) fn explain(image: &Path, error: VolumeError) -> anyhow::Error {
     let name = image.display();
     match error {
-        FsError::Tree(TreeError::Pages(LogError::NotFormatted)) => {
+        VolumeError::Nandu(FsError::Tree(TreeError::Pages(LogError::NotFormatted))) => {
             anyhow!("{name}: not formatted: run 'nandu fs format {name}'")
         }
-        FsError::Tree(TreeError::Pages(LogError::WrongFormat { what: "bare streams" })) | FsError::NoFileSystem => {
-            holds_records(image)
-        }
-        FsError::Full => anyhow!("{name}: full; the image is as it was"),
+        VolumeError::Nandu(
+            FsError::Tree(TreeError::Pages(LogError::WrongFormat { what: "bare streams" })) | FsError::NoFileSystem,
+        ) => holds_records(image),
+        error if error.errno() == ENOSPC => anyhow!("{name}: full; the image is as it was"),
         other => anyhow!("{name}: {other}"),
     }
 }
 
 /// What a path in the file system leads to. Symbolic links are not followed.
-pub(crate) fn find(fs: &mut Files<'_>, image: &Path, path: &str) -> anyhow::Result<Stat> {
+pub(crate) fn find(fs: &mut Volume<'_>, image: &Path, path: &str) -> anyhow::Result<Stat> {
     let mut ino = Ino::ROOT;
     for name in path.split('/').filter(|name| !name.is_empty()) {
         ino = fs.lookup(ino, name.as_bytes()).map_err(|error| complain(image, path, error))?;
@@ -155,7 +194,7 @@ pub(crate) fn find(fs: &mut Files<'_>, image: &Path, path: &str) -> anyhow::Resu
 }
 
 /// The directory that a path's last name is in, and that name.
-pub(crate) fn find_parent<'p>(fs: &mut Files<'_>, image: &Path, path: &'p str) -> anyhow::Result<(Ino, &'p str)> {
+pub(crate) fn find_parent<'p>(fs: &mut Volume<'_>, image: &Path, path: &'p str) -> anyhow::Result<(Ino, &'p str)> {
     let trimmed = path.trim_end_matches('/');
     let (directory, name) = trimmed.rsplit_once('/').unwrap_or(("", trimmed));
     if name.is_empty() {
@@ -169,12 +208,12 @@ pub(crate) fn find_parent<'p>(fs: &mut Files<'_>, image: &Path, path: &'p str) -
 }
 
 /// What went wrong with a path.
-pub(crate) fn complain(image: &Path, path: &str, error: FilesError) -> anyhow::Error {
+pub(crate) fn complain(image: &Path, path: &str, error: VolumeError) -> anyhow::Error {
     let name = image.display();
-    match error {
-        FsError::NotFound { .. } => anyhow!("{name}: {path}: there is no such file or directory"),
-        FsError::NotDirectory(_) => anyhow!("{name}: {path}: what stands before a '/' is not a directory"),
-        FsError::Full => anyhow!("{name}: {path}: there is no room; the image is as it was"),
-        other => anyhow!("{name}: {path}: {other}"),
+    match error.errno() {
+        ENOENT => anyhow!("{name}: {path}: there is no such file or directory"),
+        ENOTDIR => anyhow!("{name}: {path}: what stands before a '/' is not a directory"),
+        ENOSPC => anyhow!("{name}: {path}: there is no room; the image is as it was"),
+        _ => anyhow!("{name}: {path}: {error}"),
     }
 }

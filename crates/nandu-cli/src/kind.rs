@@ -5,11 +5,14 @@
 use std::fmt;
 
 use clap::ValueEnum;
+use nandu_media::dffs::SuperblockFields;
 use nandu_media::inpage::anchor::AnchorFields;
 use nandu_media::inpage::{FrontFields, Kind as PageKind};
 use nandu_media::{Anchor, Page, PageKind as LogPageKind};
 use nandu_nand::{BlockAddr, PageAddr};
 use nandu_sim::Sim;
+
+use crate::volume::System;
 
 /// Blocks in front of the chip in which anchors are looked for, beside as many as may be bad.
 const ANCHOR_BLOCKS: u32 = 16;
@@ -82,6 +85,21 @@ fn anchor_blocks(sim: &Sim) -> impl Iterator<Item = BlockAddr> + use<'_> {
     let geometry = &sim.chip().geometry;
     let count = geometry.bad_block_max.saturating_add(ANCHOR_BLOCKS).min(geometry.block_count);
     (0..count).map(BlockAddr).filter(|&block| sim.block_state(block).pages_programmed > 0)
+}
+
+/// The file system that a chip holds, if it holds one: DFFS if what says so came later than any anchor of an index.
+pub(crate) fn system(sim: &Sim) -> System {
+    let geometry = &sim.chip().geometry;
+    let superblocks = anchor_blocks(sim).filter_map(|block| {
+        let page = geometry.page_at(block, 0);
+        let bytes = sim.peek(page);
+        SuperblockFields::read(&bytes[..geometry.page_size as usize]).ok()?;
+        Some(sim.page_state(page).programmed_ns)
+    });
+    match superblocks.max() {
+        Some(programmed_ns) if find(sim).is_none_or(|found| found.programmed_ns < programmed_ns) => System::Dffs,
+        _ => System::Nandu,
+    }
 }
 
 /// Blocks with anchors of another index than this one. Left as they are, they could be taken for the index of the chip.

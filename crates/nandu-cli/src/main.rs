@@ -26,6 +26,7 @@ mod store;
 mod units;
 mod verbs;
 mod view;
+mod volume;
 
 use std::process::ExitCode;
 

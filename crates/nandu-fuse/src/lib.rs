@@ -16,6 +16,7 @@
 mod acl;
 mod attributes;
 mod mounting;
+mod numbers;
 mod operations;
 mod permissions;
 mod privileges;

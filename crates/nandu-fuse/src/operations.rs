@@ -14,7 +14,7 @@ use fuser::{
     ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow,
     WriteFlags,
 };
-use nandu_files::{Allocation, Attributes, Capabilities, Ino, RenameMode, SetAttributes, XattrMode};
+use nandu_files::{Allocation, Attributes, Capabilities, FileKind, Ino, RenameMode, SetAttributes, Stat, XattrMode};
 
 use crate::acl::{ACCESS, DEFAULT};
 use crate::attributes::{attributes, file_type};
@@ -77,7 +77,8 @@ impl<F: Volume, K: Keeper<F::Chip>> Mounted<F, K> {
 
 impl<F: Volume, K: Keeper<F::Chip>> State<F, K> {
     fn attributes_of(&mut self, ino: Ino) -> Result<FileAttr, Errno> {
-        Ok(attributes(&self.fs.stat(ino).map_err(errno)?))
+        let stat = self.fs.stat(ino).map_err(errno)?;
+        Ok(attributes(&Stat { ino: self.numbers.outside(ino), ..stat }))
     }
 
     /// What a name leads to. Who has a file handle asks by these two, which are in no directory.
@@ -92,6 +93,44 @@ impl<F: Volume, K: Keeper<F::Chip>> State<F, K> {
     fn make_file(&mut self, directory: Ino, name: &OsStr, request: &Request, made: Made) -> Result<Ino, Errno> {
         let name = name.as_bytes();
         self.make(directory, request, made, |fs, attributes, lists| fs.create_with(directory, name, attributes, lists))
+    }
+
+    /// The inode that the kernel means.
+    fn at(&self, number: INodeNo) -> Ino {
+        self.numbers.inside(Ino(number.0))
+    }
+
+    /// Renames, and notes how a file is known then that the kernel goes on to know as before.
+    fn rename(
+        &mut self,
+        (from, name): (Ino, &[u8]),
+        (to, new_name): (Ino, &[u8]),
+        mode: RenameMode,
+    ) -> Result<(), Errno> {
+        if self.fs.capabilities().lasting_numbers {
+            return self.fs.rename(from, name, to, new_name, mode).map_err(errno);
+        }
+        let before = self.fs.lookup(from, name).map_err(errno)?;
+        self.fs.rename(from, name, to, new_name, mode).map_err(errno)?;
+        let after = self.fs.lookup(to, new_name).map_err(errno)?;
+        if (from, name) == (to, new_name) {
+            return Ok(());
+        }
+        self.numbers.remove(to, new_name);
+        if self.fs.stat(after).map_err(errno)?.kind != FileKind::Directory {
+            self.numbers.rename(before, after, to, new_name);
+        }
+        Ok(())
+    }
+
+    /// Undoes an opening, after which a file that was renamed may be known by another number.
+    fn close(&mut self, number: Ino) -> Result<(), Errno> {
+        self.fs.close(self.numbers.inside(number)).map_err(errno)?;
+        if let Some((directory, name)) = self.numbers.place(number) {
+            let inside = self.fs.lookup(directory, &name).map_err(errno)?;
+            self.numbers.set_inside(number, inside);
+        }
+        Ok(())
     }
 
     fn parent(&mut self, directory: Ino) -> Result<Ino, Errno> {
@@ -169,7 +208,7 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
     }
 
     fn getattr(&self, _req: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
-        reply_attr(self.look(|state| state.attributes_of(Ino(ino.0))), reply);
+        reply_attr(self.look(|state| state.attributes_of(state.at(ino))), reply);
     }
 
     fn setattr(
@@ -196,7 +235,7 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
         };
         let set = SetAttributes { mode, uid, gid, atime: atime.map(time), mtime: mtime.map(time) };
         let outcome = self.with(|state| {
-            let ino = Ino(ino.0);
+            let ino = state.at(ino);
             if let Some(size) = size {
                 if !privileges::may_keep(req) {
                     state.drop_privileges(ino, req)?;
@@ -214,9 +253,9 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
     fn readlink(&self, _req: &Request, ino: INodeNo, reply: ReplyData) {
         let outcome = self.look(|state| {
             let mut target = vec![0; TARGET_SIZE_MAX];
-            let size = state.fs.read_link(Ino(ino.0), &mut target).map_err(errno)?;
+            let size = state.fs.read_link(state.at(ino), &mut target).map_err(errno)?;
             target.truncate(size);
-            state.note_read(Ino(ino.0));
+            state.note_read(state.at(ino));
             Ok(target)
         });
         reply_data(outcome, reply);
@@ -243,7 +282,12 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
     }
 
     fn unlink(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        reply_empty(self.with(|state| state.fs.unlink(Ino(parent.0), name.as_bytes()).map_err(errno)), reply);
+        let outcome = self.with(|state| {
+            state.fs.unlink(Ino(parent.0), name.as_bytes()).map_err(errno)?;
+            state.numbers.remove(Ino(parent.0), name.as_bytes());
+            Ok(())
+        });
+        reply_empty(outcome, reply);
     }
 
     fn rmdir(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
@@ -278,7 +322,7 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
         };
         let outcome = self.with(|state| {
             let (from, to) = (Ino(parent.0), Ino(newparent.0));
-            state.fs.rename(from, name.as_bytes(), to, newname.as_bytes(), mode).map_err(errno)?;
+            state.rename((from, name.as_bytes()), (to, newname.as_bytes()), mode)?;
             state.keep_or_fail()
         });
         reply_empty(outcome, reply);
@@ -286,7 +330,7 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
 
     fn link(&self, _req: &Request, ino: INodeNo, newparent: INodeNo, newname: &OsStr, reply: ReplyEntry) {
         let outcome = self.with(|state| {
-            let ino = Ino(ino.0);
+            let ino = state.at(ino);
             state.fs.link(ino, Ino(newparent.0), newname.as_bytes()).map_err(errno)?;
             state.attributes_of(ino)
         });
@@ -295,8 +339,8 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
 
     fn open(&self, _req: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let outcome = self.look(|state| {
-            state.fs.open(Ino(ino.0)).map_err(errno)?;
-            Ok(flags.acc_mode() == OpenAccMode::O_WRONLY || !state.wants_read(Ino(ino.0)))
+            state.fs.open(state.at(ino)).map_err(errno)?;
+            Ok(flags.acc_mode() == OpenAccMode::O_WRONLY || !state.wants_read(state.at(ino)))
         });
         // Who only reads has nothing to be told of at the end.
         let is_read_only = flags.acc_mode() == OpenAccMode::O_RDONLY;
@@ -323,9 +367,9 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
     ) {
         let outcome = self.look(|state| {
             let mut bytes = vec![0; size as usize];
-            let count = state.fs.read_at(Ino(ino.0), offset, &mut bytes).map_err(errno)?;
+            let count = state.fs.read_at(state.at(ino), offset, &mut bytes).map_err(errno)?;
             bytes.truncate(count);
-            state.note_read(Ino(ino.0));
+            state.note_read(state.at(ino));
             Ok(bytes)
         });
         reply_data(outcome, reply);
@@ -344,7 +388,7 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
         reply: ReplyWrite,
     ) {
         let outcome = self.with(|state| {
-            let ino = Ino(ino.0);
+            let ino = state.at(ino);
             if write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID) {
                 state.drop_privileges(ino, req)?;
             }
@@ -378,19 +422,19 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        reply_empty(self.look(|state| state.fs.close(Ino(ino.0)).map_err(errno)), reply);
+        reply_empty(self.look(|state| state.close(Ino(ino.0))), reply);
     }
 
     fn fsync(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
         let outcome = self.with(|state| {
-            state.fs.fsync(Ino(ino.0)).map_err(errno)?;
+            state.fs.fsync(state.at(ino)).map_err(errno)?;
             state.keep_or_fail()
         });
         reply_empty(outcome, reply);
     }
 
     fn opendir(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        match self.look(|state| state.fs.open(Ino(ino.0)).map_err(errno)) {
+        match self.look(|state| state.fs.open(state.at(ino)).map_err(errno)) {
             Ok(()) => reply.opened(FileHandle(0), FopenFlags::empty()),
             Err(error) => reply.error(error),
         }
@@ -398,12 +442,13 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
 
     fn readdir(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, offset: u64, mut reply: ReplyDirectory) {
         let outcome = self.look(|state| {
-            let visited = state.fs.read_dir(Ino(ino.0), offset, &mut |entry| {
-                let (number, kind) = (INodeNo(entry.ino.0), file_type(entry.kind));
+            let State { fs, numbers, .. } = &mut *state;
+            let visited = fs.read_dir(Ino(ino.0), offset, &mut |entry| {
+                let (number, kind) = (INodeNo(numbers.outside(entry.ino).0), file_type(entry.kind));
                 let is_full = reply.add(number, entry.cookie, kind, OsStr::from_bytes(entry.name));
                 if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
-            state.note_read(Ino(ino.0));
+            state.note_read(state.at(ino));
             visited.map_err(errno)
         });
         match outcome {
@@ -413,12 +458,12 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
     }
 
     fn releasedir(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, _flags: OpenFlags, reply: ReplyEmpty) {
-        reply_empty(self.look(|state| state.fs.close(Ino(ino.0)).map_err(errno)), reply);
+        reply_empty(self.look(|state| state.close(Ino(ino.0))), reply);
     }
 
     fn fsyncdir(&self, _req: &Request, ino: INodeNo, _fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
         let outcome = self.with(|state| {
-            state.fs.fsync(Ino(ino.0)).map_err(errno)?;
+            state.fs.fsync(state.at(ino)).map_err(errno)?;
             state.keep_or_fail()
         });
         reply_empty(outcome, reply);
@@ -455,8 +500,8 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
             _ => return reply.error(Errno::EINVAL),
         };
         let outcome = self.with(|state| match name.as_bytes() {
-            name @ (ACCESS | DEFAULT) => state.set_acl(Ino(ino.0), req, name, value),
-            name => state.fs.set_xattr(Ino(ino.0), name, value, mode).map_err(errno),
+            name @ (ACCESS | DEFAULT) => state.set_acl(state.at(ino), req, name, value),
+            name => state.fs.set_xattr(state.at(ino), name, value, mode).map_err(errno),
         });
         reply_empty(outcome, reply);
     }
@@ -467,7 +512,7 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
         }
         let outcome = self.look(|state| {
             let mut value = vec![0; XATTRS_SIZE_MAX];
-            let count = state.fs.get_xattr(Ino(ino.0), name.as_bytes(), &mut value).map_err(errno)?;
+            let count = state.fs.get_xattr(state.at(ino), name.as_bytes(), &mut value).map_err(errno)?;
             value.truncate(count);
             Ok(value)
         });
@@ -477,7 +522,7 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
     fn listxattr(&self, _req: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
         let outcome = self.look(|state| {
             let mut names = Vec::new();
-            let listed = state.fs.list_xattrs(Ino(ino.0), &mut |name| {
+            let listed = state.fs.list_xattrs(state.at(ino), &mut |name| {
                 // An import may have brought one of this name, which nobody could read.
                 if name != REGIONS_XATTR.as_bytes() {
                     names.extend_from_slice(name);
@@ -491,7 +536,7 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
     }
 
     fn removexattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        reply_empty(self.with(|state| state.fs.remove_xattr(Ino(ino.0), name.as_bytes()).map_err(errno)), reply);
+        reply_empty(self.with(|state| state.fs.remove_xattr(state.at(ino), name.as_bytes()).map_err(errno)), reply);
     }
 
     fn create(
@@ -544,9 +589,9 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
         };
         let outcome = self.with(|state| {
             if !privileges::may_keep(req) {
-                state.drop_privileges(Ino(ino.0), req)?;
+                state.drop_privileges(state.at(ino), req)?;
             }
-            state.fs.allocate(Ino(ino.0), what, offset, length).map_err(errno)
+            state.fs.allocate(state.at(ino), what, offset, length).map_err(errno)
         });
         reply_empty(outcome, reply);
     }
@@ -580,7 +625,7 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
             _ => return reply.error(Errno::EINVAL),
         };
         let outcome = self.look(|state| {
-            let found = state.fs.seek(Ino(ino.0), from, wants_data).map_err(errno)?;
+            let found = state.fs.seek(state.at(ino), from, wants_data).map_err(errno)?;
             found.ok_or(Errno::ENXIO)
         });
         match outcome {

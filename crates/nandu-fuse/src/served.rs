@@ -10,6 +10,7 @@ use nandu::fs::Regions;
 use nandu_files::errno::{EIO, EUCLEAN};
 use nandu_files::{Capabilities, FileError, Ino, Time};
 
+use crate::numbers::Numbers;
 use crate::{Keeper, Volume};
 
 /// Seconds after which a read is noted again though nothing was changed, as the file system does.
@@ -26,6 +27,8 @@ pub(crate) struct Served<F, K> {
 /// What one request has for itself.
 pub(crate) struct State<F, K> {
     pub(crate) fs: F,
+    /// How the kernel knows what was renamed.
+    pub(crate) numbers: Numbers,
     keeper: K,
     /// Whether the chip could not be kept, and was not since.
     has_failed: bool,
@@ -50,6 +53,7 @@ impl<F: Volume, K: Keeper<F::Chip>> Served<F, K> {
         Served {
             state: Mutex::new(State {
                 fs,
+                numbers: Numbers::default(),
                 keeper,
                 has_failed: false,
                 kept_at: Instant::now(),

@@ -2,6 +2,7 @@
 
 use nandu::fs::placement::Class;
 use nandu::fs::{Fs, Regions};
+use nandu_dffs::Dffs;
 use nandu_files::{FileSystem, Ino, Time};
 use nandu_nand::Nand;
 
@@ -99,3 +100,5 @@ impl<N: Nand + Send + 'static> Volume for Fs<'static, N> {
         Some(Fs::regions(self))
     }
 }
+
+impl<N: Nand + Send + 'static> Volume for Dffs<'static, N> {}

@@ -49,7 +49,7 @@ pub(crate) const LAYERS: [Layer; 20] = [
     host("nandu-suite", &["nandu-nand", "nandu-files", "nandu-sim"]),
     host("nandu-baselines", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log"]),
     host("nandu-mtd", &["nandu-nand"]),
-    host("nandu-fuse", &["nandu", "nandu-nand", "nandu-files"]),
+    host("nandu-fuse", &["nandu", "nandu-nand", "nandu-files", "nandu-dffs"]),
     host("nandu-capi", &["nandu", "nandu-sim", "nandu-mtd"]),
     host("nandu-bench", &["nandu-index", "nandu-sim", "nandu", "nandu-inpage", "nandu-baselines"]),
     host("nandu-peers", &["nandu-bench", "nandu-sim"]),
@@ -57,7 +57,18 @@ pub(crate) const LAYERS: [Layer; 20] = [
     // page says of itself, damaged ones included, which no engine would hand out.
     host(
         "nandu-cli",
-        &["nandu", "nandu-inpage", "nandu-nand", "nandu-media", "nandu-sim", "nandu-mtd", "nandu-fuse", "nandu-bench"],
+        &[
+            "nandu",
+            "nandu-files",
+            "nandu-dffs",
+            "nandu-inpage",
+            "nandu-nand",
+            "nandu-media",
+            "nandu-sim",
+            "nandu-mtd",
+            "nandu-fuse",
+            "nandu-bench",
+        ],
     ),
     Layer { name: "xtask", no_std: false, imports: &[], outside: Outside::Nothing },
 ];

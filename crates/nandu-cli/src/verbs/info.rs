@@ -12,6 +12,7 @@ use crate::kind::Kind;
 use crate::output::Output;
 use crate::report::{self, BlockClass};
 use crate::verbs::fs::check as files;
+use crate::volume::System;
 use crate::{inpage, kind, session, units};
 
 #[derive(Args, Debug)]
@@ -159,7 +160,9 @@ fn print_text(args: &Info, sim: &Sim, survey: &Survey, out: &mut Output) -> anyh
         units::things(geometry.ecc.correctable_bits.into(), "bit"),
         geometry.ecc.codeword_size
     )?;
-    if let Some(found) = kind::find(sim) {
+    if kind::system(sim) == System::Dffs {
+        writeln!(out, "holds       a file system of DFFS")?;
+    } else if let Some(found) = kind::find(sim) {
         let details = found.fields.map_or_else(String::new, |fields| {
             format!(": {}; {}", inpage::describe_cells(fields.cells), inpage::describe_layout(&fields))
         });
@@ -205,6 +208,9 @@ fn holds_files(sim: &Sim, kind: Kind) -> bool {
 
 /// The kind of index that the chip holds, and what is fixed in its format; null if there is none.
 fn index_json(sim: &Sim) -> Value {
+    if kind::system(sim) == System::Dffs {
+        return json!({ "kind": System::Dffs.name(), "holds": "files" });
+    }
     let Some(found) = kind::find(sim) else { return Value::Null };
     let mut index = json!({ "kind": found.kind.name() });
     if holds_files(sim, found.kind) {

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
+use nandu_dffs::{Area, BlockUse, Dffs};
 use nandu_nand::{BlockAddr, CellMode};
 use nandu_sim::{BlockInfo, Sim};
 use serde_json::json;
 
 use crate::output::Output;
 use crate::report::{self, BlockClass};
-use crate::{session, units};
+use crate::volume::{System, VolumeError};
+use crate::{files, kind, session, units};
 
 /// Characters that the map of a large chip is brought down to.
 const CELL_COUNT_MAX: usize = 2048;
@@ -34,26 +36,99 @@ struct Block {
     mode: CellMode,
     erases: u32,
     pages_programmed: u32,
+    /// Its area in a volume of DFFS, and how many of its pages live.
+    used: Option<(&'static str, u32)>,
 }
 
-/// A class, and whether the block was erased for two bits a cell on a chip that has both modes.
+/// A class, whether the block was erased for two bits a cell on a chip that has both modes, and its area in a volume of DFFS.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Shown {
     class: BlockClass,
     is_mlc: bool,
+    area: Option<Place>,
+}
+
+/// What a block with pages is used for in a volume of DFFS.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Unused,
+    Data,
+    File,
+    Virtual,
+    Directory,
+    Map,
+    Checkpoint,
+}
+
+impl Place {
+    const ALL: [Place; 7] =
+        [Place::Checkpoint, Place::Map, Place::Directory, Place::Virtual, Place::File, Place::Data, Place::Unused];
+
+    fn of(area: Area) -> Place {
+        match area {
+            Area::Checkpoint => Place::Checkpoint,
+            Area::Map => Place::Map,
+            Area::Directory => Place::Directory,
+            Area::Virtual => Place::Virtual,
+            Area::File => Place::File,
+            Area::Data => Place::Data,
+            _ => Place::Unused,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Place::Checkpoint => "checkpoints",
+            Place::Map => "the map of directories",
+            Place::Directory => "directories",
+            Place::Virtual => "further pages of directories",
+            Place::File => "inodes of files",
+            Place::Data => "data",
+            Place::Unused => "nothing that is needed",
+        }
+    }
+
+    /// The letter of a block that is full; one with room has the small letter.
+    fn letter(self) -> char {
+        match self {
+            Place::Checkpoint => 'C',
+            Place::Map => 'M',
+            Place::Directory => 'D',
+            Place::Virtual => 'V',
+            Place::File => 'F',
+            Place::Data => 'A',
+            Place::Unused => 'U',
+        }
+    }
+
+    fn style(self) -> Style {
+        match self {
+            Place::Checkpoint => AnsiColor::White.on_default().bold(),
+            Place::Map => AnsiColor::Magenta.on_default(),
+            Place::Directory => AnsiColor::Yellow.on_default(),
+            Place::Virtual => AnsiColor::Yellow.on_default().dimmed(),
+            Place::File => AnsiColor::Cyan.on_default(),
+            Place::Data => AnsiColor::Blue.on_default(),
+            Place::Unused => Style::new().dimmed(),
+        }
+    }
 }
 
 impl Shown {
-    fn of(sim: &Sim, address: BlockAddr, state: &BlockInfo) -> Shown {
+    fn of(sim: &Sim, address: BlockAddr, state: &BlockInfo, uses: &[BlockUse]) -> Shown {
         let class = BlockClass::of(sim, address, state);
         let is_mlc = has_both_modes(sim) && state.mode == CellMode::Mlc && holds_pages(class);
-        Shown { class, is_mlc }
+        let area = uses.get(address.0 as usize).filter(|_| holds_pages(class)).map(|used| Place::of(used.area));
+        Shown { class, is_mlc, area }
     }
 
     /// What a legend says.
     fn name(self) -> String {
         let bits = if self.is_mlc { ", two bits a cell" } else { "" };
-        format!("{}{bits}", self.class.name())
+        match self.area {
+            Some(area) => format!("{}{bits}: {}", self.class.name(), area.name()),
+            None => format!("{}{bits}", self.class.name()),
+        }
     }
 }
 
@@ -68,28 +143,48 @@ fn has_both_modes(sim: &Sim) -> bool {
 
 pub(crate) fn run(args: &Map, out: &mut Output) -> anyhow::Result<()> {
     let sim = session::look(&args.image)?;
+    let uses = uses(args, &sim)?;
     let blocks: Vec<Block> = report::blocks(&sim)
         .map(|(address, state)| Block {
             address,
-            class: Shown::of(&sim, address, &state),
+            class: Shown::of(&sim, address, &state, &uses),
             mode: state.mode,
             erases: state.counters.erases,
             pages_programmed: state.pages_programmed,
+            used: uses.get(address.0 as usize).map(|used| (used.area.name(), used.live)),
         })
         .collect();
     if out.is_json() {
         for block in &blocks {
-            out.json(&json!({
+            let mut line = json!({
                 "block": block.address.0,
                 "state": block.class.class.key(),
                 "mode": report::mode_name(block.mode),
                 "erases": block.erases,
                 "pages_programmed": block.pages_programmed,
-            }))?;
+            });
+            if let Some((area, live)) = block.used {
+                line["area"] = area.into();
+                line["live"] = live.into();
+            }
+            out.json(&line)?;
         }
         return Ok(());
     }
     print_text(args, &sim, &blocks, out)
+}
+
+/// What each block of a volume of DFFS is used for; nothing of other chips.
+fn uses(args: &Map, sim: &Sim) -> anyhow::Result<Vec<BlockUse>> {
+    if kind::system(sim) != System::Dffs {
+        return Ok(Vec::new());
+    }
+    let mut copy = sim.clone();
+    copy.power_on();
+    let mut memory = files::volume_memory(&copy, System::Dffs, files::MemoryArgs::DEFAULT);
+    let explain = |error| files::explain(&args.image, VolumeError::Dffs(error));
+    let fs = Dffs::mount(&mut copy, files::DFFS, &mut memory).map_err(explain)?;
+    Ok(fs.blocks().collect())
 }
 
 fn print_text(args: &Map, sim: &Sim, blocks: &[Block], out: &mut Output) -> anyhow::Result<()> {
@@ -104,15 +199,17 @@ fn print_text(args: &Map, sim: &Sim, blocks: &[Block], out: &mut Output) -> anyh
     writeln!(out, "{}: {}, {count}; {one}\n", args.image.display(), sim.chip().name)?;
 
     print_grid(blocks, blocks_per_cell, out, |cell| {
-        let none = Shown { class: BlockClass::NeverErased, is_mlc: false };
+        let none = Shown { class: BlockClass::NeverErased, is_mlc: false, area: None };
         let class = cell.iter().map(|block| block.class).max().unwrap_or(none);
         (glyph(class), class_style(class))
     })?;
     writeln!(out)?;
     for class in BlockClass::ALL {
         let modes: &[bool] = if has_both_modes(sim) && holds_pages(class) { &[false, true] } else { &[false] };
-        for &is_mlc in modes {
-            let shown = Shown { class, is_mlc };
+        let has_areas = blocks.iter().any(|block| block.used.is_some()) && holds_pages(class);
+        let areas: Vec<_> = if has_areas { Place::ALL.map(Some).into() } else { vec![None] };
+        for (&is_mlc, &area) in modes.iter().flat_map(|mode| areas.iter().map(move |area| (mode, area))) {
+            let shown = Shown { class, is_mlc, area };
             let count = blocks.iter().filter(|block| block.class == shown).count();
             let style = out.style(class_style(shown));
             writeln!(
@@ -170,6 +267,9 @@ fn print_grid(
 }
 
 fn glyph(shown: Shown) -> char {
+    if let Some(area) = shown.area {
+        return if shown.class == BlockClass::Full { area.letter() } else { area.letter().to_ascii_lowercase() };
+    }
     match shown.class {
         BlockClass::Partial if shown.is_mlc => '+',
         BlockClass::Full if shown.is_mlc => '@',
@@ -184,6 +284,9 @@ fn glyph(shown: Shown) -> char {
 }
 
 fn class_style(shown: Shown) -> Style {
+    if let Some(area) = shown.area {
+        return area.style();
+    }
     match shown.class {
         BlockClass::Partial | BlockClass::Full if shown.is_mlc => AnsiColor::Yellow.on_default(),
         BlockClass::NeverErased => Style::new().dimmed(),

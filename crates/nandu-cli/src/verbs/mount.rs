@@ -10,7 +10,8 @@ use std::thread;
 use anyhow::{Context, anyhow};
 use clap::Args;
 use nandu::fs::{Fs, Options};
-use nandu_fuse::{Keeper, MountOptions, serve};
+use nandu_dffs::Dffs;
+use nandu_fuse::{Keeper, MountOptions, Volume, serve};
 use nandu_sim::Sim;
 use nandu_sim::image::ImageFile;
 use rustix::mount::MountFlags;
@@ -22,7 +23,8 @@ use crate::failure::{Ending, usage};
 use crate::files::{self, MemoryArgs};
 use crate::fstab::Words;
 use crate::output::Output;
-use crate::session;
+use crate::volume::{System, VolumeError};
+use crate::{kind, session};
 
 /// What the process in the background says once the mount is there.
 const READY: &str = "mounted";
@@ -187,12 +189,34 @@ fn in_foreground(args: &Mount, words: Words, memory: MemoryArgs, out: &mut Outpu
     };
     files::refuse_records(&args.image, &sim)?;
     sim.power_on();
-    let options = Options { read_only: words.ro, ..memory.options_for(&sim) };
+    let system = kind::system(&sim);
     // The file system outlives this function's frame, in the threads that serve it; there is one mount in a process.
-    let memory = Box::leak(files::memory(&sim, &options).into_boxed_slice());
-    let explain = |error| files::explain(&args.image, error);
-    let fs = Fs::mount(sim, options, memory).map_err(explain)?;
-    files::warn_of_loss(&args.image, fs.stats().tail_lost);
+    let bytes = Box::leak(files::volume_memory(&sim, system, memory).into_boxed_slice());
+    match system {
+        System::Nandu => {
+            let explain = |error| files::explain(&args.image, VolumeError::Nandu(error));
+            let options = Options { read_only: words.ro, ..memory.options_for(&sim) };
+            let fs = Fs::mount(sim, options, bytes).map_err(explain)?;
+            files::warn_of_loss(&args.image, fs.stats().tail_lost);
+            show(args, words, fs, image, explain, out)
+        }
+        System::Dffs => {
+            let explain = |error| files::explain(&args.image, VolumeError::Dffs(error));
+            let fs = Dffs::mount(sim, files::DFFS, bytes).map_err(explain)?;
+            show(args, words, fs, image, explain, out)
+        }
+    }
+}
+
+/// Shows a file system as a directory until that is unmounted.
+fn show<F: Volume<Chip = Sim>>(
+    args: &Mount,
+    words: Words,
+    fs: F,
+    image: Option<ImageFile>,
+    explain: impl Fn(F::Error) -> anyhow::Error,
+    out: &mut Output,
+) -> anyhow::Result<()> {
     let mount_options = MountOptions {
         name: args.image.canonicalize().unwrap_or_else(|_| args.image.clone()).display().to_string(),
         read_only: words.ro,

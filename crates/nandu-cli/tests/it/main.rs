@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that gets no answer has failed")]
 
 mod check;
+mod dffs;
 mod differential;
 mod images;
 mod index;

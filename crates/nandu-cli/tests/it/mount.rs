@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::mounted::{Mounted, Random, has, nandu, succeed};
 
 /// What `fsx` does: everything it can do to a file, mapped reads and writes and copies within the file too.
-const FSX_WEIGHTS: &str = "
+pub(crate) const FSX_WEIGHTS: &str = "
 flen = 262144
 [opsize]
 max = 16384
@@ -32,23 +32,28 @@ posix_fadvise = 1
 copy_file_range = 3
 ";
 
-/// The file system exerciser itself: a hundred thousand operations, and some more where each mapped write is synced.
-#[test]
-fn fsx_finds_nothing_in_a_hundred_thousand_operations() {
-    let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
+/// Has `fsx`, where it is installed, do so many operations on a file of a mount.
+pub(crate) fn run_fsx(mounted: &Mounted, name: &str, count: &str, settings: &str) {
     if !has("fsx") {
         return;
     }
     let directory = mounted.directory.path();
+    fs::write(directory.join("fsx.toml"), settings).unwrap();
+    let file = format!("mnt/{name}");
+    let arguments = ["-N", count, "-S", "1", "-f", "fsx.toml", "-P", ".", &file];
+    let output = Command::new("fsx").args(arguments).current_dir(directory).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("All operations completed"), "{said}");
+}
+
+/// The file system exerciser itself: a hundred thousand operations, and some more where each mapped write is synced.
+#[test]
+fn fsx_finds_nothing_in_a_hundred_thousand_operations() {
+    let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
     for (name, count, keeps_maps) in [("kept", "100000", true), ("synced", "2000", false)] {
         let settings = format!("nomsyncafterwrite = {keeps_maps}\n{FSX_WEIGHTS}");
-        fs::write(directory.join("fsx.toml"), settings).unwrap();
-        let file = format!("mnt/{name}");
-        let arguments = ["-N", count, "-S", "1", "-f", "fsx.toml", "-P", ".", &file];
-        let output = Command::new("fsx").args(arguments).current_dir(directory).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-        assert!(said.contains("All operations completed"), "{said}");
+        run_fsx(&mounted, name, count, &settings);
     }
     mounted.unmount();
     mounted.check();

@@ -14,18 +14,21 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use nandu::fs::{Format as FormatOptions, Fs, Ino, Options};
+use nandu::fs::{Format as FormatOptions, Fs, Options};
+use nandu_dffs::Dffs;
+use nandu_files::{FileSystem, Ino};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 use nandu_sim::{Chip, Sim};
 use serde_json::json;
 
-use super::format::{format, random_key};
+use super::format::{format, format_dffs, random_key};
 use super::import::import;
 use crate::files::{self, MemoryArgs};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::units;
 use crate::verbs::create::chip_names;
+use crate::volume::{System, Volume, VolumeError};
 
 /// What the spare area of a page without a mark holds.
 const ERASED: u8 = 0xFF;
@@ -41,6 +44,9 @@ pub(crate) struct Build {
     /// The kind of chip; see `nandu chip list`
     #[arg(long, value_name = "NAME", value_parser = chip_names(), hide_possible_values = true)]
     chip: String,
+    /// Which file system
+    #[arg(long, value_enum, value_name = "SYSTEM", default_value_t = System::Nandu)]
+    system: System,
     /// Each page is followed by its spare area, erased, as a NAND writer takes it
     #[arg(long)]
     oob: bool,
@@ -67,12 +73,23 @@ pub(crate) fn run(args: &Build, out: &mut Output) -> anyhow::Result<()> {
     }
     // The root gets what the directory has, with its files.
     let empty = FormatOptions { hash_key: random_key(), now: files::now(), ..FormatOptions::default() };
-    format(&mut sim, &args.output, args.memory.options(), empty)?;
-    // What waits for its place when the image is done has to fit the memory of whoever mounts the chip.
-    let options = Options { pending_size: Options::DEFAULT.pending_size, ..args.memory.options() };
-    let mut memory = files::memory(&sim, &options);
     let explain = |error| files::explain(&args.output, error);
-    let mut fs = Fs::mount(&mut sim, options, &mut memory).map_err(explain)?;
+    let mut memory;
+    let mut fs = match args.system {
+        System::Nandu => {
+            format(&mut sim, &args.output, args.memory.options(), empty)?;
+            // What waits for its place when the image is done has to fit the memory of whoever mounts the chip.
+            let options = Options { pending_size: Options::DEFAULT.pending_size, ..args.memory.options() };
+            memory = files::memory(&sim, &options);
+            Fs::mount(&mut sim, options, &mut memory).map(Volume::Nandu).map_err(VolumeError::Nandu)
+        }
+        System::Dffs => {
+            format_dffs(&mut sim, &args.output, empty)?;
+            memory = files::volume_memory(&sim, System::Dffs, args.memory);
+            Dffs::mount(&mut sim, files::DFFS, &mut memory).map(Volume::Dffs).map_err(VolumeError::Dffs)
+        }
+    }
+    .map_err(explain)?;
     fs.set_now(files::now());
     let copied = import(&mut fs, &args.output, &args.root, Ino::ROOT)?;
     fs.sync().map_err(explain)?;

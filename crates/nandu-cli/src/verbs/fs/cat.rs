@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use nandu::fs::FileKind;
+use nandu_files::{FileKind, FileSystem};
 
 use crate::files::{self, MemoryArgs};
 use crate::output::Output;

@@ -6,14 +6,20 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use nandu::fs::{FileKind, Fs, FsError, Ino, Mended, Options, Violation};
-use nandu_sim::Sim;
+use nandu_files::FileSystem;
+use nandu_files::errno::EUCLEAN;
+use nandu_sim::{Sim, SimError};
 use serde_json::{Value, json};
 
 use crate::failure::Ending;
-use crate::files::{self, Files, FilesError, MemoryArgs};
+use crate::files::{self, MemoryArgs};
 use crate::output::Output;
 use crate::verbs::check::{ERRORS_LEFT, ERRORS_REPAIRED, NOT_DONE};
-use crate::{session, units};
+use crate::volume::{System, VolumeError};
+use crate::{kind, session, units};
+
+/// What goes wrong in a file system of nandu's.
+type FilesError = FsError<SimError>;
 
 /// Bytes for counting the names of inodes: enough for a million of them in one walk.
 const SCRATCH_SIZE: usize = 12 << 20;
@@ -47,7 +53,7 @@ struct Paths(HashMap<Ino, String>);
 
 impl Paths {
     /// Walks down from the root, as far as that can be read.
-    fn of(fs: &mut Files<'_>) -> Paths {
+    fn of(fs: &mut Fs<'_, &mut Sim>) -> Paths {
         let mut paths = HashMap::from([(Ino::ROOT, "/".to_owned())]);
         let mut left = vec![Ino::ROOT];
         while let Some(directory) = left.pop() {
@@ -78,6 +84,9 @@ impl Paths {
 
 /// Whether a chip holds a file system, however damaged. Looks at a copy.
 pub(crate) fn is_file_system(sim: &Sim) -> bool {
+    if kind::system(sim) == System::Dffs {
+        return true;
+    }
     let mut copy = sim.clone();
     copy.power_on();
     let options = Options { read_only: true, ..MemoryArgs::DEFAULT.options_for(sim) };
@@ -88,14 +97,14 @@ pub(crate) fn is_file_system(sim: &Sim) -> bool {
 fn fail(image: &Path, error: FilesError) -> Ending {
     let is_damage = matches!(error, FsError::Corrupt { .. }) || error.errno() == EUCLEAN;
     let code = if is_damage { ERRORS_LEFT } else { NOT_DONE };
-    Ending::new(code, format!("{:#}", files::explain(image, error)))
+    Ending::new(code, format!("{:#}", files::explain(image, VolumeError::Nandu(error))))
 }
-
-/// What POSIX systems say where a structure contradicts itself.
-const EUCLEAN: i32 = 117;
 
 /// Checks the file system on a chip, which may be changed: it is a copy.
 pub(crate) fn run(image: &Path, sim: &mut Sim, out: &mut Output) -> anyhow::Result<()> {
+    if kind::system(sim) == System::Dffs {
+        return check_dffs(image, sim, out);
+    }
     let findings = check(sim).map_err(|error| fail(image, error))?;
     if out.is_json() {
         out.json(&json_of(image, &findings))?;
@@ -116,6 +125,10 @@ pub(crate) fn run(image: &Path, sim: &mut Sim, out: &mut Output) -> anyhow::Resu
 pub(crate) fn repair(image: &Path, out: &mut Output) -> anyhow::Result<()> {
     let not_done = |error: anyhow::Error| Ending::new(NOT_DONE, format!("{error:#}"));
     let (mut file, mut sim) = session::open_image(image).map_err(not_done)?;
+    if kind::system(&sim) == System::Dffs {
+        let why = "a mount of DFFS puts right what a cut left, and nothing else can be repaired";
+        return Err(Ending::new(NOT_DONE, format!("{}: {why}", image.display())).into());
+    }
     let before = check(&mut sim.clone()).map_err(|error| fail(image, error))?;
     if before.error_count() == 0 {
         return if out.is_json() { Ok(out.json(&json_of(image, &before))?) } else { print(image, &before, out) };
@@ -148,6 +161,50 @@ pub(crate) fn repair(image: &Path, out: &mut Output) -> anyhow::Result<()> {
         count => (ERRORS_LEFT, format!("{name}: repaired, {lost}; {} left", units::things(count, "error"))),
     };
     Err(Ending::new(code, message).into())
+}
+
+/// Checks a volume of DFFS by its own invariants.
+fn check_dffs(image: &Path, sim: &mut Sim, out: &mut Output) -> anyhow::Result<()> {
+    sim.power_on();
+    let explain = |error| Ending::new(NOT_DONE, format!("{:#}", files::explain(image, error)));
+    let mut memory = files::volume_memory(sim, System::Dffs, MemoryArgs::DEFAULT);
+    let mut fs = files::mount(sim, System::Dffs, MemoryArgs::DEFAULT, &mut memory).map_err(explain)?;
+    let (is_clean, reads) = (!fs.was_cut(), fs.nand().counters().reads);
+    let mut violations = Vec::new();
+    fs.check(&mut vec![0; SCRATCH_SIZE], &mut |violation| violations.push(violation.to_string())).map_err(explain)?;
+    let pages_read = fs.nand().counters().reads - reads;
+    let name = image.display().to_string();
+    if out.is_json() {
+        out.json(&json!({
+            "image": name,
+            "kind": "files",
+            "system": System::Dffs.name(),
+            "clean": is_clean,
+            "pages_read": pages_read,
+            "violations": violations.iter().map(|what| json!({ "what": what })).collect::<Vec<_>>(),
+        }))?;
+    } else {
+        writeln!(out, "{name}: a file system of DFFS; {}", in_what_state(is_clean))?;
+        writeln!(out, "{} checked", units::things(pages_read, "page read"))?;
+        for violation in &violations {
+            writeln!(out, "  {violation}")?;
+        }
+        if violations.is_empty() {
+            writeln!(out, "no invariant is violated")?;
+        }
+    }
+    match violations.len() {
+        0 => Ok(()),
+        count => Err(Ending::new(ERRORS_LEFT, format!("{name}: {} left", units::things(count as u64, "error"))).into()),
+    }
+}
+
+/// How a volume was left.
+fn in_what_state(is_clean: bool) -> &'static str {
+    match is_clean {
+        true => "was left cleanly",
+        false => "the power was cut; what recovery does was done in memory and not written",
+    }
 }
 
 fn check(sim: &mut Sim) -> Result<Findings, FilesError> {
@@ -213,12 +270,7 @@ fn in_words(violation: &Violation, paths: &Paths) -> String {
 fn print(image: &Path, findings: &Findings, out: &mut Output) -> anyhow::Result<()> {
     let Findings { is_clean, pages_read, damaged_blocks, tail_lost, violations, paths } = findings;
     let name = image.display().to_string();
-    let left = if *is_clean {
-        "was left cleanly"
-    } else {
-        "the power was cut; what recovery does was done in memory and not written"
-    };
-    writeln!(out, "{name}: a file system; {left}")?;
+    writeln!(out, "{name}: a file system; {}", in_what_state(*is_clean))?;
     writeln!(out, "{} checked", units::things(*pages_read, "page read"))?;
     for violation in violations {
         writeln!(out, "  {}", in_words(violation, paths))?;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use nandu_files::FileSystem;
 use serde_json::json;
 
 use crate::files::{self, MemoryArgs};
@@ -19,9 +20,9 @@ pub(crate) struct Df {
 }
 
 pub(crate) fn run(args: &Df, out: &mut Output) -> anyhow::Result<()> {
-    let (stat, stats, regions) = files::look(&args.image, args.memory, |fs| {
+    let (stat, (bad_blocks, was_cut), regions) = files::look(&args.image, args.memory, |fs| {
         let stat = fs.statfs().map_err(|error| files::explain(&args.image, error))?;
-        Ok((stat, fs.stats(), fs.placement().is_some().then(|| fs.regions())))
+        Ok((stat, (fs.bad_blocks(), fs.was_cut()), fs.regions()))
     })?;
     let size = u64::from(stat.block_size);
     let used = stat.blocks - stat.blocks_free;
@@ -33,8 +34,8 @@ pub(crate) fn run(args: &Df, out: &mut Output) -> anyhow::Result<()> {
             "pages_free": stat.blocks_free,
             "pages_available": stat.blocks_available,
             "files_free": stat.files_free,
-            "bad_blocks": stats.bad_blocks,
-            "was_cut": stats.was_cut,
+            "bad_blocks": bad_blocks,
+            "was_cut": was_cut,
         });
         if let Some(regions) = regions {
             line["regions"] = regions::json(&regions);
@@ -54,6 +55,6 @@ pub(crate) fn run(args: &Df, out: &mut Output) -> anyhow::Result<()> {
     if let Some(regions) = regions {
         writeln!(out, "{}", regions::line(&regions))?;
     }
-    writeln!(out, "{} bad; names to {} bytes", units::things(stats.bad_blocks.into(), "block"), stat.name_size_max)?;
+    writeln!(out, "{} bad; names to {} bytes", units::things(bad_blocks.into(), "block"), stat.name_size_max)?;
     Ok(())
 }

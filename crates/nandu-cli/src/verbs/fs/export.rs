@@ -11,13 +11,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use nandu::fs::{FileKind, FsError, Ino, Stat, Time};
+use nandu_files::{FileKind, FileSystem, Ino, Stat, Time};
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
 
 use super::import::{Copied, print};
-use crate::files::{self, Files, FilesError, MemoryArgs};
+use crate::files::{self, MemoryArgs};
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::volume::{Volume, VolumeError};
 
 /// Bytes copied at once.
 const PIECE_SIZE: usize = 1 << 17;
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &Export, out: &mut Output) -> anyhow::Result<()> {
 }
 
 struct Exporter<'a, 'm> {
-    fs: &'a mut Files<'m>,
+    fs: &'a mut Volume<'m>,
     image: &'a Path,
     /// Only root may give files away and make devices.
     is_root: bool,
@@ -73,14 +74,14 @@ struct Exporter<'a, 'm> {
 }
 
 impl Exporter<'_, '_> {
-    fn complain(&self, path: &Path, error: FilesError) -> anyhow::Error {
+    fn complain(&self, path: &Path, error: VolumeError) -> anyhow::Error {
         files::complain(self.image, &path.display().to_string(), error)
     }
 
     fn directory(&mut self, stat: &Stat, target: &Path) -> anyhow::Result<()> {
         self.copied.directories += 1;
         let mut entries = Vec::new();
-        let visited = self.fs.read_dir(stat.ino, 2, |entry| {
+        let visited = self.fs.read_dir(stat.ino, 2, &mut |entry| {
             entries.push((entry.name.to_vec(), entry.ino));
             ControlFlow::Continue(())
         });
@@ -137,12 +138,11 @@ impl Exporter<'_, '_> {
         let mut buffer = vec![0; PIECE_SIZE];
         let mut offset = 0;
         loop {
-            offset = match self.fs.seek_data(stat.ino, offset) {
-                Ok(start) => start,
-                Err(FsError::NoMoreData) => break,
-                Err(error) => return Err(self.complain(path, error)),
-            };
-            let end = self.fs.seek_hole(stat.ino, offset).map_err(|error| self.complain(path, error))?;
+            let start = self.fs.seek(stat.ino, offset, true).map_err(|error| self.complain(path, error))?;
+            let Some(start) = start else { break };
+            let end = self.fs.seek(stat.ino, start, false).map_err(|error| self.complain(path, error))?;
+            let end = end.unwrap_or(stat.size);
+            offset = start;
             while offset < end {
                 let wanted = buffer.len().min((end - offset) as usize);
                 let read = self.fs.read_at(stat.ino, offset, &mut buffer[..wanted]);
@@ -163,8 +163,10 @@ impl Exporter<'_, '_> {
     fn attributes(&mut self, stat: &Stat, path: &Path) -> anyhow::Result<()> {
         let here = || path.display().to_string();
         let mut names = Vec::new();
-        let listed = self.fs.list_xattrs(stat.ino, |name| names.push(name.to_vec()));
-        listed.map_err(|error| self.complain(path, error))?;
+        if self.fs.capabilities().xattrs {
+            let listed = self.fs.list_xattrs(stat.ino, &mut |name| names.push(name.to_vec()));
+            listed.map_err(|error| self.complain(path, error))?;
+        }
         for name in names {
             let mut value = vec![0; 1 << 16];
             let size = self.fs.get_xattr(stat.ino, &name, &mut value).map_err(|error| self.complain(path, error))?;

@@ -2,17 +2,21 @@
 
 use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::Args;
 use nandu::fs::{Format as FormatOptions, Fs, Options};
-use nandu_nand::CellMode;
+use nandu_dffs::Dffs;
+use nandu_files::{FileSystem, Ino, SetAttributes};
+use nandu_nand::{CellMode, Nand};
 use nandu_sim::Sim;
 use serde_json::json;
 
 use crate::chance;
+use crate::failure::usage;
 use crate::files::{self, MemoryArgs};
 use crate::output::Output;
 use crate::session::{Session, SessionArgs};
+use crate::volume::{System, VolumeError};
 use crate::{report, units};
 
 #[derive(Args, Debug)]
@@ -21,6 +25,9 @@ pub(crate) struct Format {
     session: SessionArgs,
     #[command(flatten)]
     memory: MemoryArgs,
+    /// Which file system
+    #[arg(long, value_enum, value_name = "SYSTEM", default_value_t = System::Nandu)]
+    system: System,
     /// Format a chip that holds something; all of that is lost
     #[arg(long)]
     force: bool,
@@ -70,14 +77,44 @@ fn options(sim: &Sim, memory: MemoryArgs, is_slc: bool) -> Options {
 /// Makes an empty file system on a chip and leaves it cleanly; returns its pages.
 pub(super) fn format(sim: &mut Sim, image: &Path, options: Options, format: FormatOptions) -> anyhow::Result<u64> {
     let mut memory = files::memory(sim, &options);
-    let explain = |error| files::explain(image, error);
+    let explain = |error| files::explain(image, VolumeError::Nandu(error));
     let mut fs = Fs::format(sim, options, format, &mut memory).map_err(explain)?;
     let pages = fs.statfs().map_err(explain)?.blocks;
     fs.unmount().map_err(explain)?;
     Ok(pages)
 }
 
+/// The same with DFFS.
+pub(super) fn format_dffs(sim: &mut Sim, image: &Path, format: FormatOptions) -> anyhow::Result<u64> {
+    // DFFS erases a block when it takes it, and an anchor of what was there before would be found until then.
+    let programmed: Vec<_> = report::blocks(sim).filter(|(_, state)| state.pages_programmed > 0).collect();
+    for (block, state) in programmed {
+        if !state.reads_bad {
+            sim.erase(block, CellMode::Slc).map_err(|error| anyhow!("{}: {error}", image.display()))?;
+        }
+    }
+    let salt = u64::from_le_bytes(format.hash_key[..8].try_into().unwrap_or_default());
+    let options = nandu_dffs::Options { salt, ..files::DFFS };
+    let mut memory = vec![0; Dffs::<Sim>::memory_required(&sim.chip().geometry, &options)];
+    let explain = |error| files::explain(image, VolumeError::Dffs(error));
+    let mut fs = Dffs::format(sim, options, &mut memory).map_err(explain)?;
+    FileSystem::set_now(&mut fs, format.now);
+    let root = SetAttributes {
+        mode: Some(if format.root_mode == 0 { 0o755 } else { format.root_mode }),
+        uid: Some(format.uid),
+        gid: Some(format.gid),
+        ..SetAttributes::default()
+    };
+    FileSystem::set_attributes(&mut fs, Ino::ROOT, root).map_err(explain)?;
+    let pages = FileSystem::statfs(&mut fs).map_err(explain)?.blocks;
+    FileSystem::unmount(fs).map_err(explain)?;
+    Ok(pages)
+}
+
 pub(crate) fn run(args: &Format, out: &mut Output) -> anyhow::Result<()> {
+    if args.system == System::Dffs && (args.slc || args.hash_key.is_some()) {
+        return usage("DFFS writes one bit a cell and hashes names without a key: --slc and --hash-key are not for it");
+    }
     let mut session = Session::open(&args.session)?;
     let name = args.session.image.display().to_string();
     if !args.force && report::blocks(&session.sim).any(|(_, state)| state.pages_programmed > 0) {
@@ -86,7 +123,6 @@ pub(crate) fn run(args: &Format, out: &mut Output) -> anyhow::Result<()> {
     session.sim.power_on();
     let before_ns = session.sim.clock_ns();
     let hash_key = args.hash_key.unwrap_or_else(random_key);
-    let options = options(&session.sim, args.memory, args.slc);
     let root = FormatOptions {
         hash_key,
         root_mode: args.mode,
@@ -94,7 +130,14 @@ pub(crate) fn run(args: &Format, out: &mut Output) -> anyhow::Result<()> {
         gid: args.gid.unwrap_or_else(|| rustix::process::getegid().as_raw()),
         now: files::now(),
     };
-    let pages = format(&mut session.sim, &args.session.image, options, root)?;
+    let image = &args.session.image;
+    let pages = match args.system {
+        System::Nandu => {
+            let options = options(&session.sim, args.memory, args.slc);
+            format(&mut session.sim, image, options, root)?
+        }
+        System::Dffs => format_dffs(&mut session.sim, image, root)?,
+    };
     let duration_ns = session.sim.clock_ns() - before_ns;
     let (chip, page_size) = (session.sim.chip().name, u64::from(session.sim.chip().geometry.page_size));
     session.finish()?;
@@ -102,6 +145,7 @@ pub(crate) fn run(args: &Format, out: &mut Output) -> anyhow::Result<()> {
         out.json(&json!({
             "image": name,
             "chip": chip,
+            "system": args.system.name(),
             "capacity_pages": pages,
             "page_size": page_size,
             "duration_ns": duration_ns,
@@ -109,6 +153,10 @@ pub(crate) fn run(args: &Format, out: &mut Output) -> anyhow::Result<()> {
         return Ok(());
     }
     let (room, size) = (units::things(pages, "page"), units::count_of(page_size));
-    writeln!(out, "{name}: an empty file system on {chip}, with room for {room} of {size} bytes")?;
+    let kind = match args.system {
+        System::Nandu => "an empty file system",
+        System::Dffs => "an empty file system of DFFS",
+    };
+    writeln!(out, "{name}: {kind} on {chip}, with room for {room} of {size} bytes")?;
     Ok(())
 }

@@ -10,14 +10,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use nandu::fs::{Attributes, FileKind, FsError, Ino, SetAttributes, Time, XattrMode};
+use nandu_files::errno::EEXIST;
+use nandu_files::{Attributes, FileError, FileKind, FileSystem, Ino, SetAttributes, Time, XattrMode};
 use serde_json::json;
 
-use crate::files::{self, Files, FilesError, MemoryArgs};
+use crate::files::{self, MemoryArgs};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::session::SessionArgs;
 use crate::units;
+use crate::volume::{Volume, VolumeError};
 
 /// Bytes copied at once.
 const PIECE_SIZE: usize = 1 << 17;
@@ -87,7 +89,7 @@ pub(super) fn print(copied: &Copied, programs: u64, out: &mut Output) -> anyhow:
 }
 
 /// Copies what is in a directory of this machine into one of the file system, and makes it durable.
-pub(super) fn import(fs: &mut Files<'_>, image: &Path, source: &Path, to: Ino) -> anyhow::Result<Copied> {
+pub(super) fn import(fs: &mut Volume<'_>, image: &Path, source: &Path, to: Ino) -> anyhow::Result<Copied> {
     let mut import = Importer {
         fs,
         image,
@@ -104,7 +106,7 @@ pub(super) fn import(fs: &mut Files<'_>, image: &Path, source: &Path, to: Ino) -
 }
 
 struct Importer<'a, 'm> {
-    fs: &'a mut Files<'m>,
+    fs: &'a mut Volume<'m>,
     image: &'a Path,
     /// Inodes of files that have several names here, by device and number.
     names: HashMap<(u64, u64), Ino>,
@@ -132,7 +134,7 @@ impl Importer<'_, '_> {
         Ok(total)
     }
 
-    fn complain(&self, path: &Path, error: FilesError) -> anyhow::Error {
+    fn complain(&self, path: &Path, error: VolumeError) -> anyhow::Error {
         files::complain(self.image, &path.display().to_string(), error)
     }
 
@@ -165,7 +167,9 @@ impl Importer<'_, '_> {
             Attributes { mode: metadata.mode(), uid: metadata.uid(), gid: metadata.gid(), rdev: metadata.rdev() };
         let ino = if kind.is_dir() {
             let ino = match self.fs.mkdir(to, name, attributes) {
-                Err(FsError::Exists { ino, .. }) => ino,
+                Err(error) if error.errno() == EEXIST => {
+                    self.fs.lookup(to, name).map_err(|error| self.complain(path, error))?
+                }
                 made => made.map_err(|error| self.complain(path, error))?,
             };
             return self.directory(path, ino);

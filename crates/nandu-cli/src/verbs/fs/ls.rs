@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use nandu::fs::{FileKind, Stat, Time};
+use nandu_files::{FileKind, FileSystem, Stat, Time};
 use serde_json::json;
 
-use crate::files::{self, Files, MemoryArgs};
+use crate::files::{self, MemoryArgs};
 use crate::output::Output;
+use crate::volume::Volume;
 
 #[derive(Args, Debug)]
 pub(crate) struct List {
@@ -47,12 +48,12 @@ pub(crate) fn run(args: &List, out: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn list(fs: &mut Files<'_>, image: &Path, path: &str) -> anyhow::Result<Vec<Line>> {
+fn list(fs: &mut Volume<'_>, image: &Path, path: &str) -> anyhow::Result<Vec<Line>> {
     let stat = files::find(fs, image, path)?;
     let complain = |error| files::complain(image, path, error);
     let mut names = Vec::new();
     if stat.kind == FileKind::Directory {
-        let visited = fs.read_dir(stat.ino, 2, |entry| {
+        let visited = fs.read_dir(stat.ino, 2, &mut |entry| {
             names.push((entry.name.to_vec(), entry.ino));
             ControlFlow::Continue(())
         });

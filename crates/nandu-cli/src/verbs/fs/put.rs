@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use nandu::fs::{Attributes, FileKind, FsError};
+use nandu_files::errno::ENOENT;
+use nandu_files::{Attributes, FileError, FileKind, FileSystem};
 use serde_json::json;
 
 use crate::files::{self, MemoryArgs};
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &Put, out: &mut Output) -> anyhow::Result<()> {
         let before = fs.nand().counters().programs;
         let (directory, name) = files::find_parent(fs, image, &args.path)?;
         let ino = match fs.lookup(directory, name.as_bytes()) {
-            Err(FsError::NotFound { .. }) => {
+            Err(error) if error.errno() == ENOENT => {
                 let attributes = Attributes { mode: 0o644, ..Attributes::default() };
                 fs.create(directory, name.as_bytes(), attributes).map_err(complain)?
             }

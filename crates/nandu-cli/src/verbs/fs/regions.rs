@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::files::{self, MemoryArgs};
 use crate::output::Output;
 use crate::units;
+use crate::volume::Volume;
 
 /// Time between two looks at an image that is watched.
 const WATCH_TICK: Duration = Duration::from_millis(500);
@@ -57,7 +58,10 @@ fn look(image: &Path) -> anyhow::Result<Regions> {
     if image.is_dir() {
         return ask(image);
     }
-    files::look(image, MemoryArgs::DEFAULT, |fs| Ok(fs.regions()))
+    files::look(image, MemoryArgs::DEFAULT, |fs| match fs {
+        Volume::Nandu(fs) => Ok(fs.regions()),
+        Volume::Dffs(_) => bail!("{}: DFFS has no regions; 'nandu map' shows its areas", image.display()),
+    })
 }
 
 /// Asks whoever serves the mount that a directory is in.
