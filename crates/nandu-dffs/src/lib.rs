@@ -92,6 +92,9 @@
 //! On chips with paired pages only LSB pages are used. Wear is evened only by taking the least worn free block: data that never changes keeps its
 //! blocks. Data has no checksum of its own: what the chip's error correction passes is believed. File content that imitates an inode of this volume at
 //! its own address, in the first page of a block, could mislead a recovery. A sixteenth of the room is kept dead, so that collecting gains something.
+//! Each recovery that is cut takes a block or two from those that are free, until one is not cut. On a volume where few are free, several in a row can
+//! use them up: then a mount is refused with [`Error::Full`], and nothing can be read. It was seen once in some hundred thousand cuts, after three cut
+//! recoveries on blocks of 8 pages; [`Options::reserve_blocks`] moves it farther away.
 //! A page of an inode that can no longer be read is reported by whoever needs it, and its block is left alone.
 
 #![no_std]
