@@ -167,6 +167,8 @@ pub(crate) struct Collector {
     pub(crate) lists_most_worn: bool,
     /// Pages that moving one may program, but for the first.
     pub(crate) beside_max: u32,
+    /// Moving a page may program another one that names it.
+    pub(crate) has_named_pages: bool,
     /// Pages programmed before the page under examination was handed out.
     programs_before: u64,
     /// Pages that the last examination programmed beside the first, and that the budget has not paid for yet.
@@ -200,6 +202,7 @@ impl Collector {
         chosen_cause: Cause::Migration,
         lists_most_worn: false,
         beside_max: 0,
+        has_named_pages: false,
         programs_before: 0,
         debt: 0,
         is_instalment: false,
@@ -227,6 +230,11 @@ impl<N: Nand> Log<'_, N> {
     /// there, and instalments begin that much earlier, but no operation waits for it.
     pub fn expect_moves_of(&mut self, pages: u32) {
         self.collector.beside_max = pages.saturating_sub(1);
+    }
+
+    /// Says that some pages are named by others, which are programmed again when those are moved; a mount forgets it.
+    pub fn expect_named_pages(&mut self) {
+        self.collector.has_named_pages = true;
     }
 
     /// Blocks of the pool at which instalments are largest.
@@ -271,6 +279,12 @@ impl<N: Nand> Log<'_, N> {
     /// [`LogError::Full`]: there is no work that would make room. Nothing was changed. [`LogError::ReadOnly`],
     /// [`LogError::Poisoned`].
     pub fn reserve(&mut self, pages: u32, growth: Growth) -> Result<bool, LogError<N::Error>> {
+        self.reserve_growing(pages, pages, growth)
+    }
+
+    /// As [`Log::reserve`], by an operation after which at most `live` pages more live than before: it may append more, and supersede as
+    /// many.
+    pub fn reserve_growing(&mut self, pages: u32, live: u32, growth: Growth) -> Result<bool, LogError<N::Error>> {
         self.check_writable()?;
         self.collector.wants_exact = false;
         // Without what the owner's moves ask for: a good chip may be too small for those, and then nothing grows.
@@ -292,7 +306,7 @@ impl<N: Nand> Log<'_, N> {
             Growth::Grows => self.shape.floor_host(),
             Growth::Shrinks => self.shape.floor_delete(),
         };
-        if growth == Growth::Grows && !self.has_capacity_for(pages) {
+        if growth == Growth::Grows && !self.has_capacity_for(live) {
             // After a cut the counts are upper bounds. Only exact ones may refuse.
             if self.blocks.inexact() == 0 {
                 return Err(LogError::Full);

@@ -434,6 +434,11 @@ impl<'m, N: Nand> Log<'m, N> {
         self.blocks.pool().saturating_sub(self.shape.floor_host()) * u32::from(self.shape.pages) + self.open_room(false)
     }
 
+    /// Pages with headers that can be programmed before a block is erased.
+    pub fn room_in_all(&self) -> u32 {
+        self.blocks.pool() * u32::from(self.shape.pages) + self.open_room(false)
+    }
+
     /// Whether more blocks are empty than operations of the owner leave alone, so that one can be taken with nothing reserved.
     pub fn has_spare_blocks(&self) -> bool {
         self.blocks.pool() > self.floor_host()

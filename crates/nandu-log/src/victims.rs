@@ -120,11 +120,13 @@ impl<N: Nand> Log<'_, N> {
 
     /// Whether there is room to empty a block wholly. Where there are bare streams, its pages cannot go anywhere: bare ones need
     /// bare room, and room with headers for what names them at their new places, a page for each at most.
+    /// Of other pages some may be named by pages that have to be programmed with them: a block that is emptied in part takes room and yields
+    /// none, and blocks that are emptied so one after another use up the chip.
     pub(crate) fn can_be_emptied(&self, block: BlockAddr) -> bool {
-        if !self.shape.has_bare() {
-            return true;
-        }
         let live = u32::from(self.blocks.live(block));
+        if !self.shape.has_bare() {
+            return !self.collector.has_named_pages || 2 * live <= self.room_in_all();
+        }
         // What has two bits a cell may have to go where there is one.
         let bare_pages = if self.can_open_mlc() { self.shape.mlc_pages } else { self.shape.pages } - 1;
         let opens = |is_bare, pages: u16| live.saturating_sub(self.open_room(is_bare)).div_ceil(u32::from(pages));

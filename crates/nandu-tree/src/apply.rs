@@ -44,6 +44,8 @@ pub(crate) struct Pending {
     pub(crate) linked: Option<u32>,
     /// The keys of a leaf that vanished, until the one that gets them is known to hold none of them.
     pub(crate) vanished: Option<Span>,
+    /// Whether the path's leaf shrank, so that a neighbour may fit beside it.
+    pub(crate) is_sparse: bool,
     /// Whether an overflow is only said, since the leaf of the path may be parted instead.
     pub(crate) may_part: bool,
     /// Whether the path's leaf is being moved: it is programmed elsewhere even where it would stay as it is.
@@ -84,7 +86,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Ok(existed);
         }
         let pages_max = self.split_pages_max() + 1;
-        self.prepare(Need { pages: 1, pages_max, shrinks: self.frees })?;
+        let live_max = self.live_max_at(key)?;
+        self.prepare(Need { pages: 1, pages_max, live_max, shrinks: self.frees })?;
         let outcome = self.edit_inline(key, Some(value));
         self.conclude(outcome, None)
     }
@@ -96,9 +99,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if let Some(existed) = self.later(&[Edit { key, value: None }])? {
             return Ok(existed);
         }
-        self.prepare(Need { pages: 1, pages_max: 2, shrinks: true })?;
+        self.prepare(Need { pages: 1, pages_max: 2, live_max: 2, shrinks: true })?;
         let outcome = self.edit(key, None, Retire::All);
-        self.conclude(outcome, None)
+        self.conclude_joined(outcome)
     }
 
     /// Makes all these changes or none. The keys must strictly ascend, and the values are small ones. Programs about one page for each leaf concerned.
@@ -115,6 +118,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let need = self.batch_need(edits)?;
         self.prepare(need)?;
         let outcome = edits.iter().try_for_each(|edit| self.edit_inline(edit.key, edit.value).map(|_| ()));
+        self.conclude_joined(outcome)
+    }
+
+    /// As [`Tree::conclude`], of edits that went to their leaves although changes may wait for others.
+    fn conclude_joined<T>(&mut self, outcome: Result<T, TreeError<P::Error>>) -> Result<T, TreeError<P::Error>> {
+        let outcome = outcome.and_then(|value| self.lend_changes(Self::join).map(|_| value));
         self.conclude(outcome, None)
     }
 
@@ -160,6 +169,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         3 + 2 * u32::from(self.state.height)
     }
 
+    /// By how many pages more live after one overflow, at most: two leaves, the path without its leaf, and a node of each level above.
+    pub(crate) fn live_pages_max(&self) -> u32 {
+        2 + u32::from(self.state.height)
+    }
+
     /// Most pages with headers that a change of one entry appends: where there is no room for so many, the tree is full.
     pub fn growth_pages_max(&self) -> u32 {
         // What has to come before it, a journal page and its notes.
@@ -177,7 +191,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         let splits = bytes as u32 / (self.assembly.len() as u32 / 4);
         let shrinks = self.frees || edits.iter().all(|edit| edit.value.is_none());
-        Ok(Need { pages: leaves + splits, pages_max: leaves + 2 * splits + self.split_pages_max(), shrinks })
+        Ok(Need {
+            pages: leaves + splits,
+            pages_max: leaves + 2 * splits + self.split_pages_max(),
+            live_max: leaves + 2 * splits + self.live_pages_max(),
+            shrinks,
+        })
     }
 
     /// Commits what a change left in the buffers, or undoes it.
@@ -399,6 +418,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             let Ok(index) = index else { return Self::corrupt(page, Malformed::Node) };
             let size = self.cells.leaf_remove(&mut self.assembly[slot.offset..], slot.size, index);
             self.path[0].size = size;
+            self.note_shrunk(slot.size, size);
             (self.cells.leaf_count(&self.assembly[slot.offset..]), size)
         } else {
             let at = self.own_front();
@@ -455,6 +475,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.state.root = page;
         self.pending.run = (self.pending.at_end && lowest == 0).then_some(page);
         self.pending.dirty = false;
+        self.pending.is_sparse = false;
         self.pending.lowest = 0;
         if commit {
             let notes_page = match notes {

@@ -48,7 +48,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             if !is_open {
                 // The entry that reaches the limit may still split what it changes.
                 let pages_max = PAGES_PER_COMMIT + 1 + self.split_pages_max();
-                self.prepare(Need { pages: PAGES_PER_COMMIT, pages_max, shrinks: false })?;
+                self.prepare(Need { pages: PAGES_PER_COMMIT, pages_max, live_max: pages_max, shrinks: false })?;
                 is_open = true;
             }
             if let Err(error) = self.edit_inline(key, Some(value)) {

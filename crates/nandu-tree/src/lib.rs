@@ -94,6 +94,7 @@ mod draft;
 mod error;
 mod group;
 mod index;
+mod join;
 mod journals;
 mod limits;
 mod log;

@@ -198,6 +198,7 @@ impl<'m, N: Nand> OnLog<'m, N> {
         &mut self,
         pages: u32,
         reserved: u32,
+        live: u32,
         growth: Growth,
     ) -> Result<Option<Examine>, LogError<N::Error>> {
         self.examining = None;
@@ -220,7 +221,7 @@ impl<'m, N: Nand> OnLog<'m, N> {
                 self.budget = Some(budget);
                 return Ok(self.hand_out(Some(examine)));
             }
-            if self.log.reserve(self.with_headroom(reserved, growth), growth)? {
+            if self.log.reserve_growing(reserved, self.with_headroom(live, growth), growth)? {
                 self.tried_steps = false;
                 self.examinations = 0;
                 return Ok(None);
@@ -255,7 +256,7 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         let info = self.for_lookup(|log| log.read(page, buf))?;
         match info.kind {
             PageKind::Tree | PageKind::Journal | PageKind::Snapshots | PageKind::Notes => {}
-            PageKind::Value | PageKind::ValueIndex => self.has_values = true,
+            PageKind::Value | PageKind::ValueIndex => self.note_values(),
             kind => return Err(LogError::Corrupt { page, why: nandu_log::Malformed::Kind(kind as u8) }),
         }
         Ok(Found { kind: info.kind, sequence: info.sequence })
@@ -269,7 +270,9 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         commit: bool,
     ) -> Result<PageAddr, Self::Error> {
         let is_value = matches!(kind, PageKind::Value | PageKind::ValueIndex);
-        self.has_values |= is_value;
+        if is_value {
+            self.note_values();
+        }
         let host = if is_value { Cause::Value } else { Cause::Host };
         let (placement, cause) = match (self.examining, placement) {
             (Some(examine), Placement::Passing) => (nandu_log::Placement::Passing, examine.cause),
@@ -447,6 +450,7 @@ impl<N: Nand> Pages for OnLog<'_, N> {
 
     fn note_values(&mut self) {
         self.has_values = true;
+        self.log.expect_named_pages();
     }
 
     fn pin(&mut self, page: PageAddr) {
@@ -467,6 +471,10 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         self.log.geometry().block_of(page).0
     }
 
+    fn room_in_all(&self) -> u32 {
+        self.log.room_in_all()
+    }
+
     fn move_room(&self) -> u32 {
         self.log.move_room()
     }
@@ -476,10 +484,11 @@ impl<N: Nand> Pages for OnLog<'_, N> {
     }
 
     fn prepare_value(&mut self, pages: u32) -> Result<Option<Examine>, Self::Error> {
-        self.has_values = true;
+        self.note_values();
         // Only what decides whether all of it has room is asked at once; the rest is paid page by page.
         let has_room = self.with_headroom(pages, Growth::Grows) == pages;
-        self.prepare_for(1, if has_room { 1 } else { pages }, Growth::Grows)
+        let pages = if has_room { 1 } else { pages };
+        self.prepare_for(1, pages, pages, Growth::Grows)
     }
 
     fn supersede(&mut self, page: PageAddr) {
@@ -494,7 +503,7 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         let growth = if need.shrinks { Growth::Shrinks } else { Growth::Grows };
         // What is beyond finds its blocks by a checkpoint on the way, and if there is none the batch is undone.
         let reserved = need.pages_max.min(RESERVED_BLOCKS_MAX * self.log.geometry().pages_per_block);
-        self.prepare_for(need.pages, reserved, growth)
+        self.prepare_for(need.pages, reserved, need.live_max, growth)
     }
 
     fn examined(&mut self, examine: Examine, outcome: Examined) -> Result<(), Self::Error> {

@@ -240,6 +240,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 }
                 self.widen(&mut span);
                 continue;
+            } else if self.join(changes)? {
+                self.widen(&mut span);
+                continue;
             } else {
                 break;
             };

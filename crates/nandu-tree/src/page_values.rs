@@ -122,7 +122,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let pages_max = self.split_pages_max() + 4;
         let beside = if put.edits.is_empty() { None } else { Some(self.batch_need(put.edits)?) };
         let (more, more_max) = beside.map_or((0, 0), |beside| (beside.pages, beside.pages_max));
-        self.prepare(Need { pages: 2 + more, pages_max: pages_max + more_max, shrinks: self.frees })?;
+        self.prepare(Need {
+            pages: 2 + more,
+            pages_max: pages_max + more_max,
+            live_max: pages_max + more_max,
+            shrinks: self.frees,
+        })?;
         let placement = self.place_page(key, None)?;
         if !self.make_bare_room_at_last(placement)? {
             return Err(TreeError::NotesFull);

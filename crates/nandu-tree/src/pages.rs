@@ -286,7 +286,12 @@ pub trait Pages {
         page.0
     }
 
-    /// Pages that can be appended now to move what lives.
+    /// Pages that can be appended now in all.
+    fn room_in_all(&self) -> u32 {
+        u32::MAX
+    }
+
+    /// Pages that can be appended now to move what lives, beside those that other operations need.
     fn move_room(&self) -> u32 {
         u32::MAX
     }
@@ -300,7 +305,7 @@ pub trait Pages {
     /// one.
     fn prepare_value(&mut self, pages: u32) -> Result<Option<Examine>, Self::Error> {
         let _ = pages;
-        self.prepare(Need { pages: 1, pages_max: 1, shrinks: false })
+        self.prepare(Need { pages: 1, pages_max: 1, live_max: 1, shrinks: false })
     }
 
     /// Nothing points at this page any more. Called only for pages appended and, for a page of a committed state, only
@@ -349,6 +354,8 @@ pub struct Need {
     pub pages: u32,
     /// Pages that it may append, if nodes are split; for a batch an estimate.
     pub pages_max: u32,
+    /// By how many more pages live after it than before, at most: it supersedes most of what it appends anew.
+    pub live_max: u32,
     /// Whether it frees at least as many pages as it appends, as a delete does: then it is allowed on a full medium.
     pub shrinks: bool,
 }

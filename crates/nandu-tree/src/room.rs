@@ -20,6 +20,9 @@ use crate::descent::Seek;
 use crate::pages::Pages;
 use crate::tree::Tree;
 
+/// A leaf that overflows becomes three at most.
+const LEAF_GROWTH: u32 = 2;
+
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Whether changes that wait, with so many that come, have room to go to their leaves later.
     pub(crate) fn has_room_to_wait(&self, more: usize) -> bool {
@@ -29,6 +32,25 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let by_size = self.changes.size() / (self.assembly.len() / 4).max(1);
         let by_leaf = by_size.saturating_add(self.pages.live_pages() as usize).saturating_add(1);
         self.pages.has_capacity(u32::try_from(waiting.min(by_leaf)).unwrap_or(u32::MAX), true)
+    }
+
+    /// By how many pages more live after a put of this key, at most. Where the medium is nearly full, which of the nodes above the leaf can
+    /// be split decides: that reads what the put does.
+    pub(crate) fn live_max_at(&mut self, key: &[u8]) -> Result<u32, TreeError<P::Error>> {
+        let most = self.live_pages_max();
+        if self.pages.has_capacity(most, false) {
+            return Ok(most);
+        }
+        self.descend(Seek::At(key), 1)?;
+        let takes_more = |tree: &Self, level: &u8| {
+            let slot = tree.path[usize::from(*level)];
+            let count = tree.cells.inner_count(&tree.assembly[slot.range()]);
+            // Two more children of the size that it has, or a long separator.
+            let size = slot.size + (2 * slot.size / count.max(1)).max(2 * 32);
+            !tree.is_oversize(*level, count + 2, size)
+        };
+        let split = (1..self.state.height).take_while(|level| !takes_more(self, level)).count();
+        Ok(LEAF_GROWTH + split as u32)
     }
 
     /// Calls what makes these edits. Where the medium is full for it, deletions that wait are brought to their leaves first, since until then

@@ -160,7 +160,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         let shared = self.pages.live_pages().saturating_sub(self.snapshots.kept).min(nodes);
         self.pages.admit_snapshot(count + 1, shared)?;
         self.snapshots.shared = shared;
-        let outcome = self.prepare(Need { pages: 1, pages_max: 1, shrinks: false }).and_then(|()| {
+        let outcome = self.prepare(Need { pages: 1, pages_max: 1, live_max: 1, shrinks: false }).and_then(|()| {
             // Not before room was made: that moves pages, roots among them.
             let number = self.snapshots.unused(self.pages.stamp());
             let mut records = [SnapshotRecord::default(); SNAPSHOT_COUNT_MAX];
@@ -190,7 +190,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         if self.snapshots.place(number).is_none() {
             return Err(TreeError::NoSnapshot(number));
         }
-        self.prepare(Need { pages: 1, pages_max: 1, shrinks: true })?;
+        self.prepare(Need { pages: 1, pages_max: 1, live_max: 1, shrinks: true })?;
         let Some(place) = self.snapshots.place(number) else { return Err(TreeError::NoSnapshot(number)) };
         let gone = self.snapshots.state(place);
         let mut records = [SnapshotRecord::default(); SNAPSHOT_COUNT_MAX];

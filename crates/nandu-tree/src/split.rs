@@ -246,7 +246,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// The keys of the path's leaf and of its neighbour on this side.
-    fn pair_span(&mut self, right: bool) -> Span {
+    pub(crate) fn pair_span(&mut self, right: bool) -> Span {
         let mut span = self.leaf_span();
         let other = self.neighbour_span(right);
         if right {
@@ -274,11 +274,21 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let slot = self.path[1];
         let node = &self.assembly[slot.range()];
         let right = slot.index + 1 < self.cells.inner_count(node);
+        self.neighbour(right).map(|page| (page, right))
+    }
+
+    /// The neighbour on this side under the same parent, if there is one; the tree has inner nodes.
+    pub(crate) fn neighbour(&self, right: bool) -> Option<u32> {
+        let slot = self.path[1];
+        let node = &self.assembly[slot.range()];
         let index = if right { slot.index + 1 } else { slot.index.checked_sub(1)? };
-        if self.cells.inner_path(node) == Some(index) {
-            return Some((slot.page, right));
+        if index >= self.cells.inner_count(node) {
+            return None;
         }
-        Some((self.cells.inner_child(node, index, u32::from(self.format.page_bits)), right))
+        match self.cells.inner_path(node) == Some(index) {
+            true => Some(slot.page),
+            false => Some(self.cells.inner_child(node, index, u32::from(self.format.page_bits))),
+        }
     }
 
     /// New leaves take the place of old ones; the one on the path is in the scratch buffer, `size` bytes.
@@ -341,7 +351,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
     }
 
-    fn is_oversize(&self, level: u8, count: usize, size: usize) -> bool {
+    pub(crate) fn is_oversize(&self, level: u8, count: usize, size: usize) -> bool {
         let height = self.state.height;
         let root = self.path[self.top() as usize];
         let root_children = self.cells.inner_count(&self.assembly[root.range()]);

@@ -34,6 +34,8 @@ pub struct Stats {
     pub shares: u64,
     /// Pairs of full leaves that became three.
     pub triples: u64,
+    /// Leaves that took in a neighbour, since both fitted one page.
+    pub joins: u64,
     /// Leaves that were split without a neighbour.
     pub splits: u64,
     /// Leaves begun behind a full one, for ascending keys.
@@ -131,7 +133,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         let mut tree = Tree::new(pages, cells, options, memory)?;
         tree.state = State { root: u32::MAX, height: 1, records: 0 };
         tree.committed = tree.state;
-        tree.prepare(Need { pages: 1, pages_max: 1, shrinks: false })?;
+        tree.prepare(Need { pages: 1, pages_max: 1, live_max: 1, shrinks: false })?;
         tree.empty();
         tree.flush(true, Placement::Update { supersedes: None })?;
         Ok(tree)

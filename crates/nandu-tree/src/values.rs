@@ -315,7 +315,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     fn append_value_page(&mut self, key: &[u8], bytes: &[u8]) -> Result<(), TreeError<P::Error>> {
-        self.prepare(Need { pages: 1, pages_max: 2, shrinks: false })?;
+        self.prepare(Need { pages: 1, pages_max: 2, live_max: 2, shrinks: false })?;
         let Some(writing) = self.values.writing else { return Err(TreeError::ValueSize(bytes.len())) };
         let Writing { descriptor: Descriptor { length, stamp, .. }, layout, pages: number, .. } = writing;
         if bytes.is_empty() || bytes.len() != layout.size(length, number) as usize {
@@ -346,7 +346,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if writing.listed < listed {
             return Ok(());
         }
-        self.prepare(Need { pages: 1, pages_max: 2, shrinks: false })?;
+        self.prepare(Need { pages: 1, pages_max: 2, live_max: 2, shrinks: false })?;
         let page = self.pages.append(self.values.buf, PageKind::ValueIndex, placement, false)?.0;
         self.pages.pin(PageAddr(page));
         self.reading.forget_page(page);
@@ -368,7 +368,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     fn commit_value(&mut self, key: &[u8]) -> Result<bool, TreeError<P::Error>> {
         let pages_max = self.split_pages_max() + 1;
-        self.prepare(Need { pages: 1, pages_max, shrinks: false })?;
+        self.prepare(Need { pages: 1, pages_max, live_max: self.live_pages_max(), shrinks: false })?;
         let Some(writing) = self.values.writing else { return Err(TreeError::ValueSize(0)) };
         let Writing { descriptor, layout, pages, .. } = writing;
         if pages != layout.page_count(descriptor.length) {
@@ -525,9 +525,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 return Ok(Dead);
             }
         }
-        // The pages, an index page and the leaf, which may need a page more.
-        let room = self.pages.move_room();
-        let room = room.saturating_sub(self.split_pages_max() + 2 * holders.count());
+        // An index page and the leaf, which may need a page more. The block was chosen since all of it has room elsewhere; what several trees
+        // share does not use up what deletions need.
+        let room = match holders == TreeSet::NEWEST {
+            true => self.pages.room_in_all().saturating_sub(3),
+            false => self.pages.move_room().saturating_sub(self.split_pages_max() + 2 * holders.count()),
+        };
         if !moves || room == 0 {
             return Ok(Live);
         }

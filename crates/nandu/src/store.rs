@@ -180,8 +180,8 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// Deletes a key; returns whether it was there. Durable as a put is. Programs one page, none if there was no such
     /// key. Works on a full chip too. With snapshots it frees nothing that they keep, but room for deletes is left.
     ///
-    /// One case is known in which it says [`LogError::Full`] all the same: with large values on blocks of few pages the collector may run out of
-    /// erased blocks. It was seen in one of 400 random lives on blocks of 8 pages, and in four of 32 on chips that wore out.
+    /// One case is known in which it says [`LogError::Full`] all the same: on blocks of 8 pages full of large values, when most of the chip has worn
+    /// out.
     ///
     /// # Errors
     ///

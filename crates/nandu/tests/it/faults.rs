@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use nandu::nand::{BlockAddr, Cause, Nand, NandError, NandErrorKind};
 use nandu::{LogError, LogOptions, Options, Store, TreeError};
 use nandu_media::PageKind;
-use nandu_sim::{Chip, Fault, Observer, Operation, OperationKind, Sim, Tear, Trigger};
+use nandu_sim::{Address, Chip, Fault, Observer, Operation, OperationKind, Sim, Tear, Trigger};
 
 use scene::{
     CAREFUL, Error, PLAIN, Promise, Scene, check_all_there, check_nothing_wrong, memory, used, work, work_through,
@@ -35,9 +35,13 @@ enum Demand {
 /// What a run without a fault did.
 #[derive(Clone, Default)]
 struct Seen {
-    /// Of each operation, whether it read an erased page, and whether it is part of a mount.
+    /// Of each operation, whether it read an erased page, whether it read the page that was programmed last, and whether it is
+    /// part of a mount.
     erased: Vec<bool>,
+    newest: Vec<bool>,
     mounting: Vec<bool>,
+    /// The page that was programmed last.
+    programmed: Option<Address>,
     /// Pages programmed that the collector moved, that hold a table of snapshots, and that are of the journal.
     moved: u32,
     tables: u32,
@@ -50,8 +54,11 @@ impl Observer for Watcher {
     fn operation(&mut self, operation: &Operation, data: &[u8]) {
         let mut seen = self.0.lock().unwrap();
         seen.erased.push(operation.kind == OperationKind::Read && data.iter().all(|&byte| byte == 0xFF));
+        let is_newest = operation.kind == OperationKind::Read && seen.programmed == Some(operation.address);
+        seen.newest.push(is_newest);
         seen.mounting.push(matches!(operation.cause, Cause::Mount | Cause::Recovery));
         if operation.kind == OperationKind::Program {
+            seen.programmed = Some(operation.address);
             let kind = nandu_media::Page::parse(data).map(|page| page.kind());
             seen.moved += u32::from(operation.cause == Cause::Gc);
             seen.tables += u32::from(kind == Ok(PageKind::Snapshots));
@@ -83,7 +90,9 @@ fn enough_changes(chip: &Sim, options: LogOptions, scene: Scene, seed: u32, prom
 fn is_beyond_help(fault: Fault, options: LogOptions, scene: Scene, seen: &Seen, operation: usize) -> bool {
     let is_mount_after_cut = scene.is_cut && seen.mounting[operation];
     match fault {
-        Fault::Uncorrectable => is_mount_after_cut || (seen.erased[operation] && !options.read_back),
+        Fault::Uncorrectable => {
+            is_mount_after_cut || seen.newest[operation] || (seen.erased[operation] && !options.read_back)
+        }
         Fault::Stale | Fault::Misdirected(_) => is_mount_after_cut && !options.read_back,
         _ => false,
     }
