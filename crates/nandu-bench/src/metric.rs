@@ -27,7 +27,8 @@ const MORE: [&str; 12] = [
     "usable_percent",
 ];
 /// Metrics that say how the case was, not how good it was.
-const NEITHER: [&str; 5] = ["live_share", "erase_count_mean", "rank", "records", "best_log_pages"];
+const NEITHER: [&str; 6] =
+    ["live_share", "erase_count_mean", "rank", "records", "best_log_pages", "programs_over_model"];
 
 impl Better {
     /// Which way is better for a metric. What is not named above is a cost.

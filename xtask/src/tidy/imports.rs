@@ -51,7 +51,10 @@ pub(crate) const LAYERS: [Layer; 20] = [
     host("nandu-mtd", &["nandu-nand"]),
     host("nandu-fuse", &["nandu", "nandu-nand", "nandu-files", "nandu-dffs"]),
     host("nandu-capi", &["nandu", "nandu-sim", "nandu-mtd"]),
-    host("nandu-bench", &["nandu-index", "nandu-sim", "nandu", "nandu-inpage", "nandu-baselines"]),
+    host(
+        "nandu-bench",
+        &["nandu-index", "nandu-files", "nandu-sim", "nandu", "nandu-inpage", "nandu-dffs", "nandu-baselines"],
+    ),
     host("nandu-peers", &["nandu-bench", "nandu-sim"]),
     // The command works on the chip itself, below any engine, so it may import the contract as well; and it shows what a
     // page says of itself, damaged ones included, which no engine would hand out.

@@ -1,9 +1,11 @@
-//! The file system under the programs whose operations are counted.
+//! A file system under the programs whose operations are counted.
 
 use std::ops::ControlFlow;
 
 use nandu::fs::{Attributes, FileKind, Format, Fs, FsError, Ino, Options, RenameMode};
 use nandu::nand::{Geometry, Pairing, TearScope};
+use nandu_dffs::Dffs;
+use nandu_files::FileSystem;
 use nandu_sim::{Chip, Ledger, Sim, SimError};
 
 use crate::BenchError;
@@ -20,30 +22,52 @@ pub(crate) fn kernel_chip(size_mib: u32) -> Chip {
 }
 
 /// A file system as programs see it.
-pub(crate) struct Volume<'m> {
-    pub(crate) fs: Fs<'m, Sim>,
+pub(crate) struct Volume<F> {
+    pub(crate) fs: F,
     /// Inodes of the directories, by number.
     directories: Vec<Ino>,
     open: Ino,
 }
 
-impl<'m> Volume<'m> {
-    /// Formats a chip. The key of its hash comes from the chip's seed.
-    pub(crate) fn format(chip: Sim, options: Options, memory: &'m mut [u8]) -> Result<Volume<'m>, BenchError> {
-        let mut format = Format::default();
-        format.hash_key[..8].copy_from_slice(&chip.seed().to_le_bytes());
-        let fs = Fs::format(chip, options, format, memory).map_err(failed)?;
-        Ok(Volume { fs, directories: Vec::new(), open: Ino::ROOT })
-    }
+/// A volume of ours.
+pub(crate) type Ours<'m> = Volume<Fs<'m, Sim>>;
 
-    /// Mounts a chip, to be looked at.
-    pub(crate) fn mount(chip: Sim, options: Options, memory: &'m mut [u8]) -> Result<Volume<'m>, BenchError> {
-        let fs = Fs::mount(chip, options, memory).map_err(failed)?;
-        Ok(Volume { fs, directories: Vec::new(), open: Ino::ROOT })
+/// A volume of DFFS.
+pub(crate) type Published<'m> = Volume<Dffs<'m, Sim>>;
+
+impl<F> Volume<F> {
+    /// What was formatted or mounted.
+    fn of(fs: F) -> Volume<F> {
+        Volume { fs, directories: Vec::new(), open: Ino::ROOT }
     }
 
     fn directory(&self, directory: Option<u32>) -> Ino {
         directory.map_or(Ino::ROOT, |directory| self.directories[directory as usize])
+    }
+}
+
+impl<'m> Published<'m> {
+    /// Formats a chip as DFFS.
+    pub(crate) fn format_dffs(
+        chip: Sim,
+        options: nandu_dffs::Options,
+        memory: &'m mut [u8],
+    ) -> Result<Published<'m>, BenchError> {
+        Ok(Volume::of(Dffs::format(chip, options, memory).map_err(BenchError::structure)?))
+    }
+}
+
+impl<'m> Ours<'m> {
+    /// Formats a chip. The key of its hash comes from the chip's seed.
+    pub(crate) fn format(chip: Sim, options: Options, memory: &'m mut [u8]) -> Result<Ours<'m>, BenchError> {
+        let mut format = Format::default();
+        format.hash_key[..8].copy_from_slice(&chip.seed().to_le_bytes());
+        Ok(Volume::of(Fs::format(chip, options, format, memory).map_err(failed)?))
+    }
+
+    /// Mounts a chip, to be looked at.
+    pub(crate) fn mount(chip: Sim, options: Options, memory: &'m mut [u8]) -> Result<Ours<'m>, BenchError> {
+        Ok(Volume::of(Fs::mount(chip, options, memory).map_err(failed)?))
     }
 
     /// What the chip did so far, by cause.
@@ -79,56 +103,60 @@ pub(crate) fn failed(error: FsError<SimError>) -> BenchError {
     BenchError::structure(error)
 }
 
-impl Files for Volume<'_> {
+impl<F: FileSystem<Chip = Sim>> Files for Volume<F>
+where
+    F::Error: Send + Sync,
+{
     fn make_directory(&mut self, directory: u32) -> Result<(), BenchError> {
         let name = FileName::directory_name(directory);
-        let ino = self.fs.mkdir(Ino::ROOT, name.as_bytes(), Attributes::default()).map_err(failed)?;
+        let ino = self.fs.mkdir(Ino::ROOT, name.as_bytes(), Attributes::default()).map_err(BenchError::structure)?;
         self.directories.push(ino);
         Ok(())
     }
 
     fn remove_directory(&mut self, directory: u32) -> Result<(), BenchError> {
-        self.fs.rmdir(Ino::ROOT, FileName::directory_name(directory).as_bytes()).map_err(failed)
+        self.fs.rmdir(Ino::ROOT, FileName::directory_name(directory).as_bytes()).map_err(BenchError::structure)
     }
 
     fn create(&mut self, file: FileName) -> Result<(), BenchError> {
         let directory = self.directory(file.directory);
-        self.open = self.fs.create(directory, file.name().as_bytes(), Attributes::default()).map_err(failed)?;
-        self.fs.open(self.open).map_err(failed)
+        self.open =
+            self.fs.create(directory, file.name().as_bytes(), Attributes::default()).map_err(BenchError::structure)?;
+        self.fs.open(self.open).map_err(BenchError::structure)
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8], is_synced: bool) -> Result<(), BenchError> {
         let mut done = 0;
         while done < bytes.len() {
-            done += self.fs.write_at(self.open, offset + done as u64, &bytes[done..]).map_err(failed)?;
+            done += self.fs.write_at(self.open, offset + done as u64, &bytes[done..]).map_err(BenchError::structure)?;
         }
         if is_synced { self.fsync() } else { Ok(()) }
     }
 
     fn fsync(&mut self) -> Result<(), BenchError> {
-        self.fs.fsync(self.open).map_err(failed)
+        self.fs.fsync(self.open).map_err(BenchError::structure)
     }
 
     fn close(&mut self) -> Result<(), BenchError> {
-        self.fs.close(self.open).map_err(failed)
+        self.fs.close(self.open).map_err(BenchError::structure)
     }
 
     fn unlink(&mut self, file: FileName) -> Result<(), BenchError> {
         let directory = self.directory(file.directory);
-        self.fs.unlink(directory, file.name().as_bytes()).map_err(failed)
+        self.fs.unlink(directory, file.name().as_bytes()).map_err(BenchError::structure)
     }
 
     fn rename(&mut self, from: FileName, to: FileName) -> Result<(), BenchError> {
         let (old, new) = (self.directory(from.directory), self.directory(to.directory));
         let (from, to) = (from.name(), to.name());
-        self.fs.rename(old, from.as_bytes(), new, to.as_bytes(), RenameMode::Replace).map_err(failed)
+        self.fs.rename(old, from.as_bytes(), new, to.as_bytes(), RenameMode::Replace).map_err(BenchError::structure)
     }
 
     fn expect(&mut self, file: FileName, content: &[u8]) -> Result<(), BenchError> {
         let directory = self.directory(file.directory);
-        let ino = self.fs.lookup(directory, file.name().as_bytes()).map_err(failed)?;
+        let ino = self.fs.lookup(directory, file.name().as_bytes()).map_err(BenchError::structure)?;
         let mut bytes = vec![0; content.len() + 1];
-        let count = self.fs.read_at(ino, 0, &mut bytes).map_err(failed)?;
+        let count = self.fs.read_at(ino, 0, &mut bytes).map_err(BenchError::structure)?;
         if bytes[..count] == *content { Ok(()) } else { Err(BenchError::Other(format!("{} differs", file.name()))) }
     }
 }

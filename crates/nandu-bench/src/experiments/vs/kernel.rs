@@ -4,7 +4,7 @@ use nandu::fs::{Fs, Options};
 use nandu::nand::Cause;
 use nandu_sim::{Ledger, Sim};
 
-use crate::experiments::volume::{Volume, failed, kernel_chip};
+use crate::experiments::volume::{Ours, failed, kernel_chip};
 use crate::workload::{Durable, Population, Postmark, Updates};
 use crate::{Accept, BenchError, Context, Experiment, Figure, Limit, Scale, Stated};
 
@@ -199,7 +199,7 @@ fn run(case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError
     let options = options(case.memory);
     let size = Fs::<Sim>::memory_required(&chip.geometry, &options);
     let mut memory = vec![0; size];
-    let volume = Volume::format(Sim::with_seed(chip, context.seed), options, &mut memory)?;
+    let volume = Ours::format(Sim::with_seed(chip, context.seed), options, &mut memory)?;
     let mut figures = match case.work {
         Work::Postmark { write_size } => postmark(case, write_size, volume, context),
         Work::Updates => updates(case, volume, context),
@@ -270,7 +270,7 @@ fn figures(case: &str, before: &Ledger, chip: &Sim, done: &Done) -> Vec<Figure> 
 fn postmark(
     case: &Case,
     write_size: usize,
-    mut volume: Volume<'_>,
+    mut volume: Ours<'_>,
     context: &mut Context<'_>,
 ) -> Result<Vec<Figure>, BenchError> {
     let (files, transactions) = context.scaled((1300, 2000), (65, 100));
@@ -300,7 +300,7 @@ fn postmark(
     Ok(all)
 }
 
-fn updates(case: &Case, mut volume: Volume<'_>, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+fn updates(case: &Case, mut volume: Ours<'_>, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let (size, count) = context.scaled((16 << 20, 20_000_u64), (1 << 20, 1_000));
     let mut updates = Updates::new(size, 100, WORKLOAD_SEED);
     updates.fill(&mut volume, 131_072)?;
@@ -315,7 +315,7 @@ fn updates(case: &Case, mut volume: Volume<'_>, context: &mut Context<'_>) -> Re
     Ok(figures)
 }
 
-fn creates(case: &Case, mut volume: Volume<'_>, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+fn creates(case: &Case, mut volume: Ours<'_>, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let files = context.scaled(10_000, 300);
     let population = Population { files, directories: 0, size: 0, write_size: 4096, durable: Durable::OnClose };
     let before = volume.ledger();
@@ -325,12 +325,7 @@ fn creates(case: &Case, mut volume: Volume<'_>, context: &mut Context<'_>) -> Re
 }
 
 /// Files of 1 KiB in 100 directories; mounted after an unmount and walked, and mounted after the power was cut.
-fn mount(
-    case: &Case,
-    files: u64,
-    mut volume: Volume<'_>,
-    context: &mut Context<'_>,
-) -> Result<Vec<Figure>, BenchError> {
+fn mount(case: &Case, files: u64, mut volume: Ours<'_>, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let files = context.scaled(files, files / 20);
     let population = Population {
         files,
@@ -347,7 +342,7 @@ fn mount(
     let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.chip().geometry, &options)];
     let once = Done { operations: 1, files, bytes: 0 };
     let before = chip.ledger().clone();
-    let mut volume = Volume::mount(chip, options, &mut memory)?;
+    let mut volume = Ours::mount(chip, options, &mut memory)?;
     let mut all = figures(&case.name("/clean"), &before, volume.fs.nand(), &once);
     let mounted = volume.ledger();
     let walked = volume.walk()?;
@@ -359,7 +354,7 @@ fn mount(
     drop(volume);
 
     let before = cut.ledger().clone();
-    let volume = Volume::mount(cut, options, &mut memory)?;
+    let volume = Ours::mount(cut, options, &mut memory)?;
     all.extend(figures(&case.name("/cut"), &before, volume.fs.nand(), &once));
     Ok(all)
 }

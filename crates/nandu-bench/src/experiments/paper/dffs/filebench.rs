@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Gamma};
 
 use super::{Kind, OPTIONS, SOURCE, flash_s, paper_chip};
-use crate::experiments::volume::{Volume, failed};
+use crate::experiments::volume::{Ours, failed};
 use crate::models::{Flush, Model, ParentUpdate};
 use crate::workload::{Durable, FileName, Files, Population};
 use crate::{BenchError, Context, Experiment, Figure, Limit, Stated};
@@ -95,7 +95,7 @@ fn run(work: Work, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError>
 
 fn ours(work: Work, chip: &Chip, context: &mut Context<'_>) -> Result<(u64, f64), BenchError> {
     let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.geometry, &OPTIONS)];
-    let mut volume = Volume::format(Sim::with_seed(*chip, context.seed), OPTIONS, &mut memory)?;
+    let mut volume = Ours::format(Sim::with_seed(*chip, context.seed), OPTIONS, &mut memory)?;
     prepare(work, &mut volume, context)?;
     let before = *volume.fs.nand().counters();
     perform(work, &mut volume, context)?;

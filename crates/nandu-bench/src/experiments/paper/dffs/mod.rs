@@ -4,6 +4,7 @@ pub(super) mod filebench;
 pub(super) mod mount;
 pub(super) mod ops;
 pub(super) mod postmark;
+mod within;
 
 use nandu::fs::Options;
 use nandu::nand::Pairing;
@@ -69,3 +70,6 @@ fn flash_s(chip: &Chip, counts: &Counts) -> f64 {
 
 /// What our file system is given: about 256 KiB.
 const OPTIONS: Options = Options { cache_size: 192 << 10, pending_size: 16_384, note_count: 128, ..Options::DEFAULT };
+
+/// What DFFS is given: about 95 KiB on the paper's device.
+const DFFS_OPTIONS: nandu_dffs::Options = nandu_dffs::Options { directory_max: 1024, ..nandu_dffs::Options::DEFAULT };

@@ -4,7 +4,7 @@ use nandu::fs::{Fs, Options};
 use nandu_sim::Sim;
 
 use super::{Kind, SOURCE, paper_chip};
-use crate::experiments::volume::{Volume, failed};
+use crate::experiments::volume::{Ours, failed};
 use crate::models::Flush;
 use crate::workload::{Durable, Population};
 use crate::{Accept, BenchError, Context, Experiment, Figure, Limit, Stated};
@@ -67,13 +67,13 @@ fn run(files: u64, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError>
 
     let size = Fs::<Sim>::memory_required(&chip.geometry, &OPTIONS);
     let mut memory = vec![0; size];
-    let mut volume = Volume::format(Sim::with_seed(chip, context.seed), OPTIONS, &mut memory)?;
+    let mut volume = Ours::format(Sim::with_seed(chip, context.seed), OPTIONS, &mut memory)?;
     population.create_all(1, &mut volume, &mut |done| context.tell(done, files))?;
     let cut = volume.fs.nand().clone();
     let clean = volume.fs.unmount().map_err(failed)?;
     for (name, chip) in [("clean", clean), ("cut", cut)] {
         let before = *chip.counters();
-        let volume = Volume::mount(chip, OPTIONS, &mut memory)?;
+        let volume = Ours::mount(chip, OPTIONS, &mut memory)?;
         let done = volume.fs.nand().counters().since(&before);
         figure(name, "reads", done.reads as f64, "reads");
         figure(name, "mount_ms", done.busy_ns as f64 / 1e6, "ms");

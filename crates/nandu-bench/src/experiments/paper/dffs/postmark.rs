@@ -5,7 +5,7 @@ use nandu::nand::Cause;
 use nandu_sim::{Chip, Sim};
 
 use super::{Kind, MODELS, OPTIONS, SOURCE, flash_s, paper_chip};
-use crate::experiments::volume::{Volume, failed, kernel_chip};
+use crate::experiments::volume::{Ours, failed, kernel_chip};
 use crate::models::{Counts, Flush, ParentUpdate};
 use crate::workload::{Durable, Files, Population, Postmark};
 use crate::{Accept, BenchError, Context, Experiment, Figure, Limit, Stated};
@@ -172,7 +172,7 @@ fn ours(
     context: &mut Context<'_>,
 ) -> Result<Outcome, BenchError> {
     let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.geometry, &OPTIONS)];
-    let mut volume = Volume::format(Sim::with_seed(*chip, context.seed), OPTIONS, &mut memory)?;
+    let mut volume = Ours::format(Sim::with_seed(*chip, context.seed), OPTIONS, &mut memory)?;
     let before = volume.ledger();
     let total = population.files + transactions;
     work(&mut volume, population, transactions, is_kept, &mut |done| context.tell(done, total))?;
