@@ -12,10 +12,12 @@ pub enum Better {
 }
 
 /// Metrics of which more is better.
-const MORE: [&str; 12] = [
+const MORE: [&str; 14] = [
     "evenness",
     "evenness_over_wa",
     "gain",
+    "speedup_over_ubifs",
+    "speedup_over_nandu",
     "speedup_over_ipl",
     "hit_ratio",
     "hit_ratio_over_ipl",
