@@ -1,6 +1,6 @@
 //! The areas: lists of blocks that take pages at their ends.
 
-use nandu_media::dffs::{self as media, Fields, Kind, Owner};
+use nandu_media::dffs::{self as media, FLAG_RECOVERY, Fields, Kind, Owner};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 
 use crate::blocks::{Area, FAILED, NEW, REFRESH, SCAN, SEEN};
@@ -86,7 +86,9 @@ impl<N: Nand> Dffs<'_, N> {
         loop {
             let page = self.next_page(area)?;
             self.sequence += 1;
-            let fields = Fields { sequence: self.sequence, ..self.fields(frame)? };
+            let fields = self.fields(frame)?;
+            let flags = fields.flags & !FLAG_RECOVERY | if self.is_recovering { FLAG_RECOVERY } else { 0 };
+            let fields = Fields { sequence: self.sequence, flags, ..fields };
             self.set_fields(frame, &fields);
             media::seal(self.pages.get_mut(frame), self.volume, page.0);
             let programmed = chip::program(&mut self.nand, page, self.pages.get(frame))?;

@@ -52,7 +52,7 @@ impl<N: Nand> Dffs<'_, N> {
     }
 
     /// The content of a block is not needed; a checkpoint makes it free.
-    fn set_aside(&mut self, block: BlockAddr) {
+    pub(crate) fn set_aside(&mut self, block: BlockAddr) {
         self.blocks.update(block, |entry| {
             entry.live = 0;
             entry.flags = (entry.flags | PENDING) & !(SCAN | REFRESH);

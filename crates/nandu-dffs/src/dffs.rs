@@ -86,9 +86,13 @@ pub struct Dffs<'m, N: Nand> {
     pub(crate) is_writing: bool,
     /// Whether the live counts are not exact.
     pub(crate) is_rough: bool,
+    /// Whether what is programmed counts only with the checkpoint that ends the recovery.
+    pub(crate) is_recovering: bool,
     /// Whether a mount makes do with what can be read.
     pub(crate) is_last_attempt: bool,
     pub(crate) is_poisoned: bool,
+    /// Whether a recovery found no room: everything can be read, and nothing changed.
+    pub(crate) is_read_only: bool,
     /// Whether something was programmed that belongs with what is still to be programmed.
     pub(crate) is_busy: bool,
     /// Blocks that wait to be moved.
@@ -176,8 +180,10 @@ impl<'m, N: Nand> Dffs<'m, N> {
             opened: 0,
             is_writing: false,
             is_rough: false,
+            is_recovering: false,
             is_last_attempt: true,
             is_poisoned: false,
+            is_read_only: false,
             is_busy: false,
             refreshes: 0,
             is_collecting: false,
@@ -200,7 +206,13 @@ impl<'m, N: Nand> Dffs<'m, N> {
         self.anchor = Head::NONE;
         (self.volume, self.sequence, self.checkpoint, self.number) = (0, 0, 0, NUMBER_MIN);
         (self.since, self.opened, self.refreshes) = (0, 0, 0);
-        (self.is_copied, self.is_writing, self.is_rough) = (false, false, false);
+        (self.is_copied, self.is_writing, self.is_rough, self.is_recovering) = (false, false, false, false);
+    }
+
+    /// Whether the mount came after a cut and found no free blocks to put right what that left. Then everything acknowledged can be read, and
+    /// whatever would change the volume fails with [`Error::Full`]. What the cut interrupted may show: a file under two names.
+    pub fn is_read_only(&self) -> bool {
+        self.is_read_only
     }
 
     /// Sets the time that inodes get from here on, in seconds since 1970. It is 0 until then.
@@ -228,8 +240,14 @@ impl<'m, N: Nand> Dffs<'m, N> {
         self.geometry.page_size as usize
     }
 
-    /// Runs what changes the volume. An error in the middle of it leaves memory and flash apart, so nothing is done after it.
+    /// Runs what changes the volume.
     pub(crate) fn change<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T, N>) -> Result<T, N> {
+        if self.is_read_only { Err(Error::Full) } else { self.access(change) }
+    }
+
+    /// Runs what may program, but does not where nothing was changed. An error in the middle of it leaves memory and flash apart, so nothing is
+    /// done after it.
+    pub(crate) fn access<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T, N>) -> Result<T, N> {
         if self.is_poisoned {
             return Err(Error::Poisoned);
         }

@@ -24,7 +24,7 @@ impl<N: Nand> Dffs<'_, N> {
     ///
     /// [`Error::NotFound`] for a file that is gone or has another name, [`Error::Corrupt`], [`Error::Nand`].
     pub fn read(&mut self, file: File, offset: u64, bytes: &mut [u8]) -> Result<usize, N> {
-        self.change(|fs| {
+        self.access(|fs| {
             fs.prepare_slot(file)?;
             let slot = fs.slot_of(file)?;
             let size = u64::from(fs.fields(fs.inode_frame(slot))?.size);
@@ -200,7 +200,7 @@ impl<N: Nand> Dffs<'_, N> {
     ///
     /// [`Error::Nand`]; [`Error::Full`] only where the reserve is used up.
     pub fn fsync(&mut self, file: File) -> Result<(), N> {
-        self.change(|fs| {
+        self.access(|fs| {
             let Some(slot) = fs.find_slot(file.number).filter(|&slot| fs.slots[slot].is_dirty()) else { return Ok(()) };
             fs.prepare(Demand::Less)?;
             fs.write_slot(slot)
@@ -213,7 +213,7 @@ impl<N: Nand> Dffs<'_, N> {
     ///
     /// As [`fsync`](Dffs::fsync).
     pub fn sync(&mut self) -> Result<(), N> {
-        self.change(|fs| {
+        self.access(|fs| {
             if fs.slots.iter().any(|slot| slot.is_dirty()) {
                 fs.prepare(Demand::Less)?;
             }
@@ -227,7 +227,7 @@ impl<N: Nand> Dffs<'_, N> {
     ///
     /// [`Error::TooManyOpen`]: three places are kept for files that are not open. [`Error::NotFound`].
     pub fn open(&mut self, file: File) -> Result<(), N> {
-        self.change(|fs| {
+        self.access(|fs| {
             let others = fs.slots.iter().filter(|slot| slot.opens > 0 && slot.number != file.number).count();
             if others + 3 >= fs.slots.len() {
                 return Err(Error::TooManyOpen);
@@ -245,7 +245,7 @@ impl<N: Nand> Dffs<'_, N> {
     ///
     /// As [`fsync`](Dffs::fsync).
     pub fn close(&mut self, file: File) -> Result<(), N> {
-        self.change(|fs| {
+        self.access(|fs| {
             let Some(slot) = fs.find_slot(file.number) else { return Ok(()) };
             fs.slots[slot].opens = fs.slots[slot].opens.saturating_sub(1);
             if fs.slots[slot].opens > 0 {
@@ -257,7 +257,7 @@ impl<N: Nand> Dffs<'_, N> {
                 return Ok(());
             }
             let page = PageAddr(fs.slots[slot].page);
-            if !fs.slots[slot].is_dirty() && fs.lags.behind(page) == page.0 {
+            if !fs.slots[slot].is_dirty() && (fs.lags.behind(page) == page.0 || fs.is_read_only) {
                 return Ok(());
             }
             fs.prepare(Demand::Less)?;

@@ -64,12 +64,14 @@
 //!   the checkpoint or were being filled, and what that leads to is still there.
 //! * O7 A checkpoint is programmed after whatever it leads to.
 //! * O8 Recovery repeats the checkpoint that it starts from before it does anything else, and
-//! * O9 programs the newest inode again before it programs another and before it erases a block with an inode newer than the checkpoint
-//!   or with data of one: a page that was being programmed at a cut may read well and be lost later, and then what it replaced is the newest.
+//! * O9 programs the newest inode again before the checkpoint that ends it, and erases no block with an inode newer than the checkpoint that it
+//!   starts from, or with data of one: a page that was being programmed at a cut may read well and be lost later, and then what it replaced is the
+//!   newest.
 //! * O10 Recovery takes out an entry that O3 left in two pages.
 //! * O11 Recovery takes away an old name that O5 left.
 //! * O12 No block is filled on after a cut.
 //! * O13 Data of files that live, newer than the checkpoint, keeps its blocks from being used.
+//! * O14 What a recovery programs counts only with the checkpoint that ends it. So one that is cut leaves nothing, and the next has as much room.
 //!
 //! A mount reads the newest checkpoint, its superblock, the map and the root. After a cut it also reads the first page of every block that was free,
 //! each page of an inode programmed since the checkpoint and what that replaced. Memory is what [`Dffs::memory_required`] says, by the chip and
@@ -92,9 +94,8 @@
 //! On chips with paired pages only LSB pages are used. Wear is evened only by taking the least worn free block: data that never changes keeps its
 //! blocks. Data has no checksum of its own: what the chip's error correction passes is believed. File content that imitates an inode of this volume at
 //! its own address, in the first page of a block, could mislead a recovery. A sixteenth of the room is kept dead, so that collecting gains something.
-//! Each recovery that is cut takes a block or two from those that are free, until one is not cut. On a volume where few are free, several in a row can
-//! use them up: then a mount is refused with [`Error::Full`], and nothing can be read. It was seen once in some hundred thousand cuts, after three cut
-//! recoveries on blocks of 8 pages; [`Options::reserve_blocks`] moves it farther away.
+//! A recovery takes a few blocks from those that are free. Where it finds too few, as on a chip whose blocks fail, the mount is
+//! [read-only](Dffs::is_read_only): everything acknowledged can be read.
 //! A page of an inode that can no longer be read is reported by whoever needs it, and its block is left alone.
 
 #![no_std]

@@ -17,8 +17,8 @@ const MARK_ATTEMPTS: u32 = 3;
 /// How often a mount begins anew.
 const MOUNT_ATTEMPTS: u32 = 4;
 
-/// Sequences left out between an old volume and a new one.
-const SEQUENCE_GAP: u64 = 1 << 16;
+/// Sequences left out between an old volume and a new one, and between what a cut left and a recovery.
+pub(crate) const SEQUENCE_GAP: u64 = 1 << 16;
 
 impl<'m, N: Nand> Dffs<'m, N> {
     /// Makes an empty volume, whatever the chip holds. Respects every bad-block mark.
@@ -108,7 +108,7 @@ impl<'m, N: Nand> Dffs<'m, N> {
 
     /// Mounts a volume: reads its newest checkpoint, superblock, map and root. That takes the same memory and, but for the pages of the map, as many
     /// reads whatever the number of files. After a cut it puts right what that left: a read for each free block, and a few for each
-    /// inode programmed since the checkpoint.
+    /// inode programmed since the checkpoint. Where that finds no free block, the mount is [read-only](Dffs::is_read_only).
     ///
     /// # Errors
     ///
@@ -166,6 +166,9 @@ impl<'m, N: Nand> Dffs<'m, N> {
     ///
     /// Those of [`sync`](Dffs::sync).
     pub fn unmount(mut self) -> Result<N, N> {
+        if self.is_read_only {
+            return Ok(self.nand);
+        }
         self.change(|fs| {
             for slot in 0..fs.slots.len() {
                 fs.slots[slot].opens = 0;

@@ -2,8 +2,13 @@
 //!
 //! Only the operation that was cut can be incomplete, and its programs are the last ones in the order of sequences. So recovery makes the
 //! inodes that were programmed since the checkpoint count, in their order; takes back or completes what the last of them began; programs
-//! the very last one again, which the cut may have left so that it reads well now and not later; and makes a checkpoint. Cut itself, it finds
-//! the same again, and its own programs among it, which say the same as what they repeat.
+//! the very last one again, which the cut may have left so that it reads well now and not later; and makes a checkpoint.
+//!
+//! Whatever it programs is flagged and counts only with that checkpoint. So a recovery that is cut leaves nothing: the next passes over its
+//! pages, finds what it found (or, where the last page faded meanwhile, what was before that), and takes the blocks that it took. Until the
+//! checkpoint is whole it erases only blocks that were free at the one before and have nothing newer, so that both are still there. However many
+//! recoveries in a row are cut, each has the room of the first. It takes a block for an inode, one for the map, and for the pages of directories two
+//! and as many as the buckets that are behind can fill: each area takes a new block once, since none is filled on.
 
 use nandu_media::dffs::{self as media, FLAG_RENAMED, Fields, Kind, NEXT_AT, POINTER_BASE, PREVIOUS_AT};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
@@ -14,10 +19,8 @@ use crate::dffs::{Dffs, Head, ROOT, Result};
 use crate::error::Error;
 use crate::hash::Place;
 use crate::lag::Lag;
+use crate::mount::SEQUENCE_GAP;
 use crate::pages::{CHAIN, NODE, OLD, OTHER};
-
-/// Blocks free below which a recovery gathers what others left.
-const SCARCE: u32 = 6;
 
 /// What the pages since the checkpoint left to be done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,10 +60,16 @@ impl<N: Nand> Dffs<'_, N> {
         // Live counts are those of the checkpoint, and not of what followed.
         self.is_rough = true;
         self.is_writing = true;
-        // No page of a cut operation has this sequence or a higher one.
-        self.sequence += 2;
-        self.finish(&left)?;
-        self.write_checkpoint(false)
+        // No page that a cut left has this sequence or a higher one, be it of a recovery.
+        self.sequence += SEQUENCE_GAP + self.lags.capacity() as u64;
+        self.is_recovering = true;
+        match self.finish(&left).and_then(|()| self.write_checkpoint(false)) {
+            // What was found is in memory, and nothing that it leads to was erased.
+            Err(Error::Full) => self.is_read_only = true,
+            result => result?,
+        }
+        self.is_recovering = false;
+        Ok(())
     }
 
     fn suspect(&mut self, id: u32) {
@@ -301,17 +310,14 @@ impl<N: Nand> Dffs<'_, N> {
         Ok(())
     }
 
-    /// Blocks taken into use since the checkpoint in which nothing lives are free again. Only when the last page is safe: should it fade, what
-    /// it replaced is the newest, and that may be in such a block.
-    fn free_dead_blocks(&mut self) {
+    /// Blocks taken into use since the checkpoint in which nothing lives are free with the checkpoint that ends the recovery. Not before:
+    /// should the last page fade, what it replaced is the newest, and that may be in such a block.
+    fn set_dead_aside(&mut self) {
         for block in self.blocks.addresses() {
             let entry = self.blocks.get(block);
             let is_used = matches!(entry.area(), Area::Directory | Area::Virtual | Area::File | Area::Data);
             if entry.has(NEW) && is_used && entry.live == 0 && !self.is_head(block) {
-                self.blocks.update(block, |entry| {
-                    entry.set_area(Area::Free);
-                    entry.flags &= !NEW;
-                });
+                self.set_aside(block);
             }
         }
     }
@@ -344,7 +350,6 @@ impl<N: Nand> Dffs<'_, N> {
         if !crate::options::broken!(self, newest_not_copied) {
             self.copy_newest(left)?;
         }
-        self.free_dead_blocks();
         if let Some((id, _)) = left.chain
             && self.mapped(id).0 != 0
             && !crate::options::broken!(self, doubles_kept)
@@ -358,38 +363,12 @@ impl<N: Nand> Dffs<'_, N> {
         {
             self.remove(old.directory, old.place, old.pointer)?;
         }
-        // Last, since what is moved no longer says that it was renamed.
-        self.gather_remains()
-    }
-
-    /// Recoveries that were cut leave blocks with few pages in them. Where few blocks are free, what lives in those moves together, so that
-    /// however often a recovery is cut, the next finds room.
-    fn gather_remains(&mut self) -> Result<(), N> {
-        if self.blocks.free() > SCARCE {
-            return Ok(());
-        }
-        for block in self.blocks.addresses() {
-            let entry = *self.blocks.get(block);
-            let is_small = entry.live > 0 && u32::from(entry.live) * 2 <= self.block_pages;
-            if !entry.has(NEW) || !is_small || self.is_head(block) {
-                continue;
-            }
-            match entry.area() {
-                Area::Directory | Area::Virtual => self.collect_directories(block)?,
-                Area::File => {
-                    self.collect_files(block)?;
-                    // No bucket may lead into a block that is used again before the next checkpoint.
-                    self.catch_up_all()?;
-                }
-                _ => {}
-            }
-            self.free_dead_blocks();
-        }
+        self.catch_up_all()?;
+        self.set_dead_aside();
         Ok(())
     }
 
-    /// O9: programs the last page again, before anything else is programmed and before any block is erased that has an inode newer than the
-    /// checkpoint. A cut may have left it so that it reads well now and not later.
+    /// O9: programs the last page again, before a checkpoint leads to it. A cut may have left it so that it reads well now and not later.
     fn copy_newest(&mut self, left: &Left) -> Result<(), N> {
         let is_chain_last = left.chain.map(|(_, sequence)| sequence) > left.file.map(|(_, sequence)| sequence);
         if is_chain_last {

@@ -1,7 +1,7 @@
 //! Finding again what was programmed since a checkpoint, in the order in which it was.
 
 use nandu_media::Malformed;
-use nandu_media::dffs::{Fields, Kind};
+use nandu_media::dffs::{FLAG_RECOVERY, Fields, Kind};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -55,8 +55,10 @@ impl<N: Nand> Dffs<'_, N> {
             // The second page if the first cannot be read: one that was acknowledged may have decayed.
             for nth in 0..2 {
                 match self.inspect(self.page_of(block, nth), NODE)? {
-                    Ok(Fields { kind, sequence, .. }) if sequence > self.checkpoint => {
-                        if let Some(area) = area_of(kind) {
+                    Ok(Fields { kind, sequence, flags, .. }) if sequence > self.checkpoint => {
+                        // O14: its sequence is used up, be it of a recovery that was cut.
+                        self.sequence = self.sequence.max(sequence);
+                        if let Some(area) = area_of(kind).filter(|_| flags & FLAG_RECOVERY == 0) {
                             self.blocks.update(block, |entry| {
                                 entry.set_area(area);
                                 entry.flags |= NEW;
@@ -100,7 +102,7 @@ impl<N: Nand> Dffs<'_, N> {
             // What a cut or a failed program left counts for nothing.
             if let Ok(fields) = self.inspect(page, NODE)? {
                 let fits = area_of(fields.kind).is_some_and(|kind| kind as u32 == area);
-                if fits && fields.sequence > self.checkpoint {
+                if fits && fields.sequence > self.checkpoint && fields.flags & FLAG_RECOVERY == 0 {
                     self.cursors[at].sequence = fields.sequence;
                     return Ok(());
                 }

@@ -56,6 +56,9 @@ pub const FLAG_ROUGH: u16 = 4;
 /// Flag of a checkpoint: it repeats one with the same sequence.
 pub const FLAG_COPY: u16 = 8;
 
+/// Flag of an inode or a page of the map: a recovery programmed it, and it counts only with the checkpoint that ended that.
+pub const FLAG_RECOVERY: u16 = 16;
+
 /// What a page holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -113,7 +116,8 @@ impl Kind {
 ///     36     4  sequence_low   counts programs of these pages, never reused; the parts of a checkpoint have one in common
 ///     40     1  kind           1 directory, 2 virtual directory, 3 file, 4 map, 5 summary, 6 superblock, 7 checkpoint
 ///     41     1  version        of the format: 1
-///     42     2  flags          bit 0 renamed, bit 1 unmounted, bit 2 live counts are rough, bit 3 copy of a checkpoint
+///     42     2  flags          bit 0 renamed, bit 1 unmounted, bit 2 live counts are rough, bit 3 copy of a checkpoint,
+///                        bit 4 programmed by a recovery
 /// ```
 ///
 /// The last four bytes of the page are the CRC-32C of all before them, exclusive-or with the CRC-32C of eight bytes: the id of the

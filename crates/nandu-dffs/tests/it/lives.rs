@@ -134,6 +134,9 @@ fn check_cut(tester: &RefCell<Tester>, mut chip: Sim, tear: Tear, depth: u32) {
     let forking = Forking { chip: &mut chip, tester, depth: depth + 1, is_on: nests };
     let mut fs = Dffs::mount(forking, options, &mut memory).unwrap_or_else(|error| fail(&format!("mounting: {error}")));
     fs.nand_mut().is_on = false;
+    if fs.is_read_only() {
+        fail("no room to recover");
+    }
     let found = everything(&mut fs).unwrap_or_else(|error| fail(&format!("listing: {error}")));
     if !tester.borrow().allowed.iter().any(|model| model.allows(&found)) {
         let show = |all: &Everything| {

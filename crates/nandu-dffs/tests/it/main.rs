@@ -9,5 +9,6 @@ mod model;
 mod operations;
 mod orders;
 mod random;
+mod recoveries;
 mod rig;
 mod suite;

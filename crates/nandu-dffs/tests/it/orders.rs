@@ -1,5 +1,5 @@
 //! Each order that the file system keeps is needed: lives in which one is left out end with something lost. O8 is not among them: no life was
-//! found that it saves.
+//! found that it saves; nor O14, which `recoveries.rs` tests.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
