@@ -23,6 +23,10 @@ use crate::tree::Tree;
 /// A leaf that overflows becomes three at most.
 const LEAF_GROWTH: u32 = 2;
 
+/// Bytes that two more children take in an inner node, where those that it has are smaller: longer separators are rare, and what they cost
+/// beyond is a page of those that are kept dead.
+const CHILDREN_SIZE: usize = 64;
+
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Whether changes that wait, with so many that come, have room to go to their leaves later.
     pub(crate) fn has_room_to_wait(&self, more: usize) -> bool {
@@ -34,19 +38,19 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.pages.has_capacity(u32::try_from(waiting.min(by_leaf)).unwrap_or(u32::MAX), true)
     }
 
-    /// By how many pages more live after a put of this key, at most. Where the medium is nearly full, which of the nodes above the leaf can
+    /// By how many pages more live after a put of this key. Where the medium is nearly full, which of the nodes above the leaf can
     /// be split decides: that reads what the put does.
     pub(crate) fn live_max_at(&mut self, key: &[u8]) -> Result<u32, TreeError<P::Error>> {
         let most = self.live_pages_max();
         if self.pages.has_capacity(most, false) {
             return Ok(most);
         }
+        self.view(None);
         self.descend(Seek::At(key), 1)?;
         let takes_more = |tree: &Self, level: &u8| {
             let slot = tree.path[usize::from(*level)];
             let count = tree.cells.inner_count(&tree.assembly[slot.range()]);
-            // Two more children of the size that it has, or a long separator.
-            let size = slot.size + (2 * slot.size / count.max(1)).max(2 * 32);
+            let size = slot.size + (2 * slot.size / count.max(1)).max(CHILDREN_SIZE);
             !tree.is_oversize(*level, count + 2, size)
         };
         let split = (1..self.state.height).take_while(|level| !takes_more(self, level)).count();

@@ -123,6 +123,45 @@ fn every_operation_with_every_tear() {
     assert!(summary.cases > 3_000, "{summary:?}");
 }
 
+/// Every second record is deleted from a store that is full of them, so that leaves are joined with their neighbours.
+#[test]
+fn every_operation_while_leaves_are_joined() {
+    const RECORDS: u32 = 120;
+    let mut chip = formatted(Chip::TINY);
+    let live_pages = |chip: &mut Sim| {
+        let mut memory = memory(chip);
+        Store::open(chip, OPTIONS, &mut memory).unwrap().stats().live_pages
+    };
+    let mut bytes = memory(&chip);
+    let mut store = Store::open(&mut chip, OPTIONS, &mut bytes).unwrap();
+    for number in 0..RECORDS {
+        store.put(&number.to_be_bytes(), &[number as u8; 20]).unwrap();
+    }
+    let full = records(&mut store).unwrap();
+    store.unmount().unwrap();
+    let deletes = |chip: &mut Sim, promise: &mut Promise| {
+        promise.records = full.clone();
+        let mut memory = memory(chip);
+        let mut store = Store::open(&mut *chip, OPTIONS, &mut memory)?;
+        for number in (1..RECORDS).step_by(2) {
+            let mut after = promise.records.clone();
+            after.remove(number.to_be_bytes().as_slice());
+            promise.pending = Some(after.clone());
+            store.delete(&number.to_be_bytes())?;
+            (promise.records, promise.pending) = (after, None);
+        }
+        store.unmount()?;
+        Ok(())
+    };
+    let mut uncut = chip.clone();
+    let before = live_pages(&mut uncut);
+    deletes(&mut uncut, &mut Promise::default()).unwrap();
+    let after = live_pages(&mut uncut);
+    assert!(4 * after <= 3 * before, "leaves were joined: {before} pages, then {after}");
+    let summary = Driver::new(chip).every(deletes, check);
+    assert!(summary.cases > 300, "{summary:?}");
+}
+
 #[test]
 fn every_operation_of_a_format_with_every_tear() {
     let format = |chip: &mut Sim, is_done: &mut bool| {
