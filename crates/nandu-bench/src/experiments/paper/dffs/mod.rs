@@ -24,17 +24,19 @@ enum Kind {
     Classic(ParentUpdate),
 }
 
-/// Every model, by its name in cases.
-const MODELS: [(&str, Kind); 8] = [
+/// Every model of another file system, by its name in cases.
+const MODELS: [(&str, Kind); 6] = [
     ("jffs2", Kind::Jffs2(Flush::Never)),
     ("jffs2-flushed", Kind::Jffs2(Flush::Pads)),
     ("jffs2-kernel", Kind::Jffs2(Flush::Collects)),
     ("yaffs2", Kind::Yaffs2 { honours_syncs: false }),
     ("yaffs2-flushed", Kind::Yaffs2 { honours_syncs: true }),
     ("ubifs", Kind::Ubifs),
-    ("classic", Kind::Classic(ParentUpdate::OnClose)),
-    ("classic-each", Kind::Classic(ParentUpdate::Each)),
 ];
+
+/// The model of DFFS, which checks the file system and is checked by it.
+const CLASSIC: [(&str, Kind); 2] =
+    [("classic", Kind::Classic(ParentUpdate::OnClose)), ("classic-each", Kind::Classic(ParentUpdate::Each))];
 
 impl Kind {
     fn model(self, chip: &Chip) -> Box<dyn Model> {

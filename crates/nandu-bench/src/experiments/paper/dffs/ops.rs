@@ -4,7 +4,7 @@ use nandu::fs::Fs;
 use nandu_sim::Sim;
 
 use super::within::{self, OVER_MODEL, PROGRAMS};
-use super::{MODELS, OPTIONS, SOURCE, paper_chip};
+use super::{CLASSIC, Kind, MODELS, OPTIONS, SOURCE, paper_chip};
 use crate::experiments::volume::{Ours, kernel_chip};
 use crate::workload::{FileName, Files, Updates};
 use crate::{Accept, BenchError, Context, Experiment, Figure, Limit, Stated};
@@ -27,7 +27,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     ],
     notes: NOTES,
     // Ours and each model, on two devices; ours with tags; and all within the limits of DFFS.
-    parts: 2 * (1 + MODELS.len()) + 2,
+    parts: 2 * (1 + MODEL_COUNT) + 2,
     stated: &[
         Stated::published("create_fsync/ubifs", PROGRAMS, 1.0353),
         Stated::published("create_fsync/jffs2-kernel", PROGRAMS, 1.0075),
@@ -133,18 +133,25 @@ The other is an unlink of DFFS. How many names a directory has, the other simula
     written once for 64 pages of directories there, and here with checkpoints; and a file that was synced and not written since is closed with no further inode, where the model has one, \
     so a synced file of 128 KiB is one page less, of which the Summary takes one back, and two less with `each`, where its directory knows it already.";
 
+const MODEL_COUNT: usize = MODELS.len() + CLASSIC.len();
+
+/// The models, that of DFFS last.
+fn model(nth: usize) -> (&'static str, Kind) {
+    MODELS.get(nth).copied().unwrap_or_else(|| CLASSIC[nth - MODELS.len()])
+}
+
 fn run(context: &mut Context<'_>, part: usize) -> Result<Vec<Figure>, BenchError> {
-    if part == 2 * (1 + MODELS.len()) + 1 {
+    if part == 2 * (1 + MODEL_COUNT) + 1 {
         return within::figures(EXPERIMENT.name, context);
     }
-    let has_tags = part == 2 * (1 + MODELS.len());
+    let has_tags = part == 2 * (1 + MODEL_COUNT);
     let (subject, is_table) = if has_tags { (0, false) } else { (part / 2, part % 2 == 1) };
     let mut chip = match is_table {
         true => paper_chip(context.scaled(250, 16)),
         false => kernel_chip(context.scaled(512, 32)),
     };
     chip.geometry.tag_size = if has_tags { 32 } else { 0 };
-    let found = match subject.checked_sub(1).map(|model| MODELS[model]) {
+    let found = match subject.checked_sub(1).map(model) {
         None => {
             let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.geometry, &OPTIONS)];
             let mut volume = Ours::format(Sim::with_seed(chip, context.seed), OPTIONS, &mut memory)?;
@@ -158,7 +165,7 @@ fn run(context: &mut Context<'_>, part: usize) -> Result<Vec<Figure>, BenchError
     let figure = |(case, value): (&str, f64)| {
         let table = if is_table { "table/" } else { "" };
         let tags = if has_tags { "tags/" } else { "" };
-        let model = subject.checked_sub(1).map_or(String::new(), |model| format!("/{}", MODELS[model].0));
+        let model = subject.checked_sub(1).map_or(String::new(), |model| format!("/{}", self::model(model).0));
         Figure::new(EXPERIMENT.name, &format!("{tags}{table}{case}{model}"), PROGRAMS, value, "programs")
     };
     Ok(found.into_iter().map(figure).collect())

@@ -4,7 +4,7 @@ use nandu::fs::Fs;
 use nandu_dffs::{Dffs, ParentUpdate};
 use nandu_sim::{Chip, Sim};
 
-use super::{DFFS_OPTIONS, MODELS, OPTIONS, paper_chip};
+use super::{CLASSIC, DFFS_OPTIONS, MODELS, OPTIONS, paper_chip};
 use crate::experiments::volume::{Ours, Published};
 use crate::workload::{FileName, Files};
 use crate::{BenchError, Context, Figure};
@@ -40,7 +40,7 @@ pub(super) fn figures(experiment: &'static str, context: &Context<'_>) -> Result
     tell(&each, "/each");
     tell(&ours(&chip, context)?, "/nandu");
     let mut ratios = Vec::new();
-    for (name, kind) in MODELS {
+    for (name, kind) in MODELS.into_iter().chain(CLASSIC) {
         let mut model = kind.model(&chip);
         let modelled = measure(&mut model, &|model| model.counts().programs, context)?;
         tell(&modelled, &format!("/{name}"));
