@@ -7,6 +7,7 @@ use nandu_sim::Sim;
 
 use crate::BenchError;
 use crate::experiments::volume::failed;
+use crate::workload::FileVerb;
 
 const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
 
@@ -90,15 +91,7 @@ impl<'m> FileSystem<'m> {
     pub(crate) fn write(&mut self, file: u32, index: u32) -> Result<(), BenchError> {
         self.fs.request_begin(time(self.now_us())).map_err(failed)?;
         self.advance_us(self.host_cpu_us);
-        let ino = match self.files.get(&file) {
-            Some(&ino) => ino,
-            None => {
-                let name = format!("file-{file}");
-                let ino = self.fs.create(Ino::ROOT, name.as_bytes(), FILE).map_err(failed)?;
-                self.files.insert(file, ino);
-                ino
-            }
-        };
+        let ino = self.made(file)?;
         Self::fill(&mut self.page, file, index);
         let offset = u64::from(index) * self.page.len() as u64;
         self.fs.write_at(ino, offset, &self.page).map_err(failed)?;
@@ -117,6 +110,44 @@ impl<'m> FileSystem<'m> {
         self.fs.unlink(Ino::ROOT, format!("file-{file}").as_bytes()).map_err(failed)?;
         self.fs.request_end(time(self.now_us()));
         Ok(())
+    }
+
+    /// A request of a program. Bytes are those of the pages that [`write`](FileSystem::write) writes; a file is durable when it is synced or closed. Files
+    /// that take such requests are not compared at the end.
+    pub(crate) fn call(&mut self, verb: FileVerb) -> Result<(), BenchError> {
+        let file = match verb {
+            FileVerb::Delete { file } => return self.delete(file),
+            FileVerb::Read { file, .. }
+            | FileVerb::Write { file, .. }
+            | FileVerb::Sync { file }
+            | FileVerb::Close { file } => file,
+        };
+        self.fs.request_begin(time(self.now_us())).map_err(failed)?;
+        let ino = self.made(file)?;
+        match verb {
+            FileVerb::Read { offset, length, .. } => {
+                let mut bytes = vec![0; length as usize];
+                self.fs.read_at(ino, offset, &mut bytes).map(drop)
+            }
+            FileVerb::Write { offset, length, .. } => {
+                let bytes = vec![file as u8; length as usize];
+                self.fs.write_at(ino, offset, &bytes).map(drop)
+            }
+            _ => self.fs.fsync(ino),
+        }
+        .map_err(failed)?;
+        self.fs.request_end(time(self.now_us()));
+        Ok(())
+    }
+
+    /// The file of a number, made if it is not there.
+    fn made(&mut self, file: u32) -> Result<Ino, BenchError> {
+        if let Some(&ino) = self.files.get(&file) {
+            return Ok(ino);
+        }
+        let ino = self.fs.create(Ino::ROOT, format!("file-{file}").as_bytes(), FILE).map_err(failed)?;
+        self.files.insert(file, ino);
+        Ok(ino)
     }
 
     /// Compares every page of every file, and holds the volume against every invariant.

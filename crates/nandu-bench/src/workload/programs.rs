@@ -277,13 +277,18 @@ impl Updates {
         files.fsync()
     }
 
-    /// One update.
+    /// One update, durable when this returns.
     pub fn update(&mut self, files: &mut dyn Files) -> Result<(), BenchError> {
+        self.update_synced(files, true)
+    }
+
+    /// One update, with or without a sync.
+    pub fn update_synced(&mut self, files: &mut dyn Files, is_synced: bool) -> Result<(), BenchError> {
         let at = self.random.below((self.size / self.record) as u64) as usize * self.record;
         self.done += 1;
         let record = &mut self.content[at..at + self.record];
         fill(record, self.seed, self.done);
-        files.write(at as u64, record, true)
+        files.write(at as u64, record, is_synced)
     }
 
     /// Closes the file, reads it and compares it.

@@ -80,6 +80,19 @@ fn core_mount() {
     insta::assert_snapshot!(lines(&watched("core/mount")));
 }
 
+/// No snapshot: the figures of workloads have limits, each a tenth above what was measured.
+#[test]
+fn core_workloads() {
+    let experiment = experiments::named("core/workloads").unwrap();
+    let figures = figures("core/workloads", false);
+    let limits: Vec<_> =
+        figures.iter().filter_map(|figure| Some((figure, experiment.limit_of(figure, Scale::Small)?))).collect();
+    assert_eq!(limits.len(), experiment.small_limits.len());
+    for (figure, limit) in limits {
+        assert_eq!(limit.judge(figure.value), Verdict::Within, "{limit}: {}", figure.to_json());
+    }
+}
+
 #[test]
 fn beyond_indexes() {
     let figures = figures("beyond/indexes", false);

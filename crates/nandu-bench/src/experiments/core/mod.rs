@@ -5,8 +5,15 @@ mod million;
 mod mount;
 mod peers_500;
 mod skew;
+mod workloads;
 
 use crate::Experiment;
 
-pub(super) const ALL: &[Experiment] =
-    &[peers_500::EXPERIMENT, million::EXPERIMENT, skew::EXPERIMENT, mount::EXPERIMENT, groupcommit::EXPERIMENT];
+pub(super) const ALL: &[Experiment] = &[
+    peers_500::EXPERIMENT,
+    million::EXPERIMENT,
+    skew::EXPERIMENT,
+    mount::EXPERIMENT,
+    groupcommit::EXPERIMENT,
+    workloads::EXPERIMENT,
+];

@@ -1,0 +1,215 @@
+//! The workloads that decide whether a mechanism stays.
+//!
+//! * `records.rs`: random updates of a store, also with a snapshot.
+//! * `files.rs`: appends, records of a file, small files, Postmark, a large file.
+//! * `programs.rs`: a source tree that is unpacked, and a database.
+//! * `mobile.rs`: half an hour of a phone on cells with two bits.
+//! * `mounts.rs`: mounts after cuts.
+//! * `limits.rs`: what each may cost.
+
+mod files;
+mod limits;
+mod mobile;
+mod mounts;
+mod programs;
+mod records;
+
+use nandu::fs::{Attributes, Fs, Ino, Options};
+use nandu_sim::{Chip, Counters, Sim};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+use crate::experiments::volume::{Ours, failed};
+use crate::{BenchError, Context, Experiment, Figure};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "core/workloads",
+    about: "what users do, with little memory on chips that are kept full: programs, reads and erases of each operation",
+    setup: &[
+        (
+            "chips",
+            "w25n01gv (2 KiB pages, 64 in a block) with 64 to 1024 blocks; Postmark and small files: 4 KiB pages, 128 in a block; mobile: paper-flex with 96 MiB as MLC",
+        ),
+        (
+            "memory",
+            "16 KiB for nodes and 8 KiB for changes that wait; `records/16`: 16 and 16 KiB; `postmark/250k`: 192 and 16 KiB; `mobile`: 64 and 16 KiB",
+        ),
+        (
+            "fill",
+            "files or records that never change take so much of the chip that the collector works: with what changes, half to four fifths of what may live",
+        ),
+        (
+            "workload",
+            "`appends`: 300 bytes, each synced, to a log that is changed for a new one at 256 KiB. `updates/*`: 100 bytes in a file of 4 MiB, a sync after \
+             each or after 16. `records/1`: the same of all records of a store. `records/16`: of a table of 6,000 of them. `snapshot`: `records/1` with one snapshot, taken when 30 % live. `small-files`: 2 KiB made and synced. \
+             `postmark/*`: writes of 4 KiB, each synced. `unpack/*`: trees of sources made without a sync, one after another, walked, read, and the one before last removed. \
+             `database`: three of 2,048 pages of 8 KiB in a transaction, with a journal of the old ones and two syncs. `large/*`: 16 MiB written once, then read. \
+             `mobile`: the calls of paper/flexfs-e9 with idle time. `mounts/*`: after a cut at a random operation",
+        ),
+    ],
+    notes: NOTES,
+    parts: PARTS.len(),
+    limits: limits::LIMITS,
+    small_limits: limits::SMALL_LIMITS,
+    run: |context, part| PARTS[part](context),
+    ..Experiment::PLAIN
+};
+
+const NOTES: &str = "A mechanism of log, tree or files stays if it closes a fault, or saves a tenth of the programs or reads of one of these workloads; `ABLATION.md` has what each saves. \
+Limits are what was measured then and a tenth: what may be lost where a mechanism goes. Of a mount the limit is 43 and 41 reads, as it was; what is promised is 40.
+
+`small-files` and `snapshot` decide nothing by themselves; they watch what may get worse.";
+
+/// Gives the figures of a workload.
+type Part = fn(&mut Context<'_>) -> Result<Vec<Figure>, BenchError>;
+
+/// Parts of the experiment; those that take long come first, since they are run at the same time.
+const PARTS: [Part; 16] = [
+    |context| files::postmark("postmark/tags", files::TAGS, MEMORY, context),
+    |context| files::postmark("postmark/untagged", 0, MEMORY, context),
+    |context| files::postmark("postmark/250k", files::TAGS, files::MUCH, context),
+    mobile::run,
+    programs::unpack,
+    programs::database,
+    mounts::store,
+    mounts::files,
+    files::appends,
+    |context| files::updates("updates/1", 1, context),
+    |context| files::updates("updates/16", 16, context),
+    files::large,
+    files::small_files,
+    |context| records::updates(1, context),
+    |context| records::updates(16, context),
+    records::with_snapshot,
+];
+
+/// What a file system is given where nothing else is said.
+const MEMORY: Options = Options { cache_size: 16 << 10, pending_size: 8 << 10, note_count: 128, ..Options::DEFAULT };
+
+/// 2 KiB pages, 64 in a block.
+fn chip(block_count: u32) -> Chip {
+    Chip::W25N01GV.with_blocks(block_count)
+}
+
+/// Operations of one kind, and what the chip did for them.
+struct Phase {
+    before: Counters,
+}
+
+impl Phase {
+    fn start(chip: &Sim) -> Phase {
+        Phase { before: *chip.counters() }
+    }
+
+    /// What was done since.
+    fn done(&self, chip: &Sim) -> Counters {
+        chip.counters().since(&self.before)
+    }
+
+    /// Programs, reads and erases of each of so many operations.
+    fn figures(&self, case: &str, chip: &Sim, operations: u64) -> Vec<Figure> {
+        figures(case, &self.done(chip), operations)
+    }
+
+    /// Reads of each of so many operations.
+    fn reads(&self, case: &str, chip: &Sim, operations: u64) -> Figure {
+        per_operation(case, "reads", self.done(chip).reads, operations)
+    }
+}
+
+/// Several phases of one kind.
+#[derive(Default)]
+struct Sum {
+    done: Counters,
+    operations: u64,
+}
+
+impl Sum {
+    fn add(&mut self, phase: &Phase, chip: &Sim, operations: u32) {
+        self.done.add(&phase.done(chip));
+        self.operations += u64::from(operations);
+    }
+
+    fn figures(&self, case: &str) -> Vec<Figure> {
+        figures(case, &self.done, self.operations)
+    }
+}
+
+fn figures(case: &str, done: &Counters, operations: u64) -> Vec<Figure> {
+    [("programs", done.programs), ("reads", done.reads), ("erases", done.erases)]
+        .map(|(unit, count)| per_operation(case, unit, count, operations))
+        .into()
+}
+
+fn per_operation(case: &str, unit: &'static str, count: u64, operations: u64) -> Figure {
+    Figure::new(EXPERIMENT.name, case, format!("{unit}_per_op"), count as f64 / operations as f64, unit)
+}
+
+/// A new file system of which static files take so much of what it offers, in percent.
+fn filled<'m>(
+    chip: Chip,
+    options: Options,
+    percent: u64,
+    memory: &'m mut Vec<u8>,
+    context: &Context<'_>,
+) -> Result<Ours<'m>, BenchError> {
+    memory.resize(Fs::<Sim>::memory_required(&chip.geometry, &options), 0);
+    let mut volume = Ours::format(Sim::with_seed(chip, context.seed), options, memory)?;
+    let fs = &mut volume.fs;
+    let directory = fs.mkdir(Ino::ROOT, b"static", Attributes::default()).map_err(failed)?;
+    let statistics = fs.statfs().map_err(failed)?;
+    let page_size = fs.page_size() as u64;
+    let mut left = statistics.blocks_available * percent / 100;
+    let bytes = vec![0x5A; STATIC_SIZE];
+    for number in 0_u32.. {
+        if left < STATIC_SIZE as u64 / page_size {
+            break;
+        }
+        let ino = fs.create(directory, format!("{number}").as_bytes(), Attributes::default()).map_err(failed)?;
+        write_all(fs, ino, 0, &bytes)?;
+        left -= STATIC_SIZE as u64 / page_size;
+    }
+    fs.sync().map_err(failed)?;
+    Ok(volume)
+}
+
+/// Bytes of a file that never changes.
+const STATIC_SIZE: usize = 128 << 10;
+
+fn write_all(fs: &mut Fs<'_, Sim>, ino: Ino, offset: u64, bytes: &[u8]) -> Result<(), BenchError> {
+    let mut done = 0;
+    while done < bytes.len() {
+        done += fs.write_at(ino, offset + done as u64, &bytes[done..]).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Reads a file and compares it.
+fn expect(fs: &mut Fs<'_, Sim>, ino: Ino, content: &[u8]) -> Result<(), BenchError> {
+    let mut found = vec![0; content.len() + 1];
+    let count = fs.read_at(ino, 0, &mut found).map_err(failed)?;
+    if found[..count] == *content { Ok(()) } else { Err(BenchError::Other(format!("{ino:?} differs"))) }
+}
+
+/// Holds a volume against every invariant.
+fn verify(fs: &mut Fs<'_, Sim>) -> Result<(), BenchError> {
+    fs.sync().map_err(failed)?;
+    let mut violations = Vec::new();
+    fs.verify(&mut [], &mut |violation| violations.push(violation.to_string())).map_err(failed)?;
+    match violations.first() {
+        None => Ok(()),
+        Some(violation) => Err(BenchError::Other(format!("an invariant is violated: {violation}"))),
+    }
+}
+
+/// Chance of a workload, the same whatever the run's seed is.
+fn chance(number: u64) -> ChaCha8Rng {
+    ChaCha8Rng::seed_from_u64(number)
+}
+
+/// Random bytes.
+fn random_bytes(random: &mut ChaCha8Rng, size: usize) -> Vec<u8> {
+    let mut bytes = vec![0; size];
+    random.fill(&mut bytes[..]);
+    bytes
+}
