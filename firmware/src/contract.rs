@@ -2,11 +2,11 @@
 
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageGroup, Pairing};
 
-use crate::driver::SpiNand;
+use nandu_firmware_driver::{ONE_BIT, Pins, SpiNand};
 
 /// Uses the crate as storage code would, and folds what comes out into a number, so that nothing is optimised away.
 pub(crate) fn exercise(seed: u32) -> u32 {
-    let mut chip = SpiNand::new();
+    let mut chip = SpiNand::new(ONE_BIT, Pins);
     let work = operations(&mut chip, BlockAddr(seed));
     work.unwrap_or_else(|error| u32::from(error.kind() == NandErrorKind::Bus)) ^ pairing(seed)
 }

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use nandu_dffs::{Changes, Dffs, Error, Node, Options, Permissions};
 use nandu_nand::NandErrorKind;
 
-use crate::driver::SpiNand;
+use nandu_firmware_driver::{ONE_BIT, Pins, SpiNand};
 
 /// Enough for the options below; the exact number depends on the part.
 const MEMORY_SIZE: usize = 96 * 1024;
@@ -19,8 +19,8 @@ pub(crate) fn exercise(number: u32) -> u32 {
 
 fn files(memory: &mut [u8], number: u32) -> Result<u32, Error<NandErrorKind>> {
     let mut fs = match number & 2 {
-        0 => Dffs::format(SpiNand::new(), OPTIONS, memory)?,
-        _ => Dffs::mount(SpiNand::new(), OPTIONS, memory)?,
+        0 => Dffs::format(SpiNand::new(ONE_BIT, Pins), OPTIONS, memory)?,
+        _ => Dffs::mount(SpiNand::new(ONE_BIT, Pins), OPTIONS, memory)?,
     };
     fs.set_time(number);
     let (root, name) = (fs.root(), number.to_be_bytes());

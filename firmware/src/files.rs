@@ -6,7 +6,7 @@ use nandu::nand::NandErrorKind;
 use nandu_files::FileSystem;
 use nandu_fs::{Allocation, Attributes, Format, Fs, FsError, Ino, Options, RenameMode, SetAttributes, Time, XattrMode};
 
-use crate::driver::SpiNand;
+use nandu_firmware_driver::{ONE_BIT, Pins, SpiNand};
 
 const MEMORY_SIZE: usize = 32 * 1024;
 
@@ -19,8 +19,8 @@ pub(crate) fn exercise(number: u32) -> u32 {
 
 fn files(memory: &mut [u8], number: u32) -> Result<u32, FsError<NandErrorKind>> {
     let mut fs = match number & 1 {
-        0 => Fs::format(SpiNand::new(), OPTIONS, Format::default(), memory)?,
-        _ => Fs::mount(SpiNand::new(), OPTIONS, memory)?,
+        0 => Fs::format(SpiNand::new(ONE_BIT, Pins), OPTIONS, Format::default(), memory)?,
+        _ => Fs::mount(SpiNand::new(ONE_BIT, Pins), OPTIONS, memory)?,
     };
     fs.set_now(Time::from_seconds(i64::from(number)));
     let directory = fs.mkdir(Ino::ROOT, b"directory", Attributes::default())?;

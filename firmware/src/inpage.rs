@@ -5,7 +5,7 @@ use core::ops::{Bound, ControlFlow};
 use nandu_inpage::{Cells, Direction, Error, InPage, Options};
 use nandu_nand::NandErrorKind;
 
-use crate::driver::SpiNand;
+use nandu_firmware_driver::{ONE_BIT, Pins, SpiNand};
 
 /// Enough for some hundred nodes; the exact number depends on the part.
 const MEMORY_SIZE: usize = 192 * 1024;
@@ -24,8 +24,8 @@ pub(crate) fn exercise(number: u32) -> u32 {
 
 fn records(memory: &mut [u8], number: u32) -> Result<u32, Error<NandErrorKind>> {
     let mut index = match number & 2 {
-        0 => InPage::format(SpiNand::new(), OPTIONS, memory)?,
-        _ => InPage::open(SpiNand::new(), OPTIONS, memory)?,
+        0 => InPage::format(SpiNand::new(ONE_BIT, Pins), OPTIONS, memory)?,
+        _ => InPage::open(SpiNand::new(ONE_BIT, Pins), OPTIONS, memory)?,
     };
     let key = number.to_be_bytes();
     index.put(&key, &key)?;

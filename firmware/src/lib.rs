@@ -7,7 +7,6 @@
 
 mod contract;
 mod dffs;
-mod driver;
 mod files;
 mod inpage;
 mod media;

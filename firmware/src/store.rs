@@ -5,7 +5,7 @@ use core::ops::{Bound, ControlFlow};
 use nandu::nand::NandErrorKind;
 use nandu::{Direction, Edit, Error, Map, Options, Store};
 
-use crate::driver::SpiNand;
+use nandu_firmware_driver::{ONE_BIT, Pins, SpiNand};
 
 /// 8 bytes for each of 1024 blocks, five page buffers, a kilobyte of cache and the tables.
 const MEMORY_SIZE: usize = 20 * 1024;
@@ -20,8 +20,8 @@ pub(crate) fn exercise(number: u32) -> u32 {
 
 fn records(memory: &mut [u8], number: u32) -> Result<u32, Error<NandErrorKind>> {
     let mut store = match number & 2 {
-        0 => Store::format(SpiNand::new(), OPTIONS, memory)?,
-        _ => Store::open(SpiNand::new(), OPTIONS, memory)?,
+        0 => Store::format(SpiNand::new(ONE_BIT, Pins), OPTIONS, memory)?,
+        _ => Store::open(SpiNand::new(ONE_BIT, Pins), OPTIONS, memory)?,
     };
     let key = number.to_be_bytes();
     store.put(&key, b"value")?;
@@ -41,7 +41,7 @@ fn records(memory: &mut [u8], number: u32) -> Result<u32, Error<NandErrorKind>> 
 }
 
 fn integers(memory: &mut [u8], number: u32) -> Result<u32, Error<NandErrorKind>> {
-    let mut map: Map<_, u32, 4, u32, 4> = Map::open(SpiNand::new(), OPTIONS, memory)?;
+    let mut map: Map<_, u32, 4, u32, 4> = Map::open(SpiNand::new(ONE_BIT, Pins), OPTIONS, memory)?;
     map.put(number, number)?;
     let mut sum = map.get(number)?.unwrap_or(0);
     map.range(number.., |_, value| sum = sum.wrapping_add(value))?;

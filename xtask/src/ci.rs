@@ -28,7 +28,7 @@ fn run_steps(root: &Path, count: &mut TestCount) -> Result<(), String> {
     let mut steps = Steps::default();
     steps.run("format", || {
         call(root, "cargo fmt --all --check", &[])?;
-        call(root, "cargo fmt --manifest-path firmware/Cargo.toml --check", &[])
+        call(root, "cargo fmt --manifest-path firmware/Cargo.toml --all --check", &[])
     })?;
     steps.run("tidy", || tidy::run(root))?;
     steps.run("codegen", || codegen::run(root, Action::Check))?;
@@ -36,7 +36,7 @@ fn run_steps(root: &Path, count: &mut TestCount) -> Result<(), String> {
         call(root, "cargo clippy --workspace --all-targets -- -D warnings", &[])?;
         let target = firmware::target(root);
         let environment = [("CARGO_TARGET_DIR", target.as_os_str())];
-        call(root, "cargo clippy --manifest-path firmware/Cargo.toml --locked -- -D warnings", &environment)
+        call(root, "cargo clippy --manifest-path firmware/Cargo.toml --locked -p nandu-firmware -p nandu-firmware-driver -- -D warnings", &environment)
     })?;
     // Without private items: a public page that links to a private one is broken for the reader, and is reported only so.
     steps.run("docs", || {
@@ -44,7 +44,7 @@ fn run_steps(root: &Path, count: &mut TestCount) -> Result<(), String> {
     })?;
     steps.run("test", || test(root, count))?;
     steps.run("readme", || readme::run_except(root, &[TEST_COMMAND]))?;
-    steps.run("firmware", || firmware::run(root))?;
+    steps.run("firmware", || firmware::run(root, &[]))?;
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! Builds the core crates for a microcontroller and says how much code they are.
 
+mod budget;
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -14,12 +16,29 @@ const SYSTEM_CARGO: &str = "/usr/bin/cargo";
 const SYSTEM_RUSTC: &str = "/usr/bin/rustc";
 const SYSTEM_SOURCES: &str = "/usr/lib/rustlib/src/rust/library/core";
 
+/// The linker of the distribution, whose compiler comes without one for the target.
+const SYSTEM_LINKER: &str = "ld.lld";
+
 /// Where the build for the microcontroller goes.
 pub(crate) fn target(root: &Path) -> PathBuf {
     target_directory(root).join("firmware")
 }
 
-pub(crate) fn run(root: &Path) -> Result<(), String> {
+/// What `cargo xtask firmware` is asked for.
+pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
+    match arguments {
+        [] => {
+            check_everything(root)?;
+            budget::run(root, budget::Print::Table)
+        }
+        ["--json"] => budget::run(root, budget::Print::Json),
+        ["--functions", profile] => budget::functions(root, profile),
+        _ => Err("firmware: [--json | --functions PROFILE]".to_owned()),
+    }
+}
+
+/// Builds every core crate, whether or not a profile has it.
+fn check_everything(root: &Path) -> Result<(), String> {
     let folder = root.join("firmware");
     let target = target(root);
     let mut command = toolchain(&folder)?;
@@ -85,6 +104,7 @@ fn toolchain(folder: &Path) -> Result<Command, String> {
     let mut command = clean(Command::new(SYSTEM_CARGO));
     // Building `core` is an unstable feature; the distribution's compiler is the one its sources belong to.
     command.env("RUSTC", SYSTEM_RUSTC).env("RUSTC_BOOTSTRAP", "1").arg("-Zbuild-std=core");
+    command.env("CARGO_TARGET_THUMBV7EM_NONE_EABIHF_LINKER", SYSTEM_LINKER);
     Ok(command)
 }
 

@@ -25,7 +25,9 @@ usage: cargo xtask VERB
   readme             runs the commands of README.md in a copy of the repository
   swarm [--cases N] [--seed S]
                      random chains of power cuts over a store, a million if no number is given
-  firmware           builds the core crates for a microcontroller and prints their code size
+  firmware [--json | --functions PROFILE]
+                     builds the core crates for a microcontroller, measures code, memory, stack and instructions of
+                     each profile, and fails beyond a limit; or only prints a line for each profile, or the largest functions of one
 ";
 
 fn main() -> ExitCode {
@@ -39,7 +41,7 @@ fn main() -> ExitCode {
         ["codegen", "--check"] => codegen::run(&root, codegen::Action::Check),
         ["readme"] => readme::run(&root),
         ["swarm", arguments @ ..] => swarm::run(&root, arguments),
-        ["firmware"] => firmware::run(&root),
+        ["firmware", arguments @ ..] => firmware::run(&root, arguments),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);

@@ -1,0 +1,61 @@
+//! The calls of a store.
+
+use nandu::Store;
+use nandu_budget::records::{OPTIONS, Outcome};
+use nandu_firmware_driver::{ONE_BIT, Pins, SpiNand};
+
+const MEMORY_SIZE: usize = 32 * 1024;
+
+pub(crate) fn exercise(number: u32) -> u32 {
+    let mut memory = [0; MEMORY_SIZE];
+    records(&mut memory, number).unwrap_or(0)
+}
+
+fn records(memory: &mut [u8], number: u32) -> Outcome<u32> {
+    let mut store = Store::open(SpiNand::new(ONE_BIT, Pins), OPTIONS, memory)?;
+    let key = number.to_be_bytes();
+    store.put(&key, &[number as u8; 40])?;
+    store.delete(&key)?;
+    let count = store.get(&key)?.map_or(0, |value| value.len() as u32);
+    #[cfg(not(feature = "store-min"))]
+    let count = count + every(store, number)?;
+    Ok(count)
+}
+
+/// What the smallest store does not have.
+#[cfg(not(feature = "store-min"))]
+fn every(mut store: Store<'_, SpiNand<Pins>>, number: u32) -> Outcome<u32> {
+    use core::ops::{Bound, ControlFlow};
+
+    use nandu::{Direction, Edit};
+
+    let key = number.to_be_bytes();
+    let key = key.as_slice();
+    store.batch(&[Edit { key, value: None }])?;
+    let mut count = 0;
+    for direction in [Direction::Forward, Direction::Backward] {
+        store.range(Bound::Included(key), Bound::Unbounded, direction, |_| {
+            count += 1;
+            ControlFlow::Continue(())
+        })?;
+    }
+    let before = store.snapshot()?;
+    store.sync()?;
+    count += store.at(&before).get(key)?.map_or(0, |value| value.len() as u32);
+    store.at(&before).range(Bound::Included(key), Bound::Unbounded, Direction::Forward, |_| {
+        count += 1;
+        ControlFlow::Continue(())
+    })?;
+    store.release(before)?;
+    let mut buffer = [0; 2048];
+    let mut writer = store.writer(key, 6_000, &mut buffer)?;
+    writer.write(&[1; 100])?;
+    writer.finish()?;
+    count += store.read(key, 5, &mut buffer)?.unwrap_or(0) as u32;
+    store.settle()?;
+    store.idle(1)?;
+    store.unmount()?;
+    let mut memory = [0; MEMORY_SIZE];
+    Store::format(SpiNand::new(ONE_BIT, Pins), OPTIONS, &mut memory)?.unmount()?;
+    Ok(count)
+}
