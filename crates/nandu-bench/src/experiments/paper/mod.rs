@@ -44,6 +44,7 @@ pub(super) const ALL: &[Experiment] = &[
     dffs::postmark::EXPERIMENT,
     dffs::filebench::EXPERIMENT,
     dffs::mount::EXPERIMENT,
+    dffs::directories::EXPERIMENT,
 ];
 
 /// Where the numbers of the mu-Tree paper stand.

@@ -1,5 +1,6 @@
 //! The file system on the work of the DFFS paper, beside models of the file systems that the paper compares.
 
+pub(super) mod directories;
 pub(super) mod filebench;
 pub(super) mod mount;
 pub(super) mod ops;
