@@ -120,6 +120,9 @@ pub(crate) fn change<T>(
     let explain = |error| explain(&args.image, error);
     let mut fs = mount(&mut session.sim, system, memory_args, &mut memory).map_err(explain)?;
     warn_of_loss(&args.image, fs.tail_lost());
+    if fs.is_read_only() {
+        return Err(anyhow!("{}: {READ_ONLY}", args.image.display()));
+    }
     fs.set_now(now());
     let result = work(&mut fs)?;
     fs.unmount().map_err(explain)?;
@@ -140,7 +143,18 @@ pub(crate) fn look<T>(
     let mut memory = volume_memory(&sim, system, memory_args);
     let mut fs = mount(&mut sim, system, memory_args, &mut memory).map_err(|error| explain(image, error))?;
     warn_of_loss(image, fs.tail_lost());
+    if fs.is_read_only() {
+        warn_of_read_only(image);
+    }
     work(&mut fs)
+}
+
+/// What is said of a volume that cannot be changed any more.
+pub(crate) const READ_ONLY: &str = "can only be read: too few of its blocks can still be erased and programmed";
+
+/// Says on standard error that a volume cannot be changed any more.
+pub(crate) fn warn_of_read_only(image: &Path) {
+    eprintln!("nandu: {}: {READ_ONLY}", image.display());
 }
 
 /// Says on standard error that pages are lost of which a mount does not know whose they were.

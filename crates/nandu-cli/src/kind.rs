@@ -87,19 +87,22 @@ fn anchor_blocks(sim: &Sim) -> impl Iterator<Item = BlockAddr> + use<'_> {
     (0..count).map(BlockAddr).filter(|&block| sim.block_state(block).pages_programmed > 0)
 }
 
-/// The file system that a chip holds, if it holds one: DFFS if what says so came later than any anchor of an index.
+/// The file system that a chip holds, if it holds one.
 pub(crate) fn system(sim: &Sim) -> System {
+    if dffs_volume(sim).is_some() { System::Dffs } else { System::Nandu }
+}
+
+/// The id of the volume of DFFS on a chip, if what says so came later than any anchor of an index.
+pub(crate) fn dffs_volume(sim: &Sim) -> Option<u32> {
     let geometry = &sim.chip().geometry;
     let superblocks = anchor_blocks(sim).filter_map(|block| {
         let page = geometry.page_at(block, 0);
         let bytes = sim.peek(page);
-        SuperblockFields::read(&bytes[..geometry.page_size as usize]).ok()?;
-        Some(sim.page_state(page).programmed_ns)
+        let superblock = SuperblockFields::read(&bytes[..geometry.page_size as usize]).ok()?;
+        Some((sim.page_state(page).programmed_ns, superblock.volume))
     });
-    match superblocks.max() {
-        Some(programmed_ns) if find(sim).is_none_or(|found| found.programmed_ns < programmed_ns) => System::Dffs,
-        _ => System::Nandu,
-    }
+    let (programmed_ns, volume) = superblocks.max()?;
+    find(sim).is_none_or(|found| found.programmed_ns < programmed_ns).then_some(volume)
 }
 
 /// Blocks with anchors of another index than this one. Left as they are, they could be taken for the index of the chip.

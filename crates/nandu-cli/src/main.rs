@@ -10,6 +10,7 @@
 
 mod args;
 mod chance;
+mod dffs_page;
 mod failure;
 mod files;
 mod fstab;

@@ -107,6 +107,15 @@ impl Volume<'_> {
         }
     }
 
+    /// Whether the chip fails so that nothing can be changed any more.
+    pub(crate) fn is_read_only(&self) -> bool {
+        match self {
+            // Whoever changes something is told.
+            Volume::Nandu(_) => false,
+            Volume::Dffs(fs) => fs.is_read_only(),
+        }
+    }
+
     pub(crate) fn bad_blocks(&self) -> u32 {
         match self {
             Volume::Nandu(fs) => fs.stats().bad_blocks,

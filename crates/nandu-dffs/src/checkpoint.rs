@@ -102,7 +102,14 @@ impl<N: Nand> Dffs<'_, N> {
             self.write_map()?;
         }
         self.sequence += 1;
-        self.program_parts(is_clean, false)?;
+        match self.program_parts(is_clean, false) {
+            // Blocks for checkpoints only become fewer. All that was programmed is found by the next mount.
+            Err(Error::Full) if self.checkpoint != 0 => {
+                self.is_read_only = true;
+                return Err(Error::ReadOnly);
+            }
+            result => result?,
+        }
         if is_broken {
             self.write_map()?;
         }

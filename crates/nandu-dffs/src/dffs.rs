@@ -90,8 +90,9 @@ pub struct Dffs<'m, N: Nand> {
     pub(crate) is_recovering: bool,
     /// Whether a mount makes do with what can be read.
     pub(crate) is_last_attempt: bool,
+    /// Whether something was left half done.
     pub(crate) is_poisoned: bool,
-    /// Whether a recovery found no room: everything can be read, and nothing changed.
+    /// Whether there is no room for a recovery or for checkpoints.
     pub(crate) is_read_only: bool,
     /// Whether something was programmed that belongs with what is still to be programmed.
     pub(crate) is_busy: bool,
@@ -207,12 +208,28 @@ impl<'m, N: Nand> Dffs<'m, N> {
         (self.volume, self.sequence, self.checkpoint, self.number) = (0, 0, 0, NUMBER_MIN);
         (self.since, self.opened, self.refreshes) = (0, 0, 0);
         (self.is_copied, self.is_writing, self.is_rough, self.is_recovering) = (false, false, false, false);
+        self.is_read_only = false;
     }
 
-    /// Whether the mount came after a cut and found no free blocks to put right what that left. Then everything acknowledged can be read, and
-    /// whatever would change the volume fails with [`Error::Full`]. What the cut interrupted may show: a file under two names.
+    /// Whether the volume can only be read from here on, since its chip fails: too few blocks for checkpoints can be erased and programmed, or
+    /// the mount came after a cut and found no free blocks to put right what that left. Then everything acknowledged can be read, and whatever
+    /// would change the volume fails with [`Error::ReadOnly`]. What the cut interrupted may show: a file under two names.
     pub fn is_read_only(&self) -> bool {
         self.is_read_only
+    }
+
+    /// Whether nothing is programmed any more.
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.is_read_only || self.is_poisoned
+    }
+
+    /// Refuses where nothing is programmed any more.
+    pub(crate) fn expect_writable(&self) -> Result<(), N> {
+        match (self.is_read_only, self.is_poisoned) {
+            (true, _) => Err(Error::ReadOnly),
+            (_, true) => Err(Error::Poisoned),
+            _ => Ok(()),
+        }
     }
 
     /// Sets the time that inodes get from here on, in seconds since 1970. It is 0 until then.
@@ -242,18 +259,16 @@ impl<'m, N: Nand> Dffs<'m, N> {
 
     /// Runs what changes the volume.
     pub(crate) fn change<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T, N>) -> Result<T, N> {
-        if self.is_read_only { Err(Error::Full) } else { self.access(change) }
+        self.expect_writable()?;
+        self.access(change)
     }
 
-    /// Runs what may program, but does not where nothing was changed. An error in the middle of it leaves memory and flash apart, so nothing is
-    /// done after it.
+    /// Runs what may program, and does not where nothing was changed or nothing may be. An error in the middle of it leaves something half done,
+    /// which the next mount puts right: nothing is programmed after it. Memory is as flash is then, step by step, so that all can be read.
     pub(crate) fn access<T>(&mut self, change: impl FnOnce(&mut Self) -> Result<T, N>) -> Result<T, N> {
-        if self.is_poisoned {
-            return Err(Error::Poisoned);
-        }
         self.is_busy = false;
         let result = change(self);
-        self.is_poisoned = result.is_err() && self.is_busy;
+        self.is_poisoned |= result.is_err() && self.is_busy;
         result
     }
 

@@ -61,7 +61,10 @@ pub enum Error<E: core::error::Error + 'static> {
     /// The design has no such thing.
     #[error("{0}")]
     Unsupported(Feature),
-    /// An earlier write failed so that the state in memory cannot be trusted; mount again.
+    /// The chip takes no checkpoint or no recovery any more, see [`Dffs::is_read_only`](crate::Dffs::is_read_only).
+    #[error("the volume can only be read")]
+    ReadOnly,
+    /// An earlier write failed half way. What there is can be read; a mount puts it right, and then it can be changed again.
     #[error("an earlier write failed; mount again")]
     Poisoned,
     /// No volume of DFFS was found.

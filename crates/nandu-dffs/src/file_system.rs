@@ -56,6 +56,7 @@ impl<E: core::error::Error + 'static> FileError for Error<E> {
             Error::Nand(_) | Error::Poisoned => errno::EIO,
             Error::Corrupt { .. } => errno::EUCLEAN,
             Error::Full | Error::TooManyDirectories => errno::ENOSPC,
+            Error::ReadOnly => errno::EROFS,
             Error::NotFound => errno::ENOENT,
             Error::Gone => errno::ESTALE,
             Error::Exists => errno::EEXIST,

@@ -8,6 +8,7 @@ use crate::chip;
 use crate::dffs::{Dffs, Result};
 use crate::error::Error;
 use crate::node::File;
+use crate::pages::{Frame, NODE};
 use crate::room::Demand;
 use crate::slots::NO_INDEX;
 
@@ -25,9 +26,9 @@ impl<N: Nand> Dffs<'_, N> {
     /// [`Error::NotFound`] for a file that is gone or has another name, [`Error::Corrupt`], [`Error::Nand`].
     pub fn read(&mut self, file: File, offset: u64, bytes: &mut [u8]) -> Result<usize, N> {
         self.access(|fs| {
-            fs.prepare_slot(file)?;
-            let slot = fs.slot_of(file)?;
-            let size = u64::from(fs.fields(fs.inode_frame(slot))?.size);
+            let slot = fs.slot_for_reading(file)?;
+            let frame = slot.map_or(NODE, |slot| fs.inode_frame(slot));
+            let size = u64::from(fs.fields(frame)?.size);
             let count = (bytes.len() as u64).min(size.saturating_sub(offset)) as usize;
             let page_size = fs.page_size();
             let mut done = 0;
@@ -35,20 +36,20 @@ impl<N: Nand> Dffs<'_, N> {
                 let at = offset as usize + done;
                 let (index, start) = (at / page_size, at % page_size);
                 let end = page_size.min(start + count - done);
-                fs.read_part(slot, index as u32, start, &mut bytes[done..done + end - start])?;
+                let part = &mut bytes[done..done + end - start];
+                match slot.filter(|&slot| fs.slots[slot].data_index == index as u32) {
+                    Some(slot) => part.copy_from_slice(&fs.pages.get(fs.data_frame(slot))[start..end]),
+                    None => fs.read_part(frame, index, start, part)?,
+                }
                 done += end - start;
             }
             Ok(count)
         })
     }
 
-    /// Reads a part of a page of a file.
-    fn read_part(&mut self, slot: usize, index: u32, start: usize, bytes: &mut [u8]) -> Result<(), N> {
-        if self.slots[slot].data_index == index {
-            bytes.copy_from_slice(&self.pages.get(self.data_frame(slot))[start..start + bytes.len()]);
-            return Ok(());
-        }
-        let page = self.data_pointer(slot, index);
+    /// Reads a part of a page of the file whose inode is in a frame, as it is on flash.
+    fn read_part(&mut self, frame: Frame, index: usize, start: usize, bytes: &mut [u8]) -> Result<(), N> {
+        let page = PageAddr(self.word(frame, media::FRONT_SIZE + index * 4));
         if page.0 == 0 {
             bytes.fill(0);
             return Ok(());
@@ -202,6 +203,7 @@ impl<N: Nand> Dffs<'_, N> {
     pub fn fsync(&mut self, file: File) -> Result<(), N> {
         self.access(|fs| {
             let Some(slot) = fs.find_slot(file.number).filter(|&slot| fs.slots[slot].is_dirty()) else { return Ok(()) };
+            fs.expect_writable()?;
             fs.prepare(Demand::Less)?;
             fs.write_slot(slot)
         })
@@ -214,9 +216,11 @@ impl<N: Nand> Dffs<'_, N> {
     /// As [`fsync`](Dffs::fsync).
     pub fn sync(&mut self) -> Result<(), N> {
         self.access(|fs| {
-            if fs.slots.iter().any(|slot| slot.is_dirty()) {
-                fs.prepare(Demand::Less)?;
+            if !fs.slots.iter().any(|slot| slot.is_dirty()) {
+                return Ok(());
             }
+            fs.expect_writable()?;
+            fs.prepare(Demand::Less)?;
             fs.write_slots()
         })
     }
@@ -257,9 +261,10 @@ impl<N: Nand> Dffs<'_, N> {
                 return Ok(());
             }
             let page = PageAddr(fs.slots[slot].page);
-            if !fs.slots[slot].is_dirty() && (fs.lags.behind(page) == page.0 || fs.is_read_only) {
+            if !fs.slots[slot].is_dirty() && (fs.lags.behind(page) == page.0 || fs.is_frozen()) {
                 return Ok(());
             }
+            fs.expect_writable()?;
             fs.prepare(Demand::Less)?;
             fs.write_slot(slot)?;
             let page = fs.slots[slot].page;

@@ -94,8 +94,9 @@
 //! On chips with paired pages only LSB pages are used. Wear is evened only by taking the least worn free block: data that never changes keeps its
 //! blocks. Data has no checksum of its own: what the chip's error correction passes is believed. File content that imitates an inode of this volume at
 //! its own address, in the first page of a block, could mislead a recovery. A sixteenth of the room is kept dead, so that collecting gains something.
-//! A recovery takes a few blocks from those that are free. Where it finds too few, as on a chip whose blocks fail, the mount is
-//! [read-only](Dffs::is_read_only): everything acknowledged can be read.
+//! A recovery takes a few blocks from those that are free. Where it finds too few, as on a chip whose blocks fail, or where no checkpoint can be
+//! programmed any more, the volume is [read-only](Dffs::is_read_only): everything acknowledged can be read. After a change that failed half way
+//! nothing is programmed until the next mount, which puts it right; everything can be read, and is found as it was or as it was to be.
 //! A page of an inode that can no longer be read is reported by whoever needs it, and its block is left alone.
 
 #![no_std]

@@ -145,13 +145,18 @@ impl<N: Nand> Dffs<'_, N> {
             }
             let Some((id, pointer)) = next else { return Ok(ControlFlow::Continue(())) };
             let fields = self.load(self.target(pointer), NODE)?;
-            let node = Node::of(&fields, directory, Place { bucket, second });
+            after = id;
+            // As a lookup has it: not what was renamed by something that failed half way.
+            let (name, place) = (media::name(self.pages.get(NODE)), Place { bucket, second });
+            if fields.parent != directory || self.place_of(name) != place {
+                continue;
+            }
+            let node = Node::of(&fields, directory, place);
             let cookie = u64::from(bucket) << 40 | u64::from(second) << 32 | u64::from(id);
-            let entry = Entry { name: media::name(self.pages.get(NODE)), node, cookie };
+            let entry = Entry { name, node, cookie };
             if visit(entry).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            after = id;
         }
     }
 }

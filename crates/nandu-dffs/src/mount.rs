@@ -166,7 +166,7 @@ impl<'m, N: Nand> Dffs<'m, N> {
     ///
     /// Those of [`sync`](Dffs::sync).
     pub fn unmount(mut self) -> Result<N, N> {
-        if self.is_read_only {
+        if self.is_read_only && !self.slots.iter().any(|slot| slot.is_dirty()) {
             return Ok(self.nand);
         }
         self.change(|fs| {

@@ -46,7 +46,10 @@ impl<N: Nand> Dffs<'_, N> {
     /// Recovers from the checkpoint that was read. Costs a read for each free block, a few for each inode programmed since the checkpoint, and
     /// the programs of what is put right and of two checkpoints.
     pub(crate) fn recover(&mut self) -> Result<(), N> {
-        self.copy_checkpoint()?;
+        let has_room = match self.copy_checkpoint() {
+            Err(Error::Full) => false,
+            result => result.map(|()| true)?,
+        };
         self.find_cursors()?;
         let mut left = Left::default();
         self.replay_chains(&mut left)?;
@@ -63,9 +66,10 @@ impl<N: Nand> Dffs<'_, N> {
         // No page that a cut left has this sequence or a higher one, be it of a recovery.
         self.sequence += SEQUENCE_GAP + self.lags.capacity() as u64;
         self.is_recovering = true;
-        match self.finish(&left).and_then(|()| self.write_checkpoint(false)) {
+        let finished = if has_room { self.finish(&left) } else { Err(Error::ReadOnly) };
+        match finished.and_then(|()| self.write_checkpoint(false)) {
             // What was found is in memory, and nothing that it leads to was erased.
-            Err(Error::Full) => self.is_read_only = true,
+            Err(Error::Full | Error::ReadOnly) => self.is_read_only = true,
             result => result?,
         }
         self.is_recovering = false;

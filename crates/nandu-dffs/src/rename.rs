@@ -7,9 +7,11 @@ use crate::blocks::SCAN;
 use crate::chain::{Fold, Found};
 use crate::dffs::{Dffs, ROOT, Result};
 use crate::error::Error;
+use crate::lag::Lag;
 use crate::node::{Directory, File, Node};
 use crate::pages::NODE;
 use crate::room::Demand;
+use crate::slots::SlotEntry;
 
 impl<N: Nand> Dffs<'_, N> {
     /// Gives what has a name another name, in the same directory or another; what has that is replaced, unless it must not be. Returns what
@@ -74,6 +76,8 @@ impl<N: Nand> Dffs<'_, N> {
         // All of it may have moved.
         let target = self.find(new_directory, new_name)?;
         let found = self.find(directory, name)?.ok_or(Error::NotFound)?;
+        let slot = self.find_slot(found.fields.id).filter(|_| !is_directory);
+        let known = slot.map(|slot| (slot, self.slots[slot]));
         let (node, pointer) = match is_directory {
             true => (Node::Directory(Directory(found.pointer)), found.pointer),
             false => {
@@ -91,12 +95,21 @@ impl<N: Nand> Dffs<'_, N> {
         if removal_first {
             self.remove(directory, found.place, found.pointer)?;
         }
-        match &target {
-            Some(target) => self.replace(new_directory, place, target.pointer, pointer)?,
-            None => self.insert(new_directory, place, pointer)?,
+        let linked = match &target {
+            Some(target) => self.replace(new_directory, place, target.pointer, pointer),
+            None => self.insert(new_directory, place, pointer),
+        };
+        if linked.is_err() {
+            self.keep_old_name(&found, directory, known);
         }
+        linked?;
         if !removal_first {
-            self.remove(directory, found.place, found.pointer)?;
+            let removed = self.remove(directory, found.place, found.pointer);
+            if let (Err(_), Some((slot, _))) = (&removed, known) {
+                // Who asks by the old name meets the inode that has the new one, which is not it.
+                self.redirect(&found, directory, PageAddr(self.slots[slot].page));
+            }
+            removed?;
         }
         match target {
             Some(target) if target.fields.kind == Kind::Directory => self.release(target.pointer),
@@ -106,6 +119,25 @@ impl<N: Nand> Dffs<'_, N> {
         Ok(node)
     }
 
+    /// Nothing leads to the new name, and nothing is programmed any more: memory knows what was to be renamed as before.
+    fn keep_old_name(&mut self, found: &Found, directory: u32, known: Option<(usize, SlotEntry)>) {
+        match known {
+            Some((slot, entry)) => {
+                self.slots[slot] = entry;
+                self.redirect(found, directory, found.page);
+            }
+            None => self.set_mapped(found.pointer, found.page),
+        }
+    }
+
+    /// The bucket that leads to a file is behind: the inode is at this page. Where no more may be behind, it leads to what was synced last.
+    fn redirect(&mut self, found: &Found, directory: u32, page: PageAddr) {
+        let behind = found.pointer.saturating_sub(POINTER_BASE);
+        if behind != page.0 {
+            self.lags.set(Lag { behind, current: page.0, directory, bucket: found.place.bucket.into() });
+        }
+    }
+
     /// Programs the inode of a file with its new name, and what was written to it; returns the pointer to it.
     fn rename_file(&mut self, found: &Found, directory: u32, file: File, name: &[u8]) -> Result<u32, N> {
         let slot = self.slot_of(File { directory, ..File::at(directory, found.fields.id, found.place) })?;
@@ -113,7 +145,7 @@ impl<N: Nand> Dffs<'_, N> {
         for index in 0..self.pointer_count as u32 {
             // The summaries name the old directory and bucket.
             let page = self.data_pointer(slot, index);
-            if page.0 != 0 {
+            if page.0 != 0 && self.geometry.contains_page(page) {
                 self.blocks.update(self.geometry.block_of(page), |entry| entry.flags |= SCAN);
             }
         }

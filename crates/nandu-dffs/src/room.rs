@@ -62,7 +62,7 @@ impl<N: Nand> Dffs<'_, N> {
     /// Afterwards the operation finds as many free pages as it needs, and its programs follow each other in sequence.
     pub(crate) fn prepare(&mut self, demand: Demand) -> Result<(), N> {
         let result = self.prepare_inner(demand);
-        if matches!(result, Ok(()) | Err(Error::Full)) {
+        if matches!(result, Ok(()) | Err(Error::Full | Error::ReadOnly)) {
             // All that was begun is done.
             self.is_busy = false;
         }

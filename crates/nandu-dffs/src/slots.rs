@@ -116,13 +116,25 @@ impl<N: Nand> Dffs<'_, N> {
         self.slots[slot].flags &= !DATA;
     }
 
+    /// Whether bringing a file into memory takes no programs.
+    fn has_slot_for(&self, file: File) -> bool {
+        let is_clean = |slot: &SlotEntry| slot.number == 0 || slot.opens == 0 && !slot.is_orphan() && !slot.is_dirty();
+        self.find_slot(file.number).is_some() || self.slots.iter().any(is_clean)
+    }
+
     /// Makes room for programs, if bringing a file into memory takes some: where every other file there was changed.
     pub(crate) fn prepare_slot(&mut self, file: File) -> Result<(), N> {
-        let is_clean = |slot: &SlotEntry| slot.number == 0 || slot.opens == 0 && !slot.is_orphan() && !slot.is_dirty();
-        if self.find_slot(file.number).is_some() || self.slots.iter().any(is_clean) {
-            return Ok(());
+        if self.has_slot_for(file) || self.is_frozen() { Ok(()) } else { self.prepare(Demand::Less) }
+    }
+
+    /// As [`slot_of`](Dffs::slot_of), without a program: `None` where every slot was changed. Then the inode is in [`NODE`].
+    pub(crate) fn slot_for_reading(&mut self, file: File) -> Result<Option<usize>, N> {
+        if self.has_slot_for(file) {
+            return self.slot_of(file).map(Some);
         }
-        self.prepare(Demand::Less)
+        let second = Some(file.second).filter(|&second| second != 0);
+        let found = self.find_number(file.directory, file.bucket, second, file.number)?;
+        found.map(|_| None).ok_or(Error::NotFound)
     }
 
     /// The slot of a file, with its inode in it. Costs a lookup if it is not in memory, and where every slot was changed, the programs of
@@ -166,7 +178,8 @@ impl<N: Nand> Dffs<'_, N> {
             candidates.min_by_key(order).map(|(at, _)| at)
         };
         let slot = oldest(self).ok_or(Error::TooManyOpen)?;
-        if self.slots[slot].is_dirty() {
+        // Where nothing is programmed any more, what was not synced goes, and whoever asks for the file gets what is on flash.
+        if self.slots[slot].is_dirty() && !self.is_frozen() {
             self.write_slot(slot)?;
         }
         self.drop_slot(slot);

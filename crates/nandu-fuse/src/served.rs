@@ -32,6 +32,8 @@ pub(crate) struct State<F, K> {
     keeper: K,
     /// Whether the chip could not be kept, and was not since.
     has_failed: bool,
+    /// Whether the file system could not be changed any more when somebody last looked.
+    was_read_only: bool,
     /// When everything was kept, and the requests there had been then.
     kept_at: Instant,
     kept_count: u64,
@@ -49,13 +51,14 @@ pub(crate) struct State<F, K> {
 
 impl<F: Volume, K: Keeper<F::Chip>> Served<F, K> {
     pub(crate) fn new(fs: F, keeper: K, notes_reads: bool) -> Served<F, K> {
-        let has_noted_reads = fs.notes_reads();
+        let (has_noted_reads, was_read_only) = (fs.notes_reads(), fs.is_read_only());
         Served {
             state: Mutex::new(State {
                 fs,
                 numbers: Numbers::default(),
                 keeper,
                 has_failed: false,
+                was_read_only,
                 kept_at: Instant::now(),
                 kept_count: 0,
                 notes_reads: notes_reads && has_noted_reads,
@@ -182,6 +185,11 @@ impl<F: Volume, K: Keeper<F::Chip>> State<F, K> {
         self.fs.request_begin(now()).map_err(errno)?;
         let outcome = request(self);
         self.fs.request_end(now());
+        if !self.was_read_only && self.fs.is_read_only() {
+            self.was_read_only = true;
+            let why = "too few blocks of its chip can still be erased and programmed";
+            let _ = writeln!(io::stderr(), "nandu: the file system can only be read from here on: {why}");
+        }
         outcome
     }
 

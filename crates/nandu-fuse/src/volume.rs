@@ -57,6 +57,11 @@ pub trait Volume: FileSystem + Send + 'static {
         false
     }
 
+    /// Whether the chip fails so that nothing can be changed any more.
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
     /// What the blocks of the chip are used for, where pages go to regions.
     fn regions(&self) -> Option<Regions> {
         None
@@ -101,4 +106,8 @@ impl<N: Nand + Send + 'static> Volume for Fs<'static, N> {
     }
 }
 
-impl<N: Nand + Send + 'static> Volume for Dffs<'static, N> {}
+impl<N: Nand + Send + 'static> Volume for Dffs<'static, N> {
+    fn is_read_only(&self) -> bool {
+        Dffs::is_read_only(self)
+    }
+}

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::failure::usage;
 use crate::hexdump;
 use crate::output::Output;
-use crate::{report, session, units};
+use crate::{dffs_page, report, session, units};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Dump {
@@ -48,6 +48,7 @@ fn page(args: &Page, out: &mut Output) -> anyhow::Result<()> {
     let (state, block_state) = (sim.page_state(page), sim.block_state(block));
     let bytes = sim.peek(page);
     let (main, spare) = bytes.split_at(geometry.page_size as usize);
+    let dffs = dffs_page::read(&sim, page);
     if out.is_json() {
         out.json(&json!({
             "page": page.0,
@@ -61,7 +62,7 @@ fn page(args: &Page, out: &mut Output) -> anyhow::Result<()> {
             "block_mode": report::mode_name(block_state.mode),
             "block_erases": block_state.counters.erases,
             "block_bad": block_state.factory_bad || block_state.grown_bad,
-            "header": header_json(main),
+            "header": dffs.as_ref().map_or_else(|| header_json(main), dffs_page::json),
             "main": hexdump::digits(main),
             "spare": args.spare.then(|| hexdump::digits(spare)),
         }))?;
@@ -69,7 +70,7 @@ fn page(args: &Page, out: &mut Output) -> anyhow::Result<()> {
     }
     writeln!(out, "page {page}: {}", describe_page(&sim, page))?;
     writeln!(out, "block {block}: {}; this is its page {index}", describe_block(&sim, page))?;
-    if let Some(header) = describe_header(main, page) {
+    if let Some(header) = dffs.as_ref().map(dffs_page::describe).or_else(|| describe_header(main, page)) {
         writeln!(out, "{header}")?;
     }
     writeln!(out)?;

@@ -161,7 +161,8 @@ fn print_text(args: &Info, sim: &Sim, survey: &Survey, out: &mut Output) -> anyh
         geometry.ecc.codeword_size
     )?;
     if kind::system(sim) == System::Dffs {
-        writeln!(out, "holds       a file system of DFFS")?;
+        let state = if files::is_dffs_read_only(sim) == Some(true) { "; it can only be read" } else { "" };
+        writeln!(out, "holds       a file system of DFFS{state}")?;
     } else if let Some(found) = kind::find(sim) {
         let details = found.fields.map_or_else(String::new, |fields| {
             format!(": {}; {}", inpage::describe_cells(fields.cells), inpage::describe_layout(&fields))
@@ -209,7 +210,8 @@ fn holds_files(sim: &Sim, kind: Kind) -> bool {
 /// The kind of index that the chip holds, and what is fixed in its format; null if there is none.
 fn index_json(sim: &Sim) -> Value {
     if kind::system(sim) == System::Dffs {
-        return json!({ "kind": System::Dffs.name(), "holds": "files" });
+        let read_only = files::is_dffs_read_only(sim);
+        return json!({ "kind": System::Dffs.name(), "holds": "files", "read_only": read_only });
     }
     let Some(found) = kind::find(sim) else { return Value::Null };
     let mut index = json!({ "kind": found.kind.name() });

@@ -29,6 +29,9 @@ use crate::{kind, session};
 /// What the process in the background says once the mount is there.
 const READY: &str = "mounted";
 
+/// The same of a volume that cannot be changed any more.
+const READY_TO_BE_READ: &str = "mounted, and can only be read";
+
 /// Bytes of a chip that are in memory only, counted in blocks, at which they are written to the image.
 const UNKEPT_SIZE_MAX: u64 = 32 << 20;
 
@@ -161,7 +164,9 @@ fn in_background(args: &Mount, words: Words, memory: MemoryArgs, out: &mut Outpu
     if let Some(stdout) = child.stdout.take() {
         BufReader::new(stdout).read_line(&mut line)?;
     }
-    if line.trim_end() != READY {
+    if line.trim_end() == READY_TO_BE_READ {
+        files::warn_of_read_only(&args.image);
+    } else if line.trim_end() != READY {
         let mut complaint = String::new();
         if let Some(mut stderr) = child.stderr.take() {
             stderr.read_to_string(&mut complaint)?;
@@ -217,9 +222,13 @@ fn show<F: Volume<Chip = Sim>>(
     explain: impl Fn(F::Error) -> anyhow::Error,
     out: &mut Output,
 ) -> anyhow::Result<()> {
+    let is_read_only = fs.is_read_only();
+    if is_read_only {
+        files::warn_of_read_only(&args.image);
+    }
     let mount_options = MountOptions {
         name: args.image.canonicalize().unwrap_or_else(|_| args.image.clone()).display().to_string(),
-        read_only: words.ro,
+        read_only: words.ro || is_read_only,
         is_for_all: words.allow_other,
         no_atime: words.noatime,
         has_set_id: words.suid,
@@ -238,7 +247,8 @@ fn show<F: Volume<Chip = Sim>>(
             // A mount that cannot complain is better than none.
             let _ = writeln!(io::stderr(), "nandu: {}: {error}", log.display());
         }
-        let _ = writeln!(io::stdout(), "{READY}").and_then(|()| io::stdout().flush());
+        let ready = if is_read_only { READY_TO_BE_READ } else { READY };
+        let _ = writeln!(io::stdout(), "{ready}").and_then(|()| io::stdout().flush());
         thread::spawn(move || {
             for _ in signals.forever() {
                 // A directory that is in use stays mounted; the next signal tries again.

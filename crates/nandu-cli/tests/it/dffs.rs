@@ -4,6 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use nandu_media::dffs::{Fields, Kind};
+use nandu_nand::PageAddr;
+use nandu_sim::image::ImageFile;
+
 use crate::mount::{FSX_WEIGHTS, run_fsx};
 use crate::mounted::{Mounted, Random, has, nandu, succeed};
 
@@ -167,4 +171,62 @@ fn fsx_finds_nothing_on_a_mount_of_dffs() {
     run_fsx(&mounted, "kept", "20000", &format!("nomsyncafterwrite = true\n{weights}"));
     mounted.unmount();
     mounted.check();
+}
+
+/// `dump page` shows the fields of a page of each kind.
+#[test]
+fn a_page_of_dffs_says_what_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    fs::create_dir_all(here.join("tree/letters")).unwrap();
+    fs::write(here.join("tree/letters/first"), vec![7; 200_000]).unwrap();
+    succeed(&["create", "d.nand", "--chip", "paper-onenand"], here);
+    succeed(&["fs", "format", "d.nand", "--system", "dffs"], here);
+    succeed(&["fs", "import", "tree", "d.nand"], here);
+    let (_, sim) = ImageFile::open(here.join("d.nand")).unwrap();
+    let pages = (0..sim.chip().geometry.page_count()).map(PageAddr);
+    let fields: Vec<(PageAddr, Fields, Vec<u8>)> = pages
+        .filter(|&page| sim.page_state(page).programs > 0)
+        .filter_map(|page| {
+            let bytes = sim.peek(page)[..2048].to_vec();
+            // Data is all sevens, which is no version.
+            Some((page, Fields::read(&bytes).ok()?, bytes))
+        })
+        .collect();
+    let newest = |kind: Kind, id: u32| {
+        let pages = fields.iter().filter(|(_, fields, _)| fields.kind == kind && (id == 0 || fields.id == id));
+        pages.max_by_key(|(_, fields, _)| fields.sequence).unwrap()
+    };
+    let dump = |page: PageAddr| succeed(&["dump", "page", &page.0.to_string(), "d.nand"], here);
+    let json = |page: PageAddr| -> serde_json::Value {
+        serde_json::from_str(&succeed(&["dump", "page", &page.0.to_string(), "d.nand", "--json"], here)).unwrap()
+    };
+
+    let (page, file, bytes) = newest(Kind::File, 0);
+    let said = dump(*page);
+    assert!(said.contains(&format!("dffs: file page, sequence {}", file.sequence)), "{said}");
+    let first = nandu_media::dffs::word(bytes, nandu_media::dffs::FRONT_SIZE);
+    assert!(said.contains(&format!("file {} in directory 2, name 'first', 200000 bytes", file.id)), "{said}");
+    assert!(said.contains(&format!("pages of data: 0 to page {first}, 1 to page {}", first + 1)), "{said}");
+    let header = &json(*page)["header"];
+    assert_eq!((&header["kind"], &header["name"], &header["size"]), (&"file".into(), &"first".into(), &200_000.into()));
+    assert_eq!(header["pages"]["0"], first);
+
+    let said = dump(PageAddr(first));
+    assert!(said.contains(&format!("dffs: data of file {}, its page 0;", file.id)), "{said}");
+    let (page, letters, _) = newest(Kind::Directory, 2);
+    let said = dump(*page);
+    assert!(said.contains("directory 2 in directory 1, name 'letters'"), "{said}");
+    assert!(said.contains("1 buckets in use: ") && letters.used == 1, "{said}");
+    for (kind, words) in [
+        (Kind::Map, "dffs: map page"),
+        (Kind::Summary, "dffs: summary page"),
+        (Kind::Superblock, "dffs: superblock page"),
+        (Kind::Checkpoint, "dffs: checkpoint page"),
+    ] {
+        let said = dump(newest(kind, 0).0);
+        assert!(said.contains(words), "{said}");
+    }
+    assert!(dump(newest(Kind::Checkpoint, 0).0).contains(", unmounted\n"));
+    assert!(dump(newest(Kind::Superblock, 0).0).contains("pages of 2048 bytes, 64 in a block"));
 }

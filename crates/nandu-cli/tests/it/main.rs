@@ -18,3 +18,4 @@ mod rights;
 mod store;
 mod streams;
 mod transcripts;
+mod worn;

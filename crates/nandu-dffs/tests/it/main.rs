@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod costs;
+mod failing;
 mod faults;
 mod lives;
 mod model;

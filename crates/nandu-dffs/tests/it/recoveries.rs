@@ -129,7 +129,7 @@ fn a_recovery_without_room_mounts_to_be_read() {
             assert!(fs.is_read_only());
             let now = everything(&mut fs).unwrap();
             assert!(first.iter().all(|(path, content)| now.get(path) == Some(content)), "seed {seed}");
-            assert_eq!(fs.create(fs.root(), b"more", NEW), Err(Error::Full));
+            assert_eq!(fs.create(fs.root(), b"more", NEW), Err(Error::ReadOnly));
             sim = fs.unmount().unwrap();
         }
     }

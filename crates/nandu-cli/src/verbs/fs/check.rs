@@ -94,6 +94,14 @@ pub(crate) fn is_file_system(sim: &Sim) -> bool {
     matches!(Fs::mount(copy, options, &mut memory), Ok(_) | Err(FsError::Corrupt { .. } | FsError::OtherVersion { .. }))
 }
 
+/// Whether a volume of DFFS cannot be changed any more. Looks at a copy; of one that cannot be mounted it is not known.
+pub(crate) fn is_dffs_read_only(sim: &Sim) -> Option<bool> {
+    let mut copy = sim.clone();
+    copy.power_on();
+    let mut memory = files::volume_memory(&copy, System::Dffs, MemoryArgs::DEFAULT);
+    files::mount(&mut copy, System::Dffs, MemoryArgs::DEFAULT, &mut memory).ok().map(|fs| fs.is_read_only())
+}
+
 fn fail(image: &Path, error: FilesError) -> Ending {
     let is_damage = matches!(error, FsError::Corrupt { .. }) || error.errno() == EUCLEAN;
     let code = if is_damage { ERRORS_LEFT } else { NOT_DONE };
@@ -170,6 +178,7 @@ fn check_dffs(image: &Path, sim: &mut Sim, out: &mut Output) -> anyhow::Result<(
     let mut memory = files::volume_memory(sim, System::Dffs, MemoryArgs::DEFAULT);
     let mut fs = files::mount(sim, System::Dffs, MemoryArgs::DEFAULT, &mut memory).map_err(explain)?;
     let (is_clean, reads) = (!fs.was_cut(), fs.nand().counters().reads);
+    let is_read_only = fs.is_read_only();
     let mut violations = Vec::new();
     fs.check(&mut vec![0; SCRATCH_SIZE], &mut |violation| violations.push(violation.to_string())).map_err(explain)?;
     let pages_read = fs.nand().counters().reads - reads;
@@ -180,11 +189,13 @@ fn check_dffs(image: &Path, sim: &mut Sim, out: &mut Output) -> anyhow::Result<(
             "kind": "files",
             "system": System::Dffs.name(),
             "clean": is_clean,
+            "read_only": is_read_only,
             "pages_read": pages_read,
             "violations": violations.iter().map(|what| json!({ "what": what })).collect::<Vec<_>>(),
         }))?;
     } else {
-        writeln!(out, "{name}: a file system of DFFS; {}", in_what_state(is_clean))?;
+        let state = if is_read_only { files::READ_ONLY } else { in_what_state(is_clean) };
+        writeln!(out, "{name}: a file system of DFFS; {state}")?;
         writeln!(out, "{} checked", units::things(pages_read, "page read"))?;
         for violation in &violations {
             writeln!(out, "  {violation}")?;
