@@ -134,6 +134,9 @@ fn describe_content(fields: &Fields, bytes: &[u8], text: &mut String) -> std::fm
                 _ => write!(text, "directory {id} of directory {parent}, behind {previous}")?,
             }
             describe_inode(fields, text)?;
+            if fields.kind == Kind::Directory {
+                write!(text, ", generation {size}")?;
+            }
             if fields.kind == Kind::Directory && previous != 0 {
                 write!(text, "\n      before it was renamed in page {previous}")?;
             }

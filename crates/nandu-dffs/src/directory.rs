@@ -19,7 +19,7 @@ const MODE_FILE: u16 = 0o100_000;
 impl<N: Nand> Dffs<'_, N> {
     /// The root.
     pub fn root(&self) -> Directory {
-        Directory(ROOT)
+        Directory { number: ROOT, generation: 0 }
     }
 
     pub(crate) fn check_name(name: &[u8]) -> Result<(), N> {
@@ -42,10 +42,10 @@ impl<N: Nand> Dffs<'_, N> {
             return Err(Error::NameTooLong(name.len()));
         }
         let before = self.nand.attribute(Cause::Lookup);
-        let found = self.find(directory.0, name);
+        let found = self.number_of(directory).and_then(|number| self.find(number, name));
         self.nand.attribute(before);
         let found = found?.ok_or(Error::NotFound)?;
-        Ok(Node::of(&found.fields, directory.0, found.place))
+        Ok(Node::of(&found.fields, directory.number, found.place))
     }
 
     /// The directory that holds a directory; the root is its own. Costs a read at most.
@@ -54,7 +54,15 @@ impl<N: Nand> Dffs<'_, N> {
     ///
     /// [`Error::NotFound`] for one that was removed, [`Error::Corrupt`], [`Error::Nand`].
     pub fn parent(&mut self, directory: Directory) -> Result<Directory, N> {
-        Ok(Directory(self.load_head(directory.0)?.parent))
+        let number = self.number_of(directory)?;
+        let above = self.load_head(number)?.parent;
+        Ok(Directory::of(&self.load_head(above)?))
+    }
+
+    /// The logical number of a directory that is still there. Costs no read that whoever goes on to look into it does not need.
+    pub(crate) fn number_of(&mut self, directory: Directory) -> Result<u32, N> {
+        let fields = self.load_head(directory.number)?;
+        if fields.size == directory.generation { Ok(directory.number) } else { Err(Error::Gone) }
     }
 
     /// Loads the inode of a directory into [`CHAIN`].
@@ -73,13 +81,14 @@ impl<N: Nand> Dffs<'_, N> {
     pub fn create(&mut self, directory: Directory, name: &[u8], permissions: Permissions) -> Result<File, N> {
         Self::check_name(name)?;
         self.change(|fs| {
-            let place = fs.prepare_name(directory.0, name, 0)?;
+            let directory = fs.number_of(directory)?;
+            let place = fs.prepare_name(directory, name, 0)?;
             let number = fs.number;
             fs.number = fs.number.checked_add(1).ok_or(Error::Full)?;
-            fs.new_inode(Kind::File, number, directory.0, name, permissions)?;
+            fs.new_inode(Kind::File, number, directory, name, permissions)?;
             let page = fs.append(Area::File, NODE)?;
-            fs.insert(directory.0, place, page.0 + POINTER_BASE)?;
-            Ok(File::at(directory.0, number, place))
+            fs.insert(directory, place, page.0 + POINTER_BASE)?;
+            Ok(File::at(directory, number, place))
         })
     }
 
@@ -91,21 +100,23 @@ impl<N: Nand> Dffs<'_, N> {
     pub fn mkdir(&mut self, directory: Directory, name: &[u8], permissions: Permissions) -> Result<Directory, N> {
         Self::check_name(name)?;
         self.change(|fs| {
-            let place = fs.prepare_name(directory.0, name, 1)?;
+            let directory = fs.number_of(directory)?;
+            let place = fs.prepare_name(directory, name, 1)?;
             let id = fs.free_logical()?;
             if crate::options::broken!(fs, parent_before_directory) {
                 fs.set_mapped(id, PageAddr(1));
-                fs.insert(directory.0, place, id)?;
+                fs.insert(directory, place, id)?;
                 fs.set_mapped(id, PageAddr(0));
             }
-            fs.new_inode(Kind::Directory, id, directory.0, name, permissions)?;
+            fs.new_inode(Kind::Directory, id, directory, name, permissions)?;
+            let made = Directory::of(&fs.fields(NODE)?);
             // O1: the inode first. Cut after it, no bucket leads to it, and recovery takes its number back. The other way round a name
             // would lead to a number without a page.
             fs.program_chain(NODE, Fold::None)?;
             if !crate::options::broken!(fs, parent_before_directory) {
-                fs.insert(directory.0, place, id)?;
+                fs.insert(directory, place, id)?;
             }
-            Ok(Directory(id))
+            Ok(made)
         })
     }
 
@@ -134,6 +145,8 @@ impl<N: Nand> Dffs<'_, N> {
             atime: self.now,
             mtime: self.now,
             ctime: self.now,
+            // No other directory with this number has the same, since no sequence comes again.
+            size: if kind == Kind::Directory && id != ROOT { self.sequence as u32 } else { 0 },
             ..Fields::new(kind)
         };
         self.pages.get_mut(NODE).fill(0);
@@ -156,14 +169,15 @@ impl<N: Nand> Dffs<'_, N> {
     /// [`Error::NotFound`], [`Error::IsDirectory`], [`Error::Corrupt`], [`Error::Nand`]; [`Error::Full`] only where the reserve is used up.
     pub fn unlink(&mut self, directory: Directory, name: &[u8]) -> Result<(), N> {
         self.change(|fs| {
-            let found = fs.find(directory.0, name)?.ok_or(Error::NotFound)?;
+            let directory = fs.number_of(directory)?;
+            let found = fs.find(directory, name)?.ok_or(Error::NotFound)?;
             if found.fields.kind == Kind::Directory {
                 return Err(Error::IsDirectory);
             }
             fs.prepare(Demand::Less)?;
             // Making room may have moved it.
-            let found = fs.find(directory.0, name)?.ok_or(Error::NotFound)?;
-            fs.remove(directory.0, found.place, found.pointer)?;
+            let found = fs.find(directory, name)?.ok_or(Error::NotFound)?;
+            fs.remove(directory, found.place, found.pointer)?;
             fs.bury(&found)
         })
     }
@@ -193,13 +207,14 @@ impl<N: Nand> Dffs<'_, N> {
     /// [`Error::NotFound`], [`Error::NotDirectory`], [`Error::NotEmpty`], and those of [`unlink`](Dffs::unlink).
     pub fn rmdir(&mut self, directory: Directory, name: &[u8]) -> Result<(), N> {
         self.change(|fs| {
-            let found = fs.find(directory.0, name)?.ok_or(Error::NotFound)?;
+            let directory = fs.number_of(directory)?;
+            let found = fs.find(directory, name)?.ok_or(Error::NotFound)?;
             if found.fields.kind != Kind::Directory {
                 return Err(Error::NotDirectory);
             }
             fs.expect_empty()?;
             fs.prepare(Demand::Less)?;
-            fs.remove(directory.0, found.place, found.pointer)?;
+            fs.remove(directory, found.place, found.pointer)?;
             fs.release(found.pointer);
             Ok(())
         })
@@ -220,7 +235,8 @@ impl<N: Nand> Dffs<'_, N> {
     pub fn stat(&mut self, node: Node) -> Result<Stat, N> {
         match node {
             Node::Directory(directory) => {
-                let fields = self.load_head(directory.0)?;
+                let number = self.number_of(directory)?;
+                let fields = self.load_head(number)?;
                 let size = self.page_size() as u64;
                 Ok(Self::stat_of(&fields, size, 0))
             }
@@ -268,7 +284,7 @@ impl<N: Nand> Dffs<'_, N> {
             fs.prepare(Demand::Less)?;
             let frame = match node {
                 Node::Directory(directory) => {
-                    fs.load_head(directory.0)?;
+                    fs.number_of(directory)?;
                     CHAIN
                 }
                 Node::File(file) => {

@@ -11,7 +11,8 @@
 //!                     the rest  number of the file, less 65,536
 //! ```
 //!
-//! A directory's number is its logical number.
+//! A directory's number is its logical number, 16 bits, behind 32 bits of its generation: whoever holds the number of one that is gone does not
+//! meet another that has its logical number.
 
 use core::fmt;
 use core::ops::ControlFlow;
@@ -30,6 +31,9 @@ use crate::stats::BlockUse;
 
 /// Bits of the logical number of a directory.
 const DIRECTORY_BITS: u32 = 15;
+
+/// Bits of the logical number where a directory is meant.
+const DIRECTORY_NUMBER_BITS: u32 = 16;
 
 /// Bits of a second hash.
 const SECOND_BITS: u32 = 8;
@@ -117,7 +121,9 @@ impl Packing {
 
     fn pack(self, node: Node) -> Ino {
         let file = match node {
-            Node::Directory(directory) => return Ino(directory.0.into()),
+            Node::Directory(Directory { number, generation }) => {
+                return Ino(u64::from(generation) << DIRECTORY_NUMBER_BITS | u64::from(number));
+            }
             Node::File(file) => file,
         };
         let upper = u64::from(file.directory) << self.bucket_bits | u64::from(file.bucket);
@@ -127,8 +133,10 @@ impl Packing {
     }
 
     fn unpack(self, ino: Ino) -> Node {
-        if ino.0 < u64::from(NUMBER_MIN) {
-            return Node::Directory(Directory(ino.0 as u32));
+        // A file's directory is at least the root, in the highest bits.
+        if ino.0 >> (u64::BITS - DIRECTORY_BITS) == 0 {
+            let number = (ino.0 & ((1 << DIRECTORY_NUMBER_BITS) - 1)) as u32;
+            return Node::Directory(Directory { number, generation: (ino.0 >> DIRECTORY_NUMBER_BITS) as u32 });
         }
         let number = (ino.0 & ((1 << self.number_bits()) - 1)) as u32;
         let upper = ino.0 >> self.number_bits();
@@ -257,8 +265,11 @@ impl<N: Nand> FileSystem for Dffs<'_, N> {
     fn lookup(&mut self, directory: Ino, name: &[u8]) -> Result<Ino, Self::Error> {
         let directory = self.directory_of(directory)?;
         match name {
-            b"." => Ok(Ino(directory.0.into())),
-            b".." => Ok(Ino(self.parent(directory).map_err(gone)?.0.into())),
+            b"." => Ok(self.ino_of(Node::Directory(directory))),
+            b".." => {
+                let above = self.parent(directory).map_err(gone)?;
+                Ok(self.ino_of(Node::Directory(above)))
+            }
             _ => {
                 let node = Dffs::lookup(self, directory, name)?;
                 Ok(self.ino_of(node))
@@ -285,7 +296,7 @@ impl<N: Nand> FileSystem for Dffs<'_, N> {
         Self::check_name(name)?;
         let permissions = self.permissions(directory, attributes, true)?;
         let made = Dffs::mkdir(self, directory, name, permissions)?;
-        Ok(Ino(made.0.into()))
+        Ok(self.ino_of(Node::Directory(made)))
     }
 
     fn unlink(&mut self, directory: Ino, name: &[u8]) -> Result<(), Self::Error> {
@@ -388,7 +399,7 @@ impl<N: Nand> FileSystem for Dffs<'_, N> {
         let directory = self.directory_of(directory)?;
         let parent = self.parent(directory).map_err(gone)?;
         for (name, node, after) in [(&b"."[..], directory, 1), (&b".."[..], parent, DOT_COOKIES)] {
-            let ino = Ino(node.0.into());
+            let ino = self.packing().pack(Node::Directory(node));
             if cookie < after && visit(DirEntry { name, ino, kind: FileKind::Directory, cookie: after }).is_break() {
                 return Ok(());
             }
@@ -407,7 +418,7 @@ impl<N: Nand> FileSystem for Dffs<'_, N> {
 
     fn open(&mut self, ino: Ino) -> Result<(), Self::Error> {
         match self.node_of(ino) {
-            Node::Directory(directory) => self.parent(directory).map(|_| ()).map_err(gone),
+            Node::Directory(directory) => self.number_of(directory).map(|_| ()).map_err(gone),
             Node::File(file) => {
                 Dffs::open(self, file).map_err(gone)?;
                 if let Some(slot) = self.find_slot(file.number) {
@@ -428,7 +439,7 @@ impl<N: Nand> FileSystem for Dffs<'_, N> {
     fn fsync(&mut self, ino: Ino) -> Result<(), Self::Error> {
         match self.node_of(ino) {
             // What is in a directory is durable already.
-            Node::Directory(directory) => self.parent(directory).map(|_| ()).map_err(gone),
+            Node::Directory(directory) => self.number_of(directory).map(|_| ()).map_err(gone),
             Node::File(file) => Dffs::fsync(self, file).map_err(gone),
         }
     }
@@ -477,7 +488,13 @@ mod tests {
                 bucket: bucket_count as u16 - 1,
                 second: 255,
             };
-            for node in [Node::File(file), Node::Directory(Directory(1)), Node::Directory(Directory(32_767))] {
+            let directory = |number, generation| Node::Directory(Directory { number, generation });
+            for node in [
+                Node::File(file),
+                Node::File(File { directory: 1, ..file }),
+                directory(1, 0),
+                directory(32_767, u32::MAX),
+            ] {
                 assert_eq!(packing.unpack(packing.pack(node)), node);
             }
         }

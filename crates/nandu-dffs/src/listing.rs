@@ -42,10 +42,10 @@ impl<N: Nand> Dffs<'_, N> {
         cookie: u64,
         visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), N> {
-        self.load_head(directory.0)?;
+        let directory = self.number_of(directory)?;
         let (mut second, mut number) = ((cookie >> 32) as u8, cookie as u32);
         for bucket in (cookie >> 40) as usize..self.bucket_count {
-            let flow = self.list_bucket(directory.0, bucket as u16, second, number, visit)?;
+            let flow = self.list_bucket(directory, bucket as u16, second, number, visit)?;
             if flow.is_break() {
                 return Ok(());
             }

@@ -4,14 +4,27 @@ use nandu_media::dffs::{Fields, Kind};
 
 use crate::hash::Place;
 
-/// A directory, by its logical number.
+/// A directory, by its logical number, and by its generation, since another gets the number when it is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Directory(pub(crate) u32);
+pub struct Directory {
+    pub(crate) number: u32,
+    pub(crate) generation: u32,
+}
 
 impl Directory {
-    /// The logical number, which is its inode number as well.
+    /// The logical number.
     pub const fn number(self) -> u32 {
-        self.0
+        self.number
+    }
+
+    /// What tells it from others that had its logical number.
+    pub const fn generation(self) -> u32 {
+        self.generation
+    }
+
+    /// The directory whose inode says this.
+    pub(crate) fn of(fields: &Fields) -> Directory {
+        Directory { number: fields.id, generation: fields.size }
     }
 }
 
@@ -31,9 +44,9 @@ impl File {
         self.number
     }
 
-    /// The directory that holds the name.
-    pub const fn directory(self) -> Directory {
-        Directory(self.directory)
+    /// The logical number of the directory that holds the name.
+    pub const fn directory(self) -> u32 {
+        self.directory
     }
 
     pub(crate) fn at(directory: u32, number: u32, place: Place) -> File {
@@ -54,14 +67,14 @@ impl Node {
     pub(crate) fn of(fields: &Fields, directory: u32, place: Place) -> Node {
         match fields.kind {
             Kind::File => Node::File(File::at(directory, fields.id, place)),
-            _ => Node::Directory(Directory(fields.id)),
+            _ => Node::Directory(Directory::of(fields)),
         }
     }
 
     /// The inode number.
     pub const fn number(self) -> u32 {
         match self {
-            Node::Directory(directory) => directory.0,
+            Node::Directory(directory) => directory.number,
             Node::File(file) => file.number,
         }
     }

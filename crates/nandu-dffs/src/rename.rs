@@ -35,7 +35,10 @@ impl<N: Nand> Dffs<'_, N> {
     ) -> Result<Node, N> {
         Self::check_name(name)?;
         Self::check_name(new_name)?;
-        self.change(|fs| fs.rename_inner(directory.0, name, new_directory.0, new_name, may_replace))
+        self.change(|fs| {
+            let (directory, new_directory) = (fs.number_of(directory)?, fs.number_of(new_directory)?);
+            fs.rename_inner(directory, name, new_directory, new_name, may_replace)
+        })
     }
 
     fn rename_inner(
@@ -79,7 +82,7 @@ impl<N: Nand> Dffs<'_, N> {
         let slot = self.find_slot(found.fields.id).filter(|_| !is_directory);
         let known = slot.map(|slot| (slot, self.slots[slot]));
         let (node, pointer) = match is_directory {
-            true => (Node::Directory(Directory(found.pointer)), found.pointer),
+            true => (Node::Directory(Directory::of(&found.fields)), found.pointer),
             false => {
                 let file = File::at(new_directory, found.fields.id, place);
                 (Node::File(file), self.rename_file(&found, directory, file, new_name)?)

@@ -107,7 +107,8 @@ impl Kind {
 ///     10     2  sequence_high  upper bits of the sequence
 ///     12     2  uid            owner
 ///     14     2  gid            group
-///     16     4  size           bytes of a file; bytes of the content of a checkpoint
+///     16     4  size           bytes of a file; bytes of the content of a checkpoint; generation of a directory, which no other with its number
+///                              had, 0 of the root
 ///     20     4  atime          seconds since 1970, unsigned
 ///     24     4  mtime          of the content
 ///     28     4  ctime          of the inode
@@ -293,7 +294,8 @@ pub fn seal(bytes: &mut [u8], volume: u32, page: u32) {
 ///
 /// # Errors
 ///
-/// [`Malformed::Checksum`], then those of [`Fields::read`], and [`Malformed::Range`] for an inode whose name does not end.
+/// [`Malformed::Checksum`], then those of [`Fields::read`], and [`Malformed::Range`] for an inode whose name does not end, or of a file with more
+/// bytes than its pointers can lead to.
 pub fn open(bytes: &[u8], volume: u32, page: u32) -> Result<Fields, Malformed> {
     let (body, crc) = bytes.split_last_chunk::<BACK_SIZE>().ok_or(Malformed::Size)?;
     if checksum(body) ^ salt(volume, page) != u32::from_le_bytes(*crc) {
@@ -305,6 +307,9 @@ pub fn open(bytes: &[u8], volume: u32, page: u32) -> Result<Fields, Malformed> {
         if !name.contains(&0) {
             return Err(Malformed::Range("name"));
         }
+    }
+    if fields.kind == Kind::File && fields.size as usize > pointer_count(bytes.len()) * bytes.len() {
+        return Err(Malformed::Range("size"));
     }
     Ok(fields)
 }

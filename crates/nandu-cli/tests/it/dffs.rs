@@ -149,6 +149,18 @@ fn renamed_files_stay_the_same_on_a_mount_of_dffs() {
     mounted.check();
 }
 
+/// A directory that is gone while somebody is in it is not the next one that gets its number.
+#[test]
+fn whoever_is_in_a_directory_that_is_gone_is_in_no_other_on_a_mount_of_dffs() {
+    let Some(mut mounted) = Mounted::with(&["--chip", "paper-onenand"], &["--system", "dffs"], &[]) else { return };
+    mounted.shell(
+        "mkdir d; cd d; rmdir ../d; mkdir ../e; echo 1 > ../e/x; test \"$(ls ../e)\" = x; ! touch y; ! ls x; \
+         mkdir ../e/f; echo 2 > ../e/f/z; test \"$(cat ../e/f/z)\" = 2; test \"$(ls ../e)\" = \"$(printf 'f\\nx')\"",
+    );
+    mounted.unmount();
+    mounted.check();
+}
+
 #[test]
 fn what_was_synced_is_there_after_a_mount_of_dffs_is_killed() {
     let Some(mut mounted) = Mounted::with(&["--chip", "paper-onenand"], &["--system", "dffs"], &[]) else { return };
@@ -183,7 +195,9 @@ fn a_page_of_dffs_says_what_it_is() {
     succeed(&["create", "d.nand", "--chip", "paper-onenand"], here);
     succeed(&["fs", "format", "d.nand", "--system", "dffs"], here);
     succeed(&["fs", "import", "tree", "d.nand"], here);
-    let (_, sim) = ImageFile::open(here.join("d.nand")).unwrap();
+    // An image that is open is in use.
+    fs::copy(here.join("d.nand"), here.join("copy.nand")).unwrap();
+    let (_, sim) = ImageFile::open(here.join("copy.nand")).unwrap();
     let pages = (0..sim.chip().geometry.page_count()).map(PageAddr);
     let fields: Vec<(PageAddr, Fields, Vec<u8>)> = pages
         .filter(|&page| sim.page_state(page).programs > 0)
@@ -206,7 +220,7 @@ fn a_page_of_dffs_says_what_it_is() {
     let said = dump(*page);
     assert!(said.contains(&format!("dffs: file page, sequence {}", file.sequence)), "{said}");
     let first = nandu_media::dffs::word(bytes, nandu_media::dffs::FRONT_SIZE);
-    assert!(said.contains(&format!("file {} in directory 2, name 'first', 200000 bytes", file.id)), "{said}");
+    assert!(said.contains(&format!("file {} in directory 2, name 'first', 200,000 bytes", file.id)), "{said}");
     assert!(said.contains(&format!("pages of data: 0 to page {first}, 1 to page {}", first + 1)), "{said}");
     let header = &json(*page)["header"];
     assert_eq!((&header["kind"], &header["name"], &header["size"]), (&"file".into(), &"first".into(), &200_000.into()));

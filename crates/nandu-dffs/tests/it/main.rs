@@ -5,6 +5,7 @@
 mod costs;
 mod failing;
 mod faults;
+mod hostile;
 mod lives;
 mod model;
 mod operations;
