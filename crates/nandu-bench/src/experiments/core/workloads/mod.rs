@@ -41,7 +41,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         (
             "workload",
             "`appends`: 300 bytes, each synced, to a log that is changed for a new one at 256 KiB. `updates/*`: 100 bytes in a file of 4 MiB, a sync after \
-             each or after 16. `records/1`: the same of all records of a store. `records/16`: of a table of 6,000 of them. `snapshot`: `records/1` with one snapshot, taken when 30 % live. `small-files`: 2 KiB made and synced. \
+             each or after 16. `records/1`: the same of all records of a store. `records/16`: of a table of 6,000 of them. `grow`: 40,000 new records with random keys. `snapshot`: `records/1` with one snapshot, taken when 30 % live. `small-files`: 2 KiB made and synced. \
              `postmark/*`: writes of 4 KiB, each synced. `unpack/*`: trees of sources made without a sync, one after another, walked, read, and the one before last removed. \
              `database`: three of 2,048 pages of 8 KiB in a transaction, with a journal of the old ones and two syncs. `large/*`: 16 MiB written once, then read. \
              `mobile`: the calls of paper/flexfs-e9 with idle time. `mounts/*`: after a cut at a random operation",
@@ -58,13 +58,13 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 const NOTES: &str = "A mechanism of log, tree or files stays if it closes a fault, or saves a tenth of the programs or reads of one of these workloads; `ABLATION.md` has what each saves. \
 Limits are what was measured then and a tenth: what may be lost where a mechanism goes. Of a mount the limit is 43 and 41 reads, as it was; what is promised is 40.
 
-`small-files` and `snapshot` decide nothing by themselves; they watch what may get worse.";
+`small-files`, `grow` and `snapshot` decide nothing by themselves; they watch what may get worse.";
 
 /// Gives the figures of a workload.
 type Part = fn(&mut Context<'_>) -> Result<Vec<Figure>, BenchError>;
 
 /// Parts of the experiment; those that take long come first, since they are run at the same time.
-const PARTS: [Part; 16] = [
+const PARTS: [Part; 17] = [
     |context| files::postmark("postmark/tags", files::TAGS, MEMORY, context),
     |context| files::postmark("postmark/untagged", 0, MEMORY, context),
     |context| files::postmark("postmark/250k", files::TAGS, files::MUCH, context),
@@ -81,6 +81,7 @@ const PARTS: [Part; 16] = [
     |context| records::updates(1, context),
     |context| records::updates(16, context),
     records::with_snapshot,
+    records::grow,
 ];
 
 /// What a file system is given where nothing else is said.

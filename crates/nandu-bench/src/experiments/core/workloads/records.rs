@@ -96,6 +96,27 @@ pub(super) fn updates(k: u32, context: &mut Context<'_>) -> Result<Vec<Figure>, 
     Ok(figures)
 }
 
+/// New records with random keys, each durable by itself: what a put costs where leaves are split, and how full they are then.
+pub(super) fn grow(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+    const CASE: &str = "grow";
+    let chip = chip(context.scaled(128, 48));
+    let options = options(Durability::Immediate);
+    let mut memory = rig::memory(&chip, &options);
+    let mut store = Store::format(Sim::with_seed(chip, context.seed), options, &mut memory)?;
+    let keys = RandomKeys::new(2);
+    let count = context.scaled(40_000, 8_000);
+    let phase = Phase::start(store.nand());
+    for index in 0..count {
+        store.put(&keys.at(index).to_be_bytes(), &value(index, 0))?;
+        context.tell(index.into(), count.into());
+    }
+    let mut figures = phase.figures(CASE, store.nand(), count.into());
+    let pages = f64::from(store.stats().live_pages) * 1000.0 / f64::from(count);
+    figures.push(Figure::new(EXPERIMENT.name, CASE, "pages_per_1000", pages, "pages"));
+    verify(&mut store)?;
+    Ok(figures)
+}
+
 /// Updates with one snapshot, of 64 blocks. When all records were updated, twice as many pages live as when it was taken.
 pub(super) fn with_snapshot(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     const CASE: &str = "snapshot";
