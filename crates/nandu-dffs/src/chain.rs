@@ -110,9 +110,19 @@ impl<N: Nand> Dffs<'_, N> {
     /// Looks a name up. Its inode is in [`NODE`] then. Costs a read for each page of the chain up to it and each inode whose both hashes
     /// are the same.
     pub(crate) fn find(&mut self, directory: u32, name: &[u8]) -> Result<Option<Found>, N> {
+        self.find_in(directory, None, name)
+    }
+
+    /// As [`find`](Dffs::find), in the directory that has this generation.
+    pub(crate) fn find_in(&mut self, directory: u32, generation: Option<u32>, name: &[u8]) -> Result<Option<Found>, N> {
         let place = self.place_of(name);
         let mut is_over = false;
-        let found = self.walk(directory, CHAIN, |fs, _| {
+        let found = self.walk(directory, CHAIN, |fs, id| {
+            if id == directory
+                && generation.is_some_and(|known| fs.fields(CHAIN).is_ok_and(|fields| fields.size != known))
+            {
+                return Err(Error::Gone);
+            }
             let pointer = fs.pointer(CHAIN, place.bucket);
             is_over = pointer == 0;
             if is_over || fs.second(CHAIN, place.bucket) != place.second {

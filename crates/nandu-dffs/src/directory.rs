@@ -42,7 +42,7 @@ impl<N: Nand> Dffs<'_, N> {
             return Err(Error::NameTooLong(name.len()));
         }
         let before = self.nand.attribute(Cause::Lookup);
-        let found = self.number_of(directory).and_then(|number| self.find(number, name));
+        let found = self.find_in(directory.number, Some(directory.generation), name);
         self.nand.attribute(before);
         let found = found?.ok_or(Error::NotFound)?;
         Ok(Node::of(&found.fields, directory.number, found.place))
@@ -59,7 +59,7 @@ impl<N: Nand> Dffs<'_, N> {
         Ok(Directory::of(&self.load_head(above)?))
     }
 
-    /// The logical number of a directory that is still there. Costs no read that whoever goes on to look into it does not need.
+    /// The logical number of a directory that is still there. Costs a read at most.
     pub(crate) fn number_of(&mut self, directory: Directory) -> Result<u32, N> {
         let fields = self.load_head(directory.number)?;
         if fields.size == directory.generation { Ok(directory.number) } else { Err(Error::Gone) }

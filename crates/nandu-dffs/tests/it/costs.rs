@@ -142,3 +142,16 @@ fn a_directory_takes_two_thousand_names() {
     fs.verify(&mut |violation| found.push(violation)).unwrap();
     assert_eq!(found, []);
 }
+
+/// The directory's page and the inode, where no page is kept: what a directory's generation is stands in the page that is read anyway.
+#[test]
+fn a_lookup_reads_two_pages() {
+    let options = Options { cache_pages: 0, ..Options::DEFAULT };
+    let mut memory = memory(&CHIP.geometry, &options);
+    let mut fs = Dffs::format(Sim::new(CHIP), options, &mut memory).unwrap();
+    let directory = fs.mkdir(fs.root(), b"d", NEW).unwrap();
+    fs.create(directory, b"f", NEW).unwrap();
+    let begun = fs.nand().counters().reads;
+    fs.lookup(directory, b"f").unwrap();
+    assert_eq!(fs.nand().counters().reads - begun, 2);
+}
