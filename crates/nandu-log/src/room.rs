@@ -50,11 +50,12 @@ impl<N: Nand> Log<'_, N> {
         self.weight_of(pages) <= self.usable_blocks() * u32::from(self.shape.mlc_pages)
     }
 
-    /// The same for pages with headers that live for a while, where they may take half of what is kept dead so that blocks that are
-    /// emptied yield something. Costs nothing.
+    /// The same for pages with headers that live for a while: they may take half of what is kept dead so that blocks that are emptied yield
+    /// something, and at most an eighth of the capacity, so that what is deleted from a full chip makes room. Costs nothing.
     pub fn has_overdraft_for(&self, pages: u32) -> bool {
-        let overdraft = self.shape.slack_blocks(self.blocks.good()) * u32::from(self.shape.mlc_pages) / 2;
-        self.weight_of(pages) <= self.usable_blocks() * u32::from(self.shape.mlc_pages) + overdraft
+        let capacity = self.usable_blocks() * u32::from(self.shape.mlc_pages);
+        let slack = self.shape.slack_blocks(self.blocks.good()) * u32::from(self.shape.mlc_pages);
+        self.weight_of(pages) <= capacity + (slack / 2).min(capacity / 8)
     }
 
     /// Pages of the fullest kind of block that can still be filled when so many pages with headers have come, by counts that may be too

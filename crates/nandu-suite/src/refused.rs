@@ -47,7 +47,9 @@ pub fn live_all(seeds: Range<u64>, expected: &str, live: impl Fn(u64) -> Refused
     assert!(bad == 0 && refused_count > 0, "{bad} of {count} lives, refused {refused_count} times: {expected}");
 }
 
-/// How many lives somebody asks for, with `NANDU_LIVES`.
-pub fn lives_asked_for() -> u64 {
-    std::env::var("NANDU_LIVES").map_or(1000, |count| count.parse().unwrap())
+/// The lives that somebody asks for, with `NANDU_LIVES`: how many, or the seeds `FROM..TO`.
+pub fn lives_asked_for() -> Range<u64> {
+    let asked = std::env::var("NANDU_LIVES").unwrap_or("1000".to_owned());
+    let (from, to) = asked.split_once("..").unwrap_or(("0", &asked));
+    from.parse().unwrap()..to.parse().unwrap()
 }

@@ -46,10 +46,6 @@ const FREE_SHARE: usize = 16;
 /// Page values of one sync that are paid for in advance at most.
 const GROUP_MAX: u32 = 64;
 
-/// By how many pages more live after a merge, as room for it is asked for: each change that waits has room for a page of its own
-/// already ([`Tree::has_room_to_wait`]).
-const LIVE_MAX: u32 = 2;
-
 /// Part of the memory, as a divisor, that stays free for what sections hold: a mount finds the changes that the newest journal page
 /// by itself names, as they were, and those of later sections too. With 24 KiB for changes, measured as in `core/groupcommit`
 /// with k = 4, 0.363 programs for an update without it, 0.347 with it: a journal page by itself takes part in 80 updates, not in 10.
@@ -323,8 +319,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     fn prepare_merge(&mut self, shrinks: bool) -> Result<(), TreeError<P::Error>> {
         // The leaf, what a split of it takes, and a journal page where the leaf leaves no room for what has to be in one.
         let pages_max = self.split_pages_max() + 2;
-        // Beside page values, those who put them say what they need ([`Tree::growth_pages_max`]).
-        let live_max = if self.pages.has_bare() { pages_max } else { LIVE_MAX };
+        // Each change that waits has room for a page of its own already ([`Tree::has_room_to_wait`]). Beside page values, those who put
+        // them say what they need ([`Tree::growth_pages_max`]).
+        let live_max = if self.pages.has_bare() { pages_max } else { 0 };
         // Page values are appended while others wait, when nothing can be moved: as many as the last time are paid for now.
         let pages = 1 + self.notes.group.min(GROUP_MAX);
         self.prepare(Need { pages, pages_max, live_max, shrinks })

@@ -60,5 +60,5 @@ fn pages_are_written_over_on_a_full_chip() {
 #[test]
 #[ignore = "as many as NANDU_LIVES says"]
 fn many_lives() {
-    lives(&SMALL.with_pending(0, 8192), 0..lives_asked_for());
+    lives(&SMALL.with_pending(0, 8192), lives_asked_for());
 }
