@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::flash::{Flash, Head, Item, Rules};
-use super::{Counts, Device, Model, missing, parts};
+use super::{Counts, Device, FULL, Model, missing, parts};
 use crate::BenchError;
 use crate::workload::{FileName, Files};
 
@@ -28,6 +28,9 @@ const BACK_SIZE: u32 = 4;
 
 /// Bytes of a bucket: a pointer and a byte of hash.
 const BUCKET_SIZE: u32 = 5;
+
+/// Files whose directory may not know yet where the collector moved their inode.
+const BEHIND_MAX: usize = 64;
 
 /// When a file's directory learns where its inode went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +63,16 @@ pub struct Classic {
     /// Chains, by directory; the root's by none.
     chains: HashMap<Option<u32>, Vec<Page>>,
     files: HashMap<FileName, File>,
+    /// The files, by number.
+    names: HashMap<u64, FileName>,
+    /// Numbers of files whose directory is behind.
+    behind: BTreeSet<u64>,
     open: Option<FileName>,
     map: Option<Item>,
+    /// Blocks that are emptied before one operation at most.
+    round_max: u32,
+    /// Whether all kinds of pages go to one log.
+    has_one_log: bool,
     /// Pages of directories programmed since the map was.
     unmapped: u64,
 }
@@ -77,10 +88,20 @@ impl Classic {
             bucket_count,
             chains: HashMap::from([(None, vec![Page::default()])]),
             files: HashMap::new(),
+            names: HashMap::new(),
+            behind: BTreeSet::new(),
             open: None,
             map: None,
+            round_max: 2 * device.block_count,
+            has_one_log: false,
             unmapped: 0,
         }
+    }
+
+    /// The same programs in one log instead of one for each kind of page.
+    #[must_use]
+    pub fn with_one_log(self) -> Classic {
+        Classic { has_one_log: true, ..self }
     }
 
     /// Buckets of a page of a directory.
@@ -96,15 +117,21 @@ impl Classic {
 
     fn page(&mut self, item: &mut Option<Item>, head: Head, tag: u64) -> Result<(), BenchError> {
         let size = self.flash.page_size();
-        self.flash.replace(item, head, size, tag)
+        self.flash.replace(item, if self.has_one_log { DATA } else { head }, size, tag)
     }
 
-    /// Empties blocks while room is short. What a moved page was pointed to by directly is programmed, too: the inode of a page of
-    /// data, the directory of an inode.
+    /// Empties blocks while room is short; what lives goes to the end of its log. What a moved page was pointed to by directly is programmed, too: the
+    /// inode of a page of data, and the directory of an inode, once for all of its files that are behind.
     fn prepare(&mut self) -> Result<(), BenchError> {
+        let mut rounds = 0;
         while self.flash.is_short() {
+            // What moving takes along can be as much as it gains, for ever.
+            rounds += 1;
+            if rounds > self.round_max {
+                return Err(BenchError::Other(FULL.into()));
+            }
             let mut moved = Vec::new();
-            if !self.flash.collect(DATA, &mut moved)? {
+            if !self.flash.collect_apart(&mut moved)? {
                 break;
             }
             let owners: BTreeSet<u64> = moved.into_iter().filter(|&tag| tag > 0).collect();
@@ -116,14 +143,18 @@ impl Classic {
     }
 
     fn follow(&mut self, tag: u64) -> Result<(), BenchError> {
-        let (number, is_data) = (tag >> 1, tag & 1 == 1);
-        let name = self.files.keys().find(|name| name.number + 1 == number).copied();
-        let Some(name) = name else { return Ok(()) };
+        let (number, is_data) = ((tag >> 1) - 1, tag & 1 == 1);
+        let Some(&name) = self.names.get(&number) else { return Ok(()) };
         let before = self.flash.counts.programs;
         if is_data {
             self.write_inode(name)?;
         }
-        self.write_parent(name)?;
+        self.behind.insert(number);
+        while self.parent_update == ParentUpdate::Each || self.behind.len() > BEHIND_MAX {
+            let Some(number) = self.behind.pop_first() else { break };
+            let name = *self.names.get(&number).ok_or_else(missing)?;
+            self.write_parent(name)?;
+        }
         self.flash.counts.collector_programs += self.flash.counts.programs - before;
         Ok(())
     }
@@ -143,6 +174,7 @@ impl Classic {
         if let Some(page) = self.chains.get_mut(&directory).and_then(|chain| chain.get_mut(place)) {
             page.item = item;
         }
+        self.catch_up(directory, place);
         self.unmapped += 1;
         if self.unmapped == MAP_EVERY {
             self.unmapped = 0;
@@ -151,6 +183,17 @@ impl Classic {
             self.map = map;
         }
         Ok(())
+    }
+
+    /// A page of a chain that is programmed knows where its inodes are.
+    fn catch_up(&mut self, directory: Option<u32>, place: usize) {
+        let Some(page) = self.chains.get(&directory).and_then(|chain| chain.get(place)) else { return };
+        let is_here = |number: &u64| {
+            let is_near = self.names.get(number).is_some_and(|name| name.directory == directory);
+            is_near && page.buckets.get(&self.bucket(*number)) == Some(number)
+        };
+        let told: Vec<u64> = self.behind.iter().copied().filter(is_here).collect();
+        self.behind.retain(|number| !told.contains(number));
     }
 
     fn write_parent(&mut self, name: FileName) -> Result<(), BenchError> {
@@ -234,6 +277,7 @@ impl Files for Classic {
     fn create(&mut self, file: FileName) -> Result<(), BenchError> {
         self.prepare()?;
         self.files.insert(file, File::default());
+        self.names.insert(file.number, file);
         self.write_inode(file)?;
         self.open = Some(file);
         self.insert(file.directory, file.number)
@@ -275,6 +319,8 @@ impl Files for Classic {
     fn unlink(&mut self, file: FileName) -> Result<(), BenchError> {
         self.prepare()?;
         self.remove(file.directory, file.number)?;
+        self.names.remove(&file.number);
+        self.behind.remove(&file.number);
         let File { inode, pages, .. } = self.files.remove(&file).ok_or_else(missing)?;
         pages.into_values().chain([inode]).flatten().for_each(|item| self.flash.kill(item));
         Ok(())
@@ -285,6 +331,9 @@ impl Files for Classic {
         self.prepare()?;
         let file = self.files.remove(&from).ok_or_else(missing)?;
         self.files.insert(to, file);
+        self.names.remove(&from.number);
+        self.names.insert(to.number, to);
+        self.behind.remove(&from.number);
         self.write_inode(to)?;
         self.insert(to.directory, to.number)?;
         self.remove(from.directory, from.number)

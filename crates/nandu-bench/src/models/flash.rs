@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Counts, Device};
+use super::{Counts, Device, FULL};
 use crate::BenchError;
 
 /// Something that lives on flash, by its number.
@@ -18,6 +18,7 @@ struct Slot {
     /// Its place in the list of its block.
     place: u32,
     size: u32,
+    head: Head,
     /// Whatever the file system needs to find its owner.
     tag: u64,
 }
@@ -116,7 +117,7 @@ impl Flash {
         self.heads[head.0] = Some(Open { used, ..open });
         let item = self.unused.pop().unwrap_or(Item(self.slots.len() as u32));
         let block = &mut self.blocks[open.block as usize];
-        let slot = Slot { block: open.block, place: block.items.len() as u32, size: size as u32, tag };
+        let slot = Slot { block: open.block, place: block.items.len() as u32, size: size as u32, head, tag };
         block.items.push(item);
         block.live += size;
         match self.slots.get_mut(item.0 as usize) {
@@ -131,7 +132,7 @@ impl Flash {
         if let Some(open) = self.heads[head.0].take() {
             self.blocks[open.block as usize].is_closed = true;
         }
-        let block = self.free.pop_front().ok_or_else(|| BenchError::Other("the model's device is full".into()))?;
+        let block = self.free.pop_front().ok_or_else(|| BenchError::Other(FULL.into()))?;
         self.program(u64::from(self.rules.opening[head.0]));
         self.opened[head.0] += 1;
         let open = Open { block, used: 0 };
@@ -199,6 +200,15 @@ impl Flash {
     /// Empties the block in which least lives, and hands what was moved, by its tag, to `moved`. False if hardly anything on the
     /// device is dead, so that this would go on for ever.
     pub(super) fn collect(&mut self, head: Head, moved: &mut Vec<u64>) -> Result<bool, BenchError> {
+        self.collect_to(Some(head), moved)
+    }
+
+    /// The same, but what is moved goes to the head at which it was appended.
+    pub(super) fn collect_apart(&mut self, moved: &mut Vec<u64>) -> Result<bool, BenchError> {
+        self.collect_to(None, moved)
+    }
+
+    fn collect_to(&mut self, head: Option<Head>, moved: &mut Vec<u64>) -> Result<bool, BenchError> {
         let most = self.capacity - self.capacity / GAIN_SHARE_MIN;
         let victim = self.victim().filter(|&block| self.blocks[block as usize].live <= most);
         let Some(victim) = victim else { return Ok(false) };
@@ -210,18 +220,18 @@ impl Flash {
         Ok(true)
     }
 
-    fn empty(&mut self, victim: u32, head: Head, moved: &mut Vec<u64>) -> Result<(), BenchError> {
+    fn empty(&mut self, victim: u32, head: Option<Head>, moved: &mut Vec<u64>) -> Result<(), BenchError> {
         while let Some(&item) = self.blocks[victim as usize].items.last() {
             self.move_item(item, head, moved)?;
         }
         Ok(())
     }
 
-    /// The item itself stays the same to its owner.
-    fn move_item(&mut self, item: Item, head: Head, moved: &mut Vec<u64>) -> Result<(), BenchError> {
-        let Slot { size, tag, .. } = self.slots[item.0 as usize];
+    /// The item itself stays the same to its owner. Without a head it goes to the one where it was.
+    fn move_item(&mut self, item: Item, head: Option<Head>, moved: &mut Vec<u64>) -> Result<(), BenchError> {
+        let Slot { size, tag, head: own, .. } = self.slots[item.0 as usize];
         self.counts.reads += u64::from(size).div_ceil(self.page_size);
-        let new = self.append(head, size.into(), tag)?;
+        let new = self.append(head.unwrap_or(own), size.into(), tag)?;
         // The old number takes the new place.
         let (old_slot, new_slot) = (item.0 as usize, new.0 as usize);
         self.slots.swap(old_slot, new_slot);
@@ -239,7 +249,7 @@ impl Flash {
         let Some(victim) = self.victim() else { return Ok(false) };
         let mut moved = Vec::new();
         if let Some(&item) = self.blocks[victim as usize].items.last() {
-            self.move_item(item, head, &mut moved)?;
+            self.move_item(item, Some(head), &mut moved)?;
         }
         if self.blocks[victim as usize].items.is_empty() {
             self.erase(victim);
@@ -286,6 +296,21 @@ mod tests {
         assert_eq!(moved[1..], [1, 2]);
         // Both blocks are free again, beside those that were never opened, less the collector's.
         assert_eq!(flash.free.len(), 6 - 4 + 2 - 1);
+    }
+
+    #[test]
+    fn what_is_collected_apart_goes_where_its_kind_goes() {
+        let mut flash = Flash::new(&DEVICE, RULES);
+        let cold = flash.append(Head(1), 100, 1).unwrap();
+        for tag in [2, 3] {
+            let hot = flash.append(Head(1), 100, tag).unwrap();
+            flash.kill(hot);
+        }
+        let next = flash.append(Head(1), 100, 4).unwrap();
+        let block_of = |flash: &Flash, item: Item| flash.slots[item.0 as usize].block;
+        assert_ne!(block_of(&flash, cold), block_of(&flash, next));
+        assert!(flash.collect_apart(&mut Vec::new()).unwrap());
+        assert_eq!(block_of(&flash, cold), block_of(&flash, next));
     }
 
     #[test]

@@ -86,6 +86,13 @@ fn parts(offset: u64, size: u64, page_size: u64) -> impl Iterator<Item = (u64, u
     })
 }
 
+const FULL: &str = "the model's device is full";
+
+/// Whether a model stopped since its device has no more room.
+pub fn is_full(error: &BenchError) -> bool {
+    matches!(error, BenchError::Other(text) if text == FULL)
+}
+
 fn missing() -> BenchError {
     BenchError::Other("a model was asked for a file that is not there".into())
 }

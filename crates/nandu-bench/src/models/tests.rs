@@ -97,6 +97,33 @@ fn classic_programs_an_inode_and_its_directory() {
     assert_eq!((buckets(&DEVICE), buckets(&large)), (347, 751));
 }
 
+/// The same calls in one log and in six areas: as many programs are asked for, and more are moved in one log.
+#[test]
+fn classic_in_one_log_programs_the_same_and_moves_more() {
+    let lived = |model: Classic| {
+        let mut model = model;
+        model.make_directory(0).unwrap();
+        for number in 0..300 {
+            let victim = name((number * 7919) % 120);
+            if number >= 120 {
+                model.unlink(victim).unwrap();
+            }
+            model.create(if number < 120 { name(number) } else { victim }).unwrap();
+            for part in 0..8 {
+                model.write(part * 4096, &[1; 4096], true).unwrap();
+            }
+            model.close().unwrap();
+        }
+        let counts = model.counts();
+        (counts.programs - counts.collector_programs, counts.collector_programs)
+    };
+    let device = Device { block_count: 64, ..DEVICE };
+    let six = lived(Classic::new(&device, ParentUpdate::OnClose));
+    let one = lived(Classic::new(&device, ParentUpdate::OnClose).with_one_log());
+    assert!(one.0.abs_diff(six.0) * 50 < six.0, "{six:?} {one:?}");
+    assert!(one.1 > 2 * six.1 && six.1 > 0, "{six:?} {one:?}");
+}
+
 /// Files that come and go for long, on a device that is nearly full: nothing is lost, whatever was made can be removed.
 #[test]
 fn each_model_lives_long_on_a_small_device() {

@@ -231,7 +231,8 @@ impl Population {
         FileName { directory, number }
     }
 
-    fn create(&self, number: u64, bytes: &[u8], files: &mut dyn Files) -> Result<(), BenchError> {
+    /// Makes one file.
+    pub fn create(&self, number: u64, bytes: &[u8], files: &mut dyn Files) -> Result<(), BenchError> {
         files.create(self.name(number))?;
         let mut offset = 0;
         for part in bytes.chunks(self.write_size) {

@@ -123,7 +123,7 @@ fn vs_kernel() {
 fn paper_dffs() {
     let found: Vec<String> =
         experiments::find("paper/dffs").map(|experiment| lines(&figures(experiment.name, false))).collect();
-    assert_eq!(found.len(), 5);
+    assert_eq!(found.len(), 6);
     insta::assert_snapshot!(found.join("\n"));
 }
 

@@ -44,6 +44,7 @@ pub(super) const ALL: &[Experiment] = &[
     dffs::postmark::EXPERIMENT,
     dffs::filebench::EXPERIMENT,
     dffs::mount::EXPERIMENT,
+    dffs::gc::EXPERIMENT,
     dffs::directories::EXPERIMENT,
 ];
 

@@ -2,6 +2,7 @@
 
 pub(super) mod directories;
 pub(super) mod filebench;
+pub(super) mod gc;
 pub(super) mod mount;
 pub(super) mod ops;
 pub(super) mod postmark;
@@ -41,18 +42,23 @@ const CLASSIC: [(&str, Kind); 2] =
 
 impl Kind {
     fn model(self, chip: &Chip) -> Box<dyn Model> {
-        let geometry = &chip.geometry;
-        let device = Device {
-            page_size: geometry.page_size,
-            pages_per_block: geometry.pages_per_block,
-            block_count: geometry.block_count,
-        };
+        let device = device(chip);
         match self {
             Kind::Jffs2(flush) => Box::new(Jffs2::new(&device, flush)),
             Kind::Yaffs2 { honours_syncs } => Box::new(Yaffs2::new(&device, honours_syncs)),
             Kind::Ubifs => Box::new(Ubifs::new(&device)),
             Kind::Classic(parent) => Box::new(Classic::new(&device, parent)),
         }
+    }
+}
+
+/// What models know of a chip.
+fn device(chip: &Chip) -> Device {
+    let geometry = &chip.geometry;
+    Device {
+        page_size: geometry.page_size,
+        pages_per_block: geometry.pages_per_block,
+        block_count: geometry.block_count,
     }
 }
 
