@@ -124,10 +124,8 @@ impl<'m, N: Nand> Fs<'m, N> {
         let (upper, lower) =
             ((u128::from_le_bytes(format.hash_key) >> 64) as u64, u128::from_le_bytes(format.hash_key) as u64);
         let salt = options.log.salt ^ upper.rotate_left(1) ^ lower;
-        let log = Log::format(nand, LogOptions { salt, ..options.log }, log_memory)?;
-        let tree = Tree::create(Self::medium(log), ByteCells, options.tree(page_size), rest.tree)?;
         let mut fs = Fs {
-            tree,
+            tree: Self::create_tree(nand, &options, salt, log_memory, rest.tree)?,
             buffer: WriteBuffer::new(rest.buffer),
             open: OpenFiles::new(rest.open),
             options,
@@ -139,6 +137,13 @@ impl<'m, N: Nand> Fs<'m, N> {
             placing: None,
             tagging: Tagging::Not,
         };
+        fs.make_volume(&format, rest.references)?;
+        Ok(fs)
+    }
+
+    /// Makes the root directory and what the volume says of itself.
+    #[inline(never)]
+    fn make_volume(&mut self, format: &Format, references: &'m mut [Reference]) -> Result<(), FsError<N::Error>> {
         let permissions = if format.root_mode == 0 { 0o755 } else { format.root_mode };
         let root = Inode {
             mode: permissions & !FileKind::MASK | FileKind::Directory.mode(),
@@ -155,14 +160,14 @@ impl<'m, N: Nand> Fs<'m, N> {
             ..Inode::EMPTY
         };
         #[cfg(feature = "broken")]
-        fs.tree.set_broken(options.broken.tree);
+        self.tree.set_broken(self.options.broken.tree);
         let mut batch = Batch::new();
-        fs.put_super_block(&mut batch, CHUNK_SIZE);
+        self.put_super_block(&mut batch, CHUNK_SIZE);
         Self::put_inode(&mut batch, Ino::ROOT, &root);
-        fs.commit(&batch)?;
-        fs.tree.sync()?;
-        fs.begin_placing(rest.references, 0);
-        Ok(fs)
+        self.commit(&batch)?;
+        self.tree.sync()?;
+        self.begin_placing(references, 0);
+        Ok(())
     }
 
     /// Mounts the file system on a chip. After [`Fs::unmount`] it only reads, about 20 pages; after a power cut it reads up to 40 or so
@@ -179,13 +184,8 @@ impl<'m, N: Nand> Fs<'m, N> {
         let page_size = nand.geometry().page_size as usize;
         OnLog::<N>::check_options(&options.log, &options.tree(page_size))?;
         let (log_memory, rest) = divide(&nand, &options, memory)?;
-        let log = Log::mount(nand, options.log, log_memory)?;
-        let tree = match Tree::open(Self::medium(log), ByteCells, options.tree(page_size), rest.tree) {
-            Err(TreeError::NotFound | TreeError::OtherFormat) => return Err(FsError::NoFileSystem),
-            other => other?,
-        };
         let mut fs = Fs {
-            tree,
+            tree: Self::open_tree(nand, &options, log_memory, rest.tree)?,
             buffer: WriteBuffer::new(rest.buffer),
             open: OpenFiles::new(rest.open),
             options,
@@ -199,8 +199,15 @@ impl<'m, N: Nand> Fs<'m, N> {
         };
         #[cfg(feature = "broken")]
         fs.tree.set_broken(options.broken.tree);
+        fs.open_in_place(rest.references)?;
+        Ok(fs)
+    }
+
+    /// Takes over what the volume says. Apart from `mount`, so that only one file system is on the stack while it works.
+    #[inline(never)]
+    fn open_in_place(&mut self, references: &'m mut [Reference]) -> Result<(), FsError<N::Error>> {
         let key = Key::super_block();
-        let super_block = match fs.tree.get(key.as_slice()) {
+        let super_block = match self.tree.get(key.as_slice()) {
             Ok(Some(bytes)) if bytes.starts_with(&MAGIC) => SuperBlock::parse(bytes),
             Ok(_) | Err(TreeError::LargeValue(_)) => return Err(FsError::NoFileSystem),
             Err(error) => return Err(error.into()),
@@ -212,14 +219,48 @@ impl<'m, N: Nand> Fs<'m, N> {
                 if incompatible != 0 {
                     return Err(FsError::OtherVersion { version: VERSION, features: incompatible });
                 }
-                fs.options.read_only |= read_only != 0;
-                (fs.hash_key, fs.chunk_next) = (hash_key, chunk_next);
+                self.options.read_only |= read_only != 0;
+                (self.hash_key, self.chunk_next) = (hash_key, chunk_next);
             }
         }
-        fs.take_over_tail()?;
-        let windows = fs.wear_windows()?;
-        fs.begin_placing(rest.references, windows);
-        Ok(fs)
+        self.take_over_tail()?;
+        let windows = self.wear_windows()?;
+        self.begin_placing(references, windows);
+        Ok(())
+    }
+
+    /// The tree of the volume. Apart from `mount`, so that the log, which becomes part of the tree, is off the stack thereafter.
+    #[inline(never)]
+    fn open_tree(
+        nand: N,
+        options: &Options,
+        log_memory: &'m mut [u8],
+        memory: &'m mut [u8],
+    ) -> Result<Tree<'m, OnLog<'m, N>, ByteCells>, FsError<N::Error>> {
+        let page_size = nand.geometry().page_size as usize;
+        let log = Log::mount(nand, options.log, log_memory)?;
+        match Tree::open(Self::medium(log), ByteCells, options.tree(page_size), memory) {
+            Ok(tree) => Ok(tree),
+            Err(TreeError::NotFound | TreeError::OtherFormat) => Err(FsError::NoFileSystem),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// An empty tree, in the same way.
+    #[inline(never)]
+    fn create_tree(
+        nand: N,
+        options: &Options,
+        salt: u64,
+        log_memory: &'m mut [u8],
+        memory: &'m mut [u8],
+    ) -> Result<Tree<'m, OnLog<'m, N>, ByteCells>, FsError<N::Error>> {
+        let page_size = nand.geometry().page_size as usize;
+        let log = Log::format(nand, LogOptions { salt, ..options.log }, log_memory)?;
+        match Tree::create(Self::medium(log), ByteCells, options.tree(page_size), memory) {
+            Ok(tree) => Ok(tree),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// A log for a tree. What is kept where there are pages of files is kept from the beginning: else records would take it.

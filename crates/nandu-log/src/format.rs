@@ -31,46 +31,65 @@ impl<'m, N: Nand> Log<'m, N> {
     /// [`LogError::Geometry`], [`LogError::Memory`] and [`LogError::Unsuitable`] before anything was changed; the last, for
     /// example, for a chip whose block table, four bytes a block, does not fit an anchor block;
     /// [`LogError::ReadOnly`] if too few blocks are good; [`LogError::Nand`].
+    #[inline(never)]
     pub fn format(mut nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
         nand.attribute(Cause::Format);
-        let old = {
-            let mut search = Log::blank(&mut nand, options, &mut *memory)?;
-            match search.find_anchor() {
-                Ok(found) => found,
-                Err(LogError::Nand(error)) => return Err(LogError::Nand(error)),
-                Err(_) => None,
-            }
+        let (nand, old) = Self::seek_old(nand, options, &mut *memory)?;
+        let (shape, parts) = Self::divide(&nand, &options, memory)?;
+        let mut log = Log::blank(nand, options, shape, parts);
+        log.make(options, old)?;
+        Ok(log)
+    }
+
+    /// The newest anchor of a volume that is on the chip, looked for with a log of its own, which is off the stack thereafter.
+    #[inline(never)]
+    fn seek_old(
+        nand: N,
+        options: LogOptions,
+        memory: &mut [u8],
+    ) -> Result<(N, Option<NewestAnchor>), LogError<N::Error>> {
+        let (shape, parts) = Self::divide(&nand, &options, memory)?;
+        let mut search = Log::blank(nand, options, shape, parts);
+        let old = match search.find_anchor() {
+            Ok(found) => found,
+            Err(LogError::Nand(error)) => return Err(LogError::Nand(error)),
+            Err(_) => None,
         };
-        let mut log = Log::blank(nand, options, memory)?;
+        Ok((search.nand, old))
+    }
+
+    /// Makes the volume in place.
+    #[inline(never)]
+    fn make(&mut self, options: LogOptions, old: Option<NewestAnchor>) -> Result<(), LogError<N::Error>> {
         // Numbers go on from the old volume, so that a mount can tell its anchors from those of the new one if they did not
         // all stand in the same blocks.
         let (old_volume, old_sequence, old_block) = match old {
             Some(anchor) => {
-                let block = log.shape.geometry.block_of(anchor.found.page);
+                let block = self.shape.geometry.block_of(anchor.found.page);
                 (anchor.found.volume, anchor.sequence, Some(block))
             }
             None => (0, 0, None),
         };
         if let Some(anchor) = old {
-            log.keep_erase_counts(anchor)?;
+            self.keep_erase_counts(anchor)?;
         }
-        log.sequence = old_sequence.saturating_add(SEQUENCE_GAP);
-        log.note_bad_blocks()?;
-        log.choose_anchors(old_block)?;
+        self.sequence = old_sequence.saturating_add(SEQUENCE_GAP);
+        self.note_bad_blocks()?;
+        self.choose_anchors(old_block)?;
         let mut id = VolumeId::new(options.salt);
         id.add(old_sequence);
-        log.outdate_pages(&mut id)?;
-        log.volume = options.volume.unwrap_or_else(|| id.draw(old_volume));
-        log.write_checkpoint(false)?;
-        while let Some(block) = log.erase_ahead() {
-            log.erase_listed(block)?;
+        self.outdate_pages(&mut id)?;
+        self.volume = options.volume.unwrap_or_else(|| id.draw(old_volume));
+        self.write_checkpoint(false)?;
+        while let Some(block) = self.erase_ahead() {
+            self.erase_listed(block)?;
         }
-        log.start_sampling();
-        if log.capacity_pages() == 0 {
+        self.start_sampling();
+        if self.capacity_pages() == 0 {
             return Err(LogError::Unsuitable { what: "too few good blocks" });
         }
-        log.nand.attribute(Cause::Other);
-        Ok(log)
+        self.nand.attribute(Cause::Other);
+        Ok(())
     }
 
     /// Takes over the erase counts of a volume that stands on the chip, as far as its block table can be read: wear goes on from

@@ -8,7 +8,7 @@ use crate::block_table::{BlockTable, INEXACT, REFRESH};
 use crate::disturb::Sampler;
 use crate::error::LogError;
 use crate::gc::Collector;
-use crate::memory;
+use crate::memory::{self, Parts};
 use crate::options::LogOptions;
 use crate::pairs::Pairs;
 use crate::placement::Lifetimes;
@@ -192,15 +192,24 @@ impl<'m, N: Nand> Log<'m, N> {
         memory::required_for(geometry, options)
     }
 
-    /// A log that knows nothing yet.
-    pub(crate) fn blank(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
-        let shape = Shape::new(nand.geometry(), &options).map_err(|error| match error {
+    /// The shape of a volume on this chip, and the memory divided for it.
+    pub(crate) fn divide<'d>(
+        nand: &N,
+        options: &LogOptions,
+        memory: &'d mut [u8],
+    ) -> Result<(Shape, Parts<'d>), LogError<N::Error>> {
+        let shape = Shape::new(nand.geometry(), options).map_err(|error| match error {
             ShapeError::Geometry(error) => LogError::Geometry(error),
             ShapeError::Unsuitable(what) => LogError::Unsuitable { what },
         })?;
         let required = memory::required(&shape);
         let parts = memory::divide(&shape, memory).ok_or(LogError::Memory { required })?;
-        Ok(Log {
+        Ok((shape, parts))
+    }
+
+    /// A log that knows nothing yet. It cannot fail, so that no `Result` around it takes the stack of another log.
+    pub(crate) fn blank(nand: N, options: LogOptions, shape: Shape, parts: Parts<'m>) -> Self {
+        Log {
             nand,
             shape,
             options,
@@ -222,7 +231,7 @@ impl<'m, N: Nand> Log<'m, N> {
             runs: Runs::UNKNOWN,
             sampler: Sampler::NEW,
             stats: Stats::ZERO,
-        })
+        }
     }
 
     /// Back to knowing nothing, for another attempt to mount.

@@ -23,6 +23,16 @@ pub(crate) const SEQUENCE_MAX: u64 = u64::MAX - (1 << 40);
 /// within one mount; then another attempt sees it one way, and in the end it reads badly always.
 const MOUNT_ATTEMPTS: u32 = 8;
 
+/// What the search for a volume found.
+struct Sought {
+    newest: NewestAnchor,
+    /// The options that the volume was formatted with.
+    stored: LogOptions,
+    /// Pages of the block table as the search had them.
+    table_pages: u16,
+    attempt: u32,
+}
+
 impl<'m, N: Nand> Log<'m, N> {
     /// Opens a volume. After a cut, repairs it first: the newest commit page is copied to a fresh block, since it may be
     /// the very page that was being programmed, and blocks that were open are never programmed further.
@@ -35,45 +45,58 @@ impl<'m, N: Nand> Log<'m, N> {
     /// [`LogError::NotFormatted`]; [`LogError::WrongFormat`] if chip or options are not those of the volume;
     /// [`LogError::Corrupt`]; [`LogError::Memory`]; [`LogError::Nand`]. A volume that can be read and not repaired is
     /// mounted read-only.
+    #[inline(never)]
     pub fn mount(mut nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
         nand.attribute(Cause::Mount);
-        let result = Self::mount_attributed(nand, options, memory);
-        result.map(|mut log| {
-            log.nand.attribute(Cause::Other);
-            log
-        })
+        let (nand, sought) = Self::seek(nand, options, &mut *memory)?;
+        let (shape, parts) = Self::divide(&nand, &sought.stored, memory)?;
+        let mut log = Log::blank(nand, sought.stored, shape, parts);
+        log.open_sought(sought, options.volume)?;
+        log.nand.attribute(Cause::Other);
+        Ok(log)
     }
 
-    fn mount_attributed(mut nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
+    /// Looks for the newest anchor with a log of its own, since memory is divided as the volume says. Apart from `mount`, so that this
+    /// log is off the stack when the other one works.
+    #[inline(never)]
+    fn seek(mut nand: N, options: LogOptions, memory: &mut [u8]) -> Result<(N, Sought), LogError<N::Error>> {
         let mut attempt = 1;
-        let (newest, stored, table_pages) = loop {
-            let mut search = Log::blank(&mut nand, options, &mut *memory)?;
+        loop {
+            let (shape, parts) = Self::divide(&nand, &options, &mut *memory)?;
+            let mut search = Log::blank(nand, options, shape, parts);
             match search.find_volume() {
                 Err(LogError::Corrupt { .. }) if attempt < MOUNT_ATTEMPTS => attempt += 1,
                 result => {
                     let (newest, stored) = result?;
-                    break (newest, stored, search.shape.table_pages);
+                    let table_pages = search.shape.table_pages;
+                    return Ok((search.nand, Sought { newest, stored, table_pages, attempt }));
                 }
             }
-        };
-        let mut log = Log::blank(nand, stored, memory)?;
+            nand = search.nand;
+        }
+    }
+
+    /// Opens the volume in place.
+    #[inline(never)]
+    fn open_sought(&mut self, sought: Sought, volume: Option<u32>) -> Result<(), LogError<N::Error>> {
+        let Sought { newest, table_pages, mut attempt, .. } = sought;
         // Memory is divided as it was for the search, so the buffer still holds what was read last.
-        log.buffered = (log.shape.table_pages == table_pages).then_some(newest.found.page);
-        let mut result = log.open(newest);
+        self.buffered = (self.shape.table_pages == table_pages).then_some(newest.found.page);
+        let mut result = self.open(newest);
         while let Err(LogError::Corrupt { .. }) = result {
             if attempt == MOUNT_ATTEMPTS {
                 break;
             }
             attempt += 1;
-            log.forget();
-            result = log.find_volume().and_then(|(newest, _)| log.open(newest));
+            self.forget();
+            result = self.find_volume().and_then(|(newest, _)| self.open(newest));
         }
         result?;
-        log.options.volume = options.volume;
-        if options.volume.is_some_and(|volume| volume != log.volume) {
+        self.options.volume = volume;
+        if volume.is_some_and(|volume| volume != self.volume) {
             return Err(LogError::WrongFormat { what: "volume id" });
         }
-        Ok(log)
+        Ok(())
     }
 
     /// The newest anchor, and the options of its volume.

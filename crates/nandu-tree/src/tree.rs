@@ -126,25 +126,59 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     /// Makes an empty tree on a medium that holds none. Programs 1 page.
     ///
     /// `memory` is at least [`memory_required`] bytes; what is beyond is not used.
+    #[inline(never)]
     pub fn create(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
         if pages.committed().is_some() {
             return Err(TreeError::AlreadyThere);
         }
-        let mut tree = Tree::new(pages, cells, options, memory)?;
-        tree.state = State { root: u32::MAX, height: 1, records: 0 };
-        tree.committed = tree.state;
-        tree.prepare(Need { pages: 1, pages_max: 1, live_max: 1, shrinks: false })?;
-        tree.empty();
-        tree.flush(true, Placement::Update { supersedes: None })?;
+        let limits = Self::limits(&pages, &cells, &options, memory.len())?;
+        let mut tree = Tree::new(pages, cells, limits, options, memory);
+        tree.make()?;
         Ok(tree)
+    }
+
+    /// Opens the tree that the medium holds as [`open`](Tree::open) does, or makes an empty one where nothing was committed: a format
+    /// that was cut between making the log and making the tree left a volume that holds nothing.
+    #[inline(never)]
+    pub fn open_or_create(
+        pages: P,
+        cells: C,
+        options: Options,
+        memory: &'m mut [u8],
+    ) -> Result<Self, TreeError<P::Error>> {
+        let limits = Self::limits(&pages, &cells, &options, memory.len())?;
+        let mut tree = Tree::new(pages, cells, limits, options, memory);
+        match tree.pages.committed() {
+            Some(committed) => tree.open_in_place(committed)?,
+            None => tree.make()?,
+        }
+        Ok(tree)
+    }
+
+    /// Programs the empty tree, in place.
+    #[inline(never)]
+    fn make(&mut self) -> Result<(), TreeError<P::Error>> {
+        self.prepare(Need { pages: 1, pages_max: 1, live_max: 1, shrinks: false })?;
+        self.empty();
+        self.flush(true, Placement::Update { supersedes: None })?;
+        Ok(())
     }
 
     /// Opens the tree that the medium holds. Reads 1 page, with snapshots 2, and 1 for each journal page that is still needed:
     /// those are at most 2 more than hold as many changes as fit `pending_size`, and up to 4 pages of leaves; none after
     /// [`Tree::settle`].
+    #[inline(never)]
     pub fn open(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
         let committed = pages.committed().ok_or(TreeError::NotFound)?;
-        let mut tree = Tree::new(pages, cells, options, memory)?;
+        let limits = Self::limits(&pages, &cells, &options, memory.len())?;
+        let mut tree = Tree::new(pages, cells, limits, options, memory);
+        tree.open_in_place(committed)?;
+        Ok(tree)
+    }
+
+    /// Opens the tree whose newest commit this page is. Apart from `open`, so that only one tree is on the stack while it works.
+    #[inline(never)]
+    fn open_in_place(&mut self, committed: PageAddr) -> Result<(), TreeError<P::Error>> {
         let corrupt = |why| TreeError::Corrupt { page: committed, why };
         let foreign = |error| match error {
             TreeError::Corrupt { why: crate::Malformed::Cells, .. } => TreeError::OtherFormat,
@@ -152,55 +186,55 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         };
         let mut said = None;
         let mut root = committed.0;
-        let kind = tree.fetch(committed.0).map_err(foreign)?.kind;
-        tree.load_notes(committed, kind)?;
+        let kind = self.fetch(committed.0).map_err(foreign)?.kind;
+        self.load_notes(committed, kind)?;
         if kind == PageKind::Snapshots {
-            if tree.pages.has_bare() {
+            if self.pages.has_bare() {
                 return Err(corrupt(crate::Malformed::Levels));
             }
-            let state = tree.parse_table(committed.0)?;
-            return tree.open_at(state);
+            let state = self.parse_table(committed.0)?;
+            return self.open_at(state);
         }
         if kind == PageKind::Notes {
-            return tree.open_noted(committed);
+            return self.open_noted(committed);
         }
         if kind == PageKind::Journal {
-            let body = JournalBody::parse(tree.reading.buf, tree.header_size).map_err(corrupt)?;
-            if body.format != tree.format {
+            let body = JournalBody::parse(self.reading.buf, self.header_size).map_err(corrupt)?;
+            if body.format != self.format {
                 return Err(TreeError::OtherFormat);
             }
-            tree.replay(committed.0, true)?;
+            self.replay(committed.0, true)?;
             (said, root) = (Some((body.height, body.records)), body.root);
         }
-        let body = tree.read_body(root).map_err(foreign)?;
-        if !body.root_present() || body.height as usize > tree.limits.height_max() {
+        let body = self.read_body(root).map_err(foreign)?;
+        if !body.root_present() || body.height as usize > self.limits.height_max() {
             return Err(TreeError::Corrupt { page: PageAddr(root), why: crate::Malformed::Levels });
         }
         let (height, records) = said.unwrap_or((body.height, body.records));
         if height != body.height {
             return Err(corrupt(crate::Malformed::Levels));
         }
-        tree.state = State { root, height, records };
-        tree.committed = tree.state;
+        self.state = State { root, height, records };
+        self.committed = self.state;
         if body.has_values {
-            tree.pages.note_values();
+            self.pages.note_values();
         }
-        tree.load_root()?;
+        self.load_root()?;
         match (said, body.journal, body.table) {
             // There are no journal pages while there are snapshots: what the root says of a table is older than the journal.
             (Some(_), ..) => {}
-            (None, Some(JournalAt::Page(journal)), None) => tree.replay(journal, false)?,
-            (None, Some(JournalAt::Here), None) => tree.replay(root, true)?,
+            (None, Some(JournalAt::Page(journal)), None) => self.replay(journal, false)?,
+            (None, Some(JournalAt::Here), None) => self.replay(root, true)?,
             (None, Some(_), _) => return Err(corrupt(crate::Malformed::Levels)),
-            (None, None, Some(_)) if tree.pages.has_bare() => return Err(corrupt(crate::Malformed::Levels)),
-            (None, None, Some(table)) => tree.load_table(table)?,
+            (None, None, Some(_)) if self.pages.has_bare() => return Err(corrupt(crate::Malformed::Levels)),
+            (None, None, Some(table)) => self.load_table(table)?,
             (None, None, None) => {}
         }
-        Ok(tree)
+        Ok(())
     }
 
     /// Begins at a root that another page names.
-    fn open_at(mut self, state: State) -> Result<Self, TreeError<P::Error>> {
+    fn open_at(&mut self, state: State) -> Result<(), TreeError<P::Error>> {
         match self.read_body(state.root) {
             Err(TreeError::Corrupt { why: crate::Malformed::Cells, .. }) => return Err(TreeError::OtherFormat),
             other => other?,
@@ -208,11 +242,11 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         self.state = state;
         self.committed = state;
         self.load_root()?;
-        Ok(self)
+        Ok(())
     }
 
     /// Begins at a page that is the commit for the sake of its notes, which is in the reading buffer.
-    fn open_noted(mut self, committed: PageAddr) -> Result<Self, TreeError<P::Error>> {
+    fn open_noted(&mut self, committed: PageAddr) -> Result<(), TreeError<P::Error>> {
         let corrupt = |page, why| Err(TreeError::Corrupt { page: PageAddr(page), why });
         let said = match NotesPage::parse(self.reading.buf, self.header_size) {
             Ok(said) => said,
@@ -223,16 +257,16 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             self.pages.note_values();
         }
         self.notes.page = Some(committed.0);
-        let mut tree = self.open_at(State { root, height, records })?;
-        let body = tree.read_body(root)?;
-        if !body.root_present() || body.height != height || height as usize > tree.limits.height_max() {
+        self.open_at(State { root, height, records })?;
+        let body = self.read_body(root)?;
+        if !body.root_present() || body.height != height || height as usize > self.limits.height_max() {
             return corrupt(root, crate::Malformed::Levels);
         }
         if let Some(journal) = journal {
             // It may name the tree as it was before a page of the tree that came after it, so nothing in it is proved.
-            tree.replay(journal, false)?;
+            self.replay(journal, false)?;
         }
-        Ok(tree)
+        Ok(())
     }
 
     /// Takes over the notes of the newest commit, which is in the reading buffer.
@@ -253,19 +287,27 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         }
     }
 
-    fn new(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
+    /// What fits a page, if options and memory are right.
+    fn limits(pages: &P, cells: &C, options: &Options, memory_size: usize) -> Result<Limits, TreeError<P::Error>> {
         let page_size = pages.page_size();
-        let header_size = pages.header_size();
-        let limits = Limits::new(page_size, header_size, cells.key_size(), options.cache_size)
+        let limits = Limits::new(page_size, pages.header_size(), cells.key_size(), options.cache_size)
             .ok_or(TreeError::PageSize(page_size))?;
         let fixed_entry = usize::from(cells.key_size()) + usize::from(cells.value_size());
         if fixed_entry > limits.entry_size_max {
             return Err(TreeError::PageSize(page_size));
         }
-        let required = memory_required(page_size, &options);
-        if memory.len() < required {
+        let required = memory_required(page_size, options);
+        if memory_size < required {
             return Err(TreeError::MemoryTooSmall { required });
         }
+        Ok(limits)
+    }
+
+    /// A tree that knows nothing yet. It cannot fail, so that no `Result` around it takes the stack of another tree. What calls it is not
+    /// inlined: the tree that is made there would stay on the stack of whoever goes on with the finished one.
+    fn new(pages: P, cells: C, limits: Limits, options: Options, memory: &'m mut [u8]) -> Self {
+        let page_size = pages.page_size();
+        let header_size = pages.header_size();
         let (assembly, memory) = memory.split_at_mut(page_size);
         let (reading, memory) = memory.split_at_mut(page_size);
         let (scratch, memory) = memory.split_at_mut(page_size);
@@ -283,7 +325,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             CellFormat { cells: C::KIND, key_size: cells.key_size(), value_size: cells.value_size(), page_bits };
         let journals = Journals::new(page_size, header_size, &format, options.pending_size_used(), pages.has_bare());
         let state = State { root: u32::MAX, height: 1, records: 0 };
-        Ok(Tree {
+        Tree {
             pages,
             cells,
             format,
@@ -318,7 +360,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             survey: Survey::NONE,
             tail: TailState::default(),
             stats: Stats::default(),
-        })
+        }
     }
 
     /// Becomes the empty tree, to be flushed.

@@ -87,9 +87,15 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         OnLog::<N>::check_options(&options.log, &options.tree()).map_err(TreeError::Pages)?;
         let log_size = Log::<N>::memory_required(nand.geometry(), &options.log).min(memory.len());
         let (log_memory, tree_memory) = memory.split_at_mut(log_size);
-        let log = Log::format(nand, options.log, log_memory).map_err(TreeError::Pages)?;
-        let tree = Tree::create(OnLog::new(log), cells, options.tree(), tree_memory)?;
-        Ok(Store { tree })
+        // Each time that a whole log or tree is turned into something else by value, it may take the stack once more.
+        let log = match Log::format(nand, options.log, log_memory) {
+            Ok(log) => log,
+            Err(error) => return Err(TreeError::Pages(error)),
+        };
+        match Tree::create(OnLog::new(log), cells, options.tree(), tree_memory) {
+            Ok(tree) => Ok(Store { tree }),
+            Err(error) => Err(error),
+        }
     }
 
     /// As [`open`](Store::open), with other cells.
@@ -101,13 +107,14 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         OnLog::<N>::check_options(&options.log, &options.tree()).map_err(TreeError::Pages)?;
         let log_size = Log::<N>::memory_required(nand.geometry(), &options.log).min(memory.len());
         let (log_memory, tree_memory) = memory.split_at_mut(log_size);
-        let log = Log::mount(nand, options.log, log_memory).map_err(TreeError::Pages)?;
-        // A format that was cut between making the log and making the tree left a volume that holds nothing.
-        let tree = match log.committed() {
-            Some(_) => Tree::open(OnLog::new(log), cells, options.tree(), tree_memory)?,
-            None => Tree::create(OnLog::new(log), cells, options.tree(), tree_memory)?,
+        let log = match Log::mount(nand, options.log, log_memory) {
+            Ok(log) => log,
+            Err(error) => return Err(TreeError::Pages(error)),
         };
-        Ok(Store { tree })
+        match Tree::open_or_create(OnLog::new(log), cells, options.tree(), tree_memory) {
+            Ok(tree) => Ok(Store { tree }),
+            Err(error) => Err(error),
+        }
     }
 
     /// The value of a key, lent until the store is used again. A large value, which stands in pages of its own, is not
