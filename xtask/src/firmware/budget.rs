@@ -80,9 +80,9 @@ const PROFILES: [Profile; 4] = [
         calls: "mount, create, read, write, rename, unlink",
         figures: &[
             figure("code", 193_000, 112 * KIB, 72 * KIB, Some(200_858)),
-            figure("ram", 83_000, 40 * KIB, 32 * KIB, Some(62 * KIB)),
-            figure("stack_open", 51_000, 8 * KIB, 4 * KIB, Some(41 * KIB)),
-            figure("stack_call", 27_000, 4 * KIB, 3 * KIB, Some(24 * KIB)),
+            figure("ram", 73_000, 40 * KIB, 32 * KIB, Some(62 * KIB)),
+            figure("stack_open", 41_000, 8 * KIB, 4 * KIB, Some(41 * KIB)),
+            figure("stack_call", 26_000, 4 * KIB, 3 * KIB, Some(24 * KIB)),
         ],
     },
     Profile {
