@@ -89,9 +89,9 @@ const PROFILES: [Profile; 4] = [
         name: "all",
         calls: "store and files with every call but verify, two bits a cell, tags",
         figures: &[
-            figure("code", 230_000, 136 * KIB, 96 * KIB, Some(203_294)),
-            figure("ram", 98_000, 48 * KIB, 36 * KIB, None),
-            figure("stack_open", 54_000, 8 * KIB, 4 * KIB, None),
+            figure("code", 222_000, 136 * KIB, 96 * KIB, Some(203_294)),
+            figure("ram", 80_000, 48 * KIB, 36 * KIB, None),
+            figure("stack_open", 35_500, 8 * KIB, 4 * KIB, None),
             figure("stack_call", 27_000, 4 * KIB, 3 * KIB, None),
             figure("put_instructions", 69_500, 40_000, 25_000, Some(80_000)),
             figure("get_instructions", 36_000, 12_000, 8_000, Some(27_000)),
