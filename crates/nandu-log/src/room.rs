@@ -52,8 +52,8 @@ impl<N: Nand> Log<'_, N> {
 
     /// The same for pages with headers that live for a while: they may take half of what is kept dead so that blocks that are emptied yield
     /// something. Without bare pages they take an eighth of the capacity at most, so that what is deleted from a small full chip makes room: of
-    /// 2,500 lives on 16 blocks of 8 pages, 11 refused a record that had just been deleted, and none with this bound. Beside bare pages it
-    /// would refuse names to go. Costs nothing.
+    /// 2,500 lives on 16 blocks of 8 pages, 2 refused a record that had just been deleted, and none with this bound. With bare pages it made
+    /// levelling move a third more. Costs nothing.
     pub fn has_overdraft_for(&self, pages: u32) -> bool {
         let capacity = self.usable_blocks() * u32::from(self.shape.mlc_pages);
         let slack = self.shape.slack_blocks(self.blocks.good()) * u32::from(self.shape.mlc_pages);
