@@ -17,6 +17,7 @@
 pub mod anchor;
 pub mod checksum;
 pub mod dffs;
+pub mod features;
 pub mod header;
 pub mod inpage;
 pub mod journal;

@@ -79,7 +79,8 @@ mod store;
 mod writer;
 
 pub use map::{Fixed, Map};
-/// Files and directories, see [`nandu_fs::Fs`].
+/// Files and directories, see [`fs::Fs`].
+#[cfg(feature = "files")]
 pub use nandu_fs as fs;
 pub use nandu_index::{Direction, Edit, Entry};
 pub use nandu_log::{LogError, LogOptions, LogStats};
