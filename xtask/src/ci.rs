@@ -43,6 +43,11 @@ fn run_steps(root: &Path, count: &mut TestCount) -> Result<(), String> {
         call(root, "cargo doc --workspace --no-deps", &[("RUSTDOCFLAGS", OsStr::new("-D warnings"))])
     })?;
     steps.run("test", || test(root, count))?;
+    // The volumes that a build with all features made above.
+    steps.run("features", || {
+        call(root, "cargo test --quiet -p nandu --no-default-features --test features", &[])?;
+        call(root, "cargo check --quiet -p nandu --no-default-features --features files", &[])
+    })?;
     steps.run("readme", || readme::run_except(root, &[TEST_COMMAND]))?;
     steps.run("firmware", || firmware::run(root, &[]))?;
     Ok(())

@@ -18,6 +18,7 @@ use crate::pages::{Need, Pages, Placement};
 use crate::summaries::NotesPlace;
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
+use nandu_media::features::{BLOBS, FILES, GROUP};
 use nandu_media::section::{SECTION_FRONT_SIZE, SectionKind, SectionWriter};
 use nandu_media::tree::{HEIGHT_MAX, JournalAt, TreeBody, TreeFront};
 
@@ -75,6 +76,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     fn put_once(&mut self, key: &[u8], value: &[u8]) -> Result<bool, TreeError<P::Error>> {
         if self.is_large(key, value.len()) {
+            if !BLOBS && !FILES {
+                return Err(TreeError::NotCompiled { feature: "blobs" });
+            }
             return match self.put_resident(key, value)? {
                 Some(existed) => Ok(existed),
                 None => self.put_large(key, value),
@@ -152,16 +156,22 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Makes changes in memory, if the tree does that and they are not too large. If they are to go to their leaves, no
     /// others are left in memory.
     fn later(&mut self, edits: &[Edit<'_>]) -> Result<Option<bool>, TreeError<P::Error>> {
-        if self.durability == Durability::OnSync
+        if self.is_grouped()
             && self.snapshots.is_empty()
             && let Some(existed) = self.change(edits)?
         {
             return Ok(Some(existed));
         }
-        if !self.changes.is_empty() || self.journals.newest.is_some() {
+        if !self.changes.is_empty() || !self.journals.is_empty() {
             self.settle()?;
         }
         Ok(None)
+    }
+
+    /// Whether changes wait for a sync.
+    #[inline]
+    pub(crate) fn is_grouped(&self) -> bool {
+        GROUP && self.durability == Durability::OnSync
     }
 
     /// Pages that one overflow appends besides the path.
@@ -455,7 +465,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let (draft, notes) = self.place_sections(gap.len(), commit)?;
         self.compose(lowest, draft.as_ref(), notes);
         // Without room for what is to be in a journal page it counts only with the page that will be one.
-        let commit = commit && (draft.is_some() || self.journals.riding.is_none());
+        let commit = commit && (draft.is_some() || !self.journals.is_riding());
         let is_commit = commit && notes != NotesPlace::Page;
         let page = self.pages.append(self.assembly, PageKind::Tree, placement, is_commit)?.0;
         assert!(page < self.page_count, "the medium keeps to its own size");
@@ -479,7 +489,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.pending.lowest = 0;
         if commit {
             let notes_page = match notes {
-                NotesPlace::Page => Some(self.append_notes(self.journals.named, placement)?),
+                NotesPlace::Page => Some(self.append_notes(self.journals.named(), placement)?),
                 _ => None,
             };
             self.snapshots.fresh = Some(page);
@@ -590,7 +600,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if !commit {
             return Ok((None, NotesPlace::None));
         }
-        if self.journals.riding.is_none() {
+        if !self.journals.is_riding() {
             return Ok((None, self.place_notes(room)?));
         }
         let notes_size = self.notes_size();
@@ -617,7 +627,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             *size = slot.size as u16;
         }
         let locator = if lowest > 0 { self.pending.locator.as_slice() } else { &[] };
-        let named = self.journals.named.map(JournalAt::Page);
+        let named = self.journals.named().map(JournalAt::Page);
         let front = TreeFront {
             height: height as u8,
             lowest: lowest as u8,

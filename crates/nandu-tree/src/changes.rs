@@ -7,6 +7,7 @@
 
 use core::ops::Range;
 
+use nandu_media::features::{FILES, GROUP};
 use nandu_media::journal::Change;
 use nandu_media::tree::CellFormat;
 use nandu_media::value::TAG_HERE;
@@ -46,15 +47,15 @@ pub(crate) struct Changes<'m> {
     count: usize,
     used: usize,
     /// How many may be in a leaf already.
-    pub(crate) unproved: usize,
+    unproved: usize,
     /// How many no journal page holds.
-    pub(crate) unsynced: usize,
+    unsynced: usize,
     /// Bytes that these take in a journal page.
-    pub(crate) unsynced_size: usize,
+    unsynced_size: usize,
     /// How many of these have a value that is to stand in that page: one at most.
-    pub(crate) residents: usize,
+    residents: usize,
     /// Counts changes that no journal page holds, as they come.
-    pub(crate) stamp: u64,
+    stamp: u64,
 }
 
 /// Bytes of keys and values; 0 and 0 for any.
@@ -97,12 +98,45 @@ impl<'m> Changes<'m> {
         Changes { memory, format, ..Changes::default() }
     }
 
+    /// Without the feature `group` there never is a change.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.count
+        if GROUP { self.count } else { 0 }
     }
 
+    /// How many may be in a leaf already.
+    #[inline]
+    pub(crate) fn unproved(&self) -> usize {
+        if GROUP { self.unproved } else { 0 }
+    }
+
+    /// How many no journal page holds.
+    #[inline]
+    pub(crate) fn unsynced(&self) -> usize {
+        if GROUP { self.unsynced } else { 0 }
+    }
+
+    /// Bytes that these take in a journal page.
+    #[inline]
+    pub(crate) fn unsynced_size(&self) -> usize {
+        if GROUP { self.unsynced_size } else { 0 }
+    }
+
+    /// How many of these have a value that is to stand in that page: one at most.
+    #[inline]
+    pub(crate) fn residents(&self) -> usize {
+        if GROUP && FILES { self.residents } else { 0 }
+    }
+
+    /// Counts changes that no journal page holds, as they come.
+    #[inline]
+    pub(crate) fn stamp(&self) -> u64 {
+        self.stamp
+    }
+
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0
+        self.len() == 0
     }
 
     /// Bytes of memory in all.
@@ -194,7 +228,12 @@ impl<'m> Changes<'m> {
     }
 
     /// The index of a key, or where it would be.
+    #[inline]
     pub(crate) fn find(&self, key: &[u8]) -> Result<usize, usize> {
+        if GROUP { self.search(key) } else { Err(0) }
+    }
+
+    fn search(&self, key: &[u8]) -> Result<usize, usize> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = (low + high) / 2;
@@ -242,7 +281,7 @@ impl<'m> Changes<'m> {
 
     /// The change whose value waits to stand in a journal page.
     pub(crate) fn resident(&self) -> Option<usize> {
-        if self.residents == 0 {
+        if self.residents() == 0 {
             return None;
         }
         (0..self.len()).find(|&index| self.change(index).tag == TAG_HERE)
@@ -367,13 +406,13 @@ mod tests {
                     model.iter().map(|(key, value)| Change { key, tag: 0, value: value.as_deref() }).collect();
                 assert_eq!(found, expected);
                 let unproved = (0..changes.len()).filter(|&index| changes.home(index).is_unproved).count();
-                assert_eq!(changes.unproved, unproved);
+                assert_eq!(changes.unproved(), unproved);
             }
             assert!(refused > 100, "{refused}");
             while !changes.is_empty() {
                 changes.remove(0);
             }
-            assert_eq!((changes.free(), changes.unsynced, changes.unsynced_size), (400, 0, 0));
+            assert_eq!((changes.free(), changes.unsynced(), changes.unsynced_size()), (400, 0, 0));
         }
     }
 }

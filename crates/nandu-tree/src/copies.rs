@@ -18,6 +18,7 @@
 //! moved, and a sixth with sixteen.
 
 use nandu_index::KeyBuf;
+use nandu_media::features::MLC;
 use nandu_media::journal::Change;
 use nandu_media::notes::{NOTE_KEY_SIZE_MAX, Note};
 use nandu_media::value::{PageValue, TAG_PAGE};
@@ -84,12 +85,15 @@ impl<'m> Copies<'m> {
         self.memory.len() / COPY_SIZE
     }
 
+    /// Without the feature `mlc` there never is a copy.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0
+        self.len() == 0
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.count
+        if MLC { self.count } else { 0 }
     }
 
     fn is_full(&self) -> bool {
@@ -130,7 +134,7 @@ impl<'m> Copies<'m> {
 
     /// Where the copies are.
     pub(crate) fn pages(&self) -> impl Iterator<Item = u32> + use<'_, 'm> {
-        (0..self.count).map(|index| self.word(index, 4))
+        (0..self.len()).map(|index| self.word(index, 4))
     }
 
     fn position_of(&self, page: u32) -> Option<usize> {
@@ -139,7 +143,7 @@ impl<'m> Copies<'m> {
 
     /// Whether a page was copied and waits for a commit that names the copy.
     fn has_source(&self, page: u32) -> bool {
-        (0..self.count).any(|index| self.word(index, 0) == page)
+        (0..self.len()).any(|index| self.word(index, 0) == page)
     }
 
     fn set_page(&mut self, index: usize, page: u32) {
@@ -248,7 +252,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Names all copies that are settled. Programs a leaf for each that they are in. Does nothing where changes wait for a sync.
     pub fn name_settled(&mut self) -> Result<(), TreeError<P::Error>> {
-        while self.changes.unsynced == 0 && self.name_some()? {}
+        while self.changes.unsynced() == 0 && self.name_some()? {}
         Ok(())
     }
 
@@ -264,7 +268,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     ///
     /// The medium's.
     pub fn name_leaf(&mut self) -> Result<bool, TreeError<P::Error>> {
-        if self.changes.unsynced > 0 { Ok(false) } else { self.name_some() }
+        if self.changes.unsynced() > 0 { Ok(false) } else { self.name_some() }
     }
 
     /// Makes fewer copies wait: names those that are settled, and only if there are none the others.

@@ -184,7 +184,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     fn draft_page(&self) -> Draft {
         let tallies = tallies(&self.changes, &self.journals.merged());
         let notes_size = self.notes_size();
-        let mut draft = Draft::new(self.journals.forced, &tallies);
+        let mut draft = Draft::new(self.journals.forced(), &tallies);
         assert!(self.journals.fit(draft.count, draft.size), "what must go into a journal page fits it");
         loop {
             // An unproved change may be obsolete, which a newer page would hide.
@@ -209,8 +209,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Which changes go into a section of so many bytes; `None` if those that have to go there are too many.
     pub(crate) fn draft_section(&self, room: usize) -> Option<Draft> {
         let merged = self.journals.merged();
-        let forced = self.journals.forced;
-        if self.changes.residents > 0 {
+        let forced = self.journals.forced();
+        if self.changes.residents() > 0 {
             return None;
         }
         let tallies = tallies(&self.changes, &merged);
@@ -288,8 +288,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let (sequence, count) = (u64::MAX, draft.count as u16);
         let listed = Listed { page, sequence, count, node, is_by_itself, is_recent, order: 0 };
         self.journals.listed[place] = Some(listed);
-        self.journals.newest = Some(place as u8);
-        self.journals.named = Some(page);
+        self.journals.set_newest(place as u8, page);
         if is_recent && draft.base.is_none() {
             self.journals.drop_base();
         }

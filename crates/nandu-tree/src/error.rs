@@ -61,6 +61,11 @@ pub enum TreeError<E> {
     NotesFull,
     /// A tree on a medium with bare pages takes no snapshots.
     NoSnapshots,
+    /// What is on the medium, or what was asked for, needs a part that was not compiled: the Cargo feature of this name.
+    NotCompiled {
+        /// The feature.
+        feature: &'static str,
+    },
 }
 
 impl<E: fmt::Display> fmt::Display for TreeError<E> {
@@ -85,6 +90,9 @@ impl<E: fmt::Display> fmt::Display for TreeError<E> {
             TreeError::NoteCount(count) => write!(f, "notes of {count} pages do not fit the memory for them"),
             TreeError::NotesFull => f.write_str("no more pages can wait for a summary"),
             TreeError::NoSnapshots => f.write_str("a tree on a medium with bare pages takes no snapshots"),
+            TreeError::NotCompiled { feature } => {
+                write!(f, "this needs the feature `{feature}`, which is not compiled")
+            }
             TreeError::TooHigh => f.write_str("the tree would become too high"),
         }
     }

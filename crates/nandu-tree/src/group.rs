@@ -101,12 +101,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// sync; two or three if a leaf that goes with it overflows, or leaves no room for the changes of other leaves, and as many as
     /// it takes if that leaf becomes many.
     pub fn sync(&mut self) -> Result<(), TreeError<P::Error>> {
-        if self.changes.unsynced == 0 {
+        if self.changes.unsynced() == 0 {
             return Ok(());
         }
         self.note_group();
         self.before_commit()?;
-        if self.changes.residents > 0 {
+        if self.changes.residents() > 0 {
             // The page of a leaf has no room for it.
             self.write_journal(Placement::Update { supersedes: None })?;
             self.bury_doomed();
@@ -187,7 +187,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub fn settle(&mut self) -> Result<(), TreeError<P::Error>> {
         self.sync()?;
         // Journal pages whose changes are all obsolete need a commit that says so.
-        while !self.changes.is_empty() || self.journals.newest.is_some() {
+        while !self.changes.is_empty() || !self.journals.is_empty() {
             self.prepare_waiting(false)?;
             let mut key = KeyBuf::EMPTY;
             self.cells.minimum(&mut key);
@@ -237,7 +237,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Whether changes wait for a sync.
     pub fn has_unsynced(&self) -> bool {
-        self.changes.unsynced > 0
+        self.changes.unsynced() > 0
     }
 
     /// What changes need to wait together.
@@ -256,9 +256,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Bytes of memory for changes that need this, if a journal page has room for them beside those that wait, and for notes.
     pub(crate) fn memory_for(&self, room: &Room) -> Option<usize> {
-        let size = self.changes.unsynced_size + room.journal;
+        let size = self.changes.unsynced_size() + room.journal;
         let beside = front_size(self.header_size) + self.journals.list_size() + self.notes_size();
-        let fits = self.journals.fit(self.changes.unsynced + room.count, size) && beside + size <= self.scratch.len();
+        let fits = self.journals.fit(self.changes.unsynced() + room.count, size) && beside + size <= self.scratch.len();
         (fits && self.can_wait(room)).then_some(room.memory)
     }
 
@@ -288,12 +288,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub(crate) fn make_room(&mut self, room: Room, shrinks: bool) -> Result<(), TreeError<P::Error>> {
         let Room { memory, journal, count } = room;
         let fits = self.changes.free() >= memory
-            && self.journals.fit(self.changes.unsynced + count, self.changes.unsynced_size + journal)
+            && self.journals.fit(self.changes.unsynced() + count, self.changes.unsynced_size() + journal)
             && (shrinks || self.has_room_to_wait(count));
         if !fits {
             self.sync()?;
         }
-        if self.changes.unsynced == 0 { self.begin(&room, shrinks) } else { Ok(()) }
+        if self.changes.unsynced() == 0 { self.begin(&room, shrinks) } else { Ok(()) }
     }
 
     /// Before the first change after a sync: makes room in memory, in the list of journal pages and on the medium.
@@ -362,11 +362,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// A key in the leaf that all changes since the last sync belong to, if its page is the best one for the sync: where leaves are parted
     /// one that is due has room for them to ride; else it has room for the notes, without which a Summary would come first.
     fn one_leaf_to_merge(&mut self, is_due: bool) -> Result<Option<KeyBuf>, TreeError<P::Error>> {
-        if is_due && self.parts_leaves {
+        if is_due && self.parts_leaves() {
             return Ok(None);
         }
         let Some(key) = self.unsynced_in_one_leaf()? else { return Ok(None) };
-        if self.parts_leaves || self.notes.is_empty() {
+        if self.parts_leaves() || self.notes.is_empty() {
             return Ok(Some(key));
         }
         let merged = self.changes_at(&key)?;
@@ -466,9 +466,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let merged = self.changes_at(key)?;
         let size = self.merged_size(&merged)? + SECTION_FRONT_SIZE + self.notes_size();
         let Some(room) = self.tail().checked_sub(self.front() + size) else { return Ok(Beside::Parted) };
-        self.journals.riding = Some(merged);
+        self.journals.set_riding(Some(merged));
         let draft = self.draft_section(room);
-        self.journals.riding = None;
+        self.journals.set_riding(None);
         Ok(if draft.is_some() { Beside::Room } else { Beside::Short })
     }
 

@@ -2,13 +2,14 @@
 
 use core::ops::Range;
 
+use nandu_media::features::GROUP;
 use nandu_media::journal::{CHANGE_COUNT_MAX, OLDER_MAX, front_size, older_size};
 use nandu_media::tree::CellFormat;
 
 use crate::changes::{Changes, UNSYNCED};
 
 /// Most journal pages at a time.
-pub(crate) const LISTED_MAX: usize = OLDER_MAX + 1;
+pub(crate) const LISTED_MAX: usize = if GROUP { OLDER_MAX + 1 } else { 0 };
 
 /// Part of a journal page, as a divisor, that naming older ones may take. With a third, pages of 4 KiB name 30 of 299 small
 /// changes each, which is more than offsets of two bytes reach in memory.
@@ -79,17 +80,17 @@ pub(crate) struct Tally {
 pub(crate) struct Journals {
     pub(crate) listed: [Option<Listed>; LISTED_MAX],
     /// The page that names the others.
-    pub(crate) newest: Option<u8>,
+    newest: Option<u8>,
     /// What the next page with the root says of it.
-    pub(crate) named: Option<u32>,
+    named: Option<u32>,
     /// The newest page by itself: what it names is needed as long as it is.
     base: Option<u8>,
     /// Bytes in memory of the changes that a mount takes from that one and from those it names.
     base_memory: usize,
     /// Changes under way to a leaf whose page is to be a journal page too.
-    pub(crate) riding: Option<Range<usize>>,
+    riding: Option<Range<usize>>,
     /// A journal page whose changes must go into the next one.
-    pub(crate) forced: Option<u8>,
+    forced: Option<u8>,
     /// Most pages that a page can name, itself included.
     pub(crate) listed_max: usize,
     /// Most bytes that naming every page takes.
@@ -127,7 +128,8 @@ impl Journals {
         let older = older_size(count_max);
         let for_list = for_list.max((LISTED_MIN - 1) * older);
         let shortest = if has_bare { older_size(1) } else { older };
-        let listed_max = (1 + for_list / shortest).min(LISTED_MAX);
+        // At least one, also where no list is compiled.
+        let listed_max = (1 + for_list / shortest).min(LISTED_MAX.max(1));
         let list_size_max = (for_list + older).min(listed_max * older);
         let capacity = body.saturating_sub(list_size_max - older);
         // A page of many changes of few bytes is full before its bytes are.
@@ -155,6 +157,48 @@ impl Journals {
             recent_memory,
             count_max,
         }
+    }
+
+    /// What the next page with the root says of the newest page.
+    #[inline]
+    pub(crate) fn named(&self) -> Option<u32> {
+        if GROUP { self.named } else { None }
+    }
+
+    /// The page is the one that the next page with the root names.
+    pub(crate) fn set_named(&mut self, page: Option<u32>) {
+        self.named = page;
+    }
+
+    /// The page in this place is the newest, and names the others.
+    pub(crate) fn set_newest(&mut self, place: u8, page: u32) {
+        (self.newest, self.named) = (Some(place), Some(page));
+    }
+
+    /// Whether there are journal pages that are needed.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        !GROUP || self.newest.is_none()
+    }
+
+    /// A journal page whose changes must go into the next one.
+    #[inline]
+    pub(crate) fn forced(&self) -> Option<u8> {
+        if GROUP { self.forced } else { None }
+    }
+
+    pub(crate) fn force(&mut self, place: Option<u8>) {
+        self.forced = place;
+    }
+
+    /// Whether changes are under way to a leaf whose page is to be a journal page too.
+    #[inline]
+    pub(crate) fn is_riding(&self) -> bool {
+        GROUP && self.riding.is_some()
+    }
+
+    pub(crate) fn set_riding(&mut self, merged: Option<Range<usize>>) {
+        self.riding = merged;
     }
 
     /// Which changes the leaf under way takes.
@@ -238,7 +282,7 @@ impl Journals {
     }
 
     pub(crate) fn newest_page(&self) -> Option<u32> {
-        let newest = self.newest?;
+        let newest = self.newest.filter(|_| GROUP)?;
         self.listed[usize::from(newest)].map(|listed| listed.page)
     }
 
@@ -271,7 +315,7 @@ pub(crate) fn tallies(changes: &Changes<'_>, without: &Range<usize>) -> [Tally; 
     tallies
 }
 
-const _: () = assert!(UNSYNCED as usize == LISTED_MAX);
+const _: () = assert!(!GROUP || UNSYNCED as usize == LISTED_MAX);
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! The log as the medium of a tree.
 
 use nandu_log::{Append, Budget, Growth, Log, LogError, LogOptions, PageKind, TAG_OWNER_SIZE};
+use nandu_media::features::{BLOBS, FILES, MLC, TAGS};
 use nandu_nand::{Cause, Nand, PageAddr};
 
 use crate::memory::Options;
@@ -190,7 +191,7 @@ impl<'m, N: Nand> OnLog<'m, N> {
         // The log takes each page that it is asked for to have a header, and with two bits a cell those take the room of two.
         let all = pages.saturating_add(self.headroom() / self.log.headed_weight());
         let is_short =
-            (self.has_values || self.snapshots > 0) && growth == Growth::Grows && !self.log.has_capacity_for(all);
+            (self.has_values() || self.snapshots > 0) && growth == Growth::Grows && !self.log.has_capacity_for(all);
         if is_short { all } else { pages }
     }
 
@@ -212,7 +213,7 @@ impl<'m, N: Nand> OnLog<'m, N> {
         };
         loop {
             let steps = self.log.own_steps().saturating_sub(self.steps_before);
-            let is_dear = self.snapshots > 0 || (self.has_values && self.log.bare_streams() == 0);
+            let is_dear = self.snapshots > 0 || (self.has_values() && self.log.bare_streams() == 0);
             let wears_for_nothing = is_dear && growth == Growth::Grows && steps > STEPS_MAX;
             if wears_for_nothing || self.examinations > EXAMINATIONS_MAX * u64::from(self.log.page_count()) {
                 self.examinations = 0;
@@ -258,7 +259,7 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         let info = self.for_lookup(|log| log.read(page, buf))?;
         match info.kind {
             PageKind::Tree | PageKind::Journal | PageKind::Snapshots | PageKind::Notes => {}
-            PageKind::Value | PageKind::ValueIndex => self.note_values(),
+            PageKind::Value | PageKind::ValueIndex if BLOBS => self.note_values(),
             kind => return Err(LogError::Corrupt { page, why: nandu_log::Malformed::Kind(kind as u8) }),
         }
         Ok(Found { kind: info.kind, sequence: info.sequence })
@@ -292,8 +293,9 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         self.log.append(buf, Append { kind, placement, is_commit: commit, cause })
     }
 
+    #[inline]
     fn has_bare(&self) -> bool {
-        self.log.bare_streams() > 0
+        FILES && self.log.bare_streams() > 0
     }
 
     fn bare_stream(&self, placement: Placement) -> u8 {
@@ -323,12 +325,14 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         self.log.append_tagged(bytes, Some(owner), placement, cause)
     }
 
+    #[inline]
     fn can_tag(&self) -> bool {
-        self.log.can_tag()
+        TAGS && self.log.can_tag()
     }
 
+    #[inline]
     fn tail_len(&self) -> u16 {
-        self.log.tail_len()
+        if TAGS { self.log.tail_len() } else { 0 }
     }
 
     fn append_summary(&mut self, buf: &mut [u8], stream: u8) -> Result<Option<PageAddr>, Self::Error> {
@@ -336,8 +340,9 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         self.log.append_summary(buf, stream, cause)
     }
 
+    #[inline]
     fn has_pairs(&self) -> bool {
-        self.log.mlc_streams() > 0
+        MLC && self.log.mlc_streams() > 0
     }
 
     fn exposed_max(&self) -> usize {
@@ -360,12 +365,14 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         stream >= self.log.stream_count() - self.log.mlc_streams()
     }
 
+    #[inline]
     fn promises_exposed(&self) -> bool {
-        self.log.promises_exposed()
+        MLC && self.log.promises_exposed()
     }
 
+    #[inline]
     fn summary_due(&self) -> Option<u8> {
-        self.log.summary_due()
+        if MLC { self.log.summary_due() } else { None }
     }
 
     fn forget_copied(&mut self) {
@@ -389,8 +396,9 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         }
     }
 
+    #[inline]
     fn is_bare(&self, page: PageAddr) -> bool {
-        self.log.is_bare(page)
+        FILES && self.log.is_bare(page)
     }
 
     fn last_of_block(&self, page: PageAddr) -> PageAddr {
@@ -415,7 +423,7 @@ impl<N: Nand> Pages for OnLog<'_, N> {
     }
 
     fn has_capacity(&self, pages: u32, overdraws: bool) -> bool {
-        let is_apart = self.has_values || self.snapshots > 0;
+        let is_apart = self.has_values() || self.snapshots > 0;
         let apart = if is_apart { self.headroom() / self.log.headed_weight() } else { 0 };
         let all = pages.saturating_add(apart);
         if overdraws { self.log.has_overdraft_for(all) } else { self.log.has_capacity_for(all) }
@@ -446,8 +454,9 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         self.log.sequence() as u32
     }
 
+    #[inline]
     fn has_values(&self) -> bool {
-        self.has_values
+        (BLOBS || FILES) && self.has_values
     }
 
     fn note_values(&mut self) {

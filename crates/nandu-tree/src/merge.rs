@@ -4,6 +4,7 @@ use core::ops::Range;
 
 use nandu_index::KeyBuf;
 use nandu_media::PageKind;
+use nandu_media::features::{FILES, MLC};
 use nandu_media::journal::{ChangeList, JournalBody, SectionBody};
 use nandu_media::section::SectionKind;
 use nandu_media::value::{TAG_HERE, TAG_PAGE, TAG_RESIDENT};
@@ -125,7 +126,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         own: Option<Own<'_>>,
         placement: Option<Placement>,
     ) -> Result<bool, TreeError<P::Error>> {
-        let may = own.is_none() && placement.is_none() && self.changes.unsynced > 0;
+        let may = own.is_none() && placement.is_none() && self.changes.unsynced() > 0;
         self.merge_parts(key, own, placement, if may { Parts::OnOverflow } else { Parts::Never })
     }
 
@@ -143,12 +144,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         parts: Parts,
     ) -> Result<bool, TreeError<P::Error>> {
         // Each turn but the last proves a change.
-        for _ in 0..=self.changes.unproved {
+        for _ in 0..=self.changes.unproved() {
             self.descend(Seek::At(key), 1)?;
             self.prove_path()?;
             let records = self.state.records;
             // What is to be moved may not stay in its page, and trees of snapshots hold what is shared whole.
-            let parts = if self.parts_leaves && self.snapshots.is_empty() { parts } else { Parts::Never };
+            let parts = if self.parts_leaves() && self.snapshots.is_empty() { parts } else { Parts::Never };
             self.pending.may_part = parts == Parts::OnOverflow;
             self.pending.is_moved = matches!(placement, Some(Placement::Moved { .. }));
             let mut applied = match parts {
@@ -190,16 +191,16 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     fn conclude_merge(&mut self, range: Range<usize>, placement: Option<Placement>) -> Result<(), TreeError<P::Error>> {
         let is_last = self.changes.len() == range.len();
         let is_unsynced = |index| self.changes.home(index).journal == UNSYNCED;
-        let unsynced_left = self.changes.unsynced - range.clone().filter(|&index| is_unsynced(index)).count();
+        let unsynced_left = self.changes.unsynced() - range.clone().filter(|&index| is_unsynced(index)).count();
         if is_last {
-            self.journals.named = None;
-        } else if unsynced_left > 0 || self.journals.forced.is_some() {
-            self.journals.riding = Some(range.clone());
+            self.journals.set_named(None);
+        } else if unsynced_left > 0 || self.journals.forced().is_some() {
+            self.journals.set_riding(Some(range.clone()));
         }
         let outcome = self.conclude(Ok(()), placement);
-        self.journals.riding = None;
+        self.journals.set_riding(None);
         if outcome.is_err() {
-            self.journals.named = self.journals.newest_page();
+            self.journals.set_named(self.journals.newest_page());
             return outcome;
         }
         for index in range.rev() {
@@ -234,9 +235,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             } else if let Some(own) = own_left.take() {
                 match own {
                     Own::Edit(OwnEdit { key, stored, retire }) => existed = self.edit(key, Some(stored), retire)?,
-                    Own::Evict(evict) => self.evict(&evict)?,
-                    Own::Name(key) => self.link_copies(key)?,
-                    Own::Reside(key, page) => self.evict_resident(key, page)?,
+                    Own::Evict(evict) if FILES => self.evict(&evict)?,
+                    Own::Name(key) if MLC => self.link_copies(key)?,
+                    Own::Reside(key, page) if FILES => self.evict_resident(key, page)?,
+                    Own::Evict(_) | Own::Name(_) | Own::Reside(..) => {}
                 }
                 self.widen(&mut span);
                 continue;
@@ -297,7 +299,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Finds out which unproved changes of the path's leaf it holds already, and forgets those. Reads at most 1 page.
     pub(crate) fn prove_path(&mut self) -> Result<(), TreeError<P::Error>> {
-        if self.changes.unproved == 0 {
+        if self.changes.unproved() == 0 {
             return Ok(());
         }
         let range = self.leaf_span().range(&self.changes);
@@ -325,7 +327,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub(crate) fn prove_journal(&mut self, place: u8) -> Result<(), TreeError<P::Error>> {
         let mut key = KeyBuf::EMPTY;
         let mut index = 0;
-        while self.changes.unproved > 0 && index < self.changes.len() {
+        while self.changes.unproved() > 0 && index < self.changes.len() {
             let home = self.changes.home(index);
             if home.journal != place || !home.is_unproved {
                 index += 1;
@@ -345,8 +347,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub(crate) fn replay(&mut self, page: u32, is_newest: bool) -> Result<(), TreeError<P::Error>> {
         let found = self.load_journal(page)?;
         let sequence = self.list(page, &found.list, None, is_newest)?;
-        self.journals.newest = Some(0);
-        self.journals.named = Some(page);
+        self.journals.set_newest(0, page);
         self.scratch.copy_from_slice(self.reading.buf);
         let mut memory = self.take_changes(page, &found.list, None, !is_newest)?;
         memory += self.replay_older(&found.list, sequence, is_newest, None)?;

@@ -9,6 +9,7 @@
 //! The alternative, to tell a page's owner from protected bytes of the spare area, needs bytes that many parts do not have (D2). Where there are
 //! some they save commits ([`tail`](crate::tail)), not Summaries.
 
+use nandu_media::features::FILES;
 use nandu_media::notes::{
     NOTE_KEY_SIZE_MAX, NOTE_SIZE_MAX, Note, NoteList, NotesPage, SUMMARIES_MAX, notes_size, write_notes,
 };
@@ -105,12 +106,15 @@ impl<'m> Notes<'m> {
         notes_size(self.summary_count, self.iter().filter(|note| !is_dead(note.page)))
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.count
+        if FILES { self.count } else { 0 }
     }
 
+    /// Without the feature `files` there never is a note.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0 && self.summary_count == 0
+        self.len() == 0 && self.summaries().is_empty()
     }
 
     fn page_at(&self, index: usize) -> u32 {
@@ -199,8 +203,9 @@ impl<'m> Notes<'m> {
     }
 
     /// The Summaries that commits name.
+    #[inline]
     pub(crate) fn summaries(&self) -> &[u32] {
-        &self.summaries[..self.summary_count]
+        &self.summaries[..if FILES { self.summary_count } else { 0 }]
     }
 
     /// Names a Summary. False if there are too many.

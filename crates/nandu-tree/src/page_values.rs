@@ -28,7 +28,6 @@ use crate::cells::Cells;
 use crate::changes::UNSYNCED;
 use crate::descent::{Place, Seek};
 use crate::journals::Node;
-use crate::memory::Durability;
 use crate::merge::{Evict, Own};
 use crate::pages::{Examined, Need, Pages, Placement};
 use crate::tree::Tree;
@@ -111,12 +110,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         self.discard_value();
         self.pages.note_values();
-        if self.durability == Durability::OnSync
+        if self.is_grouped()
             && let Some(existed) = self.put_page_later(key, page, put)?
         {
             return Ok(existed);
         }
-        if !self.changes.is_empty() || self.journals.newest.is_some() {
+        if !self.changes.is_empty() || !self.journals.is_empty() {
             self.settle()?;
         }
         let pages_max = self.split_pages_max() + 4;
@@ -159,7 +158,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let records = self.records_with(put.edits)? + u64::from(!existed);
         // Changes that wait keep the collector from moving anything.
         let pages = self.split_pages_max() + 4;
-        if self.changes.unsynced > 0 && !self.pages.has_room(pages)? {
+        if self.changes.unsynced() > 0 && !self.pages.has_room(pages)? {
             self.sync()?;
         }
         self.make_room_for_doomed(core::iter::once(key).chain(put.edits.iter().map(|edit| edit.key)))?;
@@ -339,7 +338,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         &mut self,
         keys: impl Iterator<Item = &'k [u8]>,
     ) -> Result<(), TreeError<P::Error>> {
-        if self.changes.unsynced == 0 || self.tag_size() == 0 {
+        if self.changes.unsynced() == 0 || self.tag_size() == 0 {
             return Ok(());
         }
         let replaces_page = |key: &&[u8]| {
@@ -412,7 +411,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             // What an unsynced change replaces is needed until that is durable (R5).
             return Ok(if self.is_doomed(page) { Examined::Live } else { Examined::Dead });
         };
-        if !moves || self.changes.unsynced > 0 {
+        if !moves || self.changes.unsynced() > 0 {
             return Ok(Examined::Live);
         }
         let placement = Some(Placement::Moved { from: page });

@@ -2,6 +2,7 @@
 
 use nandu_index::KeyBuf;
 use nandu_media::PageKind;
+use nandu_media::features::{BLOBS, FILES, GROUP, SNAPSHOTS};
 use nandu_nand::PageAddr;
 
 use crate::cells::Cells;
@@ -9,7 +10,6 @@ use crate::copies::SETTLED_MAX;
 use crate::descent::Seek;
 use crate::group::Lift;
 use crate::journals::Node;
-use crate::memory::Durability;
 use crate::pages::{Examine, Examined, Need, Pages, Placement};
 use crate::tree::Tree;
 use crate::trees::{Target, TreeSet};
@@ -42,7 +42,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     fn can_name_for_room(&self, error: &P::Error) -> bool {
-        self.pages.is_full(error) && !self.copies.is_empty() && self.changes.unsynced == 0
+        self.pages.is_full(error) && !self.copies.is_empty() && self.changes.unsynced() == 0
     }
 
     /// Answers the medium's question about a page.
@@ -50,7 +50,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let Examine { page, moves, may_wait } = examine;
         self.values.holds = None;
         self.view(None);
-        if moves && self.changes.unsynced > 0 {
+        if moves && self.changes.unsynced() > 0 {
             // A move is no promise, and changes that wait for a sync are not to be in it.
             return Ok(Examined::Live);
         }
@@ -60,12 +60,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let kind = if self.pages.is_bare(page) { Ok(PageKind::Summary) } else { self.kind_of(page) };
         let found = match kind {
             // Or one of the pages that it names.
-            Ok(PageKind::Summary) => self.examine_bare(page, moves),
-            Ok(PageKind::Notes) => self.examine_notes(page, moves),
-            Ok(kind @ (PageKind::Value | PageKind::ValueIndex)) => self.examine_value(page, kind, moves),
-            Ok(PageKind::Snapshots) => self.examine_table(page, moves),
-            Ok(PageKind::Journal) if self.journals.place_of(page.0).is_none() => self.examine_resident(page, moves),
-            Ok(PageKind::Tree) if moves && may_wait && self.journals.place_of(page.0).is_none() => {
+            Ok(PageKind::Summary) if FILES => self.examine_bare(page, moves),
+            Ok(PageKind::Notes) if FILES => self.examine_notes(page, moves),
+            Ok(kind @ (PageKind::Value | PageKind::ValueIndex)) if BLOBS => self.examine_value(page, kind, moves),
+            Ok(PageKind::Snapshots) if SNAPSHOTS => self.examine_table(page, moves),
+            Ok(PageKind::Snapshots) => Ok(Examined::Dead),
+            Ok(PageKind::Journal) if GROUP && FILES && self.journals.place_of(page.0).is_none() => {
+                self.examine_resident(page, moves)
+            }
+            Ok(PageKind::Tree) if GROUP && moves && may_wait && self.journals.place_of(page.0).is_none() => {
                 self.lift_or_relocate(page)
             }
             Ok(_) if moves => self.relocate(page).map(|lived| if lived { Examined::Moved } else { Examined::Dead }),
@@ -83,7 +86,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Leaves a leaf for the next sync to take along, the first time; the second time moves it, if that has not happened.
     fn lift_or_relocate(&mut self, page: PageAddr) -> Result<Examined, TreeError<P::Error>> {
         let was_asked = self.lift.take().is_some_and(|lift| lift.page == page.0);
-        let may_ride = self.durability == Durability::OnSync && self.snapshots.is_empty();
+        let may_ride = self.is_grouped() && self.snapshots.is_empty();
         if may_ride && !was_asked && self.find_live(page)? == Some(0) {
             let mut key = KeyBuf::EMPTY;
             self.cells.minimum(&mut key);
@@ -141,7 +144,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Programs the lowest node of a page elsewhere; the path above it is present.
     fn move_node(&mut self, level: u8, from: PageAddr) -> Result<(), TreeError<P::Error>> {
         let placement = Some(Placement::Moved { from });
-        if level == 0 && self.journals.newest.is_some() {
+        if level == 0 && !self.journals.is_empty() {
             let mut key = KeyBuf::EMPTY;
             self.cells.minimum(&mut key);
             let _ = self.fence_below(0, &mut key);
@@ -168,13 +171,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if let Some(listed) = self.journals.find_mut(from.0).filter(|listed| listed.node == Node::Unknown) {
             listed.node = if level.is_some() { Node::Live } else { Node::Dead };
         }
-        self.journals.forced = Some(place);
+        self.journals.force(Some(place));
         let outcome = match level {
             // What the page holds of other leaves goes with its own.
             Some(0) => self.move_node(0, from),
             _ => self.write_journal(Placement::Moved { from }),
         };
-        self.journals.forced = None;
+        self.journals.force(None);
         outcome?;
         self.stats.moved_rides += u64::from(level.is_some());
         match level {
@@ -188,9 +191,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Programs the changes of a journal page elsewhere.
     fn rewrite_journal(&mut self, from: PageAddr) -> Result<(), TreeError<P::Error>> {
-        self.journals.forced = self.journals.place_of(from.0);
+        self.journals.force(self.journals.place_of(from.0));
         let outcome = self.write_journal(Placement::Moved { from });
-        self.journals.forced = None;
+        self.journals.force(None);
         outcome
     }
 

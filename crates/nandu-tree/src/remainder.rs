@@ -23,6 +23,7 @@ use core::cmp::Ordering;
 use core::ops::Range;
 
 use nandu_index::KeyBuf;
+use nandu_media::features::FILES;
 use nandu_media::section::SECTION_FRONT_SIZE;
 
 use crate::TreeError;
@@ -98,9 +99,16 @@ struct Part {
 }
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
+    /// Whether leaves are parted. Only files ask for it.
+    #[inline]
+    pub(crate) fn parts_leaves(&self) -> bool {
+        FILES && self.parts_leaves
+    }
+
     /// Whether the leaf of the path may be parted when it overflows.
+    #[inline]
     pub(crate) fn may_part(&self) -> bool {
-        self.pending.may_part && self.pending.appended == 0
+        FILES && self.pending.may_part && self.pending.appended == 0
     }
 
     /// The leaf of the path, as it is on flash, does not take all its changes. Puts a part of it into the buffers and leaves the rest in

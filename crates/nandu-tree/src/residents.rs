@@ -15,6 +15,7 @@ use core::ops::Range;
 
 use nandu_index::{Edit, KeyBuf};
 use nandu_media::PageKind;
+use nandu_media::features::FILES;
 use nandu_media::journal::{Change, JournalBody, JournalFront, front_size};
 use nandu_media::value::{Resident, TAG_HERE, TAG_RESIDENT};
 use nandu_nand::PageAddr;
@@ -24,7 +25,6 @@ use crate::cells::Cells;
 use crate::descent::Seek;
 use crate::group::Room;
 use crate::journals::Node;
-use crate::memory::Durability;
 use crate::merge::Own;
 use crate::page_values::small_change;
 use crate::pages::{Examined, Pages, Placement};
@@ -64,7 +64,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// What such a value and the changes that come with it need, if it would stand there.
     fn resident_space(&mut self, key: &[u8], length: usize, edits: &[Edit<'_>]) -> Option<Room> {
-        let is_possible = self.durability == Durability::OnSync
+        let is_possible = FILES
+            && self.is_grouped()
             && self.snapshots.is_empty()
             && self.notes.capacity() > 0
             && self.pages.has_bare()
@@ -80,7 +81,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let change = Change { key, tag: TAG_HERE, value: Some(&self.scratch[..length]) };
         let room = self.room_of(core::iter::once(change).chain(edits.iter().map(small_change)));
         let memory = self.memory_for(&room)?;
-        if self.changes.unsynced > 0 && self.changes.free() < memory {
+        if self.changes.unsynced() > 0 && self.changes.free() < memory {
             self.wish.renew(memory);
             return None;
         }
@@ -121,7 +122,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// What the sync that begins has to make durable.
     pub(crate) fn note_group(&mut self) {
-        self.group_size = self.changes.unsynced_size;
+        self.group_size = self.changes.unsynced_size();
         match self.changes.resident() {
             Some(index) => {
                 let change = self.changes.change(index);
@@ -132,7 +133,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
             None => self.wish.syncs_left = self.wish.syncs_left.saturating_sub(1),
         }
-        let fading = if self.parts_leaves { self.group_peak - self.group_peak.div_ceil(PEAK_SHARE) } else { 0 };
+        let fading = if self.parts_leaves() { self.group_peak - self.group_peak.div_ceil(PEAK_SHARE) } else { 0 };
         self.group_peak = self.group_size.max(fading);
     }
 
@@ -302,7 +303,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if !self.is_resident_needed(page)? {
             return Ok(Examined::Dead);
         }
-        if !moves || self.changes.unsynced > 0 {
+        if !moves || self.changes.unsynced() > 0 {
             return Ok(Examined::Live);
         }
         Ok(if self.move_resident(page)? { Examined::Moved } else { Examined::Dead })

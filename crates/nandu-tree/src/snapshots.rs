@@ -23,6 +23,7 @@
 //! pages, as the stamps of large values are.
 
 use nandu_media::PageKind;
+use nandu_media::features::SNAPSHOTS;
 use nandu_media::snapshots::{Root, SNAPSHOT_COUNT_MAX, SnapshotRecord, SnapshotTable};
 use nandu_nand::PageAddr;
 
@@ -82,11 +83,13 @@ impl Snapshots {
     };
 
     pub(crate) fn records(&self) -> &[SnapshotRecord] {
-        &self.records[..self.count]
+        &self.records[..if SNAPSHOTS { self.count } else { 0 }]
     }
 
+    /// Without the feature `snapshots` there never is one.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0
+        self.records().is_empty()
     }
 
     pub(crate) fn state(&self, place: usize) -> State {
@@ -99,7 +102,7 @@ impl Snapshots {
 
     /// The table that pages with the root name: none where there is nothing in it.
     pub(crate) fn named(&self) -> Option<u32> {
-        self.page.filter(|_| self.count > 0)
+        self.page.filter(|_| !self.is_empty())
     }
 
     fn set(&mut self, records: &[SnapshotRecord]) {

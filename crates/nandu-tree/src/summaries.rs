@@ -2,6 +2,7 @@
 
 use nandu_index::KeyBuf;
 use nandu_media::PageKind;
+use nandu_media::features::FILES;
 use nandu_media::notes::{NOTE_SIZE_MAX, Note, NoteList, NotesPage, SUMMARIES_MAX, notes_size, write_notes};
 use nandu_media::section::SECTION_FRONT_SIZE;
 use nandu_media::value::PageValue;
@@ -171,6 +172,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// A commit is durable, and its notes are in this page, or in it.
     pub(crate) fn replace_notes_page(&mut self, page: Option<u32>) {
+        if !FILES {
+            return;
+        }
         let before = core::mem::replace(&mut self.notes.page, page);
         if let Some(before) = before {
             self.pages.supersede(PageAddr(before));
@@ -214,7 +218,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// stays noted, and is moved when the collector has made some: this comes before that, and if it took the blocks that the
     /// collector needs, cut after cut, nothing could be moved on the chip any more.
     pub(crate) fn rescue(&mut self) -> Result<(), TreeError<P::Error>> {
-        if self.notes.is_empty() || self.notes.is_rescuing || self.changes.unsynced > 0 {
+        if self.notes.is_empty() || self.notes.is_rescuing || self.changes.unsynced() > 0 {
             return Ok(());
         }
         self.notes.is_rescuing = true;

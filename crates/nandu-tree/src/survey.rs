@@ -101,7 +101,7 @@ impl Survey {
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Whether a page that the medium asks about is known to be dead. Reads no page of its block, and four inner nodes at most, once for a block.
     pub(crate) fn is_known_dead(&mut self, page: PageAddr) -> bool {
-        if !self.snapshots.is_empty() || self.changes.unsynced > 0 {
+        if !self.snapshots.is_empty() || self.changes.unsynced() > 0 {
             return false;
         }
         let Some(counted) = self.pages.counted(page).filter(|counted| counted.pages as usize <= PAGES_MAX) else {

@@ -41,7 +41,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     fn is_covered(&self) -> bool {
-        self.changes.unsynced == 0 || (self.tail.covered == self.changes.stamp && self.pages.tail_len() > 0)
+        self.changes.unsynced() == 0 || (self.tail.covered == self.changes.stamp() && self.pages.tail_len() > 0)
     }
 
     /// As [`put_page_to`](Tree::put_page_to), to where the medium puts new pages, with a tag that says what the owner changes together with it.
@@ -129,7 +129,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub fn end_tagged(&mut self) {
         let length = core::mem::take(&mut self.tail.length);
         if length > 0 && self.pages.tail_len() == length {
-            self.tail.covered = self.changes.stamp;
+            self.tail.covered = self.changes.stamp();
         }
     }
 

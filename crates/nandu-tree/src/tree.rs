@@ -22,6 +22,7 @@ use crate::survey::Survey;
 use crate::tail::TailState;
 use crate::values::{Stored, Values};
 use crate::{Placement, TreeError};
+use nandu_media::features::{BLOBS, FILES, GROUP, SNAPSHOTS};
 use nandu_media::journal::JournalBody;
 use nandu_media::notes::NotesPage;
 use nandu_media::section::SectionKind;
@@ -187,18 +188,21 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         let mut said = None;
         let mut root = committed.0;
         let kind = self.fetch(committed.0).map_err(foreign)?.kind;
-        self.load_notes(committed, kind)?;
-        if kind == PageKind::Snapshots {
+        Self::check_compiled(kind)?;
+        if FILES {
+            self.load_notes(committed, kind)?;
+        }
+        if SNAPSHOTS && kind == PageKind::Snapshots {
             if self.pages.has_bare() {
                 return Err(corrupt(crate::Malformed::Levels));
             }
             let state = self.parse_table(committed.0)?;
             return self.open_at(state);
         }
-        if kind == PageKind::Notes {
+        if FILES && kind == PageKind::Notes {
             return self.open_noted(committed);
         }
-        if kind == PageKind::Journal {
+        if GROUP && kind == PageKind::Journal {
             let body = JournalBody::parse(self.reading.buf, self.header_size).map_err(corrupt)?;
             if body.format != self.format {
                 return Err(TreeError::OtherFormat);
@@ -220,7 +224,11 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             self.pages.note_values();
         }
         self.load_root()?;
+        let missing = |feature| Err(TreeError::NotCompiled { feature });
         match (said, body.journal, body.table) {
+            _ if body.has_values && !BLOBS && !FILES => return missing("blobs"),
+            (_, Some(_), _) if !GROUP => return missing("group"),
+            (_, _, Some(_)) if !SNAPSHOTS => return missing("snapshots"),
             // There are no journal pages while there are snapshots: what the root says of a table is older than the journal.
             (Some(_), ..) => {}
             (None, Some(JournalAt::Page(journal)), None) => self.replay(journal, false)?,
@@ -231,6 +239,17 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             (None, None, None) => {}
         }
         Ok(())
+    }
+
+    /// Refuses a commit of a kind that only a part writes that is not compiled.
+    fn check_compiled(kind: PageKind) -> Result<(), TreeError<P::Error>> {
+        let feature = match kind {
+            PageKind::Snapshots if !SNAPSHOTS => "snapshots",
+            PageKind::Notes if !FILES => "files",
+            PageKind::Journal if !GROUP => "group",
+            _ => return Ok(()),
+        };
+        Err(TreeError::NotCompiled { feature })
     }
 
     /// Begins at a root that another page names.
@@ -289,6 +308,9 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
 
     /// What fits a page, if options and memory are right.
     fn limits(pages: &P, cells: &C, options: &Options, memory_size: usize) -> Result<Limits, TreeError<P::Error>> {
+        if !GROUP && options.durability == Durability::OnSync {
+            return Err(TreeError::NotCompiled { feature: "group" });
+        }
         let page_size = pages.page_size();
         let limits = Limits::new(page_size, pages.header_size(), cells.key_size(), options.cache_size)
             .ok_or(TreeError::PageSize(page_size))?;

@@ -15,6 +15,7 @@
 
 use nandu_index::KeyBuf;
 use nandu_media::PageKind;
+use nandu_media::features::{BLOBS, FILES};
 use nandu_media::value::{
     DESCRIPTOR_SIZE_MAX, Descriptor, PageValue, Resident, TAG_HERE, TAG_INLINE, TAG_LARGE, TAG_PAGE, TAG_RESIDENT,
     ValueBody, ValueFields, ValueLayout,
@@ -99,7 +100,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         match stored.split_first()? {
             (&TAG_INLINE, value) => Some(Stored::Inline(value)),
-            (&TAG_LARGE, _) => Some(Stored::Large(Descriptor::parse(stored, self.layout(key)?)?.length)),
+            (&TAG_LARGE, _) if BLOBS => Some(Stored::Large(Descriptor::parse(stored, self.layout(key)?)?.length)),
             (&TAG_RESIDENT, _) if self.pages.has_bare() => {
                 Resident::parse(stored).map(|value| Stored::Large(value.length.into()))
             }
@@ -136,7 +137,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let leaf = self.bytes(&place);
         let Ok(index) = self.cells.leaf_find(leaf, key) else { return Ok(None) };
         let stored = self.cells.leaf_value(leaf, index);
-        if self.tag_size() == 0 || stored.first() != Some(&TAG_LARGE) {
+        if !BLOBS || self.tag_size() == 0 || stored.first() != Some(&TAG_LARGE) {
             return Ok(None);
         }
         match self.layout(key).and_then(|layout| Descriptor::parse(stored, layout)) {
@@ -273,6 +274,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// that there is room for all of it. The value before stays until the last of these. Syncs first: the value is going to
     /// be durable when it is finished, and so is all that came before it.
     pub fn begin_value(&mut self, key: &[u8], length: usize) -> Result<(), TreeError<P::Error>> {
+        if !BLOBS {
+            return Err(TreeError::NotCompiled { feature: "blobs" });
+        }
         self.discard_value();
         self.check_key(key)?;
         let layout = self.layout(key).filter(|_| length <= self.value_size_max(key) && length > 0);
@@ -384,7 +388,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Gives up the value that is being put, if there is one: its pages are dead.
     pub fn discard_value(&mut self) {
-        let Some(writing) = self.values.writing.take() else { return };
+        let Some(writing) = self.values.writing.take().filter(|_| BLOBS) else { return };
         let roots = writing.descriptor.roots();
         if writing.listed > 0
             && let Ok(body) = ValueBody::parse(self.values.buf, self.header_size)
@@ -407,7 +411,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// lists counted. Uses the scratch buffer.
     pub(crate) fn bury(&mut self, entry_or_page: u32) {
         let page = entry_or_page & !LISTS;
-        if entry_or_page & LISTS != 0 {
+        if BLOBS && entry_or_page & LISTS != 0 {
             // Not to the value buffer: an index page may be under construction there, while the collector merges changes.
             let found = self.pages.read(PageAddr(page), self.scratch).map(|found| found.kind);
             let body = ValueBody::parse(self.scratch, self.header_size);
@@ -431,18 +435,18 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         value: Option<&[u8]>,
         retire: Retire,
     ) -> Result<(), TreeError<P::Error>> {
-        if self.tag_size() == 0 || retire == Retire::Nothing {
+        if (!BLOBS && !FILES) || self.tag_size() == 0 || retire == Retire::Nothing {
             return Ok(());
         }
         let place = self.leaf_place(false)?;
         let stored = self.cells.leaf_value(self.bytes(&place), index);
-        if let Some(before) = PageValue::parse(stored) {
+        if let Some(before) = PageValue::parse(stored).filter(|_| FILES) {
             return self.retire_page_value(before, value, retire);
         }
-        if let Some(before) = Resident::parse(stored) {
+        if let Some(before) = Resident::parse(stored).filter(|_| FILES) {
             return self.retire_resident(before, value, retire);
         }
-        if stored.first() != Some(&TAG_LARGE) {
+        if !BLOBS || stored.first() != Some(&TAG_LARGE) {
             return Ok(());
         }
         let Some(layout) = self.layout(key) else { return Ok(()) };

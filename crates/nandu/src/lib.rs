@@ -76,6 +76,7 @@ mod readme {}
 mod map;
 mod options;
 mod store;
+#[cfg(feature = "blobs")]
 mod writer;
 
 pub use map::{Fixed, Map};
@@ -85,7 +86,12 @@ pub use nandu_fs as fs;
 pub use nandu_index::{Direction, Edit, Entry};
 pub use nandu_log::{LogError, LogOptions, LogStats};
 pub use nandu_nand as nand;
-pub use nandu_tree::{ByteCells, Cells, Durability, FixedCells, SNAPSHOT_COUNT_MAX, Snapshot, TreeError};
+pub use nandu_tree::{ByteCells, Cells, Durability, FixedCells, TreeError};
+#[cfg(feature = "snapshots")]
+pub use nandu_tree::{SNAPSHOT_COUNT_MAX, Snapshot};
 pub use options::Options;
-pub use store::{At, Error, Store, Violation};
+#[cfg(feature = "snapshots")]
+pub use store::At;
+pub use store::{Error, Store, Violation};
+#[cfg(feature = "blobs")]
 pub use writer::Writer;

@@ -7,7 +7,9 @@ use nandu_log::LogStats;
 use nandu_nand::{Geometry, Nand};
 use nandu_tree::FixedCells;
 
-use crate::{Error, Options, Snapshot, Store, Violation};
+#[cfg(feature = "snapshots")]
+use crate::Snapshot;
+use crate::{Error, Options, Store, Violation};
 
 /// An integer as a key or a value of a [`Map`]: `N` bytes, high byte first, so that bytes are ordered as numbers are.
 pub trait Fixed<const N: usize>: Copy {
@@ -186,58 +188,6 @@ impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE:
         }))
     }
 
-    /// As [`Store::snapshot`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Store::snapshot`].
-    pub fn snapshot(&mut self) -> Result<Snapshot, Error<N::Error>> {
-        self.store.snapshot()
-    }
-
-    /// The value that a key had when a snapshot was taken.
-    ///
-    /// # Errors
-    ///
-    /// [`TreeError::NoSnapshot`](crate::TreeError::NoSnapshot); as [`Store::get`].
-    pub fn get_at(&mut self, snapshot: &Snapshot, key: K) -> Result<Option<V>, Error<N::Error>> {
-        Ok(self.store.at(snapshot).get(&key.to_bytes())?.and_then(value_of))
-    }
-
-    /// As [`Map::range`], of what there was when a snapshot was taken.
-    ///
-    /// # Errors
-    ///
-    /// [`TreeError::NoSnapshot`](crate::TreeError::NoSnapshot); as [`Store::range`].
-    pub fn range_at(
-        &mut self,
-        snapshot: &Snapshot,
-        range: impl RangeBounds<K>,
-        mut visit: impl FnMut(K, V),
-    ) -> Result<(), Error<N::Error>> {
-        let (from, to) = (bound(range.start_bound()), bound(range.end_bound()));
-        self.store.at(snapshot).range(as_slice(&from), as_slice(&to), Direction::Forward, |entry| {
-            if let (Some(key), Some(value)) = entry_of(entry) {
-                visit(key, value);
-            }
-            ControlFlow::Continue(())
-        })
-    }
-
-    /// As [`Store::release`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Store::release`].
-    pub fn release(&mut self, snapshot: Snapshot) -> Result<(), Error<N::Error>> {
-        self.store.release(snapshot)
-    }
-
-    /// As [`Store::snapshots`].
-    pub fn snapshots(&self) -> impl ExactSizeIterator<Item = Snapshot> + use<'m, N, K, KEY, V, VALUE> {
-        self.store.snapshots()
-    }
-
     /// Entries in the map. Costs nothing.
     pub fn record_count(&self) -> u64 {
         self.store.record_count()
@@ -288,6 +238,61 @@ impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE:
     /// As [`Store::abandon`].
     pub fn abandon(self) -> N {
         self.store.abandon()
+    }
+}
+
+#[cfg(feature = "snapshots")]
+impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usize> Map<'m, N, K, KEY, V, VALUE> {
+    /// As [`Store::snapshot`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::snapshot`].
+    pub fn snapshot(&mut self) -> Result<Snapshot, Error<N::Error>> {
+        self.store.snapshot()
+    }
+
+    /// The value that a key had when a snapshot was taken.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::NoSnapshot`](crate::TreeError::NoSnapshot); as [`Store::get`].
+    pub fn get_at(&mut self, snapshot: &Snapshot, key: K) -> Result<Option<V>, Error<N::Error>> {
+        Ok(self.store.at(snapshot).get(&key.to_bytes())?.and_then(value_of))
+    }
+
+    /// As [`Map::range`], of what there was when a snapshot was taken.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::NoSnapshot`](crate::TreeError::NoSnapshot); as [`Store::range`].
+    pub fn range_at(
+        &mut self,
+        snapshot: &Snapshot,
+        range: impl RangeBounds<K>,
+        mut visit: impl FnMut(K, V),
+    ) -> Result<(), Error<N::Error>> {
+        let (from, to) = (bound(range.start_bound()), bound(range.end_bound()));
+        self.store.at(snapshot).range(as_slice(&from), as_slice(&to), Direction::Forward, |entry| {
+            if let (Some(key), Some(value)) = entry_of(entry) {
+                visit(key, value);
+            }
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// As [`Store::release`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::release`].
+    pub fn release(&mut self, snapshot: Snapshot) -> Result<(), Error<N::Error>> {
+        self.store.release(snapshot)
+    }
+
+    /// As [`Store::snapshots`].
+    pub fn snapshots(&self) -> impl ExactSizeIterator<Item = Snapshot> + use<'m, N, K, KEY, V, VALUE> {
+        self.store.snapshots()
     }
 }
 

@@ -6,9 +6,13 @@ use core::ops::{Bound, ControlFlow};
 use nandu_index::{Direction, Edit, Entry, OrderedIndex};
 use nandu_log::{Budget, Log, LogError, LogStats};
 use nandu_nand::{Geometry, Nand};
-use nandu_tree::{ByteCells, Cells, OnLog, Snapshot, Tree, TreeError};
+#[cfg(feature = "snapshots")]
+use nandu_tree::Snapshot;
+use nandu_tree::{ByteCells, Cells, OnLog, Tree, TreeError};
 
-use crate::{Options, Writer};
+use crate::Options;
+#[cfg(feature = "blobs")]
+use crate::Writer;
 
 /// What can go wrong in a store, by the error `E` of the chip's driver.
 ///
@@ -36,6 +40,7 @@ impl fmt::Display for Violation {
 
 /// A store as it was when a snapshot was taken, see [`Store::at`]: `get`, `value_len`, `read`, `range`, `first`, `last` and
 /// `record_count`, as the store has them.
+#[cfg(feature = "snapshots")]
 pub type At<'s, 'm, N, C = ByteCells> = nandu_tree::At<'s, 'm, OnLog<'m, N>, C>;
 
 /// Ordered records on a chip `N`, in memory handed over when it is opened.
@@ -175,6 +180,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// # Errors
     ///
     /// [`TreeError::MemoryTooSmall`] names the size of the buffer; else as [`put`](Store::put).
+    #[cfg(feature = "blobs")]
     pub fn writer<'s>(
         &'s mut self,
         key: &[u8],
@@ -284,47 +290,6 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         self.tree.last()
     }
 
-    /// Keeps the store as it is now, to be read with [`at`](Store::at) until it is [released](Store::release). Durable when
-    /// it returns, so it survives power cuts. Programs one page and copies nothing; but nothing that is
-    /// replaced or deleted afterwards is freed. So a snapshot needs as much room again as the store takes, lest a delete be
-    /// refused, and a block in reserve beside for each snapshot and one more. A store with snapshots keeps a quarter of its capacity free, so that what
-    /// they share can be moved. There are at most eight at a time.
-    ///
-    /// While there are snapshots, a change costs a search of each one's tree, which reads where nodes are not in memory; and
-    /// moving a page that several of them share costs the collector a program for each and one more. A change that grows, for which
-    /// 16 erases and checkpoints made no room, is refused with [`LogError::Full`]. No change waits for a
-    /// [`sync`](Store::sync): each is durable when it returns, and those that wait are settled first.
-    ///
-    /// # Errors
-    ///
-    /// [`TreeError::TooManySnapshots`]; [`LogError::Full`] if there is no room for all that, and then nothing
-    /// has changed; errors of the chip.
-    pub fn snapshot(&mut self) -> Result<Snapshot, Error<N::Error>> {
-        self.tree.snapshot()
-    }
-
-    /// The store as it was when this snapshot was taken. Reading costs what it costs in the store; that there is no such
-    /// snapshot is the error [`TreeError::NoSnapshot`] of the call that reads.
-    pub fn at(&mut self, snapshot: &Snapshot) -> At<'_, 'm, N, C> {
-        self.tree.at(snapshot)
-    }
-
-    /// Ends a snapshot and frees what only it kept. Programs one page, on a full chip too, then reads what tells its tree
-    /// from the others: its inner nodes that no other has, and where there are large values its leaves. It stops after about 256
-    /// reads; what else is free is found out by garbage collection, at the latest when the chip looks full.
-    ///
-    /// # Errors
-    ///
-    /// [`TreeError::NoSnapshot`] if it was released before; errors of the chip.
-    pub fn release(&mut self, snapshot: Snapshot) -> Result<(), Error<N::Error>> {
-        self.tree.release(snapshot)
-    }
-
-    /// The snapshots there are, the oldest first. Costs nothing.
-    pub fn snapshots(&self) -> impl ExactSizeIterator<Item = Snapshot> + use<'m, N, C> {
-        self.tree.snapshots()
-    }
-
     /// Entries in the store. Costs nothing.
     pub fn record_count(&self) -> u64 {
         self.tree.record_count()
@@ -424,6 +389,50 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// [`open`](Store::open) recovers.
     pub fn abandon(self) -> N {
         self.tree.close().into_log().abandon()
+    }
+}
+
+#[cfg(feature = "snapshots")]
+impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
+    /// Keeps the store as it is now, to be read with [`at`](Store::at) until it is [released](Store::release). Durable when
+    /// it returns, so it survives power cuts. Programs one page and copies nothing; but nothing that is
+    /// replaced or deleted afterwards is freed. So a snapshot needs as much room again as the store takes, lest a delete be
+    /// refused, and a block in reserve beside for each snapshot and one more. A store with snapshots keeps a quarter of its capacity free, so that what
+    /// they share can be moved. There are at most eight at a time.
+    ///
+    /// While there are snapshots, a change costs a search of each one's tree, which reads where nodes are not in memory; and
+    /// moving a page that several of them share costs the collector a program for each and one more. A change that grows, for which
+    /// 16 erases and checkpoints made no room, is refused with [`LogError::Full`]. No change waits for a
+    /// [`sync`](Store::sync): each is durable when it returns, and those that wait are settled first.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::TooManySnapshots`]; [`LogError::Full`] if there is no room for all that, and then nothing
+    /// has changed; errors of the chip.
+    pub fn snapshot(&mut self) -> Result<Snapshot, Error<N::Error>> {
+        self.tree.snapshot()
+    }
+
+    /// The store as it was when this snapshot was taken. Reading costs what it costs in the store; that there is no such
+    /// snapshot is the error [`TreeError::NoSnapshot`] of the call that reads.
+    pub fn at(&mut self, snapshot: &Snapshot) -> At<'_, 'm, N, C> {
+        self.tree.at(snapshot)
+    }
+
+    /// Ends a snapshot and frees what only it kept. Programs one page, on a full chip too, then reads what tells its tree
+    /// from the others: its inner nodes that no other has, and where there are large values its leaves. It stops after about 256
+    /// reads; what else is free is found out by garbage collection, at the latest when the chip looks full.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::NoSnapshot`] if it was released before; errors of the chip.
+    pub fn release(&mut self, snapshot: Snapshot) -> Result<(), Error<N::Error>> {
+        self.tree.release(snapshot)
+    }
+
+    /// The snapshots there are, the oldest first. Costs nothing.
+    pub fn snapshots(&self) -> impl ExactSizeIterator<Item = Snapshot> + use<'m, N, C> {
+        self.tree.snapshots()
     }
 }
 
