@@ -74,7 +74,7 @@ pub struct Broken {
 impl Options {
     /// What fits 32 KiB on `w25n01gv`: 4 KiB for nodes, 4 KiB for changes, 64 open files.
     pub const DEFAULT: Options = Options {
-        log: LogOptions { bare_streams: 2, tags: true, ..LogOptions::DEFAULT },
+        log: LogOptions { bare_streams: 2, tags: cfg!(feature = "tags"), ..LogOptions::DEFAULT },
         cache_size: 4096,
         journal_pages: 64,
         pending_size: 4096,

@@ -57,7 +57,7 @@ impl<N: Nand> Log<'_, N> {
             let frontier = self.frontiers[*stream as usize];
             frontier.is_some_and(|frontier| frontier.block == block && !frontier.is_closed)
         };
-        (self.shape.headed..self.shape.streams).find(is_open)
+        (self.shape.headed()..self.shape.streams).find(is_open)
     }
 
     /// The last page of the block of a page: where a summary stands if the block was filled. With two bits a cell it may stand
@@ -276,8 +276,8 @@ impl<N: Nand> Log<'_, N> {
         if self.bare_room(stream) > 0 || (opens && self.blocks.pool() > self.shape.floor_host()) {
             return stream;
         }
-        let other = (self.shape.headed..self.shape.streams).rev().find(|&other| self.bare_room(other) > 1);
-        other.unwrap_or(if opens { stream } else { self.shape.headed })
+        let other = (self.shape.headed()..self.shape.streams).rev().find(|&other| self.bare_room(other) > 1);
+        other.unwrap_or(if opens { stream } else { self.shape.headed() })
     }
 
     /// Whether a block can be opened for a stream with two bits a cell.
@@ -287,7 +287,7 @@ impl<N: Nand> Log<'_, N> {
 
     /// Whether what is moved out of a bare block finds room with two bits a cell.
     pub(crate) fn can_move_to_mlc(&self) -> bool {
-        let streams = self.shape.first_mlc..self.shape.streams;
+        let streams = self.shape.first_mlc()..self.shape.streams;
         self.shape.has_mlc() && (self.can_open_mlc() || streams.into_iter().any(|stream| self.bare_room(stream) > 1))
     }
 

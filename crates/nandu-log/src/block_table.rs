@@ -1,5 +1,6 @@
 //! What the log knows of each block: eight bytes in memory, four in a checkpoint.
 
+use nandu_media::features::{FILES, MLC};
 use nandu_media::table::{ERASE_COUNT_MAX, LIVE_MAX, scale_live, unscale_live};
 use nandu_media::{BlockRecord, BlockState, NO_PAGE, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, CellMode};
@@ -178,9 +179,9 @@ impl<'m> BlockTable<'m> {
             records_per_page: shape.records_per_page,
             pages: shape.pages,
             mode: shape.mode,
-            mlc_pages: shape.mlc_pages,
-            first_bare: if shape.has_bare() { shape.headed } else { STREAM_COUNT_MAX as u8 },
-            first_mlc: if shape.has_mlc() { shape.first_mlc } else { STREAM_COUNT_MAX as u8 },
+            mlc_pages: shape.mlc_pages(),
+            first_bare: if shape.has_bare() { shape.headed() } else { STREAM_COUNT_MAX as u8 },
+            first_mlc: if shape.has_mlc() { shape.first_mlc() } else { STREAM_COUNT_MAX as u8 },
             counts: [0; STATE_COUNT],
             empty: 0,
             erasable: 0,
@@ -213,7 +214,7 @@ impl<'m> BlockTable<'m> {
     }
 
     fn has_bare(&self) -> bool {
-        self.first_bare < STREAM_COUNT_MAX as u8
+        FILES && self.first_bare < STREAM_COUNT_MAX as u8
     }
 
     /// Keeps the page in the buffer where the entries stand, if they take as much; [`BlockTable::clear`] makes them entries
@@ -262,12 +263,20 @@ impl<'m> BlockTable<'m> {
     /// As [`BlockTable::is_bare`], also of a block that holds nothing, for as long as it was not opened again. Where nobody knows,
     /// since a checkpoint does not say it of such a block: yes.
     pub(crate) fn was_bare(&self, block: BlockAddr) -> bool {
-        self.stream(block) >= self.first_bare
+        self.is_bare_stream(self.stream(block))
+    }
+
+    fn is_bare_stream(&self, stream: u8) -> bool {
+        FILES && stream >= self.first_bare
+    }
+
+    fn is_mlc_stream(&self, stream: u8) -> bool {
+        MLC && stream >= self.first_mlc
     }
 
     /// Whether the stream that opened a block has two bits a cell while others have one.
     fn is_mlc(&self, block: BlockAddr) -> bool {
-        self.stream(block) >= self.first_mlc
+        self.is_mlc_stream(self.stream(block))
     }
 
     /// How the cells of a block are used that holds data.
@@ -348,12 +357,12 @@ impl<'m> BlockTable<'m> {
 
     /// Of the pages that are live, those in bare blocks.
     pub(crate) fn live_bare(&self) -> u32 {
-        self.live_bare
+        if FILES { self.live_bare } else { 0 }
     }
 
     /// Summaries that the live bare pages need, where these fill their blocks; blocks with two bits a cell, if there are any.
     pub(crate) fn summaries(&self) -> u32 {
-        self.live_bare.div_ceil(u32::from(self.mlc_pages) - 1)
+        self.live_bare().div_ceil(u32::from(self.mlc_pages) - 1)
     }
 
     /// Pages of a block that can be live: but for a summary, all.
@@ -426,10 +435,10 @@ impl<'m> BlockTable<'m> {
     fn change(&mut self, block: BlockAddr, word: u32, live: u16) {
         let old_state = self.state(block);
         let old_word = self.word(block);
+        let old_live = self.live(block);
+        let old_bare = if self.is_bare_stream(stream_of(old_word)) { u32::from(old_live) } else { 0 };
+        let new_bare = if self.is_bare_stream(stream_of(word)) { u32::from(live) } else { 0 };
         let entry = &mut self.entries[block.0 as usize];
-        let old_live = entry.live.get() & LIVE;
-        let old_bare = if stream_of(old_word) >= self.first_bare { u32::from(old_live) } else { 0 };
-        let new_bare = if stream_of(word) >= self.first_bare { u32::from(live) } else { 0 };
         entry.word.set(word);
         entry.live.set(entry.live.get() & !LIVE | live);
         let new_state = self.state(block);
@@ -538,14 +547,14 @@ impl<'m> BlockTable<'m> {
     #[must_use]
     pub(crate) fn load(&mut self, block: BlockAddr, record: BlockRecord) -> bool {
         let state = State::from_media(record.state);
-        let has_mode = self.first_mlc < STREAM_COUNT_MAX as u8 && (record.is_bare || state == State::Ready);
+        let has_mode = self.is_mlc_stream(STREAM_COUNT_MAX as u8 - 1) && (record.is_bare || state == State::Ready);
         let is_sound = (!record.is_bare || (state.holds_data() && self.has_bare())) && (!record.is_mlc || has_mode);
         let stream = match state.holds_data() {
             true if record.is_bare && record.is_mlc && is_sound => self.first_mlc,
             true if !record.is_bare => 0,
             _ => self.unknown_stream(),
         };
-        let pages = if stream >= self.first_mlc { self.mlc_pages } else { self.pages };
+        let pages = if self.is_mlc_stream(stream) { self.mlc_pages } else { self.pages };
         let live = if state.holds_data() { unscale_live(record.live, pages) } else { 0 };
         let is_scaled = pages > u16::from(LIVE_MAX) && live > 0;
         let flags = if live > 0 && (record.is_inexact || is_scaled) { INEXACT } else { 0 }

@@ -297,7 +297,7 @@ impl<N: Nand> Log<'_, N> {
             bare_streams: self.bare_streams(),
             mlc_streams: self.mlc_streams(),
             // A clean checkpoint is made when a commit names everything.
-            tags: self.shape.has_tags.then(|| self.tags.to_store().filter(|tail| tail.is_due || !is_clean)),
+            tags: self.shape.has_tags().then(|| self.tags.to_store().filter(|tail| tail.is_due || !is_clean)),
         };
         let heads = self
             .frontiers

@@ -115,7 +115,7 @@ impl<N: Nand> Log<'_, N> {
         let frontier = self.frontiers[stream as usize].filter(|frontier| !frontier.is_closed)?;
         Some(OpenBlock {
             room: self.bare_room(stream),
-            pages: self.shape.mlc_pages,
+            pages: self.shape.mlc_pages(),
             erases: self.blocks.erase_count(frontier.block),
             age: self.pages_since_opened(frontier.block),
         })

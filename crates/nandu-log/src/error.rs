@@ -37,6 +37,12 @@ pub enum LogError<E: core::error::Error + 'static> {
         /// Name of the value that differs.
         what: &'static str,
     },
+    /// The volume, or the options of a format, use a part of nandu that this build leaves out. Nothing was changed.
+    #[error("feature `{feature}` is not compiled")]
+    NotCompiled {
+        /// The Cargo feature that is missing.
+        feature: &'static str,
+    },
     /// The options cannot be had on this chip.
     #[error("not possible on this chip: {what}")]
     Unsuitable {

@@ -142,7 +142,7 @@ impl<N: Nand> Log<'_, N> {
         if self.has_room(stream) || self.blocks.pool() > self.shape.floor_host() {
             return stream;
         }
-        let other = (0..self.shape.headed).rev().find(|&other| self.has_room(other));
+        let other = (0..self.shape.headed()).rev().find(|&other| self.has_room(other));
         other.unwrap_or(stream)
     }
 
@@ -298,7 +298,7 @@ impl<N: Nand> Log<'_, N> {
     fn kept(&self) -> u32 {
         let block_of = |page: PageAddr| self.shape.geometry.block_of(page);
         let commit = self.committed.map(block_of);
-        let due = self.tags.due.map(|due| block_of(PageAddr(due.first))).filter(|&due| Some(due) != commit);
+        let due = self.tags.due().map(|due| block_of(PageAddr(due.first))).filter(|&due| Some(due) != commit);
         commit.into_iter().chain(due).filter(|&block| self.blocks.may_be_listed(block)).count() as u32
     }
 

@@ -289,7 +289,7 @@ impl<N: Nand> Log<'_, N> {
         self.collector.wants_exact = false;
         // Without what the owner's moves ask for: a good chip may be too small for those, and then nothing grows.
         let usable = self.usable_blocks_alone();
-        let holds = usable * u32::from(self.shape.mlc_pages);
+        let holds = usable * u32::from(self.shape.mlc_pages());
         let is_worn_out = usable == 0 || (!self.shape.has_mlc() && holds <= self.blocks.summaries());
         if is_worn_out {
             // So many blocks are bad that data has no room beside the reserve. With a checkpoint, as far as one can be made: the

@@ -109,6 +109,7 @@ mod bare;
 mod block_table;
 mod checkpoint;
 mod choice;
+mod compiled;
 mod disturb;
 mod error;
 mod format;

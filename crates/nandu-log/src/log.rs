@@ -1,6 +1,7 @@
 //! The log as its owner sees it.
 
 use nandu_media::anchor::mlc_ready_count;
+use nandu_media::features::MLC;
 use nandu_media::{ANCHOR_COUNT, Malformed, Page, PageKind, READY_COUNT_MAX, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, CellMode, Geometry, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
@@ -45,8 +46,7 @@ pub(crate) struct Frontier {
 pub(crate) struct ReadyList {
     pub(crate) blocks: [BlockAddr; READY_COUNT_MAX],
     pub(crate) count: usize,
-    /// Entries in front of those for streams with two bits a cell: all, where there are none.
-    pub(crate) others: usize,
+    others: usize,
     /// Entries opened since the checkpoint from the front.
     pub(crate) front: usize,
     /// Entries opened since the checkpoint from the back.
@@ -59,14 +59,19 @@ impl ReadyList {
     pub(crate) const EMPTY: ReadyList =
         ReadyList { blocks: [BlockAddr(0); READY_COUNT_MAX], count: 0, others: 0, front: 0, back: 0, mlc: 0 };
 
+    /// Entries in front of those for streams with two bits a cell: all, where there are none.
+    pub(crate) fn others(&self) -> usize {
+        if MLC { self.others } else { self.count }
+    }
+
     /// Entries that were not opened, of those that are not for streams with two bits a cell.
     pub(crate) fn remaining(&self) -> usize {
-        self.others - self.front - self.back
+        self.others() - self.front - self.back
     }
 
     /// The same of those that are.
     pub(crate) fn mlc_remaining(&self) -> usize {
-        self.count - self.others - self.mlc
+        if MLC { self.count - self.others - self.mlc } else { 0 }
     }
 
     /// Says which entries are for streams with two bits a cell, now that the list is complete.
@@ -80,11 +85,11 @@ impl ReadyList {
     }
 
     pub(crate) fn unopened(&self) -> &[BlockAddr] {
-        &self.blocks[self.front..self.others - self.back]
+        &self.blocks[self.front..self.others() - self.back]
     }
 
     pub(crate) fn mlc_unopened(&self) -> &[BlockAddr] {
-        &self.blocks[self.others..self.count - self.mlc]
+        &self.blocks[self.others()..self.others() + self.mlc_remaining()]
     }
 
     pub(crate) fn all_unopened(&self) -> impl Iterator<Item = BlockAddr> + use<'_> {
@@ -95,7 +100,7 @@ impl ReadyList {
     pub(crate) fn take(&mut self, end: End) -> (usize, BlockAddr) {
         let (place, taken) = match end {
             End::Front => (self.front, &mut self.front),
-            End::Back => (self.others - 1 - self.back, &mut self.back),
+            End::Back => (self.others() - 1 - self.back, &mut self.back),
             End::Mlc => (self.count - 1 - self.mlc, &mut self.mlc),
         };
         *taken += 1;
@@ -201,6 +206,7 @@ impl<'m, N: Nand> Log<'m, N> {
         let shape = Shape::new(nand.geometry(), options).map_err(|error| match error {
             ShapeError::Geometry(error) => LogError::Geometry(error),
             ShapeError::Unsuitable(what) => LogError::Unsuitable { what },
+            ShapeError::NotCompiled(feature) => LogError::NotCompiled { feature },
         })?;
         let required = memory::required(&shape);
         let parts = memory::divide(&shape, memory).ok_or(LogError::Memory { required })?;
@@ -281,12 +287,12 @@ impl<'m, N: Nand> Log<'m, N> {
 
     /// How many of the streams, the last ones, are bare.
     pub fn bare_streams(&self) -> u8 {
-        self.shape.streams - self.shape.headed
+        self.shape.streams - self.shape.headed()
     }
 
     /// How many of the bare streams, the last ones, have two bits a cell while the others have one.
     pub fn mlc_streams(&self) -> u8 {
-        self.shape.streams - self.shape.first_mlc
+        self.shape.streams - self.shape.first_mlc()
     }
 
     /// Cell mode of data blocks, but for those of streams for which [`Log::mode_of`] says otherwise.

@@ -22,7 +22,7 @@ pub(crate) struct Parts<'m> {
 
 /// Pages whose content is kept, since a failed program may destroy them.
 fn slot_count(shape: &Shape) -> usize {
-    shape.exposed_max as usize * (shape.streams - shape.first_mlc) as usize
+    shape.exposed_max() as usize * (shape.streams - shape.first_mlc()) as usize
 }
 
 /// Bytes needed for a volume of this shape: 8 for each block, 8 for each page of the block table, one page; and 8 and a page for

@@ -8,6 +8,7 @@ use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
 use crate::access::Probe;
 use crate::anchor::NewestAnchor;
 use crate::block_table::{HELD, State};
+use crate::compiled::{COMPILED, Uses};
 use crate::error::LogError;
 use crate::log::{Condition, Frontier, Log};
 use crate::options::LogOptions;
@@ -115,7 +116,7 @@ impl<'m, N: Nand> Log<'m, N> {
         self.load_checkpoint(newest)?;
         self.prove_checkpoint(newest)?;
         if self.anchors.is_clean {
-            self.tags.due = self.tags.stored.filter(|tail| tail.is_due);
+            self.tags.take_stored_due();
             self.check_clean()?;
             self.protect_open_blocks();
             self.hold_commit()?;
@@ -209,6 +210,11 @@ impl<'m, N: Nand> Log<'m, N> {
         if anchor.block_count() != geometry.block_count {
             return wrong("block count");
         }
+        let uses =
+            Uses { bare: anchor.bare_streams() > 0, mlc: anchor.mlc_streams() > 0, tags: anchor.tags().is_some() };
+        if let Some(feature) = COMPILED.lacks(uses) {
+            return Err(LogError::NotCompiled { feature });
+        }
         let mode = if anchor.mode() == MODE_MLC { CellMode::Mlc } else { CellMode::Slc };
         if mode != self.options.mode {
             return wrong("cell mode");
@@ -219,8 +225,7 @@ impl<'m, N: Nand> Log<'m, N> {
         if anchor.mlc_streams() != self.options.mlc_streams {
             return wrong("streams with two bits a cell");
         }
-        let tags = anchor.tags().is_some();
-        if tags && !self.shape.has_tags {
+        if uses.tags && !self.shape.has_tags() {
             return wrong("tags");
         }
         if self.options.stream_count.is_some_and(|count| count != parsed.stream_count()) {
@@ -232,7 +237,7 @@ impl<'m, N: Nand> Log<'m, N> {
         Ok(LogOptions {
             stream_count: Some(parsed.stream_count()),
             ready_max: Some(anchor.ready_max()),
-            tags,
+            tags: uses.tags,
             ..self.options
         })
     }
@@ -276,7 +281,7 @@ impl<'m, N: Nand> Log<'m, N> {
         let current = self.anchors.blocks.iter().position(|&listed| listed == Some(block));
         self.anchors.current = current.ok_or(Malformed::Range("anchors"))?;
         self.anchors.is_clean = parsed.is_clean();
-        self.tags.stored = anchor.tags().flatten();
+        self.tags.load(anchor.tags().flatten());
         for (stream, head) in anchor.heads().enumerate() {
             self.frontiers[stream] = match head {
                 Some(head) if head.next >= self.shape.pages_of(stream as u8) => return Err(Malformed::Range("heads")),

@@ -14,6 +14,7 @@
 //! The alternative to leaving pages out, a copy of each LSB page elsewhere before its partner is programmed, costs a program
 //! for each and needs a recovery of its own.
 
+use nandu_media::features::MLC;
 use nandu_media::{NO_PAGE, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, Cause, Nand, PageAddr, PageGroup};
 use zerocopy::little_endian::U32;
@@ -71,23 +72,26 @@ pub(crate) struct Pairs<'m> {
     slots: &'m mut [Slot],
     /// What the pages hold, a page for each slot.
     copies: &'m mut [u8],
-    rescued: [Option<Rescued>; STREAM_COUNT_MAX],
+    rescued: [Option<Rescued>; RESCUED_MAX],
 }
+
+/// Most pages that are moved and not asked for.
+const RESCUED_MAX: usize = if MLC { STREAM_COUNT_MAX } else { 0 };
 
 impl<'m> Pairs<'m> {
     pub(crate) fn new(slots: &'m mut [Slot], copies: &'m mut [u8]) -> Pairs<'m> {
-        let mut pairs = Pairs { slots, copies, rescued: [None; STREAM_COUNT_MAX] };
+        let mut pairs = Pairs { slots, copies, rescued: [None; RESCUED_MAX] };
         pairs.clear();
         pairs
     }
 
     pub(crate) fn clear(&mut self) {
         self.slots.fill(Slot::UNUSED);
-        self.rescued = [None; STREAM_COUNT_MAX];
+        self.rescued = [None; RESCUED_MAX];
     }
 
     fn find(&self, page: PageAddr) -> Option<usize> {
-        self.slots.iter().position(|slot| slot.page.get() == page.0)
+        if MLC { self.slots.iter().position(|slot| slot.page.get() == page.0) } else { None }
     }
 
     fn has(&self, page: PageAddr, flag: u8) -> bool {
@@ -95,7 +99,12 @@ impl<'m> Pairs<'m> {
     }
 
     fn used(&self) -> impl Iterator<Item = &Slot> {
-        self.slots.iter().filter(|slot| slot.is_used())
+        self.slots.iter().filter(|slot| MLC && slot.is_used())
+    }
+
+    /// A page of which the chip may hold nothing.
+    fn doubted(&self) -> Option<usize> {
+        if MLC { self.slots.iter().position(|slot| slot.is_used() && slot.has(DOUBTED)) } else { None }
     }
 
     fn range(&self, slot: usize) -> core::ops::Range<usize> {
@@ -122,6 +131,9 @@ impl<'m> Pairs<'m> {
 
     /// No page of a block will be programmed before its next erase.
     pub(crate) fn release_block(&mut self, pages: core::ops::Range<u32>) {
+        if !MLC {
+            return;
+        }
         for slot in self.slots.iter_mut() {
             if pages.contains(&slot.page.get()) && !slot.has(DOUBTED) {
                 *slot = Slot::UNUSED;
@@ -180,7 +192,7 @@ impl<N: Nand> Log<'_, N> {
 
     /// Most pages of a block that may wait for their partner at once; 0 where none does.
     pub fn exposed_max(&self) -> usize {
-        self.shape.exposed_max.into()
+        self.shape.exposed_max().into()
     }
 
     /// Whether every page of a block is settled ([`Log::is_settled`]), as after [`Log::seal`]. Costs nothing.
@@ -207,7 +219,7 @@ impl<N: Nand> Log<'_, N> {
     /// The stream, if there is one, whose open block a commit now would leave without a page for a summary: the owner appends
     /// one first, since the block is closed without it otherwise. Costs nothing.
     pub fn summary_due(&self) -> Option<u8> {
-        (self.shape.first_mlc..self.shape.streams).find(|&stream| self.is_summary_due(stream))
+        (self.shape.first_mlc()..self.shape.streams).find(|&stream| self.is_summary_due(stream))
     }
 
     pub(crate) fn is_summary_due(&self, stream: u8) -> bool {
@@ -215,11 +227,11 @@ impl<N: Nand> Log<'_, N> {
         let stays = |place: u16| {
             self.exposed_by(frontier.block, place).is_none_or(|page| !self.pairs.has(page, NAMED | PROTECTED))
         };
-        !(frontier.next..self.shape.mlc_pages).any(stays)
+        !(frontier.next..self.shape.mlc_pages()).any(stays)
     }
 
     fn open_mlc(&self, stream: u8) -> Option<Frontier> {
-        if self.shape.exposed_max == 0 || !self.shape.is_mlc_stream(stream) {
+        if self.shape.exposed_max() == 0 || !self.shape.is_mlc_stream(stream) {
             return None;
         }
         self.frontiers[stream as usize].filter(|frontier| !frontier.is_closed)
@@ -242,7 +254,7 @@ impl<N: Nand> Log<'_, N> {
 
     /// Pages left in the open block of a stream with two bits a cell, the one for a summary included.
     pub(crate) fn room_mlc(&self, stream: u8, frontier: Frontier) -> u16 {
-        let rest = self.shape.mlc_pages.saturating_sub(frontier.next);
+        let rest = self.shape.mlc_pages().saturating_sub(frontier.next);
         let left_out = |slot: &&Slot| slot.stream == stream && slot.has(PROTECTED);
         rest.saturating_sub(self.pairs.used().filter(left_out).count() as u16)
     }
@@ -296,7 +308,7 @@ impl<N: Nand> Log<'_, N> {
     /// Before the program of the commit, not after it: if its status is lost and it is durable all the same, what it names has to
     /// be safe.
     pub(crate) fn protect(&mut self) {
-        if self.shape.exposed_max == 0 || self.options.skips_pair_protection() {
+        if self.shape.exposed_max() == 0 || self.options.skips_pair_protection() {
             return;
         }
         for slot in self.pairs.slots.iter_mut() {
@@ -308,9 +320,9 @@ impl<N: Nand> Log<'_, N> {
                 }
             }
         }
-        for stream in self.shape.first_mlc..self.shape.streams {
+        for stream in self.shape.first_mlc()..self.shape.streams {
             self.skip_protected(stream);
-            if self.open_mlc(stream).is_some_and(|frontier| frontier.next >= self.shape.mlc_pages) {
+            if self.open_mlc(stream).is_some_and(|frontier| frontier.next >= self.shape.mlc_pages()) {
                 // Without a summary.
                 self.close(stream, State::Suspect);
             }
@@ -320,7 +332,7 @@ impl<N: Nand> Log<'_, N> {
     /// Leaves out the next pages of a stream's block as long as they are partners of protected ones.
     pub(crate) fn skip_protected(&mut self, stream: u8) {
         while let Some(frontier) = self.open_mlc(stream)
-            && frontier.next < self.shape.mlc_pages
+            && frontier.next < self.shape.mlc_pages()
             && let Some(partner) = self.exposed_by(frontier.block, frontier.next)
             && self.pairs.has(partner, PROTECTED)
         {
@@ -333,9 +345,9 @@ impl<N: Nand> Log<'_, N> {
 
     /// After a clean mount nobody knows which pages of an open block a commit named, so each that is exposed is protected.
     pub(crate) fn protect_open_blocks(&mut self) {
-        for stream in self.shape.first_mlc..self.shape.streams {
+        for stream in self.shape.first_mlc()..self.shape.streams {
             let Some(frontier) = self.open_mlc(stream) else { continue };
-            for place in frontier.next..self.shape.mlc_pages {
+            for place in frontier.next..self.shape.mlc_pages() {
                 let partner = self.exposed_by(frontier.block, place);
                 let is_programmed =
                     |page: &PageAddr| self.shape.geometry.index_in_block(*page) < u32::from(frontier.next);
@@ -345,7 +357,7 @@ impl<N: Nand> Log<'_, N> {
                 }
             }
             self.skip_protected(stream);
-            if self.open_mlc(stream).is_some_and(|frontier| frontier.next >= self.shape.mlc_pages) {
+            if self.open_mlc(stream).is_some_and(|frontier| frontier.next >= self.shape.mlc_pages()) {
                 self.close(stream, State::Suspect);
             }
         }
@@ -369,7 +381,7 @@ impl<N: Nand> Log<'_, N> {
 
     /// Programs the pages elsewhere of which the chip may hold nothing.
     pub(crate) fn place_doubted(&mut self) -> Result<(), LogError<N::Error>> {
-        while let Some(slot) = self.pairs.slots.iter().position(|slot| slot.is_used() && slot.has(DOUBTED)) {
+        while let Some(slot) = self.pairs.doubted() {
             self.check_writable()?;
             let Slot { page, stream, flags, .. } = self.pairs.slots[slot];
             let from = PageAddr(page.get());

@@ -79,7 +79,7 @@ impl<N: Nand> Log<'_, N> {
     /// The stream for a bare page: the first one for what the user changes, the last one for what is moved.
     pub(crate) fn place_bare(&self, placement: Placement) -> u8 {
         let last = self.shape.streams - 1;
-        let first = self.shape.headed.min(last);
+        let first = self.shape.headed().min(last);
         match placement {
             Placement::Stream(stream) => stream.clamp(first, last),
             Placement::Survivor { .. } => last,
@@ -89,7 +89,7 @@ impl<N: Nand> Log<'_, N> {
 
     /// The stream for a page.
     pub(crate) fn place(&self, placement: Placement) -> u8 {
-        let streams = self.shape.headed;
+        let streams = self.shape.headed();
         let last = streams - 1;
         match placement {
             Placement::Stream(stream) => stream.min(last),

@@ -57,7 +57,7 @@ impl<N: Nand> Log<'_, N> {
             {
                 rolled.back -= 1;
             }
-            rolled.forget_unopened(self.ready.others, self.ready.count);
+            rolled.forget_unopened(self.ready.others(), self.ready.count);
         }
         Ok(())
     }
@@ -166,7 +166,7 @@ impl<N: Nand> Log<'_, N> {
         self.ready.front = rolled.front;
         self.ready.back = rolled.back;
         self.ready.mlc = rolled.mlc;
-        let (others, count) = (self.ready.others, self.ready.count);
+        let (others, count) = (self.ready.others(), self.ready.count);
         let spare = self.ready.unopened().first().copied();
         let last = self.ready.unopened().last().copied();
         if self.shape.has_bare() && !self.options.skips_bare_erase() {
@@ -195,13 +195,13 @@ impl<N: Nand> Log<'_, N> {
 
     /// Sets the states of the blocks that were opened since the checkpoint.
     fn take_opened(&mut self, rolled: &Rolled) {
-        let (others, count) = (self.ready.others, self.ready.count);
+        let (others, count) = (self.ready.others(), self.ready.count);
         for place in (0..rolled.front).chain(others - rolled.back..others).chain(count - rolled.mlc..count) {
             let block = self.ready.blocks[place];
             // What opened it is known from its place; with it how many pages it has.
             let stream = match place {
-                _ if place >= others => self.shape.first_mlc,
-                _ if self.shape.has_bare() && place >= rolled.front => self.shape.headed,
+                _ if place >= others => self.shape.first_mlc(),
+                _ if self.shape.has_bare() && place >= rolled.front => self.shape.headed(),
                 _ => 0,
             };
             self.blocks.set_state(block, State::Full);

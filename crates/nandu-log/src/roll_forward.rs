@@ -45,13 +45,13 @@ impl<N: Nand> Log<'_, N> {
         // What the owner changes goes to the first two streams, and any number of pages may have. Once the end of one that moved
         // is known, few pages went to another one after it, as a rule.
         let mut is_near = false;
-        for stream in 0..self.shape.headed {
+        for stream in 0..self.shape.headed() {
             let far = if self.shape.has_bare() { FAR_BESIDE_BARE } else { FAR };
             let steps = if is_near || stream > 1 { NEAR } else { far };
             is_near |= self.roll_stream(stream, steps, &mut rolled)?;
         }
         if self.shape.has_bare() {
-            let others = self.ready.others;
+            let others = self.ready.others();
             rolled.back = self.bare_back(&rolled.positions);
             rolled.mlc = self.mlc_back(&rolled.positions);
             rolled.front = rolled.front.max(self.headed_front(&rolled.positions)).min(others - rolled.back);
@@ -116,7 +116,7 @@ impl<N: Nand> Log<'_, N> {
     /// the front: in mounts of files being written the most reads were 40 that way, and 43 by halves; of files made and hardly
     /// written 40 and 39.
     fn roll_front(&mut self, rolled: &mut Rolled) -> Result<(), LogError<N::Error>> {
-        let (mut low, mut high) = (0, self.ready.others);
+        let (mut low, mut high) = (0, self.ready.others());
         let mut is_near = true;
         while low < high {
             let middle = if is_near { low } else { low + (high - low) / 4 };
@@ -124,7 +124,7 @@ impl<N: Nand> Log<'_, N> {
             match self.first_current_page(self.ready.blocks[middle])? {
                 Some(found) if self.shape.is_front(found.stream) => {
                     rolled.take(found);
-                    high = high.min(self.ready.others - self.bare_back(&rolled.positions));
+                    high = high.min(self.ready.others() - self.bare_back(&rolled.positions));
                     low = (middle + 1).max(self.headed_front(&rolled.positions)).min(high);
                 }
                 Some(_) | None => high = middle,
@@ -136,8 +136,8 @@ impl<N: Nand> Log<'_, N> {
 
     /// How many entries of the ready list were opened from its front, as far as positions tell, where there are bare streams.
     fn headed_front(&self, positions: &[Position; STREAM_COUNT_MAX]) -> usize {
-        let slots = positions[..self.shape.headed as usize].iter().filter_map(|position| position.slot());
-        slots.map(usize::from).filter(|&slot| slot < self.ready.others).max().map_or(0, |slot| slot + 1)
+        let slots = positions[..self.shape.headed() as usize].iter().filter_map(|position| position.slot());
+        slots.map(usize::from).filter(|&slot| slot < self.ready.others()).max().map_or(0, |slot| slot + 1)
     }
 
     /// How many entries of the ready list were opened from its back, as far as positions tell, where there are bare streams.
@@ -145,12 +145,15 @@ impl<N: Nand> Log<'_, N> {
     /// Whatever block a bare stream filled, the header of a page that is needed together with it tells of that block or of one
     /// that was opened later: a stream keeps its block until it opens the next.
     pub(crate) fn bare_back(&self, positions: &[Position; STREAM_COUNT_MAX]) -> usize {
-        self.opened_before(self.ready.others, &positions[self.shape.headed as usize..self.shape.first_mlc as usize])
+        self.opened_before(
+            self.ready.others(),
+            &positions[self.shape.headed() as usize..self.shape.first_mlc() as usize],
+        )
     }
 
     /// The same of those for streams with two bits a cell.
     pub(crate) fn mlc_back(&self, positions: &[Position; STREAM_COUNT_MAX]) -> usize {
-        self.opened_before(self.ready.count, &positions[self.shape.first_mlc as usize..self.shape.streams as usize])
+        self.opened_before(self.ready.count, &positions[self.shape.first_mlc() as usize..self.shape.streams as usize])
     }
 
     /// How many entries were opened from this one backwards, as these positions tell.
@@ -192,9 +195,9 @@ impl<N: Nand> Log<'_, N> {
         let is_slot_sound = |(stream, position): (usize, &Position)| match position.slot() {
             Some(Position::SLOT_OPEN) | None => true,
             Some(slot) if self.shape.is_mlc_stream(stream as u8) => {
-                (self.ready.others..self.ready.count).contains(&(slot as usize))
+                (self.ready.others()..self.ready.count).contains(&(slot as usize))
             }
-            Some(slot) => (slot as usize) < self.ready.others,
+            Some(slot) => (slot as usize) < self.ready.others(),
         };
         found.checkpoint == self.anchors.number
             && found.sequence > self.anchors.sequence
@@ -237,7 +240,7 @@ impl<N: Nand> Log<'_, N> {
     /// Blocks of the ready list that a clean checkpoint calls erased, and in which a bare stream has a page since, do not count as
     /// erased. From the back: that is the order in which streams open them. What is not called erased is erased anyway.
     fn doubt_erased_from_back(&mut self) -> Result<(), LogError<N::Error>> {
-        let places = [self.ready.front..self.ready.others - self.ready.back, self.ready.others..self.ready.count];
+        let places = [self.ready.front..self.ready.others() - self.ready.back, self.ready.others()..self.ready.count];
         for places in places {
             for place in places.rev() {
                 let block = self.ready.blocks[place];

@@ -14,7 +14,7 @@ impl<N: Nand> Log<'_, N> {
     /// With `mlc_streams`, those that are live and as many bare pages more as find room with two bits a cell, also where what is
     /// live has to be moved there first.
     pub fn capacity_pages(&self) -> u32 {
-        let room = self.usable_blocks() * u32::from(self.shape.mlc_pages);
+        let room = self.usable_blocks() * u32::from(self.shape.mlc_pages());
         if !self.shape.has_mlc() {
             return room.saturating_sub(self.blocks.summaries());
         }
@@ -47,7 +47,7 @@ impl<N: Nand> Log<'_, N> {
 
     /// Whether so many pages more may live, by counts that may be too high.
     pub fn has_capacity_for(&self, pages: u32) -> bool {
-        self.weight_of(pages) <= self.usable_blocks() * u32::from(self.shape.mlc_pages)
+        self.weight_of(pages) <= self.usable_blocks() * u32::from(self.shape.mlc_pages())
     }
 
     /// The same for pages with headers that live for a while: they may take half of what is kept dead so that blocks that are emptied yield
@@ -55,8 +55,8 @@ impl<N: Nand> Log<'_, N> {
     /// 2,500 lives on 16 blocks of 8 pages, 2 refused a record that had just been deleted, and none with this bound. With bare pages it made
     /// levelling move a third more. Costs nothing.
     pub fn has_overdraft_for(&self, pages: u32) -> bool {
-        let capacity = self.usable_blocks() * u32::from(self.shape.mlc_pages);
-        let slack = self.shape.slack_blocks(self.blocks.good()) * u32::from(self.shape.mlc_pages);
+        let capacity = self.usable_blocks() * u32::from(self.shape.mlc_pages());
+        let slack = self.shape.slack_blocks(self.blocks.good()) * u32::from(self.shape.mlc_pages());
         let overdraft_max = if self.shape.has_bare() { u32::MAX } else { capacity / 8 };
         self.weight_of(pages) <= capacity + (slack / 2).min(overdraft_max)
     }
@@ -64,7 +64,7 @@ impl<N: Nand> Log<'_, N> {
     /// Pages of the fullest kind of block that can still be filled when so many pages with headers have come, by counts that may be too
     /// high: for bare pages, and for pages with headers, each of which takes [`Log::headed_weight`] of them. Costs nothing.
     pub fn room_beside(&self, headed: u32) -> u32 {
-        (self.usable_blocks() * u32::from(self.shape.mlc_pages)).saturating_sub(self.weight_of(headed))
+        (self.usable_blocks() * u32::from(self.shape.mlc_pages())).saturating_sub(self.weight_of(headed))
     }
 
     /// How many bare pages a page with header takes the room of: 2 where some streams have two bits a cell, else 1.
@@ -74,13 +74,13 @@ impl<N: Nand> Log<'_, N> {
 
     /// Bare pages in the fullest kind of block, beside a Summary.
     pub fn bare_pages_per_block(&self) -> u32 {
-        u32::from(self.shape.mlc_pages) - 1
+        u32::from(self.shape.mlc_pages()) - 1
     }
 
     /// How many pages of its kind a block holds where those of this one are moved to. Bare ones find twice as much room with two
     /// bits a cell, so that a block with one that is full of them is worth emptying, too.
     pub(crate) fn moved_max(&self, block: BlockAddr, to_mlc: bool) -> u16 {
-        if to_mlc && self.blocks.is_bare(block) { self.shape.mlc_pages - 1 } else { self.blocks.live_max(block) }
+        if to_mlc && self.blocks.is_bare(block) { self.shape.mlc_pages() - 1 } else { self.blocks.live_max(block) }
     }
 
     /// How much room a page of a block takes where it is moved to.

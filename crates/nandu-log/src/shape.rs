@@ -1,11 +1,13 @@
 //! What follows from the geometry and the options: sizes, counts and limits.
 
 use nandu_media::anchor::{anchor_size, mlc_ready_count};
+use nandu_media::features::{FILES, MLC, TAGS};
 use nandu_media::header::header_size;
 use nandu_media::table::RECORD_SIZE;
 use nandu_media::{ANCHOR_COUNT, READY_COUNT_MAX, READY_COUNT_MIN, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, CellMode, Geometry, GeometryError, PageAddr, PageGroup, TearScope};
 
+use crate::compiled::{COMPILED, Uses};
 use crate::options::LogOptions;
 use crate::tags::has_tags;
 
@@ -27,6 +29,7 @@ const BARE_PAGES_MIN: u32 = 4;
 pub(crate) enum ShapeError {
     Geometry(GeometryError),
     Unsuitable(&'static str),
+    NotCompiled(&'static str),
 }
 
 /// Where in the ready list a stream takes its blocks.
@@ -59,19 +62,14 @@ pub(crate) struct Shape {
     pub(crate) mode: CellMode,
     /// Pages of a data block in that mode.
     pub(crate) pages: u16,
-    /// Pages of a block of a stream with two bits a cell among others; `pages` where there is none.
-    pub(crate) mlc_pages: u16,
-    /// The first stream with two bits a cell among others; `streams` if there is none.
-    pub(crate) first_mlc: u8,
-    /// Most LSB pages of a block at once that are programmed while their partners are not; 0 where that matters to nobody.
-    pub(crate) exposed_max: u16,
+    mlc_pages: u16,
+    first_mlc: u8,
+    exposed_max: u16,
     /// Pages of an anchor block; anchors are in SLC mode always.
     pub(crate) anchor_pages: u16,
     pub(crate) streams: u8,
-    /// Streams whose pages have a header: the first ones. The others are bare.
-    pub(crate) headed: u8,
-    /// Whether bare pages may have tags.
-    pub(crate) has_tags: bool,
+    headed: u8,
+    has_tags: bool,
     pub(crate) ready_max: u8,
     /// Pages of the block table; 0 if it stands in the anchor.
     pub(crate) table_pages: u16,
@@ -120,6 +118,10 @@ impl Shape {
         let records_per_page = ((page_size - header_size) / RECORD_SIZE) as u32;
         let room = (page_size - header_size) as u64;
         let has_tags = options.tags && options.bare_streams > 0 && !has_mlc && has_tags(geometry);
+        let uses = Uses { bare: options.bare_streams > 0, mlc: has_mlc, tags: has_tags };
+        if let Some(feature) = COMPILED.lacks(uses) {
+            return Err(ShapeError::NotCompiled(feature));
+        }
         let table_pages = if anchor_size(streams, ready_max, 0, blocks, has_tags) <= room {
             0
         } else {
@@ -156,19 +158,44 @@ impl Shape {
         })
     }
 
+    /// Streams whose pages have a header: the first ones. The others are bare.
+    pub(crate) fn headed(&self) -> u8 {
+        if FILES { self.headed } else { self.streams }
+    }
+
+    /// The first stream with two bits a cell among others; `streams` if there is none.
+    pub(crate) fn first_mlc(&self) -> u8 {
+        if MLC { self.first_mlc } else { self.streams }
+    }
+
+    /// Pages of a block of a stream with two bits a cell among others; `pages` where there is none.
+    pub(crate) fn mlc_pages(&self) -> u16 {
+        if MLC { self.mlc_pages } else { self.pages }
+    }
+
+    /// Most LSB pages of a block at once that are programmed while their partners are not; 0 where that matters to nobody.
+    pub(crate) fn exposed_max(&self) -> u16 {
+        if MLC { self.exposed_max } else { 0 }
+    }
+
+    /// Whether bare pages may have tags.
+    pub(crate) fn has_tags(&self) -> bool {
+        TAGS && self.has_tags
+    }
+
     /// Whether there are bare streams.
     pub(crate) fn has_bare(&self) -> bool {
-        self.headed < self.streams
+        FILES && self.headed < self.streams
     }
 
     /// Whether the pages of a stream have no header.
     pub(crate) fn is_bare_stream(&self, stream: u8) -> bool {
-        stream >= self.headed
+        FILES && stream >= self.headed
     }
 
     /// Whether some streams have two bits a cell while others have one.
     pub(crate) fn has_mlc(&self) -> bool {
-        self.first_mlc < self.streams
+        MLC && self.first_mlc < self.streams
     }
 
     /// Whether a stream has two bits a cell while others have one.
@@ -183,7 +210,7 @@ impl Shape {
 
     /// Pages of a block of a stream.
     pub(crate) fn pages_of(&self, stream: u8) -> u16 {
-        if self.is_mlc_stream(stream) { self.mlc_pages } else { self.pages }
+        if self.is_mlc_stream(stream) { self.mlc_pages() } else { self.pages }
     }
 
     /// Pages of a block in a mode.
@@ -193,7 +220,7 @@ impl Shape {
 
     /// How much of a full block a page with header takes, in pages of the fullest kind of block there is.
     pub(crate) fn headed_weight(&self) -> u32 {
-        u32::from(self.mlc_pages / self.pages)
+        if self.has_mlc() { u32::from(self.mlc_pages / self.pages) } else { 1 }
     }
 
     /// From which end of the ready list, or part of it, a stream takes its blocks.
@@ -235,7 +262,7 @@ impl Shape {
     /// and in blocks of the ready list.
     pub(crate) fn untraced_max(&self) -> u64 {
         let blocks = u64::from(self.streams - self.headed) + u64::from(self.ready_max);
-        if self.has_bare() { blocks * u64::from(self.mlc_pages) } else { 0 }
+        if self.has_bare() { blocks * u64::from(self.mlc_pages()) } else { 0 }
     }
 
     /// The address of the `nth` page of a block that is used in a mode.

@@ -28,13 +28,14 @@
 use nandu_media::Malformed;
 use nandu_media::anchor::Tail;
 use nandu_media::checksum::checksum;
+use nandu_media::features::TAGS;
 use nandu_media::tag::{TAG_OWNER_SIZE, TAG_SIZE, Tag, TagPlace};
 use nandu_nand::{BlockAddr, Geometry, Nand, NandError, NandErrorKind, PageAddr, Pairing};
 
 use crate::access::Found;
 use crate::block_table::INEXACT;
 use crate::error::LogError;
-use crate::log::{Condition, Log};
+use crate::log::{Condition, Frontier, Log};
 
 /// Most pages of a tail: a mount after a cut reads each of them twice at most, and every page beyond is one more of that for a
 /// smaller share of a commit.
@@ -92,29 +93,64 @@ pub(crate) struct OpenTail {
 
 /// What is known of tagged pages.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Tags {
+struct State {
     /// What the newest checkpoint says.
-    pub(crate) stored: Option<Tail>,
+    stored: Option<Tail>,
     /// The tail that the owner has to take over.
-    pub(crate) due: Option<Tail>,
+    due: Option<Tail>,
     /// The tail that grows. `None` if no tagged page would be found.
     open: Option<OpenTail>,
 }
 
+/// What is known of tagged pages, in no memory where tags are not compiled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tags([State; TAGS as usize]);
+
 impl Tags {
-    pub(crate) const NONE: Tags = Tags { stored: None, due: None, open: None };
+    pub(crate) const NONE: Tags = Tags([State { stored: None, due: None, open: None }; TAGS as usize]);
 
     /// What a checkpoint made now says.
     pub(crate) fn to_store(self) -> Option<Tail> {
-        let open = self.open.map(|open| Tail { first: open.first.0, commit: open.commit, is_due: false });
-        self.due.or(open)
+        let open = self.open().map(|open| Tail { first: open.first.0, commit: open.commit, is_due: false });
+        self.due().or(open)
+    }
+
+    /// Takes over what a checkpoint says.
+    pub(crate) fn load(&mut self, stored: Option<Tail>) {
+        self.0.iter_mut().for_each(|state| state.stored = stored);
+    }
+
+    /// After a clean mount the tail that is due is the one that the checkpoint calls so.
+    pub(crate) fn take_stored_due(&mut self) {
+        self.set_due(self.stored().filter(|tail| tail.is_due));
+    }
+
+    fn stored(&self) -> Option<Tail> {
+        self.0.first()?.stored
+    }
+
+    /// The tail that the owner has to take over.
+    pub(crate) fn due(&self) -> Option<Tail> {
+        self.0.first()?.due
+    }
+
+    fn set_due(&mut self, due: Option<Tail>) {
+        self.0.iter_mut().for_each(|state| state.due = due);
+    }
+
+    fn open(&self) -> Option<OpenTail> {
+        self.0.first()?.open
+    }
+
+    fn set_open(&mut self, open: Option<OpenTail>) {
+        self.0.iter_mut().for_each(|state| state.open = open);
     }
 }
 
 impl<N: Nand> Log<'_, N> {
     /// The stream that a tail is in.
     fn tail_stream(&self) -> u8 {
-        self.shape.headed
+        self.shape.headed()
     }
 
     /// Whether a page appended now to the stream of new bare pages would be durable by its tag: if there is room for the tail and the
@@ -131,13 +167,13 @@ impl<N: Nand> Log<'_, N> {
 
     /// Tagged pages behind the newest commit.
     pub fn tail_len(&self) -> u16 {
-        self.tags.open.map_or(0, |open| open.count)
+        self.tags.open().map_or(0, |open| open.count)
     }
 
     /// Where the next page of the tail has to stand.
     fn next_tagged(&self) -> Option<PageAddr> {
         let most = if self.is_pool_low() { TAIL_MAX_COLLECTING } else { TAIL_MAX };
-        let open = self.tags.open.filter(|open| open.count < most)?;
+        let open = self.tags.open().filter(|open| open.count < most)?;
         let has_entry = self.ready.remaining() > 0;
         has_entry.then_some(PageAddr(open.first.0 + u32::from(open.count)))
     }
@@ -150,7 +186,7 @@ impl<N: Nand> Log<'_, N> {
         main: &[u8],
         owner: Option<&[u8; TAG_OWNER_SIZE]>,
     ) -> Option<[u8; TAG_SIZE]> {
-        let open = self.tags.open?;
+        let open = self.tags.open()?;
         let is_next = stream == self.tail_stream() && self.next_tagged() == Some(page);
         let place = TagPlace { volume: self.volume, page: page.0, commit: open.commit, place: open.count.into() };
         is_next.then(|| owner.map(|owner| place.seal(main, owner)))?
@@ -158,30 +194,31 @@ impl<N: Nand> Log<'_, N> {
 
     /// A tagged page was programmed.
     pub(crate) fn grow_tail(&mut self) {
-        if let Some(open) = &mut self.tags.open {
-            open.count += 1;
-        }
+        self.tags.set_open(self.tags.open().map(|open| OpenTail { count: open.count + 1, ..open }));
     }
 
     /// A page with this sequence is the newest commit: behind it a tail begins, if anybody would find it (T1).
     pub(crate) fn begin_tail(&mut self, commit: u64) {
+        if !self.shape.has_tags() {
+            return;
+        }
         let stream = self.tail_stream();
-        let may = self.shape.has_tags && self.tags.due.is_none();
+        let may = self.tags.due().is_none();
         let frontier = self.frontiers.get(usize::from(stream)).copied().flatten();
         // No header says where a stream stands that has no page in its block yet.
         let is_known = |next: u16| next > 0 && next < self.shape.pages;
         let next = frontier.filter(|frontier| may && !frontier.is_closed && is_known(frontier.next));
-        self.tags.open =
-            next.map(|next| OpenTail { commit, first: self.shape.page_of(stream, next.block, next.next), count: 0 });
+        let first = |next: Frontier| self.shape.page_of(stream, next.block, next.next);
+        self.tags.set_open(next.map(|next| OpenTail { commit, first: first(next), count: 0 }));
     }
 
     /// After a cut: finds the tail behind the newest commit, or the one that an earlier mount found. Two reads, one where there is none.
     pub(crate) fn find_tail(&mut self, commit: Option<Found>) -> Result<(), LogError<N::Error>> {
-        if !self.shape.has_tags {
+        if !self.shape.has_tags() {
             return Ok(());
         }
         let stream = self.tail_stream();
-        let stored = self.tags.stored;
+        let stored = self.tags.stored();
         let tail = match commit.filter(|commit| self.is_current(commit)) {
             Some(commit) if stored.is_none_or(|stored| !stored.is_due) => {
                 let next = self.resolve(stream, commit.positions[usize::from(stream)]);
@@ -194,9 +231,9 @@ impl<N: Nand> Log<'_, N> {
             }
             _ => stored.map(|stored| Tail { is_due: true, ..stored }),
         };
-        self.tags.due = tail;
+        self.tags.set_due(tail);
         if !self.reads_due(0)? {
-            self.tags.due = None;
+            self.tags.set_due(None);
         }
         Ok(())
     }
@@ -212,7 +249,7 @@ impl<N: Nand> Log<'_, N> {
 
     /// Whether there are tagged pages that the owner has to take over (T3).
     pub fn has_due_tail(&self) -> bool {
-        self.tags.due.is_some()
+        self.tags.due().is_some()
     }
 
     /// Reads a page of the tail that is to be taken over, from 0 on, and what its tag says. `None` behind the last one. Two reads, one
@@ -276,7 +313,7 @@ impl<N: Nand> Log<'_, N> {
     /// Reads the tag of a page of the tail that is due.
     fn read_spare(&mut self, place: u16) -> Result<Spare, LogError<N::Error>> {
         let geometry = self.shape.geometry;
-        let Some(due) = self.tags.due.filter(|_| place < TAIL_MAX) else { return Ok(Spare::Erased) };
+        let Some(due) = self.tags.due().filter(|_| place < TAIL_MAX) else { return Ok(Spare::Erased) };
         let page = PageAddr(due.first.saturating_add(place.into()));
         if !geometry.contains_page(page) || geometry.block_of(page) != geometry.block_of(PageAddr(due.first)) {
             return Ok(Spare::Erased);
@@ -305,7 +342,7 @@ impl<N: Nand> Log<'_, N> {
 
     /// Where a page of the tail that is due stands.
     pub fn due_address(&self, place: u16) -> Option<PageAddr> {
-        self.tags.due.map(|due| PageAddr(due.first.saturating_add(place.into())))
+        self.tags.due().map(|due| PageAddr(due.first.saturating_add(place.into())))
     }
 
     /// Says that the tail was taken over, and that it is durable. A checkpoint; nothing where none is due.
@@ -315,16 +352,17 @@ impl<N: Nand> Log<'_, N> {
     /// As [`Log::checkpoint`].
     pub fn end_tail(&mut self) -> Result<(), LogError<N::Error>> {
         self.check_writable()?;
-        if self.tags.due.take().is_none() {
+        if self.tags.due().is_none() {
             return Ok(());
         }
+        self.tags.set_due(None);
         self.write_checkpoint(false)
     }
 
     /// Counts the pages of a tail that is due as live, before the checkpoint of the recovery: commits are going to name them in a block that
     /// is closed, and after another cut the newest checkpoint must not say less than they do (L5).
     pub(crate) fn count_tail(&mut self) {
-        let Some(due) = self.tags.due else { return };
+        let Some(due) = self.tags.due() else { return };
         let block = self.shape.geometry.block_of(PageAddr(due.first));
         if self.blocks.state(block).holds_data() {
             let live = (self.blocks.live(block) + TAIL_MAX).min(self.blocks.pages(block));
@@ -335,6 +373,6 @@ impl<N: Nand> Log<'_, N> {
 
     /// Whether a block holds a tail that is due.
     pub(crate) fn holds_due(&self, block: BlockAddr) -> bool {
-        self.tags.due.is_some_and(|due| self.shape.geometry.block_of(PageAddr(due.first)) == block)
+        self.tags.due().is_some_and(|due| self.shape.geometry.block_of(PageAddr(due.first)) == block)
     }
 }

@@ -128,7 +128,7 @@ impl<N: Nand> Log<'_, N> {
             return !self.collector.has_named_pages || 2 * live <= self.room_in_all();
         }
         // What has two bits a cell may have to go where there is one.
-        let bare_pages = if self.can_open_mlc() { self.shape.mlc_pages } else { self.shape.pages } - 1;
+        let bare_pages = if self.can_open_mlc() { self.shape.mlc_pages() } else { self.shape.pages } - 1;
         let opens = |is_bare, pages: u16| live.saturating_sub(self.open_room(is_bare)).div_ceil(u32::from(pages));
         let opened =
             opens(false, self.shape.pages) + if self.blocks.is_bare(block) { opens(true, bare_pages) } else { 0 };
