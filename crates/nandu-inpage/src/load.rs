@@ -77,7 +77,7 @@ impl<N: Nand> InPage<'_, N> {
             if fields.node != entry.id || fields.level != entry.level {
                 return Err(Malformed::Range("node"));
             }
-            if front.sequence == entry.sequence { Ok(()) } else { Err(Malformed::Sequence(front.sequence)) }
+            if front.sequence == entry.sequence { Ok(()) } else { Err(Malformed::Sequence) }
         }))
     }
 

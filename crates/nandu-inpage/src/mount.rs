@@ -69,7 +69,7 @@ impl<'m, N: Nand> InPage<'m, N> {
         let root = self.root()?;
         if clean_root.is_some_and(|sequence| sequence != self.nodes[root].sequence) {
             // An older page of the root would pass for the whole tree.
-            return Err(Error::Corrupt { page: anchor.page, why: Malformed::Sequence(self.nodes[root].sequence) });
+            return Err(Error::Corrupt { page: anchor.page, why: Malformed::Sequence });
         }
         self.note_damage(clean_root.is_some());
         // A leaf may seem lost because its block was taken for erased by mistake: that is said when it was looked for twice.

@@ -46,7 +46,7 @@ impl<N: Nand> InPage<'_, N> {
                 return Ok(Err(Malformed::Kind(found.kind as u8)));
             }
             if found.sequence != front.sequence {
-                return Ok(Err(Malformed::Sequence(found.sequence)));
+                return Ok(Err(Malformed::Sequence));
             }
             let size = found.size as usize - FRONT_SIZE;
             // Only the last page with anything in it may be less than full.

@@ -379,7 +379,7 @@ impl<'m, N: Nand> Log<'m, N> {
             return corrupt(Malformed::Kind(parsed.kind() as u8));
         }
         if parsed.sequence() >= self.sequence {
-            return corrupt(Malformed::Sequence(parsed.sequence()));
+            return corrupt(Malformed::Sequence);
         }
         Ok(PageInfo {
             kind: parsed.kind(),

@@ -321,7 +321,7 @@ impl<'m, N: Nand> Log<'m, N> {
             return Err(corrupt(Malformed::Kind(found.kind as u8)));
         }
         if found.sequence >= anchor_sequence {
-            return Err(corrupt(Malformed::Sequence(found.sequence)));
+            return Err(corrupt(Malformed::Sequence));
         }
         let bytes = core::mem::take(&mut self.blocks.page);
         let (records, _) = bytes[self.shape.header_size..].as_chunks::<RECORD_SIZE>();

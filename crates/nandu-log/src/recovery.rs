@@ -79,7 +79,7 @@ impl<N: Nand> Log<'_, N> {
             return Err(LogError::Corrupt { page, why: Malformed::Kind(found.kind as u8) });
         }
         if found.sequence >= self.sequence {
-            return Err(LogError::Corrupt { page, why: Malformed::Sequence(found.sequence) });
+            return Err(LogError::Corrupt { page, why: Malformed::Sequence });
         }
         Ok(Some(found))
     }

@@ -179,7 +179,7 @@ impl<N: Nand> Log<'_, N> {
             match self.probe_twice(self.shape.data_page(block, nth))? {
                 Probe::Valid(found) if self.is_current(&found) => return Ok(Some((nth, found))),
                 Probe::Valid(found) if self.is_of_a_lost_checkpoint(&found) => {
-                    return Err(LogError::Corrupt { page: found.page, why: Malformed::Sequence(found.sequence) });
+                    return Err(LogError::Corrupt { page: found.page, why: Malformed::Sequence });
                 }
                 Probe::Valid(_) => return Ok(None),
                 Probe::Erased => return Ok(None),

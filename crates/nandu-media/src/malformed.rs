@@ -32,8 +32,8 @@ pub enum Malformed {
     #[error("says that it is page {0}")]
     Misplaced(u32),
     /// The page carries a sequence that cannot have been given out yet, or is older than it may be.
-    #[error("sequence {0} cannot be here")]
-    Sequence(u64),
+    #[error("its sequence cannot be here")]
+    Sequence,
     /// A field is outside its range.
     #[error("field {0} is out of range")]
     Range(&'static str),
