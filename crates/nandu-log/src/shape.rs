@@ -84,6 +84,12 @@ impl Shape {
     /// Sizes for a chip, with the stream count and list length chosen if the options leave them open.
     pub(crate) fn new(geometry: &Geometry, options: &LogOptions) -> Result<Shape, ShapeError> {
         geometry.validate().map_err(ShapeError::Geometry)?;
+        let (has_bare, has_mlc) = (options.bare_streams > 0, options.mlc_streams > 0);
+        let has_tags = options.tags && has_bare && !has_mlc && has_tags(geometry);
+        if let Some(feature) = COMPILED.lacks(Uses { bare: has_bare, mlc: has_mlc, tags: has_tags }) {
+            return Err(ShapeError::NotCompiled(feature));
+        }
+        let (has_bare, has_mlc, has_tags) = (FILES && has_bare, MLC && has_mlc, TAGS && has_tags);
         let blocks = geometry.block_count;
         if !options.streams_are_sound() {
             let what = "stream count outside 2 to 8, fewer than two that are not bare, or none that is bare and has one bit a cell";
@@ -100,7 +106,6 @@ impl Shape {
             128..256 => 6,
             _ => (blocks / 32).min(READY_COUNT_MAX as u32) as u8,
         });
-        let has_mlc = options.mlc_streams > 0;
         // One entry is for a stream with two bits a cell.
         let ready_min = READY_COUNT_MIN as u8 + u8::from(has_mlc);
         let ready_max = if options.ready_max.is_none() { ready_max.max(ready_min) } else { ready_max };
@@ -117,11 +122,6 @@ impl Shape {
         let page_size = geometry.page_size as usize;
         let records_per_page = ((page_size - header_size) / RECORD_SIZE) as u32;
         let room = (page_size - header_size) as u64;
-        let has_tags = options.tags && options.bare_streams > 0 && !has_mlc && has_tags(geometry);
-        let uses = Uses { bare: options.bare_streams > 0, mlc: has_mlc, tags: has_tags };
-        if let Some(feature) = COMPILED.lacks(uses) {
-            return Err(ShapeError::NotCompiled(feature));
-        }
         let table_pages = if anchor_size(streams, ready_max, 0, blocks, has_tags) <= room {
             0
         } else {
@@ -132,7 +132,6 @@ impl Shape {
             return Err(ShapeError::Unsuitable("the block table does not fit an anchor block"));
         }
         let pages = geometry.pages_in_mode(options.mode);
-        let has_bare = options.bare_streams > 0;
         let blocks_min =
             ANCHOR_COUNT as u32 + u32::from(streams) + FLOOR_HOST + 3 + u32::from(has_bare) + u32::from(has_mlc);
         if blocks < blocks_min || pages < if has_bare { BARE_PAGES_MIN } else { 2 } {

@@ -28,7 +28,7 @@ fn chip() -> Sim {
 #[cfg(feature = "default")]
 mod with {
     use super::*;
-    use nandu::Durability;
+    use nandu::{Durability, LogOptions};
 
     type Uses = fn(&mut Store<'_, Sim>);
 
@@ -42,7 +42,8 @@ mod with {
     #[test]
     fn volumes_that_use_each_part_are_opened_by_a_build_with_all() {
         let waiting = Options { durability: Durability::OnSync, pending_size: 4096, ..Options::DEFAULT };
-        let parts: [(&str, Options, Uses); 4] = [
+        let raw = Options { log: LogOptions { bare_streams: 2, ..LogOptions::DEFAULT }, ..Options::DEFAULT };
+        let parts: [(&str, Options, Uses); 5] = [
             ("nothing", Options::DEFAULT, |_| {}),
             ("group", waiting, |store| {
                 // More than one leaf, so that some of them wait in a page of the sync.
@@ -53,6 +54,7 @@ mod with {
             }),
             ("snapshots", Options::DEFAULT, |store| assert!(store.snapshot().is_ok())),
             ("blobs", Options::DEFAULT, |store| assert!(store.put(b"large", &[7; 5000]).is_ok())),
+            ("files", raw, |_| {}),
         ];
         for (name, options, uses) in parts {
             let mut memory = memory(&options);
@@ -70,7 +72,7 @@ mod with {
 #[cfg(not(feature = "default"))]
 mod without {
     use super::*;
-    use nandu::{Durability, Error, TreeError};
+    use nandu::{Durability, Error, LogError, LogOptions, TreeError};
 
     fn open(name: &str) -> Result<Option<Vec<u8>>, Error<nandu_sim::SimError>> {
         let chip = ImageFile::load(image(name)).unwrap();
@@ -89,12 +91,16 @@ mod without {
         for feature in ["group", "snapshots", "blobs"] {
             assert_eq!(open(feature), Err(TreeError::NotCompiled { feature }));
         }
+        assert_eq!(open("files"), Err(TreeError::Pages(LogError::NotCompiled { feature: "files" })));
     }
 
     #[test]
     fn what_a_caller_asks_of_a_part_is_refused_with_the_name_of_the_feature() {
         let waiting = Options { durability: Durability::OnSync, pending_size: 4096, ..Options::DEFAULT };
         let mut memory = memory(&waiting);
+        let raw = LogOptions { bare_streams: 2, ..LogOptions::DEFAULT };
+        let refused = Store::format(chip(), Options { log: raw, ..Options::DEFAULT }, &mut memory).map(|_| ());
+        assert_eq!(refused, Err(TreeError::Pages(LogError::NotCompiled { feature: "files" })));
         let refused = Store::format(chip(), waiting, &mut memory).map(|_| ()).unwrap_err();
         assert_eq!(refused, TreeError::NotCompiled { feature: "group" });
         let mut store = Store::format(chip(), Options::DEFAULT, &mut memory).unwrap();

@@ -23,16 +23,6 @@ pub const OPTIONS: Options = Options {
     ..Options::DEFAULT
 };
 
-/// Holds that a build without files refuses a volume with their pages, by name and before anything is written.
-#[cfg(feature = "store-min")]
-pub fn refuse_files(geometry: Geometry, memory: &mut [u8]) {
-    let options = Options { log: nandu::LogOptions { bare_streams: 2, ..OPTIONS.log }, ..OPTIONS };
-    let refused = Store::format(Emulated::erased(geometry), options, &mut *memory).map(Store::abandon);
-    assert!(matches!(refused, Err(TreeError::Pages(LogError::NotCompiled { feature: "files" }))), "files are refused");
-    let empty = Store::open(Emulated::on(geometry), OPTIONS, memory).map(Store::abandon);
-    assert!(matches!(empty, Err(TreeError::Pages(LogError::NotFormatted))), "nothing is written");
-}
-
 /// What the calls of a store return.
 pub type Outcome<T> = Result<T, Error<NandErrorKind>>;
 

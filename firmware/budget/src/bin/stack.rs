@@ -37,8 +37,6 @@ fn main() -> ! {
         use nandu::Store;
         use nandu_budget::records::OPTIONS;
         let required = Store::<Chip>::memory_required(&ONE_BIT, &OPTIONS);
-        #[cfg(feature = "store-min")]
-        nandu_budget::records::refuse_files(ONE_BIT, memory(required));
         nandu_budget::records::measure(&mut stack, ONE_BIT, memory(required));
         largest = largest.max((required, size_of::<Store<'_, Chip>>()));
     }
