@@ -26,6 +26,20 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// What stands here until a page was read.
+    pub(crate) const NONE: Found = Found {
+        page: PageAddr(0),
+        kind: PageKind::Anchor,
+        sequence: 0,
+        committed: None,
+        checkpoint: 0,
+        volume: 0,
+        stream: 0,
+        is_commit: false,
+        is_moved: false,
+        positions: [Position::NONE; STREAM_COUNT_MAX],
+    };
+
     pub(crate) fn of(page: &Page<'_>) -> Found {
         Found {
             page: PageAddr(page.page()),
@@ -43,9 +57,10 @@ impl Found {
 }
 
 /// What stands in a page.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Probe {
-    Valid(Found),
+    /// A page whose header stands in `Log::found`, from where it is copied by who needs it beyond the next read.
+    Valid,
     Erased,
     /// Neither erased nor a page of this volume: torn, decayed, or from before.
     Garbage,
@@ -130,11 +145,9 @@ impl<N: Nand> Log<'_, N> {
 
     /// Reads a page into the log's buffer and says what stands in it. One read.
     pub(crate) fn probe(&mut self, page: PageAddr) -> Result<Probe, LogError<N::Error>> {
-        let volume = self.volume;
-        Ok(match self.probe_any(page)? {
-            Probe::Valid(found) if found.volume != volume => Probe::Garbage,
-            probe => probe,
-        })
+        let probe = self.probe_any(page)?;
+        let is_foreign = probe == Probe::Valid && self.found.volume != self.volume;
+        Ok(if is_foreign { Probe::Garbage } else { probe })
     }
 
     /// As [`Log::probe`], of any volume.
@@ -175,10 +188,13 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// What the log's buffer holds, read from this page.
-    fn judge_buffer(&self, page: PageAddr) -> Probe {
+    fn judge_buffer(&mut self, page: PageAddr) -> Probe {
         let bytes = &*self.blocks.page;
         match Page::parse(bytes) {
-            Ok(parsed) if parsed.page() == page.0 => Probe::Valid(Found::of(&parsed)),
+            Ok(parsed) if parsed.page() == page.0 => {
+                self.found = Found::of(&parsed);
+                Probe::Valid
+            }
             Ok(_) => Probe::Garbage,
             Err(_) => {
                 let ecc = self.shape.geometry.ecc;
@@ -188,14 +204,15 @@ impl<N: Nand> Log<'_, N> {
         }
     }
 
-    /// Reads a page that has to be there into the log's buffer, unless it was the last one read.
-    pub(crate) fn load(&mut self, page: PageAddr) -> Result<Found, LogError<N::Error>> {
-        match self.buffer_page(page)? {
-            Probe::Valid(found) if found.volume == self.volume => Ok(found),
-            Probe::Valid(found) => Err(LogError::Corrupt { page, why: Malformed::Volume(found.volume) }),
-            Probe::Erased => Err(LogError::Corrupt { page, why: Malformed::Erased }),
-            Probe::Garbage => Err(LogError::Corrupt { page, why: Malformed::Unreadable }),
-        }
+    /// Reads a page that has to be there into the log's buffer, unless it was the last one read, and its header into `Log::found`.
+    pub(crate) fn load(&mut self, page: PageAddr) -> Result<(), LogError<N::Error>> {
+        let why = match self.buffer_page(page)? {
+            Probe::Valid if self.found.volume == self.volume => return Ok(()),
+            Probe::Valid => Malformed::Volume(self.found.volume),
+            Probe::Erased => Malformed::Erased,
+            Probe::Garbage => Malformed::Unreadable,
+        };
+        Err(LogError::Corrupt { page, why })
     }
 
     /// Programs a sealed page. If the options or `check` want it, reads it back.

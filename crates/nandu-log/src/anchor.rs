@@ -97,11 +97,11 @@ impl<N: Nand> Log<'_, N> {
         // If the first page was torn or has decayed, the rest of the block may be sound.
         for nth in 0..2 {
             match self.probe_any(self.shape.anchor_page(block, nth))? {
-                Probe::Valid(first) if first.kind.is_of_the_log() => {
-                    self.stash_anchor(&first);
-                    return Ok(Some(Candidate { block, first, nth }));
+                Probe::Valid if self.found.kind.is_of_the_log() => {
+                    self.stash_anchor();
+                    return Ok(Some(Candidate { block, first: self.found, nth }));
                 }
-                Probe::Valid(_) | Probe::Erased => return Ok(None),
+                Probe::Valid | Probe::Erased => return Ok(None),
                 Probe::Garbage => {}
             }
         }
@@ -146,12 +146,12 @@ impl<N: Nand> Log<'_, N> {
             let before = found.committed.map(PageAddr).filter(|&page| self.shape.geometry.contains_page(page));
             let Some(page) = before else { return Ok(None) };
             match self.buffer_page(page)? {
-                Probe::Valid(anchor)
-                    if anchor.kind == PageKind::Anchor
-                        && anchor.volume == found.volume
-                        && anchor.sequence < found.sequence =>
+                Probe::Valid
+                    if self.found.kind == PageKind::Anchor
+                        && self.found.volume == found.volume
+                        && self.found.sequence < found.sequence =>
                 {
-                    found = anchor;
+                    found = self.found;
                 }
                 _ if self.shape.geometry.block_of(page) != block => return Ok(None),
                 _ => {
@@ -159,8 +159,8 @@ impl<N: Nand> Log<'_, N> {
                     while found.kind != PageKind::Anchor {
                         let Some(before) = nth.checked_sub(1) else { return Ok(None) };
                         nth = before;
-                        if let Probe::Valid(earlier) = self.probe_any(self.shape.anchor_page(block, nth))? {
-                            found = earlier;
+                        if self.probe_any(self.shape.anchor_page(block, nth))? == Probe::Valid {
+                            found = self.found;
                         }
                     }
                 }
@@ -180,9 +180,9 @@ impl<N: Nand> Log<'_, N> {
         while low < high {
             let middle = likely.next().filter(|nth| (low..high).contains(nth)).unwrap_or(low + (high - low) / 2);
             match self.valid_at_or_after(candidate.block, middle..high)? {
-                Some((nth, found)) => {
-                    self.stash_anchor(&found);
-                    last = (nth, found);
+                Some(nth) => {
+                    self.stash_anchor();
+                    last = (nth, self.found);
                     low = nth + 1;
                 }
                 None => high = middle,
@@ -193,24 +193,20 @@ impl<N: Nand> Log<'_, N> {
 
     /// The newest anchor is read again soon: if the page just read is one, it is kept in the memory of the block table, as
     /// far as it fits there, which is not in use before that.
-    fn stash_anchor(&mut self, found: &Found) {
-        if found.kind == PageKind::Anchor && self.blocks.stash() {
-            self.stashed = Some(found.page);
+    fn stash_anchor(&mut self) {
+        if self.found.kind == PageKind::Anchor && self.blocks.stash() {
+            self.stashed = Some(self.found.page);
         }
     }
 
     /// The first of these pages, or the one after it if this one is neither valid nor erased: a single damaged page must not pass
     /// for the end of the block. What is behind them is not valid.
-    fn valid_at_or_after(
-        &mut self,
-        block: BlockAddr,
-        pages: Range<u16>,
-    ) -> Result<Option<(u16, Found)>, LogError<N::Error>> {
+    fn valid_at_or_after(&mut self, block: BlockAddr, pages: Range<u16>) -> Result<Option<u16>, LogError<N::Error>> {
         for nth in pages.take(2) {
             match self.probe_any(self.shape.anchor_page(block, nth))? {
-                Probe::Valid(found) if found.kind.is_of_the_log() => return Ok(Some((nth, found))),
+                Probe::Valid if self.found.kind.is_of_the_log() => return Ok(Some(nth)),
                 Probe::Erased => return Ok(None),
-                Probe::Valid(_) | Probe::Garbage => {}
+                Probe::Valid | Probe::Garbage => {}
             }
         }
         Ok(None)

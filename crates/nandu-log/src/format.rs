@@ -97,7 +97,7 @@ impl<'m, N: Nand> Log<'m, N> {
     fn keep_erase_counts(&mut self, anchor: NewestAnchor) -> Result<(), LogError<N::Error>> {
         let geometry = self.shape.geometry;
         let page = anchor.found.page;
-        if !matches!(self.buffer_page(page)?, Probe::Valid(_)) {
+        if self.buffer_page(page)? != Probe::Valid {
             return Ok(());
         }
         let bytes = core::mem::take(&mut self.blocks.page);
@@ -118,8 +118,10 @@ impl<'m, N: Nand> Log<'m, N> {
         let mut first = 0;
         for index in 0..table_pages {
             let page = PageAddr(self.blocks.table_address(index));
-            let Probe::Valid(found) = self.probe_any(page)? else { return Ok(()) };
-            if found.kind != PageKind::Table || found.volume != anchor.found.volume {
+            if self.probe_any(page)? != Probe::Valid
+                || self.found.kind != PageKind::Table
+                || self.found.volume != anchor.found.volume
+            {
                 return Ok(());
             }
             let bytes = core::mem::take(&mut self.blocks.page);
@@ -167,12 +169,13 @@ impl<'m, N: Nand> Log<'m, N> {
                 match self.probe_any(self.shape.data_page(block, nth))? {
                     Probe::Erased => break,
                     Probe::Garbage => {}
-                    Probe::Valid(found) if found.sequence < OUTDATED_MAX => {
+                    Probe::Valid if self.found.sequence < OUTDATED_MAX => {
+                        let found = &self.found;
                         id.add(u64::from(found.volume) << 32 | u64::from(found.page.0));
                         id.add(found.sequence);
                         self.sequence = self.sequence.max(found.sequence + SEQUENCE_GAP);
                     }
-                    Probe::Valid(_) => {
+                    Probe::Valid => {
                         if !self.erase(block, self.shape.mode)? {
                             self.retire(block);
                         }

@@ -596,7 +596,7 @@ impl<N: Nand> Log<'_, N> {
     /// block, has decayed, or its program never arrived.
     fn look_closer(&mut self, page: PageAddr) -> Result<Doubt, LogError<N::Error>> {
         let is_erased = match self.probe(page)? {
-            Probe::Valid(_) => return Ok(Doubt::Passing),
+            Probe::Valid => return Ok(Doubt::Passing),
             Probe::Erased => true,
             Probe::Garbage => false,
         };
@@ -604,7 +604,7 @@ impl<N: Nand> Log<'_, N> {
         let behind = (0..self.shape.pages).map(|nth| self.shape.data_page(block, nth)).find(|&other| other > page);
         Ok(match behind {
             Some(next) => match self.probe(next)? {
-                Probe::Valid(_) => Doubt::Lasting,
+                Probe::Valid => Doubt::Lasting,
                 // Blocks are programmed in the order of their pages: the end, unless two programs in a row were lost.
                 Probe::Erased if is_erased => Doubt::End,
                 Probe::Erased | Probe::Garbage => Doubt::None,

@@ -5,6 +5,7 @@ use nandu_media::features::MLC;
 use nandu_media::{ANCHOR_COUNT, Malformed, Page, PageKind, READY_COUNT_MAX, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, CellMode, Geometry, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
+use crate::access::Found;
 use crate::block_table::{BlockTable, INEXACT, REFRESH};
 use crate::disturb::Sampler;
 use crate::error::LogError;
@@ -179,6 +180,8 @@ pub struct Log<'m, N: Nand> {
     pub(crate) was_cut: bool,
     /// The page that the log's buffer holds, if it is as it was read.
     pub(crate) buffered: Option<PageAddr>,
+    /// What the header said of the last valid page that was read into the log's buffer.
+    pub(crate) found: Found,
     /// During the search for a checkpoint: the anchor that stands in the memory of the block table.
     pub(crate) stashed: Option<PageAddr>,
     pub(crate) collector: Collector,
@@ -231,6 +234,7 @@ impl<'m, N: Nand> Log<'m, N> {
             condition: Condition::Working,
             was_cut: false,
             buffered: None,
+            found: Found::NONE,
             stashed: None,
             collector: Collector::IDLE,
             lifetimes: Lifetimes::UNKNOWN,

@@ -316,11 +316,11 @@ impl<'m, N: Nand> Log<'m, N> {
     fn load_table_page(&mut self, index: u16, anchor_sequence: u64) -> Result<(), LogError<N::Error>> {
         let page = PageAddr(self.blocks.table_address(index));
         let corrupt = |why| LogError::Corrupt { page, why };
-        let found = self.load(page)?;
-        if found.kind != PageKind::Table {
-            return Err(corrupt(Malformed::Kind(found.kind as u8)));
+        self.load(page)?;
+        if self.found.kind != PageKind::Table {
+            return Err(corrupt(Malformed::Kind(self.found.kind as u8)));
         }
-        if found.sequence >= anchor_sequence {
+        if self.found.sequence >= anchor_sequence {
             return Err(corrupt(Malformed::Sequence));
         }
         let bytes = core::mem::take(&mut self.blocks.page);

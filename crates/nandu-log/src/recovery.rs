@@ -26,7 +26,7 @@ impl<N: Nand> Log<'_, N> {
         let is_known = rolled.before.is_some_and(|before| {
             Some(before.page) == self.committed && before.is_commit && before.sequence < self.sequence
         });
-        let mut found = if is_known { rolled.before } else { self.load_commit()? };
+        let mut found = if is_known { rolled.before } else { self.load_commit()?.then_some(self.found) };
         if newest_commit.is_none() {
             self.find_tail(found)?;
         }
@@ -36,7 +36,7 @@ impl<N: Nand> Log<'_, N> {
             // A commit at or before the checkpoint is left alone: what it replaced may be erased.
             while let Some(moved) = found.filter(|found| found.is_moved && found.sequence > self.anchors.sequence) {
                 self.committed = moved.committed.map(PageAddr);
-                found = self.load_commit()?;
+                found = self.load_commit()?.then_some(self.found);
                 if found.is_some_and(|found| found.sequence >= moved.sequence) {
                     return Err(LogError::Corrupt { page: moved.page, why: Malformed::Range("committed") });
                 }
@@ -64,24 +64,24 @@ impl<N: Nand> Log<'_, N> {
 
     /// Whether a block of the ready list was opened after the page with this sequence.
     fn is_begun_after(&mut self, place: usize, sequence: u64) -> Result<bool, LogError<N::Error>> {
-        let first = self.first_current_page(self.ready.blocks[place])?;
-        Ok(first.is_some_and(|first| first.sequence > sequence))
+        Ok(self.has_current_page(self.ready.blocks[place])? && self.found.sequence > sequence)
     }
 
-    /// Reads the newest commit page, if there is one.
-    fn load_commit(&mut self) -> Result<Option<Found>, LogError<N::Error>> {
-        let Some(page) = self.committed else { return Ok(None) };
+    /// Reads the newest commit page, if there is one; its header is in `Log::found` then.
+    fn load_commit(&mut self) -> Result<bool, LogError<N::Error>> {
+        let Some(page) = self.committed else { return Ok(false) };
         if !self.shape.geometry.contains_page(page) {
             return Err(LogError::Corrupt { page, why: Malformed::Range("committed") });
         }
-        let found = self.load(page)?;
+        self.load(page)?;
+        let found = &self.found;
         if !found.is_commit || found.kind.is_of_the_log() {
             return Err(LogError::Corrupt { page, why: Malformed::Kind(found.kind as u8) });
         }
         if found.sequence >= self.sequence {
             return Err(LogError::Corrupt { page, why: Malformed::Sequence });
         }
-        Ok(Some(found))
+        Ok(true)
     }
 
     /// The block of the newest commit page has to hold data, and at least that page; a hostile image may say otherwise.
@@ -235,7 +235,8 @@ impl<N: Nand> Log<'_, N> {
     /// a page with the number of a checkpoint that does not exist, which roll-forward passes over.
     fn copy_commit(&mut self, page: PageAddr, spare: Option<BlockAddr>) -> Result<bool, LogError<N::Error>> {
         // Read once: a program that went astray may have hit the only other copy.
-        let found = self.load(page)?;
+        self.load(page)?;
+        let found = self.found;
         let mut next = spare;
         for _ in 0..self.blocks.block_count() {
             let free = |block: &BlockAddr| self.blocks.state(*block) == State::Free;

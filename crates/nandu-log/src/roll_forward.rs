@@ -75,19 +75,12 @@ impl<N: Nand> Log<'_, N> {
         while low < high {
             let middle = if near > 0 { high - 1 } else { low + (high - low) / 2 };
             near = near.saturating_sub(1);
-            match self.first_current_page(self.ready.blocks[middle])? {
-                Some(found) if !self.shape.is_front(found.stream) => {
-                    rolled.take(found);
-                    high = middle;
-                }
-                Some(found) => {
-                    rolled.take(found);
-                    low = middle + 1;
-                }
-                None => {
-                    low = middle + 1;
-                    unopened = unopened.min(middle);
-                }
+            if !self.has_current_page(self.ready.blocks[middle])? {
+                low = middle + 1;
+                unopened = unopened.min(middle);
+            } else {
+                rolled.take(&self.found);
+                if self.shape.is_front(self.found.stream) { low = middle + 1 } else { high = middle }
             }
             high = high.min(count - rolled.back_known(count)).max(low);
         }
@@ -98,12 +91,11 @@ impl<N: Nand> Log<'_, N> {
         while low < high {
             let middle = if near > 0 { low } else { low + (high - low) / 2 };
             near = near.saturating_sub(1);
-            match self.first_current_page(self.ready.blocks[middle])? {
-                Some(found) if self.shape.is_front(found.stream) => {
-                    rolled.take(found);
-                    low = (middle + 1).max(rolled.front_known(count).min(high));
-                }
-                Some(_) | None => high = middle,
+            if self.has_current_page(self.ready.blocks[middle])? && self.shape.is_front(self.found.stream) {
+                rolled.take(&self.found);
+                low = (middle + 1).max(rolled.front_known(count).min(high));
+            } else {
+                high = middle;
             }
         }
         rolled.front = low;
@@ -121,13 +113,12 @@ impl<N: Nand> Log<'_, N> {
         while low < high {
             let middle = if is_near { low } else { low + (high - low) / 4 };
             is_near = false;
-            match self.first_current_page(self.ready.blocks[middle])? {
-                Some(found) if self.shape.is_front(found.stream) => {
-                    rolled.take(found);
-                    high = high.min(self.ready.others() - self.bare_back(&rolled.positions));
-                    low = (middle + 1).max(self.headed_front(&rolled.positions)).min(high);
-                }
-                Some(_) | None => high = middle,
+            if self.has_current_page(self.ready.blocks[middle])? && self.shape.is_front(self.found.stream) {
+                rolled.take(&self.found);
+                high = high.min(self.ready.others() - self.bare_back(&rolled.positions));
+                low = (middle + 1).max(self.headed_front(&rolled.positions)).min(high);
+            } else {
+                high = middle;
             }
         }
         rolled.front = low;
@@ -163,26 +154,22 @@ impl<N: Nand> Log<'_, N> {
         first.map_or(0, |first| end - first)
     }
 
-    /// The first page of a block if it was programmed after the checkpoint, or the second if the first is damaged.
-    pub(crate) fn first_current_page(&mut self, block: BlockAddr) -> Result<Option<Found>, LogError<N::Error>> {
-        self.current_at_or_after(block, 0..self.shape.pages).map(|found| found.map(|(_, found)| found))
+    /// Whether the first page of a block was programmed after the checkpoint, or the second if the first is damaged; its header is
+    /// in `Log::found` then.
+    pub(crate) fn has_current_page(&mut self, block: BlockAddr) -> Result<bool, LogError<N::Error>> {
+        self.current_at_or_after(block, 0..self.shape.pages).map(|nth| nth.is_some())
     }
 
     /// The first of these pages if it was programmed after the checkpoint; the one after it if this one is damaged. What is behind
-    /// them was not.
-    fn current_at_or_after(
-        &mut self,
-        block: BlockAddr,
-        pages: Range<u16>,
-    ) -> Result<Option<(u16, Found)>, LogError<N::Error>> {
+    /// them was not. Its header is in `Log::found` then.
+    fn current_at_or_after(&mut self, block: BlockAddr, pages: Range<u16>) -> Result<Option<u16>, LogError<N::Error>> {
         for nth in pages.take(2) {
             match self.probe_twice(self.shape.data_page(block, nth))? {
-                Probe::Valid(found) if self.is_current(&found) => return Ok(Some((nth, found))),
-                Probe::Valid(found) if self.is_of_a_lost_checkpoint(&found) => {
-                    return Err(LogError::Corrupt { page: found.page, why: Malformed::Sequence });
+                Probe::Valid if self.is_current(&self.found) => return Ok(Some(nth)),
+                Probe::Valid if self.is_of_a_lost_checkpoint(&self.found) => {
+                    return Err(LogError::Corrupt { page: self.found.page, why: Malformed::Sequence });
                 }
-                Probe::Valid(_) => return Ok(None),
-                Probe::Erased => return Ok(None),
+                Probe::Valid | Probe::Erased => return Ok(None),
                 Probe::Garbage => {}
             }
         }
@@ -232,7 +219,7 @@ impl<N: Nand> Log<'_, N> {
         }
         let ends = [self.ready.unopened().first().copied(), self.ready.unopened().last().copied()];
         for block in ends.into_iter().flatten() {
-            self.first_current_page(block)?;
+            self.has_current_page(block)?;
         }
         Ok(())
     }
@@ -277,9 +264,9 @@ impl<N: Nand> Log<'_, N> {
                 None => low + (high - low) / 2,
             };
             match self.current_at_or_after(block, middle..high)? {
-                Some((nth, found)) => {
+                Some(nth) => {
                     low = nth + 1;
-                    rolled.take(found);
+                    rolled.take(&self.found);
                     let own = Position::new(rolled.positions[stream as usize].slot().unwrap_or(0), nth);
                     rolled.positions[stream as usize] = own.unwrap_or(Position::NONE);
                 }
@@ -331,10 +318,10 @@ impl Rolled {
     }
 
     /// A page was found: if it is newer than what is known, it knows better where the streams stood.
-    fn take(&mut self, found: Found) {
+    fn take(&mut self, found: &Found) {
         if self.newest.is_none_or(|newest| found.sequence > newest.sequence) {
             self.positions = found.positions;
-            self.before = self.newest.replace(found);
+            self.before = self.newest.replace(*found);
         }
     }
 }

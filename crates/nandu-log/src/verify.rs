@@ -66,8 +66,8 @@ impl<N: Nand> Log<'_, N> {
         }
         if let Some(page) = self.committed {
             let block = self.shape.geometry.block_of(page);
-            let is_there = matches!(self.for_cause(Cause::Verify, |log| log.probe(page))?,
-                Probe::Valid(found) if found.is_commit);
+            let is_there =
+                self.for_cause(Cause::Verify, |log| log.probe(page))? == Probe::Valid && self.found.is_commit;
             if !is_there || self.blocks.live(block) == 0 {
                 tell(7, block, Some(page));
             }
@@ -102,7 +102,10 @@ impl<N: Nand> Log<'_, N> {
         let mut before = None;
         for nth in 0..self.blocks.pages(block) {
             let page = self.nth_page(block, nth);
-            let Probe::Valid(found) = self.for_cause(Cause::Verify, |log| log.probe(page))? else { continue };
+            if self.for_cause(Cause::Verify, |log| log.probe(page))? != Probe::Valid {
+                continue;
+            }
+            let found = &self.found;
             if found.kind != PageKind::Summary || !self.shape.is_bare_stream(found.stream) {
                 tell(10, block, Some(page));
             } else if before.is_some_and(|before| found.sequence <= before) || found.sequence >= self.sequence {
@@ -126,7 +129,8 @@ impl<N: Nand> Log<'_, N> {
         for nth in 0..self.shape.pages {
             let page = self.shape.data_page(block, nth);
             match self.for_cause(Cause::Verify, |log| log.probe(page))? {
-                Probe::Valid(found) => {
+                Probe::Valid => {
+                    let found = &self.found;
                     if before.is_some_and(|before| found.sequence <= before) || found.sequence >= self.sequence {
                         tell(1, block, Some(page));
                     }
