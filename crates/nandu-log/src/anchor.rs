@@ -34,53 +34,44 @@ impl<N: Nand> Log<'_, N> {
     /// names elsewhere. About 5 reads and the binary logarithm of the pages in a block.
     pub(crate) fn find_anchor(&mut self) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
         let mut begun = [None; ANCHOR_COUNT];
-        let mut seen = 0;
-        let mut count = 0;
-        let mut looked = 0;
-        let window = self.shape.anchor_window();
-        for block in (0..window).map(BlockAddr) {
+        let (mut seen, mut count, mut looked) = (0, 0, 0);
+        for block in (0..self.shape.anchor_window()).map(BlockAddr) {
             if count > 0 && seen == ANCHOR_COUNT {
                 break;
             }
             looked = block.0;
-            let candidate = self.candidate(block)?;
-            if candidate.is_some() || count > 0 {
-                seen += 1;
-            }
-            if candidate.is_some() {
-                begun[count] = candidate;
-                count += 1;
-            }
+            begun[count] = self.candidate(block)?;
+            count += usize::from(begun[count].is_some());
+            seen += usize::from(count > 0);
         }
-        let mut newest = self.newest_of(&mut begun, None)?;
-        let Some(found) = newest else { return Ok(None) };
+        let Some(newest) = self.newest_of(&mut begun, None)? else { return Ok(None) };
         // Bad blocks may have driven the anchor blocks apart.
-        let mut elsewhere = [None; ANCHOR_COUNT];
-        let listed = self.listed_anchors(found.found.page)?;
-        for (place, block) in elsewhere.iter_mut().zip(listed) {
-            if let Some(block) = block.filter(|block| block.0 > looked) {
-                *place = self.candidate(block)?;
-            }
+        let listed = self.listed_anchors(newest.found.page)?;
+        for (place, block) in begun.iter_mut().zip(listed) {
+            *place = match block {
+                Some(block) if block.0 > looked => self.candidate(block)?,
+                _ => None,
+            };
         }
-        if elsewhere.iter().any(Option::is_some) {
-            newest = self.newest_of(&mut elsewhere, newest)?;
-        }
-        Ok(newest)
+        self.newest_of(&mut begun, Some(newest))
     }
 
-    /// The newest anchor of these blocks, if it is newer than one known before. Blocks begun before it cannot hold a newer one.
+    /// The newest anchor of these blocks, which it takes, if it is newer than one known before. Blocks begun before it cannot hold a newer
+    /// one.
     fn newest_of(
         &mut self,
         candidates: &mut [Option<Candidate>; ANCHOR_COUNT],
         before: Option<NewestAnchor>,
     ) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
         let mut newest = before;
-        candidates.sort_unstable_by_key(|candidate| core::cmp::Reverse(candidate.map(|found| found.first.sequence)));
-        for candidate in candidates.iter().flatten() {
+        let begun = |candidate: &Option<Candidate>| candidate.map(|candidate| candidate.first.sequence);
+        while let Some(candidate) =
+            candidates.iter_mut().max_by_key(|candidate| begun(candidate)).and_then(Option::take)
+        {
             if newest.is_some_and(|newest| candidate.first.sequence < newest.found.sequence) {
                 break;
             }
-            let Some(mut other) = self.newest_anchor_in(*candidate)? else { continue };
+            let Some(mut other) = self.newest_anchor_in(candidate)? else { continue };
             if let Some(known) = newest {
                 other.sequence = other.sequence.max(known.sequence);
                 if known.found.sequence > other.found.sequence {

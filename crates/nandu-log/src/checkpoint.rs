@@ -1,6 +1,7 @@
 //! Writing a checkpoint: the pages of the block table that changed, then an anchor, which is its commit.
 
 use nandu_media::anchor::{MODE_MLC, MODE_SLC, mlc_ready_count};
+use nandu_media::features::MLC;
 use nandu_media::header::FLAG_CLEAN;
 use nandu_media::table::RECORD_SIZE;
 use nandu_media::{
@@ -86,7 +87,7 @@ impl<N: Nand> Log<'_, N> {
         let mut list = ReadyList::EMPTY;
         // One that failed meanwhile is bad.
         let is_left = |block: BlockAddr| matches!(self.blocks.state(block), State::Ready | State::Listed);
-        let mut last = [None; READY_COUNT_MAX];
+        let mut last = [None; if MLC { READY_COUNT_MAX } else { 0 }];
         let mut last_count = 0;
         for &block in self.ready.unopened().iter().filter(|&&block| is_left(block)) {
             list.push(block);
@@ -96,12 +97,13 @@ impl<N: Nand> Log<'_, N> {
             *place = Some(block);
             last_count += 1;
         }
-        let resting = if core::mem::take(&mut self.collector.lists_most_worn) { self.worn_to_list() } else { None };
+        let is_asked = MLC && core::mem::take(&mut self.collector.lists_most_worn);
+        let resting = if is_asked { self.worn_to_list() } else { None };
         if let Some(block) = resting {
             // It is the next one, and the one that would have been the last waits for another checkpoint. Whichever of the two checkpoints a cut
             // leaves, neither block holds anything, and recovery takes the first of the others, which stays.
             if last_count == mlc_ready_count(self.shape.ready_max.into()) {
-                last[0].into_iter().for_each(|dropped| self.blocks.set_state(dropped, State::Free));
+                last.first().into_iter().flatten().for_each(|&dropped| self.blocks.set_state(dropped, State::Free));
                 last.rotate_left(1);
                 last_count -= 1;
             }

@@ -5,6 +5,7 @@
 //! what comes back is a page to examine, which the owner moves if it lives.
 
 use nandu_media::Malformed;
+use nandu_media::features::FILES;
 use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
 
 use crate::access::Probe;
@@ -72,6 +73,11 @@ impl Budget {
     /// For an operation that waits for erased blocks only: so many erases and checkpoints, and no page is examined.
     pub const fn steps(steps: u32) -> Budget {
         Budget { examinations: 0, steps, is_instalment: false, is_chosen: false }
+    }
+
+    /// Only owners of raw pages choose.
+    fn is_chosen(&self) -> bool {
+        FILES && self.is_chosen
     }
 }
 
@@ -352,12 +358,12 @@ impl<N: Nand> Log<'_, N> {
     pub fn next_work(&mut self, budget: &mut Budget) -> Result<Option<Examine>, LogError<N::Error>> {
         self.check_writable()?;
         budget.examinations = budget.examinations.saturating_sub(core::mem::take(&mut self.collector.debt));
-        if budget.is_chosen {
+        if budget.is_chosen() {
             self.collector.idle_trust = self.shape.geometry.page_count();
         }
         loop {
             if budget.steps > 0
-                && let Some(step) = self.own_step(budget.is_chosen)
+                && let Some(step) = self.own_step(budget.is_chosen())
             {
                 budget.steps -= 1;
                 self.collector.taken += u32::from(budget.is_instalment);
@@ -371,7 +377,7 @@ impl<N: Nand> Log<'_, N> {
             if budget.examinations == 0 || is_put_off || (!budget.is_instalment && self.has_waited_enough()) {
                 return Ok(None);
             }
-            let Some(mut examine) = self.next_examination(budget.is_chosen) else { return Ok(None) };
+            let Some(mut examine) = self.next_examination(budget.is_chosen()) else { return Ok(None) };
             examine.may_wait = budget.is_instalment && self.may_wait(&examine);
             budget.examinations -= 1;
             self.collector.taken += u32::from(budget.is_instalment);

@@ -199,40 +199,27 @@ impl<'m, N: Nand> Log<'m, N> {
         self.buffer_page(page)?;
         let parsed = Page::parse(self.blocks.page).map_err(|why| LogError::Corrupt { page, why })?;
         let anchor = Anchor::parse(&parsed).map_err(|why| Self::bad_anchor(page, why))?;
-        let geometry = self.shape.geometry;
-        let wrong = |what| Err(LogError::WrongFormat { what });
-        if anchor.page_size() != geometry.page_size {
-            return wrong("page size");
-        }
-        if anchor.pages_per_block() != geometry.pages_per_block {
-            return wrong("pages per block");
-        }
-        if anchor.block_count() != geometry.block_count {
-            return wrong("block count");
-        }
         let uses =
             Uses { bare: anchor.bare_streams() > 0, mlc: anchor.mlc_streams() > 0, tags: anchor.tags().is_some() };
         if let Some(feature) = COMPILED.lacks(uses) {
             return Err(LogError::NotCompiled { feature });
         }
-        let mode = if anchor.mode() == MODE_MLC { CellMode::Mlc } else { CellMode::Slc };
-        if mode != self.options.mode {
-            return wrong("cell mode");
-        }
-        if anchor.bare_streams() != self.options.bare_streams {
-            return wrong("bare streams");
-        }
-        if anchor.mlc_streams() != self.options.mlc_streams {
-            return wrong("streams with two bits a cell");
-        }
-        if uses.tags && !self.shape.has_tags() {
-            return wrong("tags");
-        }
-        if self.options.stream_count.is_some_and(|count| count != parsed.stream_count()) {
-            return wrong("stream count");
-        }
-        if self.options.ready_max.is_some_and(|count| count != anchor.ready_max()) {
-            return wrong("ready list");
+        let (geometry, options) = (&self.shape.geometry, &self.options);
+        let is_mlc = anchor.mode() == MODE_MLC;
+        let differs = |wish: Option<u8>, found: u8| wish.is_some_and(|wish| wish != found);
+        let differences = [
+            (anchor.page_size() != geometry.page_size, "page size"),
+            (anchor.pages_per_block() != geometry.pages_per_block, "pages per block"),
+            (anchor.block_count() != geometry.block_count, "block count"),
+            (is_mlc != (options.mode == CellMode::Mlc), "cell mode"),
+            (anchor.bare_streams() != options.bare_streams, "bare streams"),
+            (anchor.mlc_streams() != options.mlc_streams, "streams with two bits a cell"),
+            (uses.tags && !self.shape.has_tags(), "tags"),
+            (differs(options.stream_count, parsed.stream_count()), "stream count"),
+            (differs(options.ready_max, anchor.ready_max()), "ready list"),
+        ];
+        if let Some(&(_, what)) = differences.iter().find(|(is_other, _)| *is_other) {
+            return Err(LogError::WrongFormat { what });
         }
         Ok(LogOptions {
             stream_count: Some(parsed.stream_count()),
@@ -345,38 +332,32 @@ impl<'m, N: Nand> Log<'m, N> {
                 self.blocks.set_state(block, State::Listed);
             }
         }
-        let blocks = &self.blocks;
         let ready = &self.ready.blocks[..self.ready.count];
-        let is_listed_twice = |place: usize| ready[..place].contains(&ready[place]);
-        if ready.iter().any(|&block| !matches!(blocks.state(block), State::Ready | State::Listed))
-            || (0..ready.len()).any(is_listed_twice)
-            || blocks.listed() as usize != ready.len()
-        {
+        let is_misplaced = |(place, &block): (usize, &BlockAddr)| {
+            !matches!(self.blocks.state(block), State::Ready | State::Listed) || ready[..place].contains(&block)
+        };
+        if ready.iter().enumerate().any(is_misplaced) || self.blocks.listed() as usize != ready.len() {
             return Err(Malformed::Range("ready"));
         }
-        let heads = || self.frontiers.iter().flatten();
-        let is_misplaced = |stream: usize| {
-            let head = self.frontiers[stream];
-            head.is_some_and(|head| {
-                blocks.is_bare(head.block) != self.shape.is_bare_stream(stream as u8)
-                    || blocks.mode(head.block) != self.shape.mode_of(stream as u8)
-            })
-        };
-        if (0..self.frontiers.len()).any(is_misplaced) {
+        let mut heads = 0;
+        for stream in 0..self.frontiers.len() {
+            let Some(Frontier { block, .. }) = self.frontiers[stream] else { continue };
+            let is_twice = self.frontiers[..stream].iter().flatten().any(|other| other.block == block);
+            if is_twice
+                || self.blocks.state(block) != State::Open
+                || self.blocks.is_bare(block) != self.shape.is_bare_stream(stream as u8)
+                || self.blocks.mode(block) != self.shape.mode_of(stream as u8)
+            {
+                return Err(Malformed::Range("heads"));
+            }
+            self.blocks.set(block, HELD, true);
+            heads += 1;
+        }
+        if self.blocks.count(State::Open) != heads {
             return Err(Malformed::Range("heads"));
         }
-        if heads().any(|head| blocks.state(head.block) != State::Open)
-            || blocks.count(State::Open) as usize != heads().count()
-            || heads().any(|head| heads().filter(|other| other.block == head.block).count() != 1)
-        {
-            return Err(Malformed::Range("heads"));
-        }
-        let anchors = || self.anchors.blocks.iter().flatten();
-        if anchors().any(|&block| blocks.state(block) != State::Anchor) {
+        if self.anchors.blocks.iter().flatten().any(|&block| self.blocks.state(block) != State::Anchor) {
             return Err(Malformed::Range("anchors"));
-        }
-        for frontier in self.frontiers.into_iter().flatten() {
-            self.blocks.set(frontier.block, HELD, true);
         }
         Ok(())
     }

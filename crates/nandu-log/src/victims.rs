@@ -1,5 +1,6 @@
 //! Which block is emptied next.
 
+use nandu_media::features::FILES;
 use nandu_nand::{BlockAddr, Cause, Nand};
 
 use crate::block_table::{DAMAGED, INEXACT, REFRESH, State};
@@ -62,7 +63,7 @@ impl<N: Nand> Log<'_, N> {
     /// Whether there is a block that the owner chose, and it can be emptied now.
     pub(crate) fn is_choice_possible(&self) -> bool {
         let can_be = |block| self.is_victim(block) && self.can_be_emptied(block);
-        self.blocks.pool() > self.floor_host() && self.collector.chosen.is_some_and(can_be)
+        FILES && self.blocks.pool() > self.floor_host() && self.collector.chosen.is_some_and(can_be)
     }
 
     /// The block to empty next, and why: one that is in danger, then the one that the owner chose, unless there is no time for its wishes.
