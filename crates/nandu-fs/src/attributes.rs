@@ -2,7 +2,6 @@
 
 use nandu_nand::Nand;
 
-use crate::batch::Batch;
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::{FileKind, FsError, Ino, SetAttributes, Time};
@@ -41,9 +40,7 @@ impl<N: Nand> Fs<'_, N> {
         let mut inode = self.inode(ino)?;
         inode.set(&set);
         inode.ctime = self.now;
-        let mut batch = Batch::new();
-        Self::put_inode(&mut batch, ino, &inode);
-        self.commit(&batch)
+        self.commit_inode(ino, &inode)
     }
 
     /// Changes permissions. As [`Fs::set_attributes`].
@@ -90,9 +87,7 @@ impl<N: Nand> Fs<'_, N> {
             return Ok(());
         }
         inode.atime = self.now;
-        let mut batch = Batch::new();
-        Self::put_inode(&mut batch, ino, &inode);
-        match self.commit(&batch) {
+        match self.commit_inode(ino, &inode) {
             Err(FsError::Full) => Ok(()),
             other => other,
         }

@@ -1,41 +1,62 @@
-//! Edits that happen together, put together on the stack.
+//! Edits that happen together, put together in room on the stack that is as large as the operation needs.
 
 use nandu_index::Edit;
 
-use crate::fragments::FRAGMENT_SIZE_MAX;
+use crate::fragments::{FRAGMENT_SIZE_MAX, FRAGMENTS_FOUND_MAX};
 use crate::inode::INODE_SIZE_MAX;
-use crate::keys::Key;
-use crate::pages::INLINE_SIZE_MAX;
+use crate::keys::{KEY_SIZE_MAX, Key};
+use crate::pages::{INLINE_HEAD_SIZE, INLINE_SIZE_MAX};
 
 /// Most edits of a batch.
 pub(crate) const EDIT_COUNT_MAX: usize = 44;
 
-/// Bytes for values that are encoded into the batch: what is left of two fragments between which a part of a page becomes zero, an inode,
-/// and the fragment of zeros.
-const ARENA_SIZE: usize = 2 * (1 + FRAGMENT_SIZE_MAX) + INODE_SIZE_MAX + 8;
+/// Bytes of the key and the value of an inode.
+pub(crate) const INODE_ROOM: usize = KEY_SIZE_MAX + INODE_SIZE_MAX;
+
+/// What is left of two fragments between which a part of a page becomes zero, an inode, the fragment of zeros, and keys.
+const WHOLE: usize = 2 * (1 + FRAGMENT_SIZE_MAX) + INODE_SIZE_MAX + 8 + EDIT_COUNT_MAX * KEY_SIZE_MAX;
+
+/// Room for the largest batch there is.
+pub(crate) type WholeRoom<'a> = Room<'a, EDIT_COUNT_MAX, WHOLE>;
+
+/// Room for an inode.
+pub(crate) type InodeRoom<'a> = Room<'a, 1, INODE_ROOM>;
+
+/// Room for an inode, a record of its page whose value is lent, and the deletion of all fragments over that.
+pub(crate) type PageRoom<'a> =
+    Room<'a, { FRAGMENTS_FOUND_MAX + 2 }, { (FRAGMENTS_FOUND_MAX + 1) * KEY_SIZE_MAX + INODE_ROOM }>;
 
 /// What a page has in its record, with an inode, is less.
-const _: () = assert!(INLINE_SIZE_MAX + INODE_SIZE_MAX + 8 <= ARENA_SIZE);
+const _: () = assert!(INLINE_SIZE_MAX + INLINE_HEAD_SIZE + INODE_SIZE_MAX + EDIT_COUNT_MAX * KEY_SIZE_MAX <= WHOLE);
 
-/// Where the value of an edit is.
-#[derive(Clone, Copy)]
-enum Value<'a> {
-    Deleted,
-    Encoded(u16, u16),
-    Lent(&'a [u8]),
+/// Room for so many edits, and for so many bytes of keys and of values that are encoded into it.
+pub(crate) struct Room<'a, const EDITS: usize, const BYTES: usize> {
+    edits: [Edit<'a>; EDITS],
+    bytes: [u8; BYTES],
+}
+
+impl<'a, const EDITS: usize, const BYTES: usize> Room<'a, EDITS, BYTES> {
+    pub(crate) fn new() -> Self {
+        Room { edits: [Edit { key: &[], value: None }; EDITS], bytes: [0; BYTES] }
+    }
+
+    /// An empty batch, which is all that the room can be used for.
+    pub(crate) fn batch(&'a mut self) -> Batch<'a> {
+        Batch { edits: &mut self.edits, count: 0, bytes: &mut self.bytes }
+    }
 }
 
 /// Edits in the order of their keys, one for each key.
 pub(crate) struct Batch<'a> {
-    edits: [(Key, Value<'a>); EDIT_COUNT_MAX],
+    edits: &'a mut [Edit<'a>],
     count: usize,
-    arena: [u8; ARENA_SIZE],
-    used: usize,
+    /// What is left of the room for keys and values.
+    bytes: &'a mut [u8],
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new() -> Batch<'a> {
-        Batch { edits: [(Key::EMPTY, Value::Deleted); EDIT_COUNT_MAX], count: 0, arena: [0; ARENA_SIZE], used: 0 }
+    pub(crate) fn edits(&self) -> &[Edit<'a>] {
+        &self.edits[..self.count]
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -44,58 +65,65 @@ impl<'a> Batch<'a> {
 
     /// Edits that can still be added.
     pub(crate) fn room(&self) -> usize {
-        EDIT_COUNT_MAX - self.count
+        self.edits.len() - self.count
     }
 
-    /// Bytes of values that can still be encoded into it.
-    pub(crate) fn arena_room(&self) -> usize {
-        ARENA_SIZE - self.used
+    /// Bytes of values that can still be encoded into it, with as many keys as there is room for.
+    pub(crate) fn value_room(&self) -> usize {
+        self.bytes.len().saturating_sub(self.room() * KEY_SIZE_MAX)
     }
 
     pub(crate) fn delete(&mut self, key: Key) {
-        self.set(key, Value::Deleted);
+        self.set(key, None);
+    }
+
+    /// Takes out every edit from one key up to another.
+    pub(crate) fn forget(&mut self, from: Key, to: Key) {
+        let place = |key: &Key| self.edits().partition_point(|edit| edit.key < key.as_slice());
+        let (first, behind) = (place(&from), place(&to));
+        self.edits.copy_within(behind..self.count, first);
+        self.count -= behind - first;
+    }
+
+    /// Takes out all.
+    #[cfg(feature = "broken")]
+    pub(crate) fn clear(&mut self) {
+        self.count = 0;
     }
 
     /// Puts a value that outlives the batch.
     pub(crate) fn put_lent(&mut self, key: Key, value: &'a [u8]) {
-        self.set(key, Value::Lent(value));
+        self.set(key, Some(value));
     }
 
     /// Puts a value made of two parts.
     pub(crate) fn put(&mut self, key: Key, head: &[u8], tail: &[u8]) {
-        let (start, middle) = (self.used, self.used + head.len());
-        let end = middle + tail.len();
-        assert!(end <= ARENA_SIZE, "a batch holds what one operation changes");
-        self.arena[start..middle].copy_from_slice(head);
-        self.arena[middle..end].copy_from_slice(tail);
-        self.used = end;
-        self.set(key, Value::Encoded(start as u16, end as u16));
+        let value = self.take(head.len() + tail.len());
+        let (front, back) = value.split_at_mut(head.len());
+        front.copy_from_slice(head);
+        back.copy_from_slice(tail);
+        self.set(key, Some(value));
     }
 
-    fn set(&mut self, key: Key, value: Value<'a>) {
-        let found = self.edits[..self.count].binary_search_by(|(other, _)| other.as_slice().cmp(key.as_slice()));
-        match found {
-            Ok(at) => self.edits[at].1 = value,
+    /// So many bytes of the room.
+    fn take(&mut self, size: usize) -> &'a mut [u8] {
+        assert!(size <= self.bytes.len(), "a batch holds what one operation changes");
+        let (taken, left) = core::mem::take(&mut self.bytes).split_at_mut(size);
+        self.bytes = left;
+        taken
+    }
+
+    fn set(&mut self, key: Key, value: Option<&'a [u8]>) {
+        match self.edits().binary_search_by(|other| other.key.cmp(key.as_slice())) {
+            Ok(at) => self.edits[at].value = value,
             Err(at) => {
-                assert!(self.count < EDIT_COUNT_MAX, "a batch holds what one operation changes");
+                assert!(self.count < self.edits.len(), "a batch holds what one operation changes");
+                let bytes = self.take(key.as_slice().len());
+                bytes.copy_from_slice(key.as_slice());
                 self.edits.copy_within(at..self.count, at + 1);
-                self.edits[at] = (key, value);
+                self.edits[at] = Edit { key: bytes, value };
                 self.count += 1;
             }
         }
-    }
-
-    /// Calls with the edits.
-    pub(crate) fn with_edits<T>(&self, call: impl FnOnce(&[Edit<'_>]) -> T) -> T {
-        let mut edits = [Edit { key: &[], value: None }; EDIT_COUNT_MAX];
-        for (edit, (key, value)) in edits.iter_mut().zip(&self.edits[..self.count]) {
-            edit.key = key.as_slice();
-            edit.value = match *value {
-                Value::Deleted => None,
-                Value::Encoded(start, end) => Some(&self.arena[usize::from(start)..usize::from(end)]),
-                Value::Lent(value) => Some(value),
-            };
-        }
-        call(&edits[..self.count])
     }
 }

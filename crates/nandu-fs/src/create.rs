@@ -2,15 +2,29 @@
 
 use nandu_nand::Nand;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, INODE_ROOM, Room, WholeRoom};
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::INO_END;
-use crate::mount::CHUNK_SIZE;
+use crate::mount::{CHUNK_SIZE, SUPER_BLOCK_ROOM};
+use crate::names::NAME_ROOM;
 use crate::{Attributes, FileKind, FsError, Ino};
 
 /// Bit of a directory's mode: what is made in it gets its group.
 const SET_GID: u32 = 0o2000;
+
+/// Room for the superblock, a name and two inodes.
+type BareRoom<'a> = Room<'a, 4, { SUPER_BLOCK_ROOM + NAME_ROOM + 2 * INODE_ROOM }>;
+
+/// What is to be made.
+struct New<'v> {
+    directory: Ino,
+    name: &'v [u8],
+    attributes: Attributes,
+    target: &'v [u8],
+    xattrs: &'v [(&'v [u8], &'v [u8])],
+    xattr_size: u32,
+}
 
 impl<N: Nand> Fs<'_, N> {
     /// Makes a file, or with another type in the mode a pipe, a socket or a device. Durable at the next sync, with one program for
@@ -85,6 +99,25 @@ impl<N: Nand> Fs<'_, N> {
         self.check_name(name)?;
         let xattr_size = self.first_xattrs_size(xattrs)?;
         self.begin_change()?;
+        let what = New { directory, name, attributes, target, xattrs, xattr_size };
+        if target.is_empty() && xattrs.is_empty() { self.make_bare(&what) } else { self.make_whole(&what) }
+    }
+
+    #[inline(never)]
+    fn make_bare(&mut self, what: &New<'_>) -> Result<Ino, FsError<N::Error>> {
+        let mut room = BareRoom::new();
+        self.make_in(room.batch(), what)
+    }
+
+    #[inline(never)]
+    fn make_whole(&mut self, what: &New<'_>) -> Result<Ino, FsError<N::Error>> {
+        let mut room = WholeRoom::new();
+        self.make_in(room.batch(), what)
+    }
+
+    #[inline(never)]
+    fn make_in<'v>(&mut self, mut batch: Batch<'v>, what: &New<'v>) -> Result<Ino, FsError<N::Error>> {
+        let New { directory, name, attributes, target, xattrs, xattr_size } = *what;
         let mut parent = self.directory(directory)?;
         if parent.nlink == 0 {
             // A directory that was removed and is still open takes no names.
@@ -101,7 +134,6 @@ impl<N: Nand> Fs<'_, N> {
         }
         inode.size = target.len() as u64;
         inode.xattr_size = xattr_size;
-        let mut batch = Batch::new();
         if chunk_next != self.chunk_next {
             self.put_super_block(&mut batch, chunk_next);
         }
@@ -111,7 +143,7 @@ impl<N: Nand> Fs<'_, N> {
         if self.options.broken.name_first {
             self.commit(&batch)?;
             self.tree.sync()?;
-            batch = Batch::new();
+            batch.clear();
         }
         // R3: the name in the same commit as the inode and its attributes. With the name first, a cut would leave a name that leads to nothing,
         // or to what lets in whom an access list keeps out.

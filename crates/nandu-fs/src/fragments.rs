@@ -68,10 +68,20 @@ impl FragmentLimits {
 /// A fragment without its bytes.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Fragment {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
+    start: u16,
+    size: u16,
     /// Bytes that it takes in its record.
-    stored: usize,
+    stored: u16,
+}
+
+impl Fragment {
+    pub(crate) fn start(&self) -> u16 {
+        self.start
+    }
+
+    pub(crate) fn end(&self) -> usize {
+        usize::from(self.start) + usize::from(self.size)
+    }
 }
 
 /// The fragments over a page, in order.
@@ -90,26 +100,28 @@ impl Fragments {
     pub(crate) fn push(&mut self, start: usize, value: &[u8], page_size: usize) -> bool {
         let Some((size, bytes)) = parse(value) else { return false };
         let end = start + size;
-        let is_behind = self.as_slice().last().is_none_or(|last| last.end <= start);
+        let is_behind = self.as_slice().last().is_none_or(|last| last.end() <= start);
         if !is_behind || end > page_size || self.count == FRAGMENTS_FOUND_MAX {
             return false;
         }
-        self.list[self.count] = Fragment { start, end, stored: bytes.map_or(0, <[u8]>::len) };
+        let stored = bytes.map_or(0, <[u8]>::len) as u16;
+        self.list[self.count] = Fragment { start: start as u16, size: size as u16, stored };
         self.count += 1;
         true
     }
 
     /// Those that have a byte in a range.
     pub(crate) fn overlapping(&self, start: usize, end: usize) -> impl Iterator<Item = &Fragment> {
-        self.as_slice().iter().filter(move |fragment| fragment.start < end && fragment.end > start)
+        self.as_slice().iter().filter(move |fragment| usize::from(fragment.start) < end && fragment.end() > start)
     }
 
     /// Whether the page keeps to its limits with one more fragment, in place of those that it overlaps.
     pub(crate) fn admit(&self, start: usize, end: usize, stored: usize, limits: &FragmentLimits) -> bool {
         let (mut count, mut total) = (1, stored);
-        for other in self.as_slice().iter().filter(|other| other.start >= end || other.end <= start) {
+        let is_apart = |other: &&Fragment| usize::from(other.start) >= end || other.end() <= start;
+        for other in self.as_slice().iter().filter(is_apart) {
             count += 1;
-            total += other.stored;
+            total += usize::from(other.stored);
         }
         stored <= limits.size_max && count <= FRAGMENT_COUNT_MAX && total <= limits.total_max
     }

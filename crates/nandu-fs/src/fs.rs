@@ -4,7 +4,7 @@ use nandu_log::LogStats;
 use nandu_nand::{Geometry, Nand};
 use nandu_tree::{ByteCells, OnLog, Tree, TreeError};
 
-use crate::batch::Batch;
+use crate::batch::{Batch, InodeRoom};
 use crate::error::Damage;
 use crate::fragments::FragmentLimits;
 use crate::inode::{INODE_SIZE_MAX, Inode};
@@ -182,6 +182,14 @@ impl<N: Nand> Fs<'_, N> {
         batch.put(Key::inode(ino.0), &bytes[..size], &[]);
     }
 
+    /// A change of nothing but an inode.
+    pub(crate) fn commit_inode(&mut self, ino: Ino, inode: &Inode) -> Result<(), FsError<N::Error>> {
+        let mut room = InodeRoom::new();
+        let mut batch = room.batch();
+        Self::put_inode(&mut batch, ino, inode);
+        self.commit(&batch)
+    }
+
     /// Before each change: the page that is being written goes to the tree, and what a cut left over is removed a step further.
     pub(crate) fn begin_change(&mut self) -> Result<(), FsError<N::Error>> {
         self.check_writable()?;
@@ -207,8 +215,7 @@ impl<N: Nand> Fs<'_, N> {
     fn commit_where(&mut self, batch: &Batch<'_>, is_data: bool) -> Result<(), FsError<N::Error>> {
         let mut has_more = true;
         loop {
-            let tree = &mut self.tree;
-            match batch.with_edits(|edits| tree.batch(edits)).map_err(FsError::from) {
+            match self.tree.batch(batch.edits()).map_err(FsError::from) {
                 Err(FsError::Full) => {}
                 other => return other,
             }
@@ -232,27 +239,20 @@ impl<N: Nand> Fs<'_, N> {
 
     /// What changes of records take more than there is. Reads the leaves concerned.
     fn growth(&mut self, batch: &Batch<'_>) -> Result<Growth, FsError<N::Error>> {
-        let tree = &mut self.tree;
-        batch.with_edits(|edits| {
-            let mut growth = Growth { bytes: 0, adds: false };
-            for edit in edits {
-                let size = |value: usize| (edit.key.len() + value) as isize;
-                let before = tree.value_len(edit.key)?;
-                growth.adds |= before.is_none() && edit.value.is_some();
-                growth.bytes += edit.value.map_or(0, |value| size(value.len())) - before.map_or(0, size);
-            }
-            Ok(growth)
-        })
+        let mut growth = Growth { bytes: 0, adds: false };
+        for edit in batch.edits() {
+            let size = |value: usize| (edit.key.len() + value) as isize;
+            let before = self.tree.value_len(edit.key)?;
+            growth.adds |= before.is_none() && edit.value.is_some();
+            growth.bytes += edit.value.map_or(0, |value| size(value.len())) - before.map_or(0, size);
+        }
+        Ok(growth)
     }
 
     /// Makes all these changes, which leave no less room than there was and are possible on a full chip, or none.
     pub(crate) fn commit_freeing(&mut self, batch: &Batch<'_>) -> Result<(), FsError<N::Error>> {
-        let tree = &mut self.tree;
-        match batch.with_edits(|edits| tree.batch_freeing(edits)).map_err(FsError::from) {
-            Err(FsError::Full) if self.make_room()? => {
-                let tree = &mut self.tree;
-                Ok(batch.with_edits(|edits| tree.batch_freeing(edits))?)
-            }
+        match self.tree.batch_freeing(batch.edits()).map_err(FsError::from) {
+            Err(FsError::Full) if self.make_room()? => Ok(self.tree.batch_freeing(batch.edits())?),
             other => other,
         }
     }

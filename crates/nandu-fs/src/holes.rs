@@ -5,13 +5,13 @@ use core::ops::{Bound, ControlFlow};
 use nandu_index::Direction;
 use nandu_nand::Nand;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, WholeRoom};
 use crate::error::Damage;
 use crate::fragments::{BYTES, FRAGMENT_COUNT_MAX, FRAGMENTS_FOUND_MAX, parse, zeros};
 use crate::fs::Fs;
 use crate::keys::{Key, Meaning};
 use crate::pages::{Base, UNWRITTEN_VALUE, base_of};
-use crate::write_buffer::Written;
+use crate::write_buffer::{Span, Written};
 use crate::{Allocation, FsError, Ino};
 
 /// Pages that one step allocates or gives back.
@@ -31,14 +31,20 @@ impl<N: Nand> Fs<'_, N> {
         }
         self.begin_change()?;
         self.finish_truncation(ino)?;
+        if self.cut(ino, size)? { Ok(()) } else { self.reap(ino) }
+    }
+
+    /// The first part of it, which is durable as one. Returns whether there is nothing left.
+    #[inline(never)]
+    fn cut(&mut self, ino: Ino, size: u64) -> Result<bool, FsError<N::Error>> {
         let mut inode = self.file(ino)?;
         let old_size = core::mem::replace(&mut inode.size, size);
         inode.modify(self.now);
-        let mut batch = Batch::new();
         if size >= old_size {
-            Self::put_inode(&mut batch, ino, &inode);
-            return self.commit(&batch);
+            return self.commit_inode(ino, &inode).map(|()| true);
         }
+        let mut room = WholeRoom::new();
+        let mut batch = room.batch();
         let page_size = self.page_size();
         let (index, start) = self.place(size);
         let first = if start > 0 { index + 1 } else { index };
@@ -46,23 +52,19 @@ impl<N: Nand> Fs<'_, N> {
             self.zero_part(&mut batch, ino, index, start, page_size)?;
         }
         let room = batch.room().saturating_sub(2);
-        let doomed = self.doomed(Key::page(ino.0, first), Key::pages_end(ino.0), room)?;
+        let doomed = self.doom_all(&mut batch, (Key::page(ino.0, first), Key::pages_end(ino.0)), room)?;
         if doomed.is_all {
-            doomed.delete(&mut batch);
             inode.blocks = inode.blocks.saturating_sub(doomed.pages);
         } else {
             batch.put(Key::orphan(ino.0), &[], &[]);
         }
         Self::put_inode(&mut batch, ino, &inode);
         self.commit_freeing(&batch)?;
-        if doomed.is_all {
-            return Ok(());
-        }
-        if inode.nlink == 0 {
+        if !doomed.is_all && inode.nlink == 0 {
             // Its record says that it is an orphan, and not that it was cut.
             self.open.set_cut(ino.0, true);
         }
-        self.reap(ino)
+        Ok(doomed.is_all)
     }
 
     /// Makes a part of a page zero. The page itself is not programmed; zeros lie over it.
@@ -97,11 +99,12 @@ impl<N: Nand> Fs<'_, N> {
             }
             Base::Page => {
                 for fragment in state.fragments.overlapping(start, end) {
-                    batch.delete(Key::fragment(ino.0, index, fragment.start as u16));
-                    let front = fragment.start..fragment.end.min(start);
-                    let back = fragment.start.max(end)..fragment.end;
+                    batch.delete(Key::fragment(ino.0, index, fragment.start()));
+                    let from = usize::from(fragment.start());
+                    let front = from..fragment.end().min(start);
+                    let back = from.max(end)..fragment.end();
                     for part in [front, back].into_iter().filter(|part| !part.is_empty()) {
-                        self.keep_part(batch, ino, index, fragment.start, part)?;
+                        self.keep_part(batch, ino, index, from, part)?;
                     }
                 }
                 batch.put(Key::fragment(ino.0, index, start as u16), &zeros(end - start), &[]);
@@ -153,21 +156,19 @@ impl<N: Nand> Fs<'_, N> {
         }
         while index <= last {
             let behind = index.saturating_add(STEP_PAGES).min(last + 1);
-            self.allocate_step(ino, what, (offset, end), index..behind)?;
-            index = behind;
+            index = self.allocate_step(ino, what, (offset, end), index..behind)?;
         }
         if what.grows() && end > inode.size {
             let mut inode = self.inode(ino)?;
             inode.size = end;
             inode.modify(self.now);
-            let mut batch = Batch::new();
-            Self::put_inode(&mut batch, ino, &inode);
-            self.commit(&batch)?;
+            self.commit_inode(ino, &inode)?;
         }
         Ok(())
     }
 
     /// Makes zero what of the first and the last page is to be zero and is not the whole page.
+    #[inline(never)]
     fn zero_ends(&mut self, ino: Ino, first: u32, offset: u64, end: u64) -> Result<(), FsError<N::Error>> {
         let page_size = self.page_size() as u64;
         let last = ((end - 1) / page_size) as u32;
@@ -189,11 +190,13 @@ impl<N: Nand> Fs<'_, N> {
                 self.buffer.memory = memory;
                 outcome?;
                 let end = self.page_size();
-                let written = Written { ino: ino.0, index, inode, start: 0, end, is_whole: true };
+                let span = Span { start: 0, end, is_whole: true };
+                let written = Written { ino: ino.0, index, inode, span };
                 self.buffer.written = Some(written);
                 self.flush()?;
             } else {
-                let mut batch = Batch::new();
+                let mut room = WholeRoom::new();
+                let mut batch = room.batch();
                 self.zero_part(&mut batch, ino, index, from, to)?;
                 if !batch.is_empty() {
                     self.commit_freeing(&batch)?;
@@ -206,27 +209,29 @@ impl<N: Nand> Fs<'_, N> {
         Ok(())
     }
 
+    /// Does so much of it as fits a batch; returns the first page that is still to be done.
+    #[inline(never)]
     fn allocate_step(
         &mut self,
         ino: Ino,
         what: Allocation,
         (offset, end): (u64, u64),
         pages: core::ops::Range<u32>,
-    ) -> Result<(), FsError<N::Error>> {
+    ) -> Result<u32, FsError<N::Error>> {
         let page_size = self.page_size() as u64;
         let mut inode = self.file(ino)?;
         inode.modify(self.now);
-        let mut batch = Batch::new();
+        let mut room = WholeRoom::new();
+        let mut batch = room.batch();
         let mut frees = true;
+        let mut behind = pages.end;
         for index in pages {
             let base = u64::from(index) * page_size;
             let is_whole = offset <= base && base + page_size <= end;
             let state = self.page_state(ino.0, index)?;
             if batch.room() < 2 + FRAGMENTS_FOUND_MAX {
-                Self::put_inode(&mut batch, ino, &inode);
-                let outcome = if frees { self.commit_freeing(&batch) } else { self.commit_data(&batch) };
-                outcome?;
-                batch = Batch::new();
+                behind = index;
+                break;
             }
             let key = Key::page(ino.0, index);
             match (state.base, what) {
@@ -245,13 +250,11 @@ impl<N: Nand> Fs<'_, N> {
                 _ => batch.put(key, &UNWRITTEN_VALUE, &[]),
             }
             if is_whole && what.zeroes() {
-                for fragment in state.fragments.as_slice() {
-                    batch.delete(Key::fragment(ino.0, index, fragment.start as u16));
-                }
+                Self::delete_fragments(&mut batch, ino.0, index, &state);
             }
         }
         Self::put_inode(&mut batch, ino, &inode);
-        if frees { self.commit_freeing(&batch) } else { self.commit_data(&batch) }
+        if frees { self.commit_freeing(&batch) } else { self.commit_data(&batch) }.map(|()| behind)
     }
 
     /// The first offset from this one on at which the file has data.
@@ -278,7 +281,7 @@ impl<N: Nand> Fs<'_, N> {
         if offset >= inode.size {
             return Err(FsError::NoMoreData);
         }
-        let written = self.buffer.written.filter(|written| written.ino == ino.0).map(|written| written.index);
+        let written = self.buffer.written.as_ref().filter(|written| written.ino == ino.0).map(|written| written.index);
         let page_size = self.page_size();
         let (first, _) = self.place(offset);
         // The page that was found, or the one behind the data that was passed.

@@ -93,6 +93,12 @@ impl Inode {
         (self.mtime, self.ctime) = (now, now);
     }
 
+    /// Its content changes, up to this offset.
+    pub(crate) fn grow(&mut self, end: u64, now: Time) {
+        self.size = self.size.max(end);
+        self.modify(now);
+    }
+
     pub(crate) fn stat(&self, ino: Ino, page_size: usize) -> Stat {
         Stat {
             ino,

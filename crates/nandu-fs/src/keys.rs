@@ -78,6 +78,7 @@ impl Key {
         Key::start(0, ORPHAN).with(&ino.to_be_bytes()[2..])
     }
 
+    #[cfg(any(feature = "mlc", test))]
     pub(crate) fn wear() -> Key {
         Key::start(0, WEAR)
     }

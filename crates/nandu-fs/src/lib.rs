@@ -45,6 +45,11 @@
 //!   write some bytes may be there and others not, and a file is never longer than the bytes that are; every other operation is there wholly
 //!   or not at all. What was refused for want of room is not there.
 //!
+//! # Features
+//!
+//! `mlc` compiles blocks with two bits a cell and the policies of [`placement`], `tags` pages of files that are durable with their own program;
+//! both are there unless they are left out. What is on flash does not depend on them: a volume with either is refused where it is left out.
+//!
 //! # Invariants
 //!
 //! [`Fs::verify`] checks each and names it by its number; [`Fs::repair`] makes them hold again.
@@ -73,6 +78,7 @@ mod create;
 mod error;
 mod file_system;
 mod files;
+mod flush;
 mod fragments;
 mod fs;
 mod holes;
@@ -85,11 +91,14 @@ mod open_files;
 mod options;
 mod orphans;
 mod pages;
+#[cfg(feature = "mlc")]
 pub mod placement;
+#[cfg_attr(not(feature = "mlc"), path = "without/placing.rs")]
 mod placing;
 mod rename;
 mod repair;
 mod space;
+#[cfg_attr(not(feature = "tags"), path = "without/tags.rs")]
 mod tags;
 mod verify;
 mod walk;

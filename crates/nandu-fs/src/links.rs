@@ -2,11 +2,13 @@
 
 use nandu_nand::Nand;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, INODE_ROOM, Room};
 use crate::error::Damage;
 use crate::fs::Fs;
 use crate::inode::Inode;
-use crate::keys::Key;
+use crate::keys::{KEY_SIZE_MAX, Key};
+use crate::names::NAME_ROOM;
+use crate::orphans::REMOVED_COUNT;
 use crate::{Attributes, FileKind, FsError, Ino};
 
 /// Most bytes of a symbolic link's target.
@@ -17,6 +19,9 @@ const TARGET_PART_COUNT_MAX: usize = 32;
 
 /// Bytes of the key of a part of a target.
 const TARGET_KEY_SIZE: usize = 8;
+
+/// Room for what removes a name, and with it an inode of some records.
+type RemovalRoom<'a> = Room<'a, { REMOVED_COUNT + 6 }, { (REMOVED_COUNT + 2) * KEY_SIZE_MAX + 2 * INODE_ROOM }>;
 
 /// What becomes of an inode that loses its last name.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,6 +46,12 @@ impl<N: Nand> Fs<'_, N> {
     pub fn link(&mut self, ino: Ino, directory: Ino, name: &[u8]) -> Result<(), FsError<N::Error>> {
         self.check_name(name)?;
         self.begin_change()?;
+        self.add_name(ino, directory, name)?;
+        self.sync_names()
+    }
+
+    #[inline(never)]
+    fn add_name(&mut self, ino: Ino, directory: Ino, name: &[u8]) -> Result<(), FsError<N::Error>> {
         let mut inode = self.inode(ino)?;
         if inode.is_directory() {
             return Err(FsError::IsDirectory(ino));
@@ -57,12 +68,12 @@ impl<N: Nand> Fs<'_, N> {
         inode.ctime = self.now;
         parent.size = parent.size.saturating_add(1);
         parent.modify(self.now);
-        let mut batch = Batch::new();
+        let mut room = Room::<3, { NAME_ROOM + 2 * INODE_ROOM }>::new();
+        let mut batch = room.batch();
         Self::put_name(&mut batch, directory, position, inode.kind(), ino, name);
         Self::put_inode(&mut batch, directory, &parent);
         Self::put_inode(&mut batch, ino, &inode);
-        self.commit(&batch)?;
-        self.sync_names()
+        self.commit(&batch)
     }
 
     /// Makes a symbolic link. Durable when it returns. Programs 1 page, more where the target has some hundred bytes.
@@ -133,22 +144,7 @@ impl<N: Nand> Fs<'_, N> {
     /// [`FsError::NotFound`] and [`FsError::IsDirectory`]; those of the directory and the name as [`Fs::lookup`] has them. A full
     /// chip is none.
     pub fn unlink(&mut self, directory: Ino, name: &[u8]) -> Result<(), FsError<N::Error>> {
-        self.check_name(name)?;
-        self.begin_change()?;
-        let mut parent = self.directory(directory)?;
-        let found = self.found(directory, name)?;
-        let inode = self.named_inode(found.ino)?;
-        if inode.is_directory() {
-            return Err(FsError::IsDirectory(found.ino));
-        }
-        parent.size = parent.size.saturating_sub(1);
-        parent.modify(self.now);
-        let mut batch = Batch::new();
-        batch.delete(Key::name(directory.0, found.position));
-        Self::put_inode(&mut batch, directory, &parent);
-        let ending = self.drop_name(&mut batch, found.ino, inode)?;
-        self.commit_freeing(&batch)?;
-        self.conclude_ending(found.ino, ending)
+        self.remove(directory, name, false)
     }
 
     /// Removes an empty directory. Durable at the next sync.
@@ -158,21 +154,41 @@ impl<N: Nand> Fs<'_, N> {
     /// [`FsError::NotEmpty`]; [`FsError::NotFound`] and [`FsError::NotDirectory`]; others as [`Fs::lookup`] has them. A full chip is
     /// none.
     pub fn rmdir(&mut self, directory: Ino, name: &[u8]) -> Result<(), FsError<N::Error>> {
+        self.remove(directory, name, true)
+    }
+
+    fn remove(&mut self, directory: Ino, name: &[u8], is_directory: bool) -> Result<(), FsError<N::Error>> {
         self.check_name(name)?;
         self.begin_change()?;
+        let (ino, ending) = self.remove_name(directory, name, is_directory)?;
+        self.conclude_ending(ino, ending)
+    }
+
+    #[inline(never)]
+    fn remove_name(
+        &mut self,
+        directory: Ino,
+        name: &[u8],
+        is_directory: bool,
+    ) -> Result<(Ino, Ending), FsError<N::Error>> {
         let mut parent = self.directory(directory)?;
         let found = self.found(directory, name)?;
         let inode = self.named_inode(found.ino)?;
-        self.check_empty_directory(found.ino, &inode)?;
+        if is_directory {
+            self.check_empty_directory(found.ino, &inode)?;
+            parent.nlink = parent.nlink.saturating_sub(1);
+        } else if inode.is_directory() {
+            return Err(FsError::IsDirectory(found.ino));
+        }
         parent.size = parent.size.saturating_sub(1);
-        parent.nlink = parent.nlink.saturating_sub(1);
         parent.modify(self.now);
-        let mut batch = Batch::new();
+        let mut room = RemovalRoom::new();
+        let mut batch = room.batch();
         batch.delete(Key::name(directory.0, found.position));
         Self::put_inode(&mut batch, directory, &parent);
-        let ending = self.drop_name(&mut batch, found.ino, inode)?;
+        let ending = self.drop_name(&mut batch, found.ino, &inode)?;
         self.commit_freeing(&batch)?;
-        self.conclude_ending(found.ino, ending)
+        Ok((found.ino, ending))
     }
 
     pub(crate) fn check_empty_directory(&self, ino: Ino, inode: &Inode) -> Result<(), FsError<N::Error>> {
@@ -188,9 +204,9 @@ impl<N: Nand> Fs<'_, N> {
         &mut self,
         batch: &mut Batch<'_>,
         ino: Ino,
-        mut inode: Inode,
+        inode: &Inode,
     ) -> Result<Ending, FsError<N::Error>> {
-        inode.ctime = self.now;
+        let mut inode = Inode { ctime: self.now, ..*inode };
         if !inode.is_directory() && inode.nlink > 1 {
             inode.nlink -= 1;
             Self::put_inode(batch, ino, &inode);

@@ -21,13 +21,13 @@ use nandu_log::{Budget, Log, LogOptions};
 use nandu_nand::Nand;
 use nandu_tree::{ByteCells, OnLog, Tree, TreeError};
 
-use crate::batch::Batch;
+use crate::batch::{Batch, INODE_ROOM, Room};
 use crate::error::Damage;
 use crate::fs::Fs;
 use crate::inode::Inode;
-use crate::keys::{INO_END, Key};
+use crate::keys::{INO_END, KEY_SIZE_MAX, Key};
 use crate::open_files::{OPEN_FILE_SIZE, OpenFiles};
-use crate::placement::Reference;
+use crate::placing;
 use crate::tags::Tagging;
 use crate::write_buffer::WriteBuffer;
 use crate::{FileKind, Format, FsError, Ino, Options, Time};
@@ -35,6 +35,9 @@ use crate::{FileKind, Format, FsError, Ino, Options, Time};
 const MAGIC: [u8; 4] = *b"nduF";
 const VERSION: u8 = 1;
 const SUPER_BLOCK_SIZE: usize = 44;
+
+/// Bytes of the key and the value of a superblock.
+pub(crate) const SUPER_BLOCK_ROOM: usize = KEY_SIZE_MAX + SUPER_BLOCK_SIZE;
 
 /// Numbers that a directory takes at a time for what is made in it.
 pub(crate) const CHUNK_SIZE: u64 = 64;
@@ -79,15 +82,14 @@ impl SuperBlock {
     }
 }
 
-/// The caller's memory for the log, and the rest.
-type Divided<'m> = (&'m mut [u8], Rest<'m>);
+/// The caller's memory: the log's, the rest, and that of policies.
+type Divided<'m> = (&'m mut [u8], Rest<'m>, &'m mut [u8]);
 
-/// The caller's memory but the log's.
+/// The caller's memory but the log's and that of policies.
 struct Rest<'m> {
     tree: &'m mut [u8],
     buffer: &'m mut [u8],
     open: &'m mut [u8],
-    references: &'m mut [Reference],
 }
 
 fn divide<'m, N: Nand>(nand: &N, options: &Options, memory: &'m mut [u8]) -> Result<Divided<'m>, FsError<N::Error>> {
@@ -96,6 +98,7 @@ fn divide<'m, N: Nand>(nand: &N, options: &Options, memory: &'m mut [u8]) -> Res
     if page_size < PAGE_SIZE_MIN {
         return Err(FsError::PageSize(page_size));
     }
+    OnLog::<N>::check_options(&options.log, &options.tree(page_size))?;
     let required = options.memory_required::<N>(geometry);
     if memory.len() < required {
         return Err(FsError::Memory { required });
@@ -104,9 +107,8 @@ fn divide<'m, N: Nand>(nand: &N, options: &Options, memory: &'m mut [u8]) -> Res
     let (log, rest) = memory.split_at_mut(Log::<N>::memory_required(geometry, &options.log));
     let (buffer, rest) = rest.split_at_mut(page_size);
     let (open, rest) = rest.split_at_mut(OPEN_FILE_SIZE * options.open_max);
-    let (references, tree) = rest.split_at_mut(size_of::<Reference>() * options.reference_count());
-    let (references, _) = references.as_chunks_mut();
-    Ok((log, Rest { tree, buffer, open, references }))
+    let (placing, tree) = rest.split_at_mut(placing::memory_size(options));
+    Ok((log, Rest { tree, buffer, open }, placing))
 }
 
 impl<'m, N: Nand> Fs<'m, N> {
@@ -117,33 +119,24 @@ impl<'m, N: Nand> Fs<'m, N> {
     ///
     /// [`FsError::Memory`] and [`FsError::PageSize`], before anything happened.
     pub fn format(nand: N, options: Options, format: Format, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
-        let page_size = nand.geometry().page_size as usize;
-        OnLog::<N>::check_options(&options.log, &options.tree(page_size))?;
-        let (log_memory, rest) = divide(&nand, &options, memory)?;
+        let (log_memory, rest, placing) = divide(&nand, &options, memory)?;
         // The key is chance that the caller has.
-        let (upper, lower) =
-            ((u128::from_le_bytes(format.hash_key) >> 64) as u64, u128::from_le_bytes(format.hash_key) as u64);
-        let salt = options.log.salt ^ upper.rotate_left(1) ^ lower;
-        let mut fs = Fs {
-            tree: Self::create_tree(nand, &options, salt, log_memory, rest.tree)?,
-            buffer: WriteBuffer::new(rest.buffer),
-            open: OpenFiles::new(rest.open),
-            options,
-            hash_key: format.hash_key,
-            chunk_next: CHUNK_SIZE,
-            now: format.now,
-            has_orphans: false,
-            is_reaping: false,
-            placing: None,
-            tagging: Tagging::Not,
-        };
-        fs.make_volume(&format, rest.references)?;
-        Ok(fs)
+        let key = u128::from_le_bytes(format.hash_key);
+        let salt = options.log.salt ^ ((key >> 64) as u64).rotate_left(1) ^ key as u64;
+        let log = LogOptions { salt, ..options.log };
+        let mut made = Self::on_new_log(nand, options, log, log_memory, rest);
+        // One file system and no other is on the stack while it works.
+        if let Ok(fs) = &mut made
+            && let Err(error) = fs.make_volume(&format, placing)
+        {
+            made = Err(error);
+        }
+        made
     }
 
     /// Makes the root directory and what the volume says of itself.
     #[inline(never)]
-    fn make_volume(&mut self, format: &Format, references: &'m mut [Reference]) -> Result<(), FsError<N::Error>> {
+    fn make_volume(&mut self, format: &Format, placing: &'m mut [u8]) -> Result<(), FsError<N::Error>> {
         let permissions = if format.root_mode == 0 { 0o755 } else { format.root_mode };
         let root = Inode {
             mode: permissions & !FileKind::MASK | FileKind::Directory.mode(),
@@ -159,14 +152,18 @@ impl<'m, N: Nand> Fs<'m, N> {
             chunk_end: CHUNK_SIZE,
             ..Inode::EMPTY
         };
+        self.tree.create_here()?;
         #[cfg(feature = "broken")]
         self.tree.set_broken(self.options.broken.tree);
-        let mut batch = Batch::new();
+        (self.hash_key, self.chunk_next, self.now) = (format.hash_key, CHUNK_SIZE, format.now);
+        self.has_orphans = false;
+        let mut room = Room::<2, { INODE_ROOM + SUPER_BLOCK_ROOM }>::new();
+        let mut batch = room.batch();
         self.put_super_block(&mut batch, CHUNK_SIZE);
         Self::put_inode(&mut batch, Ino::ROOT, &root);
         self.commit(&batch)?;
         self.tree.sync()?;
-        self.begin_placing(references, 0);
+        self.begin_placing(placing, 0);
         Ok(())
     }
 
@@ -181,31 +178,36 @@ impl<'m, N: Nand> Fs<'m, N> {
     /// [`FsError::OtherVersion`]; [`FsError::Memory`];
     /// [`TreeError::PendingSize`] if changes were left waiting and do not fit [`Options::pending_size`].
     pub fn mount(nand: N, options: Options, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
-        let page_size = nand.geometry().page_size as usize;
-        OnLog::<N>::check_options(&options.log, &options.tree(page_size))?;
-        let (log_memory, rest) = divide(&nand, &options, memory)?;
-        let mut fs = Fs {
-            tree: Self::open_tree(nand, &options, log_memory, rest.tree)?,
-            buffer: WriteBuffer::new(rest.buffer),
-            open: OpenFiles::new(rest.open),
-            options,
-            hash_key: [0; 16],
-            chunk_next: 0,
-            now: Time::EPOCH,
-            has_orphans: true,
-            is_reaping: false,
-            placing: None,
-            tagging: Tagging::Not,
-        };
-        #[cfg(feature = "broken")]
-        fs.tree.set_broken(options.broken.tree);
-        fs.open_in_place(rest.references)?;
-        Ok(fs)
+        let (log_memory, rest, placing) = divide(&nand, &options, memory)?;
+        let mut mounted = Self::on_old_log(nand, options, log_memory, rest);
+        // One file system and no other is on the stack while it works.
+        if let Ok(fs) = &mut mounted
+            && let Err(error) = fs.open_in_place(placing)
+        {
+            mounted = Err(error);
+        }
+        mounted
     }
 
-    /// Takes over what the volume says. Apart from `mount`, so that only one file system is on the stack while it works.
+    /// Takes over what the volume says.
     #[inline(never)]
-    fn open_in_place(&mut self, references: &'m mut [Reference]) -> Result<(), FsError<N::Error>> {
+    fn open_in_place(&mut self, placing: &'m mut [u8]) -> Result<(), FsError<N::Error>> {
+        match self.tree.open_here() {
+            Ok(()) => {}
+            Err(TreeError::NotFound | TreeError::OtherFormat) => return Err(FsError::NoFileSystem),
+            Err(error) => return Err(error.into()),
+        }
+        #[cfg(feature = "broken")]
+        self.tree.set_broken(self.options.broken.tree);
+        self.read_super_block()?;
+        self.take_over_tail()?;
+        let windows = self.wear_windows()?;
+        self.begin_placing(placing, windows);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn read_super_block(&mut self) -> Result<(), FsError<N::Error>> {
         let key = Key::super_block();
         let super_block = match self.tree.get(key.as_slice()) {
             Ok(Some(bytes)) if bytes.starts_with(&MAGIC) => SuperBlock::parse(bytes),
@@ -223,44 +225,44 @@ impl<'m, N: Nand> Fs<'m, N> {
                 (self.hash_key, self.chunk_next) = (hash_key, chunk_next);
             }
         }
-        self.take_over_tail()?;
-        let windows = self.wear_windows()?;
-        self.begin_placing(references, windows);
         Ok(())
     }
 
-    /// The tree of the volume. Apart from `mount`, so that the log, which becomes part of the tree, is off the stack thereafter.
+    /// A file system over the log that the chip holds.
     #[inline(never)]
-    fn open_tree(
-        nand: N,
-        options: &Options,
-        log_memory: &'m mut [u8],
-        memory: &'m mut [u8],
-    ) -> Result<Tree<'m, OnLog<'m, N>, ByteCells>, FsError<N::Error>> {
-        let page_size = nand.geometry().page_size as usize;
-        let log = Log::mount(nand, options.log, log_memory)?;
-        match Tree::open(Self::medium(log), ByteCells, options.tree(page_size), memory) {
-            Ok(tree) => Ok(tree),
-            Err(TreeError::NotFound | TreeError::OtherFormat) => Err(FsError::NoFileSystem),
-            Err(error) => Err(error.into()),
-        }
+    fn on_old_log(nand: N, options: Options, memory: &'m mut [u8], rest: Rest<'m>) -> Result<Self, FsError<N::Error>> {
+        Self::unopened(Log::mount(nand, options.log, memory)?, options, rest)
     }
 
-    /// An empty tree, in the same way.
+    /// A file system over a new log.
     #[inline(never)]
-    fn create_tree(
+    fn on_new_log(
         nand: N,
-        options: &Options,
-        salt: u64,
-        log_memory: &'m mut [u8],
+        options: Options,
+        log: LogOptions,
         memory: &'m mut [u8],
-    ) -> Result<Tree<'m, OnLog<'m, N>, ByteCells>, FsError<N::Error>> {
-        let page_size = nand.geometry().page_size as usize;
-        let log = Log::format(nand, LogOptions { salt, ..options.log }, log_memory)?;
-        match Tree::create(Self::medium(log), ByteCells, options.tree(page_size), memory) {
-            Ok(tree) => Ok(tree),
-            Err(error) => Err(error.into()),
-        }
+        rest: Rest<'m>,
+    ) -> Result<Self, FsError<N::Error>> {
+        Self::unopened(Log::format(nand, log, memory)?, options, rest)
+    }
+
+    /// A file system that knows nothing yet.
+    #[inline(never)]
+    fn unopened(log: Log<'m, N>, options: Options, rest: Rest<'m>) -> Result<Self, FsError<N::Error>> {
+        let tree = options.tree(log.page_size());
+        Ok(Fs {
+            tree: Tree::unopened(Self::medium(log), ByteCells, tree, rest.tree)?,
+            buffer: WriteBuffer::new(rest.buffer),
+            open: OpenFiles::new(rest.open),
+            options,
+            hash_key: [0; 16],
+            chunk_next: 0,
+            now: Time::EPOCH,
+            has_orphans: true,
+            is_reaping: false,
+            placing: None,
+            tagging: Tagging::NONE,
+        })
     }
 
     /// A log for a tree. What is kept where there are pages of files is kept from the beginning: else records would take it.

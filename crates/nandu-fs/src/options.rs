@@ -5,7 +5,9 @@ use nandu_nand::{Geometry, Nand};
 use nandu_tree::Durability;
 
 use crate::open_files::OPEN_FILE_SIZE;
-use crate::placement::{Hotness, PlacementOptions, Reference, WearPromise};
+#[cfg(feature = "mlc")]
+use crate::placement::{PlacementOptions, WearPromise};
+use crate::placing;
 
 /// Least bytes that a page of a file takes in a leaf.
 const PAGE_ENTRY_SIZE_MIN: usize = 12;
@@ -39,8 +41,10 @@ pub struct Options {
     pub copy_count: usize,
     /// Policies of where pages of files go on a volume with blocks of both modes ([`Options::both_modes`]), and of when they move; takes
     /// 2,560 bytes. `None`: they are written with one bit a cell, and move when the collector needs room.
+    #[cfg(feature = "mlc")]
     pub placement: Option<PlacementOptions>,
     /// A lifetime to be promised, which bounds what is written with one bit a cell; with `placement` only.
+    #[cfg(feature = "mlc")]
     pub wear: Option<WearPromise>,
     /// Files that may be open at a time, 12 bytes each.
     pub open_max: usize,
@@ -80,7 +84,9 @@ impl Options {
         pending_size: 4096,
         note_count: 64,
         copy_count: 64,
+        #[cfg(feature = "mlc")]
         placement: None,
+        #[cfg(feature = "mlc")]
         wear: None,
         open_max: 64,
         read_only: false,
@@ -98,17 +104,13 @@ impl Options {
 
     /// The same for a volume that uses both modes of a chip whose cells can hold two bits: everything that is acknowledged is written with
     /// one bit a cell, and pages of files move to two in idle time, as the policies say. Files have nearly the chip's whole capacity.
+    #[cfg(feature = "mlc")]
     pub fn both_modes(self, geometry: &Geometry) -> Options {
         Options {
             log: LogOptions { bare_streams: 3, mlc_streams: 1, ..self.log },
             placement: Some(PlacementOptions::for_geometry(geometry)),
             ..self
         }
-    }
-
-    /// Files whose writes are remembered, to tell hot ones from others.
-    pub(crate) fn reference_count(&self) -> usize {
-        if self.placement.is_some() { Hotness::HOT_COUNT + Hotness::COLD_COUNT } else { 0 }
     }
 
     pub(crate) fn tree(&self, page_size: usize) -> nandu_tree::Options {
@@ -129,7 +131,7 @@ impl Options {
 
     /// Bytes for everything but log and tree.
     pub(crate) fn own_memory(&self, page_size: usize) -> usize {
-        page_size + OPEN_FILE_SIZE * self.open_max + size_of::<Reference>() * self.reference_count()
+        page_size + OPEN_FILE_SIZE * self.open_max + placing::memory_size(self)
     }
 
     pub(crate) fn memory_required<N: Nand>(&self, geometry: &Geometry) -> usize {

@@ -11,47 +11,31 @@ use core::ops::{Bound, ControlFlow};
 use nandu_index::Direction;
 use nandu_nand::Nand;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, INODE_ROOM, Room};
 use crate::error::Damage;
 use crate::fs::Fs;
 use crate::inode::Inode;
-use crate::keys::{Key, Meaning};
-use crate::tags::Tagging;
+use crate::keys::{KEY_SIZE_MAX, Key, Meaning};
 use crate::{FsError, Ino};
 
 /// Most records that one step removes.
 const STEP_COUNT: usize = 32;
 
+/// Most records of an inode that go with its last name.
+pub(crate) const REMOVED_COUNT: usize = STEP_COUNT / 2;
+
 /// Bytes of a page for each record that a step removes, so that the step fits a page of changes.
 const STEP_SHARE: usize = 32;
 
-/// Keys of records that are going to be deleted.
+/// A step's room: what it deletes, the inode and the orphan's record.
+type StepRoom<'a> = Room<'a, { STEP_COUNT + 2 }, { (STEP_COUNT + 1) * KEY_SIZE_MAX + INODE_ROOM }>;
+
+/// What of some records is going to be deleted.
 pub(crate) struct Doomed {
-    keys: [Key; STEP_COUNT],
-    count: usize,
-    /// How many of them are pages, without fragments.
+    /// How many are pages, without fragments.
     pub(crate) pages: u64,
     /// Whether there are no more.
     pub(crate) is_all: bool,
-}
-
-impl Doomed {
-    pub(crate) fn delete(&self, batch: &mut Batch<'_>) {
-        for key in &self.keys[..self.count] {
-            batch.delete(*key);
-        }
-    }
-
-    /// Whether they lie behind those of the step before, which were deleted. Where a damaged tree keeps what was, a removal in steps would
-    /// go on for ever.
-    fn follow(&self, last: &mut Key) -> bool {
-        let keys = &self.keys[..self.count];
-        let are_behind = keys.iter().all(|key| key.as_slice() > last.as_slice());
-        if let Some(greatest) = keys.iter().max_by_key(|key| key.as_slice()) {
-            *last = *greatest;
-        }
-        are_behind
-    }
 }
 
 impl<N: Nand> Fs<'_, N> {
@@ -74,59 +58,75 @@ impl<N: Nand> Fs<'_, N> {
     pub fn close(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
         if self.open.close(ino.0) {
             // What was written to it last concerns nobody.
-            self.buffer.written = self.buffer.written.filter(|written| written.ino != ino.0);
+            self.buffer.written = self.buffer.written.take().filter(|written| written.ino != ino.0);
             self.flush()?;
             self.reap(ino)?;
         }
         Ok(())
     }
 
-    /// Keys of records from one key up to another, as many as a batch has room for beside the rest.
-    pub(crate) fn doomed(&mut self, from: Key, to: Key, room: usize) -> Result<Doomed, FsError<N::Error>> {
-        let room = room.min(STEP_COUNT).min(self.page_size() / STEP_SHARE);
-        let mut doomed = Doomed { keys: [Key::EMPTY; STEP_COUNT], count: 0, pages: 0, is_all: true };
-        let mut stray = None;
-        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
-            let Some(key) = Key::new(entry.key) else {
-                stray = Meaning::of(from.as_slice());
-                return ControlFlow::Break(());
-            };
-            if doomed.count == room {
-                doomed.is_all = false;
-                return ControlFlow::Break(());
-            }
-            doomed.pages += u64::from(matches!(Meaning::of(entry.key), Some(Meaning::Page { .. })));
-            doomed.keys[doomed.count] = key;
-            doomed.count += 1;
-            ControlFlow::Continue(())
-        })?;
-        match stray {
-            Some(_) => Err(FsError::Corrupt { ino: Ino(0), why: Damage::Page }),
-            None => Ok(doomed),
-        }
-    }
-
-    /// The same for a step of a removal, of which `last` is the last key that was deleted, empty at first.
-    pub(crate) fn doomed_next(
+    /// Puts the deletion of records from one key up to another into a batch, of as many as are room for in a step. They lie behind the last
+    /// one that the step before deleted: where a damaged tree keeps what was, a removal in steps would go on for ever.
+    fn doom(
         &mut self,
+        batch: &mut Batch<'_>,
         last: &mut Key,
         (from, to): (Key, Key),
         room: usize,
     ) -> Result<Doomed, FsError<N::Error>> {
-        let doomed = self.doomed(from, to, room)?;
-        if doomed.follow(last) { Ok(doomed) } else { Err(FsError::Corrupt { ino: Ino(0), why: Damage::Page }) }
+        let room = room.min(STEP_COUNT).min(self.page_size() / STEP_SHARE);
+        let mut doomed = Doomed { pages: 0, is_all: true };
+        let mut count = 0;
+        let mut is_sound = true;
+        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
+        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
+            let key = Key::new(entry.key).filter(|key| key.as_slice() > last.as_slice());
+            let Some(key) = key else {
+                is_sound = false;
+                return ControlFlow::Break(());
+            };
+            if count == room {
+                doomed.is_all = false;
+                return ControlFlow::Break(());
+            }
+            doomed.pages += u64::from(matches!(Meaning::of(entry.key), Some(Meaning::Page { .. })));
+            batch.delete(key);
+            *last = key;
+            count += 1;
+            ControlFlow::Continue(())
+        })?;
+        if is_sound { Ok(doomed) } else { Err(FsError::Corrupt { ino: Ino(0), why: Damage::Page }) }
+    }
+
+    /// The same for a step of a removal, of which `last` is the last key that was deleted, empty at first.
+    pub(crate) fn doom_next(
+        &mut self,
+        batch: &mut Batch<'_>,
+        last: &mut Key,
+        range: (Key, Key),
+    ) -> Result<Doomed, FsError<N::Error>> {
+        self.doom(batch, last, range, STEP_COUNT)
+    }
+
+    /// The same of all of them, where so many fit; of none where they do not.
+    pub(crate) fn doom_all(
+        &mut self,
+        batch: &mut Batch<'_>,
+        (from, to): (Key, Key),
+        room: usize,
+    ) -> Result<Doomed, FsError<N::Error>> {
+        let doomed = self.doom(batch, &mut { Key::EMPTY }, (from, to), room)?;
+        if !doomed.is_all {
+            batch.forget(from, to);
+        }
+        Ok(doomed)
     }
 
     /// Puts the deletion of every record of an inode but the inode itself into a batch. Returns whether they fit.
     pub(crate) fn delete_records(&mut self, batch: &mut Batch<'_>, ino: Ino) -> Result<bool, FsError<N::Error>> {
         // Room for the orphan's record and for the inode.
-        let room = batch.room().saturating_sub(4).min(STEP_COUNT / 2);
-        let doomed = self.doomed(Key::behind_inode(ino.0), Key::end(ino.0), room)?;
-        if doomed.is_all {
-            doomed.delete(batch);
-        }
-        Ok(doomed.is_all)
+        let room = batch.room().saturating_sub(4).min(REMOVED_COUNT);
+        Ok(self.doom_all(batch, (Key::behind_inode(ino.0), Key::end(ino.0)), room)?.is_all)
     }
 
     /// Whether an inode is an orphan that is noted as one: it goes in steps, so that a part of its attributes or of its target may be gone.
@@ -145,10 +145,10 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Removes a part of it. Returns whether that was the last one.
+    #[inline(never)]
     fn reap_step(&mut self, ino: Ino, last: &mut Key) -> Result<bool, FsError<N::Error>> {
         let page_size = self.page_size() as u64;
         let inode = self.find_inode(ino)?;
-        let mut batch = Batch::new();
         // Who has it open goes on using it without a name.
         let is_open = self.open.is_open(ino.0);
         let size = inode.filter(|inode| inode.nlink > 0 || is_open).map(|inode| inode.size);
@@ -159,8 +159,9 @@ impl<N: Nand> Fs<'_, N> {
             }
             None => (Key::behind_inode(ino.0), Key::end(ino.0)),
         };
-        let doomed = self.doomed_next(last, (from, to), STEP_COUNT)?;
-        doomed.delete(&mut batch);
+        let mut room = StepRoom::new();
+        let mut batch = room.batch();
+        let doomed = self.doom_next(&mut batch, last, (from, to))?;
         match inode {
             Some(inode) if inode.nlink == 0 && !is_open && doomed.is_all => {
                 batch.delete(Key::inode(ino.0));
@@ -235,7 +236,7 @@ impl<N: Nand> Fs<'_, N> {
     /// there. Returns whether there was anything.
     pub(crate) fn make_room(&mut self) -> Result<bool, FsError<N::Error>> {
         // What is removed here no tag tells of.
-        self.tagging = Tagging::Not;
+        self.tagging.give_up();
         if self.is_reaping {
             return Ok(false);
         }

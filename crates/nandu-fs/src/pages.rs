@@ -23,7 +23,6 @@ use crate::error::Damage;
 use crate::fragments::{Fragments, overlay};
 use crate::fs::Fs;
 use crate::keys::{Key, Meaning};
-use crate::tags::Tagging;
 use crate::{FsError, Ino};
 
 const BYTES: u8 = 1;
@@ -33,7 +32,7 @@ const UNWRITTEN: u8 = 2;
 pub(crate) const UNWRITTEN_VALUE: [u8; 1] = [UNWRITTEN];
 
 /// Bytes in front of those that stand in a record.
-const HEAD_SIZE: usize = 3;
+pub(crate) const INLINE_HEAD_SIZE: usize = 3;
 
 /// Most bytes of a page that stand in its record: what a batch has room for beside the rest.
 pub(crate) const INLINE_SIZE_MAX: usize = 1024;
@@ -76,6 +75,12 @@ fn inline(value: &[u8], page_size: usize) -> Option<(usize, &[u8])> {
     }
 }
 
+/// What stands in front of such bytes.
+pub(crate) fn inline_head(offset: usize) -> [u8; INLINE_HEAD_SIZE] {
+    let [low, high] = (offset as u16).to_le_bytes();
+    [BYTES, low, high]
+}
+
 /// What a record is; `None` if it is none of a page.
 pub(crate) fn base_of(value: &[u8], large: Option<usize>, page_size: usize) -> Option<Base> {
     match large {
@@ -88,7 +93,7 @@ pub(crate) fn base_of(value: &[u8], large: Option<usize>, page_size: usize) -> O
 impl<N: Nand> Fs<'_, N> {
     /// Most bytes of a page that stand in its record.
     pub(crate) fn inline_size_max(&self) -> usize {
-        self.tree.entry_size_max().saturating_sub(PAGE_KEY_SIZE + HEAD_SIZE).min(INLINE_SIZE_MAX)
+        self.tree.entry_size_max().saturating_sub(PAGE_KEY_SIZE + INLINE_HEAD_SIZE).min(INLINE_SIZE_MAX)
     }
 
     /// The key behind every record of a page.
@@ -190,7 +195,7 @@ impl<N: Nand> Fs<'_, N> {
         if is_sound { Ok((is_page, is_covered)) } else { Err(corrupt) }
     }
 
-    /// Makes a whole page the content of a page of a file, and the changes of the batch, which are none of this page. Programs it.
+    /// Makes a whole page the content of a page of a file, and other changes, which are none of this page. Programs it.
     ///
     /// The page is programmed before the commit that holds its record (R1): otherwise a cut between the two would leave a record
     /// that leads to nothing. The inode with its size goes with the same commit as the record: with the size first, a cut would leave zeros
@@ -201,22 +206,21 @@ impl<N: Nand> Fs<'_, N> {
         &mut self,
         (ino, index): (u64, u32),
         page: &[u8],
-        batch: &Batch<'_>,
+        edits: &[Edit<'_>],
         before: Base,
     ) -> Result<(), FsError<N::Error>> {
-        let put = PagePut { stream: self.place_page(ino), ..PagePut::default() };
-        if let Tagging::With(owner) = self.tagging {
-            self.tagging = Tagging::Done;
-            match self.try_put_page((ino, index), page, PagePut { stream: None, owner: Some(&owner), ..put }, batch) {
-                Err(FsError::Full) => self.tagging = Tagging::Not,
+        let put = PagePut { stream: self.place_page(ino), edits, ..PagePut::default() };
+        if let Some(owner) = self.tagging.take() {
+            match self.try_put_page((ino, index), page, PagePut { stream: None, owner: Some(&owner), ..put }) {
+                Err(FsError::Full) => self.tagging.give_up(),
                 other => return other,
             }
         }
         let mut has_more = true;
         loop {
-            let outcome = match self.try_put_page((ino, index), page, put, batch) {
+            let outcome = match self.try_put_page((ino, index), page, put) {
                 Err(FsError::Full) if before == Base::Page && self.has_room_to_overwrite() => {
-                    self.try_put_page((ino, index), page, PagePut { frees: true, ..put }, batch)
+                    self.try_put_page((ino, index), page, PagePut { frees: true, ..put })
                 }
                 outcome => outcome,
             };
@@ -237,42 +241,28 @@ impl<N: Nand> Fs<'_, N> {
         (ino, index): (u64, u32),
         page: &[u8],
         put: PagePut<'_>,
-        batch: &Batch<'_>,
     ) -> Result<(), FsError<N::Error>> {
         let key = Key::page(ino, index);
-        let mut outcome = self.put_page_once(key, page, put, batch);
-        if matches!(outcome, Err(TreeError::NotesFull)) && put.owner.is_none() {
-            // Recoveries that were cut have left blocks half full, whose pages are noted until the collector has been there.
-            self.collect_all()?;
-            outcome = self.put_page_once(key, page, put, batch);
+        match self.tree.put_page_with(key.as_slice(), page, put) {
+            Err(TreeError::NotesFull) if put.owner.is_none() => {
+                // Recoveries that were cut have left blocks half full, whose pages are noted until the collector has been there.
+                self.collect_all()?;
+                self.tree.put_page_with(key.as_slice(), page, put)?;
+            }
+            outcome => drop(outcome?),
         }
-        Ok(outcome?)
-    }
-
-    fn put_page_once(
-        &mut self,
-        key: Key,
-        page: &[u8],
-        put: PagePut<'_>,
-        batch: &Batch<'_>,
-    ) -> Result<(), TreeError<nandu_log::LogError<N::Error>>> {
-        let tree = &mut self.tree;
-        let put_with = |edits: &[Edit<'_>]| {
-            let put = PagePut { stream: put.stream, owner: put.owner, frees: put.frees, edits };
-            tree.put_page_with(key.as_slice(), page, put)
-        };
-        batch.with_edits(put_with).map(|_| ())
+        Ok(())
     }
 
     /// The same with the page that is being written.
     pub(crate) fn put_buffer(
         &mut self,
         place: (u64, u32),
-        batch: &Batch<'_>,
+        edits: &[Edit<'_>],
         before: Base,
     ) -> Result<(), FsError<N::Error>> {
         let memory = core::mem::take(&mut self.buffer.memory);
-        let outcome = self.put_page(place, memory, batch, before);
+        let outcome = self.put_page(place, memory, edits, before);
         self.buffer.memory = memory;
         outcome
     }
@@ -282,23 +272,21 @@ impl<N: Nand> Fs<'_, N> {
         &mut self,
         (ino, index): (u64, u32),
         size: usize,
-        batch: &Batch<'_>,
+        edits: &[Edit<'_>],
         before: Base,
     ) -> Result<(), FsError<N::Error>> {
         let key = Key::page(ino, index);
-        let (tree, bytes) = (&mut self.tree, &self.buffer.memory[..size]);
-        let outcome = batch.with_edits(|edits| tree.put_resident_with(key.as_slice(), bytes, edits));
+        let outcome = self.tree.put_resident_with(key.as_slice(), &self.buffer.memory[..size], edits);
         match outcome.map_err(FsError::from) {
             Ok(Some(_)) => Ok(()),
-            Ok(None) | Err(FsError::Full) => self.put_buffer((ino, index), batch, before),
+            Ok(None) | Err(FsError::Full) => self.put_buffer((ino, index), edits, before),
             Err(error) => Err(error),
         }
     }
 
     /// Puts the bytes of a page that are not all zero into its record.
     pub(crate) fn put_inline(batch: &mut Batch<'_>, ino: u64, index: u32, offset: usize, bytes: &[u8]) {
-        let [low, high] = (offset as u16).to_le_bytes();
-        batch.put(Key::page(ino, index), &[BYTES, low, high], bytes);
+        batch.put(Key::page(ino, index), &inline_head(offset), bytes);
     }
 }
 

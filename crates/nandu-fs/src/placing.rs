@@ -7,8 +7,10 @@ use nandu_tree::{Examined, Pages};
 
 use crate::fs::Fs;
 use crate::keys::{Key, Meaning};
-use crate::placement::{Class, FullBlock, Head, Levelling, Placement, PlacementOptions, Reference, Share, WearUsed};
-use crate::{FsError, Ino, Time};
+use crate::placement::{
+    Class, FullBlock, Head, Hotness, Levelling, Placement, PlacementOptions, Reference, Share, WearUsed,
+};
+use crate::{FsError, Ino, Options, Time};
 
 /// Blocks whose Summaries are read for one choice of which block to empty, at most.
 const TRIES: usize = 4;
@@ -50,6 +52,12 @@ impl Placing<'_> {
     }
 }
 
+/// Bytes of memory for policies.
+pub(crate) fn memory_size(options: &Options) -> usize {
+    let reference_count = if options.placement.is_some() { Hotness::HOT_COUNT + Hotness::COLD_COUNT } else { 0 };
+    size_of::<Reference>() * reference_count
+}
+
 fn microseconds(time: Time) -> u64 {
     let seconds = u64::try_from(time.seconds).unwrap_or(0);
     seconds.saturating_mul(1_000_000).saturating_add(u64::from(time.nanoseconds) / 1000)
@@ -70,7 +78,8 @@ fn stream_of(head: Head) -> u8 {
 
 impl<'m, N: Nand> Fs<'m, N> {
     /// Begins to place pages by policy, if the options say so and the volume has blocks of both modes.
-    pub(crate) fn begin_placing(&mut self, references: &'m mut [Reference], windows: u64) {
+    pub(crate) fn begin_placing(&mut self, memory: &'m mut [u8], windows: u64) {
+        let (references, _) = memory.as_chunks_mut();
         let log = self.tree.pages().log();
         let Some(options) = self.options.placement.filter(|_| log.mlc_streams() > 0) else { return };
         let used = WearUsed { pages: self.worn_pages(&options), windows };

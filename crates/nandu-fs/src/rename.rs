@@ -2,20 +2,27 @@
 
 use nandu_nand::Nand;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, INODE_ROOM, Room};
 use crate::error::Damage;
 use crate::fs::Fs;
 use crate::inode::Inode;
-use crate::keys::Key;
+use crate::keys::{KEY_SIZE_MAX, Key};
 use crate::links::Ending;
-use crate::names::{Found, Search};
+use crate::names::{Found, NAME_ROOM, Search};
+use crate::orphans::REMOVED_COUNT;
 use crate::{FsError, Ino, RenameMode};
 
 /// Most directories above one another that are walked to find out whether one is above another.
 const DEPTH_MAX: u32 = 1 << 20;
 
+/// Room for two names and four inodes.
+type SwapRoom<'a> = Room<'a, 6, { 2 * NAME_ROOM + 4 * INODE_ROOM }>;
+
+/// Room for a name, the one it replaces, four inodes and the records of one that is replaced.
+type ReplaceRoom<'a> =
+    Room<'a, { REMOVED_COUNT + 10 }, { (REMOVED_COUNT + 2) * KEY_SIZE_MAX + NAME_ROOM + 4 * INODE_ROOM }>;
+
 /// A name's directory and the inode of that.
-#[derive(Clone, Copy)]
 struct Side {
     directory: Ino,
     inode: Inode,
@@ -42,6 +49,22 @@ impl<N: Nand> Fs<'_, N> {
         self.check_name(name)?;
         self.check_name(new_name)?;
         self.begin_change()?;
+        let ending = self.rename_now((directory, name), (new_directory, new_name), mode)?;
+        self.sync_names()?;
+        match ending {
+            Some((_, Ending::Gone)) | None => Ok(()),
+            Some((ino, ending)) => self.conclude_ending(ino, ending),
+        }
+    }
+
+    /// What was replaced, if anything was, and what becomes of it.
+    #[inline(never)]
+    fn rename_now(
+        &mut self,
+        (directory, name): (Ino, &[u8]),
+        (new_directory, new_name): (Ino, &[u8]),
+        mode: RenameMode,
+    ) -> Result<Option<(Ino, Ending)>, FsError<N::Error>> {
         let from = Side { directory, inode: self.directory(directory)? };
         let to = Side { directory: new_directory, inode: self.directory(new_directory)? };
         if to.inode.nlink == 0 {
@@ -59,16 +82,16 @@ impl<N: Nand> Fs<'_, N> {
                 Err(FsError::Exists { directory: new_directory, ino })
             }
             // Two names of one inode: POSIX has it that nothing happens.
-            (_, Search::Found(Found { ino, .. })) if ino == moved.ino => self.sync_names(),
+            (_, Search::Found(Found { ino, .. })) if ino == moved.ino => Ok(None),
             (RenameMode::Exchange, Search::Found(other)) => {
-                self.exchange(from, to, (name, moved, inode), (new_name, other))?;
-                self.sync_names()
+                self.exchange(&from, &to, (name, moved, &inode), (new_name, other)).map(|()| None)
             }
-            (_, Search::Found(other)) => self.replace(from, to, (moved, inode), (new_name, other)),
+            (_, Search::Found(other)) => {
+                self.replace(&from, &to, (moved, &inode), (new_name, other)).map(|ending| Some((other.ino, ending)))
+            }
             (_, Search::Free(position)) => {
                 let position = position.ok_or(FsError::Full)?;
-                self.move_name(from, to, (moved, inode), (new_name, position))?;
-                self.sync_names()
+                self.move_name(&from, &to, (moved, &inode), (new_name, position)).map(|()| None)
             }
         }
     }
@@ -88,7 +111,7 @@ impl<N: Nand> Fs<'_, N> {
 
     /// Puts the inodes of the directories concerned, once if they are the same. `children` is how many directories more the second
     /// has, `gone` how many names and directories less the first.
-    fn put_sides(&self, batch: &mut Batch<'_>, from: Side, to: Side, change: impl Fn(&mut Inode, bool)) {
+    fn put_sides(&self, batch: &mut Batch<'_>, from: &Side, to: &Side, change: impl Fn(&mut Inode, bool)) {
         let (mut source, mut target) = (from.inode, to.inode);
         change(&mut source, true);
         if from.directory == to.directory {
@@ -103,23 +126,25 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// The inode that moves, with its new parent.
-    fn put_moved(&self, batch: &mut Batch<'_>, moved: Ino, mut inode: Inode, directory: Ino) {
-        inode.ctime = self.now;
+    fn put_moved(&self, batch: &mut Batch<'_>, moved: Ino, inode: &Inode, directory: Ino) {
+        let mut inode = Inode { ctime: self.now, ..*inode };
         if inode.is_directory() {
             inode.parent = directory.0;
         }
         Self::put_inode(batch, moved, &inode);
     }
 
+    #[inline(never)]
     fn move_name(
         &mut self,
-        from: Side,
-        to: Side,
-        (moved, inode): (Found, Inode),
+        from: &Side,
+        to: &Side,
+        (moved, inode): (Found, &Inode),
         (new_name, position): (&[u8], u64),
     ) -> Result<(), FsError<N::Error>> {
         let links = u32::from(inode.is_directory());
-        let mut batch = Batch::new();
+        let mut room = SwapRoom::new();
+        let mut batch = room.batch();
         self.put_sides(&mut batch, from, to, |side, is_source| match is_source {
             true => {
                 side.size = side.size.saturating_sub(1);
@@ -136,13 +161,14 @@ impl<N: Nand> Fs<'_, N> {
         self.commit(&batch)
     }
 
+    #[inline(never)]
     fn replace(
         &mut self,
-        from: Side,
-        to: Side,
-        (moved, inode): (Found, Inode),
+        from: &Side,
+        to: &Side,
+        (moved, inode): (Found, &Inode),
         (new_name, other): (&[u8], Found),
-    ) -> Result<(), FsError<N::Error>> {
+    ) -> Result<Ending, FsError<N::Error>> {
         let replaced = self.named_inode(other.ino)?;
         match (inode.is_directory(), replaced.is_directory()) {
             (true, _) => self.check_empty_directory(other.ino, &replaced)?,
@@ -150,7 +176,8 @@ impl<N: Nand> Fs<'_, N> {
             (false, false) => {}
         }
         let links = u32::from(inode.is_directory());
-        let mut batch = Batch::new();
+        let mut room = ReplaceRoom::new();
+        let mut batch = room.batch();
         // The second directory loses a name and gets one, and the same of directories.
         self.put_sides(&mut batch, from, to, |side, is_source| {
             if is_source {
@@ -159,27 +186,26 @@ impl<N: Nand> Fs<'_, N> {
             }
         });
         // R4: the replaced name goes with the batch with which the new one comes. With two, a cut between them would leave neither.
-        let ending = self.drop_name(&mut batch, other.ino, replaced)?;
+        let ending = self.drop_name(&mut batch, other.ino, &replaced)?;
         #[cfg(feature = "broken")]
         if self.options.broken.replace_in_parts {
             batch.delete(Key::name(to.directory.0, other.position));
             self.commit(&batch)?;
             self.tree.sync()?;
-            batch = Batch::new();
+            batch.clear();
         }
         self.put_moved(&mut batch, moved.ino, inode, to.directory);
         batch.delete(Key::name(from.directory.0, moved.position));
         Self::put_name(&mut batch, to.directory, other.position, inode.kind(), moved.ino, new_name);
-        self.commit_freeing(&batch)?;
-        self.sync_names()?;
-        if ending == Ending::Gone { Ok(()) } else { self.conclude_ending(other.ino, ending) }
+        self.commit_freeing(&batch).map(|()| ending)
     }
 
+    #[inline(never)]
     fn exchange(
         &mut self,
-        from: Side,
-        to: Side,
-        (name, moved, inode): (&[u8], Found, Inode),
+        from: &Side,
+        to: &Side,
+        (name, moved, inode): (&[u8], Found, &Inode),
         (new_name, other): (&[u8], Found),
     ) -> Result<(), FsError<N::Error>> {
         let other_inode = self.named_inode(other.ino)?;
@@ -187,13 +213,14 @@ impl<N: Nand> Fs<'_, N> {
             self.check_not_above(other.ino, from.directory)?;
         }
         let (goes, comes) = (u32::from(inode.is_directory()), u32::from(other_inode.is_directory()));
-        let mut batch = Batch::new();
+        let mut room = SwapRoom::new();
+        let mut batch = room.batch();
         self.put_sides(&mut batch, from, to, |side, is_source| {
             let (less, more) = if is_source { (goes, comes) } else { (comes, goes) };
             side.nlink = side.nlink.saturating_sub(less).saturating_add(more);
         });
         self.put_moved(&mut batch, moved.ino, inode, to.directory);
-        self.put_moved(&mut batch, other.ino, other_inode, from.directory);
+        self.put_moved(&mut batch, other.ino, &other_inode, from.directory);
         Self::put_name(&mut batch, from.directory, moved.position, other_inode.kind(), other.ino, name);
         Self::put_name(&mut batch, to.directory, other.position, inode.kind(), moved.ino, new_name);
         self.commit(&batch)

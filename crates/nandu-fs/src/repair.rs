@@ -18,7 +18,7 @@ use core::ops::{Bound, ControlFlow};
 use nandu_index::{Direction, Edit, Entry, KeyBuf};
 use nandu_nand::Nand;
 
-use crate::batch::Batch;
+use crate::batch::WholeRoom;
 use crate::chunks::Claim;
 use crate::fs::Fs;
 use crate::inode::Inode;
@@ -276,7 +276,8 @@ impl<N: Nand> Fs<'_, N> {
             return Ok(());
         }
         let chunk_next = ((last / CHUNK_SIZE + 1) * CHUNK_SIZE).min(INO_END);
-        let mut batch = Batch::new();
+        let mut room = WholeRoom::new();
+        let mut batch = room.batch();
         self.put_super_block(&mut batch, chunk_next);
         self.commit_freeing(&batch)?;
         self.chunk_next = chunk_next;
@@ -289,7 +290,8 @@ impl<N: Nand> Fs<'_, N> {
     fn repair_chunks(&mut self, scratch: &mut [u8], journal: &mut Journal<'_>) -> Result<(), FsError<N::Error>> {
         self.for_each_shared_chunk(scratch, |fs, ino, inode, claim| {
             if claim == Claim::Yields {
-                let mut batch = Batch::new();
+                let mut room = WholeRoom::new();
+                let mut batch = room.batch();
                 Self::put_inode(&mut batch, Ino(ino), &Inode { chunk_next: 0, chunk_end: 0, ..*inode });
                 fs.commit_freeing(&batch)?;
                 journal.tell(ino, Mended::Numbers);
@@ -306,7 +308,8 @@ impl<N: Nand> Fs<'_, N> {
             match self.find_inode(Ino(ino)) {
                 Ok(Some(inode)) if inode.nlink == 0 || inode.is_file() => continue,
                 Ok(Some(_)) => {
-                    let mut batch = Batch::new();
+                    let mut room = WholeRoom::new();
+                    let mut batch = room.batch();
                     batch.delete(Key::orphan(ino));
                     self.commit_freeing(&batch)?;
                 }
@@ -322,15 +325,16 @@ impl<N: Nand> Fs<'_, N> {
     /// Removes every record of an inode. The first batch says that it is to go: after a cut what is left of it is not taken for
     /// something that lost its inode.
     fn remove_inode(&mut self, ino: u64) -> Result<(), FsError<N::Error>> {
-        let mut batch = Batch::new();
+        let mut room = WholeRoom::new();
+        let mut batch = room.batch();
         batch.delete(Key::inode(ino));
         batch.put(Key::orphan(ino), &[], &[]);
         self.commit_freeing(&batch)?;
         let mut last = Key::EMPTY;
         loop {
-            let mut batch = Batch::new();
-            let doomed = self.doomed_next(&mut last, (Key::behind_inode(ino), Key::end(ino)), batch.room())?;
-            doomed.delete(&mut batch);
+            let mut room = WholeRoom::new();
+            let mut batch = room.batch();
+            let doomed = self.doom_next(&mut batch, &mut last, (Key::behind_inode(ino), Key::end(ino)))?;
             if doomed.is_all {
                 batch.delete(Key::orphan(ino));
             }

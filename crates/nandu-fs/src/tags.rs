@@ -22,10 +22,11 @@ use nandu_log::Due;
 use nandu_nand::{Nand, PageAddr};
 use nandu_tree::TAG_OWNER_SIZE;
 
-use crate::batch::Batch;
+use crate::batch::{INODE_ROOM, Room};
 use crate::fs::Fs;
 use crate::inode::Inode;
-use crate::keys::{INO_END, Key};
+use crate::keys::{INO_END, KEY_SIZE_MAX, Key};
+use crate::pages::{Base, UNWRITTEN_VALUE};
 use crate::{FsError, Ino, Time};
 
 /// Blocks of pages that have to be free for a page to be tagged: after a cut that many are needed at most to write a tail again, with its
@@ -83,15 +84,31 @@ struct DuePage {
 }
 
 /// Whether the write of a page under way is told of by a tag.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tagging {
     /// It is not: something else waits, or changed on the way.
-    #[default]
     Not,
     /// The page is to be programmed with this tag.
     With([u8; TAG_OWNER_SIZE]),
     /// It was, or may have been.
     Done,
+}
+
+impl Tagging {
+    /// No write is under way.
+    pub(crate) const NONE: Tagging = Tagging::Not;
+
+    /// The tag that the page is to be programmed with, if there is one. From now on it may be on flash.
+    pub(crate) fn take(&mut self) -> Option<[u8; TAG_OWNER_SIZE]> {
+        let Tagging::With(owner) = *self else { return None };
+        *self = Tagging::Done;
+        Some(owner)
+    }
+
+    /// Something else changed on the way.
+    pub(crate) fn give_up(&mut self) {
+        *self = Tagging::Not;
+    }
 }
 
 impl<N: Nand> Fs<'_, N> {
@@ -107,7 +124,7 @@ impl<N: Nand> Fs<'_, N> {
 
     /// Behind the last change of the write of a page.
     pub(crate) fn end_tagging(&mut self) {
-        if core::mem::take(&mut self.tagging) == Tagging::Done {
+        if core::mem::replace(&mut self.tagging, Tagging::Not) == Tagging::Done {
             self.tree.end_tagged();
         }
     }
@@ -195,8 +212,13 @@ impl<N: Nand> Fs<'_, N> {
         }
         inode.size = inode.size.max(size);
         inode.modify(tag.now);
-        let mut batch = Batch::new();
-        Self::announce_page(&mut batch, tag.ino, tag.index, &state, &mut inode);
+        let mut room = Room::<2, { INODE_ROOM + KEY_SIZE_MAX + 1 }>::new();
+        let mut batch = room.batch();
+        Self::count_page(&state, &mut inode);
+        if state.base == Base::Hole {
+            // What the page is until its record leads to what the tag told of.
+            batch.put(key, &UNWRITTEN_VALUE, &[]);
+        }
         Self::put_inode(&mut batch, ino, &inode);
         self.commit_freeing(&batch)?;
         let is_named = !is_last && self.tree.adopt_page(key.as_slice(), page, crc)?;

@@ -18,7 +18,7 @@ use nandu_nand::Nand;
 use siphasher::sip::SipHasher24;
 
 use crate::attributes;
-use crate::batch::Batch;
+use crate::batch::{Batch, WholeRoom};
 use crate::error::Damage;
 use crate::fs::Fs;
 use crate::inode::INODE_SIZE_MAX;
@@ -180,6 +180,18 @@ impl<N: Nand> Fs<'_, N> {
         self.check_xattr_name(name)?;
         attributes::check(&set)?;
         self.begin_change()?;
+        self.set_xattr_now(ino, name, value, mode, &set)
+    }
+
+    #[inline(never)]
+    fn set_xattr_now(
+        &mut self,
+        ino: Ino,
+        name: &[u8],
+        value: &[u8],
+        mode: XattrMode,
+        set: &SetAttributes,
+    ) -> Result<(), FsError<N::Error>> {
         let mut inode = self.inode(ino)?;
         let Place { hash, probe, size } = self.find_xattr(ino, name)?;
         match (mode, size) {
@@ -194,10 +206,11 @@ impl<N: Nand> Fs<'_, N> {
             return Err(FsError::XattrSize { size_max });
         }
         inode.xattr_size = total as u32;
-        inode.set(&set);
+        inode.set(set);
         inode.ctime = self.now;
         let part_size = self.xattr_part_size();
-        let mut batch = Batch::new();
+        let mut room = WholeRoom::new();
+        let mut batch = room.batch();
         let part = Self::put_xattr(&mut batch, (ino, hash, probe), name, value, part_size);
         let old_parts = size.map_or(0, |size| size.div_ceil(part_size)).min(PART_COUNT_MAX) as u8;
         for part in part..=old_parts {
@@ -247,7 +260,7 @@ impl<N: Nand> Fs<'_, N> {
 
     /// Whether a batch has room for an attribute, and for an inode behind it.
     fn has_xattr_room(batch: &Batch<'_>, name: &[u8], value: &[u8], part_size: usize) -> bool {
-        batch.room() >= 2 + value.len().div_ceil(part_size) && batch.arena_room() >= 2 + name.len() + INODE_SIZE_MAX
+        batch.room() >= 2 + value.len().div_ceil(part_size) && batch.value_room() >= 2 + name.len() + INODE_SIZE_MAX
     }
 
     /// Bytes of attributes that an inode is to be made with, names included.
@@ -282,13 +295,19 @@ impl<N: Nand> Fs<'_, N> {
         self.check_xattr_name(name)?;
         attributes::check(&set)?;
         self.begin_change()?;
+        self.remove_xattr_now(ino, name, &set)
+    }
+
+    #[inline(never)]
+    fn remove_xattr_now(&mut self, ino: Ino, name: &[u8], set: &SetAttributes) -> Result<(), FsError<N::Error>> {
         let mut inode = self.inode(ino)?;
         let Place { hash, probe, size } = self.find_xattr(ino, name)?;
         let size = size.ok_or(FsError::NoXattr(ino))?;
         inode.xattr_size = inode.xattr_size.saturating_sub((name.len() + size) as u32);
-        inode.set(&set);
+        inode.set(set);
         inode.ctime = self.now;
-        let mut batch = Batch::new();
+        let mut room = WholeRoom::new();
+        let mut batch = room.batch();
         for part in 0..=size.div_ceil(self.xattr_part_size()).min(PART_COUNT_MAX) as u8 {
             batch.delete(Key::xattr(ino.0, hash, probe, part));
         }

@@ -129,13 +129,27 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     /// `memory` is at least [`memory_required`] bytes; what is beyond is not used.
     #[inline(never)]
     pub fn create(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
-        if pages.committed().is_some() {
-            return Err(TreeError::AlreadyThere);
-        }
-        let limits = Self::limits(&pages, &cells, &options, memory.len())?;
-        let mut tree = Tree::new(pages, cells, limits, options, memory);
-        tree.make()?;
+        let mut tree = Tree::unopened(pages, cells, options, memory)?;
+        tree.create_here()?;
         Ok(tree)
+    }
+
+    /// A tree that knows nothing yet, to be made or opened where it stands: by [`create_here`](Tree::create_here) or
+    /// [`open_here`](Tree::open_here). So no other one is on the stack while that works.
+    pub fn unopened(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
+        let limits = Self::limits(&pages, &cells, &options, memory.len())?;
+        Ok(Tree::new(pages, cells, limits, options, memory))
+    }
+
+    /// Makes it an empty one, as [`Tree::create`] does.
+    pub fn create_here(&mut self) -> Result<(), TreeError<P::Error>> {
+        if self.pages.committed().is_some() { Err(TreeError::AlreadyThere) } else { self.make() }
+    }
+
+    /// Makes it the one that the medium holds, as [`Tree::open`] does.
+    pub fn open_here(&mut self) -> Result<(), TreeError<P::Error>> {
+        let committed = self.pages.committed().ok_or(TreeError::NotFound)?;
+        self.open_in_place(committed)
     }
 
     /// Opens the tree that the medium holds as [`open`](Tree::open) does, or makes an empty one where nothing was committed: a format
@@ -170,10 +184,8 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     /// [`Tree::settle`].
     #[inline(never)]
     pub fn open(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
-        let committed = pages.committed().ok_or(TreeError::NotFound)?;
-        let limits = Self::limits(&pages, &cells, &options, memory.len())?;
-        let mut tree = Tree::new(pages, cells, limits, options, memory);
-        tree.open_in_place(committed)?;
+        let mut tree = Tree::unopened(pages, cells, options, memory)?;
+        tree.open_here()?;
         Ok(tree)
     }
 

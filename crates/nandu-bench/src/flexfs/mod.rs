@@ -9,16 +9,19 @@
 //! * `volume.rs`: requests of the host, and idle time.
 //! * `mover.rs`: migration, garbage collection and static levelling, page by page, with sources held until their
 //!   destination is complete.
+//! * `pair_skip.rs`: which pages of an MLC block are left out once others are promised.
 //! * `file_system.rs`: the file system itself under the same requests and idle time, to hold this volume against.
 
 mod block;
 mod file_system;
 mod mover;
+mod pair_skip;
 mod volume;
 
 pub(crate) use file_system::FileSystem;
 use nandu::fs::placement::{PlacementOptions, Region, WearPromise};
 use nandu_sim::Chip;
+pub(crate) use pair_skip::PairSkip;
 pub(crate) use volume::Volume;
 
 use crate::BenchError;

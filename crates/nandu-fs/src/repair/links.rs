@@ -3,7 +3,7 @@
 use nandu_nand::Nand;
 
 use super::{Journal, Mended};
-use crate::batch::Batch;
+use crate::batch::WholeRoom;
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::Key;
@@ -54,7 +54,8 @@ impl<N: Nand> Fs<'_, N> {
             (_, 0) => self.attach(ino, Inode { nlink: 1, ..inode }, Mended::Attached, journal),
             (nlink, names) if nlink == names => Ok(()),
             (nlink, names) => {
-                let mut batch = Batch::new();
+                let mut room = WholeRoom::new();
+                let mut batch = room.batch();
                 Self::put_inode(&mut batch, Ino(ino), &Inode { nlink: names, ..inode });
                 if nlink == 0 {
                     // With a name it is none.
@@ -87,7 +88,8 @@ impl<N: Nand> Fs<'_, N> {
             };
         }
         if inode.nlink == 0 {
-            let mut batch = Batch::new();
+            let mut room = WholeRoom::new();
+            let mut batch = room.batch();
             Self::put_inode(&mut batch, Ino(ino), &Inode { nlink: 2, ..inode });
             batch.delete(Key::orphan(ino));
             journal.has_returned = true;
@@ -110,7 +112,8 @@ impl<N: Nand> Fs<'_, N> {
                 if at.ino.0 != ino || (directory, at.position) == (parent, kept.position) {
                     continue;
                 }
-                let mut batch = Batch::new();
+                let mut room = WholeRoom::new();
+                let mut batch = room.batch();
                 batch.delete(Key::name(directory, at.position));
                 fs.commit_freeing(&batch)?;
                 journal.tell_name(directory, at.name(), Mended::NameSurplus);
@@ -124,7 +127,8 @@ impl<N: Nand> Fs<'_, N> {
         if self.has_orphan_record(ino)? {
             return Ok(());
         }
-        let mut batch = Batch::new();
+        let mut room = WholeRoom::new();
+        let mut batch = room.batch();
         batch.put(Key::orphan(ino), &[], &[]);
         self.commit(&batch)?;
         journal.tell(ino, Mended::OrphanNoted);
@@ -142,7 +146,8 @@ impl<N: Nand> Fs<'_, N> {
         }
         // The name goes and comes with two commits: in between it is a directory without a name, which a repair attaches too.
         if let Some(at) = self.name_leading_to(inode.parent, Ino(ino))? {
-            let mut batch = Batch::new();
+            let mut room = WholeRoom::new();
+            let mut batch = room.batch();
             batch.delete(Key::name(inode.parent, at.position));
             self.commit_freeing(&batch)?;
         }
@@ -168,7 +173,8 @@ impl<N: Nand> Fs<'_, N> {
             if inode.is_directory() {
                 inode.parent = directory.0;
             }
-            let mut batch = Batch::new();
+            let mut room = WholeRoom::new();
+            let mut batch = room.batch();
             Self::put_name(&mut batch, directory, position, inode.kind(), Ino(ino), name);
             Self::put_inode(&mut batch, directory, &parent);
             Self::put_inode(&mut batch, Ino(ino), &inode);

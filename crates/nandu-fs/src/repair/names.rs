@@ -3,7 +3,7 @@
 use nandu_nand::Nand;
 
 use super::{Journal, Mended};
-use crate::batch::Batch;
+use crate::batch::WholeRoom;
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::Key;
@@ -48,7 +48,8 @@ impl<N: Nand> Fs<'_, N> {
         journal: &mut Journal<'_>,
     ) -> Result<(), FsError<N::Error>> {
         let remove = |fs: &mut Self, journal: &mut Journal<'_>, what| {
-            let mut batch = Batch::new();
+            let mut room = WholeRoom::new();
+            let mut batch = room.batch();
             batch.delete(Key::name(directory, at.position));
             fs.commit_freeing(&batch)?;
             journal.tell_name(directory, at.name(), what);
@@ -73,13 +74,15 @@ impl<N: Nand> Fs<'_, N> {
             if self.name_leading_to(child.parent, at.ino)?.is_some() {
                 return remove(self, journal, Mended::NameSurplus);
             }
-            let mut batch = Batch::new();
+            let mut room = WholeRoom::new();
+            let mut batch = room.batch();
             Self::put_inode(&mut batch, at.ino, &Inode { parent: directory, ..child });
             self.commit_freeing(&batch)?;
             journal.tell(at.ino.0, Mended::Parent);
         }
         if position != at.position || at.kind != child.kind() {
-            let mut batch = Batch::new();
+            let mut room = WholeRoom::new();
+            let mut batch = room.batch();
             batch.delete(Key::name(directory, at.position));
             Self::put_name(&mut batch, Ino(directory), position, child.kind(), at.ino, at.name());
             self.commit_freeing(&batch)?;
@@ -117,7 +120,8 @@ impl<N: Nand> Fs<'_, N> {
         let is_named = inode.nlink > 0 || directory == Ino::ROOT.0;
         let nlink = if is_named { directories.saturating_add(2) } else { 0 };
         if (inode.size, inode.nlink) != (names, nlink) {
-            let mut batch = Batch::new();
+            let mut room = WholeRoom::new();
+            let mut batch = room.batch();
             Self::put_inode(&mut batch, Ino(directory), &Inode { size: names, nlink, ..inode });
             self.commit_freeing(&batch)?;
             journal.tell(directory, Mended::Counts);

@@ -7,7 +7,7 @@ use nandu_nand::Nand;
 use nandu_tree::TreeError;
 
 use super::{Journal, Mended};
-use crate::batch::Batch;
+use crate::batch::WholeRoom;
 use crate::error::Damage;
 use crate::fragments::{FRAGMENTS_FOUND_MAX, parse as parse_fragment};
 use crate::fs::Fs;
@@ -70,7 +70,8 @@ impl<N: Nand> Fs<'_, N> {
         };
         if base.is_none() {
             journal.tell_range(ino, whole, Mended::PageLost);
-            let mut batch = Batch::new();
+            let mut room = WholeRoom::new();
+            let mut batch = room.batch();
             batch.put(key, &UNWRITTEN_VALUE, &[]);
             self.commit_freeing(&batch)?;
             base = Some(Base::Unwritten);
@@ -84,7 +85,8 @@ impl<N: Nand> Fs<'_, N> {
             }
             before = Some(offset);
             journal.tell_range(ino, (start + u64::from(offset), bytes), Mended::FragmentLost);
-            let mut batch = Batch::new();
+            let mut room = WholeRoom::new();
+            let mut batch = room.batch();
             batch.delete(Key::fragment(ino, index, offset));
             self.commit_freeing(&batch)?;
             found = self.look_at_page(ino, index)?;
@@ -150,16 +152,16 @@ impl<N: Nand> Fs<'_, N> {
         let outcome = self.read_page(ino, index, 0, memory);
         self.buffer.memory = memory;
         outcome?;
-        self.put_buffer((ino, index), &Batch::new(), state.base)?;
+        self.put_buffer((ino, index), &[], state.base)?;
         self.drop_fragments(ino, index, &state)
     }
 
     fn remove_page(&mut self, ino: u64, index: u32) -> Result<(), FsError<N::Error>> {
         let (mut last, range) = (Key::EMPTY, (Key::page(ino, index), Self::page_end(ino, index)));
         loop {
-            let mut batch = Batch::new();
-            let doomed = self.doomed_next(&mut last, range, batch.room())?;
-            doomed.delete(&mut batch);
+            let mut room = WholeRoom::new();
+            let mut batch = room.batch();
+            let doomed = self.doom_next(&mut batch, &mut last, range)?;
             self.commit_freeing(&batch)?;
             if doomed.is_all {
                 return Ok(());
@@ -179,7 +181,8 @@ impl<N: Nand> Fs<'_, N> {
         if start == 0 || self.is_zero_from(ino, index, start)? {
             return Ok(());
         }
-        let mut batch = Batch::new();
+        let mut room = WholeRoom::new();
+        let mut batch = room.batch();
         self.zero_part(&mut batch, Ino(ino), index, start, page_size)?;
         self.commit_freeing(&batch)?;
         journal.tell_range(ino, (inode.size, (page_size - start) as u64), Mended::Beyond);

@@ -6,7 +6,7 @@ use nandu_index::Direction;
 use nandu_nand::Nand;
 
 use super::{Journal, Mended};
-use crate::batch::Batch;
+use crate::batch::WholeRoom;
 use crate::error::Damage;
 use crate::fs::Fs;
 use crate::inode::Inode;
@@ -97,7 +97,8 @@ impl<N: Nand> Fs<'_, N> {
             _ => (right.size, right.blocks) = (0, 0),
         }
         if right != inode {
-            let mut batch = Batch::new();
+            let mut room = WholeRoom::new();
+            let mut batch = room.batch();
             Self::put_inode(&mut batch, Ino(ino), &right);
             self.commit_freeing(&batch)?;
             journal.tell(ino, Mended::Counts);
@@ -163,7 +164,8 @@ impl<N: Nand> Fs<'_, N> {
                 return Ok(None);
             }
         };
-        let mut batch = Batch::new();
+        let mut room = WholeRoom::new();
+        let mut batch = room.batch();
         Self::put_inode(&mut batch, Ino(ino), &inode);
         self.commit(&batch)?;
         journal.tell(ino, what);
@@ -236,9 +238,9 @@ impl<N: Nand> Fs<'_, N> {
             journal.tell_name(ino, parse_xattr(&copy[..size]).map_or(&[], |(name, _)| name), Mended::XattrLost);
             let mut last = Key::EMPTY;
             loop {
-                let mut batch = Batch::new();
-                let doomed = self.doomed_next(&mut last, (first, behind), batch.room())?;
-                doomed.delete(&mut batch);
+                let mut room = WholeRoom::new();
+                let mut batch = room.batch();
+                let doomed = self.doom_next(&mut batch, &mut last, (first, behind))?;
                 self.commit_freeing(&batch)?;
                 if doomed.is_all {
                     break;

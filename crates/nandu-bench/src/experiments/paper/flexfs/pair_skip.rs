@@ -1,10 +1,10 @@
 //! E12: what a sync costs in an MLC block.
 
-use nandu::fs::placement::PairSkip;
 use nandu::nand::{BlockAddr, CellMode, Nand, Pairing};
 use nandu_sim::{Chip, Sim};
 
 use super::{CHIP, SOURCE};
+use crate::flexfs::PairSkip;
 use crate::{BenchError, Context, Experiment, Figure, Limit, Plot, PlotKind, Stated};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {

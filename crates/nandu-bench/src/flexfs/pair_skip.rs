@@ -4,11 +4,11 @@
 //! partner is still to come, that partner is never programmed before the next erase. It costs at most as many pages for each sync
 //! as LSB pages wait for their partner: four with scheme A, two with dist3.
 
-use nandu_nand::{PageGroup, Pairing};
+use nandu::nand::{PageGroup, Pairing};
 
 /// The place in an open MLC block, and what in it was promised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PairSkip {
+pub(crate) struct PairSkip {
     next: u32,
     /// Pages before this one were promised. Pages are programmed in rising order, so a page at or behind it came later, and this
     /// one number says of each pair whether it is protected.
@@ -18,12 +18,12 @@ pub struct PairSkip {
 
 impl PairSkip {
     /// A block in which nothing is programmed.
-    pub const fn new() -> PairSkip {
+    pub(crate) const fn new() -> PairSkip {
         PairSkip { next: 0, synced_below: 0, skipped: 0 }
     }
 
     /// Takes the page to be programmed next, leaving out those that would endanger a promised one; `None` when the block is full.
-    pub fn take(&mut self, pairing: &Pairing, pages_per_block: u32) -> Option<u32> {
+    pub(crate) fn take(&mut self, pairing: &Pairing, pages_per_block: u32) -> Option<u32> {
         while self.next < pages_per_block {
             let page = self.next;
             self.next += 1;
@@ -37,12 +37,13 @@ impl PairSkip {
     }
 
     /// Every page programmed so far is promised from now on.
-    pub fn sync(&mut self) {
+    pub(crate) fn sync(&mut self) {
         self.synced_below = self.next;
     }
 
     /// Pages left out.
-    pub fn skipped(&self) -> u32 {
+    #[cfg(test)]
+    pub(crate) fn skipped(&self) -> u32 {
         self.skipped
     }
 
@@ -54,8 +55,6 @@ impl PairSkip {
 
 #[cfg(test)]
 mod tests {
-    extern crate std;
-    use std::vec::Vec;
 
     use super::*;
 
