@@ -5,11 +5,11 @@ use core::ops::Range;
 use nandu_index::Edit;
 use nandu_nand::Nand;
 
-use crate::batch::{Batch, InodeRoom, PageRoom};
-use crate::fragments::BYTES;
+use crate::batch::{Batch, InodeRoom, PageRoom, Room};
+use crate::fragments::{BYTES, FRAGMENTS_FOUND_MAX};
 use crate::fs::Fs;
 use crate::inode::Inode;
-use crate::keys::Key;
+use crate::keys::{KEY_SIZE_MAX, Key};
 use crate::pages::{Base, PageState, inline_head};
 use crate::write_buffer::{Written, with_head};
 use crate::{FsError, Ino};
@@ -167,7 +167,7 @@ impl<N: Nand> Fs<'_, N> {
         if state.fragments.as_slice().is_empty() {
             return Ok(());
         }
-        let mut room = PageRoom::new();
+        let mut room = Room::<FRAGMENTS_FOUND_MAX, { FRAGMENTS_FOUND_MAX * KEY_SIZE_MAX }>::new();
         let mut batch = room.batch();
         Self::delete_fragments(&mut batch, ino, index, state);
         self.commit_freeing(&batch)

@@ -173,7 +173,7 @@ impl<N: Nand> Fs<'_, N> {
     ) -> Result<(Ino, Ending), FsError<N::Error>> {
         let mut parent = self.directory(directory)?;
         let found = self.found(directory, name)?;
-        let inode = self.named_inode(found.ino)?;
+        let mut inode = self.named_inode(found.ino)?;
         if is_directory {
             self.check_empty_directory(found.ino, &inode)?;
             parent.nlink = parent.nlink.saturating_sub(1);
@@ -186,7 +186,7 @@ impl<N: Nand> Fs<'_, N> {
         let mut batch = room.batch();
         batch.delete(Key::name(directory.0, found.position));
         Self::put_inode(&mut batch, directory, &parent);
-        let ending = self.drop_name(&mut batch, found.ino, &inode)?;
+        let ending = self.drop_name(&mut batch, found.ino, &mut inode)?;
         self.commit_freeing(&batch)?;
         Ok((found.ino, ending))
     }
@@ -204,12 +204,12 @@ impl<N: Nand> Fs<'_, N> {
         &mut self,
         batch: &mut Batch<'_>,
         ino: Ino,
-        inode: &Inode,
+        inode: &mut Inode,
     ) -> Result<Ending, FsError<N::Error>> {
-        let mut inode = Inode { ctime: self.now, ..*inode };
+        inode.ctime = self.now;
         if !inode.is_directory() && inode.nlink > 1 {
             inode.nlink -= 1;
-            Self::put_inode(batch, ino, &inode);
+            Self::put_inode(batch, ino, inode);
             return Ok(Ending::Lives);
         }
         inode.nlink = 0;
@@ -218,7 +218,7 @@ impl<N: Nand> Fs<'_, N> {
             batch.delete(Key::inode(ino.0));
             return Ok(Ending::Gone);
         }
-        Self::put_inode(batch, ino, &inode);
+        Self::put_inode(batch, ino, inode);
         #[cfg(feature = "broken")]
         if self.options.broken.without_orphans {
             batch.delete(Key::inode(ino.0));

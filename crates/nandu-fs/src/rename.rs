@@ -10,7 +10,7 @@ use crate::keys::{KEY_SIZE_MAX, Key};
 use crate::links::Ending;
 use crate::names::{Found, NAME_ROOM, Search};
 use crate::orphans::REMOVED_COUNT;
-use crate::{FsError, Ino, RenameMode};
+use crate::{FsError, Ino, RenameMode, Time};
 
 /// Most directories above one another that are walked to find out whether one is above another.
 const DEPTH_MAX: u32 = 1 << 20;
@@ -26,6 +26,22 @@ type ReplaceRoom<'a> =
 struct Side {
     directory: Ino,
     inode: Inode,
+}
+
+impl Side {
+    fn shift(&mut self, delta: Delta, now: Time) {
+        self.inode.size = self.inode.size.saturating_add_signed(delta.names.into());
+        self.inode.nlink = self.inode.nlink.saturating_add_signed(delta.links);
+        self.inode.modify(now);
+    }
+}
+
+/// What a directory has more.
+#[derive(Clone, Copy, Default)]
+struct Delta {
+    names: i32,
+    /// Directories among them.
+    links: i32,
 }
 
 impl<N: Nand> Fs<'_, N> {
@@ -67,11 +83,12 @@ impl<N: Nand> Fs<'_, N> {
     ) -> Result<Option<(Ino, Ending)>, FsError<N::Error>> {
         let from = Side { directory, inode: self.directory(directory)? };
         let to = Side { directory: new_directory, inode: self.directory(new_directory)? };
-        if to.inode.nlink == 0 {
+        let mut sides = [from, to];
+        if sides[1].inode.nlink == 0 {
             return Err(FsError::NotFound { directory: new_directory });
         }
         let moved = self.found(directory, name)?;
-        let inode = self.named_inode(moved.ino)?;
+        let mut inode = self.named_inode(moved.ino)?;
         if inode.is_directory() {
             self.check_not_above(moved.ino, new_directory)?;
         }
@@ -84,14 +101,15 @@ impl<N: Nand> Fs<'_, N> {
             // Two names of one inode: POSIX has it that nothing happens.
             (_, Search::Found(Found { ino, .. })) if ino == moved.ino => Ok(None),
             (RenameMode::Exchange, Search::Found(other)) => {
-                self.exchange(&from, &to, (name, moved, &inode), (new_name, other)).map(|()| None)
+                self.exchange(&mut sides, (name, moved, &mut inode), (new_name, other)).map(|()| None)
             }
             (_, Search::Found(other)) => {
-                self.replace(&from, &to, (moved, &inode), (new_name, other)).map(|ending| Some((other.ino, ending)))
+                let ending = self.replace(&mut sides, (moved, &mut inode), (new_name, other))?;
+                Ok(Some((other.ino, ending)))
             }
             (_, Search::Free(position)) => {
                 let position = position.ok_or(FsError::Full)?;
-                self.move_name(&from, &to, (moved, &inode), (new_name, position)).map(|()| None)
+                self.move_name(&mut sides, (moved, &mut inode), (new_name, position)).map(|()| None)
             }
         }
     }
@@ -109,52 +127,41 @@ impl<N: Nand> Fs<'_, N> {
         Err(FsError::Corrupt { ino: directory, why: Damage::Parent })
     }
 
-    /// Puts the inodes of the directories concerned, once if they are the same. `children` is how many directories more the second
-    /// has, `gone` how many names and directories less the first.
-    fn put_sides(&self, batch: &mut Batch<'_>, from: &Side, to: &Side, change: impl Fn(&mut Inode, bool)) {
-        let (mut source, mut target) = (from.inode, to.inode);
-        change(&mut source, true);
+    /// Puts the inodes of the directories concerned, once if they are the same.
+    fn put_sides(&self, batch: &mut Batch<'_>, sides: &mut [Side; 2], [loss, gain]: [Delta; 2]) {
+        let [from, to] = sides;
+        from.shift(loss, self.now);
         if from.directory == to.directory {
-            change(&mut source, false);
+            from.shift(gain, self.now);
         } else {
-            change(&mut target, false);
-            target.modify(self.now);
-            Self::put_inode(batch, to.directory, &target);
+            to.shift(gain, self.now);
+            Self::put_inode(batch, to.directory, &to.inode);
         }
-        source.modify(self.now);
-        Self::put_inode(batch, from.directory, &source);
+        Self::put_inode(batch, from.directory, &from.inode);
     }
 
     /// The inode that moves, with its new parent.
-    fn put_moved(&self, batch: &mut Batch<'_>, moved: Ino, inode: &Inode, directory: Ino) {
-        let mut inode = Inode { ctime: self.now, ..*inode };
+    fn put_moved(&self, batch: &mut Batch<'_>, moved: Ino, inode: &mut Inode, directory: Ino) {
+        inode.ctime = self.now;
         if inode.is_directory() {
             inode.parent = directory.0;
         }
-        Self::put_inode(batch, moved, &inode);
+        Self::put_inode(batch, moved, inode);
     }
 
     #[inline(never)]
     fn move_name(
         &mut self,
-        from: &Side,
-        to: &Side,
-        (moved, inode): (Found, &Inode),
+        sides: &mut [Side; 2],
+        (moved, inode): (Found, &mut Inode),
         (new_name, position): (&[u8], u64),
     ) -> Result<(), FsError<N::Error>> {
-        let links = u32::from(inode.is_directory());
+        let links = i32::from(inode.is_directory());
         let mut room = SwapRoom::new();
         let mut batch = room.batch();
-        self.put_sides(&mut batch, from, to, |side, is_source| match is_source {
-            true => {
-                side.size = side.size.saturating_sub(1);
-                side.nlink = side.nlink.saturating_sub(links);
-            }
-            false => {
-                side.size = side.size.saturating_add(1);
-                side.nlink = side.nlink.saturating_add(links);
-            }
-        });
+        let deltas = [Delta { names: -1, links: -links }, Delta { names: 1, links }];
+        self.put_sides(&mut batch, sides, deltas);
+        let [from, to] = &*sides;
         self.put_moved(&mut batch, moved.ino, inode, to.directory);
         batch.delete(Key::name(from.directory.0, moved.position));
         Self::put_name(&mut batch, to.directory, position, inode.kind(), moved.ino, new_name);
@@ -164,29 +171,24 @@ impl<N: Nand> Fs<'_, N> {
     #[inline(never)]
     fn replace(
         &mut self,
-        from: &Side,
-        to: &Side,
-        (moved, inode): (Found, &Inode),
+        sides: &mut [Side; 2],
+        (moved, inode): (Found, &mut Inode),
         (new_name, other): (&[u8], Found),
     ) -> Result<Ending, FsError<N::Error>> {
-        let replaced = self.named_inode(other.ino)?;
+        let mut replaced = self.named_inode(other.ino)?;
         match (inode.is_directory(), replaced.is_directory()) {
             (true, _) => self.check_empty_directory(other.ino, &replaced)?,
             (false, true) => return Err(FsError::IsDirectory(other.ino)),
             (false, false) => {}
         }
-        let links = u32::from(inode.is_directory());
+        let links = i32::from(inode.is_directory());
         let mut room = ReplaceRoom::new();
         let mut batch = room.batch();
         // The second directory loses a name and gets one, and the same of directories.
-        self.put_sides(&mut batch, from, to, |side, is_source| {
-            if is_source {
-                side.size = side.size.saturating_sub(1);
-                side.nlink = side.nlink.saturating_sub(links);
-            }
-        });
+        self.put_sides(&mut batch, sides, [Delta { names: -1, links: -links }, Delta::default()]);
+        let [from, to] = &*sides;
         // R4: the replaced name goes with the batch with which the new one comes. With two, a cut between them would leave neither.
-        let ending = self.drop_name(&mut batch, other.ino, &replaced)?;
+        let ending = self.drop_name(&mut batch, other.ino, &mut replaced)?;
         #[cfg(feature = "broken")]
         if self.options.broken.replace_in_parts {
             batch.delete(Key::name(to.directory.0, other.position));
@@ -203,24 +205,21 @@ impl<N: Nand> Fs<'_, N> {
     #[inline(never)]
     fn exchange(
         &mut self,
-        from: &Side,
-        to: &Side,
-        (name, moved, inode): (&[u8], Found, &Inode),
+        sides: &mut [Side; 2],
+        (name, moved, inode): (&[u8], Found, &mut Inode),
         (new_name, other): (&[u8], Found),
     ) -> Result<(), FsError<N::Error>> {
-        let other_inode = self.named_inode(other.ino)?;
+        let mut other_inode = self.named_inode(other.ino)?;
         if other_inode.is_directory() {
-            self.check_not_above(other.ino, from.directory)?;
+            self.check_not_above(other.ino, sides[0].directory)?;
         }
-        let (goes, comes) = (u32::from(inode.is_directory()), u32::from(other_inode.is_directory()));
+        let more = i32::from(other_inode.is_directory()) - i32::from(inode.is_directory());
         let mut room = SwapRoom::new();
         let mut batch = room.batch();
-        self.put_sides(&mut batch, from, to, |side, is_source| {
-            let (less, more) = if is_source { (goes, comes) } else { (comes, goes) };
-            side.nlink = side.nlink.saturating_sub(less).saturating_add(more);
-        });
+        self.put_sides(&mut batch, sides, [Delta { names: 0, links: more }, Delta { names: 0, links: -more }]);
+        let [from, to] = &*sides;
         self.put_moved(&mut batch, moved.ino, inode, to.directory);
-        self.put_moved(&mut batch, other.ino, &other_inode, from.directory);
+        self.put_moved(&mut batch, other.ino, &mut other_inode, from.directory);
         Self::put_name(&mut batch, from.directory, moved.position, other_inode.kind(), other.ino, name);
         Self::put_name(&mut batch, to.directory, other.position, inode.kind(), moved.ino, new_name);
         self.commit(&batch)
