@@ -1,60 +1,15 @@
 //! Single operations on the chip, with what they mean for the log.
 
-use nandu_media::{Malformed, Page, PageKind, Position, STREAM_COUNT_MAX};
-use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
-
 use crate::block_table::MARK_SEEN;
 use crate::error::LogError;
-use crate::log::{Condition, Log};
+use crate::found::Found;
+use crate::log::Condition;
+use crate::log::Log;
+use nandu_media::{Malformed, Page};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
 /// How often an operation that may be repeated is tried.
 const ATTEMPTS: u32 = 3;
-
-/// What the header of a valid page says, copied out of the buffer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
-    pub(crate) page: PageAddr,
-    pub(crate) kind: PageKind,
-    pub(crate) sequence: u64,
-    pub(crate) committed: Option<u32>,
-    pub(crate) checkpoint: u32,
-    pub(crate) volume: u32,
-    pub(crate) stream: u8,
-    pub(crate) is_commit: bool,
-    pub(crate) is_moved: bool,
-    pub(crate) positions: [Position; STREAM_COUNT_MAX],
-}
-
-impl Found {
-    /// What stands here until a page was read.
-    pub(crate) const NONE: Found = Found {
-        page: PageAddr(0),
-        kind: PageKind::Anchor,
-        sequence: 0,
-        committed: None,
-        checkpoint: 0,
-        volume: 0,
-        stream: 0,
-        is_commit: false,
-        is_moved: false,
-        positions: [Position::NONE; STREAM_COUNT_MAX],
-    };
-
-    pub(crate) fn of(page: &Page<'_>) -> Found {
-        Found {
-            page: PageAddr(page.page()),
-            kind: page.kind(),
-            sequence: page.sequence(),
-            committed: page.committed(),
-            checkpoint: page.checkpoint(),
-            volume: page.volume(),
-            stream: page.stream(),
-            is_commit: page.is_commit(),
-            is_moved: page.is_moved(),
-            positions: core::array::from_fn(|stream| page.position(stream)),
-        }
-    }
-}
 
 /// What stands in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

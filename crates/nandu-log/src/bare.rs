@@ -8,18 +8,23 @@
 //! What a bare page holds comes from anywhere, so it may be made to look like a page of the log. The log never lets it stand
 //! where it would pass for one: such a page has to state its own address, and is appended at another one.
 
+use crate::access::Programmed;
+use crate::block_table::State;
+use crate::error::LogError;
+use crate::log::Condition;
+use crate::log::Log;
+use crate::placement::Placement;
+use crate::ready::BLOCKS_TRIED;
+use crate::ready::Frontier;
+use crate::slots::BLANK;
+use crate::slots::NAMED;
+use crate::slots::Rescued;
+use crate::slots::Slot;
 use nandu_media::header::MAGIC;
 use nandu_media::tag::{TAG_OWNER_SIZE, TAG_SIZE};
-use nandu_media::{Malformed, PageFields, PageKind};
-use nandu_nand::{Cause, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
-
-use crate::access::Programmed;
-use crate::block_table::{REFRESH, State};
-use crate::error::LogError;
-use crate::frontier::ATTEMPTS;
-use crate::log::{Condition, Frontier, Log};
-use crate::pairs::{BLANK, NAMED};
-use crate::placement::Placement;
+use nandu_media::{PageFields, PageKind};
+use nandu_nand::{Cause, Nand, NandError, NandErrorKind, PageAddr, PageGroup};
+use zerocopy::little_endian::U32;
 
 /// Whether bytes begin as those of a page of any volume would that stands at this address.
 fn is_disguised(bytes: &[u8], page: PageAddr) -> bool {
@@ -31,23 +36,6 @@ impl<N: Nand> Log<'_, N> {
     /// one; where there is room, when the pool is low; and one with one bit a cell where no block with two can be opened.
     pub fn bare_stream(&self, placement: Placement) -> u8 {
         self.bare_stream_for(placement)
-    }
-
-    /// Pages that the open block of a bare stream still takes, its last one included, which is for a summary: with 1, the
-    /// owner calls [`Log::append_summary`] before it appends another page. 0: no block is open, one would be opened.
-    ///
-    /// With two bits a cell a commit may make it less, by the pages that are left out for the sake of those that it names.
-    pub fn bare_room(&self, stream: u8) -> u16 {
-        if stream < self.shape.streams && self.shape.is_bare_stream(stream) { self.room(stream) } else { 0 }
-    }
-
-    /// Pages that the open block of a stream still takes.
-    pub(crate) fn room(&self, stream: u8) -> u16 {
-        let Some(frontier) = self.frontiers[stream as usize].filter(|frontier| !frontier.is_closed) else { return 0 };
-        if self.shape.is_mlc_stream(stream) {
-            return self.room_mlc(stream, frontier);
-        }
-        self.shape.pages.saturating_sub(frontier.next)
     }
 
     /// The bare stream whose open block a page is in: only of such a block can a summary say more.
@@ -65,11 +53,6 @@ impl<N: Nand> Log<'_, N> {
     pub fn last_page(&self, page: PageAddr) -> PageAddr {
         let block = self.shape.geometry.block_of(page);
         self.shape.page(self.blocks.mode(block), block, self.blocks.pages(block) - 1)
-    }
-
-    /// Whether the block of a page holds bare pages.
-    pub fn is_bare(&self, page: PageAddr) -> bool {
-        self.shape.geometry.contains_page(page) && self.blocks.is_bare(self.shape.geometry.block_of(page))
     }
 
     /// Programs a page that is all the owner's bytes. When this returns, the page is programmed; it is the owner's to name it in
@@ -116,7 +99,7 @@ impl<N: Nand> Log<'_, N> {
         // The owner left the last page of a block to a summary, unless what is done here meanwhile takes the pages before it.
         let is_kept = self.bare_room(self.bare_stream_for(placement)) != 1;
         assert!(is_kept, "the last page of a bare block is for a summary");
-        for _ in 0..ATTEMPTS {
+        for _ in 0..BLOCKS_TRIED {
             // First of all: there are no more slots than for the pages of blocks that are open.
             self.place_doubted()?;
             if let Some((_, page)) = self.try_append_bare(bytes, owner, placement, cause, Some(exposure))? {
@@ -230,45 +213,6 @@ impl<N: Nand> Log<'_, N> {
         Ok(page)
     }
 
-    /// Reads bytes of a bare page, from an offset on. One read, or a part of one. What they are worth is the owner's to know.
-    /// A page whose bits begin to flip has its block noted for refresh.
-    ///
-    /// # Errors
-    ///
-    /// [`LogError::Corrupt`] for a page that cannot be read or is not in a bare block; [`LogError::Nand`].
-    pub fn read_bare(
-        &mut self,
-        page: PageAddr,
-        offset: usize,
-        bytes: &mut [u8],
-    ) -> Result<ReadStatus, LogError<N::Error>> {
-        if self.condition == Condition::Poisoned {
-            return Err(LogError::Poisoned);
-        }
-        let corrupt = |why| Err(LogError::Corrupt { page, why });
-        if !self.is_bare(page) {
-            return corrupt(Malformed::Range("page"));
-        }
-        if offset.checked_add(bytes.len()).is_none_or(|end| end > self.page_size()) {
-            return corrupt(Malformed::Size);
-        }
-        // The chip may hold nothing of it.
-        if let Some(content) = self.pairs.doubted_content(page) {
-            bytes.copy_from_slice(&content[offset..offset + bytes.len()]);
-            return Ok(ReadStatus::Clean);
-        }
-        self.note_read(page);
-        let status = match Self::read_part(&mut self.nand, page, offset as u32, bytes) {
-            Ok(status) => status,
-            Err(error) if error.kind() == NandErrorKind::Uncorrectable => return corrupt(Malformed::Unreadable),
-            Err(error) => return Err(self.chip_error(error)),
-        };
-        if status.refresh_advised() {
-            self.blocks.set(self.shape.geometry.block_of(page), REFRESH, true);
-        }
-        Ok(status)
-    }
-
     /// The stream of a bare page. When the pool is low, a page that would open a block goes where there is room instead.
     fn bare_stream_for(&self, placement: Placement) -> u8 {
         let stream = self.place_bare(placement);
@@ -278,17 +222,6 @@ impl<N: Nand> Log<'_, N> {
         }
         let other = (self.shape.headed()..self.shape.streams).rev().find(|&other| self.bare_room(other) > 1);
         other.unwrap_or(if opens { stream } else { self.shape.headed() })
-    }
-
-    /// Whether a block can be opened for a stream with two bits a cell.
-    pub(crate) fn can_open_mlc(&self) -> bool {
-        self.ready.mlc_remaining() > 0 || self.can_list_mlc()
-    }
-
-    /// Whether what is moved out of a bare block finds room with two bits a cell.
-    pub(crate) fn can_move_to_mlc(&self) -> bool {
-        let streams = self.shape.first_mlc()..self.shape.streams;
-        self.shape.has_mlc() && (self.can_open_mlc() || streams.into_iter().any(|stream| self.bare_room(stream) > 1))
     }
 
     /// Programs a page at the frontier of a bare stream. If the chip refuses it, the block is closed.
@@ -374,5 +307,70 @@ impl<N: Nand> Log<'_, N> {
             outcome => self.give_up_block(stream, outcome)?,
         }
         Ok(())
+    }
+
+    /// The next page that had to be moved since the program of its partner failed: whoever knows it by its address corrects that.
+    /// `None`: there is none, as in nearly all cases and always without `mlc_streams`.
+    ///
+    /// With `mlc_streams` the owner asks after each bare page or summary that it appended, and before each commit, until the
+    /// answer is `None`. Costs one program for each page, beside what [`Log::append`] may cost.
+    ///
+    /// # Errors
+    ///
+    /// As [`Log::append`]. After [`LogError::Full`] the page stays in memory and can be read; until it is rescued or superseded, no
+    /// commit is possible that says anything new.
+    pub fn rescue(&mut self) -> Result<Option<Rescued>, LogError<N::Error>> {
+        self.place_doubted()?;
+        Ok(self.pairs.rescued.iter_mut().find_map(Option::take))
+    }
+
+    /// Programs a page at another place, and says in which stream. Nothing of it is kept.
+    pub(crate) fn append_doubted(
+        &mut self,
+        bytes: &[u8],
+        placement: Placement,
+    ) -> Result<(u8, PageAddr), LogError<N::Error>> {
+        for _ in 0..BLOCKS_TRIED {
+            if let Some(done) = self.try_append_bare(bytes, None, placement, Cause::Gc, None)? {
+                return Ok(done);
+            }
+        }
+        self.condition = Condition::ReadOnly;
+        Err(LogError::ReadOnly)
+    }
+
+    /// Programs the pages elsewhere of which the chip may hold nothing.
+    pub(crate) fn place_doubted(&mut self) -> Result<(), LogError<N::Error>> {
+        while let Some(slot) = self.pairs.doubted() {
+            self.check_writable()?;
+            let Slot { page, stream, flags, .. } = self.pairs.slots[slot];
+            let from = PageAddr(page.get());
+            let placement = if flags & NAMED == 0 { Placement::Survivor { from } } else { Placement::Stream(stream) };
+            let range = self.pairs.range(slot);
+            // Nothing else is exposed meanwhile, so that nobody needs them.
+            let copies = core::mem::take(&mut self.pairs.copies);
+            let result = self.append_doubted(&copies[range], placement);
+            self.pairs.copies = copies;
+            let (stream, to) = result?;
+            // It may be exposed again where it is now; its content is in the slot already.
+            let is_exposed = self.open_mlc(stream).is_some_and(|frontier| self.is_lsb(frontier, to));
+            self.pairs.slots[slot] = Slot { page: U32::new(to.0), stream, flags: flags & NAMED, reserved: [0; 2] };
+            if !is_exposed {
+                self.pairs.slots[slot] = Slot::UNUSED;
+            }
+            // Not live any more where it was.
+            let block = self.shape.geometry.block_of(from);
+            if self.blocks.state(block).holds_data() {
+                self.uncount(from);
+                self.blocks.subtract_live(block);
+            }
+            self.pairs.note_rescued(from, to);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_lsb(&self, frontier: Frontier, page: PageAddr) -> bool {
+        let place = self.shape.geometry.index_in_block(page) as u16;
+        self.shape.geometry.block_of(page) == frontier.block && self.group_of(place) == Some(PageGroup::Lsb)
     }
 }

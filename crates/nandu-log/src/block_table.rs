@@ -1,13 +1,12 @@
 //! What the log knows of each block: eight bytes in memory, four in a checkpoint.
 
+use crate::shape::Shape;
 use nandu_media::features::{FILES, MLC};
 use nandu_media::table::{ERASE_COUNT_MAX, LIVE_MAX, scale_live, unscale_live};
 use nandu_media::{BlockRecord, BlockState, NO_PAGE, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, CellMode};
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-use crate::shape::Shape;
 
 /// What a block is used for, as far as this session knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,10 +13,10 @@
 //! draws anew. Many sessions that read less than an eighth of `reads_max` each, or end with a power cut, and program nothing
 //! ever, leave no trace.
 
-use nandu_nand::{CellMode, Nand, PageAddr};
-
 use crate::block_table::REFRESH;
 use crate::log::Log;
+use crate::sampler::Sampler;
+use nandu_nand::{CellMode, Nand, PageAddr};
 
 /// Draws after which a block is emptied; what two bits can count.
 const DRAWS_MAX: u8 = 3;
@@ -26,30 +26,6 @@ const READS_MAX_MLC: u32 = 16_384;
 
 /// By how much fewer reads a block with two bits a cell bears than one with one.
 const MLC_SHARE: u32 = READS_MAX_SLC / READS_MAX_MLC;
-
-/// Which read counts next.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sampler {
-    /// Reads before the one that is drawn; 0: this one.
-    ahead: u32,
-    state: u32,
-    /// Reads in this session.
-    session: u32,
-}
-
-impl Sampler {
-    pub(crate) const NEW: Sampler = Sampler { ahead: u32::MAX, state: 0, session: 0 };
-
-    /// A number that looks like chance (Marsaglia's 32-bit xorshift).
-    fn draw(&mut self) -> u32 {
-        let mut x = if self.state == 0 { 1 } else { self.state };
-        x ^= x << 13;
-        x ^= x >> 17;
-        x ^= x << 5;
-        self.state = x;
-        x >> 1
-    }
-}
 
 impl<N: Nand> Log<'_, N> {
     /// Reads after which the blocks that bear least of them are emptied.

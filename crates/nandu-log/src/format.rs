@@ -1,19 +1,19 @@
 //! Making a volume.
 
+use crate::access::Probe;
+use crate::block_table::MARK_SEEN;
+use crate::block_table::State;
+use crate::error::LogError;
+use crate::log::Log;
+use crate::mount::SEQUENCE_GAP;
+use crate::mount::SEQUENCE_MAX;
+use crate::options::LogOptions;
+use crate::search::NewestAnchor;
 use nandu_media::header::header_size;
 use nandu_media::table::RECORD_SIZE;
 use nandu_media::volume::VolumeId;
 use nandu_media::{ANCHOR_COUNT, Anchor, BlockRecord, Page, PageKind};
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageAddr};
-
-use crate::access::Probe;
-use crate::anchor::NewestAnchor;
-
-use crate::block_table::{MARK_SEEN, State};
-use crate::error::LogError;
-use crate::log::Log;
-use crate::mount::{SEQUENCE_GAP, SEQUENCE_MAX};
-use crate::options::LogOptions;
 
 /// Sequences of pages on the chip from here on are not left behind, since a volume that begins there could hardly be written: the block
 /// is erased.

@@ -1,19 +1,18 @@
 //! Appending: the frontier of each stream.
 
-use nandu_media::anchor::mlc_ready_count;
-use nandu_media::header::{FLAG_COMMIT, FLAG_MOVED};
-use nandu_media::{PageFields, PageKind, Position, STREAM_COUNT_MAX};
-use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
-
 use crate::access::Programmed;
-use crate::block_table::{ERASED_MLC, HELD, State};
+use crate::block_table::ERASED_MLC;
+use crate::block_table::State;
 use crate::error::LogError;
-use crate::log::{Condition, Frontier, Log};
+use crate::log::Condition;
+use crate::log::Log;
 use crate::placement::Placement;
+use crate::ready::BLOCKS_TRIED;
+use crate::ready::Frontier;
 use crate::shape::End;
-
-/// Blocks that one append tries before it gives up.
-pub(crate) const ATTEMPTS: u32 = 8;
+use nandu_media::header::{FLAG_COMMIT, FLAG_MOVED};
+use nandu_media::{PageFields, PageKind};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
 
 /// How a page is appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +66,7 @@ impl<N: Nand> Log<'_, N> {
                 return Err(LogError::Full);
             }
         }
-        for _ in 0..ATTEMPTS {
+        for _ in 0..BLOCKS_TRIED {
             let stream = self.stream_for(append.placement);
             let frontier = self.open_frontier(stream, append.is_move())?;
             let page = self.shape.data_page(frontier.block, frontier.next);
@@ -119,23 +118,6 @@ impl<N: Nand> Log<'_, N> {
         .seal(bytes);
     }
 
-    /// Where each stream stands.
-    pub(crate) fn positions(&self) -> [Position; STREAM_COUNT_MAX] {
-        self.frontiers.map(|frontier| match frontier {
-            Some(Frontier { slot, next, .. }) if next > 0 => Position::new(slot, next - 1).unwrap_or(Position::NONE),
-            _ => Position::NONE,
-        })
-    }
-
-    /// Where each stream stands, counting the page that is about to be programmed in one of them.
-    pub(crate) fn positions_with(&self, stream: u8) -> [Position; STREAM_COUNT_MAX] {
-        let mut positions = self.positions();
-        if let Some(frontier) = &self.frontiers[stream as usize] {
-            positions[stream as usize] = Position::new(frontier.slot, frontier.next).unwrap_or(Position::NONE);
-        }
-        positions
-    }
-
     /// The stream of a page. When the pool is low, a page that would open a block goes where there is room instead.
     fn stream_for(&self, placement: Placement) -> u8 {
         let stream = self.place(placement);
@@ -144,12 +126,6 @@ impl<N: Nand> Log<'_, N> {
         }
         let other = (0..self.shape.headed()).rev().find(|&other| self.has_room(other));
         other.unwrap_or(stream)
-    }
-
-    /// Whether a stream's block takes another page.
-    pub(crate) fn has_room(&self, stream: u8) -> bool {
-        let pages = self.shape.pages_of(stream);
-        self.frontiers[stream as usize].is_some_and(|frontier| !frontier.is_closed && frontier.next < pages)
     }
 
     /// The frontier of a stream, with room for a page.
@@ -177,7 +153,7 @@ impl<N: Nand> Log<'_, N> {
         let end = self.shape.end_of(stream);
         let (needed, wanted) = if end == End::Mlc { (1, 1) } else { (if is_move { 1 } else { 2 }, 2) };
         let mode = self.shape.mode_of(stream);
-        for _ in 0..ATTEMPTS {
+        for _ in 0..BLOCKS_TRIED {
             if self.remaining(end) < wanted {
                 self.make_ready(end)?;
             }
@@ -224,19 +200,6 @@ impl<N: Nand> Log<'_, N> {
         }
     }
 
-    /// Closes the block of a stream.
-    pub(crate) fn close(&mut self, stream: u8, state: State) {
-        if let Some(frontier) = &mut self.frontiers[stream as usize] {
-            frontier.is_closed = true;
-            let block = frontier.block;
-            self.blocks.set_state(block, state);
-            self.blocks.set(block, HELD, true);
-            let geometry = &self.shape.geometry;
-            let first = geometry.first_page(block).0;
-            self.pairs.release_block(first..first + geometry.pages_per_block);
-        }
-    }
-
     /// A program failed, or nobody knows: no more of them in this block.
     pub(crate) fn give_up_block(&mut self, stream: u8, outcome: Programmed) -> Result<(), LogError<N::Error>> {
         self.stats.program_failures += 1;
@@ -264,47 +227,6 @@ impl<N: Nand> Log<'_, N> {
     /// Blocks of the ready list that can be opened from an end.
     fn remaining(&self, end: End) -> usize {
         if end == End::Mlc { self.ready.mlc_remaining() } else { self.ready.remaining() }
-    }
-
-    /// How long the ready list of a checkpoint made now would be, and how many of its entries would be for streams with two bits
-    /// a cell.
-    fn next_list(&self) -> (usize, usize) {
-        let left = self.ready.remaining() + self.ready.mlc_remaining();
-        let listable = self.blocks.can_be_listed().saturating_sub(self.kept()) as usize;
-        let count = (left + listable).min(self.shape.ready_max as usize);
-        (count, mlc_ready_count(count))
-    }
-
-    /// Whether the next checkpoint can give streams with one bit a cell more blocks.
-    pub(crate) fn can_list_others(&self) -> bool {
-        if !self.shape.has_mlc() {
-            return self.can_list();
-        }
-        let (count, mlc) = self.next_list();
-        count - mlc > self.ready.remaining()
-    }
-
-    /// The same of those with two.
-    pub(crate) fn can_list_mlc(&self) -> bool {
-        self.shape.has_mlc() && self.next_list().1 > self.ready.mlc_remaining()
-    }
-
-    /// Whether the next checkpoint can list blocks that the newest one does not.
-    pub(crate) fn can_list(&self) -> bool {
-        self.blocks.can_be_listed() > self.kept()
-    }
-
-    /// How many blocks are kept only because the newest commit page is there, or a tail that is due.
-    fn kept(&self) -> u32 {
-        let block_of = |page: PageAddr| self.shape.geometry.block_of(page);
-        let commit = self.committed.map(block_of);
-        let due = self.tags.due().map(|due| block_of(PageAddr(due.first))).filter(|&due| Some(due) != commit);
-        commit.into_iter().chain(due).filter(|&block| self.blocks.may_be_listed(block)).count() as u32
-    }
-
-    /// Whether a block holds the newest commit page, or a tail that is due, which are needed even where nothing counts as live (L7, T3).
-    pub(crate) fn holds_commit(&self, block: BlockAddr) -> bool {
-        self.holds_due(block) || self.committed.is_some_and(|page| self.shape.geometry.block_of(page) == block)
     }
 
     /// Erases a block of the ready list unless that was done; `false` if it failed and is to be retired.

@@ -4,14 +4,19 @@
 //! owner takes a [`Budget`] and asks [`Log::next_work`] until it says `None`. Erases and checkpoints the log does by itself;
 //! what comes back is a page to examine, which the owner moves if it lives.
 
+use crate::access::Probe;
+use crate::block_table::COPIED;
+use crate::block_table::DAMAGED;
+use crate::block_table::INEXACT;
+use crate::block_table::REFRESH;
+use crate::block_table::State;
+use crate::collector::READY_MIN;
+use crate::error::LogError;
+use crate::log::Condition;
+use crate::log::Log;
 use nandu_media::Malformed;
 use nandu_media::features::FILES;
 use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
-
-use crate::access::Probe;
-use crate::block_table::{COPIED, DAMAGED, INEXACT, REFRESH, State};
-use crate::error::LogError;
-use crate::log::{Condition, Log};
 
 /// Most pages that an operation examines for each page that it appends. Where the owner says that moving a page may program more
 /// than one ([`Log::expect_moves_of`]), each of those beside the first counts as a page examined; only the last examination
@@ -35,9 +40,6 @@ const WAITING_SHARE: u16 = 4;
 /// Blocks that wait so until operations take a share, where the owner empties blocks in idle time: as long as operations have not appended
 /// as many pages as the chip has since then.
 const ENDANGERED_PATIENCE: u32 = 4;
-
-/// Fewest ready blocks that are enough: one to open, one for recovery.
-const READY_MIN: usize = 2;
 
 /// How much work may be done now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,89 +142,6 @@ enum Doubt {
     Lasting,
 }
 
-/// What is being emptied.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Collector {
-    victim: Option<BlockAddr>,
-    cursor: u16,
-    cause: Cause,
-    /// A page of the victim cannot be read and may be live.
-    is_damaged: bool,
-    /// The victim is counted, not emptied.
-    counts_only: bool,
-    /// Pages of the victim before the cursor that are live and stay.
-    left: u16,
-    /// The page handed out and not answered yet: not counted in `left`, whatever happens to it.
-    pending: Option<PageAddr>,
-    /// Ready blocks that the operation under way needs, one for recovery among them.
-    ready_wanted: usize,
-    /// An operation waits for ready blocks, so nothing is erased ahead.
-    is_urgent: bool,
-    /// Live counts are to be made exact, since the chip may be full.
-    pub(crate) wants_exact: bool,
-    /// Steps of the instalment under way, and pages it is for.
-    taken: u32,
-    pages: u32,
-    /// What the last victim was ranked by where blocks are scarce, if its owner left pages in it for want of room.
-    pub(crate) left_behind: Option<(u32, BlockAddr)>,
-    /// The block that the owner wants to be emptied next.
-    pub(crate) chosen: Option<BlockAddr>,
-    /// To what it books that.
-    pub(crate) chosen_cause: Cause,
-    /// The next checkpoint lists the most worn block that holds nothing, for pages of that.
-    pub(crate) lists_most_worn: bool,
-    /// Pages that moving one may program, but for the first.
-    pub(crate) beside_max: u32,
-    /// Moving a page may program another one that names it.
-    pub(crate) has_named_pages: bool,
-    /// Pages programmed before the page under examination was handed out.
-    programs_before: u64,
-    /// Pages that the last examination programmed beside the first, and that the budget has not paid for yet.
-    debt: u32,
-    /// Whether the page under examination was handed out for an instalment.
-    is_instalment: bool,
-    /// Pages moved for levelling since the mount.
-    pub(crate) levelled: u64,
-    /// Pages that operations may append until idle time of the owner is expected no longer.
-    idle_trust: u32,
-    /// The owner put off moving a page, so the instalment is over.
-    is_put_off: bool,
-}
-
-impl Collector {
-    pub(crate) const IDLE: Collector = Collector {
-        victim: None,
-        cursor: 0,
-        cause: Cause::Gc,
-        is_damaged: false,
-        counts_only: false,
-        left: 0,
-        pending: None,
-        ready_wanted: READY_MIN,
-        is_urgent: false,
-        wants_exact: false,
-        taken: 0,
-        pages: 1,
-        left_behind: None,
-        chosen: None,
-        chosen_cause: Cause::Migration,
-        lists_most_worn: false,
-        beside_max: 0,
-        has_named_pages: false,
-        programs_before: 0,
-        debt: 0,
-        is_instalment: false,
-        levelled: 0,
-        idle_trust: 0,
-        is_put_off: false,
-    };
-
-    /// Steps of the instalment under way per page it is for.
-    pub(crate) fn instalment_steps(&self) -> u32 {
-        self.taken.div_ceil(self.pages.max(1))
-    }
-}
-
 /// What the log can do by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OwnStep {
@@ -241,11 +160,6 @@ impl<N: Nand> Log<'_, N> {
     /// Says that some pages are named by others, which are programmed again when those are moved; a mount forgets it.
     pub fn expect_named_pages(&mut self) {
         self.collector.has_named_pages = true;
-    }
-
-    /// Blocks of the pool at which instalments are largest.
-    pub(crate) fn floor_host(&self) -> u32 {
-        self.shape.floor_host() + self.collector.beside_max
     }
 
     /// The share of garbage collection of an operation that appends this many pages: nothing while the pool of empty
@@ -270,11 +184,6 @@ impl<N: Nand> Log<'_, N> {
         let patience = if self.collector.idle_trust > 0 { ENDANGERED_PATIENCE } else { 0 };
         let share = if self.blocks.endangered() > patience { share.max(ENDANGERED_SHARE) } else { share };
         Budget { examinations: share * pages, steps: pages, is_instalment: true, is_chosen: false }
-    }
-
-    /// Whether operations pay instalments now, the pool of empty blocks being less than full.
-    pub(crate) fn is_pool_low(&self) -> bool {
-        self.blocks.pool() < self.shape.pool_high(self.blocks.good()) + self.collector.beside_max
     }
 
     /// Whether an operation that appends this many pages has room, without a checkpoint in its middle. `Ok(false)`: after
@@ -446,11 +355,6 @@ impl<N: Nand> Log<'_, N> {
         examine.moves && examine.cause == Cause::Gc && live <= self.shape.pages / WAITING_SHARE && !is_scarce
     }
 
-    /// The page of a block that holds data at a place of its mode.
-    pub(crate) fn nth_page(&self, block: BlockAddr, nth: u16) -> PageAddr {
-        self.shape.page(self.blocks.mode(block), block, nth)
-    }
-
     fn take_victim(&mut self) -> Option<BlockAddr> {
         self.close_endangered();
         let count = self.pick_inexact();
@@ -501,18 +405,6 @@ impl<N: Nand> Log<'_, N> {
             if self.blocks.state(victim) == State::Failing {
                 self.condemn(victim);
             }
-        }
-    }
-
-    /// The owner needs a page no longer that may have been counted already.
-    pub(crate) fn uncount(&mut self, page: PageAddr) {
-        let geometry = &self.shape.geometry;
-        if self.collector.victim == Some(geometry.block_of(page))
-            && self.collector.cursor > 0
-            && self.collector.pending != Some(page)
-            && page <= self.nth_page(geometry.block_of(page), self.collector.cursor - 1)
-        {
-            self.collector.left = self.collector.left.saturating_sub(1);
         }
     }
 
@@ -582,19 +474,6 @@ impl<N: Nand> Log<'_, N> {
     /// ([`Log::empty_next`]), or begins to lose bits. Costs a pass over the block table in memory at most.
     pub fn has_chosen_work(&self) -> bool {
         self.collector.victim.is_some() || self.pick_endangered().is_some() || self.is_choice_possible()
-    }
-
-    /// Whether the pages of a block are being moved.
-    pub(crate) fn is_being_emptied(&self, block: BlockAddr) -> bool {
-        self.collector.victim == Some(block)
-    }
-
-    /// A block is erased: if it was being emptied, that is done.
-    pub(crate) fn forget_victim(&mut self, block: BlockAddr) {
-        if self.collector.victim == Some(block) {
-            self.collector.victim = None;
-            self.collector.pending = None;
-        }
     }
 
     /// Whether an unreadable page may have been acknowledged. The last page programmed in a block that was closed early is

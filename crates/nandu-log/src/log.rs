@@ -1,23 +1,24 @@
 //! The log as its owner sees it.
 
-use nandu_media::anchor::mlc_ready_count;
-use nandu_media::features::MLC;
-use nandu_media::{ANCHOR_COUNT, Malformed, Page, PageKind, READY_COUNT_MAX, STREAM_COUNT_MAX};
-use nandu_nand::{BlockAddr, CellMode, Geometry, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
-
-use crate::access::Found;
-use crate::block_table::{BlockTable, INEXACT, REFRESH};
-use crate::disturb::Sampler;
+use crate::anchors::Anchors;
+use crate::block_table::BlockTable;
+use crate::collector::Collector;
 use crate::error::LogError;
-use crate::gc::Collector;
+use crate::found::Found;
 use crate::memory::{self, Parts};
 use crate::options::LogOptions;
-use crate::pairs::Pairs;
 use crate::placement::Lifetimes;
-use crate::shape::{End, Shape, ShapeError};
+use crate::ready::Frontier;
+use crate::ready::ReadyList;
+use crate::runs::Runs;
+use crate::sampler::Sampler;
+use crate::shape::Shape;
+use crate::shape::ShapeError;
+use crate::slots::Pairs;
 use crate::stats::Stats;
-use crate::tags::Tags;
-use crate::victims::Runs;
+use crate::tail::Tags;
+use nandu_media::{PageKind, STREAM_COUNT_MAX};
+use nandu_nand::{CellMode, Geometry, Nand, PageAddr, ReadStatus};
 
 /// Whether the log can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,124 +26,6 @@ pub(crate) enum Condition {
     Working,
     ReadOnly,
     Poisoned,
-}
-
-/// A stream's block and how far it is programmed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Frontier {
-    pub(crate) block: BlockAddr,
-    /// Pages programmed; the frontier of a closed block stays until the stream opens another.
-    pub(crate) next: u16,
-    /// Place in the ready list, or that of blocks open at the checkpoint.
-    pub(crate) slot: u8,
-    pub(crate) is_closed: bool,
-    /// Pages that are left out, before here or behind, so that their partners stay as they are.
-    pub(crate) skipped: u16,
-}
-
-/// The ready list of the newest checkpoint, the least worn block first. Hot streams take from its front, the others, whose
-/// pages stay for long, from its back: so worn blocks rest. Where there are bare streams, these alone take from the back. Where
-/// some streams have two bits a cell, these alone take from the last entries, and no others do.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ReadyList {
-    pub(crate) blocks: [BlockAddr; READY_COUNT_MAX],
-    pub(crate) count: usize,
-    others: usize,
-    /// Entries opened since the checkpoint from the front.
-    pub(crate) front: usize,
-    /// Entries opened since the checkpoint from the back.
-    pub(crate) back: usize,
-    /// Entries opened since the checkpoint from those for streams with two bits a cell.
-    pub(crate) mlc: usize,
-}
-
-impl ReadyList {
-    pub(crate) const EMPTY: ReadyList =
-        ReadyList { blocks: [BlockAddr(0); READY_COUNT_MAX], count: 0, others: 0, front: 0, back: 0, mlc: 0 };
-
-    /// Entries in front of those for streams with two bits a cell: all, where there are none.
-    pub(crate) fn others(&self) -> usize {
-        if MLC { self.others } else { self.count }
-    }
-
-    /// Entries that were not opened, of those that are not for streams with two bits a cell.
-    pub(crate) fn remaining(&self) -> usize {
-        self.others() - self.front - self.back
-    }
-
-    /// The same of those that are.
-    pub(crate) fn mlc_remaining(&self) -> usize {
-        if MLC { self.count - self.others - self.mlc } else { 0 }
-    }
-
-    /// Says which entries are for streams with two bits a cell, now that the list is complete.
-    pub(crate) fn divide(&mut self, has_mlc: bool) {
-        self.others = self.count - if has_mlc { mlc_ready_count(self.count) } else { 0 };
-    }
-
-    pub(crate) fn push(&mut self, block: BlockAddr) {
-        self.blocks[self.count] = block;
-        self.count += 1;
-    }
-
-    pub(crate) fn unopened(&self) -> &[BlockAddr] {
-        &self.blocks[self.front..self.others() - self.back]
-    }
-
-    pub(crate) fn mlc_unopened(&self) -> &[BlockAddr] {
-        &self.blocks[self.others()..self.others() + self.mlc_remaining()]
-    }
-
-    pub(crate) fn all_unopened(&self) -> impl Iterator<Item = BlockAddr> + use<'_> {
-        self.unopened().iter().chain(self.mlc_unopened()).copied()
-    }
-
-    /// Takes the next block from an end, with its place in the list. There has to be one.
-    pub(crate) fn take(&mut self, end: End) -> (usize, BlockAddr) {
-        let (place, taken) = match end {
-            End::Front => (self.front, &mut self.front),
-            End::Back => (self.others() - 1 - self.back, &mut self.back),
-            End::Mlc => (self.count - 1 - self.mlc, &mut self.mlc),
-        };
-        *taken += 1;
-        (place, self.blocks[place])
-    }
-}
-
-/// The anchor blocks and the newest checkpoint.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Anchors {
-    pub(crate) blocks: [Option<BlockAddr>; ANCHOR_COUNT],
-    /// Which of them holds the newest checkpoint.
-    pub(crate) current: usize,
-    /// Which of them holds the newest checkpoint that is known to be stable.
-    pub(crate) base: usize,
-    /// Pages programmed in the current one.
-    pub(crate) next: u16,
-    /// Whether the current block was written by this session alone, so that it may be programmed further.
-    pub(crate) is_trusted: bool,
-    /// The newest anchor.
-    pub(crate) page: Option<PageAddr>,
-    /// Sequence of the newest anchor at the mount.
-    pub(crate) sequence: u64,
-    /// Number of the newest checkpoint.
-    pub(crate) number: u32,
-    /// Whether the newest checkpoint says that nothing was programmed after it.
-    pub(crate) is_clean: bool,
-}
-
-impl Anchors {
-    const UNKNOWN: Anchors = Anchors {
-        blocks: [None; ANCHOR_COUNT],
-        current: 0,
-        base: 0,
-        next: 0,
-        is_trusted: false,
-        page: None,
-        sequence: 0,
-        number: 0,
-        is_clean: false,
-    };
 }
 
 /// What a read found out about a page besides its bytes.
@@ -342,165 +225,12 @@ impl<'m, N: Nand> Log<'m, N> {
         &mut self.nand
     }
 
-    /// Reads a page of the owner's into `bytes`, a whole page, and checks everything it says of itself: checksum,
-    /// volume, own address, kind, and a sequence that was given out. One read. A page whose bits begin to flip has its
-    /// block noted for refresh.
-    ///
-    /// # Errors
-    ///
-    /// [`LogError::Corrupt`] for a page that cannot be read, is erased or is not the owner's; [`LogError::Nand`].
-    pub fn read(&mut self, page: PageAddr, bytes: &mut [u8]) -> Result<PageInfo, LogError<N::Error>> {
-        if self.condition == Condition::Poisoned {
-            return Err(LogError::Poisoned);
-        }
-        let corrupt = |why| Err(LogError::Corrupt { page, why });
-        if !self.shape.geometry.contains_page(page) {
-            return corrupt(Malformed::Range("page"));
-        }
-        if bytes.len() != self.page_size() {
-            return corrupt(Malformed::Size);
-        }
-        self.note_read(page);
-        let status = match Self::read_page(&mut self.nand, page, bytes) {
-            Ok(status) => status,
-            Err(error) if error.kind() == NandErrorKind::Uncorrectable => return corrupt(Malformed::Unreadable),
-            Err(error) => return Err(self.chip_error(error)),
-        };
-        let block = self.shape.geometry.block_of(page);
-        if status.refresh_advised() && self.blocks.state(block).holds_data() {
-            self.blocks.set(block, REFRESH, true);
-        }
-        let checked = Page::parse(bytes).and_then(|parsed| parsed.expect(self.volume, page.0));
-        let parsed = match checked {
-            Ok(parsed) => parsed,
-            Err(why) => {
-                let ecc = self.shape.geometry.ecc;
-                let erased = crate::access::is_erased(bytes, ecc.codeword_size, ecc.correctable_bits);
-                return corrupt(if erased { Malformed::Erased } else { why });
-            }
-        };
-        if parsed.kind().is_of_the_log() {
-            return corrupt(Malformed::Kind(parsed.kind() as u8));
-        }
-        if parsed.sequence() >= self.sequence {
-            return corrupt(Malformed::Sequence);
-        }
-        Ok(PageInfo {
-            kind: parsed.kind(),
-            sequence: parsed.sequence(),
-            is_commit: parsed.is_commit(),
-            stream: parsed.stream(),
-            status,
-        })
-    }
-
-    /// How many pages of a page's block live, if that is known: after a cut it may be fewer than are counted.
-    pub fn counted_live(&self, page: PageAddr) -> Option<u16> {
-        let block = self.shape.geometry.contains_page(page).then(|| self.shape.geometry.block_of(page))?;
-        let is_exact = self.blocks.state(block).holds_data() && !self.blocks.has(block, INEXACT);
-        is_exact.then(|| self.blocks.live(block))
-    }
-
-    /// Says that a page is needed no longer: a commit that is durable has replaced it, or it belongs to an operation
-    /// that was given up. Costs nothing. A page said twice makes a block look emptier than it is, and loses data.
-    pub fn supersede(&mut self, page: PageAddr) {
-        if !self.shape.geometry.contains_page(page) {
-            return;
-        }
-        // Moved after a failure, and the owner did not ask for it yet.
-        let page = self.pairs.superseded(page);
-        let block = self.shape.geometry.block_of(page);
-        // A tail that is due is taken over by as many mounts as are cut, and each supersedes its pages one by the other: they are all counted
-        // until the collector has been through the block.
-        if self.holds_due(block) {
-            return;
-        }
-        if self.blocks.state(block).holds_data() {
-            self.uncount(page);
-            if self.blocks.is_bare(block) && !self.is_being_emptied(block) {
-                self.runs.note(block);
-            }
-            self.blocks.subtract_live(block);
-        }
-    }
-
-    /// Has the block of a page left alone by the collector until [`Log::unpin_all`]: the page belongs to an operation under
-    /// way, and nothing that the owner can find from its root points at it yet. Costs nothing. A mount knows of no pins.
-    pub fn pin(&mut self, page: PageAddr) {
-        if self.shape.geometry.contains_page(page) {
-            self.blocks.pin(self.shape.geometry.block_of(page));
-        }
-    }
-
-    /// Ends every pin. Costs a pass over the block table in memory.
-    pub fn unpin_all(&mut self) {
-        self.blocks.unpin_all();
-    }
-
-    /// Says that any number of pages may be dead that were not superseded: the live counts are upper bounds from here on, as after
-    /// a cut, until the collector has been through a block. Costs a pass over the block table in memory, and later the collector
-    /// as many examinations as there are pages, if the chip looks full meanwhile.
-    pub fn doubt_counts(&mut self) {
-        for block in self.blocks.addresses() {
-            if self.blocks.state(block).holds_data() {
-                self.blocks.set(block, INEXACT, true);
-            }
-        }
-    }
-
-    /// Pages that can be moved before the blocks that the owner's operations need are touched.
-    pub fn move_room(&self) -> u32 {
-        self.blocks.pool().saturating_sub(self.shape.floor_host()) * u32::from(self.shape.pages) + self.open_room(false)
-    }
-
-    /// Pages with headers that can be programmed before a block is erased.
-    pub fn room_in_all(&self) -> u32 {
-        self.blocks.pool() * u32::from(self.shape.pages) + self.open_room(false)
-    }
-
-    /// Whether more blocks are empty than operations of the owner leave alone, so that one can be taken with nothing reserved.
-    pub fn has_spare_blocks(&self) -> bool {
-        self.blocks.pool() > self.floor_host()
-    }
-
-    /// Pages that can be appended to the blocks that are open: those of bare streams, without the last page of each, which is for
-    /// a summary, or those of the others.
-    pub(crate) fn open_room(&self, is_bare: bool) -> u32 {
-        let of_kind = (0..self.shape.streams).filter(|&stream| self.shape.is_bare_stream(stream) == is_bare);
-        of_kind.map(|stream| u32::from(self.room(stream).saturating_sub(u16::from(is_bare)))).sum()
-    }
-
-    /// How many pages of a block may be live, at most. An owner that walks its data can hold L5 against it.
-    pub fn live_bound(&self, block: BlockAddr) -> u32 {
-        if self.shape.geometry.contains_block(block) { u32::from(self.blocks.live(block)) } else { 0 }
-    }
-
     /// Refuses unless the log can be written.
     pub(crate) fn check_writable(&self) -> Result<(), LogError<N::Error>> {
         match self.condition {
             Condition::Working => Ok(()),
             Condition::ReadOnly => Err(LogError::ReadOnly),
             Condition::Poisoned => Err(LogError::Poisoned),
-        }
-    }
-
-    /// Makes a clean checkpoint, so that the next mount has nothing to recover, and gives the chip back. Costs at most
-    /// one checkpoint; nothing if since a clean mount nothing was programmed and little was read.
-    ///
-    /// # Errors
-    ///
-    /// The error, with the chip: what was committed is durable all the same.
-    pub fn unmount(mut self) -> Result<N, (LogError<N::Error>, N)> {
-        if self.condition != Condition::Working || (self.anchors.is_clean && !self.has_read_much()) {
-            return Ok(self.nand);
-        }
-        // What tags alone say is found after a cut only.
-        if self.tail_len() > 0 {
-            return Ok(self.nand);
-        }
-        match self.write_checkpoint(true) {
-            Ok(()) => Ok(self.nand),
-            Err(error) => Err((error, self.nand)),
         }
     }
 

@@ -1,14 +1,13 @@
 //! The caller's memory, divided.
 
+use crate::block_table::BlockEntry;
+use crate::block_table::TablePage;
+use crate::options::LogOptions;
+use crate::shape::Shape;
+use crate::slots::Slot;
 use core::mem::size_of;
-
 use nandu_nand::Geometry;
 use zerocopy::FromBytes;
-
-use crate::block_table::{BlockEntry, TablePage};
-use crate::options::LogOptions;
-use crate::pairs::Slot;
-use crate::shape::Shape;
 
 /// The parts of the caller's memory.
 pub(crate) struct Parts<'m> {

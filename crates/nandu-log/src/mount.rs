@@ -1,17 +1,20 @@
 //! Mounting: the newest checkpoint, read and checked; then what came after it.
 
+use crate::access::Probe;
+use crate::block_table::HELD;
+use crate::block_table::State;
+use crate::compiled::COMPILED;
+use crate::compiled::Uses;
+use crate::error::LogError;
+use crate::log::Condition;
+use crate::log::Log;
+use crate::options::LogOptions;
+use crate::ready::Frontier;
+use crate::search::NewestAnchor;
 use nandu_media::anchor::MODE_MLC;
 use nandu_media::table::RECORD_SIZE;
 use nandu_media::{Anchor, BlockRecord, Malformed, Page, PageKind, Position};
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
-
-use crate::access::Probe;
-use crate::anchor::NewestAnchor;
-use crate::block_table::{HELD, State};
-use crate::compiled::{COMPILED, Uses};
-use crate::error::LogError;
-use crate::log::{Condition, Frontier, Log};
-use crate::options::LogOptions;
 
 /// By how much the sequence jumps after a cut. Pages that a cut left unread have numbers below: there are at most as many
 /// as one recovery programs, and one; and pages of bare streams, for which it jumps further.
@@ -360,5 +363,25 @@ impl<'m, N: Nand> Log<'m, N> {
             return Err(Malformed::Range("anchors"));
         }
         Ok(())
+    }
+
+    /// Makes a clean checkpoint, so that the next mount has nothing to recover, and gives the chip back. Costs at most
+    /// one checkpoint; nothing if since a clean mount nothing was programmed and little was read.
+    ///
+    /// # Errors
+    ///
+    /// The error, with the chip: what was committed is durable all the same.
+    pub fn unmount(mut self) -> Result<N, (LogError<N::Error>, N)> {
+        if self.condition != Condition::Working || (self.anchors.is_clean && !self.has_read_much()) {
+            return Ok(self.nand);
+        }
+        // What tags alone say is found after a cut only.
+        if self.tail_len() > 0 {
+            return Ok(self.nand);
+        }
+        match self.write_checkpoint(true) {
+            Ok(()) => Ok(self.nand),
+            Err(error) => Err((error, self.nand)),
+        }
     }
 }

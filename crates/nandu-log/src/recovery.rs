@@ -1,13 +1,19 @@
 //! Putting right what a cut left: the newest commit, the blocks that were open, and a checkpoint that says so.
 
+use crate::access::Probe;
+use crate::access::Programmed;
+use crate::block_table::HELD;
+use crate::block_table::INEXACT;
+use crate::block_table::State;
+use crate::error::LogError;
+use crate::found::Found;
+use crate::log::Condition;
+use crate::log::Log;
+use crate::ready::Frontier;
+use crate::roll_forward::Rolled;
+use nandu_media::anchor::Tail;
 use nandu_media::{Malformed, PageFields, Position, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
-
-use crate::access::{Found, Probe, Programmed};
-use crate::block_table::{HELD, INEXACT, State};
-use crate::error::LogError;
-use crate::log::{Condition, Frontier, Log};
-use crate::roll_forward::Rolled;
 
 impl<N: Nand> Log<'_, N> {
     /// Finds the newest commit page and reads it, so that what the owner begins from is known to be there.
@@ -287,5 +293,40 @@ impl<N: Nand> Log<'_, N> {
         self.stats.count(Cause::Recovery);
         Self::program(&mut self.nand, to, self.blocks.page, self.options.read_back)
             .map_err(|error| self.chip_error(error))
+    }
+
+    /// After a cut: finds the tail behind the newest commit, or the one that an earlier mount found. Two reads, one where there is none.
+    pub(crate) fn find_tail(&mut self, commit: Option<Found>) -> Result<(), LogError<N::Error>> {
+        if !self.shape.has_tags() {
+            return Ok(());
+        }
+        let stream = self.tail_stream();
+        let stored = self.tags.stored();
+        let tail = match commit.filter(|commit| self.is_current(commit)) {
+            Some(commit) if stored.is_none_or(|stored| !stored.is_due) => {
+                let next = self.resolve(stream, commit.positions[usize::from(stream)]);
+                let next = next.filter(|&(_, next)| next < self.shape.pages);
+                next.map(|(block, next)| Tail {
+                    first: self.shape.page_of(stream, block, next).0,
+                    commit: commit.sequence,
+                    is_due: true,
+                })
+            }
+            _ => stored.map(|stored| Tail { is_due: true, ..stored }),
+        };
+        self.tags.set_due(tail);
+        if !self.reads_due(0)? {
+            self.tags.set_due(None);
+        }
+        Ok(())
+    }
+
+    /// Whether a page of the tail that is due is there.
+    pub(crate) fn reads_due(&mut self, place: u16) -> Result<bool, LogError<N::Error>> {
+        let bytes = core::mem::take(&mut self.blocks.page);
+        self.buffered = None;
+        let due = self.read_due(place, bytes);
+        self.blocks.page = bytes;
+        Ok(due?.is_some())
     }
 }

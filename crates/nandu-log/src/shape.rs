@@ -1,15 +1,15 @@
 //! What follows from the geometry and the options: sizes, counts and limits.
 
+use crate::compiled::COMPILED;
+use crate::compiled::Uses;
+use crate::options::LogOptions;
 use nandu_media::anchor::{anchor_size, mlc_ready_count};
 use nandu_media::features::{FILES, MLC, TAGS};
 use nandu_media::header::header_size;
 use nandu_media::table::RECORD_SIZE;
+use nandu_media::tag::TAG_SIZE;
 use nandu_media::{ANCHOR_COUNT, READY_COUNT_MAX, READY_COUNT_MIN, STREAM_COUNT_MAX};
-use nandu_nand::{BlockAddr, CellMode, Geometry, GeometryError, PageAddr, PageGroup, TearScope};
-
-use crate::compiled::{COMPILED, Uses};
-use crate::options::LogOptions;
-use crate::tags::has_tags;
+use nandu_nand::{BlockAddr, CellMode, Geometry, GeometryError, PageAddr, PageGroup, Pairing, TearScope};
 
 const FLOOR_HOST: u32 = 3;
 const FLOOR_DELETE: u32 = 2;
@@ -41,6 +41,12 @@ pub(crate) enum End {
     Back,
     /// From the last one on.
     Mlc,
+}
+
+/// Whether pages of a chip can have tags. Where pages share cells nothing that is promised may be torn later, which a tail does not
+/// keep to.
+pub(crate) fn has_tags(geometry: &Geometry) -> bool {
+    geometry.tag_size as usize >= TAG_SIZE && geometry.pairing == Pairing::None
 }
 
 /// Most LSB pages that are programmed at once while their partners are not, if pages are programmed in their order.

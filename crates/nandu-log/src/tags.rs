@@ -25,17 +25,16 @@
 //! was found by the move's header, and is taken over from a state that is the same to the owner. Nor is its block among those that are taken for
 //! unopened where that undoes moves, since an entry remained (T2).
 
-use nandu_media::Malformed;
-use nandu_media::anchor::Tail;
-use nandu_media::checksum::checksum;
-use nandu_media::features::TAGS;
-use nandu_media::tag::{TAG_OWNER_SIZE, TAG_SIZE, Tag, TagPlace};
-use nandu_nand::{BlockAddr, Geometry, Nand, NandError, NandErrorKind, PageAddr, Pairing};
-
-use crate::access::Found;
 use crate::block_table::INEXACT;
 use crate::error::LogError;
-use crate::log::{Condition, Frontier, Log};
+use crate::log::Condition;
+use crate::log::Log;
+use crate::ready::Frontier;
+use crate::tail::OpenTail;
+use nandu_media::Malformed;
+use nandu_media::checksum::checksum;
+use nandu_media::tag::{TAG_OWNER_SIZE, TAG_SIZE, Tag, TagPlace};
+use nandu_nand::{Nand, NandError, NandErrorKind, PageAddr};
 
 /// Most pages of a tail: a mount after a cut reads each of them twice at most, and every page beyond is one more of that for a
 /// smaller share of a commit.
@@ -45,12 +44,6 @@ pub const TAIL_MAX: u16 = 15;
 /// 70 % full of pages that are overwritten by chance, the worst write took 171 ms with 15, 67 ms with 3, 60 ms without tags, the mean
 /// one 2.43, 2.47 and 2.75 ms.
 const TAIL_MAX_COLLECTING: u16 = 3;
-
-/// Whether pages of a chip can have tags. Where pages share cells nothing that is promised may be torn later, which a tail does not
-/// keep to.
-pub(crate) fn has_tags(geometry: &Geometry) -> bool {
-    geometry.tag_size as usize >= TAG_SIZE && geometry.pairing == Pairing::None
-}
 
 /// What is found of a page of a tail that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,76 +73,9 @@ enum Spare {
     Other,
 }
 
-/// The tail behind the newest commit.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OpenTail {
-    /// Sequence of the commit.
-    commit: u64,
-    /// Where its first page is, or is going to be.
-    first: PageAddr,
-    /// Pages of it.
-    count: u16,
-}
-
-/// What is known of tagged pages.
-#[derive(Clone, Copy, Debug)]
-struct State {
-    /// What the newest checkpoint says.
-    stored: Option<Tail>,
-    /// The tail that the owner has to take over.
-    due: Option<Tail>,
-    /// The tail that grows. `None` if no tagged page would be found.
-    open: Option<OpenTail>,
-}
-
-/// What is known of tagged pages, in no memory where tags are not compiled.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Tags([State; TAGS as usize]);
-
-impl Tags {
-    pub(crate) const NONE: Tags = Tags([State { stored: None, due: None, open: None }; TAGS as usize]);
-
-    /// What a checkpoint made now says.
-    pub(crate) fn to_store(self) -> Option<Tail> {
-        let open = self.open().map(|open| Tail { first: open.first.0, commit: open.commit, is_due: false });
-        self.due().or(open)
-    }
-
-    /// Takes over what a checkpoint says.
-    pub(crate) fn load(&mut self, stored: Option<Tail>) {
-        self.0.iter_mut().for_each(|state| state.stored = stored);
-    }
-
-    /// After a clean mount the tail that is due is the one that the checkpoint calls so.
-    pub(crate) fn take_stored_due(&mut self) {
-        self.set_due(self.stored().filter(|tail| tail.is_due));
-    }
-
-    fn stored(&self) -> Option<Tail> {
-        self.0.first()?.stored
-    }
-
-    /// The tail that the owner has to take over.
-    pub(crate) fn due(&self) -> Option<Tail> {
-        self.0.first()?.due
-    }
-
-    fn set_due(&mut self, due: Option<Tail>) {
-        self.0.iter_mut().for_each(|state| state.due = due);
-    }
-
-    fn open(&self) -> Option<OpenTail> {
-        self.0.first()?.open
-    }
-
-    fn set_open(&mut self, open: Option<OpenTail>) {
-        self.0.iter_mut().for_each(|state| state.open = open);
-    }
-}
-
 impl<N: Nand> Log<'_, N> {
     /// The stream that a tail is in.
-    fn tail_stream(&self) -> u8 {
+    pub(crate) fn tail_stream(&self) -> u8 {
         self.shape.headed()
     }
 
@@ -212,41 +138,6 @@ impl<N: Nand> Log<'_, N> {
         self.tags.set_open(next.map(|next| OpenTail { commit, first: first(next), count: 0 }));
     }
 
-    /// After a cut: finds the tail behind the newest commit, or the one that an earlier mount found. Two reads, one where there is none.
-    pub(crate) fn find_tail(&mut self, commit: Option<Found>) -> Result<(), LogError<N::Error>> {
-        if !self.shape.has_tags() {
-            return Ok(());
-        }
-        let stream = self.tail_stream();
-        let stored = self.tags.stored();
-        let tail = match commit.filter(|commit| self.is_current(commit)) {
-            Some(commit) if stored.is_none_or(|stored| !stored.is_due) => {
-                let next = self.resolve(stream, commit.positions[usize::from(stream)]);
-                let next = next.filter(|&(_, next)| next < self.shape.pages);
-                next.map(|(block, next)| Tail {
-                    first: self.shape.page_of(stream, block, next).0,
-                    commit: commit.sequence,
-                    is_due: true,
-                })
-            }
-            _ => stored.map(|stored| Tail { is_due: true, ..stored }),
-        };
-        self.tags.set_due(tail);
-        if !self.reads_due(0)? {
-            self.tags.set_due(None);
-        }
-        Ok(())
-    }
-
-    /// Whether a page of the tail that is due is there.
-    fn reads_due(&mut self, place: u16) -> Result<bool, LogError<N::Error>> {
-        let bytes = core::mem::take(&mut self.blocks.page);
-        self.buffered = None;
-        let due = self.read_due(place, bytes);
-        self.blocks.page = bytes;
-        Ok(due?.is_some())
-    }
-
     /// Whether there are tagged pages that the owner has to take over (T3).
     pub fn has_due_tail(&self) -> bool {
         self.tags.due().is_some()
@@ -276,7 +167,7 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// Where options do not believe a single read that a page is not there, a second one.
-    fn read_due(&mut self, place: u16, bytes: &mut [u8]) -> Result<Option<Due>, LogError<N::Error>> {
+    pub(crate) fn read_due(&mut self, place: u16, bytes: &mut [u8]) -> Result<Option<Due>, LogError<N::Error>> {
         match self.read_due_once(place, bytes)? {
             whole @ Some(Due::Whole { .. }) => Ok(whole),
             _ if self.options.read_back => self.read_due_once(place, bytes),
@@ -369,10 +260,5 @@ impl<N: Nand> Log<'_, N> {
             self.blocks.set_live(block, live);
             self.blocks.set(block, INEXACT, true);
         }
-    }
-
-    /// Whether a block holds a tail that is due.
-    pub(crate) fn holds_due(&self, block: BlockAddr) -> bool {
-        self.tags.due().is_some_and(|due| self.shape.geometry.block_of(PageAddr(due.first)) == block)
     }
 }

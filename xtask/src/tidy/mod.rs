@@ -3,6 +3,7 @@
 //! Each check takes the tree and adds what it finds; so each can be tested on a small made-up tree that breaks it.
 
 mod documents;
+mod floors;
 mod imports;
 mod no_std;
 mod sources;
@@ -55,6 +56,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
 fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     imports::check(tree, &mut findings);
+    floors::check(tree, &mut findings);
     no_std::check(tree, &mut findings);
     documents::check(tree, &mut findings);
     sources::check(tree, &mut findings);
