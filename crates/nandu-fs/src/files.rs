@@ -3,7 +3,7 @@
 use nandu_nand::Nand;
 
 use crate::fs::Fs;
-use crate::pages::Base;
+use crate::pages::{Base, PageState};
 use crate::write_buffer::{Span, Written};
 use crate::{FsError, Ino};
 
@@ -116,20 +116,20 @@ impl<N: Nand> Fs<'_, N> {
     /// Writes a whole page that is not in memory.
     fn write_page(&mut self, ino: Ino, index: u32, bytes: &[u8]) -> Result<(), FsError<N::Error>> {
         self.begin_change()?;
-        self.write_page_now(ino, index, bytes)
-    }
-
-    #[inline(never)]
-    fn write_page_now(&mut self, ino: Ino, index: u32, bytes: &[u8]) -> Result<(), FsError<N::Error>> {
         let state = self.page_state(ino.0, index)?;
-        let mut inode = self.file(ino)?;
-        inode.grow(self.offset(index, bytes.len()), self.now);
-        self.begin_tagging(ino, index, bytes.len(), &inode);
-        Self::count_page(&state, &mut inode);
-        self.put_page_of(ino, &inode, |fs, edits| fs.put_page((ino.0, index), bytes, edits, state.base))?;
+        self.put_written(ino, index, bytes, &state)?;
         self.drop_fragments(ino.0, index, &state)?;
         self.end_tagging();
         Ok(())
+    }
+
+    #[inline(never)]
+    fn put_written(&mut self, ino: Ino, index: u32, bytes: &[u8], state: &PageState) -> Result<(), FsError<N::Error>> {
+        let mut inode = self.file(ino)?;
+        inode.grow(self.offset(index, bytes.len()), self.now);
+        self.begin_tagging(ino, index, bytes.len(), &inode);
+        Self::count_page(state, &mut inode);
+        self.put_page_of(ino, &inode, |fs, edits| fs.put_page((ino.0, index), bytes, edits, state.base))
     }
 
     /// Writes a part of a page in memory.

@@ -59,8 +59,9 @@ impl<N: Nand> Fs<'_, N> {
         let Some(&Written { ino, index, .. }) = self.buffer.written.as_ref() else { return Ok(()) };
         let state = self.page_state(ino, index)?;
         let is_fragment = state.base == Base::Page && self.flush_fragment((ino, index), &state)?;
-        if !is_fragment {
-            self.flush_whole((ino, index), &state)?;
+        if !is_fragment && self.flush_whole((ino, index), &state)? {
+            self.drop_fragments(ino, index, &state)?;
+            self.end_tagging();
         }
         self.buffer.written = None;
         Ok(())
@@ -115,11 +116,12 @@ impl<N: Nand> Fs<'_, N> {
         result
     }
 
-    /// Makes a page of what was written and the rest, or a record if few bytes of it are not zero.
+    /// Makes a page of what was written and the rest, or a record if few bytes of it are not zero. Returns whether it is a page, under which
+    /// fragments are left.
     #[inline(never)]
-    fn flush_whole(&mut self, (ino, index): (u64, u32), state: &PageState) -> Result<(), FsError<N::Error>> {
+    fn flush_whole(&mut self, (ino, index): (u64, u32), state: &PageState) -> Result<bool, FsError<N::Error>> {
         self.load_rest()?;
-        let Some(written) = &self.buffer.written else { return Ok(()) };
+        let Some(written) = &self.buffer.written else { return Ok(false) };
         let (mut inode, end) = (written.inode, written.span.end);
         self.begin_tagging(Ino(ino), index, end, &inode);
         Self::count_page(state, &mut inode);
@@ -128,12 +130,10 @@ impl<N: Nand> Fs<'_, N> {
         let behind = page.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
         if behind - first <= self.inline_size_max() {
             self.tagging.give_up();
-            return self.flush_inline((ino, index), &inode, state, first..behind);
+            return self.flush_inline((ino, index), &inode, state, first..behind).map(|()| false);
         }
-        self.put_page_of(Ino(ino), &inode, |fs, edits| fs.put_front((ino, index), behind, edits, state.base))?;
-        self.drop_fragments(ino, index, state)?;
-        self.end_tagging();
-        Ok(())
+        self.put_page_of(Ino(ino), &inode, |fs, edits| fs.put_front((ino, index), behind, edits, state.base))
+            .map(|()| true)
     }
 
     /// Makes a record of the bytes of the page that are not zero.

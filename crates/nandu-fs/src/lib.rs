@@ -73,7 +73,7 @@
 
 mod attributes;
 mod batch;
-mod chunks;
+mod check;
 mod create;
 mod error;
 mod file_system;
@@ -96,15 +96,14 @@ pub mod placement;
 #[cfg_attr(not(feature = "mlc"), path = "without/placing.rs")]
 mod placing;
 mod rename;
-mod repair;
 mod space;
 #[cfg_attr(not(feature = "tags"), path = "without/tags.rs")]
 mod tags;
-mod verify;
 mod walk;
 mod write_buffer;
 mod xattrs;
 
+pub use check::{Mended, Repair, Violation};
 pub use error::{Damage, FsError};
 pub use fs::Fs;
 pub use nandu_files::{
@@ -116,6 +115,4 @@ pub use nandu_tree::TreeError;
 #[cfg(feature = "broken")]
 pub use options::Broken;
 pub use options::{Format, Options};
-pub use repair::{Mended, Repair};
 pub use space::Regions;
-pub use verify::Violation;

@@ -148,10 +148,10 @@ impl<N: Nand> Fs<'_, N> {
     #[inline(never)]
     fn reap_step(&mut self, ino: Ino, last: &mut Key) -> Result<bool, FsError<N::Error>> {
         let page_size = self.page_size() as u64;
-        let inode = self.find_inode(ino)?;
+        let mut inode = self.find_inode(ino)?;
         // Who has it open goes on using it without a name.
         let is_open = self.open.is_open(ino.0);
-        let size = inode.filter(|inode| inode.nlink > 0 || is_open).map(|inode| inode.size);
+        let size = inode.as_ref().filter(|inode| inode.nlink > 0 || is_open).map(|inode| inode.size);
         let (from, to) = match size {
             Some(size) => {
                 let first = u32::try_from(size.div_ceil(page_size)).unwrap_or(u32::MAX);
@@ -162,19 +162,19 @@ impl<N: Nand> Fs<'_, N> {
         let mut room = StepRoom::new();
         let mut batch = room.batch();
         let doomed = self.doom_next(&mut batch, last, (from, to))?;
-        match inode {
+        match &mut inode {
             Some(inode) if inode.nlink == 0 && !is_open && doomed.is_all => {
                 batch.delete(Key::inode(ino.0));
                 self.forget_hotness(ino);
             }
-            Some(mut inode) => {
+            Some(inode) => {
                 inode.blocks = inode.blocks.saturating_sub(doomed.pages);
-                Self::put_inode(&mut batch, ino, &inode);
+                Self::put_inode(&mut batch, ino, inode);
             }
             None => {}
         }
         // Without a name and open it stays an orphan: after a cut nobody has it open.
-        if doomed.is_all && inode.is_none_or(|inode| inode.nlink > 0 || !is_open) {
+        if doomed.is_all && inode.as_ref().is_none_or(|inode| inode.nlink > 0 || !is_open) {
             batch.delete(Key::orphan(ino.0));
         }
         // Were everything removed to make room for this step, it would bring a part of the inode back.

@@ -15,6 +15,9 @@ use crate::{FsError, Ino, RenameMode, Time};
 /// Most directories above one another that are walked to find out whether one is above another.
 const DEPTH_MAX: u32 = 1 << 20;
 
+/// Room for a name, the one that goes, and three inodes.
+type MoveRoom<'a> = Room<'a, 5, { KEY_SIZE_MAX + NAME_ROOM + 3 * INODE_ROOM }>;
+
 /// Room for two names and four inodes.
 type SwapRoom<'a> = Room<'a, 6, { 2 * NAME_ROOM + 4 * INODE_ROOM }>;
 
@@ -157,7 +160,7 @@ impl<N: Nand> Fs<'_, N> {
         (new_name, position): (&[u8], u64),
     ) -> Result<(), FsError<N::Error>> {
         let links = i32::from(inode.is_directory());
-        let mut room = SwapRoom::new();
+        let mut room = MoveRoom::new();
         let mut batch = room.batch();
         let deltas = [Delta { names: -1, links: -links }, Delta { names: 1, links }];
         self.put_sides(&mut batch, sides, deltas);

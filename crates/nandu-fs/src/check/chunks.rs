@@ -23,7 +23,7 @@ const PASSED: u8 = 0x40;
 
 /// What a directory that shares its chunk is to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Claim {
+pub(super) enum Claim {
     /// Of all that have numbers of the chunk left it has gone furthest: no other has given away what it has left.
     Keeps,
     /// Another one has gone further, or as far.
@@ -77,7 +77,7 @@ impl<N: Nand> Fs<'_, N> {
     /// Calls with every directory that shares the numbers it has left with another one.
     ///
     /// Walks all records twice for as many chunks as `scratch` has bytes, if there are directories with numbers of them left.
-    pub(crate) fn for_each_shared_chunk(
+    pub(super) fn for_each_shared_chunk(
         &mut self,
         scratch: &mut [u8],
         mut call: impl FnMut(&mut Self, u64, &Inode, Claim) -> Result<(), FsError<N::Error>>,

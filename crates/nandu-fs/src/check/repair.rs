@@ -18,8 +18,8 @@ use core::ops::{Bound, ControlFlow};
 use nandu_index::{Direction, Edit, Entry, KeyBuf};
 use nandu_nand::Nand;
 
+use super::chunks::Claim;
 use crate::batch::WholeRoom;
-use crate::chunks::Claim;
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::{INO_END, Key, Meaning};
@@ -139,7 +139,7 @@ pub struct Repair<'a> {
 }
 
 /// Where a repair tells what it does.
-pub(crate) struct Journal<'a> {
+struct Journal<'a> {
     to: &'a mut dyn FnMut(Repair<'_>),
     count: u64,
     lost_found: Option<Ino>,

@@ -266,7 +266,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Whether the root is above a directory. Reads a leaf for each directory above it.
-    pub(crate) fn reaches_root(&mut self, inode: &Inode) -> Result<bool, FsError<N::Error>> {
+    pub(super) fn reaches_root(&mut self, inode: &Inode) -> Result<bool, FsError<N::Error>> {
         let mut at = inode.parent;
         // Where a power of two steps had led: a loop comes there again.
         let mut mark = 0;

@@ -250,7 +250,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// The bytes of all attributes, or the place of the first one that is not whole or is not found where it stands.
-    pub(crate) fn pass_xattrs(&mut self, ino: u64) -> Result<(u32, Option<XattrPlace>), FsError<N::Error>> {
+    pub(in crate::check) fn pass_xattrs(&mut self, ino: u64) -> Result<(u32, Option<XattrPlace>), FsError<N::Error>> {
         let (mut total, mut next) = (0, (0, 0));
         while let Some(seen) = self.next_xattr(ino, next)? {
             let Seen { place: (hash, probe), name, name_size, size } = seen;
@@ -303,7 +303,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Whether the numbers that a directory has left are the rest of a chunk, and no inode has one of them.
-    pub(crate) fn is_chunk_free(&mut self, inode: &Inode) -> Result<bool, FsError<N::Error>> {
+    pub(in crate::check) fn is_chunk_free(&mut self, inode: &Inode) -> Result<bool, FsError<N::Error>> {
         if inode.chunk_next == inode.chunk_end {
             return Ok(true);
         }

@@ -133,7 +133,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Whether a page value is there and is what its entry says. Reads it.
-    pub(crate) fn can_read_page(&mut self, key: Key) -> Result<bool, FsError<N::Error>> {
+    pub(in crate::check) fn can_read_page(&mut self, key: Key) -> Result<bool, FsError<N::Error>> {
         let page_size = self.page_size();
         match self.tree.read(key.as_slice(), 0, &mut [0; 1]) {
             Ok(size) => {
@@ -190,7 +190,12 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Whether a page holds nothing but zeros from a place on.
-    pub(crate) fn is_zero_from(&mut self, ino: u64, index: u32, start: usize) -> Result<bool, FsError<N::Error>> {
+    pub(in crate::check) fn is_zero_from(
+        &mut self,
+        ino: u64,
+        index: u32,
+        start: usize,
+    ) -> Result<bool, FsError<N::Error>> {
         let memory = core::mem::take(&mut self.buffer.memory);
         let outcome = self.read_page(ino, index, start, &mut memory[start..]);
         let is_zero = memory[start..].iter().all(|&byte| byte == 0);
