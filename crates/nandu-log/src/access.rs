@@ -1,12 +1,12 @@
 //! Single operations on the chip, with what they mean for the log.
 
+use nandu_media::{Malformed, Page};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
+
 use crate::block_table::MARK_SEEN;
 use crate::error::LogError;
 use crate::found::Found;
-use crate::log::Condition;
-use crate::log::Log;
-use nandu_media::{Malformed, Page};
-use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
+use crate::log::{Condition, Log};
 
 /// How often an operation that may be repeated is tried.
 const ATTEMPTS: u32 = 3;

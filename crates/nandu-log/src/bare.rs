@@ -8,23 +8,19 @@
 //! What a bare page holds comes from anywhere, so it may be made to look like a page of the log. The log never lets it stand
 //! where it would pass for one: such a page has to state its own address, and is appended at another one.
 
-use crate::access::Programmed;
-use crate::block_table::State;
-use crate::error::LogError;
-use crate::log::Condition;
-use crate::log::Log;
-use crate::placement::Placement;
-use crate::ready::BLOCKS_TRIED;
-use crate::ready::Frontier;
-use crate::slots::BLANK;
-use crate::slots::NAMED;
-use crate::slots::Rescued;
-use crate::slots::Slot;
 use nandu_media::header::MAGIC;
 use nandu_media::tag::{TAG_OWNER_SIZE, TAG_SIZE};
 use nandu_media::{PageFields, PageKind};
 use nandu_nand::{Cause, Nand, NandError, NandErrorKind, PageAddr, PageGroup};
 use zerocopy::little_endian::U32;
+
+use crate::access::Programmed;
+use crate::block_table::State;
+use crate::error::LogError;
+use crate::log::{Condition, Log};
+use crate::placement::Placement;
+use crate::ready::{BLOCKS_TRIED, Frontier};
+use crate::slots::{BLANK, NAMED, Rescued, Slot};
 
 /// Whether bytes begin as those of a page of any volume would that stands at this address.
 fn is_disguised(bytes: &[u8], page: PageAddr) -> bool {

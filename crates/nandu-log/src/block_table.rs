@@ -1,12 +1,13 @@
 //! What the log knows of each block: eight bytes in memory, four in a checkpoint.
 
-use crate::shape::Shape;
 use nandu_media::features::{FILES, MLC};
 use nandu_media::table::{ERASE_COUNT_MAX, LIVE_MAX, scale_live, unscale_live};
 use nandu_media::{BlockRecord, BlockState, NO_PAGE, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, CellMode};
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::shape::Shape;
 
 /// What a block is used for, as far as this session knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +138,9 @@ fn stream_of(word: u32) -> u8 {
 /// The block table with its sums.
 pub(crate) struct BlockTable<'m> {
     entries: &'m mut [BlockEntry],
+    /// As many as the table of any volume takes; the first ones are in use.
     table_pages: &'m mut [TablePage],
+    table_page_count: u16,
     pub(crate) page: &'m mut [u8],
     records_per_page: u32,
     pages: u16,
@@ -174,13 +177,14 @@ impl<'m> BlockTable<'m> {
         let mut table = BlockTable {
             entries,
             table_pages,
+            table_page_count: 0,
             page,
-            records_per_page: shape.records_per_page,
-            pages: shape.pages,
+            records_per_page: 1,
+            pages: 0,
             mode: shape.mode,
-            mlc_pages: shape.mlc_pages(),
-            first_bare: if shape.has_bare() { shape.headed() } else { STREAM_COUNT_MAX as u8 },
-            first_mlc: if shape.has_mlc() { shape.first_mlc() } else { STREAM_COUNT_MAX as u8 },
+            mlc_pages: 0,
+            first_bare: 0,
+            first_mlc: 0,
             counts: [0; STATE_COUNT],
             empty: 0,
             erasable: 0,
@@ -191,8 +195,20 @@ impl<'m> BlockTable<'m> {
             damaged: 0,
             erase_count_sum: 0,
         };
-        table.clear();
+        table.reshape(shape);
         table
+    }
+
+    /// For a volume of another shape on the same chip: every block is free and was never erased.
+    pub(crate) fn reshape(&mut self, shape: &Shape) {
+        self.table_page_count = shape.table_pages;
+        self.records_per_page = shape.records_per_page;
+        self.pages = shape.pages;
+        self.mode = shape.mode;
+        self.mlc_pages = shape.mlc_pages();
+        self.first_bare = if shape.has_bare() { shape.headed() } else { STREAM_COUNT_MAX as u8 };
+        self.first_mlc = if shape.has_mlc() { shape.first_mlc() } else { STREAM_COUNT_MAX as u8 };
+        self.clear();
     }
 
     /// Back to where every block is free and was never erased.
@@ -564,7 +580,7 @@ impl<'m> BlockTable<'m> {
     }
 
     pub(crate) fn table_page_count(&self) -> u16 {
-        self.table_pages.len() as u16
+        self.table_page_count
     }
 
     /// Where a page of the block table was programmed last.

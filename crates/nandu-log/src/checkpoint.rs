@@ -1,13 +1,5 @@
 //! Writing a checkpoint: the pages of the block table that changed, then an anchor, which is its commit.
 
-use crate::access::Programmed;
-use crate::block_table::HELD;
-use crate::block_table::MARK_SEEN;
-use crate::block_table::State;
-use crate::error::LogError;
-use crate::log::Condition;
-use crate::log::Log;
-use crate::ready::ReadyList;
 use nandu_media::anchor::{MODE_MLC, MODE_SLC, mlc_ready_count};
 use nandu_media::features::MLC;
 use nandu_media::header::FLAG_CLEAN;
@@ -16,6 +8,12 @@ use nandu_media::{
     ANCHOR_COUNT, AnchorFields, Head, PageFields, PageKind, Position, READY_COUNT_MAX, STREAM_COUNT_MAX,
 };
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
+
+use crate::access::Programmed;
+use crate::block_table::{HELD, MARK_SEEN, State};
+use crate::error::LogError;
+use crate::log::{Condition, Log};
+use crate::ready::ReadyList;
 
 impl<N: Nand> Log<'_, N> {
     /// Makes a checkpoint: what is known of the blocks becomes durable, and blocks erased since the last one can be

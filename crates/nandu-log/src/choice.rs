@@ -1,8 +1,9 @@
 //! Blocks that the owner has emptied: which data moves to two bits a cell, and when, is a policy of whoever knows it.
 
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand};
+
 use crate::block_table::State;
 use crate::log::Log;
-use nandu_nand::{BlockAddr, Cause, CellMode, Nand};
 
 /// A bare block that can be emptied, for owners that choose which one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

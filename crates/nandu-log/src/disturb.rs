@@ -13,10 +13,11 @@
 //! draws anew. Many sessions that read less than an eighth of `reads_max` each, or end with a power cut, and program nothing
 //! ever, leave no trace.
 
+use nandu_nand::{CellMode, Nand, PageAddr};
+
 use crate::block_table::REFRESH;
 use crate::log::Log;
 use crate::sampler::Sampler;
-use nandu_nand::{CellMode, Nand, PageAddr};
 
 /// Draws after which a block is emptied; what two bits can count.
 const DRAWS_MAX: u8 = 3;

@@ -1,19 +1,18 @@
 //! Making a volume.
 
-use crate::access::Probe;
-use crate::block_table::MARK_SEEN;
-use crate::block_table::State;
-use crate::error::LogError;
-use crate::log::Log;
-use crate::mount::SEQUENCE_GAP;
-use crate::mount::SEQUENCE_MAX;
-use crate::options::LogOptions;
-use crate::search::NewestAnchor;
 use nandu_media::header::header_size;
 use nandu_media::table::RECORD_SIZE;
 use nandu_media::volume::VolumeId;
 use nandu_media::{ANCHOR_COUNT, Anchor, BlockRecord, Page, PageKind};
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageAddr};
+
+use crate::access::Probe;
+use crate::block_table::{MARK_SEEN, State};
+use crate::error::LogError;
+use crate::log::Log;
+use crate::mount::{SEQUENCE_GAP, SEQUENCE_MAX};
+use crate::options::LogOptions;
+use crate::search::NewestAnchor;
 
 /// Sequences of pages on the chip from here on are not left behind, since a volume that begins there could hardly be written: the block
 /// is erased.
@@ -34,28 +33,15 @@ impl<'m, N: Nand> Log<'m, N> {
     #[inline(never)]
     pub fn format(mut nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
         nand.attribute(Cause::Format);
-        let (nand, old) = Self::seek_old(nand, options, &mut *memory)?;
         let (shape, parts) = Self::divide(&nand, &options, memory)?;
         let mut log = Log::blank(nand, options, shape, parts);
+        let old = match log.find_anchor() {
+            Err(LogError::Nand(error)) => return Err(LogError::Nand(error)),
+            found => found.unwrap_or(None),
+        };
+        log.forget();
         log.make(options, old)?;
         Ok(log)
-    }
-
-    /// The newest anchor of a volume that is on the chip, looked for with a log of its own, which is off the stack thereafter.
-    #[inline(never)]
-    fn seek_old(
-        nand: N,
-        options: LogOptions,
-        memory: &mut [u8],
-    ) -> Result<(N, Option<NewestAnchor>), LogError<N::Error>> {
-        let (shape, parts) = Self::divide(&nand, &options, memory)?;
-        let mut search = Log::blank(nand, options, shape, parts);
-        let old = match search.find_anchor() {
-            Ok(found) => found,
-            Err(LogError::Nand(error)) => return Err(LogError::Nand(error)),
-            Err(_) => None,
-        };
-        Ok((search.nand, old))
     }
 
     /// Makes the volume in place.

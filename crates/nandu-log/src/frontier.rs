@@ -1,18 +1,16 @@
 //! Appending: the frontier of each stream.
 
-use crate::access::Programmed;
-use crate::block_table::ERASED_MLC;
-use crate::block_table::State;
-use crate::error::LogError;
-use crate::log::Condition;
-use crate::log::Log;
-use crate::placement::Placement;
-use crate::ready::BLOCKS_TRIED;
-use crate::ready::Frontier;
-use crate::shape::End;
 use nandu_media::header::{FLAG_COMMIT, FLAG_MOVED};
 use nandu_media::{PageFields, PageKind};
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
+
+use crate::access::Programmed;
+use crate::block_table::{ERASED_MLC, State};
+use crate::error::LogError;
+use crate::log::{Condition, Log};
+use crate::placement::Placement;
+use crate::ready::{BLOCKS_TRIED, Frontier};
+use crate::shape::End;
 
 /// How a page is appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,19 +4,15 @@
 //! owner takes a [`Budget`] and asks [`Log::next_work`] until it says `None`. Erases and checkpoints the log does by itself;
 //! what comes back is a page to examine, which the owner moves if it lives.
 
-use crate::access::Probe;
-use crate::block_table::COPIED;
-use crate::block_table::DAMAGED;
-use crate::block_table::INEXACT;
-use crate::block_table::REFRESH;
-use crate::block_table::State;
-use crate::collector::READY_MIN;
-use crate::error::LogError;
-use crate::log::Condition;
-use crate::log::Log;
 use nandu_media::Malformed;
 use nandu_media::features::FILES;
 use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
+
+use crate::access::Probe;
+use crate::block_table::{COPIED, DAMAGED, INEXACT, REFRESH, State};
+use crate::collector::READY_MIN;
+use crate::error::LogError;
+use crate::log::{Condition, Log};
 
 /// Most pages that an operation examines for each page that it appends. Where the owner says that moving a page may program more
 /// than one ([`Log::expect_moves_of`]), each of those beside the first counts as a page examined; only the last examination

@@ -1,11 +1,11 @@
 //! Where each stream stands.
 
-use crate::block_table::HELD;
-use crate::block_table::State;
-use crate::log::Log;
-use crate::ready::Frontier;
 use nandu_media::{Position, STREAM_COUNT_MAX};
 use nandu_nand::Nand;
+
+use crate::block_table::{HELD, State};
+use crate::log::Log;
+use crate::ready::Frontier;
 
 impl<N: Nand> Log<'_, N> {
     /// Where each stream stands.

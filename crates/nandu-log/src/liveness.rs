@@ -1,8 +1,9 @@
 //! Which pages are needed: what the owner says, and what the collector counted.
 
+use nandu_nand::{BlockAddr, Nand, PageAddr};
+
 use crate::block_table::INEXACT;
 use crate::log::Log;
-use nandu_nand::{BlockAddr, Nand, PageAddr};
 
 impl<N: Nand> Log<'_, N> {
     /// How many pages of a page's block live, if that is known: after a cut it may be fewer than are counted.

@@ -1,5 +1,8 @@
 //! The log as its owner sees it.
 
+use nandu_media::{PageKind, STREAM_COUNT_MAX};
+use nandu_nand::{CellMode, Geometry, Nand, PageAddr, ReadStatus};
+
 use crate::anchors::Anchors;
 use crate::block_table::BlockTable;
 use crate::collector::Collector;
@@ -8,17 +11,13 @@ use crate::found::Found;
 use crate::memory::{self, Parts};
 use crate::options::LogOptions;
 use crate::placement::Lifetimes;
-use crate::ready::Frontier;
-use crate::ready::ReadyList;
+use crate::ready::{Frontier, ReadyList};
 use crate::runs::Runs;
 use crate::sampler::Sampler;
-use crate::shape::Shape;
-use crate::shape::ShapeError;
+use crate::shape::{Shape, ShapeError};
 use crate::slots::Pairs;
 use crate::stats::Stats;
 use crate::tail::Tags;
-use nandu_media::{PageKind, STREAM_COUNT_MAX};
-use nandu_nand::{CellMode, Geometry, Nand, PageAddr, ReadStatus};
 
 /// Whether the log can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,12 +74,21 @@ pub struct Log<'m, N: Nand> {
 }
 
 impl<'m, N: Nand> Log<'m, N> {
-    /// Bytes of memory that a log on this chip takes, exactly: 8 for each block, one page, and 8 for each page of the
-    /// block table where the table does not fit an anchor. With `mlc_streams`, where a cut may tear a pair, for each of them also
+    /// Bytes of memory that a log on this chip takes, exactly: 8 for each block, one page, and 8 for each page that the
+    /// block table may take. With `mlc_streams`, where a cut may tear a pair, for each of them also
     /// as many pages as may wait for their partner at once (4 with [`Pairing::SchemeA`](nandu_nand::Pairing), 2 with `Dist3`)
     /// and 8 bytes for each. 0 for a chip on which [`Log::format`] fails.
     pub fn memory_required(geometry: &Geometry, options: &LogOptions) -> usize {
         memory::required_for(geometry, options)
+    }
+
+    /// The shape of a volume on this chip.
+    fn shape_for(nand: &N, options: &LogOptions) -> Result<Shape, LogError<N::Error>> {
+        Shape::new(nand.geometry(), options).map_err(|error| match error {
+            ShapeError::Geometry(error) => LogError::Geometry(error),
+            ShapeError::Unsuitable(what) => LogError::Unsuitable { what },
+            ShapeError::NotCompiled(feature) => LogError::NotCompiled { feature },
+        })
     }
 
     /// The shape of a volume on this chip, and the memory divided for it.
@@ -89,14 +97,18 @@ impl<'m, N: Nand> Log<'m, N> {
         options: &LogOptions,
         memory: &'d mut [u8],
     ) -> Result<(Shape, Parts<'d>), LogError<N::Error>> {
-        let shape = Shape::new(nand.geometry(), options).map_err(|error| match error {
-            ShapeError::Geometry(error) => LogError::Geometry(error),
-            ShapeError::Unsuitable(what) => LogError::Unsuitable { what },
-            ShapeError::NotCompiled(feature) => LogError::NotCompiled { feature },
-        })?;
+        let shape = Self::shape_for(nand, options)?;
         let required = memory::required(&shape);
         let parts = memory::divide(&shape, memory).ok_or(LogError::Memory { required })?;
         Ok((shape, parts))
+    }
+
+    /// Goes on with the options that the volume found was formatted with, which agree in what the memory was divided by.
+    pub(crate) fn take_options(&mut self, stored: LogOptions) -> Result<(), LogError<N::Error>> {
+        self.shape = Self::shape_for(&self.nand, &stored)?;
+        self.options = stored;
+        self.blocks.reshape(&self.shape);
+        Ok(())
     }
 
     /// A log that knows nothing yet. It cannot fail, so that no `Result` around it takes the stack of another log.

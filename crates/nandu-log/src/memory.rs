@@ -1,13 +1,14 @@
 //! The caller's memory, divided.
 
-use crate::block_table::BlockEntry;
-use crate::block_table::TablePage;
+use core::mem::size_of;
+
+use nandu_nand::Geometry;
+use zerocopy::FromBytes;
+
+use crate::block_table::{BlockEntry, TablePage};
 use crate::options::LogOptions;
 use crate::shape::Shape;
 use crate::slots::Slot;
-use core::mem::size_of;
-use nandu_nand::Geometry;
-use zerocopy::FromBytes;
 
 /// The parts of the caller's memory.
 pub(crate) struct Parts<'m> {
@@ -24,11 +25,12 @@ fn slot_count(shape: &Shape) -> usize {
     shape.exposed_max() as usize * (shape.streams - shape.first_mlc()) as usize
 }
 
-/// Bytes needed for a volume of this shape: 8 for each block, 8 for each page of the block table, one page; and 8 and a page for
-/// each page that may be exposed at once.
+/// Bytes needed for a volume of this shape: 8 for each block, 8 for each page that the block table may take, one page; and 8 and a page
+/// for each page that may be exposed at once. What a format may leave open makes no difference, so that a mount divides its memory before it
+/// knows the volume.
 pub(crate) fn required(shape: &Shape) -> usize {
     shape.geometry.block_count as usize * size_of::<BlockEntry>()
-        + shape.table_pages as usize * size_of::<TablePage>()
+        + shape.table_pages_max as usize * size_of::<TablePage>()
         + shape.geometry.page_size as usize
         + slot_count(shape) * (size_of::<Slot>() + shape.geometry.page_size as usize)
 }
@@ -42,7 +44,7 @@ pub(crate) fn required_for(geometry: &Geometry, options: &LogOptions) -> usize {
 pub(crate) fn divide<'m>(shape: &Shape, memory: &'m mut [u8]) -> Option<Parts<'m>> {
     let block_count = shape.geometry.block_count as usize;
     let (entries, rest) = <[BlockEntry]>::mut_from_prefix_with_elems(memory, block_count).ok()?;
-    let (table_pages, rest) = <[TablePage]>::mut_from_prefix_with_elems(rest, shape.table_pages as usize).ok()?;
+    let (table_pages, rest) = <[TablePage]>::mut_from_prefix_with_elems(rest, shape.table_pages_max as usize).ok()?;
     let slots_size = slot_count(shape);
     let (slots, rest) = <[Slot]>::mut_from_prefix_with_elems(rest, slots_size).ok()?;
     let page_size = shape.geometry.page_size as usize;

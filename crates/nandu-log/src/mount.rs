@@ -1,20 +1,18 @@
 //! Mounting: the newest checkpoint, read and checked; then what came after it.
 
-use crate::access::Probe;
-use crate::block_table::HELD;
-use crate::block_table::State;
-use crate::compiled::COMPILED;
-use crate::compiled::Uses;
-use crate::error::LogError;
-use crate::log::Condition;
-use crate::log::Log;
-use crate::options::LogOptions;
-use crate::ready::Frontier;
-use crate::search::NewestAnchor;
 use nandu_media::anchor::MODE_MLC;
 use nandu_media::table::RECORD_SIZE;
 use nandu_media::{Anchor, BlockRecord, Malformed, Page, PageKind, Position};
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
+
+use crate::access::Probe;
+use crate::block_table::{HELD, State};
+use crate::compiled::{COMPILED, Uses};
+use crate::error::LogError;
+use crate::log::{Condition, Log};
+use crate::options::LogOptions;
+use crate::ready::Frontier;
+use crate::search::NewestAnchor;
 
 /// By how much the sequence jumps after a cut. Pages that a cut left unread have numbers below: there are at most as many
 /// as one recovery programs, and one; and pages of bare streams, for which it jumps further.
@@ -26,16 +24,6 @@ pub(crate) const SEQUENCE_MAX: u64 = u64::MAX - (1 << 40);
 /// How often a mount is tried. A page that was being programmed at the cut may read well once and badly the next time, even
 /// within one mount; then another attempt sees it one way, and in the end it reads badly always.
 const MOUNT_ATTEMPTS: u32 = 8;
-
-/// What the search for a volume found.
-struct Sought {
-    newest: NewestAnchor,
-    /// The options that the volume was formatted with.
-    stored: LogOptions,
-    /// Pages of the block table as the search had them.
-    table_pages: u16,
-    attempt: u32,
-}
 
 impl<'m, N: Nand> Log<'m, N> {
     /// Opens a volume. After a cut, repairs it first: the newest commit page is copied to a fresh block, since it may be
@@ -52,50 +40,27 @@ impl<'m, N: Nand> Log<'m, N> {
     #[inline(never)]
     pub fn mount(mut nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
         nand.attribute(Cause::Mount);
-        let (nand, sought) = Self::seek(nand, options, &mut *memory)?;
-        let (shape, parts) = Self::divide(&nand, &sought.stored, memory)?;
-        let mut log = Log::blank(nand, sought.stored, shape, parts);
-        log.open_sought(sought, options.volume)?;
+        let (shape, parts) = Self::divide(&nand, &options, memory)?;
+        let mut log = Log::blank(nand, options, shape, parts);
+        log.find_and_open()?;
         log.nand.attribute(Cause::Other);
         Ok(log)
     }
 
-    /// Looks for the newest anchor with a log of its own, since memory is divided as the volume says. Apart from `mount`, so that this
-    /// log is off the stack when the other one works.
+    /// Finds the volume and opens it in place.
     #[inline(never)]
-    fn seek(mut nand: N, options: LogOptions, memory: &mut [u8]) -> Result<(N, Sought), LogError<N::Error>> {
+    fn find_and_open(&mut self) -> Result<(), LogError<N::Error>> {
+        let volume = self.options.volume;
         let mut attempt = 1;
         loop {
-            let (shape, parts) = Self::divide(&nand, &options, &mut *memory)?;
-            let mut search = Log::blank(nand, options, shape, parts);
-            match search.find_volume() {
-                Err(LogError::Corrupt { .. }) if attempt < MOUNT_ATTEMPTS => attempt += 1,
-                result => {
-                    let (newest, stored) = result?;
-                    let table_pages = search.shape.table_pages;
-                    return Ok((search.nand, Sought { newest, stored, table_pages, attempt }));
+            match self.find_volume().and_then(|newest| self.open(newest)) {
+                Err(LogError::Corrupt { .. }) if attempt < MOUNT_ATTEMPTS => {
+                    attempt += 1;
+                    self.forget();
                 }
+                result => break result?,
             }
-            nand = search.nand;
         }
-    }
-
-    /// Opens the volume in place.
-    #[inline(never)]
-    fn open_sought(&mut self, sought: Sought, volume: Option<u32>) -> Result<(), LogError<N::Error>> {
-        let Sought { newest, table_pages, mut attempt, .. } = sought;
-        // Memory is divided as it was for the search, so the buffer still holds what was read last.
-        self.buffered = (self.shape.table_pages == table_pages).then_some(newest.found.page);
-        let mut result = self.open(newest);
-        while let Err(LogError::Corrupt { .. }) = result {
-            if attempt == MOUNT_ATTEMPTS {
-                break;
-            }
-            attempt += 1;
-            self.forget();
-            result = self.find_volume().and_then(|(newest, _)| self.open(newest));
-        }
-        result?;
         self.options.volume = volume;
         if volume.is_some_and(|volume| volume != self.volume) {
             return Err(LogError::WrongFormat { what: "volume id" });
@@ -103,14 +68,15 @@ impl<'m, N: Nand> Log<'m, N> {
         Ok(())
     }
 
-    /// The newest anchor, and the options of its volume.
-    fn find_volume(&mut self) -> Result<(NewestAnchor, LogOptions), LogError<N::Error>> {
+    /// The newest anchor; the log has the options of its volume then. What the search needs is off the stack when the volume is opened.
+    #[inline(never)]
+    fn find_volume(&mut self) -> Result<NewestAnchor, LogError<N::Error>> {
         let newest = self.find_anchor()?.ok_or(LogError::NotFormatted)?;
         let stored = self.stored_options(newest.found.page)?;
         // What was stashed there is no block table.
         self.stashed = None;
-        self.blocks.clear();
-        Ok((newest, stored))
+        self.take_options(stored)?;
+        Ok(newest)
     }
 
     /// Takes over a checkpoint and what was programmed after it, and repairs what a cut left.

@@ -14,15 +14,12 @@
 //! The alternative to leaving pages out, a copy of each LSB page elsewhere before its partner is programmed, costs a program
 //! for each and needs a recovery of its own.
 
-use crate::block_table::State;
-use crate::log::Log;
-use crate::slots::BLANK;
-use crate::slots::DOUBTED;
-use crate::slots::NAMED;
-use crate::slots::PROTECTED;
-use crate::slots::Slot;
 use nandu_nand::{BlockAddr, Nand, PageAddr, PageGroup};
 use zerocopy::little_endian::U32;
+
+use crate::block_table::State;
+use crate::log::Log;
+use crate::slots::{BLANK, DOUBTED, NAMED, PROTECTED, Slot};
 
 impl<N: Nand> Log<'_, N> {
     /// Whether a page of a stream with two bits a cell can be named in a commit although it is a copy ([`Placement::Survivor`]): a

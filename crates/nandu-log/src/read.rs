@@ -1,12 +1,11 @@
 //! Reading pages of the owner.
 
-use crate::block_table::REFRESH;
-use crate::error::LogError;
-use crate::log::Condition;
-use crate::log::Log;
-use crate::log::PageInfo;
 use nandu_media::{Malformed, Page};
 use nandu_nand::{Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
+
+use crate::block_table::REFRESH;
+use crate::error::LogError;
+use crate::log::{Condition, Log, PageInfo};
 
 impl<N: Nand> Log<'_, N> {
     /// Reads a page of the owner's into `bytes`, a whole page, and checks everything it says of itself: checksum,

@@ -1,10 +1,11 @@
 //! The blocks that are open and those that are opened next.
 
-use crate::shape::End;
 use nandu_media::READY_COUNT_MAX;
 use nandu_media::anchor::mlc_ready_count;
 use nandu_media::features::MLC;
 use nandu_nand::BlockAddr;
+
+use crate::shape::End;
 
 /// Blocks that one append tries before it gives up.
 pub(crate) const BLOCKS_TRIED: u32 = 8;

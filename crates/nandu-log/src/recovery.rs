@@ -1,19 +1,16 @@
 //! Putting right what a cut left: the newest commit, the blocks that were open, and a checkpoint that says so.
 
-use crate::access::Probe;
-use crate::access::Programmed;
-use crate::block_table::HELD;
-use crate::block_table::INEXACT;
-use crate::block_table::State;
-use crate::error::LogError;
-use crate::found::Found;
-use crate::log::Condition;
-use crate::log::Log;
-use crate::ready::Frontier;
-use crate::roll_forward::Rolled;
 use nandu_media::anchor::Tail;
 use nandu_media::{Malformed, PageFields, Position, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
+
+use crate::access::{Probe, Programmed};
+use crate::block_table::{HELD, INEXACT, State};
+use crate::error::LogError;
+use crate::found::Found;
+use crate::log::{Condition, Log};
+use crate::ready::Frontier;
+use crate::roll_forward::Rolled;
 
 impl<N: Nand> Log<'_, N> {
     /// Finds the newest commit page and reads it, so that what the owner begins from is known to be there.

@@ -1,9 +1,10 @@
 //! What the log did and how it stands, added up.
 
+use nandu_nand::Nand;
+
 use crate::block_table::State;
 use crate::log::Log;
 use crate::stats::LogStats;
-use nandu_nand::Nand;
 
 impl<N: Nand> Log<'_, N> {
     /// What the log did since the mount, and how it stands. Costs a pass over the block table in memory.

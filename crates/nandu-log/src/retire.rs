@@ -1,10 +1,10 @@
 //! Blocks that failed.
 
-use crate::block_table::State;
-use crate::block_table::UNMARKED;
+use nandu_nand::{BlockAddr, Cause, Nand, NandError, NandErrorKind};
+
+use crate::block_table::{State, UNMARKED};
 use crate::error::LogError;
 use crate::log::Log;
-use nandu_nand::{BlockAddr, Cause, Nand, NandError, NandErrorKind};
 
 impl<N: Nand> Log<'_, N> {
     /// Takes a block out of use. Its mark is put on the chip after the next checkpoint.

@@ -1,13 +1,15 @@
 //! Finding what was programmed after the newest checkpoint, in a bounded number of reads.
 
+use core::ops::Range;
+
+use nandu_media::{Malformed, Position, STREAM_COUNT_MAX};
+use nandu_nand::{BlockAddr, Nand};
+
 use crate::access::Probe;
 use crate::block_table::State;
 use crate::error::LogError;
 use crate::found::Found;
 use crate::log::Log;
-use core::ops::Range;
-use nandu_media::{Malformed, Position, STREAM_COUNT_MAX};
-use nandu_nand::{BlockAddr, Nand};
 
 /// What roll-forward found.
 #[derive(Clone, Copy, Debug)]

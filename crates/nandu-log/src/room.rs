@@ -4,12 +4,12 @@
 //! collector may move it there; a page with header takes a page of a block with one bit. So what lives has a weight, and there is
 //! room as long as it is below that of the blocks that data may fill.
 
-use crate::log::Log;
-use crate::ready::Frontier;
-use crate::slots::PROTECTED;
-use crate::slots::Slot;
 use nandu_media::anchor::mlc_ready_count;
 use nandu_nand::{BlockAddr, Nand, PageAddr};
+
+use crate::log::Log;
+use crate::ready::Frontier;
+use crate::slots::{PROTECTED, Slot};
 
 impl<N: Nand> Log<'_, N> {
     /// Pages that may be live: those of all good blocks but the reserve, less the summaries of bare pages that are.

@@ -1,12 +1,14 @@
 //! Finding the newest checkpoint.
 
+use core::ops::Range;
+
+use nandu_media::{ANCHOR_COUNT, Anchor, Malformed, Page, PageKind};
+use nandu_nand::{BlockAddr, Nand, PageAddr};
+
 use crate::access::Probe;
 use crate::error::LogError;
 use crate::found::Found;
 use crate::log::Log;
-use core::ops::Range;
-use nandu_media::{ANCHOR_COUNT, Anchor, Malformed, Page, PageKind};
-use nandu_nand::{BlockAddr, Nand, PageAddr};
 
 /// A block that seems to hold anchors.
 #[derive(Clone, Copy, Debug)]

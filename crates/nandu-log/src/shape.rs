@@ -1,8 +1,5 @@
 //! What follows from the geometry and the options: sizes, counts and limits.
 
-use crate::compiled::COMPILED;
-use crate::compiled::Uses;
-use crate::options::LogOptions;
 use nandu_media::anchor::{anchor_size, mlc_ready_count};
 use nandu_media::features::{FILES, MLC, TAGS};
 use nandu_media::header::header_size;
@@ -10,6 +7,9 @@ use nandu_media::table::RECORD_SIZE;
 use nandu_media::tag::TAG_SIZE;
 use nandu_media::{ANCHOR_COUNT, READY_COUNT_MAX, READY_COUNT_MIN, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, CellMode, Geometry, GeometryError, PageAddr, PageGroup, Pairing, TearScope};
+
+use crate::compiled::{COMPILED, Uses};
+use crate::options::LogOptions;
 
 const FLOOR_HOST: u32 = 3;
 const FLOOR_DELETE: u32 = 2;
@@ -79,6 +79,8 @@ pub(crate) struct Shape {
     pub(crate) ready_max: u8,
     /// Pages of the block table; 0 if it stands in the anchor.
     pub(crate) table_pages: u16,
+    /// Most pages of the block table of any volume on the chip.
+    pub(crate) table_pages_max: u16,
     /// Records in a page of the block table.
     pub(crate) records_per_page: u32,
     pub(crate) header_size: usize,
@@ -127,6 +129,8 @@ impl Shape {
         let header_size = header_size(streams);
         let page_size = geometry.page_size as usize;
         let records_per_page = ((page_size - header_size) / RECORD_SIZE) as u32;
+        let records_per_page_min =
+            ((page_size - nandu_media::header::header_size(STREAM_COUNT_MAX as u8)) / RECORD_SIZE) as u32;
         let room = (page_size - header_size) as u64;
         let table_pages = if anchor_size(streams, ready_max, 0, blocks, has_tags) <= room {
             0
@@ -157,6 +161,7 @@ impl Shape {
             has_tags,
             ready_max,
             table_pages: table_pages as u16,
+            table_pages_max: blocks.div_ceil(records_per_page_min) as u16,
             records_per_page,
             header_size,
             birth_shift,

@@ -1,8 +1,9 @@
 //! The stream of each page, by where it comes from.
 
+use nandu_nand::{BlockAddr, Nand};
+
 use crate::log::Log;
 use crate::placement::Placement;
-use nandu_nand::{BlockAddr, Nand};
 
 impl<N: Nand> Log<'_, N> {
     /// The coarse time.

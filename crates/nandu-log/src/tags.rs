@@ -25,16 +25,16 @@
 //! was found by the move's header, and is taken over from a state that is the same to the owner. Nor is its block among those that are taken for
 //! unopened where that undoes moves, since an entry remained (T2).
 
-use crate::block_table::INEXACT;
-use crate::error::LogError;
-use crate::log::Condition;
-use crate::log::Log;
-use crate::ready::Frontier;
-use crate::tail::OpenTail;
 use nandu_media::Malformed;
 use nandu_media::checksum::checksum;
 use nandu_media::tag::{TAG_OWNER_SIZE, TAG_SIZE, Tag, TagPlace};
 use nandu_nand::{Nand, NandError, NandErrorKind, PageAddr};
+
+use crate::block_table::INEXACT;
+use crate::error::LogError;
+use crate::log::{Condition, Log};
+use crate::ready::Frontier;
+use crate::tail::OpenTail;
 
 /// Most pages of a tail: a mount after a cut reads each of them twice at most, and every page beyond is one more of that for a
 /// smaller share of a commit.

@@ -1,12 +1,12 @@
 //! Checking the invariants.
 
-use crate::access::Probe;
-use crate::block_table::INEXACT;
-use crate::block_table::State;
-use crate::error::LogError;
-use crate::log::Log;
 use nandu_media::PageKind;
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
+
+use crate::access::Probe;
+use crate::block_table::{INEXACT, State};
+use crate::error::LogError;
+use crate::log::Log;
 
 /// An invariant that does not hold, and where. The numbers are those of the crate's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,12 +1,10 @@
 //! Which block is emptied next.
 
-use crate::block_table::DAMAGED;
-use crate::block_table::INEXACT;
-use crate::block_table::REFRESH;
-use crate::block_table::State;
-use crate::log::Log;
 use nandu_media::features::FILES;
 use nandu_nand::{BlockAddr, Cause, Nand};
+
+use crate::block_table::{DAMAGED, INEXACT, REFRESH, State};
+use crate::log::Log;
 
 impl<N: Nand> Log<'_, N> {
     /// The block to count next. After a cut every count is an upper bound, so that blocks which are empty do not look so.

@@ -1,9 +1,10 @@
 //! Static wear levelling: now and then a block that is hardly worn, because what it holds never changes, is emptied so that
 //! it takes its turn. Dynamic levelling is in the choice of blocks to erase: the least worn first.
 
+use nandu_nand::{BlockAddr, Nand};
+
 use crate::block_table::State;
 use crate::log::Log;
-use nandu_nand::{BlockAddr, Nand};
 
 /// Erases by which the most worn block may be ahead of a full one before that is emptied.
 const SPREAD_MAX: u32 = 8;
