@@ -43,8 +43,6 @@ pub struct Fs<'m, N: Nand> {
     pub(crate) now: Time,
     /// Whether there may be orphans that are not open.
     pub(crate) has_orphans: bool,
-    /// Whether orphans are being removed.
-    pub(crate) is_reaping: bool,
     /// Where pages of files go, if policies say it.
     pub(crate) placing: Option<Placing<'m>>,
     /// Whether a tag tells of the write under way.

@@ -259,7 +259,6 @@ impl<'m, N: Nand> Fs<'m, N> {
             chunk_next: 0,
             now: Time::EPOCH,
             has_orphans: true,
-            is_reaping: false,
             placing: None,
             tagging: Tagging::NONE,
         })

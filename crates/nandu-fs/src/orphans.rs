@@ -177,11 +177,9 @@ impl<N: Nand> Fs<'_, N> {
         if doomed.is_all && inode.as_ref().is_none_or(|inode| inode.nlink > 0 || !is_open) {
             batch.delete(Key::orphan(ino.0));
         }
-        // Were everything removed to make room for this step, it would bring a part of the inode back.
-        let was_reaping = core::mem::replace(&mut self.is_reaping, true);
-        let outcome = self.commit_freeing(&batch);
-        self.is_reaping = was_reaping;
-        outcome.map(|()| doomed.is_all)
+        // Not `commit_freeing`: were everything removed to make room for this step, it would bring a part of the inode back.
+        self.tree.batch_freeing(batch.edits())?;
+        Ok(doomed.is_all)
     }
 
     /// Removes a step of what a cut left over.
@@ -237,16 +235,7 @@ impl<N: Nand> Fs<'_, N> {
     pub(crate) fn make_room(&mut self) -> Result<bool, FsError<N::Error>> {
         // What is removed here no tag tells of.
         self.tagging.give_up();
-        if self.is_reaping {
-            return Ok(false);
-        }
-        let mut any = false;
-        if self.has_orphans {
-            self.is_reaping = true;
-            let outcome = self.reap_all();
-            self.is_reaping = false;
-            any = outcome?;
-        }
+        let any = self.has_orphans && self.reap_all()?;
         if self.tree.pending_count() == 0 {
             return Ok(any);
         }

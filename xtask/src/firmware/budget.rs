@@ -79,7 +79,7 @@ const PROFILES: [Profile; 4] = [
         name: "files",
         calls: "mount, create, read, write, rename, unlink",
         figures: &[
-            figure("code", 158_500, 112 * KIB, 72 * KIB, Some(200_858)),
+            figure("code", 156_500, 112 * KIB, 72 * KIB, Some(200_858)),
             figure("ram", 50_000, 40 * KIB, 32 * KIB, Some(62 * KIB)),
             figure("stack_open", 13_500, 8 * KIB, 4 * KIB, Some(41 * KIB)),
             figure("stack_call", 19_000, 4 * KIB, 3 * KIB, Some(24 * KIB)),
@@ -89,7 +89,7 @@ const PROFILES: [Profile; 4] = [
         name: "all",
         calls: "store and files with every call but verify, two bits a cell, tags",
         figures: &[
-            figure("code", 217_500, 136 * KIB, 96 * KIB, Some(203_294)),
+            figure("code", 215_500, 136 * KIB, 96 * KIB, Some(203_294)),
             figure("ram", 69_500, 48 * KIB, 36 * KIB, None),
             figure("stack_open", 25_000, 8 * KIB, 4 * KIB, None),
             figure("stack_call", 20_000, 4 * KIB, 3 * KIB, None),
