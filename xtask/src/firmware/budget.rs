@@ -58,9 +58,9 @@ const PROFILES: [Profile; 4] = [
             figure("code", 72_100, 72 * KIB, 40 * KIB, Some(160_130)),
             figure("ram", 41_000, 28 * KIB, 16 * KIB, Some(51 * KIB)),
             figure("stack_open", 16_000, 8 * KIB, 4 * KIB, Some(41 * KIB)),
-            figure("stack_call", 6_600, 4 * KIB, 3 * KIB, Some(6 * KIB)),
-            figure("put_instructions", 46_000, 40_000, 25_000, Some(80_000)),
-            figure("get_instructions", 26_000, 12_000, 8_000, Some(27_000)),
+            figure("stack_call", 6_500, 4 * KIB, 3 * KIB, Some(6 * KIB)),
+            figure("put_instructions", 43_500, 40_000, 25_000, Some(80_000)),
+            figure("get_instructions", 25_000, 12_000, 8_000, Some(27_000)),
         ],
     },
     Profile {
@@ -89,7 +89,7 @@ const PROFILES: [Profile; 4] = [
         name: "all",
         calls: "store and files with every call but verify, two bits a cell, tags",
         figures: &[
-            figure("code", 215_500, 136 * KIB, 96 * KIB, Some(203_294)),
+            figure("code", 213_500, 136 * KIB, 96 * KIB, Some(203_294)),
             figure("ram", 69_500, 48 * KIB, 36 * KIB, None),
             figure("stack_open", 25_000, 8 * KIB, 4 * KIB, None),
             figure("stack_call", 20_000, 4 * KIB, 3 * KIB, None),
