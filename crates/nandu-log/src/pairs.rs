@@ -22,7 +22,7 @@ use crate::log::Log;
 use crate::slots::{BLANK, DOUBTED, NAMED, PROTECTED, Slot};
 
 impl<N: Nand> Log<'_, N> {
-    /// Whether a page of a stream with two bits a cell can be named in a commit although it is a copy ([`Placement::Survivor`]): a
+    /// Whether a page of a stream with two bits a cell can be named in a commit although it is a copy ([`Placement::Survivor`](crate::Placement::Survivor)): a
     /// cut cannot destroy it any more, or will not be able to once a commit names it. True of any other page. Costs nothing.
     pub fn is_settled(&self, page: PageAddr) -> bool {
         let is_there = self.pairs.rescued.iter().flatten().all(|moved| moved.from != page);

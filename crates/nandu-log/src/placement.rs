@@ -23,7 +23,7 @@ pub enum Placement {
         of: PageAddr,
     },
     /// It is the same as this page, moved to empty a block. A bare page goes to the last stream; where that has two bits a cell, no
-    /// commit may name it before [`Log::is_settled`] says so.
+    /// commit may name it before [`Log::is_settled`](crate::Log::is_settled) says so.
     Survivor {
         /// The page it comes from.
         from: PageAddr,

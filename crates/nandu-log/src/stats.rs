@@ -65,7 +65,7 @@ pub struct LogStats {
     pub instalment_max: u32,
     /// Pages left out since their program could have damaged one that a commit names.
     pub skipped: u64,
-    /// Pages of which only tags told after a cut, and that the owner took over ([`Log::due_page`]).
+    /// Pages of which only tags told after a cut, and that the owner took over ([`Log::due_page`](crate::Log::due_page)).
     pub tail_pages: u64,
     /// Of these, those that cannot be read, nor their tags: something that was synced is lost, and nobody can say what ([`Due::Lost`](crate::Due)).
     pub tail_lost: u32,
