@@ -12,6 +12,15 @@
 //!
 //! Where the chip cannot be kept, say because the disk is full, every change fails with `EIO` until it can; that is tried again every few
 //! seconds. What is there can be looked at and read meanwhile, and closed.
+//!
+//! # What a mount lacks
+//!
+//! * Files without a name from the start (`O_TMPFILE`, `EOPNOTSUPP`) and times of birth: the requests for them (`FUSE_TMPFILE`, `FUSE_STATX`) are newer
+//!   than what the crate `fuser` passes on. A file that is removed while it is open works.
+//! * More than 4,096 bytes of extended attributes of an inode (`ENOSPC`): a value and its inode change in one commit, which holds 44 records, so that a
+//!   cut leaves the old value or the new one. 64 KiB would take a commit of any length. Access lists (`system.posix_acl_*`) are among these bytes.
+//! * Flags as `chattr` sets them (`EOPNOTSUPP`), maps of extents (`FS_IOC_FIEMAP`, `EOPNOTSUPP`), whiteouts (`renameat2`, `EINVAL`), and room that is
+//!   promised beforehand (`fallocate` without a mode, `EOPNOTSUPP`).
 
 mod acl;
 mod attributes;

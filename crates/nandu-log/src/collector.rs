@@ -38,6 +38,8 @@ pub(crate) struct Collector {
     pub(crate) lists_most_worn: bool,
     /// Pages that moving one may program, but for the first.
     pub(crate) beside_max: u32,
+    /// Pages that must be able to live for the owner to change anything.
+    pub(crate) change_min: u32,
     /// Moving a page may program another one that names it.
     pub(crate) has_named_pages: bool,
     /// Pages programmed before the page under examination was handed out.
@@ -73,6 +75,7 @@ impl Collector {
         chosen_cause: Cause::Migration,
         lists_most_worn: false,
         beside_max: 0,
+        change_min: 1,
         has_named_pages: false,
         programs_before: 0,
         debt: 0,

@@ -153,6 +153,12 @@ impl<N: Nand> Log<'_, N> {
         self.collector.beside_max = pages.saturating_sub(1);
     }
 
+    /// Says how many pages must be able to live for the owner to change anything where it holds nothing, 1 unless it says so; a mount forgets it.
+    /// Where the good blocks hold fewer, deleting makes no room, so the chip is worn out and not full.
+    pub fn expect_changes_of(&mut self, pages: u32) {
+        self.collector.change_min = pages;
+    }
+
     /// Says that some pages are named by others, which are programmed again when those are moved; a mount forgets it.
     pub fn expect_named_pages(&mut self) {
         self.collector.has_named_pages = true;
@@ -201,10 +207,11 @@ impl<N: Nand> Log<'_, N> {
         // Without what the owner's moves ask for: a good chip may be too small for those, and then nothing grows.
         let usable = self.usable_blocks_alone();
         let holds = usable * u32::from(self.shape.mlc_pages());
-        let is_worn_out = usable == 0 || (!self.shape.has_mlc() && holds <= self.blocks.summaries());
+        let needed = self.collector.change_min * self.shape.headed_weight();
+        let is_worn_out = holds < needed || (!self.shape.has_mlc() && holds <= self.blocks.summaries());
         if is_worn_out {
-            // So many blocks are bad that data has no room beside the reserve. With a checkpoint, as far as one can be made: the
-            // next mount has to know of them, too.
+            // So many blocks are bad that no change has room beside the reserve, whatever is deleted. With a checkpoint, as far as one can be
+            // made: the next mount has to know of them, too.
             return match self.write_checkpoint(false) {
                 Ok(()) | Err(LogError::ReadOnly) => {
                     self.condition = Condition::ReadOnly;

@@ -19,3 +19,4 @@ mod rig;
 mod space;
 mod suite;
 mod tags;
+mod worn;
