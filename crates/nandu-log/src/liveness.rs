@@ -6,11 +6,12 @@ use crate::block_table::INEXACT;
 use crate::log::Log;
 
 impl<N: Nand> Log<'_, N> {
-    /// How many pages of a page's block live, if that is known: after a cut it may be fewer than are counted.
-    pub fn counted_live(&self, page: PageAddr) -> Option<u16> {
+    /// Of the block of a page to which nothing more is appended: its erase count, and how many of its pages live, if that is known: after a
+    /// cut it may be fewer than are counted. Until it is erased again, what is dead in it stays dead.
+    pub fn closed(&self, page: PageAddr) -> Option<(u32, Option<u16>)> {
         let block = self.shape.geometry.contains_page(page).then(|| self.shape.geometry.block_of(page))?;
-        let is_exact = self.blocks.state(block).holds_data() && !self.blocks.has(block, INEXACT);
-        is_exact.then(|| self.blocks.live(block))
+        let live = (!self.blocks.has(block, INEXACT)).then(|| self.blocks.live(block));
+        self.blocks.state(block).is_closed().then(|| (self.blocks.erase_count(block), live))
     }
 
     /// Says that a page is needed no longer: a commit that is durable has replaced it, or it belongs to an operation

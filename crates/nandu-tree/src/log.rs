@@ -484,7 +484,8 @@ impl<N: Nand> Pages for OnLog<'_, N> {
     fn counted(&self, page: PageAddr) -> Option<Counted> {
         let geometry = self.log.geometry();
         let first = geometry.contains_page(page).then(|| geometry.first_page(geometry.block_of(page)).0)?;
-        Some(Counted { first, pages: geometry.pages_per_block, live: self.log.counted_live(page) })
+        let (erase_count, live) = self.log.closed(page)?;
+        Some(Counted { first, pages: geometry.pages_per_block, erase_count, live })
     }
 
     fn block_of(&self, page: PageAddr) -> u32 {

@@ -336,13 +336,15 @@ pub trait Pages {
     }
 }
 
-/// A block, and how many of its pages live.
+/// A block to which nothing more is appended, and how many of its pages live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
     /// Its first page.
     pub first: u32,
     /// Its pages.
     pub pages: u32,
+    /// Other than before where it was filled again.
+    pub erase_count: u32,
     /// How many of them live, if that is known: after a cut it may be fewer than are counted.
     pub live: Option<u16>,
 }

@@ -296,7 +296,7 @@ fn contents(tree: &mut ChipTree<'_, '_>) -> Result<Records, BoxError> {
 }
 
 const PAGE_VALUES: Scene = Scene { beside: Beside::PageValues, blocks: 34, ..PLAIN };
-const LARGE_VALUES: Scene = Scene { beside: Beside::LargeValues, blocks: 26, sync_count: 3, ..PLAIN };
+const LARGE_VALUES: Scene = Scene { beside: Beside::LargeValues, blocks: 27, sync_count: 3, ..PLAIN };
 const RESIDENTS: Scene = Scene { beside: Beside::Residents, blocks: 40, pending_size: 1400, ..PLAIN };
 const CLUSTERS: Scene = Scene { beside: Beside::Clusters, ..PLAIN };
 /// With fewer blocks changes go to their leaves before they can ride, since the chip is nearly full.

@@ -1,9 +1,9 @@
 //! What the collector costs where inner nodes are in memory: which pages live is known without reading the dead, and leaves ride.
 
 use nandu_log::{Log, LogOptions};
-use nandu_nand::Cause;
+use nandu_nand::{Cause, PageAddr};
 use nandu_sim::{Chip, Sim};
-use nandu_tree::{ByteCells, Durability, OnLog, Options, Tree};
+use nandu_tree::{ByteCells, Durability, Examine, Examined, OnLog, Options, Pages, Tree};
 
 const UPDATES: u64 = 20_000;
 
@@ -65,4 +65,48 @@ fn leaves_ride_with_syncs_and_are_not_moved() {
     assert!(costs.lifted > 100, "{costs:?}");
     // A commit for each sync, and a tenth for what memory has no room for, journal pages that are moved, and checkpoints.
     assert!(costs.programs <= UPDATES * 110 / 100, "{costs:?}");
+}
+
+/// What is found out about a block is forgotten when the block is filled again, and nothing is found out about one that is being filled.
+#[test]
+fn a_block_that_is_filled_again_is_asked_about_anew() {
+    let log_options = LogOptions { bare_streams: 1, ..LogOptions::DEFAULT };
+    let options = Options { note_count: 16, ..Options::DEFAULT };
+    for (is_bare, is_watched) in [(true, true), (true, false), (false, true), (false, false)] {
+        let chip = Chip::TINY.with_blocks(24);
+        let pages_per_block = chip.geometry.pages_per_block;
+        let mut log_bytes = vec![0; Log::<Sim>::memory_required(&chip.geometry, &log_options)];
+        let mut bytes = vec![0; nandu_tree::memory_required(256, &options)];
+        let log = Log::format(Sim::new(chip), log_options, &mut log_bytes).unwrap();
+        let mut tree = Tree::create(OnLog::new(log), ByteCells, options, &mut bytes).unwrap();
+        let mut block = None;
+        let mut live_there = 0;
+        for round in 0..400_u32 {
+            let key = [(round % 3) as u8];
+            match is_bare {
+                true => tree.put_page(&key, &[round as u8; 256]).unwrap(),
+                false => tree.put(&key, &[round as u8; 10]).unwrap(),
+            };
+            let mut live = Vec::new();
+            tree.live_pages(&mut |page| live.push(page)).unwrap();
+            live.retain(|&page| tree.pages().is_bare(page) == is_bare);
+            live.sort();
+            let block = *block.get_or_insert(live[0].0 / pages_per_block);
+            live.retain(|page| page.0 / pages_per_block == block);
+            live_there += live.len();
+            let examine = |page| Examine { page, moves: false, may_wait: false };
+            if is_watched {
+                live.iter().for_each(|&page| {
+                    assert_eq!(tree.examine(examine(page)).unwrap(), Examined::Live, "{page:?}, round {round}")
+                });
+            } else if live.is_empty() {
+                // The block holds nothing, and is going to be filled again.
+                tree.examine(examine(PageAddr(block * pages_per_block))).unwrap();
+            } else if live[0].0 % pages_per_block > 3 {
+                let page = live[live.len() - 1];
+                assert_eq!(tree.examine(examine(page)).unwrap(), Examined::Live, "{page:?}, round {round}");
+            }
+        }
+        assert!(live_there > 20, "{live_there}");
+    }
 }
