@@ -267,9 +267,17 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let closed = summaries.find(|&summary| self.pages.bare_stream_of(PageAddr(summary)).is_none());
         let Some(summary) = closed.filter(|_| self.notes.summaries().len() > SUMMARIES_WANTED) else { return Ok(()) };
         let (mut from, mut is_empty) = (0, true);
-        while let Some(page) = self.next_named(summary, from)? {
-            from = page.saturating_add(1);
-            is_empty &= self.pages.has_spare_blocks() && self.rescue_page(page)?;
+        loop {
+            match self.next_named(summary, from) {
+                Ok(Some(page)) => {
+                    from = page.saturating_add(1);
+                    is_empty &= self.pages.has_spare_blocks() && self.rescue_page(page)?;
+                }
+                Ok(None) => break,
+                // What it names may live.
+                Err(TreeError::Corrupt { .. }) => return Ok(()),
+                Err(error) => return Err(error),
+            }
         }
         if is_empty {
             self.notes.retain_summaries(|other| other != summary);
@@ -288,7 +296,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
     }
 
-    /// The first page from this one on that a Summary names, or one before it in its block. Reads all of them.
+    /// The first page from this one on that a Summary names, or one before it in its block. Reads all of them; an error if one cannot
+    /// be read.
     fn next_named(&mut self, summary: u32, from: u32) -> Result<Option<u32>, TreeError<P::Error>> {
         let block = self.pages.block_of(PageAddr(summary));
         let mut at = summary;
@@ -296,10 +305,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         loop {
             let is_in_scratch = self.values.is_building();
             if self.load_summary(at, is_in_scratch)? != SummaryRead::Summary {
-                return Ok(first);
+                return Self::corrupt(at, Malformed::Checksum);
             }
             let buf = if is_in_scratch { &*self.scratch } else { &*self.values.buf };
-            let Ok(list) = NoteList::parse(&buf[self.header_size..]) else { return Ok(first) };
+            let corrupt = |why| TreeError::Corrupt { page: PageAddr(at), why };
+            let list = NoteList::parse(&buf[self.header_size..]).map_err(corrupt)?;
             let mut pages = list.notes().map(|note| note.page);
             let is_wanted =
                 |page: &u32| *page >= from && *page < self.page_count && self.pages.block_of(PageAddr(*page)) == block;
@@ -323,6 +333,16 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Whose a bare page is by a note or a Summary; unknown if a Summary cannot be read.
     pub(crate) fn named_by_summary(&mut self, page: PageAddr) -> Result<Owner, TreeError<P::Error>> {
+        let mut met_erased = false;
+        match self.search_summaries(page, &mut met_erased)? {
+            // A page that reads as erased may hold a Summary, if the read brought what was read before it (F16): so before a page
+            // is given up, it is looked for once more.
+            Owner::Nobody | Owner::Unknown if met_erased => self.search_summaries(page, &mut met_erased),
+            owner => Ok(owner),
+        }
+    }
+
+    fn search_summaries(&mut self, page: PageAddr, met_erased: &mut bool) -> Result<Owner, TreeError<P::Error>> {
         if let Some(note) = self.notes.find(page.0) {
             return Ok(Owner::Key(note));
         }
@@ -349,7 +369,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         // Each Summary stands before the one that names it.
         while at > page.0 {
             let is_in_scratch = self.values.is_building();
-            match self.load_summary(at, is_in_scratch)? {
+            let read = self.load_summary(at, is_in_scratch)?;
+            *met_erased |= read == SummaryRead::Erased;
+            match read {
                 SummaryRead::Summary => erased_left = 0,
                 SummaryRead::Erased if erased_left > 0 => {
                     (at, erased_left) = (at - 1, erased_left - 1);

@@ -75,6 +75,8 @@ pub(crate) struct Medium {
     pub(crate) counts: Counts,
     /// Whether superseded pages can still be read, as on a chip before the erase.
     pub(crate) keeps_stale: bool,
+    /// Reads of Summaries to come that bring an erased page.
+    pub(crate) erased_reads: u32,
     /// Appends left before one fails.
     pub(crate) fail_after: Option<u32>,
     /// Pages that `prepare` asks the tree to examine.
@@ -105,6 +107,7 @@ impl Shared {
             committed: None,
             counts: Counts::default(),
             keeps_stale: false,
+            erased_reads: 0,
             fail_after: None,
             to_examine: Vec::new(),
             examined: Vec::new(),
@@ -332,6 +335,10 @@ impl Pages for Shared {
     fn read_summary(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<SummaryRead, Failure> {
         let mut medium = self.0.borrow_mut();
         medium.counts.reads += 1;
+        if medium.erased_reads > 0 {
+            medium.erased_reads -= 1;
+            return Ok(SummaryRead::Erased);
+        }
         let Some(bytes) = medium.pages[page.0 as usize].as_deref() else { return Ok(SummaryRead::Erased) };
         buf.copy_from_slice(bytes);
         Ok(if medium.found[page.0 as usize].is_some() { SummaryRead::Summary } else { SummaryRead::Unclear })

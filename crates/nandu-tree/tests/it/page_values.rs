@@ -341,6 +341,15 @@ fn t9_a_summary_that_names_another_key() {
 }
 
 #[test]
+fn a_summary_that_once_reads_as_erased_still_names_its_pages() {
+    let (medium, mut tree, last) = filled();
+    medium.0.borrow_mut().erased_reads = 1;
+    let page = PageAddr(last.0 - 3);
+    assert_eq!(tree.examine(Examine { page, moves: false, may_wait: false }).unwrap(), Examined::Live);
+    check_sound(&mut tree, &medium);
+}
+
+#[test]
 fn pages_whose_summary_is_lost_are_found_in_the_leaves() {
     let (medium, mut tree, last) = filled();
     tree.delete(&[b'k', 2]).unwrap();
