@@ -20,6 +20,15 @@ const CUTS: Cuts = Cuts {
     links_are_durable: true,
 };
 
+/// Methods that do what the ones of [`Fs`] with their names do.
+macro_rules! as_fs {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        $(fn $name(&mut self, $($argument: $type),*) -> $result {
+            Fs::$name(self, $($argument),*)
+        })*
+    };
+}
+
 impl<N: Nand> FileSystem for Fs<'_, N> {
     type Error = FsError<N::Error>;
     type Chip = N;
@@ -46,14 +55,6 @@ impl<N: Nand> FileSystem for Fs<'_, N> {
         }
     }
 
-    fn nand(&self) -> &N {
-        Fs::nand(self)
-    }
-
-    fn nand_mut(&mut self) -> &mut N {
-        Fs::nand_mut(self)
-    }
-
     fn unmount(self) -> Result<N, Self::Error> {
         Fs::unmount(self)
     }
@@ -62,100 +63,16 @@ impl<N: Nand> FileSystem for Fs<'_, N> {
         Fs::abandon(self)
     }
 
+    fn nand(&self) -> &N {
+        Fs::nand(self)
+    }
+
     fn set_now(&mut self, now: Time) {
         Fs::set_now(self, now);
     }
 
-    fn lookup(&mut self, directory: Ino, name: &[u8]) -> Result<Ino, Self::Error> {
-        Fs::lookup(self, directory, name)
-    }
-
-    fn create(&mut self, directory: Ino, name: &[u8], attributes: Attributes) -> Result<Ino, Self::Error> {
-        Fs::create(self, directory, name, attributes)
-    }
-
-    fn mkdir(&mut self, directory: Ino, name: &[u8], attributes: Attributes) -> Result<Ino, Self::Error> {
-        Fs::mkdir(self, directory, name, attributes)
-    }
-
-    fn unlink(&mut self, directory: Ino, name: &[u8]) -> Result<(), Self::Error> {
-        Fs::unlink(self, directory, name)
-    }
-
-    fn rmdir(&mut self, directory: Ino, name: &[u8]) -> Result<(), Self::Error> {
-        Fs::rmdir(self, directory, name)
-    }
-
-    fn rename(
-        &mut self,
-        directory: Ino,
-        name: &[u8],
-        new_directory: Ino,
-        new_name: &[u8],
-        mode: RenameMode,
-    ) -> Result<(), Self::Error> {
-        Fs::rename(self, directory, name, new_directory, new_name, mode)
-    }
-
-    fn read_at(&mut self, ino: Ino, offset: u64, out: &mut [u8]) -> Result<usize, Self::Error> {
-        Fs::read_at(self, ino, offset, out)
-    }
-
-    fn write_at(&mut self, ino: Ino, offset: u64, bytes: &[u8]) -> Result<usize, Self::Error> {
-        Fs::write_at(self, ino, offset, bytes)
-    }
-
-    fn append(&mut self, ino: Ino, bytes: &[u8]) -> Result<u64, Self::Error> {
-        Fs::append(self, ino, bytes)
-    }
-
-    fn truncate(&mut self, ino: Ino, size: u64) -> Result<(), Self::Error> {
-        Fs::truncate(self, ino, size)
-    }
-
-    fn stat(&mut self, ino: Ino) -> Result<Stat, Self::Error> {
-        Fs::stat(self, ino)
-    }
-
-    fn set_attributes(&mut self, ino: Ino, set: SetAttributes) -> Result<(), Self::Error> {
-        Fs::set_attributes(self, ino, set)
-    }
-
-    fn read_dir(
-        &mut self,
-        directory: Ino,
-        cookie: u64,
-        visit: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
-    ) -> Result<(), Self::Error> {
-        Fs::read_dir(self, directory, cookie, visit)
-    }
-
-    fn open(&mut self, ino: Ino) -> Result<(), Self::Error> {
-        Fs::open(self, ino)
-    }
-
-    fn close(&mut self, ino: Ino) -> Result<(), Self::Error> {
-        Fs::close(self, ino)
-    }
-
-    fn fsync(&mut self, ino: Ino) -> Result<(), Self::Error> {
-        Fs::fsync(self, ino)
-    }
-
-    fn sync(&mut self) -> Result<(), Self::Error> {
-        Fs::sync(self)
-    }
-
-    fn statfs(&mut self) -> Result<FsStat, Self::Error> {
-        Fs::statfs(self)
-    }
-
     fn check(&mut self, scratch: &mut [u8], report: &mut dyn FnMut(&dyn fmt::Display)) -> Result<u64, Self::Error> {
         self.verify(scratch, &mut |violation| report(&violation))
-    }
-
-    fn idle(&mut self, pages: u32) -> Result<bool, Self::Error> {
-        Fs::idle(self, pages)
     }
 
     fn seek(&mut self, ino: Ino, offset: u64, wants_data: bool) -> Result<Option<u64>, Self::Error> {
@@ -167,76 +84,48 @@ impl<N: Nand> FileSystem for Fs<'_, N> {
         }
     }
 
-    fn link(&mut self, ino: Ino, directory: Ino, name: &[u8]) -> Result<(), Self::Error> {
-        Fs::link(self, ino, directory, name)
-    }
-
-    fn symlink(
-        &mut self,
-        directory: Ino,
-        name: &[u8],
-        target: &[u8],
-        attributes: Attributes,
-    ) -> Result<Ino, Self::Error> {
-        Fs::symlink(self, directory, name, target, attributes)
-    }
-
-    fn read_link(&mut self, ino: Ino, out: &mut [u8]) -> Result<usize, Self::Error> {
-        Fs::read_link(self, ino, out)
-    }
-
-    fn allocate(&mut self, ino: Ino, what: Allocation, offset: u64, size: u64) -> Result<(), Self::Error> {
-        Fs::allocate(self, ino, what, offset, size)
-    }
-
-    fn get_xattr(&mut self, ino: Ino, name: &[u8], out: &mut [u8]) -> Result<usize, Self::Error> {
-        Fs::get_xattr(self, ino, name, out)
-    }
-
-    fn set_xattr(&mut self, ino: Ino, name: &[u8], value: &[u8], mode: XattrMode) -> Result<(), Self::Error> {
-        Fs::set_xattr(self, ino, name, value, mode)
-    }
-
-    fn set_xattr_with(
-        &mut self,
-        ino: Ino,
-        name: &[u8],
-        value: &[u8],
-        mode: XattrMode,
-        set: SetAttributes,
-    ) -> Result<(), Self::Error> {
-        Fs::set_xattr_with(self, ino, name, value, mode, set)
-    }
-
-    fn remove_xattr_with(&mut self, ino: Ino, name: &[u8], set: SetAttributes) -> Result<(), Self::Error> {
-        Fs::remove_xattr_with(self, ino, name, set)
-    }
-
-    fn create_with(
-        &mut self,
-        directory: Ino,
-        name: &[u8],
-        attributes: Attributes,
-        xattrs: &[(&[u8], &[u8])],
-    ) -> Result<Ino, Self::Error> {
-        Fs::create_with(self, directory, name, attributes, xattrs)
-    }
-
-    fn mkdir_with(
-        &mut self,
-        directory: Ino,
-        name: &[u8],
-        attributes: Attributes,
-        xattrs: &[(&[u8], &[u8])],
-    ) -> Result<Ino, Self::Error> {
-        Fs::mkdir_with(self, directory, name, attributes, xattrs)
-    }
-
-    fn remove_xattr(&mut self, ino: Ino, name: &[u8]) -> Result<(), Self::Error> {
-        Fs::remove_xattr(self, ino, name)
-    }
-
-    fn list_xattrs(&mut self, ino: Ino, visit: &mut dyn FnMut(&[u8])) -> Result<(), Self::Error> {
-        Fs::list_xattrs(self, ino, visit)
+    as_fs! {
+        fn nand_mut() -> &mut N;
+        fn lookup(directory: Ino, name: &[u8]) -> Result<Ino, Self::Error>;
+        fn create(directory: Ino, name: &[u8], attributes: Attributes) -> Result<Ino, Self::Error>;
+        fn mkdir(directory: Ino, name: &[u8], attributes: Attributes) -> Result<Ino, Self::Error>;
+        fn unlink(directory: Ino, name: &[u8]) -> Result<(), Self::Error>;
+        fn rmdir(directory: Ino, name: &[u8]) -> Result<(), Self::Error>;
+        fn rename(
+            directory: Ino, name: &[u8], new_directory: Ino, new_name: &[u8], mode: RenameMode
+        ) -> Result<(), Self::Error>;
+        fn read_at(ino: Ino, offset: u64, out: &mut [u8]) -> Result<usize, Self::Error>;
+        fn write_at(ino: Ino, offset: u64, bytes: &[u8]) -> Result<usize, Self::Error>;
+        fn append(ino: Ino, bytes: &[u8]) -> Result<u64, Self::Error>;
+        fn truncate(ino: Ino, size: u64) -> Result<(), Self::Error>;
+        fn stat(ino: Ino) -> Result<Stat, Self::Error>;
+        fn set_attributes(ino: Ino, set: SetAttributes) -> Result<(), Self::Error>;
+        fn read_dir(
+            directory: Ino, cookie: u64, visit: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>
+        ) -> Result<(), Self::Error>;
+        fn open(ino: Ino) -> Result<(), Self::Error>;
+        fn close(ino: Ino) -> Result<(), Self::Error>;
+        fn fsync(ino: Ino) -> Result<(), Self::Error>;
+        fn sync() -> Result<(), Self::Error>;
+        fn statfs() -> Result<FsStat, Self::Error>;
+        fn idle(pages: u32) -> Result<bool, Self::Error>;
+        fn link(ino: Ino, directory: Ino, name: &[u8]) -> Result<(), Self::Error>;
+        fn symlink(directory: Ino, name: &[u8], target: &[u8], attributes: Attributes) -> Result<Ino, Self::Error>;
+        fn read_link(ino: Ino, out: &mut [u8]) -> Result<usize, Self::Error>;
+        fn allocate(ino: Ino, what: Allocation, offset: u64, size: u64) -> Result<(), Self::Error>;
+        fn get_xattr(ino: Ino, name: &[u8], out: &mut [u8]) -> Result<usize, Self::Error>;
+        fn set_xattr(ino: Ino, name: &[u8], value: &[u8], mode: XattrMode) -> Result<(), Self::Error>;
+        fn set_xattr_with(
+            ino: Ino, name: &[u8], value: &[u8], mode: XattrMode, set: SetAttributes
+        ) -> Result<(), Self::Error>;
+        fn remove_xattr_with(ino: Ino, name: &[u8], set: SetAttributes) -> Result<(), Self::Error>;
+        fn create_with(
+            directory: Ino, name: &[u8], attributes: Attributes, xattrs: &[(&[u8], &[u8])]
+        ) -> Result<Ino, Self::Error>;
+        fn mkdir_with(
+            directory: Ino, name: &[u8], attributes: Attributes, xattrs: &[(&[u8], &[u8])]
+        ) -> Result<Ino, Self::Error>;
+        fn remove_xattr(ino: Ino, name: &[u8]) -> Result<(), Self::Error>;
+        fn list_xattrs(ino: Ino, visit: &mut dyn FnMut(&[u8])) -> Result<(), Self::Error>;
     }
 }
