@@ -24,13 +24,11 @@ impl<N: Nand> Fs<'_, N> {
         if span.is_whole {
             return Ok(());
         }
-        let memory = core::mem::take(&mut self.buffer.memory);
-        let (front, rest) = memory.split_at_mut(span.start);
-        let back = &mut rest[span.end - span.start..];
-        let front_outcome = self.read_page(ino, index, 0, front);
-        let outcome = front_outcome.and_then(|()| self.read_page(ino, index, span.end, back));
-        self.buffer.memory = memory;
-        outcome?;
+        self.with_memory(|fs, memory| {
+            let (front, rest) = memory.split_at_mut(span.start);
+            fs.read_page(ino, index, 0, front)?;
+            fs.read_page(ino, index, span.end, &mut rest[span.end - span.start..])
+        })?;
         if let Some(written) = &mut self.buffer.written {
             written.span.is_whole = true;
         }
@@ -110,8 +108,13 @@ impl<N: Nand> Fs<'_, N> {
         head: [u8; HEAD],
         call: impl FnOnce(&mut Self, &[u8]) -> T,
     ) -> T {
+        self.with_memory(|fs, memory| with_head(memory, bytes, head, |value| call(fs, value)))
+    }
+
+    /// Calls with the memory of the page that is being written, which is nowhere else meanwhile.
+    pub(crate) fn with_memory<T>(&mut self, call: impl FnOnce(&mut Self, &mut [u8]) -> T) -> T {
         let memory = core::mem::take(&mut self.buffer.memory);
-        let result = with_head(memory, bytes, head, |value| call(self, value));
+        let result = call(self, memory);
         self.buffer.memory = memory;
         result
     }

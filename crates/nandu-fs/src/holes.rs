@@ -1,8 +1,7 @@
 //! Sizes, holes and what is allocated.
 
-use core::ops::{Bound, ControlFlow};
+use core::ops::ControlFlow;
 
-use nandu_index::Direction;
 use nandu_nand::Nand;
 
 use crate::batch::{Batch, WholeRoom};
@@ -82,10 +81,7 @@ impl<N: Nand> Fs<'_, N> {
             Base::Inline => {
                 let (size, limit) = (self.page_size(), self.inline_size_max());
                 self.buffer.written = None;
-                let memory = core::mem::take(&mut self.buffer.memory);
-                let outcome = self.read_page(ino.0, index, 0, &mut memory[..size]);
-                self.buffer.memory = memory;
-                outcome?;
+                self.with_memory(|fs, memory| fs.read_page(ino.0, index, 0, &mut memory[..size]))?;
                 let page = self.buffer.page_mut();
                 page[start..end].fill(0);
                 let first = page.iter().position(|&byte| byte != 0).unwrap_or(0);
@@ -184,11 +180,8 @@ impl<N: Nand> Fs<'_, N> {
             if state.base == Base::Page && state.fragments.as_slice().len() + 2 > FRAGMENT_COUNT_MAX {
                 let mut inode = self.file(ino)?;
                 inode.modify(self.now);
-                let memory = core::mem::take(&mut self.buffer.memory);
-                let outcome = self.read_page(ino.0, index, 0, memory);
-                memory[from..to].fill(0);
-                self.buffer.memory = memory;
-                outcome?;
+                self.with_memory(|fs, memory| fs.read_page(ino.0, index, 0, memory))?;
+                self.buffer.page_mut()[from..to].fill(0);
                 let end = self.page_size();
                 let span = Span { start: 0, end, is_whole: true };
                 let written = Written { ino: ino.0, index, inode, span };
@@ -287,9 +280,7 @@ impl<N: Nand> Fs<'_, N> {
         // The page that was found, or the one behind the data that was passed.
         let mut next = first;
         let mut found = None;
-        let (from, to) = (Key::page(ino.0, first), Key::pages_end(ino.0));
-        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
+        self.records((Key::page(ino.0, first), Key::pages_end(ino.0)), |entry| {
             let Some(Meaning::Page { index, .. }) = Meaning::of(entry.key) else { return ControlFlow::Continue(()) };
             let is_data = !matches!(base_of(entry.value, entry.large, page_size), Some(Base::Unwritten) | None);
             if !is_data {

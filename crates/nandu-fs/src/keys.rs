@@ -63,6 +63,11 @@ impl Key {
         key
     }
 
+    /// The inode to which a record with this key belongs; 0 if it is none's.
+    pub(crate) fn owner(key: &[u8]) -> u64 {
+        key.first_chunk::<6>().map_or(0, |ino| number(ino))
+    }
+
     fn with(mut self, more: &[u8]) -> Key {
         let at = usize::from(self.size);
         self.bytes[at..at + more.len()].copy_from_slice(more);

@@ -122,18 +122,8 @@ impl<N: Nand> Fs<'_, N> {
         let corrupt = FsError::Corrupt { ino, why: Damage::Target };
         let size = usize::try_from(inode.size).ok().filter(|&size| size <= TARGET_SIZE_MAX).ok_or(corrupt)?;
         let out = out.get_mut(..size).ok_or(FsError::BufferSize { required: size })?;
-        let mut at = 0;
-        for part in 0..TARGET_PART_COUNT_MAX as u8 {
-            if at == size {
-                break;
-            }
-            let bytes = self.tree.get(Key::target(ino.0, part).as_slice())?;
-            let bytes = bytes.filter(|bytes| !bytes.is_empty() && bytes.len() <= size - at);
-            let Some(bytes) = bytes else { return Err(FsError::Corrupt { ino, why: Damage::Target }) };
-            out[at..at + bytes.len()].copy_from_slice(bytes);
-            at += bytes.len();
-        }
-        if at == size { Ok(size) } else { Err(FsError::Corrupt { ino, why: Damage::Target }) }
+        let is_whole = self.read_parts(out, 0..=TARGET_PART_COUNT_MAX as u8 - 1, |part| Key::target(ino.0, part))?;
+        if is_whole { Ok(size) } else { Err(FsError::Corrupt { ino, why: Damage::Target }) }
     }
 
     /// Removes a name that does not lead to a directory. With the last name goes the inode, or when it is closed. Durable at the

@@ -118,10 +118,8 @@ impl<N: Nand> Fs<'_, N> {
         first: u64,
         visit: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
     ) -> Result<(), FsError<N::Error>> {
-        let (from, to) = (Key::name(directory.0, first), Key::names_end(directory.0));
         let mut is_sound = true;
-        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
+        self.records((Key::name(directory.0, first), Key::names_end(directory.0)), |entry| {
             match (Meaning::of(entry.key), parse(entry.value)) {
                 (Some(Meaning::Name { position, .. }), Some((kind, ino, name))) => {
                     visit(DirEntry { name, ino, kind, cookie: position + 3 })

@@ -6,9 +6,8 @@
 //! A file without a name that is open keeps its record and its inode, whatever is cut off it: of that only what lies behind its end is
 //! removed.
 
-use core::ops::{Bound, ControlFlow};
+use core::ops::ControlFlow;
 
-use nandu_index::Direction;
 use nandu_nand::Nand;
 
 use crate::batch::{Batch, INODE_ROOM, Room};
@@ -71,15 +70,14 @@ impl<N: Nand> Fs<'_, N> {
         &mut self,
         batch: &mut Batch<'_>,
         last: &mut Key,
-        (from, to): (Key, Key),
+        range: (Key, Key),
         room: usize,
     ) -> Result<Doomed, FsError<N::Error>> {
         let room = room.min(STEP_COUNT).min(self.page_size() / STEP_SHARE);
         let mut doomed = Doomed { pages: 0, is_all: true };
         let mut count = 0;
         let mut is_sound = true;
-        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
+        self.records(range, |entry| {
             let key = Key::new(entry.key).filter(|key| key.as_slice() > last.as_slice());
             let Some(key) = key else {
                 is_sound = false;
@@ -112,12 +110,12 @@ impl<N: Nand> Fs<'_, N> {
     pub(crate) fn doom_all(
         &mut self,
         batch: &mut Batch<'_>,
-        (from, to): (Key, Key),
+        range: (Key, Key),
         room: usize,
     ) -> Result<Doomed, FsError<N::Error>> {
-        let doomed = self.doom(batch, &mut { Key::EMPTY }, (from, to), room)?;
+        let doomed = self.doom(batch, &mut { Key::EMPTY }, range, room)?;
         if !doomed.is_all {
-            batch.forget(from, to);
+            batch.forget(range.0, range.1);
         }
         Ok(doomed)
     }

@@ -12,9 +12,9 @@
 //!      1     2  offset  of the first of them, low byte first
 //! ```
 
-use core::ops::{Bound, ControlFlow};
+use core::ops::ControlFlow;
 
-use nandu_index::{Direction, Edit};
+use nandu_index::Edit;
 use nandu_nand::Nand;
 use nandu_tree::{PagePut, TreeError};
 
@@ -96,9 +96,9 @@ impl<N: Nand> Fs<'_, N> {
         self.tree.entry_size_max().saturating_sub(PAGE_KEY_SIZE + INLINE_HEAD_SIZE).min(INLINE_SIZE_MAX)
     }
 
-    /// The key behind every record of a page.
-    pub(crate) fn page_end(ino: u64, index: u32) -> Key {
-        index.checked_add(1).map_or(Key::pages_end(ino), |next| Key::page(ino, next))
+    /// The keys of a page's records: the first, and the one behind the last.
+    pub(crate) fn page_records(ino: u64, index: u32) -> (Key, Key) {
+        (Key::page(ino, index), index.checked_add(1).map_or(Key::pages_end(ino), |next| Key::page(ino, next)))
     }
 
     /// What there is of a page. Reads the leaf of its records.
@@ -106,9 +106,7 @@ impl<N: Nand> Fs<'_, N> {
         let page_size = self.page_size();
         let mut state = PageState { base: Base::Hole, fragments: Fragments::default() };
         let mut damage = None;
-        let (from, to) = (Key::page(ino, index), Self::page_end(ino, index));
-        let (from, to) = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        self.tree.range(from, to, Direction::Forward, |entry| {
+        self.records(Self::page_records(ino, index), |entry| {
             match Meaning::of(entry.key) {
                 Some(Meaning::Page { .. }) => match base_of(entry.value, entry.large, page_size) {
                     Some(base) => state.base = base,
@@ -169,9 +167,7 @@ impl<N: Nand> Fs<'_, N> {
     ) -> Result<(bool, bool), FsError<N::Error>> {
         let page_size = self.page_size();
         let (mut is_page, mut is_covered, mut is_sound) = (false, false, true);
-        let (first, behind) = (Key::page(ino, index), Self::page_end(ino, index));
-        let bounds = (Bound::Included(first.as_slice()), Bound::Excluded(behind.as_slice()));
-        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
+        self.records(Self::page_records(ino, index), |entry| {
             match Meaning::of(entry.key) {
                 Some(Meaning::Page { .. }) => match entry.large {
                     Some(size) => (is_page, is_sound) = (true, size <= page_size),
@@ -261,10 +257,7 @@ impl<N: Nand> Fs<'_, N> {
         edits: &[Edit<'_>],
         before: Base,
     ) -> Result<(), FsError<N::Error>> {
-        let memory = core::mem::take(&mut self.buffer.memory);
-        let outcome = self.put_page(place, memory, edits, before);
-        self.buffer.memory = memory;
-        outcome
+        self.with_memory(|fs, memory| fs.put_page(place, memory, edits, before))
     }
 
     /// The same, where behind so many bytes it is zero: these go into the page of the next sync, if they have room there.

@@ -229,10 +229,7 @@ impl<N: Nand> Fs<'_, N> {
                 return Err(FsError::Full);
             }
         } else if !is_named && (is_last || self.read_due(place)?.is_some()) {
-            let memory = core::mem::take(&mut self.buffer.memory);
-            let outcome = self.tree.put_page_again(key.as_slice(), memory);
-            self.buffer.memory = memory;
-            outcome?;
+            self.tree.put_page_again(key.as_slice(), self.buffer.memory)?;
         }
         self.drop_fragments(tag.ino, tag.index, &state)
     }

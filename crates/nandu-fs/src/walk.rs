@@ -1,8 +1,8 @@
 //! Going through the records one by one, with changes in between.
 
-use core::ops::{Bound, ControlFlow};
+use core::ops::{Bound, ControlFlow, RangeInclusive};
 
-use nandu_index::Direction;
+use nandu_index::{Direction, Entry};
 use nandu_nand::Nand;
 
 use crate::fs::Fs;
@@ -82,19 +82,24 @@ impl<'a> Tally<'a> {
 }
 
 impl<N: Nand> Fs<'_, N> {
+    /// Visits the records from one key up to another in their order, until `visit` breaks off. Reads what [`Tree::range`](nandu_tree::Tree::range)
+    /// does.
+    pub(crate) fn records(
+        &mut self,
+        (from, to): (Key, Key),
+        visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), FsError<N::Error>> {
+        let (from, to) = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
+        Ok(self.tree.range(from, to, Direction::Forward, visit)?)
+    }
+
     /// The first inode from this number on of which there is any record.
     pub(crate) fn next_inode(&mut self, from: u64) -> Result<Option<u64>, FsError<N::Error>> {
         let mut found = None;
         let from = Key::inode(from);
-        self.tree.range(Bound::Included(from.as_slice()), Bound::Unbounded, Direction::Forward, |entry| match entry
-            .key
-            .split_first_chunk::<6>()
-        {
-            Some((ino, _)) => {
-                found = Some(ino.iter().fold(0, |ino, &byte| ino << 8 | u64::from(byte)));
-                ControlFlow::Break(())
-            }
-            None => ControlFlow::Continue(()),
+        self.tree.range(Bound::Included(from.as_slice()), Bound::Unbounded, Direction::Forward, |entry| {
+            found = Some(Key::owner(entry.key)).filter(|&ino| ino > 0);
+            if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Ok(found)
     }
@@ -102,9 +107,7 @@ impl<N: Nand> Fs<'_, N> {
     /// The first name of a directory from a position on that can be understood.
     pub(crate) fn next_name(&mut self, directory: u64, position: u64) -> Result<Option<NameAt>, FsError<N::Error>> {
         let mut found = None;
-        let (from, to) = (Key::name(directory, position), Key::names_end(directory));
-        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
+        self.records((Key::name(directory, position), Key::names_end(directory)), |entry| {
             let (Some(Meaning::Name { position, .. }), Some((kind, ino, name))) =
                 (Meaning::of(entry.key), parse_name(entry.value))
             else {
@@ -120,32 +123,54 @@ impl<N: Nand> Fs<'_, N> {
 
     /// The first page of a file from an index on of which there is any record.
     pub(crate) fn next_page(&mut self, ino: u64, index: u32) -> Result<Option<u32>, FsError<N::Error>> {
-        let mut found = None;
-        let (from, to) = (Key::page(ino, index), Key::pages_end(ino));
-        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| match Meaning::of(entry.key) {
-            Some(Meaning::Page { index, .. } | Meaning::Fragment { index, .. }) => {
-                found = Some(index);
-                ControlFlow::Break(())
-            }
-            _ => ControlFlow::Continue(()),
-        })?;
-        Ok(found)
+        self.first_record((Key::page(ino, index), Key::pages_end(ino)), |meaning| match meaning {
+            Meaning::Page { index, .. } | Meaning::Fragment { index, .. } => Some(index),
+            _ => None,
+        })
     }
 
     /// The first inode from this number on that an orphan's record names.
     pub(crate) fn next_orphan(&mut self, from: u64) -> Result<Option<u64>, FsError<N::Error>> {
+        self.first_record((Key::orphan(from), Key::inode(1)), |meaning| match meaning {
+            Meaning::Orphan { ino } => Some(ino),
+            _ => None,
+        })
+    }
+
+    /// What the first record says by its key of which that says what is looked for.
+    fn first_record<T>(
+        &mut self,
+        range: (Key, Key),
+        pick: impl Fn(Meaning) -> Option<T>,
+    ) -> Result<Option<T>, FsError<N::Error>> {
         let mut found = None;
-        let (from, to) = (Key::orphan(from), Key::inode(1));
-        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| match Meaning::of(entry.key) {
-            Some(Meaning::Orphan { ino }) => {
-                found = Some(ino);
-                ControlFlow::Break(())
-            }
-            _ => ControlFlow::Continue(()),
+        self.records(range, |entry| {
+            found = Meaning::of(entry.key).and_then(&pick);
+            if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Ok(found)
+    }
+
+    /// Fills a buffer with the content of records, one after the other; false if they have less, one of them has more, or none.
+    pub(crate) fn read_parts(
+        &mut self,
+        out: &mut [u8],
+        parts: RangeInclusive<u8>,
+        key: impl Fn(u8) -> Key,
+    ) -> Result<bool, FsError<N::Error>> {
+        let mut at = 0;
+        for part in parts {
+            if at == out.len() {
+                break;
+            }
+            let bytes = self.tree.get(key(part).as_slice())?;
+            let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty() && bytes.len() <= out.len() - at) else {
+                return Ok(false);
+            };
+            out[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        }
+        Ok(at == out.len())
     }
 
     pub(crate) fn has_orphan_record(&mut self, ino: u64) -> Result<bool, FsError<N::Error>> {

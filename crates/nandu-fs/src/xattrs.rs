@@ -141,16 +141,8 @@ impl<N: Nand> Fs<'_, N> {
             return Ok(size);
         }
         let out = out.get_mut(..size).ok_or(FsError::BufferSize { required: size })?;
-        let (mut at, mut part) = (0, 1);
-        while at < size {
-            let bytes = self.tree.get(Key::xattr(ino.0, hash, probe, part).as_slice())?;
-            let bytes = bytes.filter(|bytes| !bytes.is_empty() && bytes.len() <= size - at);
-            let Some(bytes) = bytes else { return Err(FsError::Corrupt { ino, why: Damage::Xattr }) };
-            out[at..at + bytes.len()].copy_from_slice(bytes);
-            at += bytes.len();
-            part = part.checked_add(1).ok_or(FsError::Corrupt { ino, why: Damage::Xattr })?;
-        }
-        Ok(size)
+        let is_whole = self.read_parts(out, 1..=u8::MAX, |part| Key::xattr(ino.0, hash, probe, part))?;
+        if is_whole { Ok(size) } else { Err(FsError::Corrupt { ino, why: Damage::Xattr }) }
     }
 
     /// Sets an attribute. Durable at the next sync, or at once where it takes more than a page.
@@ -322,10 +314,8 @@ impl<N: Nand> Fs<'_, N> {
     /// [`FsError::NoInode`]; [`FsError::Corrupt`].
     pub fn list_xattrs(&mut self, ino: Ino, mut visit: impl FnMut(&[u8])) -> Result<(), FsError<N::Error>> {
         self.inode(ino)?;
-        let (from, to) = (Key::xattr(ino.0, 0, 0, 0), Key::xattrs_end(ino.0));
         let mut is_sound = true;
-        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
+        self.records((Key::xattr(ino.0, 0, 0, 0), Key::xattrs_end(ino.0)), |entry| {
             match (Meaning::of(entry.key), parse(entry.value)) {
                 (Some(Meaning::Xattr { part: 0, .. }), Some((name, _))) => visit(name),
                 (Some(Meaning::Xattr { part, .. }), _) if part > 0 => {}

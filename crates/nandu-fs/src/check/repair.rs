@@ -19,7 +19,7 @@ use nandu_index::{Direction, Edit, Entry, KeyBuf};
 use nandu_nand::Nand;
 
 use super::chunks::Claim;
-use crate::batch::WholeRoom;
+use crate::batch::{Batch, WholeRoom};
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::{INO_END, Key, Meaning};
@@ -192,18 +192,11 @@ impl<N: Nand> Fs<'_, N> {
         self.repair_numbers(journal)?;
         self.repair_orphan_records(journal)?;
         self.for_each_inode(|fs, ino| fs.repair_records(ino, journal))?;
-        let memory = core::mem::take(&mut self.buffer.memory);
-        let outcome = self.repair_chunks(if scratch.len() > memory.len() { scratch } else { &mut *memory }, journal);
-        self.buffer.memory = memory;
-        outcome?;
+        self.with_larger(scratch, |fs, scratch| fs.repair_chunks(scratch, journal))?;
         self.for_each_inode(|fs, ino| fs.repair_directory_names(ino, journal))?;
         // Before anything gets a name in a directory, the counts that it changes are right.
         self.for_each_inode(|fs, ino| fs.repair_directory_counts(ino, journal))?;
-        let scratch_is_larger = scratch.len() > self.buffer.memory.len();
-        let memory = core::mem::take(&mut self.buffer.memory);
-        let outcome = self.repair_links(Tally::new(if scratch_is_larger { scratch } else { &mut *memory }), journal);
-        self.buffer.memory = memory;
-        outcome?;
+        self.with_larger(scratch, |fs, scratch| fs.repair_links(Tally::new(scratch), journal))?;
         if journal.has_returned {
             // What was taken for an orphan may be incomplete, which only now is wrong.
             self.for_each_inode(|fs, ino| fs.repair_records(ino, journal))?;
@@ -258,11 +251,7 @@ impl<N: Nand> Fs<'_, N> {
         self.remove_where(Bound::Unbounded, Bound::Unbounded, |entry| {
             let is_foreign = Meaning::of(entry.key).is_none();
             if is_foreign {
-                let ino = entry
-                    .key
-                    .first_chunk::<6>()
-                    .map_or(0, |ino| ino.iter().fold(0, |ino, &byte| ino << 8 | u64::from(byte)));
-                journal.tell(ino, Mended::Record);
+                journal.tell(Key::owner(entry.key), Mended::Record);
             }
             is_foreign
         })
@@ -270,8 +259,7 @@ impl<N: Nand> Fs<'_, N> {
 
     /// Numbers of new inodes are above all that are in use.
     fn repair_numbers(&mut self, journal: &mut Journal<'_>) -> Result<(), FsError<N::Error>> {
-        let last = self.tree.last()?.and_then(|entry| entry.key.first_chunk::<6>().copied());
-        let last = last.map_or(0, |ino| ino.iter().fold(0, |ino, &byte| ino << 8 | u64::from(byte)));
+        let last = self.tree.last()?.map_or(0, |entry| Key::owner(entry.key));
         if last < self.chunk_next {
             return Ok(());
         }
@@ -290,10 +278,7 @@ impl<N: Nand> Fs<'_, N> {
     fn repair_chunks(&mut self, scratch: &mut [u8], journal: &mut Journal<'_>) -> Result<(), FsError<N::Error>> {
         self.for_each_shared_chunk(scratch, |fs, ino, inode, claim| {
             if claim == Claim::Yields {
-                let mut room = WholeRoom::new();
-                let mut batch = room.batch();
-                Self::put_inode(&mut batch, Ino(ino), &Inode { chunk_next: 0, chunk_end: 0, ..*inode });
-                fs.commit_freeing(&batch)?;
+                fs.mend(|batch| Self::put_inode(batch, Ino(ino), &Inode { chunk_next: 0, chunk_end: 0, ..*inode }))?;
                 journal.tell(ino, Mended::Numbers);
             }
             Ok(())
@@ -308,10 +293,7 @@ impl<N: Nand> Fs<'_, N> {
             match self.find_inode(Ino(ino)) {
                 Ok(Some(inode)) if inode.nlink == 0 || inode.is_file() => continue,
                 Ok(Some(_)) => {
-                    let mut room = WholeRoom::new();
-                    let mut batch = room.batch();
-                    batch.delete(Key::orphan(ino));
-                    self.commit_freeing(&batch)?;
+                    self.mend(|batch| batch.delete(Key::orphan(ino)))?;
                 }
                 // It was to be removed anyway: so is what is left of it.
                 Ok(None) | Err(FsError::Corrupt { .. }) => self.remove_inode(ino)?,
@@ -322,26 +304,42 @@ impl<N: Nand> Fs<'_, N> {
         Ok(())
     }
 
-    /// Removes every record of an inode. The first batch says that it is to go: after a cut what is left of it is not taken for
-    /// something that lost its inode.
-    fn remove_inode(&mut self, ino: u64) -> Result<(), FsError<N::Error>> {
+    /// Commits changes of records that leave no less room than there was.
+    fn mend(&mut self, change: impl FnOnce(&mut Batch<'_>)) -> Result<(), FsError<N::Error>> {
         let mut room = WholeRoom::new();
         let mut batch = room.batch();
-        batch.delete(Key::inode(ino));
-        batch.put(Key::orphan(ino), &[], &[]);
-        self.commit_freeing(&batch)?;
+        change(&mut batch);
+        self.commit_freeing(&batch)
+    }
+
+    /// Removes the records from one key up to another, in steps; `conclude` adds to the last of them.
+    fn remove_records(
+        &mut self,
+        range: (Key, Key),
+        conclude: impl Fn(&mut Batch<'_>),
+    ) -> Result<(), FsError<N::Error>> {
         let mut last = Key::EMPTY;
         loop {
             let mut room = WholeRoom::new();
             let mut batch = room.batch();
-            let doomed = self.doom_next(&mut batch, &mut last, (Key::behind_inode(ino), Key::end(ino)))?;
+            let doomed = self.doom_next(&mut batch, &mut last, range)?;
             if doomed.is_all {
-                batch.delete(Key::orphan(ino));
+                conclude(&mut batch);
             }
             self.commit_freeing(&batch)?;
             if doomed.is_all {
                 return Ok(());
             }
         }
+    }
+
+    /// Removes every record of an inode. The first batch says that it is to go: after a cut what is left of it is not taken for
+    /// something that lost its inode.
+    fn remove_inode(&mut self, ino: u64) -> Result<(), FsError<N::Error>> {
+        self.mend(|batch| {
+            batch.delete(Key::inode(ino));
+            batch.put(Key::orphan(ino), &[], &[]);
+        })?;
+        self.remove_records((Key::behind_inode(ino), Key::end(ino)), |batch| batch.delete(Key::orphan(ino)))
     }
 }

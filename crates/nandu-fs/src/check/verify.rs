@@ -120,11 +120,15 @@ impl<N: Nand> Fs<'_, N> {
             self.verify_inode(ino, report)?;
             next = ino + 1;
         }
-        let memory = core::mem::take(&mut self.buffer.memory);
-        let scratch = if scratch.len() > memory.len() { scratch } else { &mut *memory };
-        let outcome = self.verify_chunks(scratch, report).and_then(|()| self.verify_links(Tally::new(scratch), report));
-        self.buffer.memory = memory;
-        outcome
+        self.with_larger(scratch, |fs, scratch| {
+            fs.verify_chunks(scratch, report)?;
+            fs.verify_links(Tally::new(scratch), report)
+        })
+    }
+
+    /// Calls with the larger one of some memory and that of the page that is being written.
+    pub(super) fn with_larger<T>(&mut self, scratch: &mut [u8], call: impl FnOnce(&mut Self, &mut [u8]) -> T) -> T {
+        self.with_memory(|fs, memory| call(fs, if scratch.len() > memory.len() { scratch } else { memory }))
     }
 
     /// No two directories give the same numbers away.
@@ -138,11 +142,7 @@ impl<N: Nand> Fs<'_, N> {
     /// What belongs to no inode is the superblock, or an orphan's record; that names an inode that has no name, or a file.
     fn verify_volume(&mut self, report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {
         self.tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
-            let ino = entry
-                .key
-                .first_chunk::<6>()
-                .map_or(0, |ino| ino.iter().fold(0, |ino, &byte| ino << 8 | u64::from(byte)));
-            report.check(Meaning::of(entry.key).is_some(), "F2", ino, "a key belongs to nothing");
+            report.check(Meaning::of(entry.key).is_some(), "F2", Key::owner(entry.key), "a key belongs to nothing");
             ControlFlow::Continue(())
         })?;
         let mut next = 0;
@@ -208,9 +208,7 @@ impl<N: Nand> Fs<'_, N> {
             target_parts: 0,
             page: None,
         };
-        let (from, to) = (Key::inode(ino), Key::end(ino));
-        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
+        self.records((Key::inode(ino), Key::end(ino)), |entry| {
             let is_sound = match Meaning::of(entry.key) {
                 Some(Meaning::Inode { .. }) => {
                     summary.inode = Inode::parse(entry.value);

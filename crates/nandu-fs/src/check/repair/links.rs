@@ -54,15 +54,14 @@ impl<N: Nand> Fs<'_, N> {
             (_, 0) => self.attach(ino, Inode { nlink: 1, ..inode }, Mended::Attached, journal),
             (nlink, names) if nlink == names => Ok(()),
             (nlink, names) => {
-                let mut room = WholeRoom::new();
-                let mut batch = room.batch();
-                Self::put_inode(&mut batch, Ino(ino), &Inode { nlink: names, ..inode });
-                if nlink == 0 {
-                    // With a name it is none.
-                    batch.delete(Key::orphan(ino));
-                    journal.has_returned = true;
-                }
-                self.commit_freeing(&batch)?;
+                self.mend(|batch| {
+                    Self::put_inode(batch, Ino(ino), &Inode { nlink: names, ..inode });
+                    if nlink == 0 {
+                        // With a name it is none.
+                        batch.delete(Key::orphan(ino));
+                    }
+                })?;
+                journal.has_returned |= nlink == 0;
                 journal.tell(ino, Mended::Counts);
                 Ok(())
             }
@@ -88,12 +87,11 @@ impl<N: Nand> Fs<'_, N> {
             };
         }
         if inode.nlink == 0 {
-            let mut room = WholeRoom::new();
-            let mut batch = room.batch();
-            Self::put_inode(&mut batch, Ino(ino), &Inode { nlink: 2, ..inode });
-            batch.delete(Key::orphan(ino));
+            self.mend(|batch| {
+                Self::put_inode(batch, Ino(ino), &Inode { nlink: 2, ..inode });
+                batch.delete(Key::orphan(ino));
+            })?;
             journal.has_returned = true;
-            self.commit_freeing(&batch)?;
             journal.tell(ino, Mended::Counts);
         }
         if names > 1 { self.leave_one_name(ino, inode.parent, journal) } else { Ok(()) }
@@ -112,10 +110,7 @@ impl<N: Nand> Fs<'_, N> {
                 if at.ino.0 != ino || (directory, at.position) == (parent, kept.position) {
                     continue;
                 }
-                let mut room = WholeRoom::new();
-                let mut batch = room.batch();
-                batch.delete(Key::name(directory, at.position));
-                fs.commit_freeing(&batch)?;
+                fs.mend(|batch| batch.delete(Key::name(directory, at.position)))?;
                 journal.tell_name(directory, at.name(), Mended::NameSurplus);
             }
             Ok(())
@@ -146,10 +141,7 @@ impl<N: Nand> Fs<'_, N> {
         }
         // The name goes and comes with two commits: in between it is a directory without a name, which a repair attaches too.
         if let Some(at) = self.name_leading_to(inode.parent, Ino(ino))? {
-            let mut room = WholeRoom::new();
-            let mut batch = room.batch();
-            batch.delete(Key::name(inode.parent, at.position));
-            self.commit_freeing(&batch)?;
+            self.mend(|batch| batch.delete(Key::name(inode.parent, at.position)))?;
         }
         self.attach(ino, inode, Mended::LoopCut, journal)
     }

@@ -3,7 +3,6 @@
 use nandu_nand::Nand;
 
 use super::{Journal, Mended};
-use crate::batch::WholeRoom;
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::Key;
@@ -48,10 +47,7 @@ impl<N: Nand> Fs<'_, N> {
         journal: &mut Journal<'_>,
     ) -> Result<(), FsError<N::Error>> {
         let remove = |fs: &mut Self, journal: &mut Journal<'_>, what| {
-            let mut room = WholeRoom::new();
-            let mut batch = room.batch();
-            batch.delete(Key::name(directory, at.position));
-            fs.commit_freeing(&batch)?;
+            fs.mend(|batch| batch.delete(Key::name(directory, at.position)))?;
             journal.tell_name(directory, at.name(), what);
             Ok(())
         };
@@ -74,18 +70,14 @@ impl<N: Nand> Fs<'_, N> {
             if self.name_leading_to(child.parent, at.ino)?.is_some() {
                 return remove(self, journal, Mended::NameSurplus);
             }
-            let mut room = WholeRoom::new();
-            let mut batch = room.batch();
-            Self::put_inode(&mut batch, at.ino, &Inode { parent: directory, ..child });
-            self.commit_freeing(&batch)?;
+            self.mend(|batch| Self::put_inode(batch, at.ino, &Inode { parent: directory, ..child }))?;
             journal.tell(at.ino.0, Mended::Parent);
         }
         if position != at.position || at.kind != child.kind() {
-            let mut room = WholeRoom::new();
-            let mut batch = room.batch();
-            batch.delete(Key::name(directory, at.position));
-            Self::put_name(&mut batch, Ino(directory), position, child.kind(), at.ino, at.name());
-            self.commit_freeing(&batch)?;
+            self.mend(|batch| {
+                batch.delete(Key::name(directory, at.position));
+                Self::put_name(batch, Ino(directory), position, child.kind(), at.ino, at.name());
+            })?;
             journal.tell_name(directory, at.name(), Mended::NameSet);
         }
         Ok(())
@@ -120,10 +112,7 @@ impl<N: Nand> Fs<'_, N> {
         let is_named = inode.nlink > 0 || directory == Ino::ROOT.0;
         let nlink = if is_named { directories.saturating_add(2) } else { 0 };
         if (inode.size, inode.nlink) != (names, nlink) {
-            let mut room = WholeRoom::new();
-            let mut batch = room.batch();
-            Self::put_inode(&mut batch, Ino(directory), &Inode { size: names, nlink, ..inode });
-            self.commit_freeing(&batch)?;
+            self.mend(|batch| Self::put_inode(batch, Ino(directory), &Inode { size: names, nlink, ..inode }))?;
             journal.tell(directory, Mended::Counts);
         }
         Ok(())

@@ -1,8 +1,7 @@
 //! Pages of files: what cannot be read is lost, and everything else is kept.
 
-use core::ops::{Bound, ControlFlow};
+use core::ops::ControlFlow;
 
-use nandu_index::Direction;
 use nandu_nand::Nand;
 use nandu_tree::TreeError;
 
@@ -61,7 +60,7 @@ impl<N: Nand> Fs<'_, N> {
         let key = Key::page(ino, index);
         if is_beyond && (found.base != Some(Base::Unwritten) || found.fragments > 0 || found.wrong.is_some()) {
             journal.tell_range(ino, (start, self.page_size() as u64), Mended::Beyond);
-            self.remove_page(ino, index)?;
+            self.remove_records(Self::page_records(ino, index), |_| {})?;
             return Ok(Base::Hole);
         }
         let mut base = match found.base {
@@ -70,10 +69,7 @@ impl<N: Nand> Fs<'_, N> {
         };
         if base.is_none() {
             journal.tell_range(ino, whole, Mended::PageLost);
-            let mut room = WholeRoom::new();
-            let mut batch = room.batch();
-            batch.put(key, &UNWRITTEN_VALUE, &[]);
-            self.commit_freeing(&batch)?;
+            self.mend(|batch| batch.put(key, &UNWRITTEN_VALUE, &[]))?;
             base = Some(Base::Unwritten);
         }
         let mut found = found;
@@ -85,10 +81,7 @@ impl<N: Nand> Fs<'_, N> {
             }
             before = Some(offset);
             journal.tell_range(ino, (start + u64::from(offset), bytes), Mended::FragmentLost);
-            let mut room = WholeRoom::new();
-            let mut batch = room.batch();
-            batch.delete(Key::fragment(ino, index, offset));
-            self.commit_freeing(&batch)?;
+            self.mend(|batch| batch.delete(Key::fragment(ino, index, offset)))?;
             found = self.look_at_page(ino, index)?;
         }
         if found.fragments > 0 && base != Some(Base::Page) {
@@ -104,9 +97,7 @@ impl<N: Nand> Fs<'_, N> {
         let page_size = self.page_size();
         let mut found = Found { base: Some(Base::Hole), fragments: 0, wrong: None };
         let mut end = 0;
-        let (from, to) = (Key::page(ino, index), Self::page_end(ino, index));
-        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
+        self.records(Self::page_records(ino, index), |entry| {
             match Meaning::of(entry.key) {
                 Some(Meaning::Page { .. }) => found.base = base_of(entry.value, entry.large, page_size),
                 Some(Meaning::Fragment { offset, .. }) => {
@@ -148,25 +139,9 @@ impl<N: Nand> Fs<'_, N> {
     /// Makes a page of what its records hold and zeros, and lets what lies over it go.
     fn fold_page(&mut self, ino: u64, index: u32) -> Result<(), FsError<N::Error>> {
         let state = self.page_state(ino, index)?;
-        let memory = core::mem::take(&mut self.buffer.memory);
-        let outcome = self.read_page(ino, index, 0, memory);
-        self.buffer.memory = memory;
-        outcome?;
+        self.with_memory(|fs, memory| fs.read_page(ino, index, 0, memory))?;
         self.put_buffer((ino, index), &[], state.base)?;
         self.drop_fragments(ino, index, &state)
-    }
-
-    fn remove_page(&mut self, ino: u64, index: u32) -> Result<(), FsError<N::Error>> {
-        let (mut last, range) = (Key::EMPTY, (Key::page(ino, index), Self::page_end(ino, index)));
-        loop {
-            let mut room = WholeRoom::new();
-            let mut batch = room.batch();
-            let doomed = self.doom_next(&mut batch, &mut last, range)?;
-            self.commit_freeing(&batch)?;
-            if doomed.is_all {
-                return Ok(());
-            }
-        }
     }
 
     /// Bytes in the last page behind the end of a file become zeros.
@@ -196,10 +171,9 @@ impl<N: Nand> Fs<'_, N> {
         index: u32,
         start: usize,
     ) -> Result<bool, FsError<N::Error>> {
-        let memory = core::mem::take(&mut self.buffer.memory);
-        let outcome = self.read_page(ino, index, start, &mut memory[start..]);
-        let is_zero = memory[start..].iter().all(|&byte| byte == 0);
-        self.buffer.memory = memory;
-        outcome.map(|()| is_zero)
+        self.with_memory(|fs, memory| {
+            fs.read_page(ino, index, start, &mut memory[start..])?;
+            Ok(memory[start..].iter().all(|&byte| byte == 0))
+        })
     }
 }

@@ -2,7 +2,6 @@
 
 use core::ops::{Bound, ControlFlow};
 
-use nandu_index::Direction;
 use nandu_nand::Nand;
 
 use super::{Journal, Mended};
@@ -97,10 +96,7 @@ impl<N: Nand> Fs<'_, N> {
             _ => (right.size, right.blocks) = (0, 0),
         }
         if right != inode {
-            let mut room = WholeRoom::new();
-            let mut batch = room.batch();
-            Self::put_inode(&mut batch, Ino(ino), &right);
-            self.commit_freeing(&batch)?;
+            self.mend(|batch| Self::put_inode(batch, Ino(ino), &right))?;
             journal.tell(ino, Mended::Counts);
         }
         if right.is_file() { self.repair_end(ino, &right, journal) } else { Ok(()) }
@@ -109,9 +105,7 @@ impl<N: Nand> Fs<'_, N> {
     fn take_stock(&mut self, ino: u64) -> Result<Stock, FsError<N::Error>> {
         let page_size = self.page_size();
         let mut stock = Stock { target: Some(0), ..Stock::default() };
-        let (from, to) = (Key::inode(ino), Key::end(ino));
-        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
-        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
+        self.records((Key::inode(ino), Key::end(ino)), |entry| {
             match Meaning::of(entry.key) {
                 Some(Meaning::Inode { .. }) => {
                     stock.has_record = true;
@@ -236,16 +230,7 @@ impl<N: Nand> Fs<'_, N> {
                 None => 0,
             };
             journal.tell_name(ino, parse_xattr(&copy[..size]).map_or(&[], |(name, _)| name), Mended::XattrLost);
-            let mut last = Key::EMPTY;
-            loop {
-                let mut room = WholeRoom::new();
-                let mut batch = room.batch();
-                let doomed = self.doom_next(&mut batch, &mut last, (first, behind))?;
-                self.commit_freeing(&batch)?;
-                if doomed.is_all {
-                    break;
-                }
-            }
+            self.remove_records((first, behind), |_| {})?;
         }
     }
 
@@ -271,11 +256,9 @@ impl<N: Nand> Fs<'_, N> {
 
     /// The first attribute from a place on.
     fn next_xattr(&mut self, ino: u64, (hash, probe): XattrPlace) -> Result<Option<Seen>, FsError<N::Error>> {
-        let (from, to) = (Key::xattr(ino, hash, probe, 0), Key::xattrs_end(ino));
-        let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
         let mut seen: Option<Seen> = None;
         let (mut parts, mut left) = (0_u16, 0);
-        self.tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
+        self.records((Key::xattr(ino, hash, probe, 0), Key::xattrs_end(ino)), |entry| {
             let Some(Meaning::Xattr { hash, probe, part, .. }) = Meaning::of(entry.key) else {
                 return ControlFlow::Continue(());
             };
