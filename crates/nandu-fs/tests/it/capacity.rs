@@ -1,13 +1,11 @@
 //! What a volume says it can take, it takes.
 
-use nandu_fs::{Attributes, Fs, FsError, Ino, Options, Time};
+use nandu_fs::{Fs, FsError, Ino, Options, Time};
 use nandu_nand::Pairing;
 use nandu_sim::{Chip, Sim};
 use nandu_suite::{Chance, violations};
 
-use crate::rig::{FORMAT, memory};
-
-const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
+use crate::rig::{FILE, FORMAT, memory};
 
 /// Both modes where the chip has them.
 fn options(chip: &Chip) -> Options {

@@ -2,13 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use nandu_fs::{Attributes, Format, Fs, Ino, Options, RenameMode};
+use nandu_fs::{Format, Fs, Ino, Options, RenameMode};
 use nandu_nand::Geometry;
 use nandu_sim::{Chip, Sim};
 
-use crate::rig::{formatted_with, memory};
-
-const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
+use crate::rig::{FILE, formatted_with, memory};
 
 struct Bench<'m> {
     fs: Fs<'m, Sim>,

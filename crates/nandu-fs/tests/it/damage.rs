@@ -2,16 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use nandu_fs::{Allocation, Attributes, Format, Fs, Ino, RenameMode, XattrMode};
+use nandu_fs::{Allocation, Format, Fs, Ino, RenameMode, XattrMode};
 use nandu_log::Log;
 use nandu_nand::{BlockAddr, CellMode, Nand, PageAddr};
 use nandu_sim::{Chip, Sim};
 use nandu_suite::{Chance, SMALL, everything};
 use nandu_tree::{ByteCells, Durability, OnLog, Tree};
 
-use crate::rig::{OPTIONS, memory};
-
-pub(crate) const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
+use crate::rig::{FILE, OPTIONS, memory};
 pub(crate) const CHIP: Chip = SMALL.with_blocks(32);
 
 /// A file system with something of each kind; inodes: directory 64, file 65 in it (link in the root), symlink 2, file with holes 3.

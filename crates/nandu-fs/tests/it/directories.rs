@@ -3,13 +3,11 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use nandu_fs::{Attributes, FileKind, Fs, FsError, Ino, Options, XattrMode};
+use nandu_fs::{FileKind, Fs, FsError, Ino, Options, XattrMode};
 use nandu_sim::{Chip, Sim};
 use nandu_suite::{Chance, SMALL, names, violations};
 
-use crate::rig::{OPTIONS, formatted_with, memory};
-
-const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
+use crate::rig::{FILE, OPTIONS, formatted_with, fresh, memory};
 
 /// 128 MiB, with the default memory.
 fn mounted<'m>(memory: &'m mut Vec<u8>, options: Options) -> Fs<'m, Sim> {
@@ -92,8 +90,7 @@ fn names_that_are_there_all_the_time_are_listed_once() {
 fn names_with_one_hash_are_told_apart() {
     let mut options = OPTIONS;
     options.broken.hash_zeros = 40;
-    let mut memory = memory(&SMALL.geometry, &options);
-    let mut fs = Fs::mount(formatted_with(SMALL, options), options, &mut memory).unwrap();
+    let mut fs = fresh(SMALL, options);
     let name = |number: u32| format!("{number}").into_bytes();
     let inos: Vec<Ino> = (0..256).map(|number| fs.create(Ino::ROOT, &name(number), FILE).unwrap()).collect();
     assert_eq!(fs.create(Ino::ROOT, &name(256), FILE), Err(FsError::Full), "one byte tells them apart");
@@ -115,8 +112,7 @@ fn names_with_one_hash_are_told_apart() {
 
 #[test]
 fn a_removed_directory_that_is_open_takes_no_names() {
-    let mut memory = memory(&SMALL.geometry, &OPTIONS);
-    let mut fs = Fs::mount(formatted_with(SMALL, OPTIONS), OPTIONS, &mut memory).unwrap();
+    let mut fs = fresh(SMALL, OPTIONS);
     let directory = fs.mkdir(Ino::ROOT, b"d", FILE).unwrap();
     fs.open(directory).unwrap();
     fs.rmdir(Ino::ROOT, b"d").unwrap();

@@ -4,14 +4,11 @@ use nandu_fs::{Allocation, Attributes, Fs, FsError, Ino, Options, Time};
 use nandu_sim::{Chip, Fault, Sim, Tear, Trigger};
 use nandu_suite::{SMALL, content, violations};
 
-use crate::rig::{OPTIONS, formatted_with, memory};
-
-const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
+use crate::rig::{FILE, OPTIONS, formatted_with, fresh, memory};
 
 /// Calls with a file system on small pages that has one empty file.
 fn with_file(call: impl FnOnce(&mut Fs<'_, Sim>, Ino)) {
-    let mut memory = memory(&SMALL.geometry, &OPTIONS);
-    let mut fs = Fs::mount(formatted_with(SMALL, OPTIONS), OPTIONS, &mut memory).unwrap();
+    let mut fs = fresh(SMALL, OPTIONS);
     let file = fs.create(Ino::ROOT, b"file", FILE).unwrap();
     call(&mut fs, file);
     assert_eq!(violations(&mut fs), Vec::<String>::new());

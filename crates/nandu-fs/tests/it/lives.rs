@@ -1,14 +1,14 @@
 //! Lives of file systems in which the power goes at every program, see [`nandu_suite::lives`].
 
 use nandu_fs::placement::{PlacementOptions, WearPromise};
-use nandu_fs::{Attributes, Broken, Fs, Ino, LogOptions, Options};
+use nandu_fs::{Attributes, Broken, Ino, LogOptions, Options};
 use nandu_nand::{Geometry, Pairing, TearScope};
 use nandu_sim::{Chip, Sim};
 use nandu_suite::cuts::choose;
 use nandu_suite::lives::{self, Count, OVERWRITTEN_PAGES, Way, choose_overwriting, live};
 use nandu_suite::{Chance, Model, Op, SMALL};
 
-use crate::rig::{Nandu, OPTIONS, formatted_with, memory};
+use crate::rig::{Nandu, OPTIONS, formatted_with, fresh};
 
 /// Every operation there is.
 const VARIED: Way = Way::varied(SMALL.with_blocks(44));
@@ -34,8 +34,7 @@ const ERASES_WORN: u32 = 24;
 /// was no time without requests in which that could have been evened.
 fn worn() -> Sim {
     let (options, page_size) = (placed(), PAIRED_CHIP.geometry.page_size as usize);
-    let mut memory = memory(&PAIRED_CHIP.geometry, &options);
-    let mut fs = Fs::mount(formatted_with(PAIRED_CHIP, options), options, &mut memory).unwrap();
+    let mut fs = fresh(PAIRED_CHIP, options);
     let attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
     let [kept, changed] = [b"c", b"a"].map(|name| fs.create(Ino::ROOT, name, attributes).unwrap());
     fs.write_at(kept, 0, &vec![7; 90 * page_size]).unwrap();

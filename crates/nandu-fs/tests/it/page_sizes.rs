@@ -4,9 +4,9 @@ use nandu_fs::{Allocation, Fs, FsError, Ino};
 use nandu_sim::Sim;
 use nandu_suite::{PAGE_SIZES, Pace, agree, content, sized, violations};
 
-use crate::damage::{FILE, edit, key};
+use crate::damage::{edit, key};
 use crate::lives::varied_lives;
-use crate::rig::{Nandu, formatted_with, memory, options_for};
+use crate::rig::{FILE, Nandu, formatted_with, fresh, memory, options_for};
 
 /// Blocks of the chips.
 const BLOCKS: u32 = 64;
@@ -15,8 +15,7 @@ const BLOCKS: u32 = 64;
 fn with_each(mut call: impl FnMut(&mut Fs<'_, Sim>, Ino, usize)) {
     for page_size in PAGE_SIZES {
         let (chip, options) = (sized(page_size, BLOCKS), options_for(page_size));
-        let mut memory = memory(&chip.geometry, &options);
-        let mut fs = Fs::mount(formatted_with(chip, options), options, &mut memory).unwrap();
+        let mut fs = fresh(chip, options);
         let file = fs.create(Ino::ROOT, b"file", FILE).unwrap();
         call(&mut fs, file, page_size as usize);
         assert_eq!(violations(&mut fs), Vec::<String>::new(), "pages of {page_size}");

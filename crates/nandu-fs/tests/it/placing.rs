@@ -1,15 +1,14 @@
 //! Pages of files placed and moved by policy, on a chip whose blocks hold one bit in a cell or two.
 
 use nandu_fs::placement::{Class, PlacementOptions, Policy, Share, WearPromise};
-use nandu_fs::{Attributes, BlockUse, Fs, FsError, Ino, Options, Regions, Time};
+use nandu_fs::{BlockUse, Fs, FsError, Ino, Options, Regions, Time};
 use nandu_nand::{Cause, CellMode};
 use nandu_sim::{Chip, Fault, Sim, Trigger};
 use nandu_suite::violations;
 
-use crate::rig::{FORMAT, formatted_with, memory};
+use crate::rig::{FILE, FORMAT, formatted_with, memory};
 
 const CHIP: Chip = Chip::PAPER_FLEX.with_blocks(64);
-const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
 const PAGE: usize = 4096;
 
 fn options() -> Options {

@@ -8,8 +8,8 @@ use nandu_sim::Sim;
 use nandu_sim::power_cut::Driver;
 use nandu_suite::{Chance, Everything, content, everything, violations};
 
-use crate::damage::{CHIP, FILE, Records, edit, key, keys_of, set_numbers, value, volume, with_shared_chunk};
-use crate::rig::{OPTIONS, memory};
+use crate::damage::{CHIP, Records, edit, key, keys_of, set_numbers, value, volume, with_shared_chunk};
+use crate::rig::{FILE, OPTIONS, memory};
 
 const NOW: Time = Time::from_seconds(77);
 

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use nandu_fs::placement::Class;
-use nandu_fs::{Capabilities, Format, Fs, LogOptions, Options, Time};
+use nandu_fs::{Attributes, Capabilities, Format, Fs, LogOptions, Options, Time};
 use nandu_nand::{Cause, Geometry, Nand};
 use nandu_sim::{Chip, Sim};
 use nandu_suite::{Opened, ROOT, SMALL, Stepped, System};
@@ -25,6 +25,8 @@ pub(crate) const fn options_for(page_size: u32) -> Options {
     Options { cache_size: page_size as usize, pending_size: page_size as usize + 2048, ..OPTIONS }
 }
 
+pub(crate) const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
+
 pub(crate) const FORMAT: Format = Format {
     hash_key: [7; 16],
     root_mode: ROOT.mode,
@@ -41,6 +43,11 @@ pub(crate) fn formatted_with(chip: Chip, options: Options) -> Sim {
     let sim = Sim::new(chip);
     let mut memory = memory(&chip.geometry, &options);
     Fs::format(sim, options, FORMAT, &mut memory).unwrap().unmount().unwrap()
+}
+
+/// A file system just made. Its memory is given back when the process ends.
+pub(crate) fn fresh(chip: Chip, options: Options) -> Fs<'static, Sim> {
+    Fs::mount(formatted_with(chip, options), options, memory(&chip.geometry, &options).leak()).unwrap()
 }
 
 /// What it can do on small pages.

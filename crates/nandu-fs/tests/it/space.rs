@@ -4,8 +4,7 @@ use nandu_fs::{Fs, FsError, Ino, Options, SetAttributes, Time};
 use nandu_sim::{Chip, Sim};
 use nandu_suite::{Chance, Model, NAMES, Op, PAGE_SIZES, SMALL, Slots, apply, content, everything, sized, violations};
 
-use crate::damage::FILE;
-use crate::rig::{OPTIONS, capabilities, formatted_with, memory, options_for};
+use crate::rig::{FILE, OPTIONS, capabilities, formatted_with, fresh, memory, options_for};
 
 const CHIP: Chip = SMALL.with_blocks(40);
 
@@ -107,8 +106,7 @@ fn a_chip_full_of_large_files_is_emptied_and_filled_again() {
 /// Cutting files takes no room either.
 #[test]
 fn files_are_cut_on_a_full_chip() {
-    let mut memory = memory(&CHIP.geometry, &OPTIONS);
-    let mut fs = Fs::mount(formatted_with(CHIP, OPTIONS), OPTIONS, &mut memory).unwrap();
+    let mut fs = fresh(CHIP, OPTIONS);
     let mut files = Vec::new();
     'full: for number in 0..1000_u32 {
         let Ok(file) = fs.create(Ino::ROOT, &number.to_string().into_bytes(), Default::default()) else { break };
@@ -139,8 +137,7 @@ fn files_are_cut_on_a_full_chip() {
 #[test]
 fn room_is_there_as_soon_as_files_are_removed() {
     let options = Options { pending_size: 16_384, ..OPTIONS };
-    let mut memory = memory(&CHIP.geometry, &options);
-    let mut fs = Fs::mount(formatted_with(CHIP, options), options, &mut memory).unwrap();
+    let mut fs = fresh(CHIP, options);
     let write = |fs: &mut Fs<'_, Sim>, number: u32| {
         let file = fs.create(Ino::ROOT, &number.to_string().into_bytes(), Default::default())?;
         let count = fs.write_at(file, 0, &[number as u8 | 1; 512])?;

@@ -6,7 +6,7 @@ use nandu_nand::{Cause, Geometry};
 use nandu_sim::{Chip, Sim};
 use nandu_suite::{Chance, SMALL, content, violations};
 
-use crate::rig::{OPTIONS, formatted_with, memory};
+use crate::rig::{OPTIONS, fresh, memory};
 
 const CHIP: Chip =
     Chip { geometry: Geometry { spare_size: 64, tag_size: 32, pages_per_block: 16, ..SMALL.geometry }, ..SMALL };
@@ -15,8 +15,7 @@ const TAGGED: Options = Options { log: LogOptions { tags: true, ..OPTIONS.log },
 
 /// A file of three pages, and a directory with a symbolic link.
 fn volume() -> (Sim, Ino) {
-    let mut bytes = memory(&CHIP.geometry, &TAGGED);
-    let mut fs = Fs::mount(formatted_with(CHIP, TAGGED), TAGGED, &mut bytes).unwrap();
+    let mut fs = fresh(CHIP, TAGGED);
     let directory = fs.mkdir(Ino::ROOT, b"d", Attributes::default()).unwrap();
     fs.symlink(directory, b"s", b"target", Attributes::default()).unwrap();
     let file = fs.create(directory, b"f", Attributes::default()).unwrap();

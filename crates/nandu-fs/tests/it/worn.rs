@@ -1,12 +1,10 @@
 //! The end of a chip's life: what is there can be read, and who wants to change something is told that the volume can only be read.
 
-use nandu_fs::{Attributes, Fs, FsError, Ino, Options};
+use nandu_fs::{Fs, FsError, Ino, Options};
 use nandu_sim::{Aging, Chip, Sim, SimError};
 use nandu_suite::{sized, violations};
 
-use crate::rig::{formatted_with, memory, options_for};
-
-const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
+use crate::rig::{FILE, formatted_with, memory, options_for};
 
 /// Files of these numbers are written over and over.
 const FILES: u32 = 12;
