@@ -169,11 +169,6 @@ impl<'m, N: Nand> Fs<'m, N> {
         self.placing.as_ref().map(|placing| &placing.policies)
     }
 
-    /// The policies, for what only the caller knows: promises of idle time.
-    pub fn placement_mut(&mut self) -> Option<&mut Placement<'m>> {
-        self.placing.as_mut().map(|placing| &mut placing.policies)
-    }
-
     /// Which bare stream a page of a file goes to.
     pub(crate) fn place_page(&mut self, ino: u64) -> Option<u8> {
         let options = *self.placing.as_ref()?.policies.options();
@@ -201,7 +196,7 @@ impl<'m, N: Nand> Fs<'m, N> {
     ///
     /// What nobody synced is made durable by a step before anything is moved, and at the latest when the first of it has waited for
     /// [`PlacementOptions::write_back_us`], 30 seconds unless the options say something else: with the first step after that, which is
-    /// due as soon as no request is under way. Without calls of this function, or while background work is suspended, it waits until
+    /// due as soon as no request is under way. Without calls of this function, it waits until
     /// somebody syncs it. What somebody syncs ([`Fs::sync`]) is durable when that returns, as ever.
     ///
     /// # Errors

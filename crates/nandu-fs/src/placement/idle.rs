@@ -14,34 +14,18 @@ pub struct IdleClock {
     step_us: Option<u64>,
     /// Until the next request there is nothing to do.
     is_done: bool,
-    is_suspended: bool,
-    /// Until then the caller has promised no request.
-    promised_until_us: u64,
-    promised_period_us: u64,
 }
 
 impl IdleClock {
-    /// Work may begin `wait_us` after the last request, in steps that begin at least `period_us` apart. Within a time that the caller
-    /// has promised to be idle, `promised_period_us` apart and without waiting.
-    pub const fn new(wait_us: u64, period_us: u64, promised_period_us: u64, now_us: u64) -> IdleClock {
-        IdleClock {
-            wait_us,
-            period_us,
-            active: 0,
-            idle_since_us: now_us,
-            step_us: None,
-            is_done: false,
-            is_suspended: false,
-            promised_until_us: 0,
-            promised_period_us,
-        }
+    /// Work may begin `wait_us` after the last request, in steps that begin at least `period_us` apart.
+    pub const fn new(wait_us: u64, period_us: u64, now_us: u64) -> IdleClock {
+        IdleClock { wait_us, period_us, active: 0, idle_since_us: now_us, step_us: None, is_done: false }
     }
 
     /// A request begins. Returns the time before it that background work could have used: the gap since the last request less the
     /// waiting time, since in that no step may begin.
     pub fn request_begin(&mut self, now_us: u64) -> u64 {
         self.active = self.active.saturating_add(1);
-        self.promised_until_us = 0;
         if self.active > 1 {
             return 0;
         }
@@ -57,23 +41,10 @@ impl IdleClock {
         }
     }
 
-    /// When the next step may begin, if no request comes before: `None` while one is under way, when there is nothing to do, and
-    /// when background work is suspended. A time in the past says that it may begin now.
+    /// When the next step may begin, if no request comes before: `None` while one is under way, and when there is nothing to do. A time in
+    /// the past says that it may begin now.
     pub fn step_due_us(&self) -> Option<u64> {
-        if self.active > 0 || self.is_done || self.is_suspended {
-            return None;
-        }
-        let is_promised = self.promised_until_us > self.idle_since_us;
-        let (wait_us, period_us) =
-            if is_promised { (0, self.promised_period_us) } else { (self.wait_us, self.period_us) };
-        let ready_us = self.idle_since_us.saturating_add(wait_us);
-        let due_us = self.step_us.map_or(ready_us, |step_us| ready_us.max(step_us.saturating_add(period_us)));
-        if is_promised && due_us >= self.promised_until_us {
-            // The promise is over before the step; what follows is as without it.
-            let ready_us = self.idle_since_us.saturating_add(self.wait_us);
-            return Some(due_us.max(ready_us));
-        }
-        Some(due_us)
+        if self.is_done { None } else { self.late_step_due_us(self.idle_since_us.saturating_add(self.wait_us)) }
     }
 
     /// When the last request ended.
@@ -82,9 +53,9 @@ impl IdleClock {
     }
 
     /// When a step may begin for what may wait until this time and no longer: then, whatever else there is to do, and however short
-    /// the time without requests. `None` while one is under way, and when background work is suspended.
+    /// the time without requests. `None` while one is under way.
     pub fn late_step_due_us(&self, at_us: u64) -> Option<u64> {
-        if self.active > 0 || self.is_suspended {
+        if self.active > 0 {
             return None;
         }
         Some(self.step_us.map_or(at_us, |step_us| at_us.max(step_us.saturating_add(self.period_us))))
@@ -100,16 +71,6 @@ impl IdleClock {
     pub fn nothing_to_do(&mut self) {
         self.is_done = true;
     }
-
-    /// Whether background work is not to begin, so that the machine can sleep.
-    pub fn suspend(&mut self, is_suspended: bool) {
-        self.is_suspended = is_suspended;
-    }
-
-    /// The caller promises that no request comes for so long, as while a device is charged.
-    pub fn promise_idle(&mut self, now_us: u64, duration_us: u64) {
-        self.promised_until_us = now_us.saturating_add(duration_us);
-    }
 }
 
 #[cfg(test)]
@@ -119,7 +80,7 @@ mod tests {
     const SECOND: u64 = 1_000_000;
 
     fn clock() -> IdleClock {
-        IdleClock::new(SECOND, 15_000, 1_500, 0)
+        IdleClock::new(SECOND, 15_000, 0)
     }
 
     #[test]
@@ -147,10 +108,6 @@ mod tests {
         assert_eq!(clock.step_due_us(), None);
         clock.request_end(40);
         assert_eq!(clock.step_due_us(), Some(SECOND + 40));
-        clock.suspend(true);
-        assert_eq!(clock.step_due_us(), None);
-        clock.suspend(false);
-        assert_eq!(clock.step_due_us(), Some(SECOND + 40));
     }
 
     #[test]
@@ -163,9 +120,6 @@ mod tests {
         assert_eq!(clock.late_step_due_us(30 * SECOND), None);
         clock.request_end(31 * SECOND);
         assert_eq!(clock.late_step_due_us(30 * SECOND), Some(30 * SECOND), "without a second of waiting");
-        clock.suspend(true);
-        assert_eq!(clock.late_step_due_us(30 * SECOND), None);
-        clock.suspend(false);
         // If it could not be done, it is not tried again and again without a pause; what it made to be done is done.
         clock.nothing_to_do();
         clock.step_begins(31 * SECOND);
@@ -181,19 +135,5 @@ mod tests {
         assert_eq!(clock.request_begin(9 * SECOND), 9 * SECOND - 600_000 - SECOND);
         // A request within another one ends no gap.
         assert_eq!(clock.request_begin(20 * SECOND), 0);
-    }
-
-    #[test]
-    fn a_promise_of_idle_time_is_used_without_waiting_until_it_ends_or_is_broken() {
-        let mut clock = clock();
-        clock.promise_idle(10, SECOND / 2);
-        clock.step_begins(10);
-        assert_eq!(clock.step_due_us(), Some(1_510));
-        clock.step_begins(SECOND / 2);
-        assert_eq!(clock.step_due_us(), Some(SECOND), "the promise is over, so the wait holds");
-        clock.promise_idle(SECOND, 9 * SECOND);
-        clock.request_begin(2 * SECOND);
-        clock.request_end(3 * SECOND);
-        assert_eq!(clock.step_due_us(), Some(4 * SECOND));
     }
 }

@@ -121,7 +121,7 @@ impl<'m> Placement<'m> {
             allocation: Allocation::new(options),
             hotness: Hotness::new(memory, options.correlation_us),
             wear: wear.map(|(promise, used)| WearBudget::new(promise, used, now_us)),
-            idle: IdleClock::new(options.wait_us, options.step_period_us, options.promised_step_period_us, now_us),
+            idle: IdleClock::new(options.wait_us, options.step_period_us, now_us),
             levelling: Levelling::new(options.endurance),
             options,
         }
@@ -230,11 +230,6 @@ impl<'m> Placement<'m> {
     /// A step found nothing to do.
     pub fn nothing_to_do(&mut self) {
         self.idle.nothing_to_do();
-    }
-
-    /// Hints of the caller about idle time.
-    pub fn idle(&mut self) -> &mut IdleClock {
-        &mut self.idle
     }
 
     /// The place of a full SLC block in the order of victims; see [`rank_slc`].

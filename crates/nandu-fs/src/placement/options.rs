@@ -46,8 +46,6 @@ pub struct PlacementOptions {
     /// Time from the beginning of a step of background work to that of the next (`Ttrig`): how much of the idle time is used. At 15 ms
     /// it is about 10 % on the chip of the paper, and one request in ten finds a step under way.
     pub step_period_us: u64,
-    /// The same within a time that the caller has promised to be idle.
-    pub promised_step_period_us: u64,
     /// How long changes wait until background work makes them durable, if nobody asks for that and nothing is to be moved. It costs a
     /// commit, which takes the room of two pages in MLC blocks, and these lose the partners of the pages that wait for theirs; so not for each
     /// burst. The default is how old Linux lets pages become that nobody synced.
@@ -77,7 +75,6 @@ impl PlacementOptions {
         policy: Policy::ALL,
         wait_us: 1_000_000,
         step_period_us: 15_000,
-        promised_step_period_us: 1_500,
         write_back_us: 30_000_000,
         window_pages: 1024,
         free_blocks_min: 5,
