@@ -53,19 +53,28 @@ impl<N: Nand> Fs<'_, N> {
             (0, 0) => self.note_orphan(ino, journal),
             (_, 0) => self.attach(ino, Inode { nlink: 1, ..inode }, Mended::Attached, journal),
             (nlink, names) if nlink == names => Ok(()),
-            (nlink, names) => {
-                self.mend(|batch| {
-                    Self::put_inode(batch, Ino(ino), &Inode { nlink: names, ..inode });
-                    if nlink == 0 {
-                        // With a name it is none.
-                        batch.delete(Key::orphan(ino));
-                    }
-                })?;
-                journal.has_returned |= nlink == 0;
-                journal.tell(ino, Mended::Counts);
-                Ok(())
-            }
+            _ => self.set_link_count(ino, inode, names, journal),
         }
+    }
+
+    /// Has an inode that has names say how many.
+    fn set_link_count(
+        &mut self,
+        ino: u64,
+        inode: Inode,
+        nlink: u32,
+        journal: &mut Journal<'_>,
+    ) -> Result<(), FsError<N::Error>> {
+        self.mend(|batch| {
+            Self::put_inode(batch, Ino(ino), &Inode { nlink, ..inode });
+            if inode.nlink == 0 {
+                // With a name it is no orphan.
+                batch.delete(Key::orphan(ino));
+            }
+        })?;
+        journal.has_returned |= inode.nlink == 0;
+        journal.tell(ino, Mended::Counts);
+        Ok(())
     }
 
     fn repair_directory_link(
@@ -87,12 +96,7 @@ impl<N: Nand> Fs<'_, N> {
             };
         }
         if inode.nlink == 0 {
-            self.mend(|batch| {
-                Self::put_inode(batch, Ino(ino), &Inode { nlink: 2, ..inode });
-                batch.delete(Key::orphan(ino));
-            })?;
-            journal.has_returned = true;
-            journal.tell(ino, Mended::Counts);
+            self.set_link_count(ino, inode, 2, journal)?;
         }
         if names > 1 { self.leave_one_name(ino, inode.parent, journal) } else { Ok(()) }
     }
