@@ -1,5 +1,7 @@
 //! The file system: its memory, its inodes, and how changes are committed.
 
+use core::fmt;
+
 use nandu_log::LogStats;
 use nandu_nand::{Geometry, Nand};
 use nandu_tree::{ByteCells, OnLog, Tree, TreeError};
@@ -47,6 +49,12 @@ pub struct Fs<'m, N: Nand> {
     pub(crate) placing: Option<Placing<'m>>,
     /// Whether a tag tells of the write under way.
     pub(crate) tagging: Tagging,
+}
+
+impl<N: Nand> fmt::Debug for Fs<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fs").field("tree", &self.tree).field("options", &self.options).finish_non_exhaustive()
+    }
 }
 
 impl<N: Nand> Fs<'_, N> {

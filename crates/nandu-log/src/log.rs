@@ -1,5 +1,7 @@
 //! The log as its owner sees it.
 
+use core::fmt;
+
 use nandu_media::{PageKind, STREAM_COUNT_MAX};
 use nandu_nand::{CellMode, Geometry, Nand, PageAddr, ReadStatus};
 
@@ -71,6 +73,17 @@ pub struct Log<'m, N: Nand> {
     pub(crate) runs: Runs,
     pub(crate) sampler: Sampler,
     pub(crate) stats: Stats,
+}
+
+impl<N: Nand> fmt::Debug for Log<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log")
+            .field("volume", &self.volume)
+            .field("sequence", &self.sequence)
+            .field("committed", &self.committed)
+            .field("condition", &self.condition)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'m, N: Nand> Log<'m, N> {

@@ -209,6 +209,7 @@ mod publish;
 mod space;
 mod state;
 
+use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -266,6 +267,16 @@ pub struct ImageFile<M: Medium = File> {
     number: u64,
     chip: Chip,
     seed: u64,
+}
+
+impl<M: Medium> fmt::Debug for ImageFile<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ImageFile")
+            .field("path", &self.path)
+            .field("chip", &self.chip.name)
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ImageFile {

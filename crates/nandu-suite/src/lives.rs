@@ -19,7 +19,7 @@ use crate::seen::{Everything, everything, violations};
 use crate::system::System;
 
 /// What is done in a life, and on which chip.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Way {
     /// The chip.
     pub chip: Chip,

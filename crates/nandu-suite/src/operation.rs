@@ -69,6 +69,7 @@ pub const NAMES: [&[u8]; 6] = [b"a", b"b", b"c", b"dd", b"e-name-of-some-length"
 const XATTRS: [&[u8]; 3] = [b"user.x", b"user.yy", b"security.zzz"];
 
 /// Numbers that look like chance, for operations of any number.
+#[derive(Debug)]
 pub struct Chance {
     random: ChaCha8Rng,
     /// Paths that were to be made last.

@@ -1,5 +1,6 @@
 //! Reading the tree as a snapshot keeps it.
 
+use core::fmt;
 use core::ops::{Bound, ControlFlow};
 
 use nandu_index::{Direction, Entry};
@@ -17,6 +18,12 @@ use crate::tree::Tree;
 pub struct At<'t, 'm, P: Pages, C: Cells> {
     tree: &'t mut Tree<'m, P, C>,
     snapshot: Snapshot,
+}
+
+impl<P: Pages, C: Cells> fmt::Debug for At<'_, '_, P, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("At").field("snapshot", &self.snapshot).finish_non_exhaustive()
+    }
 }
 
 impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {

@@ -27,7 +27,7 @@ pub trait Cells: Copy + sealed::Cells {}
 impl<T: Copy + sealed::Cells> Cells for T {}
 
 /// Where a change stands in a run of a leaf's entries.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct RunEdit<'a> {
     /// Index in the run.
     pub(crate) at: usize,
@@ -38,7 +38,7 @@ pub(crate) struct RunEdit<'a> {
 }
 
 /// Entries of a leaf, one behind the other.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch<'a> {
     node: &'a [u8],
     start: usize,
@@ -63,7 +63,7 @@ impl<'a> Stretch<'a> {
 }
 
 /// Entries of one or two neighbouring leaves with a change in the middle.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct LeafRun<'a> {
     first: Stretch<'a>,
     second: Stretch<'a>,
@@ -111,7 +111,7 @@ impl<'a> LeafRun<'a> {
 
 /// The children of an inner node, some neighbours among them replaced by others. Children are absolute page numbers,
 /// or [`SELF`] for at most one of the new ones.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct InnerRun<'a> {
     /// The old node; empty for a node that did not exist.
     pub(crate) node: &'a [u8],

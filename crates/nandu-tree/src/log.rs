@@ -1,5 +1,7 @@
 //! The log as the medium of a tree.
 
+use core::fmt;
+
 use nandu_log::{Append, Budget, Growth, Log, LogError, LogOptions, PageKind, TAG_OWNER_SIZE};
 use nandu_media::features::{BLOBS, FILES, MLC, TAGS};
 use nandu_nand::{Cause, Nand, PageAddr};
@@ -28,6 +30,12 @@ pub struct OnLog<'m, N: Nand> {
     shared: u32,
     /// Why that page cannot be read.
     why: nandu_log::Malformed,
+}
+
+impl<N: Nand> fmt::Debug for OnLog<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnLog").field("log", &self.log).finish_non_exhaustive()
+    }
 }
 
 /// Examinations that are added to an operation's budget as often as the log wants more work done first.

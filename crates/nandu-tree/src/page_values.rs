@@ -41,7 +41,7 @@ pub const PAGE_KEY_SIZE_MAX: usize = NOTE_KEY_SIZE_MAX;
 const MOVES_MAX: u32 = 32;
 
 /// How a page value is put, and what is changed together with it.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct PagePut<'a> {
     /// Which of the medium's bare streams it goes to, counted from 0; `None`: wherever the medium likes.
     pub stream: Option<u8>,

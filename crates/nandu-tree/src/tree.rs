@@ -1,5 +1,7 @@
 //! The tree: its memory, opening, looking up.
 
+use core::fmt;
+
 use nandu_index::KeyBuf;
 use nandu_media::PageKind;
 use nandu_nand::PageAddr;
@@ -121,6 +123,16 @@ pub struct Tree<'m, P, C> {
     /// What is known of the block that is being emptied.
     pub(crate) survey: Survey,
     pub(crate) stats: Stats,
+}
+
+impl<P, C> fmt::Debug for Tree<'_, P, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tree")
+            .field("root", &self.state.root)
+            .field("height", &self.state.height)
+            .field("records", &self.state.records)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {

@@ -1,5 +1,6 @@
 //! Ordered records of integers.
 
+use core::fmt;
 use core::ops::{Bound, ControlFlow, RangeBounds};
 
 use nandu_index::{Direction, Entry};
@@ -61,6 +62,14 @@ fixed!(u32 = 4, u64 = 8);
 pub struct Map<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usize> {
     store: Store<'m, N, FixedCells<KEY, VALUE>>,
     of: core::marker::PhantomData<(K, V)>,
+}
+
+impl<N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usize> fmt::Debug
+    for Map<'_, N, K, KEY, V, VALUE>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Map").field("store", &self.store).finish()
+    }
 }
 
 impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usize> Map<'m, N, K, KEY, V, VALUE> {

@@ -51,6 +51,12 @@ pub struct Store<'m, N: Nand, C = ByteCells> {
     tree: Tree<'m, OnLog<'m, N>, C>,
 }
 
+impl<N: Nand, C> fmt::Debug for Store<'_, N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("tree", &self.tree).finish_non_exhaustive()
+    }
+}
+
 impl<'m, N: Nand> Store<'m, N> {
     /// Bytes of memory that [`format`](Store::format) and [`open`](Store::open) take, exactly; nothing else is used.
     pub fn memory_required(geometry: &Geometry, options: &Options) -> usize {

@@ -1,5 +1,7 @@
 //! Putting a value that comes in pieces.
 
+use core::fmt;
+
 use nandu_index::KeyBuf;
 use nandu_nand::Nand;
 use nandu_tree::{ByteCells, Cells, OnLog, Tree, TreeError};
@@ -20,6 +22,16 @@ pub struct Writer<'s, 'm, N: Nand, C: Cells = ByteCells> {
     /// Bytes that came and are not appended yet; a small value stays here to the end.
     filled: usize,
     is_large: bool,
+}
+
+impl<N: Nand, C: Cells> fmt::Debug for Writer<'_, '_, N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer")
+            .field("key", &self.key)
+            .field("length", &self.length)
+            .field("done", &self.done)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'s, 'm, N: Nand, C: Cells> Writer<'s, 'm, N, C> {

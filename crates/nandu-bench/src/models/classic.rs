@@ -4,6 +4,7 @@
 //! directories is written, that closing a file that was written brings its inode and its parent to flash) is decided here.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 
 use super::flash::{Flash, Head, Item, Rules};
 use super::{Counts, Device, FULL, Model, missing, parts};
@@ -75,6 +76,12 @@ pub struct Classic {
     has_one_log: bool,
     /// Pages of directories programmed since the map was.
     unmapped: u64,
+}
+
+impl fmt::Debug for Classic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Classic").field("files", &self.files.len()).finish_non_exhaustive()
+    }
 }
 
 impl Classic {

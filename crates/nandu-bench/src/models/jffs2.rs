@@ -1,6 +1,7 @@
 //! JFFS2: nodes in one log, everything else in memory.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 use super::flash::{Flash, Head, Item, Rules};
 use super::{Counts, Device, Model, host_pages, missing};
@@ -48,6 +49,12 @@ pub struct Jffs2 {
     directories: HashMap<u32, [Item; 2]>,
     files: HashMap<FileName, File>,
     open: Option<FileName>,
+}
+
+impl fmt::Debug for Jffs2 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jffs2").field("files", &self.files.len()).finish_non_exhaustive()
+    }
 }
 
 impl Jffs2 {

@@ -1,6 +1,7 @@
 //! UBIFS on UBI: nodes in a journal of several heads, an index of all nodes that commits write.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 use super::flash::{Flash, Head, Item, Rules};
 use super::index::Index;
@@ -72,6 +73,12 @@ pub struct Ubifs {
     /// Blocks of the journal that begin a commit, and how many there were at the last one.
     journal_blocks: u64,
     committed: u64,
+}
+
+impl fmt::Debug for Ubifs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ubifs").field("files", &self.files.len()).finish_non_exhaustive()
+    }
 }
 
 impl Ubifs {

@@ -1,6 +1,7 @@
 //! YAFFS2: a chunk is a page, a file has a header chunk, everything else is in memory.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 use super::flash::{Flash, Head, Item, Rules};
 use super::{Counts, Device, Model, missing, parts};
@@ -29,6 +30,12 @@ pub struct Yaffs2 {
     directories: HashMap<u32, Option<Item>>,
     files: HashMap<FileName, File>,
     open: Option<FileName>,
+}
+
+impl fmt::Debug for Yaffs2 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Yaffs2").field("files", &self.files.len()).finish_non_exhaustive()
+    }
 }
 
 impl Yaffs2 {

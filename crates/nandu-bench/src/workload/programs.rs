@@ -3,6 +3,8 @@
 //! The same calls with the same bytes as the program that ran on those, for the same seed: a generator of 64 bits (SplitMix64)
 //! decides which file goes and fills each file from its number. Whoever takes them is a [`Files`].
 
+use std::fmt;
+
 use crate::BenchError;
 
 /// A file, by the number that the workload gave it.
@@ -139,6 +141,12 @@ pub struct Postmark {
     bytes: Vec<u8>,
 }
 
+impl fmt::Debug for Postmark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Postmark").field("seed", &self.seed).field("live", &self.live.len()).finish_non_exhaustive()
+    }
+}
+
 impl Postmark {
     /// With files of this kind.
     pub fn new(population: Population, seed: u64) -> Postmark {
@@ -256,6 +264,16 @@ pub struct Updates {
     random: SplitMix64,
     content: Vec<u8>,
     done: u64,
+}
+
+impl fmt::Debug for Updates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Updates")
+            .field("size", &self.size)
+            .field("record", &self.record)
+            .field("done", &self.done)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Updates {

@@ -87,6 +87,12 @@ pub struct Replayer<R> {
     start_hash: u64,
 }
 
+impl<R> fmt::Debug for Replayer<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replayer").field("start", &self.start).finish_non_exhaustive()
+    }
+}
+
 /// What a replay came to. Every operation ended as it did when the trace was recorded.
 #[derive(Clone, Debug)]
 pub struct Replay {
