@@ -4,7 +4,7 @@ use nandu_nand::Nand;
 
 use crate::fs::Fs;
 use crate::inode::Inode;
-use crate::{FileKind, FsError, Ino, SetAttributes, Time};
+use crate::{FileKind, FsError, Ino, SetAttributes};
 
 /// Seconds after which a read is noted again.
 const NOTE_SECONDS: i64 = 24 * 60 * 60;
@@ -59,15 +59,6 @@ impl<N: Nand> Fs<'_, N> {
     /// As [`Fs::set_attributes`].
     pub fn chown(&mut self, ino: Ino, uid: Option<u32>, gid: Option<u32>) -> Result<(), FsError<N::Error>> {
         self.set_attributes(ino, SetAttributes { uid, gid, ..SetAttributes::default() })
-    }
-
-    /// Sets times, where given. As [`Fs::set_attributes`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Fs::set_attributes`].
-    pub fn utimens(&mut self, ino: Ino, atime: Option<Time>, mtime: Option<Time>) -> Result<(), FsError<N::Error>> {
-        self.set_attributes(ino, SetAttributes { atime, mtime, ..SetAttributes::default() })
     }
 
     /// Notes that an inode was read, where somebody may want to know: if it was changed since the last read that was noted, or that is

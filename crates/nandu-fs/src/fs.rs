@@ -91,7 +91,8 @@ impl<N: Nand> Fs<'_, N> {
         Ok(self.tree.sync_untagged()?)
     }
 
-    /// Makes a file durable, and with it everything that was changed before. Costs what [`Fs::sync`] does.
+    /// Makes a file durable, and with it everything that was changed before. Costs what [`Fs::sync`] does. It is `fdatasync` too: times are in
+    /// the same commit as the rest, so leaving them out would save nothing.
     ///
     /// # Errors
     ///
@@ -99,15 +100,6 @@ impl<N: Nand> Fs<'_, N> {
     pub fn fsync(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
         self.inode(ino)?;
         self.sync()
-    }
-
-    /// As [`Fs::fsync`]: times are in the same commit as the rest, so leaving them out would save nothing.
-    ///
-    /// # Errors
-    ///
-    /// As [`Fs::fsync`].
-    pub fn fdatasync(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
-        self.fsync(ino)
     }
 
     /// What was done since the file system was mounted, by cause, and how full and how worn the chip is.

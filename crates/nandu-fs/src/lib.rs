@@ -38,7 +38,7 @@
 //!
 //! # What is durable when
 //!
-//! * [`Fs::sync`], [`Fs::fsync`] and [`Fs::fdatasync`] make everything durable that was changed before, of whatever file.
+//! * [`Fs::sync`] and [`Fs::fsync`] make everything durable that was changed before, of whatever file.
 //! * [`Fs::rename`], [`Fs::link`], [`Fs::mkdir`] and [`Fs::symlink`] are durable when they return, and all before them.
 //! * What else was changed may become durable earlier, always in the order in which it was changed. So after a power cut the file system
 //!   is what some first part of the operations made of it, all those included that were acknowledged as durable. Of a
