@@ -154,7 +154,7 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// Says how many pages must be able to live for the owner to change anything where it holds nothing, 1 unless it says so; a mount forgets it.
-    /// Where the good blocks hold fewer, deleting makes no room, so the chip is worn out and not full.
+    /// Where the good blocks hold fewer, deleting makes no room, so the chip is worn out and not full. Without the feature `files` it is 1.
     pub fn expect_changes_of(&mut self, pages: u32) {
         self.collector.change_min = pages;
     }
@@ -207,7 +207,7 @@ impl<N: Nand> Log<'_, N> {
         // Without what the owner's moves ask for: a good chip may be too small for those, and then nothing grows.
         let usable = self.usable_blocks_alone();
         let holds = usable * u32::from(self.shape.mlc_pages());
-        let needed = self.collector.change_min * self.shape.headed_weight();
+        let needed = if FILES { self.collector.change_min * self.shape.headed_weight() } else { 1 };
         let is_worn_out = holds < needed || (!self.shape.has_mlc() && holds <= self.blocks.summaries());
         if is_worn_out {
             // So many blocks are bad that no change has room beside the reserve, whatever is deleted. With a checkpoint, as far as one can be

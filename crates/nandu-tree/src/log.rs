@@ -72,13 +72,10 @@ const PAGE_VALUE_HEADROOM: u32 = 8;
 /// 5.7 and 8.5 with large ones; with an eighth 6.4, 7.0, 4.8 and 6.6, with nothing 8.3, 11.7, 6.7 and 11.8.
 const PAIRED_VALUE_HEADROOM: u32 = 16;
 
-/// Pages that must be able to live for a tree of one leaf to take a change: the leaf, and what one overflow of it adds
-/// ([`Tree::live_pages_max`](crate::Tree)).
-const CHANGE_MIN: u32 = 4;
-
-/// The same beside page values: the leaf, all that a change may append ([`Tree::split_pages_max`](crate::Tree) and two), and one page as the
-/// smallest headroom.
-const CHANGE_MIN_BARE: u32 = 9;
+/// Pages that must be able to live beside page values for a tree of one leaf to take a change: the leaf, all that a change may append
+/// ([`Tree::split_pages_max`](crate::Tree) and two), and one page as the smallest headroom. Without page values four are enough, which the smallest
+/// blocks that anybody uses hold.
+const CHANGE_MIN: u32 = 9;
 
 impl<'m, N: Nand> OnLog<'m, N> {
     /// Refuses a log that a tree with these options cannot use: one with a stream of two bits a cell, if there is no memory for pages
@@ -99,7 +96,9 @@ impl<'m, N: Nand> OnLog<'m, N> {
 
     /// Pages of this log. The log serves one tree.
     pub fn new(mut log: Log<'m, N>) -> OnLog<'m, N> {
-        log.expect_changes_of(if FILES && log.bare_streams() > 0 { CHANGE_MIN_BARE } else { CHANGE_MIN });
+        if FILES && log.bare_streams() > 0 {
+            log.expect_changes_of(CHANGE_MIN);
+        }
         OnLog {
             log,
             budget: None,
