@@ -122,7 +122,7 @@ impl<N: Nand> Fs<'_, N> {
         let corrupt = FsError::Corrupt { ino, why: Damage::Target };
         let size = usize::try_from(inode.size).ok().filter(|&size| size <= TARGET_SIZE_MAX).ok_or(corrupt)?;
         let out = out.get_mut(..size).ok_or(FsError::BufferSize { required: size })?;
-        let is_whole = self.read_parts(out, 0..=TARGET_PART_COUNT_MAX as u8 - 1, |part| Key::target(ino.0, part))?;
+        let is_whole = self.read_parts(out, 0..TARGET_PART_COUNT_MAX as u8, |part| Key::target(ino.0, part))?;
         if is_whole { Ok(size) } else { Err(FsError::Corrupt { ino, why: Damage::Target }) }
     }
 

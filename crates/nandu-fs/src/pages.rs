@@ -96,9 +96,9 @@ impl<N: Nand> Fs<'_, N> {
         self.tree.entry_size_max().saturating_sub(PAGE_KEY_SIZE + INLINE_HEAD_SIZE).min(INLINE_SIZE_MAX)
     }
 
-    /// The keys of a page's records: the first, and the one behind the last.
-    pub(crate) fn page_records(ino: u64, index: u32) -> (Key, Key) {
-        (Key::page(ino, index), index.checked_add(1).map_or(Key::pages_end(ino), |next| Key::page(ino, next)))
+    /// The key behind every record of a page.
+    pub(crate) fn page_end(ino: u64, index: u32) -> Key {
+        index.checked_add(1).map_or(Key::pages_end(ino), |next| Key::page(ino, next))
     }
 
     /// What there is of a page. Reads the leaf of its records.
@@ -106,7 +106,7 @@ impl<N: Nand> Fs<'_, N> {
         let page_size = self.page_size();
         let mut state = PageState { base: Base::Hole, fragments: Fragments::default() };
         let mut damage = None;
-        self.records(Self::page_records(ino, index), |entry| {
+        self.records((Key::page(ino, index), Self::page_end(ino, index)), |entry| {
             match Meaning::of(entry.key) {
                 Some(Meaning::Page { .. }) => match base_of(entry.value, entry.large, page_size) {
                     Some(base) => state.base = base,
@@ -167,7 +167,7 @@ impl<N: Nand> Fs<'_, N> {
     ) -> Result<(bool, bool), FsError<N::Error>> {
         let page_size = self.page_size();
         let (mut is_page, mut is_covered, mut is_sound) = (false, false, true);
-        self.records(Self::page_records(ino, index), |entry| {
+        self.records((Key::page(ino, index), Self::page_end(ino, index)), |entry| {
             match Meaning::of(entry.key) {
                 Some(Meaning::Page { .. }) => match entry.large {
                     Some(size) => (is_page, is_sound) = (true, size <= page_size),

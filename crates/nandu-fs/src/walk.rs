@@ -1,6 +1,6 @@
 //! Going through the records one by one, with changes in between.
 
-use core::ops::{Bound, ControlFlow, RangeInclusive};
+use core::ops::{Bound, ControlFlow, Range};
 
 use nandu_index::{Direction, Entry};
 use nandu_nand::Nand;
@@ -155,7 +155,7 @@ impl<N: Nand> Fs<'_, N> {
     pub(crate) fn read_parts(
         &mut self,
         out: &mut [u8],
-        parts: RangeInclusive<u8>,
+        parts: Range<u8>,
         key: impl Fn(u8) -> Key,
     ) -> Result<bool, FsError<N::Error>> {
         let mut at = 0;

@@ -141,7 +141,7 @@ impl<N: Nand> Fs<'_, N> {
             return Ok(size);
         }
         let out = out.get_mut(..size).ok_or(FsError::BufferSize { required: size })?;
-        let is_whole = self.read_parts(out, 1..=u8::MAX, |part| Key::xattr(ino.0, hash, probe, part))?;
+        let is_whole = self.read_parts(out, 1..u8::MAX, |part| Key::xattr(ino.0, hash, probe, part))?;
         if is_whole { Ok(size) } else { Err(FsError::Corrupt { ino, why: Damage::Xattr }) }
     }
 

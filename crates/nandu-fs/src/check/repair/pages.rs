@@ -60,7 +60,7 @@ impl<N: Nand> Fs<'_, N> {
         let key = Key::page(ino, index);
         if is_beyond && (found.base != Some(Base::Unwritten) || found.fragments > 0 || found.wrong.is_some()) {
             journal.tell_range(ino, (start, self.page_size() as u64), Mended::Beyond);
-            self.remove_records(Self::page_records(ino, index), |_| {})?;
+            self.remove_records((Key::page(ino, index), Self::page_end(ino, index)), |_| {})?;
             return Ok(Base::Hole);
         }
         let mut base = match found.base {
@@ -97,7 +97,7 @@ impl<N: Nand> Fs<'_, N> {
         let page_size = self.page_size();
         let mut found = Found { base: Some(Base::Hole), fragments: 0, wrong: None };
         let mut end = 0;
-        self.records(Self::page_records(ino, index), |entry| {
+        self.records((Key::page(ino, index), Self::page_end(ino, index)), |entry| {
             match Meaning::of(entry.key) {
                 Some(Meaning::Page { .. }) => found.base = base_of(entry.value, entry.large, page_size),
                 Some(Meaning::Fragment { offset, .. }) => {
