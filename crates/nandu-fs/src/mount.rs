@@ -250,8 +250,9 @@ impl<'m, N: Nand> Fs<'m, N> {
     #[inline(never)]
     fn unopened(log: Log<'m, N>, options: Options, rest: Rest<'m>) -> Result<Self, FsError<N::Error>> {
         let tree = options.tree(log.page_size());
+        Tree::<OnLog<N>, ByteCells>::check(log.page_size(), &tree, rest.tree.len())?;
         Ok(Fs {
-            tree: Tree::unopened(Self::medium(log), ByteCells, tree, rest.tree)?,
+            tree: Tree::unopened(Self::medium(log), ByteCells, tree, rest.tree),
             buffer: WriteBuffer::new(rest.buffer),
             open: OpenFiles::new(rest.open),
             options,

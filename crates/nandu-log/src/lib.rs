@@ -150,6 +150,7 @@ pub use error::LogError;
 pub use frontier::Append;
 pub use gc::{Budget, Examine, Examined, Growth, INSTALMENT_MAX};
 pub use log::{Log, PageInfo};
+pub use mount::Place;
 pub use nandu_media::tag::TAG_OWNER_SIZE;
 pub use nandu_media::{Malformed, PageKind};
 pub use options::LogOptions;

@@ -1,5 +1,7 @@
 //! Mounting: the newest checkpoint, read and checked; then what came after it.
 
+use core::fmt;
+
 use nandu_media::anchor::MODE_MLC;
 use nandu_media::table::RECORD_SIZE;
 use nandu_media::{Anchor, BlockRecord, Malformed, Page, PageKind, Position};
@@ -10,9 +12,11 @@ use crate::block_table::{HELD, State};
 use crate::compiled::{COMPILED, Uses};
 use crate::error::LogError;
 use crate::log::{Condition, Log};
+use crate::memory::Parts;
 use crate::options::LogOptions;
 use crate::ready::Frontier;
 use crate::search::NewestAnchor;
+use crate::shape::Shape;
 
 /// By how much the sequence jumps after a cut. Pages that a cut left unread have numbers below: there are at most as many
 /// as one recovery programs, and one; and pages of bare streams, for which it jumps further.
@@ -24,6 +28,18 @@ pub(crate) const SEQUENCE_MAX: u64 = u64::MAX - (1 << 40);
 /// How often a mount is tried. A page that was being programmed at the cut may read well once and badly the next time, even
 /// within one mount; then another attempt sees it one way, and in the end it reads badly always.
 const MOUNT_ATTEMPTS: u32 = 8;
+
+/// Memory divided for a log, see [`Log::memory_for`].
+pub struct Place<'m> {
+    shape: Shape,
+    parts: Parts<'m>,
+}
+
+impl fmt::Debug for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("shape", &self.shape).finish_non_exhaustive()
+    }
+}
 
 impl<'m, N: Nand> Log<'m, N> {
     /// Opens a volume. After a cut, repairs it first: the newest commit page is copied to a fresh block, since it may be
@@ -38,13 +54,40 @@ impl<'m, N: Nand> Log<'m, N> {
     /// [`LogError::Corrupt`]; [`LogError::Memory`]; [`LogError::Nand`]. A volume that can be read and not repaired is
     /// mounted read-only.
     #[inline(never)]
-    pub fn mount(mut nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
-        nand.attribute(Cause::Mount);
-        let (shape, parts) = Self::divide(&nand, &options, memory)?;
-        let mut log = Log::blank(nand, options, shape, parts);
-        log.find_and_open()?;
-        log.nand.attribute(Cause::Other);
+    pub fn mount(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
+        let place = Self::memory_for(&nand, &options, memory)?;
+        let mut log = Log::unopened(nand, options, place);
+        log.open_here()?;
         Ok(log)
+    }
+
+    /// Memory for the log of a chip, as [`Log::mount`] takes it.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Memory`], [`LogError::Geometry`], [`LogError::Unsuitable`].
+    pub fn memory_for(nand: &N, options: &LogOptions, memory: &'m mut [u8]) -> Result<Place<'m>, LogError<N::Error>> {
+        let (shape, parts) = Self::divide(nand, options, memory)?;
+        Ok(Place { shape, parts })
+    }
+
+    /// A log that knows nothing yet: [`Log::open_here`] comes next, before any other call. It cannot fail, so whoever holds the log makes it where it
+    /// stays, and has one of it on the stack. Costs nothing.
+    #[inline(never)]
+    pub fn unopened(nand: N, options: LogOptions, place: Place<'m>) -> Self {
+        Log::blank(nand, options, place.shape, place.parts)
+    }
+
+    /// Opens the volume in place. Costs what [`Log::mount`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Log::mount`].
+    pub fn open_here(&mut self) -> Result<(), LogError<N::Error>> {
+        self.nand.attribute(Cause::Mount);
+        self.find_and_open()?;
+        self.nand.attribute(Cause::Other);
+        Ok(())
     }
 
     /// Finds the volume and opens it in place.

@@ -13,8 +13,9 @@ use crate::descent::{PENDING, Place, Seek, Slot};
 use crate::draft::Draft;
 use crate::journals::Node;
 use crate::memory::Durability;
-use crate::merge::Span;
+use crate::merge::{MERGES, Span};
 use crate::pages::{Need, Pages, Placement};
+use crate::part::Part;
 use crate::summaries::NotesPlace;
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
@@ -40,11 +41,11 @@ pub(crate) struct Pending {
     /// A key in the range of the lowest node, if that is not a leaf.
     pub(crate) locator: KeyBuf,
     /// The keys of the last leaf that overflowed, and of the neighbour if it shared with one.
-    pub(crate) rewritten: Option<Span>,
+    pub(crate) rewritten: Part<Span, { MERGES as usize }>,
     /// The page that the child of the lowest node on the path is in from now on.
     pub(crate) linked: Option<u32>,
     /// The keys of a leaf that vanished, until the one that gets them is known to hold none of them.
-    pub(crate) vanished: Option<Span>,
+    pub(crate) vanished: Part<Span, { FILES as usize }>,
     /// Whether the path's leaf shrank, so that a neighbour may fit beside it.
     pub(crate) is_sparse: bool,
     /// Whether an overflow is only said, since the leaf of the path may be parted instead.

@@ -90,6 +90,11 @@ impl<'m> Cache<'m> {
         Cache { memory, heads, count: 0, used: 0, classes: [Class::default(); 3] }
     }
 
+    /// Bytes of memory in all, about.
+    pub(crate) fn size(&self) -> usize {
+        self.memory.len() + self.heads.len()
+    }
+
     /// Drops everything.
     pub(crate) fn clear(&mut self) {
         self.heads.fill(0xFF);
@@ -140,6 +145,10 @@ impl<'m> Cache<'m> {
     }
 
     fn index_of(&self, page: u32, level: u8) -> Option<usize> {
+        self.seek(page, level).map(|(index, _)| index)
+    }
+
+    fn seek(&self, page: u32, level: u8) -> Option<(usize, CacheEntry)> {
         if self.count == 0 {
             return None;
         }
@@ -147,7 +156,7 @@ impl<'m> Cache<'m> {
         while next != NONE {
             let entry = self.entry(next.into());
             if entry.page == page && entry.level == level {
-                return Some(next.into());
+                return Some((next.into(), entry));
             }
             next = entry.next;
         }
@@ -189,10 +198,9 @@ impl<'m> Cache<'m> {
 
     /// Where a node is, valid until the cache is changed.
     pub(crate) fn find(&mut self, page: u32, level: u8) -> Option<Range<usize>> {
-        let index = self.index_of(page, level)?;
+        let (index, entry) = self.seek(page, level)?;
         let at = self.table_at(index);
         self.memory[at + 7] |= USED;
-        let entry = self.entry(index);
         Some(entry.offset..entry.offset + entry.size)
     }
 
@@ -218,6 +226,15 @@ impl<'m> Cache<'m> {
 
     /// Keeps a node if there is room for it among nodes worth more.
     pub(crate) fn insert(&mut self, page: u32, level: u8, node: &[u8]) {
+        self.insert_as(page, level, node, true);
+    }
+
+    /// Keeps a leaf that was looked up, if one of its size makes room: to close a gap takes more instructions than to find a record.
+    pub(crate) fn insert_looked_up(&mut self, page: u32, leaf: &[u8]) {
+        self.insert_as(page, 0, leaf, false);
+    }
+
+    fn insert_as(&mut self, page: u32, level: u8, node: &[u8], may_move: bool) {
         if node.len() + ENTRY_SIZE > self.memory.len() || self.memory.len() > SIZE_MAX {
             return;
         }
@@ -229,6 +246,9 @@ impl<'m> Cache<'m> {
             if let Some(slack) = self.entry(victim).slack_for(size) {
                 let offset = self.unlink(victim).offset;
                 self.fill(victim, CacheEntry { offset, slack, ..entry }, node);
+                return;
+            }
+            if !may_move {
                 return;
             }
             self.remove(victim);

@@ -242,6 +242,7 @@ pub(crate) mod sealed {
     }
 }
 
+#[inline(always)]
 pub(crate) fn get_u16(node: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([node[at], node[at + 1]])
 }

@@ -8,6 +8,7 @@ use core::ops::Range;
 
 use nandu_index::KeyBuf;
 use nandu_media::PageKind;
+use nandu_media::features::FILES;
 use nandu_nand::PageAddr;
 
 use crate::cells::{Cells, LeafRun, Stretch};
@@ -125,8 +126,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Reads a page, unless it is the one read last, and finds a node in it that is safe to use.
     pub(crate) fn read_node(&mut self, page: u32, level: u8) -> Result<Range<usize>, TreeError<P::Error>> {
         let corrupt = |why| TreeError::Corrupt { page: PageAddr(page), why };
-        let body = self.read_body(page)?;
-        let place = body.node(level).map_err(corrupt)?;
+        self.load_body(page)?;
+        let place = match &self.reading.body {
+            Some(body) => body.node(level).map_err(corrupt)?,
+            None => return Err(corrupt(Malformed::LevelMissing)),
+        };
         if self.reading.checked != level {
             let node = &self.reading.buf[place.clone()];
             let sound = match level {
@@ -143,11 +147,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Reads a page, unless it is the one read last, and returns what it says of itself.
     pub(crate) fn read_body(&mut self, page: u32) -> Result<TreeBody, TreeError<P::Error>> {
-        if let (Some(body), true) = (self.reading.body, self.reading.page == Some(page)) {
-            return Ok(body);
-        }
-        self.fetch(page)?;
+        self.load_body(page)?;
         self.reading.body.ok_or(TreeError::Corrupt { page: PageAddr(page), why: Malformed::LevelMissing })
+    }
+
+    fn load_body(&mut self, page: u32) -> Result<(), TreeError<P::Error>> {
+        let is_read = self.reading.body.is_some() && self.reading.page == Some(page);
+        if is_read { Ok(()) } else { self.fetch(page).map(|_| ()) }
     }
 
     /// Reads a page, unless it is the one read last; one of the tree is sound in its front.
@@ -257,9 +263,42 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.cells.inner_child(node, parent.index, u32::from(self.format.page_bits))
     }
 
+    /// The page of the leaf whose range holds a key. Inner nodes are searched where they are, in the path or in the cache; the path is changed only where
+    /// one has to be read.
+    pub(crate) fn find_leaf(&mut self, key: &[u8]) -> Result<u32, TreeError<P::Error>> {
+        if self.pages.has_bare() {
+            // Where there are files a record is mostly followed by others near it, which the path is kept for.
+            self.descend(Seek::At(key), 1)?;
+            return Ok(self.child(0));
+        }
+        self.load_root()?;
+        let mut page = self.path[usize::from(self.top())].page;
+        for level in (1..=self.top()).rev() {
+            let slot = self.path[usize::from(level)];
+            let node = if slot.present && slot.page == page {
+                &self.assembly[slot.range()]
+            } else if let Some(place) = self.cache.find(page, level) {
+                self.cache.bytes(place)
+            } else {
+                self.descend(Seek::At(key), 1)?;
+                return Ok(self.child(0));
+            };
+            let index = self.cells.inner_find(node, key, false);
+            if self.cells.inner_path(node) != Some(index) {
+                page = self.cells.inner_child(node, index, u32::from(self.format.page_bits));
+            }
+        }
+        Ok(page)
+    }
+
     /// Finds the leaf that the path leads to; with `keep` a leaf that had to be read goes to the cache.
     pub(crate) fn leaf_place(&mut self, keep: bool) -> Result<Place, TreeError<P::Error>> {
         let page = self.child(0);
+        self.leaf_in(page, keep)
+    }
+
+    /// The same of the leaf in a page.
+    pub(crate) fn leaf_in(&mut self, page: u32, keep: bool) -> Result<Place, TreeError<P::Error>> {
         let slot = self.path[0];
         if slot.present && slot.page == page {
             return Ok(Place::Assembly(slot.range()));
@@ -274,11 +313,16 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             let is_back = self.reading.missed.contains(&page);
             self.reading.misses = self.reading.misses.wrapping_add(1);
             self.reading.missed[usize::from(self.reading.misses) % MISSED] = page;
-            if if keep { self.reading.misses.is_multiple_of(4) } else { is_back } {
-                self.cache.insert(page, 0, &self.reading.buf[place.clone()]);
-            } else {
-                self.cache.insert_leaf_beside(page, &self.reading.buf[place.clone()]);
+            let leaf = &self.reading.buf[place.clone()];
+            match keep {
+                true if !self.reading.misses.is_multiple_of(4) => self.cache.insert_leaf_beside(page, leaf),
+                // Records of files are looked up again and again, so that it saves reads to close a gap for them.
+                true if !self.pages.has_bare() => self.cache.insert_looked_up(page, leaf),
+                true => self.cache.insert(page, 0, leaf),
+                false if is_back => self.cache.insert(page, 0, leaf),
+                _ => self.cache.insert_leaf_beside(page, leaf),
             }
+            return Ok(Place::Reading(place));
         }
         Ok(Place::Reading(self.read_node(page, 0)?))
     }
@@ -292,14 +336,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         let front = self.front();
         let tail = if self.top() == 0 { self.assembly.len() } else { self.tail() };
-        let span = self.leaf_span();
         let cached = self.cache.find(page, 0);
         let place = if cached.is_some() { 0..0 } else { self.read_node(page, 0)? };
         let leaf = match &cached {
             Some(place) => self.cache.bytes(place.clone()),
             None => &self.reading.buf[place],
         };
-        let entries = self.unspent_in(leaf, &span);
+        let entries = self.unspent(leaf);
         let is_whole = entries == (0..self.cells.leaf_count(leaf));
         let room = &mut self.assembly[front..tail];
         let size = if is_whole {
@@ -320,15 +363,24 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(Some(!is_whole))
     }
 
-    /// The entries of the path's leaf that are not spent.
+    /// The entries of the path's leaf that are not spent. Only leaves that were parted have others, and only files part them.
     pub(crate) fn unspent(&self, leaf: &[u8]) -> Range<usize> {
-        self.unspent_in(leaf, &self.leaf_span())
+        if FILES { self.unspent_in(leaf, &self.leaf_span()) } else { 0..self.cells.leaf_count(leaf) }
+    }
+
+    /// The entries of a neighbour of the path's leaf, which is in the reading buffer, that are not spent.
+    pub(crate) fn unspent_of_neighbour(&mut self, place: Range<usize>, right: bool) -> Range<usize> {
+        if FILES {
+            let span = self.neighbour_span(right);
+            return self.unspent_in(&self.reading.buf[place], &span);
+        }
+        0..self.cells.leaf_count(&self.reading.buf[place])
     }
 
     /// The entries of a leaf of these keys that are not spent.
     pub(crate) fn unspent_in(&self, leaf: &[u8], span: &Span) -> Range<usize> {
         let Range { mut start, mut end } = self.between(leaf, span);
-        if let Some(vanished) = &self.pending.vanished {
+        if let Some(vanished) = self.pending.vanished.get() {
             // It was next to this leaf, so that all its keys are at one end.
             let gone = self.between(leaf, vanished);
             if gone.start <= start {

@@ -141,15 +141,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Programs the leaf that the collector waits for, if its page has room for what is to be made durable. That is a commit.
     fn ride_lifted(&mut self) -> Result<bool, TreeError<P::Error>> {
-        let Some(lift) = self.lift.filter(|_| self.can_ride()) else { return Ok(false) };
+        let Some(lift) = self.lift.get().copied().filter(|_| self.can_ride()) else { return Ok(false) };
         self.descend(Seek::At(lift.key.as_slice()), 1)?;
         if self.child(0) != lift.page {
-            self.lift = None;
+            self.lift.clear();
             return Ok(false);
         }
         match self.room_beside(&lift.key)? {
             Beside::Room => {
-                self.lift = None;
+                self.lift.clear();
                 self.merge_at(&lift.key, None)?;
                 self.stats.lifted += 1;
                 Ok(true)
@@ -416,7 +416,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if count == 0 {
             return Ok(best);
         }
-        let mut at = self.changes.lower(self.sweep.as_slice());
+        let mut at = self.sweep.get().map_or(0, |key| self.changes.lower(key.as_slice()));
         let (mut key, mut fence) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
         let reads = self.reading.reads;
         let mut seen = 0;
@@ -437,7 +437,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             seen += end - at;
             at = end;
         }
-        self.sweep.set(self.changes.key(if at < count { at } else { 0 }));
+        if let Some(key) = KeyBuf::new(self.changes.key(if at < count { at } else { 0 })) {
+            self.sweep.set(key);
+        }
         Ok(best)
     }
 
@@ -475,6 +477,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// The changes of the leaf of a key, to which the path leads then.
     pub(crate) fn changes_at(&mut self, key: &KeyBuf) -> Result<Range<usize>, TreeError<P::Error>> {
         self.descend(Seek::At(key.as_slice()), 1)?;
+        if self.changes.is_empty() {
+            return Ok(0..0);
+        }
         self.prove_path()?;
         Ok(self.leaf_span().range(&self.changes))
     }

@@ -8,10 +8,8 @@
 
 use core::ops::Range;
 
-use nandu_index::KeyBuf;
-
 use crate::TreeError;
-use crate::cells::{Cells, LeafRun, SELF, Stretch};
+use crate::cells::{Cells, LeafRun, Stretch};
 use crate::changes::Changes;
 use crate::pages::Pages;
 use crate::split::Splice;
@@ -53,26 +51,30 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     fn join_beside(&mut self, changes: &Changes<'_>, right: bool) -> Result<bool, TreeError<P::Error>> {
         let Some(page) = self.neighbour(right) else { return Ok(false) };
-        let span = self.neighbour_span(right);
-        let puts =
-            span.range(changes).filter_map(|index| changes.stored(index).map(|stored| (changes.key(index), stored)));
-        let waiting = puts.map(|(key, stored)| self.cells.entry_size(key, stored)).sum();
+        let waiting = if changes.is_empty() { 0 } else { self.waiting_beside(changes, right) };
         // A leaf that cannot be read is no reason to refuse a change of this one.
         let Ok(place) = self.read_node(page, 0) else { return Ok(false) };
-        let entries = self.unspent_in(&self.reading.buf[place.clone()], &span);
+        let entries = self.unspent_of_neighbour(place.clone(), right);
         let Some(size) = self.encode_joined(place, entries, right, waiting) else { return Ok(false) };
         self.stats.joins += 1;
         // A leaf is parted only as it is on flash.
         self.pending.may_part = false;
-        self.pending.rewritten = Some(self.pair_span(right));
+        self.note_rewritten(|tree| tree.pair_span(right));
         for page in [self.path[0].page, page] {
             self.retire_page(page);
             self.cache.drop_node(page, 0);
         }
         let at = self.path[1].index - usize::from(!right);
-        let separators = [KeyBuf::EMPTY; 2];
-        self.replace_leaves(Splice { at, removed: 2, count: 1, pages: [SELF, 0, 0], separators }, size)?;
+        let mut splice = Splice { removed: 2, ..Splice::new(at, 1) };
+        self.replace_leaves(&mut splice, size)?;
         Ok(true)
+    }
+
+    /// Bytes of the changes that wait for a neighbour.
+    fn waiting_beside(&mut self, changes: &Changes<'_>, right: bool) -> usize {
+        let range = self.neighbour_span(right).range(changes);
+        let puts = range.filter_map(|index| changes.stored(index).map(|stored| (changes.key(index), stored)));
+        puts.map(|(key, stored)| self.cells.entry_size(key, stored)).sum()
     }
 
     /// Puts both leaves as one into the scratch buffer and returns its size, if it is not too large.

@@ -108,6 +108,24 @@ pub(crate) struct Journals {
 }
 
 impl Journals {
+    /// Of a tree that does not know its medium yet.
+    pub(crate) const NONE: Journals = Journals {
+        listed: [None; LISTED_MAX],
+        newest: None,
+        named: None,
+        base: None,
+        base_memory: 0,
+        riding: None,
+        forced: None,
+        listed_max: 0,
+        list_size_max: 0,
+        wanted_max: 0,
+        capacity: 0,
+        memory_max: 0,
+        recent_memory: 0,
+        count_max: 0,
+    };
+
     pub(crate) fn new(
         page_size: usize,
         header_size: usize,
@@ -140,15 +158,7 @@ impl Journals {
         let full = pending_size.min(memory_max) * FILL.1 / FILL.0 / filled.max(1);
         // Resident values leave part of each page for changes, so it takes more of them to hold as many.
         let wanted_max = full + 2 + if has_bare { full / 3 } else { 0 };
-        let listed = [None; LISTED_MAX];
         Journals {
-            listed,
-            newest: None,
-            named: None,
-            base: None,
-            base_memory: 0,
-            riding: None,
-            forced: None,
             listed_max,
             list_size_max,
             wanted_max: wanted_max.max(2).min(most),
@@ -156,6 +166,7 @@ impl Journals {
             memory_max,
             recent_memory,
             count_max,
+            ..Journals::NONE
         }
     }
 

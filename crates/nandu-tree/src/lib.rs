@@ -103,6 +103,7 @@ mod merge;
 mod notes;
 mod page_values;
 mod pages;
+mod part;
 mod plan;
 mod range;
 mod relocate;

@@ -38,6 +38,18 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    /// Of a tree that does not know its medium yet: nothing fits.
+    pub(crate) const NONE: Limits = Limits {
+        page_size: 0,
+        shares: SHARES,
+        root_shares: ROOT_SHARES,
+        room: 0,
+        key_size_max: 0,
+        entry_size_max: 0,
+        width: 0,
+        root_share: 0,
+    };
+
     /// `None` if the page is too small for a tree.
     pub(crate) fn new(page_size: usize, header_size: usize, key_size: u8, cache_size: usize) -> Option<Limits> {
         let body = page_size.checked_sub(header_size)?;

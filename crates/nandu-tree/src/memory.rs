@@ -1,5 +1,7 @@
 //! The caller's memory, divided.
 
+use nandu_media::features::{BLOBS, FILES};
+
 /// How a tree uses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -71,12 +73,22 @@ impl Options {
     }
 }
 
+/// Bytes of the buffer for values: a page of a value with pages of its own, or a small value with its tag, which is an entry at most.
+pub(crate) const fn value_buffer_size(page_size: usize) -> usize {
+    if BLOBS || FILES { page_size } else { page_size / 4 }
+}
+
 /// Bytes of memory that a tree needs on pages of this size. Nothing else is allocated.
 pub const fn memory_required(page_size: usize, options: &Options) -> usize {
     let journal_pages =
         if options.journal_pages < JOURNAL_PAGES_MIN { JOURNAL_PAGES_MIN } else { options.journal_pages };
     let waiting = crate::notes::memory_size(options.note_count) + crate::copies::memory_size(options.copy_count);
-    4 * page_size + options.cache_size + 4 * journal_pages + options.pending_size_used() + waiting
+    3 * page_size
+        + value_buffer_size(page_size)
+        + options.cache_size
+        + 4 * journal_pages
+        + options.pending_size_used()
+        + waiting
 }
 
 /// Pages that the operation under way appended and pages that it supersedes.

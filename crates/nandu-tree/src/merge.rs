@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use nandu_index::KeyBuf;
 use nandu_media::PageKind;
-use nandu_media::features::{FILES, MLC};
+use nandu_media::features::{BLOBS, FILES, GROUP, MLC};
 use nandu_media::journal::{ChangeList, JournalBody, SectionBody};
 use nandu_media::section::SectionKind;
 use nandu_media::value::{TAG_HERE, TAG_PAGE, TAG_RESIDENT};
@@ -18,6 +18,9 @@ use crate::journals::{Listed, Node};
 use crate::pages::{Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
+
+/// Whether anything is merged: changes that wait, or what is moved with its leaf.
+pub(crate) const MERGES: bool = GROUP || BLOBS || FILES;
 
 /// Keys not below the first and below the second; `None` is no bound.
 #[derive(Clone, Copy)]
@@ -222,7 +225,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let mut own_left = own;
         let is_stale = self.broken.moves_stale() && matches!(own, Some(Own::Evict(_) | Own::Name(_)));
         let mut existed = false;
-        self.pending.rewritten = None;
+        self.pending.rewritten.clear();
         self.pending.at_end = false;
         loop {
             let wanted = if is_stale { done.clone() } else { span.range(changes) };
@@ -271,6 +274,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.touch(0)?;
         }
         Ok(Applied::These { range: done, existed })
+    }
+
+    /// Says which keys an edit rewrites beside those of the path's leaf; only those who merge ask.
+    #[inline]
+    pub(crate) fn note_rewritten(&mut self, span: impl FnOnce(&mut Self) -> Span) {
+        if MERGES {
+            let span = span(self);
+            self.pending.rewritten.set(span);
+        }
     }
 
     /// After an edit: the leaf of the path, and what was rewritten with it, are going to be programmed.

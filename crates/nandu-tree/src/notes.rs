@@ -66,7 +66,7 @@ pub(crate) struct Notes<'m> {
 
 impl<'m> Notes<'m> {
     /// `memory` has [`memory_size`] bytes.
-    pub(crate) fn new(memory: &'m mut [u8], page_size: usize, header_size: usize, rescued_max: usize) -> Notes<'m> {
+    pub(crate) fn new(memory: &'m mut [u8]) -> Notes<'m> {
         let count = memory.len() / (NOTE_SIZE + DOOMED_SIZE);
         let (memory, doomed) = memory.split_at_mut(NOTE_SIZE * count);
         Notes {
@@ -76,8 +76,8 @@ impl<'m> Notes<'m> {
             doomed_count: 0,
             summaries: [0; SUMMARIES_MAX],
             summary_count: 0,
-            rescued_max,
-            size_max: page_size.saturating_sub(NotesPage::front(header_size)).min(u16::MAX.into()),
+            rescued_max: 0,
+            size_max: 0,
             page: None,
             cached: None,
             adopted: None,
@@ -85,6 +85,12 @@ impl<'m> Notes<'m> {
             appended: 0,
             group: 0,
         }
+    }
+
+    /// Takes over what the medium says of itself: pages of a block that may have to be programmed elsewhere among it.
+    pub(crate) fn configure(&mut self, page_size: usize, header_size: usize, rescued_max: usize) {
+        self.rescued_max = rescued_max;
+        self.size_max = page_size.saturating_sub(NotesPage::front(header_size)).min(u16::MAX.into());
     }
 
     /// Notes that there is memory for.
@@ -290,7 +296,8 @@ mod tests {
     #[test]
     fn notes_are_what_was_noted_last() {
         let mut memory = [0; memory_size(40)];
-        let mut notes = Notes::new(&mut memory, 4096, 44, 0);
+        let mut notes = Notes::new(&mut memory);
+        notes.configure(4096, 44, 0);
         let mut model: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
         let mut refused = 0;
         for step in 0..20_000_u32 {

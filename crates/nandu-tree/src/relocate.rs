@@ -91,7 +91,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             let mut key = KeyBuf::EMPTY;
             self.cells.minimum(&mut key);
             let _ = self.fence_below(0, &mut key);
-            self.lift = Some(Lift { page: page.0, key });
+            self.lift.set(Lift { page: page.0, key });
             return Ok(Examined::Later);
         }
         self.relocate(page).map(|lived| if lived { Examined::Moved } else { Examined::Dead })

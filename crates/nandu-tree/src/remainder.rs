@@ -369,7 +369,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Puts a part into the buffers, and the new bounds into the levels above.
-    fn place_part(&mut self, side: &Side, other: Option<(&Side, bool)>, part: Part) -> Result<(), TreeError<P::Error>> {
+    fn place_part(
+        &mut self,
+        side: &Side,
+        other: Option<(&Side, bool)>,
+        mut part: Part,
+    ) -> Result<(), TreeError<P::Error>> {
         let at = self.own_front();
         let own = Stretch::new(&self.assembly[side.place.clone()], part.own.clone());
         let (first, second) = match other {
@@ -389,6 +394,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.retire_page(page);
             self.cache.drop_node(page, 0);
         }
-        self.replace_leaves(part.splice, size)
+        self.replace_leaves(&mut part.splice, size)
     }
 }

@@ -30,7 +30,7 @@ enum Home {
     Reading,
 }
 
-/// What takes the place of children of an inner node.
+/// What takes the place of children of an inner node. It holds keys, so it is made once and lent.
 pub(crate) struct Splice {
     pub(crate) at: usize,
     pub(crate) removed: usize,
@@ -40,6 +40,11 @@ pub(crate) struct Splice {
 }
 
 impl Splice {
+    /// So many children for the one here, all in the page of the path yet.
+    pub(crate) fn new(at: usize, count: usize) -> Splice {
+        Splice { at, removed: 1, count, pages: [SELF; PARTS_MAX], separators: [KeyBuf::EMPTY; PARTS_MAX - 1] }
+    }
+
     fn run<'a>(&'a self, node: &'a [u8], page: u32, page_bits: u32) -> InnerRun<'a> {
         InnerRun {
             node,
@@ -107,15 +112,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub(crate) fn start_leaf(&mut self, edit: RunEdit<'_>) -> Result<(), TreeError<P::Error>> {
         self.stats.starts += 1;
         let slot = self.path[0];
-        let mut separators = [KeyBuf::EMPTY; PARTS_MAX - 1];
-        let mut last = KeyBuf::EMPTY;
-        self.cells.leaf_key(&self.assembly[slot.range()], edit.at - 1, &mut last);
-        self.cells.separator(last.as_slice(), edit.key, &mut separators[0]);
+        let mut splice = Splice::new(self.path[1].index, 2);
+        let [separator, last] = &mut splice.separators;
+        self.cells.leaf_key(&self.assembly[slot.range()], edit.at - 1, last);
+        self.cells.separator(last.as_slice(), edit.key, separator);
         let own = self.own_front();
         let mut full = slot.page;
         if self.pending.dirty || self.pending.is_moved {
             // In a batch the leaf is not on flash as it is now; and what is moved may not stay.
-            self.pending.rewritten = Some(self.leaf_span());
+            self.note_rewritten(|tree| tree.leaf_span());
             self.retire_page(slot.page);
             self.cache.drop_node(slot.page, 0);
             self.scratch[own..own + slot.size].copy_from_slice(&self.assembly[slot.range()]);
@@ -125,8 +130,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let Some(size) = self.cells.leaf_encode(&run, 0..1, &mut self.scratch[own..]) else {
             return Self::corrupt(slot.page, Malformed::PathTooLarge);
         };
-        let splice = Splice { at: self.path[1].index, removed: 1, count: 2, pages: [full, SELF, 0], separators };
-        self.replace_leaves(splice, size)
+        splice.pages[0] = full;
+        self.replace_leaves(&mut splice, size)
     }
 
     /// The change does not fit the leaf of the path, which is in the assembly buffer or else in the reading buffer.
@@ -184,8 +189,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         };
         let entries = match sibling {
             Some((_, right)) => {
-                let span = self.neighbour_span(right);
-                self.unspent_in(&self.reading.buf[neighbour.clone()], &span)
+                let leaf = neighbour.clone();
+                self.unspent_of_neighbour(leaf, right)
             }
             None => 0..0,
         };
@@ -202,11 +207,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if !plan.is_shared && matches!(home, Home::Scratch) {
             return Ok(false);
         }
-        let mut separators = [KeyBuf::EMPTY; PARTS_MAX - 1];
+        let mut splice = Splice::new(self.path[1].index, plan.parts);
         for part in 1..plan.parts {
-            separator_at(self.cells, &run, plan.cuts[part], &mut separators[part - 1]);
+            separator_at(self.cells, &run, plan.cuts[part], &mut splice.separators[part - 1]);
         }
-        let mut pages = [SELF; PARTS_MAX];
         let mut size = 0;
         // The part of the path is encoded last, since it stays in the buffer.
         let others = (0..plan.parts).filter(|&part| part != plan.path);
@@ -219,7 +223,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 assert!(page < self.page_count, "the medium keeps to its own size");
                 self.journal.append(page);
                 self.pending.appended += 1;
-                pages[part] = page;
+                splice.pages[part] = page;
             }
         }
         if matches!(home, Home::Scratch) {
@@ -230,18 +234,17 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             (true, _) => self.stats.triples += 1,
             (false, _) => self.stats.splits += 1,
         }
-        self.pending.rewritten = Some(self.leaf_span());
+        self.note_rewritten(|tree| tree.leaf_span());
         self.retire_page(child);
         self.cache.drop_node(child, 0);
-        let (mut at, mut removed) = (self.path[1].index, 1);
         if let (true, Some((page, right))) = (plan.is_shared, sibling) {
-            self.pending.rewritten = Some(self.pair_span(right));
+            self.note_rewritten(|tree| tree.pair_span(right));
             self.retire_page(page);
             self.cache.drop_node(page, 0);
-            at -= usize::from(!right);
-            removed = 2;
+            splice.at -= usize::from(!right);
+            splice.removed = 2;
         }
-        self.replace_leaves(Splice { at, removed, count: plan.parts, pages, separators }, size)?;
+        self.replace_leaves(&mut splice, size)?;
         Ok(true)
     }
 
@@ -292,7 +295,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// New leaves take the place of old ones; the one on the path is in the scratch buffer, `size` bytes.
-    pub(crate) fn replace_leaves(&mut self, splice: Splice, size: usize) -> Result<(), TreeError<P::Error>> {
+    pub(crate) fn replace_leaves(&mut self, splice: &mut Splice, size: usize) -> Result<(), TreeError<P::Error>> {
         self.path[0] = Slot { present: false, ..Slot::ABSENT };
         self.splice(splice)?;
         self.path[0] = Slot { present: true, ..Slot::ABSENT };
@@ -303,13 +306,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Carries new children up from level 1 until a node takes them without being split.
-    fn splice(&mut self, mut splice: Splice) -> Result<(), TreeError<P::Error>> {
+    fn splice(&mut self, splice: &mut Splice) -> Result<(), TreeError<P::Error>> {
         self.reading.forget();
         let page_bits = u32::from(self.format.page_bits);
         let mut level = 1_u8;
         loop {
             if level == self.state.height {
-                return self.grow(&splice);
+                return self.grow(splice);
             }
             let slot = self.path[level as usize];
             let run = splice.run(&self.assembly[slot.range()], slot.page, page_bits);
@@ -321,34 +324,46 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 };
                 return self.replace_inner(level, size, splice.path_index());
             }
-            self.stats.inner_splits += 1;
-            // Ascending keys leave full nodes behind at every level.
-            let ascends = self.pending.at_end && splice.path_index() + 1 == count;
-            let cut = if ascends { ascending_cut(self.cells, &run) } else { inner_cut(self.cells, &run) };
-            let mut pushed = KeyBuf::EMPTY;
-            run.separator(self.cells, cut - 1, &mut pushed);
-            let on_right = splice.path_index() >= cut;
-            let (mine, other) = if on_right { (cut..count, 0..cut) } else { (0..cut, cut..count) };
-            let Some(size) = self.cells.inner_encode(&run, other, self.reading.buf) else {
-                return Err(TreeError::TooHigh);
-            };
-            let mut locator = pushed;
-            if on_right {
-                self.cells.minimum(&mut locator);
-                let _ = self.fence_below(level, &mut locator);
-            }
-            let page = self.append_inner(level, size, &locator)?;
-            let run = splice.run(&self.assembly[slot.range()], slot.page, page_bits);
-            let Some(size) = self.cells.inner_encode(&run, mine.clone(), self.reading.buf) else {
-                return Err(TreeError::TooHigh);
-            };
-            self.replace_inner(level, size, splice.path_index() - mine.start)?;
-            let pages = if on_right { [page, SELF, 0] } else { [SELF, page, 0] };
-            let separators = [pushed, KeyBuf::EMPTY];
-            let at = self.path.get(level as usize + 1).map_or(0, |slot| slot.index);
-            splice = Splice { at, removed: 1, count: 2, pages, separators };
+            self.split_inner(level, count, splice)?;
             level += 1;
         }
+    }
+
+    /// Splits the path's node of this level, with what is spliced in; its two halves are what is spliced in above.
+    fn split_inner(&mut self, level: u8, count: usize, splice: &mut Splice) -> Result<(), TreeError<P::Error>> {
+        self.stats.inner_splits += 1;
+        let slot = self.path[level as usize];
+        let page_bits = u32::from(self.format.page_bits);
+        let path_index = splice.path_index();
+        let run = splice.run(&self.assembly[slot.range()], slot.page, page_bits);
+        // Ascending keys leave full nodes behind at every level.
+        let ascends = self.pending.at_end && path_index + 1 == count;
+        let cut = if ascends { ascending_cut(self.cells, &run) } else { inner_cut(self.cells, &run) };
+        let on_right = path_index >= cut;
+        let (mine, other) = if on_right { (cut..count, 0..cut) } else { (0..cut, cut..count) };
+        let Some(size) = self.cells.inner_encode(&run, other, self.reading.buf) else {
+            return Err(TreeError::TooHigh);
+        };
+        // The key that locates the other half, and then the one that goes up.
+        let mut key = KeyBuf::EMPTY;
+        if on_right {
+            self.cells.minimum(&mut key);
+            let _ = self.fence_below(level, &mut key);
+        } else {
+            run.separator(self.cells, cut - 1, &mut key);
+        }
+        let page = self.append_inner(level, size, &key)?;
+        let run = splice.run(&self.assembly[slot.range()], slot.page, page_bits);
+        let Some(size) = self.cells.inner_encode(&run, mine.clone(), self.reading.buf) else {
+            return Err(TreeError::TooHigh);
+        };
+        run.separator(self.cells, cut - 1, &mut key);
+        self.replace_inner(level, size, path_index - mine.start)?;
+        splice.separators[0].set(key.as_slice());
+        splice.pages = if on_right { [page, SELF, 0] } else { [SELF, page, 0] };
+        splice.at = self.path.get(level as usize + 1).map_or(0, |slot| slot.index);
+        (splice.removed, splice.count) = (1, 2);
+        Ok(())
     }
 
     pub(crate) fn is_oversize(&self, level: u8, count: usize, size: usize) -> bool {

@@ -11,13 +11,14 @@ use crate::cache::Cache;
 use crate::cells::{Cells, LeafRun, Stretch};
 use crate::changes::Changes;
 use crate::copies::Copies;
-use crate::descent::{Place, Reading, Seek, Slot};
+use crate::descent::{Place, Reading, Slot};
 use crate::group::Lift;
 use crate::journals::Journals;
 use crate::limits::Limits;
-use crate::memory::{Durability, JOURNAL_PAGES_MIN, Journal, Options, memory_required};
+use crate::memory::{Durability, JOURNAL_PAGES_MIN, Journal, Options, memory_required, value_buffer_size};
 use crate::notes::Notes;
 use crate::pages::{Need, Pages};
+use crate::part::Part;
 use crate::residents::Wish;
 use crate::snapshots::Snapshots;
 use crate::survey::Survey;
@@ -117,9 +118,9 @@ pub struct Tree<'m, P, C> {
     /// What a resident value asks of the memory for changes.
     pub(crate) wish: Wish,
     /// Where the search for a leaf to be merged goes on.
-    pub(crate) sweep: KeyBuf,
+    pub(crate) sweep: Part<KeyBuf, { GROUP as usize }>,
     /// The leaf that is left for the next sync to take along.
-    pub(crate) lift: Option<Lift>,
+    pub(crate) lift: Part<Lift, { GROUP as usize }>,
     /// What is known of the block that is being emptied.
     pub(crate) survey: Survey,
     pub(crate) stats: Stats,
@@ -141,25 +142,21 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     /// `memory` is at least [`memory_required`] bytes; what is beyond is not used.
     #[inline(never)]
     pub fn create(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
-        let mut tree = Tree::unopened(pages, cells, options, memory)?;
+        Self::check(pages.page_size(), &options, memory.len())?;
+        let mut tree = Tree::unopened(pages, cells, options, memory);
         tree.create_here()?;
         Ok(tree)
     }
 
-    /// A tree that knows nothing yet, to be made or opened where it stands: by [`create_here`](Tree::create_here) or
-    /// [`open_here`](Tree::open_here). So no other one is on the stack while that works.
-    pub fn unopened(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
-        let limits = Self::limits(&pages, &cells, &options, memory.len())?;
-        Ok(Tree::new(pages, cells, limits, options, memory))
-    }
-
     /// Makes it an empty one, as [`Tree::create`] does.
     pub fn create_here(&mut self) -> Result<(), TreeError<P::Error>> {
+        self.configure()?;
         if self.pages.committed().is_some() { Err(TreeError::AlreadyThere) } else { self.make() }
     }
 
     /// Makes it the one that the medium holds, as [`Tree::open`] does.
     pub fn open_here(&mut self) -> Result<(), TreeError<P::Error>> {
+        self.configure()?;
         let committed = self.pages.committed().ok_or(TreeError::NotFound)?;
         self.open_in_place(committed)
     }
@@ -173,13 +170,23 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         options: Options,
         memory: &'m mut [u8],
     ) -> Result<Self, TreeError<P::Error>> {
-        let limits = Self::limits(&pages, &cells, &options, memory.len())?;
-        let mut tree = Tree::new(pages, cells, limits, options, memory);
-        match tree.pages.committed() {
-            Some(committed) => tree.open_in_place(committed)?,
-            None => tree.make()?,
-        }
+        Self::check(pages.page_size(), &options, memory.len())?;
+        let mut tree = Tree::unopened(pages, cells, options, memory);
+        tree.open_or_create_here()?;
         Ok(tree)
+    }
+
+    /// As [`Tree::open_or_create`], in place.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tree::open_or_create`].
+    pub fn open_or_create_here(&mut self) -> Result<(), TreeError<P::Error>> {
+        self.configure()?;
+        match self.pages.committed() {
+            Some(committed) => self.open_in_place(committed),
+            None => self.make(),
+        }
     }
 
     /// Programs the empty tree, in place.
@@ -196,7 +203,8 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     /// [`Tree::settle`].
     #[inline(never)]
     pub fn open(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, TreeError<P::Error>> {
-        let mut tree = Tree::unopened(pages, cells, options, memory)?;
+        Self::check(pages.page_size(), &options, memory.len())?;
+        let mut tree = Tree::unopened(pages, cells, options, memory);
         tree.open_here()?;
         Ok(tree)
     }
@@ -330,59 +338,69 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
         }
     }
 
-    /// What fits a page, if options and memory are right.
-    fn limits(pages: &P, cells: &C, options: &Options, memory_size: usize) -> Result<Limits, TreeError<P::Error>> {
+    /// Whether a tree can be made with these options in so much memory: to be asked before [`Tree::unopened`].
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::MemoryTooSmall`], [`TreeError::NotCompiled`].
+    pub fn check(page_size: usize, options: &Options, memory_size: usize) -> Result<(), TreeError<P::Error>> {
         if !GROUP && options.durability == Durability::OnSync {
             return Err(TreeError::NotCompiled { feature: "group" });
-        }
-        let page_size = pages.page_size();
-        let limits = Limits::new(page_size, pages.header_size(), cells.key_size(), options.cache_size)
-            .ok_or(TreeError::PageSize(page_size))?;
-        let fixed_entry = usize::from(cells.key_size()) + usize::from(cells.value_size());
-        if fixed_entry > limits.entry_size_max {
-            return Err(TreeError::PageSize(page_size));
         }
         let required = memory_required(page_size, options);
         if memory_size < required {
             return Err(TreeError::MemoryTooSmall { required });
         }
-        Ok(limits)
+        Ok(())
     }
 
-    /// A tree that knows nothing yet. It cannot fail, so that no `Result` around it takes the stack of another tree. What calls it is not
-    /// inlined: the tree that is made there would stay on the stack of whoever goes on with the finished one.
-    fn new(pages: P, cells: C, limits: Limits, options: Options, memory: &'m mut [u8]) -> Self {
+    /// Takes over what the medium says of itself now that it is open, and finds out what fits a page.
+    fn configure(&mut self) -> Result<(), TreeError<P::Error>> {
+        let (page_size, header_size) = (self.pages.page_size(), self.pages.header_size());
+        let limits = Limits::new(page_size, header_size, self.cells.key_size(), self.cache.size())
+            .ok_or(TreeError::PageSize(page_size))?;
+        let fixed_entry = usize::from(self.cells.key_size()) + usize::from(self.cells.value_size());
+        if fixed_entry > limits.entry_size_max {
+            return Err(TreeError::PageSize(page_size));
+        }
+        (self.header_size, self.limits) = (header_size, limits);
+        let has_bare = self.pages.has_bare();
+        self.journals = Journals::new(page_size, header_size, &self.format, self.changes.size(), has_bare);
+        self.notes.configure(page_size, header_size, self.pages.exposed_max());
+        Ok(())
+    }
+
+    /// A tree that knows nothing yet: [`Tree::create_here`], [`Tree::open_here`] or [`Tree::open_or_create_here`] comes next, before any other call. It cannot fail, so that no `Result` around it takes the
+    /// stack of another tree, and whoever holds the tree makes it where it stays. [`Tree::check`] was asked about options and memory.
+    pub fn unopened(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Self {
         let page_size = pages.page_size();
-        let header_size = pages.header_size();
         let (assembly, memory) = memory.split_at_mut(page_size);
         let (reading, memory) = memory.split_at_mut(page_size);
         let (scratch, memory) = memory.split_at_mut(page_size);
-        let (values, memory) = memory.split_at_mut(page_size);
+        let (values, memory) = memory.split_at_mut(value_buffer_size(page_size));
         let (cache, memory) = memory.split_at_mut(options.cache_size);
         let (journal, memory) = memory.split_at_mut(4 * options.journal_pages.max(JOURNAL_PAGES_MIN));
         let (changes, memory) = memory.split_at_mut(options.pending_size_used());
         let (notes, memory) = memory.split_at_mut(crate::notes::memory_size(options.note_count));
         let (copies, _) = memory.split_at_mut(crate::copies::memory_size(options.copy_count));
         let page_count = pages.page_count();
-        let exposed_max = pages.exposed_max();
         // One value more than there are pages, all bits set, stands for "in this page".
         let page_bits = (32 - page_count.leading_zeros()) as u8;
         let format =
             CellFormat { cells: C::KIND, key_size: cells.key_size(), value_size: cells.value_size(), page_bits };
-        let journals = Journals::new(page_size, header_size, &format, options.pending_size_used(), pages.has_bare());
         let state = State { root: u32::MAX, height: 1, records: 0 };
         Tree {
             pages,
             cells,
             format,
-            header_size,
+            header_size: 0,
             page_count,
-            limits,
+            limits: Limits::NONE,
             assembly,
             scratch,
             reading: Reading::new(reading),
             cache: Cache::new(cache),
-            values: Values { buf: values, holds: None, writing: None },
+            values: Values { buf: values, holds: None, writing: Part::NONE },
             journal: Journal::new(journal),
             snapshots: Snapshots::NONE,
             path: [Slot::ABSENT; HEIGHT_MAX],
@@ -393,16 +411,16 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             durability: options.durability,
             frees: false,
             changes: Changes::new(changes, &format),
-            journals,
-            notes: Notes::new(notes, page_size, header_size, exposed_max),
+            journals: Journals::NONE,
+            notes: Notes::new(notes),
             copies: Copies::new(copies),
             broken: Default::default(),
             group_size: 0,
             group_peak: 0,
             parts_leaves: options.parts_leaves,
             wish: Wish::default(),
-            sweep: KeyBuf::EMPTY,
-            lift: None,
+            sweep: Part::NONE,
+            lift: Part::NONE,
             survey: Survey::NONE,
             tail: TailState::default(),
             stats: Stats::default(),
@@ -434,15 +452,15 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
                 _ => Err(TreeError::LargeValue(self.assembly.len())),
             };
         }
-        self.descend(Seek::At(key), 1)?;
-        let place = self.leaf_place(true)?;
+        let page = self.find_leaf(key)?;
+        let place = self.leaf_in(page, true)?;
         let leaf = self.bytes(&place);
         let Ok(index) = self.cells.leaf_find(leaf, key) else { return Ok(None) };
         match self.stored(key, self.cells.leaf_value(leaf, index)) {
             Some(Stored::Inline(value)) => Ok(Some(value)),
             Some(Stored::Large(length)) => Err(TreeError::LargeValue(length as usize)),
             Some(Stored::Page) => Err(TreeError::LargeValue(self.assembly.len())),
-            None => Self::corrupt(self.child(0), crate::Malformed::Node),
+            None => Self::corrupt(page, crate::Malformed::Node),
         }
     }
 

@@ -27,6 +27,7 @@ use crate::cells::Cells;
 use crate::descent::Seek;
 use crate::merge::{Own, OwnEdit};
 use crate::pages::{Need, Pages, Placement};
+use crate::part::Part;
 use crate::tree::Tree;
 use crate::trees::{Target, TreeSet};
 use crate::{Malformed, TreeError};
@@ -62,7 +63,7 @@ pub(crate) struct Values<'m> {
     pub(crate) buf: &'m mut [u8],
     /// The index page that the buffer holds.
     pub(crate) holds: Option<u32>,
-    pub(crate) writing: Option<Writing>,
+    pub(crate) writing: Part<Writing, { BLOBS as usize }>,
 }
 
 /// A page under examination, as it says of itself.
@@ -79,7 +80,7 @@ struct Claim {
 impl Values<'_> {
     /// Whether an index page is under construction in the buffer.
     pub(crate) fn is_building(&self) -> bool {
-        self.writing.is_some_and(|writing| writing.listed > 0)
+        self.writing.get().is_some_and(|writing| writing.listed > 0)
     }
 }
 
@@ -293,7 +294,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let before = self.descriptor(key)?;
         self.values.holds = None;
         self.notes.cached = None;
-        self.values.writing = Some(Writing {
+        self.values.writing.set(Writing {
             descriptor: Descriptor::new(length, self.pages.stamp()),
             layout,
             pages: 0,
@@ -320,7 +321,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     fn append_value_page(&mut self, key: &[u8], bytes: &[u8]) -> Result<(), TreeError<P::Error>> {
         self.prepare(Need { pages: 1, pages_max: 2, live_max: 2, shrinks: false })?;
-        let Some(writing) = self.values.writing else { return Err(TreeError::ValueSize(bytes.len())) };
+        let Some(writing) = self.values.writing.get().copied() else { return Err(TreeError::ValueSize(bytes.len())) };
         let Writing { descriptor: Descriptor { length, stamp, .. }, layout, pages: number, .. } = writing;
         if bytes.is_empty() || bytes.len() != layout.size(length, number) as usize {
             return Err(TreeError::ValueSize(bytes.len()));
@@ -332,7 +333,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let page = self.pages.append(self.scratch, PageKind::Value, placement, false)?.0;
         self.pages.pin(PageAddr(page));
         self.reading.forget_page(page);
-        let Some(writing) = &mut self.values.writing else { return Ok(()) };
+        let Some(writing) = self.values.writing.get_mut() else { return Ok(()) };
         writing.pages += 1;
         if layout.is_direct(length) {
             writing.descriptor.push(page);
@@ -354,7 +355,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let page = self.pages.append(self.values.buf, PageKind::ValueIndex, placement, false)?.0;
         self.pages.pin(PageAddr(page));
         self.reading.forget_page(page);
-        if let Some(writing) = &mut self.values.writing {
+        if let Some(writing) = self.values.writing.get_mut() {
             writing.descriptor.push(page);
             writing.listed = 0;
         }
@@ -373,7 +374,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     fn commit_value(&mut self, key: &[u8]) -> Result<bool, TreeError<P::Error>> {
         let pages_max = self.split_pages_max() + 1;
         self.prepare(Need { pages: 1, pages_max, live_max: self.live_pages_max(), shrinks: false })?;
-        let Some(writing) = self.values.writing else { return Err(TreeError::ValueSize(0)) };
+        let Some(writing) = self.values.writing.get().copied() else { return Err(TreeError::ValueSize(0)) };
         let Writing { descriptor, layout, pages, .. } = writing;
         if pages != layout.page_count(descriptor.length) {
             return Err(TreeError::ValueSize((pages * layout.payload) as usize));
@@ -381,14 +382,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let mut bytes = [0; DESCRIPTOR_SIZE_MAX];
         let own = Own::Edit(OwnEdit { key, stored: descriptor.write(&mut bytes), retire: Retire::All });
         let outcome = self.merge_with(key, Some(own), None)?;
-        self.values.writing = None;
+        self.values.writing.clear();
         self.pages.unpin_all();
         Ok(outcome)
     }
 
     /// Gives up the value that is being put, if there is one: its pages are dead.
     pub fn discard_value(&mut self) {
-        let Some(writing) = self.values.writing.take().filter(|_| BLOBS) else { return };
+        let Some(writing) = self.values.writing.take() else { return };
         let roots = writing.descriptor.roots();
         if writing.listed > 0
             && let Ok(body) = ValueBody::parse(self.values.buf, self.header_size)
@@ -499,7 +500,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if self.check_key(key.as_slice()).is_err() || self.tag_size() == 0 {
             return Ok(Unreadable);
         }
-        if self.values.writing.is_some_and(|writing| writing.descriptor.stamp == claim.stamp) {
+        if self.values.writing.get().is_some_and(|writing| writing.descriptor.stamp == claim.stamp) {
             return Ok(Live);
         }
         let (holders, descriptor) = self.holders(key.as_slice(), claim.stamp)?;

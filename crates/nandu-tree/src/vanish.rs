@@ -1,6 +1,7 @@
 //! A leaf lost its last entry: it disappears, and with it what has no child left.
 
 use nandu_index::KeyBuf;
+use nandu_media::features::FILES;
 
 use crate::TreeError;
 use crate::cells::{Cells, InnerRun};
@@ -12,7 +13,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Takes the empty leaf out of the path. The lowest node of the page is then the lowest that still has a child;
     /// `key`, which is in its range, will locate it.
     pub(crate) fn vanish(&mut self, key: &[u8]) -> Result<(), TreeError<P::Error>> {
-        self.pending.vanished = Some(self.leaf_span()).filter(|_| !self.broken.wakes_spent());
+        // Only leaves that were parted show what left them.
+        if FILES && !self.broken.wakes_spent() {
+            let span = self.leaf_span();
+            self.pending.vanished.set(span);
+        }
         self.pending.may_part = false;
         self.retire_page(self.path[0].page);
         self.cache.drop_node(self.path[0].page, 0);
@@ -59,13 +64,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.path[1].index = self.cells.inner_find(&self.assembly[slot.range()], key, false);
             let place = self.leaf_place(false)?;
             let leaf = self.bytes(&place);
-            if self.unspent(leaf) != self.between(leaf, &self.leaf_span()) {
+            if FILES && self.unspent(leaf) != self.between(leaf, &self.leaf_span()) {
                 self.take_heir(key)?;
             }
         } else if self.pending.lowest > 1 {
             self.take_heir(key)?;
         }
-        self.pending.vanished = None;
+        self.pending.vanished.clear();
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use core::fmt;
 use core::ops::{Bound, ControlFlow};
 
 use nandu_index::{Direction, Edit, Entry, OrderedIndex};
-use nandu_log::{Budget, Log, LogError, LogStats};
+use nandu_log::{Budget, Log, LogError, LogStats, Place};
 use nandu_nand::{Geometry, Nand};
 #[cfg(feature = "snapshots")]
 use nandu_tree::Snapshot;
@@ -118,14 +118,24 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         OnLog::<N>::check_options(&options.log, &options.tree()).map_err(TreeError::Pages)?;
         let log_size = Log::<N>::memory_required(nand.geometry(), &options.log).min(memory.len());
         let (log_memory, tree_memory) = memory.split_at_mut(log_size);
-        let log = match Log::mount(nand, options.log, log_memory) {
-            Ok(log) => log,
-            Err(error) => return Err(TreeError::Pages(error)),
-        };
-        match Tree::open_or_create(OnLog::new(log), cells, options.tree(), tree_memory) {
-            Ok(tree) => Ok(Store { tree }),
-            Err(error) => Err(error),
-        }
+        Tree::<OnLog<N>, C>::check(nand.geometry().page_size as usize, &options.tree(), tree_memory.len())?;
+        let log_memory = Log::memory_for(&nand, &options.log, log_memory).map_err(TreeError::Pages)?;
+        let mut store = Self::unopened(nand, cells, options, log_memory, tree_memory);
+        store.open_here()?;
+        Ok(store)
+    }
+
+    /// Makes a store where it stays. Apart from who opens it, so that what it is put together from is off the stack then.
+    #[inline(never)]
+    fn unopened(nand: N, cells: C, options: Options, log_memory: Place<'m>, memory: &'m mut [u8]) -> Self {
+        let pages = OnLog::new(Log::unopened(nand, options.log, log_memory));
+        Store { tree: Tree::unopened(pages, cells, options.tree(), memory) }
+    }
+
+    #[inline(never)]
+    fn open_here(&mut self) -> Result<(), Error<N::Error>> {
+        self.tree.pages_mut().log_mut().open_here().map_err(TreeError::Pages)?;
+        self.tree.open_or_create_here()
     }
 
     /// The value of a key, lent until the store is used again. A large value, which stands in pages of its own, is not
