@@ -463,8 +463,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.repath(level, lowest, linked);
         }
         let gap = self.gap(lowest);
-        let (draft, notes) = self.place_sections(gap.len(), commit)?;
-        self.compose(lowest, draft.as_ref(), notes);
+        let mut draft = Draft::EMPTY;
+        let (rides, notes) = self.place_sections(gap.len(), commit, &mut draft)?;
+        let draft = rides.then_some(&draft);
+        self.compose(lowest, draft, notes);
         // Without room for what is to be in a journal page it counts only with the page that will be one.
         let commit = commit && (draft.is_some() || !self.journals.is_riding());
         let is_commit = commit && notes != NotesPlace::Page;
@@ -499,7 +501,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.drop_empty_table();
             if let Some(draft) = draft {
                 self.stats.rides += 1;
-                self.note_draft(page, &draft, Node::Live, false);
+                self.note_draft(page, draft, Node::Live, false);
             }
         }
         Ok(())
@@ -532,6 +534,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Brings a leaf from the scratch buffer to its place, or, if it does not fit there, programs it by itself and
     /// returns its page.
+    #[inline(never)]
     fn unstage(&mut self) -> Result<Option<u32>, TreeError<P::Error>> {
         let Some(size) = self.pending.staged.take() else {
             return Ok(None);
@@ -544,9 +547,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.cache.drop_node(old, 0);
         self.stats.detached += 1;
         let at = self.own_front();
-        let mut key = KeyBuf::EMPTY;
-        self.cells.leaf_key(&self.scratch[at..at + size], 0, &mut key);
-        self.pending.locator = key;
+        self.cells.leaf_key(&self.scratch[at..at + size], 0, &mut self.pending.locator);
         self.path[0].page = PENDING;
         self.append_leaf(size).map(Some)
     }
@@ -592,26 +593,27 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         gap
     }
 
-    /// What a page that is put together is to carry in so much room.
+    /// What a page that is put together is to carry in so much room: whether it is the draft, and notes.
+    #[inline(never)]
     fn place_sections(
         &mut self,
         room: usize,
         commit: bool,
-    ) -> Result<(Option<Draft>, NotesPlace), TreeError<P::Error>> {
+        draft: &mut Draft,
+    ) -> Result<(bool, NotesPlace), TreeError<P::Error>> {
         if !commit {
-            return Ok((None, NotesPlace::None));
+            return Ok((false, NotesPlace::None));
         }
         if !self.journals.is_riding() {
-            return Ok((None, self.place_notes(room)?));
+            return Ok((false, self.place_notes(room)?));
         }
-        let notes_size = self.notes_size();
-        let Some(draft) = room.checked_sub(SECTION_FRONT_SIZE + notes_size).and_then(|room| self.draft_section(room))
-        else {
-            return Ok((None, NotesPlace::None));
-        };
+        let for_draft = room.checked_sub(SECTION_FRONT_SIZE + self.notes_size());
+        if !for_draft.is_some_and(|room| self.draft_section(room, draft)) {
+            return Ok((false, NotesPlace::None));
+        }
         let notes = self.place_notes(room - SECTION_FRONT_SIZE - draft.section_size())?;
         // They fit, unless programs of Summaries failed.
-        Ok(if notes == NotesPlace::Page { (None, NotesPlace::None) } else { (Some(draft), notes) })
+        Ok(if notes == NotesPlace::Page { (false, NotesPlace::None) } else { (true, notes) })
     }
 
     /// Bytes that notes take in a page, if they all stay.

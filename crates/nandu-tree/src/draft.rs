@@ -25,7 +25,7 @@ use crate::summaries::NotesPlace;
 use crate::tree::Tree;
 
 /// In place of a place in the list of older pages: not in it.
-const UNLISTED: usize = usize::MAX;
+const UNLISTED: u8 = u8::MAX;
 
 /// A journal page to be written.
 pub(crate) struct Draft {
@@ -34,7 +34,7 @@ pub(crate) struct Draft {
     /// Those that it names, of these the first `older_count`.
     older: [Older; LISTED_MAX],
     older_count: usize,
-    place_in_list: [usize; LISTED_MAX + 1],
+    place_in_list: [u8; LISTED_MAX + 1],
     /// Changes that it takes, and their bytes.
     count: usize,
     size: usize,
@@ -46,22 +46,23 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    fn new(forced: Option<u8>, tallies: &[Tally; LISTED_MAX + 1]) -> Draft {
-        let mut draft = Draft {
-            moved: [false; LISTED_MAX + 1],
-            older: [Older::default(); LISTED_MAX],
-            older_count: 0,
-            place_in_list: [UNLISTED; LISTED_MAX + 1],
-            count: 0,
-            size: 0,
-            base: None,
-            maps_size: 0,
-            is_exact: false,
-        };
+    pub(crate) const EMPTY: Draft = Draft {
+        moved: [false; LISTED_MAX + 1],
+        older: [Older { page: 0, count: 0, is_exact: false }; LISTED_MAX],
+        older_count: 0,
+        place_in_list: [UNLISTED; LISTED_MAX + 1],
+        count: 0,
+        size: 0,
+        base: None,
+        maps_size: 0,
+        is_exact: false,
+    };
+
+    /// Takes what has to be in it.
+    fn start(&mut self, forced: Option<u8>, tallies: &[Tally; LISTED_MAX + 1]) {
         for place in forced.into_iter().chain([UNSYNCED]) {
-            draft.take(usize::from(place), tallies);
+            self.take(usize::from(place), tallies);
         }
-        draft
     }
 
     fn take(&mut self, place: usize, tallies: &[Tally; LISTED_MAX + 1]) {
@@ -71,7 +72,7 @@ impl Draft {
     }
 
     fn name(&mut self, place: usize, listed: &Listed, tally: &Tally) {
-        self.place_in_list[place] = self.older_count;
+        self.place_in_list[place] = self.older_count as u8;
         let Listed { page, count, .. } = *listed;
         self.older[self.older_count] = Older { page, count, is_exact: tally.unproved == 0 };
         self.older_count += 1;
@@ -100,7 +101,7 @@ impl Draft {
             if self.moved[journal] {
                 at += changes.change(index).write(format, &mut body[at..]);
             } else if self.place_in_list[journal] != UNLISTED {
-                mark(self.older(), body, self.place_in_list[journal], usize::from(home.index));
+                mark(self.older(), body, self.place_in_list[journal].into(), usize::from(home.index));
             } else if self.maps_size > 0 {
                 body[maps_start + maps[journal] + usize::from(home.index) / 8] |= 1 << (home.index % 8);
             }
@@ -142,7 +143,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// pages as it has room for; these are needed no longer. That is a commit, also of pages appended before. Changes that go to
     /// their leaves with it are not among them.
     pub(crate) fn write_journal(&mut self, placement: Placement) -> Result<(), TreeError<P::Error>> {
-        let draft = self.draft_page();
+        let mut draft = Draft::EMPTY;
+        self.draft_page(&mut draft);
         let list = front_size(self.header_size);
         let used = list + list_size(draft.older()) + draft.size;
         let notes = self.place_notes(self.scratch.len().saturating_sub(used))?;
@@ -180,11 +182,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(())
     }
 
-    /// Which changes go into the next journal page by itself.
-    fn draft_page(&self) -> Draft {
+    /// Which changes go into the next journal page by itself, of which nothing was said.
+    #[inline(never)]
+    fn draft_page(&self, draft: &mut Draft) {
         let tallies = tallies(&self.changes, &self.journals.merged());
         let notes_size = self.notes_size();
-        let mut draft = Draft::new(self.journals.forced(), &tallies);
+        draft.start(self.journals.forced(), &tallies);
         assert!(self.journals.fit(draft.count, draft.size), "what must go into a journal page fits it");
         loop {
             // An unproved change may be obsolete, which a newer page would hide.
@@ -203,18 +206,18 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 draft.name(place, listed, &tallies[place]);
             }
         }
-        draft
     }
 
-    /// Which changes go into a section of so many bytes; `None` if those that have to go there are too many.
-    pub(crate) fn draft_section(&self, room: usize) -> Option<Draft> {
+    /// Which changes go into a section of so many bytes, of which nothing was said; false if those that have to go there are too many.
+    #[inline(never)]
+    pub(crate) fn draft_section(&self, room: usize, draft: &mut Draft) -> bool {
         let merged = self.journals.merged();
         let forced = self.journals.forced();
         if self.changes.residents() > 0 {
-            return None;
+            return false;
         }
         let tallies = tallies(&self.changes, &merged);
-        let mut draft = Draft::new(forced, &tallies);
+        draft.start(forced, &tallies);
         let journals = &self.journals;
         let is_recent = |place: usize| journals.listed[place].is_some_and(|listed| listed.is_recent);
         let others = || (0..LISTED_MAX).filter(|&place| journals.listed[place].is_some() && !is_recent(place));
@@ -222,7 +225,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             others().for_each(|place| draft.moved[place] = true);
         } else if forced.is_some_and(|place| !is_recent(usize::from(place))) {
             // The base would still name it.
-            return None;
+            return false;
         } else {
             draft.base = journals.base_page();
             if !journals.fits_mount(&tallies, self.changes.size()) {
@@ -247,17 +250,18 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         let left = (0..LISTED_MAX).filter(|&place| journals.listed[place].is_some() && !draft.moved[place]).count();
         if needed > room || left >= journals.listed_max || !journals.fit(draft.count, draft.size) {
-            return None;
+            return false;
         }
         for place in (0..LISTED_MAX).filter(|&place| is_recent(place)) {
             if let (Some(listed), false) = (&journals.listed[place], draft.moved[place]) {
                 draft.name(place, listed, &tallies[place]);
             }
         }
-        Some(draft)
+        true
     }
 
     /// A journal page is durable, and holds what was drafted.
+    #[inline(never)]
     pub(crate) fn note_draft(&mut self, page: u32, draft: &Draft, node: Node, is_by_itself: bool) {
         let merged = self.journals.merged();
         let free = (0..LISTED_MAX).find(|&place| draft.moved[place] || self.journals.listed[place].is_none());
@@ -281,7 +285,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if !is_recent {
             for (listed, order) in self.journals.listed.iter_mut().zip(draft.place_in_list) {
                 // Behind the new one, which is the first.
-                listed.iter_mut().for_each(|listed| listed.order = order as u8 + 1);
+                listed.iter_mut().for_each(|listed| listed.order = order.wrapping_add(1));
             }
         }
         // Only what a mount finds has to be proved, so the sequence is not needed here.

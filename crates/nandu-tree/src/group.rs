@@ -28,6 +28,7 @@ use crate::TreeError;
 use crate::cells::{Cells, LeafRun, Stretch};
 use crate::changes::{Changes, UNSYNCED};
 use crate::descent::Seek;
+use crate::draft::Draft;
 use crate::journals::{LISTED_MAX, tallies};
 use crate::pages::{Need, Pages, Placement};
 use crate::tree::Tree;
@@ -140,6 +141,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Programs the leaf that the collector waits for, if its page has room for what is to be made durable. That is a commit.
+    #[inline(never)]
     fn ride_lifted(&mut self) -> Result<bool, TreeError<P::Error>> {
         let Some(lift) = self.lift.get().copied().filter(|_| self.can_ride()) else { return Ok(false) };
         self.descend(Seek::At(lift.key.as_slice()), 1)?;
@@ -361,6 +363,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// A key in the leaf that all changes since the last sync belong to, if its page is the best one for the sync: where leaves are parted
     /// one that is due has room for them to ride; else it has room for the notes, without which a Summary would come first.
+    #[inline(never)]
     fn one_leaf_to_merge(&mut self, is_due: bool) -> Result<Option<KeyBuf>, TreeError<P::Error>> {
         if is_due && self.parts_leaves() {
             return Ok(None);
@@ -376,6 +379,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Programs the leaf of a key with its changes, or, where that would leave no room for the notes, a part of it: else a Summary would
     /// come first, and that is a program more.
+    #[inline(never)]
     fn merge_roomy(&mut self, key: &KeyBuf) -> Result<(), TreeError<P::Error>> {
         if self.notes.is_empty() {
             return self.merge_at(key, None);
@@ -404,17 +408,27 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Programs the leaf with most changes among some, with these.
     fn merge_densest(&mut self) -> Result<(), TreeError<P::Error>> {
-        let [(_, key), ..] = self.densest()?;
+        let mut key = KeyBuf::EMPTY;
+        self.densest(&mut key)?;
         self.merge_roomy(&key)
     }
 
-    /// Of some leaves those with most changes, the one with most first: how many, and a key of it.
-    fn densest(&mut self) -> Result<[(usize, KeyBuf); TRIES], TreeError<P::Error>> {
-        let count = self.changes.len();
+    /// A key of the leaf with most changes among some. Apart from who merges it, so that the others are off the stack then.
+    #[inline(never)]
+    fn densest(&mut self, key: &mut KeyBuf) -> Result<(), TreeError<P::Error>> {
         let mut best = [(0, KeyBuf::EMPTY); TRIES];
+        self.find_dense(&mut best)?;
+        key.set(best[0].1.as_slice());
+        Ok(())
+    }
+
+    /// Of some leaves those with most changes, the one with most first: how many, and a key of it.
+    #[inline(never)]
+    fn find_dense(&mut self, best: &mut [(usize, KeyBuf); TRIES]) -> Result<(), TreeError<P::Error>> {
+        let count = self.changes.len();
         self.cells.minimum(&mut best[0].1);
         if count == 0 {
-            return Ok(best);
+            return Ok(());
         }
         let mut at = self.sweep.get().map_or(0, |key| self.changes.lower(key.as_slice()));
         let (mut key, mut fence) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
@@ -437,51 +451,59 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             seen += end - at;
             at = end;
         }
-        if let Some(key) = KeyBuf::new(self.changes.key(if at < count { at } else { 0 })) {
-            self.sweep.set(key);
-        }
-        Ok(best)
+        key.set(self.changes.key(if at < count { at } else { 0 }));
+        self.sweep.set(key);
+        Ok(())
     }
 
     /// Programs a leaf with many changes, if there is one whose page has room for those of other leaves that no journal page
     /// holds; else one that has not, and a journal page by itself. That is a commit.
+    #[inline(never)]
     fn ride(&mut self) -> Result<(), TreeError<P::Error>> {
-        let best = self.densest()?;
-        for (count, key) in best {
+        let mut key = KeyBuf::EMPTY;
+        if self.choose_ride(&mut key)? { self.merge_at(&key, None) } else { self.merge_in_part(&key) }
+    }
+
+    /// A key of the leaf to ride on, and whether its page has room. Apart from who merges it, so that the others are off the stack then.
+    #[inline(never)]
+    fn choose_ride(&mut self, chosen: &mut KeyBuf) -> Result<bool, TreeError<P::Error>> {
+        let mut best = [(0, KeyBuf::EMPTY); TRIES];
+        self.find_dense(&mut best)?;
+        for (count, key) in &best {
             // One with far fewer saves no program, since the densest has to be merged all the same.
             let is_near = count + 1 >= best[0].0 || 4 * count >= 3 * best[0].0;
-            if !is_near || count == 0 {
+            if !is_near || *count == 0 {
                 continue;
             }
-            match self.room_beside(&key)? {
-                Beside::Room => return self.merge_at(&key, None),
-                Beside::Parted => return self.merge_in_part(&key),
-                Beside::Short => {}
+            let beside = self.room_beside(key)?;
+            if !matches!(beside, Beside::Short) {
+                chosen.set(key.as_slice());
+                return Ok(matches!(beside, Beside::Room));
             }
         }
         // Not to merge it would leave it the densest one, without room, for the next sync.
-        self.merge_in_part(&best[0].1)
+        chosen.set(best[0].1.as_slice());
+        Ok(false)
     }
 
     /// Whether the page of the leaf of a key will have room for what must be in a journal page. Reads that leaf.
+    #[inline(never)]
     fn room_beside(&mut self, key: &KeyBuf) -> Result<Beside, TreeError<P::Error>> {
         let merged = self.changes_at(key)?;
         let size = self.merged_size(&merged)? + SECTION_FRONT_SIZE + self.notes_size();
         let Some(room) = self.tail().checked_sub(self.front() + size) else { return Ok(Beside::Parted) };
         self.journals.set_riding(Some(merged));
-        let draft = self.draft_section(room);
+        let mut draft = Draft::EMPTY;
+        let fits = self.draft_section(room, &mut draft);
         self.journals.set_riding(None);
-        Ok(if draft.is_some() { Beside::Room } else { Beside::Short })
+        Ok(if fits { Beside::Room } else { Beside::Short })
     }
 
     /// The changes of the leaf of a key, to which the path leads then.
     pub(crate) fn changes_at(&mut self, key: &KeyBuf) -> Result<Range<usize>, TreeError<P::Error>> {
         self.descend(Seek::At(key.as_slice()), 1)?;
-        if self.changes.is_empty() {
-            return Ok(0..0);
-        }
         self.prove_path()?;
-        Ok(self.leaf_span().range(&self.changes))
+        Ok(self.path_changes())
     }
 
     /// Bytes of the path's leaf with these changes in it, at most. Reads it.

@@ -31,19 +31,30 @@ pub(crate) struct Span {
 
 impl Span {
     fn widen(&mut self, other: &Span) {
-        self.low = self.low.zip(other.low).map(|(a, b)| if a.as_slice() <= b.as_slice() { a } else { b });
-        self.high = self.high.zip(other.high).map(|(a, b)| if a.as_slice() >= b.as_slice() { a } else { b });
+        let widen = |bound: &mut Option<KeyBuf>, other: &Option<KeyBuf>, is_beyond: fn(&[u8], &[u8]) -> bool| match (
+            bound.as_mut(),
+            other,
+        ) {
+            (Some(bound), Some(other)) => {
+                if is_beyond(other.as_slice(), bound.as_slice()) {
+                    bound.set(other.as_slice());
+                }
+            }
+            _ => *bound = None,
+        };
+        widen(&mut self.low, &other.low, |other, bound| other < bound);
+        widen(&mut self.high, &other.high, |other, bound| other > bound);
     }
 
     pub(crate) fn holds(&self, key: &KeyBuf) -> bool {
-        self.low.is_none_or(|low| key.as_slice() >= low.as_slice())
-            && self.high.is_none_or(|high| key.as_slice() < high.as_slice())
+        self.low.as_ref().is_none_or(|low| key.as_slice() >= low.as_slice())
+            && self.high.as_ref().is_none_or(|high| key.as_slice() < high.as_slice())
     }
 
     /// The changes of these keys.
     pub(crate) fn range(&self, changes: &Changes<'_>) -> Range<usize> {
-        let start = self.low.map_or(0, |key| changes.lower(key.as_slice()));
-        let end = self.high.map_or(changes.len(), |key| changes.lower(key.as_slice()));
+        let start = self.low.as_ref().map_or(0, |key| changes.lower(key.as_slice()));
+        let end = self.high.as_ref().map_or(changes.len(), |key| changes.lower(key.as_slice()));
         start..end.max(start)
     }
 }
@@ -96,12 +107,11 @@ enum Parts {
 }
 
 /// How bringing changes to leaves ended.
-#[expect(clippy::large_enum_variant, reason = "a key on the stack, once for each merge")]
 enum Applied {
     /// These are in the buffers, or in pages not committed yet. `existed` says whether the key of the own edit was there.
     These { range: Range<usize>, existed: bool },
-    /// It has to be known first whether the change of this key is obsolete.
-    Unproved(KeyBuf),
+    /// It has to be known first whether this change is obsolete.
+    Unproved(usize),
     /// The leaf does not take them all, and may be parted.
     Overflow,
 }
@@ -109,10 +119,26 @@ enum Applied {
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// The keys of the path's leaf.
     pub(crate) fn leaf_span(&self) -> Span {
-        let (mut low, mut high) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
-        let has_low = self.fence_below(0, &mut low).is_some();
-        let has_high = self.fence_above(0, &mut high).is_some();
-        Span { low: has_low.then_some(low), high: has_high.then_some(high) }
+        let mut span = Span { low: Some(KeyBuf::EMPTY), high: Some(KeyBuf::EMPTY) };
+        if span.low.as_mut().and_then(|low| self.fence_below(0, low)).is_none() {
+            span.low = None;
+        }
+        if span.high.as_mut().and_then(|high| self.fence_above(0, high)).is_none() {
+            span.high = None;
+        }
+        span
+    }
+
+    /// The changes of the path's leaf, with one key on the stack at a time.
+    #[inline(never)]
+    pub(crate) fn path_changes(&self) -> Range<usize> {
+        if self.changes.is_empty() {
+            return 0..0;
+        }
+        let mut fence = KeyBuf::EMPTY;
+        let start = self.fence_below(0, &mut fence).map_or(0, |()| self.changes.lower(fence.as_slice()));
+        let end = self.fence_above(0, &mut fence).map_or(self.changes.len(), |()| self.changes.lower(fence.as_slice()));
+        start..end.max(start)
     }
 
     /// Programs the leaf of this key with every change of its range; that is a commit. A neighbour that is programmed
@@ -164,7 +190,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             };
             self.pending.may_part = false;
             self.pending.is_moved = false;
-            if let Ok(Applied::Overflow) = applied {
+            if FILES && let Ok(Applied::Overflow) = applied {
                 self.state.records = records;
                 applied =
                     self.part_leaf().and_then(|()| self.lend_changes(|tree, changes| tree.apply_changes(changes, own)));
@@ -177,10 +203,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                     self.state.records = records + u64::from(is_new);
                     return self.conclude_merge(range, placement).map(|()| existed);
                 }
-                Ok(Applied::Unproved(key)) => {
+                Ok(Applied::Unproved(index)) => {
                     self.undo();
-                    self.descend(Seek::At(key.as_slice()), 1)?;
-                    self.prove_path()?;
+                    self.prove_beside(index)?;
                 }
                 Err(error) => {
                     self.undo();
@@ -191,6 +216,16 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Self::corrupt(self.state.root, Malformed::Node)
     }
 
+    /// Proves a change, and the others of its leaf.
+    #[inline(never)]
+    fn prove_beside(&mut self, index: usize) -> Result<(), TreeError<P::Error>> {
+        let mut key = KeyBuf::EMPTY;
+        key.set(self.changes.key(index));
+        self.descend(Seek::At(key.as_slice()), 1)?;
+        self.prove_path()
+    }
+
+    #[inline(never)]
     fn conclude_merge(&mut self, range: Range<usize>, placement: Option<Placement>) -> Result<(), TreeError<P::Error>> {
         let is_last = self.changes.len() == range.len();
         let is_unsynced = |index| self.changes.home(index).journal == UNSYNCED;
@@ -210,11 +245,17 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.changes.remove(index);
         }
         if is_last {
-            for listed in self.journals.clear().into_iter().flatten() {
-                self.drop_listed(listed);
-            }
+            self.drop_every_listed();
         }
         Ok(())
+    }
+
+    /// A commit left out every journal page.
+    #[inline(never)]
+    fn drop_every_listed(&mut self) {
+        for listed in self.journals.clear().into_iter().flatten() {
+            self.drop_listed(listed);
+        }
     }
 
     /// Makes the changes of the path's leaf in the buffers, and those of any other leaf that comes to be programmed.
@@ -257,7 +298,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 "a value that is to stand in a journal page is there before its leaf takes it"
             );
             if changes.home(index).is_unproved {
-                return Ok(Applied::Unproved(KeyBuf::new(change.key).unwrap_or(KeyBuf::EMPTY)));
+                return Ok(Applied::Unproved(index));
             }
             self.edit(change.key, changes.stored(index), Retire::Noted)?;
             if self.pending.overflowed {
@@ -286,11 +327,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// After an edit: the leaf of the path, and what was rewritten with it, are going to be programmed.
+    #[inline(never)]
     fn widen(&mut self, span: &mut Span) {
         span.widen(&self.leaf_span());
-        if let Some(rewritten) = self.pending.rewritten.take() {
-            span.widen(&rewritten);
+        if let Some(rewritten) = self.pending.rewritten.get() {
+            span.widen(rewritten);
         }
+        self.pending.rewritten.clear();
     }
 
     /// Puts the leaf that a key belongs to, since the one before vanished, into the buffers as it is.
@@ -314,7 +357,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if self.changes.unproved() == 0 {
             return Ok(());
         }
-        let range = self.leaf_span().range(&self.changes);
+        let range = self.path_changes();
         if !range.clone().any(|index| self.changes.home(index).is_unproved) {
             return Ok(());
         }
@@ -367,8 +410,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.journals.rebase(0, memory);
             return Ok(());
         }
-        let recent = self.journals.listed;
-        if recent.iter().flatten().any(|listed| !listed.is_recent) {
+        let recent_count = self.journals.recent_count();
+        if recent_count < self.journals.count() {
             return Self::corrupt(page, Malformed::PageNumber);
         }
         let Some(base) = found.base else { return Ok(()) };
@@ -377,8 +420,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Self::corrupt(base, Malformed::PageNumber);
         };
         self.journals.rebase(place, memory);
-        for (listed, recent) in self.journals.listed.iter_mut().flatten().zip(recent.iter().flatten()) {
-            listed.is_recent = recent.is_recent;
+        // They were listed first.
+        for listed in self.journals.listed.iter_mut().flatten().take(recent_count) {
+            listed.is_recent = true;
         }
         Ok(())
     }

@@ -75,7 +75,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             let first = skips(self.cells.leaf_find(leaf, fence.as_slice()));
             let mut merged = Merged {
                 leaf: (first.max(entries.start), entries.end),
-                changes: (skips(self.changes.find(fence.as_slice())), self.path_changes().1),
+                changes: (skips(self.changes.find(fence.as_slice())), self.path_changes().end),
             };
             while let Some(source) = self.next_merged(leaf, &mut merged, &mut key) {
                 let beyond = match to {
@@ -149,7 +149,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             let leaf_end = end(&|key| self.cells.leaf_find(leaf, key), self.cells.leaf_count(leaf));
             let changes_end = end(&|key| self.changes.find(key), self.changes.len());
             let entries = self.unspent(leaf);
-            let (start, _) = self.path_changes();
+            let start = self.path_changes().start;
             let mut merged = Merged { leaf: (entries.start, leaf_end.min(entries.end)), changes: (start, changes_end) };
             while let Some(source) = self.next_merged_back(leaf, &mut merged, &mut key) {
                 let beyond = match from {
@@ -203,15 +203,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Separators that do not ascend would lead in circles.
     fn check_progress(&self, is_on: bool) -> Result<(), TreeError<P::Error>> {
         if is_on { Ok(()) } else { Self::corrupt(self.path[1].page, Malformed::Node) }
-    }
-
-    /// The changes of the path's leaf: the first, and the one behind the last.
-    fn path_changes(&self) -> (usize, usize) {
-        if self.changes.is_empty() {
-            return (0, 0);
-        }
-        let range = self.leaf_span().range(&self.changes);
-        (range.start, range.end)
     }
 
     /// The next of a leaf's entries and its changes, with its key.

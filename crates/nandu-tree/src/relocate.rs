@@ -85,16 +85,22 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Leaves a leaf for the next sync to take along, the first time; the second time moves it, if that has not happened.
     fn lift_or_relocate(&mut self, page: PageAddr) -> Result<Examined, TreeError<P::Error>> {
-        let was_asked = self.lift.take().is_some_and(|lift| lift.page == page.0);
+        let was_asked = self.lift.get().is_some_and(|lift| lift.page == page.0);
+        self.lift.clear();
         let may_ride = self.is_grouped() && self.snapshots.is_empty();
         if may_ride && !was_asked && self.find_live(page)? == Some(0) {
-            let mut key = KeyBuf::EMPTY;
-            self.cells.minimum(&mut key);
-            let _ = self.fence_below(0, &mut key);
-            self.lift.set(Lift { page: page.0, key });
+            self.lift_leaf(page.0);
             return Ok(Examined::Later);
         }
         self.relocate(page).map(|lived| if lived { Examined::Moved } else { Examined::Dead })
+    }
+
+    #[inline(never)]
+    fn lift_leaf(&mut self, page: u32) {
+        let mut key = KeyBuf::EMPTY;
+        self.cells.minimum(&mut key);
+        let _ = self.fence_below(0, &mut key);
+        self.lift.set(Lift { page, key });
     }
 
     /// What a page holds; it is in the reading buffer then, unless what it holds is known.
@@ -145,13 +151,19 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     fn move_node(&mut self, level: u8, from: PageAddr) -> Result<(), TreeError<P::Error>> {
         let placement = Some(Placement::Moved { from });
         if level == 0 && !self.journals.is_empty() {
-            let mut key = KeyBuf::EMPTY;
-            self.cells.minimum(&mut key);
-            let _ = self.fence_below(0, &mut key);
-            return self.merge_at(&key, placement);
+            return self.move_merged(placement);
         }
         let outcome = self.touch(level);
         self.conclude(outcome, placement)
+    }
+
+    /// Programs the path's leaf with its changes.
+    #[inline(never)]
+    fn move_merged(&mut self, placement: Option<Placement>) -> Result<(), TreeError<P::Error>> {
+        let mut key = KeyBuf::EMPTY;
+        self.cells.minimum(&mut key);
+        let _ = self.fence_below(0, &mut key);
+        self.merge_at(&key, placement)
     }
 
     /// Programs what a journal page holds elsewhere: its changes, and its lowest node if it is a page of the tree that lives.

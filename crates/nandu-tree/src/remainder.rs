@@ -113,6 +113,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// The leaf of the path, as it is on flash, does not take all its changes. Puts a part of it into the buffers and leaves the rest in
     /// its page; if that does not work out, nothing, so that the leaf is split. Reads a neighbour.
+    #[inline(never)]
     pub(crate) fn part_leaf(&mut self) -> Result<(), TreeError<P::Error>> {
         // Nothing but the copy of the leaf was changed.
         self.path[0].present = false;

@@ -349,7 +349,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let place = self.leaf_place(false)?;
         let leaf = self.bytes(&place);
         let (mut grown, mut shrunk) = (0, 0);
-        for index in self.leaf_span().range(&self.changes) {
+        for index in self.path_changes() {
             let change = self.changes.change(index);
             match (self.cells.leaf_find(leaf, change.key).is_ok(), change.value) {
                 (false, Some(_)) => grown += 1,

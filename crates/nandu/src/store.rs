@@ -4,7 +4,7 @@ use core::fmt;
 use core::ops::{Bound, ControlFlow};
 
 use nandu_index::{Direction, Edit, Entry, OrderedIndex};
-use nandu_log::{Budget, Log, LogError, LogStats, Place};
+use nandu_log::{Budget, Log, LogError, LogStats};
 use nandu_nand::{Geometry, Nand};
 #[cfg(feature = "snapshots")]
 use nandu_tree::Snapshot;
@@ -115,21 +115,26 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// As [`open`](Store::open).
     pub fn open_with(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
-        OnLog::<N>::check_options(&options.log, &options.tree()).map_err(TreeError::Pages)?;
-        let log_size = Log::<N>::memory_required(nand.geometry(), &options.log).min(memory.len());
-        let (log_memory, tree_memory) = memory.split_at_mut(log_size);
-        Tree::<OnLog<N>, C>::check(nand.geometry().page_size as usize, &options.tree(), tree_memory.len())?;
-        let log_memory = Log::memory_for(&nand, &options.log, log_memory).map_err(TreeError::Pages)?;
-        let mut store = Self::unopened(nand, cells, options, log_memory, tree_memory);
-        store.open_here()?;
-        Ok(store)
+        let mut opened = Self::unopened(nand, cells, options, memory);
+        // One store and no other is on the stack while it opens.
+        if let Ok(store) = &mut opened
+            && let Err(error) = store.open_here()
+        {
+            opened = Err(error);
+        }
+        opened
     }
 
-    /// Makes a store where it stays. Apart from who opens it, so that what it is put together from is off the stack then.
+    /// Makes a store that knows nothing yet. Apart from who opens it, so that what it is put together from is off the stack then.
     #[inline(never)]
-    fn unopened(nand: N, cells: C, options: Options, log_memory: Place<'m>, memory: &'m mut [u8]) -> Self {
-        let pages = OnLog::new(Log::unopened(nand, options.log, log_memory));
-        Store { tree: Tree::unopened(pages, cells, options.tree(), memory) }
+    fn unopened(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
+        OnLog::<N>::check_options(&options.log, &options.tree()).map_err(TreeError::Pages)?;
+        let log_size = Log::<N>::memory_required(nand.geometry(), &options.log).min(memory.len());
+        let (log_memory, memory) = memory.split_at_mut(log_size);
+        Tree::<OnLog<N>, C>::check(nand.geometry().page_size as usize, &options.tree(), memory.len())?;
+        let place = Log::memory_for(&nand, &options.log, log_memory).map_err(TreeError::Pages)?;
+        let pages = OnLog::new(Log::unopened(nand, options.log, place));
+        Ok(Store { tree: Tree::unopened(pages, cells, options.tree(), memory) })
     }
 
     #[inline(never)]
