@@ -464,8 +464,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         let gap = self.gap(lowest);
         let mut draft = Draft::EMPTY;
-        let (rides, notes) = self.place_sections(gap.len(), commit, &mut draft)?;
-        let draft = rides.then_some(&draft);
+        let (rides, notes) = match GROUP || FILES {
+            true => self.place_sections(gap.len(), commit, &mut draft)?,
+            false => (false, NotesPlace::None),
+        };
+        // What is not compiled is known here not to be there.
+        let draft = (GROUP && rides).then_some(&draft);
+        let notes = if FILES { notes } else { NotesPlace::None };
         self.compose(lowest, draft, notes);
         // Without room for what is to be in a journal page it counts only with the page that will be one.
         let commit = commit && (draft.is_some() || !self.journals.is_riding());
