@@ -148,8 +148,10 @@ fn live(life: Life) -> Seen {
                 }
             }
             8 if random.random_range(0..20) == 0 && !taken.is_empty() => {
-                let snapshot = taken.remove(random.random_range(0..taken.len()));
-                seen.call(&mut store, "release", |store| store.release(snapshot));
+                let at = random.random_range(0..taken.len());
+                if seen.call(&mut store, "release", |store| store.release(taken[at])).is_some() {
+                    taken.remove(at);
+                }
             }
             _ => {
                 wait = wait.saturating_sub(1);
