@@ -310,7 +310,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             let place = self.read_node(page, 0)?;
             // Most leaves are not looked up again soon. Where there is no room for all, one that is gets in at its fourth miss or so,
             // and the others do not cost a copy each. One that was read just now, before a few others, is being worked on.
-            let is_back = self.reading.missed.contains(&page);
+            let is_back = !keep && self.reading.missed.contains(&page);
             self.reading.misses = self.reading.misses.wrapping_add(1);
             self.reading.missed[usize::from(self.reading.misses) % MISSED] = page;
             let leaf = &self.reading.buf[place.clone()];

@@ -276,6 +276,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// The index of a change of this key that no leaf holds.
     pub(crate) fn find_change(&mut self, key: &[u8]) -> Result<Option<usize>, TreeError<P::Error>> {
+        if self.changes.is_empty() {
+            return Ok(None);
+        }
         match self.changes.find(key) {
             Err(_) => Ok(None),
             Ok(index) if !self.changes.home(index).is_unproved => Ok(Some(index)),

@@ -60,7 +60,7 @@ const PROFILES: [Profile; 4] = [
             figure("stack_open", 5_700, 8 * KIB, 4 * KIB, Some(41 * KIB)),
             figure("stack_call", 4_100, 4 * KIB, 3 * KIB, Some(6 * KIB)),
             figure("put_instructions", 33_000, 40_000, 25_000, Some(80_000)),
-            figure("get_instructions", 12_100, 12_000, 8_000, Some(27_000)),
+            figure("get_instructions", 12_000, 12_000, 8_000, Some(27_000)),
         ],
     },
     Profile {
@@ -72,7 +72,7 @@ const PROFILES: [Profile; 4] = [
             figure("stack_open", 11_000, 8 * KIB, 4 * KIB, None),
             figure("stack_call", 7_400, 4 * KIB, 3 * KIB, None),
             figure("put_instructions", 36_000, 40_000, 25_000, Some(80_000)),
-            figure("get_instructions", 12_200, 12_000, 8_000, Some(27_000)),
+            figure("get_instructions", 12_000, 12_000, 8_000, Some(27_000)),
         ],
     },
     Profile {
@@ -94,7 +94,7 @@ const PROFILES: [Profile; 4] = [
             figure("stack_open", 16_800, 8 * KIB, 4 * KIB, None),
             figure("stack_call", 13_000, 4 * KIB, 3 * KIB, None),
             figure("put_instructions", 40_500, 40_000, 25_000, Some(80_000)),
-            figure("get_instructions", 12_200, 12_000, 8_000, Some(27_000)),
+            figure("get_instructions", 12_100, 12_000, 8_000, Some(27_000)),
         ],
     },
 ];
