@@ -263,26 +263,37 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Empties a block that commits name a Summary of and to which nothing is appended any more, if they name many.
     fn rescue_named(&mut self) -> Result<(), TreeError<P::Error>> {
-        let mut summaries = self.notes.summaries().iter().copied();
-        let closed = summaries.find(|&summary| self.pages.bare_stream_of(PageAddr(summary)).is_none());
-        let Some(summary) = closed.filter(|_| self.notes.summaries().len() > SUMMARIES_WANTED) else { return Ok(()) };
-        let (mut from, mut is_empty) = (0, true);
-        loop {
-            match self.next_named(summary, from) {
-                Ok(Some(page)) => {
-                    from = page.saturating_add(1);
-                    is_empty &= self.pages.has_spare_blocks() && self.rescue_page(page)?;
+        let mut place = 0;
+        while let Some(&summary) = self.notes.summaries().get(place) {
+            place += 1;
+            if self.notes.summaries().len() <= SUMMARIES_WANTED {
+                return Ok(());
+            }
+            if self.pages.bare_stream_of(PageAddr(summary)).is_some() {
+                continue;
+            }
+            match self.empty_named(summary) {
+                Ok(true) => {
+                    self.notes.retain_summaries(|other| other != summary);
+                    return Ok(());
                 }
-                Ok(None) => break,
-                // What it names may live.
-                Err(TreeError::Corrupt { .. }) => return Ok(()),
+                Ok(false) => return Ok(()),
+                // What it names may live, so it stays named until its block is erased, and the next one is emptied.
+                Err(TreeError::Corrupt { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        if is_empty {
-            self.notes.retain_summaries(|other| other != summary);
-        }
         Ok(())
+    }
+
+    /// Moves the pages that a Summary names; false if some have to stay, an error if it cannot be read.
+    fn empty_named(&mut self, summary: u32) -> Result<bool, TreeError<P::Error>> {
+        let (mut from, mut is_empty) = (0, true);
+        while let Some(page) = self.next_named(summary, from)? {
+            from = page.saturating_add(1);
+            is_empty &= self.pages.has_spare_blocks() && self.rescue_page(page)?;
+        }
+        Ok(is_empty)
     }
 
     /// Moves a page if it lives. False if it has to stay where it is.

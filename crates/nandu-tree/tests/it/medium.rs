@@ -182,6 +182,12 @@ impl Shared {
         self.0.borrow().found[page.0 as usize].is_some_and(|found| found.kind == PageKind::Snapshots)
     }
 
+    pub(crate) fn summaries(&self) -> Vec<PageAddr> {
+        let medium = self.0.borrow();
+        let is_summary = |page: &u32| medium.found[*page as usize].is_some_and(|found| found.kind == PageKind::Summary);
+        (0..medium.found.len() as u32).filter(is_summary).map(PageAddr).collect()
+    }
+
     fn append_kind(&self, buf: &mut [u8], kind: PageKind, commit: bool) -> Result<PageAddr, Failure> {
         let mut medium = self.0.borrow_mut();
         if let Some(left) = &mut medium.fail_after {

@@ -349,6 +349,31 @@ fn a_summary_that_once_reads_as_erased_still_names_its_pages() {
     check_sound(&mut tree, &medium);
 }
 
+/// Cuts leave blocks behind that commits name a Summary of. They are emptied where there are many, also beside one whose Summary is lost.
+#[test]
+fn a_summary_that_is_lost_does_not_keep_other_blocks_from_being_emptied() {
+    let medium = Shared::with_bare(512, HEADER, 400, 60, 64);
+    let mut tree = create(&medium, IMMEDIATE);
+    let mut lost = None;
+    for round in 0..36_u8 {
+        for number in 0..40_u8 {
+            let key = [b'k', round % 12, number];
+            tree.put_page(&key, &[round; 512]).unwrap_or_else(|error| panic!("round {round}, {number}: {error}"));
+        }
+        if lost.is_none() {
+            lost = medium.summaries().first().copied();
+            lost.into_iter().for_each(|page| medium.lose(page));
+        }
+        let medium = tree.close();
+        medium.cut();
+        tree = open(&medium, IMMEDIATE);
+    }
+    assert!(lost.is_some());
+    let found = records(&mut tree);
+    assert_eq!(found.len(), 12 * 40);
+    assert!(found.iter().all(|(key, value)| *value == [24 + key[1]; 512]));
+}
+
 #[test]
 fn pages_whose_summary_is_lost_are_found_in_the_leaves() {
     let (medium, mut tree, last) = filled();
