@@ -10,6 +10,7 @@ mod dffs;
 mod files;
 mod inpage;
 mod media;
+mod spi;
 mod store;
 
 use core::panic::PanicInfo;
@@ -24,5 +25,12 @@ fn panic(_: &PanicInfo<'_>) -> ! {
 
 /// Entry points, kept by the linker although nobody in this library calls them.
 #[used]
-static ENTRY_POINTS: [fn(u32) -> u32; 6] =
-    [contract::exercise, dffs::exercise, files::exercise, inpage::exercise, media::exercise, store::exercise];
+static ENTRY_POINTS: [fn(u32) -> u32; 7] = [
+    contract::exercise,
+    dffs::exercise,
+    files::exercise,
+    inpage::exercise,
+    media::exercise,
+    spi::exercise,
+    store::exercise,
+];

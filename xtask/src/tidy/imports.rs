@@ -34,7 +34,7 @@ const fn host(name: &'static str, imports: &'static [&'static str]) -> Layer {
 }
 
 /// Every crate there may be, planned ones included, from the bottom up.
-pub(crate) const LAYERS: [Layer; 20] = [
+pub(crate) const LAYERS: &[Layer] = &[
     Layer { name: "nandu-nand", no_std: true, imports: &[], outside: Outside::Nothing },
     core("nandu-media", &[]),
     core("nandu-index", &["nandu-nand"]),
@@ -45,6 +45,7 @@ pub(crate) const LAYERS: [Layer; 20] = [
     core("nandu", &["nandu-nand", "nandu-index", "nandu-log", "nandu-tree", "nandu-fs"]),
     core("nandu-inpage", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log"]),
     core("nandu-dffs", &["nandu-nand", "nandu-media", "nandu-files"]),
+    core("nandu-spi", &["nandu-nand"]),
     host("nandu-sim", &["nandu-nand"]),
     host("nandu-suite", &["nandu-nand", "nandu-files", "nandu-sim"]),
     host("nandu-baselines", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log"]),
@@ -77,10 +78,11 @@ pub(crate) const LAYERS: [Layer; 20] = [
 ];
 
 /// Crates from elsewhere that need neither std nor a heap, and whether that takes `default-features = false`.
-const CORE_CRATES: [(&str, bool); 8] = [
+const CORE_CRATES: &[(&str, bool)] = &[
     ("bitflags", false),
     ("crc", false),
     ("defmt", false),
+    ("embedded-hal", false),
     ("heapless", false),
     ("log", false),
     ("siphasher", true),

@@ -1,0 +1,103 @@
+//! GigaDevice.
+
+use super::{COMMON, QUARTERS_4_TO_11, QUARTERS_4_TO_15};
+use crate::part::{CopyRule, DieSelect, IdMethod, Identity, MarkPages, Part, Times};
+use crate::status::StatusScheme;
+
+const GIGADEVICE: Part = Part {
+    maker: "GigaDevice",
+    spare_size: 128,
+    marks: MarkPages::First,
+    times: Times::usual(25, 380, 3_200),
+    ..COMMON
+};
+
+pub(super) const GD5F1GQ4UE: Part = Part {
+    name: "GD5F1GQ4UE",
+    id: Identity { method: IdMethod::Address, bytes: &[0xc8, 0xd1] },
+    ecc_bits: 8,
+    status: StatusScheme::GigaDevice8,
+    protected: Some(QUARTERS_4_TO_11),
+    sources: &[
+        "L: identity, shape, decoding with F0h",
+        "A: protected 4 x 4..11, mark in the first page, 50,000 erases",
+        "U: protected 4 x 4..15, of which the smaller is taken; one program for each page",
+    ],
+    ..GIGADEVICE
+};
+
+pub(super) const GD5F1GQ5UE: Part = Part {
+    name: "GD5F1GQ5UE",
+    id: Identity { method: IdMethod::Dummy, bytes: &[0xc8, 0x51] },
+    ecc_bits: 4,
+    status: StatusScheme::GigaDevice4,
+    protected: Some(QUARTERS_4_TO_15),
+    copy: CopyRule::WithinDie,
+    sources: &[
+        "L: identity, shape, decoding with F0h, 11 reserved",
+        "A: protected 4 x 4..15, mark in the first page, 50,000 erases",
+        "U: protected 4 x 4..15; one program for each page",
+        "E: copies without a rule of parity, times",
+    ],
+    ..GIGADEVICE
+};
+
+pub(super) const GD5F2GQ5UE: Part = Part {
+    name: "GD5F2GQ5UE",
+    id: Identity { method: IdMethod::Dummy, bytes: &[0xc8, 0x52] },
+    blocks_per_die: 2048,
+    bad_block_max: 40,
+    copy: CopyRule::SameParity,
+    sources: &[
+        "L: identity, shape, 4 bits, decoding with F0h",
+        "A: protected 4 x 4..15, mark in the first page, 50,000 erases",
+        "U: protected 4 x 4..15; one program for each page; says 8 bits, of which the smaller is taken",
+        "E: 4 bits, copies between blocks of the same parity, times",
+    ],
+    ..GD5F1GQ5UE
+};
+
+pub(super) const GD5F4GQ6UE: Part = Part {
+    name: "GD5F4GQ6UE",
+    id: Identity { method: IdMethod::Dummy, bytes: &[0xc8, 0x55] },
+    blocks_per_die: 2048,
+    die_count: 2,
+    die_select: DieSelect::Row,
+    bad_block_max: 80,
+    protected: None,
+    copy: CopyRule::SameParity,
+    sources: &[
+        "L: identity, two units of 2,048 blocks with 40 bad ones each",
+        "E: 4 bits, copies between blocks of the same parity and unit, times",
+        "U: shape, 4 bits, one program for each page",
+    ],
+    ..GD5F1GQ5UE
+};
+
+pub(super) const GD5F1GM7UE: Part = Part {
+    name: "GD5F1GM7UE",
+    id: Identity { method: IdMethod::Dummy, bytes: &[0xc8, 0x91] },
+    ecc_bits: 8,
+    status: StatusScheme::GigaDevice8,
+    copy: CopyRule::WithinDie,
+    sources: &[
+        "L: identity, shape, decoding with F0h",
+        "E: decoding, copies without a rule of parity, times",
+        "U: shape; all of 1..63 protected, which nobody else says",
+        "A: 50,000 erases (of the 2 Gbit part)",
+    ],
+    ..GIGADEVICE
+};
+
+pub(super) const GD5F4GM8UE: Part = Part {
+    name: "GD5F4GM8UE",
+    id: Identity { method: IdMethod::Dummy, bytes: &[0xc8, 0x95] },
+    blocks_per_die: 4096,
+    bad_block_max: 80,
+    ecc_bits: 8,
+    status: StatusScheme::GigaDevice8,
+    // Copies also stay in one half of the part, and this table has no word for halves that are not dies: so none.
+    copy: CopyRule::Never,
+    sources: &["L: identity, shape, decoding with F0h", "E: decoding, rule of copies, times"],
+    ..GIGADEVICE
+};

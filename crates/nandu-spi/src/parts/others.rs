@@ -1,0 +1,69 @@
+//! ESMT, Longsys (Foresee), XTX and Dosilicon.
+
+use super::{COMMON, QUARTERS_4_TO_7};
+use crate::part::{IdMethod, Identity, MarkPages, Part};
+use crate::status::StatusScheme;
+
+pub(super) const F50L1G41LB: Part = Part {
+    name: "F50L1G41LB",
+    maker: "ESMT",
+    id: Identity { method: IdMethod::Address, bytes: &[0xc8, 0x01, 0x7f, 0x7f, 0x7f] },
+    protected: Some(QUARTERS_4_TO_7),
+    endurance: 65_000,
+    quad_bit: false,
+    sources: &[
+        "L: identity, shape, protected 4 x 4..7",
+        "A: decoding, protected 4 x 4..7, marks in the first two pages, 65,000 erases",
+    ],
+    ..COMMON
+};
+
+pub(super) const F35SQA001G: Part = Part {
+    name: "F35SQA001G",
+    maker: "Longsys",
+    id: Identity { method: IdMethod::Dummy, bytes: &[0xcd, 0x71, 0x71] },
+    sources: &["L: identity, shape, decoding", "A: decoding, 50,000 erases"],
+    ..COMMON
+};
+
+pub(super) const XT26G01A: Part = Part {
+    name: "XT26G01A",
+    maker: "XTX",
+    id: Identity { method: IdMethod::Address, bytes: &[0x0b, 0xe1] },
+    ecc_bits: 8,
+    status: StatusScheme::XtxA,
+    marks: MarkPages::First,
+    sources: &[
+        "L: identity, shape, decoding",
+        "A: mark in the first page, 50,000 erases; protected from 8 on, which nobody else says",
+    ],
+    ..COMMON
+};
+
+pub(super) const XT26G01D: Part = Part {
+    name: "XT26G01D",
+    maker: "XTX",
+    id: Identity { method: IdMethod::Address, bytes: &[0x0b, 0x31] },
+    spare_size: 128,
+    ecc_bits: 8,
+    status: StatusScheme::XtxD,
+    quad_bit: false,
+    sources: &["L: identity, shape, decoding", "E: decoding (of the 8 Gbit part)"],
+    ..COMMON
+};
+
+/// All that its sources say of code 01 is that the page should move, so it counts as 1 to 4 corrected bits.
+pub(super) const DS35Q1GA: Part = Part {
+    name: "DS35Q1GA",
+    maker: "Dosilicon",
+    id: Identity { method: IdMethod::Dummy, bytes: &[0xe5, 0x71] },
+    ecc_bits: 4,
+    protected: Some(QUARTERS_4_TO_7),
+    endurance: 65_000,
+    sources: &[
+        "L: identity, shape, 4 bits",
+        "A: decoding, protected 4 x 4..7, marks in the first two pages, 65,000 erases",
+        "R: identity, shape, decoding",
+    ],
+    ..COMMON
+};

@@ -1,0 +1,103 @@
+//! Winbond.
+
+use super::{COMMON, QUARTERS_4_TO_7};
+use crate::part::{ContinuousRead, CopyRule, DieSelect, IdMethod, Identity, MarkPages, Part, PowerUp, Times};
+use crate::status::StatusScheme;
+
+/// Parts of one version, suffix T, wake up in continuous read, which the identity does not tell.
+const WINBOND: Part = Part {
+    maker: "Winbond",
+    marks: MarkPages::First,
+    endurance: 65_000,
+    power_up: PowerUp { locked: true, ecc: true, continuous_read: true },
+    continuous_read: ContinuousRead::BufferBitClear,
+    quad_bit: false,
+    times: Times::usual(10, 320, 2_500),
+    ..COMMON
+};
+
+pub(super) const W25N512GV: Part = Part {
+    name: "W25N512GV",
+    id: Identity { method: IdMethod::Dummy, bytes: &[0xef, 0xaa, 0x20] },
+    blocks_per_die: 512,
+    bad_block_max: 10,
+    sources: &["E: identity, decoding, times", "L: the GW, BAh 20h, has the same shape and 10 bad blocks"],
+    ..WINBOND
+};
+
+pub(super) const W25N01GV: Part = Part {
+    name: "W25N01GV",
+    id: Identity { method: IdMethod::Dummy, bytes: &[0xef, 0xaa, 0x21] },
+    protected: Some(QUARTERS_4_TO_7),
+    programs_per_page: 4,
+    copy: CopyRule::WithinDie,
+    sources: &[
+        "L: identity, shape, bad blocks",
+        "E: decoding (01 one bit, 10 and 11 uncorrectable), times, BUF",
+        "A: protected 4 x 4..7, mark in the first page, 65,000 erases",
+        "D: protected 4 x 4..7",
+    ],
+    ..WINBOND
+};
+
+pub(super) const W25N01JW: Part = Part {
+    name: "W25N01JW",
+    id: Identity { method: IdMethod::Dummy, bytes: &[0xef, 0xbc, 0x21] },
+    quad_bit: true,
+    sources: &["L: identity, shape, four lanes by bit 0", "E: decoding, times"],
+    ..WINBOND
+};
+
+/// Two dies of W25N01GV.
+pub(super) const W25M02GV: Part = Part {
+    name: "W25M02GV",
+    id: Identity { method: IdMethod::Dummy, bytes: &[0xef, 0xab, 0x21] },
+    die_count: 2,
+    die_select: DieSelect::Command,
+    bad_block_max: 40,
+    sources: &[
+        "L: identity, shape, 20 bad blocks in a die, die by C2h",
+        "A: one die of the two, 65,000 erases; protects 4..15 where the dies by themselves protect 4..7, so none",
+    ],
+    ..WINBOND
+};
+
+pub(super) const W25N01KV: Part = Part {
+    name: "W25N01KV",
+    id: Identity { method: IdMethod::Dummy, bytes: &[0xef, 0xae, 0x21] },
+    spare_size: 96,
+    ecc_bits: 4,
+    status: StatusScheme::Count30,
+    sources: &["L: identity, shape, count in 30h"],
+    ..WINBOND
+};
+
+pub(super) const W25N02KV: Part = Part {
+    name: "W25N02KV",
+    id: Identity { method: IdMethod::Dummy, bytes: &[0xef, 0xaa, 0x22] },
+    spare_size: 128,
+    blocks_per_die: 2048,
+    ecc_bits: 8,
+    status: StatusScheme::Count30,
+    bad_block_max: 40,
+    sources: &["L: identity, shape, count in 30h", "E: the same, times", "A: 65,000 erases"],
+    ..WINBOND
+};
+
+pub(super) const W25N04KV: Part = Part {
+    name: "W25N04KV",
+    id: Identity { method: IdMethod::Dummy, bytes: &[0xef, 0xaa, 0x23] },
+    spare_size: 128,
+    blocks_per_die: 4096,
+    plane_count: 2,
+    ecc_bits: 8,
+    status: StatusScheme::Count30,
+    bad_block_max: 40,
+    // Copies stay in a plane, and nobody says which block is in which: so none.
+    copy: CopyRule::Never,
+    sources: &[
+        "L: identity, shape, two planes",
+        "E: decoding, times, no plane bit in columns, no copy from plane to plane",
+    ],
+    ..WINBOND
+};
