@@ -1,7 +1,7 @@
 //! What several verbs say of a chip, for people and for programs.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use nandu_nand::{BlockAddr, Cause, CellMode, Geometry, Pairing, ProgramOrder, TearScope};
+use nandu_nand::{BlockAddr, Cause, CellMode, CopyRule, Geometry, Pairing, ProgramOrder, TearScope};
 use nandu_sim::{BlockInfo, Condition, Counters, Ledger, Sim, Timing};
 use serde_json::{Map, Value, json};
 
@@ -129,6 +129,12 @@ pub(crate) fn geometry(geometry: &Geometry) -> Value {
         "bad_block_max": geometry.bad_block_max,
         "plane_count": geometry.plane_count,
         "die_count": geometry.die_count,
+        "copies": match geometry.copies {
+            CopyRule::Never => "never",
+            CopyRule::Die => "in a die",
+            CopyRule::Plane => "in a plane",
+            CopyRule::Parity => "in a plane, even to even and odd to odd blocks",
+        },
     })
 }
 

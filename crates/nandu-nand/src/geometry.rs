@@ -24,6 +24,20 @@ pub enum TearScope {
     Pair,
 }
 
+/// Which pages a chip can copy to which inside itself ([`Nand::copy`](crate::Nand::copy)). A part that is told to copy
+/// elsewhere loses or garbles the data and reports success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CopyRule {
+    /// It copies nothing.
+    Never,
+    /// To any block of the same die: each die has a page register of its own.
+    Die,
+    /// To blocks of the same plane of the same die.
+    Plane,
+    /// To blocks of the same die and plane whose number is even or odd as that of the first.
+    Parity,
+}
+
 /// Error correction, as the chip or its controller does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ecc {
@@ -68,10 +82,12 @@ pub struct Geometry {
     pub endurance: u32,
     /// Blocks that may be bad over the whole rated life, those marked by the factory included.
     pub bad_block_max: u32,
-    /// Planes in a die.
+    /// Planes in a die; neighbouring blocks lie in different planes ([`Geometry::plane_of`]).
     pub plane_count: u8,
-    /// Dies in the chip.
+    /// Dies in the chip; each has its share of the blocks in a row ([`Geometry::die_of`]).
     pub die_count: u8,
+    /// Which pages it copies to which inside itself.
+    pub copies: CopyRule,
 }
 
 /// Why a geometry is refused.
@@ -100,6 +116,8 @@ pub enum GeometryError {
     Tear,
     /// More blocks may go bad than there are.
     BadBlocks(u32),
+    /// There is no plane or no die, or the dies do not share the blocks evenly.
+    Dies,
 }
 
 impl fmt::Display for GeometryError {
@@ -120,6 +138,7 @@ impl fmt::Display for GeometryError {
             GeometryError::Codeword(size) => write!(f, "codeword of {size} bytes does not fit the page"),
             GeometryError::Tear => f.write_str("without paired pages a power cut cannot tear a pair"),
             GeometryError::BadBlocks(blocks) => write!(f, "{blocks} bad blocks are more than the chip has blocks"),
+            GeometryError::Dies => f.write_str("the blocks cannot be shared among the dies and planes"),
         }
     }
 }
@@ -171,6 +190,10 @@ impl Geometry {
         }
         if self.bad_block_max > self.block_count {
             return Err(GeometryError::BadBlocks(self.bad_block_max));
+        }
+        let dies = self.die_count as u32;
+        if dies == 0 || self.plane_count == 0 || !self.block_count.is_multiple_of(dies) {
+            return Err(GeometryError::Dies);
         }
         Ok(())
     }
@@ -230,6 +253,34 @@ impl Geometry {
         block.0 < self.block_count
     }
 
+    /// The die of a block: the first die has the first blocks.
+    pub const fn die_of(&self, block: BlockAddr) -> u32 {
+        if self.die_count <= 1 { 0 } else { block.0 / self.blocks_per_die() }
+    }
+
+    /// The plane of a block in its die: planes take turns.
+    pub const fn plane_of(&self, block: BlockAddr) -> u32 {
+        if self.plane_count <= 1 { 0 } else { block.0 % self.blocks_per_die() % self.plane_count as u32 }
+    }
+
+    /// Blocks in a die. Not 0, also where the dies do not share the blocks evenly.
+    const fn blocks_per_die(&self) -> u32 {
+        let dies = if self.die_count == 0 { 1 } else { self.die_count as u32 };
+        if self.block_count < dies { 1 } else { self.block_count / dies }
+    }
+
+    /// Whether the chip copies a page of the first block into the second inside itself.
+    pub const fn may_copy(&self, from: BlockAddr, to: BlockAddr) -> bool {
+        let same_die = self.die_of(from) == self.die_of(to);
+        let same_plane = same_die && self.plane_of(from) == self.plane_of(to);
+        match self.copies {
+            CopyRule::Never => false,
+            CopyRule::Die => same_die,
+            CopyRule::Plane => same_plane,
+            CopyRule::Parity => same_plane && from.0 % 2 == to.0 % 2,
+        }
+    }
+
     /// Whether blocks can be used in this mode.
     pub const fn supports(&self, mode: CellMode) -> bool {
         matches!(mode, CellMode::Slc) || self.pairing.is_paired()
@@ -283,6 +334,7 @@ mod tests {
         bad_block_max: 20,
         plane_count: 1,
         die_count: 1,
+        copies: CopyRule::Never,
     };
 
     const MLC: Geometry = Geometry {
@@ -310,6 +362,9 @@ mod tests {
             (Geometry { ecc: Ecc { codeword_size: 3, correctable_bits: 1 }, ..SLC }, GeometryError::Codeword(3)),
             (Geometry { tear: TearScope::Pair, ..SLC }, GeometryError::Tear),
             (Geometry { bad_block_max: 1025, ..SLC }, GeometryError::BadBlocks(1025)),
+            (Geometry { die_count: 0, ..SLC }, GeometryError::Dies),
+            (Geometry { die_count: 3, ..SLC }, GeometryError::Dies),
+            (Geometry { plane_count: 0, ..SLC }, GeometryError::Dies),
             (Geometry { pages_per_block: 6, ..MLC }, GeometryError::Pairing(PairingError::PageCount(6))),
         ];
         for (geometry, error) in flawed {
@@ -325,6 +380,23 @@ mod tests {
         assert_eq!(SLC.index_in_block(page), 17);
         assert!(SLC.contains_page(PageAddr(65_535)) && !SLC.contains_page(PageAddr(65_536)));
         assert_eq!(SLC.capacity(), 128 << 20);
+    }
+
+    #[test]
+    fn a_copy_stays_where_the_rule_keeps_it() {
+        // Two dies of 512 blocks, two planes each.
+        let chip = Geometry { die_count: 2, plane_count: 2, ..SLC };
+        let places =
+            [0, 1, 511, 512, 513].map(|block| (chip.die_of(BlockAddr(block)), chip.plane_of(BlockAddr(block))));
+        assert_eq!(places, [(0, 0), (0, 1), (0, 1), (1, 0), (1, 1)]);
+        let may = |copies, from, to| Geometry { copies, ..chip }.may_copy(BlockAddr(from), BlockAddr(to));
+        for (rule, same_plane, other_plane) in
+            [(CopyRule::Never, false, false), (CopyRule::Die, true, true), (CopyRule::Plane, true, false)]
+        {
+            assert_eq!((may(rule, 0, 2), may(rule, 0, 1), may(rule, 0, 512)), (same_plane, other_plane, false));
+        }
+        let parity = Geometry { copies: CopyRule::Parity, ..SLC };
+        assert!(parity.may_copy(BlockAddr(3), BlockAddr(801)) && !parity.may_copy(BlockAddr(3), BlockAddr(4)));
     }
 
     #[test]

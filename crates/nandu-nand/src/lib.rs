@@ -38,7 +38,7 @@ mod status;
 pub use address::{BlockAddr, PageAddr};
 pub use cause::Cause;
 pub use error::{ErrorType, NandError, NandErrorKind};
-pub use geometry::{Ecc, Geometry, GeometryError, ProgramOrder, TearScope};
+pub use geometry::{CopyRule, Ecc, Geometry, GeometryError, ProgramOrder, TearScope};
 pub use nand::Nand;
 pub use pairing::{CellMode, PageGroup, Pairing, PairingError};
 pub use status::ReadStatus;

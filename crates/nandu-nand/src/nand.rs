@@ -21,6 +21,7 @@ use crate::{BlockAddr, Cause, CellMode, ErrorType, Geometry, PageAddr, ReadStatu
 /// * The pages of a block are programmed in the order of [`Geometry::order`].
 /// * In a block erased for [`CellMode::Slc`] on a chip with paired pages, MSB pages are not programmed.
 /// * A bad block is neither programmed nor erased.
+/// * A page is copied inside the chip only where [`Geometry::may_copy`] says that the chip does it.
 ///
 /// # What a power cut may do
 ///
@@ -128,8 +129,9 @@ pub trait Nand: ErrorType {
     /// As [`program`](Nand::program); then the mark may be missing, and the caller's own table has to remember it.
     fn mark_bad(&mut self, block: BlockAddr) -> Result<(), Self::Error>;
 
-    /// Copies a whole page inside the chip, without the transfer. `Ok(None)`, the default, says that the chip cannot do
-    /// it for these two pages and nothing happened: read and program instead. Costs one array read and one program.
+    /// Copies a whole page inside the chip, without the transfer, to a block to which [`Geometry::may_copy`] lets it. `Ok(None)`,
+    /// the default, says that driver or chip does not copy and nothing happened: read and program instead. Costs one array read
+    /// and one program.
     ///
     /// Bits are corrected on the way only where the chip does so itself; then the status says how many.
     ///

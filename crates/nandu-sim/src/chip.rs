@@ -1,6 +1,6 @@
 //! Chips: geometry and times of real parts, of the papers' devices, and of two toys for exhaustive tests.
 
-use nandu_nand::{CellMode, Ecc, Geometry, PageGroup, Pairing, ProgramOrder, TearScope};
+use nandu_nand::{CellMode, CopyRule, Ecc, Geometry, PageGroup, Pairing, ProgramOrder, TearScope};
 
 /// How bytes and commands reach the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,8 +111,6 @@ pub struct Chip {
     pub geometry: Geometry,
     /// Times.
     pub timing: Timing,
-    /// Whether the chip copies pages internally.
-    pub internal_copy: bool,
     /// Whether the vendor offers a way to read an LSB page that a cut of its MSB partner destroyed.
     pub lsb_recovery: bool,
 }
@@ -134,6 +132,7 @@ const SLC_2K: Geometry = Geometry {
     bad_block_max: 20,
     plane_count: 1,
     die_count: 1,
+    copies: CopyRule::Never,
 };
 
 /// What the presets with two bits a cell have in common.
@@ -153,6 +152,7 @@ const MLC_4K: Geometry = Geometry {
     bad_block_max: 2,
     plane_count: 1,
     die_count: 1,
+    copies: CopyRule::Never,
 };
 
 impl Chip {
@@ -162,7 +162,6 @@ impl Chip {
         source: "mu-Tree paper, table 1 (times with transfer); pairing and ECC assumed",
         geometry: MLC_4K,
         timing: Timing::slc(165_600, 905_800, 1_500_000, Bus::INCLUDED),
-        internal_copy: false,
         lsb_recovery: false,
     };
 
@@ -172,7 +171,6 @@ impl Chip {
         source: "mu-Tree paper, table 1 (times with transfer); block count and ECC assumed",
         geometry: SLC_2K,
         timing: Timing::slc(77_800, 252_800, 1_500_000, Bus::INCLUDED),
-        internal_copy: false,
         lsb_recovery: false,
     };
 
@@ -194,7 +192,6 @@ impl Chip {
             ..MLC_4K
         },
         timing: Timing::slc(80_000, 200_000, 1_500_000, Bus::INCLUDED),
-        internal_copy: false,
         lsb_recovery: false,
     };
 
@@ -212,7 +209,6 @@ impl Chip {
             erase_ns: 872_000,
             bus: Bus::INCLUDED,
         },
-        internal_copy: false,
         lsb_recovery: false,
     };
 
@@ -223,7 +219,6 @@ impl Chip {
         source: "DFFS paper (rates with transfer, turned into times); partial programs and ECC assumed",
         geometry: Geometry { block_count: 2048, programs_per_page: 1, program_unit: 2048, bad_block_max: 40, ..SLC_2K },
         timing: Timing::slc(18_963, 220_215, 2_048_000, Bus::INCLUDED),
-        internal_copy: false,
         lsb_recovery: false,
     };
 
@@ -231,9 +226,8 @@ impl Chip {
     pub const W25N01GV: Chip = Chip {
         name: "w25n01gv",
         source: "data sheet, typical times; SPI x4 at 104 MHz",
-        geometry: SLC_2K,
+        geometry: Geometry { copies: CopyRule::Die, ..SLC_2K },
         timing: Timing::slc(45_000, 250_000, 2_000_000, Bus::spi(4, 104)),
-        internal_copy: true,
         lsb_recovery: false,
     };
 
@@ -247,10 +241,10 @@ impl Chip {
             ecc: Ecc { codeword_size: 512, correctable_bits: 8 },
             endurance: 60_000,
             bad_block_max: 40,
+            copies: CopyRule::Die,
             ..SLC_2K
         },
         timing: Timing::slc(45_000, 250_000, 2_000_000, Bus::spi(4, 104)),
-        internal_copy: true,
         lsb_recovery: false,
     };
 
@@ -264,10 +258,10 @@ impl Chip {
             ecc: Ecc { codeword_size: 512, correctable_bits: 4 },
             endurance: 60_000,
             bad_block_max: 40,
+            copies: CopyRule::Parity,
             ..SLC_2K
         },
         timing: Timing::slc(80_000, 400_000, 3_000_000, Bus::spi(4, 104)),
-        internal_copy: true,
         lsb_recovery: false,
     };
 
@@ -281,10 +275,10 @@ impl Chip {
             block_count: 2048,
             ecc: Ecc { codeword_size: 512, correctable_bits: 8 },
             bad_block_max: 40,
+            copies: CopyRule::Die,
             ..SLC_2K
         },
         timing: Timing::slc(115_000, 240_000, 2_000_000, Bus::spi(4, 104)),
-        internal_copy: true,
         lsb_recovery: false,
     };
 
@@ -298,6 +292,7 @@ impl Chip {
             ecc: Ecc { codeword_size: 1024, correctable_bits: 24 },
             endurance: 5_000,
             bad_block_max: 81,
+            copies: CopyRule::Die,
             ..MLC_4K
         },
         timing: Timing {
@@ -308,7 +303,6 @@ impl Chip {
             erase_ns: 2_500_000,
             bus: Bus::parallel(8, 25),
         },
-        internal_copy: true,
         lsb_recovery: false,
     };
 
@@ -329,7 +323,6 @@ impl Chip {
             ..SLC_2K
         },
         timing: Timing::slc(1_000, 1_000, 1_000, Bus::INCLUDED),
-        internal_copy: false,
         lsb_recovery: false,
     };
 

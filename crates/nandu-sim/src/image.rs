@@ -168,7 +168,8 @@
 //!    20  times              read LSB, read MSB, program LSB, program MSB, erase, in nanoseconds, 4 bytes each
 //!     4  byte_ps            bus: picoseconds for a byte
 //!     4  command_ns         bus: nanoseconds for a command
-//!     1  abilities          bit 0 internal copy, 1 LSB recovery, 2 protected bytes of the spare area
+//!     1  abilities          bit 0 internal copy, 1 LSB recovery, 2 protected bytes of the spare area, 3 copies only inside
+//!                           a plane, 4 copies only from even to even and from odd to odd blocks
 //!  with such bytes
 //!     2  tag_size           how many
 //! ```

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use nandu_nand::{BlockAddr, PageAddr};
+use nandu_nand::{BlockAddr, CopyRule, PageAddr};
 
 use crate::state::Condition;
 use crate::trace::IllegalUse;
@@ -69,9 +69,32 @@ impl Sim {
             IllegalUse::Order => {
                 format!("page {} of the block was programmed before it", state.next_index.saturating_sub(1))
             }
-            IllegalUse::Address | IllegalUse::Bad | IllegalUse::Mode => why.to_string(),
+            IllegalUse::Address | IllegalUse::Bad | IllegalUse::Mode | IllegalUse::Copy => why.to_string(),
         };
         self.refuse(OperationKind::Program, block, Some(index), &reason)
+    }
+
+    /// # Panics
+    ///
+    /// If the chip does not copy from the one block into the other.
+    pub(crate) fn check_copy(&self, from: PageAddr, to: PageAddr) {
+        if self.off || self.may_copy(from, to).is_ok() {
+            return;
+        }
+        let geometry = &self.chip.geometry;
+        let place = |page| {
+            let block = geometry.block_of(page);
+            format!("block {block} in plane {} of die {}", geometry.plane_of(block), geometry.die_of(block))
+        };
+        let rule = match geometry.copies {
+            CopyRule::Never | CopyRule::Die => "inside a die",
+            CopyRule::Plane => "inside a plane",
+            CopyRule::Parity => "inside a plane, from even to even and from odd to odd blocks",
+        };
+        let reason =
+            format!("it is copied from page {from} of {} to {}, and the chip copies {rule}", place(from), place(to));
+        let (block, index) = self.locate(to);
+        self.refuse(OperationKind::Copy, block, Some(index), &reason)
     }
 
     /// # Panics

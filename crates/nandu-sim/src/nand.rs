@@ -1,7 +1,8 @@
 //! The contract, with the fast path: a few comparisons and one copy, when nothing can go wrong.
 
 use nandu_nand::{
-    BlockAddr, Cause, CellMode, ErrorType, Geometry, Nand, NandErrorKind, PageAddr, PageGroup, ProgramOrder, ReadStatus,
+    BlockAddr, Cause, CellMode, CopyRule, ErrorType, Geometry, Nand, NandErrorKind, PageAddr, PageGroup, ProgramOrder,
+    ReadStatus,
 };
 
 use crate::history::{History, HistoryEntry};
@@ -117,9 +118,10 @@ impl Nand for Sim {
     fn copy(&mut self, from: PageAddr, to: PageAddr) -> Result<Option<ReadStatus>, SimError> {
         self.locate(from);
         self.locate(to);
-        if !self.chip.internal_copy {
+        if self.chip.geometry.copies == CopyRule::Never {
             return Ok(None);
         }
+        self.check_copy(from, to);
         self.copy_carefully(from, to).map(Some)
     }
 

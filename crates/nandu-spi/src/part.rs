@@ -305,6 +305,12 @@ impl Part {
             bad_block_max: self.bad_block_max,
             plane_count: self.plane_count,
             die_count: self.die_count,
+            copies: match self.copy {
+                CopyRule::Never => nandu_nand::CopyRule::Never,
+                CopyRule::WithinDie => nandu_nand::CopyRule::Die,
+                CopyRule::SamePlane => nandu_nand::CopyRule::Plane,
+                CopyRule::SameParity => nandu_nand::CopyRule::Parity,
+            },
         }
     }
 

@@ -8,7 +8,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use nandu_nand::{
-    BlockAddr, CellMode, Ecc, ErrorType, Geometry, Nand, NandErrorKind, PageAddr, Pairing, ProgramOrder, ReadStatus,
+    BlockAddr, CellMode, CopyRule, Ecc, ErrorType, Geometry, Nand, NandErrorKind, PageAddr, Pairing, ProgramOrder, ReadStatus,
     TearScope,
 };
 
@@ -127,6 +127,7 @@ pub const ONE_BIT: Geometry = Geometry {
     bad_block_max: 20,
     plane_count: 1,
     die_count: 1,
+    copies: CopyRule::Never,
 };
 
 /// The same with a tag of 32 bytes for each page.

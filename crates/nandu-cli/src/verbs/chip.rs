@@ -1,6 +1,7 @@
 //! `nandu chip`: kinds of chips.
 
 use clap::Subcommand;
+use nandu_nand::CopyRule;
 use serde_json::json;
 
 use crate::output::Output;
@@ -26,7 +27,7 @@ fn list(out: &mut Output) -> anyhow::Result<()> {
                 "source": chip.source,
                 "geometry": report::geometry(&chip.geometry),
                 "timing": report::timing(&chip.timing),
-                "internal_copy": chip.internal_copy,
+                "internal_copy": chip.geometry.copies != CopyRule::Never,
                 "lsb_recovery": chip.lsb_recovery,
             }))?;
         }

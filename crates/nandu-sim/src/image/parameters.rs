@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use nandu_nand::{Ecc, Geometry, Pairing, ProgramOrder, TearScope};
+use nandu_nand::{CopyRule, Ecc, Geometry, Pairing, ProgramOrder, TearScope};
 
 use super::codec::{Decoder, Encoder, Reason};
 use super::container::BLOCK_COUNT_MAX;
@@ -23,6 +23,8 @@ const UNIT_COUNT_MAX: u32 = 64;
 const INTERNAL_COPY: u8 = 1;
 const LSB_RECOVERY: u8 = 2;
 const TAGS: u8 = 4;
+const COPIES_IN_PLANE: u8 = 8;
+const COPIES_BY_PARITY: u8 = 16;
 
 /// Whether an image can hold this chip; if not, what it cannot hold.
 pub(super) fn check(chip: &Chip) -> Result<(), &'static str> {
@@ -54,10 +56,15 @@ pub(super) fn encode(chip: &Chip, out: &mut Encoder) {
     ] {
         out.u32(time);
     }
-    let internal_copy = if chip.internal_copy { INTERNAL_COPY } else { 0 };
+    let copies = match chip.geometry.copies {
+        CopyRule::Never => 0,
+        CopyRule::Die => INTERNAL_COPY,
+        CopyRule::Plane => INTERNAL_COPY | COPIES_IN_PLANE,
+        CopyRule::Parity => INTERNAL_COPY | COPIES_BY_PARITY,
+    };
     let lsb_recovery = if chip.lsb_recovery { LSB_RECOVERY } else { 0 };
     let tags = if chip.geometry.tag_size > 0 { TAGS } else { 0 };
-    out.u8(internal_copy | lsb_recovery | tags);
+    out.u8(copies | lsb_recovery | tags);
     if tags != 0 {
         out.u16(chip.geometry.tag_size as u16);
     }
@@ -118,9 +125,17 @@ pub(super) fn decode(input: &mut Decoder<'_>) -> Result<Chip, Reason> {
         bus: Bus { byte_ps: input.u32()?, command_ns: input.u32()? },
     };
     let flags = input.u8()?;
-    if flags & !(INTERNAL_COPY | LSB_RECOVERY | TAGS) != 0 {
-        return Err(format!("the chip has abilities unknown to this version ({flags:#x})"));
+    let unknown = || format!("the chip has abilities unknown to this version ({flags:#x})");
+    if flags & !(INTERNAL_COPY | LSB_RECOVERY | TAGS | COPIES_IN_PLANE | COPIES_BY_PARITY) != 0 {
+        return Err(unknown());
     }
+    geometry.copies = match (flags & INTERNAL_COPY != 0, flags & COPIES_IN_PLANE != 0, flags & COPIES_BY_PARITY != 0) {
+        (false, false, false) => CopyRule::Never,
+        (true, false, false) => CopyRule::Die,
+        (true, true, false) => CopyRule::Plane,
+        (true, false, true) => CopyRule::Parity,
+        _ => return Err(unknown()),
+    };
     if flags & TAGS != 0 {
         geometry.tag_size = input.u16()?.into();
         geometry.validate().map_err(|error| error.to_string())?;
@@ -134,9 +149,8 @@ pub(super) fn decode(input: &mut Decoder<'_>) -> Result<Chip, Reason> {
         Some(preset) if preset.source == source => preset.source,
         _ => remember(&TEXTS, source)?,
     };
-    let internal_copy = flags & INTERNAL_COPY != 0;
     let lsb_recovery = flags & LSB_RECOVERY != 0;
-    Ok(Chip { name, source, geometry, timing, internal_copy, lsb_recovery })
+    Ok(Chip { name, source, geometry, timing, lsb_recovery })
 }
 
 fn decode_geometry(input: &mut Decoder<'_>) -> Result<Geometry, Reason> {
@@ -179,6 +193,7 @@ fn decode_geometry(input: &mut Decoder<'_>) -> Result<Geometry, Reason> {
         bad_block_max,
         plane_count,
         die_count,
+        copies: CopyRule::Never,
     };
     geometry.validate().map_err(|error| error.to_string())?;
     if block_count > BLOCK_COUNT_MAX || page_size / program_unit > UNIT_COUNT_MAX {

@@ -25,6 +25,8 @@ pub enum IllegalUse {
     Mode,
     /// A later page of the block was programmed before.
     Order,
+    /// The chip does not copy between these two blocks.
+    Copy,
 }
 
 impl fmt::Display for IllegalUse {
@@ -37,6 +39,7 @@ impl fmt::Display for IllegalUse {
             IllegalUse::Programmed => "the page is programmed",
             IllegalUse::Mode => "the page is an MSB page and the block is in SLC mode",
             IllegalUse::Order => "a later page of the block is programmed",
+            IllegalUse::Copy => "the chip does not copy between these two blocks",
         })
     }
 }
@@ -72,6 +75,21 @@ impl Sim {
         } else {
             Ok(())
         }
+    }
+
+    /// Whether the chip copies a page of the one block into the other inside itself. Whether the second page may be
+    /// programmed is a question of its own.
+    ///
+    /// # Errors
+    ///
+    /// Why it does not.
+    pub fn may_copy(&self, from: PageAddr, to: PageAddr) -> Result<(), IllegalUse> {
+        let geometry = &self.chip.geometry;
+        if !geometry.contains_page(from) || !geometry.contains_page(to) {
+            return Err(IllegalUse::Address);
+        }
+        let may = geometry.may_copy(geometry.block_of(from), geometry.block_of(to));
+        if may { Ok(()) } else { Err(IllegalUse::Copy) }
     }
 
     /// Whether a program of these columns is legal.

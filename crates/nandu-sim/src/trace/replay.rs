@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
-use nandu_nand::{BlockAddr, Nand, NandErrorKind, ReadStatus};
+use nandu_nand::{BlockAddr, CopyRule, Nand, NandErrorKind, ReadStatus};
 
 use super::line::{self, Action, End, Entry, Step};
 use super::{IllegalUse, VERSION};
@@ -272,7 +272,9 @@ impl Stage {
             }
             Action::Copy { from, to } => {
                 sim.may_read(from, 0, 0)?;
-                sim.may_program(to, 0, sim.chip.geometry.page_size as usize)
+                sim.may_program(to, 0, sim.chip.geometry.page_size as usize)?;
+                // A chip that copies nothing says so.
+                if sim.chip.geometry.copies == CopyRule::Never { Ok(()) } else { sim.may_copy(from, to) }
             }
         }
     }

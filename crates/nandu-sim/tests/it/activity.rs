@@ -1,6 +1,6 @@
 //! Random things to do to a chip, kept legal.
 
-use nandu_nand::{BlockAddr, Cause, CellMode, Geometry, Nand, PageAddr, Pairing};
+use nandu_nand::{BlockAddr, Cause, CellMode, CopyRule, Geometry, Nand, PageAddr, Pairing};
 use nandu_sim::{Aging, Chip, Condition, Decay, Fault, Sim, Tear, Trigger};
 use proptest::prelude::*;
 
@@ -74,7 +74,9 @@ pub(crate) fn carry_out(sim: &mut Sim, next: &mut [u32], step: &Step) {
         }
         Step::Copy(from, block) => {
             let from = PageAddr(from % geometry.page_count());
-            if let Some(to) = sim.chip().internal_copy.then(|| next_page(sim, next, block_of(block))).flatten() {
+            if sim.chip().geometry.may_copy(geometry.block_of(from), block_of(block))
+                && let Some(to) = next_page(sim, next, block_of(block))
+            {
                 let _ = sim.copy(from, to);
             }
         }
@@ -152,11 +154,14 @@ static UNUSUAL: [(u16, u16); 4] = [(0, 3), (1, 4), (2, 6), (5, 7)];
 
 pub(crate) fn chips() -> impl Strategy<Value = Chip> {
     let table = Geometry { pairing: Pairing::Table(&UNUSUAL), ..Chip::TINY_MLC.geometry };
+    let planes = Geometry { plane_count: 2, die_count: 2, copies: CopyRule::Plane, ..Chip::TINY.geometry };
     proptest::sample::select(vec![
         Chip::TINY,
         Chip::TINY_MLC,
         Chip { name: "unusual", source: "a test", geometry: table, ..Chip::TINY_MLC },
         Chip::W25N01GV.with_blocks(4),
+        Chip::GD5F2GQ5.with_blocks(4),
+        Chip { name: "planes", geometry: planes, ..Chip::TINY },
         Chip::PAPER_GRR.with_blocks(3),
     ])
 }

@@ -1,7 +1,7 @@
 //! One test for each fault of the fault model: the simulator produces it. Those that are the business of storage code
 //! (F18 to F24) show the means.
 
-use nandu_nand::{BlockAddr, CellMode, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
+use nandu_nand::{BlockAddr, CellMode, CopyRule, Geometry, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 use nandu_sim::{Aging, Chip, Condition, Decay, Fault, OperationKind, Sim, SimError, Tear, Trigger};
 
 const BLOCK: BlockAddr = BlockAddr(1);
@@ -711,7 +711,8 @@ fn every_tear_of_every_operation_can_be_applied() {
     for chip in [Chip::TINY, Chip::TINY_MLC, Chip::PAPER_GRR.with_blocks(4)] {
         for kind in OperationKind::ALL {
             for tear in Tear::all_for(kind, &chip.geometry) {
-                let mut sim = Sim::new(Chip { internal_copy: true, ..chip });
+                let geometry = Geometry { copies: CopyRule::Die, ..chip.geometry };
+                let mut sim = Sim::new(Chip { geometry, ..chip });
                 sim.erase(BLOCK, chip.full_mode()).unwrap();
                 let page = |index| chip.geometry.page_at(BLOCK, index);
                 let unit = vec![0x5A; chip.geometry.program_unit as usize];

@@ -160,9 +160,10 @@ const PARTIAL: Chip = {
         program_unit: 64,
         programs_per_page: 3,
         ecc: nandu_nand::Ecc { codeword_size: 64, correctable_bits: 1 },
+        copies: nandu_nand::CopyRule::Die,
         ..Chip::TINY.geometry
     };
-    Chip { name: "partial", geometry, internal_copy: true, ..Chip::TINY }
+    Chip { name: "partial", geometry, ..Chip::TINY }
 };
 
 const ANY_ORDER: Chip = Chip { geometry: Geometry { order: ProgramOrder::Any, ..PARTIAL.geometry }, ..PARTIAL };

@@ -1,6 +1,8 @@
 //! The ordinary life of a chip, and illegal use of it.
 
-use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
+use nandu_nand::{
+    BlockAddr, Cause, CellMode, CopyRule, Geometry, Nand, NandError, NandErrorKind, PageAddr, ReadStatus,
+};
 use nandu_sim::{Chip, Counters, Sim, Tear};
 
 const BLOCK: BlockAddr = BlockAddr(1);
@@ -164,6 +166,56 @@ fn partial_programs_fill_a_page_piece_by_piece() {
     let _ = sim.read(page, 0, &mut buf).unwrap();
     assert!(buf.chunks(512).enumerate().all(|(unit, bytes)| bytes == [unit as u8; 512]));
     assert_eq!(sim.counters().partial_programs, 4);
+}
+
+/// A chip of 16 blocks, all erased, with two dies of two planes, that copies by this rule.
+fn copying(copies: CopyRule) -> Sim {
+    let geometry = Geometry { die_count: 2, plane_count: 2, copies, ..Chip::TINY.geometry };
+    let mut sim = Sim::new(Chip { geometry, ..Chip::TINY });
+    (0..16).for_each(|block| sim.erase(BlockAddr(block), CellMode::Slc).unwrap());
+    sim.program(PageAddr(0), 0, &[7; 256]).unwrap();
+    sim
+}
+
+#[test]
+fn a_chip_copies_where_its_rule_lets_it() {
+    for (rule, blocks) in
+        [(CopyRule::Die, [1, 2, 7].as_slice()), (CopyRule::Plane, &[2, 4, 6]), (CopyRule::Parity, &[2, 4, 6])]
+    {
+        let mut sim = copying(rule);
+        for &block in blocks {
+            let to = sim.geometry().first_page(BlockAddr(block));
+            assert_eq!(sim.copy(PageAddr(0), to).unwrap(), Some(ReadStatus::Clean));
+            assert_eq!(sim.peek(to)[..256], [7; 256]);
+        }
+    }
+    let mut none = copying(CopyRule::Never);
+    assert_eq!(none.copy(PageAddr(0), PageAddr(8)).unwrap(), None);
+}
+
+#[test]
+#[should_panic(
+    expected = "illegal use: copy of page 64 (page 0 of block 8): it is copied from page 0 of block 0 in plane 0 of die 0 to \
+                block 8 in plane 0 of die 1, and the chip copies inside a die"
+)]
+fn a_copy_between_dies_panics() {
+    let _ = copying(CopyRule::Die).copy(PageAddr(0), PageAddr(64));
+}
+
+#[test]
+#[should_panic(expected = "block 3 in plane 1 of die 0, and the chip copies inside a plane\ncopy is operation 18")]
+fn a_copy_between_planes_panics_and_tells_the_history() {
+    let mut sim = copying(CopyRule::Plane);
+    sim.program(PageAddr(24), 0, &[1; 256]).unwrap();
+    let _ = sim.copy(PageAddr(0), PageAddr(25));
+}
+
+#[test]
+#[should_panic(expected = "from even to even and from odd to odd blocks")]
+fn a_copy_between_blocks_of_different_parity_panics() {
+    let mut sim = Sim::new(Chip::GD5F2GQ5);
+    (0..2).for_each(|block| sim.erase(BlockAddr(block), CellMode::Slc).unwrap());
+    let _ = sim.copy(PageAddr(0), PageAddr(64));
 }
 
 #[test]

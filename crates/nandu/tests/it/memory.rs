@@ -2,8 +2,8 @@
 
 use assert_no_alloc::{AllocDisabler, assert_no_alloc};
 use nandu::nand::{
-    BlockAddr, CellMode, Ecc, ErrorType, Geometry, Nand, NandErrorKind, PageAddr, Pairing, ProgramOrder, ReadStatus,
-    TearScope,
+    BlockAddr, CellMode, CopyRule, Ecc, ErrorType, Geometry, Nand, NandErrorKind, PageAddr, Pairing, ProgramOrder,
+    ReadStatus, TearScope,
 };
 use nandu::{Direction, Durability, Edit, LogError, Options, Store, TreeError};
 use std::ops::{Bound, ControlFlow};
@@ -36,6 +36,7 @@ impl ArrayChip {
             bad_block_max: block_count / 50,
             plane_count: 1,
             die_count: 1,
+            copies: CopyRule::Never,
         };
         ArrayChip { geometry, bytes: vec![0xFF; geometry.capacity() as usize] }
     }
