@@ -71,17 +71,34 @@ fn geometries_are_those_of_the_sheets() {
 #[test]
 fn protected_bytes_are_as_many_as_the_sources_say() {
     let sizes = [
+        ("W25N512GV", 16),
         ("W25N01GV", 16),
+        ("W25N01JW", 0),
+        ("W25M02GV", 16),
+        ("W25N01KV", 0),
+        ("W25N02KV", 48),
+        ("W25N04KV", 16),
         ("GD5F1GQ4UE", 32),
         ("GD5F1GQ5UE", 48),
         ("GD5F2GQ5UE", 48),
+        ("GD5F4GQ6UE", 16),
+        ("GD5F1GM7UE", 48),
+        ("GD5F4GM8UE", 0),
         ("MT29F1G01ABAFD", 32),
         ("MT29F2G01ABAGD", 32),
         ("MT29F4G01ABAFD", 64),
+        ("MX35LF1GE4AB", 48),
+        ("MX35LF2GE4AD", 16),
+        ("MX35LF4GE4AD", 16),
+        ("TC58CVG0S3HRAIJ", 8),
+        ("TC58CVG2S0HRAIJ", 16),
         ("F50L1G41LB", 16),
+        ("F35SQA001G", 48),
+        ("XT26G01A", 16),
+        ("XT26G01D", 0),
         ("DS35Q1GA", 16),
-        ("TC58CVG0S3HRAIJ", 0),
     ];
+    assert_eq!(sizes.len(), PARTS.len());
     for (name, size) in sizes {
         assert_eq!(part(name).tag_size(), size, "{name}");
     }

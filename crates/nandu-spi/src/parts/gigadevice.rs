@@ -1,6 +1,6 @@
 //! GigaDevice.
 
-use super::{COMMON, QUARTERS_4_TO_11, QUARTERS_4_TO_15};
+use super::{COMMON, QUARTERS_4_TO_11, QUARTERS_4_TO_15, TWO_4_TO_11};
 use crate::part::{CopyRule, DieSelect, IdMethod, Identity, MarkPages, Part, Times};
 use crate::status::StatusScheme;
 
@@ -51,7 +51,7 @@ pub(super) const GD5F2GQ5UE: Part = Part {
     sources: &[
         "L: identity, shape, 4 bits, decoding with F0h",
         "A: protected 4 x 4..15, mark in the first page, 50,000 erases",
-        "U: protected 4 x 4..15; one program for each page; says 8 bits, of which the smaller is taken",
+        "U: identity, shape, 4 bits, protected 4 x 4..15; one program for each page",
         "E: 4 bits, copies between blocks of the same parity, times",
     ],
     ..GD5F1GQ5UE
@@ -64,12 +64,13 @@ pub(super) const GD5F4GQ6UE: Part = Part {
     die_count: 2,
     die_select: DieSelect::Row,
     bad_block_max: 80,
-    protected: None,
     copy: CopyRule::SameParity,
+    protected: Some(TWO_4_TO_11),
     sources: &[
         "L: identity, two units of 2,048 blocks with 40 bad ones each",
         "E: 4 bits, copies between blocks of the same parity and unit, times",
-        "U: shape, 4 bits, one program for each page",
+        "R: protected 4..11 and 20..27",
+        "U: shape, 4 bits, one program for each page; protected 4 x 4..15, of which the smaller is taken",
     ],
     ..GD5F1GQ5UE
 };
@@ -80,11 +81,12 @@ pub(super) const GD5F1GM7UE: Part = Part {
     ecc_bits: 8,
     status: StatusScheme::GigaDevice8,
     copy: CopyRule::WithinDie,
+    protected: Some(QUARTERS_4_TO_15),
     sources: &[
         "L: identity, shape, decoding with F0h",
         "E: decoding, copies without a rule of parity, times",
-        "U: shape; all of 1..63 protected, which nobody else says",
-        "A: 50,000 erases (of the 2 Gbit part)",
+        "U: identity, shape, protected 1..63",
+        "A: of the 2 Gbit part: protected 0..63, mark in the first page, 50,000 erases",
     ],
     ..GIGADEVICE
 };
@@ -98,6 +100,10 @@ pub(super) const GD5F4GM8UE: Part = Part {
     status: StatusScheme::GigaDevice8,
     // Copies also stay in one half of the part, and this table has no word for halves that are not dies: so none.
     copy: CopyRule::Never,
-    sources: &["L: identity, shape, decoding with F0h", "E: decoding, rule of copies, times"],
+    sources: &[
+        "L: identity, shape, decoding with F0h",
+        "E: decoding, rule of copies, times",
+        "U: identity, shape; protected 1..63, which nobody else says",
+    ],
     ..GIGADEVICE
 };

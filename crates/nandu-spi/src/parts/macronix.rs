@@ -1,6 +1,6 @@
 //! Macronix.
 
-use super::{COMMON, QUARTERS_4_TO_7};
+use super::{COMMON, QUARTERS_4_TO_7, QUARTERS_4_TO_15, TWO_4_TO_11};
 use crate::part::{ContinuousRead, IdMethod, Identity, Part, Times};
 use crate::status::StatusScheme;
 
@@ -11,10 +11,12 @@ pub(super) const MX35LF1GE4AB: Part = Part {
     id: Identity { method: IdMethod::Dummy, bytes: &[0xc2, 0x12] },
     ecc_bits: 4,
     status: StatusScheme::Macronix4,
-    protected: Some(QUARTERS_4_TO_7),
+    protected: Some(QUARTERS_4_TO_15),
     sources: &[
         "L: identity, shape, count by 7Ch",
-        "A: protected 4 x 4..7 as used, 4 x 4..15 as noted, marks in the first two pages, 65,000 erases",
+        "A: protected 4 x 4..15 (it uses 4 x 4..7 for the sake of old volumes), marks in the first two pages, 65,000 erases",
+        "U: identity, shape, count by 7Ch, protected 4 x 4..15, marks in the first two pages",
+        "R: code 11 is reserved",
     ],
     ..MACRONIX
 };
@@ -31,8 +33,10 @@ pub(super) const MX35LF2GE4AD: Part = Part {
     times: Times::usual(10, 400, 6_000),
     sources: &[
         "L: identity, shape, count by 7Ch, continuous read by bit 2; refuses code 11",
-        "E: code 11 is corrected, times",
-        "A: protected at least 4 x 4..7, marks in the first two pages, 65,000 erases",
+        "E, R: code 11 is corrected",
+        "E: times",
+        "A: protected 4 x 4..7, marks in the first two pages, 65,000 erases",
+        "U: marks in the first two pages; 128 spare bytes and protected 4 x 4..15, of which the smaller are taken",
     ],
     ..MACRONIX
 };
@@ -48,9 +52,13 @@ pub(super) const MX35LF4GE4AD: Part = Part {
     status: StatusScheme::Macronix8,
     continuous_read: ContinuousRead::ConfigBitSet(0x04),
     times: Times::usual(12, 440, 6_000),
+    protected: Some(TWO_4_TO_11),
     sources: &[
         "L: identity, shape, count by 7Ch, continuous read by bit 2; refuses code 11",
-        "E: code 11 is corrected, times",
+        "E, R: code 11 is corrected",
+        "E: times",
+        "R: protected 4..11 and 20..27",
+        "U: marks in the first two pages; 256 spare bytes and protected 8 x 4..15, of which the smaller are taken",
     ],
     ..MACRONIX
 };

@@ -25,7 +25,7 @@ pub(super) const MT29F1G01ABAFD: Part = Part {
     times: Times::usual(46, 220, 2_000),
     sources: &[
         "L: identity, shape, decoding",
-        "M, A: protected 32..63",
+        "M, A, U: protected 32..63",
         "A: mark in the first page, 65,000 erases",
         "E: times, one plane",
     ],
@@ -43,7 +43,7 @@ pub(super) const MT29F2G01ABAGD: Part = Part {
     times: Times::usual(55, 220, 2_000),
     sources: &[
         "L: identity, shape, two planes, decoding",
-        "M, A: protected 32..63",
+        "M, A, U: protected 32..63",
         "A: two planes with a bit in columns, mark in the first page, 65,000 erases",
         "E: plane bit in reads and programs, times",
     ],
@@ -64,7 +64,7 @@ pub(super) const MT29F4G01ABAFD: Part = Part {
     times: Times::usual(115, 240, 2_000),
     sources: &[
         "L: identity, shape, decoding, continuous read by bit 0, on at power-up",
-        "M: protected 64..127",
+        "M, U: protected 64..127",
         "E: shape, one plane, times",
     ],
     ..MICRON

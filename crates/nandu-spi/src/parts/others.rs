@@ -1,7 +1,7 @@
 //! ESMT, Longsys (Foresee), XTX and Dosilicon.
 
-use super::{COMMON, QUARTERS_4_TO_7};
-use crate::part::{IdMethod, Identity, MarkPages, Part};
+use super::{COMMON, QUARTERS_4_TO_7, QUARTERS_4_TO_15};
+use crate::part::{IdMethod, Identity, MarkPages, Part, SpareRange};
 use crate::status::StatusScheme;
 
 pub(super) const F50L1G41LB: Part = Part {
@@ -14,6 +14,7 @@ pub(super) const F50L1G41LB: Part = Part {
     sources: &[
         "L: identity, shape, protected 4 x 4..7",
         "A: decoding, protected 4 x 4..7, marks in the first two pages, 65,000 erases",
+        "U: identity, shape, decoding, protected 4 x 4..7, marks in the first two pages",
     ],
     ..COMMON
 };
@@ -22,7 +23,12 @@ pub(super) const F35SQA001G: Part = Part {
     name: "F35SQA001G",
     maker: "Longsys",
     id: Identity { method: IdMethod::Dummy, bytes: &[0xcd, 0x71, 0x71] },
-    sources: &["L: identity, shape, decoding", "A: decoding, 50,000 erases"],
+    protected: Some(QUARTERS_4_TO_15),
+    sources: &[
+        "L: identity, shape, decoding",
+        "A: decoding, protected 0..63, 50,000 erases",
+        "U: identity, shape, protected 1..63, marks in the first two pages, where A says in the first",
+    ],
     ..COMMON
 };
 
@@ -33,9 +39,11 @@ pub(super) const XT26G01A: Part = Part {
     ecc_bits: 8,
     status: StatusScheme::XtxA,
     marks: MarkPages::First,
+    protected: Some(&[SpareRange { offset: 8, size: 16 }]),
     sources: &[
         "L: identity, shape, decoding",
-        "A: mark in the first page, 50,000 erases; protected from 8 on, which nobody else says",
+        "A: protected 8..23, mark in the first page, 50,000 erases",
+        "U: identity, shape, decoding, one program for each page; protected 8..47, of which the smaller is taken",
     ],
     ..COMMON
 };
@@ -47,8 +55,11 @@ pub(super) const XT26G01D: Part = Part {
     spare_size: 128,
     ecc_bits: 8,
     status: StatusScheme::XtxD,
-    quad_bit: false,
-    sources: &["L: identity, shape, decoding", "E: decoding (of the 8 Gbit part)"],
+    sources: &[
+        "L: identity, shape, decoding",
+        "E: decoding (of the 8 Gbit part)",
+        "U: decoding, four lanes by bit 0 (of the 1.8 V part), which L does not say",
+    ],
     ..COMMON
 };
 
@@ -63,7 +74,8 @@ pub(super) const DS35Q1GA: Part = Part {
     sources: &[
         "L: identity, shape, 4 bits",
         "A: decoding, protected 4 x 4..7, marks in the first two pages, 65,000 erases",
-        "R: identity, shape, decoding",
+        "R: identity, shape, decoding, 4 bits",
+        "U: shape, protected 4 x 4..7; says 1 bit and another maker's byte",
     ],
     ..COMMON
 };

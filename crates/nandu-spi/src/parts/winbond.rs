@@ -1,6 +1,6 @@
 //! Winbond.
 
-use super::{COMMON, QUARTERS_4_TO_7};
+use super::{COMMON, QUARTERS_4_TO_7, QUARTERS_4_TO_15};
 use crate::part::{ContinuousRead, CopyRule, DieSelect, IdMethod, Identity, MarkPages, Part, PowerUp, Times};
 use crate::status::StatusScheme;
 
@@ -21,7 +21,12 @@ pub(super) const W25N512GV: Part = Part {
     id: Identity { method: IdMethod::Dummy, bytes: &[0xef, 0xaa, 0x20] },
     blocks_per_die: 512,
     bad_block_max: 10,
-    sources: &["E: identity, decoding, times", "L: the GW, BAh 20h, has the same shape and 10 bad blocks"],
+    protected: Some(QUARTERS_4_TO_7),
+    sources: &[
+        "E: identity, decoding, times",
+        "R, U: identity, shape, protected 4 x 4..7",
+        "L: the GW, BAh 20h, has the same shape and 10 bad blocks",
+    ],
     ..WINBOND
 };
 
@@ -35,7 +40,8 @@ pub(super) const W25N01GV: Part = Part {
         "L: identity, shape, bad blocks",
         "E: decoding (01 one bit, 10 and 11 uncorrectable), times, BUF",
         "A: protected 4 x 4..7, mark in the first page, 65,000 erases",
-        "D: protected 4 x 4..7",
+        "D, R, U: protected 4 x 4..7",
+        "U: four programs for each page",
     ],
     ..WINBOND
 };
@@ -44,7 +50,11 @@ pub(super) const W25N01JW: Part = Part {
     name: "W25N01JW",
     id: Identity { method: IdMethod::Dummy, bytes: &[0xef, 0xbc, 0x21] },
     quad_bit: true,
-    sources: &["L: identity, shape, four lanes by bit 0", "E: decoding, times"],
+    sources: &[
+        "L: identity, shape, four lanes by bit 0",
+        "E: decoding, times",
+        "U: identity, shape; protected 4 x 8..11, which nobody else says",
+    ],
     ..WINBOND
 };
 
@@ -55,9 +65,11 @@ pub(super) const W25M02GV: Part = Part {
     die_count: 2,
     die_select: DieSelect::Command,
     bad_block_max: 40,
+    protected: Some(QUARTERS_4_TO_7),
     sources: &[
         "L: identity, shape, 20 bad blocks in a die, die by C2h",
-        "A: one die of the two, 65,000 erases; protects 4..15 where the dies by themselves protect 4..7, so none",
+        "U: identity, shape, die by C2h, protected 4 x 4..7",
+        "A: 65,000 erases; protected 4 x 4..15, of which the smaller is taken; knows one die only",
     ],
     ..WINBOND
 };
@@ -68,7 +80,7 @@ pub(super) const W25N01KV: Part = Part {
     spare_size: 96,
     ecc_bits: 4,
     status: StatusScheme::Count30,
-    sources: &["L: identity, shape, count in 30h"],
+    sources: &["L: identity, shape, count in 30h", "U: the same; protected 4 x 4..15, which nobody else says"],
     ..WINBOND
 };
 
@@ -80,7 +92,13 @@ pub(super) const W25N02KV: Part = Part {
     ecc_bits: 8,
     status: StatusScheme::Count30,
     bad_block_max: 40,
-    sources: &["L: identity, shape, count in 30h", "E: the same, times", "A: 65,000 erases"],
+    protected: Some(QUARTERS_4_TO_15),
+    sources: &[
+        "L: identity, shape, count in 30h",
+        "E: the same, times",
+        "A: protected 4 x 4..15, mark in the first page, 65,000 erases",
+        "U: identity, shape, protected 4 x 4..15",
+    ],
     ..WINBOND
 };
 
@@ -95,9 +113,12 @@ pub(super) const W25N04KV: Part = Part {
     bad_block_max: 40,
     // Copies stay in a plane, and nobody says which block is in which: so none.
     copy: CopyRule::Never,
+    protected: Some(QUARTERS_4_TO_7),
     sources: &[
         "L: identity, shape, two planes",
         "E: decoding, times, no plane bit in columns, no copy from plane to plane",
+        "R: protected 4 x 4..7",
+        "U: identity, shape; protected 4 x 4..15, of which the smaller is taken",
     ],
     ..WINBOND
 };
