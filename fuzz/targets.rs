@@ -33,7 +33,7 @@ impl Extra {
     fn block_count(self) -> u32 {
         match self {
             Extra::Nothing => 16,
-            Extra::Snapshots => 24,
+            Extra::Snapshots => 40,
             Extra::Journals => 20,
         }
     }

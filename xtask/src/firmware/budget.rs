@@ -70,7 +70,7 @@ const PROFILES: [Profile; 4] = [
             figure("code", 121_400, 96 * KIB, 64 * KIB, Some(166_750)),
             figure("ram", 36_600, 36 * KIB, 24 * KIB, None),
             figure("stack_open", 11_000, 8 * KIB, 4 * KIB, None),
-            figure("stack_call", 7_400, 4 * KIB, 3 * KIB, None),
+            figure("stack_call", 8_300, 4 * KIB, 3 * KIB, None),
             figure("put_instructions", 36_000, 40_000, 25_000, Some(80_000)),
             figure("get_instructions", 12_000, 12_000, 8_000, Some(27_000)),
         ],

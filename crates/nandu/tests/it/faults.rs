@@ -200,7 +200,8 @@ fn faults_by_chance_are_survived() {
         (Fault::Bus(Tear::SomeBits), 0.0005),
     ];
     for (scene, seed) in Scene::ALL.into_iter().flat_map(|scene| (0..8 * seeds()).map(move |seed| (scene, seed))) {
-        let mut chip = Sim::with_seed(scene.chip().with_blocks(40), u64::from(seed));
+        let blocks = scene.chip().geometry.block_count.max(40);
+        let mut chip = Sim::with_seed(scene.chip().with_blocks(blocks), u64::from(seed));
         let mut bytes = memory(&chip, &scene.options(PLAIN));
         chip = Store::format(chip, scene.options(PLAIN), &mut bytes).unwrap().unmount().unwrap();
         for (fault, probability) in faults {

@@ -173,9 +173,9 @@ fn live(life: Life) -> Seen {
     seen
 }
 
-/// How many lives are lived; ten are the short form.
+/// How many lives are lived.
 fn lives() -> u64 {
-    std::env::var("NANDU_SNAPSHOT_LIVES").ok().and_then(|count| count.parse().ok()).unwrap_or(10)
+    std::env::var("NANDU_SNAPSHOT_LIVES").ok().and_then(|count| count.parse().ok()).unwrap_or(200)
 }
 
 fn random_life(seed: u64) -> Life {
@@ -208,9 +208,11 @@ fn calls_are_bounded_with_snapshots_and_neither_deletes_nor_releases_are_refused
         let pages = u64::from(life.chip.geometry.block_count * life.chip.geometry.pages_per_block);
         // Where counts are too high, each page is looked at, and searched for in each tree.
         let trees = life.snapshots as u64 + 1;
+        // A large value is appended page by page, each in a block that may have to be erased first.
+        let own = (life.value.1 / life.chip.geometry.page_size as usize) as u64;
         for (what, cost) in &seen.worst {
             let (reads, programs, erases) = match *what {
-                "put" | "snapshot" => (pages * (1 + 4 * trees), 150, 16),
+                "put" | "snapshot" => (pages * (1 + 4 * trees), 150, 16 + own),
                 "release" => (600, 32, 4),
                 _ => (150, 32, 4),
             };

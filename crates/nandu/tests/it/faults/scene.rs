@@ -64,7 +64,7 @@ impl Scene {
             (Values::Small, false) => Chip::TINY,
             (Values::Small, true) => Chip::TINY.with_blocks(28),
             (_, false) => Chip::TINY.with_blocks(32),
-            (_, true) => Chip::TINY.with_blocks(48),
+            (_, true) => Chip::TINY.with_blocks(56),
         }
     }
 
