@@ -68,5 +68,8 @@ pub const STATUS_ERASE_FAILED: u8 = 0x04;
 /// Bit of [`REGISTER_STATUS`]: the last program failed, or its block is locked.
 pub const STATUS_PROGRAM_FAILED: u8 = 0x08;
 
+/// Bits of [`REGISTER_LOCK`] that protect blocks, on every part of the table. A part that lost its power has some of them set again.
+pub const LOCK_BLOCKS: u8 = 0x78;
+
 /// Bytes of an identity that are read. The longest in the table has as many.
 pub const IDENTITY_SIZE: usize = 5;

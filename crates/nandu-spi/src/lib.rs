@@ -1,4 +1,7 @@
-//! SPI NAND: a table of parts, and what goes over the wire to them.
+//! SPI NAND: a table of parts, and a driver for them.
+//!
+//! [`SpiNand`] is the driver, behind the contract [`Nand`](nandu_nand::Nand). [`HalWire`] is a wire of `embedded-hal`'s SPI device and
+//! delay; the README goes from a part that is not yet soldered to the first record stored on it.
 //!
 //! [`Part`] is what is known of a part: how it is told apart, its shape, how the outcome of a read is decoded, which spare bytes are
 //! protected, where bad marks stand, how it wakes up. [`PARTS`] has a row for each part known here, with its sources. [`Wire`] is what
@@ -19,12 +22,21 @@
 
 #![no_std]
 
+mod bus;
+mod columns;
 pub mod command;
+mod device;
+mod error;
+mod hal;
+mod nand;
 mod part;
 mod parts;
 mod status;
 mod wire;
 
+pub use device::SpiNand;
+pub use error::{Operation, SpiError};
+pub use hal::HalWire;
 pub use part::{
     ContinuousRead, CopyRule, DieSelect, IdMethod, Identity, MarkPages, Part, PartError, PlaneSelect, PowerUp,
     SpareRange, Times,

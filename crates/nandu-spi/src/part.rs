@@ -188,8 +188,8 @@ pub struct Part {
     pub status: StatusScheme,
     /// In which pages of a block the bad mark stands.
     pub marks: MarkPages,
-    /// Bytes of the spare area that error correction protects and that are free for use, in rising order; `None` where nobody says, or
-    /// not twice.
+    /// Bytes of the spare area that error correction protects and that are free for use, in rising order, from byte 4 on; `None` where
+    /// nobody says, or not twice.
     pub protected: Option<&'static [SpareRange]>,
     /// Programs that a page takes between two erases, with error correction on. 1 where nobody says.
     pub programs_per_page: u8,
@@ -212,7 +212,7 @@ pub struct Part {
 }
 
 /// Columns at the front of the spare area that [`Geometry`] leaves to the bad mark.
-const MARK_SIZE: u32 = 4;
+pub(crate) const MARK_SIZE: u32 = 4;
 
 /// Bytes of a codeword's main area.
 const CODEWORD_SIZE: u32 = 512;
@@ -228,7 +228,7 @@ pub enum PartError {
     Geometry(nandu_nand::GeometryError),
     /// The identity has less than 2 or more than [`IDENTITY_SIZE`] bytes.
     Identity,
-    /// The protected bytes do not rise, overlap, or do not fit the spare area.
+    /// The protected bytes do not rise, or overlap each other or the four bytes of the mark, or do not fit the spare area.
     Protected,
     /// One die needs no selection, several do.
     Dies,
@@ -241,7 +241,7 @@ impl core::fmt::Display for PartError {
         match self {
             PartError::Geometry(error) => error.fmt(f),
             PartError::Identity => write!(f, "an identity has 2 to {IDENTITY_SIZE} bytes"),
-            PartError::Protected => f.write_str("protected bytes must rise and fit the spare area"),
+            PartError::Protected => f.write_str("protected bytes must rise and fit the spare area behind the mark"),
             PartError::Dies => f.write_str("the number of dies does not fit how one is selected"),
             PartError::Planes => f.write_str("the plane's bit does not fit the page or the number of planes"),
         }
@@ -277,8 +277,7 @@ impl Part {
             size += ranges[index].size as u32;
             index += 1;
         }
-        let room = self.spare_size.saturating_sub(MARK_SIZE);
-        if size < room { size } else { room }
+        size
     }
 
     /// Blocks in the part.
@@ -286,7 +285,7 @@ impl Part {
         self.blocks_per_die * self.die_count as u32
     }
 
-    /// The part's shape as the contract has it. The tag's columns are logical: see [`SpiNand`](crate#reading-spare-bytes).
+    /// The part's shape as the contract has it. The tag's columns are logical: see [`SpiNand`](crate::SpiNand#spare-columns).
     pub const fn geometry(&self) -> Geometry {
         let whole = self.programs_per_page <= 1;
         Geometry {
@@ -324,7 +323,7 @@ impl Part {
         if !(2..=IDENTITY_SIZE).contains(&self.id.bytes.len()) {
             return Err(PartError::Identity);
         }
-        let mut end = 0;
+        let mut end = MARK_SIZE;
         for range in self.protected.unwrap_or_default() {
             if u32::from(range.offset) < end || range.size == 0 {
                 return Err(PartError::Protected);
@@ -338,7 +337,9 @@ impl Part {
             return Err(PartError::Dies);
         }
         match self.plane_select {
-            PlaneSelect::ColumnBit(bit) if self.plane_count < 2 || bit > 15 || 1 << bit <= self.page_size => {
+            PlaneSelect::ColumnBit(bit)
+                if self.plane_count < 2 || bit > 15 || 1 << bit < self.page_size + self.spare_size =>
+            {
                 Err(PartError::Planes)
             }
             _ if self.plane_count == 0 => Err(PartError::Planes),

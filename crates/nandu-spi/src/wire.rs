@@ -88,7 +88,7 @@ pub struct Transaction<'a> {
     pub opcode: u8,
     /// Address bytes after it.
     pub address: Address,
-    /// Dummy bytes after those, eight clocks each, sent as zeros.
+    /// Dummy bytes after those, eight clocks each, sent as zeros; at most [`DUMMY_MAX`](Transaction::DUMMY_MAX).
     pub dummy: u8,
     /// What comes last.
     pub data: Data<'a>,
@@ -97,6 +97,9 @@ pub struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
+    /// Most dummy bytes that a transaction has.
+    pub const DUMMY_MAX: u8 = 4;
+
     /// An opcode and nothing else.
     pub const fn command(opcode: u8) -> Transaction<'a> {
         Transaction { opcode, address: Address::NONE, dummy: 0, data: Data::None, lanes: Lanes::One }

@@ -8,8 +8,8 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use nandu_nand::{
-    BlockAddr, CellMode, CopyRule, Ecc, ErrorType, Geometry, Nand, NandErrorKind, PageAddr, Pairing, ProgramOrder, ReadStatus,
-    TearScope,
+    BlockAddr, CellMode, CopyRule, Ecc, ErrorType, Geometry, Nand, NandErrorKind, PageAddr, Pairing, ProgramOrder,
+    ReadStatus, TearScope,
 };
 
 /// Moves bytes to and from a part.
