@@ -47,6 +47,7 @@ pub(crate) const LAYERS: &[Layer] = &[
     core("nandu-dffs", &["nandu-nand", "nandu-media", "nandu-files"]),
     core("nandu-spi", &["nandu-nand"]),
     host("nandu-sim", &["nandu-nand"]),
+    host("nandu-spi-sim", &["nandu-nand", "nandu-sim", "nandu-spi"]),
     host("nandu-suite", &["nandu-nand", "nandu-files", "nandu-sim"]),
     host("nandu-baselines", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log"]),
     host("nandu-mtd", &["nandu-nand"]),
