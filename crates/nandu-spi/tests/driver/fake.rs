@@ -30,6 +30,8 @@ pub(crate) struct Fake {
     pub(crate) power_at: Option<usize>,
     /// Every byte that comes from a dead bus.
     pub(crate) dead: Option<u8>,
+    /// A command that the part does not hear.
+    pub(crate) deaf_to: Option<u8>,
     /// Operations never end.
     pub(crate) stuck: bool,
     pub(crate) lanes: Lanes,
@@ -63,6 +65,7 @@ impl Handle {
             broken_at: None,
             power_at: None,
             dead: None,
+            deaf_to: None,
             stuck: false,
             lanes: Lanes::One,
             identity,
@@ -145,6 +148,10 @@ impl Fake {
         column as usize
     }
 
+    fn has_ecc(&self) -> bool {
+        self.register(self.die, REGISTER_CONFIG) & CONFIG_ECC != 0
+    }
+
     fn is_writable(&mut self) -> bool {
         if !self.is_enabled {
             self.complain("not enabled");
@@ -158,6 +165,14 @@ impl Fake {
         if self.is_busy() && !matches!(opcode, GET_FEATURE | RESET | SELECT_DIE) {
             self.complain("said to a busy part");
             return;
+        }
+        if self.deaf_to == Some(opcode) {
+            return;
+        }
+        let dies = if self.part.die_select == DieSelect::Row { u32::from(self.part.die_count) } else { 1 };
+        let rows = self.part.blocks_per_die * self.part.pages_per_block * dies;
+        if matches!(opcode, PAGE_READ | PROGRAM_EXECUTE | BLOCK_ERASE) && address >= rows {
+            self.complain("row outside the die");
         }
         let key = (self.die, self.row);
         match (opcode, &mut transaction.data) {
@@ -189,10 +204,14 @@ impl Fake {
             (PAGE_READ, Data::None) => {
                 self.row = address;
                 self.cache = self.page(self.die, address);
+                let flipped: u32 = self.cache.iter().map(|byte| byte.count_zeros()).sum();
+                if self.has_ecc() && flipped <= u32::from(self.part.ecc_bits) {
+                    // A page that holds a mark and nothing else is an erased page with flipped bits.
+                    self.cache.fill(0xff);
+                }
                 let (status, more) = self.ecc.get(&address).copied().unwrap_or_default();
-                let has_ecc = self.register(self.die, REGISTER_CONFIG) & CONFIG_ECC != 0;
                 let is_parameter = self.register(self.die, REGISTER_CONFIG) & CONFIG_OTP != 0;
-                (self.status, self.more) = if has_ecc { (status, more) } else { (0, 0) };
+                (self.status, self.more) = if self.has_ecc() { (status, more) } else { (0, 0) };
                 if is_parameter {
                     self.cache.fill(b'P');
                     self.status = 0x20;
@@ -222,6 +241,9 @@ impl Fake {
             (PROGRAM_EXECUTE, Data::None) => {
                 self.row = address;
                 self.status = STATUS_PROGRAM_FAILED;
+                if self.has_ecc() && self.part.programs_per_page == 1 && self.pages.contains_key(&(self.die, address)) {
+                    self.complain("programmed twice with parity");
+                }
                 if self.is_writable() && !self.program_fails {
                     self.status = 0;
                     let mut page = self.page(self.die, address);
