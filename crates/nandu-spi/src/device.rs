@@ -13,13 +13,16 @@ use crate::command::{
     STATUS_PROGRAM_FAILED, STATUS_WRITE_ENABLED, WRITE_DISABLE,
 };
 use crate::error::SpiError;
-use crate::part::{ContinuousRead, CopyRule, DieSelect, IdMethod, Part, PlaneSelect, Times};
+use crate::part::{ContinuousRead, DieSelect, IdMethod, Part, PlaneSelect, Times};
 use crate::parts::PARTS;
 use crate::status::{EccOutcome, MoreStatus};
 use crate::wire::{Data, Lanes, Transaction, Wire};
 
 /// Times for a part of which nothing is known yet: those of the slowest.
 const ANY_TIMES: Times = Times::usual(120, 450, 6_000);
+
+/// What a part may take until it answers after its power came, in microseconds. Winbond's say 5,000.
+const POWER_UP_US: u32 = 5_000;
 
 /// The row of the parameter page, where it stands in for the array.
 const PARAMETER_ROW: u32 = 1;
@@ -59,7 +62,7 @@ pub struct SpiNand<W: Wire> {
 
 impl<W: Wire> SpiNand<W> {
     /// Finds out by its identity which part of [`PARTS`] there is, and sets it up: every block unlocked, error correction on,
-    /// continuous read off. Costs a reset and a dozen short transactions for each die, and the rest of an erase if one goes on.
+    /// continuous read off. Costs 5 ms, a reset and a dozen short transactions for each die, and the rest of an erase if one goes on.
     ///
     /// The wire is gone if that fails; who needs it again hands over a reference to it.
     ///
@@ -78,6 +81,7 @@ impl<W: Wire> SpiNand<W> {
     /// As [`open`](SpiNand::open), and [`Part`](SpiError::Part) for a row that does not fit itself.
     pub fn open_with(wire: W, parts: &'static [Part]) -> Result<SpiNand<W>, SpiError<W::Error>> {
         let mut bus = Bus { wire };
+        bus.wire.wait_us(POWER_UP_US);
         // Where no part is, the bus may read as "busy". The identity, which is asked for all the same, says more than a time limit.
         let quiet = bus.quiet(&ANY_TIMES);
         if let Err(SpiError::Wire(error)) = quiet {
@@ -91,7 +95,7 @@ impl<W: Wire> SpiNand<W> {
         }
         let part = found.ok_or(SpiError::UnknownPart { identity })?;
         quiet?;
-        SpiNand::open_as(bus.wire, part)
+        SpiNand::set_up(bus, part)
     }
 
     /// Opens a part that is known beforehand: a row of the table, or one of one's own.
@@ -121,9 +125,14 @@ impl<W: Wire> SpiNand<W> {
     /// As [`open`](SpiNand::open), with [`OtherPart`](SpiError::OtherPart) in place of `UnknownPart`, and
     /// [`Part`](SpiError::Part) for a row that does not fit itself.
     pub fn open_as(wire: W, part: &'static Part) -> Result<SpiNand<W>, SpiError<W::Error>> {
+        let mut bus = Bus { wire };
+        bus.wire.wait_us(POWER_UP_US);
+        SpiNand::set_up(bus, part)
+    }
+
+    fn set_up(bus: Bus<W>, part: &'static Part) -> Result<SpiNand<W>, SpiError<W::Error>> {
         part.validate().map_err(SpiError::Part)?;
-        let lanes = wire.lanes();
-        let bus = Bus { wire };
+        let lanes = bus.wire.lanes();
         let geometry = part.geometry();
         let mut chip = SpiNand { bus, part, geometry, lanes, config: 0, die: None, is_known: false };
         chip.bring_up()?;
@@ -265,15 +274,10 @@ impl<W: Wire> SpiNand<W> {
         Ok(page.0 % pages)
     }
 
-    /// The die that a block is in, however it is selected.
-    fn die_of(&self, block: BlockAddr) -> u32 {
-        block.0 / self.part.blocks_per_die
-    }
-
     /// A column as it goes over the wire.
     fn column(&self, page: PageAddr, physical: u32) -> u16 {
         let plane = match self.part.plane_select {
-            PlaneSelect::ColumnBit(bit) => (self.geometry.block_of(page).0 & 1) << bit,
+            PlaneSelect::ColumnBit(bit) => self.geometry.plane_of(self.geometry.block_of(page)) << bit,
             PlaneSelect::Row => 0,
         };
         (physical | plane) as u16
@@ -412,18 +416,6 @@ impl<W: Wire> SpiNand<W> {
         }
         self.prove()?;
         result
-    }
-
-    /// Whether the part copies from one page to the other.
-    pub(crate) fn copies(&self, from: PageAddr, to: PageAddr) -> bool {
-        let (source, target) = (self.geometry.block_of(from), self.geometry.block_of(to));
-        let is_same_die = self.die_of(source) == self.die_of(target);
-        is_same_die
-            && match self.part.copy {
-                CopyRule::Never => false,
-                CopyRule::WithinDie => true,
-                CopyRule::SamePlane | CopyRule::SameParity => source.0 & 1 == target.0 & 1,
-            }
     }
 
     /// The page goes through error correction on its way into the cache and gets new parity on its way out.

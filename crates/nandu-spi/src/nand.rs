@@ -90,7 +90,8 @@ impl<W: Wire> Nand for SpiNand<W> {
     fn copy(&mut self, from: PageAddr, to: PageAddr) -> Result<Option<ReadStatus>, Self::Error> {
         self.check_page(from)?;
         self.check_page(to)?;
-        if !self.copies(from, to) {
+        let geometry = self.shape();
+        if !geometry.may_copy(geometry.block_of(from), geometry.block_of(to)) {
             return Ok(None);
         }
         self.run(|chip| chip.copy_page(from, to).map(Some))
