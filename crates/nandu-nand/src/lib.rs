@@ -5,6 +5,8 @@
 //! in multi-level chips ([`Pairing`]), what a read found out besides its bytes ([`ReadStatus`]) and errors that can be
 //! told apart without knowing the driver ([`NandErrorKind`]).
 //!
+//! A driver for SPI NAND parts, with a table of them, is the crate `nandu-spi`; a chip in memory to test on is `nandu-sim`.
+//!
 //! **The key decision** is that this contract promises as little as real parts do. The spare area belongs to the
 //! bad-block mark and to nobody else; a program takes the main area of one page; nothing is said to survive a power cut
 //! but what was complete before it, and on a chip with paired pages not even that. The alternative, a contract with

@@ -44,3 +44,8 @@ pub use part::{
 pub use parts::PARTS;
 pub use status::{EccOutcome, MoreStatus, StatusScheme};
 pub use wire::{Address, Data, Lanes, Transaction, Wire};
+
+/// The page for newcomers, whose program runs as it stands there, on a simulated part.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
