@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that gets no answer has failed")]
 
 mod chip;
+mod cuts;
 mod driver;
 mod mistakes;
 mod rules;
