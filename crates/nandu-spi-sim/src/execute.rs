@@ -14,6 +14,9 @@ use crate::unit::{CONFIG_OTP_LOCK, Cache, Filled, Pending, Work};
 /// How long a reset takes when nothing goes on, nanoseconds.
 const RESET_NS: u64 = 5_000;
 
+/// How many times as long as usual a slow operation takes. Data sheets name two to three times the usual as the most.
+const SLOW: u64 = 3;
+
 /// How long a reset takes that ends a program or an erase, nanoseconds.
 const RESET_BUSY_NS: u64 = 500_000;
 
@@ -168,7 +171,10 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
     }
 
     fn begin(&mut self, work: Work, duration_ns: u64) {
-        let end_ns = if self.stuck { u64::MAX } else { self.now_ns + duration_ns };
+        self.begun += 1;
+        let is_slow = self.slow_every > 0 && self.begun.is_multiple_of(self.slow_every);
+        let busy_ns = if is_slow { SLOW * duration_ns } else { duration_ns };
+        let end_ns = if self.stuck { u64::MAX } else { self.now_ns + busy_ns };
         self.unit().pending = Some(Pending { work, duration_ns, end_ns });
     }
 

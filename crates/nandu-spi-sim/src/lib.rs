@@ -69,7 +69,7 @@
 //! # What is simplified
 //!
 //! Protection is all or nothing. A reset brings back the registers of power-up, as on some parts: a driver has to set them again. Busy
-//! times are those of the chip, always the same. One-time pages cannot be programmed. The unique identity stands in row 0 of the pages
+//! times are those of the chip, and every seventh is three times as long ([`SpiSim::set_slow_every`]). One-time pages cannot be programmed. The unique identity stands in row 0 of the pages
 //! behind [`CONFIG_OTP`](nandu_spi::command::CONFIG_OTP), the parameter page in row 1; on GigaDevice's parts also in rows 6 and 4.
 
 mod command;

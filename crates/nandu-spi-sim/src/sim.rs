@@ -16,6 +16,9 @@ use crate::unit::Unit;
 /// Time of a bit on one lane at 50 MHz, picoseconds.
 const BIT_PS: u64 = 20_000;
 
+/// How often an operation takes longer than usual, unless somebody says otherwise.
+const SLOW_EVERY: u64 = 7;
+
 /// What goes wrong between processor and part. See [`SpiSim::fault_at`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -47,6 +50,10 @@ pub struct SpiSim<S = Sim> {
     /// Whether the operation that this transaction begins never ends.
     pub(crate) stuck: bool,
     pub(crate) history: History,
+    /// Operations begun that take their time.
+    pub(crate) begun: u64,
+    /// How often one of them takes longer than usual; 0 for never.
+    pub(crate) slow_every: u64,
     /// Pages programmed without error correction: with it they cannot be read.
     pub(crate) uncoded: BTreeSet<u32>,
 }
@@ -113,6 +120,8 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
             faults: BTreeMap::new(),
             stuck: false,
             history: History::default(),
+            begun: 0,
+            slow_every: SLOW_EVERY,
             uncoded: BTreeSet::new(),
         }
     }
@@ -160,6 +169,12 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
     /// Takes back what was to go wrong and did not yet.
     pub fn clear_faults(&mut self) {
         self.faults.clear();
+    }
+
+    /// Lets every so many-th operation take three times as long as usual, as data sheets permit: a driver that waits a fixed time instead of
+    /// looking at the status is caught. At first every seventh; with 0 none, for measurements.
+    pub fn set_slow_every(&mut self, operations: u32) {
+        self.slow_every = operations.into();
     }
 
     /// Waits on the clock of this part.

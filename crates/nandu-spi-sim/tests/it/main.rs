@@ -7,4 +7,5 @@ mod cuts;
 mod driver;
 mod mistakes;
 mod rules;
+mod same;
 mod small;

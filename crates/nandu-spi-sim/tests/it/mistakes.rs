@@ -77,6 +77,20 @@ fn a_program_that_is_not_waited_for_is_seen_at_the_next_command() {
 }
 
 #[test]
+fn a_program_that_is_given_the_usual_time_is_seen_when_one_takes_longer() {
+    let life = |mistake, slow_every: Option<u32>| {
+        let mut small = small("MT29F1G01ABAFD", mistake);
+        slow_every.into_iter().for_each(|operations| small.spi.set_slow_every(operations));
+        small.erase(3).unwrap();
+        (0..8).for_each(|page| small.program(3, page, 0, &PAGE).unwrap());
+    };
+    life(None, None);
+    life(Some(Mistake::FixedWait), Some(0));
+    let message = panic_of(|| life(Some(Mistake::FixedWait), None));
+    assert!(message.starts_with("illegal use: write enable while the part is busy"), "{message}");
+}
+
+#[test]
 fn bits_of_error_correction_say_nothing_of_the_parameter_page() {
     for name in ["W25N01GV", "GD5F1GQ5UE", "MT29F1G01ABAFD", "MX35LF1GE4AB"] {
         assert!(small(name, None).parameter_page().unwrap().starts_with(b"ONFI"));

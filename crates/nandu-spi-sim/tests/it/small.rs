@@ -2,6 +2,7 @@
 
 use std::borrow::BorrowMut;
 
+use embedded_hal::delay::DelayNs;
 use embedded_hal::spi::{Operation, SpiDevice};
 use nandu_sim::Sim;
 use nandu_spi::{ContinuousRead, Part, PlaneSelect, StatusScheme, command};
@@ -16,6 +17,8 @@ pub(crate) enum Mistake {
     SwappedGeometry,
     /// A program is not waited for.
     MissingWait,
+    /// A program is given the time that it usually takes.
+    FixedWait,
     /// The bits of error correction are looked at after a read of the parameter page.
     EccOfParameterPage,
     /// Continuous read is left as it is at power-up.
@@ -135,8 +138,13 @@ impl<S: BorrowMut<Sim>> Small<S> {
 
     pub(crate) fn execute(&mut self, block: u32, page: u32) -> Result<(), Failure> {
         self.at_row(command::PROGRAM_EXECUTE, block, page)?;
-        if self.mistake == Some(Mistake::MissingWait) {
-            return Ok(());
+        match self.mistake {
+            Some(Mistake::MissingWait) => return Ok(()),
+            Some(Mistake::FixedWait) => {
+                self.spi.delay_us(self.part.times.program_us);
+                return Ok(());
+            }
+            _ => {}
         }
         let failed = self.wait()? & command::STATUS_PROGRAM_FAILED != 0;
         if failed { Err(Failure::Program) } else { Ok(()) }
