@@ -128,10 +128,7 @@ fn live(part: &'static Part, seed: u64) -> (u32, u32) {
                     sim.inject(fault, Trigger::Operation(sim.operation_count()));
                 });
             }
-            spi = match SpiNand::open_as(spi_sim, part) {
-                Ok(spi) => spi,
-                Err(error) => panic!("{}, life {seed}: {error}", part.name),
-            };
+            spi = SpiNand::open_as(spi_sim, part).unwrap();
             let (expected, found) = (run(&mut plain, &step), run(&mut spi, &step));
             let expected = match expected {
                 Outcome::Read(data, bits) => Outcome::Read(data, told(part, bits)),
