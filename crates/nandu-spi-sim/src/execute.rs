@@ -81,7 +81,11 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
                 sim.erase(block, CellMode::Slc)
             }
             Work::Reset => {
+                let (lock, config) = (unit.lock, unit.config);
                 unit.wake(&self.part);
+                if self.keeps_registers {
+                    (unit.lock, unit.config) = (lock, config);
+                }
                 Ok(())
             }
         };
@@ -185,24 +189,36 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
         self.begin(work, duration_ns);
     }
 
-    /// What a program and an erase both need.
-    fn check_write(&mut self, what: &str) {
-        let (lock, unit) = (self.unit().lock, self.unit());
-        if !unit.write_enabled {
-            self.refuse(&format!("{what} without write enable"));
+    /// Looks whether a program or an erase has what both need. Who may not know that it has not is not blamed: then the part does
+    /// nothing, or reports a failure.
+    fn may_write(&mut self, is_erase: bool) -> bool {
+        let what = if is_erase { "erase" } else { "program" };
+        let (lock, is_excused, unit) = (self.unit().lock, self.excused, self.unit());
+        let reason = if !unit.write_enabled {
+            format!("{what} without write enable")
+        } else if unit.is_otp() {
+            format!("{what} while the one-time pages stand in for the array (register B0h)")
+        } else if unit.is_protected() {
+            format!("{what} of a protected block (register A0h is {lock:02X}h)")
+        } else {
+            (unit.erase_failed, unit.program_failed) = (false, false);
+            return true;
+        };
+        if !is_excused {
+            self.refuse(&reason);
         }
-        if unit.is_otp() {
-            self.refuse(&format!("{what} while the one-time pages stand in for the array (register B0h)"));
+        if unit.write_enabled {
+            unit.write_enabled = false;
+            (unit.erase_failed, unit.program_failed) = (is_erase, !is_erase);
         }
-        if unit.is_protected() {
-            self.refuse(&format!("{what} of a protected block (register A0h is {lock:02X}h)"));
-        }
-        (unit.erase_failed, unit.program_failed) = (false, false);
+        false
     }
 
     /// Block erase.
     pub(crate) fn block_erase(&mut self, row: u32) {
-        self.check_write("erase");
+        if !self.may_write(true) {
+            return;
+        }
         let block = self.geometry().block_of(self.page(row));
         if let Err(why) = self.sim().may_erase(block) {
             self.refuse_block(&format!("erase of block {block}: {why}"), block);
@@ -213,11 +229,17 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
 
     /// Program execute: a program of what was loaded, a copy of the page that was read, or a mark.
     pub(crate) fn program_execute(&mut self, row: u32) {
-        self.check_write("program");
+        if !self.may_write(false) {
+            return;
+        }
         let page = self.page(row);
         let geometry = *self.geometry();
         let block = geometry.block_of(page);
         let cache = &self.units[self.selected].cache;
+        if self.excused && !matches!(cache.filled, Filled::Loaded) {
+            // The load was not heard.
+            return;
+        }
         if let PlaneSelect::ColumnBit(bit) = self.part.plane_select
             && let Some(plane) = cache.planes.iter().find(|&&plane| plane != geometry.plane_of(block))
         {
@@ -271,9 +293,18 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
         self.begin(Work::Program { page, column, size: end - column }, duration_ns);
     }
 
-    /// Reset: what goes on is torn.
-    pub(crate) fn reset(&mut self) {
-        let pending = self.unit().pending.take();
+    /// The power is gone for a moment.
+    pub(crate) fn lose_power(&mut self) {
+        (0..self.units.len()).for_each(|index| {
+            self.tear(index);
+        });
+        self.wake();
+        self.excused = true;
+    }
+
+    /// Tears what a die is busy with; says whether that was a program or an erase.
+    fn tear(&mut self, index: usize) -> bool {
+        let pending = self.units[index].pending.take();
         let kind = pending.and_then(|pending| match pending.work {
             Work::Program { .. } => Some(OperationKind::Program),
             Work::Mark(_) => Some(OperationKind::MarkBad),
@@ -285,15 +316,22 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
             let tears: Vec<Tear> = Tear::all_for(kind, self.geometry()).collect();
             let tear = tears[(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) as usize % tears.len()];
             let fault = self.sim_mut().inject(Fault::Bus(tear), Trigger::Operation(number));
-            self.complete(self.selected, Pending { end_ns: self.now_ns, ..pending });
+            self.complete(index, Pending { end_ns: self.now_ns, ..pending });
             self.sim_mut().withdraw(fault);
         }
+        kind.is_some()
+    }
+
+    /// Reset: what goes on is torn.
+    pub(crate) fn reset(&mut self) {
+        let is_torn = self.tear(self.selected);
+        self.excused = false;
         let unit = self.unit();
         unit.bus_failed = false;
         unit.cache.filled = Filled::Nothing;
         // A reset ends by itself, whatever went on before.
         self.stuck = false;
-        self.begin(Work::Reset, if kind.is_some() { RESET_BUSY_NS } else { RESET_NS });
+        self.begin(Work::Reset, if is_torn { RESET_BUSY_NS } else { RESET_NS });
     }
 
     /// Set feature.

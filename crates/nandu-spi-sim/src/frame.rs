@@ -55,6 +55,8 @@ struct Frame {
     /// On how many lanes data go.
     lanes: Lanes,
     fault: Option<WireFault>,
+    /// What all bytes from the part are, if it hears nothing.
+    deaf: Option<u8>,
 }
 
 impl Frame {
@@ -98,12 +100,38 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
         if bus_failed || fault == Some(WireFault::Refused) {
             return Err(WireError::Bus);
         }
+        if fault == Some(WireFault::PowerLost) {
+            self.lose_power();
+            // A cut of the chip may have been due.
+            if self.sim().is_off() {
+                self.lost_power = true;
+                return Err(WireError::Gone);
+            }
+        }
         self.stuck = fault == Some(WireFault::Stuck);
-        Ok(Frame { opcode: 0, shape: None, header: [0; 4], header_size: 0, position: 0, value: None, lanes, fault })
+        if let Some(WireFault::Dead(level)) = fault {
+            self.dead = Some(level);
+        }
+        let deaf = self.dead;
+        self.excused |= deaf.is_some();
+        Ok(Frame {
+            opcode: 0,
+            shape: None,
+            header: [0; 4],
+            header_size: 0,
+            position: 0,
+            value: None,
+            lanes,
+            fault,
+            deaf,
+        })
     }
 
     /// Bytes to the part; what it sends meanwhile is not looked at.
     fn shift_in(&mut self, frame: &mut Frame, bytes: &[u8]) {
+        if frame.deaf.is_some() {
+            return self.advance(Self::byte_ns(bytes.len(), 1));
+        }
         let mut rest = bytes;
         while !(frame.is_ready() && frame.flow() == Flow::ToPart) {
             let Some((&first, others)) = rest.split_first() else { return };
@@ -115,6 +143,10 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
 
     /// Bytes from the part.
     fn shift_out(&mut self, frame: &mut Frame, bytes: &mut [u8]) {
+        if let Some(level) = frame.deaf {
+            bytes.fill(level);
+            return self.advance(Self::byte_ns(bytes.len(), 1));
+        }
         let mut rest = bytes;
         while !(frame.is_ready() && frame.flow() == Flow::FromPart) {
             let Some((first, others)) = rest.split_first_mut() else { return };
@@ -126,6 +158,10 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
 
     /// One byte in each direction. The part's own is FFh where it sends nothing.
     fn byte(&mut self, frame: &mut Frame, input: Option<u8>) -> u8 {
+        if let Some(level) = frame.deaf {
+            self.advance(Self::byte_ns(1, 1));
+            return level;
+        }
         let Some(shape) = frame.shape else {
             match input {
                 Some(opcode) => self.opcode(frame, opcode),
@@ -184,16 +220,18 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
         let is_other = opcode == command::SET_FEATURE && part.die_select == DieSelect::Register;
         let may_be_busy = matches!(opcode, command::GET_FEATURE | command::RESET | command::SELECT_DIE) || is_other;
         if unit.pending.is_some() && !may_be_busy {
-            self.refuse(&format!("{} while the part is busy", shape.name));
+            return self.ignore(frame, &format!("{} while the part is busy", shape.name));
         }
         if shape.lanes != frame.lanes && shape.flow != Flow::None {
             self.refuse(&format!("the data of {} go on lanes: {:?}, not {:?}", shape.name, shape.lanes, frame.lanes));
         }
         if shape.lanes == Lanes::Four && part.quad_bit && unit.config & command::CONFIG_QUAD == 0 {
-            self.refuse(&format!("{} without the bit in register B0h that allows four lanes", shape.name));
+            let reason = format!("{} without the bit in register B0h that allows four lanes", shape.name);
+            return self.ignore(frame, &reason);
         }
         if shape.flow == Flow::ToPart && shape.address == 2 && part.maker == "Winbond" && !unit.write_enabled {
-            self.refuse(&format!("{} without write enable, which Winbond's parts ignore", shape.name));
+            let reason = format!("{} without write enable, which Winbond's parts ignore", shape.name);
+            return self.ignore(frame, &reason);
         }
         if frame.is_ready() {
             self.ready(frame);
@@ -207,7 +245,7 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
             command::GET_FEATURE | command::SET_FEATURE if self.unit().pending.is_some() => {
                 let is_status = frame.opcode == command::GET_FEATURE && register == command::REGISTER_STATUS;
                 if !is_status && register != command::REGISTER_DIE {
-                    self.refuse(&format!("register {register:02X}h while the part is busy"));
+                    self.ignore(frame, &format!("register {register:02X}h while the part is busy"));
                 }
             }
             command::READ_CACHE | READ_CACHE_FAST | command::READ_CACHE_X2 | command::READ_CACHE_X4 => {
@@ -221,14 +259,22 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
             }
             command::PROGRAM_LOAD_MORE | command::PROGRAM_LOAD_MORE_X4 => {
                 if self.unit().cache.filled == Filled::Nothing {
-                    self.refuse(
-                        "a random load keeps the rest of the cache, which holds nothing since power-up or reset",
-                    );
+                    let reason =
+                        "a random load keeps the rest of the cache, which holds nothing since power-up or reset";
+                    return self.ignore(frame, reason);
                 }
                 self.note_plane(frame);
             }
             _ => {}
         }
+    }
+
+    /// What the part does not do, and nobody may ask of it who knows its state.
+    fn ignore(&mut self, frame: &mut Frame, reason: &str) {
+        if !self.excused {
+            self.refuse(reason);
+        }
+        frame.deaf = Some(0xFF);
     }
 
     /// Column and plane of a command; a part without plane bit has none.
@@ -247,16 +293,17 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
     }
 
     /// Looks whether what a read of the cache asks for is there.
-    fn check_cache(&mut self, frame: &Frame) {
+    fn check_cache(&mut self, frame: &mut Frame) {
         match self.unit().cache.filled {
-            Filled::Nothing => self.refuse("read of a cache that holds nothing since power-up or reset"),
+            Filled::Nothing => self.ignore(frame, "read of a cache that holds nothing since power-up or reset"),
             Filled::Info | Filled::Loaded => {}
             Filled::Page(page) => {
                 let right = self.geometry().plane_of(self.geometry().block_of(page));
                 if let (_, Some(plane)) = self.column(frame)
                     && plane != right
                 {
-                    self.refuse(&format!("read of the cache of plane {plane}, and page {page} is in plane {right}"));
+                    let reason = format!("read of the cache of plane {plane}, and page {page} is in plane {right}");
+                    self.ignore(frame, &reason);
                 }
             }
         }
@@ -360,6 +407,11 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
     /// Chip select goes high: the part does what it was told.
     fn close(&mut self, frame: &Frame) -> Result<(), WireError> {
         let Some(shape) = frame.shape else { return Ok(()) };
+        if frame.deaf.is_some() {
+            self.stuck = false;
+            self.history.close();
+            return Ok(());
+        }
         if !frame.is_ready() {
             self.refuse(&format!("{} ends in the middle of its address", shape.name));
         }

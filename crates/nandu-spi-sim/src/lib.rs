@@ -47,6 +47,9 @@
 //! * A command or register that the part does not have, one that ends in the middle, data on the wrong number of lanes, four lanes
 //!   without the bit that allows them.
 //!
+//! Rules are judged by what a driver can know: after [`WireFault::PowerLost`] or while the bus is dead, and until the next reset, the part
+//! ignores what it does not take, or reports a failure.
+//!
 //! What it cannot know to be wrong, it answers as the part does: whoever decodes the status wrongly, takes columns for rows or reads in
 //! continuous read gets the bytes that a part would give.
 //!
@@ -62,8 +65,8 @@
 //! | a power cut | the operation is torn, and all transactions fail with [`WireError::Gone`] until there is power |
 //! | a reset while it is busy | a program or an erase is torn |
 //!
-//! Programs and erases happen when their busy time ends. [`WireFault`] has what goes wrong between the two: transactions that get lost, and
-//! operations that never end. [`Fault::MarkInverted`](nandu_sim::Fault::MarkInverted) falls on checks for a mark, which a part does not know;
+//! Programs and erases happen when their busy time ends. [`WireFault`] has what goes wrong on the way there: transactions that get lost,
+//! operations that never end, power that is gone for a moment; [`SpiSim::set_dead`] cuts the bus. [`Fault::MarkInverted`](nandu_sim::Fault::MarkInverted) falls on checks for a mark, which a part does not know;
 //! [`Sim::invert_mark`](nandu_sim::Sim::invert_mark) does the same.
 //!
 //! # What is simplified

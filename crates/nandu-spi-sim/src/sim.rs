@@ -29,6 +29,10 @@ pub enum WireFault {
     Unreported,
     /// What the transaction begins never ends: the part stays busy until a reset.
     Stuck,
+    /// From this transaction on the bus is dead, as by [`SpiSim::set_dead`].
+    Dead(u8),
+    /// The power is gone for a moment before the transaction: what the part was busy with is torn, and it is as after power-up.
+    PowerLost,
 }
 
 /// A part on the wire, over a chip of its own or a borrowed one (`SpiSim<&mut Sim>`). The crate's front page says what it checks.
@@ -52,6 +56,12 @@ pub struct SpiSim<S = Sim> {
     pub(crate) history: History,
     /// Operations begun that take their time.
     pub(crate) begun: u64,
+    /// What all bytes from the part are while the bus is dead.
+    pub(crate) dead: Option<u8>,
+    /// Whether the part lost power or heard nothing for a while, and was not reset since: nobody is blamed for not knowing its state.
+    pub(crate) excused: bool,
+    /// Whether a reset leaves protection and configuration as they are.
+    pub(crate) keeps_registers: bool,
     /// How often one of them takes longer than usual; 0 for never.
     pub(crate) slow_every: u64,
     /// Pages programmed without error correction: with it they cannot be read.
@@ -121,6 +131,9 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
             stuck: false,
             history: History::default(),
             begun: 0,
+            dead: None,
+            excused: false,
+            keeps_registers: false,
             slow_every: SLOW_EVERY,
             uncoded: BTreeSet::new(),
         }
@@ -169,6 +182,18 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
     /// Takes back what was to go wrong and did not yet.
     pub fn clear_faults(&mut self) {
         self.faults.clear();
+    }
+
+    /// Cuts the bus, or mends it. While it is cut the part hears nothing, transactions succeed, and all bytes from the part are this one: 00h or
+    /// FFh, as the pin is pulled.
+    pub fn set_dead(&mut self, level: Option<u8>) {
+        self.dead = level;
+    }
+
+    /// Lets a reset leave the registers of protection and configuration as they are, or bring back those of power-up, as at first. Parts do
+    /// either, so a driver has to live with both.
+    pub fn set_reset_keeps_registers(&mut self, keeps: bool) {
+        self.keeps_registers = keeps;
     }
 
     /// Lets every so many-th operation take three times as long as usual, as data sheets permit: a driver that waits a fixed time instead of

@@ -142,15 +142,23 @@ fn any_transaction_may_fail_and_the_driver_comes_back() {
         let part = row(name);
         let data = vec![0x77; part.page_size as usize];
         let mut failed = 0;
-        for fault in [WireFault::Refused, WireFault::Unreported, WireFault::Stuck] {
+        let dead = [0x00, 0xFF].map(WireFault::Dead);
+        let failing = [WireFault::Refused, WireFault::Unreported, WireFault::Stuck, WireFault::PowerLost];
+        for (fault, keeps_registers) in
+            failing.into_iter().chain(dead).flat_map(|fault| [(fault, false), (fault, true)])
+        {
             for nth in 0..60 {
-                let mut chip = SpiNand::open_as(SpiSim::blank(part), part).unwrap();
+                let mut spi = SpiSim::blank(part);
+                spi.set_reset_keeps_registers(keeps_registers);
+                let mut chip = SpiNand::open_as(spi, part).unwrap();
                 chip.erase(BlockAddr(0), CellMode::Slc).unwrap();
                 let mut spi = chip.release();
                 // Bringing it up takes some, too.
                 spi.fault_at(spi.transaction_count() + nth, fault);
                 let Ok(mut chip) = SpiNand::open_as(&mut spi, part) else {
                     failed += 1;
+                    spi.clear_faults();
+                    spi.set_dead(None);
                     live(SpiNand::open_as(spi, part).unwrap(), name);
                     continue;
                 };
@@ -173,9 +181,42 @@ fn any_transaction_may_fail_and_the_driver_comes_back() {
                 failed += u32::from(program.is_err());
                 let spi = chip.release();
                 spi.clear_faults();
+                spi.set_dead(None);
                 live(SpiNand::open_as(spi, part).unwrap(), name);
             }
         }
         assert!(failed > 20, "{name}: {failed}");
     }
+}
+
+#[test]
+fn a_dead_bus_is_never_a_success() {
+    for known in PARTS {
+        let part = row(known.name);
+        for level in [0x00, 0xFF] {
+            let mut spi = SpiSim::blank(part);
+            let mut buf = vec![0; part.page_size as usize];
+            let mut chip = SpiNand::open_as(&mut spi, part).unwrap();
+            chip.erase(BlockAddr(0), CellMode::Slc).unwrap();
+            spi.set_dead(Some(level));
+            assert_eq!(SpiNand::open_as(&mut spi, part).unwrap_err().kind(), NandErrorKind::Bus, "{}", part.name);
+            // It came back while nobody spoke to it.
+            spi.set_dead(None);
+            let mut chip = SpiNand::open_as(&mut spi, part).unwrap();
+            assert_eq!(chip.read(PageAddr(0), 0, &mut buf).unwrap(), ReadStatus::Clean);
+        }
+    }
+}
+
+/// A driver that believes the bus: a status of zeros is success.
+#[test]
+fn a_driver_that_does_not_look_twice_takes_a_dead_bus_for_success() {
+    let mut small = crate::small::small("W25N01GV", None);
+    small.erase(0).unwrap();
+    small.spi.set_dead(Some(0x00));
+    small.program(0, 0, 0, &[1; 2048]).unwrap();
+    small.spi.set_dead(None);
+    let mut buf = [0; 2048];
+    small.read(0, 0, 0, &mut buf).unwrap();
+    assert_eq!(buf, [0xFF; 2048]);
 }
