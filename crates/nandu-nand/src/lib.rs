@@ -6,6 +6,7 @@
 //! told apart without knowing the driver ([`NandErrorKind`]).
 //!
 //! A driver for SPI NAND parts, with a table of them, is the crate `nandu-spi`; a chip in memory to test on is `nandu-sim`.
+//! Who writes a driver finds a list of what has to be right in [`checklist`].
 //!
 //! **The key decision** is that this contract promises as little as real parts do. The spare area belongs to the
 //! bad-block mark and to nobody else; a program takes the main area of one page; nothing is said to survive a power cut
@@ -31,6 +32,7 @@
 
 mod address;
 mod cause;
+pub mod checklist;
 mod error;
 mod geometry;
 mod nand;

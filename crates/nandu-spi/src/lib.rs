@@ -41,7 +41,7 @@ pub use part::{
     ContinuousRead, CopyRule, DieSelect, IdMethod, Identity, MarkPages, Part, PartError, PlaneSelect, PowerUp,
     SpareRange, Times,
 };
-pub use parts::PARTS;
+pub use parts::{PARTS, SOURCES};
 pub use status::{EccOutcome, MoreStatus, StatusScheme};
 pub use wire::{Address, Data, Lanes, Transaction, Wire};
 

@@ -207,7 +207,8 @@ pub struct Part {
     pub copy: CopyRule,
     /// How long its operations take.
     pub times: Times,
-    /// Where the facts come from, and what was made of sources that disagree.
+    /// Where the facts come from, and what was made of sources that disagree. In the table each begins with letters of
+    /// [`SOURCES`](crate::SOURCES) and a colon.
     pub sources: &'static [&'static str],
 }
 

@@ -1,7 +1,7 @@
 //! The table: every row is sound, every part is found by its identity, every code of every status is decoded.
 
 use nandu_spi::EccOutcome::{Clean, Corrected, Uncorrectable};
-use nandu_spi::{EccOutcome, MarkPages, MoreStatus, PARTS, Part, StatusScheme};
+use nandu_spi::{EccOutcome, MarkPages, MoreStatus, PARTS, Part, SOURCES, StatusScheme};
 
 fn part(name: &str) -> &'static Part {
     let found = Part::by_name(name, PARTS);
@@ -27,6 +27,25 @@ fn every_row_is_sound_and_names_its_sources() {
         assert!(times.erase_us * 4 < times.erase_limit_us, "{}", part.name);
         // Not a mark and not a byte that a factory may have written beside it.
         assert!(part.protected.unwrap_or_default().iter().all(|range| range.offset >= 2), "{}", part.name);
+    }
+}
+
+#[test]
+fn sources_are_known_and_every_part_has_two() {
+    for part in PARTS {
+        let mut letters = Vec::new();
+        for source in part.sources {
+            let (names, text) = source.split_once(": ").unwrap_or_default();
+            assert!(!text.is_empty(), "{}: {source}", part.name);
+            letters.extend(names.split(", ").map(str::to_owned));
+        }
+        for letter in &letters {
+            let is_known = SOURCES.iter().any(|(known, _)| known.to_string() == *letter);
+            assert!(is_known, "{}: {letter}", part.name);
+        }
+        letters.sort();
+        letters.dedup();
+        assert!(letters.len() >= 2, "{}", part.name);
     }
 }
 

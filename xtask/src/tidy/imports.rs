@@ -69,6 +69,7 @@ pub(crate) const LAYERS: &[Layer] = &[
             "nandu-inpage",
             "nandu-nand",
             "nandu-media",
+            "nandu-spi",
             "nandu-sim",
             "nandu-mtd",
             "nandu-fuse",

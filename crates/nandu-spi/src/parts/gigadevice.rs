@@ -21,6 +21,7 @@ pub(super) const GD5F1GQ4UE: Part = Part {
     sources: &[
         "L: identity, shape, decoding with F0h",
         "A: protected 4 x 4..11, mark in the first page, 50,000 erases",
+        "R: identity, shape, protected 4..11",
         "U: protected 4 x 4..15, of which the smaller is taken; one program for each page",
     ],
     ..GIGADEVICE
@@ -38,6 +39,7 @@ pub(super) const GD5F1GQ5UE: Part = Part {
         "A: protected 4 x 4..15, mark in the first page, 50,000 erases",
         "U: protected 4 x 4..15; one program for each page",
         "E: copies without a rule of parity, times",
+        "R: identity, shape, 4 bits",
     ],
     ..GIGADEVICE
 };
@@ -53,6 +55,7 @@ pub(super) const GD5F2GQ5UE: Part = Part {
         "A: protected 4 x 4..15, mark in the first page, 50,000 erases",
         "U: identity, shape, 4 bits, protected 4 x 4..15; one program for each page",
         "E: 4 bits, copies between blocks of the same parity, times",
+        "R: identity, shape, 4 bits",
     ],
     ..GD5F1GQ5UE
 };
@@ -85,6 +88,7 @@ pub(super) const GD5F1GM7UE: Part = Part {
     sources: &[
         "L: identity, shape, decoding with F0h",
         "E: decoding, copies without a rule of parity, times",
+        "R: identity, shape; takes code 11 for reserved, where L, E and U say 8 corrected",
         "U: identity, shape, protected 1..63",
         "A: of the 2 Gbit part: protected 0..63, mark in the first page, 50,000 erases",
     ],

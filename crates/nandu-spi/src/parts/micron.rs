@@ -26,6 +26,7 @@ pub(super) const MT29F1G01ABAFD: Part = Part {
     sources: &[
         "L: identity, shape, decoding",
         "M, A, U: protected 32..63",
+        "R: identity, shape, decoding, protected 32..39",
         "A: mark in the first page, 65,000 erases",
         "E: times, one plane",
     ],
@@ -44,6 +45,7 @@ pub(super) const MT29F2G01ABAGD: Part = Part {
     sources: &[
         "L: identity, shape, two planes, decoding",
         "M, A, U: protected 32..63",
+        "R: identity, shape, decoding, protected 32..39",
         "A: two planes with a bit in columns, mark in the first page, 65,000 erases",
         "E: plane bit in reads and programs, times",
     ],

@@ -1,17 +1,9 @@
 //! The table: one row for each part, a file for each maker.
 //!
-//! Sources, by the letters that the rows use:
-//!
-//! * **L** Linux, `drivers/mtd/nand/spi/<maker>.c`
-//! * **A** Allwinner's driver for its SPI NAND, `physic/id.c`
-//! * **R** Rockchip's, `drivers/rkflash/sfc_nand.c`
-//! * **U** the programmer ufprog, `flash/nand/spi-nand/vendor-<maker>.c`
-//! * **E** Espressif's component `spi_nand_flash`, `src/devices/` and `ECC_DECODE_CHECKLIST.md`
-//! * **M** a patch on the Linux mailing list for Micron's spare area
-//! * **D** a public page on Winbond's parts
+//! Sources go by the letters of [`SOURCES`].
 //!
 //! Bytes that Linux calls free are not thereby protected. Protected bytes are what two sources say, and where one says more than
-//! another, what both do; for R these are the four bytes from each place where that driver keeps a word of its own. What has one source
+//! another, what both do; for R these are the four bytes from each place that its table names for words of its own. What has one source
 //! only, or none, is read so that it can cost but not lose: no protected bytes, one program for each page, no copies inside, both pages
 //! looked at for marks, 50,000 erases, which is the least that a source names for any part here.
 
@@ -26,6 +18,17 @@ use crate::part::{
     ContinuousRead, CopyRule, DieSelect, IdMethod, Identity, MarkPages, Part, PlaneSelect, PowerUp, SpareRange, Times,
 };
 use crate::status::StatusScheme;
+
+/// What the letters in front of the sources of a row stand for.
+pub const SOURCES: &[(char, &str)] = &[
+    ('L', "Linux, drivers/mtd/nand/spi/<maker>.c"),
+    ('A', "Allwinner's driver for SPI NAND, physic/id.c"),
+    ('R', "Rockchip's, drivers/rkflash/sfc_nand.c"),
+    ('U', "the programmer ufprog, flash/nand/spi-nand/vendor-<maker>.c"),
+    ('E', "Espressif's component spi_nand_flash, src/devices/ and ECC_DECODE_CHECKLIST.md"),
+    ('M', "a patch on the Linux mailing list for Micron's spare area"),
+    ('D', "a public page on Winbond's parts"),
+];
 
 /// Every part known here.
 pub const PARTS: &[Part] = &[

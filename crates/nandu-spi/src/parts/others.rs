@@ -15,6 +15,7 @@ pub(super) const F50L1G41LB: Part = Part {
         "L: identity, shape, protected 4 x 4..7",
         "A: decoding, protected 4 x 4..7, marks in the first two pages, 65,000 erases",
         "U: identity, shape, decoding, protected 4 x 4..7, marks in the first two pages",
+        "R: identity, shape, decoding, protected 20..23 and 36..39",
     ],
     ..COMMON
 };
@@ -27,6 +28,7 @@ pub(super) const F35SQA001G: Part = Part {
     sources: &[
         "L: identity, shape, decoding",
         "A: decoding, protected 0..63, 50,000 erases",
+        "R: identity, shape, decoding",
         "U: identity, shape, protected 1..63, marks in the first two pages, where A says in the first",
     ],
     ..COMMON
@@ -43,6 +45,7 @@ pub(super) const XT26G01A: Part = Part {
     sources: &[
         "L: identity, shape, decoding",
         "A: protected 8..23, mark in the first page, 50,000 erases",
+        "R: identity, shape, protected 8..15",
         "U: identity, shape, decoding, one program for each page; protected 8..47, of which the smaller is taken",
     ],
     ..COMMON

@@ -24,8 +24,9 @@ pub(super) const W25N512GV: Part = Part {
     protected: Some(QUARTERS_4_TO_7),
     sources: &[
         "E: identity, decoding, times",
-        "R, U: identity, shape, protected 4 x 4..7",
-        "L: the GW, BAh 20h, has the same shape and 10 bad blocks",
+        "U: identity, shape, protected 4 x 4..7",
+        "R: identity, shape, decoding, protected 3 x 4..7",
+        "L: the GW, BAh 20h, has the same shape, 10 bad blocks and parity where W25N01GV has it",
     ],
     ..WINBOND
 };
@@ -40,8 +41,9 @@ pub(super) const W25N01GV: Part = Part {
         "L: identity, shape, bad blocks",
         "E: decoding (01 one bit, 10 and 11 uncorrectable), times, BUF",
         "A: protected 4 x 4..7, mark in the first page, 65,000 erases",
-        "D, R, U: protected 4 x 4..7",
+        "D, U: protected 4 x 4..7",
         "U: four programs for each page",
+        "R: identity, shape, decoding, protected 3 x 4..7",
     ],
     ..WINBOND
 };
