@@ -2,12 +2,9 @@
 //!
 //! The power goes at the operations of the array, as in the tests without the wire; the driver finds registers and cache as after power-up.
 
-use std::collections::BTreeMap;
 use std::error::Error;
-use std::fmt;
-use std::ops::{Bound, ControlFlow};
 
-use nandu::{Direction, Store};
+use nandu::Store;
 use nandu_fs::{Format, Fs, LogOptions, Options, Time};
 use nandu_nand::{BlockAddr, CellMode, ErrorType, Geometry, Nand, PageAddr, ReadStatus};
 use nandu_sim::Sim;
@@ -18,6 +15,7 @@ use nandu_suite::cuts::{Access, check_over, fixed_over, recover_over, workload_o
 use nandu_suite::{Op, Opened, ROOT, System};
 
 use crate::small::part;
+use crate::store;
 
 /// Cuts of each of the eight tests, at least: 9,600 in all.
 const CUTS_MIN: u64 = 1_200;
@@ -26,13 +24,13 @@ const CUTS_MIN: u64 = 1_200;
 const CHAINS: u64 = 520;
 
 /// A row with blocks so few and small that the collector works all the time.
-fn row(name: &str, block_count: u32) -> &'static Part {
+pub(crate) fn row(name: &str, block_count: u32) -> &'static Part {
     Box::leak(Box::new(Part { pages_per_block: 8, ..part(name, block_count) }))
 }
 
 /// The driver, as on a board with a QSPI controller.
 #[derive(Clone, Copy)]
-struct Lanes(&'static Part);
+pub(crate) struct Lanes(pub(crate) &'static Part);
 
 impl Access for Lanes {
     type Chip<'c> = SpiNand<SpiSim<&'c mut Sim>>;
@@ -56,120 +54,16 @@ impl Access for Hal {
     }
 }
 
-mod store {
-    use super::*;
-
-    type Records = BTreeMap<Vec<u8>, Value>;
-
-    /// The bytes of a value, which are all the same, and are printed so.
-    #[derive(Clone, PartialEq, Eq)]
-    struct Value(Vec<u8>);
-
-    impl fmt::Debug for Value {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            let first = self.0.first().copied().unwrap_or(0);
-            let same = if self.0.iter().all(|&byte| byte == first) { "" } else { " and others" };
-            write!(f, "{} x {first}{same}", self.0.len())
-        }
-    }
-
-    const OPTIONS: nandu::Options = nandu::Options { cache_size: 4096, ..nandu::Options::DEFAULT };
-
-    /// What the store said is durable, and the one change of which it has said nothing yet.
-    #[derive(Clone, Default)]
-    struct Promise {
-        /// `None` before the first run opened the store.
-        records: Option<Records>,
-        pending: Option<Records>,
-        count: u32,
-    }
-
-    fn memory(geometry: &Geometry) -> Vec<u8> {
-        vec![0; Store::<Sim>::memory_required(geometry, &OPTIONS)]
-    }
-
-    fn records<N: Nand>(store: &mut Store<'_, N>) -> Result<Records, nandu::Error<N::Error>> {
-        let mut found = Records::new();
-        let mut large = Vec::new();
-        store.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
-            large.extend(entry.large.map(|size| (entry.key.to_vec(), size)));
-            found.insert(entry.key.to_vec(), Value(entry.value.to_vec()));
-            ControlFlow::Continue(())
-        })?;
-        for (key, size) in large {
-            let mut value = vec![0; size];
-            store.read(&key, 0, &mut value)?;
-            found.insert(key, Value(value));
-        }
-        Ok(found)
-    }
-
-    /// Puts and deletes over a few keys, with values of any size up to a third of a page. The larger stand in pages of their own.
-    fn workload<A: Access>(access: A, changes: u32) -> impl Fn(&mut Sim, &mut Promise) -> Run {
-        move |chip, promise| {
-            let mut memory = memory(&chip.chip().geometry);
-            let mut store =
-                Store::open(access.reach(chip)?, OPTIONS, &mut memory).map_err(|error| error.to_string())?;
-            let mut held = records(&mut store).map_err(|error| error.to_string())?;
-            (promise.records, promise.pending) = (Some(held.clone()), None);
-            for _ in 0..changes {
-                promise.count += 1;
-                let chance = promise.count.wrapping_mul(0x9E37_79B1) >> 8;
-                let key = vec![b'a' + (chance % 24) as u8; 1 + (chance % 3) as usize];
-                let mut after = held.clone();
-                let result = if chance % 5 == 0 {
-                    after.remove(&key);
-                    promise.pending = Some(after.clone());
-                    store.delete(&key).map(|_| ())
-                } else {
-                    let value = vec![promise.count as u8; (chance / 7 % 600) as usize];
-                    after.insert(key.clone(), Value(value.clone()));
-                    promise.pending = Some(after.clone());
-                    store.put(&key, &value).map(|_| ())
-                };
-                result.map_err(|error| error.to_string())?;
-                (promise.records, promise.pending) = (Some(after.clone()), None);
-                held = after;
-            }
-            store.unmount().map_err(|error| error.to_string())?;
-            Ok(())
-        }
-    }
-
-    fn recover<A: Access>(access: A) -> impl Fn(&mut Sim) -> Run {
-        move |chip| {
-            let mut memory = memory(&chip.chip().geometry);
-            Store::open(access.reach(chip)?, OPTIONS, &mut memory).map_err(|error| error.to_string())?;
-            Ok(())
-        }
-    }
-
-    fn check<A: Access>(access: A) -> impl Fn(&mut Sim, &Promise) -> Records {
-        move |chip, promise| {
-            let mut memory = memory(&chip.chip().geometry);
-            let mut store = Store::open(access.reach(chip).unwrap(), OPTIONS, &mut memory).unwrap();
-            let mut violations = Vec::new();
-            store.verify(&mut |violation| violations.push(violation)).unwrap();
-            assert_eq!(violations, []);
-            let found = records(&mut store).unwrap();
-            let may_be = [&promise.records, &promise.pending];
-            let is_right = promise.records.is_none() || may_be.contains(&&Some(found.clone()));
-            assert!(is_right, "found {found:?}\nacknowledged {:?}\npending {:?}", promise.records, promise.pending);
-            found
-        }
-    }
-
-    /// Chains of cuts on a part; blocks bad from the factory are among the first.
-    pub(super) fn chains<A: Access>(access: A, part: &Part, seed: u64) -> Summary {
-        let mut sim = Sim::with_seed(chip(part), seed);
-        sim.mark_factory_bad(BlockAddr(3));
-        let mut memory = memory(&sim.chip().geometry);
-        let formatted = Store::format(access.reach(&mut sim).unwrap(), OPTIONS, &mut memory).unwrap();
-        formatted.unmount().unwrap();
-        let workload = workload(access.clone(), 60);
-        let sim = lived_in(sim, &workload);
-        Driver::new(sim).seed(seed).resume().random(CHAINS, workload, recover(access.clone()), check(access))
-    }
+/// Chains of cuts on a part; blocks bad from the factory are among the first.
+fn store_chains<A: Access>(access: A, part: &Part, seed: u64) -> Summary {
+    let mut sim = Sim::with_seed(chip(part), seed);
+    sim.mark_factory_bad(BlockAddr(3));
+    let mut memory = store::memory(&sim.chip().geometry);
+    let formatted = Store::format(access.reach(&mut sim).unwrap(), store::OPTIONS, &mut memory).unwrap();
+    formatted.unmount().unwrap();
+    let workload = store::workload(access.clone(), 60);
+    let sim = lived_in(sim, &workload);
+    Driver::new(sim).seed(seed).resume().random(CHAINS, workload, store::recover(access.clone()), store::check(access))
 }
 
 mod files {
@@ -272,25 +166,25 @@ fn many(summary: Summary) {
 #[test]
 fn a_store_on_winbond() {
     let part = row("W25N01GV", 24);
-    many(store::chains(Lanes(part), part, 1));
+    many(store_chains(Lanes(part), part, 1));
 }
 
 #[test]
 fn a_store_on_gigadevice() {
     let part = row("GD5F2GQ5UE", 24);
-    many(store::chains(Hal(part), part, 2));
+    many(store_chains(Hal(part), part, 2));
 }
 
 #[test]
 fn a_store_on_micron() {
     let part = row("MT29F2G01ABAGD", 24);
-    many(store::chains(Lanes(part), part, 3));
+    many(store_chains(Lanes(part), part, 3));
 }
 
 #[test]
 fn a_store_on_macronix() {
     let part = row("MX35LF2GE4AD", 24);
-    many(store::chains(Hal(part), part, 4));
+    many(store_chains(Hal(part), part, 4));
 }
 
 #[test]

@@ -6,6 +6,8 @@ mod chip;
 mod cuts;
 mod driver;
 mod mistakes;
+mod outages;
 mod rules;
 mod same;
 mod small;
+mod store;
