@@ -37,9 +37,9 @@ mod wire;
 pub use device::SpiNand;
 pub use error::{Operation, SpiError};
 pub use hal::HalWire;
+pub use nandu_nand::CopyRule;
 pub use part::{
-    ContinuousRead, CopyRule, DieSelect, IdMethod, Identity, MarkPages, Part, PartError, PlaneSelect, PowerUp,
-    SpareRange, Times,
+    ContinuousRead, DieSelect, IdMethod, Identity, MarkPages, Part, PartError, PlaneSelect, PowerUp, SpareRange, Times,
 };
 pub use parts::{PARTS, SOURCES};
 pub use status::{EccOutcome, MoreStatus, StatusScheme};

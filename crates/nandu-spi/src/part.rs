@@ -1,6 +1,6 @@
 //! What is known of a part.
 
-use nandu_nand::{Ecc, Geometry, Pairing, ProgramOrder, TearScope};
+use nandu_nand::{CopyRule, Ecc, Geometry, Pairing, ProgramOrder, TearScope};
 
 use crate::command::IDENTITY_SIZE;
 use crate::status::StatusScheme;
@@ -45,19 +45,6 @@ pub enum PlaneSelect {
     Row,
     /// In addition by this bit of the column address, which is the lowest bit of the block's number. In every command with a column.
     ColumnBit(u8),
-}
-
-/// Between which blocks the part copies pages inside. Never from die to die.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CopyRule {
-    /// Not at all, or nobody says.
-    Never,
-    /// Between any two blocks of a die.
-    WithinDie,
-    /// Between blocks of the same plane, which is the lowest bit of the block's number.
-    SamePlane,
-    /// Between blocks whose numbers are both even or both odd.
-    SameParity,
 }
 
 /// In which pages of a block the maker's bad mark stands: the first byte of the spare area, not FFh.
@@ -305,12 +292,7 @@ impl Part {
             bad_block_max: self.bad_block_max,
             plane_count: self.plane_count,
             die_count: self.die_count,
-            copies: match self.copy {
-                CopyRule::Never => nandu_nand::CopyRule::Never,
-                CopyRule::WithinDie => nandu_nand::CopyRule::Die,
-                CopyRule::SamePlane => nandu_nand::CopyRule::Plane,
-                CopyRule::SameParity => nandu_nand::CopyRule::Parity,
-            },
+            copies: self.copy,
         }
     }
 

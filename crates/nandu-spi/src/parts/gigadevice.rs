@@ -1,7 +1,9 @@
 //! GigaDevice.
 
+use nandu_nand::CopyRule;
+
 use super::{COMMON, QUARTERS_4_TO_11, QUARTERS_4_TO_15, TWO_4_TO_11};
-use crate::part::{CopyRule, DieSelect, IdMethod, Identity, MarkPages, Part, Times};
+use crate::part::{DieSelect, IdMethod, Identity, MarkPages, Part, Times};
 use crate::status::StatusScheme;
 
 const GIGADEVICE: Part = Part {
@@ -33,7 +35,7 @@ pub(super) const GD5F1GQ5UE: Part = Part {
     ecc_bits: 4,
     status: StatusScheme::GigaDevice4,
     protected: Some(QUARTERS_4_TO_15),
-    copy: CopyRule::WithinDie,
+    copy: CopyRule::Die,
     sources: &[
         "L: identity, shape, decoding with F0h, 11 reserved",
         "A: protected 4 x 4..15, mark in the first page, 50,000 erases",
@@ -49,7 +51,7 @@ pub(super) const GD5F2GQ5UE: Part = Part {
     id: Identity { method: IdMethod::Dummy, bytes: &[0xc8, 0x52] },
     blocks_per_die: 2048,
     bad_block_max: 40,
-    copy: CopyRule::SameParity,
+    copy: CopyRule::Parity,
     sources: &[
         "L: identity, shape, 4 bits, decoding with F0h",
         "A: protected 4 x 4..15, mark in the first page, 50,000 erases",
@@ -67,7 +69,7 @@ pub(super) const GD5F4GQ6UE: Part = Part {
     die_count: 2,
     die_select: DieSelect::Row,
     bad_block_max: 80,
-    copy: CopyRule::SameParity,
+    copy: CopyRule::Parity,
     protected: Some(TWO_4_TO_11),
     sources: &[
         "L: identity, two units of 2,048 blocks with 40 bad ones each",
@@ -83,7 +85,7 @@ pub(super) const GD5F1GM7UE: Part = Part {
     id: Identity { method: IdMethod::Dummy, bytes: &[0xc8, 0x91] },
     ecc_bits: 8,
     status: StatusScheme::GigaDevice8,
-    copy: CopyRule::WithinDie,
+    copy: CopyRule::Die,
     protected: Some(QUARTERS_4_TO_15),
     sources: &[
         "L: identity, shape, decoding with F0h",

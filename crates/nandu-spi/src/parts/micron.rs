@@ -1,9 +1,9 @@
 //! Micron.
 
+use nandu_nand::CopyRule;
+
 use super::COMMON;
-use crate::part::{
-    ContinuousRead, CopyRule, IdMethod, Identity, MarkPages, Part, PlaneSelect, PowerUp, SpareRange, Times,
-};
+use crate::part::{ContinuousRead, IdMethod, Identity, MarkPages, Part, PlaneSelect, PowerUp, SpareRange, Times};
 use crate::status::StatusScheme;
 
 const MICRON: Part = Part {
@@ -21,7 +21,7 @@ const MICRON: Part = Part {
 pub(super) const MT29F1G01ABAFD: Part = Part {
     name: "MT29F1G01ABAFD",
     id: Identity { method: IdMethod::Dummy, bytes: &[0x2c, 0x14] },
-    copy: CopyRule::WithinDie,
+    copy: CopyRule::Die,
     times: Times::usual(46, 220, 2_000),
     sources: &[
         "L: identity, shape, decoding",
@@ -40,7 +40,7 @@ pub(super) const MT29F2G01ABAGD: Part = Part {
     plane_count: 2,
     plane_select: PlaneSelect::ColumnBit(12),
     bad_block_max: 40,
-    copy: CopyRule::SamePlane,
+    copy: CopyRule::Plane,
     times: Times::usual(55, 220, 2_000),
     sources: &[
         "L: identity, shape, two planes, decoding",
@@ -62,7 +62,7 @@ pub(super) const MT29F4G01ABAFD: Part = Part {
     protected: Some(&[SpareRange { offset: 64, size: 64 }]),
     power_up: PowerUp { locked: true, ecc: true, continuous_read: true },
     continuous_read: ContinuousRead::ConfigBitSet(0x01),
-    copy: CopyRule::WithinDie,
+    copy: CopyRule::Die,
     times: Times::usual(115, 240, 2_000),
     sources: &[
         "L: identity, shape, decoding, continuous read by bit 0, on at power-up",

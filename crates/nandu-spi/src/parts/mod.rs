@@ -14,8 +14,10 @@ mod micron;
 mod others;
 mod winbond;
 
+use nandu_nand::CopyRule;
+
 use crate::part::{
-    ContinuousRead, CopyRule, DieSelect, IdMethod, Identity, MarkPages, Part, PlaneSelect, PowerUp, SpareRange, Times,
+    ContinuousRead, DieSelect, IdMethod, Identity, MarkPages, Part, PlaneSelect, PowerUp, SpareRange, Times,
 };
 use crate::status::StatusScheme;
 

@@ -1,7 +1,9 @@
 //! Winbond.
 
+use nandu_nand::CopyRule;
+
 use super::{COMMON, QUARTERS_4_TO_7, QUARTERS_4_TO_15};
-use crate::part::{ContinuousRead, CopyRule, DieSelect, IdMethod, Identity, MarkPages, Part, PowerUp, Times};
+use crate::part::{ContinuousRead, DieSelect, IdMethod, Identity, MarkPages, Part, PowerUp, Times};
 use crate::status::StatusScheme;
 
 /// Parts of one version, suffix T, wake up in continuous read, which the identity does not tell.
@@ -36,7 +38,7 @@ pub(super) const W25N01GV: Part = Part {
     id: Identity { method: IdMethod::Dummy, bytes: &[0xef, 0xaa, 0x21] },
     protected: Some(QUARTERS_4_TO_7),
     programs_per_page: 4,
-    copy: CopyRule::WithinDie,
+    copy: CopyRule::Die,
     sources: &[
         "L: identity, shape, bad blocks",
         "E: decoding (01 one bit, 10 and 11 uncorrectable), times, BUF",
