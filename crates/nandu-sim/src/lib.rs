@@ -43,7 +43,8 @@
 //!
 //! Breaking a rule of the contract is a bug of the caller, and the simulator panics with the last operations of that
 //! block: a program beyond what a page takes or over programmed bytes, out of order, of a block not erased or bad, of
-//! an MSB page in SLC mode, not aligned; an erase of a bad block; any address outside the chip. A chip from the factory
+//! an MSB page in SLC mode, not aligned; an erase of a bad block; a copy inside the chip where
+//! [`Geometry::may_copy`](nandu_nand::Geometry::may_copy) says no; any address outside the chip. A chip from the factory
 //! counts as not erased. What a chip permits (partial programs, any order) is permitted. Rules are judged by what the
 //! caller can know: after a fault that it was not told of, it is not blamed.
 //!

@@ -34,6 +34,41 @@
 //! simulator panics, with the last transactions and the history of the block. The alternative, to do what the part would do and leave the
 //! verdict to the test, was refused: a test that looks at data finds such a fault only where it happens to read again.
 //!
+//! # A driver under power cuts
+//!
+//! The power-cut driver of [`nandu_sim::power_cut`] lends a chip to each run; a part over it wakes up as after power-up:
+//!
+//! ```
+//! use nandu_nand::{BlockAddr, CellMode, Nand, PageAddr};
+//! use nandu_sim::{Sim, power_cut};
+//! use nandu_spi::{PARTS, Part, SpiNand};
+//! use nandu_spi_sim::{SpiSim, chip};
+//!
+//! // Any driver: this one is nandu's, and its part has fewer blocks than the one of the table, which is faster.
+//! static PART: Part = Part { blocks_per_die: 16, bad_block_max: 1, ..PARTS[1] };
+//!
+//! fn open(sim: &mut Sim) -> Result<SpiNand<SpiSim<&mut Sim>>, nandu_spi::SpiError<nandu_spi_sim::WireError>> {
+//!     SpiNand::open_as(SpiSim::new(&PART, sim), &PART)
+//! }
+//!
+//! let summary = power_cut::every(
+//!     chip(&PART),
+//!     |sim: &mut Sim, is_done: &mut bool| {
+//!         let mut nand = open(sim)?;
+//!         nand.erase(BlockAddr(2), CellMode::Slc)?;
+//!         nand.program(PageAddr(128), 0, &[0x5A; 2048])?;
+//!         *is_done = true;
+//!         Ok(())
+//!     },
+//!     |sim, is_done| {
+//!         let mut page = [0; 2048];
+//!         let read = open(sim).unwrap().read(PageAddr(128), 0, &mut page);
+//!         assert!(!is_done || read.is_ok() && page == [0x5A; 2048]);
+//!     },
+//! );
+//! assert_eq!(summary.operations, 2);
+//! ```
+//!
 //! # What it panics on
 //!
 //! * Any command but a look at the status and a reset while the part is busy (and the choice of another die).
@@ -71,7 +106,8 @@
 //!
 //! # What is simplified
 //!
-//! Protection is all or nothing. A reset brings back the registers of power-up, as on some parts: a driver has to set them again. Busy
+//! Commands whose address goes on several lanes (BBh, EBh), cache reads in the background (31h, 3Fh) and the second opcodes of random load
+//! (C4h, 72h) are not known. Protection is all or nothing. A reset brings back the registers of power-up, as on some parts: a driver has to set them again. Busy
 //! times are those of the chip, and every seventh is three times as long ([`SpiSim::set_slow_every`]). One-time pages cannot be programmed. The unique identity stands in row 0 of the pages
 //! behind [`CONFIG_OTP`](nandu_spi::command::CONFIG_OTP), the parameter page in row 1; on GigaDevice's parts also in rows 6 and 4.
 
