@@ -55,7 +55,7 @@ impl Access for Hal {
 }
 
 /// Chains of cuts on a part; blocks bad from the factory are among the first.
-fn store_chains<A: Access>(access: A, part: &Part, seed: u64) -> Summary {
+fn store_chains<A: Access>(access: A, part: &Part, seed: u64, chains: u64) -> Summary {
     let mut sim = Sim::with_seed(chip(part), seed);
     sim.mark_factory_bad(BlockAddr(3));
     let mut memory = store::memory(&sim.chip().geometry);
@@ -63,7 +63,7 @@ fn store_chains<A: Access>(access: A, part: &Part, seed: u64) -> Summary {
     formatted.unmount().unwrap();
     let workload = store::workload(access.clone(), 60);
     let sim = lived_in(sim, &workload);
-    Driver::new(sim).seed(seed).resume().random(CHAINS, workload, store::recover(access.clone()), store::check(access))
+    Driver::new(sim).seed(seed).resume().random(chains, workload, store::recover(access.clone()), store::check(access))
 }
 
 mod files {
@@ -166,25 +166,33 @@ fn many(summary: Summary) {
 #[test]
 fn a_store_on_winbond() {
     let part = row("W25N01GV", 24);
-    many(store_chains(Lanes(part), part, 1));
+    many(store_chains(Lanes(part), part, 1, CHAINS));
 }
 
 #[test]
 fn a_store_on_gigadevice() {
     let part = row("GD5F2GQ5UE", 24);
-    many(store_chains(Hal(part), part, 2));
+    many(store_chains(Hal(part), part, 2, CHAINS));
 }
 
 #[test]
 fn a_store_on_micron() {
     let part = row("MT29F2G01ABAGD", 24);
-    many(store_chains(Lanes(part), part, 3));
+    many(store_chains(Lanes(part), part, 3, CHAINS));
 }
 
 #[test]
 fn a_store_on_macronix() {
     let part = row("MX35LF2GE4AD", 24);
-    many(store_chains(Hal(part), part, 4));
+    many(store_chains(Hal(part), part, 4, CHAINS));
+}
+
+/// The row of the table as it is, but for the number of blocks.
+#[test]
+fn a_store_on_blocks_of_their_size() {
+    let part: &'static Part = Box::leak(Box::new(part("MT29F4G01ABAFD", 24)));
+    let summary = store_chains(Lanes(part), part, 9, 60);
+    assert!(summary.cuts > 120, "{summary:?}");
 }
 
 #[test]
