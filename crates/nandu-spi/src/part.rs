@@ -195,7 +195,7 @@ pub struct Part {
     /// How long its operations take.
     pub times: Times,
     /// Where the facts come from, and what was made of sources that disagree. In the table each begins with letters of
-    /// [`SOURCES`](crate::SOURCES) and a colon.
+    /// [`SOURCES`](crate::SOURCES) and a colon, and without the feature `sources` there are none.
     pub sources: &'static [&'static str],
 }
 

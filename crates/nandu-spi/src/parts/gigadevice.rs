@@ -20,7 +20,7 @@ pub(super) const GD5F1GQ4UE: Part = Part {
     ecc_bits: 8,
     status: StatusScheme::GigaDevice8,
     protected: Some(QUARTERS_4_TO_11),
-    sources: &[
+    sources: sources![
         "L: identity, shape, decoding with F0h",
         "A: protected 4 x 4..11, mark in the first page, 50,000 erases",
         "R: identity, shape, protected 4..11",
@@ -36,7 +36,7 @@ pub(super) const GD5F1GQ5UE: Part = Part {
     status: StatusScheme::GigaDevice4,
     protected: Some(QUARTERS_4_TO_15),
     copy: CopyRule::Die,
-    sources: &[
+    sources: sources![
         "L: identity, shape, decoding with F0h, 11 reserved",
         "A: protected 4 x 4..15, mark in the first page, 50,000 erases",
         "U: protected 4 x 4..15; one program for each page",
@@ -52,7 +52,7 @@ pub(super) const GD5F2GQ5UE: Part = Part {
     blocks_per_die: 2048,
     bad_block_max: 40,
     copy: CopyRule::Parity,
-    sources: &[
+    sources: sources![
         "L: identity, shape, 4 bits, decoding with F0h",
         "A: protected 4 x 4..15, mark in the first page, 50,000 erases",
         "U: identity, shape, 4 bits, protected 4 x 4..15; one program for each page",
@@ -71,7 +71,7 @@ pub(super) const GD5F4GQ6UE: Part = Part {
     bad_block_max: 80,
     copy: CopyRule::Parity,
     protected: Some(TWO_4_TO_11),
-    sources: &[
+    sources: sources![
         "L: identity, two units of 2,048 blocks with 40 bad ones each",
         "E: 4 bits, copies between blocks of the same parity and unit, times",
         "R: protected 4..11 and 20..27",
@@ -87,7 +87,7 @@ pub(super) const GD5F1GM7UE: Part = Part {
     status: StatusScheme::GigaDevice8,
     copy: CopyRule::Die,
     protected: Some(QUARTERS_4_TO_15),
-    sources: &[
+    sources: sources![
         "L: identity, shape, decoding with F0h",
         "E: decoding, copies without a rule of parity, times",
         "R: identity, shape; takes code 11 for reserved, where L, E and U say 8 corrected",
@@ -106,7 +106,7 @@ pub(super) const GD5F4GM8UE: Part = Part {
     status: StatusScheme::GigaDevice8,
     // Copies also stay in one half of the part, and this table has no word for halves that are not dies: so none.
     copy: CopyRule::Never,
-    sources: &[
+    sources: sources![
         "L: identity, shape, decoding with F0h",
         "E: decoding, rule of copies, times",
         "U: identity, shape; protected 1..63, which nobody else says",

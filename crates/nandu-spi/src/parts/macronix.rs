@@ -12,7 +12,7 @@ pub(super) const MX35LF1GE4AB: Part = Part {
     ecc_bits: 4,
     status: StatusScheme::Macronix4,
     protected: Some(QUARTERS_4_TO_15),
-    sources: &[
+    sources: sources![
         "L: identity, shape, count by 7Ch",
         "A: protected 4 x 4..15 (it uses 4 x 4..7 for the sake of old volumes), marks in the first two pages, 65,000 erases",
         "U: identity, shape, count by 7Ch, protected 4 x 4..15, marks in the first two pages",
@@ -31,7 +31,7 @@ pub(super) const MX35LF2GE4AD: Part = Part {
     protected: Some(QUARTERS_4_TO_7),
     continuous_read: ContinuousRead::ConfigBitSet(0x04),
     times: Times::usual(10, 400, 6_000),
-    sources: &[
+    sources: sources![
         "L: identity, shape, count by 7Ch, continuous read by bit 2; refuses code 11",
         "E, R: code 11 is corrected",
         "E: times",
@@ -53,7 +53,7 @@ pub(super) const MX35LF4GE4AD: Part = Part {
     continuous_read: ContinuousRead::ConfigBitSet(0x04),
     times: Times::usual(12, 440, 6_000),
     protected: Some(TWO_4_TO_11),
-    sources: &[
+    sources: sources![
         "L: identity, shape, count by 7Ch, continuous read by bit 2; refuses code 11",
         "E, R: code 11 is corrected",
         "E: times",

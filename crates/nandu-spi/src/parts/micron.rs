@@ -23,7 +23,7 @@ pub(super) const MT29F1G01ABAFD: Part = Part {
     id: Identity { method: IdMethod::Dummy, bytes: &[0x2c, 0x14] },
     copy: CopyRule::Die,
     times: Times::usual(46, 220, 2_000),
-    sources: &[
+    sources: sources![
         "L: identity, shape, decoding",
         "M, A, U: protected 32..63",
         "R: identity, shape, decoding, protected 32..39",
@@ -42,7 +42,7 @@ pub(super) const MT29F2G01ABAGD: Part = Part {
     bad_block_max: 40,
     copy: CopyRule::Plane,
     times: Times::usual(55, 220, 2_000),
-    sources: &[
+    sources: sources![
         "L: identity, shape, two planes, decoding",
         "M, A, U: protected 32..63",
         "R: identity, shape, decoding, protected 32..39",
@@ -64,7 +64,7 @@ pub(super) const MT29F4G01ABAFD: Part = Part {
     continuous_read: ContinuousRead::ConfigBitSet(0x01),
     copy: CopyRule::Die,
     times: Times::usual(115, 240, 2_000),
-    sources: &[
+    sources: sources![
         "L: identity, shape, decoding, continuous read by bit 0, on at power-up",
         "M, U: protected 64..127",
         "E: shape, one plane, times",

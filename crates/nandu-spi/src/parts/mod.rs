@@ -1,11 +1,18 @@
 //! The table: one row for each part, a file for each maker.
 //!
-//! Sources go by the letters of [`SOURCES`].
+//! Sources go by the letters of [`SOURCES`]. They are compiled with the feature `sources`.
 //!
 //! Bytes that Linux calls free are not thereby protected. Protected bytes are what two sources say, and where one says more than
 //! another, what both do; for R these are the four bytes from each place that its table names for words of its own. What has one source
 //! only, or none, is read so that it can cost but not lose: no protected bytes, one program for each page, no copies inside, both pages
 //! looked at for marks, 50,000 erases, which is the least that a source names for any part here.
+
+/// The sources of a row, which only a host has use for: six kilobytes of text.
+macro_rules! sources {
+    ($($text:literal),* $(,)?) => {
+        if cfg!(feature = "sources") { &[$($text),*] } else { &[] }
+    };
+}
 
 mod gigadevice;
 mod kioxia;

@@ -11,7 +11,7 @@ pub(super) const F50L1G41LB: Part = Part {
     protected: Some(QUARTERS_4_TO_7),
     endurance: 65_000,
     quad_bit: false,
-    sources: &[
+    sources: sources![
         "L: identity, shape, protected 4 x 4..7",
         "A: decoding, protected 4 x 4..7, marks in the first two pages, 65,000 erases",
         "U: identity, shape, decoding, protected 4 x 4..7, marks in the first two pages",
@@ -25,7 +25,7 @@ pub(super) const F35SQA001G: Part = Part {
     maker: "Longsys",
     id: Identity { method: IdMethod::Dummy, bytes: &[0xcd, 0x71, 0x71] },
     protected: Some(QUARTERS_4_TO_15),
-    sources: &[
+    sources: sources![
         "L: identity, shape, decoding",
         "A: decoding, protected 0..63, 50,000 erases",
         "R: identity, shape, decoding",
@@ -42,7 +42,7 @@ pub(super) const XT26G01A: Part = Part {
     status: StatusScheme::XtxA,
     marks: MarkPages::First,
     protected: Some(&[SpareRange { offset: 8, size: 16 }]),
-    sources: &[
+    sources: sources![
         "L: identity, shape, decoding",
         "A: protected 8..23, mark in the first page, 50,000 erases",
         "R: identity, shape, protected 8..15",
@@ -58,7 +58,7 @@ pub(super) const XT26G01D: Part = Part {
     spare_size: 128,
     ecc_bits: 8,
     status: StatusScheme::XtxD,
-    sources: &[
+    sources: sources![
         "L: identity, shape, decoding",
         "E: decoding (of the 8 Gbit part)",
         "U: decoding, four lanes by bit 0 (of the 1.8 V part), which L does not say",
@@ -74,7 +74,7 @@ pub(super) const DS35Q1GA: Part = Part {
     ecc_bits: 4,
     protected: Some(QUARTERS_4_TO_7),
     endurance: 65_000,
-    sources: &[
+    sources: sources![
         "L: identity, shape, 4 bits",
         "A: decoding, protected 4 x 4..7, marks in the first two pages, 65,000 erases",
         "R: identity, shape, decoding, 4 bits",

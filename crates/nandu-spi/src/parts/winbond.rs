@@ -24,7 +24,7 @@ pub(super) const W25N512GV: Part = Part {
     blocks_per_die: 512,
     bad_block_max: 10,
     protected: Some(QUARTERS_4_TO_7),
-    sources: &[
+    sources: sources![
         "E: identity, decoding, times",
         "U: identity, shape, protected 4 x 4..7",
         "R: identity, shape, decoding, protected 3 x 4..7",
@@ -39,7 +39,7 @@ pub(super) const W25N01GV: Part = Part {
     protected: Some(QUARTERS_4_TO_7),
     programs_per_page: 4,
     copy: CopyRule::Die,
-    sources: &[
+    sources: sources![
         "L: identity, shape, bad blocks",
         "E: decoding (01 one bit, 10 and 11 uncorrectable), times, BUF",
         "A: protected 4 x 4..7, mark in the first page, 65,000 erases",
@@ -54,7 +54,7 @@ pub(super) const W25N01JW: Part = Part {
     name: "W25N01JW",
     id: Identity { method: IdMethod::Dummy, bytes: &[0xef, 0xbc, 0x21] },
     quad_bit: true,
-    sources: &[
+    sources: sources![
         "L: identity, shape, four lanes by bit 0",
         "E: decoding, times",
         "U: identity, shape; protected 4 x 8..11, which nobody else says",
@@ -70,7 +70,7 @@ pub(super) const W25M02GV: Part = Part {
     die_select: DieSelect::Command,
     bad_block_max: 40,
     protected: Some(QUARTERS_4_TO_7),
-    sources: &[
+    sources: sources![
         "L: identity, shape, 20 bad blocks in a die, die by C2h",
         "U: identity, shape, die by C2h, protected 4 x 4..7",
         "A: 65,000 erases; protected 4 x 4..15, of which the smaller is taken; knows one die only",
@@ -84,7 +84,7 @@ pub(super) const W25N01KV: Part = Part {
     spare_size: 96,
     ecc_bits: 4,
     status: StatusScheme::Count30,
-    sources: &["L: identity, shape, count in 30h", "U: the same; protected 4 x 4..15, which nobody else says"],
+    sources: sources!["L: identity, shape, count in 30h", "U: the same; protected 4 x 4..15, which nobody else says"],
     ..WINBOND
 };
 
@@ -97,7 +97,7 @@ pub(super) const W25N02KV: Part = Part {
     status: StatusScheme::Count30,
     bad_block_max: 40,
     protected: Some(QUARTERS_4_TO_15),
-    sources: &[
+    sources: sources![
         "L: identity, shape, count in 30h",
         "E: the same, times",
         "A: protected 4 x 4..15, mark in the first page, 65,000 erases",
@@ -118,7 +118,7 @@ pub(super) const W25N04KV: Part = Part {
     // Copies stay in a plane, and nobody says which block is in which: so none.
     copy: CopyRule::Never,
     protected: Some(QUARTERS_4_TO_7),
-    sources: &[
+    sources: sources![
         "L: identity, shape, two planes",
         "E: decoding, times, no plane bit in columns, no copy from plane to plane",
         "R: protected 4 x 4..7",
