@@ -94,6 +94,16 @@ pub(crate) fn mode_name(mode: CellMode) -> &'static str {
     }
 }
 
+/// Between which pages a chip copies inside.
+pub(crate) fn copies_name(rule: CopyRule) -> &'static str {
+    match rule {
+        CopyRule::Never => "never",
+        CopyRule::Die => "in a die",
+        CopyRule::Plane => "in a plane",
+        CopyRule::Parity => "in a plane, even to even and odd to odd blocks",
+    }
+}
+
 pub(crate) fn pairing_name(pairing: &Pairing) -> &'static str {
     match pairing {
         Pairing::None => "none",
@@ -129,12 +139,7 @@ pub(crate) fn geometry(geometry: &Geometry) -> Value {
         "bad_block_max": geometry.bad_block_max,
         "plane_count": geometry.plane_count,
         "die_count": geometry.die_count,
-        "copies": match geometry.copies {
-            CopyRule::Never => "never",
-            CopyRule::Die => "in a die",
-            CopyRule::Plane => "in a plane",
-            CopyRule::Parity => "in a plane, even to even and odd to odd blocks",
-        },
+        "copies": copies_name(geometry.copies),
     })
 }
 

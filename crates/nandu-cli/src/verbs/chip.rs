@@ -178,7 +178,7 @@ fn show(name: &str, out: &mut Output) -> anyhow::Result<()> {
         ("bad mark", marks.to_owned()),
         ("bad blocks", format!("at most {}", part.bad_block_max)),
         ("P/E", part.endurance.to_string()),
-        ("copies", format!("{:?}", part.copy)),
+        ("copies", report::copies_name(part.copy).to_owned()),
         ("wakes up", format!("{locked}{continuous}")),
         ("times", format!("read {}, program {}, erase {} us", times.read_us, times.program_us, times.erase_us)),
     ] {
