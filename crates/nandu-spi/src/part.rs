@@ -222,6 +222,8 @@ pub enum PartError {
     Dies,
     /// The plane's bit is one of the column, or there are no planes for it.
     Planes,
+    /// Columns do not fit two bytes, or rows three.
+    Address,
 }
 
 impl core::fmt::Display for PartError {
@@ -232,6 +234,7 @@ impl core::fmt::Display for PartError {
             PartError::Protected => f.write_str("protected bytes must rise and fit the spare area behind the mark"),
             PartError::Dies => f.write_str("the number of dies does not fit how one is selected"),
             PartError::Planes => f.write_str("the plane's bit does not fit the page or the number of planes"),
+            PartError::Address => f.write_str("columns must fit two bytes and rows three"),
         }
     }
 }
@@ -270,7 +273,7 @@ impl Part {
 
     /// Blocks in the part.
     pub const fn block_count(&self) -> u32 {
-        self.blocks_per_die * self.die_count as u32
+        self.blocks_per_die.saturating_mul(self.die_count as u32)
     }
 
     /// The part's shape as the contract has it. The tag's columns are logical: see [`SpiNand`](crate::SpiNand#spare-columns).
@@ -302,7 +305,11 @@ impl Part {
     ///
     /// What does not fit.
     pub fn validate(&self) -> Result<(), PartError> {
-        self.geometry().validate().map_err(PartError::Geometry)?;
+        let geometry = self.geometry();
+        geometry.validate().map_err(PartError::Geometry)?;
+        if geometry.column_count() > 1 << 16 || geometry.page_count() > 1 << 24 {
+            return Err(PartError::Address);
+        }
         if !(2..=IDENTITY_SIZE).contains(&self.id.bytes.len()) {
             return Err(PartError::Identity);
         }

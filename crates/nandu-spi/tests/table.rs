@@ -1,7 +1,11 @@
 //! The table: every row is sound, every part is found by its identity, every code of every status is decoded.
 
+use nandu_nand::GeometryError;
 use nandu_spi::EccOutcome::{Clean, Corrected, Uncorrectable};
-use nandu_spi::{EccOutcome, MarkPages, MoreStatus, PARTS, Part, SOURCES, StatusScheme};
+use nandu_spi::{
+    DieSelect, EccOutcome, Identity, MarkPages, MoreStatus, PARTS, Part, PartError, PlaneSelect, SOURCES, SpareRange,
+    StatusScheme,
+};
 
 fn part(name: &str) -> &'static Part {
     let found = Part::by_name(name, PARTS);
@@ -27,6 +31,35 @@ fn every_row_is_sound_and_names_its_sources() {
         assert!(times.erase_us * 4 < times.erase_limit_us, "{}", part.name);
         // Not a mark and not a byte that a factory may have written beside it.
         assert!(part.protected.unwrap_or_default().iter().all(|range| range.offset >= 2), "{}", part.name);
+    }
+}
+
+#[test]
+fn rows_that_do_not_fit_themselves_are_refused() {
+    let sound = *part("MT29F2G01ABAGD");
+    let ranges = |ranges: &'static [SpareRange]| Part { protected: Some(ranges), ..sound };
+    let flawed = [
+        (Part { page_size: 2000, ..sound }, PartError::Geometry(GeometryError::PageSize(2000))),
+        (
+            Part { blocks_per_die: u32::MAX, die_count: 2, ..sound },
+            PartError::Geometry(GeometryError::BlockCount(u32::MAX)),
+        ),
+        (Part { id: Identity { bytes: &[0x2c], ..sound.id }, ..sound }, PartError::Identity),
+        (Part { id: Identity { bytes: &[0; 6], ..sound.id }, ..sound }, PartError::Identity),
+        (ranges(&[SpareRange { offset: 3, size: 4 }]), PartError::Protected),
+        (ranges(&[SpareRange { offset: 8, size: 4 }, SpareRange { offset: 11, size: 4 }]), PartError::Protected),
+        (ranges(&[SpareRange { offset: 120, size: 9 }]), PartError::Protected),
+        (Part { die_count: 2, ..sound }, PartError::Dies),
+        (Part { die_select: DieSelect::Command, ..sound }, PartError::Dies),
+        (Part { plane_count: 1, ..sound }, PartError::Planes),
+        (Part { plane_select: PlaneSelect::ColumnBit(11), ..sound }, PartError::Planes),
+        (Part { plane_select: PlaneSelect::ColumnBit(16), ..sound }, PartError::Planes),
+        (Part { page_size: 1 << 16, ..sound }, PartError::Address),
+        (Part { blocks_per_die: 1 << 19, ..sound }, PartError::Address),
+    ];
+    assert_eq!(sound.validate(), Ok(()));
+    for (part, error) in flawed {
+        assert_eq!(part.validate(), Err(error), "{error}");
     }
 }
 

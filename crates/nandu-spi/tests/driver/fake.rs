@@ -193,7 +193,11 @@ impl Fake {
             }
             (SET_FEATURE, Data::Out(data)) => {
                 if address as u8 == REGISTER_DIE {
+                    if self.part.die_select != DieSelect::Register {
+                        self.complain("no register for dies");
+                    }
                     self.die = data[0] >> 6;
+                    return;
                 }
                 self.registers.insert((self.die, address as u8), data[0]);
             }
