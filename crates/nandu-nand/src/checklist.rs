@@ -56,6 +56,8 @@
 //! * The bad mark is read without error correction, which would mend it away in a page that holds nothing else, and in every page where
 //!   the maker may have put it. A single flipped bit is no mark.
 //! * The mark is programmed without error correction too: the page may hold data already.
+//! * Load the whole cache before a program. Not every chip sets what it is not given to ones, and what a page that was read left there
+//!   is programmed too, over the mark of the block for instance.
 //!
 //! # Addresses
 //!

@@ -267,6 +267,8 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
             }
             Filled::Loaded => match cache.loaded {
                 None => self.refuse("program although nothing was loaded"),
+                // What was not loaded is what the cache held before.
+                Some(_) if self.part.programs_per_page == 1 => (0, geometry.column_count()),
                 Some(range) => range,
             },
         };
@@ -283,7 +285,12 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
         // Error correction takes whole codewords: what was not loaded of the first and the last is ones.
         let unit = geometry.program_unit;
         let column = range.0 / unit * unit;
-        let end = if range.1 > geometry.page_size { range.1 } else { range.1.next_multiple_of(unit) };
+        // Ones at the end of the spare area, which a driver loads because not every part does, program nothing.
+        let spare = &cache.bytes[geometry.page_size as usize..range.1.max(geometry.page_size) as usize];
+        let end = match spare.iter().rposition(|&byte| byte != 0xFF) {
+            Some(last) => geometry.page_size + last as u32 + 1,
+            None => range.1.min(geometry.page_size).next_multiple_of(unit),
+        };
         if let Err(why) = self.sim().may_program(page, column, (end - column) as usize) {
             let index = geometry.index_in_block(page);
             let reason =

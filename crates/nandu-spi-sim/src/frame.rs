@@ -252,8 +252,11 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
                 self.check_cache(frame);
             }
             command::PROGRAM_LOAD | command::PROGRAM_LOAD_X4 => {
+                let clears = self.part.programs_per_page > 1;
                 let unit = self.unit();
-                unit.cache.bytes.fill(0xFF);
+                if clears {
+                    unit.cache.bytes.fill(0xFF);
+                }
                 unit.cache.refill(Filled::Loaded);
                 self.note_plane(frame);
             }

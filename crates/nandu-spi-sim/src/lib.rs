@@ -85,6 +85,9 @@
 //! Rules are judged by what a driver can know: after [`WireFault::PowerLost`] or while the bus is dead, and until the next reset, the part
 //! ignores what it does not take, or reports a failure.
 //!
+//! Program load (02h) sets the cache to ones only on parts that take several programs of a page; on others the rest of the cache stays as it
+//! was and is programmed too, since not every maker's does and no table says whose.
+//!
 //! What it cannot know to be wrong, it answers as the part does: whoever decodes the status wrongly, takes columns for rows or reads in
 //! continuous read gets the bytes that a part would give.
 //!

@@ -20,7 +20,7 @@ pub const READ_CACHE: u8 = 0x03;
 pub const READ_CACHE_X2: u8 = 0x3b;
 /// The same with the data on four lanes.
 pub const READ_CACHE_X4: u8 = 0x6b;
-/// Sets the cache to ones, then loads it: two bytes of column, data out on one lane.
+/// Loads the cache, on some parts after setting it to ones: two bytes of column, data out on one lane.
 pub const PROGRAM_LOAD: u8 = 0x02;
 /// The same with the data on four lanes.
 pub const PROGRAM_LOAD_X4: u8 = 0x32;

@@ -24,6 +24,9 @@ const ANY_TIMES: Times = Times::usual(120, 450, 6_000);
 /// What a part may take until it answers after its power came, in microseconds. Winbond's say 5,000.
 const POWER_UP_US: u32 = 5_000;
 
+/// What the cache is set to where nothing is programmed.
+static ONES: [u8; 64] = [0xff; 64];
+
 /// The row of the parameter page, where it stands in for the array.
 const PARAMETER_ROW: u32 = 1;
 
@@ -369,6 +372,13 @@ impl<W: Wire> SpiNand<W> {
         let row = self.row_of(page)?;
         self.bus.enable()?;
         let (mut opcode, more, lanes) = self.load_opcodes();
+        let mut column = self.first_undefined(pieces);
+        while column < self.geometry.column_count() {
+            let size = ONES.len().min((self.geometry.column_count() - column) as usize);
+            self.bus.load(opcode, lanes, self.column(page, column), &ONES[..size])?;
+            opcode = more;
+            column += size as u32;
+        }
         for &(column, data) in pieces {
             for (physical, start, end) in columns::pieces(self.part, column, data.len()) {
                 self.bus.load(opcode, lanes, self.column(page, physical), &data[start..end])?;
@@ -377,6 +387,20 @@ impl<W: Wire> SpiNand<W> {
         }
         self.bus.row(PROGRAM_EXECUTE, row)?;
         self.programmed(page)
+    }
+
+    /// The column from which on the cache has to be set to ones before the pieces are loaded over it.
+    ///
+    /// Not every maker's program load sets the rest of the cache to ones (Linux's `drivers/mtd/nand/spi/core.c` says so), and what is
+    /// left there from the page before would be programmed too, over the mark of the block for instance. A program of a part of the
+    /// main area is left to program load: only parts of which it is known take one.
+    fn first_undefined(&self, pieces: &[(u32, &[u8])]) -> u32 {
+        let page_size = self.geometry.page_size;
+        match pieces.first() {
+            Some(&(0, data)) if data.len() >= page_size as usize => page_size,
+            Some(&(column, _)) if column < page_size => self.geometry.column_count(),
+            _ => 0,
+        }
     }
 
     /// The outcome of a program under way.

@@ -178,7 +178,8 @@ pub struct Part {
     /// Bytes of the spare area that error correction protects and that are free for use, in rising order, from byte 4 on; `None` where
     /// nobody says, or not twice.
     pub protected: Option<&'static [SpareRange]>,
-    /// Programs that a page takes between two erases, with error correction on. 1 where nobody says.
+    /// Programs that a page takes between two erases, with error correction on. 1 where nobody says. More than 1 says as well that
+    /// [`PROGRAM_LOAD`](crate::command::PROGRAM_LOAD) sets what it is not given to ones.
     pub programs_per_page: u8,
     /// Blocks that may be bad over the rated life, in the whole part.
     pub bad_block_max: u32,

@@ -156,3 +156,24 @@ fn a_driver_without_mistake_lives_on_every_part() {
         }
     }
 }
+
+#[test]
+fn a_program_of_the_main_area_alone_takes_the_spare_bytes_of_the_page_before() {
+    let spare_of_the_second = |name: &str, data: &[u8]| {
+        let mut small = small(name, None);
+        small.erase(1).unwrap();
+        let mut first = [0x77; 2048 + 64];
+        first[2048..2052].fill(0xFF);
+        small.program(1, 0, 0, &first).unwrap();
+        small.read(1, 0, 0, &mut [0; 16]).unwrap();
+        small.program(1, 1, 0, data).unwrap();
+        let mut byte = [0];
+        small.read(1, 1, 2048 + 40, &mut byte).unwrap();
+        byte[0]
+    };
+    let whole = [&PAGE[..], &[0xFF; 128]].concat();
+    // Not every part's program load sets the rest of the cache to ones.
+    assert_eq!(spare_of_the_second("MT29F1G01ABAFD", &PAGE), 0x77);
+    assert_eq!(spare_of_the_second("MT29F1G01ABAFD", &whole), 0xFF);
+    assert_eq!(spare_of_the_second("W25N01GV", &PAGE), 0xFF);
+}

@@ -232,7 +232,8 @@ impl Fake {
                     self.complain("data before the permission");
                     return;
                 }
-                if matches!(opcode, PROGRAM_LOAD | PROGRAM_LOAD_X4) {
+                // Not every part does that.
+                if matches!(opcode, PROGRAM_LOAD | PROGRAM_LOAD_X4) && self.part.programs_per_page > 1 {
                     self.cache.fill(0xff);
                 }
                 let column = if let PlaneSelect::ColumnBit(bit) = self.part.plane_select {

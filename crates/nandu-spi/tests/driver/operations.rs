@@ -67,6 +67,27 @@ fn a_tag_is_put_into_the_bytes_that_the_part_protects() {
 }
 
 #[test]
+fn what_the_cache_held_before_is_not_programmed() {
+    for part in PARTS {
+        let (mut chip, handle) = open(part);
+        let size = part.page_size as usize;
+        // A page full of zeros, marks and all, is read into the cache.
+        handle.0.borrow_mut().pages.insert((0, 64), vec![0; size + part.spare_size as usize]);
+        chip.read(PageAddr(64), 0, &mut [0]).map(drop).unwrap();
+        chip.program(PageAddr(0), 0, &vec![0x33; size]).unwrap();
+        assert!(handle.0.borrow().page(0, 0)[size..].iter().all(|byte| *byte == 0xff), "{}", part.name);
+        assert_eq!(chip.is_bad(BlockAddr(0)), Ok(false), "{}", part.name);
+
+        chip.read(PageAddr(64), 0, &mut [0]).map(drop).unwrap();
+        chip.mark_bad(BlockAddr(2)).unwrap();
+        let page = handle.0.borrow().page(0, 128);
+        assert!(page[..size].iter().all(|byte| *byte == 0xff), "{}", part.name);
+        assert_eq!(page[size..].iter().filter(|byte| **byte == 0).count(), 2, "{}", part.name);
+        handle.was_used_rightly();
+    }
+}
+
+#[test]
 fn a_part_without_protected_bytes_takes_no_tag() {
     let (mut chip, handle) = open(part("XT26G01D"));
     handle.said();
