@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::anyhow;
 use clap::Args;
-use nandu::fs::{Fs, FsError, LogError, Options, TreeError};
+use nandu::fs::{Fs, FsError, Options};
 use nandu_dffs::Dffs;
 use nandu_files::errno::{ENOENT, ENOSPC, ENOTDIR};
 use nandu_files::{FileError, FileKind, FileSystem, Ino, Stat, Time};
@@ -187,12 +187,12 @@ pub(crate) fn refuse_records(image: &Path, sim: &Sim) -> anyhow::Result<()> {
 pub(crate) fn explain(image: &Path, error: VolumeError) -> anyhow::Error {
     let name = image.display();
     match error {
-        VolumeError::Nandu(FsError::Tree(TreeError::Pages(LogError::NotFormatted))) => {
+        VolumeError::Nandu(FsError::NotFormatted) => {
             anyhow!("{name}: not formatted: run 'nandu fs format {name}'")
         }
-        VolumeError::Nandu(
-            FsError::Tree(TreeError::Pages(LogError::WrongFormat { what: "bare streams" })) | FsError::NoFileSystem,
-        ) => holds_records(image),
+        VolumeError::Nandu(FsError::OtherFormat { what: "bare streams" } | FsError::NoFileSystem) => {
+            holds_records(image)
+        }
         error if error.errno() == ENOSPC => anyhow!("{name}: full; the image is as it was"),
         other => anyhow!("{name}: {other}"),
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
-use nandu::{Direction, Durability, Edit, Entry, LogError, Options, Store, TreeError};
+use nandu::{Direction, Durability, Edit, Entry, Error, Options, Store};
 use nandu_inpage::{Cells, InPage};
 use nandu_sim::Sim;
 
@@ -67,7 +67,7 @@ impl IndexError {
     pub(crate) fn is_too_much(&self) -> bool {
         matches!(
             self,
-            IndexError::Tree(TreeError::Pages(LogError::Full))
+            IndexError::Tree(Error::Full)
                 | IndexError::InPage(nandu_inpage::Error::Full | nandu_inpage::Error::BatchTooLarge)
         )
     }
@@ -76,8 +76,7 @@ impl IndexError {
     pub(crate) fn is_damage(&self) -> bool {
         matches!(
             self,
-            IndexError::Tree(TreeError::Corrupt { .. } | TreeError::Pages(LogError::Corrupt { .. }))
-                | IndexError::InPage(nandu_inpage::Error::Corrupt { .. })
+            IndexError::Tree(Error::Corrupt { .. }) | IndexError::InPage(nandu_inpage::Error::Corrupt { .. })
         )
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use clap::Args;
-use nandu::{LogError, Options, Store, TreeError};
+use nandu::{Error, Options, Store};
 use nandu_sim::{Sim, SimError};
 
 const CACHE_SIZE_MAX: i64 = 1 << 30;
@@ -41,12 +41,12 @@ pub(crate) fn memory(sim: &Sim, options: &Options) -> Vec<u8> {
 pub(crate) fn explain(image: &Path, error: StoreError) -> anyhow::Error {
     let name = image.display();
     match error {
-        TreeError::Pages(LogError::NotFormatted) => anyhow!("{name}: not formatted: run 'nandu kv format {name}'"),
-        TreeError::Pages(LogError::Full) => anyhow!("{name}: full: no block can be freed; the image is as it was"),
-        TreeError::TooHigh => {
+        Error::NotFormatted => anyhow!("{name}: not formatted: run 'nandu kv format {name}'"),
+        Error::Full => anyhow!("{name}: full: no block can be freed; the image is as it was"),
+        Error::TooHigh => {
             anyhow!("{name}: the tree cannot become higher: too many keys of this length; the image is as it was")
         }
-        TreeError::OtherFormat | TreeError::Pages(LogError::WrongFormat { what: "bare streams" }) => {
+        Error::OtherFormat { what: "cells" | "bare streams" } => {
             anyhow!("{name}: holds a file system and no records: 'nandu fs ls {name}' shows it")
         }
         other => anyhow!("{name}: {other}"),

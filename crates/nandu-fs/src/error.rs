@@ -5,7 +5,8 @@ use core::fmt;
 
 use nandu_files::{Feature, FileError};
 use nandu_log::LogError;
-use nandu_tree::TreeError;
+use nandu_nand::{GeometryError, PageAddr};
+use nandu_tree::{PageDamage, TreeError};
 
 use crate::Ino;
 
@@ -108,8 +109,42 @@ pub enum FsError<E: Error + 'static> {
     },
     /// This file system cannot do that.
     Lacks(Feature),
-    /// The tree below, the log or the chip.
-    Tree(TreeError<LogError<E>>),
+    /// The chip failed in a way that could not be worked around.
+    Chip(E),
+    /// A page that is needed cannot be read, or is not what it should be.
+    CorruptPage {
+        /// The page.
+        page: PageAddr,
+        /// What is wrong with it.
+        why: PageDamage,
+    },
+    /// An earlier write failed so that what is in memory cannot be trusted: mount again.
+    Poisoned,
+    /// No volume was found on the chip.
+    NotFormatted,
+    /// The volume was made for another chip, with other options, or holds no files.
+    OtherFormat {
+        /// What differs.
+        what: &'static str,
+    },
+    /// The volume, or what was asked for, needs a part of nandu that this build leaves out.
+    NotCompiled {
+        /// The Cargo feature that is missing.
+        feature: &'static str,
+    },
+    /// The options cannot be had on this chip.
+    Unsuitable {
+        /// What is in the way.
+        what: &'static str,
+    },
+    /// The chip describes itself as no chip can be.
+    Geometry(GeometryError),
+    /// Changes were left waiting, and they do not fit [`Options::pending_size`](crate::Options::pending_size); or pages were left that no
+    /// segment summary names, and they do not fit the memory for them.
+    PendingSize,
+    /// What is on the chip contradicts what the file system keeps: a record of a kind or size that it never writes, or more than it
+    /// can hold.
+    Inconsistent,
 }
 
 /// What can be wrong with what a volume says of an inode.
@@ -180,10 +215,17 @@ impl<E: Error + 'static> FsError<E> {
             FsError::XattrSize { .. } | FsError::Full => 28,
             FsError::ReadOnly => 30,
             FsError::Memory { .. } => 12,
-            FsError::Corrupt { .. } => 117,
+            FsError::Corrupt { .. } | FsError::CorruptPage { .. } => 117,
             FsError::Lacks(feature) => feature.errno(),
-            FsError::Tree(TreeError::Corrupt { .. } | TreeError::Pages(LogError::Corrupt { .. })) => 117,
-            FsError::Tree(_) => 5,
+            FsError::Chip(_)
+            | FsError::Poisoned
+            | FsError::NotFormatted
+            | FsError::OtherFormat { .. }
+            | FsError::NotCompiled { .. }
+            | FsError::Unsuitable { .. }
+            | FsError::Geometry(_)
+            | FsError::PendingSize
+            | FsError::Inconsistent => 5,
         }
     }
 }
@@ -221,7 +263,16 @@ impl<E: Error + 'static> fmt::Display for FsError<E> {
             FsError::PageSize(size) => write!(f, "a page of {size} bytes does not suit a file system"),
             FsError::Memory { required } => write!(f, "{required} bytes of memory are needed"),
             FsError::Lacks(feature) => feature.fmt(f),
-            FsError::Tree(error) => error.fmt(f),
+            FsError::Chip(error) => fmt::Display::fmt(error, f),
+            FsError::CorruptPage { page, why } => write!(f, "page {page} is corrupt: {why}"),
+            FsError::Poisoned => f.write_str("an earlier write failed; mount again"),
+            FsError::NotFormatted => f.write_str("the chip is not formatted"),
+            FsError::OtherFormat { what } => write!(f, "the volume on the chip differs in {what}"),
+            FsError::NotCompiled { feature } => write!(f, "feature `{feature}` is not compiled"),
+            FsError::Unsuitable { what } => write!(f, "not possible on this chip: {what}"),
+            FsError::Geometry(error) => error.fmt(f),
+            FsError::PendingSize => f.write_str("changes that were left waiting do not fit the memory for them"),
+            FsError::Inconsistent => f.write_str("the volume holds what no file system writes"),
         }
     }
 }
@@ -241,15 +292,36 @@ impl<E: Error + 'static> FileError for FsError<E> {
 impl<E: Error + 'static> From<TreeError<LogError<E>>> for FsError<E> {
     fn from(error: TreeError<LogError<E>>) -> FsError<E> {
         match error {
-            TreeError::Pages(LogError::Full) | TreeError::NotesFull => FsError::Full,
-            TreeError::Pages(LogError::ReadOnly) => FsError::ReadOnly,
-            error => FsError::Tree(error),
+            TreeError::Pages(error) => FsError::from(error),
+            TreeError::Corrupt { page, why } => FsError::CorruptPage { page, why: PageDamage::Node(why) },
+            TreeError::NotesFull => FsError::Full,
+            TreeError::NotFound => FsError::NoFileSystem,
+            TreeError::OtherFormat => FsError::OtherFormat { what: "cells" },
+            TreeError::MemoryTooSmall { required } => FsError::Memory { required },
+            TreeError::PageSize(size) => FsError::PageSize(size),
+            TreeError::PendingSize | TreeError::NoteCount(_) => FsError::PendingSize,
+            TreeError::NotCompiled { feature } => FsError::NotCompiled { feature },
+            // The others are of keys, values and batches that the file system does not make.
+            _ => FsError::Inconsistent,
         }
     }
 }
 
 impl<E: Error + 'static> From<LogError<E>> for FsError<E> {
     fn from(error: LogError<E>) -> FsError<E> {
-        FsError::from(TreeError::Pages(error))
+        match error {
+            LogError::Nand(error) => FsError::Chip(error),
+            LogError::Corrupt { page, why } => FsError::CorruptPage { page, why: PageDamage::Page(why) },
+            LogError::Full => FsError::Full,
+            LogError::Poisoned => FsError::Poisoned,
+            LogError::NotFormatted => FsError::NotFormatted,
+            LogError::WrongFormat { what } => FsError::OtherFormat { what },
+            LogError::NotCompiled { feature } => FsError::NotCompiled { feature },
+            LogError::Unsuitable { what } => FsError::Unsuitable { what },
+            LogError::Geometry(error) => FsError::Geometry(error),
+            LogError::Memory { required } => FsError::Memory { required },
+            // Of what is not known here, this says least: nothing more is written.
+            LogError::ReadOnly | _ => FsError::ReadOnly,
+        }
     }
 }

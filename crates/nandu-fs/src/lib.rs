@@ -110,8 +110,8 @@ pub use nandu_files::{
     Allocation, Attributes, Capabilities, Cuts, DirEntry, Feature, FileError, FileKind, FileSystem, FsStat, Ino, Order,
     RenameMode, SetAttributes, Stat, Time, XattrMode,
 };
-pub use nandu_log::{BlockUse, LogError, LogOptions, LogStats};
-pub use nandu_tree::TreeError;
+pub use nandu_log::{BlockUse, LogOptions, LogStats};
+pub use nandu_tree::PageDamage;
 #[cfg(feature = "broken")]
 pub use options::Broken;
 pub use options::{Format, Options};

@@ -173,10 +173,8 @@ impl<'m, N: Nand> Fs<'m, N> {
     ///
     /// # Errors
     ///
-    /// [`LogError::NotFormatted`](nandu_log::LogError::NotFormatted) and [`FsError::NoFileSystem`] if there is none;
-    /// [`LogError::WrongFormat`](nandu_log::LogError::WrongFormat) of a volume with other properties, as a store of records has;
-    /// [`FsError::OtherVersion`]; [`FsError::Memory`];
-    /// [`TreeError::PendingSize`] if changes were left waiting and do not fit [`Options::pending_size`].
+    /// [`FsError::NotFormatted`] and [`FsError::NoFileSystem`] if there is none; [`FsError::OtherFormat`] of a volume with other properties, as a
+    /// store of records has; [`FsError::OtherVersion`]; [`FsError::Memory`]; [`FsError::PendingSize`] if changes were left waiting and do not fit [`Options::pending_size`].
     pub fn mount(nand: N, options: Options, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
         let (log_memory, rest, placing) = divide(&nand, &options, memory)?;
         let mut mounted = Self::on_old_log(nand, options, log_memory, rest);

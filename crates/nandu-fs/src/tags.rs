@@ -166,7 +166,9 @@ impl<N: Nand> Fs<'_, N> {
                 match self.write_again(&due, place - 1, found.is_none()) {
                     // A file that is damaged, or an image that says anything: the others are not.
                     Ok(()) | Err(FsError::NoInode(_) | FsError::NotFile(_) | FsError::IsDirectory(_)) => {}
-                    Err(FsError::Corrupt { .. } | FsError::Tree(nandu_tree::TreeError::Corrupt { .. })) => {}
+                    Err(
+                        FsError::Corrupt { .. } | FsError::CorruptPage { why: nandu_tree::PageDamage::Node(_), .. },
+                    ) => {}
                     Err(error) => return Err(error),
                 }
             }

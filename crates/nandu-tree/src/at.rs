@@ -94,24 +94,18 @@ impl<P: Pages, C: Cells> At<'_, '_, P, C> {
         self.tree.range(from, to, direction, visit)
     }
 
-    /// As [`Tree::first`].
+    /// As [`Tree::nearest`].
     ///
     /// # Errors
     ///
-    /// [`TreeError::NoSnapshot`]; as [`Tree::first`].
-    pub fn first(&mut self) -> Result<Option<Entry<'_>>, TreeError<P::Error>> {
+    /// [`TreeError::NoSnapshot`]; as [`Tree::nearest`].
+    pub fn nearest(
+        &mut self,
+        bound: Bound<&[u8]>,
+        direction: Direction,
+    ) -> Result<Option<Entry<'_>>, TreeError<P::Error>> {
         self.view()?;
-        self.tree.first()
-    }
-
-    /// As [`Tree::last`].
-    ///
-    /// # Errors
-    ///
-    /// [`TreeError::NoSnapshot`]; as [`Tree::last`].
-    pub fn last(&mut self) -> Result<Option<Entry<'_>>, TreeError<P::Error>> {
-        self.view()?;
-        self.tree.last()
+        self.tree.nearest(bound, direction)
     }
 
     /// Entries that there were. Costs nothing.

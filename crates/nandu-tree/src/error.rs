@@ -105,3 +105,22 @@ impl<E> From<E> for TreeError<E> {
         TreeError::Pages(error)
     }
 }
+
+/// What can be wrong with a page, for errors that do not tell log and tree apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PageDamage {
+    /// Its bits, or what every page of nandu begins with.
+    Page(nandu_log::Malformed),
+    /// The nodes of the tree in it, or a value.
+    Node(Malformed),
+}
+
+impl fmt::Display for PageDamage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PageDamage::Page(why) => why.fmt(f),
+            PageDamage::Node(why) => why.fmt(f),
+        }
+    }
+}

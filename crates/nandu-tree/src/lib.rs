@@ -125,7 +125,7 @@ pub use at::At;
 #[cfg(feature = "broken")]
 pub use broken::Broken;
 pub use cells::{ByteCells, Cells, FixedCells};
-pub use error::TreeError;
+pub use error::{PageDamage, TreeError};
 pub use log::OnLog;
 pub use memory::{Durability, Options, memory_required};
 pub use nandu_index::{Direction, Edit, Entry, OrderedIndex, Violation};

@@ -9,7 +9,7 @@ use nandu_media::tree::Malformed;
 
 use crate::TreeError;
 use crate::cells::Cells;
-use crate::descent::{Place, Seek};
+use crate::descent::Seek;
 use crate::pages::Pages;
 use crate::tree::Tree;
 use crate::values::Stored;
@@ -260,14 +260,23 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
     }
 
-    /// The entry that a range of everything begins with.
-    fn end(&mut self, direction: Direction) -> Result<Option<Entry<'_>>, TreeError<P::Error>> {
-        let mut key = None;
-        self.range(Bound::Unbounded, Bound::Unbounded, direction, |entry| {
-            key = KeyBuf::new(entry.key);
+    /// The entry that a range from this bound on begins with: upwards the lowest key above the bound, downwards the highest one below it.
+    /// Reads what [`Tree::get`] does, and a leaf more where the bound is the last key of one.
+    pub fn nearest(
+        &mut self,
+        bound: Bound<&[u8]>,
+        direction: Direction,
+    ) -> Result<Option<Entry<'_>>, TreeError<P::Error>> {
+        let (from, to) = match direction {
+            Direction::Forward => (bound, Bound::Unbounded),
+            Direction::Backward => (Bound::Unbounded, bound),
+        };
+        let mut found = None;
+        self.range(from, to, direction, |entry| {
+            found = KeyBuf::new(entry.key);
             ControlFlow::Break(())
         })?;
-        let Some(key) = key else { return Ok(None) };
+        let Some(key) = found else { return Ok(None) };
         self.key = key;
         if let Some(index) = self.find_change(key.as_slice())? {
             let stored = self.changes.stored(index);
@@ -275,35 +284,22 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         self.descend(Seek::At(key.as_slice()), 1)?;
         let place = self.leaf_place(true)?;
-        let found = self.cells.leaf_find(self.bytes(&place), key.as_slice());
-        match found {
-            Ok(index) => self.lend(&place, index),
-            Err(_) => Ok(None),
+        let leaf = self.bytes(&place);
+        let Ok(index) = self.cells.leaf_find(leaf, key.as_slice()) else { return Ok(None) };
+        match self.entry(self.key.as_slice(), self.cells.leaf_value(leaf, index)) {
+            Some(entry) => Ok(Some(entry)),
+            None => Self::corrupt(self.child(0), Malformed::Node),
         }
     }
 
     /// The entry with the lowest key.
     pub fn first(&mut self) -> Result<Option<Entry<'_>>, TreeError<P::Error>> {
-        if !self.changes.is_empty() {
-            return self.end(Direction::Forward);
-        }
-        let mut minimum = KeyBuf::EMPTY;
-        self.cells.minimum(&mut minimum);
-        self.descend(Seek::At(minimum.as_slice()), 1)?;
-        let place = self.leaf_place(true)?;
-        let entries = self.unspent(self.bytes(&place));
-        self.lend(&place, entries.start)
+        self.nearest(Bound::Unbounded, Direction::Forward)
     }
 
     /// The entry with the highest key.
     pub fn last(&mut self) -> Result<Option<Entry<'_>>, TreeError<P::Error>> {
-        if !self.changes.is_empty() {
-            return self.end(Direction::Backward);
-        }
-        self.descend(Seek::Last, 1)?;
-        let place = self.leaf_place(true)?;
-        let entries = self.unspent(self.bytes(&place));
-        self.lend(&place, entries.end.wrapping_sub(1))
+        self.nearest(Bound::Unbounded, Direction::Backward)
     }
 
     /// An entry of a leaf, from what stands there for the key.
@@ -313,19 +309,5 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             Stored::Large(length) => Entry { key, value: &[], large: Some(length as usize) },
             Stored::Page => Entry { key, value: &[], large: Some(self.assembly.len()) },
         })
-    }
-
-    fn lend(&mut self, place: &Place, index: usize) -> Result<Option<Entry<'_>>, TreeError<P::Error>> {
-        let mut key = KeyBuf::EMPTY;
-        let leaf = self.bytes(place);
-        if index >= self.cells.leaf_count(leaf) {
-            return Ok(None);
-        }
-        self.cells.leaf_key(leaf, index, &mut key);
-        self.key = key;
-        match self.entry(self.key.as_slice(), self.cells.leaf_value(self.bytes(place), index)) {
-            Some(entry) => Ok(Some(entry)),
-            None => Self::corrupt(self.child(0), Malformed::Node),
-        }
     }
 }

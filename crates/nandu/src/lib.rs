@@ -73,25 +73,31 @@
 #[doc = include_str!("../../../README.md")]
 mod readme {}
 
+#[cfg(feature = "snapshots")]
+mod at;
+mod cursor;
+mod error;
 mod map;
 mod options;
 mod store;
 #[cfg(feature = "blobs")]
 mod writer;
 
+#[cfg(feature = "snapshots")]
+pub use at::At;
+pub use cursor::Cursor;
+pub use error::Error;
 pub use map::{Fixed, Map};
 /// Files and directories, see [`fs::Fs`].
 #[cfg(feature = "files")]
 pub use nandu_fs as fs;
 pub use nandu_index::{Direction, Edit, Entry};
-pub use nandu_log::{LogError, LogOptions, LogStats};
+pub use nandu_log::{LogOptions, LogStats};
 pub use nandu_nand as nand;
-pub use nandu_tree::{ByteCells, Cells, Durability, FixedCells, TreeError};
+pub use nandu_tree::{ByteCells, Cells, Durability, FixedCells, PageDamage};
 #[cfg(feature = "snapshots")]
 pub use nandu_tree::{SNAPSHOT_COUNT_MAX, Snapshot};
 pub use options::Options;
-#[cfg(feature = "snapshots")]
-pub use store::At;
-pub use store::{Error, Store, Violation};
+pub use store::{Store, Violation};
 #[cfg(feature = "blobs")]
 pub use writer::Writer;

@@ -10,7 +10,7 @@ use nandu_tree::FixedCells;
 
 #[cfg(feature = "snapshots")]
 use crate::Snapshot;
-use crate::{Error, Options, Store, Violation};
+use crate::{Cursor, Error, Options, Store, Violation};
 
 /// An integer as a key or a value of a [`Map`]: `N` bytes, high byte first, so that bytes are ordered as numbers are.
 pub trait Fixed<const N: usize>: Copy {
@@ -143,7 +143,7 @@ impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE:
         let from = bound(range.start_bound());
         let to = bound(range.end_bound());
         self.store.range(as_slice(&from), as_slice(&to), Direction::Forward, |entry| {
-            if let (Some(key), Some(value)) = entry_of(entry) {
+            if let Some((key, value)) = pair_of(entry) {
                 visit(key, value);
             }
             ControlFlow::Continue(())
@@ -179,10 +179,7 @@ impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE:
     ///
     /// As [`Store::first`].
     pub fn first(&mut self) -> Result<Option<(K, V)>, Error<N::Error>> {
-        Ok(self.store.first()?.and_then(|entry| {
-            let (key, value) = entry_of(entry);
-            key.zip(value)
-        }))
+        Ok(self.store.first()?.and_then(pair_of))
     }
 
     /// The entry with the highest key.
@@ -191,10 +188,35 @@ impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE:
     ///
     /// As [`Store::last`].
     pub fn last(&mut self) -> Result<Option<(K, V)>, Error<N::Error>> {
-        Ok(self.store.last()?.and_then(|entry| {
-            let (key, value) = entry_of(entry);
-            key.zip(value)
-        }))
+        Ok(self.store.last()?.and_then(pair_of))
+    }
+
+    /// A cursor right below a key, whether the key is there or not. [`Cursor::START`] and [`Cursor::END`] serve every map.
+    pub fn below(key: K) -> Cursor {
+        Cursor::below(&key.to_bytes())
+    }
+
+    /// A cursor right above a key, whether the key is there or not.
+    pub fn above(key: K) -> Cursor {
+        Cursor::above(&key.to_bytes())
+    }
+
+    /// As [`Store::next`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::next`].
+    pub fn next(&mut self, cursor: &mut Cursor) -> Result<Option<(K, V)>, Error<N::Error>> {
+        Ok(self.store.next(cursor)?.and_then(pair_of))
+    }
+
+    /// As [`Store::previous`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::previous`].
+    pub fn previous(&mut self, cursor: &mut Cursor) -> Result<Option<(K, V)>, Error<N::Error>> {
+        Ok(self.store.previous(cursor)?.and_then(pair_of))
     }
 
     /// Entries in the map. Costs nothing.
@@ -265,7 +287,7 @@ impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE:
     ///
     /// # Errors
     ///
-    /// [`TreeError::NoSnapshot`](crate::TreeError::NoSnapshot); as [`Store::get`].
+    /// [`Error::NoSnapshot`](crate::Error::NoSnapshot); as [`Store::get`].
     pub fn get_at(&mut self, snapshot: &Snapshot, key: K) -> Result<Option<V>, Error<N::Error>> {
         Ok(self.store.at(snapshot).get(&key.to_bytes())?.and_then(value_of))
     }
@@ -274,7 +296,7 @@ impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE:
     ///
     /// # Errors
     ///
-    /// [`TreeError::NoSnapshot`](crate::TreeError::NoSnapshot); as [`Store::range`].
+    /// [`Error::NoSnapshot`](crate::Error::NoSnapshot); as [`Store::range`].
     pub fn range_at(
         &mut self,
         snapshot: &Snapshot,
@@ -283,7 +305,7 @@ impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE:
     ) -> Result<(), Error<N::Error>> {
         let (from, to) = (bound(range.start_bound()), bound(range.end_bound()));
         self.store.at(snapshot).range(as_slice(&from), as_slice(&to), Direction::Forward, |entry| {
-            if let (Some(key), Some(value)) = entry_of(entry) {
+            if let Some((key, value)) = pair_of(entry) {
                 visit(key, value);
             }
             ControlFlow::Continue(())
@@ -317,9 +339,7 @@ fn value_of<V: Fixed<VALUE>, const VALUE: usize>(bytes: &[u8]) -> Option<V> {
     bytes.try_into().ok().map(V::from_bytes)
 }
 
-/// The cells hold entries of these sizes only, so neither is ever missing.
-fn entry_of<K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usize>(
-    entry: Entry<'_>,
-) -> (Option<K>, Option<V>) {
-    (value_of(entry.key), value_of(entry.value))
+/// The cells hold entries of these sizes only, so there is always one.
+fn pair_of<K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usize>(entry: Entry<'_>) -> Option<(K, V)> {
+    Some((value_of(entry.key)?, value_of(entry.value)?))
 }

@@ -23,7 +23,7 @@ pub struct Options {
     /// there are, the more changes go to their place with one program. There is no smallest number, 0 is one too: a change that needs more
     /// than half of them is durable at once, and those that wait go to their place first. Without [`Durability::OnSync`] it is needed only to open a volume that
     /// was used with it and not left by [`Store::settle`](crate::Store::settle): as many bytes as were given then are enough,
-    /// with fewer the volume may be refused with [`TreeError::PendingSize`](crate::TreeError::PendingSize).
+    /// with fewer the volume may be refused with [`Error::PendingSize`](crate::Error::PendingSize).
     pub pending_size: usize,
 }
 

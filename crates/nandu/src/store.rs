@@ -4,21 +4,17 @@ use core::fmt;
 use core::ops::{Bound, ControlFlow};
 
 use nandu_index::{Direction, Edit, Entry, OrderedIndex};
-use nandu_log::{Budget, Log, LogError, LogStats};
+use nandu_log::{Budget, Log, LogStats};
 use nandu_nand::{Geometry, Nand};
 #[cfg(feature = "snapshots")]
 use nandu_tree::Snapshot;
-use nandu_tree::{ByteCells, Cells, OnLog, Tree, TreeError};
+use nandu_tree::{ByteCells, Cells, OnLog, Tree};
 
-use crate::Options;
+#[cfg(feature = "snapshots")]
+use crate::At;
 #[cfg(feature = "blobs")]
 use crate::Writer;
-
-/// What can go wrong in a store, by the error `E` of the chip's driver.
-///
-/// [`TreeError::Pages`] holds what the log below has to say: [`LogError::Full`], [`LogError::ReadOnly`],
-/// [`LogError::NotFormatted`] and the like.
-pub type Error<E> = TreeError<LogError<E>>;
+use crate::{Cursor, Error, Options};
 
 /// An invariant that does not hold on the chip, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +33,6 @@ impl fmt::Display for Violation {
         }
     }
 }
-
-/// A store as it was when a snapshot was taken, see [`Store::at`]: `get`, `value_len`, `read`, `range`, `first`, `last` and
-/// `record_count`, as the store has them.
-#[cfg(feature = "snapshots")]
-pub type At<'s, 'm, N, C = ByteCells> = nandu_tree::At<'s, 'm, OnLog<'m, N>, C>;
 
 /// Ordered records on a chip `N`, in memory handed over when it is opened.
 ///
@@ -68,7 +59,7 @@ impl<'m, N: Nand> Store<'m, N> {
     ///
     /// # Errors
     ///
-    /// [`LogError::Memory`], [`LogError::Unsuitable`] or [`LogError::Geometry`] before anything happened; errors of the
+    /// [`Error::Memory`], [`Error::Unsuitable`] or [`Error::Geometry`] before anything happened; errors of the
     /// chip.
     pub fn format(nand: N, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
         Store::format_with(nand, ByteCells, options, memory)
@@ -80,8 +71,7 @@ impl<'m, N: Nand> Store<'m, N> {
     ///
     /// # Errors
     ///
-    /// [`LogError::NotFormatted`]; [`LogError::WrongFormat`] and [`TreeError::OtherFormat`] for a volume with other
-    /// properties; [`LogError::Memory`]; [`TreeError::PendingSize`] if changes were left waiting and do not fit
+    /// [`Error::NotFormatted`]; [`Error::OtherFormat`] for a volume with other properties; [`Error::Memory`]; [`Error::PendingSize`] if changes were left waiting and do not fit
     /// [`Options::pending_size`]; errors of the chip.
     pub fn open(nand: N, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
         Store::open_with(nand, ByteCells, options, memory)
@@ -95,17 +85,14 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// As [`format`](Store::format).
     pub fn format_with(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
-        OnLog::<N>::check_options(&options.log, &options.tree()).map_err(TreeError::Pages)?;
+        OnLog::<N>::check_options(&options.log, &options.tree())?;
         let log_size = Log::<N>::memory_required(nand.geometry(), &options.log).min(memory.len());
         let (log_memory, tree_memory) = memory.split_at_mut(log_size);
         // Each time that a whole log or tree is turned into something else by value, it may take the stack once more.
-        let log = match Log::format(nand, options.log, log_memory) {
-            Ok(log) => log,
-            Err(error) => return Err(TreeError::Pages(error)),
-        };
+        let log = Log::format(nand, options.log, log_memory)?;
         match Tree::create(OnLog::new(log), cells, options.tree(), tree_memory) {
             Ok(tree) => Ok(Store { tree }),
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -128,30 +115,30 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// Makes a store that knows nothing yet. Apart from who opens it, so that what it is put together from is off the stack then.
     #[inline(never)]
     fn unopened(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
-        OnLog::<N>::check_options(&options.log, &options.tree()).map_err(TreeError::Pages)?;
+        OnLog::<N>::check_options(&options.log, &options.tree())?;
         let log_size = Log::<N>::memory_required(nand.geometry(), &options.log).min(memory.len());
         let (log_memory, memory) = memory.split_at_mut(log_size);
         Tree::<OnLog<N>, C>::check(nand.geometry().page_size as usize, &options.tree(), memory.len())?;
-        let place = Log::memory_for(&nand, &options.log, log_memory).map_err(TreeError::Pages)?;
+        let place = Log::memory_for(&nand, &options.log, log_memory)?;
         let pages = OnLog::new(Log::unopened(nand, options.log, place));
         Ok(Store { tree: Tree::unopened(pages, cells, options.tree(), memory) })
     }
 
     #[inline(never)]
     fn open_here(&mut self) -> Result<(), Error<N::Error>> {
-        self.tree.pages_mut().log_mut().open_here().map_err(TreeError::Pages)?;
-        self.tree.open_or_create_here()
+        self.tree.pages_mut().log_mut().open_here()?;
+        Ok(self.tree.open_or_create_here()?)
     }
 
     /// The value of a key, lent until the store is used again. A large value, which stands in pages of its own, is not
-    /// lent: [`TreeError::LargeValue`] names its size, and [`read`](Store::read) copies any part of it. Reads a page for each level of the tree that is not in
+    /// lent: [`Error::LargeValue`] names its size, and [`read`](Store::read) copies any part of it. Reads a page for each level of the tree that is not in
     /// memory: one, with a cache that holds the inner nodes.
     ///
     /// # Errors
     ///
-    /// [`TreeError::KeySize`]; [`TreeError::LargeValue`]; a page that cannot be read.
+    /// [`Error::KeySize`]; [`Error::LargeValue`]; a page that cannot be read.
     pub fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error<N::Error>> {
-        self.tree.get(key)
+        Ok(self.tree.get(key)?)
     }
 
     /// Puts a value at a key; returns whether the key was there before. Durable when it returns, unless
@@ -169,10 +156,10 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// # Errors
     ///
-    /// [`TreeError::KeySize`] and [`TreeError::ValueSize`] name what is too long; [`LogError::Full`] if there is no
+    /// [`Error::KeySize`] and [`Error::ValueSize`] name what is too long; [`Error::Full`] if there is no
     /// room, and then nothing has changed; errors of the chip.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Error<N::Error>> {
-        self.tree.put(key, value)
+        Ok(self.tree.put(key, value)?)
     }
 
     /// Bytes of a key's value. Reads what [`get`](Store::get) does.
@@ -181,7 +168,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// As [`get`](Store::get).
     pub fn value_len(&mut self, key: &[u8]) -> Result<Option<usize>, Error<N::Error>> {
-        self.tree.value_len(key)
+        Ok(self.tree.value_len(key)?)
     }
 
     /// Copies what the value of a key has from `offset` on into `out`; returns how many bytes that were: fewer than asked
@@ -190,9 +177,9 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// # Errors
     ///
-    /// [`TreeError::KeySize`]; a page that cannot be read.
+    /// [`Error::KeySize`]; a page that cannot be read.
     pub fn read(&mut self, key: &[u8], offset: usize, out: &mut [u8]) -> Result<Option<usize>, Error<N::Error>> {
-        self.tree.read(key, offset, out)
+        Ok(self.tree.read(key, offset, out)?)
     }
 
     /// Begins to put a value of `length` bytes that come in pieces; what is at the key stays until
@@ -200,7 +187,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// # Errors
     ///
-    /// [`TreeError::MemoryTooSmall`] names the size of the buffer; else as [`put`](Store::put).
+    /// [`Error::Memory`] names the size of the buffer; else as [`put`](Store::put).
     #[cfg(feature = "blobs")]
     pub fn writer<'s>(
         &'s mut self,
@@ -214,14 +201,14 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// Deletes a key; returns whether it was there. Durable as a put is. Programs one page, none if there was no such
     /// key. Works on a full chip too. With snapshots it frees nothing that they keep, but room for deletes is left.
     ///
-    /// One case is known in which it says [`LogError::Full`] all the same: on blocks of 8 pages full of large values, when most of the chip has worn
+    /// One case is known in which it says [`Error::Full`] all the same: on blocks of 8 pages full of large values, when most of the chip has worn
     /// out.
     ///
     /// # Errors
     ///
-    /// [`TreeError::KeySize`]; errors of the chip.
+    /// [`Error::KeySize`]; errors of the chip.
     pub fn delete(&mut self, key: &[u8]) -> Result<bool, Error<N::Error>> {
-        self.tree.delete(key)
+        Ok(self.tree.delete(key)?)
     }
 
     /// Makes all these changes or none of them, whenever the power goes. The keys must strictly ascend, and the values be
@@ -230,10 +217,10 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// # Errors
     ///
-    /// As [`put`](Store::put); [`TreeError::NotAscending`] names the first key out of order; [`TreeError::ValueSize`] for a
-    /// large value; [`TreeError::JournalFull`] if it replaces more of them than the journal holds.
+    /// As [`put`](Store::put); [`Error::NotAscending`] names the first key out of order; [`Error::ValueSize`] for a
+    /// large value; [`Error::BatchSize`] if it replaces more of them than the journal holds.
     pub fn batch(&mut self, edits: &[Edit<'_>]) -> Result<(), Error<N::Error>> {
-        self.tree.batch(edits)
+        Ok(self.tree.batch(edits)?)
     }
 
     /// Puts entries whose keys strictly ascend, any number of them; returns how many. Programs one page for each leaf
@@ -247,7 +234,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         &mut self,
         entries: impl IntoIterator<Item = (K, V)>,
     ) -> Result<u64, Error<N::Error>> {
-        self.tree.load(entries)
+        Ok(self.tree.load(entries)?)
     }
 
     /// Makes every change so far durable, in order, where [`Options::durability`] leaves that to a sync; else there is
@@ -259,7 +246,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// Errors of the chip; then the changes are still there, to be synced again.
     pub fn sync(&mut self) -> Result<(), Error<N::Error>> {
-        self.tree.sync()
+        Ok(self.tree.sync()?)
     }
 
     /// Brings every change to its place, so that the volume can be opened without memory for changes. Programs about a
@@ -267,9 +254,9 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// # Errors
     ///
-    /// Errors of the chip. [`LogError::Full`] in the rare case that [`delete`](Store::delete) names.
+    /// Errors of the chip. [`Error::Full`] in the rare case that [`delete`](Store::delete) names.
     pub fn settle(&mut self) -> Result<(), Error<N::Error>> {
-        self.tree.settle()
+        Ok(self.tree.settle()?)
     }
 
     /// Changes that are not in their place yet, synced or not. Costs nothing.
@@ -282,7 +269,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// # Errors
     ///
-    /// [`TreeError::KeySize`]; a page that cannot be read.
+    /// [`Error::KeySize`]; a page that cannot be read.
     pub fn range(
         &mut self,
         from: Bound<&[u8]>,
@@ -290,7 +277,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         direction: Direction,
         visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), Error<N::Error>> {
-        self.tree.range(from, to, direction, visit)
+        Ok(self.tree.range(from, to, direction, visit)?)
     }
 
     /// The entry with the lowest key.
@@ -299,7 +286,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// A page that cannot be read.
     pub fn first(&mut self) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        self.tree.first()
+        Ok(self.tree.first()?)
     }
 
     /// The entry with the highest key.
@@ -308,7 +295,33 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// A page that cannot be read.
     pub fn last(&mut self) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        self.tree.last()
+        Ok(self.tree.last()?)
+    }
+
+    /// The entry right above a cursor, which moves over it; `None`, and the cursor stays, where there is none. Reads the leaf, unless
+    /// the last call read it; from leaf to leaf what [`get`](Store::get) does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::KeySize`] of a cursor that was placed at a key that this store cannot have; a page that cannot be read.
+    pub fn next(&mut self, cursor: &mut Cursor) -> Result<Option<Entry<'_>>, Error<N::Error>> {
+        let Some(bound) = cursor.bound_above() else { return Ok(None) };
+        let entry = self.tree.nearest(bound, Direction::Forward)?;
+        cursor.go_above(entry.as_ref());
+        Ok(entry)
+    }
+
+    /// The entry right below a cursor, which moves over it; `None`, and the cursor stays, where there is none. Reads what
+    /// [`next`](Store::next) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`next`](Store::next).
+    pub fn previous(&mut self, cursor: &mut Cursor) -> Result<Option<Entry<'_>>, Error<N::Error>> {
+        let Some(bound) = cursor.bound_below() else { return Ok(None) };
+        let entry = self.tree.nearest(bound, Direction::Backward)?;
+        cursor.go_below(entry.as_ref());
+        Ok(entry)
     }
 
     /// Entries in the store. Costs nothing.
@@ -348,9 +361,9 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         self.tree.sync()?;
         let mut budget = Budget::idle(pages);
         let mut worked = false;
-        while let Some(examine) = self.tree.pages_mut().next_idle(&mut budget).map_err(TreeError::Pages)? {
+        while let Some(examine) = self.tree.pages_mut().next_idle(&mut budget)? {
             let outcome = self.tree.examine(examine)?;
-            nandu_tree::Pages::examined(self.tree.pages_mut(), examine, outcome).map_err(TreeError::Pages)?;
+            nandu_tree::Pages::examined(self.tree.pages_mut(), examine, outcome)?;
             worked = true;
         }
         Ok(worked)
@@ -364,14 +377,10 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// Errors of the chip.
     pub fn verify(&mut self, report: &mut dyn FnMut(Violation)) -> Result<u64, Error<N::Error>> {
         let mut count = 0;
-        self.tree
-            .pages_mut()
-            .log_mut()
-            .verify(&mut |violation| {
-                count += 1;
-                report(Violation::Log(violation));
-            })
-            .map_err(TreeError::Pages)?;
+        self.tree.pages_mut().log_mut().verify(&mut |violation| {
+            count += 1;
+            report(Violation::Log(violation));
+        })?;
         OrderedIndex::verify(&mut self.tree, &mut |violation| {
             count += 1;
             report(Violation::Tree(violation));
@@ -403,7 +412,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     pub fn unmount(mut self) -> Result<N, Error<N::Error>> {
         self.tree.discard_value();
         self.tree.sync()?;
-        self.tree.close().into_log().unmount().map_err(|(error, _)| TreeError::Pages(error))
+        self.tree.close().into_log().unmount().map_err(|(error, _)| error.into())
     }
 
     /// Gives the chip back as it is, as if the power had gone: nothing that was durable is lost, and the next
@@ -423,21 +432,21 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// While there are snapshots, a change costs a search of each one's tree, which reads where nodes are not in memory; and
     /// moving a page that several of them share costs the collector a program for each and one more. A change that grows, for which
-    /// 16 erases and checkpoints made no room, is refused with [`LogError::Full`]. No change waits for a
+    /// 16 erases and checkpoints made no room, is refused with [`Error::Full`]. No change waits for a
     /// [`sync`](Store::sync): each is durable when it returns, and those that wait are settled first.
     ///
     /// # Errors
     ///
-    /// [`TreeError::TooManySnapshots`]; [`LogError::Full`] if there is no room for all that, and then nothing
+    /// [`Error::TooManySnapshots`]; [`Error::Full`] if there is no room for all that, and then nothing
     /// has changed; errors of the chip.
     pub fn snapshot(&mut self) -> Result<Snapshot, Error<N::Error>> {
-        self.tree.snapshot()
+        Ok(self.tree.snapshot()?)
     }
 
     /// The store as it was when this snapshot was taken. Reading costs what it costs in the store; that there is no such
-    /// snapshot is the error [`TreeError::NoSnapshot`] of the call that reads.
+    /// snapshot is the error [`Error::NoSnapshot`] of the call that reads.
     pub fn at(&mut self, snapshot: &Snapshot) -> At<'_, 'm, N, C> {
-        self.tree.at(snapshot)
+        At::new(self.tree.at(snapshot))
     }
 
     /// Ends a snapshot and frees what only it kept. Programs one page, on a full chip too, then reads what tells its tree
@@ -446,9 +455,9 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// # Errors
     ///
-    /// [`TreeError::NoSnapshot`] if it was released before; errors of the chip.
+    /// [`Error::NoSnapshot`] if it was released before; errors of the chip.
     pub fn release(&mut self, snapshot: Snapshot) -> Result<(), Error<N::Error>> {
-        self.tree.release(snapshot)
+        Ok(self.tree.release(snapshot)?)
     }
 
     /// The snapshots there are, the oldest first. Costs nothing.
@@ -503,6 +512,6 @@ impl<N: Nand, C: Cells> OrderedIndex for Store<'_, N, C> {
     }
 
     fn verify(&mut self, report: &mut dyn FnMut(nandu_index::Violation)) -> Result<(), Self::Error> {
-        OrderedIndex::verify(&mut self.tree, report)
+        Ok(OrderedIndex::verify(&mut self.tree, report)?)
     }
 }

@@ -4,7 +4,7 @@ use core::fmt;
 
 use nandu_index::KeyBuf;
 use nandu_nand::Nand;
-use nandu_tree::{ByteCells, Cells, OnLog, Tree, TreeError};
+use nandu_tree::{ByteCells, Cells, OnLog, Tree};
 
 use crate::Error;
 
@@ -43,11 +43,11 @@ impl<'s, 'm, N: Nand, C: Cells> Writer<'s, 'm, N, C> {
     ) -> Result<Self, Error<N::Error>> {
         let page_size = nandu_tree::Pages::page_size(tree.pages());
         if buffer.len() < page_size {
-            return Err(TreeError::MemoryTooSmall { required: page_size });
+            return Err(Error::Memory { required: page_size });
         }
         let is_large = key.len() + length > tree.entry_size_max();
         if key.len() > tree.key_size_max() {
-            return Err(TreeError::KeySize(key.len()));
+            return Err(Error::KeySize(key.len()));
         }
         if is_large {
             tree.begin_value(key, length)?;
@@ -61,11 +61,11 @@ impl<'s, 'm, N: Nand, C: Cells> Writer<'s, 'm, N, C> {
     ///
     /// # Errors
     ///
-    /// [`TreeError::ValueSize`] if they are more than was said; [`LogError::Full`](crate::LogError::Full); errors of the chip. After an error
+    /// [`Error::ValueSize`] if they are more than was said; [`Error::Full`]; errors of the chip. After an error
     /// nothing has changed and nothing more is taken.
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<(), Error<N::Error>> {
         if self.done + bytes.len() > self.length {
-            return Err(TreeError::ValueSize(self.done + bytes.len()));
+            return Err(Error::ValueSize(self.done + bytes.len()));
         }
         let page = if self.is_large { self.tree.value_page_size(self.key.as_slice()) } else { self.buffer.len() };
         while !bytes.is_empty() {
@@ -87,15 +87,15 @@ impl<'s, 'm, N: Nand, C: Cells> Writer<'s, 'm, N, C> {
     ///
     /// # Errors
     ///
-    /// [`TreeError::ValueSize`] if fewer bytes came than was said; else as [`write`](Writer::write).
+    /// [`Error::ValueSize`] if fewer bytes came than was said; else as [`write`](Writer::write).
     pub fn finish(self) -> Result<bool, Error<N::Error>> {
         if self.done != self.length {
-            return Err(TreeError::ValueSize(self.done));
+            return Err(Error::ValueSize(self.done));
         }
-        match self.is_large {
-            true => self.tree.finish_value(self.key.as_slice()),
-            false => self.tree.put(self.key.as_slice(), &self.buffer[..self.filled]),
-        }
+        Ok(match self.is_large {
+            true => self.tree.finish_value(self.key.as_slice())?,
+            false => self.tree.put(self.key.as_slice(), &self.buffer[..self.filled])?,
+        })
     }
 }
 

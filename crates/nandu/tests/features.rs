@@ -72,7 +72,7 @@ mod with {
 #[cfg(not(feature = "default"))]
 mod without {
     use super::*;
-    use nandu::{Durability, Error, LogError, LogOptions, TreeError};
+    use nandu::{Durability, Error, LogOptions};
 
     fn open(name: &str) -> Result<Option<Vec<u8>>, Error<nandu_sim::SimError>> {
         let chip = ImageFile::load(image(name)).unwrap();
@@ -89,9 +89,9 @@ mod without {
     #[test]
     fn a_volume_that_uses_a_part_is_refused_with_the_name_of_the_feature() {
         for feature in ["group", "snapshots", "blobs"] {
-            assert_eq!(open(feature), Err(TreeError::NotCompiled { feature }));
+            assert_eq!(open(feature), Err(nandu::Error::NotCompiled { feature }));
         }
-        assert_eq!(open("files"), Err(TreeError::Pages(LogError::NotCompiled { feature: "files" })));
+        assert_eq!(open("files"), Err(nandu::Error::NotCompiled { feature: "files" }));
     }
 
     #[test]
@@ -100,12 +100,12 @@ mod without {
         let mut memory = memory(&waiting);
         let raw = LogOptions { bare_streams: 2, ..LogOptions::DEFAULT };
         let refused = Store::format(chip(), Options { log: raw, ..Options::DEFAULT }, &mut memory).map(|_| ());
-        assert_eq!(refused, Err(TreeError::Pages(LogError::NotCompiled { feature: "files" })));
+        assert_eq!(refused, Err(nandu::Error::NotCompiled { feature: "files" }));
         let refused = Store::format(chip(), waiting, &mut memory).map(|_| ()).unwrap_err();
-        assert_eq!(refused, TreeError::NotCompiled { feature: "group" });
+        assert_eq!(refused, nandu::Error::NotCompiled { feature: "group" });
         let mut store = Store::format(chip(), Options::DEFAULT, &mut memory).unwrap();
         let refused = store.put(b"large", &[7; 5000]).unwrap_err();
-        assert_eq!(refused, TreeError::NotCompiled { feature: "blobs" });
+        assert_eq!(refused, nandu::Error::NotCompiled { feature: "blobs" });
         store.put(b"small", &[7; 50]).unwrap();
     }
 }

@@ -3,7 +3,7 @@
 use core::fmt::Debug;
 
 use nandu::nand::{Geometry, Nand, NandErrorKind};
-use nandu::{Error, LogError, Options, Store, TreeError};
+use nandu::{Error, Options, Store};
 
 use crate::CACHE_SIZE;
 use crate::chip::{Chip, DEAD, Emulated};
@@ -83,7 +83,7 @@ fn allow(outcome: Outcome<()>) {
     match outcome {
         Ok(())
         | Err(
-            TreeError::Pages(LogError::Full | LogError::Nand(DEAD) | LogError::Poisoned) | TreeError::LargeValue(_),
+            Error::Full | Error::Chip(DEAD) | Error::Poisoned | Error::LargeValue(_),
         ) => {}
         Err(error) => assert!(Emulated::is_dead(), "{error}"),
     }

@@ -172,7 +172,7 @@ impl<N: Nand> Fs<'_, N> {
     ///
     /// # Errors
     ///
-    /// [`FsError::ReadOnly`]; [`FsError::Full`]; [`TreeError::Corrupt`](crate::TreeError::Corrupt) if a leaf cannot be read; errors
+    /// [`FsError::ReadOnly`]; [`FsError::Full`]; [`FsError::CorruptPage`] if a leaf cannot be read; errors
     /// of the chip. What was repaired by then stays repaired.
     pub fn repair(&mut self, scratch: &mut [u8], report: &mut dyn FnMut(Repair<'_>)) -> Result<u64, FsError<N::Error>> {
         self.check_writable()?;

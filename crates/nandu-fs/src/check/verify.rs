@@ -353,7 +353,7 @@ impl<N: Nand> Fs<'_, N> {
         if start > 0 {
             match self.is_zero_from(ino, index, start) {
                 // It was told of when the pages were read.
-                Err(FsError::Corrupt { .. } | FsError::Tree(_)) => {}
+                Err(FsError::Corrupt { .. } | FsError::CorruptPage { .. } | FsError::Inconsistent) => {}
                 is_zero => report.check(is_zero?, "F6", ino, "there are bytes behind its end"),
             }
         }

@@ -115,8 +115,10 @@ impl<C: Cells> SnapshotSubject for Busy<C> {
     fn ends_at(&mut self, number: u32) -> Result<(Option<Pair>, Option<Pair>, u64), Error> {
         let snapshot = self.find(number);
         let mut at = self.tree().at(&snapshot);
-        let first = at.first()?.map(|entry| (entry.key.to_vec(), entry.value.to_vec()));
-        let last = at.last()?.map(|entry| (entry.key.to_vec(), entry.value.to_vec()));
+        let first =
+            at.nearest(Bound::Unbounded, Direction::Forward)?.map(|entry| (entry.key.to_vec(), entry.value.to_vec()));
+        let last =
+            at.nearest(Bound::Unbounded, Direction::Backward)?.map(|entry| (entry.key.to_vec(), entry.value.to_vec()));
         Ok((first, last, at.record_count()?))
     }
 }

@@ -8,7 +8,7 @@ mod scene;
 use std::sync::{Arc, Mutex};
 
 use nandu::nand::{BlockAddr, Cause, Nand, NandError, NandErrorKind};
-use nandu::{LogError, LogOptions, Options, Store, TreeError};
+use nandu::{LogOptions, Options, Store};
 use nandu_media::PageKind;
 use nandu_sim::{Address, Chip, Fault, Observer, Operation, OperationKind, Sim, Tear, Trigger};
 
@@ -251,16 +251,16 @@ fn an_image_on_a_chip_of_another_size_or_of_another_volume_is_refused_and_named(
     let mut larger = chip.transplant(Sim::new(Chip::TINY.with_blocks(20)));
     let mut bytes = memory(&larger, &plain);
     let refused = Store::open(&mut larger, plain, &mut bytes).err();
-    assert_eq!(refused, Some(TreeError::Pages(LogError::WrongFormat { what: "block count" })));
+    assert_eq!(refused, Some(nandu::Error::OtherFormat { what: "block count" }));
     let options = Options { log: LogOptions { volume: Some(9), ..PLAIN }, ..plain };
     let mut same = chip.clone();
     let mut bytes = memory(&same, &options);
     let refused = Store::open(&mut same, options, &mut bytes).err();
-    assert_eq!(refused, Some(TreeError::Pages(LogError::WrongFormat { what: "volume id" })));
+    assert_eq!(refused, Some(nandu::Error::OtherFormat { what: "volume id" }));
     // Pages that move to two bits a cell wait in memory, which a store has none of.
     let options = Options { log: LogOptions { bare_streams: 2, mlc_streams: 1, ..PLAIN }, ..plain };
     let refused = Store::format(Sim::new(Chip::TINY_MLC.with_blocks(64)), options, &mut bytes).err();
-    assert!(matches!(refused, Some(TreeError::Pages(LogError::Unsuitable { .. }))), "{refused:?}");
+    assert!(matches!(refused, Some(nandu::Error::Unsuitable { .. })), "{refused:?}");
     // Pages of another volume are not taken for one's own: two formats with one life between them.
     let mut again = chip.clone();
     let mut bytes = memory(&again, &plain);
@@ -330,7 +330,7 @@ fn a_volume_whose_numbers_run_out_becomes_read_only_and_stays_readable() {
                 // So far from the end nothing is noticed; at the end there is one error, and it is clear.
                 let is_far = sequences == sequence_end - 2_000_000;
                 assert_eq!(error.is_none(), is_far, "{what}: {error:?}");
-                assert!(error.is_none() || error == Some(TreeError::Pages(LogError::ReadOnly)), "{what}: {error:?}");
+                assert!(error.is_none() || error == Some(nandu::Error::ReadOnly), "{what}: {error:?}");
                 assert!(!is_beyond || promise.count == 241, "{what}: {} changes", promise.count);
                 for _ in 0..3 {
                     check_all_there(&mut chip, PLAIN, scene, &mut promise, &what);
@@ -348,10 +348,9 @@ fn a_chip_that_is_gone_is_said_to_be_gone() {
     let mut bytes = memory(&chip, &scene.options(PLAIN));
     let mut store = Store::open(&mut chip, scene.options(PLAIN), &mut bytes).unwrap();
     store.nand_mut().power_off();
-    let gone =
-        |error: Error| matches!(error, TreeError::Pages(LogError::Nand(error)) if error.kind() == NandErrorKind::Gone);
+    let gone = |error: Error| matches!(error, nandu::Error::Chip(error) if error.kind() == NandErrorKind::Gone);
     assert!(store.put(b"1", b"x").is_err_and(gone));
-    assert_eq!(store.put(b"1", b"x"), Err(TreeError::Pages(LogError::Poisoned)));
+    assert_eq!(store.put(b"1", b"x"), Err(nandu::Error::Poisoned));
     let _ = store.abandon();
     chip.power_on();
     check_all_there(&mut chip, PLAIN, scene, &mut promise, "back again");

@@ -1,7 +1,7 @@
 //! Long lives: chips filled and emptied, read too often, and worn to their end.
 
 use nandu::nand::Cause;
-use nandu::{LogError, LogOptions, Options, Store, TreeError};
+use nandu::{LogOptions, Options, Store};
 use nandu_sim::{Aging, Chip, Sim, SimError};
 
 use crate::values::{Records, check_sound, pattern, read_all, records};
@@ -9,8 +9,8 @@ use crate::values::{Records, check_sound, pattern, read_all, records};
 type Error = nandu::Error<SimError>;
 
 const OPTIONS: Options = Options { cache_size: 512, ..Options::DEFAULT };
-const FULL: Error = TreeError::Pages(LogError::Full);
-const READ_ONLY: Error = TreeError::Pages(LogError::ReadOnly);
+const FULL: Error = nandu::Error::Full;
+const READ_ONLY: Error = nandu::Error::ReadOnly;
 
 fn memory(chip: &Sim, options: &Options) -> Vec<u8> {
     vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, options)]

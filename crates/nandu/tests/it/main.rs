@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that gets no answer has failed")]
 
 mod costs;
+mod cursor;
 mod cuts;
 mod faults;
 mod fuzz;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nandu::{Durability, LogError, Options, Store, TreeError};
+use nandu::{Durability, Options, Store};
 use nandu_sim::{Chip, Sim, SimError};
 use nandu_suite::{Refused, live_all, lives_asked_for};
 
@@ -11,7 +11,7 @@ use crate::values::{check_sound, records};
 type Error = nandu::Error<SimError>;
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 
-const FULL: Error = TreeError::Pages(LogError::Full);
+const FULL: Error = nandu::Error::Full;
 
 /// What may be refused on a full chip.
 const PUTS: &str = "puts";

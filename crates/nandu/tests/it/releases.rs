@@ -1,7 +1,7 @@
 //! The end of a snapshot: what it costs at most, and that everything it kept comes free.
 
 use nandu::nand::Nand;
-use nandu::{LogError, Options, Store, TreeError};
+use nandu::{Options, Store};
 use nandu_sim::{Chip, Sim};
 
 use crate::values::check_sound;
@@ -37,7 +37,7 @@ fn overwrite(store: &mut Store<'_, &mut Sim>) {
 fn room(store: &mut Store<'_, &mut Sim>) -> u32 {
     for number in RECORDS.. {
         match store.put(&key(number), &[3; 90]) {
-            Err(TreeError::Pages(LogError::Full)) => return number - RECORDS,
+            Err(nandu::Error::Full) => return number - RECORDS,
             result => assert!(!result.unwrap()),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use nandu::nand::{Geometry, Nand};
-use nandu::{LogError, Options, SNAPSHOT_COUNT_MAX, Store, TreeError};
+use nandu::{Options, SNAPSHOT_COUNT_MAX, Store};
 use nandu_sim::{Chip, Sim, SimError};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -18,7 +18,7 @@ fn memory(chip: &Sim) -> Vec<u8> {
 }
 
 fn is_full<T>(result: &Result<T, Error>) -> bool {
-    matches!(result, Err(TreeError::Pages(LogError::Full)))
+    matches!(result, Err(nandu::Error::Full))
 }
 
 /// The chip with blocks of so many pages.
@@ -97,7 +97,7 @@ impl Seen {
         *self.calls.entry(what).or_default() += 1;
         let worst = self.worst.entry(what).or_default();
         *worst = worst.max(cost);
-        if is_full(&result) || (what == "put" && matches!(result, Err(TreeError::TooHigh))) {
+        if is_full(&result) || (what == "put" && matches!(result, Err(nandu::Error::TooHigh))) {
             *self.refused.entry(what).or_default() += 1;
             return None;
         }
@@ -121,7 +121,7 @@ fn live(life: Life) -> Seen {
     while store.stats().live_pages * 100 < capacity * life.fill {
         let value = value(&mut random);
         let result = store.put(&key(keys), &value);
-        if is_full(&result) || matches!(result, Err(TreeError::TooHigh)) {
+        if is_full(&result) || matches!(result, Err(nandu::Error::TooHigh)) {
             break;
         }
         result.unwrap();

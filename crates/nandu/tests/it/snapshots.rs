@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
 use nandu::nand::{Cause, Nand};
-use nandu::{At, Direction, Edit, LogError, Options, SNAPSHOT_COUNT_MAX, Snapshot, Store, TreeError};
+use nandu::{At, Direction, Edit, Options, SNAPSHOT_COUNT_MAX, Snapshot, Store};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim, SimError};
 use rand::rngs::ChaCha8Rng;
@@ -81,7 +81,7 @@ fn check_sound(store: &mut Store<'_, impl Nand<Error = SimError>>) {
 }
 
 fn is_full<T>(result: &Result<T, Error>) -> bool {
-    matches!(result, Err(TreeError::Pages(LogError::Full)))
+    matches!(result, Err(nandu::Error::Full))
 }
 
 /// Everything that is kept: each snapshot by its number.
@@ -495,7 +495,7 @@ fn a_map_keeps_its_entries_too() {
     assert_eq!((map.get_at(&before, 99), map.get(99), sum), (Ok(Some(99)), Ok(Some(7)), (10..20).sum()));
     assert_eq!(map.snapshots().next(), Some(before));
     map.release(before).unwrap();
-    assert_eq!(map.get_at(&before, 1), Err(TreeError::NoSnapshot(before.number())));
+    assert_eq!(map.get_at(&before, 1), Err(nandu::Error::NoSnapshot(before.number())));
 }
 
 /// Changes that wait for a sync go to their leaves before a snapshot is taken, and none waits while there is one.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use nandu::{Direction, Durability, Edit, FixedCells, Options, Store, TreeError};
+use nandu::{Direction, Durability, Edit, FixedCells, Options, Store};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 
@@ -217,7 +217,7 @@ fn a_full_store_can_be_emptied() {
         count += 1;
         assert!(count < 100_000, "the chip is small");
     };
-    assert_eq!(error, TreeError::Pages(nandu::LogError::Full));
+    assert_eq!(error, nandu::Error::Full);
     assert_eq!(store.record_count(), u64::from(count));
     for number in 0..count {
         let outcome = store.delete(&key(number));
@@ -251,7 +251,7 @@ fn a_store_with_changes_in_journal_pages_needs_memory_for_them() {
     store.unmount().unwrap();
     let without = Options { durability: Durability::Immediate, pending_size: 0, ..OPTIONS };
     let refused = Store::open(&mut chip, without, &mut memory).map(|_| ());
-    assert_eq!(refused, Err(TreeError::PendingSize));
+    assert_eq!(refused, Err(nandu::Error::PendingSize));
     let with = Options { durability: Durability::Immediate, ..OPTIONS };
     let mut store = Store::open(&mut chip, with, &mut memory).unwrap();
     assert_eq!(store.record_count(), 60);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
 use nandu::nand::Cause;
-use nandu::{Direction, Edit, LogError, Options, Store, TreeError};
+use nandu::{Direction, Edit, Options, Store};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 use rand::rngs::ChaCha8Rng;
@@ -109,7 +109,7 @@ fn model(chip: Chip, seed: u64, changes: u32, keys: u32, pages_max: usize, live_
                     let small = &value[..size.min(20)];
                     match store.batch(&[Edit { key: &key, value: Some(small) }]) {
                         Ok(()) => drop(expected.insert(key, small.to_vec())),
-                        Err(TreeError::Pages(LogError::Full)) => full += 1,
+                        Err(nandu::Error::Full) => full += 1,
                         result => result.unwrap(),
                     }
                 }
@@ -136,18 +136,18 @@ fn model(chip: Chip, seed: u64, changes: u32, keys: u32, pages_max: usize, live_
                                 writer.write(piece)?;
                             }
                             // Half of them are dropped.
-                            if how == 8 { writer.finish() } else { Err(TreeError::NotFound) }
+                            if how == 8 { writer.finish() } else { Err(nandu::Error::NotFormatted) }
                         })
                     };
                     match result {
                         Ok(was_there) => assert_eq!(was_there, expected.insert(key, value).is_some()),
-                        Err(TreeError::Pages(LogError::Full)) => {
+                        Err(nandu::Error::Full) => {
                             full += 1;
                             let stats = store.stats();
                             let pages = (value.len() / (page_size - 64)) as u32 + 2;
                             least = least.min(f64::from(stats.live_pages + pages) / f64::from(stats.capacity_pages));
                         }
-                        Err(error) => assert_eq!(error, TreeError::NotFound, "a change failed"),
+                        Err(error) => assert_eq!(error, nandu::Error::NotFormatted, "a change failed"),
                     }
                 }
             }
@@ -251,7 +251,7 @@ fn sixteen_mebibytes_go_in_and_out_in_pieces() {
     let length = 16 << 20;
     let key = vec![b'k'; store.key_size_max()];
     assert_eq!(store.value_size_max(&key), length);
-    assert_eq!(store.put(&key, &vec![0; length + 1]), Err(TreeError::ValueSize(length + 1)));
+    assert_eq!(store.put(&key, &vec![0; length + 1]), Err(nandu::Error::ValueSize(length + 1)));
     store.put(&key, b"before").unwrap();
     let value = pattern(length, 3);
     let mut buffer = vec![0; 2048];
@@ -263,7 +263,7 @@ fn sixteen_mebibytes_go_in_and_out_in_pieces() {
     let chip = store.abandon();
     let mut store = Store::open(chip, OPTIONS, &mut bytes).unwrap();
     assert_eq!(store.value_len(&key).unwrap(), Some(length));
-    assert_eq!(store.get(&key), Err(TreeError::LargeValue(length)));
+    assert_eq!(store.get(&key), Err(nandu::Error::LargeValue(length)));
     let mut piece = vec![0; 7777];
     for offset in (0..length).step_by(7777) {
         let size = store.read(&key, offset, &mut piece).unwrap().unwrap();
@@ -285,7 +285,7 @@ fn what_does_not_fit_changes_nothing_and_leaves_no_pages() {
     // More than the chip holds is refused before anything is programmed.
     let programs = store.stats().programs_total();
     let too_much = pattern(store.value_size_max(b"k").min(capacity * 256), 2);
-    assert_eq!(store.put(b"k", &too_much), Err(TreeError::Pages(LogError::Full)));
+    assert_eq!(store.put(b"k", &too_much), Err(nandu::Error::Full));
     assert_eq!(store.stats().programs_total(), programs);
     // A writer that is dropped, or that says more or less than it should, leaves nothing behind.
     let mut buffer = vec![0; 256];
@@ -299,7 +299,7 @@ fn what_does_not_fit_changes_nothing_and_leaves_no_pages() {
             drop(writer);
             refused
         };
-        assert!(matches!(refused, Some(TreeError::ValueSize(_))));
+        assert!(matches!(refused, Some(nandu::Error::ValueSize(_))));
         assert_eq!(store.stats().live_pages, live);
     }
     assert_eq!(read_all(&mut store, b"k").unwrap(), Some(pattern(5000, 1)));
@@ -332,7 +332,7 @@ fn room_is_kept_for_moving_values_after_the_store_was_opened_again() {
             Err(error) => break error,
         }
     };
-    assert_eq!(refusal, TreeError::Pages(LogError::Full));
+    assert_eq!(refusal, nandu::Error::Full);
     let stats = store.stats();
     let (live, capacity) = (stats.live_pages, stats.capacity_pages);
     assert!(live * 4 <= capacity * 3 + 64, "{live} of {capacity} pages are live");

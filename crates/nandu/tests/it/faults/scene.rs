@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
 use nandu::nand::Nand;
-use nandu::{At, Direction, Durability, Edit, LogError, LogOptions, Options, Snapshot, Store, TreeError};
+use nandu::{At, Direction, Durability, Edit, LogOptions, Options, Snapshot, Store};
 use nandu_sim::{Chip, Sim, SimError};
 
 use crate::values::{Records, check_sound, pattern, read_all, records};
@@ -439,7 +439,7 @@ pub(super) fn check_nothing_wrong(
     let mut store = match Store::open(chip, options, &mut bytes) {
         Ok(store) => store,
         Err(error) => {
-            assert!(!matches!(error, TreeError::Pages(LogError::NotFormatted)), "{what}: {error}");
+            assert!(!matches!(error, nandu::Error::NotFormatted), "{what}: {error}");
             return scene.keys();
         }
     };
