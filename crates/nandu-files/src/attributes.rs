@@ -15,6 +15,14 @@ pub struct Attributes {
     pub rdev: u64,
 }
 
+impl Attributes {
+    /// A regular file that its owner, user 0, may write and all may read.
+    pub const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
+
+    /// A directory that its owner, user 0, may write and all may read.
+    pub const DIRECTORY: Attributes = Attributes { mode: 0o755, ..Attributes::FILE };
+}
+
 /// What is to change of an inode; what is `None` stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetAttributes {

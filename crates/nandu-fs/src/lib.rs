@@ -20,8 +20,8 @@
 //! let mut fs = Fs::format(chip, options, Format { hash_key: [7; 16], ..Format::default() }, &mut memory)?;
 //!
 //! fs.set_now(Time::from_seconds(1_700_000_000));
-//! let log = fs.mkdir(Ino::ROOT, b"log", Attributes { mode: 0o755, ..Attributes::default() })?;
-//! let file = fs.create(log, b"today.new", Attributes { mode: 0o644, ..Attributes::default() })?;
+//! let log = fs.mkdir(Ino::ROOT, b"log", Attributes::DIRECTORY)?;
+//! let file = fs.create(log, b"today.new", Attributes::FILE)?;
 //! fs.write_at(file, 0, b"21.5 C\n")?;
 //! // Atomic, durable when it returns, and so is what was written before.
 //! fs.rename(log, b"today.new", log, b"today", RenameMode::Replace)?;
@@ -49,6 +49,7 @@
 //!
 //! `mlc` compiles blocks with two bits a cell and the policies of [`placement`], `tags` pages of files that are durable with their own program;
 //! both are there unless they are left out. What is on flash does not depend on them: a volume with either is refused where it is left out.
+//! `embedded-io` gives an open [`File`] the traits of that crate.
 //!
 //! # Invariants
 //!
@@ -76,6 +77,9 @@ mod batch;
 mod check;
 mod create;
 mod error;
+mod file;
+#[cfg(feature = "embedded-io")]
+mod file_on;
 mod file_system;
 mod files;
 mod flush;
@@ -91,6 +95,7 @@ mod open_files;
 mod options;
 mod orphans;
 mod pages;
+mod paths;
 #[cfg(feature = "mlc")]
 pub mod placement;
 #[cfg_attr(not(feature = "mlc"), path = "without/placing.rs")]
@@ -105,6 +110,9 @@ mod xattrs;
 
 pub use check::{Mended, Repair, Violation};
 pub use error::{Damage, FsError};
+pub use file::{File, OpenOptions};
+#[cfg(feature = "embedded-io")]
+pub use file_on::FileOn;
 pub use fs::Fs;
 pub use nandu_files::{
     Allocation, Attributes, Capabilities, Cuts, DirEntry, Feature, FileError, FileKind, FileSystem, FsStat, Ino, Order,

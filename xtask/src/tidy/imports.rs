@@ -85,6 +85,7 @@ const CORE_CRATES: &[(&str, bool)] = &[
     ("crc", false),
     ("defmt", false),
     ("embedded-hal", false),
+    ("embedded-io", false),
     ("heapless", false),
     ("log", false),
     ("siphasher", true),

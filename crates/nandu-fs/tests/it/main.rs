@@ -11,6 +11,7 @@ mod faults;
 mod files;
 mod lives;
 mod page_sizes;
+mod paths;
 mod pending;
 mod placing;
 mod random;
