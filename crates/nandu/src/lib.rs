@@ -92,7 +92,7 @@ pub use map::{Fixed, Map};
 #[cfg(feature = "files")]
 pub use nandu_fs as fs;
 pub use nandu_index::{Direction, Edit, Entry};
-pub use nandu_log::{LogOptions, LogStats};
+pub use nandu_log::LogStats;
 pub use nandu_nand as nand;
 pub use nandu_tree::{ByteCells, Cells, Durability, FixedCells, PageDamage};
 #[cfg(feature = "snapshots")]

@@ -85,11 +85,11 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// As [`format`](Store::format).
     pub fn format_with(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
-        OnLog::<N>::check_options(&options.log, &options.tree())?;
-        let log_size = Log::<N>::memory_required(nand.geometry(), &options.log).min(memory.len());
+        OnLog::<N>::check_options(&options.log(), &options.tree())?;
+        let log_size = Log::<N>::memory_required(nand.geometry(), &options.log()).min(memory.len());
         let (log_memory, tree_memory) = memory.split_at_mut(log_size);
         // Each time that a whole log or tree is turned into something else by value, it may take the stack once more.
-        let log = Log::format(nand, options.log, log_memory)?;
+        let log = Log::format(nand, options.log(), log_memory)?;
         match Tree::create(OnLog::new(log), cells, options.tree(), tree_memory) {
             Ok(tree) => Ok(Store { tree }),
             Err(error) => Err(error.into()),
@@ -115,12 +115,12 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// Makes a store that knows nothing yet. Apart from who opens it, so that what it is put together from is off the stack then.
     #[inline(never)]
     fn unopened(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
-        OnLog::<N>::check_options(&options.log, &options.tree())?;
-        let log_size = Log::<N>::memory_required(nand.geometry(), &options.log).min(memory.len());
+        OnLog::<N>::check_options(&options.log(), &options.tree())?;
+        let log_size = Log::<N>::memory_required(nand.geometry(), &options.log()).min(memory.len());
         let (log_memory, memory) = memory.split_at_mut(log_size);
         Tree::<OnLog<N>, C>::check(nand.geometry().page_size as usize, &options.tree(), memory.len())?;
-        let place = Log::memory_for(&nand, &options.log, log_memory)?;
-        let pages = OnLog::new(Log::unopened(nand, options.log, place));
+        let place = Log::memory_for(&nand, &options.log(), log_memory)?;
+        let pages = OnLog::new(Log::unopened(nand, options.log(), place));
         Ok(Store { tree: Tree::unopened(pages, cells, options.tree(), memory) })
     }
 

@@ -28,7 +28,8 @@ fn chip() -> Sim {
 #[cfg(feature = "default")]
 mod with {
     use super::*;
-    use nandu::{Durability, LogOptions};
+    use nandu::Durability;
+    use nandu::fs::{Format, Fs};
 
     type Uses = fn(&mut Store<'_, Sim>);
 
@@ -42,8 +43,7 @@ mod with {
     #[test]
     fn volumes_that_use_each_part_are_opened_by_a_build_with_all() {
         let waiting = Options { durability: Durability::OnSync, pending_size: 4096, ..Options::DEFAULT };
-        let raw = Options { log: LogOptions { bare_streams: 2, ..LogOptions::DEFAULT }, ..Options::DEFAULT };
-        let parts: [(&str, Options, Uses); 5] = [
+        let parts: [(&str, Options, Uses); 4] = [
             ("nothing", Options::DEFAULT, |_| {}),
             ("group", waiting, |store| {
                 // More than one leaf, so that some of them wait in a page of the sync.
@@ -54,7 +54,6 @@ mod with {
             }),
             ("snapshots", Options::DEFAULT, |store| assert!(store.snapshot().is_ok())),
             ("blobs", Options::DEFAULT, |store| assert!(store.put(b"large", &[7; 5000]).is_ok())),
-            ("files", raw, |_| {}),
         ];
         for (name, options, uses) in parts {
             let mut memory = memory(&options);
@@ -66,13 +65,17 @@ mod with {
             let mut store = Store::open(chip, options, &mut memory).unwrap();
             assert_eq!(store.get(b"key").unwrap(), Some(&b"value"[..]), "{name}");
         }
+        let options = nandu::fs::Options::DEFAULT;
+        let mut memory = vec![0; Fs::<Sim>::memory_required(&chip().chip().geometry, &options)];
+        let fs = Fs::format(chip(), options, Format::default(), &mut memory).unwrap();
+        publish("files", &mut fs.abandon());
     }
 }
 
 #[cfg(not(feature = "default"))]
 mod without {
     use super::*;
-    use nandu::{Durability, Error, LogOptions};
+    use nandu::{Durability, Error};
 
     fn open(name: &str) -> Result<Option<Vec<u8>>, Error<nandu_sim::SimError>> {
         let chip = ImageFile::load(image(name)).unwrap();
@@ -98,9 +101,6 @@ mod without {
     fn what_a_caller_asks_of_a_part_is_refused_with_the_name_of_the_feature() {
         let waiting = Options { durability: Durability::OnSync, pending_size: 4096, ..Options::DEFAULT };
         let mut memory = memory(&waiting);
-        let raw = LogOptions { bare_streams: 2, ..LogOptions::DEFAULT };
-        let refused = Store::format(chip(), Options { log: raw, ..Options::DEFAULT }, &mut memory).map(|_| ());
-        assert_eq!(refused, Err(nandu::Error::NotCompiled { feature: "files" }));
         let refused = Store::format(chip(), waiting, &mut memory).map(|_| ()).unwrap_err();
         assert_eq!(refused, nandu::Error::NotCompiled { feature: "group" });
         let mut store = Store::format(chip(), Options::DEFAULT, &mut memory).unwrap();

@@ -10,7 +10,7 @@ use crate::stack::Stack;
 
 /// Choices of a file system without tags.
 pub const OPTIONS: Options = Options {
-    log: nandu::LogOptions { tags: false, ..Options::DEFAULT.log },
+    log: nandu::fs::LogOptions { tags: false, ..Options::DEFAULT.log },
     cache_size: CACHE_SIZE,
     pending_size: crate::PENDING_SIZE,
     open_max: 4,

@@ -8,7 +8,7 @@ mod scene;
 use std::sync::{Arc, Mutex};
 
 use nandu::nand::{BlockAddr, Cause, Nand, NandError, NandErrorKind};
-use nandu::{LogOptions, Options, Store};
+use nandu::{Options, Store};
 use nandu_media::PageKind;
 use nandu_sim::{Address, Chip, Fault, Observer, Operation, OperationKind, Sim, Tear, Trigger};
 
@@ -68,7 +68,7 @@ impl Observer for Watcher {
 }
 
 /// Changes after which the collector has moved something, and all kinds of pages that the scene is about were programmed.
-fn enough_changes(chip: &Sim, options: LogOptions, scene: Scene, seed: u32, promise: &Promise) -> (u32, Seen) {
+fn enough_changes(chip: &Sim, options: Options, scene: Scene, seed: u32, promise: &Promise) -> (u32, Seen) {
     for changes in (16..400).step_by(8) {
         let mut sim = chip.clone();
         let seen = Arc::new(Mutex::new(Seen::default()));
@@ -87,7 +87,7 @@ fn enough_changes(chip: &Sim, options: LogOptions, scene: Scene, seed: u32, prom
 /// Whether nobody can tell what happened from a cut during the program of the newest page of all, so that the page before it is
 /// what there is: the newest page is lost, or was lost before it was programmed; or, unless everything is read twice, a mount after
 /// a cut reads something else in its place.
-fn is_beyond_help(fault: Fault, options: LogOptions, scene: Scene, seen: &Seen, operation: usize) -> bool {
+fn is_beyond_help(fault: Fault, options: Options, scene: Scene, seen: &Seen, operation: usize) -> bool {
     let is_mount_after_cut = scene.is_cut && seen.mounting[operation];
     match fault {
         Fault::Uncorrectable => {
@@ -99,7 +99,7 @@ fn is_beyond_help(fault: Fault, options: LogOptions, scene: Scene, seen: &Seen, 
 }
 
 /// The fault at every operation of a mount and some changes. After an error the fault is over, and the work goes on.
-fn try_everywhere(fault: Fault, options: LogOptions, demand: Demand) {
+fn try_everywhere(fault: Fault, options: Options, demand: Demand) {
     let scenes = Scene::ALL.into_iter().flat_map(|scene| [scene, Scene { is_cut: true, ..scene }]);
     for (scene, seed) in scenes.flat_map(|scene| (0..seeds()).map(move |seed| (scene, seed))) {
         let (chip, promise) = used(options, scene, seed);
@@ -252,13 +252,13 @@ fn an_image_on_a_chip_of_another_size_or_of_another_volume_is_refused_and_named(
     let mut bytes = memory(&larger, &plain);
     let refused = Store::open(&mut larger, plain, &mut bytes).err();
     assert_eq!(refused, Some(nandu::Error::OtherFormat { what: "block count" }));
-    let options = Options { log: LogOptions { volume: Some(9), ..PLAIN }, ..plain };
+    let options = Options { volume: Some(9), ..plain };
     let mut same = chip.clone();
     let mut bytes = memory(&same, &options);
     let refused = Store::open(&mut same, options, &mut bytes).err();
     assert_eq!(refused, Some(nandu::Error::OtherFormat { what: "volume id" }));
-    // Pages that move to two bits a cell wait in memory, which a store has none of.
-    let options = Options { log: LogOptions { bare_streams: 2, mlc_streams: 1, ..PLAIN }, ..plain };
+    // A cut would take what was acknowledged in the partner of a page.
+    let options = Options { mode: nandu::nand::CellMode::Mlc, ..plain };
     let refused = Store::format(Sim::new(Chip::TINY_MLC.with_blocks(64)), options, &mut bytes).err();
     assert!(matches!(refused, Some(nandu::Error::Unsuitable { .. })), "{refused:?}");
     // Pages of another volume are not taken for one's own: two formats with one life between them.

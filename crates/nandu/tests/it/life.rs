@@ -1,7 +1,7 @@
 //! Long lives: chips filled and emptied, read too often, and worn to their end.
 
 use nandu::nand::Cause;
-use nandu::{LogOptions, Options, Store};
+use nandu::{Options, Store};
 use nandu_sim::{Aging, Chip, Sim, SimError};
 
 use crate::values::{Records, check_sound, pattern, read_all, records};
@@ -134,11 +134,7 @@ fn a_chip_worn_to_its_end_is_read_only_and_readable() {
 /// Reads one record again and again, a chip of which is said to bear it so often, with idle time in between. Returns how many
 /// records were lost, and how many pages were moved because of reads.
 fn read_often(reads_max: u32) -> (usize, u64) {
-    let options = Options {
-        cache_size: 512,
-        log: LogOptions { reads_max: Some(reads_max), ..LogOptions::DEFAULT },
-        ..Options::DEFAULT
-    };
+    let options = Options { cache_size: 512, reads_max: Some(reads_max), ..Options::DEFAULT };
     let mut chip = formatted(Chip::W25N02KV.with_blocks(24));
     // Pages are lost from 3,000 reads of their block on.
     chip.set_aging(Aging { disturb_reads_slc: 10_000, ..Aging::NONE });
@@ -172,11 +168,7 @@ fn a_block_that_is_read_too_often_is_emptied_before_it_loses_data() {
 /// Short sessions leave no count behind, and move the block all the same.
 #[test]
 fn a_block_read_in_many_short_sessions_is_emptied_before_it_loses_data() {
-    let options = |reads_max| Options {
-        cache_size: 512,
-        log: LogOptions { reads_max: Some(reads_max), ..LogOptions::DEFAULT },
-        ..Options::DEFAULT
-    };
+    let options = |reads_max| Options { cache_size: 512, reads_max: Some(reads_max), ..Options::DEFAULT };
     let lost = [375, 0].map(|reads_max| {
         let mut chip = formatted(Chip::W25N02KV.with_blocks(24));
         chip.set_aging(Aging { disturb_reads_slc: 10_000, ..Aging::NONE });

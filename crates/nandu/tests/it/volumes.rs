@@ -1,7 +1,7 @@
 //! Pages of other volumes.
 
 use nandu::nand::{BlockAddr, PageAddr};
-use nandu::{LogOptions, Options, Store};
+use nandu::{Options, Store};
 use nandu_sim::{Chip, Sim};
 
 const KEYS: u32 = 40;
@@ -45,6 +45,6 @@ fn a_page_of_another_chip_is_refused_where_its_address_fits() {
     let plain = Options { cache_size: 512, ..Options::DEFAULT };
     assert_eq!(foreign_records(plain), 0);
     // With one id for both they pass.
-    let same = Options { log: LogOptions { volume: Some(1), ..LogOptions::DEFAULT }, ..plain };
+    let same = Options { volume: Some(1), ..plain };
     assert!(foreign_records(same) > 0);
 }

@@ -63,6 +63,6 @@ fn file_systems() -> [(Geometry, nandu::fs::Options); 1] {
 fn file_systems() -> [(Geometry, nandu::fs::Options); 2] {
     use nandu_budget::files::OPTIONS;
     use nandu_firmware_driver::{TAGGED, TWO_BITS};
-    let tagged = nandu::fs::Options { log: nandu::LogOptions { tags: true, ..OPTIONS.log }, ..OPTIONS };
+    let tagged = nandu::fs::Options { log: nandu::fs::LogOptions { tags: true, ..OPTIONS.log }, ..OPTIONS };
     [(TAGGED, tagged), (TWO_BITS, tagged.both_modes(&TWO_BITS))]
 }

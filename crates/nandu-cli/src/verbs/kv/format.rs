@@ -130,7 +130,7 @@ pub(crate) fn run(args: &Format, out: &mut Output) -> anyhow::Result<()> {
 
 fn format_tree(args: &Format, sim: &mut Sim) -> anyhow::Result<Made> {
     let mut options = args.cache.options();
-    options.log.salt = args.salt();
+    options.salt = args.salt();
     let mut memory = store::memory(sim, &options);
     let explain = |error| store::explain(&args.session.image, error);
     let store = Store::format(sim, options, &mut memory).map_err(explain)?;

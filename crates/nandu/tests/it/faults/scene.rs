@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
 use nandu::nand::Nand;
-use nandu::{At, Direction, Durability, Edit, LogOptions, Options, Snapshot, Store};
+use nandu::{At, Direction, Durability, Edit, Options, Snapshot, Store};
 use nandu_sim::{Chip, Sim, SimError};
 
 use crate::values::{Records, check_sound, pattern, read_all, records};
 
 pub(super) type Error = nandu::Error<SimError>;
 
-pub(super) const PLAIN: LogOptions = LogOptions::DEFAULT;
-pub(super) const CAREFUL: LogOptions = LogOptions { read_back: true, ..LogOptions::DEFAULT };
+pub(super) const PLAIN: Options = Options { cache_size: 512, ..Options::DEFAULT };
+pub(super) const CAREFUL: Options = Options { read_back: true, ..PLAIN };
 
 /// Most snapshots at a time.
 const KEPT_MAX: usize = 3;
@@ -68,8 +68,7 @@ impl Scene {
         }
     }
 
-    pub(super) fn options(self, log: LogOptions) -> Options {
-        let plain = Options { cache_size: 512, log, ..Options::DEFAULT };
+    pub(super) fn options(self, plain: Options) -> Options {
         match self.has_journal {
             true => Options { durability: Durability::OnSync, pending_size: 500, ..plain },
             false => plain,
@@ -355,13 +354,13 @@ impl Work<'_, '_, '_> {
 /// Opens the store and changes it; half of the runs end with an unmount.
 pub(super) fn work(
     chip: &mut Sim,
-    log: LogOptions,
+    plain: Options,
     scene: Scene,
     seed: u32,
     changes: u32,
     promise: &mut Promise,
 ) -> Result<(), Error> {
-    let options = scene.options(log);
+    let options = scene.options(plain);
     let mut bytes = memory(chip, &options);
     let mut store = Store::open(&mut *chip, options, &mut bytes)?;
     promise.adopt(records(&mut store)?, "");
@@ -379,14 +378,14 @@ pub(super) fn work(
 /// the same store. Returns the first error.
 pub(super) fn work_through(
     chip: &mut Sim,
-    log: LogOptions,
+    plain: Options,
     scene: Scene,
     seed: u32,
     changes: u32,
     promise: &mut Promise,
     what: &str,
 ) -> Result<(), Error> {
-    let options = scene.options(log);
+    let options = scene.options(plain);
     let mut bytes = memory(chip, &options);
     let mut store = Store::open(&mut *chip, options, &mut bytes)?;
     promise.adopt(records(&mut store)?, what);
@@ -413,15 +412,15 @@ pub(super) fn work_through(
 }
 
 /// A chip on which every block was used, so that what follows collects garbage.
-pub(super) fn used(log: LogOptions, scene: Scene, seed: u32) -> (Sim, Promise) {
+pub(super) fn used(plain: Options, scene: Scene, seed: u32) -> (Sim, Promise) {
     let mut chip = Sim::new(scene.chip());
-    let options = scene.options(log);
+    let options = scene.options(plain);
     let mut bytes = memory(&chip, &options);
     chip = Store::format(chip, options, &mut bytes).unwrap().unmount().unwrap();
     let mut promise = Promise::default();
     let rounds = if scene.has_snapshots || scene.has_journal { 6 } else { 3 };
     for _ in 0..rounds {
-        work(&mut chip, log, scene, seed, 80, &mut promise).unwrap();
+        work(&mut chip, plain, scene, seed, 80, &mut promise).unwrap();
     }
     (chip, promise)
 }
@@ -429,12 +428,12 @@ pub(super) fn used(log: LogOptions, scene: Scene, seed: u32) -> (Sim, Promise) {
 /// Every record is one that it may be, or reading it is an error; returns how many errors there were.
 pub(super) fn check_nothing_wrong(
     chip: &mut Sim,
-    log: LogOptions,
+    plain: Options,
     scene: Scene,
     promise: &mut Promise,
     what: &str,
 ) -> u32 {
-    let options = scene.options(log);
+    let options = scene.options(plain);
     let mut bytes = memory(chip, &options);
     let mut store = match Store::open(chip, options, &mut bytes) {
         Ok(store) => store,
@@ -446,8 +445,8 @@ pub(super) fn check_nothing_wrong(
     Work { scene, seed: 0, store: &mut store, promise }.audit(what)
 }
 
-pub(super) fn check_all_there(chip: &mut Sim, log: LogOptions, scene: Scene, promise: &mut Promise, what: &str) {
-    let options = scene.options(log);
+pub(super) fn check_all_there(chip: &mut Sim, plain: Options, scene: Scene, promise: &mut Promise, what: &str) {
+    let options = scene.options(plain);
     let mut bytes = memory(chip, &options);
     let mut store = match Store::open(chip, options, &mut bytes) {
         Ok(store) => store,

@@ -21,7 +21,7 @@ fn volume(_: u32) -> (Geometry, Options) {
 #[cfg(feature = "all")]
 fn volume(number: u32) -> (Geometry, Options) {
     use nandu_firmware_driver::{TAGGED, TWO_BITS};
-    let tagged = Options { log: nandu::LogOptions { tags: true, ..OPTIONS.log }, ..OPTIONS };
+    let tagged = Options { log: nandu::fs::LogOptions { tags: true, ..OPTIONS.log }, ..OPTIONS };
     if number & 1 == 0 { (TAGGED, tagged) } else { (TWO_BITS, tagged.both_modes(&TWO_BITS)) }
 }
 
