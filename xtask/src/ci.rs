@@ -50,6 +50,7 @@ fn run_steps(root: &Path, count: &mut TestCount) -> Result<(), String> {
     })?;
     steps.run("readme", || readme::run_except(root, &[TEST_COMMAND]))?;
     steps.run("firmware", || firmware::run(root, &[]))?;
+    steps.run("firmware run", || firmware::run(root, &["--run"]))?;
     Ok(())
 }
 

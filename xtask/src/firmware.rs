@@ -1,6 +1,8 @@
-//! Builds the core crates for a microcontroller and says how much code they are.
+//! Builds the core crates for a microcontroller, says how much code they are, measures and runs them in an emulator.
 
 mod budget;
+mod emulator;
+mod proof;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -32,8 +34,9 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
             budget::run(root, budget::Print::Table)
         }
         ["--json"] => budget::run(root, budget::Print::Json),
+        ["--run"] => proof::run(root),
         ["--functions", profile] => budget::functions(root, profile),
-        _ => Err("firmware: [--json | --functions PROFILE]".to_owned()),
+        _ => Err("firmware: [--run | --json | --functions PROFILE]".to_owned()),
     }
 }
 

@@ -25,9 +25,10 @@ usage: cargo xtask VERB
   readme             runs the commands of README.md in a copy of the repository
   swarm [--cases N] [--seed S]
                      random chains of power cuts over a store, a million if no number is given
-  firmware [--json | --functions PROFILE]
+  firmware [--run | --json | --functions PROFILE]
                      builds the core crates for a microcontroller, measures code, memory, stack and instructions of
-                     each profile, and fails beyond a limit; or only prints a line for each profile, or the largest functions of one
+                     each profile, and fails beyond a limit; or only prints a line for each profile, or the largest functions of one;
+                     or runs a store and files on an emulated Cortex-M4 and M7 through the SPI NAND driver, with power cuts
 ";
 
 fn main() -> ExitCode {

@@ -58,6 +58,14 @@ pub fn count<T>(call: impl FnOnce() -> T) -> (T, u64) {
     (result, clock().ticks * 5 / 16)
 }
 
+/// Does something while the clock stands still.
+pub fn pause<T>(work: impl FnOnce() -> T) -> T {
+    stop();
+    let result = work();
+    go_on();
+    result
+}
+
 /// Instructions counted for a loop of 30,000, to be seen beside that number.
 pub fn trial() -> u64 {
     // SAFETY: the loop changes one register and touches no memory.
@@ -73,10 +81,7 @@ pub struct Unclocked<N>(pub N);
 
 impl<N> Unclocked<N> {
     fn work<T>(&mut self, work: impl FnOnce(&mut N) -> T) -> T {
-        stop();
-        let result = work(&mut self.0);
-        go_on();
-        result
+        pause(|| work(&mut self.0))
     }
 }
 

@@ -63,8 +63,13 @@ impl Stack {
 
     /// Tells the host.
     pub fn report(&self) {
-        say(format_args!("stack_open {} {}", self.open.size, self.open.call));
-        say(format_args!("stack_call {} {}", self.call.size, self.call.call));
+        self.report_of("");
+    }
+
+    /// Tells the host whose stack it is, before the names of the figures.
+    pub fn report_of(&self, whose: &str) {
+        say(format_args!("{whose}stack_open {} {}", self.open.size, self.open.call));
+        say(format_args!("{whose}stack_call {} {}", self.call.size, self.call.call));
     }
 }
 

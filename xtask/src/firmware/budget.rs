@@ -6,24 +6,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
+use super::emulator::{self, M4, output};
 use super::{TARGET, crate_of, target, toolchain};
-
-const EMULATOR: &str = "qemu-system-arm";
-const MACHINE: [&str; 10] = [
-    "-machine",
-    "mps2-an386",
-    "-nographic",
-    "-monitor",
-    "none",
-    "-serial",
-    "none",
-    "-semihosting-config",
-    "enable=on,target=native",
-    "-kernel",
-];
 
 const KIB: u64 = 1024;
 
@@ -101,19 +88,19 @@ const PROFILES: [Profile; 4] = [
 
 /// What was measured of a profile, by the names of the figures; what could not be measured is missing.
 #[derive(Default)]
-struct Measured {
+pub(super) struct Measured {
     values: BTreeMap<String, u64>,
     /// Which call was the deepest one, by the figure.
     calls: BTreeMap<String, String>,
 }
 
 impl Measured {
-    fn get(&self, name: &str) -> Option<u64> {
+    pub(super) fn get(&self, name: &str) -> Option<u64> {
         self.values.get(name).copied()
     }
 
     /// Takes lines of a name, a number and perhaps the name of a call.
-    fn read(&mut self, output: &str) {
+    pub(super) fn read(&mut self, output: &str) {
         for line in output.lines() {
             let mut words = line.splitn(3, ' ');
             let (Some(name), Some(Ok(value))) = (words.next(), words.next().map(str::parse)) else { continue };
@@ -145,9 +132,9 @@ pub(super) enum Print {
 /// Measures every profile, prints, and fails if a figure is beyond its limit.
 pub(super) fn run(root: &Path, print: Print) -> Result<(), String> {
     let start = Instant::now();
-    let can_run = Command::new(EMULATOR).arg("--version").stdout(Stdio::null()).status().is_ok_and(|it| it.success());
+    let can_run = emulator::is_there();
     if !can_run {
-        eprintln!("{EMULATOR} is missing: memory, stack and instructions are not measured");
+        eprintln!("{} is missing: memory, stack and instructions are not measured", emulator::NAME);
     }
     let mut excesses = String::new();
     for profile in &PROFILES {
@@ -193,17 +180,11 @@ fn measure(root: &Path, profile: &Profile, can_run: bool) -> Result<Measured, St
     if !can_run {
         return Ok(measured);
     }
-    measured.read(&output(Command::new(EMULATOR).args(MACHINE).arg(binary(root, "size", "stack")))?);
+    measured.read(&output(&mut emulator::run(M4, &binary(root, "size", "stack")))?);
     if profile.figures.iter().any(|figure| figure.name == "put_instructions") {
         build(root, profile, "release", &["instructions"])?;
-        // 128 ns for each instruction, which the program knows.
-        let mut emulator = Command::new(EMULATOR);
-        emulator.args(["-icount", "shift=7"]).args(MACHINE).arg(binary(root, "release", "instructions"));
-        measured.read(&output(&mut emulator)?);
-        // A loop of 30,000 instructions tells whether the emulator keeps time.
-        if measured.get("trial").is_none_or(|count| count.abs_diff(30_000) > 30) {
-            return Err(format!("{EMULATOR} counts {:?} instructions in a loop of 30,000", measured.get("trial")));
-        }
+        measured.read(&output(&mut emulator::run_counted(M4, &binary(root, "release", "instructions")))?);
+        emulator::check_trial(measured.get("trial"))?;
     }
     measured.add_up();
     for figure in profile.figures {
@@ -229,18 +210,8 @@ fn binary(root: &Path, optimisation: &str, bin: &str) -> PathBuf {
     target(root).join(TARGET).join(optimisation).join(bin)
 }
 
-fn output(command: &mut Command) -> Result<String, String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{program}: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if output.status.success() {
-        return Ok(text);
-    }
-    Err(format!("{program}: {}\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr)))
-}
-
 /// Code and constants in the listing of `size -A` for a linked program.
-fn linked_size(listing: &str) -> u64 {
+pub(super) fn linked_size(listing: &str) -> u64 {
     let sections = listing.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
         matches!(words.next(), Some(".text" | ".rodata")).then(|| words.next()?.parse::<u64>().ok())?
@@ -281,18 +252,23 @@ fn print_table(root: &Path, profile: &Profile, measured: &Measured) -> Result<()
             number(figure.before)
         );
     }
+    println!("  functions by crate: {}", crates_of(&binary(root, "size", "code"))?);
+    if let (Some(memory), Some(size)) = (measured.get("memory"), measured.get("struct")) {
+        println!("  memory {memory}, struct {size}");
+    }
+    Ok(())
+}
+
+/// The crates of a linked program with the bytes of their functions, the largest first.
+pub(super) fn crates_of(binary: &Path) -> Result<String, String> {
     let mut crates = BTreeMap::new();
-    for (size, name) in symbols(&binary(root, "size", "code"), &[])? {
+    for (size, name) in symbols(binary, &[])? {
         *crates.entry(crate_of(&name).to_owned()).or_default() += size;
     }
     let mut crates: Vec<(u64, String)> = crates.into_iter().map(|(name, size)| (size, name)).collect();
     crates.sort_unstable_by(|a, b| b.cmp(a));
     let crates: Vec<String> = crates.iter().map(|(size, name)| format!("{name} {size}")).collect();
-    println!("  functions by crate: {}", crates.join(", "));
-    if let (Some(memory), Some(size)) = (measured.get("memory"), measured.get("struct")) {
-        println!("  memory {memory}, struct {size}");
-    }
-    Ok(())
+    Ok(crates.join(", "))
 }
 
 fn json(profile: &Profile, measured: &Measured) -> String {
