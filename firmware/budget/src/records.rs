@@ -81,10 +81,7 @@ fn format(geometry: Geometry, memory: &mut [u8]) {
 /// What a call may say in such a life.
 fn allow(outcome: Outcome<()>) {
     match outcome {
-        Ok(())
-        | Err(
-            Error::Full | Error::Chip(DEAD) | Error::Poisoned | Error::LargeValue(_),
-        ) => {}
+        Ok(()) | Err(Error::Full | Error::Chip(DEAD) | Error::Poisoned | Error::LargeValue(_)) => {}
         Err(error) => assert!(Emulated::is_dead(), "{error}"),
     }
 }
