@@ -58,9 +58,9 @@ impl<N: Nand> fmt::Debug for Fs<'_, N> {
 }
 
 impl<N: Nand> Fs<'_, N> {
-    /// Bytes of memory that [`Fs::format`] and [`Fs::mount`] take; nothing else is used, but for some
-    /// kilobytes of stack.
-    pub fn memory_required(geometry: &Geometry, options: &Options) -> usize {
+    /// Bytes of memory that [`Fs::format`] and [`Fs::mount`] take, exactly. The file system itself is `size_of::<Fs<N>>()` bytes beside, and nothing
+    /// else is used but stack. For a geometry that is known beforehand it can size a static buffer.
+    pub const fn memory_required(geometry: &Geometry, options: &Options) -> usize {
         options.memory_required::<N>(geometry)
     }
 

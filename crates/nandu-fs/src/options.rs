@@ -113,11 +113,12 @@ impl Options {
         }
     }
 
-    pub(crate) fn tree(&self, page_size: usize) -> nandu_tree::Options {
+    pub(crate) const fn tree(&self, page_size: usize) -> nandu_tree::Options {
         // Were a leaf full of pages of one file to go with more of them than can be told of, the rest would stay counted as live.
         // Leaves that become empty one after another go with one program, and with all that is deleted of them.
-        let least = page_size / PAGE_ENTRY_SIZE_MIN + self.pending_size.min(PENDING_SIZE_MAX) / PAGE_CHANGE_SIZE_MIN;
-        let journal_pages = self.journal_pages.max(least + JOURNAL_PAGES);
+        let pending = if self.pending_size < PENDING_SIZE_MAX { self.pending_size } else { PENDING_SIZE_MAX };
+        let least = page_size / PAGE_ENTRY_SIZE_MIN + pending / PAGE_CHANGE_SIZE_MIN + JOURNAL_PAGES;
+        let journal_pages = if self.journal_pages > least { self.journal_pages } else { least };
         nandu_tree::Options {
             cache_size: self.cache_size,
             journal_pages,
@@ -130,11 +131,11 @@ impl Options {
     }
 
     /// Bytes for everything but log and tree.
-    pub(crate) fn own_memory(&self, page_size: usize) -> usize {
+    pub(crate) const fn own_memory(&self, page_size: usize) -> usize {
         page_size + OPEN_FILE_SIZE * self.open_max + placing::memory_size(self)
     }
 
-    pub(crate) fn memory_required<N: Nand>(&self, geometry: &Geometry) -> usize {
+    pub(crate) const fn memory_required<N: Nand>(&self, geometry: &Geometry) -> usize {
         let page_size = geometry.page_size as usize;
         let tree = nandu_tree::memory_required(page_size, &self.tree(page_size));
         Log::<N>::memory_required(geometry, &self.log) + tree + self.own_memory(page_size)

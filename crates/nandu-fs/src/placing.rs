@@ -53,7 +53,7 @@ impl Placing<'_> {
 }
 
 /// Bytes of memory for policies.
-pub(crate) fn memory_size(options: &Options) -> usize {
+pub(crate) const fn memory_size(options: &Options) -> usize {
     let reference_count = if options.placement.is_some() { Hotness::HOT_COUNT + Hotness::COLD_COUNT } else { 0 };
     size_of::<Reference>() * reference_count
 }

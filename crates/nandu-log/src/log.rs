@@ -91,7 +91,7 @@ impl<'m, N: Nand> Log<'m, N> {
     /// block table may take. With `mlc_streams`, where a cut may tear a pair, for each of them also
     /// as many pages as may wait for their partner at once (4 with [`Pairing::SchemeA`](nandu_nand::Pairing), 2 with `Dist3`)
     /// and 8 bytes for each. 0 for a chip on which [`Log::format`] fails.
-    pub fn memory_required(geometry: &Geometry, options: &LogOptions) -> usize {
+    pub const fn memory_required(geometry: &Geometry, options: &LogOptions) -> usize {
         memory::required_for(geometry, options)
     }
 

@@ -2,12 +2,13 @@
 
 use core::mem::size_of;
 
-use nandu_nand::Geometry;
+use nandu_media::features::MLC;
+use nandu_nand::{Geometry, TearScope};
 use zerocopy::FromBytes;
 
 use crate::block_table::{BlockEntry, TablePage};
 use crate::options::LogOptions;
-use crate::shape::Shape;
+use crate::shape::{Shape, exposed_max, table_pages_max};
 use crate::slots::Slot;
 
 /// The parts of the caller's memory.
@@ -28,16 +29,23 @@ fn slot_count(shape: &Shape) -> usize {
 /// Bytes needed for a volume of this shape: 8 for each block, 8 for each page that the block table may take, one page; and 8 and a page
 /// for each page that may be exposed at once. What a format may leave open makes no difference, so that a mount divides its memory before it
 /// knows the volume.
-pub(crate) fn required(shape: &Shape) -> usize {
-    shape.geometry.block_count as usize * size_of::<BlockEntry>()
-        + shape.table_pages_max as usize * size_of::<TablePage>()
-        + shape.geometry.page_size as usize
-        + slot_count(shape) * (size_of::<Slot>() + shape.geometry.page_size as usize)
+const fn size(geometry: &Geometry, slot_count: usize) -> usize {
+    geometry.block_count as usize * size_of::<BlockEntry>()
+        + table_pages_max(geometry) as usize * size_of::<TablePage>()
+        + geometry.page_size as usize
+        + slot_count * (size_of::<Slot>() + geometry.page_size as usize)
 }
 
-/// As [`required`], most that any volume on the chip can need if the options leave something open.
-pub(crate) fn required_for(geometry: &Geometry, options: &LogOptions) -> usize {
-    Shape::new(geometry, options).map_or(0, |shape| required(&shape))
+/// Bytes needed for a volume of this shape.
+pub(crate) fn required(shape: &Shape) -> usize {
+    size(&shape.geometry, slot_count(shape))
+}
+
+/// Bytes needed for any volume with these options, whether the chip suits them or not.
+pub(crate) const fn required_for(geometry: &Geometry, options: &LogOptions) -> usize {
+    let has_exposed = MLC && options.mlc_streams > 0 && matches!(geometry.tear, TearScope::Pair);
+    let slot_count = if has_exposed { exposed_max(geometry) as usize * options.mlc_streams as usize } else { 0 };
+    size(geometry, slot_count)
 }
 
 /// Divides the memory; `None` if it is too small.

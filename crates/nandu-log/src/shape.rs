@@ -50,14 +50,25 @@ pub(crate) fn has_tags(geometry: &Geometry) -> bool {
 }
 
 /// Most LSB pages that are programmed at once while their partners are not, if pages are programmed in their order.
-fn exposed_max(geometry: &Geometry) -> u16 {
-    let pages = geometry.pages_per_block;
-    let groups = (0..pages).filter_map(|page| geometry.pairing.pair_of(page, pages));
-    let exposed = groups.scan(0_u16, |exposed, (_, group)| {
-        *exposed = if group == PageGroup::Lsb { *exposed + 1 } else { exposed.saturating_sub(1) };
-        Some(*exposed)
-    });
-    exposed.max().unwrap_or(0)
+pub(crate) const fn exposed_max(geometry: &Geometry) -> u16 {
+    let (mut page, mut exposed, mut most) = (0, 0_u16, 0);
+    while page < geometry.pages_per_block {
+        match geometry.pairing.pair_of(page, geometry.pages_per_block) {
+            Some((_, PageGroup::Lsb)) => exposed += 1,
+            Some((_, PageGroup::Msb)) => exposed = exposed.saturating_sub(1),
+            None => {}
+        }
+        most = if exposed > most { exposed } else { most };
+        page += 1;
+    }
+    most
+}
+
+/// Most pages that the block table takes, however many streams there are.
+pub(crate) const fn table_pages_max(geometry: &Geometry) -> u32 {
+    let room = (geometry.page_size as usize).saturating_sub(header_size(STREAM_COUNT_MAX as u8));
+    // No log fits a page without room for a record.
+    if room < RECORD_SIZE { 0 } else { geometry.block_count.div_ceil((room / RECORD_SIZE) as u32) }
 }
 
 /// Sizes, counts and limits of a volume; constant while it is mounted.
@@ -129,8 +140,6 @@ impl Shape {
         let header_size = header_size(streams);
         let page_size = geometry.page_size as usize;
         let records_per_page = ((page_size - header_size) / RECORD_SIZE) as u32;
-        let records_per_page_min =
-            ((page_size - nandu_media::header::header_size(STREAM_COUNT_MAX as u8)) / RECORD_SIZE) as u32;
         let room = (page_size - header_size) as u64;
         let table_pages = if anchor_size(streams, ready_max, 0, blocks, has_tags) <= room {
             0
@@ -161,7 +170,7 @@ impl Shape {
             has_tags,
             ready_max,
             table_pages: table_pages as u16,
-            table_pages_max: blocks.div_ceil(records_per_page_min) as u16,
+            table_pages_max: table_pages_max(geometry) as u16,
             records_per_page,
             header_size,
             birth_shift,

@@ -133,7 +133,7 @@ impl Pairing {
     }
 
     /// The pair and group of a page of a block.
-    pub fn pair_of(&self, page: u32, pages_per_block: u32) -> Option<(u32, PageGroup)> {
+    pub const fn pair_of(&self, page: u32, pages_per_block: u32) -> Option<(u32, PageGroup)> {
         if page >= pages_per_block {
             return None;
         }
@@ -152,15 +152,20 @@ impl Pairing {
                 _ if page % 2 == 1 => (page.div_ceil(2), PageGroup::Lsb),
                 _ => (page / 2 - 1, PageGroup::Msb),
             }),
-            Pairing::Table(table) => table.iter().enumerate().find_map(|(pair, &(lsb, msb))| {
-                if u32::from(lsb) == page {
-                    Some((pair as u32, PageGroup::Lsb))
-                } else if u32::from(msb) == page {
-                    Some((pair as u32, PageGroup::Msb))
-                } else {
-                    None
+            Pairing::Table(table) => {
+                let mut pair = 0;
+                while pair < table.len() {
+                    let (lsb, msb) = table[pair];
+                    if lsb as u32 == page {
+                        return Some((pair as u32, PageGroup::Lsb));
+                    }
+                    if msb as u32 == page {
+                        return Some((pair as u32, PageGroup::Msb));
+                    }
+                    pair += 1;
                 }
-            }),
+                None
+            }
         }
     }
 

@@ -74,7 +74,7 @@ impl<N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usi
 
 impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usize> Map<'m, N, K, KEY, V, VALUE> {
     /// Bytes of memory that [`format`](Map::format) and [`open`](Map::open) take, exactly.
-    pub fn memory_required(geometry: &Geometry, options: &Options) -> usize {
+    pub const fn memory_required(geometry: &Geometry, options: &Options) -> usize {
         options.memory_required::<N>(geometry)
     }
 

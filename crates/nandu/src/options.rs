@@ -72,7 +72,7 @@ impl Options {
         Some(Options { cache_size, ..self })
     }
 
-    pub(crate) fn log(&self) -> LogOptions {
+    pub(crate) const fn log(&self) -> LogOptions {
         LogOptions {
             volume: self.volume,
             salt: self.salt,
@@ -85,7 +85,7 @@ impl Options {
         }
     }
 
-    pub(crate) fn tree(&self) -> nandu_tree::Options {
+    pub(crate) const fn tree(&self) -> nandu_tree::Options {
         nandu_tree::Options {
             cache_size: self.cache_size,
             journal_pages: self.journal_pages,
@@ -97,7 +97,7 @@ impl Options {
         }
     }
 
-    pub(crate) fn memory_required<N: Nand>(&self, geometry: &Geometry) -> usize {
+    pub(crate) const fn memory_required<N: Nand>(&self, geometry: &Geometry) -> usize {
         let tree = nandu_tree::memory_required(geometry.page_size as usize, &self.tree());
         Log::<N>::memory_required(geometry, &self.log()) + tree
     }

@@ -49,8 +49,16 @@ impl<N: Nand, C> fmt::Debug for Store<'_, N, C> {
 }
 
 impl<'m, N: Nand> Store<'m, N> {
-    /// Bytes of memory that [`format`](Store::format) and [`open`](Store::open) take, exactly; nothing else is used.
-    pub fn memory_required(geometry: &Geometry, options: &Options) -> usize {
+    /// Bytes of memory that [`format`](Store::format) and [`open`](Store::open) take, exactly. The store itself is `size_of::<Store<N>>()` bytes beside, and
+    /// nothing else is used but stack. For a geometry that is known beforehand it can size a static buffer:
+    ///
+    /// ```
+    /// # use nandu::{Options, Store};
+    /// # use nandu_sim::{Chip, Sim};
+    /// const SIZE: usize = Store::<Sim>::memory_required(&Chip::W25N01GV.geometry, &Options::DEFAULT);
+    /// static MEMORY: [u8; SIZE] = [0; SIZE];
+    /// ```
+    pub const fn memory_required(geometry: &Geometry, options: &Options) -> usize {
         options.memory_required::<N>(geometry)
     }
 
@@ -86,7 +94,11 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// As [`format`](Store::format).
     pub fn format_with(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
         OnLog::<N>::check_options(&options.log(), &options.tree())?;
-        let log_size = Log::<N>::memory_required(nand.geometry(), &options.log()).min(memory.len());
+        let required = options.memory_required::<N>(nand.geometry());
+        if memory.len() < required {
+            return Err(Error::Memory { required });
+        }
+        let log_size = Log::<N>::memory_required(nand.geometry(), &options.log());
         let (log_memory, tree_memory) = memory.split_at_mut(log_size);
         // Each time that a whole log or tree is turned into something else by value, it may take the stack once more.
         let log = Log::format(nand, options.log(), log_memory)?;
@@ -116,7 +128,11 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     #[inline(never)]
     fn unopened(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
         OnLog::<N>::check_options(&options.log(), &options.tree())?;
-        let log_size = Log::<N>::memory_required(nand.geometry(), &options.log()).min(memory.len());
+        let required = options.memory_required::<N>(nand.geometry());
+        if memory.len() < required {
+            return Err(Error::Memory { required });
+        }
+        let log_size = Log::<N>::memory_required(nand.geometry(), &options.log());
         let (log_memory, memory) = memory.split_at_mut(log_size);
         Tree::<OnLog<N>, C>::check(nand.geometry().page_size as usize, &options.tree(), memory.len())?;
         let place = Log::memory_for(&nand, &options.log(), log_memory)?;

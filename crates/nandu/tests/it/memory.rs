@@ -145,7 +145,7 @@ fn the_memory_required_is_enough_and_a_byte_less_is_not() {
     Store::format(&mut chip, options, &mut memory).unwrap();
     for size in [required - 1, required / 2, 100, 0] {
         let refused = Store::open(&mut chip, options, &mut memory[..size]).err();
-        assert!(matches!(refused, Some(nandu::Error::Memory { .. })), "{size} bytes: {refused:?}");
+        assert_eq!(refused, Some(nandu::Error::Memory { required }), "{size} bytes");
     }
     // And fitting a given size uses all of it.
     let fitted = Options::default().fit::<ArrayChip>(&chip.geometry, 16_384).unwrap();
