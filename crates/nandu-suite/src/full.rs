@@ -45,6 +45,26 @@ impl<F: FileSystem> Filled<F> {
         is_gone
     }
 
+    fn allocated(&mut self, name: &[u8]) -> u64 {
+        let ino = self.fs.lookup(Ino::ROOT, name).unwrap();
+        self.fs.stat(ino).unwrap().allocated_size
+    }
+
+    /// Removes every second file, and of the others as many as it takes until half of what files hold is gone: some hold nothing, and some
+    /// are holes for the most part.
+    fn remove_half(&mut self) {
+        let names: Vec<_> = self.files.keys().cloned().collect();
+        let (second, others): (Vec<_>, Vec<_>) = names.into_iter().enumerate().partition(|(place, _)| place % 2 == 0);
+        let held: Vec<u64> = second.iter().chain(&others).map(|(_, name)| self.allocated(name)).collect();
+        let (all, mut gone) = (held.iter().sum::<u64>(), 0);
+        for (place, ((_, name), held)) in second.iter().chain(&others).zip(held).enumerate() {
+            if place < second.len() || 2 * gone < all {
+                self.unlink(name);
+                gone += held;
+            }
+        }
+    }
+
     /// Writes to a file, which is made if it is not there; whether all of it found room.
     fn write(&mut self, name: &[u8], at: usize, bytes: &[u8], what: &'static str) -> bool {
         if !self.files.contains_key(name) {
@@ -118,10 +138,7 @@ pub fn live<S: System>(system: &S, chip: Chip, seed: u64, chance: &mut Chance, s
                 let size = 1 + chance.below(size_max);
                 let bytes = chance.bytes(size);
                 if !filled.write(&name, at, &bytes, WRITES) && chance.below(10) == 0 {
-                    let half: Vec<_> = filled.files.keys().step_by(2).cloned().collect();
-                    for name in half {
-                        filled.unlink(&name);
-                    }
+                    filled.remove_half();
                     filled.write(b"new", 0, b"content", "writes after half was removed");
                 }
             }
