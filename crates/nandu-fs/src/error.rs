@@ -118,7 +118,7 @@ pub enum FsError<E: Error + 'static> {
         /// What is wrong with it.
         why: PageDamage,
     },
-    /// An earlier write failed so that what is in memory cannot be trusted: mount again.
+    /// An earlier write failed so that what is in memory cannot be trusted, as in an outage of the bus: mount again.
     Poisoned,
     /// No volume was found on the chip.
     NotFormatted,

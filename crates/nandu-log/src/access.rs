@@ -57,6 +57,26 @@ impl<N: Nand> Log<'_, N> {
         LogError::Nand(error)
     }
 
+    /// The same for an error of a program or an erase, or of a read that was to tell how one ended. An outage of the bus poisons the
+    /// log, too: nobody knows what the chip holds, while memory and chip agree after a mount. It says nothing about any block, so
+    /// none is retired, and what the driver said is kept.
+    pub(crate) fn write_error(&mut self, error: N::Error) -> LogError<N::Error> {
+        if error.kind() == NandErrorKind::Bus {
+            self.condition = Condition::Poisoned;
+        }
+        self.chip_error(error)
+    }
+
+    /// Whether the bus is lost, and not only one operation on this page or its block: a read gets through no more than what failed
+    /// with this error. Reads a few bytes after a bus error, up to [`ATTEMPTS`] times.
+    fn is_outage(nand: &mut N, error: &N::Error, page: PageAddr) -> bool {
+        let is_lost = |kind| matches!(kind, NandErrorKind::Bus | NandErrorKind::Gone);
+        match error.kind() {
+            NandErrorKind::Bus => Self::read_page(nand, page, &mut [0; 32]).is_err_and(|error| is_lost(error.kind())),
+            kind => is_lost(kind),
+        }
+    }
+
     /// Whether the chip's mark lets a block be used. One read for a block that was not looked at in this session.
     ///
     /// The block table remembers which blocks are bad, but an image may have come to another chip, where others are.
@@ -68,7 +88,9 @@ impl<N: Nand> Log<'_, N> {
             match self.nand.is_bad(block) {
                 Ok(true) => return Ok(false),
                 Ok(false) => break,
-                Err(error) if error.kind() == NandErrorKind::Gone => return Err(self.chip_error(error)),
+                Err(error) if Self::is_outage(&mut self.nand, &error, self.shape.geometry.first_page(block)) => {
+                    return Err(self.write_error(error));
+                }
                 // A mark that cannot be read says nothing: the table called the block good.
                 Err(_) => {}
             }
@@ -172,7 +194,8 @@ impl<N: Nand> Log<'_, N> {
 
     /// Programs a sealed page. If the options or `check` want it, reads it back.
     pub(crate) fn program(nand: &mut N, page: PageAddr, bytes: &[u8], check: bool) -> Result<Programmed, N::Error> {
-        let outcome = Self::judge_program(nand.program(page, 0, bytes))?;
+        let result = nand.program(page, 0, bytes);
+        let outcome = Self::judge_program(nand, page, result)?;
         if !check || outcome != Programmed::Done {
             return Ok(outcome);
         }
@@ -181,15 +204,20 @@ impl<N: Nand> Log<'_, N> {
         match Self::read_page(nand, page, &mut header) {
             Ok(_) if header == bytes[..32] => Ok(Programmed::Done),
             Ok(_) => Ok(Programmed::Unknown),
-            Err(error) if error.kind() == NandErrorKind::Gone => Err(error),
+            Err(error) if matches!(error.kind(), NandErrorKind::Bus | NandErrorKind::Gone) => Err(error),
             Err(_) => Ok(Programmed::Unknown),
         }
     }
 
-    /// What the chip's answer to a program means.
-    pub(crate) fn judge_program(result: Result<(), N::Error>) -> Result<Programmed, N::Error> {
+    /// What the chip's answer to a program of a page means. After a bus error up to three short reads.
+    pub(crate) fn judge_program(
+        nand: &mut N,
+        page: PageAddr,
+        result: Result<(), N::Error>,
+    ) -> Result<Programmed, N::Error> {
         match result {
             Ok(()) => Ok(Programmed::Done),
+            Err(error) if Self::is_outage(nand, &error, page) => Err(error),
             Err(error) => match error.kind() {
                 NandErrorKind::ProgramFailed => Ok(Programmed::Failed),
                 NandErrorKind::Bus => Ok(Programmed::Unknown),
@@ -226,6 +254,10 @@ impl<N: Nand> Log<'_, N> {
                         continue;
                     }
                     return Ok(true);
+                }
+                // An outage that lasts for all attempts must not pass for a block that cannot be erased.
+                Err(error) if Self::is_outage(&mut self.nand, &error, self.shape.page(mode, block, 0)) => {
+                    return Err(self.write_error(error));
                 }
                 Err(error) => match error.kind() {
                     NandErrorKind::EraseFailed => break,
@@ -266,7 +298,9 @@ impl<N: Nand> Log<'_, N> {
             for column in (0..end).step_by(bytes.len()) {
                 match Self::read_part(&mut self.nand, page, column, bytes) {
                     Ok(_) if is_erased(bytes, ecc.codeword_size.min(bytes.len() as u32), ecc.correctable_bits) => {}
-                    Err(error) if error.kind() == NandErrorKind::Gone => return Err(self.chip_error(error)),
+                    Err(error) if matches!(error.kind(), NandErrorKind::Bus | NandErrorKind::Gone) => {
+                        return Err(self.write_error(error));
+                    }
                     Ok(_) | Err(_) => return Ok(false),
                 }
             }

@@ -233,7 +233,10 @@ impl<N: Nand> Log<'_, N> {
         // that summaries may carry which no header tells of.
         self.sequence += 1;
         let result = self.for_cause(cause, |log| match tag {
-            Some(tag) => Self::judge_program(log.nand.program_tagged(page, bytes, tag)),
+            Some(tag) => {
+                let result = log.nand.program_tagged(page, bytes, tag);
+                Self::judge_program(&mut log.nand, page, result)
+            }
             None => Self::program(&mut log.nand, page, bytes, false),
         });
         self.stats.count(cause);
@@ -258,7 +261,7 @@ impl<N: Nand> Log<'_, N> {
         match result {
             Ok(outcome) => Ok(outcome),
             Err(error) => {
-                let error = self.chip_error(error);
+                let error = self.write_error(error);
                 if self.condition == Condition::Working {
                     self.give_up_block(stream, Programmed::Unknown)?;
                 }
@@ -272,7 +275,9 @@ impl<N: Nand> Log<'_, N> {
         self.buffered = None;
         match Self::read_page(&mut self.nand, page, self.blocks.page) {
             Ok(_) => Ok(self.blocks.page == bytes),
-            Err(error) if error.kind() == NandErrorKind::Gone => Err(self.chip_error(error)),
+            Err(error) if matches!(error.kind(), NandErrorKind::Bus | NandErrorKind::Gone) => {
+                Err(self.write_error(error))
+            }
             Err(_) => Ok(false),
         }
     }

@@ -249,7 +249,7 @@ impl<N: Nand> Log<'_, N> {
         self.anchors.next += 1;
         self.stats.count(Cause::Checkpoint);
         Self::program(&mut self.nand, PageAddr(fields.page), self.blocks.page, check)
-            .map_err(|error| self.chip_error(error))
+            .map_err(|error| self.write_error(error))
     }
 
     fn program_table_page(

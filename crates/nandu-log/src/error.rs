@@ -7,7 +7,8 @@ use nandu_nand::{GeometryError, PageAddr};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError<E: core::error::Error + 'static> {
-    /// The chip failed in a way that the log could not work around.
+    /// The chip failed in a way that the log could not work around. After an outage of the bus in a write the log is poisoned, and no block
+    /// was retired.
     #[error(transparent)]
     Nand(E),
     /// A page that is needed cannot be read or is not what it should be.

@@ -80,7 +80,7 @@ impl<N: Nand> Log<'_, N> {
                 Ok(outcome) => outcome,
                 Err(error) => {
                     self.close(stream, State::Suspect);
-                    return Err(self.chip_error(error));
+                    return Err(self.write_error(error));
                 }
             };
             if outcome == Programmed::Done {

@@ -240,6 +240,11 @@ impl<'m, N: Nand> Log<'m, N> {
         self.condition == Condition::ReadOnly
     }
 
+    /// Whether an operation failed so that the volume has to be mounted again.
+    pub fn is_poisoned(&self) -> bool {
+        self.condition == Condition::Poisoned
+    }
+
     /// The chip, for inspection.
     pub fn nand(&self) -> &N {
         &self.nand

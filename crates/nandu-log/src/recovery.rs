@@ -255,7 +255,8 @@ impl<N: Nand> Log<'_, N> {
             }
             let now = self.now();
             self.blocks.open(block, 0, now);
-            if self.program_copy(&found, self.shape.data_page(block, 0))? == Programmed::Done {
+            let outcome = self.program_copy(&found, self.shape.data_page(block, 0))?;
+            if outcome == Programmed::Done {
                 self.frontiers[0] =
                     Some(Frontier { block, next: 1, slot: Position::SLOT_OPEN, is_closed: false, skipped: 0 });
                 self.blocks.add_live(block);
@@ -264,8 +265,13 @@ impl<N: Nand> Log<'_, N> {
                 return Ok(true);
             }
             self.stats.program_failures += 1;
-            self.blocks.set_state(block, State::Failing);
-            self.condemn(block);
+            if outcome == Programmed::Failed {
+                self.blocks.set_state(block, State::Failing);
+                self.condemn(block);
+            } else {
+                // The block may be sound. A copy that is there all the same is no newer than the checkpoint that follows.
+                self.blocks.set_state(block, State::Suspect);
+            }
         }
         Ok(false)
     }
@@ -289,7 +295,7 @@ impl<N: Nand> Log<'_, N> {
         .seal(self.blocks.page);
         self.stats.count(Cause::Recovery);
         Self::program(&mut self.nand, to, self.blocks.page, self.options.read_back)
-            .map_err(|error| self.chip_error(error))
+            .map_err(|error| self.write_error(error))
     }
 
     /// After a cut: finds the tail behind the newest commit, or the one that an earlier mount found. Two reads, one where there is none.

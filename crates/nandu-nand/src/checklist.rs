@@ -37,7 +37,8 @@
 //! | the address or the columns are none of the chip's | [`OutOfBounds`](crate::NandErrorKind::OutOfBounds), before anything is said |
 //!
 //! `ProgramFailed` and `EraseFailed` take a block out of service for good, so an outage must not be one. `Bus` may be tried again, and
-//! keeps the bus's own error for whoever looks for the loose wire. `Gone` says that no further operation will succeed; a driver seldom
+//! keeps the bus's own error for whoever looks for the loose wire: storage retires no block for an outage, hands that error on, and has to
+//! be opened again if it was writing. `Gone` says that no further operation will succeed; a driver seldom
 //! knows that.
 //!
 //! # Corrected bits

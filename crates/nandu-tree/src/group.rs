@@ -114,17 +114,32 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Ok(());
         }
         let is_due = self.is_merge_due();
-        if self.ride_lifted().unwrap_or(false) {
+        let lifted = self.ride_lifted();
+        if self.unless_lost(lifted)? == Some(true) {
             // The collector need not move it.
         } else if let Some(key) = self.one_leaf_to_merge(is_due)? {
             self.merge_roomy(&key)?;
-        } else if !is_due || self.ride().is_err() {
+        } else if !is_due || !self.try_ride()? {
             // If a leaf is going to have to be programmed before the next change, its page may be the one that is programmed now; a
             // leaf that cannot be read is no reason to lose what is to be made durable.
             self.write_journal(Placement::Update { supersedes: None })?;
         }
         self.bury_doomed();
         Ok(())
+    }
+
+    /// As [`Tree::ride`]; `false` if it failed and the medium can be programmed all the same.
+    fn try_ride(&mut self) -> Result<bool, TreeError<P::Error>> {
+        let outcome = self.ride();
+        Ok(self.unless_lost(outcome)?.is_some())
+    }
+
+    /// What could be done without, if the medium can be programmed all the same.
+    fn unless_lost<T>(&self, outcome: Result<T, TreeError<P::Error>>) -> Result<Option<T>, TreeError<P::Error>> {
+        match outcome {
+            Err(error) if self.pages.is_lost() => Err(error),
+            outcome => Ok(outcome.ok()),
+        }
     }
 
     /// Whether memory is so full that leaves have to be merged soon. As long as it is not, changes that stay gather more of their

@@ -405,6 +405,10 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         self.log.forget_copied();
     }
 
+    fn is_lost(&self) -> bool {
+        self.log.is_poisoned()
+    }
+
     fn is_full(&self, error: &Self::Error) -> bool {
         matches!(error, LogError::Full)
     }

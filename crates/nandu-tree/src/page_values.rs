@@ -492,8 +492,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 |value: &PageValue| value.page < self.page_count && self.pages.block_of(PageAddr(value.page)) == block;
             let Some(value) = stored.filter(is_there) else { continue };
             // What cannot be read is left for its own turn.
-            if !self.journal.has_room() || self.copy_page(key.as_slice(), value).is_err() {
+            if !self.journal.has_room() {
                 break;
+            }
+            match self.copy_page(key.as_slice(), value) {
+                Err(error) if self.pages.is_lost() => return Err(error),
+                Err(_) => break,
+                Ok(()) => {}
             }
             self.relink_page(key.as_slice(), value)?;
             count += 1;

@@ -240,6 +240,12 @@ pub trait Pages {
         false
     }
 
+    /// Whether the medium has to be opened again before anything can be programmed: then an error is passed on, whatever could be done
+    /// without what failed, since it is the only one that says why.
+    fn is_lost(&self) -> bool {
+        false
+    }
+
     /// Reads a part of a bare page. Nothing tells whether it is what was appended there.
     fn read_bare(&mut self, page: PageAddr, buf: &mut [u8]) -> Result<(), Self::Error> {
         self.read(page, buf).map(|_| ())

@@ -566,7 +566,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             match self.copy_value(claim, kind, from, number as u32) {
                 Ok(page) => new.replace(number, page),
                 // What cannot be read is left for its own turn.
-                Err(_) if from != claim.page => break,
+                Err(_) if from != claim.page && !self.pages.is_lost() => break,
                 Err(error) => {
                     outcome = Err(error);
                     break;
@@ -603,7 +603,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
             match self.copy_value(claim, PageKind::Value, from, root as u32 * layout.fanout + place) {
                 Ok(page) => self.scratch[at..at + 4].copy_from_slice(&page.to_le_bytes()),
-                Err(_) if from != claim.page => break,
+                Err(_) if from != claim.page && !self.pages.is_lost() => break,
                 Err(error) => {
                     outcome = Err(error);
                     break;

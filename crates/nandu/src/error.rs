@@ -9,7 +9,8 @@ use nandu_tree::{PageDamage, TreeError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error<E: core::error::Error + 'static> {
-    /// The chip failed in a way that could not be worked around.
+    /// The chip failed in a way that could not be worked around. Of kind [`Bus`](nandu_nand::NandErrorKind::Bus) it was an outage: try
+    /// again when it is over, and where the answer is [`Error::Poisoned`] then, open the store again.
     #[error(transparent)]
     Chip(E),
     /// There is no room, and none can be made. Deleting works on, and makes room.
@@ -27,7 +28,8 @@ pub enum Error<E: core::error::Error + 'static> {
         /// What is wrong with it.
         why: PageDamage,
     },
-    /// An earlier write failed so that what is in memory cannot be trusted: open the store again.
+    /// An earlier write failed so that what is in memory cannot be trusted, as in an outage of the bus: open the store again. All that was
+    /// durable is there, and of the change that failed all or nothing.
     #[error("an earlier write failed; open the store again")]
     Poisoned,
     /// No volume was found on the chip.

@@ -134,12 +134,12 @@ impl Promise {
     }
 
     /// What the store holds now is durable.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.states.drain(..self.states.len() - 1);
     }
 
     /// A store that was opened holds one of the states, and that is durable.
-    fn adopt(&mut self, found: Records, what: &str) {
+    pub(super) fn adopt(&mut self, found: Records, what: &str) {
         assert!(self.states.contains(&found), "{what}: opened with what it never held");
         self.states = vec![found];
     }
