@@ -260,7 +260,9 @@ fn an_image_on_a_chip_of_another_size_or_of_another_volume_is_refused_and_named(
     assert_eq!(refused, Some(nandu::Error::OtherFormat { what: "volume id" }));
     // A cut would take what was acknowledged in the partner of a page.
     let options = Options { mode: nandu::nand::CellMode::Mlc, ..plain };
-    let refused = Store::format(Sim::new(Chip::TINY_MLC.with_blocks(64)), options, &mut bytes).err();
+    let pairs = Sim::new(Chip::TINY_MLC.with_blocks(64));
+    let mut bytes = memory(&pairs, &options);
+    let refused = Store::format(pairs, options, &mut bytes).err();
     assert!(matches!(refused, Some(nandu::Error::Unsuitable { .. })), "{refused:?}");
     // Pages of another volume are not taken for one's own: two formats with one life between them.
     let mut again = chip.clone();
