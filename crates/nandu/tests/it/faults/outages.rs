@@ -1,9 +1,11 @@
 //! Outages of the bus: from some operation on, none reaches the chip for a while. Blocks are sound all the time, so that nothing
 //! may be retired and the volume stays writable.
 
+use std::sync::{Arc, Mutex};
+
 use nandu::nand::{NandError, NandErrorKind};
 use nandu::{Options, Store};
-use nandu_sim::{Fault, Sim, Tear, Trigger};
+use nandu_sim::{Fault, Observer, Operation, OperationKind, Sim, Tear, Trigger};
 
 use super::enough_changes;
 use super::scene::{CAREFUL, Error, PLAIN, Promise, Scene, Work, check_all_there, memory, used};
@@ -140,4 +142,51 @@ fn an_outage_that_tears_an_operation_loses_and_retires_nothing() {
 fn an_outage_that_hides_the_end_of_an_operation_loses_and_retires_nothing() {
     try_outages(PLAIN, Tear::Complete);
     try_outages(CAREFUL, Tear::Complete);
+}
+
+/// Notes which operations are programs and erases.
+struct Writes(Arc<Mutex<Vec<bool>>>);
+
+impl Observer for Writes {
+    fn operation(&mut self, operation: &Operation, _data: &[u8]) {
+        self.0.lock().unwrap().push(operation.kind != OperationKind::Read);
+    }
+}
+
+/// A recovery does not know what became of a program or an erase, goes on elsewhere, and is cut: then two copies of the newest page may
+/// be there, one of them in a block that nothing on the chip tells of.
+#[test]
+fn a_bus_error_in_a_recovery_and_a_cut_behind_it_lose_nothing() {
+    let mut runs = 0;
+    for scene in Scene::ALL {
+        let scene = Scene { is_cut: true, ..scene };
+        let (chip, promise) = used(PLAIN, scene, 0);
+        let options = scene.options(PLAIN);
+        let mut bytes = memory(&chip, &options);
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let mut sim = chip.clone();
+        sim.set_observer(Some(Box::new(Writes(Arc::clone(&seen)))));
+        assert!(Store::open(&mut sim, options, &mut bytes).is_ok());
+        let writes = seen.lock().unwrap().clone();
+        for hit in (0..writes.len()).filter(|&operation| writes[operation]) {
+            for (first, torn) in [(Tear::SomeBits, Tear::SomeBits), (Tear::Complete, Tear::Before)] {
+                // As far behind the end as the recovery may be longer for what it tries again.
+                for cut in hit + 1..writes.len() + 8 {
+                    let what = format!("{first:?} at operation {hit} of a mount, cut at {cut}: {scene:?}");
+                    let mut sim = chip.clone();
+                    let base = chip.operation_count();
+                    sim.inject(Fault::Bus(first), Trigger::Operation(base + hit as u64));
+                    sim.cut_at(base + cut as u64, torn);
+                    let opened = Store::open(&mut sim, options, &mut bytes).map(|_| ());
+                    assert!(opened.is_ok() || sim.is_off(), "{what}: {opened:?}");
+                    sim.withdraw_all();
+                    sim.clear_cuts();
+                    sim.power_on();
+                    check_all_there(&mut sim, PLAIN, scene, &mut promise.clone(), &what);
+                    runs += 1;
+                }
+            }
+        }
+    }
+    assert!(runs > 500, "{runs}");
 }
