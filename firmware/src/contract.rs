@@ -1,6 +1,6 @@
 //! `nandu-nand`: geometry, pairing, and every operation of the contract.
 
-use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageGroup, Pairing};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageGroup, Pairing, Partition, Shared};
 
 use nandu_firmware_driver::{ONE_BIT, Pins, SpiNand};
 
@@ -8,7 +8,19 @@ use nandu_firmware_driver::{ONE_BIT, Pins, SpiNand};
 pub(crate) fn exercise(seed: u32) -> u32 {
     let mut chip = SpiNand::new(ONE_BIT, Pins);
     let work = operations(&mut chip, BlockAddr(seed));
-    work.unwrap_or_else(|error| u32::from(error.kind() == NandErrorKind::Bus)) ^ pairing(seed)
+    work.unwrap_or_else(|error| u32::from(error.kind() == NandErrorKind::Bus)) ^ pairing(seed) ^ parts(chip, seed)
+}
+
+/// Two partitions of one chip.
+fn parts(chip: SpiNand<Pins>, seed: u32) -> u32 {
+    let chip = Shared::new(chip);
+    let mut bits = 0;
+    for first in [seed, 512] {
+        let Ok(mut part) = Partition::new(&chip, BlockAddr(first), 512) else { continue };
+        bits ^= operations(&mut part, BlockAddr(seed))
+            .unwrap_or_else(|error| u32::from(error.kind() == NandErrorKind::Bus));
+    }
+    bits
 }
 
 fn operations<N: Nand>(chip: &mut N, block: BlockAddr) -> Result<u32, N::Error> {

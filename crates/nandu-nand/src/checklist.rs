@@ -66,6 +66,8 @@
 //!   last block and look that the first did not change.
 //! * Parts with two planes may want the plane's bit in every column; stacks of dies want the die selected, and have registers for each.
 //! * Copies inside the chip only where [`Geometry::may_copy`](crate::Geometry::may_copy) says so, and only of what was read well.
+//! * Blocks that a boot loader or somebody else has are kept away from storage by a [`Partition`](crate::Partition), not by marking them
+//!   bad. Its first block keeps planes and parity as they are in the chip.
 //!
 //! # Before it is trusted
 //!

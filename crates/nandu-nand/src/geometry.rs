@@ -264,7 +264,7 @@ impl Geometry {
     }
 
     /// Blocks in a die. Not 0, also where the dies do not share the blocks evenly.
-    const fn blocks_per_die(&self) -> u32 {
+    pub(crate) const fn blocks_per_die(&self) -> u32 {
         let dies = if self.die_count == 0 { 1 } else { self.die_count as u32 };
         if self.block_count < dies { 1 } else { self.block_count / dies }
     }

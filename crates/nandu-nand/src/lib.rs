@@ -6,7 +6,8 @@
 //! told apart without knowing the driver ([`NandErrorKind`]).
 //!
 //! A driver for SPI NAND parts, with a table of them, is the crate `nandu-spi`; a chip in memory to test on is `nandu-sim`.
-//! Who writes a driver finds a list of what has to be right in [`checklist`].
+//! Who writes a driver finds a list of what has to be right in [`checklist`]. A range of a chip's blocks is a chip of its own
+//! ([`Partition`]), and several may use one chip at once ([`Shared`]).
 //!
 //! **The key decision** is that this contract promises as little as real parts do. The spare area belongs to the
 //! bad-block mark and to nobody else; a program takes the main area of one page; nothing is said to survive a power cut
@@ -37,6 +38,8 @@ mod error;
 mod geometry;
 mod nand;
 mod pairing;
+mod partition;
+mod shared;
 mod status;
 
 pub use address::{BlockAddr, PageAddr};
@@ -45,4 +48,6 @@ pub use error::{ErrorType, NandError, NandErrorKind};
 pub use geometry::{CopyRule, Ecc, Geometry, GeometryError, ProgramOrder, TearScope};
 pub use nand::Nand;
 pub use pairing::{CellMode, PageGroup, Pairing, PairingError};
+pub use partition::{Partition, PartitionError, RangeError};
+pub use shared::Shared;
 pub use status::ReadStatus;

@@ -9,6 +9,7 @@ mod faults;
 mod fuzz;
 mod life;
 mod memory;
+mod partitions;
 mod pending;
 mod releases;
 mod snapshot_costs;
