@@ -7,9 +7,10 @@ use crate::block_table::MARK_SEEN;
 use crate::error::LogError;
 use crate::found::Found;
 use crate::log::{Condition, Log};
+use crate::losses::{LOSSES_MAX, Losses};
 
 /// How often an operation that may be repeated is tried.
-const ATTEMPTS: u32 = 3;
+const ATTEMPTS: u32 = LOSSES_MAX as u32;
 
 /// What stands in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,9 +194,15 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// Programs a sealed page. If the options or `check` want it, reads it back.
-    pub(crate) fn program(nand: &mut N, page: PageAddr, bytes: &[u8], check: bool) -> Result<Programmed, N::Error> {
+    pub(crate) fn program(
+        nand: &mut N,
+        losses: &mut Losses,
+        page: PageAddr,
+        bytes: &[u8],
+        check: bool,
+    ) -> Result<Programmed, N::Error> {
         let result = nand.program(page, 0, bytes);
-        let outcome = Self::judge_program(nand, page, result)?;
+        let outcome = Self::judge_program(nand, losses, page, result)?;
         if !check || outcome != Programmed::Done {
             return Ok(outcome);
         }
@@ -212,15 +219,19 @@ impl<N: Nand> Log<'_, N> {
     /// What the chip's answer to a program of a page means. After a bus error up to three short reads.
     pub(crate) fn judge_program(
         nand: &mut N,
+        losses: &mut Losses,
         page: PageAddr,
         result: Result<(), N::Error>,
     ) -> Result<Programmed, N::Error> {
         match result {
-            Ok(()) => Ok(Programmed::Done),
+            Ok(()) => {
+                losses.forget_programs();
+                Ok(Programmed::Done)
+            }
             Err(error) if Self::is_outage(nand, &error, page) => Err(error),
             Err(error) => match error.kind() {
                 NandErrorKind::ProgramFailed => Ok(Programmed::Failed),
-                NandErrorKind::Bus => Ok(Programmed::Unknown),
+                NandErrorKind::Bus if losses.bear_program() => Ok(Programmed::Unknown),
                 _ => Err(error),
             },
         }
@@ -248,6 +259,7 @@ impl<N: Nand> Log<'_, N> {
         for _ in 0..ATTEMPTS {
             match self.nand.erase(block, mode) {
                 Ok(()) => {
+                    self.losses.forget_erases();
                     self.blocks.count_erase(block);
                     self.stats.erases += 1;
                     if self.options.read_back && !self.looks_erased(block, mode, keeps_buffer)? {
@@ -261,8 +273,8 @@ impl<N: Nand> Log<'_, N> {
                 }
                 Err(error) => match error.kind() {
                     NandErrorKind::EraseFailed => break,
-                    NandErrorKind::Bus => {}
-                    _ => return Err(self.chip_error(error)),
+                    NandErrorKind::Bus if self.losses.bear_erase() => {}
+                    _ => return Err(self.write_error(error)),
                 },
             }
         }

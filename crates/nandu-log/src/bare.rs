@@ -235,9 +235,9 @@ impl<N: Nand> Log<'_, N> {
         let result = self.for_cause(cause, |log| match tag {
             Some(tag) => {
                 let result = log.nand.program_tagged(page, bytes, tag);
-                Self::judge_program(&mut log.nand, page, result)
+                Self::judge_program(&mut log.nand, &mut log.losses, page, result)
             }
-            None => Self::program(&mut log.nand, page, bytes, false),
+            None => Self::program(&mut log.nand, &mut log.losses, page, bytes, false),
         });
         self.stats.count(cause);
         if !matches!(result, Ok(Programmed::Done)) {
@@ -294,7 +294,7 @@ impl<N: Nand> Log<'_, N> {
         let bytes = core::mem::take(&mut self.blocks.page);
         bytes.fill(0);
         self.sequence += 1;
-        let result = self.for_cause(cause, |log| Self::program(&mut log.nand, page, bytes, false));
+        let result = self.for_cause(cause, |log| Self::program(&mut log.nand, &mut log.losses, page, bytes, false));
         self.blocks.page = bytes;
         self.stats.count(cause);
         if !matches!(result, Ok(Programmed::Done)) {

@@ -248,7 +248,7 @@ impl<N: Nand> Log<'_, N> {
         self.sequence += 1;
         self.anchors.next += 1;
         self.stats.count(Cause::Checkpoint);
-        Self::program(&mut self.nand, PageAddr(fields.page), self.blocks.page, check)
+        Self::program(&mut self.nand, &mut self.losses, PageAddr(fields.page), self.blocks.page, check)
             .map_err(|error| self.write_error(error))
     }
 

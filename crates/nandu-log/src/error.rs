@@ -8,7 +8,7 @@ use nandu_nand::{GeometryError, PageAddr};
 #[non_exhaustive]
 pub enum LogError<E: core::error::Error + 'static> {
     /// The chip failed in a way that the log could not work around. After an outage of the bus in a write the log is poisoned, and no block
-    /// was retired.
+    /// was retired. Four programs or erases in a row that end with a bus error are an outage, too, although reads get through.
     #[error(transparent)]
     Nand(E),
     /// A page that is needed cannot be read or is not what it should be.

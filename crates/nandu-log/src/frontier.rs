@@ -74,7 +74,8 @@ impl<N: Nand> Log<'_, N> {
             self.sequence += 1;
             self.fill_header(bytes, &append, page, sequence, stream);
             let check = self.options.read_back;
-            let result = self.for_cause(append.cause, |log| Self::program(&mut log.nand, page, bytes, check));
+            let result =
+                self.for_cause(append.cause, |log| Self::program(&mut log.nand, &mut log.losses, page, bytes, check));
             self.stats.count(append.cause);
             let outcome = match result {
                 Ok(outcome) => outcome,

@@ -120,6 +120,7 @@ mod gc;
 mod heads;
 mod liveness;
 mod log;
+mod losses;
 mod memory;
 mod mount;
 mod options;

@@ -10,6 +10,7 @@ use crate::block_table::BlockTable;
 use crate::collector::Collector;
 use crate::error::LogError;
 use crate::found::Found;
+use crate::losses::Losses;
 use crate::memory::{self, Parts};
 use crate::options::LogOptions;
 use crate::placement::Lifetimes;
@@ -60,6 +61,7 @@ pub struct Log<'m, N: Nand> {
     pub(crate) sequence: u64,
     pub(crate) committed: Option<PageAddr>,
     pub(crate) condition: Condition,
+    pub(crate) losses: Losses,
     /// Whether the mount found a volume that was not unmounted.
     pub(crate) was_cut: bool,
     /// The page that the log's buffer holds, if it is as it was read.
@@ -140,6 +142,7 @@ impl<'m, N: Nand> Log<'m, N> {
             sequence: 1,
             committed: None,
             condition: Condition::Working,
+            losses: Losses::NONE,
             was_cut: false,
             buffered: None,
             found: Found::NONE,

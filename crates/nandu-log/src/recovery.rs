@@ -294,7 +294,7 @@ impl<N: Nand> Log<'_, N> {
         }
         .seal(self.blocks.page);
         self.stats.count(Cause::Recovery);
-        Self::program(&mut self.nand, to, self.blocks.page, self.options.read_back)
+        Self::program(&mut self.nand, &mut self.losses, to, self.blocks.page, self.options.read_back)
             .map_err(|error| self.write_error(error))
     }
 

@@ -29,6 +29,7 @@ const HOUSES: [House; 1] = [House {
             "compiled",
             "error",
             "found",
+            "losses",
             "options",
             "placement",
             "runs",

@@ -3,6 +3,8 @@
 //!
 //! `NANDU_FAULT_SEEDS` sets how many workloads are tried of each kind; one is the short form.
 
+mod outages;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
@@ -143,7 +145,12 @@ fn work(
         let expected = model.apply(&op);
         promise.states.push(model.clone());
         match apply(&mut fs, &mut slots, &op) {
-            Err(error) if expected != Err(error.errno()) => return Err(error),
+            Err(error) if expected != Err(error.errno()) => {
+                if outages::is_bus(&error) {
+                    outages::assert_told(&mut fs, what);
+                }
+                return Err(error);
+            }
             outcome => assert_eq!(outcome.map_err(|error| error.errno()), expected, "{what}: {op:?}"),
         }
         if op.is_durable(&capabilities()) && expected.is_ok() {

@@ -3,6 +3,7 @@
 //!
 //! `NANDU_FAULT_SEEDS` sets how many workloads are tried of each kind; one is the short form.
 
+mod deaf;
 mod outages;
 mod scene;
 
