@@ -17,13 +17,12 @@ const REPEATED: usize = 16;
 
 /// What stands in this row behind the array, from the first column on; ones follow.
 pub(crate) fn page(part: &Part, geometry: &Geometry, row: u32) -> Vec<u8> {
-    // GigaDevice's parts have both further back.
-    let is_gigadevice = part.maker == "GigaDevice";
-    match row {
-        0 => unique_identity(part),
-        1 => parameters(part, geometry).repeat(COPY_COUNT),
-        4 if is_gigadevice => parameters(part, geometry).repeat(COPY_COUNT),
-        6 if is_gigadevice => unique_identity(part),
+    let parameter_row = part.parameter_row.map(u32::from);
+    // Parts that have the parameter page further back have the identity behind it.
+    let identity_row = parameter_row.map(|row| if row == 1 { 0 } else { row + 2 });
+    match Some(row) {
+        row if row == parameter_row => parameters(part, geometry).repeat(COPY_COUNT),
+        row if row == identity_row => unique_identity(part),
         _ => Vec::new(),
     }
 }
@@ -78,7 +77,8 @@ mod tests {
     fn each_copy_of_the_parameter_page_says_the_shape_and_has_its_checksum() {
         for part in PARTS {
             let geometry = part.geometry();
-            let copies = page(part, &geometry, 1);
+            let Some(row) = part.parameter_row else { continue };
+            let copies = page(part, &geometry, row.into());
             assert_eq!(copies.len(), 768);
             for copy in copies.chunks(256) {
                 assert!(copy.starts_with(b"ONFI"));

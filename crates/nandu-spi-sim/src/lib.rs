@@ -111,8 +111,8 @@
 //!
 //! Commands whose address goes on several lanes (BBh, EBh), cache reads in the background (31h, 3Fh) and the second opcodes of random load
 //! (C4h, 72h) are not known. Protection is all or nothing. A reset brings back the registers of power-up, as on some parts: a driver has to set them again. Busy
-//! times are those of the chip, and every seventh is three times as long ([`SpiSim::set_slow_every`]). One-time pages cannot be programmed. The unique identity stands in row 0 of the pages
-//! behind [`CONFIG_OTP`](nandu_spi::command::CONFIG_OTP), the parameter page in row 1; on GigaDevice's parts also in rows 6 and 4.
+//! times are those of the chip, and every seventh is three times as long ([`SpiSim::set_slow_every`]). One-time pages cannot be programmed. The parameter page stands in the row of the
+//! pages behind [`CONFIG_OTP`](nandu_spi::command::CONFIG_OTP) that the table names, 1 or 4, and the unique identity in row 0 or 6; on parts without one both are missing.
 
 mod command;
 mod encode;

@@ -27,9 +27,6 @@ const POWER_UP_US: u32 = 5_000;
 /// What the cache is set to where nothing is programmed.
 static ONES: [u8; 64] = [0xff; 64];
 
-/// The row of the parameter page, where it stands in for the array.
-const PARAMETER_ROW: u32 = 1;
-
 /// An SPI NAND part at the end of a [`Wire`].
 ///
 /// # What it costs
@@ -158,15 +155,17 @@ impl<W: Wire> SpiNand<W> {
     ///
     /// # Errors
     ///
-    /// Those of kind [`Bus`](NandErrorKind::Bus), and [`OutOfBounds`](SpiError::OutOfBounds) for more than a page.
+    /// Those of kind [`Bus`](NandErrorKind::Bus), [`OutOfBounds`](SpiError::OutOfBounds) for more than a page, and
+    /// [`Unsupported`](SpiError::Unsupported) for a part without one ([`Part::parameter_row`]).
     pub fn parameter_page(&mut self, buf: &mut [u8]) -> Result<(), SpiError<W::Error>> {
         if buf.len() > self.geometry.page_size as usize {
             return Err(SpiError::OutOfBounds);
         }
+        let row = self.part.parameter_row.ok_or(SpiError::Unsupported)?;
         self.run(|chip| {
             chip.select(0)?;
             chip.configured(CONFIG_OTP, |chip| {
-                chip.bus.row(PAGE_READ, PARAMETER_ROW)?;
+                chip.bus.row(PAGE_READ, row.into())?;
                 chip.bus.wait(Patience::read(&chip.part.times))?;
                 let (opcode, lanes) = chip.read_opcode();
                 chip.bus.read_cache(opcode, lanes, 0, buf)

@@ -193,6 +193,9 @@ pub struct Part {
     pub quad_bit: bool,
     /// Between which blocks it copies pages inside.
     pub copy: CopyRule,
+    /// The row of its parameter page behind the array. 1, as ONFI has it, where no source says another; `None` where one says that there
+    /// is none.
+    pub parameter_row: Option<u8>,
     /// How long its operations take.
     pub times: Times,
     /// Where the facts come from, and what was made of sources that disagree. In the table each begins with letters of

@@ -84,8 +84,9 @@ fn every_part_does_what_it_is_told() {
         assert_eq!(chip.is_bad(blocks[3]), Ok(true), "{}", part.name);
         holds(&mut chip, geometry.page_at(blocks[3], 2), geometry.page_at(blocks[3], 2));
         let mut parameters = [0; 4];
-        chip.parameter_page(&mut parameters).unwrap();
-        assert_eq!(&parameters, b"ONFI", "{}", part.name);
+        let read = chip.parameter_page(&mut parameters);
+        assert_eq!(read.is_ok(), part.parameter_row.is_some(), "{}", part.name);
+        assert!(read.is_err() || parameters == *b"ONFI", "{}", part.name);
     }
 }
 

@@ -92,7 +92,7 @@ fn a_program_that_is_given_the_usual_time_is_seen_when_one_takes_longer() {
 
 #[test]
 fn bits_of_error_correction_say_nothing_of_the_parameter_page() {
-    for name in ["W25N01GV", "GD5F1GQ5UE", "MT29F1G01ABAFD", "MX35LF1GE4AB"] {
+    for name in ["W25N01GV", "GD5F1GM7UE", "MT29F1G01ABAFD", "MX35LF1GE4AB"] {
         assert!(small(name, None).parameter_page().unwrap().starts_with(b"ONFI"));
         let wrong = small(name, Some(Mistake::EccOfParameterPage)).parameter_page();
         assert_eq!(wrong, Err(Failure::Uncorrectable), "{name}");

@@ -20,11 +20,12 @@ pub(super) const GD5F1GQ4UE: Part = Part {
     ecc_bits: 8,
     status: StatusScheme::GigaDevice8,
     protected: Some(QUARTERS_4_TO_11),
+    parameter_row: None,
     sources: sources![
         "L: identity, shape, decoding with F0h",
         "A: protected 4 x 4..11, mark in the first page, 50,000 erases",
         "R: identity, shape, protected 4..11",
-        "U: protected 4 x 4..15, of which the smaller is taken; one program for each page",
+        "U: protected 4 x 4..15, of which the smaller is taken; one program for each page; no parameter page",
     ],
     ..GIGADEVICE
 };
@@ -36,10 +37,11 @@ pub(super) const GD5F1GQ5UE: Part = Part {
     status: StatusScheme::GigaDevice4,
     protected: Some(QUARTERS_4_TO_15),
     copy: CopyRule::Die,
+    parameter_row: Some(4),
     sources: sources![
         "L: identity, shape, decoding with F0h, 11 reserved",
         "A: protected 4 x 4..15, mark in the first page, 50,000 erases",
-        "U: protected 4 x 4..15; one program for each page",
+        "U: protected 4 x 4..15; one program for each page; parameter page in row 4, unique identity in row 6",
         "E: copies without a rule of parity, times",
         "R: identity, shape, 4 bits",
     ],
@@ -55,7 +57,7 @@ pub(super) const GD5F2GQ5UE: Part = Part {
     sources: sources![
         "L: identity, shape, 4 bits, decoding with F0h",
         "A: protected 4 x 4..15, mark in the first page, 50,000 erases",
-        "U: identity, shape, 4 bits, protected 4 x 4..15; one program for each page",
+        "U: identity, shape, 4 bits, protected 4 x 4..15; one program for each page; parameter page in row 4",
         "E: 4 bits, copies between blocks of the same parity, times",
         "R: identity, shape, 4 bits",
     ],
@@ -75,7 +77,7 @@ pub(super) const GD5F4GQ6UE: Part = Part {
         "L: identity, two units of 2,048 blocks with 40 bad ones each",
         "E: 4 bits, copies between blocks of the same parity and unit, times",
         "R: protected 4..11 and 20..27",
-        "U: shape, 4 bits, one program for each page; protected 4 x 4..15, of which the smaller is taken",
+        "U: shape, 4 bits, one program for each page, parameter page in row 4; protected 4 x 4..15, of which the smaller is taken",
     ],
     ..GD5F1GQ5UE
 };
@@ -91,7 +93,7 @@ pub(super) const GD5F1GM7UE: Part = Part {
         "L: identity, shape, decoding with F0h",
         "E: decoding, copies without a rule of parity, times",
         "R: identity, shape; takes code 11 for reserved, where L, E and U say 8 corrected",
-        "U: identity, shape, protected 1..63",
+        "U: identity, shape, protected 1..63; parameter page in row 1",
         "A: of the 2 Gbit part: protected 0..63, mark in the first page, 50,000 erases",
     ],
     ..GIGADEVICE
@@ -109,7 +111,7 @@ pub(super) const GD5F4GM8UE: Part = Part {
     sources: sources![
         "L: identity, shape, decoding with F0h",
         "E: decoding, rule of copies, times",
-        "U: identity, shape; protected 1..63, which nobody else says",
+        "U: identity, shape; parameter page in row 1; protected 1..63, which nobody else says",
     ],
     ..GIGADEVICE
 };

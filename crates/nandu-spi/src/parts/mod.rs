@@ -37,6 +37,7 @@ pub const SOURCES: &[(char, &str)] = &[
     ('E', "Espressif's component spi_nand_flash, src/devices/ and ECC_DECODE_CHECKLIST.md"),
     ('M', "a patch on the Linux mailing list for Micron's spare area"),
     ('D', "a public page on Winbond's parts"),
+    ('S', "the data sheet of the part, as public pages and drivers quote it"),
 ];
 
 /// Every part known here.
@@ -93,6 +94,7 @@ const COMMON: Part = Part {
     continuous_read: ContinuousRead::None,
     quad_bit: true,
     copy: CopyRule::Never,
+    parameter_row: Some(1),
     times: Times::usual(50, 400, 4_000),
     sources: &[],
 };

@@ -42,11 +42,12 @@ pub(super) const XT26G01A: Part = Part {
     status: StatusScheme::XtxA,
     marks: MarkPages::First,
     protected: Some(&[SpareRange { offset: 8, size: 16 }]),
+    parameter_row: None,
     sources: sources![
         "L: identity, shape, decoding",
         "A: protected 8..23, mark in the first page, 50,000 erases",
         "R: identity, shape, protected 8..15",
-        "U: identity, shape, decoding, one program for each page; protected 8..47, of which the smaller is taken",
+        "U: identity, shape, decoding, one program for each page, no parameter page; protected 8..47, of which the smaller is taken",
     ],
     ..COMMON
 };

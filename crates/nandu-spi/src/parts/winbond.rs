@@ -46,6 +46,8 @@ pub(super) const W25N01GV: Part = Part {
         "D, U: protected 4 x 4..7",
         "U: four programs for each page",
         "R: identity, shape, decoding, protected 3 x 4..7",
+        "S: parameter page in row 1, unique identity in row 0; a load is taken with write enable only",
+        "U: a part with this identity may call itself W25N01KV on its parameter page",
     ],
     ..WINBOND
 };
