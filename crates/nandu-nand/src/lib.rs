@@ -34,6 +34,7 @@
 mod address;
 mod cause;
 pub mod checklist;
+mod driver_error;
 mod error;
 mod geometry;
 mod nand;
@@ -44,6 +45,7 @@ mod status;
 
 pub use address::{BlockAddr, PageAddr};
 pub use cause::Cause;
+pub use driver_error::DriverError;
 pub use error::{ErrorType, NandError, NandErrorKind};
 pub use geometry::{CopyRule, Ecc, Geometry, GeometryError, ProgramOrder, TearScope};
 pub use nand::Nand;
