@@ -157,7 +157,9 @@ where
     let (mut fs, mut keeper) = served.into_parts();
     if let Err(error) = outcome {
         // Nobody gets the file system back, but what was done until then is kept.
-        let _ = fs.sync();
+        if let Err(error) = fs.sync() {
+            served::errno(error);
+        }
         let _ = keeper.keep(fs.nand_mut());
         return Err(error);
     }

@@ -47,6 +47,8 @@ pub(crate) struct State<F, K> {
     has_stepped: bool,
     /// Inodes that were read while the file system would have had to program for noting it.
     unnoted: Vec<Ino>,
+    /// Requests there had been when an error of what nobody asked for was told last.
+    told_at: Option<u64>,
 }
 
 impl<F: Volume, K: Keeper<F::Chip>> Served<F, K> {
@@ -67,6 +69,7 @@ impl<F: Volume, K: Keeper<F::Chip>> Served<F, K> {
                 steps: 0,
                 has_stepped: false,
                 unnoted: Vec::new(),
+                told_at: None,
             }),
         }
     }
@@ -121,7 +124,8 @@ impl<F: Volume, K: Keeper<F::Chip>> Served<F, K> {
         }
         if state.request_count != state.kept_count || state.has_failed {
             state.kept_count = state.request_count;
-            let _ = state.fs.sync();
+            let outcome = state.fs.sync();
+            state.tell(outcome);
             if state.has_failed || state.keeper.is_behind(state.fs.nand()) {
                 let _ = state.keep();
             }
@@ -134,10 +138,11 @@ impl<F: Volume, K: Keeper<F::Chip>> Served<F, K> {
     }
 
     /// Does a step of background work where policies say when one is due. Returns how long to wait for the next one; `None` where there are no
-    /// policies, or nothing to do. An error is not lost: the next request meets it too.
+    /// policies, or nothing to do. After an error the next request fails too, but it may say no more than that something failed before.
     pub(crate) fn step(&self) -> Option<Duration> {
         let mut state = self.lock();
-        let worked = state.fs.step(now()).unwrap_or(false);
+        let outcome = state.fs.step(now());
+        let worked = state.tell(outcome).unwrap_or(false);
         state.note_reads();
         state.steps = if worked { state.steps + 1 } else { 0 };
         // The first step may make changes durable, and the last leaves nothing. What is moved in between is where it was until then, and nobody
@@ -166,13 +171,14 @@ impl<F: Volume, K: Keeper<F::Chip>> Served<F, K> {
         self.lock().fs.is_placed()
     }
 
-    /// Uses idle time. An error is not lost: the next request meets it too.
+    /// Uses idle time.
     pub(crate) fn idle(&self, pages: u32) {
         let mut state = self.lock();
         if state.idle_since == Some(state.request_count) {
             return;
         }
-        let works = state.fs.idle(pages).unwrap_or(false) | state.note_reads();
+        let outcome = state.fs.idle(pages);
+        let works = state.tell(outcome).unwrap_or(false) | state.note_reads();
         let is_kept = !state.keeper.is_behind(state.fs.nand()) || state.keep().is_ok();
         if !works && is_kept {
             state.idle_since = Some(state.request_count);
@@ -198,7 +204,8 @@ impl<F: Volume, K: Keeper<F::Chip>> State<F, K> {
         if !self.notes_reads || self.has_failed {
             return;
         }
-        let _ = self.fs.note_read(ino);
+        let outcome = self.fs.note_read(ino);
+        self.tell(outcome);
         // What was written last waits in memory, and may be just what was read.
         if self.unnoted.len() < UNNOTED_MAX && !self.unnoted.contains(&ino) && self.wants_read(ino) {
             self.unnoted.push(ino);
@@ -222,9 +229,25 @@ impl<F: Volume, K: Keeper<F::Chip>> State<F, K> {
         let unnoted = mem::take(&mut self.unnoted);
         self.fs.set_now(now());
         for &ino in &unnoted {
-            let _ = self.fs.note_read(ino);
+            let outcome = self.fs.note_read(ino);
+            self.tell(outcome);
         }
         !unnoted.is_empty()
+    }
+
+    /// The outcome of what no request asked for. An error of the chip is said to whoever watches the process, once between two requests: it is
+    /// the only time that it is heard of, since who asks next may be told only that something failed before.
+    fn tell<T>(&mut self, outcome: Result<T, F::Error>) -> Option<T> {
+        match outcome {
+            Ok(done) => Some(done),
+            Err(error) => {
+                if self.told_at != Some(self.request_count) {
+                    self.told_at = Some(self.request_count);
+                    errno(error);
+                }
+                None
+            }
+        }
     }
 
     /// Has the chip kept: what is durable on it is durable then.
