@@ -66,7 +66,7 @@ fn store_chains<A: Access>(access: A, part: &Part, seed: u64, chains: u64) -> Su
     Driver::new(sim).seed(seed).resume().random(chains, workload, store::recover(access.clone()), store::check(access))
 }
 
-mod files {
+pub(crate) mod files {
     use super::*;
 
     const FORMAT: Format = Format {
@@ -79,12 +79,16 @@ mod files {
 
     /// The file system, with tags on parts that have room for them.
     #[derive(Clone, Copy)]
-    pub(super) struct Files {
+    pub(crate) struct Files {
         tags: bool,
         page_size: u32,
     }
 
     impl Files {
+        pub(crate) fn new(part: &Part) -> Files {
+            Files { tags: part.tag_size() >= 32, page_size: part.page_size }
+        }
+
         fn options(self) -> Options {
             let log = LogOptions { bare_streams: 1, tags: self.tags, ..LogOptions::DEFAULT };
             let page_size = self.page_size as usize;
@@ -119,7 +123,7 @@ mod files {
     pub(super) fn chains<A: Access>(access: A, part: &Part, seed: u64) -> Summary {
         let mut sim = Sim::with_seed(chip(part), seed);
         sim.mark_factory_bad(BlockAddr(4));
-        let system = Files { tags: part.tag_size() >= 32, page_size: part.page_size };
+        let system = Files::new(part);
         let sim = formatted(access.clone(), system, sim);
         let workload = workload_over(access.clone(), system, 30, None);
         let sim = lived_in(sim, &workload);
@@ -127,7 +131,7 @@ mod files {
         Driver::new(sim).seed(seed).resume().random(CHAINS, workload, recover, check_over(access, system))
     }
 
-    fn formatted<A: Access>(access: A, system: Files, mut sim: Sim) -> Sim {
+    pub(crate) fn formatted<A: Access>(access: A, system: Files, mut sim: Sim) -> Sim {
         let mut memory = system.memory(&sim.chip().geometry);
         system.format(access.reach(&mut sim).unwrap(), &mut memory).unwrap().unmount().unwrap();
         sim
