@@ -14,6 +14,7 @@ mod mounts;
 mod programs;
 mod records;
 
+use nandu::Durability;
 use nandu::fs::{Attributes, Fs, Ino, Options};
 use nandu_sim::{Chip, Counters, Sim};
 use rand::rngs::ChaCha8Rng;
@@ -32,7 +33,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         ),
         (
             "memory",
-            "16 KiB for nodes and 8 KiB for changes that wait; `records/16`: 16 and 16 KiB; `postmark/250k`: 192 and 16 KiB; `mobile`: 64 and 16 KiB",
+            "16 KiB for nodes and 8 KiB for changes that wait; `records/sync`, `records/16`: 16 and 16 KiB; `postmark/250k`: 192 and 16 KiB; `mobile`: 64 and 16 KiB",
         ),
         (
             "fill",
@@ -41,7 +42,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         (
             "workload",
             "`appends`: 300 bytes, each synced, to a log that is changed for a new one at 256 KiB. `updates/*`: 100 bytes in a file of 4 MiB, a sync after \
-             each or after 16. `records/1`: the same of all records of a store. `records/16`: of a table of 6,000 of them. `grow`: 40,000 new records with random keys. `snapshot`: `records/1` with one snapshot, taken when 30 % live. `small-files`: 2 KiB made and synced. \
+             each or after 16. `records/1`: the same of all records of a store, each durable by itself. `records/sync`, `records/16`: of a table of 6,000 of them, where changes wait, with a sync after each or after 16. `grow`: 40,000 new records with random keys. `snapshot`: `records/1` with one snapshot, taken when 30 % live. `small-files`: 2 KiB made and synced. \
              `postmark/*`: writes of 4 KiB, each synced. `unpack/*`: trees of sources made without a sync, one after another, walked, read, and the one before last removed. \
              `database`: three of 2,048 pages of 8 KiB in a transaction, with a journal of the old ones and two syncs. `large/*`: 16 MiB written once, then read. \
              `mobile`: the calls of paper/flexfs-e9 with idle time. `mounts/*`: after a cut at a random operation",
@@ -64,7 +65,7 @@ Limits are what was measured then and a tenth: what may be lost where a mechanis
 type Part = fn(&mut Context<'_>) -> Result<Vec<Figure>, BenchError>;
 
 /// Parts of the experiment; those that take long come first, since they are run at the same time.
-const PARTS: [Part; 17] = [
+const PARTS: [Part; 18] = [
     |context| files::postmark("postmark/tags", files::TAGS, MEMORY, context),
     |context| files::postmark("postmark/untagged", 0, MEMORY, context),
     |context| files::postmark("postmark/250k", files::TAGS, files::MUCH, context),
@@ -78,8 +79,9 @@ const PARTS: [Part; 17] = [
     |context| files::updates("updates/16", 16, context),
     files::large,
     files::small_files,
-    |context| records::updates(1, context),
-    |context| records::updates(16, context),
+    |context| records::updates("records/1", Durability::Immediate, 1, context),
+    |context| records::updates("records/sync", Durability::OnSync, 1, context),
+    |context| records::updates("records/16", Durability::OnSync, 16, context),
     records::with_snapshot,
     records::grow,
 ];

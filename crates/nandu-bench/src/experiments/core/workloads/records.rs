@@ -54,19 +54,23 @@ fn verify(store: &mut Store<'_, Sim>) -> Result<(), BenchError> {
 }
 
 /// A sync after every `k` updates, or each durable by itself.
-pub(super) fn updates(k: u32, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
-    let durability = if k == 1 { Durability::Immediate } else { Durability::OnSync };
+pub(super) fn updates(
+    case: &str,
+    durability: Durability,
+    k: u32,
+    context: &mut Context<'_>,
+) -> Result<Vec<Figure>, BenchError> {
+    let waits = durability == Durability::OnSync;
     let chip = chip(context.scaled(128, 64));
     let options = options(durability);
     let mut memory = rig::memory(&chip, &options);
     let mut store = Store::format(Sim::with_seed(chip, context.seed), options, &mut memory)?;
     let pages = chip.geometry.block_count * chip.geometry.pages_per_block;
     let keys = load(&mut store, 60)?;
-    let count = (if k == 1 { keys.len() } else { keys.len().min(TABLE) }) as u32;
-    let case = format!("records/{k}");
-    let update_count = context.scaled(20_000, 2_000) * if k == 1 { 1 } else { 2 };
+    let count = (if waits { keys.len().min(TABLE) } else { keys.len() }) as u32;
+    let update_count = context.scaled(20_000, 2_000) * if waits { 2 } else { 1 };
     // Until the collector works, updates cost less than they do for good.
-    let warm_count = if k == 1 { pages / 2 } else { pages };
+    let warm_count = if waits { pages } else { pages / 2 };
     let mut chooser = Chooser::new(count, Skew::Uniform, 1)?;
     let mut versions = vec![0_u32; count as usize];
     let mut phase = Phase::start(store.nand());
@@ -82,7 +86,7 @@ pub(super) fn updates(k: u32, context: &mut Context<'_>) -> Result<Vec<Figure>, 
         }
         context.tell(done.into(), (warm_count + update_count).into());
     }
-    let mut figures = phase.figures(&case, store.nand(), update_count.into());
+    let mut figures = phase.figures(case, store.nand(), update_count.into());
     let lookups = context.scaled(5_000, 500);
     let phase = Phase::start(store.nand());
     for _ in 0..lookups {
