@@ -42,130 +42,55 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 self.check_key(key)?;
             }
         }
-        match direction {
-            Direction::Forward => self.forward(from, to, &mut visit),
-            Direction::Backward => self.backward(from, to, &mut visit),
-        }
+        self.visit_range(from, to, direction == Direction::Forward, &mut visit)
     }
 
-    fn forward(
+    fn visit_range(
         &mut self,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
-    ) -> Result<(), TreeError<P::Error>> {
-        let mut fence = KeyBuf::EMPTY;
-        let mut key = KeyBuf::EMPTY;
-        self.cells.minimum(&mut fence);
-        if let Bound::Included(bound) | Bound::Excluded(bound) = from {
-            fence.set(bound);
-        }
-        let mut is_first = true;
-        // Each leaf is a page of its own, so there are no more of them than pages.
-        for _ in 0..self.page_count {
-            self.descend(Seek::At(fence.as_slice()), 1)?;
-            self.prove_path()?;
-            let place = self.leaf_place(false)?;
-            let leaf = self.bytes(&place);
-            let skips = |found: Result<usize, usize>| match (found, from) {
-                (Ok(index), Bound::Excluded(_)) if is_first => index + 1,
-                (Ok(index) | Err(index), _) => index,
-            };
-            let entries = self.unspent(leaf);
-            let first = skips(self.cells.leaf_find(leaf, fence.as_slice()));
-            let mut merged = Merged {
-                leaf: (first.max(entries.start), entries.end),
-                changes: (skips(self.changes.find(fence.as_slice())), self.path_changes().end),
-            };
-            while let Some(source) = self.next_merged(leaf, &mut merged, &mut key) {
-                let beyond = match to {
-                    Bound::Included(bound) => key.as_slice() > bound,
-                    Bound::Excluded(bound) => key.as_slice() >= bound,
-                    Bound::Unbounded => false,
-                };
-                if beyond {
-                    return Ok(());
-                }
-                // Who goes on behind the key found last relies on finding none below it, or goes in circles.
-                let is_behind = match from {
-                    Bound::Excluded(bound) if is_first => key.as_slice() > bound,
-                    _ => key.as_slice() >= fence.as_slice(),
-                };
-                if !is_behind {
-                    return Self::corrupt(self.child(0), Malformed::Node);
-                }
-                let entry = match self.entry_of(key.as_slice(), leaf, source) {
-                    Some(Some(entry)) => entry,
-                    Some(None) => continue,
-                    None => return Self::corrupt(self.child(0), Malformed::Node),
-                };
-                if visit(entry).is_break() {
-                    return Ok(());
-                }
-            }
-            let before = fence;
-            if self.fence_above(0, &mut fence).is_none() {
-                return Ok(());
-            }
-            // What ends with this leaf is not looked for in the next one.
-            let is_last = match to {
-                Bound::Included(bound) => fence.as_slice() > bound,
-                Bound::Excluded(bound) => fence.as_slice() >= bound,
-                Bound::Unbounded => false,
-            };
-            if is_last {
-                return Ok(());
-            }
-            self.check_progress(fence.as_slice() > before.as_slice())?;
-            is_first = false;
-        }
-        Ok(())
-    }
-
-    fn backward(
-        &mut self,
-        from: Bound<&[u8]>,
-        to: Bound<&[u8]>,
+        is_forward: bool,
         visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), TreeError<P::Error>> {
         let mut fence;
-        let mut key = KeyBuf::EMPTY;
-        let mut bound = to;
+        let (mut next, mut key) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+        self.cells.minimum(&mut key);
+        // Where the walk goes on, and where it ends.
+        let (mut bound, end) = if is_forward { (from, to) } else { (to, from) };
+        // Each leaf is a page of its own, so there are no more of them than pages.
         for _ in 0..self.page_count {
             let seek = match bound {
                 Bound::Included(key) => Seek::At(key),
+                Bound::Excluded(key) if is_forward => Seek::At(key),
                 Bound::Excluded(key) => Seek::Before(key),
+                Bound::Unbounded if is_forward => Seek::At(key.as_slice()),
                 Bound::Unbounded => Seek::Last,
             };
             self.descend(seek, 1)?;
             self.prove_path()?;
             let place = self.leaf_place(false)?;
             let leaf = self.bytes(&place);
-            let end = |find: &dyn Fn(&[u8]) -> Result<usize, usize>, count| match bound {
-                Bound::Included(key) => find(key).map_or_else(|index| index, |index| index + 1),
-                Bound::Excluded(key) => find(key).unwrap_or_else(|index| index),
+            let cut = |find: &dyn Fn(&[u8]) -> Result<usize, usize>, count| match bound {
+                Bound::Included(key) => find(key).map_or_else(|at| at, |at| at + usize::from(!is_forward)),
+                Bound::Excluded(key) => find(key).map_or_else(|at| at, |at| at + usize::from(is_forward)),
+                Bound::Unbounded if is_forward => 0,
                 Bound::Unbounded => count,
             };
-            let leaf_end = end(&|key| self.cells.leaf_find(leaf, key), self.cells.leaf_count(leaf));
-            let changes_end = end(&|key| self.changes.find(key), self.changes.len());
-            let entries = self.unspent(leaf);
-            let start = self.path_changes().start;
-            let mut merged = Merged { leaf: (entries.start, leaf_end.min(entries.end)), changes: (start, changes_end) };
-            while let Some(source) = self.next_merged_back(leaf, &mut merged, &mut key) {
-                let beyond = match from {
-                    Bound::Included(bound) => key.as_slice() < bound,
-                    Bound::Excluded(bound) => key.as_slice() <= bound,
-                    Bound::Unbounded => false,
-                };
-                if beyond {
+            let leaf_cut = cut(&|key| self.cells.leaf_find(leaf, key), self.cells.leaf_count(leaf));
+            let change_cut = cut(&|key| self.changes.find(key), self.changes.len());
+            let (entries, changes) = (self.unspent(leaf), self.path_changes());
+            let mut merged = match is_forward {
+                true => Merged { leaf: (leaf_cut.max(entries.start), entries.end), changes: (change_cut, changes.end) },
+                false => {
+                    Merged { leaf: (entries.start, leaf_cut.min(entries.end)), changes: (changes.start, change_cut) }
+                }
+            };
+            while let Some(source) = self.next_merged(leaf, &mut merged, &mut key, is_forward) {
+                if is_past(key.as_slice(), end, is_forward) {
                     return Ok(());
                 }
-                let is_before = match bound {
-                    Bound::Included(bound) => key.as_slice() <= bound,
-                    Bound::Excluded(bound) => key.as_slice() < bound,
-                    Bound::Unbounded => true,
-                };
-                if !is_before {
+                // Who goes on behind the key found last relies on finding none before it, or goes in circles.
+                if is_past(key.as_slice(), bound, !is_forward) {
                     return Self::corrupt(self.child(0), Malformed::Node);
                 }
                 let entry = match self.entry_of(key.as_slice(), leaf, source) {
@@ -177,76 +102,63 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                     return Ok(());
                 }
             }
-            let mut next = KeyBuf::EMPTY;
-            if self.fence_below(0, &mut next).is_none() {
+            let found = if is_forward { self.fence_above(0, &mut next) } else { self.fence_below(0, &mut next) };
+            if found.is_none() {
                 return Ok(());
             }
-            let is_last = match from {
-                Bound::Included(bound) | Bound::Excluded(bound) => next.as_slice() <= bound,
-                Bound::Unbounded => false,
+            // What ends with this leaf is not looked for in the next one.
+            let is_last = match end {
+                Bound::Included(key) | Bound::Excluded(key) if !is_forward => next.as_slice() <= key,
+                end => is_past(next.as_slice(), end, is_forward),
             };
             if is_last {
                 return Ok(());
             }
-            let is_below = match bound {
-                Bound::Included(key) => next.as_slice() <= key,
-                Bound::Excluded(key) => next.as_slice() < key,
-                Bound::Unbounded => true,
+            // Separators that do not ascend would lead in circles.
+            let is_on = match bound {
+                Bound::Included(key) | Bound::Excluded(key) if is_forward => next.as_slice() > key,
+                bound => !is_past(next.as_slice(), bound, true),
             };
-            self.check_progress(is_below)?;
+            if !is_on {
+                return Self::corrupt(self.path[1].page, Malformed::Node);
+            }
             fence = next;
-            bound = Bound::Excluded(fence.as_slice());
+            bound = if is_forward { Bound::Included(fence.as_slice()) } else { Bound::Excluded(fence.as_slice()) };
         }
         Ok(())
     }
 
-    /// Separators that do not ascend would lead in circles.
-    fn check_progress(&self, is_on: bool) -> Result<(), TreeError<P::Error>> {
-        if is_on { Ok(()) } else { Self::corrupt(self.path[1].page, Malformed::Node) }
-    }
-
-    /// The next of a leaf's entries and its changes, with its key.
-    pub(crate) fn next_merged(&self, leaf: &[u8], merged: &mut Merged, key: &mut KeyBuf) -> Option<Source> {
-        let has_entry = merged.leaf.0 < merged.leaf.1;
-        let has_change = merged.changes.0 < merged.changes.1;
-        if has_entry {
-            self.cells.leaf_key(leaf, merged.leaf.0, key);
+    /// The next of a leaf's entries and its changes, with its key: the first, or backwards the last.
+    pub(crate) fn next_merged(
+        &self,
+        leaf: &[u8],
+        merged: &mut Merged,
+        key: &mut KeyBuf,
+        is_forward: bool,
+    ) -> Option<Source> {
+        let at = |(first, end): (usize, usize)| (first < end).then(|| if is_forward { first } else { end - 1 });
+        let (entry, change) = (at(merged.leaf), at(merged.changes));
+        if let Some(entry) = entry {
+            self.cells.leaf_key(leaf, entry, key);
         }
-        let order = match (has_entry, has_change) {
-            (false, false) => return None,
-            (true, false) => Ordering::Less,
-            (false, true) => Ordering::Greater,
-            (true, true) => key.as_slice().cmp(self.changes.key(merged.changes.0)),
+        let order = match (entry, change) {
+            (None, None) => return None,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(_), Some(change)) if is_forward => key.as_slice().cmp(self.changes.key(change)),
+            (Some(_), Some(change)) => self.changes.key(change).cmp(key.as_slice()),
         };
-        merged.leaf.0 += usize::from(order.is_le());
+        let pass = |(first, end): &mut (usize, usize)| if is_forward { *first += 1 } else { *end -= 1 };
+        if order.is_le() {
+            pass(&mut merged.leaf);
+        }
         if order.is_lt() {
-            return Some(Source::Leaf(merged.leaf.0 - 1));
+            return entry.map(Source::Leaf);
         }
-        merged.changes.0 += 1;
-        key.set(self.changes.key(merged.changes.0 - 1));
-        Some(Source::Change(merged.changes.0 - 1))
-    }
-
-    /// The last of a leaf's entries and its changes, with its key.
-    fn next_merged_back(&self, leaf: &[u8], merged: &mut Merged, key: &mut KeyBuf) -> Option<Source> {
-        let has_entry = merged.leaf.0 < merged.leaf.1;
-        let has_change = merged.changes.0 < merged.changes.1;
-        if has_entry {
-            self.cells.leaf_key(leaf, merged.leaf.1 - 1, key);
-        }
-        let order = match (has_entry, has_change) {
-            (false, false) => return None,
-            (true, false) => Ordering::Greater,
-            (false, true) => Ordering::Less,
-            (true, true) => key.as_slice().cmp(self.changes.key(merged.changes.1 - 1)),
-        };
-        merged.leaf.1 -= usize::from(order.is_ge());
-        if order.is_gt() {
-            return Some(Source::Leaf(merged.leaf.1));
-        }
-        merged.changes.1 -= 1;
-        key.set(self.changes.key(merged.changes.1));
-        Some(Source::Change(merged.changes.1))
+        pass(&mut merged.changes);
+        let change = change?;
+        key.set(self.changes.key(change));
+        Some(Source::Change(change))
     }
 
     /// An entry; in it, none if it is deleted. `None` if the leaf is unsound.
@@ -309,5 +221,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             Stored::Large(length) => Entry { key, value: &[], large: Some(length as usize) },
             Stored::Page => Entry { key, value: &[], large: Some(self.assembly.len()) },
         })
+    }
+}
+
+/// Whether a walk in this direction has gone past a bound with a key.
+fn is_past(key: &[u8], bound: Bound<&[u8]>, is_forward: bool) -> bool {
+    let order = |bound: &[u8]| if is_forward { key.cmp(bound) } else { bound.cmp(key) };
+    match bound {
+        Bound::Included(bound) => order(bound).is_gt(),
+        Bound::Excluded(bound) => order(bound).is_ge(),
+        Bound::Unbounded => false,
     }
 }

@@ -205,7 +205,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let mut merged =
             Merged { leaf: (side.entries.start, side.entries.end), changes: (side.changes.start, side.changes.end) };
         let mut key = KeyBuf::EMPTY;
-        while let Some(source) = self.next_merged(leaf, &mut merged, &mut key) {
+        while let Some(source) = self.next_merged(leaf, &mut merged, &mut key, true) {
             let stored = match source {
                 Source::Leaf(index) => self.cells.leaf_value(leaf, index),
                 Source::Change(index) => match self.changes.stored(index) {

@@ -54,7 +54,7 @@ const PROFILES: [Profile; 4] = [
         name: "store",
         calls: "batches, ranges, snapshots, group commit, large values too",
         figures: &[
-            figure("code", 124_300, 96 * KIB, 64 * KIB, Some(166_750)),
+            figure("code", 123_700, 96 * KIB, 64 * KIB, Some(166_750)),
             figure("ram", 36_600, 36 * KIB, 24 * KIB, None),
             figure("stack_open", 11_000, 8 * KIB, 4 * KIB, None),
             figure("stack_call", 8_300, 4 * KIB, 3 * KIB, None),
