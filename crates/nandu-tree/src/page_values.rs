@@ -431,10 +431,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let count_max = self.pages.move_room().clamp(1, MOVES_MAX);
         let evict = Evict { key: key.as_slice(), page: page.0, count_max };
         match self.merge_with(key.as_slice(), Some(Own::Evict(evict)), placement) {
-            Ok(_) => {
-                self.survey.note_moved(page);
-                Ok(Examined::Moved)
-            }
+            Ok(_) => Ok(Examined::Moved),
             Err(TreeError::NotesFull) => Ok(Examined::Live),
             Err(error) => Err(error),
         }
@@ -452,20 +449,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     fn is_doomed(&self, page: PageAddr) -> bool {
         self.notes.doomed().any(|doomed| doomed == page.0)
-    }
-
-    /// Whether a bare page is needed, as far as notes, Summaries and leaves say it; `None` if a Summary cannot be read.
-    pub(crate) fn is_bare_needed(&mut self, page: PageAddr) -> Result<Option<bool>, TreeError<P::Error>> {
-        if self.is_copy(page.0) || self.is_doomed(page) {
-            return Ok(Some(true));
-        }
-        let key = match self.named_by_summary(page)? {
-            Owner::Key(note) => KeyBuf::new(note.key()).unwrap_or(KeyBuf::EMPTY),
-            Owner::Nobody => return Ok(Some(false)),
-            Owner::Unknown => return Ok(None),
-        };
-        let is_key = self.check_key(key.as_slice()).is_ok() && self.tag_size() > 0;
-        Ok(Some(is_key && self.lead_to(page, &key)?.is_some()))
     }
 
     /// Appends a page value again, and then others of the path's leaf that stand in the same block; the leaf, which holds its

@@ -6,14 +6,10 @@
 //! live, every other page is dead, and is not read. Where it is less, something else lives there, a large value or a resident one, and
 //! pages are read as they come.
 //!
-//! A block of bare pages is looked at some pages at a time: its Summary is read once for many of them, and each leaf once for those of its
-//! pages that stand together. Otherwise both would be read again with every instalment, since other changes come between.
-//!
 //! What was dead stays dead, as long as nothing waits for a sync and nothing is appended to the block: so nothing is asked about a block that is
 //! open, and what was found out is good until the block is erased.
 //!
-//! In `paper/dffs-postmark`, on 250 MiB of the paper's chip half of all reads were of dead pages for the collector, and on the kernel's, 256 MiB,
-//! two in three of Summaries.
+//! In `paper/dffs-postmark`, on 250 MiB of the paper's chip half of all reads were of dead pages for the collector.
 
 use nandu_index::KeyBuf;
 use nandu_nand::PageAddr;
@@ -33,13 +29,10 @@ const READS_MAX: u32 = 4;
 /// Inner nodes above leaves that are walked for one block at most.
 const NODES_MAX: usize = 1024;
 
-/// Leaves read at a time for bare pages, beside a Summary: so many reads an examination may take.
-const LEAF_READS_MAX: u32 = 8;
-
 /// Blocks at most that nothing is asked about after one for which too many inner nodes were not in memory.
 const REST_MAX: u8 = 64;
 
-/// What was found out about a block.
+/// What was found out about a block of tree pages.
 #[derive(Clone, Copy)]
 pub(crate) struct Survey {
     /// First page of the block, and how many it has.
@@ -51,10 +44,8 @@ pub(crate) struct Survey {
     last: u32,
     /// A bit for each page that something leads to.
     lives: [u64; PAGES_MAX / 64],
-    /// Whether nothing else lives in a block of tree pages.
+    /// Whether nothing else lives there.
     is_complete: bool,
-    /// In a block of bare pages, the page up to which it is known.
-    known_to: u32,
     /// Blocks to come that nothing is asked about, and how many that was the last time.
     rest: u8,
     rested: u8,
@@ -68,7 +59,6 @@ impl Survey {
         last: 0,
         lives: [0; PAGES_MAX / 64],
         is_complete: false,
-        known_to: 0,
         rest: 0,
         rested: 0,
     };
@@ -78,18 +68,6 @@ impl Survey {
         if let Some(word) = self.lives.get_mut(place as usize / 64).filter(|_| place < self.pages) {
             *word |= 1 << (place % 64);
         }
-    }
-
-    fn clear(&mut self, page: u32) {
-        let place = page.wrapping_sub(self.first);
-        if let Some(word) = self.lives.get_mut(place as usize / 64) {
-            *word &= !(1 << (place % 64));
-        }
-    }
-
-    /// A bare page was moved, and maybe others with it.
-    pub(crate) fn note_moved(&mut self, page: PageAddr) {
-        self.known_to = self.known_to.min(page.0 + 1);
     }
 
     fn lives(&self, page: u32) -> bool {
@@ -105,53 +83,25 @@ impl Survey {
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Whether a page that the medium asks about is known to be dead. Reads no page of its block, and four inner nodes at most, once for a block.
     pub(crate) fn is_known_dead(&mut self, page: PageAddr) -> bool {
-        if !self.snapshots.is_empty() || self.changes.unsynced() > 0 {
+        if self.pages.is_bare(page) || !self.snapshots.is_empty() || self.changes.unsynced() > 0 {
             return false;
         }
         let Some(counted) = self.pages.counted(page).filter(|counted| counted.pages as usize <= PAGES_MAX) else {
             return false;
         };
-        let is_bare = self.pages.is_bare(page);
         let is_same = (self.survey.first, self.survey.erase_count) == (counted.first, counted.erase_count);
         if !is_same || page.0 <= self.survey.last {
             let Survey { rest, rested, .. } = self.survey;
             let Counted { first, pages, erase_count, .. } = counted;
-            self.survey = Survey { first, pages, erase_count, known_to: page.0, rest, rested, ..Survey::NONE };
-            if !is_bare {
-                self.survey.rest = rest.saturating_sub(1);
-                // A node that cannot be read is found out about where it is needed.
-                let found = if rest == 0 { self.survey_block() } else { Ok(false) };
-                let count = self.survey.count();
-                self.survey.is_complete =
-                    matches!(found, Ok(true)) && counted.live.is_some_and(|live| u32::from(live) == count);
-            }
+            self.survey = Survey { first, pages, erase_count, rest: rest.saturating_sub(1), rested, ..Survey::NONE };
+            // A node that cannot be read is found out about where it is needed.
+            let found = if rest == 0 { self.survey_block() } else { Ok(false) };
+            let count = self.survey.count();
+            self.survey.is_complete =
+                matches!(found, Ok(true)) && counted.live.is_some_and(|live| u32::from(live) == count);
         }
         self.survey.last = page.0;
-        if !is_bare {
-            return self.survey.is_complete && !self.survey.lives(page.0);
-        }
-        if page.0 >= self.survey.known_to {
-            self.survey.known_to = page.0;
-            // What goes wrong here goes wrong again where the page is examined by itself.
-            let _ = self.survey_bare();
-        }
-        page.0 < self.survey.known_to && !self.survey.lives(page.0)
-    }
-
-    /// Finds out about some bare pages, from the first that is not known on.
-    fn survey_bare(&mut self) -> Result<(), TreeError<P::Error>> {
-        let reads = self.reading.reads;
-        let end = (self.survey.first + self.survey.pages).min(self.page_count);
-        while self.survey.known_to < end && self.reading.reads.wrapping_sub(reads) <= LEAF_READS_MAX {
-            let page = self.survey.known_to;
-            match self.is_bare_needed(PageAddr(page))? {
-                Some(true) => self.survey.note(page),
-                Some(false) => self.survey.clear(page),
-                None => break,
-            }
-            self.survey.known_to += 1;
-        }
-        Ok(())
+        self.survey.is_complete && !self.survey.lives(page.0)
     }
 
     /// Notes the pages of a block that something leads to; `false` if too much of that is not in memory.

@@ -22,7 +22,6 @@ use crate::TreeError;
 use crate::cells::Cells;
 use crate::page_values::PagePut;
 use crate::pages::Pages;
-use crate::survey::Survey;
 use crate::tree::Tree;
 
 /// What is known of the tail.
@@ -96,8 +95,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if !is_noted && !self.notes.has_room(true) {
             return Ok(false);
         }
-        // It may have passed for dead.
-        self.survey = Survey::NONE;
         self.replace_change(&change);
         self.state.records += u64::from(!existed);
         self.committed.records = self.state.records;

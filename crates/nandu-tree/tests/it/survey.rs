@@ -3,7 +3,7 @@
 use nandu_log::{Log, LogOptions};
 use nandu_nand::{Cause, PageAddr};
 use nandu_sim::{Chip, Sim};
-use nandu_tree::{ByteCells, Durability, Examine, Examined, OnLog, Options, Pages, Tree};
+use nandu_tree::{ByteCells, Durability, Examine, Examined, OnLog, Options, Tree};
 
 const UPDATES: u64 = 20_000;
 
@@ -70,9 +70,8 @@ fn leaves_ride_with_syncs_and_are_not_moved() {
 /// What is found out about a block is forgotten when the block is filled again, and nothing is found out about one that is being filled.
 #[test]
 fn a_block_that_is_filled_again_is_asked_about_anew() {
-    let log_options = LogOptions { bare_streams: 1, ..LogOptions::DEFAULT };
-    let options = Options { note_count: 16, ..Options::DEFAULT };
-    for (is_bare, is_watched) in [(true, true), (true, false), (false, true), (false, false)] {
+    let (log_options, options) = (LogOptions::DEFAULT, Options::DEFAULT);
+    for is_watched in [true, false] {
         let chip = Chip::TINY.with_blocks(24);
         let pages_per_block = chip.geometry.pages_per_block;
         let mut log_bytes = vec![0; Log::<Sim>::memory_required(&chip.geometry, &log_options)];
@@ -83,13 +82,9 @@ fn a_block_that_is_filled_again_is_asked_about_anew() {
         let mut live_there = 0;
         for round in 0..400_u32 {
             let key = [(round % 3) as u8];
-            match is_bare {
-                true => tree.put_page(&key, &[round as u8; 256]).unwrap(),
-                false => tree.put(&key, &[round as u8; 10]).unwrap(),
-            };
+            tree.put(&key, &[round as u8; 10]).unwrap();
             let mut live = Vec::new();
             tree.live_pages(&mut |page| live.push(page)).unwrap();
-            live.retain(|&page| tree.pages().is_bare(page) == is_bare);
             live.sort();
             let block = *block.get_or_insert(live[0].0 / pages_per_block);
             live.retain(|page| page.0 / pages_per_block == block);
