@@ -103,11 +103,12 @@ fn divide<'m, N: Nand>(nand: &N, options: &Options, memory: &'m mut [u8]) -> Res
     if memory.len() < required {
         return Err(FsError::Memory { required });
     }
-    // The log comes first, since it asks for memory that is aligned.
-    let (log, rest) = memory.split_at_mut(Log::<N>::memory_required(geometry, &options.log));
+    // What holds pages comes first, so that each is as aligned as the memory.
+    let (log, rest) = memory.split_at_mut(options.log_memory::<N>(geometry));
     let (buffer, rest) = rest.split_at_mut(page_size);
-    let (open, rest) = rest.split_at_mut(OPEN_FILE_SIZE * options.open_max);
-    let (placing, tree) = rest.split_at_mut(placing::memory_size(options));
+    let (open_size, placing_size) = (OPEN_FILE_SIZE * options.open_max, placing::memory_size(options));
+    let (tree, rest) = rest.split_at_mut(rest.len() - open_size - placing_size);
+    let (open, placing) = rest.split_at_mut(open_size);
     Ok((log, Rest { tree, buffer, open }, placing))
 }
 

@@ -1,7 +1,7 @@
 //! Choices made when a file system is formatted or mounted.
 
 use nandu_log::{Log, LogOptions};
-use nandu_nand::{Geometry, Nand};
+use nandu_nand::{ALIGNMENT, Geometry, Nand};
 use nandu_tree::Durability;
 
 use crate::open_files::OPEN_FILE_SIZE;
@@ -48,6 +48,9 @@ pub struct Options {
     pub wear: Option<WearPromise>,
     /// Files that may be open at a time, 12 bytes each.
     pub open_max: usize,
+    /// Whether buffers for whole pages lie at multiples of 32 from the beginning of the memory, for DMA on a processor with a data cache: takes up to 24
+    /// bytes more. Otherwise they lie at multiples of 8.
+    pub aligned: bool,
     /// Refuse every change. A mount after a power cut repairs what the cut left all the same.
     pub read_only: bool,
     /// Test switches.
@@ -89,6 +92,7 @@ impl Options {
         #[cfg(feature = "mlc")]
         wear: None,
         open_max: 64,
+        aligned: false,
         read_only: false,
         #[cfg(feature = "broken")]
         broken: Broken {
@@ -135,10 +139,16 @@ impl Options {
         page_size + OPEN_FILE_SIZE * self.open_max + placing::memory_size(self)
     }
 
+    /// Bytes for the log, a multiple of 8, rounded up if pages behind it are to be aligned as well.
+    pub(crate) const fn log_memory<N: Nand>(&self, geometry: &Geometry) -> usize {
+        let size = Log::<N>::memory_required(geometry, &self.log);
+        if self.aligned { size.next_multiple_of(ALIGNMENT) } else { size }
+    }
+
     pub(crate) const fn memory_required<N: Nand>(&self, geometry: &Geometry) -> usize {
         let page_size = geometry.page_size as usize;
         let tree = nandu_tree::memory_required(page_size, &self.tree(page_size));
-        Log::<N>::memory_required(geometry, &self.log) + tree + self.own_memory(page_size)
+        self.log_memory::<N>(geometry) + tree + self.own_memory(page_size)
     }
 }
 

@@ -92,7 +92,9 @@ impl<'m, N: Nand> Log<'m, N> {
     /// Bytes of memory that a log on this chip takes, exactly: 8 for each block, one page, and 8 for each page that the
     /// block table may take. With `mlc_streams`, where a cut may tear a pair, for each of them also
     /// as many pages as may wait for their partner at once (4 with [`Pairing::SchemeA`](nandu_nand::Pairing), 2 with `Dist3`)
-    /// and 8 bytes for each. 0 for a chip on which [`Log::format`] fails.
+    /// and 8 bytes for each.
+    ///
+    /// Buffers for whole pages come first: they are as aligned as the memory, to 32 bytes and more.
     pub const fn memory_required(geometry: &Geometry, options: &LogOptions) -> usize {
         memory::required_for(geometry, options)
     }

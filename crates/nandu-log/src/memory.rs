@@ -1,4 +1,6 @@
 //! The caller's memory, divided.
+//!
+//! What holds whole pages comes first: so in aligned memory, as a driver with DMA wants it, each page is aligned.
 
 use core::mem::size_of;
 
@@ -51,12 +53,12 @@ pub(crate) const fn required_for(geometry: &Geometry, options: &LogOptions) -> u
 /// Divides the memory; `None` if it is too small.
 pub(crate) fn divide<'m>(shape: &Shape, memory: &'m mut [u8]) -> Option<Parts<'m>> {
     let block_count = shape.geometry.block_count as usize;
-    let (entries, rest) = <[BlockEntry]>::mut_from_prefix_with_elems(memory, block_count).ok()?;
-    let (table_pages, rest) = <[TablePage]>::mut_from_prefix_with_elems(rest, shape.table_pages_max as usize).ok()?;
     let slots_size = slot_count(shape);
-    let (slots, rest) = <[Slot]>::mut_from_prefix_with_elems(rest, slots_size).ok()?;
     let page_size = shape.geometry.page_size as usize;
-    let (page, rest) = rest.split_at_mut_checked(page_size)?;
-    let copies = rest.get_mut(..slots_size * page_size)?;
+    let (page, rest) = memory.split_at_mut_checked(page_size)?;
+    let (copies, rest) = rest.split_at_mut_checked(slots_size * page_size)?;
+    let (entries, rest) = <[BlockEntry]>::mut_from_prefix_with_elems(rest, block_count).ok()?;
+    let (table_pages, rest) = <[TablePage]>::mut_from_prefix_with_elems(rest, shape.table_pages_max as usize).ok()?;
+    let (slots, _) = <[Slot]>::mut_from_prefix_with_elems(rest, slots_size).ok()?;
     Some(Parts { entries, table_pages, page, slots, copies })
 }

@@ -32,6 +32,7 @@
 #![no_std]
 
 mod address;
+mod aligned;
 mod cause;
 pub mod checklist;
 mod driver_error;
@@ -44,6 +45,7 @@ mod shared;
 mod status;
 
 pub use address::{BlockAddr, PageAddr};
+pub use aligned::{ALIGNMENT, Aligned};
 pub use cause::Cause;
 pub use driver_error::DriverError;
 pub use error::{ErrorType, NandError, NandErrorKind};

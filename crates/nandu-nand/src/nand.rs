@@ -23,6 +23,13 @@ use crate::{BlockAddr, Cause, CellMode, ErrorType, Geometry, PageAddr, ReadStatu
 /// * A bad block is neither programmed nor erased.
 /// * A page is copied inside the chip only where [`Geometry::may_copy`] says that the chip does it.
 ///
+/// # Buffers
+///
+/// Slices may begin at any address and have any length. Stores and files of nandu move whole pages between the chip and buffers at
+/// multiples of 8, or of 32 if their options say so, from the beginning of the memory that they were handed, such as [`Aligned`](crate::Aligned); where data
+/// of files goes straight, the user's own buffers are what they are. A driver with DMA on a processor with a data cache looks at address and
+/// length, and moves what does not fit its lines, a header for instance, with the processor.
+///
 /// # What a power cut may do
 ///
 /// Everything that was complete before the cut stays, apart from what this list takes away:

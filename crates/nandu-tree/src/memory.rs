@@ -78,7 +78,8 @@ pub(crate) const fn value_buffer_size(page_size: usize) -> usize {
     if BLOBS || FILES { page_size } else { page_size / 4 }
 }
 
-/// Bytes of memory that a tree needs on pages of this size. Nothing else is allocated.
+/// Bytes of memory that a tree needs on pages of this size. Nothing else is allocated. Buffers for pages come first, so that each is as
+/// aligned as the memory, to 32 bytes and more.
 pub const fn memory_required(page_size: usize, options: &Options) -> usize {
     let journal_pages =
         if options.journal_pages < JOURNAL_PAGES_MIN { JOURNAL_PAGES_MIN } else { options.journal_pages };

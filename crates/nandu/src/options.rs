@@ -1,7 +1,7 @@
 //! Choices made when a store is formatted or opened.
 
 use nandu_log::{Log, LogOptions};
-use nandu_nand::{CellMode, Geometry, Nand};
+use nandu_nand::{ALIGNMENT, CellMode, Geometry, Nand};
 use nandu_tree::Durability;
 
 /// Choices made when a store is formatted or opened. What a volume was formatted with is found on the chip and need not
@@ -46,6 +46,9 @@ pub struct Options {
     /// was used with it and not left by [`Store::settle`](crate::Store::settle): as many bytes as were given then are enough,
     /// with fewer the volume may be refused with [`Error::PendingSize`](crate::Error::PendingSize).
     pub pending_size: usize,
+    /// Whether buffers for whole pages lie at multiples of 32 from the beginning of the memory, for DMA on a processor with a data cache: takes up to 24
+    /// bytes more. Otherwise they lie at multiples of 8.
+    pub aligned: bool,
 }
 
 impl Options {
@@ -62,6 +65,7 @@ impl Options {
         journal_pages: 64,
         durability: Durability::Immediate,
         pending_size: 0,
+        aligned: false,
     };
 
     /// These options with as large a cache as fits `memory_size` bytes in all; `None` if the store needs more than that
@@ -97,9 +101,15 @@ impl Options {
         }
     }
 
+    /// Bytes of memory for the log, a multiple of 8, rounded up if pages behind it are to be aligned as well.
+    pub(crate) const fn log_memory<N: Nand>(&self, geometry: &Geometry) -> usize {
+        let size = Log::<N>::memory_required(geometry, &self.log());
+        if self.aligned { size.next_multiple_of(ALIGNMENT) } else { size }
+    }
+
     pub(crate) const fn memory_required<N: Nand>(&self, geometry: &Geometry) -> usize {
         let tree = nandu_tree::memory_required(geometry.page_size as usize, &self.tree());
-        Log::<N>::memory_required(geometry, &self.log()) + tree
+        self.log_memory::<N>(geometry) + tree
     }
 }
 

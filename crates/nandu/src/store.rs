@@ -58,6 +58,12 @@ impl<'m, N: Nand> Store<'m, N> {
     /// const SIZE: usize = Store::<Sim>::memory_required(&Chip::W25N01GV.geometry, &Options::DEFAULT);
     /// static MEMORY: [u8; SIZE] = [0; SIZE];
     /// ```
+    ///
+    /// # Alignment
+    ///
+    /// Memory of any alignment will do. Whole pages go to the chip from buffers in it and come into them, and those lie at multiples of 8 from its
+    /// beginning, with [`Options::aligned`] of 32: in memory aligned likewise, as [`Aligned`](crate::nand::Aligned) is, each begins and ends at a line of a Cortex-M7's data cache.
+    /// Shorter reads, of headers above all, go to the stack and are not aligned.
     pub const fn memory_required(geometry: &Geometry, options: &Options) -> usize {
         options.memory_required::<N>(geometry)
     }
@@ -98,7 +104,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         if memory.len() < required {
             return Err(Error::Memory { required });
         }
-        let log_size = Log::<N>::memory_required(nand.geometry(), &options.log());
+        let log_size = options.log_memory::<N>(nand.geometry());
         let (log_memory, tree_memory) = memory.split_at_mut(log_size);
         // Each time that a whole log or tree is turned into something else by value, it may take the stack once more.
         let log = Log::format(nand, options.log(), log_memory)?;
@@ -132,7 +138,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         if memory.len() < required {
             return Err(Error::Memory { required });
         }
-        let log_size = Log::<N>::memory_required(nand.geometry(), &options.log());
+        let log_size = options.log_memory::<N>(nand.geometry());
         let (log_memory, memory) = memory.split_at_mut(log_size);
         Tree::<OnLog<N>, C>::check(nand.geometry().page_size as usize, &options.tree(), memory.len())?;
         let place = Log::memory_for(&nand, &options.log(), log_memory)?;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that gets no answer has failed")]
 
+mod alignment;
 mod costs;
 mod cursor;
 mod cuts;
