@@ -71,9 +71,10 @@ impl<N: Nand> Fs<'_, N> {
         options.memory_required::<N>(geometry)
     }
 
-    /// Sets the time that changes from now on are stamped with.
+    /// Sets the time that changes from now on are stamped with. It counts in whole milliseconds, rounded down, since that is what a tag has room
+    /// for; times that [`Fs::set_attributes`] sets are kept to the nanosecond.
     pub fn set_now(&mut self, now: Time) {
-        self.now = now;
+        self.now = Time { nanoseconds: now.nanoseconds - now.nanoseconds % 1_000_000, ..now };
     }
 
     /// What is known of an inode. Reads the leaf that it is in.

@@ -120,7 +120,7 @@ impl<'m, N: Nand> Fs<'m, N> {
     ///
     /// Errors of the chip.
     pub fn request_begin(&mut self, now: Time) -> Result<(), FsError<N::Error>> {
-        self.now = now;
+        self.set_now(now);
         let Some(placing) = &mut self.placing else { return Ok(()) };
         placing.now_us = microseconds(now);
         placing.policies.request_begin(placing.now_us);
@@ -132,7 +132,7 @@ impl<'m, N: Nand> Fs<'m, N> {
 
     /// The request that began last is over.
     pub fn request_end(&mut self, now: Time) {
-        self.now = now;
+        self.set_now(now);
         let is_waiting = self.is_waiting_for_sync();
         if let Some(placing) = &mut self.placing {
             placing.now_us = microseconds(now);
@@ -204,7 +204,7 @@ impl<'m, N: Nand> Fs<'m, N> {
     /// [`FsError::Full`] as in [`Fs::sync`]; errors of the chip.
     pub fn step(&mut self, now: Time) -> Result<bool, FsError<N::Error>> {
         self.check_writable()?;
-        self.now = now;
+        self.set_now(now);
         let now_us = microseconds(now);
         let Some(placing) = &mut self.placing else { return Ok(false) };
         placing.now_us = now_us;

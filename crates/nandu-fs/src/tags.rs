@@ -6,20 +6,26 @@
 //! tag which page it is:
 //!
 //! ```text
-//! offset  size  field        meaning
-//!      0     6  inode        number, low byte first
-//!      6     4  index        of the page in its file
-//!     10     2  end          byte of the page that was written last: the file reaches there at least
-//!     12     8  seconds      time of the write, signed
-//!     20     4  nanoseconds
+//! offset  size  field
+//!      0     4  time, lower 32 bits
+//!      4     8  place, little-endian, from the lowest bit on:
+//!                 10 bits       time, upper bits: 42 bits of milliseconds since the beginning of 1970
+//!                 E bits        end: byte of the page that was written last; the file reaches there at least
+//!                 P bits        index of the page in its file
+//!                 54 - E - P    number of the inode
 //! ```
+//!
+//! E is the number of bits of the page size minus 1, P that of the chip's pages minus 1. On 1 Gbit with pages of 2 KiB these are 11 and 16, so
+//! that 27 bits are left for the inode. What does not fit (a page of a sparse file far beyond the size of the chip, an inode number above, a
+//! time before 1970 or after 2109) is durable with a commit, as on a chip without tags. So that times fit, those that [`Fs::set_now`] takes count in whole
+//! milliseconds.
 //!
 //! After a cut the mount writes the same again, in order, from the state of the newest commit on: the page, the size and the times that
 //! follow from it, and the fragments that go. The last page is programmed again, since it may be torn (D4); the others are named where they
-//! stand. A page that cannot be read any more is named too where its tag can be, so that whoever reads the file is told. A cut may leave half of that: the tail is found by every mount until a checkpoint says that it was taken over.
+//! stand. A cut may leave half of that: the tail is found by every mount until a checkpoint says that it was taken over.
 
 use nandu_log::Due;
-use nandu_nand::{Nand, PageAddr};
+use nandu_nand::{Geometry, Nand, PageAddr};
 use nandu_tree::TAG_OWNER_SIZE;
 
 use crate::batch::{INODE_ROOM, Room};
@@ -46,29 +52,63 @@ pub(crate) struct Tag {
     pub(crate) now: Time,
 }
 
+/// Bits of a tag that the time, upper bits, takes beside what says the page.
+const TIME_HIGH_BITS: u32 = 10;
+
+/// How many bits the fields of a tag have: what one chip needs.
+#[derive(Clone, Copy)]
+struct Widths {
+    end: u32,
+    index: u32,
+}
+
+impl Widths {
+    fn of(geometry: &Geometry) -> Widths {
+        let bits = |count: u32| u32::BITS - count.saturating_sub(1).leading_zeros();
+        Widths { end: bits(geometry.page_size), index: bits(geometry.page_count()) }
+    }
+}
+
+/// The lowest bits of a word, as many as `bits`, and the rest.
+fn split(word: u64, bits: u32) -> (u64, u64) {
+    (word & ((1 << bits) - 1), word >> bits)
+}
+
 impl Tag {
-    fn to_bytes(self) -> [u8; TAG_OWNER_SIZE] {
+    /// `None` if it does not fit.
+    fn to_bytes(self, widths: Widths) -> Option<[u8; TAG_OWNER_SIZE]> {
+        let seconds = u64::try_from(self.now.seconds).ok()?;
+        let milliseconds = seconds.checked_mul(1000)?.checked_add(u64::from(self.now.nanoseconds / 1_000_000))?;
+        let (time, time_high) = split(milliseconds, u32::BITS);
+        let mut place = time_high;
+        let mut shift = TIME_HIGH_BITS;
+        let fields = [(u64::from(self.end) - 1, widths.end), (u64::from(self.index), widths.index)];
+        for (field, bits) in fields.into_iter().chain([(self.ino, u64::BITS - shift - widths.end - widths.index)]) {
+            if field >> bits != 0 {
+                return None;
+            }
+            place |= field << shift;
+            shift += bits;
+        }
+        let is_whole = time_high >> TIME_HIGH_BITS == 0 && self.now.nanoseconds.is_multiple_of(1_000_000);
         let mut bytes = [0; TAG_OWNER_SIZE];
-        bytes[..6].copy_from_slice(&self.ino.to_le_bytes()[..6]);
-        bytes[6..10].copy_from_slice(&self.index.to_le_bytes());
-        bytes[10..12].copy_from_slice(&self.end.wrapping_sub(1).to_le_bytes()[..2]);
-        bytes[12..20].copy_from_slice(&self.now.seconds.to_le_bytes());
-        bytes[20..].copy_from_slice(&self.now.nanoseconds.to_le_bytes());
-        bytes
+        bytes[..4].copy_from_slice(&(time as u32).to_le_bytes());
+        bytes[4..].copy_from_slice(&place.to_le_bytes());
+        is_whole.then_some(bytes)
     }
 
-    /// `None` if the bytes are no tag of a file's page of this size.
-    fn parse(bytes: &[u8; TAG_OWNER_SIZE], page_size: usize) -> Option<Tag> {
-        let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let ino = bytes[..6].iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));
-        let seconds = u64::from(u32_at(12)) | u64::from(u32_at(16)) << 32;
-        let now = Time { seconds: seconds as i64, nanoseconds: u32_at(20) };
-        let end = 1 + u32::from(u16::from_le_bytes([bytes[10], bytes[11]]));
-        let tag = Tag { ino, index: u32_at(6), end, now };
-        let is_sound = (1..INO_END).contains(&ino)
-            && tag.index < u32::MAX
-            && tag.end as usize <= page_size
-            && now.nanoseconds < 1_000_000_000;
+    /// `None` if the bytes are no tag of a file's page of this chip.
+    fn parse(bytes: &[u8; TAG_OWNER_SIZE], geometry: &Geometry) -> Option<Tag> {
+        let (time, place) = bytes.split_first_chunk::<4>()?;
+        let widths = Widths::of(geometry);
+        let (time_high, place) = split(u64::from_le_bytes(*place.first_chunk()?), TIME_HIGH_BITS);
+        let (end, place) = split(place, widths.end);
+        let (index, ino) = split(place, widths.index);
+        let milliseconds = time_high << u32::BITS | u64::from(u32::from_le_bytes(*time));
+        let seconds = (milliseconds / 1000) as i64;
+        let now = Time { seconds, nanoseconds: (milliseconds % 1000) as u32 * 1_000_000 };
+        let tag = Tag { ino, index: index as u32, end: end as u32 + 1, now };
+        let is_sound = (1..INO_END).contains(&ino) && tag.index < u32::MAX;
         is_sound.then_some(tag)
     }
 }
@@ -80,7 +120,6 @@ struct DuePage {
     tag: Option<Tag>,
     page: PageAddr,
     crc: u32,
-    is_readable: bool,
 }
 
 /// Whether the write of a page under way is told of by a tag.
@@ -119,7 +158,8 @@ impl<N: Nand> Fs<'_, N> {
             && self.tree.can_tag()
             && pages.has_capacity_for(SPARE_BLOCKS * pages.log().geometry().pages_per_block);
         let tag = Tag { ino: ino.0, index, end: end as u32, now: inode.mtime };
-        self.tagging = if can_tag { Tagging::With(tag.to_bytes()) } else { Tagging::Not };
+        let owner = if can_tag { tag.to_bytes(Widths::of(pages.log().geometry())) } else { None };
+        self.tagging = owner.map_or(Tagging::Not, Tagging::With);
     }
 
     /// Behind the last change of the write of a page.
@@ -145,8 +185,13 @@ impl<N: Nand> Fs<'_, N> {
             return Ok(self.tree.pages_mut().log_mut().end_tail()?);
         }
         // Recoveries that were cut leave many blocks half full, and many pages noted in them, until the collector has been there.
-        for _ in 0..ATTEMPTS {
-            match self.take_over_pages() {
+        for attempt in 0..=ATTEMPTS {
+            // At first nothing is moved, so that a mount stays short: the first change behind it moves what has to be.
+            self.tree.defer_rescue(attempt == 0);
+            let outcome = self.take_over_pages();
+            self.tree.defer_rescue(false);
+            match outcome {
+                Err(FsError::Full) if attempt == 0 => continue,
                 Err(FsError::Full) => {}
                 outcome => return outcome,
             }
@@ -183,21 +228,19 @@ impl<N: Nand> Fs<'_, N> {
 
     /// Reads a page of the tail to the buffer.
     fn read_due(&mut self, place: u16) -> Result<Option<DuePage>, FsError<N::Error>> {
-        let page_size = self.page_size();
         let log = self.tree.pages_mut().log_mut();
         let Some(page) = log.due_address(place) else { return Ok(None) };
-        let (owner, crc, is_readable) = match log.due_page(place, self.buffer.memory)? {
+        let (owner, crc) = match log.due_page(place, self.buffer.memory)? {
             None => return Ok(None),
-            Some(Due::Lost) => return Ok(Some(DuePage { tag: None, page, crc: 0, is_readable: false })),
-            Some(Due::Unreadable { owner, checksum }) => (owner, checksum, false),
-            Some(Due::Whole { owner, checksum }) => (owner, checksum, true),
+            Some(Due::Lost) => return Ok(Some(DuePage { tag: None, page, crc: 0 })),
+            Some(Due::Whole { owner, checksum }) => (owner, checksum),
         };
-        Ok(Tag::parse(&owner, page_size).map(|tag| DuePage { tag: Some(tag), page, crc, is_readable }))
+        Ok(Tag::parse(&owner, log.geometry()).map(|tag| DuePage { tag: Some(tag), page, crc }))
     }
 
     /// Makes the change again that a tag tells of.
     fn write_again(&mut self, due: &DuePage, place: u16, is_last: bool) -> Result<(), FsError<N::Error>> {
-        let DuePage { tag: Some(tag), page, crc, is_readable } = *due else { return Ok(()) };
+        let DuePage { tag: Some(tag), page, crc } = *due else { return Ok(()) };
         // Something else was read since. A page that was torn may be gone by now, and then nobody was told that it was there.
         if is_last && self.read_due(place)?.is_none_or(|found| found.tag != Some(tag)) {
             return Ok(());
@@ -224,13 +267,7 @@ impl<N: Nand> Fs<'_, N> {
         Self::put_inode(&mut batch, ino, &inode);
         self.commit_freeing(&batch)?;
         let is_named = !is_last && self.tree.adopt_page(key.as_slice(), page, crc)?;
-        if !is_named && !is_readable {
-            // There is nothing to put again, so that there has to be room to name it.
-            self.tree.sync()?;
-            if !self.tree.adopt_page(key.as_slice(), page, crc)? {
-                return Err(FsError::Full);
-            }
-        } else if !is_named && (is_last || self.read_due(place)?.is_some()) {
+        if !is_named && (is_last || self.read_due(place)?.is_some()) {
             self.tree.put_page_again(key.as_slice(), self.buffer.memory)?;
         }
         self.drop_fragments(tag.ino, tag.index, &state)
@@ -239,21 +276,52 @@ impl<N: Nand> Fs<'_, N> {
 
 #[cfg(test)]
 mod tests {
-    use super::Tag;
+    use nandu_nand::Geometry;
+    use nandu_sim::Chip;
+
+    use super::{Tag, Widths};
     use crate::Time;
 
+    const CHIP: Geometry = Chip::W25N01GV.geometry;
+
+    const TAG: Tag = Tag {
+        ino: (1 << 27) - 1,
+        index: u32::MAX >> 16,
+        end: 2048,
+        now: Time { seconds: (1 << 42) / 1000, nanoseconds: 103_000_000 },
+    };
+
+    fn bytes(tag: Tag) -> Option<[u8; 12]> {
+        tag.to_bytes(Widths::of(&CHIP))
+    }
+
     #[test]
-    fn a_tag_comes_back_and_what_is_out_of_range_is_none() {
-        let now = Time { seconds: -7, nanoseconds: 999_999_999 };
-        let tag = Tag { ino: (1 << 48) - 2, index: u32::MAX - 1, end: 4096, now };
-        let bytes = tag.to_bytes();
-        assert_eq!(Tag::parse(&bytes, 4096), Some(tag));
-        assert_eq!(Tag::parse(&bytes, 2048), None);
-        for (at, value) in [(6, 0xFF), (11, 0xFF), (23, 0xFF)] {
-            let mut changed = bytes;
-            changed[at] = value;
-            assert_eq!(Tag::parse(&changed, 4096), None, "byte {at}");
+    fn a_tag_comes_back() {
+        let least = Tag { ino: 1, index: 0, end: 1, now: Time::EPOCH };
+        for tag in [TAG, least, Tag { ino: 77, ..TAG }, Tag { index: 77, ..TAG }, Tag { end: 77, ..TAG }] {
+            assert_eq!(Tag::parse(&bytes(tag).unwrap(), &CHIP), Some(tag));
         }
-        assert_eq!(Tag::parse(&[0; 24], 4096), None);
+        assert_eq!(bytes(least), Some([0, 0, 0, 0, 0, 0, 0, 0, 0x20, 0, 0, 0]));
+    }
+
+    #[test]
+    fn what_a_tag_has_no_room_for_has_none() {
+        let time = |seconds, nanoseconds| Time { seconds, nanoseconds };
+        for tag in [
+            Tag { ino: 1 << 27, ..TAG },
+            Tag { index: 1 << 16, ..TAG },
+            Tag { end: 2049, ..TAG },
+            Tag { now: time(-1, 0), ..TAG },
+            Tag { now: time((1 << 42) / 1000, 104_000_000), ..TAG },
+            Tag { now: time(i64::MAX, 0), ..TAG },
+            Tag { now: time(1, 1), ..TAG },
+        ] {
+            assert_eq!(bytes(tag), None, "{tag:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_page_of_a_file_is_no_tag() {
+        assert_eq!(Tag::parse(&[0; 12], &CHIP), None);
     }
 }

@@ -112,9 +112,14 @@ impl<N: Nand> Log<'_, N> {
         column: u32,
         bytes: &mut [u8],
     ) -> Result<ReadStatus, N::Error> {
+        Self::try_reads(|| nand.read(page, column, bytes))
+    }
+
+    /// Reads again where the bus failed.
+    pub(crate) fn try_reads(mut read: impl FnMut() -> Result<ReadStatus, N::Error>) -> Result<ReadStatus, N::Error> {
         let mut attempt = 1;
         loop {
-            match nand.read(page, column, bytes) {
+            match read() {
                 Err(error) if error.kind() == NandErrorKind::Bus && attempt < ATTEMPTS => attempt += 1,
                 result => return result,
             }

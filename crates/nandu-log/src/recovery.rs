@@ -298,7 +298,7 @@ impl<N: Nand> Log<'_, N> {
             .map_err(|error| self.write_error(error))
     }
 
-    /// After a cut: finds the tail behind the newest commit, or the one that an earlier mount found. Two reads, one where there is none.
+    /// After a cut: finds the tail behind the newest commit, or the one that an earlier mount found. One read.
     pub(crate) fn find_tail(&mut self, commit: Option<Found>) -> Result<(), LogError<N::Error>> {
         if !self.shape.has_tags() {
             return Ok(());

@@ -16,10 +16,9 @@
 //!   between two commits of the owner's would lose the rest.
 //! * **T4** What is taken over is taken over in order, from the state of the commit on, and may be taken over twice. So what the owner says
 //!   in a tag has to mean the same however often it is done.
-//! * **T5** A page of a tail that cannot be read has decayed if a tag that fits stands behind it, since that was programmed only after
-//!   the page was complete; otherwise it may be the one that was being programmed, and promises nothing. If its tag can be read, the owner is told
-//!   whose page that was ([`Due::Unreadable`]), and names it as the others: whoever reads it is told. If not, a page is lost of which nobody can say
-//!   whose it was ([`Due::Lost`], [`LogStats::tail_lost`](crate::LogStats::tail_lost)).
+//! * **T5** A page of a tail that cannot be read has decayed if a page whose tag fits stands behind it, since that was programmed only after
+//!   the page was complete; otherwise it may be the one that was being programmed, and promises nothing. Its tag is of no use without
+//!   the page, so nobody can say whose it was: the owner is told that a page is lost ([`Due::Lost`], [`LogStats::tail_lost`](crate::LogStats::tail_lost)).
 //!
 //! A move is a commit, and recovery gives up the newest one, since the commit before it says the same. A tail behind it is none the worse: it
 //! was found by the move's header, and is taken over from a state that is the same to the owner. Nor is its block among those that are taken for
@@ -27,7 +26,7 @@
 
 use nandu_media::Malformed;
 use nandu_media::checksum::checksum;
-use nandu_media::tag::{TAG_OWNER_SIZE, TAG_SIZE, Tag, TagPlace};
+use nandu_media::tag::{TAG_OWNER_SIZE, TAG_SIZE, TagPlace};
 use nandu_nand::{Nand, NandError, NandErrorKind, PageAddr};
 
 use crate::block_table::INEXACT;
@@ -55,21 +54,17 @@ pub enum Due {
         /// CRC-32C of the page.
         checksum: u32,
     },
-    /// The page cannot be read any more; its tag can.
-    Unreadable {
-        /// What the tag says.
-        owner: [u8; TAG_OWNER_SIZE],
-        /// CRC-32C of the page, as it was.
-        checksum: u32,
-    },
-    /// Nor can its tag.
+    /// The page, or its tag, cannot be read any more.
     Lost,
 }
 
-/// What the spare area of a page of a tail holds.
-enum Spare {
-    Erased,
-    Fits(Tag),
+/// What is read of a page of a tail.
+enum Found {
+    /// Its tag is erased: no page was programmed there.
+    Nothing,
+    /// It is as it was programmed; what its tag says, and its checksum.
+    Fits([u8; TAG_OWNER_SIZE], u32),
+    /// Torn, decayed, or of something else.
     Other,
 }
 
@@ -115,7 +110,7 @@ impl<N: Nand> Log<'_, N> {
         let open = self.tags.open()?;
         let is_next = stream == self.tail_stream() && self.next_tagged() == Some(page);
         let place = TagPlace { volume: self.volume, page: page.0, commit: open.commit, place: open.count.into() };
-        is_next.then(|| owner.map(|owner| place.seal(main, owner)))?
+        is_next.then(|| owner.map(|owner| place.seal(checksum(main), owner)))?
     }
 
     /// A tagged page was programmed.
@@ -143,8 +138,8 @@ impl<N: Nand> Log<'_, N> {
         self.tags.due().is_some()
     }
 
-    /// Reads a page of the tail that is to be taken over, from 0 on, and what its tag says. `None` behind the last one. Two reads, one
-    /// where there is none; beside a page that cannot be read, those of the tags behind it, up to one that fits.
+    /// Reads a page of the tail that is to be taken over, from 0 on, and what its tag says. `None` behind the last one. One
+    /// read; beside a page that cannot be read, those of the pages behind it, up to one that fits.
     ///
     /// # Errors
     ///
@@ -176,55 +171,46 @@ impl<N: Nand> Log<'_, N> {
     }
 
     fn read_due_once(&mut self, place: u16, bytes: &mut [u8]) -> Result<Option<Due>, LogError<N::Error>> {
-        let due = match self.read_spare(place)? {
-            Spare::Erased => return Ok(None),
-            Spare::Fits(Tag { owner, main }) => {
-                let is_read = match self.due_address(place) {
-                    Some(page) => self.reads(page, 0, bytes)?,
-                    None => false,
-                };
-                if is_read && checksum(bytes) == main {
-                    return Ok(Some(Due::Whole { owner, checksum: main }));
-                }
-                Due::Unreadable { owner, checksum: main }
-            }
-            Spare::Other => Due::Lost,
-        };
+        match self.read_tagged(place, bytes)? {
+            Found::Nothing => return Ok(None),
+            Found::Fits(owner, checksum) => return Ok(Some(Due::Whole { owner, checksum })),
+            Found::Other => {}
+        }
         // Torn, or decayed (T5).
         for behind in place + 1..TAIL_MAX {
-            match self.read_spare(behind)? {
-                Spare::Erased => break,
-                Spare::Fits(_) => return Ok(Some(due)),
-                Spare::Other => {}
+            match self.read_tagged(behind, bytes)? {
+                Found::Nothing => break,
+                Found::Fits(..) => return Ok(Some(Due::Lost)),
+                Found::Other => {}
             }
         }
         Ok(None)
     }
 
-    /// Reads the tag of a page of the tail that is due.
-    fn read_spare(&mut self, place: u16) -> Result<Spare, LogError<N::Error>> {
+    /// Reads a page of the tail that is due, and its tag. One read.
+    fn read_tagged(&mut self, place: u16, bytes: &mut [u8]) -> Result<Found, LogError<N::Error>> {
         let geometry = self.shape.geometry;
-        let Some(due) = self.tags.due().filter(|_| place < TAIL_MAX) else { return Ok(Spare::Erased) };
+        let Some(due) = self.tags.due().filter(|_| place < TAIL_MAX) else { return Ok(Found::Nothing) };
         let page = PageAddr(due.first.saturating_add(place.into()));
         if !geometry.contains_page(page) || geometry.block_of(page) != geometry.block_of(PageAddr(due.first)) {
-            return Ok(Spare::Erased);
+            return Ok(Found::Nothing);
         }
         let mut tag = [0; TAG_SIZE];
-        if !self.reads(page, geometry.tag_column(), &mut tag)? {
-            return Ok(Spare::Other);
+        if !self.reads(page, bytes, &mut tag)? {
+            return Ok(Found::Other);
+        }
+        if tag == [0xFF; TAG_SIZE] {
+            return Ok(Found::Nothing);
         }
         let place = TagPlace { volume: self.volume, page: page.0, commit: due.commit, place: place.into() };
-        Ok(match place.open(&tag) {
-            Some(tag) => Spare::Fits(tag),
-            None if tag == [0xFF; TAG_SIZE] => Spare::Erased,
-            None => Spare::Other,
-        })
+        let checksum = checksum(bytes);
+        Ok(place.open(checksum, &tag).map_or(Found::Other, |owner| Found::Fits(owner, checksum)))
     }
 
-    /// Reads a part of a page that may be torn; `false` if it cannot be read.
-    fn reads(&mut self, page: PageAddr, column: u32, bytes: &mut [u8]) -> Result<bool, LogError<N::Error>> {
+    /// Reads a page and its tag, which may be torn; `false` if they cannot be read.
+    fn reads(&mut self, page: PageAddr, bytes: &mut [u8], tag: &mut [u8]) -> Result<bool, LogError<N::Error>> {
         self.note_read(page);
-        match Self::read_part(&mut self.nand, page, column, bytes) {
+        match Self::try_reads(|| self.nand.read_tagged(page, bytes, tag)) {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == NandErrorKind::Uncorrectable => Ok(false),
             Err(error) => Err(self.chip_error(error)),

@@ -17,9 +17,9 @@ pub const INCOMPATIBLE_BARE: u32 = 1;
 /// Feature: some bare streams have two bits a cell although other streams have one, see `mlc_streams`.
 pub const INCOMPATIBLE_MLC_STREAMS: u32 = 2;
 
-/// Feature: pages without header may have tags, see `tail`. Bit 2 was the same with tags that did not hold the checksum of their page: what
-/// those tell of would be passed over, so such a volume is refused.
-pub const INCOMPATIBLE_TAGS: u32 = 8;
+/// Feature: pages without header may have tags, see `tail`. Bits 2 and 3 were the same with tags of other forms: what those tell of would be
+/// passed over, so such a volume is refused.
+pub const INCOMPATIBLE_TAGS: u32 = 16;
 
 /// Features that a reader must know to read the volume at all.
 pub const INCOMPATIBLE_KNOWN: u32 = INCOMPATIBLE_BARE | INCOMPATIBLE_MLC_STREAMS | INCOMPATIBLE_TAGS;
@@ -41,8 +41,8 @@ pub const MODE_MLC: u8 = 1;
 /// ```text
 /// offset  size  field                 meaning
 ///      0     4  incompatible          features without which the volume cannot be read: bit 0 bare streams, bit 1
-///                                     streams with two bits a cell among others, bit 3 tags;
-///                                     bit 2 is refused: tags of an older form
+///                                     streams with two bits a cell among others, bit 4 tags;
+///                                     bits 2 and 3 are refused: tags of older forms
 ///      4     4  read_only_compatible  features without which the volume cannot be written
 ///      8     4  compatible            features that do no harm
 ///     12     4  page_size             bytes in the main area of a page

@@ -9,27 +9,28 @@
 //! ```text
 //! offset  size  field     meaning
 //!      0     4  checksum  CRC-32C of what stands below
-//!      4     4  main      CRC-32C of the main area
-//!      8    24  owner     what the owner says of the page
+//!      4    12  owner     what the owner says of the page
 //!
 //! under the checksum, little-endian, one after the other
 //!     4  volume           id
 //!     4  page             the page's own address
 //!     8  commit           sequence of the commit behind which the page was programmed
 //!     4  place            how many tagged pages there are between the two
-//!     4  main
-//!    24  owner
+//!     4  main             CRC-32C of the main area
+//!    12  owner
 //! ```
 //!
-//! So a tag is known for one also where the main area cannot be read any more, and whose page that was.
+//! 16 bytes are what the smallest parts with on-die error correction protect (4 in each sector of 512). So the checksum covers the main area too, without
+//! a second one beside it: a tag says nothing where the main area cannot be read. On such parts that loses nothing, since an uncorrectable
+//! sector makes the whole page unreadable, its spare area included.
 
 use crate::checksum::checksum;
 
 /// Bytes of a tag.
-pub const TAG_SIZE: usize = 32;
+pub const TAG_SIZE: usize = 16;
 
 /// Bytes of a tag that the owner of the page fills.
-pub const TAG_OWNER_SIZE: usize = 24;
+pub const TAG_OWNER_SIZE: usize = 12;
 
 /// What a tag says without holding it: a page that is not just this one has another checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,86 +45,77 @@ pub struct TagPlace {
     pub place: u32,
 }
 
-/// What a tag says of its page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tag {
-    /// CRC-32C of the main area, as it was when the page was programmed.
-    pub main: u32,
-    /// What the owner says of the page.
-    pub owner: [u8; TAG_OWNER_SIZE],
-}
-
 impl TagPlace {
-    fn checksum(&self, tag: &Tag) -> u32 {
+    fn checksum(&self, main: u32, owner: &[u8; TAG_OWNER_SIZE]) -> u32 {
         let mut bytes = [0; 24 + TAG_OWNER_SIZE];
         bytes[..4].copy_from_slice(&self.volume.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.page.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.commit.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.place.to_le_bytes());
-        bytes[20..24].copy_from_slice(&tag.main.to_le_bytes());
-        bytes[24..].copy_from_slice(&tag.owner);
+        bytes[20..24].copy_from_slice(&main.to_le_bytes());
+        bytes[24..].copy_from_slice(owner);
         checksum(&bytes)
     }
 
-    /// The tag of a page with this main area.
-    pub fn seal(&self, main: &[u8], owner: &[u8; TAG_OWNER_SIZE]) -> [u8; TAG_SIZE] {
-        let told = Tag { main: checksum(main), owner: *owner };
+    /// The tag of a page whose main area has this CRC-32C.
+    pub fn seal(&self, main: u32, owner: &[u8; TAG_OWNER_SIZE]) -> [u8; TAG_SIZE] {
         let mut tag = [0; TAG_SIZE];
-        tag[..4].copy_from_slice(&self.checksum(&told).to_le_bytes());
-        tag[4..8].copy_from_slice(&told.main.to_le_bytes());
-        tag[8..].copy_from_slice(owner);
+        tag[..4].copy_from_slice(&self.checksum(main, owner).to_le_bytes());
+        tag[4..].copy_from_slice(owner);
         tag
     }
 
-    /// What a tag says; `None` if it is not that of this page at this place.
-    pub fn open(&self, tag: &[u8; TAG_SIZE]) -> Option<Tag> {
-        let (stored, rest) = tag.split_first_chunk::<4>()?;
-        let (main, rest) = rest.split_first_chunk::<4>()?;
-        let tag = Tag { main: u32::from_le_bytes(*main), owner: *rest.first_chunk()? };
-        (self.checksum(&tag).to_le_bytes() == *stored).then_some(tag)
+    /// What the owner said; `None` if it is not the tag of this page, with this CRC-32C of its main area, at this place.
+    pub fn open(&self, main: u32, tag: &[u8; TAG_SIZE]) -> Option<[u8; TAG_OWNER_SIZE]> {
+        let (stored, owner) = tag.split_first_chunk::<4>()?;
+        let owner = owner.first_chunk()?;
+        (self.checksum(main, owner).to_le_bytes() == *stored).then_some(*owner)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{TAG_OWNER_SIZE, TAG_SIZE, Tag, TagPlace};
+    use super::{TAG_OWNER_SIZE, TAG_SIZE, TagPlace};
     use crate::checksum::checksum;
 
     const PLACE: TagPlace = TagPlace { volume: 1, page: 2, commit: 3, place: 4 };
 
+    const MAIN: u32 = 0x0506_0708;
+
     #[test]
     fn the_bytes_of_a_tag_are_frozen() {
-        let tag = PLACE.seal(&[7; 64], &[9; TAG_OWNER_SIZE]);
-        let mut expected = [9; TAG_SIZE];
-        let main = checksum(&[7; 64]).to_le_bytes();
-        let mut sealed = [0; 48];
+        let tag = PLACE.seal(MAIN, &[9; TAG_OWNER_SIZE]);
+        let mut sealed = [0; 36];
         for (at, byte) in [(0, 1), (4, 2), (8, 3), (16, 4)] {
             sealed[at] = byte;
         }
-        sealed[20..24].copy_from_slice(&main);
+        sealed[20..24].copy_from_slice(&MAIN.to_le_bytes());
         sealed[24..].fill(9);
+        let mut expected = [9; TAG_SIZE];
         expected[..4].copy_from_slice(&checksum(&sealed).to_le_bytes());
-        expected[4..8].copy_from_slice(&main);
         assert_eq!(tag, expected);
     }
 
     #[test]
-    fn a_tag_counts_for_its_page_and_its_place_alone_and_knows_its_content() {
-        let (main, owner) = ([7; 64], [9; TAG_OWNER_SIZE]);
-        let tag = PLACE.seal(&main, &owner);
-        assert_eq!(PLACE.open(&tag), Some(Tag { main: checksum(&main), owner }));
+    fn a_tag_counts_for_its_page_its_content_and_its_place_alone() {
+        let owner = [9; TAG_OWNER_SIZE];
+        let tag = PLACE.seal(MAIN, &owner);
+        assert_eq!(PLACE.open(MAIN, &tag), Some(owner));
         let others = [
             TagPlace { volume: 2, ..PLACE },
             TagPlace { page: 3, ..PLACE },
             TagPlace { commit: 4, ..PLACE },
             TagPlace { place: 5, ..PLACE },
         ];
-        assert!(others.iter().all(|other| other.open(&tag).is_none()));
+        assert!(others.iter().all(|other| other.open(MAIN, &tag).is_none()));
+        for bit in 0..32 {
+            assert_eq!(PLACE.open(MAIN ^ 1 << bit, &tag), None);
+        }
         for bit in 0..8 * TAG_SIZE {
             let mut flipped = tag;
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(PLACE.open(&flipped), None);
+            assert_eq!(PLACE.open(MAIN, &flipped), None);
         }
-        assert_eq!(PLACE.open(&[0xFF; TAG_SIZE]), None);
+        assert_eq!(PLACE.open(MAIN, &[0xFF; TAG_SIZE]), None);
     }
 }

@@ -61,6 +61,20 @@ pub trait Nand: ErrorType {
     /// the chip.
     fn read(&mut self, page: PageAddr, column: u32, buf: &mut [u8]) -> Result<ReadStatus, Self::Error>;
 
+    /// Reads a page, its main area and its tag, with one array read: `data` has the main area's size, `tag` at most
+    /// [`tag_size`](Geometry::tag_size) bytes. Costs one array read and the transfer of both; the default reads twice. After a cut a mount reads a few
+    /// pages so.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Nand::read).
+    fn read_tagged(&mut self, page: PageAddr, data: &mut [u8], tag: &mut [u8]) -> Result<ReadStatus, Self::Error> {
+        let column = self.geometry().tag_column();
+        let main = self.read(page, 0, data)?;
+        let spare = self.read(page, column, tag)?;
+        Ok(main.worst(spare))
+    }
+
     /// Programs `data` into a page from a column on and waits for the chip to report success. The other columns keep
     /// what they hold: ones, if they were not programmed yet. Costs the transfer of those bytes and one program.
     ///
@@ -176,6 +190,10 @@ impl<T: Nand + ?Sized> Nand for &mut T {
 
     fn read(&mut self, page: PageAddr, column: u32, buf: &mut [u8]) -> Result<ReadStatus, Self::Error> {
         (**self).read(page, column, buf)
+    }
+
+    fn read_tagged(&mut self, page: PageAddr, data: &mut [u8], tag: &mut [u8]) -> Result<ReadStatus, Self::Error> {
+        (**self).read_tagged(page, data, tag)
     }
 
     fn program(&mut self, page: PageAddr, column: u32, data: &[u8]) -> Result<(), Self::Error> {

@@ -222,6 +222,11 @@ impl<N: Nand> Nand for Partition<N> {
         self.chip.read(page, column, buf).map_err(PartitionError::Chip)
     }
 
+    fn read_tagged(&mut self, page: PageAddr, data: &mut [u8], tag: &mut [u8]) -> Result<ReadStatus, Self::Error> {
+        let page = self.page(page)?;
+        self.chip.read_tagged(page, data, tag).map_err(PartitionError::Chip)
+    }
+
     fn program(&mut self, page: PageAddr, column: u32, data: &[u8]) -> Result<(), Self::Error> {
         let page = self.page(page)?;
         self.chip.program(page, column, data).map_err(PartitionError::Chip)

@@ -47,6 +47,10 @@ impl<N: Nand> Nand for &Shared<N> {
         self.chip.borrow_mut().read(page, column, buf)
     }
 
+    fn read_tagged(&mut self, page: PageAddr, data: &mut [u8], tag: &mut [u8]) -> Result<ReadStatus, Self::Error> {
+        self.chip.borrow_mut().read_tagged(page, data, tag)
+    }
+
     fn program(&mut self, page: PageAddr, column: u32, data: &[u8]) -> Result<(), Self::Error> {
         self.chip.borrow_mut().program(page, column, data)
     }

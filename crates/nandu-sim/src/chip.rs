@@ -225,8 +225,8 @@ impl Chip {
     /// Winbond W25N01GV, 128 MiB, SPI x4 at 104 MHz: the default chip. Corrects a single bit in 512 bytes.
     pub const W25N01GV: Chip = Chip {
         name: "w25n01gv",
-        source: "data sheet, typical times; SPI x4 at 104 MHz",
-        geometry: Geometry { copies: CopyRule::Die, ..SLC_2K },
+        source: "W25N01GV of the part table of nandu-spi; data sheet, typical times; SPI x4 at 104 MHz",
+        geometry: Geometry { tag_size: 16, endurance: 65_000, copies: CopyRule::Die, ..SLC_2K },
         timing: Timing::slc(45_000, 250_000, 2_000_000, Bus::spi(4, 104)),
         lsb_recovery: false,
     };
@@ -234,14 +234,16 @@ impl Chip {
     /// Winbond W25N02KV, 256 MiB, SPI x4 at 104 MHz.
     pub const W25N02KV: Chip = Chip {
         name: "w25n02kv",
-        source: "data sheet, typical times; SPI x4 at 104 MHz",
+        source: "W25N02KV of the part table of nandu-spi; data sheet, typical times; SPI x4 at 104 MHz",
         geometry: Geometry {
             spare_size: 128,
             block_count: 2048,
+            programs_per_page: 1,
+            program_unit: 2048,
             ecc: Ecc { codeword_size: 512, correctable_bits: 8 },
-            endurance: 60_000,
             bad_block_max: 40,
-            copies: CopyRule::Die,
+            tag_size: 48,
+            endurance: 65_000,
             ..SLC_2K
         },
         timing: Timing::slc(45_000, 250_000, 2_000_000, Bus::spi(4, 104)),
@@ -251,13 +253,16 @@ impl Chip {
     /// GigaDevice GD5F2GQ5, 256 MiB, SPI x4 at 104 MHz.
     pub const GD5F2GQ5: Chip = Chip {
         name: "gd5f2gq5",
-        source: "data sheet, typical times; SPI x4 at 104 MHz",
+        source: "GD5F2GQ5UE of the part table of nandu-spi; data sheet, typical times; SPI x4 at 104 MHz",
         geometry: Geometry {
             spare_size: 128,
             block_count: 2048,
+            programs_per_page: 1,
+            program_unit: 2048,
             ecc: Ecc { codeword_size: 512, correctable_bits: 4 },
-            endurance: 60_000,
             bad_block_max: 40,
+            tag_size: 48,
+            endurance: 50_000,
             copies: CopyRule::Parity,
             ..SLC_2K
         },
@@ -268,13 +273,17 @@ impl Chip {
     /// Micron MT29F4G01, 512 MiB, SPI x4 at 104 MHz.
     pub const MT29F4G01: Chip = Chip {
         name: "mt29f4g01",
-        source: "data sheet, typical times; SPI x4 at 104 MHz",
+        source: "MT29F4G01ABAFD of the part table of nandu-spi; data sheet, typical times; SPI x4 at 104 MHz",
         geometry: Geometry {
             page_size: 4096,
             spare_size: 256,
             block_count: 2048,
+            programs_per_page: 1,
+            program_unit: 4096,
             ecc: Ecc { codeword_size: 512, correctable_bits: 8 },
             bad_block_max: 40,
+            tag_size: 64,
+            endurance: 65_000,
             copies: CopyRule::Die,
             ..SLC_2K
         },

@@ -72,6 +72,18 @@ impl Nand for Sim {
         Ok(())
     }
 
+    fn read_tagged(&mut self, page: PageAddr, data: &mut [u8], tag: &mut [u8]) -> Result<ReadStatus, SimError> {
+        let geometry = &self.chip.geometry;
+        let is_sound = data.len() == geometry.page_size as usize && tag.len() <= geometry.tag_size as usize;
+        assert!(is_sound, "illegal use: page {page} is read with a tag that the chip does not have");
+        let column = geometry.tag_column() as usize;
+        let mut columns = vec![0; column + tag.len()];
+        let status = self.read(page, 0, &mut columns)?;
+        data.copy_from_slice(&columns[..data.len()]);
+        tag.copy_from_slice(&columns[column..]);
+        Ok(status)
+    }
+
     fn program_tagged(&mut self, page: PageAddr, data: &[u8], tag: &[u8]) -> Result<(), SimError> {
         let geometry = &self.chip.geometry;
         let is_sound = data.len() == geometry.page_size as usize && tag.len() <= geometry.tag_size as usize;

@@ -349,16 +349,18 @@ impl<W: Wire> SpiNand<W> {
         }
     }
 
+    /// Reads pieces of a page with one array read.
     pub(crate) fn read_page(
         &mut self,
         page: PageAddr,
-        column: u32,
-        buf: &mut [u8],
+        pieces: &mut [(u32, &mut [u8])],
     ) -> Result<ReadStatus, SpiError<W::Error>> {
         let outcome = self.fill_cache(page)?;
         let (opcode, lanes) = self.read_opcode();
-        for (physical, start, end) in columns::pieces(self.part, column, buf.len()) {
-            self.bus.read_cache(opcode, lanes, self.column(page, physical), &mut buf[start..end])?;
+        for (column, buf) in pieces {
+            for (physical, start, end) in columns::pieces(self.part, *column, buf.len()) {
+                self.bus.read_cache(opcode, lanes, self.column(page, physical), &mut buf[start..end])?;
+            }
         }
         self.prove()?;
         self.judge(page, outcome)

@@ -37,7 +37,14 @@ impl<W: Wire> Nand for SpiNand<W> {
 
     fn read(&mut self, page: PageAddr, column: u32, buf: &mut [u8]) -> Result<ReadStatus, Self::Error> {
         self.check_columns(page, column, buf.len())?;
-        self.run(|chip| chip.read_page(page, column, buf))
+        self.run(|chip| chip.read_page(page, &mut [(column, buf)]))
+    }
+
+    fn read_tagged(&mut self, page: PageAddr, data: &mut [u8], tag: &mut [u8]) -> Result<ReadStatus, Self::Error> {
+        self.check_columns(page, 0, data.len())?;
+        let column = self.shape().tag_column();
+        self.check_columns(page, column, tag.len())?;
+        self.run(|chip| chip.read_page(page, &mut [(0, data), (column, tag)]))
     }
 
     fn program(&mut self, page: PageAddr, column: u32, data: &[u8]) -> Result<(), Self::Error> {

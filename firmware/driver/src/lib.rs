@@ -130,8 +130,8 @@ pub const ONE_BIT: Geometry = Geometry {
     copies: CopyRule::Never,
 };
 
-/// The same with a tag of 32 bytes for each page.
-pub const TAGGED: Geometry = Geometry { tag_size: 32, ..ONE_BIT };
+/// The same with a tag of 16 bytes for each page.
+pub const TAGGED: Geometry = Geometry { tag_size: 16, ..ONE_BIT };
 
 /// The same with two bits a cell, and tags.
 pub const TWO_BITS: Geometry = Geometry {

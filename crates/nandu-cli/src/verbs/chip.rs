@@ -55,6 +55,7 @@ fn list(out: &mut Output) -> anyhow::Result<()> {
         "bits",
         "NOP",
         "ECC",
+        "tag",
         "read",
         "program",
         "erase",
@@ -71,6 +72,7 @@ fn list(out: &mut Output) -> anyhow::Result<()> {
             if geometry.pairing.is_paired() { "2" } else { "1" }.to_owned(),
             geometry.programs_per_page.to_string(),
             format!("{}/{}", geometry.ecc.correctable_bits, geometry.ecc.codeword_size),
+            geometry.tag_size.to_string(),
             microseconds(timing.read_lsb_ns, timing.read_msb_ns),
             microseconds(timing.program_lsb_ns, timing.program_msb_ns),
             microseconds(timing.erase_ns, timing.erase_ns),
@@ -81,7 +83,7 @@ fn list(out: &mut Output) -> anyhow::Result<()> {
     writeln!(
         out,
         "\npages: in a block; bits: in a cell; NOP: programs of a page; ECC: correctable bits in a codeword of so many\n\
-         bytes; times in microseconds, LSB/MSB; P/E: rated erases of a block. The default is {}.",
+         bytes; tag: spare bytes that it protects; times in microseconds, LSB/MSB; P/E: rated erases of a block. The default is {}.",
         nandu_sim::Chip::DEFAULT.name
     )?;
     Ok(())

@@ -32,9 +32,10 @@ pub(crate) struct Create {
     /// Another number of blocks than the chip has
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=BLOCK_COUNT_MAX))]
     blocks: Option<u32>,
-    /// Spare bytes of each page that are protected as the rest is; with 32 a page of a file that is synced costs one program, not two
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    tag_bytes: u32,
+    /// Spare bytes of each page that are protected as the rest is, if not as many as on the chip; with 16 a page of a file that is synced
+    /// costs one program, not two
+    #[arg(long, value_name = "N")]
+    tag_bytes: Option<u32>,
     /// Replace the file if there is one
     #[arg(long)]
     force: bool,
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &Create, out: &mut Output) -> anyhow::Result<()> {
     if let Err(error) = chip.geometry.validate() {
         return usage(format!("--blocks: {error}"));
     }
-    chip.geometry.tag_size = args.tag_bytes;
+    chip.geometry.tag_size = args.tag_bytes.unwrap_or(chip.geometry.tag_size);
     if let Err(error) = chip.geometry.validate() {
         return usage(format!("--tag-bytes: {error}"));
     }

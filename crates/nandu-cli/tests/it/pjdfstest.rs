@@ -25,8 +25,7 @@ entries = [["nobody", "nogroup"], ["daemon", "daemon"]]
 
 #[test]
 fn nothing_of_pjdfstest_fails_on_three_chips() {
-    for chip in [&["--chip", "w25n01gv"][..], &["--chip", "paper-flex"], &["--chip", "mt29f4g01", "--tag-bytes", "32"]]
-    {
+    for chip in [&["--chip", "w25n01gv"][..], &["--chip", "paper-flex"], &["--chip", "mt29f4g01"]] {
         run(chip, &[], CONFIGURATION);
     }
 }

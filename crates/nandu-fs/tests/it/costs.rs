@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 
 use nandu_fs::{Format, Fs, Ino, Options, RenameMode};
-use nandu_nand::Geometry;
 use nandu_sim::{Chip, Sim};
 
 use crate::rig::{FILE, formatted_with, memory};
@@ -216,14 +215,11 @@ fn files_of_synced_pages_on_a_chip_half_full() {
     assert!(programs < 2.4, "{programs}");
 }
 
-const TAGGED: Chip =
-    Chip { name: "tagged", geometry: Geometry { tag_size: 32, ..Chip::W25N01GV.geometry }, ..Chip::W25N01GV };
-
 /// A page that is written and synced is durable with one program where it has a tag; behind fifteen of them there is a commit.
 #[test]
 fn a_synced_page_with_a_tag_costs_one_program() {
-    let mut memory = memory(&TAGGED.geometry, &Options::DEFAULT);
-    let chip = formatted_with(TAGGED, Options::DEFAULT);
+    let mut memory = memory(&Chip::W25N01GV.geometry, &Options::DEFAULT);
+    let chip = formatted_with(Chip::W25N01GV, Options::DEFAULT);
     let mut fs = Fs::mount(chip, Options::DEFAULT, &mut memory).unwrap();
     let ino = fs.create(Ino::ROOT, b"a", FILE).unwrap();
     fs.fsync(ino).unwrap();
@@ -253,8 +249,8 @@ fn a_synced_page_with_a_tag_costs_one_program() {
 /// A mount after a cut reads each page that only a tag tells of, and writes it again.
 #[test]
 fn a_mount_after_a_cut_takes_over_what_tags_tell_of() {
-    let mut bytes = memory(&TAGGED.geometry, &Options::DEFAULT);
-    let mut fs = Fs::mount(formatted_with(TAGGED, Options::DEFAULT), Options::DEFAULT, &mut bytes).unwrap();
+    let mut bytes = memory(&Chip::W25N01GV.geometry, &Options::DEFAULT);
+    let mut fs = Fs::mount(formatted_with(Chip::W25N01GV, Options::DEFAULT), Options::DEFAULT, &mut bytes).unwrap();
     let ino = fs.create(Ino::ROOT, b"a", FILE).unwrap();
     fs.write_at(ino, 0, &[1; 2048]).unwrap();
     fs.fsync(ino).unwrap();

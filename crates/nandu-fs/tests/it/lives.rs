@@ -63,7 +63,7 @@ pub(crate) fn placed() -> Options {
 pub(crate) const TAGGED: Way = Way {
     chip: Chip {
         name: "small-tagged",
-        geometry: Geometry { spare_size: 64, tag_size: 32, pages_per_block: 16, ..SMALL.geometry },
+        geometry: Geometry { spare_size: 64, tag_size: 16, pages_per_block: 16, ..SMALL.geometry },
         ..SMALL
     }
     .with_blocks(44),

@@ -9,7 +9,7 @@ use crate::toy::memory;
 
 const CHIP: Chip = Chip {
     name: "tagged",
-    geometry: Geometry { tag_size: 32, ..Chip::W25N01GV.geometry },
+    geometry: Geometry { tag_size: 16, ..Chip::W25N01GV.geometry },
     ..Chip::W25N01GV.with_blocks(64)
 };
 
@@ -38,8 +38,7 @@ fn begun(bytes: &mut [u8]) -> Log<'_, Sim> {
     log
 }
 
-/// What stands for a page that cannot be read, beside its number, and for one whose tag cannot be read either.
-const UNREADABLE: u8 = 100;
+/// What stands for a page that cannot be read, or whose tag cannot be.
 const LOST: u8 = 255;
 
 /// The numbers of the pages of the tail that is due.
@@ -52,10 +51,6 @@ fn due(log: &mut Log<'_, Sim>) -> Vec<u8> {
                 assert_eq!((page, owner), ([owner[0]; 2048], [owner[0]; TAG_OWNER_SIZE]));
                 assert_eq!(checksum, page_checksum(&page));
                 owner[0]
-            }
-            Due::Unreadable { owner, checksum } => {
-                assert_eq!((owner, checksum), ([owner[0]; TAG_OWNER_SIZE], page_checksum(&[owner[0]; 2048])));
-                UNREADABLE + owner[0]
             }
             Due::Lost => LOST,
         });
@@ -186,17 +181,17 @@ fn decayed(in_page: &[u8], in_tag: &[u8]) -> Vec<u8> {
 #[test]
 fn a_page_that_decayed_is_told_of_where_a_tag_stands_behind_it() {
     assert_eq!(decayed(&[], &[]), [0, 1, 2, 3, 4]);
-    assert_eq!(decayed(&[2], &[]), [0, 1, UNREADABLE + 2, 3, 4]);
-    assert_eq!(decayed(&[0], &[]), [UNREADABLE, 1, 2, 3, 4]);
+    assert_eq!(decayed(&[2], &[]), [0, 1, LOST, 3, 4]);
+    assert_eq!(decayed(&[0], &[]), [LOST, 1, 2, 3, 4]);
     assert_eq!(decayed(&[], &[2]), [0, 1, LOST, 3, 4]);
     assert_eq!(decayed(&[], &[0]), [LOST, 1, 2, 3, 4]);
-    assert_eq!(decayed(&[1, 2], &[3]), [0, UNREADABLE + 1, UNREADABLE + 2, LOST, 4]);
+    assert_eq!(decayed(&[1, 2], &[3]), [0, LOST, LOST, LOST, 4]);
     assert_eq!(decayed(&[0, 1], &[0, 1, 2, 3]), [LOST, LOST, LOST, LOST, 4]);
     // The last page may be the one that was being programmed: nothing says that it ever was whole.
     assert_eq!(decayed(&[4], &[]), [0, 1, 2, 3]);
     assert_eq!(decayed(&[], &[4]), [0, 1, 2, 3]);
-    // But what stands before it was, if its own tag can be read.
-    assert_eq!(decayed(&[3, 4], &[]), [0, 1, 2, UNREADABLE + 3]);
+    // Nor of the one before, if the last cannot be read.
+    assert_eq!(decayed(&[3, 4], &[]), [0, 1, 2]);
     assert_eq!(decayed(&[], &[3, 4]), [0, 1, 2]);
 }
 
@@ -225,5 +220,5 @@ fn an_unmount_that_no_commit_came_before_is_as_good_as_a_cut() {
     let chip = log.unmount().map_err(|(error, _)| error).unwrap();
     let mut log = Log::mount(chip, TAGS, &mut bytes).unwrap();
     assert_eq!((log.stats().was_cut, due(&mut log)), (true, vec![7]));
-    assert_eq!(log.geometry().tag_size, 32);
+    assert_eq!(log.geometry().tag_size, 16);
 }

@@ -2,8 +2,8 @@
 
 use embedded_hal::spi::{Operation, SpiDevice};
 use nandu_nand::{BlockAddr, PageAddr};
-use nandu_sim::{Fault, Sim, Tear, Trigger};
-use nandu_spi::{IdMethod, PARTS, command};
+use nandu_sim::{Chip, Fault, Sim, Tear, Trigger};
+use nandu_spi::{IdMethod, PARTS, Part, command};
 use nandu_spi_sim::{SpiSim, WireError, WireFault, chip};
 
 use crate::small::{Failure, Small, part, small};
@@ -22,6 +22,20 @@ fn every_part_says_who_it_is() {
         let mut bytes = [command::READ_ID, 0, 0, 0];
         spi.transfer_in_place(&mut bytes).unwrap();
         assert_eq!(bytes[1..], answer[..3]);
+    }
+}
+
+#[test]
+fn presets_of_the_simulator_follow_the_table() {
+    let names = [
+        ("w25n01gv", "W25N01GV"),
+        ("w25n02kv", "W25N02KV"),
+        ("gd5f2gq5", "GD5F2GQ5UE"),
+        ("mt29f4g01", "MT29F4G01ABAFD"),
+    ];
+    for (preset, row) in names {
+        let (preset, part) = (Chip::preset(preset).unwrap(), Part::by_name(row, PARTS).unwrap());
+        assert_eq!(preset.geometry, part.geometry(), "{row}");
     }
 }
 

@@ -86,7 +86,7 @@ pub(crate) mod files {
 
     impl Files {
         pub(crate) fn new(part: &Part) -> Files {
-            Files { tags: part.tag_size() >= 32, page_size: part.page_size }
+            Files { tags: part.tag_size() >= 16, page_size: part.page_size }
         }
 
         fn options(self) -> Options {

@@ -62,6 +62,7 @@ const EIGHT_GIB: Chip = {
     let mut chip = Chip::MT29F4G01.with_blocks(4096);
     chip.name = "8gib";
     chip.geometry.page_size = 8192;
+    chip.geometry.program_unit = 8192;
     chip.geometry.spare_size = 512;
     chip.geometry.pages_per_block = 256;
     chip

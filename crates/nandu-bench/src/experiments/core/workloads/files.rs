@@ -10,7 +10,7 @@ use crate::workload::{Durable, FileName, Files, Population, Postmark, Updates};
 use crate::{BenchError, Context, Figure};
 
 /// Bytes of a tag where a chip has room for it.
-pub(super) const TAGS: u32 = 32;
+pub(super) const TAGS: u32 = 16;
 
 /// As much as a file system on a small computer may take.
 pub(super) const MUCH: Options =

@@ -74,10 +74,11 @@ pub(super) fn store(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError
     Ok(loads.figures("mounts/store"))
 }
 
-/// A file system with changes that wait and pages behind the newest commit, of 1,024 blocks.
-pub(super) fn files(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+/// A file system with changes that wait and pages behind the newest commit, of 1,024 blocks, with tags of so many bytes.
+pub(super) fn files(case: &str, tag_size: u32, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     const FILES: u64 = 64;
-    let chip = chip(1024);
+    let mut chip = chip(1024);
+    chip.geometry.tag_size = tag_size;
     let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.geometry, &MEMORY)];
     let mut random = chance(5);
     let mut volume = Ours::format(Sim::with_seed(chip, context.seed), MEMORY, &mut memory)?;
@@ -112,5 +113,5 @@ pub(super) fn files(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError
         chip = volume.fs.abandon();
         context.tell(round, rounds);
     }
-    Ok(loads.figures("mounts/files"))
+    Ok(loads.figures(case))
 }

@@ -150,7 +150,7 @@ fn run(context: &mut Context<'_>, part: usize) -> Result<Vec<Figure>, BenchError
         true => paper_chip(context.scaled(250, 16)),
         false => kernel_chip(context.scaled(512, 32)),
     };
-    chip.geometry.tag_size = if has_tags { 32 } else { 0 };
+    chip.geometry.tag_size = if has_tags { 16 } else { 0 };
     let found = match subject.checked_sub(1).map(model) {
         None => {
             let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.geometry, &OPTIONS)];

@@ -18,7 +18,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     setup: &[
         (
             "chip",
-            "the paper's, 2 KiB pages, 64 in a block, 250 or 400 MiB; `tags`: the same if 32 of its 64 spare bytes were protected; `kernel`: 4 KiB pages, 128 in a block, 512 or 256 MiB",
+            "the paper's, 2 KiB pages, 64 in a block, 250 or 400 MiB; `tags`: the same if 16 of its 64 spare bytes were protected; `kernel`: 4 KiB pages, 128 in a block, 512 or 256 MiB",
         ),
         ("memory", "about 250 KiB for ours, 95 KiB for DFFS; the models count none"),
         (
@@ -98,7 +98,7 @@ const fn paper(name: &'static str, size_mib: u32, write_size: usize) -> Setting 
 
 const SETTINGS: [Setting; 9] = [
     paper("250/4k", 250, 4096),
-    Setting { tag_size: 32, ..paper("250/4k-tags", 250, 4096) },
+    Setting { tag_size: 16, ..paper("250/4k-tags", 250, 4096) },
     paper("400/4k", 400, 4096),
     paper("250/512", 250, 512),
     paper("250/2k", 250, 2048),
