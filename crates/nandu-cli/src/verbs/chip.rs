@@ -165,6 +165,7 @@ fn show(name: &str, out: &mut Output) -> anyhow::Result<()> {
         MarkPages::First => "in the first page",
         MarkPages::FirstTwo => "in the first or second page",
     };
+    let parameters = part.parameter_row.map_or_else(|| "no page of them".to_owned(), |row| format!("in row {row}"));
     let locked = if part.power_up.locked { "locked" } else { "unlocked" };
     let continuous = if part.power_up.continuous_read { ", some in continuous read" } else { "" };
     for (what, text) in [
@@ -182,6 +183,7 @@ fn show(name: &str, out: &mut Output) -> anyhow::Result<()> {
         ("P/E", part.endurance.to_string()),
         ("copies", report::copies_name(part.copy).to_owned()),
         ("wakes up", format!("{locked}{continuous}")),
+        ("parameters", parameters),
         ("times", format!("read {}, program {}, erase {} us", times.read_us, times.program_us, times.erase_us)),
     ] {
         writeln!(out, "{what:<11} {text}")?;
@@ -206,6 +208,7 @@ fn part_value(part: &Part) -> Value {
         "protected_spare": part.protected.map(ranges),
         "wakes_up_locked": part.power_up.locked,
         "wakes_up_in_continuous_read": part.power_up.continuous_read,
+        "parameter_row": part.parameter_row,
         "read_us": part.times.read_us,
         "program_us": part.times.program_us,
         "erase_us": part.times.erase_us,
