@@ -13,6 +13,7 @@ const LARGE: Chip = Chip {
     name: "large",
     geometry: Geometry {
         page_size: 8192,
+        program_unit: 8192,
         spare_size: 256,
         pages_per_block: 256,
         block_count: 4096,
