@@ -20,7 +20,7 @@
 //!    12  owner
 //! ```
 //!
-//! 16 bytes are what the smallest parts with on-die error correction protect (4 in each sector of 512). So the checksum covers the main area too, without
+//! 16 bytes (4 in each sector of 512) are what most parts with on-die error correction protect at least. So the checksum covers the main area too, without
 //! a second one beside it: a tag says nothing where the main area cannot be read. On such parts that loses nothing, since an uncorrectable
 //! sector makes the whole page unreadable, its spare area included.
 
