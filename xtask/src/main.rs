@@ -8,6 +8,7 @@ mod ci;
 mod codegen;
 mod firmware;
 mod manifest;
+mod reader;
 mod readme;
 mod swarm;
 mod tidy;
@@ -23,6 +24,9 @@ usage: cargo xtask VERB
   tidy               the house rules that no compiler checks
   codegen [--check]  writes FORMAT.md from the sources, or says whether it is up to date
   readme             runs the commands of README.md in a copy of the repository
+  reader [--full] [--seed S]
+                     holds the reader for boot loaders, in C, against the commands, on images that power cuts left, feeds it
+                     damaged images and measures its code; with --full many more of both
   swarm [--cases N] [--seed S]
                      random chains of power cuts over a store, a million if no number is given
   firmware [--run | --json | --functions PROFILE]
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
         ["codegen"] => codegen::run(&root, codegen::Action::Write),
         ["codegen", "--check"] => codegen::run(&root, codegen::Action::Check),
         ["readme"] => readme::run(&root),
+        ["reader", arguments @ ..] => reader::run(&root, arguments),
         ["swarm", arguments @ ..] => swarm::run(&root, arguments),
         ["firmware", arguments @ ..] => firmware::run(&root, arguments),
         _ => {
