@@ -192,7 +192,7 @@ static uint32_t last_page(nr_reader *r, uint32_t block, uint32_t from, uint64_t 
 struct anchor {
     uint64_t sequence;
     uint32_t page;
-    uint32_t committed;
+    uint32_t committed; /* the newest commit that is of this checkpoint, once that was looked for */
     uint32_t checkpoint;
     uint32_t streams, bare, ready;
     uint32_t head_blocks[STREAMS_MAX];
@@ -263,11 +263,11 @@ static int read_anchor(nr_reader *r, struct anchor *a)
 }
 
 /* The newest commit: rolls forward over all that was programmed since the anchor. */
-static int find_commit(nr_reader *r, const struct anchor *a)
+static int find_commit(nr_reader *r, struct anchor *a)
 {
     const nr_config *c = r->config;
     uint32_t newest = a->committed;
-    uint64_t best = a->sequence;
+    uint64_t best = a->sequence, best_here = best;
     for (uint32_t i = 0; i < a->streams - a->bare + a->ready; i++) {
         uint32_t page, from = 0, block;
         if (i < a->streams - a->bare) {
@@ -281,10 +281,18 @@ static int find_commit(nr_reader *r, const struct anchor *a)
             if (first == NR_READ) first = load(r, nth_page(c, block, 1));
             if (first || r->sequence <= a->sequence) continue;
         }
-        page = last_page(r, block, from, best, 0);
+        page = last_page(r, block, from, a->sequence, 0);
         if (page == NONE) continue;
-        best = r->sequence;
-        newest = r->buffer[33] & FLAG_COMMIT ? page : le32(r->buffer + 24);
+        uint32_t commit = r->buffer[33] & FLAG_COMMIT ? page : le32(r->buffer + 24);
+        if (r->sequence > best) {
+            best = r->sequence;
+            newest = commit;
+        }
+        /* A page of a later checkpoint is a mount's, which was cut before that checkpoint. */
+        if (r->sequence > best_here && le32(r->buffer + 28) == a->checkpoint) {
+            best_here = r->sequence;
+            a->committed = commit;
+        }
     }
     r->commit = newest;
     return newest == NONE ? NR_NO_VOLUME : NR_OK;
@@ -851,17 +859,18 @@ static uint32_t width_of(uint32_t n)
 }
 
 /*
- * The tagged pages behind the newest commit, which is loaded. They begin where the anchor says, if it knows of them, else where
+ * The tagged pages behind the newest commit but for those of a mount that was cut. They begin where the anchor says, if it knows of them, else where
  * that commit left the stream. One that does not fit may be followed by one that does: then it decayed, and is passed over.
  */
 static int read_tail(nr_reader *r, const struct anchor *a)
 {
     const nr_config *c = r->config;
-    uint32_t stream = a->streams - a->bare, position = le16(r->buffer + HEADER_SIZE + 2 * stream);
-    uint32_t block = NONE, nth = 0, missing = 0;
-    uint64_t sequence = r->sequence;
+    uint32_t stream = a->streams - a->bare, block = NONE, nth = 0, missing = 0;
     uint8_t tag[TAG_SIZE], under[36];
-    if (!a->has_tail || !a->bare || c->pairing) return NR_OK;
+    if (!a->has_tail || !a->bare || a->committed == NONE) return NR_OK;
+    TRY(load(r, a->committed));
+    uint64_t sequence = r->sequence;
+    uint32_t position = le16(r->buffer + HEADER_SIZE + 2 * stream);
     if (a->tail_flags & 1 || a->tail_sequence == sequence) {
         sequence = a->tail_sequence;
         block = a->tail_page / c->pages_per_block;

@@ -56,7 +56,8 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
         .filter(|path| path.extension().is_some_and(|ending| ending == "img"))
         .collect();
     paths.sort();
-    let differing = paths.iter().filter_map(|path| reader.compare(path).err()).inspect(|text| eprintln!("reader: {text}"));
+    let differing =
+        paths.iter().filter_map(|path| reader.compare(path).err()).inspect(|text| eprintln!("reader: {text}"));
     let differing = differing.count();
     println!("reader: {} images, {differing} of them read otherwise than by the commands", paths.len());
     if differing > 0 {
@@ -90,7 +91,12 @@ fn text(path: &Path) -> String {
 }
 
 fn answers(program: &str) -> bool {
-    let quiet = Command::new(program).arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let quiet = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     quiet.is_ok_and(|status| status.success())
 }
 
@@ -218,7 +224,8 @@ fn same(theirs: &Path, ours: &Path) -> Result<(), String> {
     for name in expected {
         let (theirs, ours) = (theirs.join(&name), ours.join(&name));
         let say = |error: std::io::Error| format!("{}: {error}", ours.display());
-        let (expected, found) = (fs::symlink_metadata(&theirs).map_err(say)?, fs::symlink_metadata(&ours).map_err(say)?);
+        let (expected, found) =
+            (fs::symlink_metadata(&theirs).map_err(say)?, fs::symlink_metadata(&ours).map_err(say)?);
         let differs = if expected.file_type() != found.file_type() {
             "type"
         } else if expected.is_dir() {

@@ -176,7 +176,14 @@ fn map(images: &mut Images<'_>, chance: &mut Chance) -> Outcome {
     Ok(())
 }
 
-fn map_session(sim: &mut Sim, options: Options, memory: &mut [u8], chance: &mut Chance, base: u32, step: u32) -> Outcome {
+fn map_session(
+    sim: &mut Sim,
+    options: Options,
+    memory: &mut [u8],
+    chance: &mut Chance,
+    base: u32,
+    step: u32,
+) -> Outcome {
     let mut map = Map::<&mut Sim, u32, 4, u64, 8>::open(sim, options, memory)?;
     for _ in 0..chance.below(1200) {
         let key = base + step * chance.below(2000) as u32;
@@ -228,8 +235,9 @@ impl System for Files {
 
 /// So many operations, but for attributes, of which some are not anybody's to set on the machine to which they are exported.
 fn operations(chance: &mut Chance, count: usize, page_size: usize, capabilities: &Capabilities) -> Vec<Op> {
-    let is_wanted =
-        |op: &Op| !matches!(op, Op::SetXattr(..) | Op::SetBoth(..) | Op::CreateWith(..) | Op::MkdirWith(..) | Op::Set(..));
+    let is_wanted = |op: &Op| {
+        !matches!(op, Op::SetXattr(..) | Op::SetBoth(..) | Op::CreateWith(..) | Op::MkdirWith(..) | Op::Set(..))
+    };
     std::iter::repeat_with(|| chance.op(page_size, capabilities)).filter(is_wanted).take(count).collect()
 }
 
