@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::codegen::Action;
-use crate::{codegen, firmware, reader, readme, tidy};
+use crate::{capi, codegen, firmware, reader, readme, tidy};
 
 /// The tests, as README.md tells a reader to run them.
 const TEST_COMMAND: &str = "cargo test --workspace";
@@ -50,6 +50,7 @@ fn run_steps(root: &Path, count: &mut TestCount) -> Result<(), String> {
     })?;
     steps.run("readme", || readme::run_except(root, &[TEST_COMMAND]))?;
     steps.run("reader", || reader::run(root, &[]))?;
+    steps.run("capi", || capi::run(root, &[]))?;
     steps.run("firmware", || firmware::run(root, &[]))?;
     steps.run("firmware run", || firmware::run(root, &["--run"]))?;
     Ok(())

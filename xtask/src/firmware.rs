@@ -1,7 +1,7 @@
 //! Builds the core crates for a microcontroller, says how much code they are, measures and runs them in an emulator.
 
 mod budget;
-mod emulator;
+pub(crate) mod emulator;
 mod proof;
 
 use std::collections::BTreeMap;
@@ -9,9 +9,11 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub(crate) use budget::linked_size;
+
 use crate::{target_directory, tidy};
 
-const TARGET: &str = "thumbv7em-none-eabihf";
+pub(crate) const TARGET: &str = "thumbv7em-none-eabihf";
 
 /// The distribution's own toolchain, beside which it installs the sources of `core`.
 const SYSTEM_CARGO: &str = "/usr/bin/cargo";
@@ -90,7 +92,7 @@ fn check_default_features(root: &Path, target: &Path) -> Result<(), String> {
 
 /// A cargo that can build for the target: the one at hand if it has the target installed, else the distribution's,
 /// which builds `core` from source.
-fn toolchain(folder: &Path) -> Result<Command, String> {
+pub(crate) fn toolchain(folder: &Path) -> Result<Command, String> {
     let at_hand = Command::new("rustc").args(["--print", "sysroot"]).current_dir(folder).output();
     if let Ok(output) = at_hand {
         let sysroot = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());

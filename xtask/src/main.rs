@@ -4,6 +4,7 @@
 //! dependencies, so it should be built first, fast and from the repository alone. The alternative, a TOML and a JSON
 //! crate behind it, would read manifests more generally than this repository writes them.
 
+mod capi;
 mod ci;
 mod codegen;
 mod firmware;
@@ -33,6 +34,9 @@ usage: cargo xtask VERB
                      builds the core crates for a microcontroller, measures code, memory, stack and instructions of
                      each profile, and fails beyond a limit; or only prints a line for each profile, or the largest functions of one;
                      or runs a store and files on an emulated Cortex-M4 and M7 through the SPI NAND driver, with power cuts
+  capi [--install FOLDER]
+                     builds the library for C, tries it from C on this machine and on an emulated Cortex-M4, and prints its sizes;
+                     or puts headers, libraries, and files for pkg-config and CMake into a folder
 ";
 
 fn main() -> ExitCode {
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
         ["reader", arguments @ ..] => reader::run(&root, arguments),
         ["swarm", arguments @ ..] => swarm::run(&root, arguments),
         ["firmware", arguments @ ..] => firmware::run(&root, arguments),
+        ["capi", arguments @ ..] => capi::run(&root, arguments),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);

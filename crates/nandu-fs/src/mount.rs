@@ -188,6 +188,50 @@ impl<'m, N: Nand> Fs<'m, N> {
         mounted
     }
 
+    /// As [`Fs::mount`], into a place, so that the file system is on the stack for a moment only and not while it mounts: for who keeps it in
+    /// memory of its own. After an error the place is empty.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fs::mount`].
+    pub fn mount_in(
+        place: &mut Option<Self>,
+        nand: N,
+        options: Options,
+        memory: &'m mut [u8],
+    ) -> Result<(), FsError<N::Error>> {
+        let (log_memory, rest, placing) = divide(&nand, &options, memory)?;
+        let fs = Self::put_unopened(place, nand, options, log_memory, rest)?;
+        let outcome = fs.open_log().and_then(|()| fs.open_in_place(placing));
+        if outcome.is_err() {
+            *place = None;
+        }
+        outcome
+    }
+
+    /// Makes a file system that knows nothing yet, on a log that does not either, in its place.
+    #[inline(never)]
+    fn put_unopened<'p>(
+        place: &'p mut Option<Self>,
+        nand: N,
+        options: Options,
+        memory: &'m mut [u8],
+        rest: Rest<'m>,
+    ) -> Result<&'p mut Self, FsError<N::Error>> {
+        let page_size = nand.geometry().page_size as usize;
+        Tree::<OnLog<N>, ByteCells>::check(page_size, &options.tree(page_size), rest.tree.len())?;
+        let log_place = Log::memory_for(&nand, &options.log, memory)?;
+        let pages = OnLog::new(Log::unopened(nand, options.log, log_place));
+        Ok(place.insert(Self::assemble(pages, page_size, options, rest)))
+    }
+
+    /// Opens the log in place.
+    fn open_log(&mut self) -> Result<(), FsError<N::Error>> {
+        self.tree.pages_mut().log_mut().open_here()?;
+        nandu_tree::Pages::note_values(self.tree.pages_mut());
+        Ok(())
+    }
+
     /// Takes over what the volume says.
     #[inline(never)]
     fn open_in_place(&mut self, placing: &'m mut [u8]) -> Result<(), FsError<N::Error>> {
@@ -248,10 +292,16 @@ impl<'m, N: Nand> Fs<'m, N> {
     /// A file system that knows nothing yet.
     #[inline(never)]
     fn unopened(log: Log<'m, N>, options: Options, rest: Rest<'m>) -> Result<Self, FsError<N::Error>> {
-        let tree = options.tree(log.page_size());
-        Tree::<OnLog<N>, ByteCells>::check(log.page_size(), &tree, rest.tree.len())?;
-        Ok(Fs {
-            tree: Tree::unopened(Self::medium(log), ByteCells, tree, rest.tree),
+        let page_size = log.page_size();
+        Tree::<OnLog<N>, ByteCells>::check(page_size, &options.tree(page_size), rest.tree.len())?;
+        Ok(Self::assemble(Self::medium(log), page_size, options, rest))
+    }
+
+    /// Cannot fail, so that no `Result` around it takes the stack of another file system.
+    #[inline(always)]
+    fn assemble(pages: OnLog<'m, N>, page_size: usize, options: Options, rest: Rest<'m>) -> Self {
+        Fs {
+            tree: Tree::unopened(pages, ByteCells, options.tree(page_size), rest.tree),
             buffer: WriteBuffer::new(rest.buffer),
             open: OpenFiles::new(rest.open),
             options,
@@ -261,7 +311,7 @@ impl<'m, N: Nand> Fs<'m, N> {
             has_orphans: true,
             placing: None,
             tagging: Tagging::NONE,
-        })
+        }
     }
 
     /// A log for a tree. What is kept where there are pages of files is kept from the beginning: else records would take it.
@@ -277,16 +327,36 @@ impl<'m, N: Nand> Fs<'m, N> {
     ///
     /// [`FsError::Full`] as in [`Fs::sync`]; errors of the chip, which is gone with them.
     pub fn unmount(mut self) -> Result<N, FsError<N::Error>> {
-        if !self.options.read_only {
-            self.flush()?;
-            // Tags are looked for after a cut only.
-            self.tree.sync()?;
-            // What waits to be moved on would have to be moved again.
-            if !self.tree.pages().log().is_read_only() {
-                self.tree.name_settled()?;
-            }
-        }
+        self.settle_for_unmount()?;
         self.tree.close().into_log().unmount().map_err(|(error, _)| error.into())
+    }
+
+    /// As [`Fs::unmount`], of a file system that lies in a place, which is empty afterwards: so it is not moved.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fs::unmount`].
+    pub fn unmount_in(place: &mut Option<Self>) -> Result<(), FsError<N::Error>> {
+        let outcome = match place {
+            Some(fs) => fs.settle_for_unmount().and_then(|()| Ok(fs.tree.pages_mut().log_mut().unmount_here()?)),
+            None => Ok(()),
+        };
+        *place = None;
+        outcome
+    }
+
+    fn settle_for_unmount(&mut self) -> Result<(), FsError<N::Error>> {
+        if self.options.read_only {
+            return Ok(());
+        }
+        self.flush()?;
+        // Tags are looked for after a cut only.
+        self.tree.sync()?;
+        // What waits to be moved on would have to be moved again.
+        if !self.tree.pages().log().is_read_only() {
+            self.tree.name_settled()?;
+        }
+        Ok(())
     }
 
     /// Gives the chip back as it is, as if the power had gone: what was durable is there, and the next mount recovers.

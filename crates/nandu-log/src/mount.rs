@@ -381,16 +381,26 @@ impl<'m, N: Nand> Log<'m, N> {
     ///
     /// The error, with the chip: what was committed is durable all the same.
     pub fn unmount(mut self) -> Result<N, (LogError<N::Error>, N)> {
-        if self.condition != Condition::Working || (self.anchors.is_clean && !self.has_read_much()) {
-            return Ok(self.nand);
-        }
-        // What tags alone say is found after a cut only.
-        if self.tail_len() > 0 {
-            return Ok(self.nand);
-        }
-        match self.write_checkpoint(true) {
+        match self.unmount_here() {
             Ok(()) => Ok(self.nand),
             Err(error) => Err((error, self.nand)),
         }
+    }
+
+    /// As [`unmount`](Log::unmount), for who drops the log afterwards where it lies, so that it is not moved. It is not to be used after this: what
+    /// would be appended, the next mount would not look for.
+    ///
+    /// # Errors
+    ///
+    /// As [`unmount`](Log::unmount).
+    pub fn unmount_here(&mut self) -> Result<(), LogError<N::Error>> {
+        if self.condition != Condition::Working || (self.anchors.is_clean && !self.has_read_much()) {
+            return Ok(());
+        }
+        // What tags alone say is found after a cut only.
+        if self.tail_len() > 0 {
+            return Ok(());
+        }
+        self.write_checkpoint(true)
     }
 }

@@ -4,7 +4,7 @@ use core::fmt;
 use core::ops::{Bound, ControlFlow};
 
 use nandu_index::{Direction, Edit, Entry, OrderedIndex};
-use nandu_log::{Budget, Log, LogStats};
+use nandu_log::{Budget, Log, LogStats, Place as LogPlace};
 use nandu_nand::{Geometry, Nand};
 #[cfg(feature = "snapshots")]
 use nandu_tree::Snapshot;
@@ -130,9 +130,52 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         opened
     }
 
+    /// As [`open_with`](Store::open_with), into a place, so that the store is on the stack for a moment only and not while it opens: for who keeps
+    /// it in memory of its own. After an error the place is empty.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Store::open).
+    pub fn open_in(
+        place: &mut Option<Self>,
+        nand: N,
+        cells: C,
+        options: Options,
+        memory: &'m mut [u8],
+    ) -> Result<(), Error<N::Error>> {
+        let outcome = Self::put_unopened(place, nand, cells, options, memory)?.open_here();
+        if outcome.is_err() {
+            *place = None;
+        }
+        outcome
+    }
+
+    /// Makes a store that knows nothing yet, in its place.
+    #[inline(never)]
+    fn put_unopened<'p>(
+        place: &'p mut Option<Self>,
+        nand: N,
+        cells: C,
+        options: Options,
+        memory: &'m mut [u8],
+    ) -> Result<&'p mut Self, Error<N::Error>> {
+        let (log_place, memory) = Self::divide(&nand, &options, memory)?;
+        Ok(place.insert(Self::assemble(nand, cells, options, log_place, memory)))
+    }
+
     /// Makes a store that knows nothing yet. Apart from who opens it, so that what it is put together from is off the stack then.
     #[inline(never)]
     fn unopened(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Result<Self, Error<N::Error>> {
+        let (place, memory) = Self::divide(&nand, &options, memory)?;
+        Ok(Self::assemble(nand, cells, options, place, memory))
+    }
+
+    /// The log's memory and the tree's.
+    fn divide(
+        nand: &N,
+        options: &Options,
+        memory: &'m mut [u8],
+    ) -> Result<(LogPlace<'m>, &'m mut [u8]), Error<N::Error>> {
         OnLog::<N>::check_options(&options.log(), &options.tree())?;
         let required = options.memory_required::<N>(nand.geometry());
         if memory.len() < required {
@@ -141,9 +184,14 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         let log_size = options.log_memory::<N>(nand.geometry());
         let (log_memory, memory) = memory.split_at_mut(log_size);
         Tree::<OnLog<N>, C>::check(nand.geometry().page_size as usize, &options.tree(), memory.len())?;
-        let place = Log::memory_for(&nand, &options.log(), log_memory)?;
+        Ok((Log::memory_for(nand, &options.log(), log_memory)?, memory))
+    }
+
+    /// Cannot fail, so that no `Result` around it takes the stack of another store.
+    #[inline(always)]
+    fn assemble(nand: N, cells: C, options: Options, place: LogPlace<'m>, memory: &'m mut [u8]) -> Self {
         let pages = OnLog::new(Log::unopened(nand, options.log(), place));
-        Ok(Store { tree: Tree::unopened(pages, cells, options.tree(), memory) })
+        Store { tree: Tree::unopened(pages, cells, options.tree(), memory) }
     }
 
     #[inline(never)]
@@ -435,6 +483,23 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         self.tree.discard_value();
         self.tree.sync()?;
         self.tree.close().into_log().unmount().map_err(|(error, _)| error.into())
+    }
+
+    /// As [`unmount`](Store::unmount), of a store that lies in a place, which is empty afterwards: so the store is not moved.
+    ///
+    /// # Errors
+    ///
+    /// As [`unmount`](Store::unmount).
+    pub fn unmount_in(place: &mut Option<Self>) -> Result<(), Error<N::Error>> {
+        let outcome = place.as_mut().map_or(Ok(()), Self::unmount_here);
+        *place = None;
+        outcome
+    }
+
+    fn unmount_here(&mut self) -> Result<(), Error<N::Error>> {
+        self.tree.discard_value();
+        self.tree.sync()?;
+        Ok(self.tree.pages_mut().log_mut().unmount_here()?)
     }
 
     /// Gives the chip back as it is, as if the power had gone: nothing that was durable is lost, and the next

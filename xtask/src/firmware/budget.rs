@@ -211,7 +211,7 @@ fn binary(root: &Path, optimisation: &str, bin: &str) -> PathBuf {
 }
 
 /// Code and constants in the listing of `size -A` for a linked program.
-pub(super) fn linked_size(listing: &str) -> u64 {
+pub(crate) fn linked_size(listing: &str) -> u64 {
     let sections = listing.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
         matches!(words.next(), Some(".text" | ".rodata")).then(|| words.next()?.parse::<u64>().ok())?

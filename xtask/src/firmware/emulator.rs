@@ -3,18 +3,18 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-pub(super) const NAME: &str = "qemu-system-arm";
+pub(crate) const NAME: &str = "qemu-system-arm";
 
 /// The board MPS2 with a Cortex-M4, and with a Cortex-M7.
-pub(super) const M4: &str = "mps2-an386";
+pub(crate) const M4: &str = "mps2-an386";
 pub(super) const M7: &str = "mps2-an500";
 
-pub(super) fn is_there() -> bool {
+pub(crate) fn is_there() -> bool {
     Command::new(NAME).arg("--version").stdout(Stdio::null()).status().is_ok_and(|it| it.success())
 }
 
 /// Runs a program on a board.
-pub(super) fn run(machine: &str, program: &Path) -> Command {
+pub(crate) fn run(machine: &str, program: &Path) -> Command {
     let mut command = Command::new(NAME);
     command
         .args(["-machine", machine, "-nographic", "-monitor", "none", "-serial", "none"])
@@ -39,7 +39,7 @@ pub(super) fn check_trial(count: Option<u64>) -> Result<(), String> {
 }
 
 /// What a command says, if it succeeds.
-pub(super) fn output(command: &mut Command) -> Result<String, String> {
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{program}: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,0 +1,167 @@
+//! Volumes in the caller's memory, and the handles that lead to them.
+//!
+//! ```text
+//! memory      | unused | Volume: word, store or file system | what the store or file system is handed |
+//! handle ---------------^
+//! ```
+//!
+//! A store borrows its memory and owns its chip, and both lie beside it in one buffer of the caller's; so the borrow is said to last for ever.
+//! That is true as long as the caller leaves the buffer alone until the volume is closed, which the header demands.
+//!
+//! The word tells an open volume from anything else: it is made of the kind and of the address, so that a handle of another kind, a volume
+//! that was closed and a copy elsewhere are refused. During a call the word is another one: a callback that calls its own volume finds it
+//! in use, and there are never two references to it.
+
+use core::ptr;
+
+use crate::border::{Buffer, Out};
+use crate::error::{Answer, Code};
+
+/// What a volume can be.
+pub(crate) trait Kind: Sized {
+    /// Tells the kinds apart.
+    const MAGIC: u32;
+
+    /// Most bytes of a volume, with pointers of 64 bits and of 32: what the header counts for static memory.
+    const HANDLE_SIZES: [usize; 2];
+}
+
+/// A volume where the caller's memory has it.
+#[repr(C, align(8))]
+pub(crate) struct Volume<T: Kind> {
+    word: u32,
+    /// Opened in its place: it takes kilobytes, and would take them on the stack otherwise.
+    inner: Option<T>,
+}
+
+/// Leads to a volume; `nandu_store *` or `nandu_fs *` of the header.
+#[repr(transparent)]
+pub(crate) struct Handle<T: Kind>(*mut Volume<T>);
+
+impl<T: Kind> Clone for Handle<T> {
+    fn clone(&self) -> Handle<T> {
+        Handle(self.0)
+    }
+}
+
+/// Multiples of this many bytes from the beginning of the memory, or of so many where pages are aligned for DMA.
+const fn alignment(aligned: bool) -> usize {
+    if aligned { nandu::nand::ALIGNMENT } else { 8 }
+}
+
+impl<T: Kind> Volume<T> {
+    const FITS: () = assert!(size_of::<Volume<T>>() <= T::HANDLE_SIZES[if size_of::<usize>() == 8 { 0 } else { 1 }]);
+
+    /// Bytes for a volume that is handed so many, wherever they begin.
+    pub(crate) const fn memory_required(required: usize, aligned: bool) -> usize {
+        let () = Self::FITS;
+        alignment(aligned) - 1 + size_of::<Volume<T>>().next_multiple_of(alignment(aligned)) + required
+    }
+}
+
+impl<T: Kind> Handle<T> {
+    fn word_of(volume: *mut Volume<T>) -> u32 {
+        T::MAGIC ^ volume.addr() as u32
+    }
+
+    /// The volume, if it is open and nobody is using it.
+    fn volume(&self) -> Answer<*mut Volume<T>> {
+        let volume = self.0;
+        if volume.is_null() {
+            return Err(Code::ARGUMENT);
+        }
+        if !volume.is_aligned() {
+            return Err(Code::HANDLE);
+        }
+        // SAFETY: C promises that a handle leads to memory that can be read, also after the volume was closed. The word comes first.
+        let word = unsafe { volume.cast::<u32>().read() };
+        match word ^ Self::word_of(volume) {
+            0 => Ok(volume),
+            u32::MAX => Err(Code::BUSY),
+            _ => Err(Code::HANDLE),
+        }
+    }
+
+    /// Whether it can be used.
+    pub(crate) fn check(&self) -> Answer<()> {
+        self.volume().map(|_| ())
+    }
+
+    /// Uses the volume.
+    #[inline(always)]
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut T) -> Answer<R>) -> Answer<R> {
+        let volume = self.volume()?;
+        let word = Self::word_of(volume);
+        // SAFETY: an open volume, whose memory C leaves alone. While the word says that it is in use, no other call gets here.
+        unsafe { volume.cast::<u32>().write(!word) };
+        // SAFETY: the same; the word was set when this was made.
+        let answer = match unsafe { &mut (*volume).inner } {
+            Some(inner) => f(inner),
+            None => Err(Code::HANDLE),
+        };
+        // SAFETY: the same.
+        unsafe { volume.cast::<u32>().write(word) };
+        answer
+    }
+
+    /// Closes the volume; `close` empties its place.
+    #[inline(always)]
+    pub(crate) fn close(&self, close: impl FnOnce(&mut Option<T>) -> Answer<()>) -> Answer<()> {
+        let volume = self.volume()?;
+        // SAFETY: an open volume, whose memory C leaves alone. While the word says that it is in use, no other call gets here.
+        unsafe { volume.cast::<u32>().write(!Self::word_of(volume)) };
+        // SAFETY: the same; what lies here was made when the word was set.
+        let answer = close(unsafe { &mut (*volume).inner });
+        // SAFETY: the same.
+        unsafe { volume.cast::<u32>().write(0) };
+        answer
+    }
+}
+
+/// Makes a volume at the front of the memory, with as many bytes behind it as it requires, and tells where.
+#[inline(always)]
+pub(crate) fn place<T: Kind>(
+    out: &Out<Handle<T>>,
+    (memory, size): (&Buffer, usize),
+    (required, aligned): (usize, bool),
+    open: impl FnOnce(&mut Option<T>, &'static mut [u8]) -> Answer<()>,
+) -> Answer<()> {
+    out.set(Handle(ptr::null_mut()))?;
+    let (volume, rest) = divide::<T>(memory, size, required, aligned)?;
+    // SAFETY: `divide` gives memory for a volume, which C leaves to it.
+    let inner = unsafe { &raw mut (*volume).inner };
+    // SAFETY: the same. What lay here was no value.
+    unsafe { inner.write(None) };
+    // SAFETY: it is one now, and the only reference: the word does not say that the volume is open.
+    open(unsafe { &mut *inner }, rest)?;
+    // SAFETY: as above.
+    unsafe { volume.cast::<u32>().write(Handle::word_of(volume)) };
+    out.set(Handle(volume))
+}
+
+/// Memory for a volume, and the bytes that it is handed.
+fn divide<T: Kind>(
+    memory: &Buffer,
+    size: usize,
+    required: usize,
+    aligned: bool,
+) -> Answer<(*mut Volume<T>, &'static mut [u8])> {
+    let memory = memory.memory()?;
+    if size < Volume::<T>::memory_required(required, aligned) {
+        return Err(Code::MEMORY);
+    }
+    let alignment = alignment(aligned);
+    let start = memory.addr().next_multiple_of(alignment) - memory.addr();
+    // SAFETY: within the memory, as `memory_required` counts.
+    let volume = unsafe { memory.add(start) };
+    // SAFETY: the same.
+    let rest = unsafe { volume.add(size_of::<Volume<T>>().next_multiple_of(alignment)) };
+    // SAFETY: C promises `size` bytes, of which these are some. Whatever was in them, they are zeros now.
+    unsafe { rest.write_bytes(0, required) };
+    // SAFETY: the same. C leaves them to the volume until it is closed, and nobody reaches them but through it.
+    let rest = unsafe { core::slice::from_raw_parts_mut(rest, required) };
+    let volume = volume.cast::<Volume<T>>();
+    // SAFETY: as above, at a multiple of 8. Until the volume is made it is not open.
+    unsafe { volume.cast::<u32>().write(0) };
+    Ok((volume, rest))
+}
