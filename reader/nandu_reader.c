@@ -17,7 +17,7 @@
 #define TAG_SIZE 16u
 #define FRAGMENTS_MAX 17
 #define PREFIX 11u /* keys that begin alike so far are looked for together: an inode, a kind and four bytes more */
-#define ANCHOR_SEARCH 16u
+#define ANCHORS 4u
 
 enum { KIND_ANCHOR = 1, KIND_TABLE, KIND_TREE, KIND_VALUE, KIND_JOURNAL = 8, KIND_INDEX, KIND_SNAPSHOTS, KIND_NOTES };
 enum { FLAG_COMMIT = 1 };
@@ -203,33 +203,47 @@ struct anchor {
     uint8_t has_tail;
 };
 
-/* The newest anchor is the one with the highest sequence among those in the first blocks of the chip that have any. */
+/* Takes the newest anchor of a block if it is newer than the one known, by its sequence. */
+static void look_for_anchor(nr_reader *r, struct anchor *a, uint32_t block)
+{
+    /* If the first page was torn or decayed, the rest of the block may be sound. */
+    int first = NR_CORRUPT;
+    for (uint32_t nth = 0; nth < 2 && first < 0; nth++) first = probe(r, nth_page(r->config, block, nth));
+    if (first || (r->kind != KIND_ANCHOR && r->kind != KIND_TABLE)) return;
+    uint32_t page = last_page(r, block, 0, a->sequence, KIND_ANCHOR);
+    if (page == NONE) return;
+    a->page = page;
+    a->sequence = r->sequence;
+}
+
+/*
+ * The newest anchor. Anchor blocks are the first good ones of the chip: where one is, the others are behind it, and where bad blocks
+ * drove them apart it names them.
+ */
 static int find_anchor(nr_reader *r, struct anchor *a)
 {
     const nr_config *c = r->config;
+    uint32_t block = 0, named[ANCHORS];
     a->page = NONE;
     a->sequence = 0;
     r->any_volume = 1;
-    for (uint32_t block = 0; block < c->block_count && (block < ANCHOR_SEARCH || a->page == NONE); block++) {
-        int first = probe(r, nth_page(c, block, 0));
-        /* What is read well and is no page with header is of a bare stream, or was torn and has nothing behind it. */
-        if (first != NR_READ && (first || (r->kind != KIND_ANCHOR && r->kind != KIND_TABLE))) continue;
-        uint32_t page = last_page(r, block, 0, a->sequence, KIND_ANCHOR);
-        if (page == NONE) continue;
-        a->page = page;
-        a->sequence = r->sequence;
+    for (uint32_t seen = 0; block < c->block_count && seen < ANCHORS; block++) {
+        look_for_anchor(r, a, block);
+        seen += a->page != NONE;
     }
-    r->any_volume = 0;
-    return a->page == NONE ? NR_NO_VOLUME : NR_OK;
+    if (a->page == NONE) return NR_NO_VOLUME;
+    TRY(load(r, a->page));
+    for (uint32_t i = 0; i < ANCHORS; i++) named[i] = le32(r->buffer + r->body + 24 + 4 * i);
+    for (uint32_t i = 0; i < ANCHORS; i++)
+        if (named[i] >= block && named[i] < c->block_count) look_for_anchor(r, a, named[i]);
+    return load(r, a->page);
 }
 
 static int read_anchor(nr_reader *r, struct anchor *a)
 {
     const nr_config *c = r->config;
-    r->any_volume = 1;
-    int result = load(r, a->page);
+    TRY(find_anchor(r, a));
     r->any_volume = 0;
-    if (result < 0) return result;
     const uint8_t *h = r->buffer, *b = h + r->body;
     r->volume = le32(h + 20);
     a->committed = le32(h + 24);
@@ -998,7 +1012,6 @@ int nr_mount(nr_reader *r, const nr_config *c, void *buffer)
         || c->pages_per_block > 4096 || !c->block_count || c->block_count > (NONE - 1) / c->pages_per_block)
         return NR_GEOMETRY;
     r->page_count = c->pages_per_block * c->block_count;
-    TRY(find_anchor(r, &a));
     TRY(read_anchor(r, &a));
     TRY(find_commit(r, &a));
     TRY(load(r, r->commit));

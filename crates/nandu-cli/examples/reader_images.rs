@@ -20,8 +20,8 @@ use nandu_suite::{Chance, Op, Opened, Promise, ROOT, System, sized};
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 /// What kinds of volumes there are, one life after the other.
-const KINDS: [(&str, Life); 5] =
-    [("store", store), ("files", files), ("map", map), ("tags", tags), ("two-bits", two_bits)];
+const KINDS: [(&str, Life); 6] =
+    [("store", store), ("files", files), ("map", map), ("tags", tags), ("two-bits", two_bits), ("bulk", bulk)];
 
 type Life = fn(&mut Images, &mut Chance) -> Outcome;
 
@@ -148,19 +148,29 @@ fn store_session(sim: &mut Sim, options: Options, memory: &mut [u8], chance: &mu
             outcome?;
         }
     }
+    // What waits for a sync is lost where a session ends so.
+    if chance.below(2) == 0 {
+        if chance.below(3) == 0 {
+            store.snapshot()?;
+        }
+        store.abandon();
+        return Ok(());
+    }
     store.unmount()?;
     Ok(())
 }
 
 fn map(images: &mut Images<'_>, chance: &mut Chance) -> Outcome {
     let durability = if chance.below(3) == 0 { Durability::Immediate } else { Durability::OnSync };
-    let options = Options { cache_size: 8192, durability, pending_size: 4000, ..Options::DEFAULT };
-    let mut sim = chip(chance, &[512, 2048], 48, |geometry| geometry);
+    // With little memory leaves ride with syncs, and their pages are journal pages.
+    let pending_size = [500, 1500, 4000][chance.below(3)];
+    let options = Options { cache_size: 8192, durability, pending_size, ..Options::DEFAULT };
+    let mut sim = chip(chance, &[512, 2048, 4096], 48, |geometry| geometry);
     let mut memory = vec![0; Map::<Sim, u32, 4, u64, 8>::memory_required(&sim.chip().geometry, &options)];
     sim = Map::<Sim, u32, 4, u64, 8>::format(sim, options, &mut memory)?.unmount()?;
     let (base, step) = (chance.below(1 << 30) as u32, 1 << chance.below(14));
     for _ in 0..SESSIONS {
-        begin(&mut sim, chance, 400);
+        begin(&mut sim, chance, 1500);
         drop(map_session(&mut sim, options, &mut memory, chance, base, step));
         let path = images.keep(&sim)?;
         let mut seen = sim.clone();
@@ -185,16 +195,20 @@ fn map_session(
     step: u32,
 ) -> Outcome {
     let mut map = Map::<&mut Sim, u32, 4, u64, 8>::open(sim, options, memory)?;
-    for _ in 0..chance.below(1200) {
+    for _ in 0..chance.below(3000) {
         let key = base + step * chance.below(2000) as u32;
         let outcome = match chance.below(20) {
             0..15 => map.put(key, chance.below(usize::MAX) as u64).map(drop),
-            15..18 => map.delete(key).map(drop),
+            15 => map.delete(key).map(drop),
             _ => map.sync(),
         };
         if map.nand().is_off() {
             outcome?;
         }
+    }
+    if chance.below(2) == 0 {
+        map.abandon();
+        return Ok(());
     }
     map.unmount()?;
     Ok(())
@@ -307,6 +321,53 @@ fn tagged_session(sim: &mut Sim, system: Files, memory: &mut [u8], chance: &mut 
         if fs.nand().is_off() {
             outcome?;
         }
+    }
+    fs.unmount()?;
+    Ok(())
+}
+
+/// Files of many pages between two syncs, so that what says whose pages they are has no room in other commits.
+fn bulk(images: &mut Images<'_>, chance: &mut Chance) -> Outcome {
+    let sim = chip(chance, &[512, 1024, 2048], 128, |geometry| Geometry { pages_per_block: 32, ..geometry });
+    let pending_size = [1000, 4000][chance.below(2)];
+    let system = Files { options: FsOptions { pending_size, ..FsOptions::DEFAULT }, both_modes: false };
+    let mut memory = system.memory(&sim.chip().geometry);
+    let mut sim = system.format(sim, &mut memory)?.unmount()?;
+    for _ in 0..SESSIONS {
+        begin(&mut sim, chance, 1000);
+        drop(bulk_session(&mut sim, system, &mut memory, chance));
+        images.keep(&sim)?;
+    }
+    Ok(())
+}
+
+fn bulk_session(sim: &mut Sim, system: Files, memory: &mut [u8], chance: &mut Chance) -> Outcome {
+    let page_size = sim.chip().geometry.page_size as usize;
+    let mut fs = system.mount(sim, memory)?;
+    let root = nandu::fs::Ino::ROOT;
+    for now in 0..chance.below(60) {
+        fs.set_now(Time { seconds: 1_600_000_000 + now as i64, nanoseconds: 7 });
+        let name = format!("file-{}", chance.below(40));
+        let outcome = match fs.lookup(root, name.as_bytes()) {
+            Ok(ino) => {
+                let (page, pages) = (chance.below(40), 1 + chance.below(40));
+                let size = pages * page_size + chance.below(2) * 100;
+                let bytes = chance.bytes(size);
+                fs.write_at(ino, (page * page_size) as u64, &bytes).and_then(|_| match chance.below(3) {
+                    0 => fs.sync(),
+                    1 => fs.truncate(ino, (chance.below(60) * page_size + 17) as u64),
+                    _ => Ok(()),
+                })
+            }
+            Err(_) => fs.create(root, name.as_bytes(), nandu::fs::Attributes::FILE).map(drop),
+        };
+        if fs.nand().is_off() {
+            outcome?;
+        }
+    }
+    if chance.below(2) == 0 {
+        fs.abandon();
+        return Ok(());
     }
     fs.unmount()?;
     Ok(())

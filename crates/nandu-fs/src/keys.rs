@@ -4,7 +4,7 @@
 //!
 //! Everything is a record of one tree. Numbers in keys have their high byte first, so that records lie as the numbers count: an
 //! inode before its names, its pages, its attributes; the inodes of a directory's children, which take their numbers from the
-//! directory's chunk, near the directory.
+//! directory's chunk, near the directory. The root directory is inode 1.
 //!
 //! ```text
 //! bytes                                             record

@@ -2,8 +2,8 @@
 //!
 //! FORMAT: Names in directories
 //!
-//! A name is a record of its directory. Its place is the upper 40 bits of its hash (SipHash-2-4 with the volume's key) and a
-//! probe, the lowest that was free when it came; it never changes. So a directory of any size is looked up in one descent, and a
+//! A name is a record of its directory. Its place is the upper 40 bits of its hash (SipHash-2-4 of its bytes with the volume's key, whose halves have their low
+//! byte first) and a probe, the lowest that was free when it came; it never changes. So a lower probe may be free again, and who looks for a name looks at all of its hash. So a directory of any size is looked up in one descent, and a
 //! cookie of a listing stays good whatever comes and goes.
 //!
 //! ```text

@@ -49,7 +49,7 @@
 //!   then        changes       as above, up to the end of the section; none is of a key of the leaf in the page
 //! ```
 //!
-//! What `older` names is a page of the one kind or the other. A change is obsolete, whatever a map says, if the page that holds
+//! The changes of a page stand in the order of their keys, and no two have the same. What `older` names is a page of the one kind or the other. A change is obsolete, whatever a map says, if the page that holds
 //! the leaf of its key has a higher sequence than the journal page. Numbers are little-endian.
 
 use core::ops::Range;

@@ -4,7 +4,8 @@
 //!
 //! Where the chip has protected bytes in the spare area, a page without header may carry a tag there, programmed together with it.
 //! It counts only behind one commit: the pages from where that commit left its stream on, one after the other, up to the first without a
-//! tag that fits.
+//! tag that fits, 15 at most. It is the first of the protected bytes; which columns these are is the driver's, in the simulator those from byte 4 of the spare
+//! area on.
 //!
 //! ```text
 //! offset  size  field     meaning

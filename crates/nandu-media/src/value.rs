@@ -2,7 +2,8 @@
 //!
 //! A value that is too large for a leaf stands in pages of its own: value pages hold its bytes, and where these are more
 //! than a few, index pages list them. The leaf holds a descriptor instead of the value. Each of these pages names its
-//! key and its number, so that whether it lives is found from the root.
+//! key and its number, so that whether it lives is found from the root. A full value page has content up to its end, a full index page as many whole page
+//! numbers as fit.
 
 use core::mem::size_of;
 use core::ops::Range;

@@ -9,9 +9,10 @@
 //! ```
 //!
 //! The prefix is what all keys of the node begin with; it is cut off each key. An end counts from the start of the
-//! heap. Entries stand in the order of their keys. A value begins with a tag: 0, and the value itself follows, or 1, and it is
-//! the descriptor of a large value. `end_size` is 1 where the heap has fewer than 256 bytes, else 2. `path` is the index of
-//! the child in the same page, whose page number is all ones, or 65,535 for none.
+//! heap. Entries stand in the order of their keys. A value begins with a tag: 0, and the value itself follows; 1, and it is
+//! the descriptor of a large value; 2 and 3, and it says where a resident value or a page value is ("Large values"). `end_size` is 1 where
+//! the heap has fewer than 256 bytes, else 2. Separators have no size in front. Page numbers are packed with their lowest bit first, from the lowest bit
+//! of a byte on. `path` is the index of the child in the same page, whose page number is all ones, or 65,535 for none.
 
 use core::cmp::Ordering;
 use core::ops::Range;
