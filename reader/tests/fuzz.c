@@ -2,7 +2,8 @@
  * Damaged images: fuzz COUNT SEED IMAGE...
  *
  * Takes an image, damages some of the pages that its own reading touches, in most cases with the checksum made right again, and
- * reads everything. Nothing may crash, read outside of the buffer (which is what the sanitizers look for), or go on for ever.
+ * reads everything. Nothing may crash, read outside of the buffer (which is what the sanitizers look for), or go on for ever. In some cases the checksum
+ * stays wrong and the page is none that a mount looks at; then what is read must be an error or what was there.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "image.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DAMAGED_MAX = 6, TOUCHED_MAX = 4096, READS_MAX = 200000 };
+enum { DAMAGED_MAX = 6, TOUCHED_MAX = 4096, READS_MAX = 200000, KNOWN_MAX = 24 };
 
 static uint64_t state;
 
@@ -44,7 +45,15 @@ struct subject {
     struct image image;
     int (*read)(void *, uint32_t, uint32_t, void *, void *);
     uint32_t touched[TOUCHED_MAX];
-    uint32_t touched_count;
+    uint32_t touched_count, touched_by_mount;
+    /* Records and files, and the checksums of what they hold. */
+    struct known {
+        uint8_t key[NR_KEY_MAX];
+        size_t key_size;
+        char path[NR_NAME_MAX + 1];
+        uint32_t crc;
+    } known[KNOWN_MAX];
+    uint32_t known_count;
 };
 
 static int note(void *context, uint32_t block, uint32_t page, void *main_area, void *tag)
@@ -91,8 +100,67 @@ static void use(const nr_config *config, uint32_t some)
     free(buffer);
 }
 
-/* Makes a damaged copy of a page. */
-static uint8_t *damaged(const struct subject *s, uint32_t page)
+/* The checksum of what a record or a file holds, or an error. */
+static int64_t digest(nr_reader *r, const struct known *k)
+{
+    static uint8_t out[1 << 20];
+    nr_value value;
+    nr_file file;
+    int32_t size = k->key_size ? nr_find(r, k->key, k->key_size, &value) : nr_open(r, k->path, &file);
+    if (size >= 0) size = k->key_size ? nr_read(r, &value, 0, out, sizeof out) : nr_file_read(r, &file, 0, out, sizeof out);
+    return size < 0 ? size : (int64_t)crc32c(out, (size_t)size);
+}
+
+/* Notes what some records and files hold, and which pages a mount touches. */
+static int learn(struct subject *s, const nr_config *config)
+{
+    static nr_reader r;
+    uint8_t *buffer = malloc(config->page_size);
+    nr_value value;
+    nr_file directory;
+    nr_name name;
+    if (nr_mount(&r, config, buffer) < 0) {
+        free(buffer);
+        return -1;
+    }
+    s->touched_by_mount = s->touched_count;
+    struct known *k = s->known;
+    size_t size = r.key_size;
+    uint8_t key[NR_KEY_MAX] = { 0 };
+    for (int i = 0; i < KNOWN_MAX / 2 && nr_next(&r, key, &size, i > 0, &value) >= 0; i++, k++) {
+        memcpy(k->key, key, size);
+        k->key_size = size;
+    }
+    memset(&name, 0, sizeof name);
+    if (nr_open(&r, "/", &directory) >= 0)
+        for (int i = 0; i < KNOWN_MAX / 2 && nr_list(&r, &directory, &name) >= 0; i++)
+            if (name.type == 8) strcpy((k++)->path, name.name);
+    s->known_count = (uint32_t)(k - s->known);
+    for (k = s->known; k < s->known + s->known_count; k++) {
+        int64_t found = digest(&r, k);
+        if (found < 0) k->key_size = 0, strcpy(k->path, "no such file");
+        k->crc = (uint32_t)found;
+    }
+    free(buffer);
+    return 0;
+}
+
+/* Whether what was noted can be read as it was, or not at all. */
+static int is_honest(const struct subject *s, const nr_config *config)
+{
+    static nr_reader r;
+    uint8_t *buffer = malloc(config->page_size);
+    int is_same = nr_mount(&r, config, buffer) >= 0;
+    for (uint32_t i = 0; i < s->known_count && is_same; i++) {
+        int64_t found = digest(&r, &s->known[i]);
+        if (found == NR_NOT_FOUND ? strcmp(s->known[i].path, "no such file") : found >= 0) is_same = found == (int64_t)s->known[i].crc;
+    }
+    free(buffer);
+    return is_same;
+}
+
+/* Makes a damaged copy of a page; its checksum is made right most of the time, if that `may` be. */
+static uint8_t *damaged(const struct subject *s, uint32_t page, int may)
 {
     uint32_t size = s->image.page_size + s->image.spare_size, page_size = s->image.page_size;
     uint8_t *b = malloc(size);
@@ -116,7 +184,7 @@ static uint8_t *damaged(const struct subject *s, uint32_t page)
             b[at] = (uint8_t)(chance(2) ? chance(256) : chance(2) ? edges[chance(6)] : b[at] + chance(3) - 1);
         }
     }
-    if (has_header && chance(8)) {
+    if (may && has_header && chance(8)) {
         if (chance(16)) {
             for (int i = 0; i < 4; i++) b[16 + i] = (uint8_t)(page >> 8 * i);
         }
@@ -128,7 +196,7 @@ static uint8_t *damaged(const struct subject *s, uint32_t page)
 
 int main(int argc, char **argv)
 {
-    unsigned long count = argc > 3 ? strtoul(argv[1], 0, 10) : 0, endless = 0;
+    unsigned long count = argc > 3 ? strtoul(argv[1], 0, 10) : 0, endless = 0, tried = 0, wrong = 0;
     uint64_t seed = argc > 3 ? strtoull(argv[2], 0, 10) : 0;
     int subject_count = argc - 3;
     if (subject_count < 1) {
@@ -144,26 +212,44 @@ int main(int argc, char **argv)
         s->read = config.read;
         config.read = note;
         config.context = s;
+        if (learn(s, &config)) {
+            fprintf(stderr, "fuzz: %s cannot be mounted\n", argv[3 + i]);
+            return 1;
+        }
         state = 1;
         use(&config, 12);
     }
     for (unsigned long n = 0; n < count; n++) {
         uint32_t pages[DAMAGED_MAX], page_count = 0;
         const uint8_t *before[DAMAGED_MAX];
+        uint8_t failed[DAMAGED_MAX];
         state = seed * 1000003 + n;
         struct subject *s = &subjects[chance((uint32_t)subject_count)];
         nr_config config;
         image_config(&s->image, &config);
         if (!s->touched_count) continue;
+        int must_show = !chance(4) && s->touched_by_mount < s->touched_count;
         for (uint32_t i = 1 + chance(DAMAGED_MAX / 2); i--; page_count++) {
-            pages[page_count] = s->touched[chance(s->touched_count)];
+            uint32_t from = must_show ? s->touched_by_mount : 0;
+            pages[page_count] = s->touched[from + chance(s->touched_count - from)];
+            for (uint32_t j = 0; j < s->touched_by_mount && must_show; j++)
+                if (s->touched[j] == pages[page_count]) must_show = 0;
             before[page_count] = s->image.pages[pages[page_count]].content;
-            s->image.pages[pages[page_count]].content = damaged(s, pages[page_count]);
+            s->image.pages[pages[page_count]].content = damaged(s, pages[page_count], !must_show);
+            failed[page_count] = s->image.pages[pages[page_count]].fails;
+            s->image.pages[pages[page_count]].fails |= !chance(12);
         }
         s->image.reads = 0;
         s->image.reads_max = READS_MAX;
         alarm(60);
         use(&config, 12);
+        if (must_show) {
+            tried++;
+            if (!is_honest(s, &config)) {
+                fprintf(stderr, "fuzz: case %lu of %s reads something else\n", n, argv[3 + (s - subjects)]);
+                wrong++;
+            }
+        }
         if (s->image.reads > READS_MAX) {
             fprintf(stderr, "fuzz: case %lu of %s reads more than %d pages\n", n, argv[3 + (s - subjects)], READS_MAX);
             endless++;
@@ -172,10 +258,12 @@ int main(int argc, char **argv)
         while (page_count--) {
             free((void *)s->image.pages[pages[page_count]].content);
             s->image.pages[pages[page_count]].content = before[page_count];
+            s->image.pages[pages[page_count]].fails = failed[page_count];
         }
     }
-    printf("%lu damaged images, %lu without an end\n", count, endless);
+    printf("%lu damaged images, %lu without an end; of %lu whose checksums stayed wrong, %lu were read as something else\n", count, endless,
+           tried, wrong);
     for (int i = 0; i < subject_count; i++) image_close(&subjects[i].image);
     free(subjects);
-    return endless > 0;
+    return endless + wrong > 0;
 }

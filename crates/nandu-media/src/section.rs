@@ -7,7 +7,7 @@
 //! offset  size  field     meaning
 //!      0     1  kind      1 changes that wait for their leaves: as described under "Journal page"
 //!                         2 notes: pages of the owner's bytes that nothing else on flash describes yet
-//!                         3 a value
+//!                         3 a value; nothing writes it
 //!      1     1  reserved  zero, checked on read
 //!      2     2  size      bytes of `content`
 //!      4        content
