@@ -7,6 +7,13 @@ use crate::tree::Tree;
 /// Lines at which a file is to be split.
 const RUST_LINES_MAX: usize = 800;
 
+/// The crates that may have unsafe code: pointers come to one from C, and the other calls the operating system's kernel. They state the lints of the
+/// workspace themselves, but for that.
+const WITH_UNSAFE: [&str; 2] = ["nandu-capi", "nandu-mtd"];
+
+/// The file of `nandu-mtd` that has some.
+const UNSAFE_FILE: &str = "crates/nandu-mtd/src/ioctls.rs";
+
 /// Beginnings of paths that exist on somebody's machine only, and hosts that only some machines can reach.
 ///
 /// Each is put together from two halves, so that this file does not contain what it forbids.
@@ -21,13 +28,13 @@ const MACHINE_WORDS: [(&str, &str); 8] = [
     ("deb.debian", ".org"),
 ];
 
-/// The crate that may have unsafe code, since pointers come to it from C. It states the lints of the workspace itself, but for that.
-const UNSAFE_CRATE: &str = "nandu-capi";
-
 pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
     for (path, text) in tree.texts() {
         if path.ends_with(".rs") {
             check_length(path, text, findings);
+        }
+        if path.ends_with(".rs") && path.starts_with("crates/nandu-mtd/") && path != UNSAFE_FILE {
+            check_unsafe(path, text, findings);
         }
         // Cargo writes where each package came from into its lock file.
         if !path.ends_with("Cargo.lock") {
@@ -44,6 +51,18 @@ fn check_length(path: &str, text: &str, findings: &mut Vec<Finding>) {
     if lines > RUST_LINES_MAX {
         let text = format!("{lines} lines are more than {RUST_LINES_MAX}: look for the seam");
         findings.push(Finding::new(path, 0, text));
+    }
+}
+
+fn check_unsafe(path: &str, text: &str, findings: &mut Vec<Finding>) {
+    for (index, line) in text.lines().enumerate() {
+        if ["unsafe {", "unsafe fn", "unsafe impl", "unsafe trait"].iter().any(|word| line.contains(word)) {
+            findings.push(Finding::new(
+                path,
+                index + 1,
+                format!("unsafe code stands in {UNSAFE_FILE} and nowhere else"),
+            ));
+        }
     }
 }
 
@@ -72,7 +91,7 @@ fn check_package(tree: &Tree, folder: &str, findings: &mut Vec<Finding>) {
     if manifest.description.is_empty() {
         findings.push(Finding::new(&path, 0, "a crate has a description"));
     }
-    if !manifest.lints_inherited && manifest.name != UNSAFE_CRATE {
+    if !manifest.lints_inherited && !WITH_UNSAFE.contains(&manifest.name.as_str()) {
         findings.push(Finding::new(&path, 0, "a crate inherits the lints of the workspace"));
     }
     if !tree.contains(&format!("{folder}/README.md")) {
@@ -105,6 +124,23 @@ mod tests {
         let longer = format!("docs{0}x ${{TMPDIR}}{0}x", concat!("/wo", "rk/"));
         assert!(findings(&[("a.md", &longer)]).is_empty());
         assert!(findings(&[("Cargo.lock", concat!("index.crates", ".io"))]).is_empty());
+    }
+
+    #[test]
+    fn unsafe_code_of_mtd_stands_in_one_file_and_other_crates_have_no_lints_of_their_own() {
+        let call = "fn f() {\n    unsafe { g() }\n}\n";
+        assert!(findings(&[(UNSAFE_FILE, call)]).is_empty());
+        let elsewhere = findings(&[("crates/nandu-mtd/src/nand.rs", call)]);
+        assert_eq!(
+            elsewhere,
+            [format!("crates/nandu-mtd/src/nand.rs:2: unsafe code stands in {UNSAFE_FILE} and nowhere else")]
+        );
+        let manifest = |name: &str| format!("[package]\nname = \"{name}\"\ndescription = \"d\"\n");
+        let own = |name: &str| {
+            let (path, readme) = (format!("crates/{name}/Cargo.toml"), format!("crates/{name}/README.md"));
+            findings(&[(&path, &manifest(name)), (&readme, "")]).len()
+        };
+        assert_eq!((own("nandu-mtd"), own("nandu-log")), (0, 1));
     }
 
     #[test]
