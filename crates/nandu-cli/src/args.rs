@@ -9,14 +9,17 @@ use crate::verbs::{
 };
 
 const AFTER_HELP: &str = "\
+Where an image is taken, so is an MTD device of Linux: /dev/mtdN, or mtd:NAME.
+What its chip is rated for: NANDU_MTD_ENDURANCE, NANDU_MTD_BAD_BLOCKS.
+
 Exit codes:
   0  done
-  1  failed: an image that is damaged or in use, a full disk, a trace that does not repeat
+  1  failed: an image or device that is damaged or in use, a full disk, a trace that does not repeat
   2  wrong use: the command line asks for something that cannot be asked for
   3  lab compare found something worse, or lab run --strict something missed
   4  check found errors; 1 if it repaired them, 8 if it could not be done";
 
-/// Simulated NAND flash chips, kept in image files.
+/// NAND flash: simulated chips, kept in image files, and MTD devices
 #[derive(Debug, Parser)]
 #[command(name = "nandu", version, after_help = AFTER_HELP, max_term_width = 100, propagate_version = true)]
 pub(crate) struct Cli {
@@ -43,7 +46,7 @@ pub(crate) enum Verb {
     Chip(chip::Chip),
     /// Make an image of a new chip
     Create(create::Create),
-    /// What an image holds: geometry, bad blocks, costs so far, wear
+    /// What an image or a device holds: geometry, bad blocks, costs so far, wear
     Info(info::Info),
     /// The blocks of an image by state and wear
     Map(map::Map),

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use nandu_media::dffs::{self as media, Fields, Kind, SuperblockFields};
 use nandu_nand::{CellMode, PageAddr};
-use nandu_sim::Sim;
 use serde_json::{Map, Value, json};
 
+use crate::flash::Flash;
 use crate::{kind, units};
 
 /// A page that holds something.
@@ -27,23 +27,23 @@ const FLAGS: [(u16, &str); 5] = [
 ];
 
 /// Reads a page with what protects it; `None` if it is none of DFFS's, or one of data that no summary tells of yet.
-pub(crate) fn read(sim: &Sim, page: PageAddr) -> Option<Page> {
-    let volume = kind::dffs_volume(sim)?;
-    if let Some((fields, bytes)) = open(sim, volume, page) {
+pub(crate) fn read(flash: &Flash, page: PageAddr) -> Option<Page> {
+    let volume = kind::dffs_volume(flash)?;
+    if let Some((fields, bytes)) = open(flash, volume, page) {
         return Some(Page::Front(fields, bytes));
     }
-    let geometry = &sim.chip().geometry;
+    let geometry = &flash.chip().geometry;
     let block = geometry.block_of(page);
     let in_use = geometry.pages_in_mode(CellMode::Slc);
     let place = |nth| geometry.nth_in_mode(CellMode::Slc, nth).map(|index| geometry.page_at(block, index));
-    let (fields, summary) = open(sim, volume, place(in_use.checked_sub(1)?)?)?;
+    let (fields, summary) = open(flash, volume, place(in_use.checked_sub(1)?)?)?;
     let nth = (0..in_use).find(|&nth| place(nth) == Some(page))?;
     let owner = media::owner(&summary, nth as usize);
     owner.filter(|_| fields.kind == Kind::Summary).map(Page::Data)
 }
 
-fn open(sim: &Sim, volume: u32, page: PageAddr) -> Option<(Fields, Vec<u8>)> {
-    let bytes = sim.peek(page)[..sim.chip().geometry.page_size as usize].to_vec();
+fn open(flash: &Flash, volume: u32, page: PageAddr) -> Option<(Fields, Vec<u8>)> {
+    let bytes = flash.content(page)?;
     // What says which volume it is has no volume in its checksum.
     let fields = media::open(&bytes, volume, page.0).or_else(|_| media::open(&bytes, 0, page.0)).ok()?;
     Some((fields, bytes))

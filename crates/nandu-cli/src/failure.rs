@@ -8,6 +8,7 @@ use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::Cli;
+use crate::fstab::{End, Role};
 
 /// The user asked for something that cannot be asked for; a verb returns it for what clap cannot check.
 #[derive(Debug)]
@@ -96,9 +97,9 @@ impl Failure {
                 return ExitCode::SUCCESS;
             }
             Failure::OutputClosed => return ExitCode::SUCCESS,
-            Failure::Usage(message) => (message, 2),
+            Failure::Usage(message) => (message, Role::here().code(End::Usage)),
             Failure::Ended(ending) => (ending.message, ending.code),
-            Failure::Failed(error) => (format!("{error:#}"), 1),
+            Failure::Failed(error) => (format!("{error:#}"), Role::here().code(End::Failed)),
         };
         let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
         // There is no better place to say that the error stream is closed.

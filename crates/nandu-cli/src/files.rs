@@ -12,8 +12,8 @@ use nandu::fs::{Fs, FsError, Options};
 use nandu_dffs::Dffs;
 use nandu_files::errno::{ENOENT, ENOSPC, ENOTDIR};
 use nandu_files::{FileError, FileKind, FileSystem, Ino, Stat, Time};
-use nandu_sim::Sim;
 
+use crate::flash::Flash;
 use crate::kind::{self, Kind};
 use crate::session::{self, Session, SessionArgs};
 use crate::units;
@@ -56,15 +56,15 @@ impl MemoryArgs {
     }
 
     /// For the volume on a chip, which may use both modes of its cells.
-    pub(crate) fn options_for(self, sim: &Sim) -> Options {
+    pub(crate) fn options_for(self, flash: &Flash) -> Options {
         let options = self.options();
-        if kind::uses_both_modes(sim) { options.both_modes(&sim.chip().geometry) } else { options }
+        if kind::uses_both_modes(flash) { options.both_modes(&flash.chip().geometry) } else { options }
     }
 }
 
 /// Memory for a file system of nandu's on this chip.
-pub(crate) fn memory(sim: &Sim, options: &Options) -> Vec<u8> {
-    vec![0; Fs::<Sim>::memory_required(&sim.chip().geometry, options)]
+pub(crate) fn memory(flash: &Flash, options: &Options) -> Vec<u8> {
+    vec![0; Fs::<Flash>::memory_required(&flash.chip().geometry, options)]
 }
 
 /// What a volume of DFFS is mounted with. Only the number of directories that there can be is part of the format.
@@ -76,26 +76,26 @@ pub(crate) const DFFS: nandu_dffs::Options = nandu_dffs::Options {
 };
 
 /// Memory for a volume of either kind on this chip.
-pub(crate) fn volume_memory(sim: &Sim, system: System, options: MemoryArgs) -> Vec<u8> {
+pub(crate) fn volume_memory(flash: &Flash, system: System, options: MemoryArgs) -> Vec<u8> {
     match system {
-        System::Nandu => memory(sim, &options.options_for(sim)),
-        System::Dffs => vec![0; Dffs::<Sim>::memory_required(&sim.chip().geometry, &DFFS)],
+        System::Nandu => memory(flash, &options.options_for(flash)),
+        System::Dffs => vec![0; Dffs::<Flash>::memory_required(&flash.chip().geometry, &DFFS)],
     }
 }
 
 /// Mounts what is on a chip.
 pub(crate) fn mount<'m>(
-    sim: &'m mut Sim,
+    flash: &'m mut Flash,
     system: System,
     options: MemoryArgs,
     memory: &'m mut [u8],
 ) -> Result<Volume<'m>, VolumeError> {
     match system {
         System::Nandu => {
-            let options = options.options_for(sim);
-            Fs::mount(sim, options, memory).map(Volume::Nandu).map_err(VolumeError::Nandu)
+            let options = options.options_for(flash);
+            Fs::mount(flash, options, memory).map(Volume::Nandu).map_err(VolumeError::Nandu)
         }
-        System::Dffs => Dffs::mount(sim, DFFS, memory).map(Volume::Dffs).map_err(VolumeError::Dffs),
+        System::Dffs => Dffs::mount(flash, DFFS, memory).map(Volume::Dffs).map_err(VolumeError::Dffs),
     }
 }
 
@@ -113,12 +113,12 @@ pub(crate) fn change<T>(
     work: impl FnOnce(&mut Volume<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let mut session = Session::open(args)?;
-    refuse_records(&args.image, &session.sim)?;
-    session.sim.power_on();
-    let system = kind::system(&session.sim);
-    let mut memory = volume_memory(&session.sim, system, memory_args);
+    refuse_records(&args.image, &session.flash)?;
+    session.flash.power_on();
+    let system = kind::system(&session.flash);
+    let mut memory = volume_memory(&session.flash, system, memory_args);
     let explain = |error| explain(&args.image, error);
-    let mut fs = mount(&mut session.sim, system, memory_args, &mut memory).map_err(explain)?;
+    let mut fs = mount(&mut session.flash, system, memory_args, &mut memory).map_err(explain)?;
     warn_of_loss(&args.image, fs.tail_lost());
     if fs.is_read_only() {
         return Err(anyhow!("{}: {READ_ONLY}", args.image.display()));
@@ -136,12 +136,12 @@ pub(crate) fn look<T>(
     memory_args: MemoryArgs,
     work: impl FnOnce(&mut Volume<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let mut sim = session::look(&image.to_path_buf())?;
-    refuse_records(image, &sim)?;
-    sim.power_on();
-    let system = kind::system(&sim);
-    let mut memory = volume_memory(&sim, system, memory_args);
-    let mut fs = mount(&mut sim, system, memory_args, &mut memory).map_err(|error| explain(image, error))?;
+    let mut flash = session::look(image)?;
+    refuse_records(image, &flash)?;
+    flash.power_on();
+    let system = kind::system(&flash);
+    let mut memory = volume_memory(&flash, system, memory_args);
+    let mut fs = mount(&mut flash, system, memory_args, &mut memory).map_err(|error| explain(image, error))?;
     warn_of_loss(image, fs.tail_lost());
     if fs.is_read_only() {
         warn_of_read_only(image);
@@ -176,9 +176,9 @@ fn holds_records(image: &Path) -> anyhow::Error {
 }
 
 /// Refuses a chip with an index of records that is no mu-Tree, in which a file system would see no volume.
-pub(crate) fn refuse_records(image: &Path, sim: &Sim) -> anyhow::Result<()> {
-    match kind::find(sim) {
-        Some(found) if found.kind != Kind::Mutree && kind::system(sim) == System::Nandu => Err(holds_records(image)),
+pub(crate) fn refuse_records(image: &Path, flash: &Flash) -> anyhow::Result<()> {
+    match kind::find(flash) {
+        Some(found) if found.kind != Kind::Mutree && kind::system(flash) == System::Nandu => Err(holds_records(image)),
         _ => Ok(()),
     }
 }
@@ -193,7 +193,7 @@ pub(crate) fn explain(image: &Path, error: VolumeError) -> anyhow::Error {
         VolumeError::Nandu(FsError::OtherFormat { what: "bare streams" } | FsError::NoFileSystem) => {
             holds_records(image)
         }
-        error if error.errno() == ENOSPC => anyhow!("{name}: full; the image is as it was"),
+        error if error.errno() == ENOSPC => anyhow!("{name}: full{}", session::as_it_was(image)),
         other => anyhow!("{name}: {other}"),
     }
 }
@@ -227,7 +227,7 @@ pub(crate) fn complain(image: &Path, path: &str, error: VolumeError) -> anyhow::
     match error.errno() {
         ENOENT => anyhow!("{name}: {path}: there is no such file or directory"),
         ENOTDIR => anyhow!("{name}: {path}: what stands before a '/' is not a directory"),
-        ENOSPC => anyhow!("{name}: {path}: there is no room; the image is as it was"),
+        ENOSPC => anyhow!("{name}: {path}: there is no room{}", session::as_it_was(image)),
         _ => anyhow!("{name}: {path}: {error}"),
     }
 }

@@ -1,11 +1,56 @@
-//! A mount in the words of `mount(8)` and of `/etc/fstab`: options with commas between them, and the command line that `mount(8)`
-//! has for the helper of a type.
+//! This program in the words of `/etc/fstab` and of who reads it: mount options with commas between them, and the command lines and exit
+//! codes that `mount(8)`, `fsck(8)` and `mkfs(8)` have for the programs of a type.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// Names under which this program is such a helper.
-const HELPER_NAMES: [&str; 2] = ["mount.fuse.nandu", "mount.nandu"];
+/// What this program is called as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// By its own name, or any other that means nothing.
+    Command,
+    /// `mount.nandu IMAGE DIRECTORY [-snv] [-t TYPE] [-o OPTIONS]`, which `mount -t nandu` calls.
+    Mount,
+    /// `fsck.nandu [OPTIONS] IMAGE`, which `fsck` calls.
+    Check,
+    /// `mkfs.nandu [OPTIONS] IMAGE`, which `mkfs -t nandu` calls.
+    Make,
+}
+
+/// How a command ended, as far as whoever called it by a role needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Usage,
+    Failed,
+}
+
+impl Role {
+    pub(crate) fn of(arguments: &[OsString]) -> Role {
+        let name = arguments.first().map(Path::new).and_then(Path::file_name).and_then(OsStr::to_str);
+        match name {
+            Some("mount.nandu" | "mount.fuse.nandu") => Role::Mount,
+            Some("fsck.nandu" | "fsck.fuse.nandu") => Role::Check,
+            Some("mkfs.nandu" | "mkfs.fuse.nandu") => Role::Make,
+            _ => Role::Command,
+        }
+    }
+
+    /// The role of this process.
+    pub(crate) fn here() -> Role {
+        Role::of(&std::env::args_os().take(1).collect::<Vec<_>>())
+    }
+
+    /// The exit code for an end that chose none itself, as `mount(8)` and `fsck(8)` list them.
+    pub(crate) fn code(self, end: End) -> u8 {
+        match (self, end) {
+            (Role::Command, End::Usage) => 2,
+            (Role::Command | Role::Make, _) | (Role::Mount, End::Usage) => 1,
+            (Role::Mount, End::Failed) => 32,
+            (Role::Check, End::Usage) => 16,
+            (Role::Check, End::Failed) => 8,
+        }
+    }
+}
 
 /// What `mount(8)` keeps for itself, or what is always so.
 const WITHOUT_MEANING: [&str; 18] = [
@@ -78,40 +123,49 @@ impl Words {
     }
 }
 
-/// The command line of this program, where it was called as a helper in one of `mount(8)`'s ways: `mount.fuse.nandu IMAGE DIRECTORY
-/// [-snv] [-t TYPE] [-o OPTIONS]`. Every other stays as it is.
+/// The command line of this program by its own name, where it was called in another [`Role`]. Every other stays as it is.
 ///
 /// `mount(8)` tells a helper of `nosuid` and `nodev` where they are wanted, and nothing where they are not; so for root a mount has neither.
 pub(crate) fn command_line(arguments: impl Iterator<Item = OsString>, is_root: bool) -> Vec<OsString> {
     let arguments: Vec<OsString> = arguments.collect();
-    let name = arguments.first().map(Path::new).and_then(Path::file_name);
-    if !name.is_some_and(|name| HELPER_NAMES.iter().any(|helper| name == OsStr::new(helper))) {
-        return arguments;
-    }
-    let mut line = vec![OsString::from("nandu"), OsString::from("mount")];
-    if is_root {
-        line.extend(["-o", "suid,dev"].map(OsString::from));
-    }
+    let words: &[&str] = match Role::of(&arguments) {
+        Role::Command => return arguments,
+        Role::Mount if is_root => &["nandu", "mount", "-o", "suid,dev"],
+        Role::Mount => &["nandu", "mount"],
+        Role::Check => &["nandu", "check"],
+        Role::Make => &["nandu", "fs", "format"],
+    };
+    let role = Role::of(&arguments);
+    let mut line: Vec<OsString> = words.iter().map(OsString::from).collect();
     let mut rest = arguments.into_iter().skip(1);
     while let Some(argument) = rest.next() {
-        match argument.to_str() {
+        match (role, argument.to_str()) {
             // The type is in the name, and what is left out here has no meaning for a mount that is in no table of its own.
-            Some("-t") => _ = rest.next(),
-            Some(flags)
-                if flags.len() > 1
-                    && flags.starts_with('-')
-                    && flags[1..].bytes().all(|byte| b"snv".contains(&byte)) => {}
+            (Role::Mount, Some("-t")) => _ = rest.next(),
+            (Role::Mount, Some(flags)) if is_made_of(flags, b"snv") => {}
+            // Repair without questions, which there are none of anyway.
+            (Role::Check, Some("-a" | "-p" | "-y")) => line.push("-y".into()),
+            // Check though it was left cleanly, talk, ask: it always does the first, and never the others. Nor does it draw a bar.
+            (Role::Check, Some(flags)) if is_made_of(flags, b"fvVrtTMl") || flags.starts_with("-C") => {}
+            (Role::Make, Some("-f" | "-F")) => line.push("--force".into()),
+            (Role::Make, Some(flags)) if is_made_of(flags, b"vqV") => {}
             _ => line.push(argument),
         }
     }
     line
 }
 
+/// Whether an argument is nothing but some of these letters behind a minus.
+fn is_made_of(argument: &str, letters: &[u8]) -> bool {
+    let flags = argument.strip_prefix('-').unwrap_or_default();
+    !flags.is_empty() && flags.bytes().all(|byte| letters.contains(&byte))
+}
+
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
 
-    use super::{Words, command_line};
+    use super::{End, Role, Words, command_line};
 
     fn words(text: &str) -> Result<Words, String> {
         let mut words = Words::default();
@@ -133,6 +187,18 @@ mod tests {
     }
 
     #[test]
+    fn exit_codes_are_those_of_who_calls() {
+        let codes = |name: &str| {
+            let role = Role::of(&[OsString::from(name)]);
+            (role.code(End::Usage), role.code(End::Failed))
+        };
+        assert_eq!(codes("nandu"), (2, 1));
+        assert_eq!(codes("/sbin/mount.nandu"), (1, 32));
+        assert_eq!(codes("fsck.nandu"), (16, 8));
+        assert_eq!(codes("mkfs.nandu"), (1, 1));
+    }
+
+    #[test]
     fn the_line_of_a_helper_becomes_that_of_the_verb() {
         let line_of = |text: &str, is_root| {
             let line = command_line(text.split(' ').map(OsString::from), is_root);
@@ -143,6 +209,9 @@ mod tests {
         assert_eq!(line("/sbin/mount.fuse.nandu a b -o rw,dev"), "nandu mount a b -o rw,dev");
         assert_eq!(line("mount.nandu a b -sn -v -t fuse.nandu -o ro"), "nandu mount a b -o ro");
         assert_eq!(line("mount.nandu -h"), "nandu mount -h");
+        assert_eq!(line("/sbin/fsck.nandu -a -C0 -f /dev/mtd3"), "nandu check -y /dev/mtd3");
+        assert_eq!(line("fsck.nandu -n a"), "nandu check -n a");
+        assert_eq!(line("/usr/sbin/mkfs.nandu -q -f a --slc"), "nandu fs format --force a --slc");
         assert_eq!(line_of("nandu mount a b", true), "nandu mount a b");
         assert_eq!(line_of("mount.nandu a b -o nosuid", true), "nandu mount -o suid,dev a b -o nosuid");
     }

@@ -11,9 +11,9 @@ use anyhow::{anyhow, bail};
 use clap::Args;
 use nandu::{Direction, Durability, Edit, Entry, Error, Options, Store};
 use nandu_inpage::{Cells, InPage};
-use nandu_sim::Sim;
 
 use crate::failure::usage;
+use crate::flash::Flash;
 use crate::inpage;
 use crate::kind::{self, Found, Kind};
 use crate::session::{self, Session, SessionArgs};
@@ -92,7 +92,7 @@ pub(crate) fn explain(image: &Path, error: impl Into<IndexError>) -> anyhow::Err
                     anyhow!("{name}: not formatted: run 'nandu kv format {name}'")
                 }
                 nandu_inpage::Error::Full => {
-                    anyhow!("{name}: full: no block can be freed; the image is as it was")
+                    anyhow!("{name}: full: no block can be freed{}", session::as_it_was(image))
                 }
                 other => anyhow!("{name}: {other}"),
             }
@@ -101,10 +101,10 @@ pub(crate) fn explain(image: &Path, error: impl Into<IndexError>) -> anyhow::Err
 }
 
 /// Finds the index of a chip, and refuses another one than was asked for.
-pub(crate) fn identify(image: &Path, sim: &Sim, wanted: Option<Kind>) -> anyhow::Result<Found> {
+pub(crate) fn identify(image: &Path, flash: &Flash, wanted: Option<Kind>) -> anyhow::Result<Found> {
     let name = image.display();
     // The mu-Tree has more to say about a chip on which nothing is found.
-    let found = match kind::find(sim) {
+    let found = match kind::find(flash) {
         Some(found) => found,
         None if wanted.is_none_or(|wanted| wanted == Kind::Mutree) => Found::NOTHING,
         None => bail!("{name}: not formatted: run 'nandu kv format {name}'"),
@@ -126,8 +126,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(sim: &Sim, found: Found, cache: CacheArgs, how: Use) -> Plan {
-        let chip = sim.chip();
+    pub(crate) fn new(flash: &Flash, found: Found, cache: CacheArgs, how: Use) -> Plan {
+        let chip = flash.chip();
         let durability = match how {
             Use::Single => Durability::Immediate,
             Use::Many(durability) => durability,
@@ -135,7 +135,7 @@ impl Plan {
         let tree = Options { durability, ..cache.options() };
         let mut options = nandu_inpage::Options::DEFAULT;
         let size = match &found.fields {
-            None => Store::<Sim>::memory_required(&chip.geometry, &tree),
+            None => Store::<Flash>::memory_required(&chip.geometry, &tree),
             Some(fields) => {
                 options = inpage::options_of(chip, found.kind, fields, cache.cache);
                 if let Use::Many(durability) = how {
@@ -145,17 +145,17 @@ impl Plan {
                     };
                     options = inpage::with_journal(chip, options, durability);
                 }
-                InPage::<Sim>::memory_required(&chip.geometry, &options)
+                InPage::<Flash>::memory_required(&chip.geometry, &options)
             }
         };
         Plan { found, tree, inpage: options, memory: vec![0; size] }
     }
 
-    pub(crate) fn open<'m>(&'m mut self, sim: &'m mut Sim) -> Result<Index<'m>, IndexError> {
+    pub(crate) fn open<'m>(&'m mut self, flash: &'m mut Flash) -> Result<Index<'m>, IndexError> {
         if self.found.kind == Kind::Mutree {
-            return Ok(Index::Tree(Box::new(Store::open(sim, self.tree, &mut self.memory)?)));
+            return Ok(Index::Tree(Box::new(Store::open(flash, self.tree, &mut self.memory)?)));
         }
-        let index = InPage::open(sim, self.inpage, &mut self.memory)?;
+        let index = InPage::open(flash, self.inpage, &mut self.memory)?;
         Ok(Index::InPage(Box::new(index), self.found.kind, self.inpage.cells))
     }
 }
@@ -169,10 +169,10 @@ pub(crate) fn change<T>(
     work: impl FnOnce(&mut Index<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let mut session = Session::open(args)?;
-    session.sim.power_on();
-    let found = identify(&args.image, &session.sim, index.index)?;
-    let mut plan = Plan::new(&session.sim, found, index.cache, how);
-    let mut index = plan.open(&mut session.sim).map_err(|error| explain(&args.image, error))?;
+    session.flash.power_on();
+    let found = identify(&args.image, &session.flash, index.index)?;
+    let mut plan = Plan::new(&session.flash, found, index.cache, how);
+    let mut index = plan.open(&mut session.flash).map_err(|error| explain(&args.image, error))?;
     let result = work(&mut index)?;
     index.unmount().map_err(|error| explain(&args.image, error))?;
     session.finish()?;
@@ -185,11 +185,11 @@ pub(crate) fn look<T>(
     index: IndexArgs,
     work: impl FnOnce(&mut Index<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let mut sim = session::look(&image.to_path_buf())?;
-    sim.power_on();
-    let found = identify(image, &sim, index.index)?;
-    let mut plan = Plan::new(&sim, found, index.cache, Use::Single);
-    let mut index = plan.open(&mut sim).map_err(|error| explain(image, error))?;
+    let mut flash = session::look(image)?;
+    flash.power_on();
+    let found = identify(image, &flash, index.index)?;
+    let mut plan = Plan::new(&flash, found, index.cache, Use::Single);
+    let mut index = plan.open(&mut flash).map_err(|error| explain(image, error))?;
     work(&mut index)
 }
 
@@ -211,7 +211,7 @@ impl<'m> Index<'m> {
         }
     }
 
-    pub(crate) fn sim(&self) -> &Sim {
+    pub(crate) fn flash(&self) -> &Flash {
         match self {
             Index::Tree(store) => store.nand(),
             Index::InPage(index, ..) => index.nand(),

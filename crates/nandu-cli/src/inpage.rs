@@ -3,15 +3,16 @@
 use nandu_inpage::{Cells, Durability, GroupSize, InPage, Kind, Layout, LogPages, Options, Policy, Splits, Times};
 use nandu_media::inpage::anchor::AnchorFields;
 use nandu_nand::{ProgramOrder, TearScope};
-use nandu_sim::{Chip, Sim, SimError};
+use nandu_sim::Chip;
 
+use crate::flash::{Flash, FlashError};
 use crate::kind;
 
 /// An index on a chip that somebody else holds.
-pub(crate) type Records<'m> = InPage<'m, &'m mut Sim>;
+pub(crate) type Records<'m> = InPage<'m, &'m mut Flash>;
 
 /// What goes wrong in it.
-pub(crate) type Error = nandu_inpage::Error<SimError>;
+pub(crate) type Error = nandu_inpage::Error<FlashError>;
 
 /// Most bytes of a log sector: what the papers take.
 const SECTOR_SIZE_MAX: u32 = 512;

@@ -9,16 +9,22 @@
 //! slower by the cost of two `fsync` calls per page and would leave half of what a verb does.
 
 mod args;
+mod blank;
 mod chance;
+mod device;
 mod dffs_page;
+mod dumped;
 mod failure;
 mod files;
+mod flash;
 mod fstab;
+mod health;
 mod hexdump;
 mod index;
 mod inpage;
 mod kind;
 mod output;
+mod overlay;
 mod progress;
 mod record;
 mod report;

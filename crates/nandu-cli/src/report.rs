@@ -2,9 +2,10 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use nandu_nand::{BlockAddr, Cause, CellMode, CopyRule, Geometry, Pairing, ProgramOrder, TearScope};
-use nandu_sim::{BlockInfo, Condition, Counters, Ledger, Sim, Timing};
+use nandu_sim::{BlockInfo, Condition, Counters, Ledger, Timing};
 use serde_json::{Map, Value, json};
 
+use crate::flash::Flash;
 use crate::units;
 
 /// What a block is, for someone who looks at all of them. The order is that of how much it matters.
@@ -30,18 +31,18 @@ impl BlockClass {
         BlockClass::FactoryBad,
     ];
 
-    pub(crate) fn of(sim: &Sim, block: BlockAddr, state: &BlockInfo) -> BlockClass {
+    pub(crate) fn of(flash: &Flash, block: BlockAddr, state: &BlockInfo) -> BlockClass {
         if state.factory_bad {
             BlockClass::FactoryBad
         } else if state.grown_bad {
             BlockClass::GrownBad
-        } else if is_harmed(sim, block, state) {
+        } else if is_harmed(flash, block, state) {
             BlockClass::Harmed
         } else if state.condition == Condition::NeverErased {
             BlockClass::NeverErased
         } else if state.pages_programmed == 0 {
             BlockClass::Erased
-        } else if state.pages_programmed < sim.chip().geometry.pages_in_mode(state.mode) {
+        } else if state.pages_programmed < flash.chip().geometry.pages_in_mode(state.mode) {
             BlockClass::Partial
         } else {
             BlockClass::Full
@@ -76,15 +77,15 @@ impl BlockClass {
 }
 
 /// Whether a cut or a fault left something in the block that is not what it seems.
-fn is_harmed(sim: &Sim, block: BlockAddr, state: &BlockInfo) -> bool {
-    let geometry = &sim.chip().geometry;
+fn is_harmed(flash: &Flash, block: BlockAddr, state: &BlockInfo) -> bool {
+    let geometry = &flash.chip().geometry;
     matches!(state.condition, Condition::WeaklyErased | Condition::EraseFailed)
-        || (0..geometry.pages_per_block).any(|index| sim.page_state(geometry.page_at(block, index)).harmed)
+        || (0..geometry.pages_per_block).any(|index| flash.is_harmed(geometry.page_at(block, index)))
 }
 
 /// Every block of a chip.
-pub(crate) fn blocks(sim: &Sim) -> impl Iterator<Item = (BlockAddr, BlockInfo)> {
-    (0..sim.chip().geometry.block_count).map(BlockAddr).map(|block| (block, sim.block_state(block)))
+pub(crate) fn blocks(flash: &Flash) -> impl Iterator<Item = (BlockAddr, BlockInfo)> {
+    (0..flash.chip().geometry.block_count).map(BlockAddr).map(|block| (block, flash.block_state(block)))
 }
 
 pub(crate) fn mode_name(mode: CellMode) -> &'static str {

@@ -5,7 +5,9 @@ use std::path::Path;
 use anyhow::anyhow;
 use clap::Args;
 use nandu::{Error, Options, Store};
-use nandu_sim::{Sim, SimError};
+
+use crate::flash::{Flash, FlashError};
+use crate::session;
 
 const CACHE_SIZE_MAX: i64 = 1 << 30;
 
@@ -27,14 +29,14 @@ impl CacheArgs {
 }
 
 /// A store on a chip that somebody else holds.
-pub(crate) type Records<'m> = Store<'m, &'m mut Sim>;
+pub(crate) type Records<'m> = Store<'m, &'m mut Flash>;
 
 /// What goes wrong in it.
-pub(crate) type StoreError = nandu::Error<SimError>;
+pub(crate) type StoreError = nandu::Error<FlashError>;
 
 /// Memory for a store on this chip.
-pub(crate) fn memory(sim: &Sim, options: &Options) -> Vec<u8> {
-    vec![0; Store::<Sim>::memory_required(&sim.chip().geometry, options)]
+pub(crate) fn memory(flash: &Flash, options: &Options) -> Vec<u8> {
+    vec![0; Store::<Flash>::memory_required(&flash.chip().geometry, options)]
 }
 
 /// What a store has to say, for someone who gave it an image.
@@ -42,9 +44,10 @@ pub(crate) fn explain(image: &Path, error: StoreError) -> anyhow::Error {
     let name = image.display();
     match error {
         Error::NotFormatted => anyhow!("{name}: not formatted: run 'nandu kv format {name}'"),
-        Error::Full => anyhow!("{name}: full: no block can be freed; the image is as it was"),
+        Error::Full => anyhow!("{name}: full: no block can be freed{}", session::as_it_was(image)),
         Error::TooHigh => {
-            anyhow!("{name}: the tree cannot become higher: too many keys of this length; the image is as it was")
+            let as_it_was = session::as_it_was(image);
+            anyhow!("{name}: the tree cannot become higher: too many keys of this length{as_it_was}")
         }
         Error::OtherFormat { what: "cells" | "bare streams" } => {
             anyhow!("{name}: holds a file system and no records: 'nandu fs ls {name}' shows it")

@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::anyhow;
 use clap::Args;
 use nandu::{At, Direction, Entry, Snapshot};
-use nandu_sim::Sim;
 
+use crate::flash::Flash;
 use crate::index::{self, Index, IndexError};
 use crate::store::Records;
 
@@ -45,7 +45,7 @@ pub(crate) enum View<'s, 'm> {
     /// The index as it is.
     Now(&'s mut Index<'m>),
     /// What a snapshot keeps, and how many records that are.
-    Then(At<'s, 'm, &'m mut Sim>, u64),
+    Then(At<'s, 'm, &'m mut Flash>, u64),
 }
 
 impl View<'_, '_> {

@@ -7,11 +7,12 @@ use std::ops::ControlFlow;
 use clap::ValueEnum;
 use nandu::fs::{Fs, FsError, Regions};
 use nandu_dffs::Dffs;
+
+use crate::flash::{Flash, FlashError};
 use nandu_files::{
     Allocation, Attributes, Capabilities, DirEntry, Feature, FileError, FileSystem, FsStat, Ino, RenameMode,
     SetAttributes, Stat, Time, XattrMode,
 };
-use nandu_sim::{Sim, SimError};
 
 /// A file system that a chip can hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -35,15 +36,15 @@ impl System {
 /// A file system on a chip that somebody else holds.
 #[expect(clippy::large_enum_variant, reason = "there is one of them at a time")]
 pub(crate) enum Volume<'m> {
-    Nandu(Fs<'m, &'m mut Sim>),
-    Dffs(Dffs<'m, &'m mut Sim>),
+    Nandu(Fs<'m, &'m mut Flash>),
+    Dffs(Dffs<'m, &'m mut Flash>),
 }
 
 /// What goes wrong in one.
 #[derive(Debug)]
 pub(crate) enum VolumeError {
-    Nandu(FsError<SimError>),
-    Dffs(nandu_dffs::Error<SimError>),
+    Nandu(FsError<FlashError>),
+    Dffs(nandu_dffs::Error<FlashError>),
 }
 
 impl fmt::Display for VolumeError {
@@ -134,7 +135,7 @@ impl Volume<'_> {
 
 impl<'m> FileSystem for Volume<'m> {
     type Error = VolumeError;
-    type Chip = &'m mut Sim;
+    type Chip = &'m mut Flash;
 
     fn capabilities(&self) -> Capabilities {
         surely!(self, fs => fs.capabilities())

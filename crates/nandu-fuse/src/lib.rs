@@ -101,6 +101,11 @@ pub struct MountOptions {
 /// them, in the order of the fields of [`Regions`](nandu::fs::Regions).
 pub const REGIONS_XATTR: &str = "user.nandu.regions";
 
+/// Another one: wear and losses of the chip, in numbers with a space between them: erases of the least worn block, of the average one, of the
+/// most worn one, those that a block is rated for, bad blocks, those that the chip is rated for, damaged blocks, lost pages, free blocks, live pages, and
+/// how many may be.
+pub const HEALTH_XATTR: &str = "user.nandu.health";
+
 /// How long the file system is left alone before idle time is used to collect garbage.
 const IDLE_TICK: Duration = Duration::from_millis(500);
 

@@ -20,7 +20,7 @@ use crate::acl::{ACCESS, DEFAULT};
 use crate::attributes::{attributes, file_type};
 use crate::permissions::{Made, XATTRS_SIZE_MAX};
 use crate::served::{Served, State, errno, from_kernel, now};
-use crate::{Keeper, REGIONS_XATTR, Volume, privileges};
+use crate::{HEALTH_XATTR, Keeper, REGIONS_XATTR, Volume, privileges};
 
 /// How long the kernel may take what it was told for true. Nobody but the kernel changes anything.
 const VALID: Duration = Duration::from_secs(1);
@@ -187,7 +187,7 @@ fn reply_xattr(outcome: Result<Vec<u8>, Errno>, size: u32, reply: ReplyXattr) {
 
 /// Whether an attribute is one that nobody can set.
 fn is_fixed(name: &OsStr) -> bool {
-    name.as_bytes() == REGIONS_XATTR.as_bytes()
+    [REGIONS_XATTR, HEALTH_XATTR].iter().any(|fixed| name.as_bytes() == fixed.as_bytes())
 }
 
 impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
@@ -508,7 +508,9 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
 
     fn getxattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
         if is_fixed(name) {
-            return reply_xattr(self.served.regions().ok_or(Errno::ENODATA), size, reply);
+            let is_health = name.as_bytes() == HEALTH_XATTR.as_bytes();
+            let text = if is_health { self.served.health() } else { self.served.regions() };
+            return reply_xattr(text.ok_or(Errno::ENODATA), size, reply);
         }
         let outcome = self.look(|state| {
             let mut value = vec![0; XATTRS_SIZE_MAX];
@@ -524,7 +526,7 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
             let mut names = Vec::new();
             let listed = state.fs.list_xattrs(state.at(ino), &mut |name| {
                 // An import may have brought one of this name, which nobody could read.
-                if name != REGIONS_XATTR.as_bytes() {
+                if !is_fixed(OsStr::from_bytes(name)) {
                     names.extend_from_slice(name);
                     names.push(0);
                 }

@@ -9,6 +9,7 @@ use fuser::Errno;
 use nandu::fs::Regions;
 use nandu_files::errno::{EIO, EUCLEAN};
 use nandu_files::{Capabilities, FileError, Ino, Time};
+use nandu_nand::Nand;
 
 use crate::numbers::Numbers;
 use crate::{Keeper, Volume};
@@ -164,6 +165,27 @@ impl<F: Volume, K: Keeper<F::Chip>> Served<F, K> {
         let text =
             format!("{free_blocks} {tree_blocks} {slc_blocks} {slc_pages} {mlc_blocks} {mlc_pages} {bad_blocks}");
         Some(text.into_bytes())
+    }
+
+    /// Wear and losses of the chip, as text, see [`HEALTH_XATTR`](crate::HEALTH_XATTR). Looking is no request.
+    pub(crate) fn health(&self) -> Option<Vec<u8>> {
+        let state = self.lock();
+        let stats = state.fs.log_stats()?;
+        let geometry = state.fs.nand().geometry();
+        let numbers = [
+            stats.erase_count_min,
+            stats.erase_count_mean,
+            stats.erase_count_max,
+            geometry.endurance,
+            stats.bad_blocks,
+            geometry.bad_block_max,
+            stats.damaged_blocks,
+            stats.tail_lost,
+            stats.pool_blocks,
+            stats.live_pages,
+            stats.capacity_pages,
+        ];
+        Some(numbers.map(|number| number.to_string()).join(" ").into_bytes())
     }
 
     /// Whether policies say when background work is done.

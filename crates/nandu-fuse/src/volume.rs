@@ -1,5 +1,6 @@
 //! What a mount asks of a file system besides what any can do.
 
+use nandu::LogStats;
 use nandu::fs::placement::Class;
 use nandu::fs::{Fs, Regions};
 use nandu_dffs::Dffs;
@@ -62,6 +63,11 @@ pub trait Volume: FileSystem + Send + 'static {
         false
     }
 
+    /// What the log of the chip counts, where there is one.
+    fn log_stats(&self) -> Option<LogStats> {
+        None
+    }
+
     /// What the blocks of the chip are used for, where pages go to regions.
     fn regions(&self) -> Option<Regions> {
         None
@@ -99,6 +105,10 @@ impl<N: Nand + Send + 'static> Volume for Fs<'static, N> {
 
     fn notes_reads(&self) -> bool {
         true
+    }
+
+    fn log_stats(&self) -> Option<LogStats> {
+        Some(self.stats())
     }
 
     fn regions(&self) -> Option<Regions> {

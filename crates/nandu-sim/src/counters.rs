@@ -90,6 +90,11 @@ impl Ledger {
         &self.entries[cause as usize]
     }
 
+    /// Books what was done for a cause, for whoever keeps a ledger of another chip.
+    pub fn book(&mut self, cause: Cause, done: &Counters) {
+        self.entries[cause as usize].add(done);
+    }
+
     /// Every cause with what was done for it, in the order of the causes' numbers.
     pub fn iter(&self) -> impl Iterator<Item = (Cause, &Counters)> {
         Cause::ALL.into_iter().zip(&self.entries)

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use nandu::Violation;
-use nandu_sim::Sim;
 use serde_json::{Value, json};
 
 use crate::failure::Ending;
+use crate::flash::Flash;
 use crate::index::{self, Index, IndexArgs, IndexError, Plan, Use};
 use crate::kind::{Found, Kind};
 use crate::output::Output;
@@ -51,18 +51,18 @@ struct Findings {
 
 pub(crate) fn run(args: &Check, out: &mut Output) -> anyhow::Result<()> {
     let image = &args.image;
-    let mut sim = session::look(image).map_err(|error| Ending::new(NOT_DONE, format!("{error:#}")))?;
-    if args.index.index.is_none() && files::is_file_system(&sim) {
+    let mut flash = session::look(image).map_err(|error| Ending::new(NOT_DONE, format!("{error:#}")))?;
+    if args.index.index.is_none() && files::is_file_system(&flash) {
         if args.repairs {
             // Nobody can write to an image that a chip reads from.
-            drop(sim);
+            drop(flash);
             return files::repair(image, out);
         }
-        return files::run(image, &mut sim, out);
+        return files::run(image, &mut flash, out);
     }
-    let found =
-        index::identify(image, &sim, args.index.index).map_err(|error| Ending::new(NOT_DONE, format!("{error:#}")))?;
-    let findings = check(&mut sim, found, args.index).map_err(|error| {
+    let found = index::identify(image, &flash, args.index.index)
+        .map_err(|error| Ending::new(NOT_DONE, format!("{error:#}")))?;
+    let findings = check(&mut flash, found, args.index).map_err(|error| {
         let code = if error.is_damage() { ERRORS_LEFT } else { NOT_DONE };
         Ending::new(code, format!("{:#}", index::explain(image, error)))
     })?;
@@ -75,15 +75,15 @@ pub(crate) fn run(args: &Check, out: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn check(sim: &mut Sim, found: Found, args: IndexArgs) -> Result<Findings, IndexError> {
-    sim.power_on();
-    let mut plan = Plan::new(sim, found, args.cache, Use::Single);
-    let mut index = plan.open(sim)?;
+fn check(flash: &mut Flash, found: Found, args: IndexArgs) -> Result<Findings, IndexError> {
+    flash.power_on();
+    let mut plan = Plan::new(flash, found, args.cache, Use::Single);
+    let mut index = plan.open(flash)?;
     let is_clean = match &index {
         Index::Tree(store) => !store.stats().was_cut,
         Index::InPage(index, ..) => !index.was_cut(),
     };
-    let reads = index.sim().counters().reads;
+    let reads = index.flash().counters().reads;
     let mut violations = Vec::new();
     match &mut index {
         Index::Tree(store) => {
@@ -91,7 +91,7 @@ fn check(sim: &mut Sim, found: Found, args: IndexArgs) -> Result<Findings, Index
         }
         Index::InPage(index, ..) => index.verify(&mut |violation| violations.push(Violation::Tree(violation)))?,
     }
-    let pages_read = index.sim().counters().reads - reads;
+    let pages_read = index.flash().counters().reads - reads;
     let damaged_blocks = match &index {
         Index::Tree(store) => store.stats().damaged_blocks,
         Index::InPage(..) => 0,

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use nandu_nand::BlockAddr;
 use nandu_sim::image::{ImageFile, ImageProblem};
 use nandu_sim::{Chip, Sim};
 use serde_json::json;
 
 use crate::failure::usage;
 use crate::output::Output;
-use crate::{report, units};
+use crate::units;
 
 /// Blocks that an image can hold.
 const BLOCK_COUNT_MAX: i64 = 1 << 20;
@@ -68,7 +69,8 @@ pub(crate) fn run(args: &Create, out: &mut Output) -> anyhow::Result<()> {
         ImageProblem::Exists => anyhow!("{error}; --force replaces it"),
         _ => error.into(),
     })?;
-    let bad: Vec<u32> = report::blocks(&sim).filter(|(_, state)| state.factory_bad).map(|(block, _)| block.0).collect();
+    let blocks = 0..sim.chip().geometry.block_count;
+    let bad: Vec<u32> = blocks.filter(|&block| sim.block_state(BlockAddr(block)).factory_bad).collect();
     let block_count = u64::from(chip.geometry.block_count);
     let bad_percent = units::percent(bad.len() as u64, block_count);
     if out.is_json() {

@@ -2,14 +2,17 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::{Args, Subcommand};
 use nandu_media::inpage::{FrontFields, Kind as FrontKind, NodeFields};
 use nandu_media::{Malformed, Page as Header, PageKind};
-use nandu_nand::PageAddr;
+use nandu_nand::{Nand, PageAddr};
 use nandu_sim::{Condition, Sim};
 use serde_json::{Value, json};
 
+use crate::device::Device;
 use crate::failure::usage;
+use crate::flash::Flash;
 use crate::hexdump;
 use crate::output::Output;
 use crate::{dffs_page, report, session, units};
@@ -38,17 +41,21 @@ pub(crate) fn run(args: &Dump, out: &mut Output) -> anyhow::Result<()> {
 }
 
 fn page(args: &Page, out: &mut Output) -> anyhow::Result<()> {
-    let sim = session::look(&args.image)?;
-    let geometry = sim.chip().geometry;
+    let flash = session::look(&args.image)?;
+    let geometry = flash.chip().geometry;
     let page = PageAddr(args.page);
     if !geometry.contains_page(page) {
         return usage(format!("page {page} is outside the chip, whose last is {}", geometry.page_count() - 1));
     }
     let (block, index) = (geometry.block_of(page), geometry.index_in_block(page));
+    let sim = match &flash {
+        Flash::Sim(sim) => sim,
+        Flash::Device(device) => return device_page(args, &flash, device, out),
+    };
     let (state, block_state) = (sim.page_state(page), sim.block_state(block));
     let bytes = sim.peek(page);
     let (main, spare) = bytes.split_at(geometry.page_size as usize);
-    let dffs = dffs_page::read(&sim, page);
+    let dffs = dffs_page::read(&flash, page);
     if out.is_json() {
         out.json(&json!({
             "page": page.0,
@@ -68,8 +75,8 @@ fn page(args: &Page, out: &mut Output) -> anyhow::Result<()> {
         }))?;
         return Ok(());
     }
-    writeln!(out, "page {page}: {}", describe_page(&sim, page))?;
-    writeln!(out, "block {block}: {}; this is its page {index}", describe_block(&sim, page))?;
+    writeln!(out, "page {page}: {}", describe_page(sim, page))?;
+    writeln!(out, "block {block}: {}; this is its page {index}", describe_block(sim, page))?;
     if let Some(header) = dffs.as_ref().map(dffs_page::describe).or_else(|| describe_header(main, page)) {
         writeln!(out, "{header}")?;
     }
@@ -78,6 +85,48 @@ fn page(args: &Page, out: &mut Output) -> anyhow::Result<()> {
     if args.spare {
         writeln!(out, "\nspare area")?;
         hexdump::print(spare, geometry.page_size, out)?;
+    }
+    Ok(())
+}
+
+/// The same of a device, which is read.
+fn device_page(args: &Page, flash: &Flash, device: &Device, out: &mut Output) -> anyhow::Result<()> {
+    let geometry = flash.chip().geometry;
+    let page = PageAddr(args.page);
+    let (block, index) = (geometry.block_of(page), geometry.index_in_block(page));
+    let mut main = vec![0; geometry.page_size as usize];
+    let here = || args.image.display().to_string();
+    let is_bad = device.is_marked(block).with_context(here)?;
+    let status = device.mtd().read(page, 0, &mut main).with_context(here)?;
+    let spare = if args.spare { Some(device.mtd().raw_spare(page).with_context(here)?) } else { None };
+    let is_erased = main.iter().all(|&byte| byte == 0xFF);
+    let dffs = dffs_page::read(flash, page);
+    if out.is_json() {
+        out.json(&json!({
+            "page": page.0,
+            "block": block.0,
+            "page_in_block": index,
+            "corrected_bits": status.corrected_bits(),
+            "refresh_advised": status.refresh_advised(),
+            "holds_bytes": !is_erased,
+            "block_bad": is_bad,
+            "header": dffs.as_ref().map_or_else(|| header_json(&main), dffs_page::json),
+            "main": hexdump::digits(&main),
+            "spare": spare.as_deref().map(hexdump::digits),
+        }))?;
+        return Ok(());
+    }
+    let state = if is_erased { "reads as erased" } else { "programmed" };
+    writeln!(out, "page {page}: {state}, {} corrected", units::things(status.corrected_bits().into(), "bit"))?;
+    writeln!(out, "block {block}: {}; this is its page {index}", if is_bad { "marked bad" } else { "good" })?;
+    if let Some(header) = dffs.as_ref().map(dffs_page::describe).or_else(|| describe_header(&main, page)) {
+        writeln!(out, "{header}")?;
+    }
+    writeln!(out)?;
+    hexdump::print(&main, 0, out)?;
+    if let Some(spare) = spare {
+        writeln!(out, "\nspare area, as the device has it")?;
+        hexdump::print(&spare, geometry.page_size, out)?;
     }
     Ok(())
 }

@@ -2,29 +2,70 @@
 
 use std::path::PathBuf;
 
+use anyhow::anyhow;
 use clap::Args;
 use nandu_inpage::Cells;
 use nandu_nand::{BlockAddr, ProgramOrder};
 use nandu_sim::{BlockInfo, Sim};
 use serde_json::{Map, Value, json};
 
+use crate::flash::Flash;
+use crate::health::Health;
 use crate::kind::Kind;
 use crate::output::Output;
 use crate::report::{self, BlockClass};
+use crate::verbs::device_info;
 use crate::verbs::fs::check as files;
 use crate::volume::System;
 use crate::{inpage, kind, session, units};
 
 #[derive(Args, Debug)]
 pub(crate) struct Info {
-    /// The image
+    /// The image, an MTD device, or a directory of the mount that it is in use by, of which wear and losses are told
     image: PathBuf,
+    /// Print wear and losses of the volume as text for Prometheus, and nothing else
+    #[arg(long, conflicts_with = "json")]
+    prometheus: bool,
 }
 
 pub(crate) fn run(args: &Info, out: &mut Output) -> anyhow::Result<()> {
-    let sim = session::look(&args.image)?;
-    let survey = Survey::of(&sim);
-    if out.is_json() { print_json(args, &sim, &survey, out) } else { print_text(args, &sim, &survey, out) }
+    if args.image.is_dir() {
+        return health(args, Health::ask(&args.image)?, out);
+    }
+    let flash = session::look(&args.image)?;
+    if args.prometheus {
+        let found = device_info::health(&flash);
+        let found =
+            found.ok_or_else(|| anyhow!("{}: no volume of nandu's that can be opened", args.image.display()))?;
+        return health(args, found, out);
+    }
+    match &flash {
+        Flash::Device(device) => device_info::run(&args.image, &flash, device, out),
+        Flash::Sim(sim) => {
+            let survey = Survey::of(&flash);
+            if out.is_json() {
+                print_json(args, &flash, sim, &survey, out)
+            } else {
+                print_text(args, &flash, sim, &survey, out)
+            }
+        }
+    }
+}
+
+/// Wear and losses alone.
+fn health(args: &Info, health: Health, out: &mut Output) -> anyhow::Result<()> {
+    let name = args.image.display().to_string();
+    for warning in health.warnings() {
+        eprintln!("nandu: {name}: {warning}");
+    }
+    if args.prometheus {
+        out.bytes(health.prometheus(&name).as_bytes())?;
+    } else if out.is_json() {
+        out.json(&json!({ "image": name, "health": health.json() }))?;
+    } else {
+        writeln!(out, "{name}: {health}")?;
+    }
+    Ok(())
 }
 
 /// What a pass over all blocks finds.
@@ -47,14 +88,14 @@ struct Wear {
 }
 
 impl Survey {
-    fn of(sim: &Sim) -> Survey {
-        let blocks: Vec<(BlockAddr, BlockInfo)> = report::blocks(sim).collect();
+    fn of(flash: &Flash) -> Survey {
+        let blocks: Vec<(BlockAddr, BlockInfo)> = report::blocks(flash).collect();
         let numbers = |which: &dyn Fn(&BlockInfo) -> bool| {
             blocks.iter().filter(|(_, state)| which(state)).map(|(block, _)| block.0).collect()
         };
         let mut class_counts = [0; BlockClass::ALL.len()];
         for (block, state) in &blocks {
-            class_counts[BlockClass::of(sim, *block, state) as usize] += 1;
+            class_counts[BlockClass::of(flash, *block, state) as usize] += 1;
         }
         Survey {
             factory_bad: numbers(&|state| state.factory_bad),
@@ -87,8 +128,8 @@ impl Wear {
     }
 }
 
-fn print_json(args: &Info, sim: &Sim, survey: &Survey, out: &mut Output) -> anyhow::Result<()> {
-    let chip = sim.chip();
+fn print_json(args: &Info, flash: &Flash, sim: &Sim, survey: &Survey, out: &mut Output) -> anyhow::Result<()> {
+    let chip = flash.chip();
     let classes: Map<_, _> = BlockClass::ALL
         .iter()
         .map(|class| (class.key().to_owned(), survey.class_counts[*class as usize].into()))
@@ -97,7 +138,7 @@ fn print_json(args: &Info, sim: &Sim, survey: &Survey, out: &mut Output) -> anyh
         "image": args.image.display().to_string(),
         "chip": chip.name,
         "seed": sim.seed(),
-        "index": index_json(sim),
+        "index": index_json(flash),
         "geometry": report::geometry(&chip.geometry),
         "timing": report::timing(&chip.timing),
         "bad_blocks": {
@@ -114,18 +155,18 @@ fn print_json(args: &Info, sim: &Sim, survey: &Survey, out: &mut Output) -> anyh
             "erases_mean": survey.wear.erases_mean,
             "erases_spread": survey.wear.erases_spread,
         },
-        "clock_ns": sim.clock_ns(),
+        "clock_ns": flash.clock_ns(),
         "operation_count": sim.operation_count(),
         "power": !sim.is_off(),
         "last_cut": sim.last_cut().map(|cut| cut.to_string()),
-        "counters": report::counters(sim.counters()),
-        "ledger": report::ledger(sim.ledger()),
+        "counters": report::counters(flash.counters()),
+        "ledger": report::ledger(flash.ledger()),
     }))?;
     Ok(())
 }
 
-fn print_text(args: &Info, sim: &Sim, survey: &Survey, out: &mut Output) -> anyhow::Result<()> {
-    let chip = sim.chip();
+fn print_text(args: &Info, flash: &Flash, sim: &Sim, survey: &Survey, out: &mut Output) -> anyhow::Result<()> {
+    let chip = flash.chip();
     let geometry = &chip.geometry;
     let block_size = u64::from(geometry.pages_per_block) * u64::from(geometry.page_size);
     writeln!(out, "{}: {}, seed {}", args.image.display(), chip.name, sim.seed())?;
@@ -160,15 +201,15 @@ fn print_text(args: &Info, sim: &Sim, survey: &Survey, out: &mut Output) -> anyh
         units::things(geometry.ecc.correctable_bits.into(), "bit"),
         geometry.ecc.codeword_size
     )?;
-    if kind::system(sim) == System::Dffs {
-        let state = if files::is_dffs_read_only(sim) == Some(true) { "; it can only be read" } else { "" };
+    if kind::system(flash) == System::Dffs {
+        let state = if files::is_dffs_read_only(flash) == Some(true) { "; it can only be read" } else { "" };
         writeln!(out, "holds       a file system of DFFS{state}")?;
-    } else if let Some(found) = kind::find(sim) {
+    } else if let Some(found) = kind::find(flash) {
         let details = found.fields.map_or_else(String::new, |fields| {
             format!(": {}; {}", inpage::describe_cells(fields.cells), inpage::describe_layout(&fields))
         });
         writeln!(out, "index       {}{details}", found.kind)?;
-        if holds_files(sim, found.kind) {
+        if holds_files(flash, found.kind) {
             writeln!(out, "holds       a file system")?;
         }
     }
@@ -192,30 +233,30 @@ fn print_text(args: &Info, sim: &Sim, survey: &Survey, out: &mut Output) -> anyh
     writeln!(
         out,
         "clock       {} after {}",
-        units::duration_ns(sim.clock_ns()),
+        units::duration_ns(flash.clock_ns()),
         units::things(sim.operation_count(), "operation")
     )?;
     if let Some(cut) = sim.last_cut() {
         writeln!(out, "power       {}; last {cut}", if sim.is_off() { "off" } else { "on" })?;
     }
-    writeln!(out, "\n{}", report::ledger_table(sim.ledger()))?;
+    writeln!(out, "\n{}", report::ledger_table(flash.ledger()))?;
     Ok(())
 }
 
 /// Whether the records of the tree are those of a file system.
-fn holds_files(sim: &Sim, kind: Kind) -> bool {
-    kind == Kind::Mutree && files::is_file_system(sim)
+pub(super) fn holds_files(flash: &Flash, kind: Kind) -> bool {
+    kind == Kind::Mutree && files::is_file_system(flash)
 }
 
 /// The kind of index that the chip holds, and what is fixed in its format; null if there is none.
-fn index_json(sim: &Sim) -> Value {
-    if kind::system(sim) == System::Dffs {
-        let read_only = files::is_dffs_read_only(sim);
+pub(super) fn index_json(flash: &Flash) -> Value {
+    if kind::system(flash) == System::Dffs {
+        let read_only = files::is_dffs_read_only(flash);
         return json!({ "kind": System::Dffs.name(), "holds": "files", "read_only": read_only });
     }
-    let Some(found) = kind::find(sim) else { return Value::Null };
+    let Some(found) = kind::find(flash) else { return Value::Null };
     let mut index = json!({ "kind": found.kind.name() });
-    if holds_files(sim, found.kind) {
+    if holds_files(flash, found.kind) {
         index["holds"] = "files".into();
     }
     if let (Some(object), Some(fields)) = (index.as_object_mut(), found.fields) {

@@ -6,9 +6,10 @@ use anstyle::{AnsiColor, Style};
 use clap::Args;
 use nandu_dffs::{Area, BlockUse, Dffs};
 use nandu_nand::{BlockAddr, CellMode};
-use nandu_sim::{BlockInfo, Sim};
+use nandu_sim::BlockInfo;
 use serde_json::json;
 
+use crate::flash::Flash;
 use crate::output::Output;
 use crate::report::{self, BlockClass};
 use crate::volume::{System, VolumeError};
@@ -115,9 +116,9 @@ impl Place {
 }
 
 impl Shown {
-    fn of(sim: &Sim, address: BlockAddr, state: &BlockInfo, uses: &[BlockUse]) -> Shown {
-        let class = BlockClass::of(sim, address, state);
-        let is_mlc = has_both_modes(sim) && state.mode == CellMode::Mlc && holds_pages(class);
+    fn of(flash: &Flash, address: BlockAddr, state: &BlockInfo, uses: &[BlockUse]) -> Shown {
+        let class = BlockClass::of(flash, address, state);
+        let is_mlc = has_both_modes(flash) && state.mode == CellMode::Mlc && holds_pages(class);
         let area = uses.get(address.0 as usize).filter(|_| holds_pages(class)).map(|used| Place::of(used.area));
         Shown { class, is_mlc, area }
     }
@@ -136,18 +137,18 @@ fn holds_pages(class: BlockClass) -> bool {
     matches!(class, BlockClass::Partial | BlockClass::Full)
 }
 
-fn has_both_modes(sim: &Sim) -> bool {
-    let geometry = &sim.chip().geometry;
+fn has_both_modes(flash: &Flash) -> bool {
+    let geometry = &flash.chip().geometry;
     geometry.pairing.is_paired() && geometry.supports(CellMode::Slc) && geometry.supports(CellMode::Mlc)
 }
 
 pub(crate) fn run(args: &Map, out: &mut Output) -> anyhow::Result<()> {
-    let sim = session::look(&args.image)?;
-    let uses = uses(args, &sim)?;
-    let blocks: Vec<Block> = report::blocks(&sim)
+    let flash = session::look(&args.image)?;
+    let uses = uses(args, &flash)?;
+    let blocks: Vec<Block> = report::blocks(&flash)
         .map(|(address, state)| Block {
             address,
-            class: Shown::of(&sim, address, &state, &uses),
+            class: Shown::of(&flash, address, &state, &uses),
             mode: state.mode,
             erases: state.counters.erases,
             pages_programmed: state.pages_programmed,
@@ -171,15 +172,15 @@ pub(crate) fn run(args: &Map, out: &mut Output) -> anyhow::Result<()> {
         }
         return Ok(());
     }
-    print_text(args, &sim, &blocks, out)
+    print_text(args, &flash, &blocks, out)
 }
 
 /// What each block of a volume of DFFS is used for; nothing of other chips.
-fn uses(args: &Map, sim: &Sim) -> anyhow::Result<Vec<BlockUse>> {
-    if kind::system(sim) != System::Dffs {
+fn uses(args: &Map, flash: &Flash) -> anyhow::Result<Vec<BlockUse>> {
+    if kind::system(flash) != System::Dffs {
         return Ok(Vec::new());
     }
-    let mut copy = sim.clone();
+    let mut copy = flash.clone();
     copy.power_on();
     let mut memory = files::volume_memory(&copy, System::Dffs, files::MemoryArgs::DEFAULT);
     let explain = |error| files::explain(&args.image, VolumeError::Dffs(error));
@@ -187,7 +188,7 @@ fn uses(args: &Map, sim: &Sim) -> anyhow::Result<Vec<BlockUse>> {
     Ok(fs.blocks().collect())
 }
 
-fn print_text(args: &Map, sim: &Sim, blocks: &[Block], out: &mut Output) -> anyhow::Result<()> {
+fn print_text(args: &Map, flash: &Flash, blocks: &[Block], out: &mut Output) -> anyhow::Result<()> {
     let blocks_per_cell = if args.all { 1 } else { blocks.len().div_ceil(CELL_COUNT_MAX).next_power_of_two() };
     let erases_max = blocks.iter().map(|block| block.erases).max().unwrap_or(0);
     let one = if blocks_per_cell == 1 {
@@ -196,7 +197,7 @@ fn print_text(args: &Map, sim: &Sim, blocks: &[Block], out: &mut Output) -> anyh
         format!("each character is {blocks_per_cell} blocks, shown as the last of them in the legend's order")
     };
     let count = units::things(blocks.len() as u64, "block");
-    writeln!(out, "{}: {}, {count}; {one}\n", args.image.display(), sim.chip().name)?;
+    writeln!(out, "{}: {}, {count}; {one}\n", args.image.display(), flash.chip().name)?;
 
     print_grid(blocks, blocks_per_cell, out, |cell| {
         let none = Shown { class: BlockClass::NeverErased, is_mlc: false, area: None };
@@ -205,7 +206,7 @@ fn print_text(args: &Map, sim: &Sim, blocks: &[Block], out: &mut Output) -> anyh
     })?;
     writeln!(out)?;
     for class in BlockClass::ALL {
-        let modes: &[bool] = if has_both_modes(sim) && holds_pages(class) { &[false, true] } else { &[false] };
+        let modes: &[bool] = if has_both_modes(flash) && holds_pages(class) { &[false, true] } else { &[false] };
         let has_areas = blocks.iter().any(|block| block.used.is_some()) && holds_pages(class);
         let areas: Vec<_> = if has_areas { Place::ALL.map(Some).into() } else { vec![None] };
         for (&is_mlc, &area) in modes.iter().flat_map(|mode| areas.iter().map(move |area| (mode, area))) {
@@ -222,6 +223,10 @@ fn print_text(args: &Map, sim: &Sim, blocks: &[Block], out: &mut Output) -> anyh
         }
     }
 
+    if flash.sim().is_none() {
+        writeln!(out, "\nof bad blocks Linux does not say since when; 'nandu info' says how worn the others are")?;
+        return Ok(());
+    }
     if erases_max == 0 {
         writeln!(out, "\nno block was ever erased")?;
         return Ok(());
@@ -230,7 +235,7 @@ fn print_text(args: &Map, sim: &Sim, blocks: &[Block], out: &mut Output) -> anyh
         out,
         "\nerases in tenths of {}, the most of a block, which is rated for {}; . is never\n",
         units::count_of(erases_max.into()),
-        units::count_of(sim.chip().geometry.endurance.into())
+        units::count_of(flash.chip().geometry.endurance.into())
     )?;
     print_grid(blocks, blocks_per_cell, out, |cell| {
         let erases = cell.iter().map(|block| block.erases).max().unwrap_or(0);

@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod chip;
 pub(crate) mod completions;
 pub(crate) mod create;
+pub(crate) mod device_info;
 pub(crate) mod dump;
 pub(crate) mod fs;
 pub(crate) mod info;

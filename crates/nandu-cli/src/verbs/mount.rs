@@ -12,6 +12,7 @@ use clap::Args;
 use nandu::fs::{Fs, Options};
 use nandu_dffs::Dffs;
 use nandu_fuse::{Keeper, MountOptions, Volume, serve};
+use nandu_nand::Nand;
 use nandu_sim::Sim;
 use nandu_sim::image::ImageFile;
 use rustix::mount::MountFlags;
@@ -21,10 +22,12 @@ use signal_hook::iterator::Signals;
 
 use crate::failure::{Ending, usage};
 use crate::files::{self, MemoryArgs};
-use crate::fstab::Words;
+use crate::flash::Flash;
+use crate::fstab::{End, Role, Words};
+use crate::health::Health;
 use crate::output::Output;
 use crate::volume::{System, VolumeError};
-use crate::{kind, session};
+use crate::{device, kind, session};
 
 /// What the process in the background says once the mount is there.
 const READY: &str = "mounted";
@@ -46,7 +49,7 @@ const LIMITS: &str = "Not there: files without a name from the start (O_TMPFILE)
 #[derive(Args, Debug)]
 #[command(after_help = LIMITS)]
 pub(crate) struct Mount {
-    /// The image
+    /// The image, or an MTD device: /dev/mtdN, or mtd:NAME by the name that the board gives it
     image: PathBuf,
     /// The directory that shows the file system until `fusermount3 -u DIRECTORY` or `umount DIRECTORY`
     directory: PathBuf,
@@ -56,7 +59,7 @@ pub(crate) struct Mount {
     /// Stay until the mount ends; Ctrl-C ends it
     #[arg(long)]
     foreground: bool,
-    /// The file for what goes wrong once the mount is there; in the background IMAGE.log if not said otherwise. None is left where nothing goes wrong
+    /// The file for what goes wrong once the mount is there; in the background IMAGE.log, or of a device /run/nandu-mtdN.log, if not said otherwise. None is left where nothing goes wrong
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// Reads change no times; else the first after a change does, and the first of a day
@@ -73,23 +76,20 @@ pub(crate) struct Mount {
     memory: MemoryArgs,
 }
 
-/// An image file as what keeps a simulated chip: what was acknowledged as durable is in the file.
+/// An image file as what keeps a simulated chip: what was acknowledged as durable is in the file. A device, which has none, keeps itself.
 struct ImageKeeper(Option<ImageFile>);
 
-impl Keeper<Sim> for ImageKeeper {
-    fn keep(&mut self, chip: &mut Sim) -> io::Result<()> {
-        match &mut self.0 {
-            Some(image) => image.commit(chip).map_err(io::Error::other),
-            None => Ok(()),
-        }
+impl Keeper<Flash> for ImageKeeper {
+    fn keep(&mut self, chip: &mut Flash) -> io::Result<()> {
+        session::commit(&mut self.0, chip).map_err(io::Error::other)
     }
 
-    fn is_behind(&self, chip: &Sim) -> bool {
-        self.0.is_some() && chip.is_unkept()
+    fn is_behind(&self, chip: &Flash) -> bool {
+        self.0.is_some() && chip.sim().is_some_and(Sim::is_unkept)
     }
 
-    fn is_due(&self, chip: &Sim) -> bool {
-        self.0.is_some() && chip.unkept_size() > UNKEPT_SIZE_MAX
+    fn is_due(&self, chip: &Flash) -> bool {
+        self.0.is_some() && chip.sim().is_some_and(|sim| sim.unkept_size() > UNKEPT_SIZE_MAX)
     }
 }
 
@@ -103,7 +103,13 @@ fn redirect_complaints(path: &Path) -> io::Result<()> {
 }
 
 /// The file that a mount of this image in the background complains to.
-fn log_beside(image: &Path) -> PathBuf {
+fn log_of(image: &Path) -> PathBuf {
+    if let Ok(Some(device)) = device::path(image) {
+        // Beside a device is no place for files.
+        let run = PathBuf::from("/run");
+        let name = device.file_name().unwrap_or_default().display().to_string();
+        return if run.is_dir() { run } else { std::env::temp_dir() }.join(format!("nandu-{name}.log"));
+    }
     let mut name = image.as_os_str().to_owned();
     name.push(".log");
     PathBuf::from(name)
@@ -155,7 +161,7 @@ fn in_background(args: &Mount, words: Words, memory: MemoryArgs, out: &mut Outpu
         command.args(["-o", word]);
     }
     command.arg("--cache").arg(memory.cache.to_string());
-    command.arg("--log").arg(args.log.clone().unwrap_or_else(|| log_beside(&args.image)));
+    command.arg("--log").arg(args.log.clone().unwrap_or_else(|| log_of(&args.image)));
     // A process group of its own: what is typed at the terminal is not for it. Nor does it keep open what this process was given:
     // whoever reads that would wait until the mount ends.
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -171,7 +177,12 @@ fn in_background(args: &Mount, words: Words, memory: MemoryArgs, out: &mut Outpu
         if let Some(mut stderr) = child.stderr.take() {
             stderr.read_to_string(&mut complaint)?;
         }
-        let code = child.wait()?.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+        let code = match child.wait()?.code().and_then(|code| u8::try_from(code).ok()) {
+            // The child is called by the program's own name.
+            Some(2) => Role::here().code(End::Usage),
+            None | Some(1) => Role::here().code(End::Failed),
+            Some(code) => code,
+        };
         let complaint = complaint.trim_end().strip_prefix("nandu: ").unwrap_or(complaint.trim_end());
         return Err(Ending::new(code, complaint.to_owned()).into());
     }
@@ -186,35 +197,35 @@ fn in_background(args: &Mount, words: Words, memory: MemoryArgs, out: &mut Outpu
 }
 
 fn in_foreground(args: &Mount, words: Words, memory: MemoryArgs, out: &mut Output) -> anyhow::Result<()> {
-    let (mut sim, image) = if words.ro {
-        (session::look(&args.image)?, None)
-    } else {
-        let (image, sim) = session::open_image(&args.image)?;
-        (sim, Some(image))
-    };
-    files::refuse_records(&args.image, &sim)?;
-    sim.power_on();
-    let system = kind::system(&sim);
+    let (image, mut flash) = if words.ro { (None, session::look(&args.image)?) } else { session::open(&args.image)? };
+    files::refuse_records(&args.image, &flash)?;
+    flash.power_on();
+    let system = kind::system(&flash);
     // The file system outlives this function's frame, in the threads that serve it; there is one mount in a process.
-    let bytes = Box::leak(files::volume_memory(&sim, system, memory).into_boxed_slice());
+    let bytes = Box::leak(files::volume_memory(&flash, system, memory).into_boxed_slice());
     match system {
         System::Nandu => {
             let explain = |error| files::explain(&args.image, VolumeError::Nandu(error));
-            let options = Options { read_only: words.ro, ..memory.options_for(&sim) };
-            let fs = Fs::mount(sim, options, bytes).map_err(explain)?;
+            let options = Options { read_only: words.ro, ..memory.options_for(&flash) };
+            let fs = Fs::mount(flash, options, bytes).map_err(explain)?;
             files::warn_of_loss(&args.image, fs.stats().tail_lost);
+            if device::is_device(&args.image) {
+                for warning in Health::of(&fs.stats(), fs.nand().geometry()).warnings() {
+                    eprintln!("nandu: {}: {warning}", args.image.display());
+                }
+            }
             show(args, words, fs, image, explain, out)
         }
         System::Dffs => {
             let explain = |error| files::explain(&args.image, VolumeError::Dffs(error));
-            let fs = Dffs::mount(sim, files::DFFS, bytes).map_err(explain)?;
+            let fs = Dffs::mount(flash, files::DFFS, bytes).map_err(explain)?;
             show(args, words, fs, image, explain, out)
         }
     }
 }
 
 /// Shows a file system as a directory until that is unmounted.
-fn show<F: Volume<Chip = Sim>>(
+fn show<F: Volume<Chip = Flash>>(
     args: &Mount,
     words: Words,
     fs: F,
@@ -227,7 +238,7 @@ fn show<F: Volume<Chip = Sim>>(
         files::warn_of_read_only(&args.image);
     }
     let mount_options = MountOptions {
-        name: args.image.canonicalize().unwrap_or_else(|_| args.image.clone()).display().to_string(),
+        name: name_of(&args.image).display().to_string(),
         read_only: words.ro || is_read_only,
         is_for_all: words.allow_other,
         no_atime: words.noatime,
@@ -260,8 +271,8 @@ fn show<F: Volume<Chip = Sim>>(
     })
     .with_context(|| format!("{}: mount", args.directory.display()))?;
     handle.close();
-    let mut sim = fs.unmount().map_err(explain)?;
-    keeper.keep(&mut sim)?;
+    let mut flash = fs.unmount().map_err(explain)?;
+    keeper.keep(&mut flash)?;
     out.flush()?;
     if let Some(log) = &args.log
         && fs::metadata(log).is_ok_and(|metadata| metadata.len() == 0)
@@ -269,6 +280,12 @@ fn show<F: Volume<Chip = Sim>>(
         let _ = fs::remove_file(log);
     }
     Ok(())
+}
+
+/// What the list of mounts calls an image or a device.
+fn name_of(image: &Path) -> PathBuf {
+    let path = device::path(image).ok().flatten().unwrap_or_else(|| image.to_owned());
+    path.canonicalize().unwrap_or(path)
 }
 
 /// The directory by its full path, so that the mount is found whatever directory a process is in.

@@ -111,11 +111,11 @@ pub(crate) fn run(args: &Raw, out: &mut Output) -> anyhow::Result<()> {
 fn read(args: &ReadPage, out: &mut Output) -> anyhow::Result<()> {
     let mut session = Session::open(&args.session)?;
     let page = PageAddr(args.page);
-    let rest = session.sim.geometry().page_size.saturating_sub(args.column);
+    let rest = session.sim()?.geometry().page_size.saturating_sub(args.column);
     let length = args.length.unwrap_or(rest) as usize;
-    allowed(session.sim.may_read(page, args.column, length), "read of page", page.0)?;
+    allowed(session.sim()?.may_read(page, args.column, length), "read of page", page.0)?;
     let mut bytes = vec![0; length];
-    let outcome = perform(&mut session.sim, None, |sim| sim.read(page, args.column, &mut bytes))?;
+    let outcome = perform(session.sim()?, None, |sim| sim.read(page, args.column, &mut bytes))?;
     session.finish()?;
     let status = match outcome {
         Ok(status) => status,
@@ -149,7 +149,7 @@ fn read(args: &ReadPage, out: &mut Output) -> anyhow::Result<()> {
 
 fn program(args: &ProgramPage, out: &mut Output) -> anyhow::Result<()> {
     let mut session = Session::open(&args.session)?;
-    let geometry = *session.sim.geometry();
+    let geometry = *session.sim()?.geometry();
     let page = PageAddr(args.page);
     let mut data = Vec::new();
     // One byte more than fits, so that too many are noticed.
@@ -167,34 +167,34 @@ fn program(args: &ProgramPage, out: &mut Output) -> anyhow::Result<()> {
     if end < main_end {
         data.resize(main_end - args.column as usize, 0xFF);
     }
-    allowed(session.sim.may_program(page, args.column, data.len()), "program of page", page.0)?;
-    let outcome = perform(&mut session.sim, args.cut.cut, |sim| sim.program(page, args.column, &data))?;
+    allowed(session.sim()?.may_program(page, args.column, data.len()), "program of page", page.0)?;
+    let outcome = perform(session.sim()?, args.cut.cut, |sim| sim.program(page, args.column, &data))?;
     conclude(session, outcome, json!({ "page": page.0, "column": args.column, "length": data.len() }), out)
 }
 
 fn erase(args: &EraseBlock, out: &mut Output) -> anyhow::Result<()> {
     let mut session = Session::open(&args.session)?;
     let block = BlockAddr(args.block);
-    allowed(session.sim.may_erase(block), "erase of block", block.0)?;
+    allowed(session.sim()?.may_erase(block), "erase of block", block.0)?;
     let mode = match args.mode {
-        None => session.sim.chip().full_mode(),
+        None => session.sim()?.chip().full_mode(),
         Some(Mode::Slc) => CellMode::Slc,
         Some(Mode::Mlc) => CellMode::Mlc,
     };
-    if !session.sim.geometry().supports(mode) {
-        return usage(format!("a {} has one bit a cell", session.sim.chip().name));
+    if !session.sim()?.geometry().supports(mode) {
+        return usage(format!("a {} has one bit a cell", session.sim()?.chip().name));
     }
-    let outcome = perform(&mut session.sim, args.cut.cut, |sim| sim.erase(block, mode))?;
+    let outcome = perform(session.sim()?, args.cut.cut, |sim| sim.erase(block, mode))?;
     conclude(session, outcome, json!({ "block": block.0 }), out)
 }
 
 fn mark_bad(args: &MarkBad, out: &mut Output) -> anyhow::Result<()> {
     let mut session = Session::open(&args.session)?;
     let block = BlockAddr(args.block);
-    if !session.sim.geometry().contains_block(block) {
+    if !session.sim()?.geometry().contains_block(block) {
         allowed(Err(IllegalUse::Address), "mark of block", block.0)?;
     }
-    let outcome = perform(&mut session.sim, None, |sim| sim.mark_bad(block))?;
+    let outcome = perform(session.sim()?, None, |sim| sim.mark_bad(block))?;
     conclude(session, outcome, json!({ "block": block.0 }), out)
 }
 
@@ -222,16 +222,16 @@ fn perform<T>(
 
 /// Commits, and says how the operation ended. One that fails has happened all the same.
 fn conclude(
-    session: Session,
+    mut session: Session,
     outcome: Result<(), SimError>,
     mut description: Value,
     out: &mut Output,
 ) -> anyhow::Result<()> {
     let cut = match outcome {
-        Err(error) if error.kind == NandErrorKind::Gone => session.sim.last_cut(),
+        Err(error) if error.kind == NandErrorKind::Gone => session.sim()?.last_cut(),
         _ => None,
     };
-    let clock_ns = session.sim.clock_ns();
+    let clock_ns = session.sim()?.clock_ns();
     session.finish()?;
     if let (Err(error), None) = (outcome, cut) {
         bail!(error);

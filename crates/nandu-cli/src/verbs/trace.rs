@@ -43,7 +43,7 @@ fn replay(args: &ReplayArgs, out: &mut Output) -> anyhow::Result<()> {
     let file = File::open(&args.trace).with_context(|| name.clone())?;
     let size = file.metadata().map(|metadata| metadata.len()).unwrap_or(0);
     let replayer = Replayer::new(BufReader::new(file)).map_err(failed).with_context(|| name.clone())?;
-    let chip = args.image.as_ref().map(session::look).transpose()?;
+    let chip = args.image.as_deref().map(session::look_at_image).transpose()?;
     let mut progress = Progress::new("replaying");
     let replay = replayer
         .run(chip, &mut |bytes| progress.set(bytes.min(size), size))

@@ -5,6 +5,7 @@
 mod check;
 mod dffs;
 mod differential;
+mod dumps;
 mod images;
 mod index;
 mod keeping;

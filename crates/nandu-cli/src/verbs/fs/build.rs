@@ -24,6 +24,7 @@ use serde_json::json;
 use super::format::{format, format_dffs, random_key};
 use super::import::import;
 use crate::files::{self, MemoryArgs};
+use crate::flash::Flash;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::units;
@@ -64,12 +65,12 @@ pub(crate) fn run(args: &Build, out: &mut Output) -> anyhow::Result<()> {
     let mut chip = Chip::preset(&args.chip).unwrap_or(Chip::DEFAULT);
     // The spare area is not written.
     chip.geometry.tag_size = 0;
-    let mut sim = Sim::new(chip);
+    let mut flash = Flash::from(Sim::new(chip));
     for &block in &args.bad {
         if !chip.geometry.contains_block(BlockAddr(block)) {
             return Err(anyhow!("the chip has no block {block}"));
         }
-        sim.mark_bad(BlockAddr(block)).map_err(|error| anyhow!("block {block}: {error}"))?;
+        flash.mark_bad(BlockAddr(block)).map_err(|error| anyhow!("block {block}: {error}"))?;
     }
     // The root gets what the directory has, with its files.
     let empty = FormatOptions { hash_key: random_key(), now: files::now(), ..FormatOptions::default() };
@@ -77,16 +78,16 @@ pub(crate) fn run(args: &Build, out: &mut Output) -> anyhow::Result<()> {
     let mut memory;
     let mut fs = match args.system {
         System::Nandu => {
-            format(&mut sim, &args.output, args.memory.options(), empty)?;
+            format(&mut flash, &args.output, args.memory.options(), empty)?;
             // What waits for its place when the image is done has to fit the memory of whoever mounts the chip.
             let options = Options { pending_size: Options::DEFAULT.pending_size, ..args.memory.options() };
-            memory = files::memory(&sim, &options);
-            Fs::mount(&mut sim, options, &mut memory).map(Volume::Nandu).map_err(VolumeError::Nandu)
+            memory = files::memory(&flash, &options);
+            Fs::mount(&mut flash, options, &mut memory).map(Volume::Nandu).map_err(VolumeError::Nandu)
         }
         System::Dffs => {
-            format_dffs(&mut sim, &args.output, empty)?;
-            memory = files::volume_memory(&sim, System::Dffs, args.memory);
-            Dffs::mount(&mut sim, files::DFFS, &mut memory).map(Volume::Dffs).map_err(VolumeError::Dffs)
+            format_dffs(&mut flash, &args.output, empty)?;
+            memory = files::volume_memory(&flash, System::Dffs, args.memory);
+            Dffs::mount(&mut flash, files::DFFS, &mut memory).map(Volume::Dffs).map_err(VolumeError::Dffs)
         }
     }
     .map_err(explain)?;
@@ -95,7 +96,7 @@ pub(crate) fn run(args: &Build, out: &mut Output) -> anyhow::Result<()> {
     fs.sync().map_err(explain)?;
     // Left as by a power cut, so that nobody goes on in a block that was begun here, or takes one for erased.
     fs.abandon();
-    let size = write(args, &mut sim)?;
+    let size = write(args, &mut flash)?;
     if out.is_json() {
         out.json(&json!({
             "image": args.output.display().to_string(),
@@ -121,11 +122,11 @@ pub(crate) fn run(args: &Build, out: &mut Output) -> anyhow::Result<()> {
 }
 
 /// Writes the pages of a chip one after another, up to the last block that holds something; returns how many bytes these are.
-fn write(args: &Build, sim: &mut Sim) -> anyhow::Result<u64> {
+fn write(args: &Build, flash: &mut Flash) -> anyhow::Result<u64> {
     let here = || args.output.display().to_string();
     let mut file = BufWriter::new(File::create_new(&args.output).with_context(here)?);
-    let geometry = sim.chip().geometry;
-    let used = |block: &u32| sim.block_state(BlockAddr(*block)).pages_programmed > 0;
+    let geometry = flash.chip().geometry;
+    let used = |block: &u32| flash.block_state(BlockAddr(*block)).pages_programmed > 0;
     let blocks = (0..geometry.block_count).rev().find(used).map_or(0, |last| last + 1);
     let pages = blocks * geometry.pages_per_block;
     let mut progress = Progress::new("writing the image");
@@ -133,11 +134,11 @@ fn write(args: &Build, sim: &mut Sim) -> anyhow::Result<u64> {
     let spare = vec![ERASED; if args.oob { geometry.spare_size as usize } else { 0 }];
     let mut size = 0;
     for number in 0..pages {
-        match (sim.is_bad(geometry.block_of(PageAddr(number)))?, args.in_place) {
+        match (flash.is_bad(geometry.block_of(PageAddr(number)))?, args.in_place) {
             (true, false) => continue,
             (true, true) => page.fill(ERASED),
             // This chip was made a moment ago and is not kept.
-            (false, _) => _ = sim.read(PageAddr(number), 0, &mut page)?,
+            (false, _) => _ = flash.read(PageAddr(number), 0, &mut page)?,
         }
         file.write_all(&page).and_then(|()| file.write_all(&spare)).with_context(here)?;
         size += (page.len() + spare.len()) as u64;

@@ -8,18 +8,18 @@ use std::path::Path;
 use nandu::fs::{FileKind, Fs, FsError, Ino, Mended, Options, Violation};
 use nandu_files::FileSystem;
 use nandu_files::errno::EUCLEAN;
-use nandu_sim::{Sim, SimError};
 use serde_json::{Value, json};
 
 use crate::failure::Ending;
 use crate::files::{self, MemoryArgs};
+use crate::flash::{Flash, FlashError};
 use crate::output::Output;
 use crate::verbs::check::{ERRORS_LEFT, ERRORS_REPAIRED, NOT_DONE};
 use crate::volume::{System, VolumeError};
 use crate::{kind, session, units};
 
 /// What goes wrong in a file system of nandu's.
-type FilesError = FsError<SimError>;
+type FilesError = FsError<FlashError>;
 
 /// Bytes for counting the names of inodes: enough for a million of them in one walk.
 const SCRATCH_SIZE: usize = 12 << 20;
@@ -53,7 +53,7 @@ struct Paths(HashMap<Ino, String>);
 
 impl Paths {
     /// Walks down from the root, as far as that can be read.
-    fn of(fs: &mut Fs<'_, &mut Sim>) -> Paths {
+    fn of(fs: &mut Fs<'_, &mut Flash>) -> Paths {
         let mut paths = HashMap::from([(Ino::ROOT, "/".to_owned())]);
         let mut left = vec![Ino::ROOT];
         while let Some(directory) = left.pop() {
@@ -83,20 +83,20 @@ impl Paths {
 }
 
 /// Whether a chip holds a file system, however damaged. Looks at a copy.
-pub(crate) fn is_file_system(sim: &Sim) -> bool {
-    if kind::system(sim) == System::Dffs {
+pub(crate) fn is_file_system(flash: &Flash) -> bool {
+    if kind::system(flash) == System::Dffs {
         return true;
     }
-    let mut copy = sim.clone();
+    let mut copy = flash.clone();
     copy.power_on();
-    let options = Options { read_only: true, ..MemoryArgs::DEFAULT.options_for(sim) };
+    let options = Options { read_only: true, ..MemoryArgs::DEFAULT.options_for(flash) };
     let mut memory = files::memory(&copy, &options);
     matches!(Fs::mount(copy, options, &mut memory), Ok(_) | Err(FsError::Corrupt { .. } | FsError::OtherVersion { .. }))
 }
 
 /// Whether a volume of DFFS cannot be changed any more. Looks at a copy; of one that cannot be mounted it is not known.
-pub(crate) fn is_dffs_read_only(sim: &Sim) -> Option<bool> {
-    let mut copy = sim.clone();
+pub(crate) fn is_dffs_read_only(flash: &Flash) -> Option<bool> {
+    let mut copy = flash.clone();
     copy.power_on();
     let mut memory = files::volume_memory(&copy, System::Dffs, MemoryArgs::DEFAULT);
     files::mount(&mut copy, System::Dffs, MemoryArgs::DEFAULT, &mut memory).ok().map(|fs| fs.is_read_only())
@@ -109,11 +109,11 @@ fn fail(image: &Path, error: FilesError) -> Ending {
 }
 
 /// Checks the file system on a chip, which may be changed: it is a copy.
-pub(crate) fn run(image: &Path, sim: &mut Sim, out: &mut Output) -> anyhow::Result<()> {
-    if kind::system(sim) == System::Dffs {
-        return check_dffs(image, sim, out);
+pub(crate) fn run(image: &Path, flash: &mut Flash, out: &mut Output) -> anyhow::Result<()> {
+    if kind::system(flash) == System::Dffs {
+        return check_dffs(image, flash, out);
     }
-    let findings = check(sim).map_err(|error| fail(image, error))?;
+    let findings = check(flash).map_err(|error| fail(image, error))?;
     if out.is_json() {
         out.json(&json_of(image, &findings))?;
     } else {
@@ -132,18 +132,18 @@ pub(crate) fn run(image: &Path, sim: &mut Sim, out: &mut Output) -> anyhow::Resu
 /// the repair fails.
 pub(crate) fn repair(image: &Path, out: &mut Output) -> anyhow::Result<()> {
     let not_done = |error: anyhow::Error| Ending::new(NOT_DONE, format!("{error:#}"));
-    let (mut file, mut sim) = session::open_image(image).map_err(not_done)?;
-    if kind::system(&sim) == System::Dffs {
+    let (mut file, mut flash) = session::open(image).map_err(not_done)?;
+    if kind::system(&flash) == System::Dffs {
         let why = "a mount of DFFS puts right what a cut left, and nothing else can be repaired";
         return Err(Ending::new(NOT_DONE, format!("{}: {why}", image.display())).into());
     }
-    let before = check(&mut sim.clone()).map_err(|error| fail(image, error))?;
+    let before = check(&mut flash.clone()).map_err(|error| fail(image, error))?;
     if before.error_count() == 0 {
         return if out.is_json() { Ok(out.json(&json_of(image, &before))?) } else { print(image, &before, out) };
     }
-    let (repairs, paths) = mend(&mut sim).map_err(|error| fail(image, error))?;
-    let after = check(&mut sim.clone()).map_err(|error| fail(image, error))?;
-    file.commit(&mut sim).map_err(|error| not_done(error.into()))?;
+    let (repairs, paths) = mend(&mut flash).map_err(|error| fail(image, error))?;
+    let after = check(&mut flash.clone()).map_err(|error| fail(image, error))?;
+    session::commit(&mut file, &mut flash).map_err(|error| not_done(error.into()))?;
     if out.is_json() {
         let mut found = json_of(image, &before);
         found["repairs"] = repairs.iter().map(|repair| json_of_repair(repair, &paths)).collect();
@@ -172,11 +172,11 @@ pub(crate) fn repair(image: &Path, out: &mut Output) -> anyhow::Result<()> {
 }
 
 /// Checks a volume of DFFS by its own invariants.
-fn check_dffs(image: &Path, sim: &mut Sim, out: &mut Output) -> anyhow::Result<()> {
-    sim.power_on();
+fn check_dffs(image: &Path, flash: &mut Flash, out: &mut Output) -> anyhow::Result<()> {
+    flash.power_on();
     let explain = |error| Ending::new(NOT_DONE, format!("{:#}", files::explain(image, error)));
-    let mut memory = files::volume_memory(sim, System::Dffs, MemoryArgs::DEFAULT);
-    let mut fs = files::mount(sim, System::Dffs, MemoryArgs::DEFAULT, &mut memory).map_err(explain)?;
+    let mut memory = files::volume_memory(flash, System::Dffs, MemoryArgs::DEFAULT);
+    let mut fs = files::mount(flash, System::Dffs, MemoryArgs::DEFAULT, &mut memory).map_err(explain)?;
     let (is_clean, reads) = (!fs.was_cut(), fs.nand().counters().reads);
     let is_read_only = fs.is_read_only();
     let mut violations = Vec::new();
@@ -218,11 +218,11 @@ fn in_what_state(is_clean: bool) -> &'static str {
     }
 }
 
-fn check(sim: &mut Sim) -> Result<Findings, FilesError> {
-    sim.power_on();
-    let options = MemoryArgs::DEFAULT.options_for(sim);
-    let mut memory = files::memory(sim, &options);
-    let mut fs = Fs::mount(sim, options, &mut memory)?;
+fn check(flash: &mut Flash) -> Result<Findings, FilesError> {
+    flash.power_on();
+    let options = MemoryArgs::DEFAULT.options_for(flash);
+    let mut memory = files::memory(flash, &options);
+    let mut fs = Fs::mount(flash, options, &mut memory)?;
     let is_clean = !fs.stats().was_cut;
     let reads = fs.nand().counters().reads;
     let mut violations = Vec::new();
@@ -238,11 +238,11 @@ fn check(sim: &mut Sim) -> Result<Findings, FilesError> {
 }
 
 /// Repairs the file system on a chip and leaves it cleanly; returns what was done, and the paths that there are then.
-fn mend(sim: &mut Sim) -> Result<(Vec<Repaired>, Paths), FilesError> {
-    sim.power_on();
-    let options = MemoryArgs::DEFAULT.options_for(sim);
-    let mut memory = files::memory(sim, &options);
-    let mut fs = Fs::mount(sim, options, &mut memory)?;
+fn mend(flash: &mut Flash) -> Result<(Vec<Repaired>, Paths), FilesError> {
+    flash.power_on();
+    let options = MemoryArgs::DEFAULT.options_for(flash);
+    let mut memory = files::memory(flash, &options);
+    let mut fs = Fs::mount(flash, options, &mut memory)?;
     fs.set_now(files::now());
     let before = Paths::of(&mut fs);
     let mut repairs = Vec::new();

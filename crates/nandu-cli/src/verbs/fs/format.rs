@@ -2,18 +2,19 @@
 
 use std::path::Path;
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use clap::Args;
 use nandu::fs::{Format as FormatOptions, Fs, Options};
 use nandu_dffs::Dffs;
 use nandu_files::{FileSystem, Ino, SetAttributes};
 use nandu_nand::{CellMode, Nand};
-use nandu_sim::Sim;
 use serde_json::json;
 
+use crate::blank;
 use crate::chance;
 use crate::failure::usage;
 use crate::files::{self, MemoryArgs};
+use crate::flash::Flash;
 use crate::output::Output;
 use crate::session::{Session, SessionArgs};
 use crate::volume::{System, VolumeError};
@@ -31,6 +32,10 @@ pub(crate) struct Format {
     /// Format a chip that holds something; all of that is lost
     #[arg(long)]
     force: bool,
+    /// On an MTD device, keep tags in free bytes of the spare area: a synced page then costs one program. Only where the data sheet
+    /// promises that error correction protects these bytes, of which 16 are needed
+    #[arg(long)]
+    tags: bool,
     /// Write with one bit a cell only, on a chip whose cells hold two: half the capacity, and nothing moves in idle time
     #[arg(long)]
     slc: bool,
@@ -68,36 +73,36 @@ pub(super) fn random_key() -> [u8; 16] {
 }
 
 /// What a chip is formatted with: both modes of its cells, if it has two and nobody says otherwise.
-fn options(sim: &Sim, memory: MemoryArgs, is_slc: bool) -> Options {
-    let geometry = &sim.chip().geometry;
+fn options(flash: &Flash, memory: MemoryArgs, is_slc: bool) -> Options {
+    let geometry = &flash.chip().geometry;
     let has_both = geometry.pairing.is_paired() && geometry.supports(CellMode::Slc) && geometry.supports(CellMode::Mlc);
     if has_both && !is_slc { memory.options().both_modes(geometry) } else { memory.options() }
 }
 
 /// Makes an empty file system on a chip and leaves it cleanly; returns its pages.
-pub(super) fn format(sim: &mut Sim, image: &Path, options: Options, format: FormatOptions) -> anyhow::Result<u64> {
-    let mut memory = files::memory(sim, &options);
+pub(super) fn format(flash: &mut Flash, image: &Path, options: Options, format: FormatOptions) -> anyhow::Result<u64> {
+    let mut memory = files::memory(flash, &options);
     let explain = |error| files::explain(image, VolumeError::Nandu(error));
-    let mut fs = Fs::format(sim, options, format, &mut memory).map_err(explain)?;
+    let mut fs = Fs::format(flash, options, format, &mut memory).map_err(explain)?;
     let pages = fs.statfs().map_err(explain)?.blocks;
     fs.unmount().map_err(explain)?;
     Ok(pages)
 }
 
 /// The same with DFFS.
-pub(super) fn format_dffs(sim: &mut Sim, image: &Path, format: FormatOptions) -> anyhow::Result<u64> {
+pub(super) fn format_dffs(flash: &mut Flash, image: &Path, format: FormatOptions) -> anyhow::Result<u64> {
     // DFFS erases a block when it takes it, and an anchor of what was there before would be found until then.
-    let programmed: Vec<_> = report::blocks(sim).filter(|(_, state)| state.pages_programmed > 0).collect();
+    let programmed: Vec<_> = report::blocks(flash).filter(|(_, state)| state.pages_programmed > 0).collect();
     for (block, state) in programmed {
         if !state.reads_bad {
-            sim.erase(block, CellMode::Slc).map_err(|error| anyhow!("{}: {error}", image.display()))?;
+            flash.erase(block, CellMode::Slc).map_err(|error| anyhow!("{}: {error}", image.display()))?;
         }
     }
     let salt = u64::from_le_bytes(format.hash_key[..8].try_into().unwrap_or_default());
     let options = nandu_dffs::Options { salt, ..files::DFFS };
-    let mut memory = vec![0; Dffs::<Sim>::memory_required(&sim.chip().geometry, &options)];
+    let mut memory = vec![0; Dffs::<Flash>::memory_required(&flash.chip().geometry, &options)];
     let explain = |error| files::explain(image, VolumeError::Dffs(error));
-    let mut fs = Dffs::format(sim, options, &mut memory).map_err(explain)?;
+    let mut fs = Dffs::format(flash, options, &mut memory).map_err(explain)?;
     FileSystem::set_now(&mut fs, format.now);
     let root = SetAttributes {
         mode: Some(if format.root_mode == 0 { 0o755 } else { format.root_mode }),
@@ -115,13 +120,13 @@ pub(crate) fn run(args: &Format, out: &mut Output) -> anyhow::Result<()> {
     if args.system == System::Dffs && (args.slc || args.hash_key.is_some()) {
         return usage("DFFS writes one bit a cell and hashes names without a key: --slc and --hash-key are not for it");
     }
-    let mut session = Session::open(&args.session)?;
+    let mut session = Session::open_blank(&args.session, args.tags)?;
     let name = args.session.image.display().to_string();
-    if !args.force && report::blocks(&session.sim).any(|(_, state)| state.pages_programmed > 0) {
-        bail!("{name}: the chip is not blank; --force formats it and loses what it holds");
+    if !args.force {
+        blank::demand(&args.session.image, &session.flash)?;
     }
-    session.sim.power_on();
-    let before_ns = session.sim.clock_ns();
+    session.flash.power_on();
+    let before_ns = session.flash.clock_ns();
     let hash_key = args.hash_key.unwrap_or_else(random_key);
     let root = FormatOptions {
         hash_key,
@@ -133,13 +138,13 @@ pub(crate) fn run(args: &Format, out: &mut Output) -> anyhow::Result<()> {
     let image = &args.session.image;
     let pages = match args.system {
         System::Nandu => {
-            let options = options(&session.sim, args.memory, args.slc);
-            format(&mut session.sim, image, options, root)?
+            let options = options(&session.flash, args.memory, args.slc);
+            format(&mut session.flash, image, options, root)?
         }
-        System::Dffs => format_dffs(&mut session.sim, image, root)?,
+        System::Dffs => format_dffs(&mut session.flash, image, root)?,
     };
-    let duration_ns = session.sim.clock_ns() - before_ns;
-    let (chip, page_size) = (session.sim.chip().name, u64::from(session.sim.chip().geometry.page_size));
+    let duration_ns = session.flash.clock_ns() - before_ns;
+    let (chip, page_size) = (session.flash.chip().name, u64::from(session.flash.chip().geometry.page_size));
     session.finish()?;
     if out.is_json() {
         out.json(&json!({

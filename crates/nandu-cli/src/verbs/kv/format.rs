@@ -1,22 +1,23 @@
 //! `nandu kv format`: an empty index.
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use clap::Args;
 use nandu::Store;
 use nandu_inpage::{Cells, InPage};
 use nandu_nand::{CellMode, Nand};
-use nandu_sim::Sim;
 use serde_json::json;
 
+use crate::blank;
 use crate::chance;
 use crate::failure::usage;
+use crate::flash::Flash;
 use crate::index;
 use crate::inpage;
 use crate::kind::{self, Kind};
 use crate::output::Output;
 use crate::session::{Session, SessionArgs};
 use crate::store::{self, CacheArgs};
-use crate::{report, units};
+use crate::units;
 
 #[derive(Args, Debug)]
 pub(crate) struct Format {
@@ -39,6 +40,10 @@ pub(crate) struct Format {
     /// Format a chip that holds something; all of that is lost
     #[arg(long)]
     force: bool,
+    /// On an MTD device, keep tags in free bytes of the spare area: a synced page then costs one program. Only where the data sheet
+    /// promises that error correction protects these bytes, of which 16 are needed
+    #[arg(long)]
+    tags: bool,
     /// Draw the volume's id from this number, so that the same commands make the same image; by default from chance
     #[arg(long, value_name = "NUMBER")]
     salt: Option<u64>,
@@ -70,23 +75,23 @@ pub(crate) fn run(args: &Format, out: &mut Output) -> anyhow::Result<()> {
     if args.index == Kind::Mutree && args.node_pages > 1 {
         return usage("a page of a mutree index holds a whole path; --node-pages is for grr and ipl");
     }
-    let mut session = Session::open(&args.session)?;
+    let mut session = Session::open_blank(&args.session, args.tags)?;
     let name = args.session.image.display().to_string();
-    if !args.force && report::blocks(&session.sim).any(|(_, state)| state.pages_programmed > 0) {
-        bail!("{name}: the chip is not blank; --force formats it and loses what it holds");
+    if !args.force {
+        blank::demand(&args.session.image, &session.flash)?;
     }
-    session.sim.power_on();
-    let before_ns = session.sim.clock_ns();
-    for block in kind::blocks_of_others(&session.sim, args.index) {
+    session.flash.power_on();
+    let before_ns = session.flash.clock_ns();
+    for block in kind::blocks_of_others(&session.flash, args.index) {
         // One that cannot be erased would be found again, as the index that the chip does not hold.
-        session.sim.erase(block, CellMode::Slc).with_context(|| format!("{name}: block {}", block.0))?;
+        session.flash.erase(block, CellMode::Slc).with_context(|| format!("{name}: block {}", block.0))?;
     }
     let made = match args.index {
-        Kind::Mutree => format_tree(args, &mut session.sim)?,
-        kind => format_inpage(args, kind, cells, &mut session.sim)?,
+        Kind::Mutree => format_tree(args, &mut session.flash)?,
+        kind => format_inpage(args, kind, cells, &mut session.flash)?,
     };
-    let duration_ns = session.sim.clock_ns() - before_ns;
-    let chip = *session.sim.chip();
+    let duration_ns = session.flash.clock_ns() - before_ns;
+    let chip = *session.flash.chip();
     session.finish()?;
     if out.is_json() {
         out.json(&json!({
@@ -128,12 +133,12 @@ pub(crate) fn run(args: &Format, out: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn format_tree(args: &Format, sim: &mut Sim) -> anyhow::Result<Made> {
+fn format_tree(args: &Format, flash: &mut Flash) -> anyhow::Result<Made> {
     let mut options = args.cache.options();
     options.salt = args.salt();
-    let mut memory = store::memory(sim, &options);
+    let mut memory = store::memory(flash, &options);
     let explain = |error| store::explain(&args.session.image, error);
-    let store = Store::format(sim, options, &mut memory).map_err(explain)?;
+    let store = Store::format(flash, options, &mut memory).map_err(explain)?;
     let made = Made {
         key_size_max: store.key_size_max(),
         entry_size_max: store.entry_size_max(),
@@ -146,17 +151,17 @@ fn format_tree(args: &Format, sim: &mut Sim) -> anyhow::Result<Made> {
     Ok(Made { memory_size: memory.len(), ..made })
 }
 
-fn format_inpage(args: &Format, kind: Kind, cells: Cells, sim: &mut Sim) -> anyhow::Result<Made> {
-    let options = inpage::options(sim.chip(), kind, cells, args.node_pages, args.cache.cache);
+fn format_inpage(args: &Format, kind: Kind, cells: Cells, flash: &mut Flash) -> anyhow::Result<Made> {
+    let options = inpage::options(flash.chip(), kind, cells, args.node_pages, args.cache.cache);
     let options = nandu_inpage::Options { salt: args.salt(), ..options };
-    let mut memory = vec![0; InPage::<Sim>::memory_required(&sim.chip().geometry, &options)];
+    let mut memory = vec![0; InPage::<Flash>::memory_required(&flash.chip().geometry, &options)];
     let explain = |error| match error {
         nandu_inpage::Error::Unsuitable { what } => {
             anyhow!("{}: no {kind} index is possible on this chip: {what}", args.session.image.display())
         }
         error => index::explain(&args.session.image, error),
     };
-    let index = InPage::format(sim, options, &mut memory).map_err(explain)?;
+    let index = InPage::format(flash, options, &mut memory).map_err(explain)?;
     let made = Made {
         key_size_max: index.key_size_max(),
         entry_size_max: index.entry_size_max(),

@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Import, out: &mut Output) -> anyhow::Result<()> {
         When::OnSync => Durability::OnSync,
     };
     let tally = index::change(&args.session, args.index, Use::Many(durability), |index| {
-        let before = *index.sim().counters();
+        let before = *index.flash().counters();
         let mut loader =
             Loader { image: &args.session.image, when: args.durability, batch: Vec::new(), tally: Tally::default() };
         while let Some(line) = lines.next().with_context(|| name.clone())? {
@@ -141,7 +141,7 @@ pub(crate) fn run(args: &Import, out: &mut Output) -> anyhow::Result<()> {
         loader.flush(index)?;
         // Whoever opens the index next needs no memory for changes.
         index.settle().map_err(|error| index::explain(&args.session.image, error))?;
-        let cost = index.sim().counters().since(&before);
+        let cost = index.flash().counters().since(&before);
         Ok(Tally { programs: cost.programs, busy_ns: cost.busy_ns, ..loader.tally })
     })?;
     drop(progress);

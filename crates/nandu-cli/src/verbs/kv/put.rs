@@ -5,11 +5,11 @@ use std::io::{self, Read};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use nandu_nand::Cause;
-use nandu_sim::Sim;
 use serde_json::{Map, Value};
 
 use super::HexArgs;
 use crate::failure::usage;
+use crate::flash::Flash;
 use crate::index::{self, IndexArgs, Use};
 use crate::output::Output;
 use crate::session::SessionArgs;
@@ -54,10 +54,10 @@ pub(crate) fn put(args: &Put, out: &mut Output) -> anyhow::Result<()> {
     let image = &args.session.image;
     let (replaced, cost) = index::change(&args.session, args.index, Use::Single, |index| {
         index.check_record(&key, &value)?;
-        let before = Cost::at(index.sim());
+        let before = Cost::at(index.flash());
         let replaced = index.put(&key, &value).map_err(|error| index::explain(image, error))?;
         index.sync().map_err(|error| index::explain(image, error))?;
-        Ok((replaced, before.until(index.sim())))
+        Ok((replaced, before.until(index.flash())))
     })?;
     if out.is_json() {
         let mut object = Map::new();
@@ -75,12 +75,12 @@ pub(crate) fn delete(args: &Delete, out: &mut Output) -> anyhow::Result<()> {
     let image = &args.session.image;
     let cost = index::change(&args.session, args.index, Use::Single, |index| {
         index.check_key(&key)?;
-        let before = Cost::at(index.sim());
+        let before = Cost::at(index.flash());
         if !index.delete(&key).map_err(|error| index::explain(image, error))? {
             return Err(anyhow!("{}: no record has the key '{}'", image.display(), record::shown(&key)));
         }
         index.sync().map_err(|error| index::explain(image, error))?;
-        Ok(before.until(index.sim()))
+        Ok(before.until(index.flash()))
     })?;
     if out.is_json() {
         let mut object = Map::new();
@@ -123,8 +123,8 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    pub(super) fn at(sim: &Sim) -> Cost {
-        let (counters, ledger) = (sim.counters(), sim.ledger());
+    pub(super) fn at(flash: &Flash) -> Cost {
+        let (counters, ledger) = (flash.counters(), flash.ledger());
         Cost {
             programs: counters.programs,
             programs_asked: [Cause::Host, Cause::Tree, Cause::Value, Cause::InPageLog]
@@ -137,8 +137,8 @@ impl Cost {
         }
     }
 
-    pub(super) fn until(self, sim: &Sim) -> Cost {
-        let now = Cost::at(sim);
+    pub(super) fn until(self, flash: &Flash) -> Cost {
+        let now = Cost::at(flash);
         Cost {
             programs: now.programs - self.programs,
             programs_asked: now.programs_asked - self.programs_asked,

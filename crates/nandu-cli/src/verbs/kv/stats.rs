@@ -39,18 +39,19 @@ enum Kept {
 }
 
 pub(crate) fn run(args: &Stats, out: &mut Output) -> anyhow::Result<()> {
-    let mut sim = session::look(&args.image)?;
-    sim.power_on();
+    let mut flash = session::look(&args.image)?;
+    flash.power_on();
+    let is_device = flash.sim().is_none();
     // What the image has seen, without this look at it.
-    let ledger = sim.ledger().clone();
-    let endurance = sim.chip().geometry.endurance;
-    let before = *sim.counters();
-    let found = index::identify(&args.image, &sim, args.index.index)?;
-    let mut plan = Plan::new(&sim, found, args.index.cache, Use::Single);
+    let ledger = flash.ledger().clone();
+    let endurance = flash.chip().geometry.endurance;
+    let before = *flash.counters();
+    let found = index::identify(&args.image, &flash, args.index.index)?;
+    let mut plan = Plan::new(&flash, found, args.index.cache, Use::Single);
     let memory_size = plan.memory.len();
     let explain = |error: IndexError| index::explain(&args.image, error);
-    let mut index = plan.open(&mut sim).map_err(explain)?;
-    let mount = index.sim().counters().since(&before);
+    let mut index = plan.open(&mut flash).map_err(explain)?;
+    let mount = index.flash().counters().since(&before);
     let figures = Figures {
         records: index.record_count().map_err(explain)?,
         height: index.height(),
@@ -69,7 +70,10 @@ pub(crate) fn run(args: &Stats, out: &mut Output) -> anyhow::Result<()> {
         return print_json(args, &figures, memory_size, &ledger, out);
     }
     print_text(args, &figures, memory_size, endurance, out)?;
-    writeln!(out, "\n{}", report::ledger_table(&ledger))?;
+    // Nobody counted what a device has seen.
+    if !is_device {
+        writeln!(out, "\n{}", report::ledger_table(&ledger))?;
+    }
     Ok(())
 }
 

@@ -9,9 +9,8 @@ use super::census::Census;
 use super::facts::Facts;
 use super::guide::Guide;
 use super::update::TOUCHED_S;
-use super::{Dice, fail, query};
+use super::{Dice, Records, fail, query};
 use crate::progress::Progress;
-use crate::store::Records;
 use crate::{record, units};
 
 /// Rounds after the one that is shown: each thing a cut can leave eleven times. Every cut takes the open blocks out of

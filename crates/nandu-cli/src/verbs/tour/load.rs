@@ -4,9 +4,8 @@ use nandu::Edit;
 use serde_json::{Map, Value, json};
 
 use super::guide::Guide;
-use super::{Model, fail};
+use super::{Model, Records, fail};
 use crate::progress::Progress;
-use crate::store::Records;
 use crate::units;
 
 /// Records in a batch.

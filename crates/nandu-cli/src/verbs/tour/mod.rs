@@ -20,11 +20,10 @@ use std::time::Instant;
 use anyhow::{anyhow, bail};
 use clap::Args;
 use nandu::{Options, Store};
-use nandu_sim::{Chip, Sim};
+use nandu_sim::{Chip, Sim, SimError};
 use serde_json::{Map, Value, json};
 
 use crate::output::Output;
-use crate::store::{Records, StoreError};
 use crate::units;
 use census::{Census, Wanted};
 use facts::Facts;
@@ -54,7 +53,10 @@ pub(crate) struct Tour {
 type Model = BTreeMap<Vec<u8>, Facts>;
 
 /// What the store has to say, as the end of the tour.
-fn fail(error: StoreError) -> anyhow::Error {
+/// A store on the chip of the tour, which is simulated.
+type Records<'m> = Store<'m, &'m mut Sim>;
+
+fn fail(error: nandu::Error<SimError>) -> anyhow::Error {
     anyhow!("the store failed: {error}")
 }
 

@@ -10,8 +10,7 @@ use serde_json::{Map, Value, json};
 use super::census::Census;
 use super::facts::{self, Facts};
 use super::guide::Guide;
-use super::{Dice, Model, fail};
-use crate::store::Records;
+use super::{Dice, Model, Records, fail};
 use crate::{record, units};
 
 /// Lookups whose cost is averaged.

@@ -5,10 +5,9 @@ use nandu_sim::{Counters, Ledger};
 use serde_json::{Map, Value, json};
 
 use super::guide::Guide;
-use super::{Dice, Model, fail};
+use super::{Dice, Model, Records, fail};
 use crate::progress::Progress;
 use crate::report as tables;
-use crate::store::Records;
 use crate::units;
 
 /// Changes for each record, and in all: several times as many as the chip has pages, so that for most of them blocks have
