@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub(crate) use budget::linked_size;
+pub(crate) use budget::{limit, linked_size};
 
 use crate::{target_directory, tidy};
 

@@ -278,7 +278,7 @@ typedef struct nandu_store_info {
     uint32_t height;       /* levels of the tree */
 } nandu_store_info;
 
-/* Costs nothing. */
+/* Tells what a store holds. Costs nothing. */
 int nandu_store_info_of(nandu_store *store, nandu_store_info *info);
 
 /* What was done since a volume was opened, and how full and how worn the chip is. */
@@ -298,7 +298,7 @@ typedef struct nandu_stats {
     uint32_t reserved;
 } nandu_stats;
 
-/* Costs nothing. */
+/* Tells what was done. Costs nothing. */
 int nandu_store_stats(nandu_store *store, nandu_stats *stats);
 
 /* Told of an invariant that does not hold; the text is good during the call. */
@@ -447,7 +447,7 @@ int nandu_fs_sync(nandu_fs *fs);
  * anything to do, else 0. */
 int nandu_fs_idle(nandu_fs *fs, uint32_t pages);
 
-/* Costs nothing. */
+/* As nandu_store_stats. Costs nothing. */
 int nandu_fs_stats(nandu_fs *fs, nandu_stats *stats);
 
 /* As nandu_store_verify. scratch, which may be null with a size of 0, spares walks. */
@@ -463,6 +463,7 @@ typedef struct nandu_statfs {
     uint32_t name_size_max;    /* bytes that a name may have */
 } nandu_statfs;
 
+/* Costs a pass over a table in memory. */
 int nandu_fs_statfs(nandu_fs *fs, nandu_statfs *statfs);
 
 /* Types of what a name leads to. */
@@ -531,7 +532,8 @@ int nandu_fs_rmdir_at(nandu_fs *fs, uint64_t directory, const char *name);
 int nandu_fs_rename(nandu_fs *fs, const char *from, const char *to, int mode);
 int nandu_fs_rename_at(nandu_fs *fs, uint64_t from_directory, const char *from, uint64_t to_directory, const char *to, int mode);
 
-/* Reads and writes by number, without opening. What nandu_file_read and nandu_file_write do, at an offset. */
+/* By number, without opening: what nandu_file_read, nandu_file_write and nandu_file_truncate do, at an offset. Errors: NO_INODE, IS_DIRECTORY,
+ * NOT_FILE too. */
 int32_t nandu_fs_read_at(nandu_fs *fs, uint64_t ino, uint64_t offset, void *buffer, size_t buffer_size);
 int32_t nandu_fs_write_at(nandu_fs *fs, uint64_t ino, uint64_t offset, const void *data, size_t size);
 int nandu_fs_truncate_at(nandu_fs *fs, uint64_t ino, uint64_t size);

@@ -66,7 +66,10 @@ int nandu_sim_clear_cuts(nandu_sim *sim);
 /* 1 if the chip has no power, else 0. */
 int nandu_sim_is_off(nandu_sim *sim);
 
+/* Takes the power away between two operations. */
 int nandu_sim_power_off(nandu_sim *sim);
+
+/* Gives it again: what the cut left is there, and a volume has to be opened again. */
 int nandu_sim_power_on(nandu_sim *sim);
 
 /* Time passes, in which unstable bits get worse. */
@@ -85,6 +88,7 @@ typedef struct nandu_sim_counters {
     uint64_t busy_ns;
 } nandu_sim_counters;
 
+/* Since the chip was made. */
 int nandu_sim_count(nandu_sim *sim, nandu_sim_counters *counters);
 
 /*

@@ -157,8 +157,7 @@ extern "C" fn nandu_fs_format(
     });
     status(format.and_then(|format| {
         open(&fs, (&chip, &options), (&memory, memory_size), |place, chip, options, memory| {
-            *place = Some(Inner::format(chip, options, format, memory)?);
-            Ok(())
+            Ok(Inner::format_in(place, chip, options, &format, memory)?)
         })
     }))
 }

@@ -23,7 +23,9 @@ use crate::stats::CStats;
 use crate::store::{CStoreInfo, CStoreOptions};
 use crate::volume::{Kind, Volume};
 
-const INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
+/// The folders of the headers, and of what a port of Dhara has.
+const INCLUDES: [&str; 2] =
+    [concat!("-I", env!("CARGO_MANIFEST_DIR"), "/include"), concat!("-I", env!("CARGO_MANIFEST_DIR"), "/tests/c")];
 
 const HEADERS: [&str; 2] = [include_str!("../include/nandu.h"), include_str!("../include/nandu_sim.h")];
 
@@ -107,19 +109,9 @@ fn functions() -> Vec<(String, String)> {
 /// Asks a compiler whether it takes a program; skips aloud where there is none.
 fn compile(compiler: &str, language: &str, standard: &str, program: &str) {
     let child = Command::new(compiler)
-        .args([
-            "-x",
-            language,
-            standard,
-            "-fsyntax-only",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-pedantic",
-            "-I",
-            INCLUDE,
-            "-",
-        ])
+        .args(["-x", language, standard, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-pedantic"])
+        .args(INCLUDES)
+        .arg("-")
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn();
@@ -134,7 +126,7 @@ fn compile(compiler: &str, language: &str, standard: &str, program: &str) {
 
 #[test]
 fn the_headers_are_c99_and_cpp() {
-    let program = "#include <nandu_sim.h>\n#include <nandu.h>\nint nothing(void);\nint nothing(void) { return 0; }\n";
+    let program = "#include <nandu_sim.h>\n#include <nandu.h>\n#include <nandu_dhara.h>\nint nothing(void);\nint nothing(void) { return 0; }\n";
     for (c, cpp) in [("gcc", "g++"), ("clang", "clang++")] {
         compile(c, "c", "-std=c99", program);
         compile(cpp, "c++", "-std=c++11", program);

@@ -124,8 +124,7 @@ extern "C" fn nandu_store_format(
     memory_size: usize,
 ) -> c_int {
     status(open(&store, (&chip, &options), (&memory, memory_size), |place, chip, options, memory| {
-        *place = Some(Inner::format(chip, options, memory)?);
-        Ok(())
+        Ok(Inner::format_in(place, chip, ByteCells, options, memory)?)
     }))
 }
 

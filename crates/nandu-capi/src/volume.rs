@@ -50,7 +50,10 @@ const fn alignment(aligned: bool) -> usize {
 }
 
 impl<T: Kind> Volume<T> {
-    const FITS: () = assert!(size_of::<Volume<T>>() <= T::HANDLE_SIZES[if size_of::<usize>() == 8 { 0 } else { 1 }]);
+    const FITS: () = {
+        assert!(size_of::<Volume<T>>() <= T::HANDLE_SIZES[if size_of::<usize>() == 8 { 0 } else { 1 }]);
+        assert!(align_of::<Volume<T>>() == 8, "`divide` puts it at a multiple of 8");
+    };
 
     /// Bytes for a volume that is handed so many, wherever they begin.
     pub(crate) const fn memory_required(required: usize, aligned: bool) -> usize {

@@ -121,10 +121,7 @@ impl<'m, N: Nand> Fs<'m, N> {
     /// [`FsError::Memory`] and [`FsError::PageSize`], before anything happened.
     pub fn format(nand: N, options: Options, format: Format, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
         let (log_memory, rest, placing) = divide(&nand, &options, memory)?;
-        // The key is chance that the caller has.
-        let key = u128::from_le_bytes(format.hash_key);
-        let salt = options.log.salt ^ ((key >> 64) as u64).rotate_left(1) ^ key as u64;
-        let log = LogOptions { salt, ..options.log };
+        let log = Self::salted(&options, &format);
         let mut made = Self::on_new_log(nand, options, log, log_memory, rest);
         // One file system and no other is on the stack while it works.
         if let Ok(fs) = &mut made
@@ -133,6 +130,42 @@ impl<'m, N: Nand> Fs<'m, N> {
             made = Err(error);
         }
         made
+    }
+
+    /// As [`Fs::format`], into a place, as [`Fs::mount_in`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Fs::format`].
+    pub fn format_in(
+        place: &mut Option<Self>,
+        nand: N,
+        options: Options,
+        format: &Format,
+        memory: &'m mut [u8],
+    ) -> Result<(), FsError<N::Error>> {
+        let (log_memory, rest, placing) = divide(&nand, &options, memory)?;
+        let log = Self::salted(&options, format);
+        let fs = Self::put_unopened(place, nand, (options, log), log_memory, rest)?;
+        let outcome = fs.format_log().and_then(|()| fs.make_volume(format, placing));
+        if outcome.is_err() {
+            *place = None;
+        }
+        outcome
+    }
+
+    /// Choices of the log, with what the volume's id is drawn from: the key is chance that the caller has.
+    fn salted(options: &Options, format: &Format) -> LogOptions {
+        let key = u128::from_le_bytes(format.hash_key);
+        let salt = options.log.salt ^ ((key >> 64) as u64).rotate_left(1) ^ key as u64;
+        LogOptions { salt, ..options.log }
+    }
+
+    /// Makes the log in place.
+    fn format_log(&mut self) -> Result<(), FsError<N::Error>> {
+        self.tree.pages_mut().log_mut().format_here()?;
+        nandu_tree::Pages::note_values(self.tree.pages_mut());
+        Ok(())
     }
 
     /// Makes the root directory and what the volume says of itself.
@@ -201,7 +234,7 @@ impl<'m, N: Nand> Fs<'m, N> {
         memory: &'m mut [u8],
     ) -> Result<(), FsError<N::Error>> {
         let (log_memory, rest, placing) = divide(&nand, &options, memory)?;
-        let fs = Self::put_unopened(place, nand, options, log_memory, rest)?;
+        let fs = Self::put_unopened(place, nand, (options, options.log), log_memory, rest)?;
         let outcome = fs.open_log().and_then(|()| fs.open_in_place(placing));
         if outcome.is_err() {
             *place = None;
@@ -214,14 +247,14 @@ impl<'m, N: Nand> Fs<'m, N> {
     fn put_unopened<'p>(
         place: &'p mut Option<Self>,
         nand: N,
-        options: Options,
+        (options, log): (Options, LogOptions),
         memory: &'m mut [u8],
         rest: Rest<'m>,
     ) -> Result<&'p mut Self, FsError<N::Error>> {
         let page_size = nand.geometry().page_size as usize;
         Tree::<OnLog<N>, ByteCells>::check(page_size, &options.tree(page_size), rest.tree.len())?;
-        let log_place = Log::memory_for(&nand, &options.log, memory)?;
-        let pages = OnLog::new(Log::unopened(nand, options.log, log_place));
+        let log_place = Log::memory_for(&nand, &log, memory)?;
+        let pages = OnLog::new(Log::unopened(nand, log, log_place));
         Ok(place.insert(Self::assemble(pages, page_size, options, rest)))
     }
 

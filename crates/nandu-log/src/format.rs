@@ -31,17 +31,26 @@ impl<'m, N: Nand> Log<'m, N> {
     /// example, for a chip whose block table, four bytes a block, does not fit an anchor block;
     /// [`LogError::ReadOnly`] if too few blocks are good; [`LogError::Nand`].
     #[inline(never)]
-    pub fn format(mut nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
-        nand.attribute(Cause::Format);
-        let (shape, parts) = Self::divide(&nand, &options, memory)?;
-        let mut log = Log::blank(nand, options, shape, parts);
-        let old = match log.find_anchor() {
+    pub fn format(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
+        let place = Self::memory_for(&nand, &options, memory)?;
+        let mut log = Log::unopened(nand, options, place);
+        log.format_here()?;
+        Ok(log)
+    }
+
+    /// Makes the volume in place, of a log that is [unopened](Log::unopened). Costs what [`Log::format`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Log::format`].
+    pub fn format_here(&mut self) -> Result<(), LogError<N::Error>> {
+        self.nand.attribute(Cause::Format);
+        let old = match self.find_anchor() {
             Err(LogError::Nand(error)) => return Err(LogError::Nand(error)),
             found => found.unwrap_or(None),
         };
-        log.forget();
-        log.make(options, old)?;
-        Ok(log)
+        self.forget();
+        self.make(self.options, old)
     }
 
     /// Makes the volume in place.

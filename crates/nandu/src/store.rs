@@ -130,6 +130,30 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         opened
     }
 
+    /// As [`format_with`](Store::format_with), into a place, as [`open_in`](Store::open_in).
+    ///
+    /// # Errors
+    ///
+    /// As [`format`](Store::format).
+    pub fn format_in(
+        place: &mut Option<Self>,
+        nand: N,
+        cells: C,
+        options: Options,
+        memory: &'m mut [u8],
+    ) -> Result<(), Error<N::Error>> {
+        let outcome = Self::put_unopened(place, nand, cells, options, memory)?.format_here();
+        if outcome.is_err() {
+            *place = None;
+        }
+        outcome
+    }
+
+    fn format_here(&mut self) -> Result<(), Error<N::Error>> {
+        self.tree.pages_mut().log_mut().format_here()?;
+        Ok(self.tree.create_here()?)
+    }
+
     /// As [`open_with`](Store::open_with), into a place, so that the store is on the stack for a moment only and not while it opens: for who keeps
     /// it in memory of its own. After an error the place is empty.
     ///

@@ -155,6 +155,12 @@ pub(super) fn run(root: &Path, print: Print) -> Result<(), String> {
     if excesses.is_empty() { Ok(()) } else { Err(format!("beyond the budget:{excesses}")) }
 }
 
+/// The limit of a figure, and what has to be reached.
+pub(crate) fn limit(profile: &str, figure: &str) -> Option<(u64, u64)> {
+    let profile = PROFILES.iter().find(|it| it.name == profile)?;
+    profile.figures.iter().find(|it| it.name == figure).map(|it| (it.limit, it.must))
+}
+
 /// The largest functions of a profile.
 pub(super) fn functions(root: &Path, name: &str) -> Result<(), String> {
     let known = || PROFILES.map(|profile| profile.name).join(", ");

@@ -89,7 +89,7 @@ __attribute__((noinline)) void stack_end(const char *name) {
     while (at < painted_to && *(volatile uint32_t *)at == PAINT)
         at++;
     const long depth = (long)((uint8_t *)painted_to - (uint8_t *)at) + 64;
-    const int is_open = same(name, "open", 5) || same(name, "mount", 6);
+    const int is_open = same(name, "format", 7) || same(name, "open", 5) || same(name, "mount", 6);
     if (is_open && depth > deepest_open) {
         deepest_open = depth;
         name_open = name;

@@ -17,7 +17,9 @@ static nandu_fs *format(ram_chip *ram, uint64_t *at, size_t size) {
     nandu_fs *fs = NULL;
     ram_chip_make(ram);
     const nandu_chip chip = ram_chip_of(ram);
+    stack_begin();
     EXPECT(nandu_fs_format(&fs, &chip, &options, &begin, at, size), 0);
+    stack_end("format");
     return fs;
 }
 
@@ -259,7 +261,9 @@ void test_files(ram_chip *first, ram_chip *second) {
     EXPECT(nandu_fs_verify(fs, found, sizeof found, NULL, NULL), 0);
     twin = format(second, other, sizeof other);
     EXPECT(nandu_fs_lookup(twin, "settings", &ino), NANDU_ERR_NOT_FOUND);
+    stack_begin();
     EXPECT(nandu_fs_unmount(fs), 0);
+    stack_end("unmount");
     EXPECT(nandu_fs_mkdir(twin, "dir", 0755), 0);
     EXPECT(nandu_fs_unmount(twin), 0);
     const nandu_chip chip = ram_chip_of(first);

@@ -23,7 +23,9 @@ static nandu_store *format(ram_chip *ram, uint64_t *at, size_t size) {
     nandu_store *store = NULL;
     ram_chip_make(ram);
     const nandu_chip chip = ram_chip_of(ram);
+    stack_begin();
     EXPECT(nandu_store_format(&store, &chip, &options, at, size), 0);
+    stack_end("format");
     CHECK(store != NULL);
     return store;
 }
@@ -277,7 +279,9 @@ void test_store(ram_chip *first, ram_chip *second) {
     nandu_stats stats;
     EXPECT(nandu_store_stats(store, &stats), 0);
     CHECK(stats.was_cut == 0);
+    stack_begin();
     EXPECT(nandu_store_close(store), 0);
+    stack_end("close");
     EXPECT(nandu_store_close(twin), 0);
 #ifdef WITH_GROUP
     syncs(first);

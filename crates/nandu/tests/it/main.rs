@@ -12,6 +12,7 @@ mod life;
 mod memory;
 mod partitions;
 mod pending;
+mod places;
 mod releases;
 mod snapshot_costs;
 mod snapshots;
