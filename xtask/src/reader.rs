@@ -147,6 +147,13 @@ fn measure(root: &Path, folder: &Path) -> Result<(), String> {
         if code > CODE_MAX {
             return Err(format!("the reader takes {code} bytes of code"));
         }
+        // The one that comes with its own tools; the other calls shifts of 64 bits in the compiler's library.
+        if compiler.starts_with("arm") {
+            let missing = ask(Path::new("arm-none-eabi-nm"), &["-u", &object])?;
+            if !missing.is_empty() {
+                return Err(format!("the reader needs a library: {}", String::from_utf8_lossy(&missing).trim()));
+            }
+        }
         is_measured = true;
     }
     if !is_measured {
