@@ -34,8 +34,14 @@ fn dump(folder: &Path, arguments: &[&str]) -> PathBuf {
 #[test]
 fn a_dump_opens_with_and_without_spare_areas_and_with_bad_blocks_left_out_or_not() {
     let folder = tempfile::tempdir().unwrap();
-    let kinds: [&[&str]; 5] =
-        [&[], &["--oob"], &["--bad", "0,1,7"], &["--bad", "0,2,3", "--oob"], &["--bad", "1,2", "--in-place", "--oob"]];
+    let kinds: [&[&str]; 6] = [
+        &[],
+        &["--oob"],
+        &["--bad", "0,1,7"],
+        &["--bad", "0,2,3", "--oob"],
+        &["--bad", "1,2", "--in-place", "--oob"],
+        &["--blocks", "100"],
+    ];
     for arguments in kinds {
         let _ = dump(folder.path(), arguments);
         assert_eq!(succeed(folder.path(), &["fs", "ls", "dump"]), b"below\nfirst\n", "{arguments:?}");

@@ -45,6 +45,9 @@ pub(crate) struct Build {
     /// The kind of chip; see `nandu chip list`
     #[arg(long, value_name = "NAME", value_parser = chip_names(), hide_possible_values = true)]
     chip: String,
+    /// Blocks of the chip or of the partition of it, where these are not as many as the kind of chip has
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    blocks: Option<u32>,
     /// Which file system
     #[arg(long, value_enum, value_name = "SYSTEM", default_value_t = System::Nandu)]
     system: System,
@@ -63,6 +66,9 @@ pub(crate) struct Build {
 
 pub(crate) fn run(args: &Build, out: &mut Output) -> anyhow::Result<()> {
     let mut chip = Chip::preset(&args.chip).unwrap_or(Chip::DEFAULT);
+    if let Some(count) = args.blocks {
+        chip = chip.with_blocks(count);
+    }
     // The spare area is not written.
     chip.geometry.tag_size = 0;
     let mut flash = Flash::from(Sim::new(chip));
