@@ -8,6 +8,7 @@ mod capi;
 mod ci;
 mod codegen;
 mod firmware;
+mod guest;
 mod manifest;
 mod reader;
 mod readme;
@@ -30,6 +31,8 @@ usage: cargo xtask VERB
                      damaged images and measures its code; with --full many more of both
   swarm [--cases N] [--seed S]
                      random chains of power cuts over a store, a million if no number is given
+  guest              boots a guest with Linux's simulator of NAND flash and proves there what nandu does with an MTD device;
+                     says what is missing where it cannot (NANDU_GUEST=1: fails then); kills a mount NANDU_KILLS times
   firmware [--run | --json | --functions PROFILE]
                      builds the core crates for a microcontroller, measures code, memory, stack and instructions of
                      each profile, and fails beyond a limit; or only prints a line for each profile, or the largest functions of one;
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         ["reader", arguments @ ..] => reader::run(&root, arguments),
         ["swarm", arguments @ ..] => swarm::run(&root, arguments),
         ["firmware", arguments @ ..] => firmware::run(&root, arguments),
+        ["guest"] => guest::run(&root),
         ["capi", arguments @ ..] => capi::run(&root, arguments),
         _ => {
             eprint!("{USAGE}");
