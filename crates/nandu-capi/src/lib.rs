@@ -4,9 +4,10 @@
 //! buffer, static or not, and there is neither a heap nor a table of handles. The alternative, numbers that lead into a table of
 //! this crate, would be global state, with a limit to how many volumes there can be. It was refused.
 //!
-//! Pointers come from C, so this is the one crate of the workspace with unsafe code. It stands in four modules: `border` turns what C passes into
+//! Pointers come from C, so there is unsafe code. It stands in four modules: `border` turns what C passes into
 //! slices and references, `volume` puts a store with its chip into the caller's memory, `chip` calls the callbacks, and `sim` lends a simulated
-//! chip to C, where there is one. The others are safe, but for the names that they export.
+//! chip to C, where there is one. Where there is no standard library, `panic` calls the program's own function. The others are safe,
+//! but for the names that they export.
 //!
 //! Features are those of the crate `nandu`; `std` is for hosts, and `sim`, with the simulator, needs it. Without `std` the crate takes a
 //! profile whose panics abort, as `capi` in the manifest of the workspace is.
