@@ -22,7 +22,7 @@
 enum { KIND_ANCHOR = 1, KIND_TABLE, KIND_TREE, KIND_VALUE, KIND_JOURNAL = 8, KIND_INDEX, KIND_SNAPSHOTS, KIND_NOTES };
 enum { FLAG_COMMIT = 1 };
 enum { CELLS_FIXED = 1, CELLS_BYTES = 2 };
-enum { FEATURE_BARE = 1, FEATURE_TWO_BITS = 2, FEATURE_TAGS = 16, FEATURE_FOLLOWED = 32 };
+enum { FEATURE_BARE = 1, FEATURE_TWO_BITS = 2, FEATURE_TAGS = 16 };
 /* Of a value: what its tag in a leaf says; or that it is a resident one, and where it is was found out. */
 enum { VALUE_HERE = 0, VALUE_PAGES = 1, VALUE_RESIDENT = 2, VALUE_PAGE = 3, VALUE_MOVED_IN = 4 };
 
@@ -252,7 +252,7 @@ static int read_anchor(nr_reader *r, struct anchor *a)
     if (le32(b + 12) != c->page_size || le32(b + 16) != c->pages_per_block || le32(b + 20) != c->block_count)
         return NR_GEOMETRY;
     uint32_t features = le32(b);
-    if (features & ~(uint32_t)(FEATURE_BARE | FEATURE_TWO_BITS | FEATURE_TAGS | FEATURE_FOLLOWED) || b[41]) return NR_UNSUPPORTED;
+    if (features & ~(uint32_t)(FEATURE_BARE | FEATURE_TWO_BITS | FEATURE_TAGS) || b[41]) return NR_UNSUPPORTED;
     a->ready = b[43];
     a->bare = b[46];
     if (a->ready > READY_MAX || a->bare >= a->streams) return NR_CORRUPT;

@@ -210,16 +210,9 @@ impl<'m, N: Nand> Fs<'m, N> {
     /// [`FsError::NotFormatted`] and [`FsError::NoFileSystem`] if there is none; [`FsError::OtherFormat`] of a volume with other properties, as a
     /// store of records has; [`FsError::OtherVersion`]; [`FsError::Memory`]; [`FsError::PendingSize`] if changes were left waiting and do not fit [`Options::pending_size`].
     pub fn mount(nand: N, options: Options, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
-        match divide(&nand, &options, memory) {
-            Ok(parts) => Self::mount_parts(nand, options, parts),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Mounts it in parts of the memory. One file system and no other is on the stack while it works: nothing else is returned here.
-    fn mount_parts(nand: N, options: Options, parts: Divided<'m>) -> Result<Self, FsError<N::Error>> {
-        let (log_memory, rest, placing) = parts;
+        let (log_memory, rest, placing) = divide(&nand, &options, memory)?;
         let mut mounted = Self::on_old_log(nand, options, log_memory, rest);
+        // One file system and no other is on the stack while it works.
         if let Ok(fs) = &mut mounted
             && let Err(error) = fs.open_in_place(placing)
         {
@@ -242,7 +235,7 @@ impl<'m, N: Nand> Fs<'m, N> {
     ) -> Result<(), FsError<N::Error>> {
         let (log_memory, rest, placing) = divide(&nand, &options, memory)?;
         let fs = Self::put_unopened(place, nand, (options, options.log), log_memory, rest)?;
-        let outcome = fs.open_in_place(placing);
+        let outcome = fs.open_log().and_then(|()| fs.open_in_place(placing));
         if outcome.is_err() {
             *place = None;
         }
@@ -275,7 +268,6 @@ impl<'m, N: Nand> Fs<'m, N> {
     /// Takes over what the volume says.
     #[inline(never)]
     fn open_in_place(&mut self, placing: &'m mut [u8]) -> Result<(), FsError<N::Error>> {
-        self.open_log()?;
         match self.tree.open_here() {
             Ok(()) => {}
             Err(TreeError::NotFound | TreeError::OtherFormat) => return Err(FsError::NoFileSystem),
@@ -312,11 +304,10 @@ impl<'m, N: Nand> Fs<'m, N> {
         Ok(())
     }
 
-    /// A file system over the log that the chip holds, which is not open yet.
+    /// A file system over the log that the chip holds.
     #[inline(never)]
     fn on_old_log(nand: N, options: Options, memory: &'m mut [u8], rest: Rest<'m>) -> Result<Self, FsError<N::Error>> {
-        let place = Log::memory_for(&nand, &options.log, memory)?;
-        Self::unopened(Log::unopened(nand, options.log, place), options, rest)
+        Self::unopened(Log::mount(nand, options.log, memory)?, options, rest)
     }
 
     /// A file system over a new log.

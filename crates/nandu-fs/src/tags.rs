@@ -187,9 +187,9 @@ impl<N: Nand> Fs<'_, N> {
         // Recoveries that were cut leave many blocks half full, and many pages noted in them, until the collector has been there.
         for attempt in 0..=ATTEMPTS {
             // At first nothing is moved, so that a mount stays short: the first change behind it moves what has to be.
-            self.tree.defer_moves(attempt == 0);
+            self.tree.defer_rescue(attempt == 0);
             let outcome = self.take_over_pages();
-            self.tree.defer_moves(false);
+            self.tree.defer_rescue(false);
             match outcome {
                 Err(FsError::Full) if attempt == 0 => continue,
                 Err(FsError::Full) => {}

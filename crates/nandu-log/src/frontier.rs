@@ -12,10 +12,6 @@ use crate::placement::Placement;
 use crate::ready::{BLOCKS_TRIED, Frontier};
 use crate::shape::End;
 
-/// Most pages that go to the second of the streams that promises go to before one goes to the first: so a mount that found the end of the first
-/// one has little left to look for.
-const RUN_MAX: u8 = 7;
-
 /// How a page is appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Append {
@@ -69,7 +65,7 @@ impl<N: Nand> Log<'_, N> {
             }
         }
         for _ in 0..BLOCKS_TRIED {
-            let stream = self.stream_for(&append)?;
+            let stream = self.stream_for(append.placement);
             let frontier = self.open_frontier(stream, append.is_move())?;
             let page = self.shape.data_page(frontier.block, frontier.next);
             // The sequence grows before the program, not after: if the program is torn, its number is skipped. Given out
@@ -89,11 +85,9 @@ impl<N: Nand> Log<'_, N> {
                 }
             };
             if outcome == Programmed::Done {
-                let is_second = stream == 1 && self.shape.promising() > 1;
-                self.run = if stream == 0 { 0 } else { self.run.saturating_add(is_second.into()) };
                 self.advance(stream, true, append.is_commit.then_some(page));
                 if append.is_commit {
-                    self.begin_tail(sequence, stream);
+                    self.begin_tail(sequence);
                 }
                 return Ok(page);
             }
@@ -124,31 +118,13 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// The stream of a page. When the pool is low, a page that would open a block goes where there is room instead.
-    fn stream_for(&mut self, append: &Append) -> Result<u8, LogError<N::Error>> {
-        let headed = self.shape.headed();
-        let is_promise = append.is_commit && !append.is_move();
-        let streams = if is_promise { self.shape.promising() } else { headed };
-        let stream = self.place(append.placement).min(streams - 1);
-        let stream = if is_promise && self.run >= RUN_MAX { 0 } else { stream };
+    fn stream_for(&self, placement: Placement) -> u8 {
+        let stream = self.place(placement);
         if self.has_room(stream) || self.blocks.pool() > self.shape.floor_host() {
-            return Ok(stream);
+            return stream;
         }
-        match (0..headed).rev().find(|&other| self.has_room(other)) {
-            Some(other) if other < streams => Ok(other),
-            Some(other) => {
-                self.take_block_of(other, stream)?;
-                Ok(stream)
-            }
-            None => Ok(stream),
-        }
-    }
-
-    /// A stream goes on in the block that another one opened. With a checkpoint, since no header could say so.
-    fn take_block_of(&mut self, other: u8, stream: u8) -> Result<(), LogError<N::Error>> {
-        let Some(frontier) = self.frontiers[usize::from(other)].take() else { return Ok(()) };
-        self.frontiers[usize::from(stream)] = Some(frontier);
-        self.blocks.assign(frontier.block, stream);
-        self.write_checkpoint(false)
+        let other = (0..self.shape.headed()).rev().find(|&other| self.has_room(other));
+        other.unwrap_or(stream)
     }
 
     /// The frontier of a stream, with room for a page.

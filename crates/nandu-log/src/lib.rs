@@ -21,8 +21,8 @@
 //!   sequences rise.
 //! * **L2** A data block is programmed only after an erase of it returned in this session, or before the checkpoint that calls
 //!   it erased. What a cut left looking erased is erased again.
-//! * **L3** The blocks opened since the newest checkpoint are both ends of its ready list: the streams that promises go to take from the
-//!   front, the others from the back.
+//! * **L3** The blocks opened since the newest checkpoint are both ends of its ready list: stream 0 takes from the front, the
+//!   others from the back.
 //! * **L4** No data block is erased that was open at the newest checkpoint, was opened after it, or is not called empty by it;
 //!   the blocks of its ready list are.
 //! * **L5** The live count of a block is never below the number of its pages that the owner needs.
@@ -37,9 +37,6 @@
 //!   that could destroy it.
 //! * **L12** A block is used in the mode of the stream that opened it, from one erase to the next: with one bit a cell, no MSB page
 //!   is programmed.
-//! * **L13** A commit that promises something goes to one of the first two streams with headers, to the first where there are fewer than three. After
-//!   a cut a mount follows these alone. Moves behind the newest of their pages are given up: what they copied is where it was (L4), and blocks that
-//!   only they opened hold nothing.
 //!
 //! # Bare streams
 //!

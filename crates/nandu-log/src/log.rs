@@ -61,8 +61,6 @@ pub struct Log<'m, N: Nand> {
     pub(crate) sequence: u64,
     pub(crate) committed: Option<PageAddr>,
     pub(crate) condition: Condition,
-    /// Pages appended to the second stream since the last one of the first.
-    pub(crate) run: u8,
     pub(crate) losses: Losses,
     /// Whether the mount found a volume that was not unmounted.
     pub(crate) was_cut: bool,
@@ -146,7 +144,6 @@ impl<'m, N: Nand> Log<'m, N> {
             sequence: 1,
             committed: None,
             condition: Condition::Working,
-            run: 0,
             losses: Losses::NONE,
             was_cut: false,
             buffered: None,

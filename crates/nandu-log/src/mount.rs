@@ -19,7 +19,7 @@ use crate::search::NewestAnchor;
 use crate::shape::Shape;
 
 /// By how much the sequence jumps after a cut. Pages that a cut left unread have numbers below: there are at most as many
-/// as one recovery programs, and one; and pages of streams that are not followed, for which it jumps further.
+/// as one recovery programs, and one; and pages of bare streams, for which it jumps further.
 pub(crate) const SEQUENCE_GAP: u64 = 4096;
 
 /// Highest sequence of a volume that can be written: far enough from the end that nothing overflows in a mount.

@@ -51,7 +51,7 @@ impl<N: Nand> Log<'_, N> {
             if self.shape.has_bare() {
                 // Bare blocks say nothing of themselves; the page that promised says which of them were open.
                 let current = found.filter(|found| self.is_current(found));
-                rolled.back = rolled.back.min(current.map_or(0, |found| self.back(&found.positions)));
+                rolled.back = rolled.back.min(current.map_or(0, |found| self.bare_back(&found.positions)));
                 rolled.mlc = rolled.mlc.min(current.map_or(0, |found| self.mlc_back(&found.positions)));
             }
             while !self.shape.has_bare()

@@ -166,11 +166,11 @@ impl<N: Nand> Log<'_, N> {
         let mut last = (candidate.nth, candidate.first);
         let (mut low, mut high) = (candidate.nth + 1, self.shape.anchor_pages);
         // The first checkpoint of a block has every page of the block table, those behind it fewer, and after cuts there are rarely
-        // more than a few, mostly one alone. Looking there first takes no more reads than halves do, wherever the end is.
+        // more than a few. Looking there first takes no more reads than halves do, wherever the end is.
         let size = self.shape.table_pages + 1;
-        let mut likely = [4 * size, size, size - 1, 2 * size - 1].into_iter();
+        let mut likely = [4 * size, 2 * size - 1, size].into_iter();
         while low < high {
-            let middle = likely.find(|nth| (low..high).contains(nth)).unwrap_or(low + (high - low) / 2);
+            let middle = likely.next().filter(|nth| (low..high).contains(nth)).unwrap_or(low + (high - low) / 2);
             match self.valid_at_or_after(candidate.block, middle..high)? {
                 Some(nth) => {
                     self.stash_anchor();

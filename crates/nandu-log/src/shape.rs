@@ -182,11 +182,6 @@ impl Shape {
         if FILES { self.headed } else { self.streams }
     }
 
-    /// Streams that promises go to: the first ones. Only these are followed after a cut; the other ones with headers hold what was moved.
-    pub(crate) fn promising(&self) -> u8 {
-        if self.headed() >= 3 { 2 } else { 1 }
-    }
-
     /// The first stream with two bits a cell among others; `streams` if there is none.
     pub(crate) fn first_mlc(&self) -> u8 {
         if MLC { self.first_mlc } else { self.streams }
@@ -262,17 +257,12 @@ impl Shape {
         count - if self.has_mlc() { mlc_ready_count(count) } else { 0 }
     }
 
-    /// Streams that take from the front of the ready list: the first ones.
-    ///
-    /// Where there are bare streams, all others do: those leave no trace in the blocks that they open, and of a block that was opened after
-    /// the checkpoint its end of the list tells whether it is bare.
-    pub(crate) fn front_streams(&self) -> u8 {
-        if self.has_bare() { self.headed } else { self.promising() }
-    }
-
     /// Whether a stream takes from the front of the ready list.
+    ///
+    /// Where there are bare streams, all others do: those leave no trace in the blocks that they open, and what has
+    /// headers can only be followed if it is known which end of the list has them.
     pub(crate) fn is_front(&self, stream: u8) -> bool {
-        stream < self.front_streams()
+        if self.has_bare() { stream < self.headed } else { stream == 0 }
     }
 
     /// Blocks of the pool that operations of the owner leave alone. One more where there are bare streams: moving a bare
@@ -287,11 +277,11 @@ impl Shape {
         FLOOR_DELETE + u32::from(self.has_bare()) + u32::from(self.has_mlc())
     }
 
-    /// Pages that a cut may leave programmed without a trace in any header that a mount looks at: those of streams that are not followed, in
-    /// blocks that were open and in blocks of the ready list.
+    /// Pages that a cut may leave programmed without a trace in any header: those of bare streams, in blocks that were open
+    /// and in blocks of the ready list.
     pub(crate) fn untraced_max(&self) -> u64 {
-        let blocks = u64::from(self.streams - self.promising()) + u64::from(self.ready_max);
-        blocks * u64::from(self.mlc_pages())
+        let blocks = u64::from(self.streams - self.headed) + u64::from(self.ready_max);
+        if self.has_bare() { blocks * u64::from(self.mlc_pages()) } else { 0 }
     }
 
     /// The address of the `nth` page of a block that is used in a mode.

@@ -20,9 +20,8 @@
 //!   the page was complete; otherwise it may be the one that was being programmed, and promises nothing. Its tag is of no use without
 //!   the page, so nobody can say whose it was: the owner is told that a page is lost ([`Due::Lost`], [`LogStats::tail_lost`](crate::LogStats::tail_lost)).
 //!
-//! A move is a commit, and recovery gives up the newest one, since the commit before it says the same. Behind a move in a stream that mounts do not
-//! follow (L13) no tail begins before the next promise. Behind another one it is none the worse: it is
-//! found by the move's header, and is taken over from a state that is the same to the owner. Nor is its block among those that are taken for
+//! A move is a commit, and recovery gives up the newest one, since the commit before it says the same. A tail behind it is none the worse: it
+//! was found by the move's header, and is taken over from a state that is the same to the owner. Nor is its block among those that are taken for
 //! unopened where that undoes moves, since an entry remained (T2).
 
 use nandu_media::Malformed;
@@ -119,8 +118,8 @@ impl<N: Nand> Log<'_, N> {
         self.tags.set_open(self.tags.open().map(|open| OpenTail { count: open.count + 1, ..open }));
     }
 
-    /// A page of a stream with this sequence is the newest commit: behind it a tail begins, if anybody would find it (T1).
-    pub(crate) fn begin_tail(&mut self, commit: u64, of: u8) {
+    /// A page with this sequence is the newest commit: behind it a tail begins, if anybody would find it (T1).
+    pub(crate) fn begin_tail(&mut self, commit: u64) {
         if !self.shape.has_tags() {
             return;
         }
@@ -129,8 +128,6 @@ impl<N: Nand> Log<'_, N> {
         let frontier = self.frontiers.get(usize::from(stream)).copied().flatten();
         // No header says where a stream stands that has no page in its block yet.
         let is_known = |next: u16| next > 0 && next < self.shape.pages;
-        // A move that is followed by no promise is not looked for.
-        let may = may && of < self.shape.promising();
         let next = frontier.filter(|frontier| may && !frontier.is_closed && is_known(frontier.next));
         let first = |next: Frontier| self.shape.page_of(stream, next.block, next.next);
         self.tags.set_open(next.map(|next| OpenTail { commit, first: first(next), count: 0 }));

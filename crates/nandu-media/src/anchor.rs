@@ -21,13 +21,8 @@ pub const INCOMPATIBLE_MLC_STREAMS: u32 = 2;
 /// passed over, so such a volume is refused.
 pub const INCOMPATIBLE_TAGS: u32 = 16;
 
-/// Feature of every volume: commits are in the streams that a mount follows, see `flags` of a page. One without it may have others behind this
-/// anchor, so it is read after an unmount only.
-pub const INCOMPATIBLE_FOLLOWED: u32 = 32;
-
 /// Features that a reader must know to read the volume at all.
-pub const INCOMPATIBLE_KNOWN: u32 =
-    INCOMPATIBLE_BARE | INCOMPATIBLE_MLC_STREAMS | INCOMPATIBLE_TAGS | INCOMPATIBLE_FOLLOWED;
+pub const INCOMPATIBLE_KNOWN: u32 = INCOMPATIBLE_BARE | INCOMPATIBLE_MLC_STREAMS | INCOMPATIBLE_TAGS;
 
 /// Features that a writer must know to write the volume: none yet.
 pub const READ_ONLY_COMPATIBLE_KNOWN: u32 = 0;
@@ -46,8 +41,7 @@ pub const MODE_MLC: u8 = 1;
 /// ```text
 /// offset  size  field                 meaning
 ///      0     4  incompatible          features without which the volume cannot be read: bit 0 bare streams, bit 1
-///                                     streams with two bits a cell among others, bit 4 tags, bit 5 commits stand in the
-///                                     first streams alone: always, but in older volumes that were unmounted;
+///                                     streams with two bits a cell among others, bit 4 tags;
 ///                                     bits 2 and 3 are refused: tags of older forms
 ///      4     4  read_only_compatible  features without which the volume cannot be written
 ///      8     4  compatible            features that do no harm
@@ -67,8 +61,7 @@ pub const MODE_MLC: u8 = 1;
 ///                                     they stand (8). All that follows begins 16 bytes later then
 ///     48   8*s  heads                 per stream: open block (4, all ones: none), pages programmed in it (2), zero (2)
 ///    ...   4*r  ready                 empty blocks to be opened next, erased before that unless their records say that they
-///                                     are; streams 0 and 1, with fewer than three streams stream 0 alone, open them from the
-///                                     first on, others from the last; where there
+///                                     are; stream 0 opens them from the first on, other streams from the last; where there
 ///                                     are bare streams these alone do, and all others from the first. Where there are
 ///                                     `mlc_streams`, these open the last entries, from the last on, and no others: a third
 ///                                     of all, as long as three are left
@@ -211,8 +204,7 @@ impl AnchorFields {
         assert!(ready.len() <= READY_COUNT_MAX && (self.base as usize) < ANCHOR_COUNT);
         let fields = AnchorBody {
             incompatible: U32::new(
-                INCOMPATIBLE_FOLLOWED
-                    | if self.bare_streams > 0 { INCOMPATIBLE_BARE } else { 0 }
+                if self.bare_streams > 0 { INCOMPATIBLE_BARE } else { 0 }
                     | if self.mlc_streams > 0 { INCOMPATIBLE_MLC_STREAMS } else { 0 }
                     | if self.tags.is_some() { INCOMPATIBLE_TAGS } else { 0 },
             ),
@@ -310,9 +302,6 @@ impl<'a> Anchor<'a> {
             <[[u8; RECORD_SIZE]]>::ref_from_prefix_with_elems(rest, record_count).map_err(|_| Malformed::Size)?;
         let anchor = Anchor { fields, tail, heads, ready, table, records };
         anchor.check_fields()?;
-        if anchor.fields.incompatible.get() & INCOMPATIBLE_FOLLOWED == 0 && !page.is_clean() {
-            return Err(Malformed::Range("incompatible"));
-        }
         anchor.check_addresses()?;
         if rest.iter().any(|&byte| byte != 0) {
             return Err(Malformed::Range("reserved"));
@@ -532,7 +521,6 @@ mod tests {
     fn the_bytes_of_an_anchor_are_frozen() {
         let bytes = sample();
         let mut expected = [0; 216];
-        expected[0] = 32;
         expected[12..16].copy_from_slice(&256_u32.to_le_bytes());
         expected[16..20].copy_from_slice(&8_u32.to_le_bytes());
         expected[20..24].copy_from_slice(&4_u32.to_le_bytes());
@@ -582,14 +570,14 @@ mod tests {
         };
         let bytes = write(4, 2, 0);
         let page = Page::parse(&bytes).unwrap();
-        assert_eq!((Anchor::parse(&page).unwrap().bare_streams(), page.body()[0]), (2, 33));
+        assert_eq!((Anchor::parse(&page).unwrap().bare_streams(), page.body()[0]), (2, 1));
         let bytes = write(4, 3, 0);
         let page = Page::parse(&bytes).unwrap();
         assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range("bare_streams"));
         // One bare stream at least keeps one bit a cell.
         let bytes = write(4, 2, 1);
         let page = Page::parse(&bytes).unwrap();
-        assert_eq!((Anchor::parse(&page).unwrap().mlc_streams(), page.body()[0]), (1, 35));
+        assert_eq!((Anchor::parse(&page).unwrap().mlc_streams(), page.body()[0]), (1, 3));
         let bytes = write(4, 2, 2);
         let page = Page::parse(&bytes).unwrap();
         assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range("mlc_streams"));
@@ -664,7 +652,7 @@ mod tests {
             (0, 2, "mlc_streams"),
             (0, 4, "incompatible"),
             (0, 8, "incompatible"),
-            (0, 64, "incompatible"),
+            (0, 32, "incompatible"),
             (40, 4, "base"),
             (41, 2, "mode"),
             (43, 4, "ready_count"),
@@ -686,27 +674,6 @@ mod tests {
             seal(&mut bytes);
             let page = Page::parse(&bytes).unwrap();
             assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range(field), "offset {offset}");
-        }
-    }
-
-    #[test]
-    fn an_anchor_behind_which_commits_may_be_anywhere_is_taken_after_an_unmount_only() {
-        for (flags, is_taken) in [(FLAG_CLEAN, true), (0, false)] {
-            let mut bytes = sample();
-            bytes[header_size(2)] = 0;
-            let fields = |flags| PageFields {
-                kind: PageKind::Anchor,
-                sequence: 9,
-                page: 8,
-                volume: 1,
-                committed: Some(5),
-                checkpoint: 2,
-                stream: 0,
-                flags,
-                positions: &[Position::NONE; 2],
-            };
-            fields(flags).seal(&mut bytes);
-            assert_eq!(Anchor::parse(&Page::parse(&bytes).unwrap()).is_ok(), is_taken);
         }
     }
 

@@ -40,8 +40,7 @@ pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN | FLAG_MOVED;
 ///     28     4  checkpoint    number of the checkpoint to which `positions` refer; in anchors and block table pages, the
 ///                             checkpoint they belong to
 ///     32     1  stream        that the page was appended to; 0 in anchors and block table pages
-///     33     1  flags         bit 0 commit, bit 1 clean, bit 2 moved: a commit that says what the one before it says. Other
-///                             commits are in streams 0 and 1, with fewer than three streams with headers in stream 0
+///     33     1  flags         bit 0 commit, bit 1 clean, bit 2 moved
 ///     34     1  stream_count  entries of `positions`, 2 to 8
 ///     35     1  codec         how the body is encoded: 0 plain
 ///     36   2*s  positions     where each stream stood when this page was programmed, this page included: bits 12 to 15

@@ -14,8 +14,6 @@ pub struct OnLog<'m, N: Nand> {
     log: Log<'m, N>,
     /// What the operation that is being prepared still pays for the collector.
     budget: Option<Budget>,
-    /// Whether operations pay no instalment where there is room without it.
-    defers: bool,
     /// Whether the operation that is being prepared was given erases and checkpoints alone last.
     tried_steps: bool,
     /// Pages examined for it.
@@ -104,7 +102,6 @@ impl<'m, N: Nand> OnLog<'m, N> {
         OnLog {
             log,
             budget: None,
-            defers: false,
             tried_steps: false,
             examinations: 0,
             steps_before: 0,
@@ -237,8 +234,7 @@ impl<'m, N: Nand> OnLog<'m, N> {
             Some(budget) => budget,
             None => {
                 self.steps_before = self.log.own_steps();
-                let instalment = self.log.instalment(pages);
-                if FILES && self.defers { Budget::steps(0) } else { instalment }
+                self.log.instalment(pages)
             }
         };
         loop {
@@ -496,10 +492,6 @@ impl<N: Nand> Pages for OnLog<'_, N> {
         self.has_values = true;
         self.log.expect_named_pages();
         self.expect_moves();
-    }
-
-    fn defer_instalments(&mut self, defers: bool) {
-        self.defers = defers;
     }
 
     fn pin(&mut self, page: PageAddr) {

@@ -320,7 +320,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         notes.retain_summaries(is_elsewhere);
         notes.cached = notes.cached.filter(|&summary| is_elsewhere(summary));
         notes.adopted = notes.adopted.filter(|&adopted| adopted != block);
-        notes.unsummed = notes.unsummed.filter(|&(unsummed, _)| unsummed != block);
     }
 
     /// Says that a page is needed no longer.

@@ -127,11 +127,6 @@ pub trait Pages {
     /// The tree says beside its root that it has such values.
     fn note_values(&mut self) {}
 
-    /// While `defers`, operations move nothing to make room for later ones.
-    fn defer_instalments(&mut self, defers: bool) {
-        let _ = defers;
-    }
-
     /// Whether there are bare pages: pages that hold the user's bytes and nothing else. If not, none of the calls about them is made
     /// but those that only read.
     fn has_bare(&self) -> bool {

@@ -144,7 +144,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// The leaf of the path, in the assembly buffer; `None` if it does not fit there.
-    #[inline(never)]
     fn side_of_path(&mut self) -> Result<Option<Side>, TreeError<P::Error>> {
         let place = self.leaf_place(false)?;
         let Some(anchor) = self.anchor_of(self.bytes(&place)) else { return Ok(None) };
@@ -162,7 +161,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// A neighbour of it, in the reading buffer; `None` on a damaged volume.
-    #[inline(never)]
     fn side_of_neighbour(&mut self, page: u32, right: bool) -> Result<Option<Side>, TreeError<P::Error>> {
         let place = self.read_node(page, 0)?;
         let span = self.neighbour_span(right);
@@ -220,7 +218,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// The cheapest separator near where what is before it weighs so much, that leaves the anchor where it is to be.
-    #[inline(never)]
     fn cut_side(&self, side: &Side, target: usize, stays: Stays) -> Option<KeyBuf> {
         let slack = side.weight / if self.cells.key_size() == 0 { SLACK.0 } else { SLACK.1 };
         let mut best: Option<(u32, usize, KeyBuf)> = None;
@@ -252,7 +249,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Keys ascend: the leaf stays, and what comes behind it, or behind what it will have room for, begins a new one.
-    #[inline(never)]
     fn part_ascending(&self, side: &Side) -> Option<Part> {
         let last = side.entries.len().checked_sub(1)?;
         let mut key = KeyBuf::EMPTY;
@@ -300,7 +296,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// A leaf in two, of which that goes to the new page that has more of the changes, if that works out.
-    #[inline(never)]
     fn part_in_two(&self, side: &Side) -> Option<Part> {
         let (mut below, mut anchored) = (0, 0);
         self.walk_side(side, |key, weight| match key.as_slice().cmp(side.anchor.as_slice()) {
@@ -334,7 +329,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// The neighbour has room: it gets a part, in a new page.
-    #[inline(never)]
     fn part_shared(&self, side: &Side, other: &Side, page: u32, right: bool, room: usize) -> Option<Part> {
         let size = side.size() + other.size();
         let percent = size * 50 / room.max(1);
@@ -356,7 +350,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Both are full: what is between them gets a third of each.
-    #[inline(never)]
     fn part_between(&self, side: &Side, other: &Side, page: u32, right: bool) -> Option<Part> {
         let third = (side.size() + other.size()) / 3;
         let (low, high) = if right { (side, other) } else { (other, side) };
@@ -377,7 +370,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Puts a part into the buffers, and the new bounds into the levels above.
-    #[inline(never)]
     fn place_part(
         &mut self,
         side: &Side,

@@ -119,7 +119,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.notes.retain(is_elsewhere);
         self.notes.retain_summaries(is_elsewhere);
         self.notes.cached = self.notes.cached.filter(|&summary| summary != page.0);
-        self.notes.unsummed = None;
         let behind = pages.last_of_block(page).0.saturating_sub(page.0) as usize;
         let ends_block = behind == 0 || (pages.bare_stream_of(page).is_none() && behind <= pages.exposed_max());
         if !ends_block {
@@ -359,7 +358,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Ok(Owner::Key(note));
         }
         let block = self.pages.block_of(page);
-        if self.notes.adopted == Some(block) || self.notes.unsummed == Some((block, true)) {
+        if self.notes.adopted == Some(block) {
             return Ok(Owner::Nobody);
         }
         let is_of_block = |other: u32| self.pages.block_of(PageAddr(other)) == block;
@@ -389,10 +388,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                     (at, erased_left) = (at - 1, erased_left - 1);
                     continue;
                 }
-                SummaryRead::Erased if named.is_none() => {
-                    self.notes.unsummed = Some((block, self.notes.unsummed == Some((block, false))));
-                    return Ok(Owner::Nobody);
-                }
+                SummaryRead::Erased if named.is_none() => return Ok(Owner::Nobody),
                 SummaryRead::Erased | SummaryRead::Unclear => return Ok(Owner::Unknown),
             }
             let buf = if is_in_scratch { &*self.scratch } else { &*self.values.buf };

@@ -62,11 +62,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.put_page_with(key, page, PagePut { owner: Some(owner), ..PagePut::default() })
     }
 
-    /// While `defers`, no change moves pages: neither out of blocks that were open at a cut, nor as an instalment of the collector where there is
-    /// room without it. The first change afterwards does.
-    pub fn defer_moves(&mut self, defers: bool) {
+    /// While `defers`, no change moves pages out of blocks that were open at a cut. The first change afterwards does.
+    pub fn defer_rescue(&mut self, defers: bool) {
         self.notes.is_rescuing = defers;
-        self.pages.defer_instalments(defers);
     }
 
     /// Puts a page value again of which a tag told at a cut, also where there is no room but for deletions: it had room before.

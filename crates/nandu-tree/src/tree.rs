@@ -256,11 +256,6 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             self.pages.note_values();
         }
         self.load_root()?;
-        // The page of the root has other nodes of the path, and journal pages are read to where it is.
-        for level in body.lowest.max(1)..self.top() {
-            let place = self.read_node(root, level)?;
-            self.cache.insert(root, level, &self.reading.buf[place]);
-        }
         let missing = |feature| Err(TreeError::NotCompiled { feature });
         match (said, body.journal, body.table) {
             _ if body.has_values && !BLOBS && !FILES => return missing("blobs"),

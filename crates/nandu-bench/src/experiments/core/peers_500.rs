@@ -24,7 +24,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Limit::at_most("loads_per_lookup", 0.91),
         Limit::at_most("worst_update_ms", 2.7),
         Limit::at_most("mount_loads_clean", 14.0),
-        Limit::at_most("mount_loads_cut", 28.0),
+        Limit::at_most("mount_loads_cut", 29.0),
     ],
     setup: &[
         (

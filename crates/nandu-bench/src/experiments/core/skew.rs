@@ -26,7 +26,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Limit::at_most("instalment_max", INSTALMENT_BOUND),
     ],
     small_limits: &[
-        Limit::at_most("write_amplification", 1.55).in_case("95-5"),
+        Limit::at_most("write_amplification", 1.57).in_case("95-5"),
         Limit::at_most("write_amplification", 2.48).in_case("zipf-0.99"),
         Limit::at_least("evenness_over_wa", 0.505).in_case("95-5"),
     ],
