@@ -144,6 +144,7 @@ impl<'m, N: Nand> Fs<'m, N> {
         format: &Format,
         memory: &'m mut [u8],
     ) -> Result<(), FsError<N::Error>> {
+        *place = None;
         let (log_memory, rest, placing) = divide(&nand, &options, memory)?;
         let log = Self::salted(&options, format);
         let fs = Self::put_unopened(place, nand, (options, log), log_memory, rest)?;
@@ -233,6 +234,7 @@ impl<'m, N: Nand> Fs<'m, N> {
         options: Options,
         memory: &'m mut [u8],
     ) -> Result<(), FsError<N::Error>> {
+        *place = None;
         let (log_memory, rest, placing) = divide(&nand, &options, memory)?;
         let fs = Self::put_unopened(place, nand, (options, options.log), log_memory, rest)?;
         let outcome = fs.open_log().and_then(|()| fs.open_in_place(placing));

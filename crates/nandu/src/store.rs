@@ -142,11 +142,9 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         options: Options,
         memory: &'m mut [u8],
     ) -> Result<(), Error<N::Error>> {
+        *place = None;
         let outcome = Self::put_unopened(place, nand, cells, options, memory)?.format_here();
-        if outcome.is_err() {
-            *place = None;
-        }
-        outcome
+        Self::keep_if_made(place, outcome)
     }
 
     fn format_here(&mut self) -> Result<(), Error<N::Error>> {
@@ -167,7 +165,13 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         options: Options,
         memory: &'m mut [u8],
     ) -> Result<(), Error<N::Error>> {
+        *place = None;
         let outcome = Self::put_unopened(place, nand, cells, options, memory)?.open_here();
+        Self::keep_if_made(place, outcome)
+    }
+
+    /// Empties a place after an error.
+    fn keep_if_made(place: &mut Option<Self>, outcome: Result<(), Error<N::Error>>) -> Result<(), Error<N::Error>> {
         if outcome.is_err() {
             *place = None;
         }

@@ -30,6 +30,27 @@ fn a_store_is_closed_in_its_place_as_by_an_unmount() {
     assert_eq!(store.get(b"lamp").unwrap(), Some(&b"off"[..]));
 }
 
+/// Whatever goes wrong, and however early: nobody takes the volume that was there before for the one that was asked for.
+#[test]
+fn a_place_is_empty_after_an_error_whatever_it_held() {
+    let mut chips = [0; 2].map(|_| Sim::new(Chip::W25N01GV.with_blocks(32)));
+    let [first, second] = &mut chips;
+    let options = Options::default();
+    let mut memory = vec![0; Store::<Sim>::memory_required(&first.chip().geometry, &options)];
+    let mut place = None;
+    Store::format_in(&mut place, &mut *first, ByteCells, options, &mut memory).unwrap();
+    let small = Store::open_in(&mut place, &mut *second, ByteCells, options, &mut []);
+    assert!(matches!(small, Err(Error::Memory { .. })) && place.is_none());
+    drop(place);
+
+    let options = nandu::fs::Options::default();
+    let mut memory = vec![0; Fs::<Sim>::memory_required(&first.chip().geometry, &options)];
+    let mut place = None;
+    Fs::format_in(&mut place, &mut *first, options, &Format::default(), &mut memory).unwrap();
+    let small = Fs::mount_in(&mut place, &mut *second, options, &mut []);
+    assert!(matches!(small, Err(FsError::Memory { .. })) && place.is_none());
+}
+
 #[test]
 fn a_file_system_is_closed_in_its_place_as_by_an_unmount() {
     let mut chip = Sim::new(Chip::W25N01GV.with_blocks(32));
