@@ -41,7 +41,6 @@ fn a_place_is_empty_after_an_error_whatever_it_held() {
     Store::format_in(&mut place, &mut *first, ByteCells, options, &mut memory).unwrap();
     let small = Store::open_in(&mut place, &mut *second, ByteCells, options, &mut []);
     assert!(matches!(small, Err(Error::Memory { .. })) && place.is_none());
-    drop(place);
 
     let options = nandu::fs::Options::default();
     let mut memory = vec![0; Fs::<Sim>::memory_required(&first.chip().geometry, &options)];
