@@ -1,13 +1,13 @@
 //! FORMAT.md from the doc comments of what is stored.
 //!
-//! A Rust file under `crates/*/src` whose module documentation has a line `//! FORMAT: <title>` describes bytes that
+//! A Rust file under `crates/*/src` or `lab/*/src` whose module documentation has a line `//! FORMAT: <title>` describes bytes that
 //! outlive the program. It becomes a section of FORMAT.md: its module documentation, then the documentation of each
 //! item that holds a `text` table. So the bytes are described once, beside the code that reads and writes them.
 
 use std::fs;
 use std::path::Path;
 
-use crate::tree::Tree;
+use crate::tree::{HOUSES, Tree};
 
 const DOCUMENT: &str = "FORMAT.md";
 const BEGIN: &str = "<!-- generated from the sources by `cargo xtask codegen`: begin -->";
@@ -57,7 +57,7 @@ fn generate(tree: &Tree, old: &str) -> Result<String, String> {
 
 fn is_source(path: &str) -> bool {
     let mut parts = path.split('/');
-    parts.next() == Some("crates") && parts.nth(1) == Some("src") && path.ends_with(".rs")
+    parts.next().is_some_and(|house| HOUSES.contains(&house)) && parts.nth(1) == Some("src") && path.ends_with(".rs")
 }
 
 /// What one file contributes.

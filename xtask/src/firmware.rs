@@ -11,6 +11,7 @@ use std::process::Command;
 
 pub(crate) use budget::{limit, linked_size};
 
+use crate::tree::HOUSES;
 use crate::{target_directory, tidy};
 
 pub(crate) const TARGET: &str = "thumbv7em-none-eabihf";
@@ -72,7 +73,7 @@ fn check_everything(root: &Path) -> Result<(), String> {
 fn check_default_features(root: &Path, target: &Path) -> Result<(), String> {
     // A check builds no code, so it takes seconds where `core` has been built already.
     for layer in tidy::LAYERS.iter().filter(|layer| layer.no_std) {
-        if !root.join("crates").join(layer.name).is_dir() {
+        if !HOUSES.iter().any(|house| root.join(house).join(layer.name).is_dir()) {
             continue;
         }
         let mut command = toolchain(root)?;

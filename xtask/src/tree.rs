@@ -5,6 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+/// Where crates stand: the product, and beside it what judges it.
+pub(crate) const HOUSES: [&str; 2] = ["crates", "lab"];
+
 /// Every file of the repository that is or could be committed, by its path from the root with `/` between folders.
 ///
 /// In memory, so that a check can be tested on a made-up tree.
@@ -59,13 +62,20 @@ impl Tree {
         self.files.contains_key(path) || self.files.keys().any(|file| is_below(file, path))
     }
 
-    /// The folders directly below `parent` that hold a Cargo.toml.
-    pub(crate) fn packages(&self, parent: &str) -> impl Iterator<Item = &str> {
-        self.files.keys().filter_map(move |path| {
-            let folder = path.strip_suffix("/Cargo.toml")?;
-            let name = folder.strip_prefix(parent)?.strip_prefix('/')?;
-            (!name.contains('/')).then_some(folder)
+    /// The folders of the crates, those of the product first.
+    pub(crate) fn packages(&self) -> impl Iterator<Item = &str> {
+        HOUSES.iter().flat_map(|house| {
+            self.files.keys().filter_map(move |path| {
+                let folder = path.strip_suffix("/Cargo.toml")?;
+                let name = folder.strip_prefix(house)?.strip_prefix('/')?;
+                (!name.contains('/')).then_some(folder)
+            })
         })
+    }
+
+    /// The folder of a crate of this name.
+    pub(crate) fn package(&self, name: &str) -> Option<&str> {
+        self.packages().find(|folder| folder.rsplit('/').next() == Some(name))
     }
 }
 
@@ -122,8 +132,10 @@ mod tests {
 
     #[test]
     fn folders_and_packages_are_found_by_whole_names() {
-        let tree = Tree::of(&[("crates/a/Cargo.toml", ""), ("crates/a/b/Cargo.toml", ""), ("docs/x.md", "x")]);
-        assert_eq!(tree.packages("crates").collect::<Vec<_>>(), ["crates/a"]);
+        let files = ["lab/c/Cargo.toml", "crates/a/Cargo.toml", "crates/a/b/Cargo.toml", "docs/x.md"];
+        let tree = Tree::of(&files.map(|path| (path, "")));
+        assert_eq!(tree.packages().collect::<Vec<_>>(), ["crates/a", "lab/c"]);
+        assert_eq!((tree.package("c"), tree.package("b")), (Some("lab/c"), None));
         assert!(tree.contains("docs/") && tree.contains("docs/x.md"));
         assert!(!tree.contains("doc") && !tree.contains("docs/x"));
     }

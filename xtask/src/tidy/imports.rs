@@ -33,7 +33,7 @@ const fn host(name: &'static str, imports: &'static [&'static str]) -> Layer {
     Layer { name, no_std: false, imports, outside: Outside::Any }
 }
 
-/// Every crate there may be, planned ones included, from the bottom up.
+/// Every crate there is, from the bottom up.
 pub(crate) const LAYERS: &[Layer] = &[
     Layer { name: "nandu-nand", no_std: true, imports: &[], outside: Outside::Nothing },
     core("nandu-media", &[]),
@@ -57,7 +57,6 @@ pub(crate) const LAYERS: &[Layer] = &[
         "nandu-bench",
         &["nandu-index", "nandu-files", "nandu-sim", "nandu", "nandu-inpage", "nandu-dffs", "nandu-baselines"],
     ),
-    host("nandu-peers", &["nandu-bench", "nandu-sim"]),
     // The command works on the chip itself, below any engine, so it may import the contract as well; and it shows what a
     // page says of itself, damaged ones included, which no engine would hand out.
     host(
@@ -94,7 +93,7 @@ const CORE_CRATES: &[(&str, bool)] = &[
 ];
 
 pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
-    let packages = tree.packages("crates").chain(tree.contains("xtask/Cargo.toml").then_some("xtask"));
+    let packages = tree.packages().chain(tree.contains("xtask/Cargo.toml").then_some("xtask"));
     for folder in packages {
         let path = format!("{folder}/Cargo.toml");
         let Some(text) = tree.text(&path) else { continue };

@@ -13,10 +13,7 @@ const FIRMWARE: &str = "firmware/Cargo.toml";
 pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
     let firmware = tree.text(FIRMWARE).map(Manifest::parse).unwrap_or_default();
     for layer in LAYERS.iter().filter(|layer| layer.no_std) {
-        let folder = format!("crates/{}", layer.name);
-        if !tree.contains(&format!("{folder}/Cargo.toml")) {
-            continue;
-        }
+        let Some(folder) = tree.package(layer.name) else { continue };
         let root = format!("{folder}/src/lib.rs");
         if !tree.text(&root).unwrap_or_default().lines().any(|line| line == "#![no_std]") {
             findings.push(Finding::new(&root, 0, "a core crate says `#![no_std]`, whatever is built"));

@@ -41,7 +41,7 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
             check_words(path, text, findings);
         }
     }
-    for folder in tree.packages("crates") {
+    for folder in tree.packages() {
         check_package(tree, folder, findings);
     }
 }
