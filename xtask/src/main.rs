@@ -10,6 +10,7 @@ mod codegen;
 mod firmware;
 mod guest;
 mod manifest;
+mod package;
 mod reader;
 mod readme;
 mod swarm;
@@ -26,6 +27,8 @@ usage: cargo xtask VERB
   tidy               the house rules that no compiler checks
   codegen [--check]  writes FORMAT.md from the sources, or says whether it is up to date
   readme             runs the commands of README.md in a copy of the repository
+  package [--full]   packages every crate as for publishing, without a warning; with --full builds each package
+  msrv               checks the workspace with the oldest compiler it names, where that is installed
   reader [--full] [--seed S]
                      holds the reader for boot loaders, in C, against the commands, on images that power cuts left, feeds it
                      damaged images and measures its code; with --full many more of both
@@ -52,6 +55,8 @@ fn main() -> ExitCode {
         ["codegen"] => codegen::run(&root, codegen::Action::Write),
         ["codegen", "--check"] => codegen::run(&root, codegen::Action::Check),
         ["readme"] => readme::run(&root),
+        ["package", arguments @ ..] => package::run(&root, arguments),
+        ["msrv"] => package::oldest_compiler(&root),
         ["reader", arguments @ ..] => reader::run(&root, arguments),
         ["swarm", arguments @ ..] => swarm::run(&root, arguments),
         ["firmware", arguments @ ..] => firmware::run(&root, arguments),

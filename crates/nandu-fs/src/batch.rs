@@ -86,7 +86,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Takes out all.
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "_broken")]
     pub(crate) fn clear(&mut self) {
         self.count = 0;
     }

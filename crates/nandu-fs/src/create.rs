@@ -139,7 +139,7 @@ impl<N: Nand> Fs<'_, N> {
         }
         Self::put_name(&mut batch, directory, position, inode.kind(), ino, name);
         Self::put_inode(&mut batch, directory, &parent);
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         if self.options.broken.name_first {
             self.commit(&batch)?;
             self.tree.sync()?;

@@ -266,7 +266,7 @@ impl<N: Nand> Fs<'_, N> {
     /// After a change of names that is durable when it returns (R2). Otherwise a program that renames a file into place and then
     /// tells somebody could be undone by a cut.
     pub(crate) fn sync_names(&mut self) -> Result<(), FsError<N::Error>> {
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         if self.options.broken.without_sync {
             return Ok(());
         }

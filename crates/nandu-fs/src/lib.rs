@@ -120,7 +120,7 @@ pub use nandu_files::{
 };
 pub use nandu_log::{BlockUse, LogOptions, LogStats};
 pub use nandu_tree::PageDamage;
-#[cfg(feature = "broken")]
+#[cfg(feature = "_broken")]
 pub use options::Broken;
 pub use options::{Format, Options};
 pub use space::Regions;

@@ -209,7 +209,7 @@ impl<N: Nand> Fs<'_, N> {
             return Ok(Ending::Gone);
         }
         Self::put_inode(batch, ino, inode);
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         if self.options.broken.without_orphans {
             batch.delete(Key::inode(ino.0));
             return Ok(Ending::Orphan);

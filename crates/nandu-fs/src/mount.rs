@@ -188,7 +188,7 @@ impl<'m, N: Nand> Fs<'m, N> {
             ..Inode::EMPTY
         };
         self.tree.create_here()?;
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         self.tree.set_broken(self.options.broken.tree);
         (self.hash_key, self.chunk_next, self.now) = (format.hash_key, CHUNK_SIZE, format.now);
         self.has_orphans = false;
@@ -275,7 +275,7 @@ impl<'m, N: Nand> Fs<'m, N> {
             Err(TreeError::NotFound | TreeError::OtherFormat) => return Err(FsError::NoFileSystem),
             Err(error) => return Err(error.into()),
         }
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         self.tree.set_broken(self.options.broken.tree);
         self.read_super_block()?;
         self.take_over_tail()?;

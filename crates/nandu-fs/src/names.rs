@@ -146,9 +146,9 @@ impl<N: Nand> Fs<'_, N> {
     /// The first position that a name could have.
     pub(crate) fn hash(&self, name: &[u8]) -> u64 {
         let hash = SipHasher24::new_with_key(&self.hash_key).hash(name) >> 24;
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         let hash = hash >> self.options.broken.hash_zeros << self.options.broken.hash_zeros & ((1 << 40) - 1);
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         let hash = if self.options.broken.hash_zeros >= 40 { 0 } else { hash };
         hash << 8
     }

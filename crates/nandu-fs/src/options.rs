@@ -54,12 +54,12 @@ pub struct Options {
     /// Refuse every change. A mount after a power cut repairs what the cut left all the same.
     pub read_only: bool,
     /// Test switches.
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "_broken")]
     pub broken: Broken,
 }
 
 /// Rules of the name space to be left out, so that a test can show that it fails without them.
-#[cfg(feature = "broken")]
+#[cfg(feature = "_broken")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Broken {
     /// R2: a rename, link, mkdir or symlink returns before it is durable.
@@ -94,7 +94,7 @@ impl Options {
         open_max: 64,
         aligned: false,
         read_only: false,
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         broken: Broken {
             without_sync: false,
             name_first: false,

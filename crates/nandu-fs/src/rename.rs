@@ -192,7 +192,7 @@ impl<N: Nand> Fs<'_, N> {
         let [from, to] = &*sides;
         // R4: the replaced name goes with the batch with which the new one comes. With two, a cut between them would leave neither.
         let ending = self.drop_name(&mut batch, other.ino, &mut replaced)?;
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         if self.options.broken.replace_in_parts {
             batch.delete(Key::name(to.directory.0, other.position));
             self.commit(&batch)?;

@@ -180,7 +180,7 @@ impl<N: Nand> Fs<'_, N> {
             self.options.read_only = true;
             return Ok(());
         }
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         if self.options.broken.without_tail {
             return Ok(self.tree.pages_mut().log_mut().end_tail()?);
         }

@@ -73,7 +73,7 @@ impl<N: Nand> Fs<'_, N> {
     /// The first half of an attribute's place.
     pub(crate) fn xattr_hash(&self, name: &[u8]) -> u32 {
         let hash = (SipHasher24::new_with_key(&self.hash_key).hash(name) >> 32) as u32;
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         let hash = if self.options.broken.hash_zeros >= 40 { 0 } else { hash };
         hash
     }

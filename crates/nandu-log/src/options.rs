@@ -42,19 +42,19 @@ pub struct LogOptions {
     /// The pages are moved by the instalments of later changes and in idle time. 0: never.
     pub reads_max: Option<u32>,
     /// Test switch: continue blocks that were open at a cut, and copy nothing out of them.
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "_broken")]
     pub skip_quarantine: bool,
     /// Test switch: take a block that looks erased for erased.
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "_broken")]
     pub skip_erase_proof: bool,
     /// Test switch: after a cut, take blocks for erased that a bare stream may have opened without a trace.
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "_broken")]
     pub skip_bare_erase: bool,
     /// Test switch: after a commit, program the partners of pages that it names.
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "_broken")]
     pub skip_pair_protection: bool,
     /// Test switch: append bare pages that read as a page of the log where they stand.
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "_broken")]
     pub skip_disguise: bool,
 }
 
@@ -71,15 +71,15 @@ impl LogOptions {
         mode: CellMode::Slc,
         read_back: false,
         reads_max: None,
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         skip_quarantine: false,
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         skip_erase_proof: false,
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         skip_bare_erase: false,
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         skip_pair_protection: false,
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         skip_disguise: false,
     };
 
@@ -90,56 +90,56 @@ impl LogOptions {
         keeps_one_bit && least <= most && self.stream_count.is_none_or(|count| (least..=most).contains(&count))
     }
 
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "_broken")]
     pub(crate) fn skips_quarantine(&self) -> bool {
         self.skip_quarantine
     }
 
-    #[cfg(not(feature = "broken"))]
+    #[cfg(not(feature = "_broken"))]
     #[expect(clippy::unused_self, reason = "the twin of a test switch")]
     pub(crate) fn skips_quarantine(&self) -> bool {
         false
     }
 
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "_broken")]
     pub(crate) fn skips_erase_proof(&self) -> bool {
         self.skip_erase_proof
     }
 
-    #[cfg(not(feature = "broken"))]
+    #[cfg(not(feature = "_broken"))]
     #[expect(clippy::unused_self, reason = "the twin of a test switch")]
     pub(crate) fn skips_erase_proof(&self) -> bool {
         false
     }
 
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "_broken")]
     pub(crate) fn skips_bare_erase(&self) -> bool {
         self.skip_bare_erase || self.skip_quarantine
     }
 
-    #[cfg(not(feature = "broken"))]
+    #[cfg(not(feature = "_broken"))]
     #[expect(clippy::unused_self, reason = "the twin of a test switch")]
     pub(crate) fn skips_bare_erase(&self) -> bool {
         false
     }
 
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "_broken")]
     pub(crate) fn skips_pair_protection(&self) -> bool {
         self.skip_pair_protection
     }
 
-    #[cfg(not(feature = "broken"))]
+    #[cfg(not(feature = "_broken"))]
     #[expect(clippy::unused_self, reason = "the twin of a test switch")]
     pub(crate) fn skips_pair_protection(&self) -> bool {
         false
     }
 
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "_broken")]
     pub(crate) fn skips_disguise(&self) -> bool {
         self.skip_disguise
     }
 
-    #[cfg(not(feature = "broken"))]
+    #[cfg(not(feature = "_broken"))]
     #[expect(clippy::unused_self, reason = "the twin of a test switch")]
     pub(crate) fn skips_disguise(&self) -> bool {
         false

@@ -1,7 +1,7 @@
 //! Rules that a test can switch off, to show that the power-cut driver then finds a loss.
 
 /// Rules that are not kept.
-#[cfg(feature = "broken")]
+#[cfg(feature = "_broken")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Broken {
     /// R1: a page value is committed before its page is programmed.
@@ -21,11 +21,11 @@ pub struct Broken {
 }
 
 /// Without the feature every rule is kept.
-#[cfg(not(feature = "broken"))]
+#[cfg(not(feature = "_broken"))]
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Broken;
 
-#[cfg(feature = "broken")]
+#[cfg(feature = "_broken")]
 impl Broken {
     /// Every rule is kept.
     pub const NONE: Broken = Broken {
@@ -67,7 +67,7 @@ impl Broken {
     }
 }
 
-#[cfg(not(feature = "broken"))]
+#[cfg(not(feature = "_broken"))]
 #[expect(clippy::unused_self, reason = "the twins of test switches")]
 impl Broken {
     pub(crate) fn commits_first(self) -> bool {

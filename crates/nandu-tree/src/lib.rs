@@ -122,7 +122,7 @@ mod vanish;
 mod verify;
 
 pub use at::At;
-#[cfg(feature = "broken")]
+#[cfg(feature = "_broken")]
 pub use broken::Broken;
 pub use cells::{ByteCells, Cells, FixedCells};
 pub use error::{PageDamage, TreeError};

@@ -495,7 +495,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     }
 
     /// Test switch: from now on these rules are not kept.
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "_broken")]
     pub fn set_broken(&mut self, broken: Broken) {
         self.broken = broken;
     }

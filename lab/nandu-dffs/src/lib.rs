@@ -135,7 +135,7 @@ pub use error::Error;
 pub use listing::Entry;
 pub use nandu_media::Malformed;
 pub use node::{Changes, Directory, File, Node, Permissions, Stat};
-#[cfg(feature = "broken")]
+#[cfg(feature = "_broken")]
 pub use options::Broken;
 pub use options::{Options, ParentUpdate};
 pub use stats::{BlockUse, Space, Stats};

@@ -11,7 +11,7 @@ pub enum ParentUpdate {
 }
 
 /// Switches that break an order, so that tests can show what it is good for.
-#[cfg(feature = "broken")]
+#[cfg(feature = "_broken")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Broken {
     /// O1: a new directory's bucket is programmed before its inode.
@@ -61,7 +61,7 @@ pub struct Options {
     /// What a format draws the id of the volume from: something by chance, or what tells this chip from others.
     pub salt: u64,
     /// Breaks an order.
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "_broken")]
     pub broken: Broken,
 }
 
@@ -76,7 +76,7 @@ impl Options {
         lag_max: 64,
         cache_pages: 16,
         salt: 0,
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         broken: Broken {
             parent_before_directory: false,
             link_before_virtual: false,
@@ -94,7 +94,7 @@ impl Options {
     };
 
     /// Whether a switch of [`Broken`] is set; never, where there are none.
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "_broken")]
     pub(crate) fn is_broken(&self, which: fn(&Broken) -> bool) -> bool {
         which(&self.broken)
     }
@@ -107,7 +107,7 @@ impl Default for Options {
 }
 
 /// Whether an order is left out, by its switch.
-#[cfg(feature = "broken")]
+#[cfg(feature = "_broken")]
 macro_rules! broken {
     ($fs:expr, $switch:ident) => {
         $fs.options.is_broken(|broken| broken.$switch)
@@ -115,7 +115,7 @@ macro_rules! broken {
 }
 
 /// No order is left out.
-#[cfg(not(feature = "broken"))]
+#[cfg(not(feature = "_broken"))]
 macro_rules! broken {
     ($fs:expr, $switch:ident) => {
         false

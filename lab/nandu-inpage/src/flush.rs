@@ -127,7 +127,7 @@ impl<N: Nand> InPage<'_, N> {
             self.note_failing(block);
         }
         self.merge(block, Some(unit))?;
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         if self.options.broken.sector_after_merge {
             return Ok(());
         }

@@ -83,7 +83,7 @@ impl<N: Nand> InPage<'_, N> {
         if self.is_read_only {
             return Ok(self.nand);
         }
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         self.sync()?;
         let has_suspects = self.blocks.addresses().any(|block| self.blocks[block].is_suspect != 0);
         self.guarded(|index| {

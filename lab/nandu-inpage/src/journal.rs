@@ -256,7 +256,7 @@ impl<N: Nand> InPage<'_, N> {
     /// Has the changes of a unit durable in the ring, before its node is programmed with them. If the node came first, a cut
     /// would leave this change without the ones before it.
     pub(crate) fn write_ahead(&mut self, unit: u32) -> Result<(), N> {
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         if self.options.broken.node_before_journal {
             return Ok(());
         }
@@ -392,7 +392,7 @@ impl<N: Nand> InPage<'_, N> {
     pub(crate) fn release_journal(&mut self) -> Result<(), N> {
         // Only what is said on flash counts: if the power went behind an erase and before the word, a page would be missed.
         let declared = self.journal.declared;
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         let declared = if self.options.broken.release_undeclared { self.journal.oldest } else { declared };
         while let Some(place) = self.journal.blocks().position(|block| block.end() <= declared) {
             let Some(block) = self.journal.remove(place) else { break };

@@ -136,7 +136,7 @@ pub use error::Error;
 pub use inpage::InPage;
 pub use nandu_index::{Direction, Edit, Entry, OrderedIndex, Violation};
 pub use nandu_media::Malformed;
-#[cfg(feature = "broken")]
+#[cfg(feature = "_broken")]
 pub use options::Broken;
 pub use options::{Cells, Durability, GroupSize, Kind, Layout, LogPages, LogRead, Options, Policy, Splits, Times};
 pub use stats::{Size, Stats};

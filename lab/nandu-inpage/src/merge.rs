@@ -71,7 +71,7 @@ impl<N: Nand> InPage<'_, N> {
             }
         }
         self.drop_lost(old);
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         self.break_merge(old, with)?;
         if is_failing {
             self.failing -= 1;
@@ -119,12 +119,12 @@ impl<N: Nand> InPage<'_, N> {
         if let Some(guest) = guest {
             self.apply_changes(guest, frame)?;
         }
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         let unit = unit.filter(|_| !self.options.broken.sector_after_merge);
         if let Some(unit) = unit {
             self.apply_changes(unit, frame)?;
         }
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         if self.options.broken.erase_before_copy && self.blocks[old].live == 1 {
             self.nand.erase(old, nandu_nand::CellMode::Slc).map_err(Error::Nand)?;
         }
@@ -365,7 +365,7 @@ impl<N: Nand> InPage<'_, N> {
     }
 }
 
-#[cfg(feature = "broken")]
+#[cfg(feature = "_broken")]
 impl<N: Nand> InPage<'_, N> {
     /// Adds a sector where none may be added any more, if the options ask for it.
     fn break_merge(&mut self, old: BlockAddr, with: Option<u32>) -> Result<(), N> {

@@ -107,7 +107,7 @@ pub struct Times {
 }
 
 /// Switches that break an invariant, so that tests can show what it is good for.
-#[cfg(feature = "broken")]
+#[cfg(feature = "_broken")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Broken {
     /// I3: a sector is added to a block whose merge began.
@@ -122,7 +122,7 @@ pub struct Broken {
     pub replay_uncopied: bool,
 }
 
-#[cfg(feature = "broken")]
+#[cfg(feature = "_broken")]
 impl Broken {
     /// Nothing is broken.
     pub const NONE: Broken = Broken {
@@ -195,7 +195,7 @@ pub struct Options {
     /// this chip from others. Opening does not look at it.
     pub salt: u64,
     /// Breaks an invariant.
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "_broken")]
     pub broken: Broken,
 }
 
@@ -226,7 +226,7 @@ impl Options {
         read_back: false,
         times: Times { read_ns: 80_000, program_ns: 200_000, erase_ns: 1_500_000 },
         salt: 0,
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         broken: Broken::NONE,
     };
 

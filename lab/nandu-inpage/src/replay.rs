@@ -86,7 +86,7 @@ impl<N: Nand> InPage<'_, N> {
     /// unreadable later; once some of its changes stand in nodes, that would leave half a batch.
     fn copy_newest(&mut self, found: &JournalFields) -> Result<(), N> {
         let size = self.read_journal(found.number)?.1;
-        #[cfg(feature = "broken")]
+        #[cfg(feature = "_broken")]
         if self.options.broken.replay_uncopied {
             return Ok(());
         }
