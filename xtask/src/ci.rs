@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::codegen::Action;
-use crate::{capi, codegen, firmware, package, reader, readme, tidy};
+use crate::{capi, codegen, firmware, guest, package, reader, readme, tidy};
 
 /// The tests, as README.md tells a reader to run them.
 const TEST_COMMAND: &str = "cargo test --workspace";
@@ -55,6 +55,7 @@ fn run_steps(root: &Path, count: &mut TestCount) -> Result<(), String> {
     steps.run("capi", || capi::run(root, &[]))?;
     steps.run("firmware", || firmware::run(root, &[]))?;
     steps.run("firmware run", || firmware::run(root, &["--run"]))?;
+    steps.run("guest", || guest::run(root, &["--short"]))?;
     Ok(())
 }
 

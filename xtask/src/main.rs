@@ -34,8 +34,9 @@ usage: cargo xtask VERB
                      damaged images and measures its code; with --full many more of both
   swarm [--cases N] [--seed S]
                      random chains of power cuts over a store, a million if no number is given
-  guest              boots a guest with Linux's simulator of NAND flash and proves there what nandu does with an MTD device;
-                     says what is missing where it cannot (NANDU_GUEST=1: fails then); kills a mount NANDU_KILLS times
+  guest [--short]    boots a guest with Linux's simulator of NAND flash and proves there what nandu does with an MTD device;
+                     says what is missing where it cannot (NANDU_GUEST=1: fails then); kills a mount 50 times, with --short
+                     three times, or NANDU_KILLS times
   firmware [--run | --json | --functions PROFILE]
                      builds the core crates for a microcontroller, measures code, memory, stack and instructions of
                      each profile, and fails beyond a limit; or only prints a line for each profile, or the largest functions of one;
@@ -60,7 +61,7 @@ fn main() -> ExitCode {
         ["reader", arguments @ ..] => reader::run(&root, arguments),
         ["swarm", arguments @ ..] => swarm::run(&root, arguments),
         ["firmware", arguments @ ..] => firmware::run(&root, arguments),
-        ["guest"] => guest::run(&root),
+        ["guest", arguments @ ..] => guest::run(&root, arguments),
         ["capi", arguments @ ..] => capi::run(&root, arguments),
         _ => {
             eprint!("{USAGE}");
