@@ -145,7 +145,7 @@ impl<N: Nand> Fs<'_, N> {
             self.tree.sync()?;
             batch.clear();
         }
-        // R3: the name in the same commit as the inode and its attributes. With the name first, a cut would leave a name that leads to nothing,
+        // S12: the name in the same commit as the inode and its attributes. With the name first, a cut would leave a name that leads to nothing,
         // or to what lets in whom an access list keeps out.
         self.put_first_xattrs(&mut batch, ino, xattrs)?;
         Self::put_inode(&mut batch, ino, &inode);

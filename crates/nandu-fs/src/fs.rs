@@ -263,7 +263,7 @@ impl<N: Nand> Fs<'_, N> {
         }
     }
 
-    /// After a change of names that is durable when it returns (R2). Otherwise a program that renames a file into place and then
+    /// After a change of names that is durable when it returns (S11). Otherwise a program that renames a file into place and then
     /// tells somebody could be undone by a cut.
     pub(crate) fn sync_names(&mut self) -> Result<(), FsError<N::Error>> {
         #[cfg(feature = "_broken")]

@@ -55,20 +55,20 @@
 //!
 //! [`Fs::verify`] checks each and names it by its number; [`Fs::repair`] makes them hold again.
 //!
-//! * F1  There is a superblock, and a root that is a directory.
-//! * F2  Every record has a key and a value that can be understood, and belongs to an inode.
-//! * F3  Every name leads to an inode, of the type that the name says, and stands once and where its hash says.
-//! * F4  An inode has as many names as it says: a directory one, none if an orphan's record names it.
-//! * F5  A directory says which directory has its name, has as many names as its size says, and 2 links and one for each
+//! * S1  There is a superblock, and a root that is a directory.
+//! * S2  Every record has a key and a value that can be understood, and belongs to an inode.
+//! * S3  Every name leads to an inode, of the type that the name says, and stands once and where its hash says.
+//! * S4  An inode has as many names as it says: a directory one, none if an orphan's record names it.
+//! * S5  A directory says which directory has its name, has as many names as its size says, and 2 links and one for each
 //!   directory in it. From every directory the root is reached. One without a name is empty.
-//! * F6  A file has as many records of pages as it says. Behind its end there is nothing but what was allocated there, and zeros.
-//! * F7  Fragments lie over a page that stands on flash, within it, and do not overlap; but those of an orphan, and those behind the end
+//! * S6  A file has as many records of pages as it says. Behind its end there is nothing but what was allocated there, and zeros.
+//! * S7  Fragments lie over a page that stands on flash, within it, and do not overlap; but those of an orphan, and those behind the end
 //!   of a file that is being cut, which go in steps.
-//! * F8  Attributes are whole and stand where their hashes say, and their size is what the inode says; but those of an orphan, which go
+//! * S8  Attributes are whole and stand where their hashes say, and their size is what the inode says; but those of an orphan, which go
 //!   in steps.
-//! * F9  A number that no inode has got yet is in no record: below the superblock's next chunk, outside of what is left of chunks. No two
+//! * S9  A number that no inode has got yet is in no record: below the superblock's next chunk, outside of what is left of chunks. No two
 //!   directories have the same chunk.
-//! * F10 Every page of a file can be read, and is what was written.
+//! * S10 Every page of a file can be read, and is what was written.
 
 #![no_std]
 

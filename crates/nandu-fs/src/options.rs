@@ -62,15 +62,15 @@ pub struct Options {
 #[cfg(feature = "_broken")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Broken {
-    /// R2: a rename, link, mkdir or symlink returns before it is durable.
+    /// S11: a rename, link, mkdir or symlink returns before it is durable.
     pub without_sync: bool,
-    /// R3: a name comes in another commit than its inode.
+    /// S12: a name comes in another commit than its inode.
     pub name_first: bool,
-    /// R4: a replaced name goes in another commit than the new one comes.
+    /// S13: a replaced name goes in another commit than the new one comes.
     pub replace_in_parts: bool,
-    /// R5: the inode of a deleted file goes, and its pages later, with nothing that says so.
+    /// S14: the inode of a deleted file goes, and its pages later, with nothing that says so.
     pub without_orphans: bool,
-    /// R1, R5 and R7 of the pages of files, which the tree keeps.
+    /// T13, T14 and T15 of the pages of files, which the tree keeps.
     pub tree: nandu_tree::Broken,
     /// What tags tell of is not written again after a cut.
     pub without_tail: bool,

@@ -193,7 +193,7 @@ impl<N: Nand> Fs<'_, N> {
 
     /// Makes a whole page the content of a page of a file, and other changes, which are none of this page. Programs it.
     ///
-    /// The page is programmed before the commit that holds its record (R1): otherwise a cut between the two would leave a record
+    /// The page is programmed before the commit that holds its record (T13): otherwise a cut between the two would leave a record
     /// that leads to nothing. The inode with its size goes with the same commit as the record: with the size first, a cut would leave zeros
     /// in place of the bytes, and with the page first, bytes behind the end of the file, which would come to light when it grows.
     ///

@@ -190,7 +190,7 @@ impl<N: Nand> Fs<'_, N> {
         // The second directory loses a name and gets one, and the same of directories.
         self.put_sides(&mut batch, sides, [Delta { names: -1, links: -links }, Delta::default()]);
         let [from, to] = &*sides;
-        // R4: the replaced name goes with the batch with which the new one comes. With two, a cut between them would leave neither.
+        // S13: the replaced name goes with the batch with which the new one comes. With two, a cut between them would leave neither.
         let ending = self.drop_name(&mut batch, other.ino, &mut replaced)?;
         #[cfg(feature = "_broken")]
         if self.options.broken.replace_in_parts {

@@ -172,7 +172,7 @@ impl<N: Nand> Log<'_, N> {
 
     /// Erases another anchor block and goes on there; `false` if there is none.
     ///
-    /// Never the block of the newest checkpoint, and never that of the newest one known to be stable (L5): after a cut
+    /// Never the block of the newest checkpoint, and never that of the newest one known to be stable (L8): after a cut
     /// the newest may be a page that reads well once and not again, so that recovery, which writes here, would destroy
     /// with the stable one the only checkpoint there is.
     fn switch_anchor(&mut self) -> Result<bool, LogError<N::Error>> {

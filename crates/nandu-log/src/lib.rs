@@ -63,7 +63,7 @@
 //!
 //! Where the chip has protected spare bytes, a bare page may have a *tag* in which its owner says what a commit would say of it
 //! ([`Log::append_tagged`]), and promises something by that. The tagged pages behind a commit are its tail, which the owner takes over after a cut
-//! ([`Log::due_page`]). The module `tags` says how they are found and what makes them safe (T1 to T5).
+//! ([`Log::due_page`]). The module `tags` says how they are found and what makes them safe (L13 to L17).
 //!
 //! # Streams with two bits a cell
 //!

@@ -195,7 +195,7 @@ impl<N: Nand> Log<'_, N> {
         commit.into_iter().chain(due).filter(|&block| self.blocks.may_be_listed(block)).count() as u32
     }
 
-    /// Whether a block holds the newest commit page, or a tail that is due, which are needed even where nothing counts as live (L7, T3).
+    /// Whether a block holds the newest commit page, or a tail that is due, which are needed even where nothing counts as live (L7, L15).
     pub(crate) fn holds_commit(&self, block: BlockAddr) -> bool {
         self.holds_due(block) || self.committed.is_some_and(|page| self.shape.geometry.block_of(page) == block)
     }

@@ -5,24 +5,24 @@
 //! says what a commit would say of it, and one program is enough. The tagged pages behind a commit are its *tail*. It is short
 //! ([`TAIL_MAX`]), since a mount after a cut reads all of it; then there is a commit, which names them all.
 //!
-//! * **T1** The pages of a tail stand one after the other in one block of the first bare stream, from where the newest commit left that
+//! * **L13** The pages of a tail stand one after the other in one block of the first bare stream, from where the newest commit left that
 //!   stream on. That is what its header says, or, where a checkpoint came between, the checkpoint ([`Tail`]). So they are found, and
 //!   nothing else passes for one: a tag fits its page, its content, its commit and its place only.
-//! * **T2** A tagged page is programmed only if an entry of the ready list remains, as L6 says of commits.
-//! * **T3** The last page of a tail may be the one that was being programmed at the cut: it is programmed again elsewhere. The others were
+//! * **L14** A tagged page is programmed only if an entry of the ready list remains, as L6 says of commits.
+//! * **L15** The last page of a tail may be the one that was being programmed at the cut: it is programmed again elsewhere. The others were
 //!   complete before it, and are named where they stand. When the owner has taken over all of it ([`Log::due_page`]) it says so
 //!   ([`Log::end_tail`]). Until that checkpoint is made
 //!   the tail is *due*: every mount finds it, whatever was committed meanwhile, and its block is not erased. Without that, a cut
 //!   between two commits of the owner's would lose the rest.
-//! * **T4** What is taken over is taken over in order, from the state of the commit on, and may be taken over twice. So what the owner says
+//! * **L16** What is taken over is taken over in order, from the state of the commit on, and may be taken over twice. So what the owner says
 //!   in a tag has to mean the same however often it is done.
-//! * **T5** A page of a tail that cannot be read has decayed if a page whose tag fits stands behind it, since that was programmed only after
+//! * **L17** A page of a tail that cannot be read has decayed if a page whose tag fits stands behind it, since that was programmed only after
 //!   the page was complete; otherwise it may be the one that was being programmed, and promises nothing. Its tag is of no use without
 //!   the page, so nobody can say whose it was: the owner is told that a page is lost ([`Due::Lost`], [`LogStats::tail_lost`](crate::LogStats::tail_lost)).
 //!
 //! A move is a commit, and recovery gives up the newest one, since the commit before it says the same. A tail behind it is none the worse: it
 //! was found by the move's header, and is taken over from a state that is the same to the owner. Nor is its block among those that are taken for
-//! unopened where that undoes moves, since an entry remained (T2).
+//! unopened where that undoes moves, since an entry remained (L14).
 
 use nandu_media::Malformed;
 use nandu_media::checksum::checksum;
@@ -118,7 +118,7 @@ impl<N: Nand> Log<'_, N> {
         self.tags.set_open(self.tags.open().map(|open| OpenTail { count: open.count + 1, ..open }));
     }
 
-    /// A page with this sequence is the newest commit: behind it a tail begins, if anybody would find it (T1).
+    /// A page with this sequence is the newest commit: behind it a tail begins, if anybody would find it (L13).
     pub(crate) fn begin_tail(&mut self, commit: u64) {
         if !self.shape.has_tags() {
             return;
@@ -133,7 +133,7 @@ impl<N: Nand> Log<'_, N> {
         self.tags.set_open(next.map(|next| OpenTail { commit, first: first(next), count: 0 }));
     }
 
-    /// Whether there are tagged pages that the owner has to take over (T3).
+    /// Whether there are tagged pages that the owner has to take over (L15).
     pub fn has_due_tail(&self) -> bool {
         self.tags.due().is_some()
     }
@@ -176,7 +176,7 @@ impl<N: Nand> Log<'_, N> {
             Found::Fits(owner, checksum) => return Ok(Some(Due::Whole { owner, checksum })),
             Found::Other => {}
         }
-        // Torn, or decayed (T5).
+        // Torn, or decayed (L17).
         for behind in place + 1..TAIL_MAX {
             match self.read_tagged(behind, bytes)? {
                 Found::Nothing => break,

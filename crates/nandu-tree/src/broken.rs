@@ -4,13 +4,13 @@
 #[cfg(feature = "_broken")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Broken {
-    /// R1: a page value is committed before its page is programmed.
+    /// T13: a page value is committed before its page is programmed.
     pub commit_first: bool,
-    /// R5: the page of a value is superseded when the value is replaced, and not when that is durable.
+    /// T14: the page of a value is superseded when the value is replaced, and not when that is durable.
     pub supersede_first: bool,
-    /// R7: a leaf is programmed with the pages that are moved and without its changes.
+    /// T15: a leaf is programmed with the pages that are moved and without its changes.
     pub move_stale: bool,
-    /// R8: a copy is named while the program of its partner is still to come.
+    /// T16: a copy is named while the program of its partner is still to come.
     pub name_exposed: bool,
     /// A page that carries changes is superseded when its node is, although the changes are needed.
     pub forget_rides: bool,

@@ -5,10 +5,10 @@
 //! *settled*, which is when its partner has been programmed, at most four pages later with the usual schemes. Then its leaf is
 //! programmed with the new address, once for all copies of that leaf that are settled.
 //!
-//! * **R8** A copy is named when it is settled, and its source superseded when the commit that names it is durable. Named
+//! * **T16** A copy is named when it is settled, and its source superseded when the commit that names it is durable. Named
 //!   before, a cut in the program of its partner would destroy a page that was acknowledged long ago, with its source erased.
 //!   Superseded before, a cut would bring back an entry whose page is gone.
-//! * **R9** Between the last look at what had to be programmed elsewhere and the commit, nothing is programmed in a block whose
+//! * **T17** Between the last look at what had to be programmed elsewhere and the commit, nothing is programmed in a block whose
 //!   exposed pages that commit names. A program that fails there would leave the commit with the address of a page that is lost.
 //!
 //! What the user does meanwhile wins: a copy whose source is not what its key leads to any more is dropped. The list is in memory only; after
@@ -245,7 +245,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         outcome.map(|_| true)
     }
 
-    /// Whether a commit may name a copy (R8).
+    /// Whether a commit may name a copy (T16).
     fn is_nameable(&self, page: u32) -> bool {
         self.broken.names_exposed() || self.pages.is_settled(PageAddr(page))
     }

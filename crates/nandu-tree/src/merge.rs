@@ -68,7 +68,7 @@ pub(crate) struct OwnEdit<'a> {
     pub(crate) retire: Retire,
 }
 
-/// Page values that are moved with their leaf, after its changes are in it (R7).
+/// Page values that are moved with their leaf, after its changes are in it (T15).
 #[derive(Clone, Copy)]
 pub(crate) struct Evict<'a> {
     pub(crate) key: &'a [u8],

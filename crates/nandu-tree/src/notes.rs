@@ -2,7 +2,7 @@
 //!
 //! A bare page holds the user's bytes and nothing else, so whether it lives cannot be found out from the page. For each one
 //! that lives, a **note** says which key it belongs to: in memory and in the newest commit, until a **Summary** in its own block
-//! does. So the newest commit and the Summaries name every bare page that lives (N1), a mount reads none of the
+//! does. So the newest commit and the Summaries name every bare page that lives (T9), a mount reads none of the
 //! latter, and the collector finds the Summaries of a block from its last page backwards: each names the one before it.
 //! What a block has whose last page is no Summary yet, the commit names too.
 //!

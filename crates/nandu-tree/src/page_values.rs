@@ -6,14 +6,14 @@
 //!
 //! The order that makes it safe under cuts:
 //!
-//! * **R1** A page is programmed before the commit whose entry leads to it. In the other order a cut leaves an entry that leads to
+//! * **T13** A page is programmed before the commit whose entry leads to it. In the other order a cut leaves an entry that leads to
 //!   what stood in the page before.
-//! * **R5** A page is superseded only when the commit that replaces its entry is durable. Else its block may be erased while a cut
+//! * **T14** A page is superseded only when the commit that replaces its entry is durable. Else its block may be erased while a cut
 //!   would still bring the entry back.
-//! * **R7** A page is moved together with its leaf, which takes all its changes, and while no change waits for a sync: so a move states
+//! * **T15** A page is moved together with its leaf, which takes all its changes, and while no change waits for a sync: so a move states
 //!   the newest state that is durable. A leaf programmed without them would look newer than changes that it lacks.
 //!
-//! Where pages are moved to cells with two bits, R8 and R9 come to these ([`copies`](crate::copies)).
+//! Where pages are moved to cells with two bits, T16 and T17 come to these ([`copies`](crate::copies)).
 
 use nandu_index::{Edit, KeyBuf};
 use nandu_media::checksum::checksum;
@@ -350,7 +350,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Puts a change into memory, where there is room for it. The page of one that it replaces is dead: at once if nothing durable
-    /// leads to it, else when this one is durable (R5).
+    /// leads to it, else when this one is durable (T14).
     pub(crate) fn replace_change(&mut self, change: &Change<'_>) {
         if let Ok(index) = self.changes.find(change.key)
             && let Some(before) = self.changes.stored(index).and_then(page_of)
@@ -408,7 +408,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Ok(Examined::Dead);
         }
         let Some(is_hidden) = self.lead_to(page, &key)? else {
-            // What an unsynced change replaces is needed until that is durable (R5).
+            // What an unsynced change replaces is needed until that is durable (T14).
             return Ok(if self.is_doomed(page) { Examined::Live } else { Examined::Dead });
         };
         if !moves || self.changes.unsynced() > 0 {

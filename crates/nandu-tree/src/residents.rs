@@ -5,11 +5,11 @@
 //! sync are one program, not two.
 //!
 //! The page then lives for two reasons: for its changes, as long as it is on the list of journal pages, and for its value, as long as
-//! a leaf or a change leads to it. It is superseded when the second of them ends, after the commit that ended it (R5, as for page
+//! a leaf or a change leads to it. It is superseded when the second of them ends, after the commit that ended it (T14, as for page
 //! values). One page holds one such value, so that what replaces it need not look whether another one lives.
 //!
 //! The value becomes durable with the record that leads to it, in one program: no tear leaves one without the other. A value that is moved
-//! is programmed again before the commit of its leaf that leads there (R1), in a page that is no commit.
+//! is programmed again before the commit of its leaf that leads there (T13), in a page that is no commit.
 
 use core::ops::Range;
 
@@ -286,7 +286,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// the value.
     pub(crate) fn is_resident_needed(&mut self, page: PageAddr) -> Result<bool, TreeError<P::Error>> {
         let Some(key) = self.resident_key(page)? else { return Ok(false) };
-        // What an unsynced change replaces is needed until that is durable (R5).
+        // What an unsynced change replaces is needed until that is durable (T14).
         if self.notes.doomed().any(|doomed| doomed == page.0) {
             return Ok(true);
         }
@@ -309,7 +309,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(if self.move_resident(page)? { Examined::Moved } else { Examined::Dead })
     }
 
-    /// Moves the value of a page that is needed for it, with its leaf, which takes all its changes (R7): so they state the newest state
+    /// Moves the value of a page that is needed for it, with its leaf, which takes all its changes (T15): so they state the newest state
     /// that is durable. False if a change that waited for the leaf was all that hid that nothing leads to it.
     fn move_resident(&mut self, page: PageAddr) -> Result<bool, TreeError<P::Error>> {
         let Some(key) = self.resident_key(page)? else { return Ok(false) };

@@ -19,7 +19,7 @@ use crate::{Cursor, Error, Options};
 /// An invariant that does not hold on the chip, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Violation {
-    /// One of the log: L1 to L9 of `nandu-log`.
+    /// One of the log: L1 to L12 of `nandu-log`.
     Log(nandu_log::Violation),
     /// One of the tree: T1 to T12 of `nandu-tree`.
     Tree(nandu_tree::Violation),

@@ -1,4 +1,4 @@
-//! Files named in the documents exist.
+//! Files named in the documents exist, and so does what links say is in them.
 
 use super::Finding;
 use crate::tree::Tree;
@@ -23,11 +23,17 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
                     findings.push(Finding::new(path, index + 1, format!("`{name}` does not exist")));
                 }
             }
-            for target in link_targets(line) {
+            for (words, target) in links(line) {
                 let target = target.split('#').next().unwrap_or_default();
                 let outside = target.contains("://") || target.starts_with("mailto:");
-                if !target.is_empty() && !outside && !tree.contains(&joined(folder, target)) {
+                if target.is_empty() || outside {
+                    continue;
+                }
+                let target_path = joined(folder, target);
+                if !tree.contains(&target_path) {
                     findings.push(Finding::new(path, index + 1, format!("the link to {target} leads nowhere")));
+                } else if let Some(word) = missing_word(tree, words, &target_path) {
+                    findings.push(Finding::new(path, index + 1, format!("there is no `{word}` in {target}")));
                 }
             }
         }
@@ -39,9 +45,26 @@ fn code_spans(line: &str) -> Vec<&str> {
     line.split('`').skip(1).step_by(2).collect()
 }
 
-/// The targets of `[text](target)`.
-fn link_targets(line: &str) -> impl Iterator<Item = &str> {
-    line.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(target, _)| target))
+/// Text and target of each `[text](target)`.
+fn links(line: &str) -> impl Iterator<Item = (&str, &str)> {
+    line.match_indices("](").filter_map(|(at, _)| {
+        let text = line.get(..at)?.rsplit_once('[')?.1;
+        let target = line.get(at + 2..)?.split_once(')')?.0;
+        Some((text, target))
+    })
+}
+
+/// What a link to a source file calls by its name, as a table of tests does, and what is neither there nor the file itself.
+fn missing_word<'a>(tree: &Tree, words: &'a str, path: &str) -> Option<&'a str> {
+    let word = words.strip_prefix('`')?.strip_suffix('`')?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let stem = path.strip_suffix(".rs")?.rsplit('/').next()?;
+    if word == stem || !word.bytes().all(is_plain) {
+        return None;
+    }
+    let text = tree.text(path)?;
+    let is_there = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).any(|found| found == word);
+    (!is_there).then_some(word)
 }
 
 /// Whether a code span is meant as a file or folder of the repository.
@@ -85,7 +108,8 @@ mod tests {
 
     fn findings(document: &str) -> Vec<String> {
         let mut findings = Vec::new();
-        let tree = Tree::of(&[("crates/a/README.md", document), ("crates/a/src/gc.rs", ""), ("STYLE.md", "")]);
+        let source = ("crates/a/src/gc.rs", "fn collects() {}");
+        let tree = Tree::of(&[("crates/a/README.md", document), source, ("STYLE.md", "")]);
         check(&tree, &mut findings);
         findings.into_iter().map(|finding| finding.text).collect()
     }
@@ -95,6 +119,12 @@ mod tests {
         assert_eq!(findings("`src/gone.rs`"), ["`src/gone.rs` does not exist"]);
         assert_eq!(findings("`gone.rs` and `crates/b`"), ["`gone.rs` does not exist", "`crates/b` does not exist"]);
         assert_eq!(findings("[text](../b/README.md)"), ["the link to ../b/README.md leads nowhere"]);
+    }
+
+    #[test]
+    fn a_link_that_names_what_its_file_does_not_have_is_found() {
+        assert!(findings("[`collects`](src/gc.rs), [`gc`](src/gc.rs) and [`gc.rs`](src/gc.rs)").is_empty());
+        assert_eq!(findings("[`collect`](src/gc.rs)"), ["there is no `collect` in src/gc.rs"]);
     }
 
     #[test]

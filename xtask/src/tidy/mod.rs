@@ -6,6 +6,7 @@ mod documents;
 mod floors;
 mod imports;
 mod no_std;
+mod numbers;
 mod sources;
 
 pub(crate) use imports::LAYERS;
@@ -59,6 +60,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     floors::check(tree, &mut findings);
     no_std::check(tree, &mut findings);
     documents::check(tree, &mut findings);
+    numbers::check(tree, &mut findings);
     sources::check(tree, &mut findings);
     findings
 }
@@ -85,9 +87,10 @@ mod tests {
             ("README.md", "See `crates/nandu-nand/MISSING.md`.\n"),
             ("crates/nandu-nand/Cargo.toml", depending.as_str()),
             ("crates/nandu-nand/src/lib.rs", "\n"),
+            ("docs/invariants.md", "| L1 | one |\n"),
         ];
         let paths: Vec<_> = check(&Tree::of(&broken)).into_iter().map(|finding| finding.text).collect();
-        for part in ["does not exist", "serde", "no_std", "README.md is missing"] {
+        for part in ["does not exist", "serde", "no_std", "README.md is missing", "L1 lacks"] {
             assert!(paths.iter().any(|text| text.contains(part)), "{part} not in {paths:?}");
         }
     }

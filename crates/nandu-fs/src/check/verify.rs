@@ -18,11 +18,11 @@ use crate::{FileKind, FsError, Ino, fragments};
 /// An invariant that does not hold on the chip, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Violation {
-    /// One of the log: L1 to L9 of `nandu-log`.
+    /// One of the log: L1 to L12 of `nandu-log`.
     Log(nandu_log::Violation),
     /// One of the tree: T1 to T12 of `nandu-tree`.
     Tree(nandu_tree::Violation),
-    /// One of the file system: F1 to F10.
+    /// One of the file system: S1 to S10.
     Fs {
         /// Its number, as the crate's documentation lists them.
         invariant: &'static str,
@@ -111,7 +111,7 @@ impl<N: Nand> Fs<'_, N> {
     fn verify_files(&mut self, scratch: &mut [u8], report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {
         let root = self.find_inode(Ino::ROOT);
         let is_root = matches!(&root, Ok(Some(root)) if root.is_directory() && root.parent == Ino::ROOT.0);
-        report.check(is_root, "F1", Ino::ROOT.0, "there is no root directory");
+        report.check(is_root, "S1", Ino::ROOT.0, "there is no root directory");
         self.verify_volume(report)?;
         let mut next = 1;
         while next < INO_END
@@ -134,7 +134,7 @@ impl<N: Nand> Fs<'_, N> {
     /// No two directories give the same numbers away.
     fn verify_chunks(&mut self, scratch: &mut [u8], report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {
         self.for_each_shared_chunk(scratch, |_, ino, _, _| {
-            report.check(false, "F9", ino, "another directory has the same numbers left");
+            report.check(false, "S9", ino, "another directory has the same numbers left");
             Ok(())
         })
     }
@@ -142,7 +142,7 @@ impl<N: Nand> Fs<'_, N> {
     /// What belongs to no inode is the superblock, or an orphan's record; that names an inode that has no name, or a file.
     fn verify_volume(&mut self, report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {
         self.tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
-            report.check(Meaning::of(entry.key).is_some(), "F2", Key::owner(entry.key), "a key belongs to nothing");
+            report.check(Meaning::of(entry.key).is_some(), "S2", Key::owner(entry.key), "a key belongs to nothing");
             ControlFlow::Continue(())
         })?;
         let mut next = 0;
@@ -152,7 +152,7 @@ impl<N: Nand> Fs<'_, N> {
                 Ok(None) | Err(FsError::Corrupt { .. }) => false,
                 Err(error) => return Err(error),
             };
-            report.check(is_sound, "F4", ino, "an orphan's record names no orphan");
+            report.check(is_sound, "S4", ino, "an orphan's record names no orphan");
             next = ino + 1;
         }
         Ok(())
@@ -160,20 +160,20 @@ impl<N: Nand> Fs<'_, N> {
 
     fn verify_inode(&mut self, ino: u64, report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {
         let summary = self.summarize(ino, report)?;
-        report.check(ino < self.chunk_next, "F9", ino, "its number has not been given yet");
+        report.check(ino < self.chunk_next, "S9", ino, "its number has not been given yet");
         let Some(inode) = summary.inode else {
-            report.check(false, "F2", ino, "there are records of an inode that is not there");
+            report.check(false, "S2", ino, "there are records of an inode that is not there");
             return Ok(());
         };
-        report.check(summary.pages == inode.blocks, "F6", ino, "it has another number of pages than it says");
+        report.check(summary.pages == inode.blocks, "S6", ino, "it has another number of pages than it says");
         let is_leaving = self.is_leaving(ino, &inode)?;
         // A page that is removed may have gone a step before what lies over it.
         let [is_astray, is_astray_behind] = summary.has_strays;
         let is_going = is_leaving || (!is_astray && self.has_orphan_record(ino)?);
-        report.check(!(is_astray || is_astray_behind) || is_going, "F7", ino, "a fragment lies where it must not");
+        report.check(!(is_astray || is_astray_behind) || is_going, "S7", ino, "a fragment lies where it must not");
         let (xattr_size, broken) = self.pass_xattrs(ino)?;
         let is_whole = broken.is_none() && xattr_size == inode.xattr_size;
-        report.check(is_whole || is_leaving, "F8", ino, "its attributes have another size than it says");
+        report.check(is_whole || is_leaving, "S8", ino, "its attributes have another size than it says");
         match inode.kind() {
             FileKind::Directory => self.verify_directory(ino, &inode, &summary, report)?,
             FileKind::File => {
@@ -182,15 +182,15 @@ impl<N: Nand> Fs<'_, N> {
             }
             FileKind::Symlink => {
                 let is_whole = summary.target_size == inode.size || is_leaving;
-                report.check(is_whole, "F2", ino, "its target has another size than it says");
+                report.check(is_whole, "S2", ino, "its target has another size than it says");
             }
-            _ => report.check(inode.size == 0, "F2", ino, "it has a size and can have no content"),
+            _ => report.check(inode.size == 0, "S2", ino, "it has a size and can have no content"),
         }
         let has_content = summary.names == 0 || inode.is_directory();
-        report.check(has_content, "F2", ino, "it has names and is no directory");
-        report.check(summary.pages == 0 || inode.is_file(), "F2", ino, "it has pages and is no file");
+        report.check(has_content, "S2", ino, "it has names and is no directory");
+        report.check(summary.pages == 0 || inode.is_file(), "S2", ino, "it has pages and is no file");
         let is_link = inode.kind() == FileKind::Symlink;
-        report.check(is_link || summary.target_parts == 0, "F2", ino, "it has a target and is no link");
+        report.check(is_link || summary.target_parts == 0, "S2", ino, "it has a target and is no link");
         Ok(())
     }
 
@@ -238,7 +238,7 @@ impl<N: Nand> Fs<'_, N> {
                 // Keys were looked at before, and attributes are when the rest is known.
                 _ => true,
             };
-            report.check(is_sound, "F2", ino, "a record of it cannot be understood");
+            report.check(is_sound, "S2", ino, "a record of it cannot be understood");
             ControlFlow::Continue(())
         })?;
         Ok(summary)
@@ -251,15 +251,15 @@ impl<N: Nand> Fs<'_, N> {
         summary: &Summary,
         report: &mut Report<'_>,
     ) -> Result<(), FsError<N::Error>> {
-        report.check(summary.names == inode.size, "F5", ino, "it has another number of names than it says");
+        report.check(summary.names == inode.size, "S5", ino, "it has another number of names than it says");
         let links = if inode.nlink == 0 { 0 } else { 2 + summary.directories };
-        report.check(u64::from(inode.nlink) == links, "F5", ino, "it has another number of links than it says");
-        report.check(inode.nlink > 0 || summary.names == 0, "F5", ino, "it has no name, and names are in it");
+        report.check(u64::from(inode.nlink) == links, "S5", ino, "it has another number of links than it says");
+        report.check(inode.nlink > 0 || summary.names == 0, "S5", ino, "it has no name, and names are in it");
         if inode.nlink > 0 {
-            report.check(self.reaches_root(inode)?, "F5", ino, "the root is not above it");
+            report.check(self.reaches_root(inode)?, "S5", ino, "the root is not above it");
         }
         let is_free = self.is_chunk_free(inode)?;
-        report.check(is_free, "F9", ino, "a number that it has left is in use, or not its own");
+        report.check(is_free, "S9", ino, "a number that it has left is in use, or not its own");
         self.verify_names(ino, report)
     }
 
@@ -297,9 +297,9 @@ impl<N: Nand> Fs<'_, N> {
                 other => other?,
             };
             let leads = child.is_some_and(|child| child.kind() == at.kind && child.nlink > 0);
-            report.check(leads, "F3", directory, "a name leads to no inode, or to one of another type");
+            report.check(leads, "S3", directory, "a name leads to no inode, or to one of another type");
             let knows = child.is_none_or(|child| !child.is_directory() || child.parent == directory);
-            report.check(knows, "F5", at.ino.0, "it says that another directory has its name");
+            report.check(knows, "S5", at.ino.0, "it says that another directory has its name");
             let bucket = at.position >> 8;
             let is_placed = self.hash(at.name()) >> 8 == bucket;
             // Where several names have one hash, the one that is found is the first.
@@ -309,7 +309,7 @@ impl<N: Nand> Fs<'_, N> {
                     Ok(Search::Free(_)) | Err(FsError::Corrupt { .. }) => false,
                     Err(error) => return Err(error),
                 };
-            report.check(is_placed && is_found, "F3", directory, "a name is not found where it stands");
+            report.check(is_placed && is_found, "S3", directory, "a name is not found where it stands");
             last = Some(bucket);
         }
         Ok(())
@@ -328,7 +328,7 @@ impl<N: Nand> Fs<'_, N> {
             if is_page && !self.can_read_page(key)? {
                 let offset = Some(u64::from(index) * page_size);
                 report.tell(Violation::Fs {
-                    invariant: "F10",
+                    invariant: "S10",
                     ino: Ino(ino),
                     what: "a page of it cannot be read",
                     offset,
@@ -347,14 +347,14 @@ impl<N: Nand> Fs<'_, N> {
         report: &mut Report<'_>,
     ) -> Result<(), FsError<N::Error>> {
         if summary.is_beyond && !self.has_orphan_record(ino)? {
-            report.check(false, "F6", ino, "there is content behind its end");
+            report.check(false, "S6", ino, "there is content behind its end");
         }
         let (index, start) = self.place(inode.size);
         if start > 0 {
             match self.is_zero_from(ino, index, start) {
                 // It was told of when the pages were read.
                 Err(FsError::Corrupt { .. } | FsError::CorruptPage { .. } | FsError::Inconsistent) => {}
-                is_zero => report.check(is_zero?, "F6", ino, "there are bytes behind its end"),
+                is_zero => report.check(is_zero?, "S6", ino, "there are bytes behind its end"),
             }
         }
         Ok(())
@@ -372,9 +372,9 @@ impl<N: Nand> Fs<'_, N> {
                     true => u32::from(inode.nlink > 0 && ino != Ino::ROOT.0),
                     false => inode.nlink,
                 };
-                report.check(names == expected, "F4", ino, "it has another number of names than it says");
+                report.check(names == expected, "S4", ino, "it has another number of names than it says");
                 if inode.nlink == 0 && !self.has_orphan_record(ino)? {
-                    report.check(false, "F4", ino, "it has no name, and nothing says so");
+                    report.check(false, "S4", ino, "it has no name, and nothing says so");
                 }
             }
         }

@@ -155,10 +155,10 @@ fn each_rule_left_out_is_found_out() {
     let large = large_files();
     assert!(!is_caught(&names, OPTIONS), "nothing is wrong with them");
     let with = |broken| Options { broken, ..OPTIONS };
-    assert!(is_caught(&names, with(Broken { without_sync: true, ..Broken::default() })), "R2");
-    assert!(is_caught(&names, with(Broken { name_first: true, ..Broken::default() })), "R3");
-    assert!(is_caught(&names, with(Broken { replace_in_parts: true, ..Broken::default() })), "R4");
-    assert!(is_caught(&large, with(Broken { without_orphans: true, ..Broken::default() })), "R5");
+    assert!(is_caught(&names, with(Broken { without_sync: true, ..Broken::default() })), "S11");
+    assert!(is_caught(&names, with(Broken { name_first: true, ..Broken::default() })), "S12");
+    assert!(is_caught(&names, with(Broken { replace_in_parts: true, ..Broken::default() })), "S13");
+    assert!(is_caught(&large, with(Broken { without_orphans: true, ..Broken::default() })), "S14");
 }
 
 #[test]

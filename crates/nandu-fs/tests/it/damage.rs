@@ -112,13 +112,13 @@ fn each_violation_is_named() {
     assert_eq!(violated(volume()), Vec::<String>::new());
     // An inode goes, and its names, its records and its place in its directory are left.
     let chip = edit(volume(), |tree| assert!(tree.delete(&key(65, 0, &[])).unwrap()));
-    assert_eq!(violated(chip), ["F2", "F3"]);
+    assert_eq!(violated(chip), ["S2", "S3"]);
     // A name goes.
     let chip = edit(volume(), |tree| {
         let name = keys_of(tree, 64, 0x10).remove(0);
         assert!(tree.delete(&name).unwrap());
     });
-    assert_eq!(violated(chip), ["F4", "F5"]);
+    assert_eq!(violated(chip), ["S4", "S5"]);
     // A directory says that another one has its name.
     let chip = edit(volume(), |tree| {
         let mut inode = value(tree, &key(64, 0, &[]));
@@ -127,43 +127,43 @@ fn each_violation_is_named() {
         inode[parent] = 64;
         tree.put(&key(64, 0, &[]), &inode).unwrap();
     });
-    assert_eq!(violated(chip), ["F5"]);
+    assert_eq!(violated(chip), ["S5"]);
     // Two directories have the same numbers left, or one has what is no chunk.
-    assert_eq!(violated(with_shared_chunk()), ["F9"]);
+    assert_eq!(violated(with_shared_chunk()), ["S9"]);
     let chip = edit(volume(), |tree| set_numbers(tree, 64, 66, 100));
-    assert_eq!(violated(chip), ["F9"]);
+    assert_eq!(violated(chip), ["S9"]);
     // A page goes.
     let chip = edit(volume(), |tree| assert!(tree.delete(&key(65, 0x20, &[0, 0, 0, 0])).unwrap()));
-    assert_eq!(violated(chip), ["F6"]);
+    assert_eq!(violated(chip), ["S6"]);
     // A page behind the end.
     let chip = edit(volume(), |tree| {
         tree.put(&key(65, 0x20, &[0, 0, 1, 0]), &[1, 0, 0, 7]).unwrap();
     });
-    assert_eq!(violated(chip), ["F6"]);
+    assert_eq!(violated(chip), ["S6"]);
     // A fragment over a hole.
     let chip = edit(volume(), |tree| {
         tree.put(&key(3, 0x20, &[0, 0, 0, 1, 0, 3]), &[0, 1, 2]).unwrap();
     });
-    assert_eq!(violated(chip), ["F7"]);
+    assert_eq!(violated(chip), ["S7"]);
     // A part of an attribute goes.
     let chip = edit(volume(), |tree| {
         let last = keys_of(tree, 65, 0x30).pop().unwrap();
         assert!(tree.delete(&last).unwrap());
     });
-    assert_eq!(violated(chip), ["F8"]);
+    assert_eq!(violated(chip), ["S8"]);
     // An inode with a number that nobody gave it.
     let chip = edit(volume(), |tree| {
         let inode = value(tree, &key(65, 0, &[]));
         tree.put(&key(90, 0, &[]), &inode).unwrap();
     });
-    assert_eq!(violated(chip), ["F4", "F6", "F8", "F9"]);
+    assert_eq!(violated(chip), ["S4", "S6", "S8", "S9"]);
     // A record that means nothing, an orphan's record that names none, and no root.
     let chip = edit(volume(), |tree| {
         tree.put(&key(65, 0x77, &[1]), b"what").unwrap();
         tree.put(&key(0, 1, &key(77, 0, &[])[..6]), &[]).unwrap();
         tree.delete(&key(1, 0, &[])).unwrap();
     });
-    assert_eq!(violated(chip), ["F1", "F2", "F4"]);
+    assert_eq!(violated(chip), ["S1", "S2", "S4"]);
 }
 
 /// Does everything with whatever is there. It may fail, and must not panic or go on for long.

@@ -1,4 +1,4 @@
-//! Faults that are no power cut, at every operation of a mount and some changes: F4, F6 to F8 and F10 to F17 of the table in `DESIGN.md`,
+//! Faults that are no power cut, at every operation of a mount and some changes: F4, F6 to F8 and F10 to F17 of `docs/fault-model.md`,
 //! on chips with tags and without, mounted after an unmount and after a cut.
 //!
 //! `NANDU_FAULT_SEEDS` sets how many workloads are tried of each kind; one is the short form.

@@ -13,7 +13,7 @@ use crate::rig::{Nandu, OPTIONS, formatted_with, fresh};
 /// Every operation there is.
 const VARIED: Way = Way::varied(SMALL.with_blocks(44));
 
-/// Pages of two files are overwritten again and again (R5).
+/// Pages of two files are overwritten again and again (T14).
 const OVERWRITING: Way = Way::overwriting(SMALL.with_blocks(26));
 
 /// Blocks with one bit in a cell and with two: what is destroyed with a page are pages acknowledged long before.
@@ -242,13 +242,13 @@ fn each_rule_left_out_ends_a_life() {
     let kept = Broken::default();
     let tree = |tree| Broken { tree, ..kept };
     let rules = [
-        ("R1", VARIED, tree(nandu_tree::Broken { commit_first: true, ..kept.tree })),
-        ("R2", VARIED, Broken { without_sync: true, ..kept }),
-        ("R3", VARIED, Broken { name_first: true, ..kept }),
-        ("R4", VARIED, Broken { replace_in_parts: true, ..kept }),
-        ("R5", VARIED, Broken { without_orphans: true, ..kept }),
-        ("R5 of pages", OVERWRITING, tree(nandu_tree::Broken { supersede_first: true, ..kept.tree })),
-        ("R7 of pages", OVERWRITING, tree(nandu_tree::Broken { move_stale: true, ..kept.tree })),
+        ("T13", VARIED, tree(nandu_tree::Broken { commit_first: true, ..kept.tree })),
+        ("S11", VARIED, Broken { without_sync: true, ..kept }),
+        ("S12", VARIED, Broken { name_first: true, ..kept }),
+        ("S13", VARIED, Broken { replace_in_parts: true, ..kept }),
+        ("S14", VARIED, Broken { without_orphans: true, ..kept }),
+        ("T14", OVERWRITING, tree(nandu_tree::Broken { supersede_first: true, ..kept.tree })),
+        ("T15", OVERWRITING, tree(nandu_tree::Broken { move_stale: true, ..kept.tree })),
     ];
     let missed: Vec<&str> =
         rules.into_iter().filter(|&(_, way, broken)| !is_caught(way, broken)).map(|(rule, ..)| rule).collect();

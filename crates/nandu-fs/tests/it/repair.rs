@@ -330,7 +330,7 @@ fn pages_that_cannot_be_read_are_lost_and_named() {
         let mut fs = Fs::mount(chip.clone(), OPTIONS, &mut memory).unwrap();
         let wrong = violations(&mut fs);
         for offset in [0, 512] {
-            let words = format!("F10 violated by inode 65: a page of it cannot be read, at byte {offset}");
+            let words = format!("S10 violated by inode 65: a page of it cannot be read, at byte {offset}");
             assert!(wrong.contains(&words), "{wrong:?}");
         }
         assert!(content(&mut fs, Ino(65)).is_err());

@@ -1,4 +1,4 @@
-//! Faults that are no power cut, at every operation: F4 and F6 to F17 of the table in `DESIGN.md`, on stores with small values, with
+//! Faults that are no power cut, at every operation: F4 and F6 to F17 of `docs/fault-model.md`, on stores with small values, with
 //! value pages and index pages, with snapshots, and with changes that wait for a sync in pages of the journal.
 //!
 //! `NANDU_FAULT_SEEDS` sets how many workloads are tried of each kind; one is the short form.

@@ -1,5 +1,5 @@
-//! Faults that are no power cut, at every operation of a mount, of some changes and of an orderly end: F4 and F6 to F17 of the table in
-//! `DESIGN.md`, in both layouts.
+//! Faults that are no power cut, at every operation of a mount, of some changes and of an orderly end: F4 and F6 to F17 of
+//! `docs/fault-model.md`, in both layouts.
 //!
 //! `NANDU_FAULT_SEEDS` sets how many workloads are tried of each kind; one is the short form.
 
