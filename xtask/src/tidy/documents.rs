@@ -1,4 +1,4 @@
-//! Files named in the documents exist, and so does what links say is in them.
+//! Files named in the documents exist, and so does what links say is in them; what is to be read first is short.
 
 use super::Finding;
 use crate::tree::Tree;
@@ -6,7 +6,11 @@ use crate::tree::Tree;
 /// Endings by which a word in a document is taken for a file of the repository.
 const ENDINGS: [&str; 5] = [".md", ".rs", ".toml", ".sh", ".yml"];
 
+/// How long the design may be in all, in words: its index page and its chapters.
+const DESIGN_WORDS_MAX: usize = 6000;
+
 pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
+    check_lengths(tree, findings);
     for (path, text) in tree.texts().filter(|(path, _)| path.ends_with(".md")) {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let mut fenced = false;
@@ -37,6 +41,17 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
                 }
             }
         }
+    }
+}
+
+/// What a newcomer has to read is short, and stays so.
+fn check_lengths(tree: &Tree, findings: &mut Vec<Finding>) {
+    let is_chapter = |path: &str| path == "DESIGN.md" || (path.starts_with("docs/design/") && path.ends_with(".md"));
+    let chapters = tree.texts().filter(|&(path, _)| is_chapter(path));
+    let words: usize = chapters.map(|(_, text)| text.split_whitespace().count()).sum();
+    if words > DESIGN_WORDS_MAX {
+        let text = format!("the design has {words} words with its chapters, and {DESIGN_WORDS_MAX} are enough");
+        findings.push(Finding::new("DESIGN.md", 0, text));
     }
 }
 
@@ -119,6 +134,19 @@ mod tests {
         assert_eq!(findings("`src/gone.rs`"), ["`src/gone.rs` does not exist"]);
         assert_eq!(findings("`gone.rs` and `crates/b`"), ["`gone.rs` does not exist", "`crates/b` does not exist"]);
         assert_eq!(findings("[text](../b/README.md)"), ["the link to ../b/README.md leads nowhere"]);
+    }
+
+    #[test]
+    fn a_design_that_is_too_long_with_its_chapters_is_found() {
+        let found = |words: usize| {
+            let chapter = "word ".repeat(words);
+            let mut findings = Vec::new();
+            let tree =
+                Tree::of(&[("DESIGN.md", "one two"), ("docs/design/01-heart.md", &chapter), ("README.md", "three")]);
+            check(&tree, &mut findings);
+            findings.len()
+        };
+        assert_eq!((found(DESIGN_WORDS_MAX - 2), found(DESIGN_WORDS_MAX - 1)), (0, 1));
     }
 
     #[test]
