@@ -1,4 +1,4 @@
-/* Image files of the simulator, read only. Format: "Image file of the simulator" of FORMAT.md. For tests on a host. */
+/* Image files of the simulator, read only. Format: "Image file of the simulator" of FORMAT-LAB.md. For tests on a host. */
 #ifndef IMAGE_H
 #define IMAGE_H
 

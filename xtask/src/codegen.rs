@@ -1,15 +1,48 @@
-//! FORMAT.md from the doc comments of what is stored.
+//! FORMAT.md and FORMAT-LAB.md from the doc comments of what is stored.
 //!
 //! A Rust file under `crates/*/src` or `lab/*/src` whose module documentation has a line `//! FORMAT: <title>` describes bytes that
 //! outlive the program. It becomes a section of FORMAT.md: its module documentation, then the documentation of each
-//! item that holds a `text` table. So the bytes are described once, beside the code that reads and writes them.
+//! item that holds a `text` table. So the bytes are described once, beside the code that reads and writes them. What the product
+//! stores on flash is one document, in the order in which a reader meets it; rivals and the simulator's files are the other.
 
 use std::fs;
 use std::path::Path;
 
 use crate::tree::{HOUSES, Tree};
 
-const DOCUMENT: &str = "FORMAT.md";
+/// What the product stores on flash.
+const PRODUCT: &str = "FORMAT.md";
+/// What rivals store, and the files of the simulator.
+const LABORATORY: &str = "FORMAT-LAB.md";
+
+/// Beginnings of paths whose bytes are the laboratory's, although some of them stand in a crate of the product.
+const LABORATORY_PATHS: [&str; 4] =
+    ["lab/", "crates/nandu-sim/", "crates/nandu-media/src/dffs.rs", "crates/nandu-media/src/inpage"];
+
+/// The order of the product's sections, by file: what is on every page, what a mount reads first, the tree, files. A file that is not
+/// named comes behind these.
+const ORDER: [&str; 19] = [
+    "crates/nandu-media/src/header.rs",
+    "crates/nandu-media/src/anchor.rs",
+    "crates/nandu-media/src/table.rs",
+    "crates/nandu-media/src/tree.rs",
+    "crates/nandu-tree/src/cells/",
+    "crates/nandu-media/src/journal.rs",
+    "crates/nandu-media/src/section.rs",
+    "crates/nandu-media/src/notes.rs",
+    "crates/nandu-media/src/value.rs",
+    "crates/nandu-media/src/snapshots.rs",
+    "crates/nandu-media/src/tag.rs",
+    "crates/nandu-fs/src/mount.rs",
+    "crates/nandu-fs/src/keys.rs",
+    "crates/nandu-fs/src/inode.rs",
+    "crates/nandu-fs/src/names.rs",
+    "crates/nandu-fs/src/pages.rs",
+    "crates/nandu-fs/src/fragments.rs",
+    "crates/nandu-fs/src/xattrs.rs",
+    "crates/nandu-fs/src/tags.rs",
+];
+
 const BEGIN: &str = "<!-- generated from the sources by `cargo xtask codegen`: begin -->";
 const END: &str = "<!-- generated: end -->";
 const TITLE: &str = "FORMAT: ";
@@ -25,26 +58,32 @@ pub(crate) enum Action {
 
 pub(crate) fn run(root: &Path, action: Action) -> Result<(), String> {
     let tree = Tree::load(root)?;
-    let old = tree.text(DOCUMENT).ok_or_else(|| format!("{DOCUMENT} is missing"))?;
-    let new = generate(&tree, old)?;
-    if new == old {
-        return Ok(());
+    for document in [PRODUCT, LABORATORY] {
+        let old = tree.text(document).ok_or_else(|| format!("{document} is missing"))?;
+        let new = generate(&tree, document, old)?;
+        if new == old {
+            continue;
+        }
+        match action {
+            Action::Check => return Err(format!("{document} is not what the sources say: run `cargo xtask codegen`")),
+            Action::Write => fs::write(root.join(document), new).map_err(|error| format!("{document}: {error}"))?,
+        }
     }
-    match action {
-        Action::Check => Err(format!("{DOCUMENT} is not what the sources say: run `cargo xtask codegen`")),
-        Action::Write => fs::write(root.join(DOCUMENT), new).map_err(|error| format!("{DOCUMENT}: {error}")),
-    }
+    Ok(())
 }
 
 /// The document with the part between its markers made anew.
-fn generate(tree: &Tree, old: &str) -> Result<String, String> {
-    let marker = |word: &str| old.find(word).ok_or_else(|| format!("{DOCUMENT} lacks the line {word}"));
+fn generate(tree: &Tree, document: &str, old: &str) -> Result<String, String> {
+    let marker = |word: &str| old.find(word).ok_or_else(|| format!("{document} lacks the line {word}"));
     let (begin, end) = (marker(BEGIN)? + BEGIN.len(), marker(END)?);
     if end < begin {
-        return Err(format!("{DOCUMENT} has its markers in the wrong order"));
+        return Err(format!("{document} has its markers in the wrong order"));
     }
+    let mut sources: Vec<(&str, &str)> =
+        tree.texts().filter(|(path, _)| is_source(path) && document_of(path) == document).collect();
+    sources.sort_by_key(|&(path, _)| (place(path), path));
     let mut sections = String::new();
-    for (path, text) in tree.texts().filter(|(path, _)| is_source(path)) {
+    for (path, text) in sources {
         if let Some(section) = Section::of(path, text)? {
             sections.push_str(&section.render(path));
         }
@@ -58,6 +97,16 @@ fn generate(tree: &Tree, old: &str) -> Result<String, String> {
 fn is_source(path: &str) -> bool {
     let mut parts = path.split('/');
     parts.next().is_some_and(|house| HOUSES.contains(&house)) && parts.nth(1) == Some("src") && path.ends_with(".rs")
+}
+
+/// The document that describes the bytes of a source.
+fn document_of(path: &str) -> &'static str {
+    if LABORATORY_PATHS.iter().any(|begin| path.starts_with(begin)) { LABORATORY } else { PRODUCT }
+}
+
+/// Where a source stands in its document.
+fn place(path: &str) -> usize {
+    ORDER.iter().position(|begin| path.starts_with(begin)).unwrap_or(ORDER.len())
 }
 
 /// What one file contributes.
@@ -254,30 +303,50 @@ offset  size  field
 ```
 ",
         );
-        assert_eq!(generate(&tree, &document("old")).unwrap(), expected);
-        assert_eq!(generate(&tree, &expected).unwrap(), expected);
+        assert_eq!(generate(&tree, PRODUCT, &document("old")).unwrap(), expected);
+        assert_eq!(generate(&tree, PRODUCT, &expected).unwrap(), expected);
+    }
+
+    #[test]
+    fn the_product_stands_in_its_order_and_the_laboratory_apart() {
+        let source = |title: &str| format!("//! FORMAT: {title}\n//!\n//! ```text\n//! a\n//! ```\n");
+        let files = [
+            ("crates/nandu-fs/src/inode.rs", source("Inodes")),
+            ("crates/nandu-media/src/anchor.rs", source("Anchor")),
+            ("crates/nandu-media/src/header.rs", source("Header")),
+            ("crates/nandu-media/src/inpage/node.rs", source("Nodes")),
+            ("crates/nandu-sim/src/image.rs", source("Image")),
+            ("lab/a/src/b.rs", source("Rival")),
+        ];
+        let tree = Tree::of(&files.each_ref().map(|(path, text)| (*path, text.as_str())));
+        let titles = |name| {
+            let text = generate(&tree, name, &document("")).unwrap();
+            text.lines().filter_map(|line| line.strip_prefix("## ").map(str::to_owned)).collect::<Vec<_>>()
+        };
+        assert_eq!(titles(PRODUCT), ["Header", "Anchor", "Inodes"]);
+        assert_eq!(titles(LABORATORY), ["Nodes", "Image", "Rival"]);
     }
 
     #[test]
     fn a_mark_alone_gives_its_tables_without_an_introduction() {
         let source = "//! FORMAT: Image\n\n/// ```text\n/// a\n/// ```\nstruct A;\n";
-        let text = generate(&Tree::of(&[("crates/a/src/image.rs", source)]), &document("")).unwrap();
+        let text = generate(&Tree::of(&[("crates/a/src/image.rs", source)]), PRODUCT, &document("")).unwrap();
         assert!(text.contains("Source: `crates/a/src/image.rs`.\n\n### A\n"), "{text}");
     }
 
     #[test]
     fn only_sources_of_crates_count_and_a_mark_without_a_table_is_refused() {
         let tests = Tree::of(&[("crates/a/tests/it/image.rs", SOURCE), ("xtask/src/image.rs", SOURCE)]);
-        assert!(generate(&tests, &document("")).unwrap().contains("Nothing is stored yet."));
+        assert!(generate(&tests, PRODUCT, &document("")).unwrap().contains("Nothing is stored yet."));
         let empty = Tree::of(&[("crates/a/src/image.rs", "//! FORMAT: Image\n")]);
-        assert!(generate(&empty, &document("")).unwrap_err().contains("holds no ```text table"));
+        assert!(generate(&empty, PRODUCT, &document("")).unwrap_err().contains("holds no ```text table"));
     }
 
     #[test]
     fn a_document_without_its_markers_is_refused() {
         let tree = Tree::of(&[("crates/a/src/image.rs", SOURCE)]);
-        assert!(generate(&tree, "# Format\n").is_err());
-        assert!(generate(&tree, &format!("{END}\n{BEGIN}\n")).is_err());
+        assert!(generate(&tree, PRODUCT, "# Format\n").is_err());
+        assert!(generate(&tree, PRODUCT, &format!("{END}\n{BEGIN}\n")).is_err());
     }
 
     #[test]

@@ -25,7 +25,7 @@ usage: cargo xtask VERB
 
   ci                 everything continuous integration does, step by step
   tidy               the house rules that no compiler checks
-  codegen [--check]  writes FORMAT.md from the sources, or says whether it is up to date
+  codegen [--check]  writes FORMAT.md and FORMAT-LAB.md from the sources, or says whether it is up to date
   readme             runs the commands of README.md in a copy of the repository
   package [--full]   packages every crate as for publishing, without a warning; with --full builds each package
   msrv               checks the workspace with the oldest compiler it names, where that is installed
