@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::codegen::Action;
-use crate::{capi, codegen, firmware, guest, package, reader, readme, tidy};
+use crate::{capi, codegen, examples, firmware, guest, package, reader, readme, tidy};
 
 /// The tests, as README.md tells a reader to run them.
 const TEST_COMMAND: &str = "cargo test --workspace";
@@ -48,9 +48,10 @@ fn run_steps(root: &Path, count: &mut TestCount) -> Result<(), String> {
         call(root, "cargo test --quiet -p nandu --no-default-features --test features", &[])?;
         call(root, "cargo check --quiet -p nandu --no-default-features --features files", &[])
     })?;
+    steps.run("examples", || examples::run(root))?;
     steps.run("package", || package::run(root, &[]))?;
     steps.run("oldest compiler", || package::oldest_compiler(root))?;
-    steps.run("readme", || readme::run_except(root, &[TEST_COMMAND]))?;
+    steps.run("readme", || readme::run_except(root, &[], &[TEST_COMMAND]))?;
     steps.run("reader", || reader::run(root, &[]))?;
     steps.run("capi", || capi::run(root, &[]))?;
     steps.run("firmware", || firmware::run(root, &[]))?;

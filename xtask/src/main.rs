@@ -7,6 +7,7 @@
 mod capi;
 mod ci;
 mod codegen;
+mod examples;
 mod firmware;
 mod guest;
 mod manifest;
@@ -26,7 +27,9 @@ usage: cargo xtask VERB
   ci                 everything continuous integration does, step by step
   tidy               the house rules that no compiler checks
   codegen [--check]  writes FORMAT.md and FORMAT-LAB.md from the sources, or says whether it is up to date
-  readme             runs the commands of README.md in a copy of the repository
+  readme [DOCUMENT ..]
+                     runs the commands of README.md and of the pages in docs/paths in a copy of the repository
+  examples           runs the example programs
   package [--full]   packages every crate as for publishing, without a warning; with --full builds each package
   msrv               checks the workspace with the oldest compiler it names, where that is installed
   reader [--full] [--seed S]
@@ -55,7 +58,8 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root),
         ["codegen"] => codegen::run(&root, codegen::Action::Write),
         ["codegen", "--check"] => codegen::run(&root, codegen::Action::Check),
-        ["readme"] => readme::run(&root),
+        ["readme", documents @ ..] => readme::run(&root, documents),
+        ["examples"] => examples::run(&root),
         ["package", arguments @ ..] => package::run(&root, arguments),
         ["msrv"] => package::oldest_compiler(&root),
         ["reader", arguments @ ..] => reader::run(&root, arguments),
@@ -77,10 +81,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// The folder above the one this package was built from.
+/// The folder above this package.
 fn repository_root() -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.parent().unwrap_or(package).to_path_buf()
+    // What cargo says when it runs this program. A copy of the repository may share the build directory, so the program may have been
+    // built from the other one.
+    let package =
+        std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    package.parent().unwrap_or(&package).to_path_buf()
 }
 
 /// Where cargo puts what it builds for the repository.

@@ -68,9 +68,10 @@
 
 #![no_std]
 
-/// The examples of the repository's front page, run as they stand there.
+/// The examples of the front pages, run as they stand there.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 mod readme {}
 
 #[cfg(feature = "snapshots")]

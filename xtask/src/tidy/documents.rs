@@ -6,6 +6,10 @@ use crate::tree::Tree;
 /// Endings by which a word in a document is taken for a file of the repository.
 const ENDINGS: [&str; 5] = [".md", ".rs", ".toml", ".sh", ".yml"];
 
+/// How long the front page may be, in lines.
+const FRONT_PAGE: &str = "README.md";
+const FRONT_PAGE_LINES_MAX: usize = 150;
+
 /// How long the design may be in all, in words: its index page and its chapters.
 const DESIGN_WORDS_MAX: usize = 6000;
 
@@ -28,12 +32,21 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
                 }
             }
             for (words, target) in links(line) {
-                let target = target.split('#').next().unwrap_or_default();
+                let (target, anchor) = target.split_once('#').unwrap_or((target, ""));
                 let outside = target.contains("://") || target.starts_with("mailto:");
-                if target.is_empty() || outside {
+                if outside {
                     continue;
                 }
-                let target_path = joined(folder, target);
+                let target_path = if target.is_empty() { path.to_owned() } else { joined(folder, target) };
+                if !anchor.is_empty()
+                    && tree.text(&target_path).is_some_and(|text| !anchors(text).any(|it| it == anchor))
+                {
+                    findings.push(Finding::new(
+                        path,
+                        index + 1,
+                        format!("there is no heading #{anchor} in {target_path}"),
+                    ));
+                }
                 if !tree.contains(&target_path) {
                     findings.push(Finding::new(path, index + 1, format!("the link to {target} leads nowhere")));
                 } else if let Some(word) = missing_word(tree, words, &target_path) {
@@ -46,6 +59,11 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
 
 /// What a newcomer has to read is short, and stays so.
 fn check_lengths(tree: &Tree, findings: &mut Vec<Finding>) {
+    let lines = tree.text(FRONT_PAGE).map_or(0, |text| text.lines().count());
+    if lines > FRONT_PAGE_LINES_MAX {
+        let text = format!("the front page has {lines} lines, and {FRONT_PAGE_LINES_MAX} are enough");
+        findings.push(Finding::new(FRONT_PAGE, 0, text));
+    }
     let is_chapter = |path: &str| path == "DESIGN.md" || (path.starts_with("docs/design/") && path.ends_with(".md"));
     let chapters = tree.texts().filter(|&(path, _)| is_chapter(path));
     let words: usize = chapters.map(|(_, text)| text.split_whitespace().count()).sum();
@@ -66,6 +84,20 @@ fn links(line: &str) -> impl Iterator<Item = (&str, &str)> {
         let text = line.get(..at)?.rsplit_once('[')?.1;
         let target = line.get(at + 2..)?.split_once(')')?.0;
         Some((text, target))
+    })
+}
+
+/// The names by which links reach the headings of a document, as the sites that show Markdown make them. Of headings with the same text
+/// only the first has one here.
+fn anchors(text: &str) -> impl Iterator<Item = String> {
+    let mut fenced = false;
+    text.lines().filter_map(move |line| {
+        fenced ^= line.trim_start().starts_with("```");
+        let heading = line.trim_start_matches('#');
+        let is_heading = !fenced && heading.len() < line.len() && heading.starts_with(' ');
+        let kept = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ');
+        let name = |c: char| if c == ' ' { '-' } else { c.to_ascii_lowercase() };
+        is_heading.then(|| heading.trim().chars().filter(kept).map(name).collect())
     })
 }
 
@@ -124,7 +156,7 @@ mod tests {
     fn findings(document: &str) -> Vec<String> {
         let mut findings = Vec::new();
         let source = ("crates/a/src/gc.rs", "fn collects() {}");
-        let tree = Tree::of(&[("crates/a/README.md", document), source, ("STYLE.md", "")]);
+        let tree = Tree::of(&[("crates/a/README.md", document), source, ("STYLE.md", "# Style\n## Words\n")]);
         check(&tree, &mut findings);
         findings.into_iter().map(|finding| finding.text).collect()
     }
@@ -134,6 +166,28 @@ mod tests {
         assert_eq!(findings("`src/gone.rs`"), ["`src/gone.rs` does not exist"]);
         assert_eq!(findings("`gone.rs` and `crates/b`"), ["`gone.rs` does not exist", "`crates/b` does not exist"]);
         assert_eq!(findings("[text](../b/README.md)"), ["the link to ../b/README.md leads nowhere"]);
+    }
+
+    #[test]
+    fn links_to_headings_that_do_not_exist_are_found() {
+        let document = "# The heart, made `small`\n[a](#the-heart-made-small) [b](#soul)\n```sh\n# no heading\n```\n[c](#no-heading)\n";
+        assert_eq!(
+            findings(document),
+            [
+                "there is no heading #soul in crates/a/README.md",
+                "there is no heading #no-heading in crates/a/README.md"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_front_page_that_is_too_long_is_found() {
+        let found = |lines: usize| {
+            let mut findings = Vec::new();
+            check(&Tree::of(&[("README.md", &"line\n".repeat(lines))]), &mut findings);
+            findings.len()
+        };
+        assert_eq!((found(FRONT_PAGE_LINES_MAX), found(FRONT_PAGE_LINES_MAX + 1)), (0, 1));
     }
 
     #[test]
