@@ -54,7 +54,10 @@ refused 1 'not formatted' nandu fs ls $device
 nandu info $device >/dev/null || fail "info of an empty device"
 nandu fs format $device >/dev/null || fail "format"
 refused 1 "holds a volume of nandu's" nandu fs format $device
+refused 8 'there is no such device' nandu check /dev/mtd9
 refused 8 'there is no such device' fsck.nandu /dev/mtd9
+refused 32 'there is no such device' mount.nandu /dev/mtd9 $at
+refused 1 'no MTD device has this name' nandu info mtd:nobody
 refused 16 'see' fsck.nandu --wrong $device
 mkfs.nandu -f "mtd:$name" >/dev/null || fail "mkfs.nandu"
 fsck.nandu -a $device >/dev/null || fail "fsck.nandu"
@@ -75,20 +78,108 @@ ubiformat -q -y /dev/mtd1 || fail "ubiformat"
 refused 1 'holds UBI' nandu fs format /dev/mtd1
 ubiattach -m 1 >/dev/null || fail "ubiattach"
 refused 1 'UBI is attached to it as ubi0' nandu fs format --force /dev/mtd1
+refused 8 'UBI is attached to it as ubi0' nandu check /dev/mtd1
+refused 32 'UBI is attached to it as ubi0' mount.nandu /dev/mtd1 $at
 ubidetach -m 1
-modprobe mtdram total_size=1024 erase_size=64
-refused 1 'RAM, and nandu is for NAND flash' nandu info /dev/mtd2
-refused 32 'RAM, and nandu is for NAND flash' mount.nandu /dev/mtd2 $at
 modprobe mtdblock
 refused 1 'take /dev/mtd0' nandu info /dev/mtdblock0
 echo 'guest:x:1000:1000::/:/bin/sh' >>/etc/passwd
-refused 1 'permission denied' su guest -c "nandu info $device"
-step "UBI, RAM, a block device and a user refused"
+refused 1 "permission denied: MTD devices are root's" su guest -c "nandu info $device"
+refused 8 "permission denied: MTD devices are root's" su guest -c "nandu check $device"
+rmmod mtdblock ubi
+step "UBI attached, a block device and a user without rights refused"
+
+# All kinds of flash but NAND that the kernel's modules can play here call themselves RAM.
+modprobe mtdram total_size=1024 erase_size=64 || fail "mtdram"
+modprobe slram map=slram,0x70000000,+0x100000 || fail "slram"
+modprobe mtdblock && modprobe block2mtd block2mtd=/dev/mtdblock1,128KiB || fail "block2mtd"
+for folder in /sys/class/mtd/mtd[0-9]; do
+  case $(cat "$folder/type") in
+    nand) ;;
+    ram)
+      refused 1 'RAM, and nandu is for NAND flash' nandu info "/dev/${folder##*/}"
+      refused 8 'RAM, and nandu is for NAND flash' nandu check "/dev/${folder##*/}"
+      refused 32 'RAM, and nandu is for NAND flash' mount.nandu "/dev/${folder##*/}" $at
+      ;;
+    *) fail "${folder##*/} is $(cat "$folder/type")" ;;
+  esac
+done
+refused=$(grep -lx ram /sys/class/mtd/mtd[0-9]/type | wc -l)
+rmmod block2mtd && rmmod mtdblock slram mtdram || fail "rmmod"
+[ "$refused" = 3 ] || fail "there are $refused devices of RAM, and not mtdram, slram and block2mtd: $(cat /proc/mtd)"
+step "$refused devices of RAM refused: mtdram, slram, block2mtd"
+lacking "NOR flash, which no module of this kernel plays: the test 'what_is_no_nand_flash_with_one_bit_a_cell_is_refused_by_name' does"
+
+# A volume for a smaller device, as when a partition grew; and a device that is too small for any.
+nandu fs build -r /usr/sbin -o $work/small --chip w25n01gv --blocks 150 >/dev/null || fail "build"
+flash_erase -q /dev/mtd1 0 0 && nandwrite -q /dev/mtd1 $work/small >/dev/null 2>&1 || fail "nandwrite"
+refused 32 'the volume on the chip differs in block count' mount.nandu /dev/mtd1 $at
+refused 1 'the volume on the chip differs in block count' nandu fs ls /dev/mtd1
+refused 8 'the volume on the chip differs in block count' nandu check /dev/mtd1
+[ "$(nandu info /dev/mtd1 | grep -c 'differs in block count')" = 1 ] || fail "info: $(nandu info /dev/mtd1)"
+rm $work/small
+step "a volume of another size refused"
+
+# The smaller partition filled until there is no room.
+nandu fs format --force /dev/mtd1 >/dev/null || fail "format"
+nandu mount /dev/mtd1 $at || fail "mount"
+files=0
+while dd if=/dev/urandom of=$at/$files bs=65536 count=16 conv=fsync 2>$work/said; do files=$((files + 1)); done
+grep -q 'No space left on device' $work/said || fail "full: $(cat $work/said)"
+[ $files -ge 20 ] || fail "full after $files MiB"
+[ "$(cp /usr/sbin/nanddump $at/more 2>&1)" = "cp: error writing '$at/more': No space left on device" ] ||
+  [ "$(cp /usr/sbin/nanddump $at/more 2>&1)" = "cp: write error: No space left on device" ] || fail "a copy to a full device"
+rm $at/0 $at/1 $at/$files $at/more && cp /usr/sbin/nanddump $at/ && sync -f $at/nanddump || fail "a write after files were removed"
+cmp /usr/sbin/nanddump $at/nanddump || fail "what was written after files were removed"
+umount $at
+while pidof nandu >/dev/null; do usleep 50000; done
+nandu check /dev/mtd1 >/dev/null || fail "check: $(nandu check /dev/mtd1)"
+head -c 8000000 /dev/urandom >$work/content
+refused 1 'there is no room' nandu fs put /dev/mtd1 /much $work/content
+nandu check /dev/mtd1 >/dev/null || fail "check: $(nandu check /dev/mtd1)"
+step "full after $files MiB of 32, and written to again"
 
 mount $at || fail "mount"
 cp -a /usr/bin /usr/sbin $at || fail "cp"
 for folder in bin sbin; do diff -r /usr/$folder $at/$folder || fail "diff of $folder"; done
 step "copied and compared: $(du -sm $at/bin | cut -f1) MiB"
+
+if command -v fsx >/dev/null; then
+  operations=10000
+  [ "$short" = 0 ] || operations=1000
+  cat >$work/fsx.toml <<END
+nomsyncafterwrite = true
+flen = 262144
+[opsize]
+max = 16384
+[weights]
+close_open = 2
+invalidate = 2
+mapread = 10
+mapwrite = 10
+read = 10
+write = 10
+truncate = 5
+fsync = 0.2
+fdatasync = 0.2
+posix_fallocate = 2
+punch_hole = 5
+sendfile = 3
+posix_fadvise = 1
+copy_file_range = 3
+END
+  (cd $work && fsx -N $operations -S 1 -f fsx.toml -P $work $at/fsx) >$work/said 2>&1 || fail "fsx: $(tail -20 $work/said)"
+  grep -q 'All operations completed' $work/said || fail "fsx: $(tail -20 $work/said)"
+  step "fsx: $operations operations, mapped reads and writes among them"
+else
+  lacking "fsx"
+fi
+
+# As an initramfs does that ends in another root.
+mkdir -p $at/root/bin $at/root/proc && cp /bin/busybox $at/root/bin/ || fail "cp"
+[ "$(chroot $at/root /bin/busybox sh -c 'echo $((6 * 7)) >/said; /bin/busybox cat /said')" = 42 ] || fail "a program of the mount"
+rm -r $at/root || fail "rm"
+step "programs of the mount run with it as their root"
 
 if command -v sqlite3 >/dev/null; then
   sql="CREATE TABLE t (a INTEGER PRIMARY KEY, b BLOB); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
@@ -146,7 +237,6 @@ done
 step "killed $kills times, all $total synced files there"
 
 # A picture as production writes it.
-rmmod mtdblock mtdram ubi
 nandu fs build -r /usr/sbin -o $work/picture --chip w25n01gv --blocks $(($(cat /sys/class/mtd/mtd1/size) / 131072)) >/dev/null || fail "build"
 flash_erase -q /dev/mtd1 0 0 && nandwrite -q /dev/mtd1 $work/picture >/dev/null 2>&1 || fail "nandwrite"
 nandu mount /dev/mtd1 $at || fail "mount of what was written"

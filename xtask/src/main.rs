@@ -40,6 +40,10 @@ usage: cargo xtask VERB
   guest [--short]    boots a guest with Linux's simulator of NAND flash and proves there what nandu does with an MTD device;
                      says what is missing where it cannot (NANDU_GUEST=1: fails then); kills a mount 50 times, with --short
                      three times, or NANDU_KILLS times
+  guest --peers [--only ROW].. [--resume] [--show] [--json]
+                     counts there what UBIFS, JFFS2 and nandu do to the same chip with the same work, and writes
+                     docs/results/peers.md; a row is FILE_SYSTEM/WORKLOAD or one of both; --resume runs those that are not
+                     there yet, --show none
   firmware [--run | --json | --functions PROFILE]
                      builds the core crates for a microcontroller, measures code, memory, stack and instructions of
                      each profile, and fails beyond a limit; or only prints a line for each profile, or the largest functions of one;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nandu::fs::{Fs, Options};
+use nandu::fs::{Fs, FsError, Options};
 use nandu::{LogStats, Store};
 use nandu_nand::BlockAddr;
 use serde_json::{Value, json};
@@ -30,6 +30,16 @@ fn stats(flash: &Flash) -> Option<LogStats> {
     let options = CacheArgs { cache: 1 << 16 }.options();
     let mut memory = store::memory(&copy, &options);
     Store::open(&mut copy, options, &mut memory).ok().map(|store| store.stats())
+}
+
+/// In what a volume is not one for this device. Of records there is none: that they are no files is another matter.
+fn difference(flash: &Flash) -> Option<&'static str> {
+    let options = Options { read_only: true, ..MemoryArgs::DEFAULT.options_for(flash) };
+    let (mut copy, mut memory) = (flash.clone(), files::memory(flash, &options));
+    match Fs::mount(&mut copy, options, &mut memory) {
+        Err(FsError::OtherFormat { what }) if what != "bare streams" => Some(what),
+        _ => None,
+    }
 }
 
 pub(crate) fn health(flash: &Flash) -> Option<Health> {
@@ -100,7 +110,10 @@ pub(crate) fn run(image: &Path, flash: &Flash, device: &Device, out: &mut Output
     let holds = match (kind::system(flash), kind::find(flash)) {
         (System::Dffs, _) => "a file system of DFFS".to_owned(),
         (_, Some(found)) if holds_files(flash, found.kind) => "a file system".to_owned(),
-        (_, Some(found)) => format!("{} index of records", found.kind.with_article()),
+        (_, Some(found)) => match difference(flash) {
+            Some(what) => format!("a volume of nandu's that differs in {what}"),
+            None => format!("{} index of records", found.kind.with_article()),
+        },
         (_, None) => "no volume of nandu's".to_owned(),
     };
     writeln!(out, "holds       {holds}")?;

@@ -1,6 +1,8 @@
 //! Proof that `nandu` does with an MTD device of Linux what it does with a simulated chip: builds it, boots a guest with Linux's own simulator of
 //! NAND flash, runs `tools/guest/proof.sh` there, and reads on this machine what was dumped of the device there.
 
+mod peers;
+
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -31,6 +33,7 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     match arguments {
         [] => prove(root, Form::Full),
         ["--short"] => prove(root, Form::Short),
+        ["--peers", arguments @ ..] => peers::run(root, arguments),
         [name, ..] => Err(format!("guest does not know '{name}'")),
     }
 }
@@ -56,7 +59,7 @@ pub(crate) fn prove(root: &Path, form: Form) -> Result<(), String> {
     let settings = format!("kills={}\nshort={is_short}\n", kills.unwrap_or(usual));
     fs::write(share.join("settings"), settings).map_err(fail)?;
     let mut guest = Command::new(&boot);
-    guest.arg("run").arg(root.join("tools/guest/proof.sh")).arg(&share).arg(&small);
+    guest.arg("run").arg(root.join("tools/guest/proof.sh")).arg(&share).arg(&small).args(installed("fsx"));
     let outcome = table.follow(&mut guest).and_then(|()| {
         for dump in DUMPS {
             read_here(&program, &share, dump)?;
@@ -186,6 +189,11 @@ fn read_step(line: &str) -> Option<(&str, &'static str)> {
     ["ok", "not here", "FAILED"]
         .into_iter()
         .find_map(|result| Some((line.strip_prefix(result)?.strip_prefix(": ")?, result)))
+}
+
+/// A program of this machine's, where it is installed.
+fn installed(name: &str) -> Option<PathBuf> {
+    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
 fn skipped(why: &str) -> Result<(), String> {
