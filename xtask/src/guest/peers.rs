@@ -319,18 +319,15 @@ impl Results {
         text.push_str(
             "\n## Memory, with 10,000 files\n\nMemory of the whole system beyond what it had before the module was loaded, without page cache and without what the simulated chip holds, in MB; the process\n\
              of nandu and its program included, as are the modules of the kernel's.\n\n\
-             | | mounted | after stat of all files | after caches were given back |\n|---|---|---|---|\n",
+             | | mounted | after stat of all files |\n|---|---|---|\n",
         );
         for (system, name) in SYSTEMS {
             let at = |point| self.phase(system, "mount-10000", point).map(|phase| phase.number("kib") as f64);
-            let (Some(before), Some(mounted), Some(walked), Some(dropped)) =
-                (at("before"), at("mounted"), at("walked"), at("dropped"))
-            else {
+            let (Some(before), Some(mounted), Some(walked)) = (at("before"), at("mounted"), at("walked")) else {
                 continue;
             };
             let beyond = |kib: f64| (kib - before) * 1024.0 / 1e6;
-            let _ =
-                writeln!(text, "| {name} | {:.1} | {:.1} | {:.1} |", beyond(mounted), beyond(walked), beyond(dropped));
+            let _ = writeln!(text, "| {name} | {:.1} | {:.1} |", beyond(mounted), beyond(walked));
         }
     }
 }
