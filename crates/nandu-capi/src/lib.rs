@@ -1,5 +1,18 @@
 //! The interface of nandu for C and C++: `include/nandu.h`, which has its documentation.
 //!
+//! **For** programs in C and C++. `cargo xtask capi --install` builds the library; nothing here is meant for Rust.
+//!
+//! ```c
+//! #include <nandu.h>
+//!
+//! static uint8_t memory[NANDU_STORE_MEMORY(2048, 1024, 8192, 0)];
+//!
+//! nandu_store *store;
+//! int error = nandu_store_open(&store, &chip, NULL, memory, sizeof memory);
+//! if (error == 0)
+//!     error = nandu_store_put(store, "lamp/kitchen", 12, "on", 2); /* durable when it returns */
+//! ```
+//!
 //! **The key decision** is that a handle lies in the caller's memory, at the front of what the store or file system is handed. So a program hands over one
 //! buffer, static or not, and there is neither a heap nor a table of handles. The alternative, numbers that lead into a table of
 //! this crate, would be global state, with a limit to how many volumes there can be. It was refused.

@@ -1,5 +1,7 @@
 //! A file system on raw NAND flash.
 //!
+//! **For** whoever needs files. From the crate `nandu` it is `nandu::fs`; take it alone where there are no stores beside the files.
+//!
 //! **The key decision** is that a file system is one mu-Tree on one log: inodes, names, pages of files, attributes and links are its
 //! records. A change of many records is one commit, which is one page program, and the states that a power cut can leave are those
 //! after each commit, in order. The alternative, an inode page for each file that is its own commit record, with directories and a
@@ -49,7 +51,8 @@
 //!
 //! `mlc` compiles blocks with two bits a cell and the policies of [`placement`], `tags` pages of files that are durable with their own program;
 //! both are there unless they are left out. What is on flash does not depend on them: a volume with either is refused where it is left out.
-//! `embedded-io` gives an open [`File`] the traits of that crate.
+//! `embedded-io` gives an open [`File`] the traits of that crate; `fast-crc` and `std` are those of the crate `nandu`. `_broken` is private: it switches rules
+//! off, for the tests of this repository.
 //!
 //! # Invariants
 //!

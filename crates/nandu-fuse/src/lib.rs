@@ -1,7 +1,22 @@
 //! A file system of nandu as a mount, through FUSE.
 //!
+//! **For** programs that mount a file system themselves. Others take the command, `nandu mount`.
+//!
 //! [`serve`] mounts a [`Volume`] on a directory and serves it until it is unmounted, then gives it back. One request is served at a
 //! time: the chip does one operation at a time anyway. The kernel checks permissions and caches what was read.
+//!
+//! ```
+//! use std::io;
+//! use std::path::Path;
+//!
+//! use nandu_fuse::{Keeper, MountOptions, Volume, serve};
+//!
+//! /// Shows a volume as a directory until somebody unmounts that.
+//! fn show<F: Volume, K: Keeper<F::Chip>>(fs: F, keeper: K, directory: &Path) -> io::Result<F> {
+//!     let (fs, _) = serve(fs, keeper, directory, &MountOptions::default(), |_| println!("mounted"))?;
+//!     Ok(fs)
+//! }
+//! ```
 //!
 //! **The key decision** is that durability ends where the chip is kept. A simulated chip lives in memory, and its image is a
 //! file; so whenever a program has asked for durability (`fsync`, a synchronous write, a rename), the [`Keeper`] is asked to keep the chip,

@@ -1,5 +1,8 @@
 //! An append-only log over the blocks of a raw NAND chip.
 //!
+//! **For** whoever builds an engine of their own over raw NAND and wants wear, bad blocks, garbage collection and recovery done. Users of
+//! `nandu` do not need it.
+//!
 //! The owner of a [`Log`] appends whole pages and reads them back by address. A page appended with the commit flag is the
 //! owner's state: after a mount, [`Log::committed`] is the newest of them. The owner finds everything else from there; it
 //! tells the log which pages it no longer needs ([`Log::supersede`]) and, asked about a page of a block that is to be
@@ -100,6 +103,11 @@
 //! let page = log.append(bytes, ..)?;       // the last one with is_commit
 //! log.supersede(old_page);                 // only now
 //! ```
+//!
+//! # Features
+//!
+//! `group`, `snapshots`, `blobs`, `files`, `mlc`, `tags`, `fast-crc` and `std` are those of the crate `nandu`. `_broken` is private: it switches
+//! invariants off, for the tests of this repository.
 
 #![no_std]
 

@@ -1,8 +1,15 @@
 //! Every byte nandu writes to flash.
 //!
+//! **For** whoever reads or writes images of volumes with other tools. Users of `nandu` do not need it.
+//!
 //! Each structure is a type that only its `parse` or its writer makes, after checking magic, checksum, version and
 //! ranges in this order; what has been parsed has accessors that cannot fail. Integers are little-endian. Reserved
 //! bytes are zero and checked.
+//!
+//! ```
+//! // The checksum of every page is CRC-32C.
+//! assert_eq!(nandu_media::checksum::checksum(b"123456789"), 0xE306_9283);
+//! ```
 //!
 //! **The key decision** is that a page describes itself in its main area: kind, version, volume, own address, sequence
 //! and checksum stand in front of whatever it holds, and the spare area is left to the bad-block mark. The alternative,

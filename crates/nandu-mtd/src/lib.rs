@@ -1,8 +1,27 @@
 //! Linux MTD devices as chips.
 //!
+//! **For** programs on embedded Linux that use raw NAND behind MTD, without UBI. The command `nandu` does it for whoever needs no code of
+//! their own.
+//!
 //! [`Mtd`] is `/dev/mtdN` behind the contract [`Nand`](nandu_nand::Nand): shape from the kernel and from sysfs, pages and blocks by offset,
 //! bad blocks by the kernel's own table, corrected bits with each read. [`Mtd::open`] refuses what is no raw NAND flash, and what somebody
 //! uses, and says which. [`Door`] is what it asks of the kernel, so that a test can be the kernel.
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use nandu::{Options, Store};
+//! use nandu_mtd::Mtd;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut chip = Mtd::open(Path::new("/dev/mtd3"), &nandu_mtd::Options::DEFAULT)?;
+//! let mut memory = vec![0; 1 << 20];
+//! let mut store = Store::open(&mut chip, Options::DEFAULT, &mut memory)?;
+//! store.put(b"key", b"value")?;
+//! store.unmount()?;
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! **The key decision** is that the kernel's driver is believed in all that it says, and nothing is assumed of what it does not say.
 //! Endurance and rated bad blocks are options. That spare bytes are free does not mean that error correction protects them, and Linux has

@@ -1,5 +1,7 @@
 //! The contract between storage code and a raw NAND flash chip.
 //!
+//! **For** whoever writes a driver for a chip, or code that stores something on one. Users of `nandu` find it as `nandu::nand`.
+//!
 //! A driver implements [`Nand`]; storage code takes any `N: Nand`. Between the two stand the geometry of the part as
 //! run-time data ([`Geometry`]), addresses that cannot be mixed up ([`PageAddr`], [`BlockAddr`]), the pairing of pages
 //! in multi-level chips ([`Pairing`]), what a read found out besides its bytes ([`ReadStatus`]) and errors that can be

@@ -1,5 +1,7 @@
 //! A strict simulator of raw NAND flash chips, for testing and measuring code that stores things on them.
 //!
+//! **For** whoever tests or measures code that stores things on raw NAND, nandu's or their own: nothing here knows of nandu.
+//!
 //! [`Sim`] implements [`nandu_nand::Nand`] in memory. It counts and times every operation exactly, refuses what no real
 //! chip would take, loses power at any operation you name and leaves what real chips leave then, and produces any fault
 //! of the model below on demand. The same seed gives the same chip, bit for bit.

@@ -1,5 +1,7 @@
 //! A simulator of SPI NAND parts on the wire, to test drivers with.
 //!
+//! **For** whoever writes or tests a driver for SPI NAND parts, this repository's or another.
+//!
 //! [`SpiSim`] takes the transactions that a part takes, byte by byte, over a chip of [`nandu_sim`]. It keeps registers, page cache, busy
 //! times, planes and dies, protection and the modes of power-up, and answers as the part of a row of [`nandu_spi`] would: its identity, its
 //! registers, its way to say what error correction found. It implements [`embedded_hal::spi::SpiDevice`] and

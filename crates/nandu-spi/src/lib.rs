@@ -1,5 +1,7 @@
 //! SPI NAND: a table of parts, and a driver for them.
 //!
+//! **For** firmware on a board with an SPI NAND part, and tests of such firmware together with `nandu-spi-sim`.
+//!
 //! [`SpiNand`] is the driver, behind the contract [`Nand`](nandu_nand::Nand). [`HalWire`] is a wire of `embedded-hal`'s SPI device and
 //! delay; the README goes from a part that is not yet soldered to the first record stored on it.
 //!

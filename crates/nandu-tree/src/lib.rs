@@ -1,5 +1,7 @@
 //! The mu-Tree: an ordered index on raw NAND flash that programs one page for each durable change.
 //!
+//! **For** whoever builds something other than records or files on this index. Users of `nandu` do not need it.
+//!
 //! On flash nothing is changed in place. In an ordinary B+-tree a changed leaf therefore gets a new address, so its
 //! parent changes, and so on up to the root: as many pages programmed as the tree is high. **The key decision** of the
 //! mu-Tree is that the changed leaf and all its ancestors, root included, go into *one* page. The alternative, to keep
@@ -77,6 +79,11 @@
 //! With `Durability::OnSync` a change reads as much, to find out whether its key is there; a sync programs 1 page, and
 //! with `n` changes waiting for `l` leaves a program takes about `1 + 2 n / l` of them to their leaf; the page of a sync is such
 //! a program where one is due.
+//!
+//! # Features
+//!
+//! `group`, `snapshots`, `blobs`, `files`, `mlc`, `tags`, `fast-crc` and `std` are those of the crate `nandu`. `_broken` is private: it switches
+//! invariants off, for the tests of this repository.
 
 #![no_std]
 

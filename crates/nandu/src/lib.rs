@@ -1,5 +1,8 @@
 //! Durable ordered records on raw NAND flash.
 //!
+//! **For** whoever keeps records or files on raw NAND flash, in firmware or on a host: this crate is the one to add to a project. Tests
+//! take `nandu-sim` beside it.
+//!
 //! [`Store`] keeps keys and values that are byte strings, [`Map`] keeps integers by integers in a fraction of the room.
 //! Both are one mu-Tree on one log: each change is durable when it returns and costs one page program, whatever the
 //! power does it is wholly there or wholly not, and all memory is handed over when the store is opened. [`fs::Fs`] keeps files and
@@ -65,6 +68,16 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Features
+//!
+//! They choose what is compiled and never what is on flash: a volume that uses a part which is left out is refused with an error that
+//! names it.
+//!
+//! * On by default: `group` (changes that wait for a sync), `snapshots`, `blobs` (values that do not fit a leaf), `files`, `mlc` (files on
+//!   blocks with two bits a cell), `tags` (files on parts with protected spare bytes).
+//! * Off: `embedded-io` (the traits of that crate for open files), `fast-crc` (larger tables for checksums), `std` (checksums by the
+//!   machine's own instructions, for hosts).
 
 #![no_std]
 

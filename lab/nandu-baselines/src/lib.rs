@@ -1,6 +1,8 @@
 //! Rivals of nandu's mu-Tree, built to be measured on the same chip: the mu-Tree as its paper describes it, and the
 //! wandering B+-tree of JFFS3 that the paper compares it with.
 //!
+//! **For** whoever compares an index with these. They are yardsticks and not for use.
+//!
 //! [`PaperTree`] is what the paper measured (D. Kang, D. Jung, J.-U. Kang, J.-S. Kim, "mu-Tree: An Ordered Index Structure
 //! for NAND Flash Memory", EMSOFT 2007): entries of 4 and 4 bytes, pages without a header, separate read and write caches
 //! of whole pages, greedy garbage collection with the validity of pages in memory.
@@ -9,6 +11,20 @@
 //! of superblocks, and for the B+-tree its journal tree.
 //!
 //! [`Bftl`] is another rival: a B-tree whose nodes are scattered over a log as index units.
+//!
+//! ```
+//! use nandu_baselines::{Bftl, BftlOptions};
+//! use nandu_index::OrderedIndex;
+//! use nandu_sim::{Chip, Sim};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut tree = Bftl::format(Sim::new(Chip::W25N01GV.with_blocks(64)), BftlOptions::ORIGINAL)?;
+//! tree.put(&7_u32.to_be_bytes(), &[1, 2, 3, 4])?;
+//! OrderedIndex::sync(&mut tree)?;
+//! assert_eq!(OrderedIndex::get(&mut tree, &7_u32.to_be_bytes())?, Some(&[1, 2, 3, 4][..]));
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! **The key decision** is that both trees are one piece of code, [`TreeKind`] apart: the same descent, the same splits,
 //! the same caches and the same collector, so that what is compared is where nodes are put and nothing else. Two

@@ -1,5 +1,7 @@
 //! Experiments on simulated chips.
 //!
+//! **For** whoever measures; the command's `nandu lab` is its door.
+//!
 //! An [`Experiment`] is data (chips, memory, records, workload, what others state, what is demanded) and a function that runs
 //! it and returns [`Figure`]s: numbers of page operations, of simulated time, of wear. All of them are exact: the same seed
 //! gives the same figures on any machine, to the last bit, so they can be held against limits, against the numbers of a

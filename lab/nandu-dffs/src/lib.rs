@@ -1,5 +1,7 @@
 //! DFFS: a file system on raw NAND flash as its paper has it, with hybrid indexing and embedded inodes.
 //!
+//! **For** whoever compares a file system with DFFS, or studies it. For use take `nandu-fs`.
+//!
 //! (Kim and others, "An Efficient Metadata Index Structure for Flash File Systems".) An inode is a page. A directory's inode and the hash table
 //! of its entries are one page, so that a lookup reads one page for each directory of a path, and adding or removing a name programs one.
 //! Entries are pointers without names: a name stands in the inode that has it. An entry for a directory is a logical number, which a small

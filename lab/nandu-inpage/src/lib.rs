@@ -1,5 +1,8 @@
 //! In-page logging: an ordered index on raw NAND flash whose nodes stay in their blocks.
 //!
+//! **For** whoever compares an index with IPL or GRR. For use take `nandu`, unless updates among neighbours that are synced in groups are
+//! most of the work.
+//!
 //! What changed in a node is not programmed with the node, but as a few records into a log page of the same block. A read
 //! takes the node's page and the log pages. When the log of a block is full, the block is *merged*: its nodes, with their
 //! logs, go to a free block, and it is erased. In-page logging (IPL: one log page in each block, blocks filled one after the

@@ -1,5 +1,17 @@
 //! The suite that every file system with the trait of `nandu-files` must pass, on simulated chips.
 //!
+//! **For** the tests of file systems with the trait of `nandu-files`, in this repository or outside.
+//!
+//! ```
+//! use nandu_sim::Chip;
+//! use nandu_suite::{System, conformance};
+//!
+//! /// What a file system owes, on a chip of the simulator.
+//! fn passes<S: System>(system: &S) {
+//!     conformance::conformance(system, Chip::W25N01GV.with_blocks(64));
+//! }
+//! ```
+//!
 //! **The key decision** is that it is a crate of its own and not a feature of `nandu-files`: it stands on the simulator, whose power cuts it is
 //! about, and `nandu-files` on the contract alone. A system is brought to it as a [`System`], which formats and mounts; what it lacks and what a
 //! power cut may leave it says itself. The alternative, a suite for each system that knows both, was there, and said of each what it happened to test.
