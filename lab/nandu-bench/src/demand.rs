@@ -18,6 +18,29 @@ pub(crate) fn is_meant(pattern: &str, case: &str) -> bool {
     }
 }
 
+/// The words of a case for which `*` stands in a pattern that means it; `None` if it does not.
+pub(crate) fn captured<'c>(pattern: &str, case: &'c str) -> Option<Vec<&'c str>> {
+    let words = || pattern.split('/').zip(case.split('/'));
+    is_meant(pattern, case).then(|| words().filter(|(wanted, _)| *wanted == "*").map(|(_, word)| word).collect())
+}
+
+/// A pattern with words in place of each `*`, in their order.
+pub(crate) fn filled_in(pattern: &str, words: &[&str]) -> String {
+    let mut words = words.iter();
+    let filled = pattern.split('/').map(|word| if word == "*" { words.next().copied().unwrap_or(word) } else { word });
+    filled.collect::<Vec<_>>().join("/")
+}
+
+/// As [`is_meant`], with numbers taken for each other: small runs have other sizes in the names of cases.
+pub(crate) fn is_meant_in_any_size(pattern: &str, case: &str) -> bool {
+    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    let words = pattern.split('/').zip(case.split('/'));
+    pattern.split('/').count() == case.split('/').count()
+        && words
+            .into_iter()
+            .all(|(wanted, word)| wanted == "*" || wanted == word || is_number(wanted) && is_number(word))
+}
+
 /// How a figure stands to what is demanded of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
@@ -249,6 +272,14 @@ mod tests {
         for case in ["8+8/insertion", "8+8/insertion/mu/x", "8+8/deletion/mu", "insertion/mu"] {
             assert!(!is_meant("*/insertion/mu", case), "{case}");
         }
+    }
+
+    #[test]
+    fn words_go_from_one_pattern_to_another() {
+        assert_eq!(captured("*/insertion/*", "8+8/insertion/mu"), Some(vec!["8+8", "mu"]));
+        assert_eq!(captured("*/insertion/*", "8+8/deletion/mu"), None);
+        assert_eq!(filled_in("*/retrieval/*", &["8+8", "mu"]), "8+8/retrieval/mu");
+        assert!(is_meant_in_any_size("100/*", "10/mu") && !is_meant_in_any_size("100/mu", "a/mu"));
     }
 
     #[test]

@@ -152,6 +152,14 @@ impl Experiment {
         }
     }
 
+    /// Puts what others state now in place of what was put beside a figure when it was found.
+    pub(crate) fn state_again(&self, figure: &mut Figure) {
+        if let Some(stated) = self.stated.iter().find(|stated| stated.is_for(figure)) {
+            figure.published = stated.published.or(figure.published);
+            figure.model = stated.model.or(figure.model);
+        }
+    }
+
     /// The limit set for a figure of a run at this scale, if there is one.
     pub fn limit_of(&self, figure: &Figure, scale: Scale) -> Option<&'static Limit> {
         let limits = match scale {

@@ -22,6 +22,8 @@
 //! **The key decision** is that costs are counted on a simulated chip and never timed: a figure is a property of the code,
 //! not of the machine it ran on. What the host takes for it is measured apart, by `cargo bench -p nandu-bench`.
 
+pub mod claim;
+pub mod claims;
 pub mod compare;
 mod context;
 mod demand;
@@ -34,7 +36,9 @@ mod flexfs;
 pub mod folder;
 mod metric;
 pub mod models;
+pub mod origin;
 pub mod page;
+pub mod pages;
 mod plot;
 pub mod results;
 mod rig;

@@ -144,6 +144,33 @@ impl Results {
         csv.flush()
     }
 
+    /// The same with what others state as this build knows it, which may be more than the build knew that found the figures.
+    #[must_use]
+    pub fn restated(mut self) -> Results {
+        for figure in &mut self.figures {
+            if let Some(experiment) = experiments::named(&figure.experiment)
+                && self.scale == Scale::Full
+            {
+                experiment.state_again(figure);
+            }
+        }
+        self
+    }
+
+    /// These with the figures of all experiments that are in `newer` replaced by those, in the order in which experiments are listed,
+    /// so that it does not matter in which order they were run. Experiments that this build does not know are left out.
+    #[must_use]
+    pub fn replaced_by(self, newer: Results) -> Results {
+        let mut by_name: HashMap<String, Vec<Figure>> = HashMap::new();
+        let replaced: Vec<String> = newer.experiments().into_iter().map(str::to_owned).collect();
+        let kept = self.figures.into_iter().filter(|figure| replaced.iter().all(|name| *name != figure.experiment));
+        for figure in kept.chain(newer.figures) {
+            by_name.entry(figure.experiment.to_string()).or_default().push(figure);
+        }
+        let figures = experiments::all().filter_map(|experiment| by_name.remove(experiment.name)).flatten().collect();
+        Results { figures, scale: newer.scale }
+    }
+
     /// Names of the experiments, in the order in which they come first.
     pub fn experiments(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
@@ -295,6 +322,24 @@ mod tests {
         let cells = Results { figures, scale: Scale::Full }.cells();
         let order: Vec<_> = cells.iter().map(|cell| (&*cell.figure().case, &*cell.figure().metric)).collect();
         assert_eq!(order, [("b", "z"), ("b", "y"), ("a", "z"), ("a", "x")]);
+    }
+
+    #[test]
+    fn newer_figures_take_the_place_of_older_ones_in_the_order_of_the_list() {
+        let of = |experiments: &[(&'static str, f64)]| {
+            let figure = |&(name, value): &(&'static str, f64)| Figure::new(name, "case", "metric", value, "reads");
+            Results { figures: experiments.iter().map(figure).collect(), scale: Scale::Full }
+        };
+        let old = of(&[("vs/kernel", 1.0), ("core/skew", 2.0), ("elsewhere/unknown", 3.0)]);
+        let all = old.replaced_by(of(&[("core/skew", 4.0), ("core/million", 5.0)]));
+        assert_eq!(all, of(&[("core/million", 5.0), ("core/skew", 4.0), ("vs/kernel", 1.0)]));
+    }
+
+    #[test]
+    fn what_is_stated_now_stands_beside_older_figures() {
+        let figure = Figure::new("paper/mutree-table1", "slc", "read_us", 77.8, "us").with_published(Some(1.0));
+        let results = Results { figures: vec![figure], scale: Scale::Full }.restated();
+        assert_eq!(results.figures[0].published, Some(77.8));
     }
 
     #[test]

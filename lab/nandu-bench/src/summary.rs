@@ -12,12 +12,14 @@ pub(crate) fn markdown(results: &Results) -> String {
         page.push_str("\nA small run: limits and the numbers of others do not apply.\n");
     }
     for name in results.experiments() {
-        page.push_str(&section(name, &of_experiment(name, &cells)));
+        let cells = of_experiment(name, &cells);
+        page.push_str(&section(name, &cells, &cells));
     }
     page
 }
 
-fn section(name: &str, cells: &[&Cell]) -> String {
+/// An experiment with a table of some of its cells, and its pictures and notes.
+pub(crate) fn section(name: &str, cells: &[&Cell], shown: &[&Cell]) -> String {
     let mut page = format!("\n## {name}\n\n");
     let experiment = experiments::named(name);
     if let Some(experiment) = experiment {
@@ -32,8 +34,11 @@ fn section(name: &str, cells: &[&Cell]) -> String {
     }
     page.push_str("| case | metric | ours | unit | published | model | difference | demanded | |\n");
     page.push_str("|---|---|---:|---|---:|---:|---:|---|---|\n");
-    for cell in cells {
+    for cell in shown {
         page.push_str(&row(cell));
+    }
+    if shown.len() < cells.len() {
+        page.push_str(&format!("\n{} more figures, which are drawn, are in `raw.csv`.\n", cells.len() - shown.len()));
     }
     for (file, plot) in drawn(name, cells) {
         page.push_str(&format!("\n![{}]({PLOTS}/{file})\n", plot.title));

@@ -25,6 +25,16 @@ fn whole(figures: &[Figure]) -> String {
 }
 
 #[test]
+fn the_papers_chip_takes_the_papers_times_in_either_mode() {
+    let (figures, count) = judged("paper/flexfs-table1");
+    assert_eq!(count, 6);
+    assert_eq!(
+        figures.iter().filter(|figure| figure.metric == "pages").map(|figure| figure.value).sum::<f64>(),
+        64.0 + 128.0
+    );
+}
+
+#[test]
 fn throughput_falls_and_holds_where_the_paper_says() {
     let demanded = [
         ("paper/flexfs-e1", 6),

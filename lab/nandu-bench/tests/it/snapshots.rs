@@ -105,7 +105,7 @@ fn beyond_indexes() {
 fn paper_grr() {
     let found: Vec<String> =
         experiments::find("paper/grr").map(|experiment| lines(&figures(experiment.name, false))).collect();
-    assert_eq!(found.len(), 5);
+    assert_eq!(found.len(), 6);
     insta::assert_snapshot!(found.join("\n"));
 }
 

@@ -1,6 +1,7 @@
 //! `nandu lab`: experiments on simulated chips.
 
 mod compare;
+mod pages;
 mod record;
 mod report;
 mod run;
@@ -22,7 +23,7 @@ pub(crate) enum Lab {
     Run(run::Run),
     /// What changed between two results, and whether it is better or worse
     Compare(compare::Compare),
-    /// Make one page of results, to be read offline
+    /// Make one page of results, to be read offline, or pages of Markdown with the table of the papers' claims
     Report(report::Report),
     /// Run a command and record what it asks of a file system's index
     Record(record::Record),

@@ -1,4 +1,4 @@
-//! `nandu lab report`: one page of all results.
+//! `nandu lab report`: one page of all results, or a folder of pages in Markdown.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,6 +9,7 @@ use nandu_bench::results::Results;
 use nandu_bench::{experiments, page};
 use serde_json::json;
 
+use super::pages;
 use super::run::{How, check_folder, run_plan, write};
 use crate::output::Output;
 
@@ -17,18 +18,35 @@ const FILE: &str = "report.html";
 #[derive(Args, Debug)]
 pub(crate) struct Report {
     /// The folder of results, in which the page is made
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     /// Run the experiments first and write their results to the folder
     #[arg(long)]
-    run: bool,
+    pub(super) run: bool,
     /// With --run, the experiments, or what several begin with; all if none is named
     #[arg(value_name = "NAME", requires = "run")]
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
+    /// Make pages of Markdown instead, one for each group of experiments, and the table of the papers' claims
+    #[arg(long, conflicts_with = "small")]
+    pages: bool,
+    /// With --pages and --run, run only experiments whose small form finds something else than when the figures were found
+    #[arg(long, requires = "pages", requires = "run")]
+    pub(super) changed: bool,
     #[command(flatten)]
-    how: How,
+    pub(super) how: How,
+}
+
+impl Report {
+    /// The experiments that are asked for.
+    pub(super) fn names(&self) -> Vec<String> {
+        let all = || experiments::all().map(|experiment| experiment.name.to_owned()).collect();
+        if self.names.is_empty() { all() } else { self.names.clone() }
+    }
 }
 
 pub(super) fn run(args: &Report, out: &mut Output) -> anyhow::Result<()> {
+    if args.pages {
+        return pages::run(args, out);
+    }
     let read = || Results::read(&args.dir).context("there are no results to make a page of (--run makes them)");
     if args.run {
         run_first(args, out)?;
@@ -46,9 +64,7 @@ pub(super) fn run(args: &Report, out: &mut Output) -> anyhow::Result<()> {
 }
 
 fn run_first(args: &Report, out: &mut Output) -> anyhow::Result<()> {
-    let all = || experiments::all().map(|experiment| experiment.name.to_owned()).collect();
-    let names = if args.names.is_empty() { all() } else { args.names.clone() };
-    let plan = args.how.plan(&names)?;
+    let plan = args.how.plan(&args.names())?;
     check_folder(&args.dir, &plan)?;
     let results = run_plan(&plan, &mut |_, _| Ok(()))?;
     write(&args.dir, &results, &args.how.command(&plan), out)

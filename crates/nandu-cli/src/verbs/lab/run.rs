@@ -78,14 +78,20 @@ impl How {
         Ok(plan)
     }
 
+    /// The seeds, as they are given.
+    pub(super) fn seeds(&self) -> String {
+        match &self.seeds {
+            Some(seeds) => format!("{}..{}", seeds.start, seeds.end),
+            None => self.seed.to_string(),
+        }
+    }
+
     /// The command that runs the same again.
     pub(super) fn command(&self, plan: &Plan) -> String {
         let names: Vec<&str> = plan.experiments.iter().map(|experiment| experiment.name).collect();
-        let seeds = match &self.seeds {
-            Some(seeds) => format!("--seeds {}..{}", seeds.start, seeds.end),
-            None => format!("--seed {}", self.seed),
-        };
-        format!("nandu lab run {} {seeds}{}", names.join(" "), if self.small { " --small" } else { "" })
+        let option = if self.seeds.is_some() { "--seeds" } else { "--seed" };
+        let small = if self.small { " --small" } else { "" };
+        format!("nandu lab run {} {option} {}{small}", names.join(" "), self.seeds())
     }
 }
 

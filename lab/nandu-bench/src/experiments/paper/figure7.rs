@@ -5,7 +5,7 @@ use nandu_sim::Chip;
 
 use super::table3::name;
 use crate::subject::{self, PAPER_CHIP, Structure, Subject};
-use crate::{Accept, BenchError, Context, Experiment, Figure, Plot, PlotKind};
+use crate::{Accept, BenchError, Context, Experiment, Figure, Limit, Plot, PlotKind};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "paper/mutree-figure7",
@@ -16,9 +16,14 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         ("memory", "no cache"),
         ("workload", "inserts in an order that leaves every node full, but those on the right edge"),
     ],
-    parts: 2,
-    run: |context, part| run([TreeKind::BPlus, TreeKind::Mu][part], context),
+    parts: 3,
+    run: |context, part| match part {
+        0 => run(TreeKind::BPlus, context),
+        1 => run(TreeKind::Mu, context),
+        _ => Ok(closed_forms()),
+    },
     accept: &[Accept::absolute("height", 0.0), Accept::absolute("pages_live", 0.0)],
+    limits: &[Limit::at_most("height_difference_most", 1.0)],
     plots: &[Plot {
         title: "Height by records",
         metric: "height",
@@ -30,7 +35,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     notes: "\
 The closed forms are those of the paper's section 4: the height is log_f(n) for the B+-tree and \
 -log2(sqrt(2)/f) - sqrt(log2(sqrt(2)/f)^2 - 2 log2(n/2)) for the mu-Tree, rounded up; pages are the sum of n/f^i, each rounded \
-up, and n/(f/2). f = 512.
+up, and n/(f/2). f = 512. `closed` is what they say by themselves of up to a billion records, where no tree is built: by how many \
+levels the mu-Tree is higher at most.
 
 Ascending inserts leave half-full nodes behind, so a node is first filled half, then its right neighbour until they are parted, \
 and then the node's other half is inserted. At last a record below each node above the leaves is put again: a split leaves half of \
@@ -74,6 +80,33 @@ fn run(kind: TreeKind, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchEr
         figures.push(figure("pages_live", pages as f64, closed_pages(kind, f, size), "pages"));
     }
     Ok(figures)
+}
+
+/// Most records that the paper reckons with.
+const RECORDS_MOST: u64 = 1_000_000_000;
+
+/// Most records of a tree of this height whose nodes are full: the paper's equations 2 and 5.
+fn closed_capacity(kind: TreeKind, f: u64, height: u32) -> u64 {
+    match kind {
+        TreeKind::BPlus => f.saturating_pow(height),
+        TreeKind::Mu => (1..=height).map(|level| f >> level).fold(2, u64::saturating_mul),
+    }
+}
+
+/// By how many levels the mu-Tree is higher, where it is most. Heights change only next to capacities.
+fn closed_forms() -> Vec<Figure> {
+    const F: u64 = 512;
+    const HEIGHTS: std::ops::RangeInclusive<u32> = 1..=8;
+    let height = |kind, records| HEIGHTS.clone().find(|&height| closed_capacity(kind, F, height) >= records);
+    let difference = |records| Some(height(TreeKind::Mu, records)? - height(TreeKind::BPlus, records)?);
+    let full = HEIGHTS.flat_map(|height| [TreeKind::BPlus, TreeKind::Mu].map(|kind| closed_capacity(kind, F, height)));
+    let beside = full.flat_map(|records| [records, records.saturating_add(1)]).chain([1, RECORDS_MOST]);
+    let most = beside.filter(|&records| records <= RECORDS_MOST).filter_map(difference).max();
+    let figure = |metric, value, unit| Figure::new(EXPERIMENT.name, "closed", metric, value, unit);
+    vec![
+        figure("height_difference_most", f64::from(most.unwrap_or(u32::MAX)), "levels"),
+        figure("records", RECORDS_MOST as f64, "records"),
+    ]
 }
 
 fn closed_height(kind: TreeKind, f: u32, records: u32) -> f64 {

@@ -1,4 +1,4 @@
-//! The times of the paper's chips, as the simulator takes them.
+//! The shape and the times of the paper's chips, as the simulator has and takes them.
 
 use nandu::nand::{BlockAddr, CellMode, Nand, PageAddr};
 use nandu_sim::{Chip, Sim};
@@ -7,7 +7,7 @@ use crate::{Accept, BenchError, Context, Experiment, Figure, Stated};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "paper/mutree-table1",
-    about: "times of the chips that the mu-Tree paper reckons with",
+    about: "shape and times of the chips that the mu-Tree paper reckons with",
     source: Some(super::MUTREE),
     setup: &[("chips", "paper-slc, paper-mlc"), ("workload", "an erase, a program and a read of a whole page")],
     parts: CHIPS.len(),
@@ -19,9 +19,26 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Stated::published("mlc", "read_us", 165.6),
         Stated::published("mlc", "program_us", 905.8),
         Stated::published("mlc", "erase_us", 1500.0),
+        Stated::published("slc", "page_bytes", 2048.0),
+        Stated::published("slc", "spare_bytes", 64.0),
+        Stated::published("slc", "pages_per_block", 64.0),
+        Stated::published("slc", "programs_per_page", 4.0),
+        Stated::published("mlc", "page_bytes", 4096.0),
+        Stated::published("mlc", "spare_bytes", 128.0),
+        Stated::published("mlc", "pages_per_block", 128.0),
+        Stated::published("mlc", "programs_per_page", 1.0),
     ],
-    accept: &[Accept::absolute("read_us", 0.0), Accept::absolute("program_us", 0.0), Accept::absolute("erase_us", 0.0)],
-    notes: "The paper's times contain the transfer of the bytes, so the simulated bus takes no time.",
+    accept: &[
+        Accept::absolute("read_us", 0.0),
+        Accept::absolute("program_us", 0.0),
+        Accept::absolute("erase_us", 0.0),
+        Accept::absolute("page_bytes", 0.0),
+        Accept::absolute("spare_bytes", 0.0),
+        Accept::absolute("pages_per_block", 0.0),
+        Accept::absolute("programs_per_page", 0.0),
+    ],
+    notes: "The paper's times contain the transfer of the bytes, so the simulated bus takes no time. `programs_per_page` is how often a part of \
+        a page may be programmed between two erases (NOP).",
     ..Experiment::PLAIN
 };
 
@@ -41,5 +58,15 @@ fn run((case, kind): (&str, Chip), context: &mut Context<'_>) -> Result<Vec<Figu
         let spent_us = (clock_ns[nth] - clock_ns[nth - 1]) as f64 / 1e3;
         Figure::new(EXPERIMENT.name, case, metric, spent_us, "us")
     };
-    Ok(vec![figure("read_us", 3), figure("program_us", 2), figure("erase_us", 1)])
+    let geometry = kind.geometry;
+    let shape = |metric, value: u32, unit| Figure::new(EXPERIMENT.name, case, metric, f64::from(value), unit);
+    Ok(vec![
+        figure("read_us", 3),
+        figure("program_us", 2),
+        figure("erase_us", 1),
+        shape("page_bytes", geometry.page_size, "bytes"),
+        shape("spare_bytes", geometry.spare_size, "bytes"),
+        shape("pages_per_block", geometry.pages_per_block, "pages"),
+        shape("programs_per_page", geometry.programs_per_page.into(), "programs"),
+    ])
 }

@@ -35,7 +35,7 @@ pub(crate) const BASELINE: Experiment = Experiment {
 
 const NOTES_BASELINE: &str = "Everything goes to SLC blocks, so half of the capacity is full when they run short; from then on two pages have \
 to be moved for each page of the host. `falls_at_percent` is what was written when the first burst ended that was slower than nine tenths \
-of the first.
+of the first. `idle_percent` is the time outside of requests until then.
 
 The paper's fall to about 100 KB/s comes out only if steps of migration keep their period of 15 ms even while the host waits for them, \
 which the paper does not say. Unpaced, which is what nandu does, it is several times faster. `mb_per_s_after` is the rate of all bursts after \
@@ -87,6 +87,8 @@ fn shape(experiment: &'static str, scheme: &str, run: &Run) -> Vec<Figure> {
         figure("mb_per_s_before", rate_of(before), "MiB/s"),
         figure("falls_at_percent", after.first().map_or(100.0, |burst: &Burst| burst.written), "%"),
     ];
+    let (count, busy_us) = (before.len() as f64, before.iter().map(|burst| burst.busy_us).sum::<u64>() as f64);
+    figures.push(figure("idle_percent", 100.0 - busy_us / 1e4 / (count * IDLE.period_s as f64), "%"));
     // The burst in which it falls is fast at its beginning.
     if let [_, after @ ..] = after
         && !after.is_empty()

@@ -13,6 +13,7 @@ pub(super) mod locality;
 pub(super) mod mobile;
 pub(super) mod pair_skip;
 pub(super) mod response;
+pub(super) mod times;
 pub(super) mod wear;
 pub(in crate::experiments) mod year;
 

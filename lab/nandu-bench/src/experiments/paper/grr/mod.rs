@@ -1,5 +1,6 @@
 //! Group round robin (Jin, Cho, Chung, IMCOM 2014): the paper's figures, and what its gain consists of.
 
+pub(super) mod costs;
 pub(super) mod fair;
 pub(super) mod figure6;
 pub(super) mod figure7;

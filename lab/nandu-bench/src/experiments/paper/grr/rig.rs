@@ -1,6 +1,6 @@
 //! One run: an index is loaded and then used, and the chip's time is taken.
 
-use nandu_inpage::{InPage, Options, Stats};
+use nandu_inpage::{InPage, Options, Size as Extent, Stats};
 use nandu_sim::{Chip, Counters, Sim};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
@@ -33,6 +33,8 @@ pub(super) struct Outcome {
     pub(super) seconds: f64,
     pub(super) stats: Stats,
     pub(super) counters: Counters,
+    /// How large the index is at the end, and how worn its blocks are.
+    pub(super) extent: Extent,
 }
 
 impl Outcome {
@@ -50,7 +52,7 @@ pub(super) const SMALL: Size = Size { records: 24_000, operations: 4_000, blocks
 
 /// The chip of the paper. Its preset says that a cut may damage a whole page, as data sheets do; for sectors to be of any use
 /// it has to be taken that a cut damages no more than the sector that is being programmed.
-fn chip(blocks: u32) -> Chip {
+pub(super) fn chip(blocks: u32) -> Chip {
     let mut chip = Chip::PAPER_GRR.with_blocks(blocks);
     chip.geometry.tear = nandu::nand::TearScope::Range;
     chip
@@ -100,7 +102,7 @@ pub(super) fn ascend(options: Options, context: &mut Context<'_>) -> Result<Outc
     }
     index.sync().map_err(BenchError::structure)?;
     let counters = index.nand().counters().since(&before);
-    Ok(Outcome { seconds: counters.busy_ns as f64 / 1e9, stats: *index.stats(), counters })
+    Ok(Outcome { seconds: counters.busy_ns as f64 / 1e9, stats: *index.stats(), counters, extent: index.size() })
 }
 
 /// Runs it; `share` says which part of how many this is, for telling how far it is.
@@ -142,5 +144,5 @@ pub(super) fn measure(
     }
     index.sync().map_err(BenchError::structure)?;
     let counters = index.nand().counters().since(&before);
-    Ok(Outcome { seconds: counters.busy_ns as f64 / 1e9, stats: *index.stats(), counters })
+    Ok(Outcome { seconds: counters.busy_ns as f64 / 1e9, stats: *index.stats(), counters, extent: index.size() })
 }
