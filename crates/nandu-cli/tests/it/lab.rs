@@ -1,9 +1,11 @@
-//! `nandu lab`: each experiment ends in its small form, and soon; pages of results are made.
+//! `nandu lab`: each experiment ends in its small form, soon and with what it found when the committed pages were made; pages are made.
 
+use std::path::Path;
 use std::process::Command;
 
 use assert_cmd::cargo::cargo_bin;
-use nandu_bench::Figure;
+use nandu_bench::origin::{self, Origin};
+use nandu_bench::{Figure, claims};
 
 /// Processor time of one small run, seconds. A debug build on a slow machine takes a quarter of it for the longest.
 const CPU_SECONDS_MAX: u32 = 240;
@@ -18,6 +20,8 @@ fn every_experiment_ends_in_its_small_form() {
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["name"].as_str().unwrap().to_owned())
         .collect();
     assert!(names.len() > 30, "{names:?}");
+    let origins = origin::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results")).unwrap();
+    let mut stale = Vec::new();
     for name in names {
         // The limit is of processor time, so that a busy machine does not matter.
         let script = format!("ulimit -t {CPU_SECONDS_MAX}; exec \"$0\" lab run {name} --small --json");
@@ -27,7 +31,38 @@ fn every_experiment_ends_in_its_small_form() {
         let lines = String::from_utf8(run.stdout).unwrap();
         let figures: Vec<Figure> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert!(!figures.is_empty(), "{name} has no figures");
+        stale.extend(is_stale(&name, &figures, &origins).then_some(name));
     }
+    assert!(
+        stale.is_empty(),
+        "claims rest on figures that are others now: nandu lab report docs/results --pages --run {}",
+        stale.join(" ")
+    );
+}
+
+/// Whether claims rest on an experiment whose small form finds something else than when its figures were found.
+fn is_stale(name: &str, figures: &[Figure], origins: &[Origin]) -> bool {
+    let origin = origins.iter().find(|origin| origin.experiment == name);
+    let is_claimed = claims::all().any(|claim| claim.experiments().contains(&name));
+    is_claimed && origin.is_none_or(|origin| origin.claimed != origin::claimed_fingerprint(figures))
+}
+
+#[test]
+fn a_figure_that_changes_under_a_claim_makes_it_stale() {
+    let figure = |case: &str, value| Figure::new("paper/mutree-table1", case, "read_us", value, "us");
+    let origin = |claimed: String| Origin {
+        experiment: "paper/mutree-table1".to_owned(),
+        seeds: String::new(),
+        commit: String::new(),
+        machine: String::new(),
+        small: String::new(),
+        claimed,
+    };
+    let name = "paper/mutree-table1";
+    let origins = [origin(origin::claimed_fingerprint(&[figure("slc", 77.8)]))];
+    assert!(!is_stale(name, &[figure("slc", 77.8)], &origins));
+    assert!(is_stale(name, &[figure("slc", 77.9)], &origins) && is_stale(name, &[figure("slc", 77.8)], &[]));
+    assert!(!is_stale("core/million", &[], &[]), "no claim rests on it");
 }
 
 /// Runs an experiment, and makes the pages anew with nothing to run.
