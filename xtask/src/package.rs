@@ -18,12 +18,19 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
         ["--full"] => true,
         _ => return Err("usage: cargo xtask package [--full]".to_owned()),
     };
-    let mut package = cargo(root);
-    package.args(["package", "--workspace", "--allow-dirty"]);
-    if !full {
-        package.arg("--no-verify");
+    // Without the network first: otherwise the registry is asked for each package anew, which may take minutes.
+    let package = |more: &[&str]| {
+        let mut package = cargo(root);
+        package.args(["package", "--workspace", "--allow-dirty"]).args(more);
+        if !full {
+            package.arg("--no-verify");
+        }
+        package.stderr(Stdio::piped()).output().map_err(|error| format!("cargo package: {error}"))
+    };
+    let mut output = package(&["--offline"])?;
+    if !output.status.success() {
+        output = package(&[])?;
     }
-    let output = package.stderr(Stdio::piped()).output().map_err(|error| format!("cargo package: {error}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     eprint!("{said}");
     if !output.status.success() {
