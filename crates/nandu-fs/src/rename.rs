@@ -84,9 +84,10 @@ impl<N: Nand> Fs<'_, N> {
         (new_directory, new_name): (Ino, &[u8]),
         mode: RenameMode,
     ) -> Result<Option<(Ino, Ending)>, FsError<N::Error>> {
-        let from = Side { directory, inode: self.directory(directory)? };
-        let to = Side { directory: new_directory, inode: self.directory(new_directory)? };
-        let mut sides = [from, to];
+        let mut sides = [
+            Side { directory, inode: self.directory(directory)? },
+            Side { directory: new_directory, inode: self.directory(new_directory)? },
+        ];
         if sides[1].inode.nlink == 0 {
             return Err(FsError::NotFound { directory: new_directory });
         }

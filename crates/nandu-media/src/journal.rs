@@ -150,6 +150,29 @@ const fn has_lengths(format: &CellFormat) -> bool {
     format.key_size == 0
 }
 
+impl Older {
+    /// Reads one, and says where its map is.
+    fn parse(page: &[u8], at: usize) -> Result<(Older, Range<usize>), Malformed> {
+        let &[p0, p1, p2, p3, count_low, count_high, is_exact, reserved] =
+            page.get(at..).and_then(|rest| rest.first_chunk()).ok_or(Malformed::Short)?;
+        let count = u16::from_le_bytes([count_low, count_high]);
+        if usize::from(count) > CHANGE_COUNT_MAX {
+            return Err(Malformed::NodeSizes);
+        }
+        if is_exact > 1 || reserved != 0 {
+            return Err(Malformed::Reserved);
+        }
+        let place = at + OLDER_SIZE..at + older_size(usize::from(count));
+        let map = page.get(place.clone()).ok_or(Malformed::Short)?;
+        if let (Some(last), used @ 1..) = (map.last(), count % 8)
+            && last >> used != 0
+        {
+            return Err(Malformed::Reserved);
+        }
+        Ok((Older { page: u32::from_le_bytes([p0, p1, p2, p3]), count, is_exact: is_exact == 1 }, place))
+    }
+}
+
 /// Bytes that naming an older page with so many changes takes.
 pub const fn older_size(count: usize) -> usize {
     OLDER_SIZE + count.div_ceil(8)
@@ -262,15 +285,14 @@ pub fn mark(older: &[Older], list: &mut [u8], place: usize, change: usize) {
     list[before + OLDER_SIZE + change / 8] |= 1 << (change % 8);
 }
 
-/// Older pages and changes of a journal page; the changes have been walked.
+/// Where the older pages and changes of a journal page are; both have been walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangeList {
     /// Changes in the page.
     pub count: u16,
     format: CellFormat,
-    older_count: usize,
-    older: [Older; OLDER_MAX],
-    maps: [u32; OLDER_MAX],
+    older_count: u8,
+    older: u32,
     changes: u32,
     resident: Option<(u32, u32)>,
 }
@@ -285,17 +307,15 @@ impl ChangeList {
         count: u16,
         maps_size: u16,
     ) -> Result<(ChangeList, usize), Malformed> {
-        let older_count = usize::from(older_count);
-        if older_count > OLDER_MAX || usize::from(count) > CHANGE_COUNT_MAX {
+        if usize::from(older_count) > OLDER_MAX || usize::from(count) > CHANGE_COUNT_MAX {
             return Err(Malformed::NodeSizes);
         }
-        let (older, maps) = ([Older::default(); OLDER_MAX], [0; OLDER_MAX]);
-        let mut list = ChangeList { count, format, older_count, older, maps, changes: 0, resident: None };
-        for place in 0..older_count {
-            at = list.parse_older(page, at, place)?;
+        let older = at as u32;
+        for _ in 0..older_count {
+            at = Older::parse(page, at)?.1.end;
         }
         at += usize::from(maps_size);
-        list.changes = at as u32;
+        let mut list = ChangeList { count, format, older_count, older, changes: at as u32, resident: None };
         let mut rest = page.get(at..).ok_or(Malformed::Short)?;
         for _ in 0..count {
             let start = page.len() - rest.len();
@@ -311,37 +331,14 @@ impl ChangeList {
         Ok((list, page.len() - rest.len()))
     }
 
-    fn parse_older(&mut self, page: &[u8], at: usize, place: usize) -> Result<usize, Malformed> {
-        let &[p0, p1, p2, p3, count_low, count_high, is_exact, reserved] =
-            page.get(at..).and_then(|rest| rest.first_chunk()).ok_or(Malformed::Short)?;
-        let count = u16::from_le_bytes([count_low, count_high]);
-        if usize::from(count) > CHANGE_COUNT_MAX {
-            return Err(Malformed::NodeSizes);
-        }
-        if is_exact > 1 || reserved != 0 {
-            return Err(Malformed::Reserved);
-        }
-        let end = at + older_size(usize::from(count));
-        let map = page.get(at + OLDER_SIZE..end).ok_or(Malformed::Short)?;
-        if let (Some(last), used @ 1..) = (map.last(), count % 8)
-            && last >> used != 0
-        {
-            return Err(Malformed::Reserved);
-        }
-        self.older[place] = Older { page: u32::from_le_bytes([p0, p1, p2, p3]), count, is_exact: is_exact == 1 };
-        self.maps[place] = (at + OLDER_SIZE) as u32;
-        Ok(end)
-    }
-
-    /// The older pages still needed.
-    pub fn older(&self) -> &[Older] {
-        &self.older[..self.older_count]
-    }
-
-    /// Where the map of an older page is.
-    pub fn map(&self, older: usize) -> Range<usize> {
-        let at = self.maps[older] as usize;
-        at..at + usize::from(self.older[older].count).div_ceil(8)
+    /// The older pages still needed, of the page that was parsed, and where the map of each is.
+    pub fn older<'a>(&self, page: &'a [u8]) -> impl Iterator<Item = (Older, Range<usize>)> + use<'a> {
+        let mut at = self.older as usize;
+        (0..self.older_count).map_while(move |_| {
+            let (older, map) = Older::parse(page, at).ok()?;
+            at = map.end;
+            Some((older, map))
+        })
     }
 
     /// Where the change is whose value stands in the page, if there is one.
@@ -486,8 +483,9 @@ mod tests {
         assert_eq!(page[4..4 + expected.len()], expected);
         let body = JournalBody::parse(&page, 4).unwrap();
         assert_eq!((body.height, body.records, body.root, body.list.count), (2, 7, 0x0C0D, 2));
-        assert_eq!(body.list.older(), [Older { page: 0x0A0B, count: 9, is_exact: true }]);
-        assert_eq!(page[body.list.map(0)], [1, 1]);
+        let older = Older { page: 0x0A0B, count: 9, is_exact: true };
+        assert_eq!(body.list.older(&page).collect::<Vec<_>>(), [(older, 36..38)]);
+        assert_eq!(page[36..38], [1, 1]);
         assert_eq!(body.list.changes(&page).collect::<Vec<_>>(), [PUT, DELETE]);
     }
 
@@ -519,8 +517,8 @@ mod tests {
         assert_eq!(content[..at], expected);
         let end = 4 + at;
         let body = SectionBody::parse(&page, 4..end, FIXED).unwrap();
-        assert_eq!((body.base, body.list.count, &page[body.list.map(0)]), (Some(0x0C0D), 2, &[0, 1][..]));
-        assert_eq!((body.list.older(), body.maps, body.is_exact), (&older[..], (24, 26), true));
+        assert_eq!((body.base, body.list.count, body.maps, body.is_exact), (Some(0x0C0D), 2, (24, 26), true));
+        assert_eq!(body.list.older(&page).collect::<Vec<_>>(), [(older[0], 22..24)]);
         assert_eq!(body.list.changes(&page).collect::<Vec<_>>(), [PUT, DELETE]);
         // It ends where its changes do, and nowhere else.
         assert_eq!(SectionBody::parse(&page, 4..end + 1, FIXED), Err(Malformed::NodeSizes));

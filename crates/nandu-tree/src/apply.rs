@@ -415,6 +415,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         inner.iter().all(|slot| slot.index + 1 == self.cells.inner_count(&self.assembly[slot.range()]))
     }
 
+    #[inline(never)]
     fn delete_at(&mut self, key: &[u8], index: usize) -> Result<(), TreeError<P::Error>> {
         self.state.records = self.state.records.saturating_sub(1);
         self.pending.at_end = false;

@@ -177,25 +177,25 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Copies a page value, which this key leads to, to cells with two bits. Programs it, sometimes a Summary, and, when many copies wait,
     /// a leaf for some of those.
-    pub(crate) fn copy_out(&mut self, key: &KeyBuf, value: PageValue) -> Result<Examined, TreeError<P::Error>> {
+    pub(crate) fn copy_out(&mut self, key: &[u8], value: PageValue) -> Result<Examined, TreeError<P::Error>> {
         if self.copies.has_source(value.page) || self.copies.capacity() == 0 {
             return Ok(Examined::Live);
         }
         if self.copies.is_full() && !self.name_some()? {
             self.name_copies()?;
         }
-        let mut outcome = self.copy_page(key.as_slice(), value);
+        let mut outcome = self.copy_page(key, value);
         while matches!(outcome, Err(TreeError::NotesFull)) && !self.copies.is_empty() {
             // Each of them has two notes.
             self.name_for_room()?;
-            outcome = self.copy_page(key.as_slice(), value);
+            outcome = self.copy_page(key, value);
         }
         match outcome {
             Err(TreeError::NotesFull) => return Ok(Examined::Live),
             outcome => outcome?,
         }
-        let copy = self.append_page(None, None, key.as_slice(), Placement::Moved { from: PageAddr(value.page) })?;
-        match Note::new(copy.page, key.as_slice()) {
+        let copy = self.append_page(None, None, key, Placement::Moved { from: PageAddr(value.page) })?;
+        match Note::new(copy.page, key) {
             Some(note) => self.copies.push(&Waiting { from: value.page, crc: value.crc, note }),
             None => return Self::corrupt(value.page, crate::Malformed::Node),
         }
@@ -308,6 +308,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Puts the addresses of copies into the leaf of this key, which has its changes: of that key, and of others in the same leaf.
+    #[inline(never)]
     pub(crate) fn link_copies(&mut self, key: &[u8]) -> Result<(), TreeError<P::Error>> {
         self.copies.unlink_all();
         let place = self.edited_leaf(key)?;
@@ -363,6 +364,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Corrects the address of each page that had to be programmed elsewhere since the program of its partner failed: such a page
     /// is a change that waits for a sync, a copy, or the page at hand; what a commit names has no partner that is programmed. What there is
     /// no room for stays where the medium has it, which refuses commits until then.
+    #[inline(never)]
     pub(crate) fn take_rescued(&mut self, own: &mut Option<u32>) -> Result<(), TreeError<P::Error>> {
         while self.pages.has_pairs() && self.notes.has_room(true) {
             let (from, to) = match self.pages.rescue() {

@@ -365,13 +365,19 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// The entries of the path's leaf that are not spent. Only leaves that were parted have others, and only files part them.
     pub(crate) fn unspent(&self, leaf: &[u8]) -> Range<usize> {
-        if FILES { self.unspent_in(leaf, &self.leaf_span()) } else { 0..self.cells.leaf_count(leaf) }
+        if !FILES {
+            return 0..self.cells.leaf_count(leaf);
+        }
+        let mut span = Span::ALL;
+        self.leaf_span(&mut span);
+        self.unspent_in(leaf, &span)
     }
 
     /// The entries of a neighbour of the path's leaf, which is in the reading buffer, that are not spent.
     pub(crate) fn unspent_of_neighbour(&mut self, place: Range<usize>, right: bool) -> Range<usize> {
         if FILES {
-            let span = self.neighbour_span(right);
+            let mut span = Span::ALL;
+            self.neighbour_span(right, &mut span);
             return self.unspent_in(&self.reading.buf[place], &span);
         }
         0..self.cells.leaf_count(&self.reading.buf[place])

@@ -19,7 +19,7 @@ use nandu_nand::PageAddr;
 use crate::TreeError;
 use crate::cells::Cells;
 use crate::changes::{Changes, Home, UNSYNCED};
-use crate::journals::{Journals, LISTED_MAX, Listed, Node, Tally, tallies};
+use crate::journals::{Journals, LISTED_MAX, Listed, Node, Stood, Tally, tallies};
 use crate::pages::{Pages, Placement};
 use crate::summaries::NotesPlace;
 use crate::tree::Tree;
@@ -273,13 +273,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 index += 1;
             }
         }
-        let mut dropped = self.journals.listed;
-        for (at, listed) in dropped.iter_mut().enumerate() {
-            if draft.moved[at] {
-                self.journals.listed[at] = None;
-            } else {
-                *listed = None;
-            }
+        let mut dropped = [None; LISTED_MAX];
+        for (at, dropped) in dropped.iter_mut().enumerate().filter(|(at, _)| draft.moved[*at]) {
+            *dropped = self.journals.listed[at].take().map(|listed| listed.stood());
         }
         let is_recent = !is_by_itself;
         if !is_recent {
@@ -301,19 +297,19 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             let leaving: usize = merged.map(taken).sum();
             self.journals.rebase(place as u8, self.changes.size() - self.changes.free() - leaving);
         }
-        for listed in dropped.into_iter().flatten() {
-            self.drop_listed(listed);
+        for stood in dropped.iter().flatten() {
+            self.drop_listed(stood);
         }
     }
 
     /// A commit left out a journal page. What else it is for may keep it alive. After a mount it is not known whether that lives; then this
     /// reads the page and at most the path to it.
-    pub(crate) fn drop_listed(&mut self, listed: Listed) {
-        let page = PageAddr(listed.page);
-        let lives = match listed.node {
+    pub(crate) fn drop_listed(&mut self, stood: &Stood) {
+        let page = PageAddr(stood.page);
+        let lives = match stood.node {
             Node::Absent | Node::Dead => false,
             Node::Live => true,
-            Node::Unknown => match self.is_still_live(page, listed.is_by_itself) {
+            Node::Unknown => match self.is_still_live(page, stood.is_by_itself) {
                 Ok(lives) => lives,
                 // One that cannot be read stays counted, until the collector looks at it.
                 Err(_) => {

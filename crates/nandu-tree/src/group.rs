@@ -117,8 +117,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let lifted = self.ride_lifted();
         if self.unless_lost(lifted)? == Some(true) {
             // The collector need not move it.
-        } else if let Some(key) = self.one_leaf_to_merge(is_due)? {
-            self.merge_roomy(&key)?;
+        } else if self.merge_one_leaf(is_due)? {
+            // It held all of them.
         } else if !is_due || !self.try_ride()? {
             // If a leaf is going to have to be programmed before the next change, its page may be the one that is programmed now; a
             // leaf that cannot be read is no reason to lose what is to be made durable.
@@ -126,6 +126,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         self.bury_doomed();
         Ok(())
+    }
+
+    #[inline(never)]
+    fn merge_one_leaf(&mut self, is_due: bool) -> Result<bool, TreeError<P::Error>> {
+        let Some(key) = self.one_leaf_to_merge(is_due)? else { return Ok(false) };
+        self.merge_roomy(&key).map(|()| true)
     }
 
     /// As [`Tree::ride`]; `false` if it failed and the medium can be programmed all the same.
@@ -167,7 +173,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         match self.room_beside(&lift.key)? {
             Beside::Room => {
                 self.lift.clear();
-                self.merge_at(&lift.key, None)?;
+                self.merge_at(lift.key.as_slice(), None)?;
                 self.stats.lifted += 1;
                 Ok(true)
             }
@@ -211,7 +217,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             if !self.changes.is_empty() {
                 key.set(self.changes.key(0));
             }
-            self.merge_at(&key, None)?;
+            self.merge_at(key.as_slice(), None)?;
         }
         Ok(())
     }
@@ -357,6 +363,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Makes two journal pages one, or merges a leaf on the way to that: the densest, since pages that do not become one are full
     /// of changes, and any leaf takes some from each of them.
+    #[inline(never)]
     fn shorten_list(&mut self, shrinks: bool) -> Result<(), TreeError<P::Error>> {
         self.prepare_waiting(shrinks)?;
         let tallies = tallies(&self.changes, &(0..0));
@@ -400,11 +407,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     #[inline(never)]
     fn merge_roomy(&mut self, key: &KeyBuf) -> Result<(), TreeError<P::Error>> {
         if self.notes.is_empty() {
-            return self.merge_at(key, None);
+            return self.merge_at(key.as_slice(), None);
         }
         let merged = self.changes_at(key)?;
         let size = self.merged_size(&merged)? + self.notes_size();
-        if self.front() + size > self.tail() { self.merge_in_part(key) } else { self.merge_at(key, None) }
+        if self.front() + size > self.tail() { self.merge_in_part(key) } else { self.merge_at(key.as_slice(), None) }
     }
 
     /// A key in the leaf that all changes since the last sync belong to, if there is one such leaf.
@@ -479,7 +486,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     #[inline(never)]
     fn ride(&mut self) -> Result<(), TreeError<P::Error>> {
         let mut key = KeyBuf::EMPTY;
-        if self.choose_ride(&mut key)? { self.merge_at(&key, None) } else { self.merge_in_part(&key) }
+        if self.choose_ride(&mut key)? { self.merge_at(key.as_slice(), None) } else { self.merge_in_part(&key) }
     }
 
     /// A key of the leaf to ride on, and whether its page has room. Apart from who merges it, so that the others are off the stack then.

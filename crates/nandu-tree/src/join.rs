@@ -11,6 +11,7 @@ use core::ops::Range;
 use crate::TreeError;
 use crate::cells::{Cells, LeafRun, Stretch};
 use crate::changes::Changes;
+use crate::merge::Span;
 use crate::pages::Pages;
 use crate::split::Splice;
 use crate::tree::Tree;
@@ -59,25 +60,35 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.stats.joins += 1;
         // A leaf is parted only as it is on flash.
         self.pending.may_part = false;
-        self.note_rewritten(|tree| tree.pair_span(right));
+        self.note_rewritten_with(right);
         for page in [self.path[0].page, page] {
             self.retire_page(page);
             self.cache.drop_node(page, 0);
         }
-        let at = self.path[1].index - usize::from(!right);
-        let mut splice = Splice { removed: 2, ..Splice::new(at, 1) };
-        self.replace_leaves(&mut splice, size)?;
+        self.replace_pair(right, size)?;
         Ok(true)
     }
 
+    /// The keys of a splice are on the stack here alone.
+    #[inline(never)]
+    fn replace_pair(&mut self, right: bool, size: usize) -> Result<(), TreeError<P::Error>> {
+        let mut splice = Splice::new(self.path[1].index - usize::from(!right), 1);
+        splice.removed = 2;
+        self.replace_leaves(&mut splice, size)
+    }
+
     /// Bytes of the changes that wait for a neighbour.
+    #[inline(never)]
     fn waiting_beside(&mut self, changes: &Changes<'_>, right: bool) -> usize {
-        let range = self.neighbour_span(right).range(changes);
+        let mut span = Span::ALL;
+        self.neighbour_span(right, &mut span);
+        let range = span.range(changes);
         let puts = range.filter_map(|index| changes.stored(index).map(|stored| (changes.key(index), stored)));
         puts.map(|(key, stored)| self.cells.entry_size(key, stored)).sum()
     }
 
     /// Puts both leaves as one into the scratch buffer and returns its size, if it is not too large.
+    #[inline(never)]
     fn encode_joined(
         &mut self,
         place: Range<usize>,

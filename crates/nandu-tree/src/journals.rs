@@ -60,7 +60,19 @@ pub(crate) struct Listed {
     pub(crate) order: u8,
 }
 
+/// What is still to be known of a journal page that leaves the list.
+#[derive(Clone, Copy)]
+pub(crate) struct Stood {
+    pub(crate) page: u32,
+    pub(crate) node: Node,
+    pub(crate) is_by_itself: bool,
+}
+
 impl Listed {
+    pub(crate) fn stood(&self) -> Stood {
+        Stood { page: self.page, node: self.node, is_by_itself: self.is_by_itself }
+    }
+
     fn map_size(&self) -> usize {
         usize::from(self.count).div_ceil(8)
     }

@@ -5,7 +5,7 @@ use core::ops::Range;
 use nandu_index::KeyBuf;
 use nandu_media::PageKind;
 use nandu_media::features::{BLOBS, FILES, GROUP, MLC};
-use nandu_media::journal::{ChangeList, JournalBody, SectionBody};
+use nandu_media::journal::{ChangeList, JournalBody, Older, SectionBody};
 use nandu_media::section::SectionKind;
 use nandu_media::value::{TAG_HERE, TAG_PAGE, TAG_RESIDENT};
 use nandu_nand::PageAddr;
@@ -14,7 +14,7 @@ use crate::apply::Retire;
 use crate::cells::Cells;
 use crate::changes::{Changes, Home, UNSYNCED};
 use crate::descent::Seek;
-use crate::journals::{Listed, Node};
+use crate::journals::{LISTED_MAX, Listed, Node};
 use crate::pages::{Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
@@ -30,6 +30,9 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    /// Every key.
+    pub(crate) const ALL: Span = Span { low: None, high: None };
+
     fn widen(&mut self, other: &Span) {
         let widen = |bound: &mut Option<KeyBuf>, other: &Option<KeyBuf>, is_beyond: fn(&[u8], &[u8]) -> bool| match (
             bound.as_mut(),
@@ -117,16 +120,25 @@ enum Applied {
 }
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
-    /// The keys of the path's leaf.
-    pub(crate) fn leaf_span(&self) -> Span {
-        let mut span = Span { low: Some(KeyBuf::EMPTY), high: Some(KeyBuf::EMPTY) };
-        if span.low.as_mut().and_then(|low| self.fence_below(0, low)).is_none() {
-            span.low = None;
+    /// Puts the keys of the path's leaf where they stay: they are large for a stack, and returned they would be there twice.
+    #[inline(never)]
+    pub(crate) fn leaf_span(&self, span: &mut Span) {
+        self.put_low(&mut span.low);
+        self.put_high(&mut span.high);
+    }
+
+    /// The bound of the path's leaf below.
+    fn put_low(&self, low: &mut Option<KeyBuf>) {
+        if self.fence_below(0, low.insert(KeyBuf::EMPTY)).is_none() {
+            *low = None;
         }
-        if span.high.as_mut().and_then(|high| self.fence_above(0, high)).is_none() {
-            span.high = None;
+    }
+
+    /// The one above.
+    fn put_high(&self, high: &mut Option<KeyBuf>) {
+        if self.fence_above(0, high.insert(KeyBuf::EMPTY)).is_none() {
+            *high = None;
         }
-        span
     }
 
     /// The changes of the path's leaf, with one key on the stack at a time.
@@ -143,8 +155,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Programs the leaf of this key with every change of its range; that is a commit. A neighbour that is programmed
     /// with it, since the leaf overflows, takes its own changes too.
-    pub(crate) fn merge_at(&mut self, key: &KeyBuf, placement: Option<Placement>) -> Result<(), TreeError<P::Error>> {
-        self.merge_with(key.as_slice(), None, placement).map(|_| ())
+    pub(crate) fn merge_at(&mut self, key: &[u8], placement: Option<Placement>) -> Result<(), TreeError<P::Error>> {
+        self.merge_with(key, None, placement).map(|_| ())
     }
 
     /// As [`Tree::merge_at`], with an edit made after the changes, of which it returns whether its key was there. Changes of other
@@ -254,13 +266,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     #[inline(never)]
     fn drop_every_listed(&mut self) {
         for listed in self.journals.clear().into_iter().flatten() {
-            self.drop_listed(listed);
+            self.drop_listed(&listed.stood());
         }
     }
 
     /// Makes the changes of the path's leaf in the buffers, and those of any other leaf that comes to be programmed.
     fn apply_changes(&mut self, changes: &Changes<'_>, own: Option<Own<'_>>) -> Result<Applied, TreeError<P::Error>> {
-        let mut span = self.leaf_span();
+        let mut span = Span::ALL;
+        self.leaf_span(&mut span);
         let first = span.range(changes).start;
         let mut done = first..first;
         let mut own_left = own;
@@ -317,19 +330,54 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(Applied::These { range: done, existed })
     }
 
-    /// Says which keys an edit rewrites beside those of the path's leaf; only those who merge ask.
+    /// Says that an edit rewrites all keys of the path's leaf; only those who merge ask.
     #[inline]
-    pub(crate) fn note_rewritten(&mut self, span: impl FnOnce(&mut Self) -> Span) {
+    pub(crate) fn note_rewritten(&mut self) {
         if MERGES {
-            let span = span(self);
-            self.pending.rewritten.set(span);
+            self.note_leaf();
         }
+    }
+
+    /// Says that an edit rewrites all keys of the path's leaf and of its neighbour on this side.
+    #[inline]
+    pub(crate) fn note_rewritten_with(&mut self, right: bool) {
+        if MERGES {
+            self.note_pair(right);
+        }
+    }
+
+    #[inline(never)]
+    fn note_leaf(&mut self) {
+        let mut span = Span::ALL;
+        self.leaf_span(&mut span);
+        self.pending.rewritten.set(span);
+    }
+
+    #[inline(never)]
+    fn note_pair(&mut self, right: bool) {
+        let mut span = Span::ALL;
+        // The lower one of the two has the lower bound.
+        for is_neighbour in [false, true] {
+            let index = self.path[1].index;
+            if is_neighbour {
+                self.path[1].index = if right { index + 1 } else { index - 1 };
+            }
+            if is_neighbour == right {
+                self.put_high(&mut span.high)
+            } else {
+                self.put_low(&mut span.low)
+            }
+            self.path[1].index = index;
+        }
+        self.pending.rewritten.set(span);
     }
 
     /// After an edit: the leaf of the path, and what was rewritten with it, are going to be programmed.
     #[inline(never)]
     fn widen(&mut self, span: &mut Span) {
-        span.widen(&self.leaf_span());
+        let mut own = Span::ALL;
+        self.leaf_span(&mut own);
+        span.widen(&own);
         if let Some(rewritten) = self.pending.rewritten.get() {
             span.widen(rewritten);
         }
@@ -337,6 +385,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Puts the leaf that a key belongs to, since the one before vanished, into the buffers as it is.
+    #[inline(never)]
     pub(crate) fn take_heir(&mut self, key: &[u8]) -> Result<(), TreeError<P::Error>> {
         if self.pending.lowest == 1 {
             // It may stand in for the one that vanished; then many that vanish one after another cost one program.
@@ -445,7 +494,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Ok(memory + self.replay_older(&found.list, sequence, false, None)?);
         }
         let size = usize::from(found.list.count).div_ceil(8);
-        let others: usize = found.list.older().iter().map(|older| usize::from(older.count).div_ceil(8)).sum();
+        let others: usize = found.list.older(self.reading.buf).map(|(_, map)| map.len()).sum();
         if section.maps.len() != size + others {
             return Self::corrupt(base, Malformed::NodeSizes);
         }
@@ -457,8 +506,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(usize::MAX / 2)
     }
 
-    /// Takes the changes of the pages in a list, which are older than a sequence, to memory. Their maps are in the scratch
-    /// buffer, in the list or, one after another, from `maps` on. Returns how much memory they take if each is taken.
+    /// Takes the changes of the pages in the list of the page in the reading buffer, which are older than a sequence, to memory. Their maps are
+    /// in the scratch buffer, in the list or, one after another, from `maps` on. Returns how much memory they take if each is taken.
+    #[inline(never)]
     fn replay_older(
         &mut self,
         list: &ChangeList,
@@ -467,7 +517,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         mut maps: Option<usize>,
     ) -> Result<usize, TreeError<P::Error>> {
         let mut memory = 0;
-        for (index, older) in list.older().iter().enumerate() {
+        let mut listed = [const { (Older { page: 0, count: 0, is_exact: false }, 0) }; LISTED_MAX];
+        let older = list.older(self.reading.buf).map(|(older, map)| (older, map.start));
+        let count = listed.iter_mut().zip(older).map(|(place, older)| *place = older).count();
+        for (index, (older, map)) in listed[..count].iter().enumerate() {
             let found = self.load_journal(older.page)?.list;
             if found.count != older.count {
                 return Self::corrupt(older.page, Malformed::PageNumber);
@@ -475,7 +528,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.list(older.page, &found, Some(before), false)?;
             let size = usize::from(older.count).div_ceil(8);
             let (map, is_exact) = match &mut maps {
-                None => (list.map(index), older.is_exact),
+                None => (*map..map + size, older.is_exact),
                 Some(at) => {
                     *at += size;
                     (*at - size..*at, true)

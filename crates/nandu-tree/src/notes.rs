@@ -57,6 +57,8 @@ pub(crate) struct Notes<'m> {
     pub(crate) cached: Option<u32>,
     /// A block whose last Summary is lost, and all of whose pages that live are noted.
     pub(crate) adopted: Option<u32>,
+    /// The block whose last page was last found erased, and whether it was so twice: nothing was appended to it since.
+    pub(crate) unsummed: Option<(u32, bool)>,
     /// Whether pages are being moved out of blocks that are not written to any more.
     pub(crate) is_rescuing: bool,
     /// Page values appended since the last sync, and between the two before.
@@ -81,6 +83,7 @@ impl<'m> Notes<'m> {
             page: None,
             cached: None,
             adopted: None,
+            unsummed: None,
             is_rescuing: false,
             appended: 0,
             group: 0,

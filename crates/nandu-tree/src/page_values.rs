@@ -320,6 +320,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         notes.retain_summaries(is_elsewhere);
         notes.cached = notes.cached.filter(|&summary| is_elsewhere(summary));
         notes.adopted = notes.adopted.filter(|&adopted| adopted != block);
+        notes.unsummed = notes.unsummed.filter(|&(unsummed, _)| unsummed != block);
     }
 
     /// Says that a page is needed no longer.
@@ -399,15 +400,16 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if self.is_copy(page.0) {
             return Ok(Examined::Live);
         }
-        let key = match self.owner_of(page)? {
-            Owner::Key(note) => KeyBuf::new(note.key()).unwrap_or(KeyBuf::EMPTY),
+        let note = match self.owner_of(page)? {
+            Owner::Key(note) => note,
             Owner::Nobody => return Ok(Examined::Dead),
             Owner::Unknown => return Ok(Examined::Live),
         };
-        if self.check_key(key.as_slice()).is_err() || self.tag_size() == 0 {
+        let key = note.key();
+        if self.check_key(key).is_err() || self.tag_size() == 0 {
             return Ok(Examined::Dead);
         }
-        let Some(is_hidden) = self.lead_to(page, &key)? else {
+        let Some(is_hidden) = self.lead_to(page, key)? else {
             // What an unsynced change replaces is needed until that is durable (T14).
             return Ok(if self.is_doomed(page) { Examined::Live } else { Examined::Dead });
         };
@@ -417,20 +419,20 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let placement = Some(Placement::Moved { from: page });
         if is_hidden {
             // The leaf is going to lose this value, and whatever programs the leaf takes that change along.
-            self.merge_at(&key, placement)?;
+            self.merge_at(key, placement)?;
             return Ok(Examined::Dead);
         }
         if self.pages.has_pairs() {
-            let value = self.page_value(key.as_slice())?;
+            let value = self.page_value(key)?;
             return match value.filter(|value| value.page == page.0) {
-                Some(value) => self.copy_out(&key, value),
+                Some(value) => self.copy_out(key, value),
                 None => Ok(Examined::Dead),
             };
         }
         // One is moved even into what is kept for that, as pages of the tree are: a block is not emptied without it.
         let count_max = self.pages.move_room().clamp(1, MOVES_MAX);
-        let evict = Evict { key: key.as_slice(), page: page.0, count_max };
-        match self.merge_with(key.as_slice(), Some(Own::Evict(evict)), placement) {
+        let evict = Evict { key, page: page.0, count_max };
+        match self.merge_with(key, Some(Own::Evict(evict)), placement) {
             Ok(_) => Ok(Examined::Moved),
             Err(TreeError::NotesFull) => Ok(Examined::Live),
             Err(error) => Err(error),
@@ -438,13 +440,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Whether something leads to a page from this key; true if a leaf does that is going to lose this value.
-    fn lead_to(&mut self, page: PageAddr, key: &KeyBuf) -> Result<Option<bool>, TreeError<P::Error>> {
+    #[inline(never)]
+    fn lead_to(&mut self, page: PageAddr, key: &[u8]) -> Result<Option<bool>, TreeError<P::Error>> {
         let is_this = |value: Option<PageValue>| value.is_some_and(|value| value.page == page.0);
-        let change = self.find_change(key.as_slice())?;
+        let change = self.find_change(key)?;
         if change.is_some_and(|index| is_this(self.changes.stored(index).and_then(PageValue::parse))) {
             return Ok(Some(false));
         }
-        Ok(is_this(self.leaf_page_value(key.as_slice())?).then_some(change.is_some()))
+        Ok(is_this(self.leaf_page_value(key)?).then_some(change.is_some()))
     }
 
     fn is_doomed(&self, page: PageAddr) -> bool {
@@ -453,6 +456,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Appends a page value again, and then others of the path's leaf that stand in the same block; the leaf, which holds its
     /// changes, leads to where they are then.
+    #[inline(never)]
     pub(crate) fn evict(&mut self, evict: &Evict<'_>) -> Result<(), TreeError<P::Error>> {
         let block = self.pages.block_of(PageAddr(evict.page));
         let place = self.edited_leaf(evict.key)?;

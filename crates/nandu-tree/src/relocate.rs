@@ -84,6 +84,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Leaves a leaf for the next sync to take along, the first time; the second time moves it, if that has not happened.
+    #[inline(never)]
     fn lift_or_relocate(&mut self, page: PageAddr) -> Result<Examined, TreeError<P::Error>> {
         let was_asked = self.lift.get().is_some_and(|lift| lift.page == page.0);
         self.lift.clear();
@@ -163,7 +164,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let mut key = KeyBuf::EMPTY;
         self.cells.minimum(&mut key);
         let _ = self.fence_below(0, &mut key);
-        self.merge_at(&key, placement)
+        self.merge_at(key.as_slice(), placement)
     }
 
     /// Programs what a journal page holds elsewhere: its changes, and its lowest node if it is a page of the tree that lives.

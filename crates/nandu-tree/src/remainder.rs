@@ -58,8 +58,8 @@ struct Side {
     entries: Range<usize>,
     /// Its changes in memory.
     changes: Range<usize>,
-    /// A key that its part that stays must hold.
-    anchor: KeyBuf,
+    /// The entry whose key its part that stays must hold.
+    anchor: usize,
     /// Bytes of its entries with its changes, as [`Cells::entry_size`] counts them.
     weight: usize,
     /// Bytes as a node, about, for each [`SCALE`] of these.
@@ -87,7 +87,7 @@ enum Stays {
     High,
 }
 
-/// What goes to the new page.
+/// What goes to the new page. It is filled in place, since the stack is short where a leaf is programmed.
 struct Part {
     /// Entries of the leaf of the path.
     own: Range<usize>,
@@ -96,6 +96,15 @@ struct Part {
     splice: Splice,
     /// The page of the neighbour, if all of it goes there.
     gone: Option<u32>,
+}
+
+impl Part {
+    const NONE: Part = Part {
+        own: 0..0,
+        other: 0..0,
+        splice: Splice { at: 0, removed: 0, count: 0, pages: [0; 3], separators: [KeyBuf::EMPTY; 2] },
+        gone: None,
+    };
 }
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
@@ -129,55 +138,64 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if side.size() * 100 < room * FILL_MIN {
             return Ok(());
         }
-        let mut part = self.part_ascending(&side);
-        if let (None, Some((other, page, right))) = (&part, &other) {
-            part = self.part_shared(&side, other, *page, *right, room);
-            if part.is_none() {
-                part = self.part_between(&side, other, *page, *right);
-            }
+        let mut part = Part::NONE;
+        let with_neighbour = |part: &mut Part| {
+            other.as_ref().is_some_and(|(other, page, right)| {
+                self.part_shared(&side, other, *page, *right, room, part)
+                    || self.part_between(&side, other, *page, *right, part)
+            })
+        };
+        if self.part_ascending(&side, &mut part) || with_neighbour(&mut part) || self.part_in_two(&side, &mut part) {
+            self.place_part(&side, other.as_ref().map(|(other, _, right)| (other, *right)), &mut part)?;
         }
-        let part = part.or_else(|| self.part_in_two(&side));
-        match part {
-            Some(part) => self.place_part(&side, other.as_ref().map(|(other, _, right)| (other, *right)), part),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// The leaf of the path, in the assembly buffer; `None` if it does not fit there.
+    #[inline(never)]
     fn side_of_path(&mut self) -> Result<Option<Side>, TreeError<P::Error>> {
         let place = self.leaf_place(false)?;
-        let Some(anchor) = self.anchor_of(self.bytes(&place)) else { return Ok(None) };
-        if self.load_leaf(self.child(0))?.is_none() {
+        let (mut span, mut anchor) = (Span::ALL, KeyBuf::EMPTY);
+        self.leaf_span(&mut span);
+        if self.anchor_of(self.bytes(&place), &span, &mut anchor).is_none() || self.load_leaf(self.child(0))?.is_none()
+        {
             return Ok(None);
         }
+        // Spent entries were left out.
         let place = self.path[0].range();
-        let entries = 0..self.cells.leaf_count(&self.assembly[place.clone()]);
-        let span = self.leaf_span();
-        if !span.holds(&anchor) {
-            return Ok(None);
-        }
+        let leaf = &self.assembly[place.clone()];
+        let Ok(anchor) = self.cells.leaf_find(leaf, anchor.as_slice()) else { return Ok(None) };
+        let entries = 0..self.cells.leaf_count(leaf);
         let side = Side { place, is_in_assembly: true, entries, changes: 0..0, anchor, weight: 0, ratio: 0 };
         Ok(Some(self.weigh(side, &span)))
     }
 
     /// A neighbour of it, in the reading buffer; `None` on a damaged volume.
+    #[inline(never)]
     fn side_of_neighbour(&mut self, page: u32, right: bool) -> Result<Option<Side>, TreeError<P::Error>> {
         let place = self.read_node(page, 0)?;
-        let span = self.neighbour_span(right);
+        let mut span = Span::ALL;
+        self.neighbour_span(right, &mut span);
+        let mut key = KeyBuf::EMPTY;
         let leaf = &self.reading.buf[place.clone()];
         let entries = self.unspent_in(leaf, &span);
-        let Some(anchor) = self.anchor_of(leaf).filter(|anchor| span.holds(anchor)) else { return Ok(None) };
+        let Some(anchor) = self.anchor_of(leaf, &span, &mut key) else { return Ok(None) };
         let side = Side { place, is_in_assembly: false, entries, changes: 0..0, anchor, weight: 0, ratio: 0 };
         Ok(Some(self.weigh(side, &span)))
     }
 
-    fn anchor_of(&self, leaf: &[u8]) -> Option<KeyBuf> {
+    /// The entry in the middle of a leaf, and its key; `None` on a damaged volume.
+    fn anchor_of(&self, leaf: &[u8], span: &Span, key: &mut KeyBuf) -> Option<usize> {
         let count = self.cells.leaf_count(leaf);
-        let mut key = KeyBuf::EMPTY;
-        (count > 0).then(|| {
-            self.cells.leaf_key(leaf, count / 2, &mut key);
-            key
-        })
+        if count == 0 {
+            return None;
+        }
+        self.cells.leaf_key(leaf, count / 2, key);
+        span.holds(key).then_some(count / 2)
+    }
+
+    fn anchor_key(&self, side: &Side, key: &mut KeyBuf) {
+        self.cells.leaf_key(self.leaf_of(side), side.anchor, key);
     }
 
     fn leaf_of(&self, side: &Side) -> &[u8] {
@@ -217,27 +235,30 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
     }
 
-    /// The cheapest separator near where what is before it weighs so much, that leaves the anchor where it is to be.
-    fn cut_side(&self, side: &Side, target: usize, stays: Stays) -> Option<KeyBuf> {
+    /// The cheapest separator near where what is before it weighs so much, that leaves the anchor where it is to be; false if there is none.
+    #[inline(never)]
+    fn cut_side(&self, side: &Side, target: usize, stays: Stays, cut: &mut KeyBuf) -> bool {
         let slack = side.weight / if self.cells.key_size() == 0 { SLACK.0 } else { SLACK.1 };
-        let mut best: Option<(u32, usize, KeyBuf)> = None;
-        let (mut before, mut sum) = (None::<KeyBuf>, 0_usize);
+        let mut best: Option<(u32, usize)> = None;
+        let (mut anchor, mut before, mut separator) = (KeyBuf::EMPTY, KeyBuf::EMPTY, KeyBuf::EMPTY);
+        self.anchor_key(side, &mut anchor);
+        let (mut is_first, mut sum) = (true, 0_usize);
         self.walk_side(side, |key, weight| {
             let distance = sum.abs_diff(target);
-            if let Some(before) = before.filter(|_| distance <= slack.max(weight)) {
-                let mut separator = KeyBuf::EMPTY;
+            if !is_first && distance <= slack.max(weight) {
                 self.cells.separator(before.as_slice(), key.as_slice(), &mut separator);
-                let is_low = separator.as_slice() > side.anchor.as_slice();
+                let is_low = separator.as_slice() > anchor.as_slice();
                 let cost = (self.cells.separator_cost(separator.as_slice()), distance);
                 let is_allowed = is_low == (stays == Stays::Low);
-                if is_allowed && best.as_ref().is_none_or(|best| cost < (best.0, best.1)) {
-                    best = Some((cost.0, cost.1, separator));
+                if is_allowed && best.is_none_or(|best| cost < best) {
+                    best = Some(cost);
+                    *cut = separator;
                 }
             }
-            before = Some(*key);
+            (before, is_first) = (*key, false);
             sum += weight;
         });
-        best.map(|(_, _, separator)| separator)
+        best.is_some()
     }
 
     /// The entries of a leaf from a key on, or those below it.
@@ -249,8 +270,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Keys ascend: the leaf stays, and what comes behind it, or behind what it will have room for, begins a new one.
-    fn part_ascending(&self, side: &Side) -> Option<Part> {
-        let last = side.entries.len().checked_sub(1)?;
+    #[inline(never)]
+    fn part_ascending(&self, side: &Side, part: &mut Part) -> bool {
+        let Some(last) = side.entries.len().checked_sub(1) else { return false };
         let mut key = KeyBuf::EMPTY;
         self.cells.leaf_key(self.leaf_of(side), side.entries.start + last, &mut key);
         let first_behind = match self.changes.find(key.as_slice()) {
@@ -260,31 +282,31 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let behind = first_behind.max(side.changes.start)..side.changes.end;
         let count = behind.clone().filter(|&index| self.changes.stored(index).is_some()).count();
         if count == 0 || count == 1 && !self.is_last_leaf() {
-            return None;
+            return false;
         }
         let room = self.tail().saturating_sub(self.front());
         let roomy = room.saturating_sub(self.room_for_ride()).max(room * FILL_MIN / 100);
         let weight_max = side.weight_of(self.ascending_size_max().min(roomy));
         // The cut is above all that the page shows, also where changes take it away.
-        let (mut before, mut cut, mut sum, mut seen) = (key, None, 0, 0);
-        let mut is_overfull = false;
+        let (mut before, mut sum, mut seen) = (key, 0, 0);
+        let (mut is_cut, mut is_overfull) = (false, false);
+        let cut = &mut part.splice.separators[0];
         self.walk_side(side, |entry, weight| {
             let is_behind = entry.as_slice() > key.as_slice();
             seen += usize::from(is_behind);
             is_overfull |= is_behind && seen == 1 && sum > weight_max;
-            if is_behind && cut.is_none() && (sum + weight > weight_max || seen == count) {
-                let mut separator = KeyBuf::EMPTY;
-                self.cells.separator(before.as_slice(), entry.as_slice(), &mut separator);
-                cut = Some(separator);
+            if is_behind && !is_cut && (sum + weight > weight_max || seen == count) {
+                self.cells.separator(before.as_slice(), entry.as_slice(), cut);
+                is_cut = true;
             }
             if is_behind {
                 before = *entry;
             }
             sum += weight;
         });
-        let cut = cut.filter(|_| !is_overfull)?;
-        let own = side.entries.end..side.entries.end;
-        Some(Part { own, other: 0..0, splice: self.beside(&cut, true), gone: None })
+        part.own = side.entries.end..side.entries.end;
+        self.beside(&mut part.splice, true);
+        is_cut && !is_overfull
     }
 
     /// Bytes that a page needs for what rides, about.
@@ -296,77 +318,98 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// A leaf in two, of which that goes to the new page that has more of the changes, if that works out.
-    fn part_in_two(&self, side: &Side) -> Option<Part> {
+    #[inline(never)]
+    fn part_in_two(&self, side: &Side, part: &mut Part) -> bool {
         let (mut below, mut anchored) = (0, 0);
-        self.walk_side(side, |key, weight| match key.as_slice().cmp(side.anchor.as_slice()) {
+        let mut anchor = KeyBuf::EMPTY;
+        self.anchor_key(side, &mut anchor);
+        self.walk_side(side, |key, weight| match key.as_slice().cmp(anchor.as_slice()) {
             Ordering::Less => below += weight,
             Ordering::Equal => anchored = weight,
             Ordering::Greater => {}
         });
         let half = side.weight / 2;
-        let middle = self.changes.lower(side.anchor.as_slice());
+        let middle = self.changes.lower(anchor.as_slice());
         let goes_low = middle - side.changes.start > side.changes.end - middle;
-        [goes_low, !goes_low].into_iter().find_map(|goes_low| {
-            let cut = match goes_low {
-                true => self.cut_side(side, half.min(below), Stays::High)?,
-                false => self.cut_side(side, half.max(below + anchored), Stays::Low)?,
+        [goes_low, !goes_low].into_iter().any(|goes_low| {
+            let (target, stays) = match goes_low {
+                true => (half.min(below), Stays::High),
+                false => (half.max(below + anchored), Stays::Low),
             };
+            let [cut, _] = &mut part.splice.separators;
+            if !self.cut_side(side, target, stays, cut) {
+                return false;
+            }
             let at = self.changes.lower(cut.as_slice());
             let changes = if goes_low { side.changes.start..at } else { at..side.changes.end };
-            let own = self.entries_beside(side, &cut, !goes_low);
+            part.own = self.entries_beside(side, cut, !goes_low);
+            part.other = 0..0;
+            self.beside(&mut part.splice, !goes_low);
             // Without changes the same leaf would overflow the next time.
-            let is_on = !changes.is_empty();
-            is_on.then(|| Part { own, other: 0..0, splice: self.beside(&cut, !goes_low), gone: None })
+            !changes.is_empty()
         })
     }
 
-    /// The leaf of the path stays with one part, and the other is beside it.
-    fn beside(&self, cut: &KeyBuf, low_stays: bool) -> Splice {
+    /// The leaf of the path stays with one part, and the other is beside it, behind the first separator.
+    fn beside(&self, splice: &mut Splice, low_stays: bool) {
         let page = self.child(0);
-        let pages = if low_stays { [page, SELF, 0] } else { [SELF, page, 0] };
-        let at = if self.state.height > 1 { self.path[1].index } else { 0 };
-        Splice { at, removed: 1, count: 2, pages, separators: [*cut, KeyBuf::EMPTY] }
+        splice.pages = if low_stays { [page, SELF, 0] } else { [SELF, page, 0] };
+        splice.at = if self.state.height > 1 { self.path[1].index } else { 0 };
+        (splice.removed, splice.count) = (1, 2);
     }
 
     /// The neighbour has room: it gets a part, in a new page.
-    fn part_shared(&self, side: &Side, other: &Side, page: u32, right: bool, room: usize) -> Option<Part> {
+    #[inline(never)]
+    fn part_shared(&self, side: &Side, other: &Side, page: u32, right: bool, room: usize, part: &mut Part) -> bool {
         let size = side.size() + other.size();
         let percent = size * 50 / room.max(1);
         let is_roomy = percent <= SHARE_BELOW.1 && size / 2 + self.room_for_ride() <= room;
         if percent > SHARE_BELOW.0 && !is_roomy || side.size() <= size / 2 {
-            return None;
+            return false;
         }
         let half = side.weight_of(size / 2);
         let (target, stays) = if right { (half, Stays::Low) } else { (side.weight - half, Stays::High) };
-        let cut = self.cut_side(side, target, stays)?;
-        let own = self.entries_beside(side, &cut, right);
+        let [cut, _] = &mut part.splice.separators;
+        if !self.cut_side(side, target, stays, cut) {
+            return false;
+        }
         let at = self.changes.lower(cut.as_slice());
         let changes = if right { at..other.changes.end } else { other.changes.start..at };
-        let mut splice = self.beside(&cut, right);
-        splice.at -= usize::from(!right);
-        splice.removed = 2;
-        let is_on = !changes.is_empty();
-        is_on.then(|| Part { own, other: other.entries.clone(), splice, gone: Some(page) })
+        if changes.is_empty() {
+            return false;
+        }
+        part.own = self.entries_beside(side, cut, right);
+        part.other = other.entries.clone();
+        part.gone = Some(page);
+        self.beside(&mut part.splice, right);
+        part.splice.at -= usize::from(!right);
+        part.splice.removed = 2;
+        true
     }
 
     /// Both are full: what is between them gets a third of each.
-    fn part_between(&self, side: &Side, other: &Side, page: u32, right: bool) -> Option<Part> {
+    #[inline(never)]
+    fn part_between(&self, side: &Side, other: &Side, page: u32, right: bool, part: &mut Part) -> bool {
         let third = (side.size() + other.size()) / 3;
         let (low, high) = if right { (side, other) } else { (other, side) };
         if low.size() <= third || high.size() <= third {
-            return None;
+            return false;
         }
-        let low_cut = self.cut_side(low, low.weight_of(third), Stays::Low)?;
-        let high_cut = self.cut_side(high, high.weight.saturating_sub(high.weight_of(third)), Stays::High)?;
-        let own = self.entries_beside(side, if right { &low_cut } else { &high_cut }, right);
-        let beside = self.entries_beside(other, if right { &high_cut } else { &low_cut }, !right);
+        let [low_cut, high_cut] = &mut part.splice.separators;
+        let target = high.weight.saturating_sub(high.weight_of(third));
+        if !self.cut_side(low, low.weight_of(third), Stays::Low, low_cut)
+            || !self.cut_side(high, target, Stays::High, high_cut)
+        {
+            return false;
+        }
+        part.own = self.entries_beside(side, if right { low_cut } else { high_cut }, right);
+        part.other = self.entries_beside(other, if right { high_cut } else { low_cut }, !right);
         let changes = self.changes.lower(low_cut.as_slice())..self.changes.lower(high_cut.as_slice());
         let child = self.child(0);
-        let pages = if right { [child, SELF, page] } else { [page, SELF, child] };
-        let at = self.path[1].index - usize::from(!right);
-        let splice = Splice { at, removed: 2, count: 3, pages, separators: [low_cut, high_cut] };
-        let is_on = changes.len() * CHANGES_MIN.1 >= side.changes.len() * CHANGES_MIN.0 && !changes.is_empty();
-        is_on.then_some(Part { own, other: beside, splice, gone: None })
+        part.splice.pages = if right { [child, SELF, page] } else { [page, SELF, child] };
+        part.splice.at = self.path[1].index - usize::from(!right);
+        (part.splice.removed, part.splice.count) = (2, 3);
+        changes.len() * CHANGES_MIN.1 >= side.changes.len() * CHANGES_MIN.0 && !changes.is_empty()
     }
 
     /// Puts a part into the buffers, and the new bounds into the levels above.
@@ -374,7 +417,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         &mut self,
         side: &Side,
         other: Option<(&Side, bool)>,
-        mut part: Part,
+        part: &mut Part,
     ) -> Result<(), TreeError<P::Error>> {
         let at = self.own_front();
         let own = Stretch::new(&self.assembly[side.place.clone()], part.own.clone());

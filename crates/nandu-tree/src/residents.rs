@@ -339,6 +339,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Appends the value of a key again, if it is in this page, in one that holds nothing else, and puts into the path's leaf where it is.
+    #[inline(never)]
     pub(crate) fn evict_resident(&mut self, key: &[u8], page: u32) -> Result<(), TreeError<P::Error>> {
         let place = self.edited_leaf(key)?;
         let leaf = self.bytes(&place);

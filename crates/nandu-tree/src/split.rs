@@ -120,7 +120,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let mut full = slot.page;
         if self.pending.dirty || self.pending.is_moved {
             // In a batch the leaf is not on flash as it is now; and what is moved may not stay.
-            self.note_rewritten(|tree| tree.leaf_span());
+            self.note_rewritten();
             self.retire_page(slot.page);
             self.cache.drop_node(slot.page, 0);
             self.scratch[own..own + slot.size].copy_from_slice(&self.assembly[slot.range()]);
@@ -234,11 +234,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             (true, _) => self.stats.triples += 1,
             (false, _) => self.stats.splits += 1,
         }
-        self.note_rewritten(|tree| tree.leaf_span());
+        self.note_rewritten();
         self.retire_page(child);
         self.cache.drop_node(child, 0);
         if let (true, Some((page, right))) = (plan.is_shared, sibling) {
-            self.note_rewritten(|tree| tree.pair_span(right));
+            self.note_rewritten_with(right);
             self.retire_page(page);
             self.cache.drop_node(page, 0);
             splice.at -= usize::from(!right);
@@ -248,25 +248,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(true)
     }
 
-    /// The keys of the path's leaf and of its neighbour on this side.
-    pub(crate) fn pair_span(&mut self, right: bool) -> Span {
-        let mut span = self.leaf_span();
-        let other = self.neighbour_span(right);
-        if right {
-            span.high = other.high;
-        } else {
-            span.low = other.low;
-        }
-        span
-    }
-
     /// The keys of the neighbour of the path's leaf on this side.
-    pub(crate) fn neighbour_span(&mut self, right: bool) -> Span {
+    pub(crate) fn neighbour_span(&mut self, right: bool, span: &mut Span) {
         let index = self.path[1].index;
         self.path[1].index = if right { index + 1 } else { index - 1 };
-        let span = self.leaf_span();
+        self.leaf_span(span);
         self.path[1].index = index;
-        span
     }
 
     /// The neighbour under the same parent that an overflowing leaf shares with: right, or left of the last.

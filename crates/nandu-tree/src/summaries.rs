@@ -119,6 +119,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.notes.retain(is_elsewhere);
         self.notes.retain_summaries(is_elsewhere);
         self.notes.cached = self.notes.cached.filter(|&summary| summary != page.0);
+        self.notes.unsummed = None;
         let behind = pages.last_of_block(page).0.saturating_sub(page.0) as usize;
         let ends_block = behind == 0 || (pages.bare_stream_of(page).is_none() && behind <= pages.exposed_max());
         if !ends_block {
@@ -353,12 +354,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
     }
 
+    #[inline(never)]
     fn search_summaries(&mut self, page: PageAddr, met_erased: &mut bool) -> Result<Owner, TreeError<P::Error>> {
         if let Some(note) = self.notes.find(page.0) {
             return Ok(Owner::Key(note));
         }
         let block = self.pages.block_of(page);
-        if self.notes.adopted == Some(block) {
+        if self.notes.adopted == Some(block) || self.notes.unsummed == Some((block, true)) {
             return Ok(Owner::Nobody);
         }
         let is_of_block = |other: u32| self.pages.block_of(PageAddr(other)) == block;
@@ -388,7 +390,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                     (at, erased_left) = (at - 1, erased_left - 1);
                     continue;
                 }
-                SummaryRead::Erased if named.is_none() => return Ok(Owner::Nobody),
+                SummaryRead::Erased if named.is_none() => {
+                    self.notes.unsummed = Some((block, self.notes.unsummed == Some((block, false))));
+                    return Ok(Owner::Nobody);
+                }
                 SummaryRead::Erased | SummaryRead::Unclear => return Ok(Owner::Unknown),
             }
             let buf = if is_in_scratch { &*self.scratch } else { &*self.values.buf };
@@ -462,6 +467,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// The last Summary of a block cannot be read: it was torn by a cut, or has decayed. Finds whose the pages of the block are by
     /// reading every leaf, and notes them, as far as there is room; when the last of them has been moved, nobody asks again.
+    #[inline(never)]
     fn adopt(&mut self, page: PageAddr) -> Result<Owner, TreeError<P::Error>> {
         let block = self.pages.block_of(page);
         let mut is_whole = true;

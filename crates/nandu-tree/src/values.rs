@@ -541,7 +541,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         if self.find_change(key.as_slice())?.is_some() {
             // The leaf is going to lose this value, and whatever programs the leaf takes that change along.
-            self.merge_at(&key, Some(Placement::Moved { from: page }))?;
+            self.merge_at(key.as_slice(), Some(Placement::Moved { from: page }))?;
             return Ok(Dead);
         }
         if is_index || is_direct {

@@ -6,16 +6,19 @@ use nandu_media::features::FILES;
 use crate::TreeError;
 use crate::cells::{Cells, InnerRun};
 use crate::descent::Slot;
+use crate::merge::Span;
 use crate::pages::Pages;
 use crate::tree::Tree;
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Takes the empty leaf out of the path. The lowest node of the page is then the lowest that still has a child;
     /// `key`, which is in its range, will locate it.
+    #[inline(never)]
     pub(crate) fn vanish(&mut self, key: &[u8]) -> Result<(), TreeError<P::Error>> {
         // Only leaves that were parted show what left them.
         if FILES && !self.broken.wakes_spent() {
-            let span = self.leaf_span();
+            let mut span = Span::ALL;
+            self.leaf_span(&mut span);
             self.pending.vanished.set(span);
         }
         self.pending.may_part = false;
@@ -64,7 +67,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.path[1].index = self.cells.inner_find(&self.assembly[slot.range()], key, false);
             let place = self.leaf_place(false)?;
             let leaf = self.bytes(&place);
-            if FILES && self.unspent(leaf) != self.between(leaf, &self.leaf_span()) {
+            if FILES && self.shows_spent(leaf) {
                 self.take_heir(key)?;
             }
         } else if self.pending.lowest > 1 {
@@ -72,6 +75,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         self.pending.vanished.clear();
         Ok(())
+    }
+
+    /// Whether a leaf of the path holds spent entries that what vanished would have back.
+    fn shows_spent(&self, leaf: &[u8]) -> bool {
+        let mut span = Span::ALL;
+        self.leaf_span(&mut span);
+        self.unspent_in(leaf, &span) != self.between(leaf, &span)
     }
 
     /// While the root has one child only, that becomes the root.

@@ -37,37 +37,40 @@ pub fn measure(stack: &mut Stack, whole: Geometry, options: Options, memory: &mu
         format(few, options, memory);
         for _ in 0..CUTS {
             let chip = Emulated::on(few);
-            let mut fs = stack.open("mount", || Fs::mount(chip, options, &mut *memory)).expect("mount");
+            let mut place = None;
+            stack.open("mount", || Fs::mount_in(&mut place, chip, options, &mut *memory)).expect("mount");
+            let fs = place.as_mut().expect("mounted");
             Emulated::cut_after(100 + random.below(300));
             if random.below(4) == 0 {
                 Emulated::fail_after(random.below(100));
             }
             while !Emulated::is_dead() {
-                allow(step(stack, &mut fs, &mut random));
+                allow(step(stack, fs, &mut random));
             }
-            drop(fs.abandon());
+            drop(place);
             // The next one is cut in the middle of its recovery.
             let chip = Emulated::on(few);
             Emulated::cut_after(random.below(4));
-            // The file system itself is counted as the struct, so it goes where it is not counted again.
-            if let Ok(fs) = stack.open("mount", || Fs::mount(chip, options, &mut *memory)) {
-                drop(fs.abandon());
-            }
+            let mut place = None;
+            let _ = stack.open("mount", || Fs::mount_in(&mut place, chip, options, &mut *memory));
         }
     }
     format(whole, options, memory);
-    let mut fs = stack.open("mount", || Fs::mount(Emulated::on(whole), options, &mut *memory)).expect("mount");
+    let mut place = None;
+    stack.open("mount", || Fs::mount_in(&mut place, Emulated::on(whole), options, &mut *memory)).expect("mount");
+    let fs = place.as_mut().expect("mounted");
     let mut random = Random::new(LIVES);
     for _ in 0..500 {
-        allow(step(stack, &mut fs, &mut random));
+        allow(step(stack, fs, &mut random));
     }
-    drop(fs.abandon());
-    drop(stack.open("mount", || Fs::mount(Emulated::on(whole), options, memory)).expect("mount"));
+    place = None;
+    stack.open("mount", || Fs::mount_in(&mut place, Emulated::on(whole), options, memory)).expect("mount");
 }
 
 fn format(geometry: Geometry, options: Options, memory: &mut [u8]) {
-    let fs = Fs::format(Emulated::erased(geometry), options, Format::default(), memory).expect("format");
-    drop(fs.unmount().expect("unmount"));
+    let mut place = None;
+    Fs::format_in(&mut place, Emulated::erased(geometry), options, &Format::default(), memory).expect("format");
+    Fs::unmount_in(&mut place).expect("unmount");
 }
 
 /// What a call may say in such a life.

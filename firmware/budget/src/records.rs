@@ -3,7 +3,7 @@
 use core::fmt::Debug;
 
 use nandu::nand::{Geometry, Nand, NandErrorKind};
-use nandu::{Error, Options, Store};
+use nandu::{ByteCells, Error, Options, Store};
 
 use crate::CACHE_SIZE;
 use crate::chip::{Chip, DEAD, Emulated};
@@ -43,39 +43,42 @@ pub fn measure(stack: &mut Stack, whole: Geometry, memory: &mut [u8]) {
         format(few, memory);
         for _ in 0..CUTS {
             let chip = Emulated::on(few);
-            let store = stack.open("open", || Store::open(chip, OPTIONS, &mut *memory));
-            let mut store = store.expect("open");
+            let mut place = None;
+            stack.open("open", || Store::open_in(&mut place, chip, ByteCells, OPTIONS, &mut *memory)).expect("open");
+            let store = place.as_mut().expect("opened");
             Emulated::cut_after(100 + random.below(300));
             if random.below(3) == 0 {
                 Emulated::fail_after(random.below(100));
             }
             while !Emulated::is_dead() {
-                allow(step(stack, &mut store, &mut random, seed));
+                allow(step(stack, store, &mut random, seed));
             }
-            drop(store.abandon());
+            drop(place);
             // The next one is cut in the middle of its recovery.
             let chip = Emulated::on(few);
             Emulated::cut_after(random.below(3));
-            // The store itself is counted as the struct, so it goes where it is not counted again.
-            if let Ok(store) = stack.open("open", || Store::open(chip, OPTIONS, &mut *memory)) {
-                drop(store.abandon());
-            }
+            let mut place = None;
+            let _ = stack.open("open", || Store::open_in(&mut place, chip, ByteCells, OPTIONS, &mut *memory));
         }
     }
     format(whole, memory);
     let chip = Emulated::on(whole);
-    let mut store = stack.open("open", || Store::open(chip, OPTIONS, &mut *memory)).expect("open");
+    let mut place = None;
+    stack.open("open", || Store::open_in(&mut place, chip, ByteCells, OPTIONS, &mut *memory)).expect("open");
+    let store = place.as_mut().expect("opened");
     let mut random = Random::new(LIVES);
     for _ in 0..500 {
-        allow(step(stack, &mut store, &mut random, 0));
+        allow(step(stack, store, &mut random, 0));
     }
-    drop(store.abandon());
-    drop(stack.open("open", || Store::open(Emulated::on(whole), OPTIONS, memory)).expect("open"));
+    place = None;
+    let chip = Emulated::on(whole);
+    stack.open("open", || Store::open_in(&mut place, chip, ByteCells, OPTIONS, memory)).expect("open");
 }
 
 fn format(geometry: Geometry, memory: &mut [u8]) {
-    let store = Store::format(Emulated::erased(geometry), OPTIONS, memory).expect("format");
-    drop(store.unmount().expect("unmount"));
+    let mut place = None;
+    Store::format_in(&mut place, Emulated::erased(geometry), ByteCells, OPTIONS, memory).expect("format");
+    Store::unmount_in(&mut place).expect("unmount");
 }
 
 /// What a call may say in such a life.

@@ -26,7 +26,9 @@ fn volume(number: u32) -> (Geometry, Options) {
 }
 
 fn files(memory: &mut [u8], number: u32, geometry: Geometry, options: Options) -> Outcome<u32> {
-    let mut fs = Fs::mount(SpiNand::new(geometry, Pins), options, memory)?;
+    let mut place = None;
+    Fs::mount_in(&mut place, SpiNand::new(geometry, Pins), options, memory)?;
+    let Some(fs) = &mut place else { return Ok(0) };
     let mut content = [0; 64];
     let file = fs.create(Ino::ROOT, b"file", Attributes::default())?;
     fs.write_at(file, u64::from(number), &content)?;
@@ -37,16 +39,17 @@ fn files(memory: &mut [u8], number: u32, geometry: Geometry, options: Options) -
     fs.unlink(Ino::ROOT, b"moved")?;
     #[cfg(feature = "all")]
     let count = count + every(fs, number)?;
+    #[cfg(feature = "all")]
+    again(&mut place)?;
     Ok(count)
 }
 
 /// What the smallest profile with files does not have.
 #[cfg(feature = "all")]
-fn every(mut fs: Fs<'_, SpiNand<Pins>>, number: u32) -> Outcome<u32> {
+fn every(fs: &mut Fs<'_, SpiNand<Pins>>, number: u32) -> Outcome<u32> {
     use core::ops::ControlFlow;
 
-    use nandu::fs::{Allocation, Format, SetAttributes, Time, XattrMode};
-    use nandu_firmware_driver::TAGGED;
+    use nandu::fs::{Allocation, SetAttributes, Time, XattrMode};
 
     fs.set_now(Time::from_seconds(i64::from(number)));
     let directory = fs.mkdir(Ino::ROOT, b"directory", Attributes::default())?;
@@ -70,8 +73,18 @@ fn every(mut fs: Fs<'_, SpiNand<Pins>>, number: u32) -> Outcome<u32> {
     fs.close(file)?;
     fs.sync()?;
     fs.idle(1)?;
-    fs.unmount()?;
-    let mut memory = [0; MEMORY_SIZE];
-    Fs::format(SpiNand::new(TAGGED, Pins), OPTIONS, Format::default(), &mut memory)?.unmount()?;
     Ok(sum)
+}
+
+/// Ends a file system and begins one.
+#[cfg(feature = "all")]
+fn again(place: &mut Option<Fs<'_, SpiNand<Pins>>>) -> Outcome<()> {
+    use nandu::fs::Format;
+    use nandu_firmware_driver::TAGGED;
+
+    Fs::unmount_in(place)?;
+    let mut memory = [0; MEMORY_SIZE];
+    let mut place = None;
+    Fs::format_in(&mut place, SpiNand::new(TAGGED, Pins), OPTIONS, &Format::default(), &mut memory)?;
+    Fs::unmount_in(&mut place)
 }

@@ -1,6 +1,6 @@
 //! The calls of a store.
 
-use nandu::Store;
+use nandu::{ByteCells, Store};
 use nandu_budget::records::{OPTIONS, Outcome};
 use nandu_firmware_driver::{ONE_BIT, Pins, SpiNand};
 
@@ -12,19 +12,23 @@ pub(crate) fn exercise(number: u32) -> u32 {
 }
 
 fn records(memory: &mut [u8], number: u32) -> Outcome<u32> {
-    let mut store = Store::open(SpiNand::new(ONE_BIT, Pins), OPTIONS, memory)?;
+    let mut place = None;
+    Store::open_in(&mut place, SpiNand::new(ONE_BIT, Pins), ByteCells, OPTIONS, memory)?;
+    let Some(store) = &mut place else { return Ok(0) };
     let key = number.to_be_bytes();
     store.put(&key, &[number as u8; 40])?;
     store.delete(&key)?;
     let count = store.get(&key)?.map_or(0, |value| value.len() as u32);
     #[cfg(not(feature = "store-min"))]
     let count = count + every(store, number)?;
+    #[cfg(not(feature = "store-min"))]
+    again(&mut place)?;
     Ok(count)
 }
 
 /// What the smallest store does not have.
 #[cfg(not(feature = "store-min"))]
-fn every(mut store: Store<'_, SpiNand<Pins>>, number: u32) -> Outcome<u32> {
+fn every(store: &mut Store<'_, SpiNand<Pins>>, number: u32) -> Outcome<u32> {
     use core::ops::{Bound, ControlFlow};
 
     use nandu::{Direction, Edit};
@@ -54,8 +58,15 @@ fn every(mut store: Store<'_, SpiNand<Pins>>, number: u32) -> Outcome<u32> {
     count += store.read(key, 5, &mut buffer)?.unwrap_or(0) as u32;
     store.settle()?;
     store.idle(1)?;
-    store.unmount()?;
-    let mut memory = [0; MEMORY_SIZE];
-    Store::format(SpiNand::new(ONE_BIT, Pins), OPTIONS, &mut memory)?.unmount()?;
     Ok(count)
+}
+
+/// Ends a store and begins one.
+#[cfg(not(feature = "store-min"))]
+fn again(place: &mut Option<Store<'_, SpiNand<Pins>>>) -> Outcome<()> {
+    Store::unmount_in(place)?;
+    let mut memory = [0; MEMORY_SIZE];
+    let mut place = None;
+    Store::format_in(&mut place, SpiNand::new(ONE_BIT, Pins), ByteCells, OPTIONS, &mut memory)?;
+    Store::unmount_in(&mut place)
 }
