@@ -1,14 +1,18 @@
-//! Everything continuous integration does, one named and timed step after the other.
+//! Everything continuous integration does, in named and timed steps.
+//!
+//! The steps up to the tests run one after the other. Those behind them mostly keep one processor busy, so they run in two lanes: one here,
+//! and one in a process of its own, whose output is printed when it has ended.
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use crate::codegen::Action;
-use crate::{capi, codegen, examples, firmware, guest, package, reader, readme, tidy};
+use crate::{capi, codegen, examples, firmware, guest, package, reader, readme, target_directory, tidy};
 
 /// The tests, as README.md tells a reader to run them.
 const TEST_COMMAND: &str = "cargo test --workspace";
@@ -22,6 +26,15 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     }
     println!("{count}");
     outcome.map_err(|_| "ci failed".to_owned())
+}
+
+/// What [`run`] starts as its second lane.
+pub(crate) fn run_beside(root: &Path) -> Result<(), String> {
+    let mut steps = Steps { lane: "b", number: 0 };
+    steps.run("firmware", || firmware::run(root, &[]))?;
+    steps.run("firmware run", || firmware::run(root, &["--run"]))?;
+    steps.run("reader", || reader::run(root, &[]))?;
+    steps.run("guest", || guest::run(root, &["--short"]))
 }
 
 fn run_steps(root: &Path, count: &mut TestCount) -> Result<(), String> {
@@ -48,31 +61,66 @@ fn run_steps(root: &Path, count: &mut TestCount) -> Result<(), String> {
         call(root, "cargo test --quiet -p nandu --no-default-features --test features", &[])?;
         call(root, "cargo check --quiet -p nandu --no-default-features --features files", &[])
     })?;
+    let beside = Beside::start(root)?;
+    let outcome = run_lane(&mut steps, root);
+    beside.finish(outcome)
+}
+
+fn run_lane(steps: &mut Steps, root: &Path) -> Result<(), String> {
     steps.run("examples", || examples::run(root))?;
     steps.run("package", || package::run(root, &[]))?;
     steps.run("oldest compiler", || package::oldest_compiler(root))?;
     steps.run("readme", || readme::run_except(root, &[], &[TEST_COMMAND]))?;
-    steps.run("reader", || reader::run(root, &[]))?;
-    steps.run("capi", || capi::run(root, &[]))?;
-    steps.run("firmware", || firmware::run(root, &[]))?;
-    steps.run("firmware run", || firmware::run(root, &["--run"]))?;
-    steps.run("guest", || guest::run(root, &["--short"]))?;
-    Ok(())
+    steps.run("capi", || capi::run(root, &[]))
+}
+
+/// The second lane.
+struct Beside {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Beside {
+    fn start(root: &Path) -> Result<Beside, String> {
+        let log = target_directory(root).join("ci-beside.log");
+        let failed = |error: std::io::Error| format!("{}: {error}", log.display());
+        let output = File::create(&log).map_err(failed)?;
+        let errors = output.try_clone().map_err(failed)?;
+        let program = std::env::current_exe().map_err(failed)?;
+        let mut command = Command::new(program);
+        command.args(["ci", "beside"]).current_dir(root).stdin(Stdio::null()).stdout(output).stderr(errors);
+        let child = command.spawn().map_err(failed)?;
+        println!("== b: a second lane has begun; what it says is printed when it has ended");
+        Ok(Beside { child, log })
+    }
+
+    /// Waits for it, unless the first lane has failed.
+    fn finish(mut self, outcome: Result<(), String>) -> Result<(), String> {
+        if outcome.is_err() {
+            let _ = self.child.kill();
+        }
+        let status = self.child.wait().map_err(|error| format!("second lane: {error}"))?;
+        println!("{}", fs::read_to_string(&self.log).unwrap_or_default());
+        outcome?;
+        if status.success() { Ok(()) } else { Err(format!("second lane: {status}, see above")) }
+    }
 }
 
 #[derive(Default)]
 struct Steps {
+    lane: &'static str,
     number: u32,
 }
 
 impl Steps {
     fn run(&mut self, name: &str, step: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
         self.number += 1;
-        println!("== {} {name}", self.number);
+        let (lane, number) = (self.lane, self.number);
+        println!("== {lane}{number} {name}");
         let start = Instant::now();
         let outcome = step();
         let word = if outcome.is_ok() { "ok" } else { "failed" };
-        println!("== {} {name}: {word}, {:.1} s", self.number, start.elapsed().as_secs_f64());
+        println!("== {lane}{number} {name}: {word}, {:.1} s", start.elapsed().as_secs_f64());
         outcome.map_err(|message| format!("step {name}: {message}"))
     }
 }

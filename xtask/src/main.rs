@@ -59,6 +59,7 @@ fn main() -> ExitCode {
     let root = repository_root();
     let outcome = match words.as_slice() {
         ["ci"] => ci::run(&root),
+        ["ci", "beside"] => ci::run_beside(&root),
         ["tidy"] => tidy::run(&root),
         ["codegen"] => codegen::run(&root, codegen::Action::Write),
         ["codegen", "--check"] => codegen::run(&root, codegen::Action::Check),
