@@ -144,7 +144,7 @@ for folder in bin sbin; do diff -r /usr/$folder $at/$folder || fail "diff of $fo
 step "copied and compared: $(du -sm $at/bin | cut -f1) MiB"
 
 if command -v fsx >/dev/null; then
-  operations=10000
+  operations=3000
   [ "$short" = 0 ] || operations=1000
   cat >$work/fsx.toml <<END
 nomsyncafterwrite = true
