@@ -175,9 +175,9 @@ else
 fi
 
 # As an initramfs does that ends in another root.
-mkdir -p $at/root/bin $at/root/proc && cp /bin/busybox $at/root/bin/ || fail "cp"
-[ "$(chroot $at/root /bin/busybox sh -c 'echo $((6 * 7)) >/said; /bin/busybox cat /said')" = 42 ] || fail "a program of the mount"
-rm -r $at/root || fail "rm"
+mkdir -p $at/jail/bin $at/jail/proc && cp /bin/busybox $at/jail/bin/ || fail "cp"
+[ "$(chroot $at/jail /bin/busybox sh -c 'echo $((6 * 7)) >/said; /bin/busybox cat /said')" = 42 ] || fail "a program of the mount"
+rm -r $at/jail || fail "rm"
 step "programs of the mount run with it as their root"
 
 if command -v sqlite3 >/dev/null; then
