@@ -1,7 +1,7 @@
 //! An MTD device as the chip of a verb: opened by its path or name, looked into, and changed on the flash itself or in memory only.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 use std::{env, thread};
 
@@ -10,6 +10,7 @@ use nandu_mtd::{Mtd, MtdError, OpenError, Options, device_named, device_number};
 use nandu_nand::{BlockAddr, Cause, CellMode, Geometry, Nand, PageAddr, ReadStatus};
 use nandu_sim::{BlockCounters, BlockInfo, Chip, Condition, Counters, Ledger, Timing};
 
+use crate::kind::Survey;
 use crate::overlay::{Overlay, Place};
 use crate::session::{PATIENCE, WAIT_TICK};
 
@@ -42,6 +43,8 @@ pub(crate) struct Device {
     counters: Counters,
     ledger: Ledger,
     cause: Cause,
+    /// What it was found to hold, until it is changed.
+    survey: OnceLock<Survey>,
 }
 
 /// A copy of what is on the device: what is changed in it changes nothing on the device.
@@ -54,6 +57,7 @@ impl Clone for Device {
             counters: self.counters,
             ledger: self.ledger.clone(),
             cause: self.cause,
+            survey: self.survey.clone(),
         }
     }
 }
@@ -129,7 +133,16 @@ impl Device {
             counters: Counters::ZERO,
             ledger: Ledger::EMPTY,
             cause: Cause::Other,
+            survey: OnceLock::new(),
         })
+    }
+
+    /// The same device opened anew, with tags.
+    pub(crate) fn with_tags(self, path: &Path, access: Access) -> anyhow::Result<Device> {
+        let survey = self.survey.clone();
+        // The lock of the first goes with it.
+        drop(self);
+        Ok(Device { survey, ..Device::open(path, access, true)? })
     }
 
     pub(crate) fn mtd(&self) -> MutexGuard<'_, Mtd> {
@@ -139,6 +152,11 @@ impl Device {
 
     pub(crate) fn chip(&self) -> &Chip {
         &self.chip
+    }
+
+    /// Where what it holds is kept once it was found.
+    pub(crate) fn survey(&self) -> &OnceLock<Survey> {
+        &self.survey
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -158,12 +176,11 @@ impl Device {
         main.iter().any(|&byte| byte != 0xFF).then_some(main)
     }
 
-    /// What a block looks like from outside: how many of its pages are programmed, by the last that is.
-    pub(crate) fn block_state(&self, block: BlockAddr) -> BlockInfo {
+    /// How many pages of a block are programmed, of which the first ones are known to be. Pages are programmed from the first on, so there is
+    /// one seam between those that are and those that are not.
+    pub(crate) fn programmed_pages(&self, block: BlockAddr, known: u32) -> u32 {
         let geometry = &self.chip.geometry;
-        let is_bad = self.is_marked(block).unwrap_or(true);
-        // Pages are programmed from the first on, so there is one seam between those that are and those that are not.
-        let (mut low, mut high) = (0, if is_bad { 0 } else { geometry.pages_per_block });
+        let (mut low, mut high) = (known, geometry.pages_per_block);
         while low < high {
             // The first is asked first: of an erased block that is all.
             let middle = if low == 0 && high == geometry.pages_per_block { 0 } else { low.midpoint(high) };
@@ -172,6 +189,13 @@ impl Device {
                 None => high = middle,
             }
         }
+        low
+    }
+
+    /// What a block looks like from outside: how many of its pages are programmed, by the last that is.
+    pub(crate) fn block_state(&self, block: BlockAddr) -> BlockInfo {
+        let is_bad = self.is_marked(block).unwrap_or(true);
+        let pages_programmed = if is_bad { 0 } else { self.programmed_pages(block, 0) };
         BlockInfo {
             condition: Condition::Erased,
             mode: CellMode::Slc,
@@ -179,7 +203,7 @@ impl Device {
             factory_bad: is_bad,
             grown_bad: false,
             reads_bad: is_bad,
-            pages_programmed: low,
+            pages_programmed,
             counters: BlockCounters::default(),
         }
     }
@@ -247,6 +271,7 @@ impl Device {
     }
 
     pub(crate) fn program(&mut self, page: PageAddr, column: u32, data: &[u8]) -> Result<(), MtdError> {
+        self.survey.take();
         let entry = Counters { programs: 1, bytes_in: data.len() as u64, ..Counters::ZERO };
         self.book(entry, |device| match &mut device.overlay {
             None => device.mtd().program(page, column, data),
@@ -259,6 +284,7 @@ impl Device {
     }
 
     pub(crate) fn program_tagged(&mut self, page: PageAddr, data: &[u8], tag: &[u8]) -> Result<(), MtdError> {
+        self.survey.take();
         let entry = Counters { programs: 1, bytes_in: (data.len() + tag.len()) as u64, ..Counters::ZERO };
         self.book(entry, |device| match &mut device.overlay {
             None => device.mtd().program_tagged(page, data, tag),
@@ -270,6 +296,7 @@ impl Device {
     }
 
     pub(crate) fn erase(&mut self, block: BlockAddr, mode: CellMode) -> Result<(), MtdError> {
+        self.survey.take();
         self.book(Counters { erases: 1, ..Counters::ZERO }, |device| match &mut device.overlay {
             None => device.mtd().erase(block, mode),
             Some(overlay) => {
@@ -284,6 +311,7 @@ impl Device {
     }
 
     pub(crate) fn mark_bad(&mut self, block: BlockAddr) -> Result<(), MtdError> {
+        self.survey.take();
         self.book(Counters { marks: 1, ..Counters::ZERO }, |device| match &mut device.overlay {
             None => device.mtd().mark_bad(block),
             Some(overlay) => {

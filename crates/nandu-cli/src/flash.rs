@@ -15,7 +15,6 @@ use crate::device::Device;
 
 /// A chip.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one of them at a time")]
 pub(crate) enum Flash {
     Sim(Sim),
     Device(Device),

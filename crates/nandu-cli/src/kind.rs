@@ -1,6 +1,7 @@
-//! Which index a chip holds: what its anchors say.
+//! Which index or file system a chip holds: what its anchors and superblocks say.
 //!
-//! Looks into a simulated chip past the contract, so that it costs no operation and works on one without power. A device is read.
+//! Looks into a simulated chip past the contract, so that it costs no operation and works on one without power. A device is read: the
+//! first page of each block in front, and of a block with anchors as many as find the newest one. What was found is kept until the device is changed.
 
 use std::fmt;
 
@@ -71,9 +72,58 @@ impl Found {
     pub(crate) const NOTHING: Found = Found { kind: Kind::Mutree, fields: None, programmed_ns: 0, sequence: 0 };
 }
 
+/// What a chip holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Survey {
+    /// The index whose anchor came last.
+    found: Option<Found>,
+    log: Option<LogSurvey>,
+    /// When the superblock of DFFS was programmed that came last, and the id of its volume.
+    dffs: Option<(u64, u32)>,
+}
+
+/// What the newest anchor of a log says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct LogSurvey {
+    programmed_ns: u64,
+    sequence: u64,
+    uses_both_modes: bool,
+    uses_tags: bool,
+}
+
+/// Finds out what a chip holds. A device that was not changed since is not read again.
+fn survey(flash: &Flash) -> Survey {
+    match flash {
+        Flash::Sim(_) => Survey::of(flash),
+        Flash::Device(device) => *device.survey().get_or_init(|| Survey::of(flash)),
+    }
+}
+
+impl Survey {
+    fn of(flash: &Flash) -> Survey {
+        let mut survey = Survey::default();
+        for front in fronts(flash) {
+            if front.place == 0
+                && let Ok(superblock) = SuperblockFields::read(&front.candidate.main)
+            {
+                survey.dffs = survey.dffs.max(Some((front.candidate.programmed_ns, superblock.volume)));
+            }
+            for candidate in front.anchor_pages(flash) {
+                if let Some(found) = candidate.anchor() {
+                    // Of two that are alike, the later page counts.
+                    let newest = survey.found.filter(|newest| newest.age() > found.age());
+                    survey.found = newest.or(Some(found));
+                }
+                survey.log = survey.log.max(candidate.log());
+            }
+        }
+        survey
+    }
+}
+
 /// Finds the index of a chip; where blocks with anchors of several are left, the one whose anchor came last.
 pub(crate) fn find(flash: &Flash) -> Option<Found> {
-    anchor_pages(flash).filter_map(|page| page.anchor()).max_by_key(|found| (found.programmed_ns, found.sequence))
+    survey(flash).found
 }
 
 /// A page that may be an anchor.
@@ -83,32 +133,51 @@ struct Candidate {
     main: Vec<u8>,
 }
 
-/// The blocks in which anchors may be.
-fn anchor_blocks(flash: &Flash) -> impl Iterator<Item = BlockAddr> + use<'_> {
-    let geometry = &flash.chip().geometry;
-    let count = geometry.bad_block_max.saturating_add(ANCHOR_BLOCKS).min(geometry.block_count);
-    (0..count).map(BlockAddr).filter(|&block| flash.is_programmed(block))
+/// The first page of a block in which anchors may be, or the second behind one that says nothing.
+struct Front {
+    block: BlockAddr,
+    /// Which page of the block it is.
+    place: u32,
+    candidate: Candidate,
 }
 
-/// The pages that may be anchors. A device is read for them, so only as far as a block is one with anchors.
-fn anchor_pages(flash: &Flash) -> impl Iterator<Item = Candidate> + use<'_> {
-    let geometry = flash.chip().geometry;
-    let candidate = move |page| {
-        let main = flash.content(page)?;
-        Some(Candidate { page, programmed_ns: flash.programmed_ns(page), main })
-    };
-    anchor_blocks(flash).flat_map(move |block| {
-        let pages = (0..geometry.pages_per_block).map(move |place| candidate(geometry.page_at(block, place)));
-        let is_read = flash.sim().is_none();
-        pages
-            .enumerate()
-            .take_while(move |(place, found)| {
-                // Pages are programmed from the first on, and the first says what the block is for.
-                let goes_on = |found: &Candidate| *place > 0 || found.is_beside_anchors();
-                !is_read || found.as_ref().is_some_and(goes_on)
-            })
-            .filter_map(|(_, found)| found)
+/// The blocks in which anchors may be, those that are programmed.
+fn fronts(flash: &Flash) -> impl Iterator<Item = Front> + use<'_> {
+    let geometry = &flash.chip().geometry;
+    let count = geometry.bad_block_max.saturating_add(ANCHOR_BLOCKS).min(geometry.block_count);
+    (0..count).map(BlockAddr).filter_map(move |block| {
+        let front =
+            |place| Some(Front { block, place, candidate: Candidate::read(flash, geometry.page_at(block, place))? });
+        match flash {
+            // Whatever was programmed there.
+            Flash::Sim(_) => (0..geometry.pages_per_block).find_map(front),
+            // What lies in a bad block is nobody's.
+            Flash::Device(device) if device.is_marked(block).unwrap_or(true) => None,
+            // If the first page was torn or has decayed, the rest of the block may be sound.
+            Flash::Device(_) => front(0).map(|first| match first.candidate.is_sound() {
+                true => first,
+                false => front(1).unwrap_or(first),
+            }),
+        }
     })
+}
+
+impl Front {
+    /// The pages that may be anchors of the index that the chip holds. Of a device, the newest alone: in a block with anchors, pages are
+    /// programmed from the first on.
+    fn anchor_pages(self, flash: &Flash) -> Vec<Candidate> {
+        let geometry = &flash.chip().geometry;
+        let read = |place| Candidate::read(flash, geometry.page_at(self.block, place));
+        match flash {
+            Flash::Sim(_) => (0..geometry.pages_per_block).filter_map(read).collect(),
+            Flash::Device(_) if !self.candidate.is_beside_anchors() => Vec::new(),
+            Flash::Device(device) => {
+                let programmed = device.programmed_pages(self.block, self.place + 1);
+                let behind = (self.place + 1..programmed).rev().filter_map(read);
+                behind.chain([self.candidate]).find(|candidate| candidate.anchor().is_some()).into_iter().collect()
+            }
+        }
+    }
 }
 
 /// The file system that a chip holds, if it holds one.
@@ -118,48 +187,53 @@ pub(crate) fn system(flash: &Flash) -> System {
 
 /// The id of the volume of DFFS on a chip, if what says so came later than any anchor of an index.
 pub(crate) fn dffs_volume(flash: &Flash) -> Option<u32> {
-    let geometry = &flash.chip().geometry;
-    let superblocks = anchor_blocks(flash).filter_map(|block| {
-        let page = geometry.page_at(block, 0);
-        let superblock = SuperblockFields::read(&flash.content(page)?).ok()?;
-        Some((flash.programmed_ns(page), superblock.volume))
-    });
-    let (programmed_ns, volume) = superblocks.max()?;
-    find(flash).is_none_or(|found| found.programmed_ns < programmed_ns).then_some(volume)
+    let Survey { found, dffs, .. } = survey(flash);
+    let (programmed_ns, volume) = dffs?;
+    found.is_none_or(|found| found.programmed_ns < programmed_ns).then_some(volume)
 }
 
 /// Blocks with anchors of another index than this one. Left as they are, they could be taken for the index of the chip.
 pub(crate) fn blocks_of_others(flash: &Flash, kind: Kind) -> Vec<BlockAddr> {
-    let geometry = &flash.chip().geometry;
     let is_other = |found: &Found| found.fields.is_some() != (kind != Kind::Mutree);
-    let others = anchor_pages(flash).filter(|page| page.anchor().is_some_and(|found| is_other(&found)));
-    let mut blocks: Vec<BlockAddr> = others.map(|page| geometry.block_of(page.page)).collect();
-    blocks.dedup();
-    blocks
+    let has_others = |front: Front| {
+        let block = front.block;
+        let others = front.anchor_pages(flash).iter().filter_map(Candidate::anchor).any(|found| is_other(&found));
+        others.then_some(block)
+    };
+    fronts(flash).filter_map(has_others).collect()
 }
 
 /// Whether the log on a chip has a stream with two bits a cell beside those with one, as the newest anchor says.
 pub(crate) fn uses_both_modes(flash: &Flash) -> bool {
-    newest(flash, |anchor| anchor.mlc_streams() > 0).unwrap_or(false)
+    survey(flash).log.is_some_and(|log| log.uses_both_modes)
 }
 
 /// Whether pages of the log on a chip have tags, as the newest anchor says.
 pub(crate) fn uses_tags(flash: &Flash) -> bool {
-    newest(flash, |anchor| anchor.tags().is_some()).unwrap_or(false)
+    survey(flash).log.is_some_and(|log| log.uses_tags)
 }
 
-/// What the newest anchor of a log says.
-fn newest(flash: &Flash, says: impl Fn(&Anchor<'_>) -> bool) -> Option<bool> {
-    let anchors = anchor_pages(flash).filter_map(|page| {
-        let header = Page::parse(&page.main).ok()?;
-        let is_anchor = header.kind() == LogPageKind::Anchor && header.page() == page.page.0;
-        let anchor = Anchor::parse(&header).ok().filter(|_| is_anchor)?;
-        Some((page.programmed_ns, header.sequence(), says(&anchor)))
-    });
-    anchors.max().map(|(_, _, said)| said)
+impl Found {
+    /// What is more of the anchor that came later.
+    fn age(&self) -> (u64, u64) {
+        (self.programmed_ns, self.sequence)
+    }
 }
 
 impl Candidate {
+    /// The page, if it is programmed.
+    fn read(flash: &Flash, page: PageAddr) -> Option<Candidate> {
+        let main = flash.content(page)?;
+        Some(Candidate { page, programmed_ns: flash.programmed_ns(page), main })
+    }
+
+    /// Whether the page says what it is.
+    fn is_sound(&self) -> bool {
+        Page::parse(&self.main).is_ok()
+            || FrontFields::parse(&self.main).is_ok()
+            || SuperblockFields::read(&self.main).is_ok()
+    }
+
     /// Whether the page is of a kind that blocks with anchors begin with.
     fn is_beside_anchors(&self) -> bool {
         let Candidate { page, main, .. } = self;
@@ -182,5 +256,17 @@ impl Candidate {
         let (fields, _) = AnchorFields::parse(main, front.size).ok()?;
         let kind = if fields.kind == 1 { Kind::Ipl } else { Kind::Grr };
         Some(found(kind, Some(fields), front.sequence))
+    }
+    /// What the anchor of a log in the page says.
+    fn log(&self) -> Option<LogSurvey> {
+        let header = Page::parse(&self.main).ok()?;
+        let is_anchor = header.kind() == LogPageKind::Anchor && header.page() == self.page.0;
+        let anchor = Anchor::parse(&header).ok().filter(|_| is_anchor)?;
+        Some(LogSurvey {
+            programmed_ns: self.programmed_ns,
+            sequence: header.sequence(),
+            uses_both_modes: anchor.mlc_streams() > 0,
+            uses_tags: anchor.tags().is_some(),
+        })
     }
 }

@@ -199,13 +199,11 @@ fn complain(image: &Path, error: ImageError) -> anyhow::Error {
 
 /// Opens a device, with tags if the volume on it has them.
 fn open_device(path: &Path, access: Access) -> anyhow::Result<Flash> {
-    let flash = Flash::Device(Device::open(path, access, false)?);
-    if !kind::uses_tags(&flash) {
-        return Ok(flash);
+    match Flash::Device(Device::open(path, access, false)?) {
+        flash if !kind::uses_tags(&flash) => Ok(flash),
+        Flash::Device(device) => Ok(Flash::Device(device.with_tags(path, access)?)),
+        flash @ Flash::Sim(_) => Ok(flash),
     }
-    // The lock of the first goes with it.
-    drop(flash);
-    Ok(Flash::Device(Device::open(path, access, true)?))
 }
 
 /// What is said behind an error of a verb that changes something: of an image nothing was written.
