@@ -8,6 +8,7 @@ mod bare_cuts;
 mod costs;
 mod cuts;
 mod faults;
+mod guards;
 mod hostile;
 mod life;
 mod mlc;
