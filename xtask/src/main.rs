@@ -27,8 +27,9 @@ usage: cargo xtask VERB
   ci                 everything continuous integration does, step by step
   tidy               the house rules that no compiler checks
   codegen [--check]  writes FORMAT.md and FORMAT-LAB.md from the sources, or says whether it is up to date
-  readme [DOCUMENT ..]
-                     runs the commands of README.md and of the pages in docs/paths in a copy of the repository
+  readme [--quick] [DOCUMENT ..]
+                     runs the commands of README.md and of the pages in docs/paths in a copy of the repository; with --quick
+                     it takes what the tests have built in the place of releases
   examples           runs the example programs
   package [--full]   packages every crate as for publishing, without a warning; with --full builds each package
   msrv               checks the workspace with the oldest compiler it names, where that is installed
@@ -63,7 +64,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root),
         ["codegen"] => codegen::run(&root, codegen::Action::Write),
         ["codegen", "--check"] => codegen::run(&root, codegen::Action::Check),
-        ["readme", documents @ ..] => readme::run(&root, documents),
+        ["readme", arguments @ ..] => readme::run(&root, arguments),
         ["examples"] => examples::run(&root),
         ["package", arguments @ ..] => package::run(&root, arguments),
         ["msrv"] => package::oldest_compiler(&root),

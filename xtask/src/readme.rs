@@ -2,7 +2,11 @@
 //!
 //! Every fenced block marked `sh` is run, in a copy of the repository, so that what a reader types is tried and nothing is left lying
 //! about. The blocks of a document are one shell session, which stops at the first command that fails, and `nandu` is the command as the
-//! document built it. The copy shares the build directory, and beside it there is room for a project of the reader's.
+//! document built it. Beside the copy there is room for a project of the reader's.
+//!
+//! The copy shares the build directory, and its files are as old as those that they were copied from. Cargo tells sources by their places in
+//! the repository and by their age, so nothing is built again that the repository has built. With `--quick` the commands take what the tests
+//! have built, too: each `--release` is left out, and said so.
 //!
 //! A comment on the line above a block, which only readers of the source see, makes an exception: `<!-- not run: REASON -->`, or
 //! `<!-- needs: cc mounts -->` with programs, files or the right to mount, without which the block is left out. Both are said aloud.
@@ -13,6 +17,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
 use crate::target_directory;
 use crate::tree::Tree;
@@ -32,13 +37,51 @@ struct Block {
     needs: Vec<String>,
 }
 
-/// Runs the commands of these documents, of all if none is named.
-pub(crate) fn run(root: &Path, documents: &[&str]) -> Result<(), String> {
-    run_except(root, documents, &[])
+/// How cargo builds what the documents name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Build {
+    /// As it is written.
+    AsWritten,
+    /// In the profile of the tests, in the place of that of a release.
+    AsTests,
 }
 
-/// Runs every command but those in `done`, which the caller has run as they are written.
-pub(crate) fn run_except(root: &Path, chosen: &[&str], done: &[&str]) -> Result<(), String> {
+impl Build {
+    /// Where in the build directory programs are.
+    fn folder(self) -> &'static str {
+        match self {
+            Build::AsWritten => "release",
+            Build::AsTests => "debug",
+        }
+    }
+
+    /// The script as it is run.
+    fn script(self, script: &str) -> String {
+        match self {
+            Build::AsWritten => script.to_owned(),
+            Build::AsTests => script.split_inclusive('\n').map(without_release).collect(),
+        }
+    }
+}
+
+/// A line without the option of cargo that asks for a release.
+fn without_release(line: &str) -> String {
+    if line.starts_with("cargo ") { line.replacen(" --release", "", 1) } else { line.to_owned() }
+}
+
+/// Runs the commands of these documents, of all if none is named.
+pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
+    let is_quick = arguments.contains(&"--quick");
+    let documents: Vec<&str> = arguments.iter().copied().filter(|&argument| argument != "--quick").collect();
+    run_all(root, &documents, &[], if is_quick { Build::AsTests } else { Build::AsWritten })
+}
+
+/// Runs every command but those in `done`, which the caller has run as they are written, with what the tests have built.
+pub(crate) fn run_quick_except(root: &Path, done: &[&str]) -> Result<(), String> {
+    run_all(root, &[], done, Build::AsTests)
+}
+
+fn run_all(root: &Path, chosen: &[&str], done: &[&str], build: Build) -> Result<(), String> {
     let tree = Tree::load(root)?;
     let target = target_directory(root);
     // Not below the build directory: cargo would take sources there for something that was built, and what it builds of them for fresh,
@@ -58,9 +101,9 @@ pub(crate) fn run_except(root: &Path, chosen: &[&str], done: &[&str]) -> Result<
         return Err(format!("{unknown} is not among {}", all.join(", ")));
     }
     for document in all.into_iter().filter(|name| chosen.is_empty() || chosen.contains(name)) {
-        mirror(&tree, &copy)?;
+        mirror(&tree, root, &copy)?;
         println!("-- {document}");
-        run_document(tree.text(document).unwrap_or_default(), document, &copy, &target, done)?;
+        run_document(tree.text(document).unwrap_or_default(), document, &copy, &target, done, build)?;
     }
     Ok(())
 }
@@ -78,14 +121,21 @@ fn documents(tree: &Tree) -> Vec<&str> {
     std::iter::once(DOCUMENT).chain(pages).collect()
 }
 
-fn run_document(text: &str, document: &str, copy: &Path, target: &Path, done: &[&str]) -> Result<(), String> {
+fn run_document(
+    text: &str,
+    document: &str,
+    copy: &Path,
+    target: &Path,
+    done: &[&str],
+    build: Build,
+) -> Result<(), String> {
     let blocks = commands(text).map_err(|error| format!("{document}: {error}"))?;
     if blocks.is_empty() {
         return Err(format!("{document} shows no command"));
     }
     let mut session = String::new();
     for block in &blocks {
-        for line in block.script.lines() {
+        for line in build.script(&block.script).lines() {
             session.push_str(&format!("printf '%s\\n' {}\n", quoted(&format!("$ {line}"))));
         }
         let lacking = block.needs.iter().find(|name| !is_there(name));
@@ -94,13 +144,13 @@ fn run_document(text: &str, document: &str, copy: &Path, target: &Path, done: &[
             (None, Some(name), _) => format!("(skipped: this machine lacks {name})"),
             (None, None, None) => "(run before)".to_owned(),
             (None, None, Some(script)) => {
-                session.push_str(&script);
+                session.push_str(&build.script(&script));
                 continue;
             }
         };
         session.push_str(&format!("printf '%s\\n' {}\n", quoted(&said)));
     }
-    let built = target.join("release");
+    let built = target.join(build.folder());
     let path = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths(std::iter::once(built).chain(env::split_paths(&path)).collect::<Vec<PathBuf>>())
         .map_err(|error| error.to_string())?;
@@ -181,23 +231,35 @@ fn without(block: &str, done: &[&str]) -> Option<String> {
     (!left.trim().is_empty()).then_some(left)
 }
 
-/// Makes `copy` hold the files of the tree and nothing else. A file that has not changed is not touched, so that
-/// cargo does not build it again.
-fn mirror(tree: &Tree, copy: &Path) -> Result<(), String> {
+/// Makes `copy` hold the files of the tree, which stands at `root`, and nothing else. Each file is as old as there, so that cargo builds
+/// nothing again that was built of it there, and everything that was not.
+fn mirror(tree: &Tree, root: &Path, copy: &Path) -> Result<(), String> {
     let wanted: BTreeSet<&str> = tree.files().map(|(path, _)| path).collect();
     remove_others(copy, "", &wanted).map_err(|error| format!("{}: {error}", copy.display()))?;
     for (path, bytes) in tree.files() {
         let place = copy.join(path);
-        if fs::read(&place).is_ok_and(|present| present == bytes) {
-            continue;
-        }
-        let written = match place.parent() {
-            Some(folder) => fs::create_dir_all(folder).and_then(|()| fs::write(&place, bytes)),
-            None => fs::write(&place, bytes),
-        };
-        written.map_err(|error| format!("{}: {error}", place.display()))?;
+        write_as_old(&place, bytes, modified(&root.join(path)))
+            .map_err(|error| format!("{}: {error}", place.display()))?;
     }
     Ok(())
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
+}
+
+/// Makes a file hold these bytes, last changed at this time.
+fn write_as_old(place: &Path, bytes: &[u8], age: Option<SystemTime>) -> std::io::Result<()> {
+    if !fs::read(place).is_ok_and(|present| present == bytes) {
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(place, bytes)?;
+    }
+    match age {
+        Some(age) if modified(place) != Some(age) => fs::File::options().write(true).open(place)?.set_modified(age),
+        _ => Ok(()),
+    }
 }
 
 fn remove_others(copy: &Path, folder: &str, wanted: &BTreeSet<&str>) -> std::io::Result<()> {
@@ -244,7 +306,7 @@ mod tests {
     fn a_session_stops_at_the_first_command_that_fails_and_leaves_out_what_is_not_run() {
         let place = std::env::temp_dir().join(format!("nandu-xtask-session-{}", std::process::id()));
         fs::create_dir_all(&place).unwrap();
-        let run = |text: &str| run_document(text, "page", &place, &place, &["true before"]);
+        let run = |text: &str| run_document(text, "page", &place, &place, &["true before"], Build::AsWritten);
         let kept = run(
             "```sh\nword=\"it's\"\n```\n<!-- not run: it fails -->\n```sh\nfalse\n```\n```sh\ntest \"$word\" = \"it's\"\n```\n",
         );
@@ -272,12 +334,24 @@ mod tests {
 
     #[test]
     fn a_mirror_holds_what_the_tree_holds_and_nothing_else() {
-        let copy = std::env::temp_dir().join(format!("nandu-xtask-mirror-{}", std::process::id()));
-        mirror(&Tree::of(&[("a/b", "1"), ("c", "2")]), &copy).unwrap();
+        let place = std::env::temp_dir().join(format!("nandu-xtask-mirror-{}", std::process::id()));
+        let (root, copy) = (place.join("root"), place.join("copy"));
+        // What a command of the last session changed is put right, and as old as it was.
+        let old = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        write_as_old(&root.join("a/b"), b"3", Some(old)).unwrap();
+        mirror(&Tree::of(&[("a/b", "1"), ("c", "2")]), &root, &copy).unwrap();
         fs::write(copy.join("left.nand"), "x").unwrap();
-        mirror(&Tree::of(&[("a/b", "3")]), &copy).unwrap();
+        mirror(&Tree::of(&[("a/b", "3")]), &root, &copy).unwrap();
         let (kept, others) = (fs::read_to_string(copy.join("a/b")).unwrap(), fs::read_dir(&copy).unwrap().count());
-        fs::remove_dir_all(&copy).unwrap();
-        assert_eq!((kept.as_str(), others), ("3", 1));
+        let age = modified(&copy.join("a/b"));
+        fs::remove_dir_all(&place).unwrap();
+        assert_eq!((kept.as_str(), others, age), ("3", 1, Some(old)));
+    }
+
+    #[test]
+    fn where_what_the_tests_built_is_taken_no_command_of_cargo_builds_a_release() {
+        let script = "cargo run --release -- tour --release\nother --release\n";
+        assert_eq!(Build::AsWritten.script(script), script);
+        assert_eq!(Build::AsTests.script(script), "cargo run -- tour --release\nother --release\n");
     }
 }
