@@ -48,7 +48,7 @@
 //! * T2  A separator is above every key of the child before it and not above any key of the child after it. With T1
 //!   and T4 it follows that each live node, named by page and level, is reached exactly once from the root.
 //! * T3  A node has its child on the path in its own page, unless it is the lowest there. So in a page every node above
-//!   a stale node is stale, and a page lives exactly while its lowest node does, or while changes in it are needed.
+//!   a dead node is dead, and a page lives exactly while its lowest node does, or while changes in it are needed.
 //! * T4  No leaf is empty but the root, and a root that is not a leaf has two children or more.
 //! * T5  The root's page says how many entries there are; the newest journal page if that was committed later. Changes
 //!   that no leaf holds yet are made in this number.

@@ -541,9 +541,8 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
 impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// Keeps the store as it is now, to be read with [`at`](Store::at) until it is [released](Store::release). Durable when
     /// it returns, so it survives power cuts. Programs one page and copies nothing; but nothing that is
-    /// replaced or deleted afterwards is freed. So a snapshot needs as much room again as the store takes, lest a delete be
-    /// refused, and a block in reserve beside for each snapshot and one more; with large values four for each and seven more. A store with snapshots keeps
-    /// a quarter of its capacity free, so that what they share can be moved. There are at most eight at a time.
+    /// replaced or deleted afterwards is freed. So a snapshot needs room, which chapter 8 of the design tells: the chip less than half full, and some
+    /// blocks in reserve. There are at most eight at a time.
     ///
     /// While there are snapshots, a change costs a search of each one's tree, which reads where nodes are not in memory; and
     /// moving a page that several of them share costs the collector a program for each and one more. A change that grows, for which

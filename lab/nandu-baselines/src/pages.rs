@@ -33,7 +33,7 @@ pub(crate) struct Node<'a> {
 pub(crate) type Result<T, E> = core::result::Result<T, BaselineError<E>>;
 
 /// Pages that a tree reads and replaces. A change is a call of [`begin`](Pages::begin), reads, allocations, pages put
-/// and nodes made stale, and [`end`](Pages::end), which is what makes it happen.
+/// and nodes superseded, and [`end`](Pages::end), which is what makes it happen.
 pub(crate) trait Pages {
     /// The chip's error.
     type Chip: core::error::Error + 'static;
@@ -65,7 +65,7 @@ pub(crate) trait Pages {
     fn put(&mut self, page: PageAddr, image: Image);
 
     /// A node is replaced; if it is the lowest in its page, the page is dead.
-    fn stale(&mut self, page: PageAddr, level: u8, lowest: u8);
+    fn supersede(&mut self, page: PageAddr, level: u8, lowest: u8);
 
     /// The change is complete, and this is the tree now. What the root's page is may change with it.
     fn end(&mut self, root: &mut Root) -> Result<(), Self::Chip>;

@@ -1,6 +1,6 @@
 //! Where figures come from: by which commit, on which machine, and what the small form of their experiment found then.
 //!
-//! Full runs take long, so figures that are kept in a folder go stale. A small run takes seconds: if it finds something else than
+//! Full runs take long, so figures that are kept in a folder go out of date. A small run takes seconds: if it finds something else than
 //! when the figures were found, they are to be found again.
 
 use std::fs::File;

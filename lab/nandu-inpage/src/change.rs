@@ -7,7 +7,7 @@ use crate::arena::Frame;
 use crate::error::Error;
 use crate::inpage::{InPage, Result};
 use crate::node::{Node, NodeMut};
-use crate::nodes::{NEW, NONE, ROOT, STALE};
+use crate::nodes::{MISFENCED, NEW, NONE, ROOT};
 use crate::options::{Durability, Splits};
 
 /// Tries that a change may need: a flush or a split may move the leaf.
@@ -322,13 +322,13 @@ impl<N: Nand> InPage<'_, N> {
         let frame_size = self.node_size() + self.options.sector_size as usize;
         let record_size = Record::Truncate(low.as_slice(), 0).size(cells);
         let changes = if self.nodes[left].unit == NONE { 0 } else { self.buffer.changes_size(self.nodes[left].unit) };
-        if self.nodes[left].has(STALE)
+        if self.nodes[left].has(MISFENCED)
             && self.nodes[left].raw as usize + changes + record_size > frame_size
             && let Some(block) = self.nodes[left].block()
         {
             self.merge(block, None)?;
         }
-        if self.nodes[left].has(STALE) {
+        if self.nodes[left].has(MISFENCED) {
             let truncation = Record::Truncate(low.as_slice(), self.nodes[index].id);
             let unit = self.unit_of(left)?;
             self.buffer.pin(2, unit);
@@ -371,7 +371,7 @@ impl<N: Nand> InPage<'_, N> {
         self.blocks.detach(&mut self.nodes, index);
         self.unwritten -= u32::from(self.nodes[index].has(NEW));
         self.nodes.remove(index);
-        self.nodes[left].set(STALE, true);
+        self.nodes[left].set(MISFENCED, true);
         let left_unit = self.nodes[left].unit;
         if left_unit != NONE
             && let Some(frame) = self.buffer[left_unit].base()

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::inpage::{InPage, Result};
 use crate::load::READS;
 use crate::node::{High, NodeMut};
-use crate::nodes::{LINKED, LOST, NONE, SPLITTING, STALE};
+use crate::nodes::{LINKED, LOST, MISFENCED, NONE, SPLITTING};
 use crate::options::{Layout, LogPages};
 
 /// Merges that may follow from failed programs in one operation.
@@ -210,7 +210,7 @@ impl<N: Nand> InPage<'_, N> {
     /// first node to the right whose link is durable. A link that is not must not count: if the power goes, this node
     /// answers for that range again.
     fn durable_bound(&mut self, index: u32, frame: Frame) -> Result<Option<KeyBuf>, N> {
-        if !self.nodes[index].has(STALE) {
+        if !self.nodes[index].has(MISFENCED) {
             let node = crate::node::Node::new(self.buffer.arena.frame(frame), self.options.cells);
             return Ok(node.high().and_then(KeyBuf::new));
         }
@@ -234,7 +234,7 @@ impl<N: Nand> InPage<'_, N> {
         let mut node = NodeMut::new(self.buffer.arena.frame_mut(frame), self.options.cells);
         node.clip(bound.as_ref().map(KeyBuf::as_slice)).ok_or(Error::Poisoned)?;
         let is_splitting = self.nodes[index].has(SPLITTING);
-        self.nodes[index].set(STALE, is_splitting);
+        self.nodes[index].set(MISFENCED, is_splitting);
         Ok(bound)
     }
 

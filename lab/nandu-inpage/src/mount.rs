@@ -12,7 +12,7 @@ use crate::blocks::{DECAYED, MAYBE_TORN, State};
 use crate::error::Error;
 use crate::inpage::{InPage, Result};
 use crate::node::Node;
-use crate::nodes::{LINKED, LOST, NONE, REACHED, ROOT, STALE};
+use crate::nodes::{LINKED, LOST, MISFENCED, NONE, REACHED, ROOT};
 use crate::options::{GroupSize, Options};
 use crate::placement::{GROUP_MAX, Group};
 use crate::scan::{Newest, fence_mark};
@@ -180,9 +180,9 @@ impl<'m, N: Nand> InPage<'m, N> {
             at += cell.size;
             match self.nodes.find(id) {
                 Some(child) if self.nodes[child].level + 1 == level && !self.nodes[child].has(REACHED) => {
-                    let is_stale = self.nodes[child].next != mark;
+                    let is_misfenced = self.nodes[child].next != mark;
                     self.nodes[child].set(REACHED | LINKED, true);
-                    self.nodes[child].set(STALE, is_stale);
+                    self.nodes[child].set(MISFENCED, is_misfenced);
                 }
                 // The keys of a leaf that is lost are lost; the others are not.
                 None if level == 1 && id != 0 && may_lose => {

@@ -12,7 +12,7 @@ pub(crate) const ROOT: u32 = 1;
 /// The node was never programmed.
 pub(crate) const NEW: u8 = 1;
 /// What the page says of the node's upper bound is not what holds.
-pub(crate) const STALE: u8 = 2;
+pub(crate) const MISFENCED: u8 = 2;
 /// A right part was split off and the parent's link to it is not durable.
 pub(crate) const SPLITTING: u8 = 4;
 /// The parent's link to the node is durable.

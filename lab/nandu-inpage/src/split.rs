@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::inpage::{InPage, Result};
 use crate::load::Range;
 use crate::node::{Node, NodeMut};
-use crate::nodes::{LINKED, NEW, NONE, ROOT, SPLITTING, STALE};
+use crate::nodes::{LINKED, MISFENCED, NEW, NONE, ROOT, SPLITTING};
 use crate::options::Splits;
 
 /// Tries that a split may need: preparing a parent may change which node it is, once for each level.
@@ -130,7 +130,7 @@ impl<N: Nand> InPage<'_, N> {
         self.buffer.drop_changes_from(unit, cells, separator);
         // A node that was never programmed has no page that could show too much, and is linked no earlier than its part.
         if !self.nodes[index].has(NEW) {
-            self.nodes[index].set(STALE, true);
+            self.nodes[index].set(MISFENCED, true);
             self.nodes[index].set(SPLITTING, true);
             self.note_truncation(unit, separator, id);
         }
@@ -182,12 +182,12 @@ impl<N: Nand> InPage<'_, N> {
         self.nodes[index].size = self.size_in(frame);
         // The new node before the link to it: a link torn away leaves a node that nothing leads to.
         self.write_node(right, new)?;
-        self.nodes[index].set(STALE, true);
+        self.nodes[index].set(MISFENCED, true);
         self.buffer.drop_changes_from(unit, self.options.cells, separator.as_slice());
         self.stats.splits += 1;
         self.link(separator.as_slice(), id, 1)?;
         // Once more: a merge before the link was durable has programmed this node with all its keys.
-        self.nodes[index].set(STALE, true);
+        self.nodes[index].set(MISFENCED, true);
         self.note_truncation(unit, separator.as_slice(), id);
         Ok(())
     }
@@ -280,11 +280,11 @@ impl<N: Nand> InPage<'_, N> {
         let separator = self.halve(frame, right, id)?;
         self.nodes[index].size = self.size_in(frame);
         self.write_node(right, new)?;
-        self.nodes[index].set(STALE, true);
+        self.nodes[index].set(MISFENCED, true);
         self.stats.splits += 1;
         self.link(separator.as_slice(), id, level + 1)?;
         // Once more: a merge before the link was durable has programmed this node with all its children.
-        self.nodes[index].set(STALE, true);
+        self.nodes[index].set(MISFENCED, true);
         Ok(())
     }
 

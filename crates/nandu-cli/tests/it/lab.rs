@@ -21,7 +21,7 @@ fn every_experiment_ends_in_its_small_form() {
         .collect();
     assert!(names.len() > 30, "{names:?}");
     let origins = origin::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results")).unwrap();
-    let mut stale = Vec::new();
+    let mut outdated = Vec::new();
     for name in names {
         // The limit is of processor time, so that a busy machine does not matter.
         let script = format!("ulimit -t {CPU_SECONDS_MAX}; exec \"$0\" lab run {name} --small --json");
@@ -31,17 +31,17 @@ fn every_experiment_ends_in_its_small_form() {
         let lines = String::from_utf8(run.stdout).unwrap();
         let figures: Vec<Figure> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert!(!figures.is_empty(), "{name} has no figures");
-        stale.extend(is_stale(&name, &figures, &origins).then_some(name));
+        outdated.extend(is_outdated(&name, &figures, &origins).then_some(name));
     }
     assert!(
-        stale.is_empty(),
+        outdated.is_empty(),
         "claims rest on figures that are others now: nandu lab report docs/results --pages --run {}",
-        stale.join(" ")
+        outdated.join(" ")
     );
 }
 
 /// Whether claims rest on an experiment whose small form finds something else than when its figures were found.
-fn is_stale(name: &str, figures: &[Figure], origins: &[Origin]) -> bool {
+fn is_outdated(name: &str, figures: &[Figure], origins: &[Origin]) -> bool {
     let origin = origins.iter().find(|origin| origin.experiment == name);
     let is_claimed = claims::all().any(|claim| claim.experiments().contains(&name));
     is_claimed && origin.is_none_or(|origin| origin.claimed != origin::claimed_fingerprint(figures))
@@ -60,9 +60,9 @@ fn a_figure_that_changes_under_a_claim_makes_it_stale() {
     };
     let name = "paper/mutree-table1";
     let origins = [origin(origin::claimed_fingerprint(&[figure("slc", 77.8)]))];
-    assert!(!is_stale(name, &[figure("slc", 77.8)], &origins));
-    assert!(is_stale(name, &[figure("slc", 77.9)], &origins) && is_stale(name, &[figure("slc", 77.8)], &[]));
-    assert!(!is_stale("core/million", &[], &[]), "no claim rests on it");
+    assert!(!is_outdated(name, &[figure("slc", 77.8)], &origins));
+    assert!(is_outdated(name, &[figure("slc", 77.9)], &origins) && is_outdated(name, &[figure("slc", 77.8)], &[]));
+    assert!(!is_outdated("core/million", &[], &[]), "no claim rests on it");
 }
 
 /// Runs an experiment, and makes the pages anew with nothing to run.

@@ -202,7 +202,7 @@ impl Shared {
             if medium.bare.as_ref().is_some_and(|bare| faded >= bare.first) {
                 continue;
             }
-            // Reused soon, so that a stale pointer finds another node there; but not at once.
+            // Reused soon, so that an old page number finds another node there; but not at once.
             let place = medium.free.len().saturating_sub(3);
             medium.free.insert(place, faded);
         }

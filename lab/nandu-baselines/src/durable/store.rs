@@ -31,7 +31,7 @@ pub(super) struct Overlay {
     pages: BTreeMap<u32, Arc<Vec<u8>>>,
     /// Pages on flash that the overlay replaces. Those above the leaves stay needed until the next root is programmed,
     /// since a mount begins with the last one.
-    stale: Vec<(PageAddr, u8)>,
+    superseded: Vec<(PageAddr, u8)>,
 }
 
 impl Overlay {
@@ -40,7 +40,7 @@ impl Overlay {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.pages.is_empty() && self.stale.is_empty()
+        self.pages.is_empty() && self.superseded.is_empty()
     }
 }
 
@@ -181,13 +181,13 @@ impl<N: Nand> Store<N> {
         for place in places.values() {
             self.space.set_live(*place);
         }
-        let stale = std::mem::take(&mut self.overlay.stale);
-        for (page, level) in stale {
+        let superseded = std::mem::take(&mut self.overlay.superseded);
+        for (page, level) in superseded {
             if is_whole || level == 1 {
                 self.space.set_dead(page);
                 self.recent.remove(page);
             } else {
-                self.overlay.stale.push((page, level));
+                self.overlay.superseded.push((page, level));
             }
         }
         if is_whole {
@@ -338,14 +338,14 @@ impl<N: Nand> Pages for Store<N> {
         self.overlay.pages.insert(page.0, Arc::new(image.bytes));
     }
 
-    fn stale(&mut self, page: PageAddr, level: u8, lowest: u8) {
+    fn supersede(&mut self, page: PageAddr, level: u8, lowest: u8) {
         if level != lowest {
             return;
         }
         if page.0 >= PENDING_FIRST {
             self.overlay.pages.remove(&page.0);
         } else {
-            self.overlay.stale.push((page, level));
+            self.overlay.superseded.push((page, level));
         }
     }
 
@@ -359,7 +359,7 @@ impl<N: Nand> Pages for Store<N> {
 
     fn live_pages(&self) -> u64 {
         // Index pages that the overlay replaces are kept for a mount, and are not the tree's.
-        let kept = self.overlay.stale.iter().filter(|(page, _)| self.space.is_live(*page)).count() as u64;
+        let kept = self.overlay.superseded.iter().filter(|(page, _)| self.space.is_live(*page)).count() as u64;
         self.space.live_count() + u64::from(self.overlay.len()) - kept
     }
 

@@ -225,7 +225,7 @@ impl<N: Nand> Pages for Pager<N> {
         self.write.put(page, image.bytes);
     }
 
-    fn stale(&mut self, page: PageAddr, level: u8, lowest: u8) {
+    fn supersede(&mut self, page: PageAddr, level: u8, lowest: u8) {
         self.clean.remove(page, level);
         if level == lowest {
             self.blocks.set_dead(page);

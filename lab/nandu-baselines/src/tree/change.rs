@@ -85,7 +85,7 @@ impl<P: Pages> Tree<P> {
             }
         };
         for (page, level, lowest) in promoted {
-            self.pages.stale(page, level, lowest);
+            self.pages.supersede(page, level, lowest);
         }
         self.replace(1, from, early, root)?;
         Ok(true)
@@ -155,7 +155,7 @@ impl<P: Pages> Tree<P> {
                     taken.push((page, level, node.lowest));
                     let mut entries = Vec::new();
                     decode_into(node.bytes, &mut entries);
-                    // The path keeps the pages that are stale now; only what the node holds is another's.
+                    // The path keeps the pages that are dead now; only what the node holds is another's.
                     self.path[top - 1].entries = entries;
                     (*height, *from) = (level, level);
                 }

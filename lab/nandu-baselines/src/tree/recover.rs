@@ -37,7 +37,7 @@ impl<P: Pages> Tree<P> {
             let separator = &mut node.entries[node.index].key;
             *separator = left.first_key.min(*separator);
             if let Some(page) = node.page {
-                self.pages.stale(page, level, node.lowest);
+                self.pages.supersede(page, level, node.lowest);
             }
         }
         let mut path = std::mem::take(&mut self.path);

@@ -28,7 +28,7 @@ fn point(entries: &mut Vec<Entry>, index: usize, child: Placed) {
 
 impl<P: Pages> Tree<P> {
     /// Writes the nodes of the path from level `from` up to the height of `root` into new pages, makes all nodes on the
-    /// path stale, and ends the operation. `first` is the level of the path's first node. On return `root` is the tree's.
+    /// path superseded, and ends the operation. `first` is the level of the path's first node. On return `root` is the tree's.
     pub(super) fn replace(
         &mut self,
         first: u8,
@@ -38,7 +38,7 @@ impl<P: Pages> Tree<P> {
     ) -> Result<(), P::Chip> {
         for (level, node) in (first..).zip(&self.path) {
             if let Some(page) = node.page {
-                self.pages.stale(page, level, node.lowest);
+                self.pages.supersede(page, level, node.lowest);
             }
         }
         let mut path = std::mem::take(&mut self.path);
