@@ -29,7 +29,7 @@ usage: cargo xtask VERB
   codegen [--check]  writes FORMAT.md and FORMAT-LAB.md from the sources, or says whether it is up to date
   readme [--quick] [DOCUMENT ..]
                      runs the commands of README.md and of the pages in docs/paths in a copy of the repository; with --quick
-                     it takes what the tests have built in the place of releases
+                     it takes what was built for the tests in the place of releases, and runs README's tests not again
   examples           runs the example programs
   package [--full]   packages every crate as for publishing, without a warning; with --full builds each package
   msrv               checks the workspace with the oldest compiler it names, where that is installed

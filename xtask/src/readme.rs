@@ -5,8 +5,8 @@
 //! document built it. Beside the copy there is room for a project of the reader's.
 //!
 //! The copy shares the build directory, and its files are as old as those that they were copied from. Cargo tells sources by their places in
-//! the repository and by their age, so nothing is built again that the repository has built. With `--quick` the commands take what the tests
-//! have built, too: each `--release` is left out, and said so.
+//! the repository and by their age, so nothing is built again that the repository has built. With `--quick` the tests have been run before: the
+//! commands take what was built for them, so that each `--release` is left out, and README's own tests are not run again.
 //!
 //! A comment on the line above a block, which only readers of the source see, makes an exception: `<!-- not run: REASON -->`, or
 //! `<!-- needs: cc mounts -->` with programs, files or the right to mount, without which the block is left out. Both are said aloud.
@@ -23,6 +23,11 @@ use crate::target_directory;
 use crate::tree::Tree;
 
 const DOCUMENT: &str = "README.md";
+
+/// The tests, as README.md tells a reader to run them.
+pub(crate) const TEST_COMMAND: &str = "cargo test --workspace";
+
+const QUICK: &str = "--quick";
 
 /// Where the pages are whose commands are run too.
 const PAGES: &str = "docs/paths/";
@@ -69,16 +74,15 @@ fn without_release(line: &str) -> String {
     if line.starts_with("cargo ") { line.replacen(" --release", "", 1) } else { line.to_owned() }
 }
 
-/// Runs the commands of these documents, of all if none is named.
+/// Runs the commands of these documents, of all if none is named; with `--quick` after the tests, which it does not run again.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
-    let is_quick = arguments.contains(&"--quick");
-    let documents: Vec<&str> = arguments.iter().copied().filter(|&argument| argument != "--quick").collect();
-    run_all(root, &documents, &[], if is_quick { Build::AsTests } else { Build::AsWritten })
-}
-
-/// Runs every command but those in `done`, which the caller has run as they are written, with what the tests have built.
-pub(crate) fn run_quick_except(root: &Path, done: &[&str]) -> Result<(), String> {
-    run_all(root, &[], done, Build::AsTests)
+    let is_quick = arguments.contains(&QUICK);
+    let documents: Vec<&str> = arguments.iter().copied().filter(|&argument| argument != QUICK).collect();
+    if is_quick {
+        run_all(root, &documents, &[TEST_COMMAND], Build::AsTests)
+    } else {
+        run_all(root, &documents, &[], Build::AsWritten)
+    }
 }
 
 fn run_all(root: &Path, chosen: &[&str], done: &[&str], build: Build) -> Result<(), String> {
