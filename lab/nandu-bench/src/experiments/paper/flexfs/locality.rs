@@ -68,8 +68,8 @@ pub(crate) const LIVE: Experiment = Experiment {
     ..Experiment::PLAIN
 };
 
-const NOTES_LIVE: &str = "The paper ends its runs when 95 % were written, when a quarter of that is stale. Going on until 95 % live asks more of \
-any placement: blocks are short for longer, and stale pages have to be collected. Nothing is published for it.";
+const NOTES_LIVE: &str = "The paper ends its runs when 95 % were written, when a quarter of that is dead. Going on until 95 % live asks more of \
+any placement: blocks are short for longer, and dead pages have to be collected. Nothing is published for it.";
 
 const SCHEMES: [Scheme; 3] = [
     Scheme::published("da", Policy::DYNAMIC),
