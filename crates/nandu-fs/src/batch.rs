@@ -1,11 +1,12 @@
-//! Edits that happen together, put together in room on the stack that is as large as the operation needs.
+//! Edits that happen together, put together in memory that is lent, or in room on the stack that is as large as the operation needs.
 
 use nandu_index::Edit;
 
+use crate::Ino;
 use crate::fragments::{FRAGMENT_SIZE_MAX, FRAGMENTS_FOUND_MAX};
-use crate::inode::INODE_SIZE_MAX;
+use crate::inode::{INODE_SIZE_MAX, Inode};
 use crate::keys::{KEY_SIZE_MAX, Key};
-use crate::pages::{INLINE_HEAD_SIZE, INLINE_SIZE_MAX};
+use crate::pages::INLINE_SIZE_MAX;
 
 /// Most edits of a batch.
 pub(crate) const EDIT_COUNT_MAX: usize = 44;
@@ -16,7 +17,10 @@ pub(crate) const INODE_ROOM: usize = KEY_SIZE_MAX + INODE_SIZE_MAX;
 /// What is left of two fragments between which a part of a page becomes zero, an inode, the fragment of zeros, and keys.
 const WHOLE: usize = 2 * (1 + FRAGMENT_SIZE_MAX) + INODE_SIZE_MAX + 8 + EDIT_COUNT_MAX * KEY_SIZE_MAX;
 
-/// Room for the largest batch there is.
+/// Bytes for keys and values of a batch in the memory of the page that is being written, which is lent to each change and never smaller.
+pub(crate) const LENT_SIZE: usize = 2048;
+
+/// Room on the stack for the largest batch there is: for repair, which has lent the memory to what it counts.
 pub(crate) type WholeRoom<'a> = Room<'a, EDIT_COUNT_MAX, WHOLE>;
 
 /// Room for an inode.
@@ -26,8 +30,16 @@ pub(crate) type InodeRoom<'a> = Room<'a, 1, INODE_ROOM>;
 pub(crate) type PageRoom<'a> =
     Room<'a, { FRAGMENTS_FOUND_MAX + 2 }, { (FRAGMENTS_FOUND_MAX + 1) * KEY_SIZE_MAX + INODE_ROOM }>;
 
-/// What a page has in its record, with an inode, is less.
-const _: () = assert!(INLINE_SIZE_MAX + INLINE_HEAD_SIZE + INODE_SIZE_MAX + EDIT_COUNT_MAX * KEY_SIZE_MAX <= WHOLE);
+/// A truncation lays zeros over the last page or cuts its record, and deletes records; zeros in a page part two fragments. Both fit.
+const _: () = {
+    let part = 1 + FRAGMENT_SIZE_MAX;
+    let last = if part > INLINE_SIZE_MAX { part } else { INLINE_SIZE_MAX };
+    assert!(last + 8 + INODE_SIZE_MAX + EDIT_COUNT_MAX * KEY_SIZE_MAX <= LENT_SIZE);
+    assert!(2 * part + 8 + (FRAGMENTS_FOUND_MAX + 3) * KEY_SIZE_MAX <= LENT_SIZE);
+};
+
+/// In place of an edit that is not there.
+pub(crate) const NO_EDIT: Edit<'_> = Edit { key: &[], value: None };
 
 /// Room for so many edits, and for so many bytes of keys and of values that are encoded into it.
 pub(crate) struct Room<'a, const EDITS: usize, const BYTES: usize> {
@@ -37,12 +49,12 @@ pub(crate) struct Room<'a, const EDITS: usize, const BYTES: usize> {
 
 impl<'a, const EDITS: usize, const BYTES: usize> Room<'a, EDITS, BYTES> {
     pub(crate) fn new() -> Self {
-        Room { edits: [Edit { key: &[], value: None }; EDITS], bytes: [0; BYTES] }
+        Room { edits: [NO_EDIT; EDITS], bytes: [0; BYTES] }
     }
 
     /// An empty batch, which is all that the room can be used for.
     pub(crate) fn batch(&'a mut self) -> Batch<'a> {
-        Batch { edits: &mut self.edits, count: 0, bytes: &mut self.bytes }
+        Batch::new(&mut self.edits, &mut self.bytes)
     }
 }
 
@@ -55,6 +67,11 @@ pub(crate) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
+    /// An empty one.
+    pub(crate) fn new(edits: &'a mut [Edit<'a>], bytes: &'a mut [u8]) -> Batch<'a> {
+        Batch { edits, count: 0, bytes }
+    }
+
     pub(crate) fn edits(&self) -> &[Edit<'a>] {
         &self.edits[..self.count]
     }
@@ -68,9 +85,9 @@ impl<'a> Batch<'a> {
         self.edits.len() - self.count
     }
 
-    /// Bytes of values that can still be encoded into it, with as many keys as there is room for.
-    pub(crate) fn value_room(&self) -> usize {
-        self.bytes.len().saturating_sub(self.room() * KEY_SIZE_MAX)
+    /// Whether so many edits can still be added, with values of so many bytes together that are encoded into it.
+    pub(crate) fn has_room(&self, edits: usize, bytes: usize) -> bool {
+        self.room() >= edits && self.bytes.len() >= bytes + edits * KEY_SIZE_MAX
     }
 
     pub(crate) fn delete(&mut self, key: Key) {
@@ -105,8 +122,14 @@ impl<'a> Batch<'a> {
         self.set(key, Some(value));
     }
 
-    /// So many bytes of the room.
-    fn take(&mut self, size: usize) -> &'a mut [u8] {
+    pub(crate) fn put_inode(&mut self, ino: Ino, inode: &Inode) {
+        let size = inode.write(self.bytes);
+        let value = self.take(size);
+        self.set(Key::inode(ino.0), Some(value));
+    }
+
+    /// So many bytes of the room, for a value.
+    pub(crate) fn take(&mut self, size: usize) -> &'a mut [u8] {
         assert!(size <= self.bytes.len(), "a batch holds what one operation changes");
         let (taken, left) = core::mem::take(&mut self.bytes).split_at_mut(size);
         self.bytes = left;

@@ -2,29 +2,15 @@
 
 use nandu_nand::Nand;
 
-use crate::batch::{Batch, INODE_ROOM, Room, WholeRoom};
-use crate::fs::Fs;
+use crate::batch::Batch;
+use crate::fs::{Commit, Fs, Lent};
 use crate::inode::Inode;
 use crate::keys::INO_END;
-use crate::mount::{CHUNK_SIZE, SUPER_BLOCK_ROOM};
-use crate::names::NAME_ROOM;
+use crate::mount::CHUNK_SIZE;
 use crate::{Attributes, FileKind, FsError, Ino};
 
 /// Bit of a directory's mode: what is made in it gets its group.
 const SET_GID: u32 = 0o2000;
-
-/// Room for the superblock, a name and two inodes.
-type BareRoom<'a> = Room<'a, 4, { SUPER_BLOCK_ROOM + NAME_ROOM + 2 * INODE_ROOM }>;
-
-/// What is to be made.
-struct New<'v> {
-    directory: Ino,
-    name: &'v [u8],
-    attributes: Attributes,
-    target: &'v [u8],
-    xattrs: &'v [(&'v [u8], &'v [u8])],
-    xattr_size: u32,
-}
 
 impl<N: Nand> Fs<'_, N> {
     /// Makes a file, or with another type in the mode a pipe, a socket or a device. Durable at the next sync, with one program for
@@ -57,7 +43,7 @@ impl<N: Nand> Fs<'_, N> {
             None | Some(FileKind::Directory | FileKind::Symlink) => return Err(FsError::Range),
             Some(_) => {}
         }
-        self.make(directory, name, Attributes { mode, ..attributes }, &[], xattrs)
+        self.make(directory, name, Attributes { mode, ..attributes }, xattrs)
     }
 
     /// Makes a directory. Durable when it returns. Programs 1 page.
@@ -82,42 +68,42 @@ impl<N: Nand> Fs<'_, N> {
         xattrs: &[(&[u8], &[u8])],
     ) -> Result<Ino, FsError<N::Error>> {
         let mode = attributes.mode & !FileKind::MASK | FileKind::Directory.mode();
-        let ino = self.make(directory, name, Attributes { mode, rdev: 0, ..attributes }, &[], xattrs)?;
+        let ino = self.make(directory, name, Attributes { mode, rdev: 0, ..attributes }, xattrs)?;
         self.sync_names()?;
         Ok(ino)
     }
 
-    /// Makes what a directory has a name for; `target` is of a symbolic link.
+    /// Makes what a directory has a name for; `lent` is attributes, or the target of a symbolic link.
     pub(crate) fn make(
         &mut self,
         directory: Ino,
         name: &[u8],
         attributes: Attributes,
-        target: &[u8],
-        xattrs: &[(&[u8], &[u8])],
+        lent: Lent<'_>,
     ) -> Result<Ino, FsError<N::Error>> {
         self.check_name(name)?;
-        let xattr_size = self.first_xattrs_size(xattrs)?;
+        let is_link = FileKind::of_mode(attributes.mode) == Some(FileKind::Symlink);
+        let xattr_size = if is_link { 0 } else { self.first_xattrs_size(lent)? };
         self.begin_change()?;
-        let what = New { directory, name, attributes, target, xattrs, xattr_size };
-        if target.is_empty() && xattrs.is_empty() { self.make_bare(&what) } else { self.make_whole(&what) }
+        let (mut ino, mut chunk_next) = (Ino(0), 0);
+        self.change(lent, &mut |fs, batch, lent| {
+            (ino, chunk_next) = fs.prepare_make(batch, directory, name, attributes, xattr_size, lent)?;
+            Ok(Commit::Records)
+        })?;
+        self.chunk_next = chunk_next;
+        Ok(ino)
     }
 
-    #[inline(never)]
-    fn make_bare(&mut self, what: &New<'_>) -> Result<Ino, FsError<N::Error>> {
-        let mut room = BareRoom::new();
-        self.make_in(room.batch(), what)
-    }
-
-    #[inline(never)]
-    fn make_whole(&mut self, what: &New<'_>) -> Result<Ino, FsError<N::Error>> {
-        let mut room = WholeRoom::new();
-        self.make_in(room.batch(), what)
-    }
-
-    #[inline(never)]
-    fn make_in<'v>(&mut self, mut batch: Batch<'v>, what: &New<'v>) -> Result<Ino, FsError<N::Error>> {
-        let New { directory, name, attributes, target, xattrs, xattr_size } = *what;
+    /// Returns the number that what is made gets, and the first one that no chunk has then.
+    pub(crate) fn prepare_make<'a>(
+        &mut self,
+        batch: &mut Batch<'a>,
+        directory: Ino,
+        name: &[u8],
+        attributes: Attributes,
+        xattr_size: u32,
+        lent: Lent<'a>,
+    ) -> Result<(Ino, u64), FsError<N::Error>> {
         let mut parent = self.directory(directory)?;
         if parent.nlink == 0 {
             // A directory that was removed and is still open takes no names.
@@ -132,27 +118,30 @@ impl<N: Nand> Fs<'_, N> {
             inode.parent = directory.0;
             parent.nlink = parent.nlink.checked_add(1).ok_or(FsError::TooManyLinks(directory))?;
         }
-        inode.size = target.len() as u64;
         inode.xattr_size = xattr_size;
         if chunk_next != self.chunk_next {
-            self.put_super_block(&mut batch, chunk_next);
+            self.put_super_block(batch, chunk_next);
         }
-        Self::put_name(&mut batch, directory, position, inode.kind(), ino, name);
-        Self::put_inode(&mut batch, directory, &parent);
+        Self::put_name(batch, directory, position, inode.kind(), ino, name);
+        batch.put_inode(directory, &parent);
         #[cfg(feature = "_broken")]
         if self.options.broken.name_first {
-            self.commit(&batch)?;
+            self.commit(batch, Commit::Records)?;
             self.tree.sync()?;
             batch.clear();
         }
         // S12: the name in the same commit as the inode and its attributes. With the name first, a cut would leave a name that leads to nothing,
         // or to what lets in whom an access list keeps out.
-        self.put_first_xattrs(&mut batch, ino, xattrs)?;
-        Self::put_inode(&mut batch, ino, &inode);
-        self.put_target(&mut batch, ino, target);
-        self.commit(&batch)?;
-        self.chunk_next = chunk_next;
-        Ok(ino)
+        if inode.kind() == FileKind::Symlink {
+            for &(_, target) in lent {
+                inode.size = target.len() as u64;
+                self.put_target(batch, ino, target);
+            }
+        } else {
+            self.put_first_xattrs(batch, ino, lent)?;
+        }
+        batch.put_inode(ino, &inode);
+        Ok((ino, chunk_next))
     }
 
     fn new_inode(&self, parent: &Inode, attributes: Attributes) -> Inode {

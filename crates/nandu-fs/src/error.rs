@@ -14,6 +14,7 @@ use crate::Ino;
 /// write, a truncation or a deletion in steps that was done already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[repr(u32)]
 pub enum FsError<E: Error + 'static> {
     /// The directory has no such name.
     NotFound {

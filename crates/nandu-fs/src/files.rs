@@ -2,6 +2,7 @@
 
 use nandu_nand::Nand;
 
+use crate::batch::{Batch, InodeRoom};
 use crate::fs::Fs;
 use crate::pages::{Base, PageState};
 use crate::write_buffer::{Span, Written};
@@ -20,9 +21,8 @@ impl<N: Nand> Fs<'_, N> {
     ///
     /// [`FsError::NoInode`], [`FsError::IsDirectory`] and [`FsError::NotFile`]; [`FsError::Corrupt`]; errors of the chip.
     pub fn read_at(&mut self, ino: Ino, offset: u64, out: &mut [u8]) -> Result<usize, FsError<N::Error>> {
-        let inode = self.file(ino)?;
         let page_size = self.page_size();
-        let left = usize::try_from(inode.size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let left = usize::try_from(self.file_size(ino)?.saturating_sub(offset)).unwrap_or(usize::MAX);
         let size = left.min(out.len());
         let mut at = 0;
         while at < size {
@@ -57,7 +57,7 @@ impl<N: Nand> Fs<'_, N> {
         if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > size_max) {
             return Err(FsError::FileSize { size_max });
         }
-        self.file(ino)?;
+        self.file_size(ino)?;
         self.finish_truncation(ino)?;
         let page_size = self.page_size();
         let mut at = 0;
@@ -90,7 +90,7 @@ impl<N: Nand> Fs<'_, N> {
     ///
     /// As [`Fs::write_at`].
     pub fn append(&mut self, ino: Ino, bytes: &[u8]) -> Result<u64, FsError<N::Error>> {
-        let offset = self.file(ino)?.size;
+        let offset = self.file_size(ino)?;
         match self.write_at(ino, offset, bytes)? {
             count if count == bytes.len() => Ok(offset),
             _ => {
@@ -116,20 +116,39 @@ impl<N: Nand> Fs<'_, N> {
     /// Writes a whole page that is not in memory.
     fn write_page(&mut self, ino: Ino, index: u32, bytes: &[u8]) -> Result<(), FsError<N::Error>> {
         self.begin_change()?;
-        let state = self.page_state(ino.0, index)?;
-        self.put_written(ino, index, bytes, &state)?;
-        self.drop_fragments(ino.0, index, &state)?;
+        self.put_whole(ino, index, bytes)?;
         self.end_tagging();
         Ok(())
     }
 
     #[inline(never)]
-    fn put_written(&mut self, ino: Ino, index: u32, bytes: &[u8], state: &PageState) -> Result<(), FsError<N::Error>> {
+    fn put_whole(&mut self, ino: Ino, index: u32, bytes: &[u8]) -> Result<(), FsError<N::Error>> {
+        let place = (ino.0, index);
+        let mut state = PageState::HOLE;
+        self.load_state(place, &mut state)?;
+        let mut room = InodeRoom::new();
+        let mut batch = room.batch();
+        self.put_grown(&mut batch, ino, index, bytes.len(), &state)?;
+        self.put_page(place, bytes, batch.edits(), state.base)?;
+        self.drop_fragments(place, &state)
+    }
+
+    /// Puts the inode of a file of which a page is written.
+    #[inline(never)]
+    fn put_grown(
+        &mut self,
+        batch: &mut Batch<'_>,
+        ino: Ino,
+        index: u32,
+        size: usize,
+        state: &PageState,
+    ) -> Result<(), FsError<N::Error>> {
         let mut inode = self.file(ino)?;
-        inode.grow(self.offset(index, bytes.len()), self.now);
-        self.begin_tagging(ino, index, bytes.len(), &inode);
+        inode.grow(self.offset(index, size), self.now);
+        self.begin_tagging((ino, index), size, inode.mtime);
         Self::count_page(state, &mut inode);
-        self.put_page_of(ino, &inode, |fs, edits| fs.put_page((ino.0, index), bytes, edits, state.base))
+        batch.put_inode(ino, &inode);
+        Ok(())
     }
 
     /// Writes a part of a page in memory.

@@ -2,12 +2,11 @@
 
 use core::ops::Range;
 
-use nandu_index::Edit;
 use nandu_nand::Nand;
 
 use crate::batch::{Batch, InodeRoom, PageRoom, Room};
 use crate::fragments::{BYTES, FRAGMENTS_FOUND_MAX};
-use crate::fs::Fs;
+use crate::fs::{Commit, Fs};
 use crate::inode::Inode;
 use crate::keys::{KEY_SIZE_MAX, Key};
 use crate::pages::{Base, PageState, inline_head};
@@ -55,11 +54,21 @@ impl<N: Nand> Fs<'_, N> {
     /// Brings the page that is being written to the tree.
     pub(crate) fn flush(&mut self) -> Result<(), FsError<N::Error>> {
         let Some(&Written { ino, index, .. }) = self.buffer.written.as_ref() else { return Ok(()) };
-        let state = self.page_state(ino, index)?;
-        let is_fragment = state.base == Base::Page && self.flush_fragment((ino, index), &state)?;
-        if !is_fragment && self.flush_whole((ino, index), &state)? {
-            self.drop_fragments(ino, index, &state)?;
-            self.end_tagging();
+        let place = (ino, index);
+        let mut state = PageState::HOLE;
+        self.load_state(place, &mut state)?;
+        if state.base != Base::Page || !self.flush_fragment(place, &state)? {
+            self.load_rest()?;
+            let page = self.buffer.page();
+            let first = page.iter().position(|&byte| byte != 0).unwrap_or(0);
+            let behind = page.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+            if behind - first <= self.inline_size_max() {
+                self.flush_inline(place, &state, first..behind)?;
+            } else {
+                self.flush_page(place, &state, behind)?;
+                self.drop_fragments(place, &state)?;
+                self.end_tagging();
+            }
         }
         self.buffer.written = None;
         Ok(())
@@ -89,10 +98,10 @@ impl<N: Nand> Fs<'_, N> {
                 batch.delete(Key::fragment(ino, index, other.start()));
             }
             if let Some(written) = &fs.buffer.written {
-                Self::put_inode(&mut batch, Ino(ino), &written.inode);
+                batch.put_inode(Ino(ino), &written.inode);
             }
             batch.put_lent(Key::fragment(ino, index, start as u16), value);
-            fs.commit_data(&batch)
+            fs.commit(&batch, Commit::Data)
         });
         match outcome {
             // The page with it takes no more room than the page has.
@@ -114,29 +123,22 @@ impl<N: Nand> Fs<'_, N> {
     /// Calls with the memory of the page that is being written, which is nowhere else meanwhile.
     pub(crate) fn with_memory<T>(&mut self, call: impl FnOnce(&mut Self, &mut [u8]) -> T) -> T {
         let memory = core::mem::take(&mut self.buffer.memory);
-        let result = call(self, memory);
+        let page_size = self.page_size();
+        let result = call(self, &mut memory[..page_size]);
         self.buffer.memory = memory;
         result
     }
 
-    /// Makes a page of what was written and the rest, or a record if few bytes of it are not zero. Returns whether it is a page, under which
-    /// fragments are left.
+    /// Makes a page of what was written and the rest, of which the bytes behind an offset are zero. What lies over it is left.
     #[inline(never)]
-    fn flush_whole(&mut self, (ino, index): (u64, u32), state: &PageState) -> Result<bool, FsError<N::Error>> {
-        self.load_rest()?;
-        let Some(written) = &self.buffer.written else { return Ok(false) };
-        let (mut inode, end) = (written.inode, written.span.end);
-        self.begin_tagging(Ino(ino), index, end, &inode);
-        Self::count_page(state, &mut inode);
-        let page = self.buffer.page();
-        let first = page.iter().position(|&byte| byte != 0).unwrap_or(0);
-        let behind = page.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-        if behind - first <= self.inline_size_max() {
-            self.tagging.give_up();
-            return self.flush_inline((ino, index), &inode, state, first..behind).map(|()| false);
+    fn flush_page(&mut self, place: (u64, u32), state: &PageState, behind: usize) -> Result<(), FsError<N::Error>> {
+        if let Some(&Written { ino, index, span, inode: Inode { mtime, .. } }) = self.buffer.written.as_ref() {
+            self.begin_tagging((Ino(ino), index), span.end, mtime);
         }
-        self.put_page_of(Ino(ino), &inode, |fs, edits| fs.put_front((ino, index), behind, edits, state.base))
-            .map(|()| true)
+        let mut room = InodeRoom::new();
+        let mut batch = room.batch();
+        self.put_written_inode(&mut batch, state);
+        self.put_front(place, behind, batch.edits(), state.base)
     }
 
     /// Makes a record of the bytes of the page that are not zero.
@@ -144,7 +146,6 @@ impl<N: Nand> Fs<'_, N> {
     fn flush_inline(
         &mut self,
         (ino, index): (u64, u32),
-        inode: &Inode,
         state: &PageState,
         bytes: Range<usize>,
     ) -> Result<(), FsError<N::Error>> {
@@ -152,11 +153,20 @@ impl<N: Nand> Fs<'_, N> {
         self.with_written(bytes, head, |fs, value| {
             let mut room = PageRoom::new();
             let mut batch = room.batch();
-            Self::put_inode(&mut batch, Ino(ino), inode);
+            fs.put_written_inode(&mut batch, state);
             batch.put_lent(Key::page(ino, index), value);
-            Self::delete_fragments(&mut batch, ino, index, state);
-            fs.commit_data(&batch)
+            Self::delete_fragments(&mut batch, (ino, index), state);
+            fs.commit(&batch, Commit::Data)
         })
+    }
+
+    /// Puts the inode of the page that is being written, as it is with that page.
+    #[inline(never)]
+    fn put_written_inode(&self, batch: &mut Batch<'_>, state: &PageState) {
+        if let Some(&Written { ino, mut inode, .. }) = self.buffer.written.as_ref() {
+            Self::count_page(state, &mut inode);
+            batch.put_inode(Ino(ino), &inode);
+        }
     }
 
     /// An inode counts a page that comes in place of a hole.
@@ -166,33 +176,20 @@ impl<N: Nand> Fs<'_, N> {
 
     /// What lay over a page goes, since the page has it.
     #[inline(never)]
-    pub(crate) fn drop_fragments(&mut self, ino: u64, index: u32, state: &PageState) -> Result<(), FsError<N::Error>> {
+    pub(crate) fn drop_fragments(&mut self, place: (u64, u32), state: &PageState) -> Result<(), FsError<N::Error>> {
         if state.fragments.as_slice().is_empty() {
             return Ok(());
         }
         let mut room = Room::<FRAGMENTS_FOUND_MAX, { FRAGMENTS_FOUND_MAX * KEY_SIZE_MAX }>::new();
         let mut batch = room.batch();
-        Self::delete_fragments(&mut batch, ino, index, state);
-        self.commit_freeing(&batch)
+        Self::delete_fragments(&mut batch, place, state);
+        self.commit(&batch, Commit::Freeing)
     }
 
     /// Puts the deletion of what lies over a page into a batch.
-    pub(crate) fn delete_fragments(batch: &mut Batch<'_>, ino: u64, index: u32, state: &PageState) {
+    pub(crate) fn delete_fragments(batch: &mut Batch<'_>, (ino, index): (u64, u32), state: &PageState) {
         for fragment in state.fragments.as_slice() {
             batch.delete(Key::fragment(ino, index, fragment.start()));
         }
-    }
-
-    /// Calls with a change of an inode, which goes with a page of it.
-    pub(crate) fn put_page_of(
-        &mut self,
-        ino: Ino,
-        inode: &Inode,
-        put: impl FnOnce(&mut Self, &[Edit<'_>]) -> Result<(), FsError<N::Error>>,
-    ) -> Result<(), FsError<N::Error>> {
-        let mut room = InodeRoom::new();
-        let mut batch = room.batch();
-        Self::put_inode(&mut batch, ino, inode);
-        put(self, batch.edits())
     }
 }

@@ -66,7 +66,7 @@ impl FragmentLimits {
 }
 
 /// A fragment without its bytes.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Fragment {
     start: u16,
     size: u16,
@@ -85,13 +85,16 @@ impl Fragment {
 }
 
 /// The fragments over a page, in order.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Fragments {
     list: [Fragment; FRAGMENTS_FOUND_MAX],
     count: usize,
 }
 
 impl Fragments {
+    pub(crate) const NONE: Fragments =
+        Fragments { list: [Fragment { start: 0, size: 0, stored: 0 }; FRAGMENTS_FOUND_MAX], count: 0 };
+
     pub(crate) fn as_slice(&self) -> &[Fragment] {
         &self.list[..self.count]
     }
@@ -166,7 +169,7 @@ mod tests {
 
     #[test]
     fn fragments_stand_in_order_and_within_the_page() {
-        let mut fragments = Fragments::default();
+        let mut fragments = Fragments::NONE;
         assert!(fragments.push(0, &[0, 1, 2], 16));
         assert!(!fragments.push(1, &[0, 1, 2], 16));
         assert!(fragments.push(10, &zeros(6), 16));

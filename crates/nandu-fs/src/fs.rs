@@ -6,10 +6,10 @@ use nandu_log::LogStats;
 use nandu_nand::{Geometry, Nand};
 use nandu_tree::{ByteCells, OnLog, Tree, TreeError};
 
-use crate::batch::{Batch, InodeRoom};
+use crate::batch::{Batch, EDIT_COUNT_MAX, InodeRoom, NO_EDIT};
 use crate::error::Damage;
 use crate::fragments::FragmentLimits;
-use crate::inode::{INODE_SIZE_MAX, Inode};
+use crate::inode::Inode;
 use crate::keys::{INO_END, Key};
 use crate::open_files::OpenFiles;
 use crate::placing::Placing;
@@ -30,6 +30,20 @@ struct Growth {
     /// Whether there is a record more.
     adds: bool,
 }
+
+/// What changes take on a full chip.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Commit {
+    /// They are of records, and may take what is kept for them ([`FsStat`](crate::FsStat)).
+    Records,
+    /// They are of the content of files, for which there is less room: else it would take what changes of records need.
+    Data,
+    /// They leave no less room than there was, and are possible on a full chip.
+    Freeing,
+}
+
+/// Names and values that a change lends to its records: those of attributes, or the target of a link.
+pub(crate) type Lent<'a> = &'a [(&'a [u8], &'a [u8])];
 
 /// A file system on a chip `N`, in memory handed over when it is formatted or mounted.
 ///
@@ -172,6 +186,12 @@ impl<N: Nand> Fs<'_, N> {
         if inode.is_directory() { Ok(inode) } else { Err(FsError::NotDirectory(ino)) }
     }
 
+    /// Bytes of a file with content.
+    #[inline(never)]
+    pub(crate) fn file_size(&mut self, ino: Ino) -> Result<u64, FsError<N::Error>> {
+        self.file(ino).map(|inode| inode.size)
+    }
+
     /// The inode of a file with content.
     pub(crate) fn file(&mut self, ino: Ino) -> Result<Inode, FsError<N::Error>> {
         let inode = self.inode(ino)?;
@@ -182,18 +202,32 @@ impl<N: Nand> Fs<'_, N> {
         }
     }
 
-    pub(crate) fn put_inode(batch: &mut Batch<'_>, ino: Ino, inode: &Inode) {
-        let mut bytes = [0; INODE_SIZE_MAX];
-        let size = inode.write(&mut bytes);
-        batch.put(Key::inode(ino.0), &bytes[..size], &[]);
-    }
-
     /// A change of nothing but an inode.
     pub(crate) fn commit_inode(&mut self, ino: Ino, inode: &Inode) -> Result<(), FsError<N::Error>> {
         let mut room = InodeRoom::new();
         let mut batch = room.batch();
-        Self::put_inode(&mut batch, ino, inode);
-        self.commit(&batch)
+        batch.put_inode(ino, inode);
+        self.commit(&batch, Commit::Records)
+    }
+
+    /// Makes what `prepare` puts into a batch, and nothing where that is nothing. No page is being written meanwhile: its memory holds keys and values.
+    /// What `prepare` needs of the stack is free again when the changes are made.
+    #[inline(never)]
+    pub(crate) fn change(
+        &mut self,
+        lent: Lent<'_>,
+        prepare: &mut dyn for<'a> FnMut(&mut Self, &mut Batch<'a>, Lent<'a>) -> Result<Commit, FsError<N::Error>>,
+    ) -> Result<(), FsError<N::Error>> {
+        let memory = core::mem::take(&mut self.buffer.memory);
+        let mut edits = [NO_EDIT; EDIT_COUNT_MAX];
+        let mut batch = Batch::new(&mut edits, memory);
+        let outcome = match prepare(self, &mut batch, lent) {
+            Ok(_) if batch.is_empty() => Ok(()),
+            Ok(how) => self.commit(&batch, how),
+            Err(error) => Err(error),
+        };
+        self.buffer.memory = memory;
+        outcome
     }
 
     /// Before each change: the page that is being written goes to the tree, and what a cut left over is removed a step further.
@@ -208,30 +242,26 @@ impl<N: Nand> Fs<'_, N> {
         if is_read_only { Err(FsError::ReadOnly) } else { Ok(()) }
     }
 
-    /// Makes all these changes of records or none. On a full chip they may take what is kept for them ([`FsStat`](crate::FsStat)).
-    pub(crate) fn commit(&mut self, batch: &Batch<'_>) -> Result<(), FsError<N::Error>> {
-        self.commit_where(batch, false)
-    }
-
-    /// The same with the content of files, for which there is less room: else it would take what changes of records need.
-    pub(crate) fn commit_data(&mut self, batch: &Batch<'_>) -> Result<(), FsError<N::Error>> {
-        self.commit_where(batch, true)
-    }
-
-    fn commit_where(&mut self, batch: &Batch<'_>, is_data: bool) -> Result<(), FsError<N::Error>> {
+    /// Makes all these changes or none.
+    #[inline(never)]
+    pub(crate) fn commit(&mut self, batch: &Batch<'_>, how: Commit) -> Result<(), FsError<N::Error>> {
         let mut has_more = true;
-        loop {
+        while how != Commit::Freeing {
             match self.tree.batch(batch.edits()).map_err(FsError::from) {
                 Err(FsError::Full) => {}
                 other => return other,
             }
-            if self.has_kept_room(batch, is_data)? {
-                return self.commit_freeing(batch);
+            if self.has_kept_room(batch, how == Commit::Data)? {
+                break;
             }
             if !has_more || !self.make_room()? {
                 return Err(FsError::Full);
             }
             has_more = false;
+        }
+        match self.tree.batch_freeing(batch.edits()).map_err(FsError::from) {
+            Err(FsError::Full) if self.make_room()? => Ok(self.tree.batch_freeing(batch.edits())?),
+            other => other,
         }
     }
 
@@ -253,14 +283,6 @@ impl<N: Nand> Fs<'_, N> {
             growth.bytes += edit.value.map_or(0, |value| size(value.len())) - before.map_or(0, size);
         }
         Ok(growth)
-    }
-
-    /// Makes all these changes, which leave no less room than there was and are possible on a full chip, or none.
-    pub(crate) fn commit_freeing(&mut self, batch: &Batch<'_>) -> Result<(), FsError<N::Error>> {
-        match self.tree.batch_freeing(batch.edits()).map_err(FsError::from) {
-            Err(FsError::Full) if self.make_room()? => Ok(self.tree.batch_freeing(batch.edits())?),
-            other => other,
-        }
     }
 
     /// After a change of names that is durable when it returns (S11). Otherwise a program that renames a file into place and then

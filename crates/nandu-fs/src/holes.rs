@@ -4,14 +4,23 @@ use core::ops::ControlFlow;
 
 use nandu_nand::Nand;
 
-use crate::batch::{Batch, WholeRoom};
+use crate::batch::Batch;
 use crate::error::Damage;
 use crate::fragments::{BYTES, FRAGMENT_COUNT_MAX, FRAGMENTS_FOUND_MAX, parse, zeros};
-use crate::fs::Fs;
+use crate::fs::{Commit, Fs};
 use crate::keys::{Key, Meaning};
-use crate::pages::{Base, UNWRITTEN_VALUE, base_of};
+use crate::pages::{Base, UNWRITTEN_VALUE, base_of, inline};
 use crate::write_buffer::{Span, Written};
 use crate::{Allocation, FsError, Ino};
+
+/// What is left of a truncation when its first part is durable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Nothing,
+    OfFile,
+    /// Of a file without a name.
+    OfOrphan,
+}
 
 /// Pages that one step allocates or gives back.
 const STEP_PAGES: u32 = 16;
@@ -30,40 +39,48 @@ impl<N: Nand> Fs<'_, N> {
         }
         self.begin_change()?;
         self.finish_truncation(ino)?;
-        if self.cut(ino, size)? { Ok(()) } else { self.reap(ino) }
+        let mut left = Left::Nothing;
+        self.change(&[], &mut |fs, batch, _| {
+            let how;
+            (how, left) = fs.prepare_cut(batch, ino, size)?;
+            Ok(how)
+        })?;
+        if left == Left::OfOrphan {
+            // Its record says that it is an orphan, and not that it was cut.
+            self.open.set_cut(ino.0, true);
+        }
+        if left == Left::Nothing { Ok(()) } else { self.reap(ino) }
     }
 
-    /// The first part of it, which is durable as one. Returns whether there is nothing left.
-    #[inline(never)]
-    fn cut(&mut self, ino: Ino, size: u64) -> Result<bool, FsError<N::Error>> {
+    /// The first part of it, which is durable as one.
+    fn prepare_cut(&mut self, batch: &mut Batch<'_>, ino: Ino, size: u64) -> Result<(Commit, Left), FsError<N::Error>> {
         let mut inode = self.file(ino)?;
         let old_size = core::mem::replace(&mut inode.size, size);
         inode.modify(self.now);
         if size >= old_size {
-            return self.commit_inode(ino, &inode).map(|()| true);
+            batch.put_inode(ino, &inode);
+            return Ok((Commit::Records, Left::Nothing));
         }
-        let mut room = WholeRoom::new();
-        let mut batch = room.batch();
         let page_size = self.page_size();
         let (index, start) = self.place(size);
         let first = if start > 0 { index + 1 } else { index };
         if start > 0 {
-            self.zero_part(&mut batch, ino, index, start, page_size)?;
+            self.zero_part(batch, ino, index, start, page_size)?;
         }
         let room = batch.room().saturating_sub(2);
-        let doomed = self.doom_all(&mut batch, (Key::page(ino.0, first), Key::pages_end(ino.0)), room)?;
+        let doomed = self.doom_all(batch, (Key::page(ino.0, first), Key::pages_end(ino.0)), room)?;
         if doomed.is_all {
             inode.blocks = inode.blocks.saturating_sub(doomed.pages);
         } else {
             batch.put(Key::orphan(ino.0), &[], &[]);
         }
-        Self::put_inode(&mut batch, ino, &inode);
-        self.commit_freeing(&batch)?;
-        if !doomed.is_all && inode.nlink == 0 {
-            // Its record says that it is an orphan, and not that it was cut.
-            self.open.set_cut(ino.0, true);
-        }
-        Ok(doomed.is_all)
+        batch.put_inode(ino, &inode);
+        let left = match doomed.is_all {
+            true => Left::Nothing,
+            false if inode.nlink > 0 => Left::OfFile,
+            false => Left::OfOrphan,
+        };
+        Ok((Commit::Freeing, left))
     }
 
     /// Makes a part of a page zero. The page itself is not programmed; zeros lie over it.
@@ -79,18 +96,16 @@ impl<N: Nand> Fs<'_, N> {
         match state.base {
             Base::Hole | Base::Unwritten => Ok(()),
             Base::Inline => {
-                let (size, limit) = (self.page_size(), self.inline_size_max());
-                self.buffer.written = None;
-                self.with_memory(|fs, memory| fs.read_page(ino.0, index, 0, &mut memory[..size]))?;
-                let page = self.buffer.page_mut();
-                page[start..end].fill(0);
-                let first = page.iter().position(|&byte| byte != 0).unwrap_or(0);
-                let behind = page.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-                // Only where fragments lie over it, which they must not, the record becomes larger than it was.
-                if behind.saturating_sub(first) > limit {
+                let page_size = self.page_size();
+                let key = Key::page(ino.0, index);
+                let Some((offset, bytes)) = self.tree.get(key.as_slice())?.and_then(|value| inline(value, page_size))
+                else {
+                    return Err(FsError::Corrupt { ino, why: Damage::Page });
+                };
+                if !state.fragments.as_slice().is_empty() {
                     return Err(FsError::Corrupt { ino, why: Damage::Fragments });
                 }
-                Self::put_inline(batch, ino.0, index, first, &page[first..behind.max(first)]);
+                batch.put_inline(key, offset, bytes, start..end);
                 Ok(())
             }
             Base::Page => {
@@ -144,7 +159,7 @@ impl<N: Nand> Fs<'_, N> {
         }
         self.begin_change()?;
         self.finish_truncation(ino)?;
-        let inode = self.file(ino)?;
+        let old_size = self.file_size(ino)?;
         let page_size = self.page_size() as u64;
         let (mut index, last) = ((offset / page_size) as u32, ((end - 1) / page_size) as u32);
         if what.zeroes() {
@@ -152,13 +167,19 @@ impl<N: Nand> Fs<'_, N> {
         }
         while index <= last {
             let behind = index.saturating_add(STEP_PAGES).min(last + 1);
-            index = self.allocate_step(ino, what, (offset, end), index..behind)?;
+            self.change(&[], &mut |fs, batch, _| {
+                let how;
+                (how, index) = fs.prepare_allocation(batch, ino, what, (offset, end), index..behind)?;
+                Ok(how)
+            })?;
         }
-        if what.grows() && end > inode.size {
-            let mut inode = self.inode(ino)?;
-            inode.size = end;
-            inode.modify(self.now);
-            self.commit_inode(ino, &inode)?;
+        if what.grows() && end > old_size {
+            self.change(&[], &mut |fs, batch, _| {
+                let mut inode = fs.inode(ino)?;
+                inode.grow(end, fs.now);
+                batch.put_inode(ino, &inode);
+                Ok(Commit::Records)
+            })?;
         }
         Ok(())
     }
@@ -175,25 +196,13 @@ impl<N: Nand> Fs<'_, N> {
                 continue;
             }
             let (from, to) = (from as usize, to as usize);
-            let state = self.page_state(ino.0, index)?;
-            // Zeros in the middle of a fragment make two of it.
-            if state.base == Base::Page && state.fragments.as_slice().len() + 2 > FRAGMENT_COUNT_MAX {
-                let mut inode = self.file(ino)?;
-                inode.modify(self.now);
-                self.with_memory(|fs, memory| fs.read_page(ino.0, index, 0, memory))?;
-                self.buffer.page_mut()[from..to].fill(0);
-                let end = self.page_size();
-                let span = Span { start: 0, end, is_whole: true };
-                let written = Written { ino: ino.0, index, inode, span };
-                self.buffer.written = Some(written);
+            if self.begin_full_page(ino, index, from, to)? {
                 self.flush()?;
             } else {
-                let mut room = WholeRoom::new();
-                let mut batch = room.batch();
-                self.zero_part(&mut batch, ino, index, from, to)?;
-                if !batch.is_empty() {
-                    self.commit_freeing(&batch)?;
-                }
+                self.change(&[], &mut |fs, batch, _| {
+                    fs.zero_part(batch, ino, index, from, to)?;
+                    Ok(Commit::Freeing)
+                })?;
             }
             if first == last {
                 break;
@@ -202,21 +211,36 @@ impl<N: Nand> Fs<'_, N> {
         Ok(())
     }
 
-    /// Does so much of it as fits a batch; returns the first page that is still to be done.
+    /// A page with so many fragments that zeros among them would be one too many is written anew. Returns whether it is one.
     #[inline(never)]
-    fn allocate_step(
+    fn begin_full_page(&mut self, ino: Ino, index: u32, from: usize, to: usize) -> Result<bool, FsError<N::Error>> {
+        let state = self.page_state(ino.0, index)?;
+        // Zeros in the middle of a fragment make two of it.
+        if state.base != Base::Page || state.fragments.as_slice().len() + 2 <= FRAGMENT_COUNT_MAX {
+            return Ok(false);
+        }
+        let mut inode = self.file(ino)?;
+        inode.modify(self.now);
+        self.with_memory(|fs, memory| fs.read_page(ino.0, index, 0, memory))?;
+        self.buffer.page_mut()[from..to].fill(0);
+        let span = Span { start: 0, end: self.page_size(), is_whole: true };
+        self.buffer.written = Some(Written { ino: ino.0, index, inode, span });
+        Ok(true)
+    }
+
+    /// Puts so much of it as fits into a batch; returns the first page that is still to be done.
+    fn prepare_allocation(
         &mut self,
+        batch: &mut Batch<'_>,
         ino: Ino,
         what: Allocation,
         (offset, end): (u64, u64),
         pages: core::ops::Range<u32>,
-    ) -> Result<u32, FsError<N::Error>> {
+    ) -> Result<(Commit, u32), FsError<N::Error>> {
         let page_size = self.page_size() as u64;
         let mut inode = self.file(ino)?;
         inode.modify(self.now);
-        let mut room = WholeRoom::new();
-        let mut batch = room.batch();
-        let mut frees = true;
+        let mut how = Commit::Freeing;
         let mut behind = pages.end;
         for index in pages {
             let base = u64::from(index) * page_size;
@@ -232,7 +256,7 @@ impl<N: Nand> Fs<'_, N> {
                 (Base::Hole, _) => {
                     batch.put(key, &UNWRITTEN_VALUE, &[]);
                     inode.blocks = inode.blocks.saturating_add(1);
-                    frees = false;
+                    how = Commit::Data;
                 }
                 (_, Allocation::Extend | Allocation::KeepSize) => {}
                 _ if !is_whole => {}
@@ -243,11 +267,11 @@ impl<N: Nand> Fs<'_, N> {
                 _ => batch.put(key, &UNWRITTEN_VALUE, &[]),
             }
             if is_whole && what.zeroes() {
-                Self::delete_fragments(&mut batch, ino.0, index, &state);
+                Self::delete_fragments(batch, (ino.0, index), &state);
             }
         }
-        Self::put_inode(&mut batch, ino, &inode);
-        if frees { self.commit_freeing(&batch) } else { self.commit_data(&batch) }.map(|()| behind)
+        batch.put_inode(ino, &inode);
+        Ok((how, behind))
     }
 
     /// The first offset from this one on at which the file has data.
@@ -270,8 +294,8 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     fn seek(&mut self, ino: Ino, offset: u64, wants_data: bool) -> Result<u64, FsError<N::Error>> {
-        let inode = self.file(ino)?;
-        if offset >= inode.size {
+        let size = self.file_size(ino)?;
+        if offset >= size {
             return Err(FsError::NoMoreData);
         }
         let written = self.buffer.written.as_ref().filter(|written| written.ino == ino.0).map(|written| written.index);
@@ -304,11 +328,11 @@ impl<N: Nand> Fs<'_, N> {
             let in_memory = written.filter(|&index| index >= first);
             let index = found.into_iter().chain(in_memory).min().ok_or(FsError::NoMoreData)?;
             let at = offset.max(u64::from(index) * page_size as u64);
-            return if at < inode.size { Ok(at) } else { Err(FsError::NoMoreData) };
+            return if at < size { Ok(at) } else { Err(FsError::NoMoreData) };
         }
         if written == Some(next) {
             next += 1;
         }
-        Ok(offset.max(u64::from(next) * page_size as u64).min(inode.size))
+        Ok(offset.max(u64::from(next) * page_size as u64).min(size))
     }
 }

@@ -119,7 +119,7 @@ impl Inode {
     }
 
     /// Encodes it and returns how many bytes it takes.
-    pub(crate) fn write(&self, out: &mut [u8; INODE_SIZE_MAX]) -> usize {
+    pub(crate) fn write(&self, out: &mut [u8]) -> usize {
         let mut flags = 0;
         let others = [(self.mtime, MTIME), (self.atime, ATIME), (self.btime, BTIME)];
         for (time, flag) in others {

@@ -2,13 +2,11 @@
 
 use nandu_nand::Nand;
 
-use crate::batch::{Batch, INODE_ROOM, Room};
+use crate::batch::Batch;
 use crate::error::Damage;
-use crate::fs::Fs;
+use crate::fs::{Commit, Fs};
 use crate::inode::Inode;
-use crate::keys::{KEY_SIZE_MAX, Key};
-use crate::names::NAME_ROOM;
-use crate::orphans::REMOVED_COUNT;
+use crate::keys::Key;
 use crate::{Attributes, FileKind, FsError, Ino};
 
 /// Most bytes of a symbolic link's target.
@@ -19,9 +17,6 @@ const TARGET_PART_COUNT_MAX: usize = 32;
 
 /// Bytes of the key of a part of a target.
 const TARGET_KEY_SIZE: usize = 8;
-
-/// Room for what removes a name, and with it an inode of some records.
-type RemovalRoom<'a> = Room<'a, { REMOVED_COUNT + 6 }, { (REMOVED_COUNT + 2) * KEY_SIZE_MAX + 2 * INODE_ROOM }>;
 
 /// What becomes of an inode that loses its last name.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,12 +41,17 @@ impl<N: Nand> Fs<'_, N> {
     pub fn link(&mut self, ino: Ino, directory: Ino, name: &[u8]) -> Result<(), FsError<N::Error>> {
         self.check_name(name)?;
         self.begin_change()?;
-        self.add_name(ino, directory, name)?;
+        self.change(&[], &mut |fs, batch, _| fs.prepare_link(batch, ino, directory, name))?;
         self.sync_names()
     }
 
-    #[inline(never)]
-    fn add_name(&mut self, ino: Ino, directory: Ino, name: &[u8]) -> Result<(), FsError<N::Error>> {
+    fn prepare_link(
+        &mut self,
+        batch: &mut Batch<'_>,
+        ino: Ino,
+        directory: Ino,
+        name: &[u8],
+    ) -> Result<Commit, FsError<N::Error>> {
         let mut inode = self.inode(ino)?;
         if inode.is_directory() {
             return Err(FsError::IsDirectory(ino));
@@ -68,12 +68,10 @@ impl<N: Nand> Fs<'_, N> {
         inode.ctime = self.now;
         parent.size = parent.size.saturating_add(1);
         parent.modify(self.now);
-        let mut room = Room::<3, { NAME_ROOM + 2 * INODE_ROOM }>::new();
-        let mut batch = room.batch();
-        Self::put_name(&mut batch, directory, position, inode.kind(), ino, name);
-        Self::put_inode(&mut batch, directory, &parent);
-        Self::put_inode(&mut batch, ino, &inode);
-        self.commit(&batch)
+        Self::put_name(batch, directory, position, inode.kind(), ino, name);
+        batch.put_inode(directory, &parent);
+        batch.put_inode(ino, &inode);
+        Ok(Commit::Records)
     }
 
     /// Makes a symbolic link. Durable when it returns. Programs 1 page, more where the target has some hundred bytes.
@@ -93,7 +91,7 @@ impl<N: Nand> Fs<'_, N> {
             return Err(FsError::NameSize { size: target.len(), size_max });
         }
         let mode = 0o777 | FileKind::Symlink.mode();
-        let ino = self.make(directory, name, Attributes { mode, rdev: 0, ..attributes }, target, &[])?;
+        let ino = self.make(directory, name, Attributes { mode, rdev: 0, ..attributes }, &[(&[], target)])?;
         self.sync_names()?;
         Ok(ino)
     }
@@ -150,13 +148,17 @@ impl<N: Nand> Fs<'_, N> {
     fn remove(&mut self, directory: Ino, name: &[u8], is_directory: bool) -> Result<(), FsError<N::Error>> {
         self.check_name(name)?;
         self.begin_change()?;
-        let (ino, ending) = self.remove_name(directory, name, is_directory)?;
-        self.conclude_ending(ino, ending)
+        let mut ended = (directory, Ending::Lives);
+        self.change(&[], &mut |fs, batch, _| {
+            ended = fs.prepare_removal(batch, directory, name, is_directory)?;
+            Ok(Commit::Freeing)
+        })?;
+        self.conclude_ending(ended.0, ended.1)
     }
 
-    #[inline(never)]
-    fn remove_name(
+    fn prepare_removal(
         &mut self,
+        batch: &mut Batch<'_>,
         directory: Ino,
         name: &[u8],
         is_directory: bool,
@@ -172,13 +174,9 @@ impl<N: Nand> Fs<'_, N> {
         }
         parent.size = parent.size.saturating_sub(1);
         parent.modify(self.now);
-        let mut room = RemovalRoom::new();
-        let mut batch = room.batch();
         batch.delete(Key::name(directory.0, found.position));
-        Self::put_inode(&mut batch, directory, &parent);
-        let ending = self.drop_name(&mut batch, found.ino, &mut inode)?;
-        self.commit_freeing(&batch)?;
-        Ok((found.ino, ending))
+        batch.put_inode(directory, &parent);
+        Ok((found.ino, self.drop_name(batch, found.ino, &mut inode)?))
     }
 
     pub(crate) fn check_empty_directory(&self, ino: Ino, inode: &Inode) -> Result<(), FsError<N::Error>> {
@@ -199,7 +197,7 @@ impl<N: Nand> Fs<'_, N> {
         inode.ctime = self.now;
         if !inode.is_directory() && inode.nlink > 1 {
             inode.nlink -= 1;
-            Self::put_inode(batch, ino, inode);
+            batch.put_inode(ino, inode);
             return Ok(Ending::Lives);
         }
         inode.nlink = 0;
@@ -208,7 +206,7 @@ impl<N: Nand> Fs<'_, N> {
             batch.delete(Key::inode(ino.0));
             return Ok(Ending::Gone);
         }
-        Self::put_inode(batch, ino, inode);
+        batch.put_inode(ino, inode);
         #[cfg(feature = "_broken")]
         if self.options.broken.without_orphans {
             batch.delete(Key::inode(ino.0));

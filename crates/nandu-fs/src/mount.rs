@@ -21,11 +21,11 @@ use nandu_log::{Budget, Log, LogOptions};
 use nandu_nand::Nand;
 use nandu_tree::{ByteCells, OnLog, Tree, TreeError};
 
-use crate::batch::{Batch, INODE_ROOM, Room};
+use crate::batch::Batch;
 use crate::error::Damage;
-use crate::fs::Fs;
+use crate::fs::{Commit, Fs};
 use crate::inode::Inode;
-use crate::keys::{INO_END, KEY_SIZE_MAX, Key};
+use crate::keys::{INO_END, Key};
 use crate::open_files::{OPEN_FILE_SIZE, OpenFiles};
 use crate::placing;
 use crate::tags::Tagging;
@@ -35,9 +35,6 @@ use crate::{FileKind, Format, FsError, Ino, Options, Time};
 const MAGIC: [u8; 4] = *b"nduF";
 const VERSION: u8 = 1;
 const SUPER_BLOCK_SIZE: usize = 44;
-
-/// Bytes of the key and the value of a superblock.
-pub(crate) const SUPER_BLOCK_ROOM: usize = KEY_SIZE_MAX + SUPER_BLOCK_SIZE;
 
 /// Numbers that a directory takes at a time for what is made in it.
 pub(crate) const CHUNK_SIZE: u64 = 64;
@@ -105,7 +102,7 @@ fn divide<'m, N: Nand>(nand: &N, options: &Options, memory: &'m mut [u8]) -> Res
     }
     // What holds pages comes first, so that each is as aligned as the memory.
     let (log, rest) = memory.split_at_mut(options.log_memory::<N>(geometry));
-    let (buffer, rest) = rest.split_at_mut(page_size);
+    let (buffer, rest) = rest.split_at_mut(WriteBuffer::memory_size(page_size));
     let (open_size, placing_size) = (OPEN_FILE_SIZE * options.open_max, placing::memory_size(options));
     let (tree, rest) = rest.split_at_mut(rest.len() - open_size - placing_size);
     let (open, placing) = rest.split_at_mut(open_size);
@@ -192,11 +189,11 @@ impl<'m, N: Nand> Fs<'m, N> {
         self.tree.set_broken(self.options.broken.tree);
         (self.hash_key, self.chunk_next, self.now) = (format.hash_key, CHUNK_SIZE, format.now);
         self.has_orphans = false;
-        let mut room = Room::<2, { INODE_ROOM + SUPER_BLOCK_ROOM }>::new();
-        let mut batch = room.batch();
-        self.put_super_block(&mut batch, CHUNK_SIZE);
-        Self::put_inode(&mut batch, Ino::ROOT, &root);
-        self.commit(&batch)?;
+        self.change(&[], &mut |fs, batch, _| {
+            fs.put_super_block(batch, CHUNK_SIZE);
+            batch.put_inode(Ino::ROOT, &root);
+            Ok(Commit::Records)
+        })?;
         self.tree.sync()?;
         self.begin_placing(placing, 0);
         Ok(())
@@ -337,7 +334,7 @@ impl<'m, N: Nand> Fs<'m, N> {
     fn assemble(pages: OnLog<'m, N>, page_size: usize, options: Options, rest: Rest<'m>) -> Self {
         Fs {
             tree: Tree::unopened(pages, ByteCells, options.tree(page_size), rest.tree),
-            buffer: WriteBuffer::new(rest.buffer),
+            buffer: WriteBuffer::new(rest.buffer, page_size),
             open: OpenFiles::new(rest.open),
             options,
             hash_key: [0; 16],

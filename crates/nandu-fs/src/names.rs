@@ -23,7 +23,7 @@ use crate::batch::Batch;
 use crate::error::Damage;
 use crate::fs::Fs;
 use crate::inode::{put_number, take_number};
-use crate::keys::{INO_END, KEY_SIZE_MAX, Key, Meaning};
+use crate::keys::{INO_END, Key, Meaning};
 use crate::{DirEntry, FileKind, FsError, Ino};
 
 /// Most bytes of a name, where pages are large enough.
@@ -34,9 +34,6 @@ const HEAD_SIZE: usize = 8;
 
 /// Bytes of a name's key.
 const NAME_KEY_SIZE: usize = 13;
-
-/// Bytes of the key and the value of a name.
-pub(crate) const NAME_ROOM: usize = KEY_SIZE_MAX + HEAD_SIZE + NAME_SIZE_MAX;
 
 /// A name that was found.
 #[derive(Clone, Copy, Debug)]

@@ -8,6 +8,7 @@ use crate::open_files::OPEN_FILE_SIZE;
 #[cfg(feature = "mlc")]
 use crate::placement::{PlacementOptions, WearPromise};
 use crate::placing;
+use crate::write_buffer::WriteBuffer;
 
 /// Least bytes that a page of a file takes in a leaf.
 const PAGE_ENTRY_SIZE_MIN: usize = 12;
@@ -136,7 +137,7 @@ impl Options {
 
     /// Bytes for everything but log and tree.
     pub(crate) const fn own_memory(&self, page_size: usize) -> usize {
-        page_size + OPEN_FILE_SIZE * self.open_max + placing::memory_size(self)
+        WriteBuffer::memory_size(page_size) + OPEN_FILE_SIZE * self.open_max + placing::memory_size(self)
     }
 
     /// Bytes for the log, a multiple of 8, rounded up if pages behind it are to be aligned as well.

@@ -167,7 +167,7 @@ impl<N: Nand> Fs<'_, N> {
             }
             Some(inode) => {
                 inode.blocks = inode.blocks.saturating_sub(doomed.pages);
-                Self::put_inode(&mut batch, ino, inode);
+                batch.put_inode(ino, inode);
             }
             None => {}
         }

@@ -12,7 +12,7 @@
 //!      1     2  offset  of the first of them, low byte first
 //! ```
 
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 
 use nandu_index::Edit;
 use nandu_nand::Nand;
@@ -62,8 +62,12 @@ pub(crate) struct PageState {
     pub(crate) fragments: Fragments,
 }
 
+impl PageState {
+    pub(crate) const HOLE: PageState = PageState { base: Base::Hole, fragments: Fragments::NONE };
+}
+
 /// Bytes of a page that stand in its record: where the first is, and them. `None` if it is no such record.
-fn inline(value: &[u8], page_size: usize) -> Option<(usize, &[u8])> {
+pub(crate) fn inline(value: &[u8], page_size: usize) -> Option<(usize, &[u8])> {
     match value {
         &[UNWRITTEN] => Some((0, &[])),
         [BYTES, low, high, bytes @ ..] => {
@@ -79,6 +83,22 @@ fn inline(value: &[u8], page_size: usize) -> Option<(usize, &[u8])> {
 pub(crate) fn inline_head(offset: usize) -> [u8; INLINE_HEAD_SIZE] {
     let [low, high] = (offset as u16).to_le_bytes();
     [BYTES, low, high]
+}
+
+impl Batch<'_> {
+    /// Puts bytes that stand at an offset of a page into its record, of which a part becomes zero; zeros around them are left out.
+    pub(crate) fn put_inline(&mut self, key: Key, offset: usize, bytes: &[u8], zeros: Range<usize>) {
+        let value = self.take(INLINE_HEAD_SIZE + bytes.len());
+        let part = &mut value[INLINE_HEAD_SIZE..];
+        part.copy_from_slice(bytes);
+        let clip = |at: usize| at.saturating_sub(offset).min(bytes.len());
+        part[clip(zeros.start)..clip(zeros.end)].fill(0);
+        let first = part.iter().position(|&byte| byte != 0);
+        let behind = part.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+        let (offset, first) = first.map_or((0, 0), |first| (offset + first, first));
+        value[first..first + INLINE_HEAD_SIZE].copy_from_slice(&inline_head(offset));
+        self.put_lent(key, &value[first..behind + INLINE_HEAD_SIZE]);
+    }
 }
 
 /// What a record is; `None` if it is none of a page.
@@ -103,8 +123,18 @@ impl<N: Nand> Fs<'_, N> {
 
     /// What there is of a page. Reads the leaf of its records.
     pub(crate) fn page_state(&mut self, ino: u64, index: u32) -> Result<PageState, FsError<N::Error>> {
+        let mut state = PageState::HOLE;
+        self.load_state((ino, index), &mut state).map(|()| state)
+    }
+
+    /// The same, where it stays.
+    #[inline(never)]
+    pub(crate) fn load_state(
+        &mut self,
+        (ino, index): (u64, u32),
+        state: &mut PageState,
+    ) -> Result<(), FsError<N::Error>> {
         let page_size = self.page_size();
-        let mut state = PageState { base: Base::Hole, fragments: Fragments::default() };
         let mut damage = None;
         self.records((Key::page(ino, index), Self::page_end(ino, index)), |entry| {
             match Meaning::of(entry.key) {
@@ -123,7 +153,7 @@ impl<N: Nand> Fs<'_, N> {
         })?;
         match damage {
             Some(why) => Err(FsError::Corrupt { ino: Ino(ino), why }),
-            None => Ok(state),
+            None => Ok(()),
         }
     }
 
@@ -269,17 +299,12 @@ impl<N: Nand> Fs<'_, N> {
         before: Base,
     ) -> Result<(), FsError<N::Error>> {
         let key = Key::page(ino, index);
-        let outcome = self.tree.put_resident_with(key.as_slice(), &self.buffer.memory[..size], edits);
+        let outcome = self.tree.put_resident_with(key.as_slice(), &self.buffer.page()[..size], edits);
         match outcome.map_err(FsError::from) {
             Ok(Some(_)) => Ok(()),
             Ok(None) | Err(FsError::Full) => self.put_buffer((ino, index), edits, before),
             Err(error) => Err(error),
         }
-    }
-
-    /// Puts the bytes of a page that are not all zero into its record.
-    pub(crate) fn put_inline(batch: &mut Batch<'_>, ino: u64, index: u32, offset: usize, bytes: &[u8]) {
-        batch.put(Key::page(ino, index), &inline_head(offset), bytes);
     }
 }
 

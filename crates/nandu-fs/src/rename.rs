@@ -2,28 +2,17 @@
 
 use nandu_nand::Nand;
 
-use crate::batch::{Batch, INODE_ROOM, Room};
+use crate::batch::Batch;
 use crate::error::Damage;
-use crate::fs::Fs;
+use crate::fs::{Commit, Fs};
 use crate::inode::Inode;
-use crate::keys::{KEY_SIZE_MAX, Key};
+use crate::keys::Key;
 use crate::links::Ending;
-use crate::names::{Found, NAME_ROOM, Search};
-use crate::orphans::REMOVED_COUNT;
+use crate::names::{Found, Search};
 use crate::{FsError, Ino, RenameMode, Time};
 
 /// Most directories above one another that are walked to find out whether one is above another.
 const DEPTH_MAX: u32 = 1 << 20;
-
-/// Room for a name, the one that goes, and three inodes.
-type MoveRoom<'a> = Room<'a, 5, { KEY_SIZE_MAX + NAME_ROOM + 3 * INODE_ROOM }>;
-
-/// Room for two names and four inodes.
-type SwapRoom<'a> = Room<'a, 6, { 2 * NAME_ROOM + 4 * INODE_ROOM }>;
-
-/// Room for a name, the one it replaces, four inodes and the records of one that is replaced.
-type ReplaceRoom<'a> =
-    Room<'a, { REMOVED_COUNT + 10 }, { (REMOVED_COUNT + 2) * KEY_SIZE_MAX + NAME_ROOM + 4 * INODE_ROOM }>;
 
 /// A name's directory and the inode of that.
 struct Side {
@@ -68,22 +57,26 @@ impl<N: Nand> Fs<'_, N> {
         self.check_name(name)?;
         self.check_name(new_name)?;
         self.begin_change()?;
-        let ending = self.rename_now((directory, name), (new_directory, new_name), mode)?;
+        let mut replaced = None;
+        self.change(&[], &mut |fs, batch, _| {
+            fs.prepare_rename(batch, (directory, name), (new_directory, new_name), mode, &mut replaced)
+        })?;
         self.sync_names()?;
-        match ending {
-            Some((_, Ending::Gone)) | None => Ok(()),
+        match replaced {
             Some((ino, ending)) => self.conclude_ending(ino, ending),
+            None => Ok(()),
         }
     }
 
-    /// What was replaced, if anything was, and what becomes of it.
-    #[inline(never)]
-    fn rename_now(
+    /// Puts a renaming into a batch; says what was replaced, if anything was, and what becomes of it.
+    fn prepare_rename(
         &mut self,
+        batch: &mut Batch<'_>,
         (directory, name): (Ino, &[u8]),
         (new_directory, new_name): (Ino, &[u8]),
         mode: RenameMode,
-    ) -> Result<Option<(Ino, Ending)>, FsError<N::Error>> {
+        ended: &mut Option<(Ino, Ending)>,
+    ) -> Result<Commit, FsError<N::Error>> {
         let mut sides = [
             Side { directory, inode: self.directory(directory)? },
             Side { directory: new_directory, inode: self.directory(new_directory)? },
@@ -96,26 +89,58 @@ impl<N: Nand> Fs<'_, N> {
         if inode.is_directory() {
             self.check_not_above(moved.ino, new_directory)?;
         }
-        let search = self.search(new_directory, new_name)?;
-        match (mode, search) {
-            (RenameMode::Exchange, Search::Free(_)) => Err(FsError::NotFound { directory: new_directory }),
+        let links = i32::from(inode.is_directory());
+        let mut deltas = [Delta { names: -1, links: -links }, Delta { names: 1, links }];
+        let mut how = Commit::Records;
+        let position = match (mode, self.search(new_directory, new_name)?) {
+            (RenameMode::Exchange, Search::Free(_)) => return Err(FsError::NotFound { directory: new_directory }),
             (RenameMode::NoReplace, Search::Found(Found { ino, .. })) => {
-                Err(FsError::Exists { directory: new_directory, ino })
+                return Err(FsError::Exists { directory: new_directory, ino });
             }
             // Two names of one inode: POSIX has it that nothing happens.
-            (_, Search::Found(Found { ino, .. })) if ino == moved.ino => Ok(None),
+            (_, Search::Found(Found { ino, .. })) if ino == moved.ino => return Ok(how),
             (RenameMode::Exchange, Search::Found(other)) => {
-                self.exchange(&mut sides, (name, moved, &mut inode), (new_name, other)).map(|()| None)
+                let mut inode = self.named_inode(other.ino)?;
+                if inode.is_directory() {
+                    self.check_not_above(other.ino, directory)?;
+                }
+                let more = i32::from(inode.is_directory()) - links;
+                deltas = [Delta { names: 0, links: more }, Delta { names: 0, links: -more }];
+                self.put_moved(batch, other.ino, &mut inode, directory);
+                Self::put_name(batch, directory, moved.position, inode.kind(), other.ino, name);
+                other.position
             }
             (_, Search::Found(other)) => {
-                let ending = self.replace(&mut sides, (moved, &mut inode), (new_name, other))?;
-                Ok(Some((other.ino, ending)))
+                let mut replaced = self.named_inode(other.ino)?;
+                match (inode.is_directory(), replaced.is_directory()) {
+                    (true, _) => self.check_empty_directory(other.ino, &replaced)?,
+                    (false, true) => return Err(FsError::IsDirectory(other.ino)),
+                    (false, false) => {}
+                }
+                // The second directory loses a name and gets one, and the same of directories.
+                deltas[1] = Delta::default();
+                *ended = Some((other.ino, self.drop_name(batch, other.ino, &mut replaced)?));
+                batch.delete(Key::name(directory.0, moved.position));
+                how = Commit::Freeing;
+                other.position
             }
             (_, Search::Free(position)) => {
-                let position = position.ok_or(FsError::Full)?;
-                self.move_name(&mut sides, (moved, &mut inode), (new_name, position)).map(|()| None)
+                batch.delete(Key::name(directory.0, moved.position));
+                position.ok_or(FsError::Full)?
             }
+        };
+        self.put_sides(batch, &mut sides, deltas);
+        self.put_moved(batch, moved.ino, &mut inode, new_directory);
+        // S13: the replaced name goes with the batch with which the new one comes. With two, a cut between them would leave neither.
+        #[cfg(feature = "_broken")]
+        if self.options.broken.replace_in_parts && ended.is_some() {
+            batch.delete(Key::name(new_directory.0, position));
+            self.commit(batch, how)?;
+            self.tree.sync()?;
+            batch.clear();
         }
+        Self::put_name(batch, new_directory, position, inode.kind(), moved.ino, new_name);
+        Ok(how)
     }
 
     /// Refuses to move a directory below itself. Reads a leaf for each directory above the other.
@@ -139,9 +164,9 @@ impl<N: Nand> Fs<'_, N> {
             from.shift(gain, self.now);
         } else {
             to.shift(gain, self.now);
-            Self::put_inode(batch, to.directory, &to.inode);
+            batch.put_inode(to.directory, &to.inode);
         }
-        Self::put_inode(batch, from.directory, &from.inode);
+        batch.put_inode(from.directory, &from.inode);
     }
 
     /// The inode that moves, with its new parent.
@@ -150,82 +175,6 @@ impl<N: Nand> Fs<'_, N> {
         if inode.is_directory() {
             inode.parent = directory.0;
         }
-        Self::put_inode(batch, moved, inode);
-    }
-
-    #[inline(never)]
-    fn move_name(
-        &mut self,
-        sides: &mut [Side; 2],
-        (moved, inode): (Found, &mut Inode),
-        (new_name, position): (&[u8], u64),
-    ) -> Result<(), FsError<N::Error>> {
-        let links = i32::from(inode.is_directory());
-        let mut room = MoveRoom::new();
-        let mut batch = room.batch();
-        let deltas = [Delta { names: -1, links: -links }, Delta { names: 1, links }];
-        self.put_sides(&mut batch, sides, deltas);
-        let [from, to] = &*sides;
-        self.put_moved(&mut batch, moved.ino, inode, to.directory);
-        batch.delete(Key::name(from.directory.0, moved.position));
-        Self::put_name(&mut batch, to.directory, position, inode.kind(), moved.ino, new_name);
-        self.commit(&batch)
-    }
-
-    #[inline(never)]
-    fn replace(
-        &mut self,
-        sides: &mut [Side; 2],
-        (moved, inode): (Found, &mut Inode),
-        (new_name, other): (&[u8], Found),
-    ) -> Result<Ending, FsError<N::Error>> {
-        let mut replaced = self.named_inode(other.ino)?;
-        match (inode.is_directory(), replaced.is_directory()) {
-            (true, _) => self.check_empty_directory(other.ino, &replaced)?,
-            (false, true) => return Err(FsError::IsDirectory(other.ino)),
-            (false, false) => {}
-        }
-        let links = i32::from(inode.is_directory());
-        let mut room = ReplaceRoom::new();
-        let mut batch = room.batch();
-        // The second directory loses a name and gets one, and the same of directories.
-        self.put_sides(&mut batch, sides, [Delta { names: -1, links: -links }, Delta::default()]);
-        let [from, to] = &*sides;
-        // S13: the replaced name goes with the batch with which the new one comes. With two, a cut between them would leave neither.
-        let ending = self.drop_name(&mut batch, other.ino, &mut replaced)?;
-        #[cfg(feature = "_broken")]
-        if self.options.broken.replace_in_parts {
-            batch.delete(Key::name(to.directory.0, other.position));
-            self.commit(&batch)?;
-            self.tree.sync()?;
-            batch.clear();
-        }
-        self.put_moved(&mut batch, moved.ino, inode, to.directory);
-        batch.delete(Key::name(from.directory.0, moved.position));
-        Self::put_name(&mut batch, to.directory, other.position, inode.kind(), moved.ino, new_name);
-        self.commit_freeing(&batch).map(|()| ending)
-    }
-
-    #[inline(never)]
-    fn exchange(
-        &mut self,
-        sides: &mut [Side; 2],
-        (name, moved, inode): (&[u8], Found, &mut Inode),
-        (new_name, other): (&[u8], Found),
-    ) -> Result<(), FsError<N::Error>> {
-        let mut other_inode = self.named_inode(other.ino)?;
-        if other_inode.is_directory() {
-            self.check_not_above(other.ino, sides[0].directory)?;
-        }
-        let more = i32::from(other_inode.is_directory()) - i32::from(inode.is_directory());
-        let mut room = SwapRoom::new();
-        let mut batch = room.batch();
-        self.put_sides(&mut batch, sides, [Delta { names: 0, links: more }, Delta { names: 0, links: -more }]);
-        let [from, to] = &*sides;
-        self.put_moved(&mut batch, moved.ino, inode, to.directory);
-        self.put_moved(&mut batch, other.ino, &mut other_inode, from.directory);
-        Self::put_name(&mut batch, from.directory, moved.position, other_inode.kind(), other.ino, name);
-        Self::put_name(&mut batch, to.directory, other.position, inode.kind(), moved.ino, new_name);
-        self.commit(&batch)
+        batch.put_inode(moved, inode);
     }
 }

@@ -29,8 +29,7 @@ use nandu_nand::{Geometry, Nand, PageAddr};
 use nandu_tree::TAG_OWNER_SIZE;
 
 use crate::batch::{INODE_ROOM, Room};
-use crate::fs::Fs;
-use crate::inode::Inode;
+use crate::fs::{Commit, Fs};
 use crate::keys::{INO_END, KEY_SIZE_MAX, Key};
 use crate::pages::{Base, UNWRITTEN_VALUE};
 use crate::{FsError, Ino, Time};
@@ -152,12 +151,12 @@ impl Tagging {
 
 impl<N: Nand> Fs<'_, N> {
     /// Before the first change of the write of a page: whether a tag can tell of all of it.
-    pub(crate) fn begin_tagging(&mut self, ino: Ino, index: u32, end: usize, inode: &Inode) {
+    pub(crate) fn begin_tagging(&mut self, (ino, index): (Ino, u32), end: usize, now: Time) {
         let pages = self.tree.pages();
         let can_tag = self.placing.is_none()
             && self.tree.can_tag()
             && pages.has_capacity_for(SPARE_BLOCKS * pages.log().geometry().pages_per_block);
-        let tag = Tag { ino: ino.0, index, end: end as u32, now: inode.mtime };
+        let tag = Tag { ino: ino.0, index, end: end as u32, now };
         let owner = if can_tag { tag.to_bytes(Widths::of(pages.log().geometry())) } else { None };
         self.tagging = owner.map_or(Tagging::Not, Tagging::With);
     }
@@ -230,7 +229,7 @@ impl<N: Nand> Fs<'_, N> {
     fn read_due(&mut self, place: u16) -> Result<Option<DuePage>, FsError<N::Error>> {
         let log = self.tree.pages_mut().log_mut();
         let Some(page) = log.due_address(place) else { return Ok(None) };
-        let (owner, crc) = match log.due_page(place, self.buffer.memory)? {
+        let (owner, crc) = match log.due_page(place, self.buffer.page_mut())? {
             None => return Ok(None),
             Some(Due::Lost) => return Ok(Some(DuePage { tag: None, page, crc: 0 })),
             Some(Due::Whole { owner, checksum }) => (owner, checksum),
@@ -264,13 +263,13 @@ impl<N: Nand> Fs<'_, N> {
             // What the page is until its record leads to what the tag told of.
             batch.put(key, &UNWRITTEN_VALUE, &[]);
         }
-        Self::put_inode(&mut batch, ino, &inode);
-        self.commit_freeing(&batch)?;
+        batch.put_inode(ino, &inode);
+        self.commit(&batch, Commit::Freeing)?;
         let is_named = !is_last && self.tree.adopt_page(key.as_slice(), page, crc)?;
         if !is_named && (is_last || self.read_due(place)?.is_some()) {
-            self.tree.put_page_again(key.as_slice(), self.buffer.memory)?;
+            self.tree.put_page_again(key.as_slice(), self.buffer.page_mut())?;
         }
-        self.drop_fragments(tag.ino, tag.index, &state)
+        self.drop_fragments((tag.ino, tag.index), &state)
     }
 }
 

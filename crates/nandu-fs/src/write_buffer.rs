@@ -5,10 +5,13 @@
 
 use core::ops::Range;
 
+use crate::batch::LENT_SIZE;
 use crate::inode::Inode;
 
 pub(crate) struct WriteBuffer<'m> {
+    /// A page, and what a change takes beside; lent to a change where no page is being written.
     pub(crate) memory: &'m mut [u8],
+    page_size: usize,
     /// The page that is being written, if there is one.
     pub(crate) written: Option<Written>,
 }
@@ -54,16 +57,21 @@ pub(crate) fn with_head<T, const HEAD: usize>(
 }
 
 impl<'m> WriteBuffer<'m> {
-    pub(crate) fn new(memory: &'m mut [u8]) -> WriteBuffer<'m> {
-        WriteBuffer { memory, written: None }
+    /// Bytes of memory for it.
+    pub(crate) const fn memory_size(page_size: usize) -> usize {
+        if page_size > LENT_SIZE { page_size } else { LENT_SIZE }
+    }
+
+    pub(crate) fn new(memory: &'m mut [u8], page_size: usize) -> WriteBuffer<'m> {
+        WriteBuffer { memory, page_size, written: None }
     }
 
     pub(crate) fn page(&self) -> &[u8] {
-        self.memory
+        &self.memory[..self.page_size]
     }
 
     pub(crate) fn page_mut(&mut self) -> &mut [u8] {
-        self.memory
+        &mut self.memory[..self.page_size]
     }
 
     /// What was written of this page, if it is the one that is being written.

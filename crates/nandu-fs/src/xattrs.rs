@@ -18,9 +18,9 @@ use nandu_nand::Nand;
 use siphasher::sip::SipHasher24;
 
 use crate::attributes;
-use crate::batch::{Batch, WholeRoom};
+use crate::batch::Batch;
 use crate::error::Damage;
-use crate::fs::Fs;
+use crate::fs::{Commit, Fs};
 use crate::inode::INODE_SIZE_MAX;
 use crate::keys::{KEY_SIZE_MAX, Key, Meaning};
 use crate::{FsError, Ino, SetAttributes, XattrMode};
@@ -169,21 +169,35 @@ impl<N: Nand> Fs<'_, N> {
         mode: XattrMode,
         set: SetAttributes,
     ) -> Result<(), FsError<N::Error>> {
-        self.check_xattr_name(name)?;
-        attributes::check(&set)?;
-        self.begin_change()?;
-        self.set_xattr_now(ino, name, value, mode, &set)
+        self.change_xattr(ino, name, Some(value), mode, set)
     }
 
-    #[inline(never)]
-    fn set_xattr_now(
+    /// Sets an attribute, or removes it where there is no value.
+    fn change_xattr(
         &mut self,
         ino: Ino,
         name: &[u8],
-        value: &[u8],
+        value: Option<&[u8]>,
+        mode: XattrMode,
+        set: SetAttributes,
+    ) -> Result<(), FsError<N::Error>> {
+        self.check_xattr_name(name)?;
+        attributes::check(&set)?;
+        self.begin_change()?;
+        self.change(&[(name, value.unwrap_or_default())], &mut |fs, batch, lent| {
+            fs.prepare_xattr(batch, ino, lent[0], value.is_some(), mode, &set)
+        })
+    }
+
+    fn prepare_xattr<'a>(
+        &mut self,
+        batch: &mut Batch<'a>,
+        ino: Ino,
+        (name, value): (&[u8], &'a [u8]),
+        is_put: bool,
         mode: XattrMode,
         set: &SetAttributes,
-    ) -> Result<(), FsError<N::Error>> {
+    ) -> Result<Commit, FsError<N::Error>> {
         let mut inode = self.inode(ino)?;
         let Place { hash, probe, size } = self.find_xattr(ino, name)?;
         match (mode, size) {
@@ -191,25 +205,26 @@ impl<N: Nand> Fs<'_, N> {
             (XattrMode::Replace, None) => return Err(FsError::NoXattr(ino)),
             _ => {}
         }
-        let old_total = size.map_or(0, |size| name.len() + size);
-        let total = (inode.xattr_size as usize).saturating_sub(old_total) + name.len() + value.len();
-        let size_max = self.xattr_total_max();
-        if total > size_max {
-            return Err(FsError::XattrSize { size_max });
-        }
-        inode.xattr_size = total as u32;
-        inode.set(set);
-        inode.ctime = self.now;
+        let mut total = (inode.xattr_size as usize).saturating_sub(size.map_or(0, |size| name.len() + size));
         let part_size = self.xattr_part_size();
-        let mut room = WholeRoom::new();
-        let mut batch = room.batch();
-        let part = Self::put_xattr(&mut batch, (ino, hash, probe), name, value, part_size);
+        let mut part = 0;
+        if is_put {
+            total += name.len() + value.len();
+            let size_max = self.xattr_total_max();
+            if total > size_max {
+                return Err(FsError::XattrSize { size_max });
+            }
+            part = Self::put_xattr(batch, (ino, hash, probe), name, value, part_size);
+        }
         let old_parts = size.map_or(0, |size| size.div_ceil(part_size)).min(PART_COUNT_MAX) as u8;
         for part in part..=old_parts {
             batch.delete(Key::xattr(ino.0, hash, probe, part));
         }
-        Self::put_inode(&mut batch, ino, &inode);
-        self.commit(&batch)
+        inode.xattr_size = total as u32;
+        inode.set(set);
+        inode.ctime = self.now;
+        batch.put_inode(ino, &inode);
+        Ok(if is_put { Commit::Records } else { Commit::Freeing })
     }
 
     /// Puts the records of an attribute; returns the part behind its last.
@@ -252,7 +267,7 @@ impl<N: Nand> Fs<'_, N> {
 
     /// Whether a batch has room for an attribute, and for an inode behind it.
     fn has_xattr_room(batch: &Batch<'_>, name: &[u8], value: &[u8], part_size: usize) -> bool {
-        batch.room() >= 2 + value.len().div_ceil(part_size) && batch.value_room() >= 2 + name.len() + INODE_SIZE_MAX
+        batch.has_room(2 + value.len().div_ceil(part_size), 2 + name.len() + INODE_SIZE_MAX)
     }
 
     /// Bytes of attributes that an inode is to be made with, names included.
@@ -284,27 +299,7 @@ impl<N: Nand> Fs<'_, N> {
     ///
     /// As [`Fs::remove_xattr`] and [`Fs::set_attributes`].
     pub fn remove_xattr_with(&mut self, ino: Ino, name: &[u8], set: SetAttributes) -> Result<(), FsError<N::Error>> {
-        self.check_xattr_name(name)?;
-        attributes::check(&set)?;
-        self.begin_change()?;
-        self.remove_xattr_now(ino, name, &set)
-    }
-
-    #[inline(never)]
-    fn remove_xattr_now(&mut self, ino: Ino, name: &[u8], set: &SetAttributes) -> Result<(), FsError<N::Error>> {
-        let mut inode = self.inode(ino)?;
-        let Place { hash, probe, size } = self.find_xattr(ino, name)?;
-        let size = size.ok_or(FsError::NoXattr(ino))?;
-        inode.xattr_size = inode.xattr_size.saturating_sub((name.len() + size) as u32);
-        inode.set(set);
-        inode.ctime = self.now;
-        let mut room = WholeRoom::new();
-        let mut batch = room.batch();
-        for part in 0..=size.div_ceil(self.xattr_part_size()).min(PART_COUNT_MAX) as u8 {
-            batch.delete(Key::xattr(ino.0, hash, probe, part));
-        }
-        Self::put_inode(&mut batch, ino, &inode);
-        self.commit_freeing(&batch)
+        self.change_xattr(ino, name, None, XattrMode::Replace, set)
     }
 
     /// Visits the names of an inode's attributes. Reads the leaves that they are in.

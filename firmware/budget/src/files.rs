@@ -110,7 +110,10 @@ fn step(stack: &mut Stack, fs: &mut Fs<'_, Chip>, random: &mut Random) -> Outcom
     match random.below(20) {
         0..7 => stack.call("write", || fs.write_at(file, offset, &content[..size])).map(drop),
         7..10 => stack.call("fsync", || fs.fsync(file)),
-        10..12 => stack.call("read", || fs.read_at(file, offset, &mut [0; 3_000])).map(drop),
+        10..12 => {
+            let mut content = [0; 3_000];
+            stack.call("read", || fs.read_at(file, offset, &mut content)).map(drop)
+        }
         12..15 => {
             let mut bytes = [0; 120];
             let other = name(random.below(60), &mut bytes);

@@ -20,7 +20,7 @@ use nandu_nand::Nand;
 
 use super::chunks::Claim;
 use crate::batch::{Batch, WholeRoom};
-use crate::fs::Fs;
+use crate::fs::{Commit, Fs};
 use crate::inode::Inode;
 use crate::keys::{INO_END, Key, Meaning};
 use crate::mount::CHUNK_SIZE;
@@ -267,7 +267,7 @@ impl<N: Nand> Fs<'_, N> {
         let mut room = WholeRoom::new();
         let mut batch = room.batch();
         self.put_super_block(&mut batch, chunk_next);
-        self.commit_freeing(&batch)?;
+        self.commit(&batch, Commit::Freeing)?;
         self.chunk_next = chunk_next;
         journal.tell(0, Mended::Numbers);
         Ok(())
@@ -278,7 +278,7 @@ impl<N: Nand> Fs<'_, N> {
     fn repair_chunks(&mut self, scratch: &mut [u8], journal: &mut Journal<'_>) -> Result<(), FsError<N::Error>> {
         self.for_each_shared_chunk(scratch, |fs, ino, inode, claim| {
             if claim == Claim::Yields {
-                fs.mend(|batch| Self::put_inode(batch, Ino(ino), &Inode { chunk_next: 0, chunk_end: 0, ..*inode }))?;
+                fs.mend(|batch| batch.put_inode(Ino(ino), &Inode { chunk_next: 0, chunk_end: 0, ..*inode }))?;
                 journal.tell(ino, Mended::Numbers);
             }
             Ok(())
@@ -309,7 +309,7 @@ impl<N: Nand> Fs<'_, N> {
         let mut room = WholeRoom::new();
         let mut batch = room.batch();
         change(&mut batch);
-        self.commit_freeing(&batch)
+        self.commit(&batch, Commit::Freeing)
     }
 
     /// Removes the records from one key up to another, in steps; `conclude` adds to the last of them.
@@ -326,7 +326,7 @@ impl<N: Nand> Fs<'_, N> {
             if doomed.is_all {
                 conclude(&mut batch);
             }
-            self.commit_freeing(&batch)?;
+            self.commit(&batch, Commit::Freeing)?;
             if doomed.is_all {
                 return Ok(());
             }

@@ -5,8 +5,7 @@ use nandu_nand::Nand;
 use nandu_tree::TAG_OWNER_SIZE;
 
 use crate::fs::Fs;
-use crate::inode::Inode;
-use crate::{FsError, Ino};
+use crate::{FsError, Ino, Time};
 
 /// No write is told of by a tag.
 pub(crate) struct Tagging;
@@ -22,7 +21,7 @@ impl Tagging {
 }
 
 impl<N: Nand> Fs<'_, N> {
-    pub(crate) fn begin_tagging(&mut self, _ino: Ino, _index: u32, _end: usize, _inode: &Inode) {}
+    pub(crate) fn begin_tagging(&mut self, _page: (Ino, u32), _end: usize, _now: Time) {}
 
     pub(crate) fn end_tagging(&mut self) {}
 

@@ -4,7 +4,7 @@ use nandu_nand::Nand;
 
 use super::{Journal, Mended};
 use crate::batch::WholeRoom;
-use crate::fs::Fs;
+use crate::fs::{Commit, Fs};
 use crate::inode::Inode;
 use crate::keys::Key;
 use crate::names::Search;
@@ -66,7 +66,7 @@ impl<N: Nand> Fs<'_, N> {
         journal: &mut Journal<'_>,
     ) -> Result<(), FsError<N::Error>> {
         self.mend(|batch| {
-            Self::put_inode(batch, Ino(ino), &Inode { nlink, ..inode });
+            batch.put_inode(Ino(ino), &Inode { nlink, ..inode });
             if inode.nlink == 0 {
                 // With a name it is no orphan.
                 batch.delete(Key::orphan(ino));
@@ -129,7 +129,7 @@ impl<N: Nand> Fs<'_, N> {
         let mut room = WholeRoom::new();
         let mut batch = room.batch();
         batch.put(Key::orphan(ino), &[], &[]);
-        self.commit(&batch)?;
+        self.commit(&batch, Commit::Records)?;
         journal.tell(ino, Mended::OrphanNoted);
         Ok(())
     }
@@ -172,13 +172,13 @@ impl<N: Nand> Fs<'_, N> {
             let mut room = WholeRoom::new();
             let mut batch = room.batch();
             Self::put_name(&mut batch, directory, position, inode.kind(), Ino(ino), name);
-            Self::put_inode(&mut batch, directory, &parent);
-            Self::put_inode(&mut batch, Ino(ino), &inode);
+            batch.put_inode(directory, &parent);
+            batch.put_inode(Ino(ino), &inode);
             if !inode.is_file() {
                 batch.delete(Key::orphan(ino));
                 journal.has_returned = true;
             }
-            self.commit(&batch)?;
+            self.commit(&batch, Commit::Records)?;
             journal.tell_name(ino, name, what);
             return Ok(());
         }
@@ -197,13 +197,25 @@ impl<N: Nand> Fs<'_, N> {
                 Search::Found(_) => continue,
                 Search::Free(_) => {
                     let mode = 0o700 | FileKind::Directory.mode();
-                    self.make(Ino::ROOT, name, Attributes { mode, ..Attributes::default() }, &[], &[])?
+                    self.make_lost_found(name, Attributes { mode, ..Attributes::default() })?
                 }
             };
             journal.lost_found = Some(ino);
             return Ok(ino);
         }
         Err(FsError::NotDirectory(Ino::ROOT))
+    }
+
+    /// As [`Fs::mkdir`], while the memory that a change is lent holds what is counted.
+    fn make_lost_found(&mut self, name: &[u8], attributes: Attributes) -> Result<Ino, FsError<N::Error>> {
+        self.check_name(name)?;
+        self.begin_change()?;
+        let mut room = WholeRoom::new();
+        let mut batch = room.batch();
+        let (ino, chunk_next) = self.prepare_make(&mut batch, Ino::ROOT, name, attributes, 0, &[])?;
+        self.commit(&batch, Commit::Records)?;
+        self.chunk_next = chunk_next;
+        Ok(ino)
     }
 }
 

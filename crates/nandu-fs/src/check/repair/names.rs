@@ -70,7 +70,7 @@ impl<N: Nand> Fs<'_, N> {
             if self.name_leading_to(child.parent, at.ino)?.is_some() {
                 return remove(self, journal, Mended::NameSurplus);
             }
-            self.mend(|batch| Self::put_inode(batch, at.ino, &Inode { parent: directory, ..child }))?;
+            self.mend(|batch| batch.put_inode(at.ino, &Inode { parent: directory, ..child }))?;
             journal.tell(at.ino.0, Mended::Parent);
         }
         if position != at.position || at.kind != child.kind() {
@@ -112,7 +112,7 @@ impl<N: Nand> Fs<'_, N> {
         let is_named = inode.nlink > 0 || directory == Ino::ROOT.0;
         let nlink = if is_named { directories.saturating_add(2) } else { 0 };
         if (inode.size, inode.nlink) != (names, nlink) {
-            self.mend(|batch| Self::put_inode(batch, Ino(directory), &Inode { size: names, nlink, ..inode }))?;
+            self.mend(|batch| batch.put_inode(Ino(directory), &Inode { size: names, nlink, ..inode }))?;
             journal.tell(directory, Mended::Counts);
         }
         Ok(())

@@ -9,7 +9,7 @@ use super::{Journal, Mended};
 use crate::batch::WholeRoom;
 use crate::error::Damage;
 use crate::fragments::{FRAGMENTS_FOUND_MAX, parse as parse_fragment};
-use crate::fs::Fs;
+use crate::fs::{Commit, Fs};
 use crate::inode::Inode;
 use crate::keys::{Key, Meaning};
 use crate::pages::{Base, UNWRITTEN_VALUE, base_of};
@@ -141,7 +141,7 @@ impl<N: Nand> Fs<'_, N> {
         let state = self.page_state(ino, index)?;
         self.with_memory(|fs, memory| fs.read_page(ino, index, 0, memory))?;
         self.put_buffer((ino, index), &[], state.base)?;
-        self.drop_fragments(ino, index, &state)
+        self.drop_fragments((ino, index), &state)
     }
 
     /// Bytes in the last page behind the end of a file become zeros.
@@ -159,7 +159,7 @@ impl<N: Nand> Fs<'_, N> {
         let mut room = WholeRoom::new();
         let mut batch = room.batch();
         self.zero_part(&mut batch, Ino(ino), index, start, page_size)?;
-        self.commit_freeing(&batch)?;
+        self.commit(&batch, Commit::Freeing)?;
         journal.tell_range(ino, (inode.size, (page_size - start) as u64), Mended::Beyond);
         Ok(())
     }

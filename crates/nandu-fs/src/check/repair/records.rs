@@ -7,7 +7,7 @@ use nandu_nand::Nand;
 use super::{Journal, Mended};
 use crate::batch::WholeRoom;
 use crate::error::Damage;
-use crate::fs::Fs;
+use crate::fs::{Commit, Fs};
 use crate::inode::Inode;
 use crate::keys::{Key, Meaning};
 use crate::mount::CHUNK_SIZE;
@@ -96,7 +96,7 @@ impl<N: Nand> Fs<'_, N> {
             _ => (right.size, right.blocks) = (0, 0),
         }
         if right != inode {
-            self.mend(|batch| Self::put_inode(batch, Ino(ino), &right))?;
+            self.mend(|batch| batch.put_inode(Ino(ino), &right))?;
             journal.tell(ino, Mended::Counts);
         }
         if right.is_file() { self.repair_end(ino, &right, journal) } else { Ok(()) }
@@ -160,8 +160,8 @@ impl<N: Nand> Fs<'_, N> {
         };
         let mut room = WholeRoom::new();
         let mut batch = room.batch();
-        Self::put_inode(&mut batch, Ino(ino), &inode);
-        self.commit(&batch)?;
+        batch.put_inode(Ino(ino), &inode);
+        self.commit(&batch, Commit::Records)?;
         journal.tell(ino, what);
         Ok(Some(inode))
     }
