@@ -3,7 +3,7 @@
 use nandu_nand::Nand;
 
 use crate::fs::Fs;
-use crate::inode::Inode;
+use crate::inode::{ATIME, CTIME, Inode, MTIME};
 use crate::{FileKind, FsError, Ino, SetAttributes};
 
 /// Seconds after which a read is noted again.
@@ -23,8 +23,8 @@ impl Inode {
         }
         self.uid = set.uid.unwrap_or(self.uid);
         self.gid = set.gid.unwrap_or(self.gid);
-        self.atime = set.atime.unwrap_or(self.atime);
-        self.mtime = set.mtime.unwrap_or(self.mtime);
+        self.times[ATIME] = set.atime.unwrap_or(self.times[ATIME]);
+        self.times[MTIME] = set.mtime.unwrap_or(self.times[MTIME]);
     }
 }
 
@@ -39,7 +39,7 @@ impl<N: Nand> Fs<'_, N> {
         self.begin_change()?;
         let mut inode = self.inode(ino)?;
         inode.set(&set);
-        inode.ctime = self.now;
+        inode.times[CTIME] = self.now;
         self.commit_inode(ino, &inode)
     }
 
@@ -73,11 +73,12 @@ impl<N: Nand> Fs<'_, N> {
             return Ok(());
         }
         let mut inode = self.inode(ino)?;
-        let is_old = self.now.seconds.saturating_sub(inode.atime.seconds) >= NOTE_SECONDS;
-        if inode.atime > inode.mtime.max(inode.ctime) && !is_old || self.now <= inode.atime {
+        let [changed, modified, read, _] = inode.times;
+        let is_old = self.now.seconds.saturating_sub(read.seconds) >= NOTE_SECONDS;
+        if read > modified.max(changed) && !is_old || self.now <= read {
             return Ok(());
         }
-        inode.atime = self.now;
+        inode.times[ATIME] = self.now;
         match self.commit_inode(ino, &inode) {
             Err(FsError::Full) => Ok(()),
             other => other,

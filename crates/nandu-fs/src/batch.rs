@@ -6,7 +6,7 @@ use crate::Ino;
 use crate::fragments::{FRAGMENT_SIZE_MAX, FRAGMENTS_FOUND_MAX};
 use crate::inode::{INODE_SIZE_MAX, Inode};
 use crate::keys::{KEY_SIZE_MAX, Key};
-use crate::pages::INLINE_SIZE_MAX;
+use crate::page_records::INLINE_SIZE_MAX;
 
 /// Most edits of a batch.
 pub(crate) const EDIT_COUNT_MAX: usize = 44;

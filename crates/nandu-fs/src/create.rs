@@ -3,14 +3,24 @@
 use nandu_nand::Nand;
 
 use crate::batch::Batch;
-use crate::fs::{Commit, Fs, Lent};
+use crate::commit::{Commit, Lent};
+use crate::fs::Fs;
 use crate::inode::Inode;
-use crate::keys::INO_END;
+use crate::keys::{INO_END, Key};
 use crate::mount::CHUNK_SIZE;
 use crate::{Attributes, FileKind, FsError, Ino};
 
 /// Bit of a directory's mode: what is made in it gets its group.
 const SET_GID: u32 = 0o2000;
+
+/// Most bytes of a symbolic link's target.
+pub(crate) const TARGET_SIZE_MAX: usize = 4095;
+
+/// Most records that a target takes.
+pub(crate) const TARGET_PART_COUNT_MAX: usize = 32;
+
+/// Bytes of the key of a part of a target.
+const TARGET_KEY_SIZE: usize = 8;
 
 impl<N: Nand> Fs<'_, N> {
     /// Makes a file, or with another type in the mode a pipe, a socket or a device. Durable at the next sync, with one program for
@@ -73,8 +83,41 @@ impl<N: Nand> Fs<'_, N> {
         Ok(ino)
     }
 
+    /// Makes a symbolic link. Durable when it returns. Programs 1 page, more where the target has some hundred bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fs::create`]; [`FsError::NameSize`] of a target of more than 4,095 bytes, or of none.
+    pub fn symlink(
+        &mut self,
+        directory: Ino,
+        name: &[u8],
+        target: &[u8],
+        attributes: Attributes,
+    ) -> Result<Ino, FsError<N::Error>> {
+        let size_max = TARGET_SIZE_MAX.min(TARGET_PART_COUNT_MAX * self.target_part_size());
+        if target.is_empty() || target.len() > size_max {
+            return Err(FsError::NameSize { size: target.len(), size_max });
+        }
+        let mode = 0o777 | FileKind::Symlink.mode();
+        let ino = self.make(directory, name, Attributes { mode, rdev: 0, ..attributes }, &[(&[], target)])?;
+        self.sync_names()?;
+        Ok(ino)
+    }
+
+    /// Bytes of a target in one record.
+    fn target_part_size(&self) -> usize {
+        self.tree.entry_size_max() - TARGET_KEY_SIZE
+    }
+
+    fn put_target<'a>(&self, batch: &mut Batch<'a>, ino: Ino, target: &'a [u8]) {
+        for (part, bytes) in (0..).zip(target.chunks(self.target_part_size())) {
+            batch.put_lent(Key::target(ino.0, part), bytes);
+        }
+    }
+
     /// Makes what a directory has a name for; `lent` is attributes, or the target of a symbolic link.
-    pub(crate) fn make(
+    fn make(
         &mut self,
         directory: Ino,
         name: &[u8],
@@ -157,10 +200,7 @@ impl<N: Nand> Fs<'_, N> {
             gid,
             nlink: if mode & FileKind::MASK == FileKind::Directory.mode() { 2 } else { 1 },
             rdev: if is_device { rdev } else { 0 },
-            atime: self.now,
-            mtime: self.now,
-            ctime: self.now,
-            btime: self.now,
+            times: [self.now; 4],
             ..Inode::EMPTY
         }
     }

@@ -157,10 +157,4 @@ impl File {
     pub fn sync<N: Nand>(&self, fs: &mut Fs<'_, N>) -> Result<(), FsError<N::Error>> {
         fs.fsync(self.ino)
     }
-
-    /// The file on its file system, with the traits of embedded-io.
-    #[cfg(feature = "embedded-io")]
-    pub fn on<'f, 'm, N: Nand>(&'f mut self, fs: &'f mut Fs<'m, N>) -> crate::FileOn<'f, 'm, N> {
-        crate::FileOn::new(self, fs)
-    }
 }

@@ -14,9 +14,10 @@ pub struct FileOn<'f, 'm, N: Nand> {
     fs: &'f mut Fs<'m, N>,
 }
 
-impl<'f, 'm, N: Nand> FileOn<'f, 'm, N> {
-    pub(crate) fn new(file: &'f mut File, fs: &'f mut Fs<'m, N>) -> Self {
-        FileOn { file, fs }
+impl File {
+    /// The file on its file system, with the traits of embedded-io.
+    pub fn on<'f, 'm, N: Nand>(&'f mut self, fs: &'f mut Fs<'m, N>) -> FileOn<'f, 'm, N> {
+        FileOn { file: self, fs }
     }
 }
 

@@ -4,16 +4,12 @@ use nandu_nand::Nand;
 
 use crate::batch::{Batch, InodeRoom};
 use crate::fs::Fs;
-use crate::pages::{Base, PageState};
+use crate::inode::MTIME;
+use crate::page_records::{Base, PageState};
 use crate::write_buffer::{Span, Written};
 use crate::{FsError, Ino};
 
 impl<N: Nand> Fs<'_, N> {
-    /// Bytes that a file may have: as many pages as 32 bits count.
-    pub fn file_size_max(&self) -> u64 {
-        u64::from(u32::MAX) * self.page_size() as u64
-    }
-
     /// Copies what a file has from `offset` on and returns how many bytes: fewer than asked for at its end, none behind it. Reads a
     /// page for each page of the file that was written and is not in its record, and the leaves of these.
     ///
@@ -102,17 +98,6 @@ impl<N: Nand> Fs<'_, N> {
         }
     }
 
-    /// The page that an offset is in, and where.
-    pub(crate) fn place(&self, offset: u64) -> (u32, usize) {
-        let page_size = self.page_size() as u64;
-        ((offset / page_size) as u32, (offset % page_size) as usize)
-    }
-
-    /// The offset in a file of a place in a page.
-    fn offset(&self, index: u32, at: usize) -> u64 {
-        u64::from(index) * self.page_size() as u64 + at as u64
-    }
-
     /// Writes a whole page that is not in memory.
     fn write_page(&mut self, ino: Ino, index: u32, bytes: &[u8]) -> Result<(), FsError<N::Error>> {
         self.begin_change()?;
@@ -145,7 +130,7 @@ impl<N: Nand> Fs<'_, N> {
     ) -> Result<(), FsError<N::Error>> {
         let mut inode = self.file(ino)?;
         inode.grow(self.offset(index, size), self.now);
-        self.begin_tagging((ino, index), size, inode.mtime);
+        self.begin_tagging((ino, index), size, inode.times[MTIME]);
         Self::count_page(state, &mut inode);
         batch.put_inode(ino, &inode);
         Ok(())

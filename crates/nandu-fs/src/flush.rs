@@ -5,13 +5,15 @@ use core::ops::Range;
 use nandu_nand::Nand;
 
 use crate::batch::{Batch, InodeRoom, PageRoom, Room};
+use crate::commit::Commit;
 use crate::fragments::{BYTES, FRAGMENTS_FOUND_MAX};
-use crate::fs::{Commit, Fs};
-use crate::inode::Inode;
+use crate::fs::Fs;
+use crate::inode::{Inode, MTIME};
 use crate::keys::{KEY_SIZE_MAX, Key};
-use crate::pages::{Base, PageState, inline_head};
+use crate::page_records::{Base, PageState, inline_head};
+use crate::tagging::Tagging;
 use crate::write_buffer::{Written, with_head};
-use crate::{FsError, Ino};
+use crate::{FsError, Ino, Time};
 
 /// Blocks of pages that have to be free for a part of a page to wait in memory.
 const SPARE_BLOCKS: u32 = 3;
@@ -120,20 +122,11 @@ impl<N: Nand> Fs<'_, N> {
         self.with_memory(|fs, memory| with_head(memory, bytes, head, |value| call(fs, value)))
     }
 
-    /// Calls with the memory of the page that is being written, which is nowhere else meanwhile.
-    pub(crate) fn with_memory<T>(&mut self, call: impl FnOnce(&mut Self, &mut [u8]) -> T) -> T {
-        let memory = core::mem::take(&mut self.buffer.memory);
-        let page_size = self.page_size();
-        let result = call(self, &mut memory[..page_size]);
-        self.buffer.memory = memory;
-        result
-    }
-
     /// Makes a page of what was written and the rest, of which the bytes behind an offset are zero. What lies over it is left.
     #[inline(never)]
     fn flush_page(&mut self, place: (u64, u32), state: &PageState, behind: usize) -> Result<(), FsError<N::Error>> {
-        if let Some(&Written { ino, index, span, inode: Inode { mtime, .. } }) = self.buffer.written.as_ref() {
-            self.begin_tagging((Ino(ino), index), span.end, mtime);
+        if let Some(&Written { ino, index, span, inode: Inode { times, .. } }) = self.buffer.written.as_ref() {
+            self.begin_tagging((Ino(ino), index), span.end, times[MTIME]);
         }
         let mut room = InodeRoom::new();
         let mut batch = room.batch();
@@ -191,5 +184,16 @@ impl<N: Nand> Fs<'_, N> {
         for fragment in state.fragments.as_slice() {
             batch.delete(Key::fragment(ino, index, fragment.start()));
         }
+    }
+
+    /// Before the first change of the write of a page: whether a tag can tell of all of it.
+    pub(crate) fn begin_tagging(&mut self, page: (Ino, u32), end: usize, now: Time) {
+        let is_placed = self.placing.is_some();
+        self.tagging = if is_placed { Tagging::NONE } else { Tagging::begin(&self.tree, page, end, now) };
+    }
+
+    /// Behind the last change of the write of a page.
+    pub(crate) fn end_tagging(&mut self) {
+        self.tagging.end(&mut self.tree);
     }
 }

@@ -4,52 +4,23 @@ use core::fmt;
 
 use nandu_log::LogStats;
 use nandu_nand::{Geometry, Nand};
-use nandu_tree::{ByteCells, OnLog, Tree, TreeError};
+use nandu_tree::TreeError;
 
-use crate::batch::{Batch, EDIT_COUNT_MAX, InodeRoom, NO_EDIT};
 use crate::error::Damage;
 use crate::fragments::FragmentLimits;
 use crate::inode::Inode;
-use crate::keys::{INO_END, Key};
+use crate::keys::{FileTree, INO_END, Key};
 use crate::open_files::OpenFiles;
 use crate::placing::Placing;
-use crate::tags::Tagging;
+use crate::tagging::Tagging;
 use crate::write_buffer::WriteBuffer;
 use crate::{FsError, Ino, Options, Stat, Time};
-
-/// Part of what is kept, as a divisor, that is left by changes that add records. The collector gets on with a sixteenth of the capacity where
-/// an eighth is kept, and with nothing where a sixteenth is.
-const ADDED_SHARE: u32 = 2;
-
-/// The same by changes of records that are there: an inode becomes some bytes longer when its times come to differ.
-const CHANGED_SHARE: u32 = 4;
-
-/// What changes of records take more than what they replace.
-struct Growth {
-    bytes: isize,
-    /// Whether there is a record more.
-    adds: bool,
-}
-
-/// What changes take on a full chip.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Commit {
-    /// They are of records, and may take what is kept for them ([`FsStat`](crate::FsStat)).
-    Records,
-    /// They are of the content of files, for which there is less room: else it would take what changes of records need.
-    Data,
-    /// They leave no less room than there was, and are possible on a full chip.
-    Freeing,
-}
-
-/// Names and values that a change lends to its records: those of attributes, or the target of a link.
-pub(crate) type Lent<'a> = &'a [(&'a [u8], &'a [u8])];
 
 /// A file system on a chip `N`, in memory handed over when it is formatted or mounted.
 ///
 /// It checks no permissions: whoever calls it does.
 pub struct Fs<'m, N: Nand> {
-    pub(crate) tree: Tree<'m, OnLog<'m, N>, ByteCells>,
+    pub(crate) tree: FileTree<'m, N>,
     pub(crate) buffer: WriteBuffer<'m>,
     pub(crate) open: OpenFiles<'m>,
     pub(crate) options: Options,
@@ -99,29 +70,6 @@ impl<N: Nand> Fs<'_, N> {
     pub fn stat(&mut self, ino: Ino) -> Result<Stat, FsError<N::Error>> {
         let page_size = self.page_size();
         Ok(self.inode(ino)?.stat(ino, page_size))
-    }
-
-    /// Makes all changes so far durable. Programs one page, and one more where a page is partly written and is not small, and more
-    /// where a leaf goes with it and overflows; nothing if nothing has changed, or if all that has are pages of files that tags tell of,
-    /// on a volume with tags.
-    ///
-    /// # Errors
-    ///
-    /// [`FsError::Full`] if there is no room for a page that is partly written.
-    pub fn sync(&mut self) -> Result<(), FsError<N::Error>> {
-        self.flush()?;
-        Ok(self.tree.sync_untagged()?)
-    }
-
-    /// Makes a file durable, and with it everything that was changed before. Costs what [`Fs::sync`] does. It is `fdatasync` too: times are in
-    /// the same commit as the rest, so leaving them out would save nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`FsError::NoInode`]; [`FsError::Full`] as in [`Fs::sync`].
-    pub fn fsync(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
-        self.inode(ino)?;
-        self.sync()
     }
 
     /// What was done since the file system was mounted, by cause, and how full and how worn the chip is.
@@ -202,96 +150,17 @@ impl<N: Nand> Fs<'_, N> {
         }
     }
 
-    /// A change of nothing but an inode.
-    pub(crate) fn commit_inode(&mut self, ino: Ino, inode: &Inode) -> Result<(), FsError<N::Error>> {
-        let mut room = InodeRoom::new();
-        let mut batch = room.batch();
-        batch.put_inode(ino, inode);
-        self.commit(&batch, Commit::Records)
-    }
-
-    /// Makes what `prepare` puts into a batch, and nothing where that is nothing. No page is being written meanwhile: its memory holds keys and values.
-    /// What `prepare` needs of the stack is free again when the changes are made.
-    #[inline(never)]
-    pub(crate) fn change(
-        &mut self,
-        lent: Lent<'_>,
-        prepare: &mut dyn for<'a> FnMut(&mut Self, &mut Batch<'a>, Lent<'a>) -> Result<Commit, FsError<N::Error>>,
-    ) -> Result<(), FsError<N::Error>> {
-        let memory = core::mem::take(&mut self.buffer.memory);
-        let mut edits = [NO_EDIT; EDIT_COUNT_MAX];
-        let mut batch = Batch::new(&mut edits, memory);
-        let outcome = match prepare(self, &mut batch, lent) {
-            Ok(_) if batch.is_empty() => Ok(()),
-            Ok(how) => self.commit(&batch, how),
-            Err(error) => Err(error),
-        };
-        self.buffer.memory = memory;
-        outcome
-    }
-
-    /// Before each change: the page that is being written goes to the tree, and what a cut left over is removed a step further.
-    pub(crate) fn begin_change(&mut self) -> Result<(), FsError<N::Error>> {
-        self.check_writable()?;
-        self.flush()?;
-        self.reap_some()
-    }
-
     pub(crate) fn check_writable(&self) -> Result<(), FsError<N::Error>> {
         let is_read_only = self.options.read_only || self.tree.pages().log().is_read_only();
         if is_read_only { Err(FsError::ReadOnly) } else { Ok(()) }
     }
 
-    /// Makes all these changes or none.
-    #[inline(never)]
-    pub(crate) fn commit(&mut self, batch: &Batch<'_>, how: Commit) -> Result<(), FsError<N::Error>> {
-        let mut has_more = true;
-        while how != Commit::Freeing {
-            match self.tree.batch(batch.edits()).map_err(FsError::from) {
-                Err(FsError::Full) => {}
-                other => return other,
-            }
-            if self.has_kept_room(batch, how == Commit::Data)? {
-                break;
-            }
-            if !has_more || !self.make_room()? {
-                return Err(FsError::Full);
-            }
-            has_more = false;
-        }
-        match self.tree.batch_freeing(batch.edits()).map_err(FsError::from) {
-            Err(FsError::Full) if self.make_room()? => Ok(self.tree.batch_freeing(batch.edits())?),
-            other => other,
-        }
-    }
-
-    /// Whether changes for which there is no room may take what is kept: those of records as long as enough of it is left, and whatever leaves
-    /// no less room than there was.
-    fn has_kept_room(&mut self, batch: &Batch<'_>, is_data: bool) -> Result<bool, FsError<N::Error>> {
-        let growth = self.growth(batch)?;
-        let (pages, share) = (self.tree.growth_pages_max(), if growth.adds { ADDED_SHARE } else { CHANGED_SHARE });
-        Ok(growth.bytes <= 0 || !is_data && self.tree.pages().has_capacity_for_records(pages, share))
-    }
-
-    /// What changes of records take more than there is. Reads the leaves concerned.
-    fn growth(&mut self, batch: &Batch<'_>) -> Result<Growth, FsError<N::Error>> {
-        let mut growth = Growth { bytes: 0, adds: false };
-        for edit in batch.edits() {
-            let size = |value: usize| (edit.key.len() + value) as isize;
-            let before = self.tree.value_len(edit.key)?;
-            growth.adds |= before.is_none() && edit.value.is_some();
-            growth.bytes += edit.value.map_or(0, |value| size(value.len())) - before.map_or(0, size);
-        }
-        Ok(growth)
-    }
-
-    /// After a change of names that is durable when it returns (S11). Otherwise a program that renames a file into place and then
-    /// tells somebody could be undone by a cut.
-    pub(crate) fn sync_names(&mut self) -> Result<(), FsError<N::Error>> {
-        #[cfg(feature = "_broken")]
-        if self.options.broken.without_sync {
-            return Ok(());
-        }
-        Ok(self.tree.sync()?)
+    /// Calls with the memory of the page that is being written, which is nowhere else meanwhile.
+    pub(crate) fn with_memory<T>(&mut self, call: impl FnOnce(&mut Self, &mut [u8]) -> T) -> T {
+        let memory = core::mem::take(&mut self.buffer.memory);
+        let page_size = self.page_size();
+        let result = call(self, &mut memory[..page_size]);
+        self.buffer.memory = memory;
+        result
     }
 }

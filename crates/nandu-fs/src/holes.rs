@@ -5,11 +5,12 @@ use core::ops::ControlFlow;
 use nandu_nand::Nand;
 
 use crate::batch::Batch;
+use crate::commit::Commit;
 use crate::error::Damage;
 use crate::fragments::{BYTES, FRAGMENT_COUNT_MAX, FRAGMENTS_FOUND_MAX, parse, zeros};
-use crate::fs::{Commit, Fs};
+use crate::fs::Fs;
 use crate::keys::{Key, Meaning};
-use crate::pages::{Base, UNWRITTEN_VALUE, base_of, inline};
+use crate::page_records::{Base, UNWRITTEN_VALUE, base_of, inline};
 use crate::write_buffer::{Span, Written};
 use crate::{Allocation, FsError, Ino};
 

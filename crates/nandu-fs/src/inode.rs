@@ -32,9 +32,12 @@ use crate::{Ino, Time};
 /// Most bytes of an inode.
 pub(crate) const INODE_SIZE_MAX: usize = 144;
 
-const MTIME: u8 = 1;
-const ATIME: u8 = 2;
-const BTIME: u8 = 4;
+/// Places of its times. Those behind the first have a flag each, in this order.
+pub(crate) const CTIME: usize = 0;
+pub(crate) const MTIME: usize = 1;
+pub(crate) const ATIME: usize = 2;
+const BTIME: usize = 3;
+
 const DEVICE: u8 = 8;
 const XATTRS: u8 = 16;
 
@@ -46,10 +49,7 @@ pub(crate) struct Inode {
     pub(crate) nlink: u32,
     pub(crate) size: u64,
     pub(crate) blocks: u64,
-    pub(crate) atime: Time,
-    pub(crate) mtime: Time,
-    pub(crate) ctime: Time,
-    pub(crate) btime: Time,
+    pub(crate) times: [Time; 4],
     pub(crate) rdev: u64,
     pub(crate) xattr_size: u32,
     pub(crate) parent: u64,
@@ -65,10 +65,7 @@ impl Inode {
         nlink: 0,
         size: 0,
         blocks: 0,
-        atime: Time::EPOCH,
-        mtime: Time::EPOCH,
-        ctime: Time::EPOCH,
-        btime: Time::EPOCH,
+        times: [Time::EPOCH; 4],
         rdev: 0,
         xattr_size: 0,
         parent: 0,
@@ -90,7 +87,7 @@ impl Inode {
 
     /// Its content or its names change.
     pub(crate) fn modify(&mut self, now: Time) {
-        (self.mtime, self.ctime) = (now, now);
+        (self.times[MTIME], self.times[CTIME]) = (now, now);
     }
 
     /// Its content changes, up to this offset.
@@ -111,36 +108,31 @@ impl Inode {
             allocated_size: self.blocks.saturating_mul(page_size as u64),
             block_size: page_size as u32,
             rdev: self.rdev,
-            atime: self.atime,
-            mtime: self.mtime,
-            ctime: self.ctime,
-            btime: self.btime,
+            atime: self.times[ATIME],
+            mtime: self.times[MTIME],
+            ctime: self.times[CTIME],
+            btime: self.times[BTIME],
         }
     }
 
     /// Encodes it and returns how many bytes it takes.
     pub(crate) fn write(&self, out: &mut [u8]) -> usize {
-        let mut flags = 0;
-        let others = [(self.mtime, MTIME), (self.atime, ATIME), (self.btime, BTIME)];
-        for (time, flag) in others {
-            if time != self.ctime {
-                flags |= flag;
-            }
-        }
-        flags |= if self.rdev != 0 { DEVICE } else { 0 };
+        let mut flags = if self.rdev != 0 { DEVICE } else { 0 };
         flags |= if self.xattr_size != 0 { XATTRS } else { 0 };
-        out[0] = flags;
         let mut at = 1;
-        let head = [self.mode, self.uid, self.gid, self.nlink].map(u64::from);
-        for number in head.into_iter().chain([self.size, self.blocks]) {
+        for number in [self.mode, self.uid, self.gid, self.nlink] {
+            put_number(out, &mut at, number.into());
+        }
+        for number in [self.size, self.blocks] {
             put_number(out, &mut at, number);
         }
-        put_time(out, &mut at, self.ctime);
-        for (time, flag) in others {
-            if flags & flag != 0 {
+        for (place, time) in self.times.iter().enumerate() {
+            if place == CTIME || *time != self.times[CTIME] {
                 put_time(out, &mut at, time);
+                flags |= 1 << place >> 1;
             }
         }
+        out[0] = flags;
         if flags & DEVICE != 0 {
             put_number(out, &mut at, self.rdev);
         }
@@ -160,7 +152,7 @@ impl Inode {
         let mut rest = bytes;
         let (&flags, after) = rest.split_first()?;
         rest = after;
-        if flags & !(MTIME | ATIME | BTIME | DEVICE | XATTRS) != 0 {
+        if flags >= XATTRS << 1 {
             return None;
         }
         let mut inode = Inode::EMPTY;
@@ -169,9 +161,11 @@ impl Inode {
         }
         inode.size = take_number(&mut rest)?;
         inode.blocks = take_number(&mut rest)?;
-        inode.ctime = take_time(&mut rest)?;
-        for (field, flag) in [(&mut inode.mtime, MTIME), (&mut inode.atime, ATIME), (&mut inode.btime, BTIME)] {
-            *field = if flags & flag != 0 { take_time(&mut rest)? } else { inode.ctime };
+        inode.times = [take_time(&mut rest)?; 4];
+        for (place, time) in inode.times.iter_mut().enumerate() {
+            if flags & 7 & (1 << place >> 1) != 0 {
+                *time = take_time(&mut rest)?;
+            }
         }
         if flags & DEVICE != 0 {
             inode.rdev = take_number(&mut rest)?;
@@ -222,7 +216,7 @@ pub(crate) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-fn put_time(out: &mut [u8], at: &mut usize, time: Time) {
+fn put_time(out: &mut [u8], at: &mut usize, time: &Time) {
     put_number(out, at, ((time.seconds << 1) ^ (time.seconds >> 63)) as u64);
     put_number(out, at, u64::from(time.nanoseconds));
 }
@@ -245,10 +239,12 @@ mod tests {
         nlink: u32::MAX,
         size: u64::MAX,
         blocks: u64::MAX,
-        atime: Time { seconds: i64::MIN, nanoseconds: 999_999_999 },
-        mtime: Time { seconds: i64::MAX, nanoseconds: 999_999_998 },
-        ctime: Time { seconds: -1, nanoseconds: 0 },
-        btime: Time { seconds: 1 << 40, nanoseconds: 1 },
+        times: [
+            Time { seconds: -1, nanoseconds: 0 },
+            Time { seconds: i64::MAX, nanoseconds: 999_999_998 },
+            Time { seconds: i64::MIN, nanoseconds: 999_999_999 },
+            Time { seconds: 1 << 40, nanoseconds: 1 },
+        ],
         rdev: u64::MAX,
         xattr_size: u32::MAX,
         parent: (1 << 48) - 1,
@@ -259,13 +255,15 @@ mod tests {
     #[test]
     fn an_inode_comes_back_as_it_was_and_nothing_shorter_or_longer_is_one() {
         let time = Time { seconds: 1_700_000_000, nanoseconds: 123_456_789 };
-        let young =
-            Inode { mode: 0o100_644, nlink: 1, atime: time, mtime: time, ctime: time, btime: time, ..Inode::EMPTY };
+        let young = Inode { mode: 0o100_644, nlink: 1, times: [time; 4], ..Inode::EMPTY };
         let mut bytes = [0; INODE_SIZE_MAX];
         assert!(young.write(&mut bytes) <= 20);
-        for inode in
-            [young, LARGEST, Inode { mode: 0o060_600, rdev: 7, ..young }, Inode { mtime: Time::EPOCH, ..young }]
-        {
+        for inode in [
+            young,
+            LARGEST,
+            Inode { mode: 0o060_600, rdev: 7, ..young },
+            Inode { times: [time, Time::EPOCH, time, time], ..young },
+        ] {
             let size = inode.write(&mut bytes);
             assert_eq!(Inode::parse(&bytes[..size]), Some(inode));
             assert_eq!(Inode::parse(&bytes[..size - 1]), None);

@@ -19,6 +19,11 @@
 //! inode (6)  0x40 (1)  part (1)                     target of a symbolic link
 //! ```
 
+use nandu_tree::{ByteCells, OnLog, Tree};
+
+/// The tree that holds everything.
+pub(crate) type FileTree<'m, N> = Tree<'m, OnLog<'m, N>, ByteCells>;
+
 /// Bytes of the longest key.
 pub(crate) const KEY_SIZE_MAX: usize = 13;
 

@@ -76,8 +76,12 @@
 #![no_std]
 
 mod attributes;
+#[cfg(feature = "mlc")]
+mod background;
 mod batch;
 mod check;
+mod collection;
+mod commit;
 mod create;
 mod error;
 mod file;
@@ -97,14 +101,20 @@ mod names;
 mod open_files;
 mod options;
 mod orphans;
+mod page_records;
 mod pages;
 mod paths;
+#[cfg_attr(not(feature = "mlc"), path = "without/place.rs")]
+mod place;
 #[cfg(feature = "mlc")]
 pub mod placement;
 #[cfg_attr(not(feature = "mlc"), path = "without/placing.rs")]
 mod placing;
 mod rename;
 mod space;
+mod sync;
+#[cfg_attr(not(feature = "tags"), path = "without/tagging.rs")]
+mod tagging;
 #[cfg_attr(not(feature = "tags"), path = "without/tags.rs")]
 mod tags;
 mod walk;

@@ -3,20 +3,13 @@
 use nandu_nand::Nand;
 
 use crate::batch::Batch;
+use crate::commit::Commit;
+use crate::create::{TARGET_PART_COUNT_MAX, TARGET_SIZE_MAX};
 use crate::error::Damage;
-use crate::fs::{Commit, Fs};
-use crate::inode::Inode;
+use crate::fs::Fs;
+use crate::inode::{CTIME, Inode};
 use crate::keys::Key;
-use crate::{Attributes, FileKind, FsError, Ino};
-
-/// Most bytes of a symbolic link's target.
-const TARGET_SIZE_MAX: usize = 4095;
-
-/// Most records that a target takes.
-const TARGET_PART_COUNT_MAX: usize = 32;
-
-/// Bytes of the key of a part of a target.
-const TARGET_KEY_SIZE: usize = 8;
+use crate::{FileKind, FsError, Ino};
 
 /// What becomes of an inode that loses its last name.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,46 +58,13 @@ impl<N: Nand> Fs<'_, N> {
         }
         let position = self.free_position(directory, name)?;
         inode.nlink = inode.nlink.checked_add(1).ok_or(FsError::TooManyLinks(ino))?;
-        inode.ctime = self.now;
+        inode.times[CTIME] = self.now;
         parent.size = parent.size.saturating_add(1);
         parent.modify(self.now);
         Self::put_name(batch, directory, position, inode.kind(), ino, name);
         batch.put_inode(directory, &parent);
         batch.put_inode(ino, &inode);
         Ok(Commit::Records)
-    }
-
-    /// Makes a symbolic link. Durable when it returns. Programs 1 page, more where the target has some hundred bytes.
-    ///
-    /// # Errors
-    ///
-    /// As [`Fs::create`]; [`FsError::NameSize`] of a target of more than 4,095 bytes, or of none.
-    pub fn symlink(
-        &mut self,
-        directory: Ino,
-        name: &[u8],
-        target: &[u8],
-        attributes: Attributes,
-    ) -> Result<Ino, FsError<N::Error>> {
-        let size_max = TARGET_SIZE_MAX.min(TARGET_PART_COUNT_MAX * self.target_part_size());
-        if target.is_empty() || target.len() > size_max {
-            return Err(FsError::NameSize { size: target.len(), size_max });
-        }
-        let mode = 0o777 | FileKind::Symlink.mode();
-        let ino = self.make(directory, name, Attributes { mode, rdev: 0, ..attributes }, &[(&[], target)])?;
-        self.sync_names()?;
-        Ok(ino)
-    }
-
-    /// Bytes of a target in one record.
-    fn target_part_size(&self) -> usize {
-        self.tree.entry_size_max() - TARGET_KEY_SIZE
-    }
-
-    pub(crate) fn put_target<'a>(&self, batch: &mut Batch<'a>, ino: Ino, target: &'a [u8]) {
-        for (part, bytes) in (0..).zip(target.chunks(self.target_part_size())) {
-            batch.put_lent(Key::target(ino.0, part), bytes);
-        }
     }
 
     /// Copies the target of a symbolic link and returns how many bytes it has. Reads the leaves that it is in.
@@ -194,7 +154,7 @@ impl<N: Nand> Fs<'_, N> {
         ino: Ino,
         inode: &mut Inode,
     ) -> Result<Ending, FsError<N::Error>> {
-        inode.ctime = self.now;
+        inode.times[CTIME] = self.now;
         if !inode.is_directory() && inode.nlink > 1 {
             inode.nlink -= 1;
             batch.put_inode(ino, inode);
@@ -230,5 +190,31 @@ impl<N: Nand> Fs<'_, N> {
             }
             Ending::Orphan => self.reap(ino),
         }
+    }
+
+    /// Opens a file or a directory, so that it lives until it is closed as often. Costs nothing on flash if it was read before.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NoInode`]; [`FsError::TooManyOpen`].
+    pub fn open(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
+        self.inode(ino)?;
+        let open_max = self.open.capacity();
+        if self.open.open(ino.0) { Ok(()) } else { Err(FsError::TooManyOpen { open_max }) }
+    }
+
+    /// Closes what was opened. The last close of a file without a name removes it. Makes nothing durable.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the chip.
+    pub fn close(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
+        if self.open.close(ino.0) {
+            // What was written to it last concerns nobody.
+            self.buffer.written = self.buffer.written.take().filter(|written| written.ino != ino.0);
+            self.flush()?;
+            self.reap(ino)?;
+        }
+        Ok(())
     }
 }

@@ -17,18 +17,18 @@
 //!     36     8  chunk_next    first inode number that no directory's chunk has
 //! ```
 
-use nandu_log::{Budget, Log, LogOptions};
+use nandu_log::{Log, LogOptions};
 use nandu_nand::Nand;
 use nandu_tree::{ByteCells, OnLog, Tree, TreeError};
 
 use crate::batch::Batch;
+use crate::commit::Commit;
 use crate::error::Damage;
-use crate::fs::{Commit, Fs};
+use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::{INO_END, Key};
 use crate::open_files::{OPEN_FILE_SIZE, OpenFiles};
-use crate::placing;
-use crate::tags::Tagging;
+use crate::tagging::Tagging;
 use crate::write_buffer::WriteBuffer;
 use crate::{FileKind, Format, FsError, Ino, Options, Time};
 
@@ -103,7 +103,7 @@ fn divide<'m, N: Nand>(nand: &N, options: &Options, memory: &'m mut [u8]) -> Res
     // What holds pages comes first, so that each is as aligned as the memory.
     let (log, rest) = memory.split_at_mut(options.log_memory::<N>(geometry));
     let (buffer, rest) = rest.split_at_mut(WriteBuffer::memory_size(page_size));
-    let (open_size, placing_size) = (OPEN_FILE_SIZE * options.open_max, placing::memory_size(options));
+    let (open_size, placing_size) = (OPEN_FILE_SIZE * options.open_max, options.placing_memory());
     let (tree, rest) = rest.split_at_mut(rest.len() - open_size - placing_size);
     let (open, placing) = rest.split_at_mut(open_size);
     Ok((log, Rest { tree, buffer, open }, placing))
@@ -175,10 +175,7 @@ impl<'m, N: Nand> Fs<'m, N> {
             uid: format.uid,
             gid: format.gid,
             nlink: 2,
-            atime: format.now,
-            mtime: format.now,
-            ctime: format.now,
-            btime: format.now,
+            times: [format.now; 4],
             parent: Ino::ROOT.0,
             chunk_next: Ino::ROOT.0 + 1,
             chunk_end: CHUNK_SIZE,
@@ -408,29 +405,6 @@ impl<'m, N: Nand> Fs<'m, N> {
         let is_reaped = self.has_orphans;
         self.reap_some()?;
         Ok(self.collect(pages)? || is_reaped)
-    }
-
-    /// Has the collector look at up to this many pages, after a sync: it moves nothing while changes wait for one. Whether it had
-    /// anything to do.
-    pub(crate) fn collect(&mut self, pages: u32) -> Result<bool, FsError<N::Error>> {
-        let mut worked = false;
-        self.tree.sync()?;
-        let mut budget = Budget::idle(pages);
-        while let Some(examine) = self.tree.pages_mut().next_idle(&mut budget)? {
-            let outcome = self.tree.examine(examine)?;
-            nandu_tree::Pages::examined(self.tree.pages_mut(), examine, outcome)?;
-            worked = true;
-        }
-        Ok(worked)
-    }
-
-    /// Has the collector make what room it can.
-    pub(crate) fn collect_all(&mut self) -> Result<(), FsError<N::Error>> {
-        let pages = self.tree.pages().log().page_count();
-        match self.collect(pages) {
-            Ok(_) | Err(FsError::Full) => Ok(()),
-            Err(error) => Err(error),
-        }
     }
 
     /// Puts the superblock with another first free number.

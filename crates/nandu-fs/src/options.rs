@@ -6,8 +6,7 @@ use nandu_tree::Durability;
 
 use crate::open_files::OPEN_FILE_SIZE;
 #[cfg(feature = "mlc")]
-use crate::placement::{PlacementOptions, WearPromise};
-use crate::placing;
+use crate::placement::{Hotness, PlacementOptions, Reference, WearPromise};
 use crate::write_buffer::WriteBuffer;
 
 /// Least bytes that a page of a file takes in a leaf.
@@ -135,9 +134,18 @@ impl Options {
         }
     }
 
+    /// Bytes of memory for policies of placement.
+    pub(crate) const fn placing_memory(&self) -> usize {
+        #[cfg(feature = "mlc")]
+        if self.placement.is_some() {
+            return size_of::<Reference>() * (Hotness::HOT_COUNT + Hotness::COLD_COUNT);
+        }
+        0
+    }
+
     /// Bytes for everything but log and tree.
     pub(crate) const fn own_memory(&self, page_size: usize) -> usize {
-        WriteBuffer::memory_size(page_size) + OPEN_FILE_SIZE * self.open_max + placing::memory_size(self)
+        WriteBuffer::memory_size(page_size) + OPEN_FILE_SIZE * self.open_max + self.placing_memory()
     }
 
     /// Bytes for the log, a multiple of 8, rounded up if pages behind it are to be aligned as well.

@@ -38,32 +38,6 @@ pub(crate) struct Doomed {
 }
 
 impl<N: Nand> Fs<'_, N> {
-    /// Opens a file or a directory, so that it lives until it is closed as often. Costs nothing on flash if it was read before.
-    ///
-    /// # Errors
-    ///
-    /// [`FsError::NoInode`]; [`FsError::TooManyOpen`].
-    pub fn open(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
-        self.inode(ino)?;
-        let open_max = self.open.capacity();
-        if self.open.open(ino.0) { Ok(()) } else { Err(FsError::TooManyOpen { open_max }) }
-    }
-
-    /// Closes what was opened. The last close of a file without a name removes it. Makes nothing durable.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the chip.
-    pub fn close(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
-        if self.open.close(ino.0) {
-            // What was written to it last concerns nobody.
-            self.buffer.written = self.buffer.written.take().filter(|written| written.ino != ino.0);
-            self.flush()?;
-            self.reap(ino)?;
-        }
-        Ok(())
-    }
-
     /// Puts the deletion of records from one key up to another into a batch, of as many as are room for in a step. They lie behind the last
     /// one that the step before deleted: where a damaged tree keeps what was, a removal in steps would go on for ever.
     fn doom(

@@ -3,9 +3,10 @@
 use nandu_nand::Nand;
 
 use crate::batch::Batch;
+use crate::commit::Commit;
 use crate::error::Damage;
-use crate::fs::{Commit, Fs};
-use crate::inode::Inode;
+use crate::fs::Fs;
+use crate::inode::{CTIME, Inode};
 use crate::keys::Key;
 use crate::links::Ending;
 use crate::names::{Found, Search};
@@ -171,7 +172,7 @@ impl<N: Nand> Fs<'_, N> {
 
     /// The inode that moves, with its new parent.
     fn put_moved(&self, batch: &mut Batch<'_>, moved: Ino, inode: &mut Inode, directory: Ino) {
-        inode.ctime = self.now;
+        inode.times[CTIME] = self.now;
         if inode.is_directory() {
             inode.parent = directory.0;
         }

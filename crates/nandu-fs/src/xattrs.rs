@@ -19,9 +19,10 @@ use siphasher::sip::SipHasher24;
 
 use crate::attributes;
 use crate::batch::Batch;
+use crate::commit::Commit;
 use crate::error::Damage;
-use crate::fs::{Commit, Fs};
-use crate::inode::INODE_SIZE_MAX;
+use crate::fs::Fs;
+use crate::inode::{CTIME, INODE_SIZE_MAX};
 use crate::keys::{KEY_SIZE_MAX, Key, Meaning};
 use crate::{FsError, Ino, SetAttributes, XattrMode};
 
@@ -222,7 +223,7 @@ impl<N: Nand> Fs<'_, N> {
         }
         inode.xattr_size = total as u32;
         inode.set(set);
-        inode.ctime = self.now;
+        inode.times[CTIME] = self.now;
         batch.put_inode(ino, &inode);
         Ok(if is_put { Commit::Records } else { Commit::Freeing })
     }

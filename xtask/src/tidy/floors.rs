@@ -1,7 +1,10 @@
 //! Modules of a crate stand on floors: one uses what lies on floors below its own, so that there is no circle.
 //!
 //! A struct whose methods stand in several files would hide a circle, since a method is called without an import. So a call of a method
-//! that one other file declares for it counts as a use of that file.
+//! that one other file declares for it counts as a use of that file. What the crate's root passes on counts as what it is, and the files
+//! of a folder are one module.
+//!
+//! A struct that others hold has few fields and a trait few methods, but for those of which the table says why.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +18,71 @@ struct House {
     called: &'static [&'static str],
     /// Modules, from the ground up.
     floors: &'static [&'static [&'static str]],
+    /// Structs and traits that are larger, and why they are.
+    large: &'static [(&'static str, &'static str)],
 }
 
-const HOUSES: [House; 1] = [House {
+/// Most fields of a struct, and most methods of a trait.
+const FIELDS_MAX: usize = 12;
+const METHODS_MAX: usize = 15;
+
+/// In such a folder stands what is compiled in place of modules of the same names.
+const STUBS: &str = "without/";
+
+const HOUSES: [House; 4] = [LOG, FILE_SYSTEM, STORE, FILES];
+
+const STORE: House = House {
+    name: "nandu",
+    shared: "Store",
+    called: &["self.", "store.", "Self::", "Store::"],
+    floors: &[&["cursor", "error", "options"], &["at", "writer"], &["store"], &["map"]],
+    large: &[],
+};
+
+const FILES: House = House {
+    name: "nandu-files",
+    shared: "-",
+    called: &[],
+    floors: &[&["errno", "kind", "requests", "time"], &["attributes", "capabilities"], &["error"], &["file_system"]],
+    large: &[
+        ("FileSystem", "what POSIX asks of any file system; a mount and a suite call all of it on several of them"),
+        ("Capabilities", "what a file system may lack, a field each, told once"),
+        ("Stat", "what POSIX has in it"),
+    ],
+};
+
+const FILE_SYSTEM: House = House {
+    name: "nandu-fs",
+    shared: "Fs",
+    called: &["self.", "fs.", "Self::", "Fs::"],
+    floors: &[
+        // What is told, what stands in records, and what the file system holds of each concern.
+        &["error", "keys", "open_files", "placement"],
+        &["fragments", "inode", "placing", "tagging"],
+        &["page_records"],
+        &["batch"],
+        &["write_buffer"],
+        &["options"],
+        &["fs"],
+        // What reads records, and what removes them.
+        &["collection", "place", "walk"],
+        &["names", "orphans"],
+        // What changes records, and pages.
+        &["commit", "pages", "paths", "space"],
+        &["flush"],
+        &["background", "sync", "tags"],
+        // The calls.
+        &["attributes", "holes", "mount"],
+        &["files", "xattrs"],
+        &["create"],
+        &["check", "links"],
+        &["file", "file_system", "rename"],
+        &["file_on"],
+    ],
+    large: &[],
+};
+
+const LOG: House = House {
     name: "nandu-log",
     shared: "Log",
     called: &["self.", "log.", "search.", "Self::", "Log::"],
@@ -55,7 +120,15 @@ const HOUSES: [House; 1] = [House {
         &["mount"],
         &["format"],
     ],
-}];
+    large: &[
+        ("BlockTable", "a column for each property of a block"),
+        ("Collector", "the state of one step of collection, which a cut may end anywhere"),
+        ("Log", "the components of the log, a field each"),
+        ("LogOptions", "choices of a user, with defaults"),
+        ("LogStats", "counters that are told"),
+        ("Shape", "what is computed of the geometry once"),
+    ],
+};
 
 pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
     for house in &HOUSES {
@@ -65,42 +138,105 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
 
 fn check_house(tree: &Tree, house: &House, findings: &mut Vec<Finding>) {
     let folder = format!("crates/{}/src/", house.name);
-    let module = |path: &str| path.strip_prefix(&folder).and_then(|path| path.strip_suffix(".rs")).map(str::to_owned);
-    let modules: BTreeMap<String, String> = tree
+    let root = tree.text(&format!("{folder}lib.rs")).unwrap_or_default();
+    let passed_on = passed_on(root);
+    // Path, module and source.
+    let sources: Vec<(&str, &str, String)> = tree
         .texts()
-        .filter_map(|(path, text)| Some((module(path)?, product(text))))
-        .filter(|(module, _)| module != "lib" && !module.contains('/'))
+        .filter_map(|(path, text)| Some((path, module_of(path.strip_prefix(&folder)?)?, product(text))))
+        .filter(|&(_, module, _)| module != "lib")
         .collect();
     let floor = |module: &str| house.floors.iter().position(|floor| floor.contains(&module));
-    // Methods by the files that declare them.
+    // Methods by the modules that declare them.
     let mut methods: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (module, text) in &modules {
+    for (_, module, text) in &sources {
         for method in methods_of(text, house.shared) {
-            methods.entry(method).or_default().push(module);
+            let modules = methods.entry(method).or_default();
+            if !modules.contains(module) {
+                modules.push(module);
+            }
         }
     }
-    for (module, text) in &modules {
-        let path = format!("{folder}{module}.rs");
+    for (path, module, text) in &sources {
+        check_sizes(path, text, house, findings);
         let Some(own) = floor(module) else {
-            findings.push(Finding::new(&path, 0, "the module has no floor in xtask/src/tidy/floors.rs"));
+            findings.push(Finding::new(path, 0, "the module has no floor in xtask/src/tidy/floors.rs"));
             continue;
         };
+        let mut uses: Vec<(usize, &str)> = grouped_uses(text);
         for (index, line) in text.lines().enumerate() {
-            // A field may have the name of a method.
-            let is_called = |method: &&str| line.contains(&format!("{method}("));
-            let calls = house.called.iter().flat_map(|called| words_behind(line, called)).filter(is_called);
+            let calls = house.called.iter().flat_map(|called| {
+                // A field may have the name of a method.
+                words_behind(line, called).filter(move |method| line.contains(&format!("{called}{method}(")))
+            });
             let declared = calls.filter_map(|method| match methods.get(method).map(Vec::as_slice) {
                 Some([other]) if !text.contains(&format!("fn {method}(")) => Some(*other),
                 _ => None,
             });
-            for used in words_behind(line, "crate::").chain(declared).filter(|used| used != module) {
-                if floor(used).is_some_and(|below| below >= own) {
-                    let text = format!("`{module}` uses `{used}`, which is on no floor below it");
-                    findings.push(Finding::new(&path, index + 1, text));
-                }
+            uses.extend(words_behind(line, "crate::").chain(declared).map(|used| (index, used)));
+        }
+        for (index, used) in uses {
+            let used = passed_on.get(used).copied().unwrap_or(used);
+            if used != *module && floor(used).is_some_and(|below| below >= own) {
+                let text = format!("`{module}` uses `{used}`, which is on no floor below it");
+                findings.push(Finding::new(path, index + 1, text));
             }
         }
     }
+}
+
+/// The module that a file belongs to, by its path in the sources of a crate.
+fn module_of(path: &str) -> Option<&str> {
+    let path = path.strip_suffix(".rs")?;
+    path.strip_prefix(STUBS).unwrap_or(path).split('/').next()
+}
+
+/// What the root of a crate passes on of its modules, and of which.
+fn passed_on(root: &str) -> BTreeMap<&str, &str> {
+    let statements =
+        root.match_indices("pub use ").filter_map(|(at, start)| root[at + start.len()..].split(';').next());
+    let parts = statements.filter_map(|statement| statement.split_once("::"));
+    parts.flat_map(|(module, names)| words(names).map(move |name| (name, module))).collect()
+}
+
+/// What is imported together from the crate's root, with the lines where that begins.
+fn grouped_uses(text: &str) -> Vec<(usize, &str)> {
+    let groups = text.match_indices("use crate::{").filter_map(|(at, start)| {
+        let line = text[..at].matches('\n').count();
+        Some((line, text[at + start.len()..].split("};").next()?))
+    });
+    groups.flat_map(|(line, names)| words(names).map(move |name| (line, name))).collect()
+}
+
+/// Finds structs with too many fields and traits with too many methods.
+fn check_sizes(path: &str, text: &str, house: &House, findings: &mut Vec<Finding>) {
+    let mut open: Option<(usize, &str, usize)> = None;
+    let mut count = 0;
+    for (index, line) in text.lines().enumerate() {
+        let item = line.strip_prefix("pub(crate) ").or(line.strip_prefix("pub ")).unwrap_or(line);
+        let name = |kind: &str| item.strip_prefix(kind).and_then(|rest| words(rest).next());
+        let (is_struct, is_trait) = (name("struct "), name("trait "));
+        if let Some(name) = is_struct.or(is_trait).filter(|_| line.ends_with('{')) {
+            open = Some((index, name, if is_struct.is_some() { FIELDS_MAX } else { METHODS_MAX }));
+            count = 0;
+        } else if let Some((start, name, max)) = open {
+            let inner = line.strip_prefix("    ").filter(|inner| inner.starts_with(|c: char| c.is_alphabetic()));
+            let is_method = inner.is_some_and(|inner| inner.starts_with("fn "));
+            let is_field = inner.is_some_and(|inner| inner.contains(": "));
+            count += usize::from(if max == METHODS_MAX { is_method } else { is_field });
+            if line.starts_with('}') {
+                if count > max && !house.large.iter().any(|&(large, _)| large == name) {
+                    findings.push(Finding::new(path, start + 1, format!("`{name}` has {count} parts, {max} at most")));
+                }
+                open = None;
+            }
+        }
+    }
+}
+
+/// The identifiers in a text.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
 /// A source without its comments and unit tests.
@@ -144,11 +280,12 @@ mod tests {
         shared: "A",
         called: &["self."],
         floors: &[&["parts"], &["a"], &["low"], &["high", "beside"]],
+        large: &[("Large", "for the test")],
     };
 
     fn findings(low: &str, beside: &str) -> Vec<String> {
         let tree = Tree::of(&[
-            ("crates/nandu-a/src/lib.rs", "mod a;\n"),
+            ("crates/nandu-a/src/lib.rs", "mod a;\npub use high::{\n    High,\n};\n"),
             ("crates/nandu-a/src/parts.rs", "pub struct Part;\n"),
             ("crates/nandu-a/src/a.rs", "use crate::parts::Part;\n"),
             ("crates/nandu-a/src/low.rs", low),
@@ -182,6 +319,28 @@ mod tests {
         );
         assert_eq!(findings(&format!("{}use crate::high::X;\n", "\n".repeat(3)), ""), [upwards]);
         assert_eq!(findings(FALL, "use crate::high::X;\n").len(), 1);
+    }
+
+    #[test]
+    fn what_the_root_passes_on_and_what_a_folder_or_a_stub_holds_is_of_a_module() {
+        assert_eq!(findings("use crate::High;\n", "").len(), 1);
+        assert_eq!(findings("use crate::{\n    High, Other,\n};\n", "").len(), 1);
+        assert!(findings("use crate::Other;\n", "").is_empty());
+        assert_eq!(module_of("high/inner/deep.rs"), Some("high"));
+        assert_eq!(module_of("without/high.rs"), Some("high"));
+    }
+
+    #[test]
+    fn a_struct_or_a_trait_with_too_much_in_it_is_found_but_for_the_named_ones() {
+        let wide = |name: &str, count: usize| {
+            let fields: String = (0..count).map(|field| format!("    pub field_{field}: u8,\n")).collect();
+            format!("pub struct {name} {{\n{fields}}}\n")
+        };
+        assert!(findings(&wide("Small", FIELDS_MAX), "").is_empty());
+        assert_eq!(findings(&wide("Wide", FIELDS_MAX + 1), "").len(), 1);
+        assert!(findings(&wide("Large", FIELDS_MAX + 1), "").is_empty());
+        let methods = "    fn method(&self);\n".repeat(METHODS_MAX + 1);
+        assert_eq!(findings(&format!("pub trait Wide {{\n{methods}}}\n"), "").len(), 1);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod chunks;
 mod repair;
 mod verify;
+mod walk;
 
 pub use repair::{Mended, Repair};
 pub use verify::Violation;

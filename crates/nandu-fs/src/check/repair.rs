@@ -20,11 +20,12 @@ use nandu_nand::Nand;
 
 use super::chunks::Claim;
 use crate::batch::{Batch, WholeRoom};
-use crate::fs::{Commit, Fs};
+use crate::check::walk::Tally;
+use crate::commit::Commit;
+use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::{INO_END, Key, Meaning};
 use crate::mount::CHUNK_SIZE;
-use crate::walk::Tally;
 use crate::{FsError, Ino};
 
 /// What was done to an inode, or what of it is lost.

@@ -6,13 +6,13 @@ use core::ops::{Bound, ControlFlow};
 use nandu_index::Direction;
 use nandu_nand::Nand;
 
+use crate::check::walk::Tally;
 use crate::fragments::FRAGMENTS_FOUND_MAX;
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::{INO_END, Key, Meaning};
 use crate::names::{Search, parse as parse_name};
-use crate::pages::{Base, base_of};
-use crate::walk::Tally;
+use crate::page_records::{Base, base_of};
 use crate::{FileKind, FsError, Ino, fragments};
 
 /// An invariant that does not hold on the chip, and where.

@@ -4,11 +4,12 @@ use nandu_nand::Nand;
 
 use super::{Journal, Mended};
 use crate::batch::WholeRoom;
-use crate::fs::{Commit, Fs};
+use crate::check::walk::Tally;
+use crate::commit::Commit;
+use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::Key;
 use crate::names::Search;
-use crate::walk::Tally;
 use crate::{Attributes, FileKind, FsError, Ino};
 
 /// Where what has no name is put: the first of these that is a directory in the root, or can become one.

@@ -3,11 +3,11 @@
 use nandu_nand::Nand;
 
 use super::{Journal, Mended};
+use crate::check::walk::NameAt;
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::Key;
 use crate::names::Search;
-use crate::walk::NameAt;
 use crate::{FsError, Ino};
 
 impl<N: Nand> Fs<'_, N> {

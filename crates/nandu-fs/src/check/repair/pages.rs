@@ -7,12 +7,13 @@ use nandu_tree::TreeError;
 
 use super::{Journal, Mended};
 use crate::batch::WholeRoom;
+use crate::commit::Commit;
 use crate::error::Damage;
 use crate::fragments::{FRAGMENTS_FOUND_MAX, parse as parse_fragment};
-use crate::fs::{Commit, Fs};
+use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::{Key, Meaning};
-use crate::pages::{Base, UNWRITTEN_VALUE, base_of};
+use crate::page_records::{Base, UNWRITTEN_VALUE, base_of};
 use crate::{FsError, Ino};
 
 /// What the records of a page are, sound or not.

@@ -6,13 +6,14 @@ use nandu_nand::Nand;
 
 use super::{Journal, Mended};
 use crate::batch::WholeRoom;
+use crate::commit::Commit;
 use crate::error::Damage;
-use crate::fs::{Commit, Fs};
+use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::{Key, Meaning};
 use crate::mount::CHUNK_SIZE;
 use crate::names::parse as parse_name;
-use crate::pages::{Base, base_of};
+use crate::page_records::{Base, base_of};
 use crate::xattrs::{NAME_SIZE_MAX, parse as parse_xattr};
 use crate::{FileKind, FsError, Ino};
 
@@ -183,7 +184,7 @@ impl<N: Nand> Fs<'_, N> {
             _ => (PERMISSIONS, stock.end),
         };
         let now = self.now;
-        let inode = Inode { nlink: 1, size, atime: now, mtime: now, ctime: now, btime: now, ..Inode::EMPTY };
+        let inode = Inode { nlink: 1, size, times: [now; 4], ..Inode::EMPTY };
         Self::with_kind(Inode { mode: permissions, ..inode }, kind)
     }
 
