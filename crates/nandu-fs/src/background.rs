@@ -75,7 +75,7 @@ impl<'m, N: Nand> Fs<'m, N> {
     }
 
     /// When the next step of background work may begin, if no request comes before: a second after the last one at first, then step
-    /// by step; and when changes have waited for [`PlacementOptions::write_back_us`]. `None`: there is nothing to do, or no policy. See
+    /// by step; and when changes have waited for [`PlacementOptions::write_back_us`](crate::placement::PlacementOptions::write_back_us). `None`: there is nothing to do, or no policy. See
     /// [`Fs::step`].
     pub fn step_due(&self) -> Option<Time> {
         self.placing.as_ref()?.step_due_us().map(time)
@@ -86,7 +86,7 @@ impl<'m, N: Nand> Fs<'m, N> {
     /// a mount has a thread for it; how long to wait says [`Fs::step_due`].
     ///
     /// What nobody synced is made durable by a step before anything is moved, and at the latest when the first of it has waited for
-    /// [`PlacementOptions::write_back_us`], 30 seconds unless the options say something else: with the first step after that, which is
+    /// [`PlacementOptions::write_back_us`](crate::placement::PlacementOptions::write_back_us), 30 seconds unless the options say something else: with the first step after that, which is
     /// due as soon as no request is under way. Without calls of this function, it waits until
     /// somebody syncs it. What somebody syncs ([`Fs::sync`]) is durable when that returns, as ever.
     ///

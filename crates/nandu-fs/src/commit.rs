@@ -32,6 +32,9 @@ pub(crate) enum Commit {
     Freeing,
 }
 
+/// Puts changes into a batch.
+type Prepare<'p, F, E> = dyn for<'a> FnMut(&mut F, &mut Batch<'a>, Lent<'a>) -> Result<Commit, FsError<E>> + 'p;
+
 /// Names and values that a change lends to its records: those of attributes, or the target of a link.
 pub(crate) type Lent<'a> = &'a [(&'a [u8], &'a [u8])];
 
@@ -50,7 +53,7 @@ impl<N: Nand> Fs<'_, N> {
     pub(crate) fn change(
         &mut self,
         lent: Lent<'_>,
-        prepare: &mut dyn for<'a> FnMut(&mut Self, &mut Batch<'a>, Lent<'a>) -> Result<Commit, FsError<N::Error>>,
+        prepare: &mut Prepare<'_, Self, N::Error>,
     ) -> Result<(), FsError<N::Error>> {
         let memory = core::mem::take(&mut self.buffer.memory);
         let mut edits = [NO_EDIT; EDIT_COUNT_MAX];
@@ -68,15 +71,14 @@ impl<N: Nand> Fs<'_, N> {
     #[inline(never)]
     pub(crate) fn commit(&mut self, batch: &Batch<'_>, how: Commit) -> Result<(), FsError<N::Error>> {
         let mut has_more = true;
-        while how != Commit::Freeing {
+        let mut frees = how == Commit::Freeing;
+        while !frees {
             match self.tree.batch(batch.edits()).map_err(FsError::from) {
                 Err(FsError::Full) => {}
                 other => return other,
             }
-            if self.has_kept_room(batch, how == Commit::Data)? {
-                break;
-            }
-            if !has_more || !self.make_room()? {
+            frees = self.has_kept_room(batch, how == Commit::Data)?;
+            if !(frees || has_more && self.make_room()?) {
                 return Err(FsError::Full);
             }
             has_more = false;

@@ -66,10 +66,10 @@ const PROFILES: [Profile; 4] = [
         name: "files",
         calls: "mount, create, read, write, rename, unlink",
         figures: &[
-            figure("code", 156_200, 112 * KIB, 72 * KIB, Some(200_858)),
-            figure("ram", 38_800, 40 * KIB, 32 * KIB, Some(62 * KIB)),
+            figure("code", 155_500, 112 * KIB, 72 * KIB, Some(200_858)),
+            figure("ram", 36_600, 40 * KIB, 32 * KIB, Some(62 * KIB)),
             figure("stack_open", 4_400, 8 * KIB, 4 * KIB, Some(41 * KIB)),
-            figure("stack_call", 8_200, 4 * KIB, 3 * KIB, Some(24 * KIB)),
+            figure("stack_call", 6_100, 4 * KIB, 3 * KIB, Some(24 * KIB)),
         ],
     },
     Profile {
@@ -77,9 +77,9 @@ const PROFILES: [Profile; 4] = [
         calls: "store and files with every call but verify, two bits a cell, tags",
         figures: &[
             figure("code", 216_000, 136 * KIB, 96 * KIB, Some(203_294)),
-            figure("ram", 54_100, 48 * KIB, 36 * KIB, None),
+            figure("ram", 52_300, 48 * KIB, 36 * KIB, None),
             figure("stack_open", 8_200, 8 * KIB, 4 * KIB, None),
-            figure("stack_call", 10_000, 4 * KIB, 3 * KIB, None),
+            figure("stack_call", 7_400, 4 * KIB, 3 * KIB, None),
             figure("put_instructions", 40_500, 40_000, 25_000, Some(80_000)),
             figure("get_instructions", 12_100, 12_000, 8_000, Some(27_000)),
         ],
