@@ -145,6 +145,20 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(place)
     }
 
+    /// A leaf beside the path, in the reading buffer: read, or copied from where it is kept.
+    #[inline(never)]
+    pub(crate) fn read_neighbour(&mut self, page: u32) -> Result<Range<usize>, TreeError<P::Error>> {
+        match self.cache.find(page, 0) {
+            Some(place) => {
+                let leaf = self.cache.bytes(place);
+                self.reading.forget();
+                self.reading.buf[..leaf.len()].copy_from_slice(leaf);
+                Ok(0..leaf.len())
+            }
+            None => self.read_node(page, 0),
+        }
+    }
+
     /// Reads a page, unless it is the one read last, and returns what it says of itself.
     pub(crate) fn read_body(&mut self, page: u32) -> Result<TreeBody, TreeError<P::Error>> {
         self.load_body(page)?;

@@ -54,7 +54,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let Some(page) = self.neighbour(right) else { return Ok(false) };
         let waiting = if changes.is_empty() { 0 } else { self.waiting_beside(changes, right) };
         // A leaf that cannot be read is no reason to refuse a change of this one.
-        let Ok(place) = self.read_node(page, 0) else { return Ok(false) };
+        let Ok(place) = self.read_neighbour(page) else { return Ok(false) };
         let entries = self.unspent_of_neighbour(place.clone(), right);
         let Some(size) = self.encode_joined(place, entries, right, waiting) else { return Ok(false) };
         self.stats.joins += 1;

@@ -173,7 +173,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// A neighbour of it, in the reading buffer; `None` on a damaged volume.
     #[inline(never)]
     fn side_of_neighbour(&mut self, page: u32, right: bool) -> Result<Option<Side>, TreeError<P::Error>> {
-        let place = self.read_node(page, 0)?;
+        let place = self.read_neighbour(page)?;
         let mut span = Span::ALL;
         self.neighbour_span(right, &mut span);
         let mut key = KeyBuf::EMPTY;

@@ -177,7 +177,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     ) -> Result<bool, TreeError<P::Error>> {
         let child = self.child(0);
         let neighbour = match sibling {
-            Some((page, _)) => self.read_node(page, 0)?,
+            Some((page, _)) => self.read_neighbour(page)?,
             None => 0..0,
         };
         let own = self.own_front();

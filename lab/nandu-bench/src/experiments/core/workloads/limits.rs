@@ -1,6 +1,7 @@
 //! How much may be lost where a mechanism goes: each limit is what was measured when `ABLATION.md` was written, and a tenth.
 //!
-//! Two are no tenth. `reads_worst` of a mount is what it was, since a mount is to read 40 pages at most: these do more, which is to become less.
+//! Two are no tenth. Reads of a mount are what is measured, since a mount is to read 40 pages at most: these do more, which is to become less.
+//! They are of 400 mounts. Of 40 they said 41, 43 and 77, which was chance: the same code reads 45, 49 and 148 pages at most for 400.
 //! `programs_worst` with a snapshot is what is promised for any call. Erases have none, since they follow from programs.
 
 use crate::Limit;
@@ -21,11 +22,11 @@ pub(super) const LIMITS: &[Limit] = &[
     Limit::at_most("programs_per_op", 0.449).in_case("mobile"),
     Limit::at_most("reads_per_op", 0.524).in_case("mobile"),
     Limit::at_most("reads_per_op", 42.6).in_case("mounts/files"),
-    Limit::at_most("reads_worst", 43.0).in_case("mounts/files"),
-    Limit::at_most("reads_per_op", 49.2).in_case("mounts/tags"),
-    Limit::at_most("reads_worst", 77.0).in_case("mounts/tags"),
+    Limit::at_most("reads_worst", 53.0).in_case("mounts/files"),
+    Limit::at_most("reads_per_op", 52.4).in_case("mounts/tags"),
+    Limit::at_most("reads_worst", 155.0).in_case("mounts/tags"),
     Limit::at_most("reads_per_op", 42.1).in_case("mounts/store"),
-    Limit::at_most("reads_worst", 41.0).in_case("mounts/store"),
+    Limit::at_most("reads_worst", 45.0).in_case("mounts/store"),
     Limit::at_most("programs_per_op", 1.25).in_case("postmark/250k"),
     Limit::at_most("reads_per_op", 0.116).in_case("postmark/250k"),
     Limit::at_most("programs_per_op", 0.753).in_case("postmark/250k/delete"),
@@ -82,11 +83,11 @@ pub(super) const SMALL_LIMITS: &[Limit] = &[
     Limit::at_most("programs_per_op", 0.363).in_case("mobile"),
     Limit::at_most("reads_per_op", 0.977).in_case("mobile"),
     Limit::at_most("reads_per_op", 40.9).in_case("mounts/files"),
-    Limit::at_most("reads_worst", 41.0).in_case("mounts/files"),
-    Limit::at_most("reads_per_op", 43.0).in_case("mounts/tags"),
-    Limit::at_most("reads_worst", 50.0).in_case("mounts/tags"),
+    Limit::at_most("reads_worst", 48.0).in_case("mounts/files"),
+    Limit::at_most("reads_per_op", 50.3).in_case("mounts/tags"),
+    Limit::at_most("reads_worst", 77.0).in_case("mounts/tags"),
     Limit::at_most("reads_per_op", 41.8).in_case("mounts/store"),
-    Limit::at_most("reads_worst", 40.0).in_case("mounts/store"),
+    Limit::at_most("reads_worst", 41.0).in_case("mounts/store"),
     Limit::at_most("programs_per_op", 1.21).in_case("postmark/250k"),
     Limit::at_most("reads_per_op", 0.03).in_case("postmark/250k"),
     Limit::at_most("programs_per_op", 0.41).in_case("postmark/250k/delete"),

@@ -57,7 +57,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 };
 
 const NOTES: &str = "A mechanism of log, tree or files stays if it closes a fault, or saves a tenth of the programs or reads of one of these workloads; `ABLATION.md` has what each saves. \
-Limits are what was measured then and a tenth: what may be lost where a mechanism goes. Of a mount the limit is 43 and 41 reads, as it was; what is promised is 40. `mounts/tags` has to take a tail over as well.
+Limits are what was measured then and a tenth: what may be lost where a mechanism goes. Of a mount the limits are what is measured; what is promised is 40. `mounts/tags` has to take a tail over as well.
 
 `small-files`, `grow` and `snapshot` decide nothing by themselves; they watch what may get worse.";
 

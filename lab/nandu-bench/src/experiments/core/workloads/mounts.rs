@@ -46,7 +46,7 @@ pub(super) fn store(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError
     store.load((0..RECORDS).map(|index| (index.to_be_bytes(), [0; 100])))?;
     let mut chip = store.unmount()?;
     let mut loads = Loads::default();
-    let rounds = context.scaled(40, 6);
+    let rounds = context.scaled(400, 40);
     for round in 0..rounds {
         let mut store = Store::open(chip, options, &mut memory)?;
         cut_soon(store.nand_mut(), random.random_range(200..2_000));
@@ -87,7 +87,7 @@ pub(super) fn files(case: &str, tag_size: u32, context: &mut Context<'_>) -> Res
     }
     let mut chip = volume.fs.unmount().map_err(failed)?;
     let mut loads = Loads::default();
-    let rounds = context.scaled(40, 6);
+    let rounds = context.scaled(400, 40);
     for round in 0..rounds {
         let mut volume = Ours::mount(chip, MEMORY, &mut memory)?;
         let fs = &mut volume.fs;
