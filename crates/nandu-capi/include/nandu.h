@@ -666,10 +666,13 @@ int nandu_dir_close(nandu_dir *dir);
 #define NANDU_STORE_MEMORY(page_size, block_count, cache_size, pending_size) \
     (8u + NANDU_STORE_HANDLE_SIZE + NANDU_LOG_MEMORY_(page_size, block_count) + 4u * (page_size) + 256u + (cache_size) + (pending_size))
 
+/* The page that is written waits in memory, of which changes of names need 2 KiB. */
+#define NANDU_WRITE_MEMORY_(page_size) ((page_size) > 2048u ? (page_size) : 2048u)
+
 /* A file system whose journal_pages and note_count are left open, without both_modes and alignment for DMA. */
 #define NANDU_FS_MEMORY(page_size, block_count, cache_size, pending_size, open_max) \
-    (8u + NANDU_FS_HANDLE_SIZE + NANDU_LOG_MEMORY_(page_size, block_count) + 5u * (page_size) + (cache_size) + (pending_size) \
-     + 4u * ((page_size) / 12u + (pending_size) / 18u + 64u) + 1600u + 12u * (open_max))
+    (8u + NANDU_FS_HANDLE_SIZE + NANDU_LOG_MEMORY_(page_size, block_count) + 4u * (page_size) + NANDU_WRITE_MEMORY_(page_size) \
+     + (cache_size) + (pending_size) + 4u * ((page_size) / 12u + (pending_size) / 18u + 64u) + 1600u + 12u * (open_max))
 
 #ifdef __cplusplus
 }
