@@ -266,6 +266,7 @@ fn write_as_old(place: &Path, bytes: &[u8], age: Option<SystemTime>) -> std::io:
     }
 }
 
+/// Removes what is not wanted below a folder, and the folders that are empty then: a document that makes one finds none of the last run.
 fn remove_others(copy: &Path, folder: &str, wanted: &BTreeSet<&str>) -> std::io::Result<()> {
     let place = copy.join(folder);
     if !place.is_dir() {
@@ -277,6 +278,8 @@ fn remove_others(copy: &Path, folder: &str, wanted: &BTreeSet<&str>) -> std::io:
         let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
         if entry.file_type()?.is_dir() {
             remove_others(copy, &path, wanted)?;
+            // One in which files stay is wanted.
+            let _ = fs::remove_dir(entry.path());
         } else if !wanted.contains(path.as_str()) {
             fs::remove_file(entry.path())?;
         }
@@ -294,6 +297,21 @@ mod tests {
         let scripts: Vec<_> = commands(text).unwrap().into_iter().map(|block| block.script).collect();
         assert_eq!(scripts, ["one\ntwo\n", "four\n"]);
         assert!(commands("```sh\none\n").is_err());
+    }
+
+    #[test]
+    fn what_the_last_run_left_is_gone() {
+        let copy = env::temp_dir().join(format!("nandu-left-{}", std::process::id()));
+        for folder in ["mnt", "docs/more"] {
+            fs::create_dir_all(copy.join(folder)).unwrap();
+        }
+        for file in ["docs/kept", "docs/more/left"] {
+            fs::write(copy.join(file), "").unwrap();
+        }
+        remove_others(&copy, "", &BTreeSet::from(["docs/kept"])).unwrap();
+        let is_there = |name: &str| copy.join(name).exists();
+        assert_eq!(["docs/kept", "docs/more", "mnt"].map(is_there), [true, false, false]);
+        fs::remove_dir_all(&copy).unwrap();
     }
 
     #[test]
