@@ -2,7 +2,7 @@
 
 use nandu_nand::Nand;
 
-use crate::batch::{Batch, InodeRoom};
+use crate::batch::{Batch, PageRoom};
 use crate::fs::Fs;
 use crate::inode::MTIME;
 use crate::page_records::{Base, PageState};
@@ -111,11 +111,12 @@ impl<N: Nand> Fs<'_, N> {
         let place = (ino.0, index);
         let mut state = PageState::HOLE;
         self.load_state(place, &mut state)?;
-        let mut room = InodeRoom::new();
+        let mut room = PageRoom::new();
         let mut batch = room.batch();
         self.put_grown(&mut batch, ino, index, bytes.len(), &state)?;
-        self.put_page(place, bytes, batch.edits(), state.base)?;
-        self.drop_fragments(place, &state)
+        // S15: a sync between the page and these would leave old fragments over what was written.
+        Self::delete_fragments(&mut batch, place, &state);
+        self.put_page(place, bytes, batch.edits(), state.base)
     }
 
     /// Puts the inode of a file of which a page is written.

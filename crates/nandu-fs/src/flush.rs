@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use nandu_nand::Nand;
 
-use crate::batch::{Batch, InodeRoom, PageRoom, Room};
+use crate::batch::{Batch, PageRoom, Room};
 use crate::commit::Commit;
 use crate::fragments::{BYTES, FRAGMENTS_FOUND_MAX};
 use crate::fs::Fs;
@@ -68,7 +68,6 @@ impl<N: Nand> Fs<'_, N> {
                 self.flush_inline(place, &state, first..behind)?;
             } else {
                 self.flush_page(place, &state, behind)?;
-                self.drop_fragments(place, &state)?;
                 self.end_tagging();
             }
         }
@@ -122,15 +121,16 @@ impl<N: Nand> Fs<'_, N> {
         self.with_memory(|fs, memory| with_head(memory, bytes, head, |value| call(fs, value)))
     }
 
-    /// Makes a page of what was written and the rest, of which the bytes behind an offset are zero. What lies over it is left.
+    /// Makes a page of what was written and the rest, of which the bytes behind an offset are zero. What lay over it goes in the same
+    /// commit (S15).
     #[inline(never)]
     fn flush_page(&mut self, place: (u64, u32), state: &PageState, behind: usize) -> Result<(), FsError<N::Error>> {
         if let Some(&Written { ino, index, span, inode: Inode { times, .. } }) = self.buffer.written.as_ref() {
             self.begin_tagging((Ino(ino), index), span.end, times[MTIME]);
         }
-        let mut room = InodeRoom::new();
+        let mut room = PageRoom::new();
         let mut batch = room.batch();
-        self.put_written_inode(&mut batch, state);
+        self.put_written_inode(&mut batch, place, state);
         self.put_front(place, behind, batch.edits(), state.base)
     }
 
@@ -146,16 +146,16 @@ impl<N: Nand> Fs<'_, N> {
         self.with_written(bytes, head, |fs, value| {
             let mut room = PageRoom::new();
             let mut batch = room.batch();
-            fs.put_written_inode(&mut batch, state);
+            fs.put_written_inode(&mut batch, (ino, index), state);
             batch.put_lent(Key::page(ino, index), value);
-            Self::delete_fragments(&mut batch, (ino, index), state);
             fs.commit(&batch, Commit::Data)
         })
     }
 
-    /// Puts the inode of the page that is being written, as it is with that page.
+    /// Puts the inode of the page that is being written, as it is with that page, and deletes the fragments over the page.
     #[inline(never)]
-    fn put_written_inode(&self, batch: &mut Batch<'_>, state: &PageState) {
+    fn put_written_inode(&self, batch: &mut Batch<'_>, place: (u64, u32), state: &PageState) {
+        Self::delete_fragments(batch, place, state);
         if let Some(&Written { ino, mut inode, .. }) = self.buffer.written.as_ref() {
             Self::count_page(state, &mut inode);
             batch.put_inode(Ino(ino), &inode);

@@ -16,6 +16,26 @@ const VARIED: Way = Way::varied(SMALL.with_blocks(44));
 /// Pages of two files are overwritten again and again (T14).
 const OVERWRITING: Way = Way::overwriting(SMALL.with_blocks(26));
 
+/// Pages are cut short and written over in small parts again and again, so that fragments lie over them and go.
+const COVERING: Way = Way { choose: choose_covering, round_operations: 45, ..OVERWRITING };
+
+/// A truncation lays zeros over a page, some bytes behind them are written, and now and then something else fills the memory for changes.
+fn choose_covering(_: &Model, seed: u64, number: u64, page_size: usize) -> Op {
+    let mut chance = Chance::new(seed.wrapping_mul(1_000_033).wrapping_add(number));
+    let name: &'static [u8] = [b"a", b"b"][chance.below(2)];
+    let count = 1 + chance.below(page_size / 8);
+    let small = chance.bytes(count);
+    let first = page_size * chance.below(6);
+    match chance.below(32) {
+        0 => Op::Sync,
+        1 => Op::Create(vec![name]),
+        2 | 3 => Op::Write(vec![name], first as u64, chance.bytes(page_size)),
+        4..=11 => Op::Truncate(vec![name], (first + chance.below(page_size / 4)) as u64),
+        12..=19 => Op::Write(vec![name], (first + chance.below(page_size)) as u64, small),
+        _ => Op::Write(vec![name], (first + page_size - 1 - chance.below(page_size / 8)) as u64, small),
+    }
+}
+
 /// Blocks with one bit in a cell and with two: what is destroyed with a page are pages acknowledged long before.
 pub(crate) const PAIRED_CHIP: Chip = {
     let geometry = Geometry { pairing: Pairing::SchemeA, tear: TearScope::Pair, pages_per_block: 16, ..SMALL.geometry };
@@ -188,6 +208,14 @@ fn a_hundred_thousand_cuts() {
 #[test]
 fn another_hundred_thousand_cuts() {
     lives_of_half_the_cuts(1 << 32);
+}
+
+/// A page and the fragments that it takes in change together: a sync between the two would leave old fragments over what was written.
+#[test]
+fn twenty_thousand_cuts_where_fragments_lie_over_pages() {
+    let formatted = formatted_with(COVERING.chip, OPTIONS);
+    let Count { cuts, .. } = lives::lives(0, 20_000, |seed| live(&Nandu(OPTIONS), COVERING, &formatted, seed));
+    assert!(cuts >= 20_000, "{cuts}");
 }
 
 /// Cuts that continuous integration makes on a chip that tears pairs.
