@@ -39,6 +39,11 @@ impl KeyBuf {
         true
     }
 
+    /// Keeps the first bytes of the key, at most this many.
+    pub fn truncate(&mut self, size: usize) {
+        self.len = size.min(self.len.into()) as u8;
+    }
+
     /// The key.
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.len as usize]

@@ -46,6 +46,9 @@ pub struct Sections {
 }
 
 impl Sections {
+    /// No sections.
+    pub const NONE: Sections = Sections { contents: [(0, 0); KIND_COUNT] };
+
     /// Checks the sections in a part of a page. What they hold is not looked at.
     pub fn parse(page: &[u8], room: Range<usize>) -> Result<Sections, Malformed> {
         let bytes = page.get(room.clone()).ok_or(Malformed::Short)?;

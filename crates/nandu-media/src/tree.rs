@@ -173,8 +173,30 @@ impl TreeBody {
         self.lowest + self.levels == self.height
     }
 
+    /// A page of which nothing is known.
+    pub const EMPTY: TreeBody = TreeBody {
+        height: 0,
+        lowest: 0,
+        levels: 0,
+        format: CellFormat { cells: 0, key_size: 0, value_size: 0, page_bits: 0 },
+        records: 0,
+        has_values: false,
+        journal: None,
+        table: None,
+        sections: Sections::NONE,
+        locator: (0, 0),
+        nodes: [(0, 0); HEIGHT_MAX],
+    };
+
     /// Checks a page and finds its nodes. The content of the nodes is not looked at.
     pub fn parse(page: &[u8], header_size: usize) -> Result<TreeBody, Malformed> {
+        let mut body = TreeBody::EMPTY;
+        body.read(page, header_size).map(|()| body)
+    }
+
+    /// As [`TreeBody::parse`], of an empty body and where it stays: returned, it would be on the stack twice. After an error it means
+    /// nothing.
+    pub fn read(&mut self, page: &[u8], header_size: usize) -> Result<(), Malformed> {
         let body = page.get(header_size..).ok_or(Malformed::Short)?;
         let (fixed, rest) = body.split_first_chunk::<FIXED_SIZE>().ok_or(Malformed::Short)?;
         let &[height, lowest, levels, cells, key_size, page_bits, value_low, value_high, locator_size, table_high] =
@@ -191,21 +213,19 @@ impl TreeBody {
         if front > page.len() || (lowest == 0 && locator_size != 0) {
             return Err(Malformed::Short);
         }
-        let mut records = 0;
-        let (mut has_values, mut has_sections, mut journal, mut table) = (false, false, None, None);
+        let mut has_sections = false;
         if root_present {
             let meta = rest[2 * count..].first_chunk::<ROOT_META_SIZE>().ok_or(Malformed::Short)?;
             let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
             if meta[8] > FLAG_VALUES | FLAG_SECTIONS {
                 return Err(Malformed::Reserved);
             }
-            records = number(&meta[..8]);
-            has_values = meta[8] & FLAG_VALUES != 0;
+            self.records = number(&meta[..8]);
+            self.has_values = meta[8] & FLAG_VALUES != 0;
             has_sections = meta[8] & FLAG_SECTIONS != 0;
-            table = u32::from_le_bytes([meta[9], meta[10], meta[11], table_high]).checked_sub(1);
-            journal = JournalAt::from_number(number(&meta[12..]) as u32);
+            self.table = u32::from_le_bytes([meta[9], meta[10], meta[11], table_high]).checked_sub(1);
+            self.journal = JournalAt::from_number(number(&meta[12..]) as u32);
         }
-        let mut nodes = [(0, 0); HEIGHT_MAX];
         let mut end = page.len();
         let mut gap_start = front;
         for place in (0..count).rev() {
@@ -215,20 +235,24 @@ impl TreeBody {
             if offset < front || offset + size > end {
                 return Err(Malformed::NodeSizes);
             }
-            nodes[place] = (offset as u32, size as u32);
+            self.nodes[place] = (offset as u32, size as u32);
             if is_leaf {
                 gap_start = offset + size;
             } else {
                 end = offset;
             }
         }
-        let format = CellFormat { cells, key_size, page_bits, value_size: u16::from_le_bytes([value_low, value_high]) };
-        let sections = if has_sections { Sections::parse(page, gap_start..end)? } else { Sections::default() };
-        if journal == Some(JournalAt::Here) && sections.find(SectionKind::Changes).is_none() {
+        self.format =
+            CellFormat { cells, key_size, page_bits, value_size: u16::from_le_bytes([value_low, value_high]) };
+        if has_sections {
+            self.sections = Sections::parse(page, gap_start..end)?;
+        }
+        if self.journal == Some(JournalAt::Here) && self.sections.find(SectionKind::Changes).is_none() {
             return Err(Malformed::Levels);
         }
-        let locator = ((front - locator_size as usize) as u32, u32::from(locator_size));
-        Ok(TreeBody { height, lowest, levels, format, records, has_values, journal, table, sections, locator, nodes })
+        self.locator = ((front - locator_size as usize) as u32, u32::from(locator_size));
+        (self.height, self.lowest, self.levels) = (height, lowest, levels);
+        Ok(())
     }
 
     /// Where the node of a level is in the page.

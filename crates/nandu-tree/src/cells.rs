@@ -129,7 +129,7 @@ pub struct InnerRun<'a> {
     pub(crate) page_bits: u32,
 }
 
-impl InnerRun<'_> {
+impl<'a> InnerRun<'a> {
     fn old_count<C: Cells>(&self, cells: C) -> usize {
         if self.node.is_empty() { 0 } else { cells.inner_count(self.node) }
     }
@@ -153,22 +153,25 @@ impl InnerRun<'_> {
         cells.inner_child(self.node, old, self.page_bits)
     }
 
-    /// The separator between children `index` and `index + 1`.
-    pub(crate) fn separator<C: Cells>(&self, cells: C, index: usize, out: &mut KeyBuf) {
+    /// The separator between children `index` and `index + 1`: a new one, or its index in the old node. The range of a child removed
+    /// goes to its right neighbour, or of the last child to its left one.
+    fn locate(&self, index: usize) -> Result<&'a KeyBuf, usize> {
         let new_count = self.pages.len();
-        let old = if new_count == 0 {
-            // The range of a child removed goes to its right neighbour, or of the last child to its left one.
-            let dropped = self.at.min(self.old_count(cells) - 2);
-            index + usize::from(index >= dropped)
-        } else if index < self.at {
-            index
-        } else if index < self.at + new_count - 1 {
-            *out = self.separators[index - self.at];
-            return;
+        if index < self.at {
+            Err(index)
+        } else if index + 1 < self.at + new_count {
+            Ok(&self.separators[index - self.at])
         } else {
-            index + self.removed - new_count
-        };
-        cells.inner_separator(self.node, old, out);
+            Err(index + self.removed - new_count)
+        }
+    }
+
+    /// Copies that separator out.
+    pub(crate) fn separator<C: Cells>(&self, cells: C, index: usize, out: &mut KeyBuf) {
+        match self.locate(index) {
+            Ok(separator) => *out = *separator,
+            Err(index) => cells.inner_separator(self.node, index, out),
+        }
     }
 }
 
@@ -188,8 +191,8 @@ pub(crate) mod sealed {
         fn entry_size(&self, key: &[u8], value: &[u8]) -> usize;
         /// The key below every other.
         fn minimum(&self, out: &mut KeyBuf);
-        /// The cheapest separator above `below` and not above `above`; `below` is less than `above`.
-        fn separator(&self, below: &[u8], above: &[u8], out: &mut KeyBuf);
+        /// Makes of a key the cheapest separator not above it that is above `below`, which is less than the key.
+        fn separator(&self, below: &[u8], key: &mut KeyBuf);
         /// What a separator costs in the node that holds it; only the order of costs matters.
         fn separator_cost(&self, separator: &[u8]) -> u32;
 

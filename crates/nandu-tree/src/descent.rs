@@ -97,6 +97,29 @@ pub(crate) enum Place {
     Cached(Range<usize>),
 }
 
+/// A separator in an inner node of the path.
+#[derive(Clone, Copy)]
+pub(crate) struct Fence {
+    /// Where the node is in the assembly buffer.
+    offset: usize,
+    size: usize,
+    index: usize,
+}
+
+impl Fence {
+    pub(crate) fn copy<C: Cells>(self, cells: C, assembly: &[u8], out: &mut KeyBuf) {
+        cells.inner_separator(&assembly[self.offset..self.offset + self.size], self.index, out);
+    }
+}
+
+/// Where the bounds of a leaf's keys stand, which are not below the first and below the second; `None` is no bound. Good as long as the
+/// inner nodes of the path stay.
+#[derive(Clone, Copy)]
+pub(crate) struct LeafFences {
+    pub(crate) low: Option<Fence>,
+    pub(crate) high: Option<Fence>,
+}
+
 /// Where a descent goes.
 #[derive(Clone, Copy)]
 pub(crate) enum Seek<'a> {
@@ -126,11 +149,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Reads a page, unless it is the one read last, and finds a node in it that is safe to use.
     pub(crate) fn read_node(&mut self, page: u32, level: u8) -> Result<Range<usize>, TreeError<P::Error>> {
         let corrupt = |why| TreeError::Corrupt { page: PageAddr(page), why };
-        self.load_body(page)?;
-        let place = match &self.reading.body {
-            Some(body) => body.node(level).map_err(corrupt)?,
-            None => return Err(corrupt(Malformed::LevelMissing)),
-        };
+        let place = self.read_body(page)?.node(level).map_err(corrupt)?;
         if self.reading.checked != level {
             let node = &self.reading.buf[place.clone()];
             let sound = match level {
@@ -159,15 +178,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
     }
 
-    /// Reads a page, unless it is the one read last, and returns what it says of itself.
-    pub(crate) fn read_body(&mut self, page: u32) -> Result<TreeBody, TreeError<P::Error>> {
-        self.load_body(page)?;
-        self.reading.body.ok_or(TreeError::Corrupt { page: PageAddr(page), why: Malformed::LevelMissing })
-    }
-
-    fn load_body(&mut self, page: u32) -> Result<(), TreeError<P::Error>> {
-        let is_read = self.reading.body.is_some() && self.reading.page == Some(page);
-        if is_read { Ok(()) } else { self.fetch(page).map(|_| ()) }
+    /// Reads a page, unless it is the one read last, and lends what it says of itself.
+    pub(crate) fn read_body(&mut self, page: u32) -> Result<&TreeBody, TreeError<P::Error>> {
+        if self.reading.body.is_none() || self.reading.page != Some(page) {
+            self.fetch(page)?;
+        }
+        match &self.reading.body {
+            Some(body) => Ok(body),
+            None => Self::corrupt(page, Malformed::LevelMissing),
+        }
     }
 
     /// Reads a page, unless it is the one read last; one of the tree is sound in its front.
@@ -184,11 +203,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.reading.reads = self.reading.reads.wrapping_add(1);
         self.reading.body = None;
         if found.kind == PageKind::Tree {
-            let body = TreeBody::parse(self.reading.buf, self.header_size).map_err(corrupt)?;
+            let body = self.reading.body.insert(TreeBody::EMPTY);
+            body.read(self.reading.buf, self.header_size).map_err(corrupt)?;
             if body.format != self.format {
                 return Err(corrupt(Malformed::Cells));
             }
-            self.reading.body = Some(body);
         }
         self.reading.page = Some(page);
         self.reading.found = Some(found);
@@ -382,27 +401,25 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if !FILES {
             return 0..self.cells.leaf_count(leaf);
         }
-        let mut span = Span::ALL;
-        self.leaf_span(&mut span);
-        self.unspent_in(leaf, &span)
+        self.unspent_in(leaf, self.between(leaf, self.leaf_fences()))
     }
 
     /// The entries of a neighbour of the path's leaf, which is in the reading buffer, that are not spent.
     pub(crate) fn unspent_of_neighbour(&mut self, place: Range<usize>, right: bool) -> Range<usize> {
         if FILES {
-            let mut span = Span::ALL;
-            self.neighbour_span(right, &mut span);
-            return self.unspent_in(&self.reading.buf[place], &span);
+            let fences = self.neighbour_fences(right);
+            let leaf = &self.reading.buf[place];
+            return self.unspent_in(leaf, self.between(leaf, fences));
         }
         0..self.cells.leaf_count(&self.reading.buf[place])
     }
 
-    /// The entries of a leaf of these keys that are not spent.
-    pub(crate) fn unspent_in(&self, leaf: &[u8], span: &Span) -> Range<usize> {
-        let Range { mut start, mut end } = self.between(leaf, span);
+    /// Those of these entries of a leaf, which are all of its keys, that are not spent.
+    pub(crate) fn unspent_in(&self, leaf: &[u8], entries: Range<usize>) -> Range<usize> {
+        let Range { mut start, mut end } = entries;
         if let Some(vanished) = self.pending.vanished.get() {
             // It was next to this leaf, so that all its keys are at one end.
-            let gone = self.between(leaf, vanished);
+            let gone = self.in_span(leaf, vanished);
             if gone.start <= start {
                 start = start.max(gone.end);
             } else if gone.end >= end {
@@ -412,30 +429,69 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         start..end.max(start)
     }
 
+    /// The entries of a leaf between these fences.
+    #[inline(never)]
+    pub(crate) fn between(&self, leaf: &[u8], fences: LeafFences) -> Range<usize> {
+        let mut key = KeyBuf::EMPTY;
+        let mut lower = |fence| {
+            self.fence_key(fence, &mut key);
+            self.cells.leaf_find(leaf, key.as_slice()).unwrap_or_else(|index| index)
+        };
+        let start = fences.low.map_or(0, &mut lower);
+        let end = fences.high.map_or(self.cells.leaf_count(leaf), lower);
+        start..end.max(start)
+    }
+
     /// The entries of a leaf with these keys.
-    pub(crate) fn between(&self, leaf: &[u8], span: &Span) -> Range<usize> {
+    pub(crate) fn in_span(&self, leaf: &[u8], span: &Span) -> Range<usize> {
         let lower = |key: &KeyBuf| self.cells.leaf_find(leaf, key.as_slice()).unwrap_or_else(|index| index);
         let start = span.low.as_ref().map_or(0, lower);
         let end = span.high.as_ref().map_or(self.cells.leaf_count(leaf), lower);
         start..end.max(start)
     }
 
+    /// What the keys of the path's leaf are between.
+    pub(crate) fn leaf_fences(&self) -> LeafFences {
+        LeafFences { low: self.find_fence(0, false), high: self.find_fence(0, true) }
+    }
+
+    /// The least separator above everything under the path's node of this level, or the greatest not above anything there.
+    fn find_fence(&self, level: u8, is_above: bool) -> Option<Fence> {
+        let mut level = usize::from(level);
+        while level < usize::from(self.top()) {
+            level += 1;
+            let slot = &self.path[level];
+            let index = slot.index + usize::from(is_above);
+            if index > 0 && index < self.cells.inner_count(&self.assembly[slot.range()]) {
+                return Some(Fence { offset: slot.offset, size: slot.size, index: index - 1 });
+            }
+        }
+        None
+    }
+
+    pub(crate) fn fence_key(&self, fence: Fence, out: &mut KeyBuf) {
+        fence.copy(self.cells, self.assembly, out);
+    }
+
     /// The least separator above everything under the path's node of this level; `None` if there is nothing above.
     pub(crate) fn fence_above(&self, level: u8, out: &mut KeyBuf) -> Option<()> {
-        let slots = self.path.get(level as usize + 1..self.state.height as usize)?;
-        let slot = slots.iter().find(|slot| {
-            let node = &self.assembly[slot.range()];
-            slot.index + 1 < self.cells.inner_count(node)
-        })?;
-        self.cells.inner_separator(&self.assembly[slot.range()], slot.index, out);
-        Some(())
+        self.fence(level, true, out)
     }
 
     /// The greatest separator not above anything under the path's node of this level; `None` if there is nothing below.
     pub(crate) fn fence_below(&self, level: u8, out: &mut KeyBuf) -> Option<()> {
-        let slots = self.path.get(level as usize + 1..self.state.height as usize)?;
-        let slot = slots.iter().find(|slot| slot.index > 0)?;
-        self.cells.inner_separator(&self.assembly[slot.range()], slot.index - 1, out);
-        Some(())
+        self.fence(level, false, out)
+    }
+
+    /// A key in the range of the path's node of this level: the least.
+    #[inline(never)]
+    pub(crate) fn low_key(&self, level: u8, out: &mut KeyBuf) {
+        self.cells.minimum(out);
+        let _ = self.fence_below(level, out);
+    }
+
+    #[inline(never)]
+    fn fence(&self, level: u8, is_above: bool, out: &mut KeyBuf) -> Option<()> {
+        self.find_fence(level, is_above).map(|fence| self.fence_key(fence, out))
     }
 }

@@ -11,7 +11,6 @@ use core::ops::Range;
 use crate::TreeError;
 use crate::cells::{Cells, LeafRun, Stretch};
 use crate::changes::Changes;
-use crate::merge::Span;
 use crate::pages::Pages;
 use crate::split::Splice;
 use crate::tree::Tree;
@@ -80,9 +79,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Bytes of the changes that wait for a neighbour.
     #[inline(never)]
     fn waiting_beside(&mut self, changes: &Changes<'_>, right: bool) -> usize {
-        let mut span = Span::ALL;
-        self.neighbour_span(right, &mut span);
-        let range = span.range(changes);
+        let fences = self.neighbour_fences(right);
+        let range = self.changes_between(changes, fences);
         let puts = range.filter_map(|index| changes.stored(index).map(|stored| (changes.key(index), stored)));
         puts.map(|(key, stored)| self.cells.entry_size(key, stored)).sum()
     }

@@ -13,7 +13,7 @@ use nandu_nand::PageAddr;
 use crate::apply::Retire;
 use crate::cells::Cells;
 use crate::changes::{Changes, Home, UNSYNCED};
-use crate::descent::Seek;
+use crate::descent::{LeafFences, Seek};
 use crate::journals::{LISTED_MAX, Listed, Node};
 use crate::pages::{Pages, Placement};
 use crate::tree::Tree;
@@ -33,25 +33,14 @@ impl Span {
     /// Every key.
     pub(crate) const ALL: Span = Span { low: None, high: None };
 
-    fn widen(&mut self, other: &Span) {
-        let widen = |bound: &mut Option<KeyBuf>, other: &Option<KeyBuf>, is_beyond: fn(&[u8], &[u8]) -> bool| match (
-            bound.as_mut(),
-            other,
-        ) {
-            (Some(bound), Some(other)) => {
-                if is_beyond(other.as_slice(), bound.as_slice()) {
-                    bound.set(other.as_slice());
-                }
+    /// Takes these bounds from the path.
+    pub(crate) fn put<C: Cells>(&mut self, cells: C, assembly: &[u8], fences: LeafFences) {
+        for (bound, fence) in [(&mut self.low, fences.low), (&mut self.high, fences.high)] {
+            match fence {
+                Some(fence) => fence.copy(cells, assembly, bound.insert(KeyBuf::EMPTY)),
+                None => *bound = None,
             }
-            _ => *bound = None,
-        };
-        widen(&mut self.low, &other.low, |other, bound| other < bound);
-        widen(&mut self.high, &other.high, |other, bound| other > bound);
-    }
-
-    pub(crate) fn holds(&self, key: &KeyBuf) -> bool {
-        self.low.as_ref().is_none_or(|low| key.as_slice() >= low.as_slice())
-            && self.high.as_ref().is_none_or(|high| key.as_slice() < high.as_slice())
+        }
     }
 
     /// The changes of these keys.
@@ -120,36 +109,24 @@ enum Applied {
 }
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
-    /// Puts the keys of the path's leaf where they stay: they are large for a stack, and returned they would be there twice.
-    #[inline(never)]
-    pub(crate) fn leaf_span(&self, span: &mut Span) {
-        self.put_low(&mut span.low);
-        self.put_high(&mut span.high);
-    }
-
-    /// The bound of the path's leaf below.
-    fn put_low(&self, low: &mut Option<KeyBuf>) {
-        if self.fence_below(0, low.insert(KeyBuf::EMPTY)).is_none() {
-            *low = None;
-        }
-    }
-
-    /// The one above.
-    fn put_high(&self, high: &mut Option<KeyBuf>) {
-        if self.fence_above(0, high.insert(KeyBuf::EMPTY)).is_none() {
-            *high = None;
-        }
-    }
-
-    /// The changes of the path's leaf, with one key on the stack at a time.
-    #[inline(never)]
+    /// The changes of the path's leaf.
     pub(crate) fn path_changes(&self) -> Range<usize> {
-        if self.changes.is_empty() {
+        self.changes_between(&self.changes, self.leaf_fences())
+    }
+
+    /// The changes of a leaf between these fences, with one key on the stack at a time.
+    #[inline(never)]
+    pub(crate) fn changes_between(&self, changes: &Changes<'_>, fences: LeafFences) -> Range<usize> {
+        if changes.is_empty() {
             return 0..0;
         }
-        let mut fence = KeyBuf::EMPTY;
-        let start = self.fence_below(0, &mut fence).map_or(0, |()| self.changes.lower(fence.as_slice()));
-        let end = self.fence_above(0, &mut fence).map_or(self.changes.len(), |()| self.changes.lower(fence.as_slice()));
+        let mut key = KeyBuf::EMPTY;
+        let mut lower = |fence| {
+            self.fence_key(fence, &mut key);
+            changes.lower(key.as_slice())
+        };
+        let start = fences.low.map_or(0, &mut lower);
+        let end = fences.high.map_or(changes.len(), lower);
         start..end.max(start)
     }
 
@@ -272,17 +249,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Makes the changes of the path's leaf in the buffers, and those of any other leaf that comes to be programmed.
     fn apply_changes(&mut self, changes: &Changes<'_>, own: Option<Own<'_>>) -> Result<Applied, TreeError<P::Error>> {
-        let mut span = Span::ALL;
-        self.leaf_span(&mut span);
-        let first = span.range(changes).start;
-        let mut done = first..first;
+        let mut all = self.changes_between(changes, self.leaf_fences());
+        let mut done = all.start..all.start;
         let mut own_left = own;
         let is_stale = self.broken.moves_stale() && matches!(own, Some(Own::Evict(_) | Own::Name(_)));
         let mut existed = false;
         self.pending.rewritten.clear();
         self.pending.at_end = false;
         loop {
-            let wanted = if is_stale { done.clone() } else { span.range(changes) };
+            let wanted = if is_stale { done.clone() } else { all.clone() };
             let index = if done.end < wanted.end {
                 done.end += 1;
                 done.end - 1
@@ -297,10 +272,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                     Own::Reside(key, page) if FILES => self.evict_resident(key, page)?,
                     Own::Evict(_) | Own::Name(_) | Own::Reside(..) => {}
                 }
-                self.widen(&mut span);
+                self.widen(changes, &mut all);
                 continue;
             } else if self.join(changes)? {
-                self.widen(&mut span);
+                self.widen(changes, &mut all);
                 continue;
             } else {
                 break;
@@ -321,7 +296,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 // The leaf vanished. The one that its keys belong to now has to be newer than what was known of them.
                 self.take_heir(change.key)?;
             }
-            self.widen(&mut span);
+            self.widen(changes, &mut all);
         }
         if !self.pending.dirty && self.pending.appended == 0 {
             // Nothing of it made a difference; the leaf has to be newer than the changes all the same.
@@ -346,41 +321,30 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
     }
 
-    #[inline(never)]
     fn note_leaf(&mut self) {
-        let mut span = Span::ALL;
-        self.leaf_span(&mut span);
-        self.pending.rewritten.set(span);
+        self.note_span(self.leaf_fences());
     }
 
-    #[inline(never)]
     fn note_pair(&mut self, right: bool) {
-        let mut span = Span::ALL;
-        // The lower one of the two has the lower bound.
-        for is_neighbour in [false, true] {
-            let index = self.path[1].index;
-            if is_neighbour {
-                self.path[1].index = if right { index + 1 } else { index - 1 };
-            }
-            if is_neighbour == right {
-                self.put_high(&mut span.high)
-            } else {
-                self.put_low(&mut span.low)
-            }
-            self.path[1].index = index;
-        }
-        self.pending.rewritten.set(span);
+        let (own, other) = (self.leaf_fences(), self.neighbour_fences(right));
+        let (low, high) = if right { (own.low, other.high) } else { (other.low, own.high) };
+        self.note_span(LeafFences { low, high });
     }
 
-    /// After an edit: the leaf of the path, and what was rewritten with it, are going to be programmed.
     #[inline(never)]
-    fn widen(&mut self, span: &mut Span) {
-        let mut own = Span::ALL;
-        self.leaf_span(&mut own);
-        span.widen(&own);
-        if let Some(rewritten) = self.pending.rewritten.get() {
-            span.widen(rewritten);
+    fn note_span(&mut self, fences: LeafFences) {
+        if let Some(span) = self.pending.rewritten.insert(Span::ALL) {
+            span.put(self.cells, self.assembly, fences);
         }
+    }
+
+    /// After an edit: the leaf of the path, and what was rewritten with it, are going to be programmed, with all their changes.
+    #[inline(never)]
+    fn widen(&mut self, changes: &Changes<'_>, all: &mut Range<usize>) {
+        let own = self.changes_between(changes, self.leaf_fences());
+        let rewritten = self.pending.rewritten.get().map_or(own.clone(), |span| span.range(changes));
+        all.start = all.start.min(own.start).min(rewritten.start);
+        all.end = all.end.max(own.end).max(rewritten.end);
         self.pending.rewritten.clear();
     }
 
@@ -582,7 +546,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub(crate) fn load_journal(&mut self, page: u32) -> Result<Journal, TreeError<P::Error>> {
         let kind = self.fetch(page)?.kind;
         let corrupt = |why| TreeError::Corrupt { page: PageAddr(page), why };
-        let found = match (kind, self.reading.body) {
+        let found = match (kind, &self.reading.body) {
             (PageKind::Journal, _) => {
                 let body = JournalBody::parse(self.reading.buf, self.header_size).map_err(corrupt)?;
                 if body.format != self.format {

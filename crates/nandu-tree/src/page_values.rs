@@ -396,6 +396,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Finds out about a bare page, and moves it if it lives, with others of its leaf in the same block.
+    #[inline(never)]
     pub(crate) fn examine_bare(&mut self, page: PageAddr, moves: bool) -> Result<Examined, TreeError<P::Error>> {
         if self.is_copy(page.0) {
             return Ok(Examined::Live);

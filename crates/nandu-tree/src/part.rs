@@ -24,6 +24,12 @@ impl<T: Copy, const COMPILED: usize> Part<T, COMPILED> {
         }
     }
 
+    /// As [`Part::set`], and lends it where it stays.
+    #[inline]
+    pub(crate) fn insert(&mut self, value: T) -> Option<&mut T> {
+        self.0.first_mut().map(|place| place.insert(value))
+    }
+
     #[inline]
     pub(crate) fn clear(&mut self) {
         if let Some(place) = self.0.first_mut() {

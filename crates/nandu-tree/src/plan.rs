@@ -67,10 +67,10 @@ pub(crate) fn choose<'a, C: Cells>(
 
 /// The separator before the entry at a cut.
 pub(crate) fn separator_at<C: Cells>(cells: C, run: &LeafRun<'_>, cut: usize, out: &mut KeyBuf) {
-    let (mut below, mut above) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+    let mut below = KeyBuf::EMPTY;
     run.key(cells, cut - 1, &mut below);
-    run.key(cells, cut, &mut above);
-    cells.separator(below.as_slice(), above.as_slice(), out);
+    run.key(cells, cut, out);
+    cells.separator(below.as_slice(), out);
 }
 
 /// Divides a run into parts of about the same size, each at most `room`; `None` if that does not work out. A cut may

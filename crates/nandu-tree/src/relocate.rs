@@ -99,8 +99,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     #[inline(never)]
     fn lift_leaf(&mut self, page: u32) {
         let mut key = KeyBuf::EMPTY;
-        self.cells.minimum(&mut key);
-        let _ = self.fence_below(0, &mut key);
+        self.low_key(0, &mut key);
         self.lift.set(Lift { page, key });
     }
 
@@ -130,22 +129,42 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if let Some(place) = self.journals.place_of(page.0) {
             return self.move_journal(place, page).map(|()| true);
         }
-        if !self.snapshots.is_empty() {
-            let (level, key) = self.whereabouts(page)?;
-            let trees = self.reach(page.0, level, key.as_slice())?;
-            if trees != TreeSet::NONE && trees != TreeSet::NEWEST {
-                self.move_jointly(trees, &Target { from: page, level, key: &key, stored: None })?;
-                return Ok(true);
-            }
-            if trees == TreeSet::NONE {
-                return Ok(false);
-            }
+        if !self.snapshots.is_empty()
+            && let Some(lived) = self.relocate_shared(page)?
+        {
+            return Ok(lived);
         }
         let Some(level) = self.find_live(page)? else {
             return Ok(false);
         };
         self.move_node(level, page)?;
         Ok(true)
+    }
+
+    /// As [`Tree::relocate`], where there are snapshots; `None` if the newest tree alone reaches the page, and nothing was done.
+    #[inline(never)]
+    fn relocate_shared(&mut self, page: PageAddr) -> Result<Option<bool>, TreeError<P::Error>> {
+        let mut key = KeyBuf::EMPTY;
+        match self.reach_page(page, &mut key)? {
+            (_, TreeSet::NEWEST) => Ok(None),
+            (_, TreeSet::NONE) => Ok(Some(false)),
+            (level, trees) => {
+                self.move_jointly(trees, &Target { from: page, level, key: &key, stored: None })?;
+                Ok(Some(true))
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn is_reached(&mut self, page: PageAddr) -> Result<bool, TreeError<P::Error>> {
+        let mut key = KeyBuf::EMPTY;
+        Ok(self.reach_page(page, &mut key)?.1 != TreeSet::NONE)
+    }
+
+    /// Lowest level of a page, and which trees reach it by a key of its own, which is put in place of `key`.
+    fn reach_page(&mut self, page: PageAddr, key: &mut KeyBuf) -> Result<(u8, TreeSet), TreeError<P::Error>> {
+        let level = self.whereabouts(page, key)?;
+        Ok((level, self.reach(page.0, level, key.as_slice())?))
     }
 
     /// Programs the lowest node of a page elsewhere; the path above it is present.
@@ -162,13 +181,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     #[inline(never)]
     fn move_merged(&mut self, placement: Option<Placement>) -> Result<(), TreeError<P::Error>> {
         let mut key = KeyBuf::EMPTY;
-        self.cells.minimum(&mut key);
-        let _ = self.fence_below(0, &mut key);
+        self.low_key(0, &mut key);
         self.merge_at(key.as_slice(), placement)
     }
 
     /// Programs what a journal page holds elsewhere: its changes, and its lowest node if it is a page of the tree that lives.
     /// Programs 1 page, or 2 if the node leaves no room for the changes.
+    #[inline(never)]
     fn move_journal(&mut self, place: u8, from: PageAddr) -> Result<(), TreeError<P::Error>> {
         self.prove_journal(place)?;
         let is_by_itself = self.journals.find_mut(from.0).is_some_and(|listed| listed.is_by_itself);
@@ -219,13 +238,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return self.is_resident_needed(page);
         }
         if !self.snapshots.is_empty() {
-            let (level, key) = self.whereabouts(page)?;
-            return Ok(self.reach(page.0, level, key.as_slice())? != TreeSet::NONE);
+            return self.is_reached(page);
         }
         Ok(self.find_live(page)?.is_some())
     }
 
     /// The lowest level of a page that lives, with the path above that level present.
+    #[inline(never)]
     pub(crate) fn find_live(&mut self, page: PageAddr) -> Result<Option<u8>, TreeError<P::Error>> {
         if page.0 == self.state.root {
             // Its lowest node is on the newest path, whatever is left of that.
@@ -235,7 +254,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 return Ok(Some(lowest));
             }
         }
-        let Some((lowest, key)) = self.locate(page)? else {
+        let mut key = KeyBuf::EMPTY;
+        let Some(lowest) = self.locate(page, &mut key)? else {
             return Ok(None);
         };
         if lowest >= self.top() {
@@ -253,37 +273,35 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(self.read_body(page.0)?.lowest)
     }
 
-    /// Lowest level of a page and a key in the range of the node there: of a leaf the one in the middle, which is never spent as long as
+    /// Lowest level of a page, and puts in its place a key in the range of the node there: of a leaf the one in the middle, which is never spent as long as
     /// the leaf lives (T12).
-    pub(crate) fn locate(&mut self, page: PageAddr) -> Result<Option<(u8, KeyBuf)>, TreeError<P::Error>> {
+    pub(crate) fn locate(&mut self, page: PageAddr, key: &mut KeyBuf) -> Result<Option<u8>, TreeError<P::Error>> {
         let slot = self.path[0];
         if slot.present && slot.page == page.0 {
             let leaf = &self.assembly[slot.range()];
             return Ok((self.cells.leaf_count(leaf) > 0).then(|| {
-                let mut key = KeyBuf::EMPTY;
-                self.cells.leaf_key(leaf, 0, &mut key);
-                (0, key)
+                self.cells.leaf_key(leaf, 0, key);
+                0
             }));
         }
         if self.fetch(page.0)?.kind == PageKind::Journal {
             return Ok(None);
         }
         let body = self.read_body(page.0)?;
-        let lowest = body.lowest;
+        let (lowest, locator) = (body.lowest, body.locator());
         let place = self.read_node(page.0, lowest)?;
-        let mut key = KeyBuf::EMPTY;
         if lowest == 0 {
             let leaf = &self.reading.buf[place];
             if self.cells.leaf_count(leaf) == 0 {
                 return Ok(None);
             }
             let at = if self.broken.seeks_first() { 0 } else { self.cells.leaf_count(leaf) / 2 };
-            self.cells.leaf_key(leaf, at, &mut key);
+            self.cells.leaf_key(leaf, at, key);
         } else {
-            key.set(&self.reading.buf[body.locator()]);
+            key.set(&self.reading.buf[locator]);
         }
         match self.check_key(key.as_slice()) {
-            Ok(()) => Ok(Some((lowest, key))),
+            Ok(()) => Ok(Some(lowest)),
             Err(_) => Err(TreeError::Corrupt { page, why: Malformed::Node }),
         }
     }
@@ -299,8 +317,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 self.load_inner(level, page)?;
             }
             // Any key in its range locates it, also one that is not in the tree.
-            let body = self.read_body(page)?;
-            self.pending.locator.set(&self.reading.buf[body.locator()]);
+            let locator = self.read_body(page)?.locator();
+            self.pending.locator.set(&self.reading.buf[locator]);
         }
         self.pending.dirty = true;
         self.pending.lowest = level;

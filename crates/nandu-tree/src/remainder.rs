@@ -29,7 +29,7 @@ use nandu_media::section::SECTION_FRONT_SIZE;
 use crate::TreeError;
 use crate::apply::Pending;
 use crate::cells::{Cells, LeafRun, SELF, Stretch};
-use crate::merge::Span;
+use crate::descent::LeafFences;
 use crate::pages::Pages;
 use crate::range::{Merged, Source};
 use crate::split::Splice;
@@ -155,9 +155,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     #[inline(never)]
     fn side_of_path(&mut self) -> Result<Option<Side>, TreeError<P::Error>> {
         let place = self.leaf_place(false)?;
-        let (mut span, mut anchor) = (Span::ALL, KeyBuf::EMPTY);
-        self.leaf_span(&mut span);
-        if self.anchor_of(self.bytes(&place), &span, &mut anchor).is_none() || self.load_leaf(self.child(0))?.is_none()
+        let (fences, mut anchor) = (self.leaf_fences(), KeyBuf::EMPTY);
+        if self.anchor_of(self.bytes(&place), fences, &mut anchor).is_none() || self.load_leaf(self.child(0))?.is_none()
         {
             return Ok(None);
         }
@@ -167,31 +166,30 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let Ok(anchor) = self.cells.leaf_find(leaf, anchor.as_slice()) else { return Ok(None) };
         let entries = 0..self.cells.leaf_count(leaf);
         let side = Side { place, is_in_assembly: true, entries, changes: 0..0, anchor, weight: 0, ratio: 0 };
-        Ok(Some(self.weigh(side, &span)))
+        Ok(Some(self.weigh(side, fences)))
     }
 
     /// A neighbour of it, in the reading buffer; `None` on a damaged volume.
     #[inline(never)]
     fn side_of_neighbour(&mut self, page: u32, right: bool) -> Result<Option<Side>, TreeError<P::Error>> {
         let place = self.read_neighbour(page)?;
-        let mut span = Span::ALL;
-        self.neighbour_span(right, &mut span);
+        let fences = self.neighbour_fences(right);
         let mut key = KeyBuf::EMPTY;
         let leaf = &self.reading.buf[place.clone()];
-        let entries = self.unspent_in(leaf, &span);
-        let Some(anchor) = self.anchor_of(leaf, &span, &mut key) else { return Ok(None) };
+        let entries = self.unspent_in(leaf, self.between(leaf, fences));
+        let Some(anchor) = self.anchor_of(leaf, fences, &mut key) else { return Ok(None) };
         let side = Side { place, is_in_assembly: false, entries, changes: 0..0, anchor, weight: 0, ratio: 0 };
-        Ok(Some(self.weigh(side, &span)))
+        Ok(Some(self.weigh(side, fences)))
     }
 
     /// The entry in the middle of a leaf, and its key; `None` on a damaged volume.
-    fn anchor_of(&self, leaf: &[u8], span: &Span, key: &mut KeyBuf) -> Option<usize> {
+    fn anchor_of(&self, leaf: &[u8], fences: LeafFences, key: &mut KeyBuf) -> Option<usize> {
         let count = self.cells.leaf_count(leaf);
         if count == 0 {
             return None;
         }
         self.cells.leaf_key(leaf, count / 2, key);
-        span.holds(key).then_some(count / 2)
+        self.between(leaf, fences).contains(&(count / 2)).then_some(count / 2)
     }
 
     fn anchor_key(&self, side: &Side, key: &mut KeyBuf) {
@@ -202,7 +200,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if side.is_in_assembly { &self.assembly[side.place.clone()] } else { &self.reading.buf[side.place.clone()] }
     }
 
-    fn weigh(&self, side: Side, span: &Span) -> Side {
+    fn weigh(&self, side: Side, fences: LeafFences) -> Side {
         let mut side = Side { changes: 0..0, ..side };
         let mut plain = 0;
         self.walk_side(&side, |_, weight| plain += weight);
@@ -211,7 +209,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             0 => SCALE,
             _ => self.cells.leaf_size(&run, 0..side.entries.len()) * SCALE / plain,
         };
-        side.changes = span.range(&self.changes);
+        side.changes = self.changes_between(&self.changes, fences);
         let mut weight = 0;
         self.walk_side(&side, |_, each| weight += each);
         Side { weight, ..side }
@@ -246,7 +244,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.walk_side(side, |key, weight| {
             let distance = sum.abs_diff(target);
             if !is_first && distance <= slack.max(weight) {
-                self.cells.separator(before.as_slice(), key.as_slice(), &mut separator);
+                separator.set(key.as_slice());
+                self.cells.separator(before.as_slice(), &mut separator);
                 let is_low = separator.as_slice() > anchor.as_slice();
                 let cost = (self.cells.separator_cost(separator.as_slice()), distance);
                 let is_allowed = is_low == (stays == Stays::Low);
@@ -296,7 +295,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             seen += usize::from(is_behind);
             is_overfull |= is_behind && seen == 1 && sum > weight_max;
             if is_behind && !is_cut && (sum + weight > weight_max || seen == count) {
-                self.cells.separator(before.as_slice(), entry.as_slice(), cut);
+                cut.set(entry.as_slice());
+                self.cells.separator(before.as_slice(), cut);
                 is_cut = true;
             }
             if is_behind {

@@ -299,6 +299,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Finds out about a journal page that is not on the list, and moves its value if that lives.
+    #[inline(never)]
     pub(crate) fn examine_resident(&mut self, page: PageAddr, moves: bool) -> Result<Examined, TreeError<P::Error>> {
         if !self.is_resident_needed(page)? {
             return Ok(Examined::Dead);

@@ -318,6 +318,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     }
 
     /// Finds out about a page that holds a table, and programs it anew if it is the newest one.
+    #[inline(never)]
     pub(crate) fn examine_table(&mut self, page: PageAddr, moves: bool) -> Result<Examined, TreeError<P::Error>> {
         if self.snapshots.page != Some(page.0) {
             return Ok(Examined::Dead);

@@ -14,8 +14,7 @@ use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
 use crate::cells::{Cells, InnerRun, LeafRun, RunEdit, SELF, Stretch};
-use crate::descent::{PENDING, Slot};
-use crate::merge::Span;
+use crate::descent::{LeafFences, PENDING, Slot};
 use crate::pages::{Pages, Placement};
 use crate::plan::{PARTS_MAX, Room, choose, separator_at};
 use crate::tree::Tree;
@@ -115,7 +114,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let mut splice = Splice::new(self.path[1].index, 2);
         let [separator, last] = &mut splice.separators;
         self.cells.leaf_key(&self.assembly[slot.range()], edit.at - 1, last);
-        self.cells.separator(last.as_slice(), edit.key, separator);
+        separator.set(edit.key);
+        self.cells.separator(last.as_slice(), separator);
         let own = self.own_front();
         let mut full = slot.page;
         if self.pending.dirty || self.pending.is_moved {
@@ -248,12 +248,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(true)
     }
 
-    /// The keys of the neighbour of the path's leaf on this side.
-    pub(crate) fn neighbour_span(&mut self, right: bool, span: &mut Span) {
+    /// What the keys of the neighbour of the path's leaf on this side are between.
+    pub(crate) fn neighbour_fences(&mut self, right: bool) -> LeafFences {
         let index = self.path[1].index;
         self.path[1].index = if right { index + 1 } else { index - 1 };
-        self.leaf_span(span);
+        let fences = self.leaf_fences();
         self.path[1].index = index;
+        fences
     }
 
     /// The neighbour under the same parent that an overflowing leaf shares with: right, or left of the last.
@@ -334,8 +335,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         // The key that locates the other half, and then the one that goes up.
         let mut key = KeyBuf::EMPTY;
         if on_right {
-            self.cells.minimum(&mut key);
-            let _ = self.fence_below(level, &mut key);
+            self.low_key(level, &mut key);
         } else {
             run.separator(self.cells, cut - 1, &mut key);
         }

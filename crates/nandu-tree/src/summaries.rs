@@ -183,6 +183,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Finds out about a page that was a commit for the sake of its notes, and moves it if it still is.
+    #[inline(never)]
     pub(crate) fn examine_notes(&mut self, page: PageAddr, moves: bool) -> Result<Examined, TreeError<P::Error>> {
         if self.notes.page != Some(page.0) {
             return Ok(Examined::Dead);

@@ -243,22 +243,24 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             (said, root) = (Some((body.height, body.records)), body.root);
         }
         let body = self.read_body(root).map_err(foreign)?;
-        if !body.root_present() || body.height as usize > self.limits.height_max() {
+        let (is_root, in_root) = (body.root_present(), (body.height, body.records));
+        let (has_values, journal, table) = (body.has_values, body.journal, body.table);
+        if !is_root || in_root.0 as usize > self.limits.height_max() {
             return Err(TreeError::Corrupt { page: PageAddr(root), why: crate::Malformed::Levels });
         }
-        let (height, records) = said.unwrap_or((body.height, body.records));
-        if height != body.height {
+        let (height, records) = said.unwrap_or(in_root);
+        if height != in_root.0 {
             return Err(corrupt(crate::Malformed::Levels));
         }
         self.state = State { root, height, records };
         self.committed = self.state;
-        if body.has_values {
+        if has_values {
             self.pages.note_values();
         }
         self.load_root()?;
         let missing = |feature| Err(TreeError::NotCompiled { feature });
-        match (said, body.journal, body.table) {
-            _ if body.has_values && !BLOBS && !FILES => return missing("blobs"),
+        match (said, journal, table) {
+            _ if has_values && !BLOBS && !FILES => return missing("blobs"),
             (_, Some(_), _) if !GROUP => return missing("group"),
             (_, _, Some(_)) if !SNAPSHOTS => return missing("snapshots"),
             // There are no journal pages while there are snapshots: what the root says of a table is older than the journal.

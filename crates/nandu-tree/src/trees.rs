@@ -15,6 +15,7 @@
 //! and emptying a block would fill another one.
 
 use nandu_index::KeyBuf;
+use nandu_media::features::SNAPSHOTS;
 use nandu_media::snapshots::{SNAPSHOT_COUNT_MAX, SnapshotRecord};
 use nandu_media::tree::HEIGHT_MAX;
 use nandu_media::value::{Descriptor, TAG_LARGE};
@@ -200,13 +201,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(reach)
     }
 
-    /// Lowest level of a page of the tree and a key in the range of the node there; any key for a leaf without entries, which
-    /// is all of its tree.
-    pub(crate) fn whereabouts(&mut self, page: PageAddr) -> Result<(u8, KeyBuf), TreeError<P::Error>> {
-        Ok(self.locate(page)?.unwrap_or_else(|| {
-            let mut key = KeyBuf::EMPTY;
-            self.cells.minimum(&mut key);
-            (0, key)
+    /// Lowest level of a page of the tree, and puts in its place a key in the range of the node there; any key for a leaf without
+    /// entries, which is all of its tree.
+    pub(crate) fn whereabouts(&mut self, page: PageAddr, key: &mut KeyBuf) -> Result<u8, TreeError<P::Error>> {
+        Ok(self.locate(page, key)?.unwrap_or_else(|| {
+            self.cells.minimum(key);
+            0
         }))
     }
 
@@ -221,7 +221,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// page, unless it is the one read last, and what a search of each snapshot reads.
     pub(crate) fn bury_unless_kept(&mut self, entry: u32) {
         let page = entry & !MAYBE_KEPT;
-        if entry & MAYBE_KEPT != 0 {
+        if SNAPSHOTS && entry & MAYBE_KEPT != 0 {
             match self.is_kept(page) {
                 Ok(true) => return self.note_kept(),
                 Ok(false) => {}
@@ -238,8 +238,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.pages.note_snapshots(self.snapshots.records().len(), self.snapshots.shared);
     }
 
+    #[inline(never)]
     fn is_kept(&mut self, page: u32) -> Result<bool, TreeError<P::Error>> {
-        let (level, key) = self.whereabouts(PageAddr(page))?;
+        let mut key = KeyBuf::EMPTY;
+        let level = self.whereabouts(PageAddr(page), &mut key)?;
         for tree in 1..self.tree_count() {
             if self.page_at(tree, key.as_slice(), level)? == Some(page) {
                 return Ok(true);
@@ -267,23 +269,27 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(self.layout(key).and_then(|layout| Descriptor::parse(stored, layout)))
     }
 
-    /// Which trees hold the large value with this stamp for a key, and where it says that its pages are.
+    /// Which trees hold the large value with this stamp for a key; where it says that its pages are is put in place of the descriptor.
+    #[inline(never)]
     pub(crate) fn holders(
         &mut self,
         key: &[u8],
         stamp: u32,
-    ) -> Result<(TreeSet, Option<Descriptor>), TreeError<P::Error>> {
-        let (mut holders, mut found) = (TreeSet::NONE, None);
+        found: &mut Descriptor,
+    ) -> Result<TreeSet, TreeError<P::Error>> {
+        let mut holders = TreeSet::NONE;
         for tree in 0..self.tree_count() {
             // The path to it in the newest tree is needed again if the value is moved.
             let descriptor = if tree == 0 { self.descriptor(key)? } else { self.descriptor_at(tree, key)? };
             let Some(descriptor) = descriptor else { continue };
             if descriptor.stamp == stamp {
+                if holders == TreeSet::NONE {
+                    *found = descriptor;
+                }
                 holders.insert(tree);
-                found = found.or(Some(descriptor));
             }
         }
-        Ok((holders, found))
+        Ok(holders)
     }
 
     /// Whether a snapshot holds the large value with this stamp.
@@ -454,13 +460,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             let place = self.read_node(page, 0)?;
             let leaf = &self.reading.buf[place];
             // A spent entry may lead to pages that hold something else by now.
-            let Some(index) = self.unspent_in(leaf, span).nth(done) else { return Ok(true) };
+            let Some(index) = self.unspent_in(leaf, self.in_span(leaf, span)).nth(done) else { return Ok(true) };
             self.cells.leaf_key(leaf, index, &mut key);
             let stored = self.cells.leaf_value(leaf, index);
             done += 1;
             let layout = self.layout(key.as_slice());
             let Some(descriptor) = layout.and_then(|layout| Descriptor::parse(stored, layout)) else { continue };
-            if self.holders(key.as_slice(), descriptor.stamp)?.0 == TreeSet::NONE {
+            let mut held = descriptor;
+            if self.holders(key.as_slice(), descriptor.stamp, &mut held)? == TreeSet::NONE {
                 self.bury_value(key.as_slice(), &descriptor);
             }
         }

@@ -374,6 +374,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     fn commit_value(&mut self, key: &[u8]) -> Result<bool, TreeError<P::Error>> {
         let pages_max = self.split_pages_max() + 1;
         self.prepare(Need { pages: 1, pages_max, live_max: self.live_pages_max(), shrinks: false })?;
+        self.link_value(key)
+    }
+
+    #[inline(never)]
+    fn link_value(&mut self, key: &[u8]) -> Result<bool, TreeError<P::Error>> {
         let Some(writing) = self.values.writing.get().copied() else { return Err(TreeError::ValueSize(0)) };
         let Writing { descriptor, layout, pages, .. } = writing;
         if pages != layout.page_count(descriptor.length) {
@@ -485,6 +490,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Finds out about a page of a large value, which is in the reading buffer, and moves it if it lives, with other pages of
     /// the value in the same block.
+    #[inline(never)]
     pub(crate) fn examine_value(
         &mut self,
         page: PageAddr,
@@ -493,19 +499,20 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     ) -> Result<crate::Examined, TreeError<P::Error>> {
         use crate::Examined::{Dead, Live, Moved, Unreadable};
         let Ok(body) = ValueBody::parse(self.reading.buf, self.header_size) else { return Ok(Unreadable) };
-        let mut key = KeyBuf::EMPTY;
-        key.set(&self.reading.buf[body.key.clone()]);
         let is_index = kind == PageKind::ValueIndex;
-        let mut claim = Claim { page, is_index, key, number: body.number, stamp: body.stamp, holders: TreeSet::NONE };
+        let (number, stamp) = (body.number, body.stamp);
+        let mut claim = Claim { page, is_index, key: KeyBuf::EMPTY, number, stamp, holders: TreeSet::NONE };
+        claim.key.set(&self.reading.buf[body.key]);
+        let key = &claim.key;
         if self.check_key(key.as_slice()).is_err() || self.tag_size() == 0 {
             return Ok(Unreadable);
         }
         if self.values.writing.get().is_some_and(|writing| writing.descriptor.stamp == claim.stamp) {
             return Ok(Live);
         }
-        let (holders, descriptor) = self.holders(key.as_slice(), claim.stamp)?;
-        let (Some(descriptor), Some(layout)) = (descriptor, self.layout(key.as_slice())) else { return Ok(Dead) };
-        claim.holders = holders;
+        let mut descriptor = Descriptor::new(0, 0);
+        let holders = self.holders(key.as_slice(), claim.stamp, &mut descriptor)?;
+        let Some(layout) = self.layout(key.as_slice()).filter(|_| holders != TreeSet::NONE) else { return Ok(Dead) };
         let is_direct = layout.is_direct(descriptor.length);
         let root = if is_index || is_direct { claim.number } else { claim.number / layout.fanout };
         let Some(&root_page) = descriptor.roots().get(root as usize) else { return Ok(Dead) };
@@ -544,17 +551,19 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.merge_at(key.as_slice(), Some(Placement::Moved { from: page }))?;
             return Ok(Dead);
         }
+        claim.holders = holders;
         if is_index || is_direct {
-            self.move_roots(&claim, descriptor, room)?;
+            self.move_roots(&claim, &descriptor, room)?;
         } else {
-            self.move_listed(&claim, descriptor, layout, room)?;
+            self.move_listed(&claim, &mut descriptor, layout, room)?;
         }
         Ok(Moved)
     }
 
     /// Moves a page named in the descriptor, with the pages named behind it that stand in the same block.
-    fn move_roots(&mut self, claim: &Claim, old: Descriptor, room: u32) -> Result<(), TreeError<P::Error>> {
-        let mut new = old;
+    #[inline(never)]
+    fn move_roots(&mut self, claim: &Claim, old: &Descriptor, room: u32) -> Result<(), TreeError<P::Error>> {
+        let mut new = *old;
         let mut outcome = Ok(());
         let kind = if claim.is_index { PageKind::ValueIndex } else { PageKind::Value };
         let block = self.pages.block_of(claim.page);
@@ -582,10 +591,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Moves a page listed in an index page, with the pages listed behind it that stand in the same block; the index page is
     /// in the scratch buffer, and is moved with them.
+    #[inline(never)]
     fn move_listed(
         &mut self,
         claim: &Claim,
-        mut descriptor: Descriptor,
+        descriptor: &mut Descriptor,
         layout: ValueLayout,
         room: u32,
     ) -> Result<(), TreeError<P::Error>> {
@@ -617,7 +627,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.reading.forget_page(page.0);
             new_index = Some(page);
             descriptor.replace(root, page.0);
-            self.relink(claim, &descriptor)
+            self.relink(claim, descriptor)
         });
         self.bury_list(PageAddr(old_index), new_index, outcome.is_ok());
         outcome
@@ -651,6 +661,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Appends the content of a page again, after a look at whether it is what it should be.
+    #[inline(never)]
     fn copy_value(
         &mut self,
         claim: &Claim,

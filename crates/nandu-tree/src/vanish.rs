@@ -1,6 +1,5 @@
 //! A leaf lost its last entry: it disappears, and with it what has no child left.
 
-use nandu_index::KeyBuf;
 use nandu_media::features::FILES;
 
 use crate::TreeError;
@@ -17,16 +16,17 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub(crate) fn vanish(&mut self, key: &[u8]) -> Result<(), TreeError<P::Error>> {
         // Only leaves that were parted show what left them.
         if FILES && !self.broken.wakes_spent() {
-            let mut span = Span::ALL;
-            self.leaf_span(&mut span);
-            self.pending.vanished.set(span);
+            let fences = self.leaf_fences();
+            if let Some(span) = self.pending.vanished.insert(Span::ALL) {
+                span.put(self.cells, self.assembly, fences);
+            }
         }
         self.pending.may_part = false;
         self.retire_page(self.path[0].page);
         self.cache.drop_node(self.path[0].page, 0);
         self.path[0] = Slot::ABSENT;
         self.pending.staged = None;
-        self.pending.locator = KeyBuf::new(key).unwrap_or(KeyBuf::EMPTY);
+        self.pending.locator.set(key);
         self.reading.forget();
         let mut level = 1_u8;
         loop {
@@ -79,9 +79,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Whether a leaf of the path holds spent entries that what vanished would have back.
     fn shows_spent(&self, leaf: &[u8]) -> bool {
-        let mut span = Span::ALL;
-        self.leaf_span(&mut span);
-        self.unspent_in(leaf, &span) != self.between(leaf, &span)
+        let entries = self.between(leaf, self.leaf_fences());
+        self.unspent_in(leaf, entries.clone()) != entries
     }
 
     /// While the root has one child only, that becomes the root.

@@ -142,41 +142,77 @@ fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-impl ByteCells {
-    /// The prefix of these entries' keys, left in `out`.
-    fn leaf_prefix(run: &LeafRun<'_>, entries: &Range<usize>, out: &mut KeyBuf) {
-        *out = KeyBuf::EMPTY;
-        if entries.is_empty() {
-            return;
-        }
-        let (mut first, mut last) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
-        run.key(Self, entries.start, &mut first);
-        run.key(Self, entries.end - 1, &mut last);
-        out.set(&first.as_slice()[..common(first.as_slice(), last.as_slice())]);
+/// A key in two parts, as it stands in a node: its node's prefix, and what is behind that.
+#[derive(Clone, Copy)]
+struct Split<'n>(&'n [u8], &'n [u8]);
+
+impl<'n> Split<'n> {
+    fn len(self) -> usize {
+        self.0.len() + self.1.len()
     }
 
-    /// The prefix of these children's separators, left in `out`, and the size of the heap of what is behind it.
-    fn inner_heap(run: &InnerRun<'_>, children: &Range<usize>, out: &mut KeyBuf) -> usize {
-        *out = KeyBuf::EMPTY;
-        if children.len() < 2 {
-            return 0;
-        }
-        let (mut first, mut last) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
-        run.separator(Self, children.start, &mut first);
-        run.separator(Self, children.end - 2, &mut last);
-        out.set(&first.as_slice()[..common(first.as_slice(), last.as_slice())]);
-        let size_of = |index| {
-            run.separator(Self, index, &mut first);
-            behind(&first, out.as_slice().len()).len()
-        };
-        (children.start..children.end - 1).map(size_of).sum()
+    /// How many bytes both begin with.
+    fn common(self, other: Split<'_>) -> usize {
+        let bytes = self.0.iter().chain(self.1);
+        bytes.zip(other.0.iter().chain(other.1)).take_while(|(a, b)| a == b).count()
+    }
+
+    /// What is behind the first bytes. On a hostile volume, where keys do not ascend, a key between two others may be shorter than what
+    /// these have in common.
+    #[inline(never)]
+    fn behind(self, size: usize) -> Split<'n> {
+        let of_second = size.saturating_sub(self.0.len());
+        Split(self.0.get(size..).unwrap_or_default(), self.1.get(of_second..).unwrap_or_default())
+    }
+
+    /// Copies it to the front and returns its size.
+    fn write(self, out: &mut [u8]) -> usize {
+        let (first, second) = out.split_at_mut(self.0.len());
+        first.copy_from_slice(self.0);
+        second[..self.1.len()].copy_from_slice(self.1);
+        self.len()
     }
 }
 
-/// A key without the prefix of its node. On a hostile volume, where keys do not ascend, one between two others may be shorter than
-/// what these have in common.
-fn behind(key: &KeyBuf, prefix_size: usize) -> &[u8] {
-    key.as_slice().get(prefix_size..).unwrap_or_default()
+impl ByteCells {
+    fn leaf_split<'n>(run: &LeafRun<'n>, index: usize) -> Split<'n> {
+        match run.locate(index) {
+            Ok(edit) => Split(&[], edit.key),
+            Err((node, index)) => {
+                let parts = leaf(node);
+                Split(parts.prefix, leaf_item_key(parts.item(index)))
+            }
+        }
+    }
+
+    fn inner_split<'n>(run: &InnerRun<'n>, index: usize) -> Split<'n> {
+        match run.locate(index) {
+            Ok(separator) => Split(&[], separator.as_slice()),
+            Err(index) => {
+                let parts = inner(run.node);
+                Split(parts.prefix, parts.item(index))
+            }
+        }
+    }
+
+    /// Size of the prefix of these entries' keys.
+    fn leaf_prefix(run: &LeafRun<'_>, entries: &Range<usize>) -> usize {
+        if entries.is_empty() {
+            return 0;
+        }
+        Self::leaf_split(run, entries.start).common(Self::leaf_split(run, entries.end - 1))
+    }
+
+    /// Sizes of the prefix of these children's separators, and of the heap of what is behind it.
+    fn inner_heap(run: &InnerRun<'_>, children: &Range<usize>) -> (usize, usize) {
+        if children.len() < 2 {
+            return (0, 0);
+        }
+        let separators = children.start..children.end - 1;
+        let first = Self::inner_split(run, separators.start);
+        let prefix_size = first.common(Self::inner_split(run, separators.end - 1));
+        (prefix_size, separators.map(|index| Self::inner_split(run, index).behind(prefix_size).len()).sum())
+    }
 }
 
 impl Cells for ByteCells {
@@ -195,12 +231,11 @@ impl Cells for ByteCells {
     }
 
     fn minimum(&self, out: &mut KeyBuf) {
-        *out = KeyBuf::EMPTY;
+        out.truncate(0);
     }
 
-    fn separator(&self, below: &[u8], above: &[u8], out: &mut KeyBuf) {
-        let size = (common(below, above) + 1).min(above.len());
-        out.set(&above[..size]);
+    fn separator(&self, below: &[u8], key: &mut KeyBuf) {
+        key.truncate(common(below, key.as_slice()) + 1);
     }
 
     fn separator_cost(&self, separator: &[u8]) -> u32 {
@@ -311,13 +346,10 @@ impl Cells for ByteCells {
     }
 
     fn leaf_size(&self, run: &LeafRun<'_>, entries: Range<usize>) -> usize {
-        let mut key = KeyBuf::EMPTY;
-        Self::leaf_prefix(run, &entries, &mut key);
-        let prefix_size = key.as_slice().len();
+        let prefix_size = Self::leaf_prefix(run, &entries);
         let mut size = LEAF_ENDS + prefix_size;
         for index in entries {
-            run.key(*self, index, &mut key);
-            size += 3 + behind(&key, prefix_size).len() + run.value(*self, index).len();
+            size += 3 + Self::leaf_split(run, index).behind(prefix_size).len() + run.value(*self, index).len();
         }
         size
     }
@@ -326,23 +358,23 @@ impl Cells for ByteCells {
         let size = self.leaf_size(run, entries.clone());
         let out = out.get_mut(..size)?;
         let count = entries.len();
-        let mut key = KeyBuf::EMPTY;
-        Self::leaf_prefix(run, &entries, &mut key);
-        let prefix_size = key.as_slice().len();
+        let prefix_size = Self::leaf_prefix(run, &entries);
         set_u16(out, 0, count as u16);
         out[LEAF_PREFIX] = prefix_size as u8;
         let (ends, rest) = out[LEAF_ENDS..].split_at_mut(2 * count);
-        let (prefix, heap) = rest.split_at_mut(prefix_size);
-        prefix.copy_from_slice(key.as_slice());
+        if count > 0 {
+            // What is behind the prefix is overwritten.
+            Self::leaf_split(run, entries.start).write(rest);
+        }
+        let heap = &mut rest[prefix_size..];
         let mut at = 0;
         for (place, index) in entries.enumerate() {
-            run.key(*self, index, &mut key);
-            let rest = behind(&key, prefix_size);
+            let size = Self::leaf_split(run, index).behind(prefix_size).write(&mut heap[at + 1..]);
             let value = run.value(*self, index);
-            heap[at] = rest.len() as u8;
-            heap[at + 1..][..rest.len()].copy_from_slice(rest);
-            heap[at + 1 + rest.len()..][..value.len()].copy_from_slice(value);
-            at += 1 + rest.len() + value.len();
+            heap[at] = size as u8;
+            at += 1 + size;
+            heap[at..][..value.len()].copy_from_slice(value);
+            at += value.len();
             set_u16(ends, 2 * place, at as u16);
         }
         Some(size)
@@ -411,17 +443,14 @@ impl Cells for ByteCells {
     }
 
     fn inner_size(&self, run: &InnerRun<'_>, children: Range<usize>) -> usize {
-        let mut prefix = KeyBuf::EMPTY;
-        let heap_size = Self::inner_heap(run, &children, &mut prefix);
+        let (prefix_size, heap_size) = Self::inner_heap(run, &children);
         let ends_size = inner_end_size(heap_size) * (children.len() - 1);
         let pages_size = bits::column_size(children.len(), run.page_bits);
-        INNER_ENDS + ends_size + prefix.as_slice().len() + heap_size + pages_size
+        INNER_ENDS + ends_size + prefix_size + heap_size + pages_size
     }
 
     fn inner_encode(&self, run: &InnerRun<'_>, children: Range<usize>, out: &mut [u8]) -> Option<usize> {
-        let mut key = KeyBuf::EMPTY;
-        let heap_size = Self::inner_heap(run, &children, &mut key);
-        let prefix_size = key.as_slice().len();
+        let (prefix_size, heap_size) = Self::inner_heap(run, &children);
         let end_size = inner_end_size(heap_size);
         let count = children.len();
         let heap_at = INNER_ENDS + end_size * (count - 1) + prefix_size;
@@ -432,7 +461,10 @@ impl Cells for ByteCells {
         set_u16(out, INNER_PATH, NO_PATH);
         out[INNER_PREFIX] = prefix_size as u8;
         out[INNER_END_SIZE] = end_size as u8;
-        out[heap_at - prefix_size..heap_at].copy_from_slice(key.as_slice());
+        if count > 1 {
+            // What is behind the prefix is overwritten.
+            Self::inner_split(run, children.start).write(&mut out[heap_at - prefix_size..]);
+        }
         out[pages_at..].fill(0);
         let mut end = 0;
         for (place, index) in children.enumerate() {
@@ -442,10 +474,7 @@ impl Cells for ByteCells {
             }
             bits::write(&mut out[pages_at..], place * run.page_bits as usize, run.page_bits, u64::from(child));
             if place + 1 < count {
-                run.separator(*self, index, &mut key);
-                let rest = behind(&key, prefix_size);
-                out[heap_at + end..][..rest.len()].copy_from_slice(rest);
-                end += rest.len();
+                end += Self::inner_split(run, index).behind(prefix_size).write(&mut out[heap_at + end..]);
                 out[INNER_ENDS + place * end_size..][..end_size]
                     .copy_from_slice(&(end as u16).to_le_bytes()[..end_size]);
             }

@@ -122,11 +122,11 @@ impl<const KEY: usize, const VALUE: usize> Cells for FixedCells<KEY, VALUE> {
         Self::set(out, 0);
     }
 
-    fn separator(&self, below: &[u8], above: &[u8], out: &mut KeyBuf) {
-        let (below, above) = (Self::number(below), Self::number(above));
+    fn separator(&self, below: &[u8], key: &mut KeyBuf) {
+        let (below, above) = (Self::number(below), Self::number(key.as_slice()));
         // Below the highest bit in which they differ nothing is needed to tell them apart.
         let highest = 63 - (below ^ above | 1).leading_zeros();
-        Self::set(out, above & !((1 << highest) - 1));
+        Self::set(key, above & !((1 << highest) - 1));
     }
 
     fn separator_cost(&self, separator: &[u8]) -> u32 {
@@ -423,8 +423,8 @@ mod tests {
     fn a_separator_tells_neighbours_apart_with_as_few_bits_as_can_be() {
         for (below, above, expected) in [(1, 2, 2), (5, 9, 8), (0x0FFF_FFFF, 0x1234_5678, 0x1000_0000), (6, 7, 7)] {
             let (below, above): (u32, u32) = (below, above);
-            let mut separator = KeyBuf::EMPTY;
-            CELLS.separator(&below.to_be_bytes(), &above.to_be_bytes(), &mut separator);
+            let mut separator = KeyBuf::new(&above.to_be_bytes()).unwrap();
+            CELLS.separator(&below.to_be_bytes(), &mut separator);
             assert_eq!(separator.as_slice(), u32::to_be_bytes(expected));
         }
     }
