@@ -163,7 +163,7 @@ impl<N: Nand> Fs<'_, N> {
         if is_sound { Ok((is_page, is_covered)) } else { Err(corrupt) }
     }
 
-    /// Makes a whole page the content of a page of a file, and other changes, which are none of this page. Programs it.
+    /// Makes a whole page the content of a page of a file, and other changes, none of which is of the record of that page. Programs it.
     ///
     /// The page is programmed before the commit that holds its record (T13): otherwise a cut between the two would leave a record
     /// that leads to nothing. The inode with its size goes with the same commit as the record: with the size first, a cut would leave zeros
