@@ -11,6 +11,8 @@
 //! 0 (6)      0x00 (1)                               superblock
 //! 0 (6)      0x01 (1)  inode (6)                    orphan: inode without a name, or a truncation under way
 //! 0 (6)      0x02 (1)                               windows of a promised lifetime that are over (8, low byte first)
+//! 0 (6)      0x03 (1)                               the tail that was taken over last: sequence of the commit before it (8) and its
+//!                                                   first page (4), low bytes first
 //! inode (6)  0x00 (1)                               inode
 //! inode (6)  0x10 (1)  hash (5)  probe (1)          name in a directory
 //! inode (6)  0x20 (1)  page index (4)               page of a file
@@ -33,6 +35,7 @@ pub(crate) const INO_END: u64 = 1 << 48;
 const INODE: u8 = 0x00;
 const ORPHAN: u8 = 0x01;
 const WEAR: u8 = 0x02;
+const TAIL: u8 = 0x03;
 const NAME: u8 = 0x10;
 const PAGE: u8 = 0x20;
 const XATTR: u8 = 0x30;
@@ -93,6 +96,11 @@ impl Key {
         Key::start(0, WEAR)
     }
 
+    #[cfg(any(feature = "tags", test))]
+    pub(crate) fn tail() -> Key {
+        Key::start(0, TAIL)
+    }
+
     pub(crate) fn inode(ino: u64) -> Key {
         Key::start(ino, INODE)
     }
@@ -149,6 +157,7 @@ pub(crate) enum Meaning {
     SuperBlock,
     Orphan { ino: u64 },
     Wear,
+    Tail,
     Inode { ino: u64 },
     Name { directory: u64, position: u64 },
     Page { ino: u64, index: u32 },
@@ -167,6 +176,7 @@ impl Meaning {
             (0, INODE, 0) => Some(Meaning::SuperBlock),
             (0, ORPHAN, 6) => Some(number(rest)).filter(|&ino| ino > 0).map(|ino| Meaning::Orphan { ino }),
             (0, WEAR, 0) => Some(Meaning::Wear),
+            (0, TAIL, 0) => Some(Meaning::Tail),
             (0, ..) => None,
             (_, INODE, 0) => Some(Meaning::Inode { ino }),
             (_, NAME, 6) => Some(Meaning::Name { directory: ino, position: number(rest) }),
@@ -199,6 +209,7 @@ mod tests {
             (Key::super_block(), Meaning::SuperBlock),
             (Key::orphan(ino), Meaning::Orphan { ino }),
             (Key::wear(), Meaning::Wear),
+            (Key::tail(), Meaning::Tail),
             (Key::inode(ino), Meaning::Inode { ino }),
             (Key::name(ino, 0xA1_B2C3_D4E5), Meaning::Name { directory: ino, position: 0xA1_B2C3_D4E5 }),
             (Key::page(ino, 7), Meaning::Page { ino, index: 7 }),
@@ -211,7 +222,7 @@ mod tests {
             assert_eq!(Meaning::of(key.as_slice()), Some(*meaning));
         }
         assert!(records.is_sorted_by_key(|(key, _)| key.as_slice()));
-        for (key, _) in &records[3..] {
+        for (key, _) in &records[4..] {
             assert!(key.as_slice() < Key::end(ino).as_slice());
         }
         assert_eq!(Meaning::of(&[0; 5]), None);

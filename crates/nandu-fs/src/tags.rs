@@ -2,19 +2,21 @@
 
 use nandu_log::Due;
 use nandu_nand::{Nand, PageAddr};
+use nandu_tree::TreeError;
 
 use crate::FsError;
 use crate::Ino;
-use crate::batch::{INODE_ROOM, Room};
-use crate::commit::Commit;
+use crate::batch::PageRoom;
 use crate::fs::Fs;
 use crate::inode::{CTIME, MTIME};
-use crate::keys::{KEY_SIZE_MAX, Key};
-use crate::page_records::{Base, UNWRITTEN_VALUE};
+use crate::keys::Key;
 use crate::tagging::Tag;
 
 /// How often a tail is taken over where there is no room, after the collector has made some.
 const ATTEMPTS: u32 = 3;
+
+/// Bytes of the record that says that a tail was taken over.
+const TAIL_RECORD_SIZE: usize = 12;
 
 /// A page of a tail: what its tag says, where it stands and its checksum.
 #[derive(Clone, Copy)]
@@ -60,11 +62,12 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     fn take_over_pages(&mut self) -> Result<(), FsError<N::Error>> {
+        let is_done = self.has_taken_over()?;
         // Whether a page is the last one is known when the next was read.
         let mut before = None;
         for place in 0..=nandu_log::TAIL_MAX {
             let found = self.read_due(place)?;
-            if let Some(due) = before {
+            if let Some(due) = before.filter(|_| !is_done) {
                 match self.write_again(&due, place - 1, found.is_none()) {
                     // A file that is damaged, or an image that says anything: the others are not.
                     Ok(()) | Err(FsError::NoInode(_) | FsError::NotFile(_) | FsError::IsDirectory(_)) => {}
@@ -95,6 +98,25 @@ impl<N: Nand> Fs<'_, N> {
         Ok(Tag::parse(&owner, log.geometry()).map(|tag| DuePage { tag: Some(tag), page, crc }))
     }
 
+    /// Whether a mount that was cut made every change that the tail tells of (S16).
+    fn has_taken_over(&mut self) -> Result<bool, FsError<N::Error>> {
+        let stated = self.tail_record();
+        let key = Key::tail();
+        match self.tree.get(key.as_slice()) {
+            Err(TreeError::LargeValue(_)) => Ok(false),
+            found => Ok(found?.is_some_and(|bytes| bytes == stated)),
+        }
+    }
+
+    /// The record that says that the tail that is due was taken over.
+    fn tail_record(&self) -> [u8; TAIL_RECORD_SIZE] {
+        let (commit, first) = self.tree.pages().log().due_tail().unwrap_or((0, PageAddr(0)));
+        let mut bytes = [0; TAIL_RECORD_SIZE];
+        bytes[..8].copy_from_slice(&commit.to_le_bytes());
+        bytes[8..].copy_from_slice(&first.0.to_le_bytes());
+        bytes
+    }
+
     /// Makes the change again that a tag tells of.
     fn write_again(&mut self, due: &DuePage, place: u16, is_last: bool) -> Result<(), FsError<N::Error>> {
         let DuePage { tag: Some(tag), page, crc } = *due else { return Ok(()) };
@@ -114,19 +136,20 @@ impl<N: Nand> Fs<'_, N> {
         }
         inode.size = inode.size.max(size);
         inode.modify(tag.now);
-        let mut room = Room::<2, { INODE_ROOM + KEY_SIZE_MAX + 1 }>::new();
-        let mut batch = room.batch();
         Self::count_page(&state, &mut inode);
-        if state.base == Base::Hole {
-            // What the page is until its record leads to what the tag told of.
-            batch.put(key, &UNWRITTEN_VALUE, &[]);
+        let record = self.tail_record();
+        let mut room = PageRoom::new();
+        let mut batch = room.batch();
+        if is_last {
+            // The next mount may find this page torn, and would make the changes before it on top of this one.
+            batch.put_lent(Key::tail(), &record);
         }
         batch.put_inode(ino, &inode);
-        self.commit(&batch, Commit::Freeing)?;
-        let is_named = !is_last && self.tree.adopt_page(key.as_slice(), page, crc)?;
+        Self::delete_fragments(&mut batch, (tag.ino, tag.index), &state);
+        let is_named = !is_last && self.tree.adopt_page(key.as_slice(), page, crc, batch.edits())?;
         if !is_named && (is_last || self.read_due(place)?.is_some()) {
-            self.tree.put_page_again(key.as_slice(), self.buffer.page_mut())?;
+            self.tree.put_page_again(key.as_slice(), self.buffer.page_mut(), batch.edits())?;
         }
-        self.drop_fragments((tag.ino, tag.index), &state)
+        Ok(())
     }
 }

@@ -14,8 +14,10 @@
 //!   ([`Log::end_tail`]). Until that checkpoint is made
 //!   the tail is *due*: every mount finds it, whatever was committed meanwhile, and its block is not erased. Without that, a cut
 //!   between two commits of the owner's would lose the rest.
-//! * **L16** What is taken over is taken over in order, from the state of the commit on, and may be taken over twice. So what the owner says
-//!   in a tag has to mean the same however often it is done.
+//! * **L16** What is taken over is taken over in order, from the state of the commit on, and from the beginning again after a cut. So what the
+//!   owner says in a tag has to mean the same however often it is done. The last page may be torn, and be read by one mount and not by
+//!   the next: the change that it tells of goes in one commit with a record of the owner's that names the tail ([`Log::due_tail`]), and a mount
+//!   that finds that makes nothing again.
 //! * **L17** A page of a tail that cannot be read has decayed if a page whose tag fits stands behind it, since that was programmed only after
 //!   the page was complete; otherwise it may be the one that was being programmed, and promises nothing. Its tag is of no use without
 //!   the page, so nobody can say whose it was: the owner is told that a page is lost ([`Due::Lost`], [`LogStats::tail_lost`](crate::LogStats::tail_lost)).
@@ -220,6 +222,11 @@ impl<N: Nand> Log<'_, N> {
     /// Where a page of the tail that is due stands.
     pub fn due_address(&self, place: u16) -> Option<PageAddr> {
         self.tags.due().map(|due| PageAddr(due.first.saturating_add(place.into())))
+    }
+
+    /// Which tail is due: the sequence of the commit before it, and its first page. No other tail of the volume has both.
+    pub fn due_tail(&self) -> Option<(u64, PageAddr)> {
+        self.tags.due().map(|due| (due.commit, PageAddr(due.first)))
     }
 
     /// Says that the tail was taken over, and that it is durable. A checkpoint; nothing where none is due.

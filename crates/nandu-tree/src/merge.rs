@@ -224,7 +224,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         } else if unsynced_left > 0 || self.journals.forced().is_some() {
             self.journals.set_riding(Some(range.clone()));
         }
+        let count = self.changes.len();
         let outcome = self.conclude(Ok(()), placement);
+        debug_assert_eq!(self.changes.len(), count, "no change goes while a merge has some by index");
         self.journals.set_riding(None);
         if outcome.is_err() {
             self.journals.set_named(self.journals.newest_page());
@@ -381,14 +383,26 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             if !home.is_unproved {
                 continue;
             }
-            let journal = self.journals.listed.get(usize::from(home.journal)).copied().flatten();
-            if journal.is_some_and(|journal| sequence < journal.sequence) {
+            if self.is_newer(index, sequence) {
                 self.changes.set_home(index, Home { is_unproved: false, ..home });
             } else {
                 self.changes.remove(index);
             }
         }
         Ok(())
+    }
+
+    /// Whether the path's leaf, which is the one of an unproved change, lacks it. Reads at most 1 page.
+    pub(crate) fn is_missing(&mut self, index: usize) -> Result<bool, TreeError<P::Error>> {
+        let page = self.child(0);
+        let sequence = self.fetch(page)?.sequence;
+        Ok(self.is_newer(index, sequence))
+    }
+
+    /// Whether the journal page of a change is newer than a page with this sequence.
+    fn is_newer(&self, index: usize, sequence: u64) -> bool {
+        let journal = self.journals.listed.get(usize::from(self.changes.home(index).journal)).copied().flatten();
+        journal.is_some_and(|journal| sequence < journal.sequence)
     }
 
     /// Proves every change of a journal page. Reads at most a page for each.

@@ -291,11 +291,20 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Ok(true);
         }
         let leads = |value: Option<Resident>| value.is_some_and(|value| value.page == page.0);
-        if leads(self.resident_now(key.as_slice())?) {
+        let change = self.changes.find(key.as_slice()).ok();
+        let change = change.filter(|&index| leads(self.changes.stored(index).and_then(Resident::parse)));
+        if change.is_some_and(|index| !self.changes.home(index).is_unproved) {
             return Ok(true);
         }
         // A change that waits may hide what the leaf holds.
-        Ok(leads(self.leaf_resident(key.as_slice())?))
+        if leads(self.leaf_resident(key.as_slice())?) {
+            return Ok(true);
+        }
+        // An unproved change counts if the leaf lacks it. It stays: a merge that concludes has its changes by index.
+        match change {
+            Some(index) => self.is_missing(index),
+            None => Ok(false),
+        }
     }
 
     /// Finds out about a journal page that is not on the list, and moves its value if that lives.

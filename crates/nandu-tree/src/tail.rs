@@ -12,6 +12,7 @@
 //! commit on that it names. An operation in which a commit falls between its page and its last change is therefore not over with
 //! the tag, and waits for the next sync as others do.
 
+use nandu_index::Edit;
 use nandu_media::journal::Change;
 use nandu_media::notes::Note;
 use nandu_media::tag::TAG_OWNER_SIZE;
@@ -20,7 +21,7 @@ use nandu_nand::PageAddr;
 
 use crate::TreeError;
 use crate::cells::Cells;
-use crate::page_values::PagePut;
+use crate::page_values::{PagePut, small_change};
 use crate::pages::Pages;
 use crate::tree::Tree;
 
@@ -67,47 +68,55 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.notes.is_rescuing = defers;
     }
 
-    /// Puts a page value again of which a tag told at a cut, also where there is no room but for deletions: it had room before.
+    /// Puts a page value again of which a tag told at a cut, with changes that become durable in the same commit, also where there is no room
+    /// but for deletions: it had room before.
     ///
     /// # Errors
     ///
-    /// As [`put_page`](Tree::put_page).
-    pub fn put_page_again(&mut self, key: &[u8], page: &[u8]) -> Result<bool, TreeError<P::Error>> {
-        self.put_page_with(key, page, PagePut { frees: true, ..PagePut::default() })
+    /// As [`put_page_with`](Tree::put_page_with).
+    pub fn put_page_again(&mut self, key: &[u8], page: &[u8], edits: &[Edit<'_>]) -> Result<bool, TreeError<P::Error>> {
+        self.put_page_with(key, page, PagePut { edits, frees: true, ..PagePut::default() })
     }
 
-    /// Has a key lead to a page with this checksum that stands there already, of which a tag told at a cut; false if there is no room to remember it, and then
-    /// the page has to be put again. Programs nothing. The medium counts the page as live.
+    /// Has a key lead to a page with this checksum that stands there already, of which a tag told at a cut, with changes that become durable in the same
+    /// commit; false if there is no room to remember it, and then the page has to be put again. Programs nothing. The medium counts the page as live.
     ///
     /// # Errors
     ///
-    /// As [`put_page`](Tree::put_page).
-    pub fn adopt_page(&mut self, key: &[u8], page: PageAddr, crc: u32) -> Result<bool, TreeError<P::Error>> {
+    /// As [`put_page_with`](Tree::put_page_with).
+    pub fn adopt_page(
+        &mut self,
+        key: &[u8],
+        page: PageAddr,
+        crc: u32,
+        edits: &[Edit<'_>],
+    ) -> Result<bool, TreeError<P::Error>> {
         self.check_key(key)?;
+        self.check_edits(edits)?;
         if self.tag_size() == 0 || page.0 >= self.page_count || !self.pages.is_bare(page) {
             return Ok(false);
         }
         let value = PageValue { page: page.0, crc };
         if self.page_value(key)? == Some(value) {
-            return Ok(true);
+            return self.batch_freeing(edits).map(|()| true);
         }
         let stored = value.to_bytes();
         let change = Change { key, tag: TAG_PAGE, value: Some(&stored[1..]) };
         let Some(note) = Note::new(page.0, key) else { return Ok(false) };
-        let room = self.room_of(core::iter::once(change));
+        let room = self.room_of(core::iter::once(change).chain(edits.iter().map(small_change)));
         if !self.can_wait(&room) {
             return Ok(false);
         }
         let existed = self.contains(key)?;
-        self.make_room_for_doomed(core::iter::once(key))?;
+        let records = self.records_with(edits)? + u64::from(!existed);
+        self.make_room_for_doomed(core::iter::once(key).chain(edits.iter().map(|edit| edit.key)))?;
         self.make_room(room, true)?;
         let is_noted = self.notes.find(page.0).is_some();
         if !is_noted && !self.notes.has_room(true) {
             return Ok(false);
         }
         self.replace_change(&change);
-        self.state.records += u64::from(!existed);
-        self.committed.records = self.state.records;
+        self.replace_small(edits, records);
         if !is_noted {
             let has_place = self.notes.push(&note);
             assert!(has_place, "there is room for the note");

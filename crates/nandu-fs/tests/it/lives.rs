@@ -243,6 +243,19 @@ fn thirty_thousand_cuts_where_pages_have_tags() {
     );
 }
 
+/// Seeds of lives with tags that a mistake ended which no life of continuous integration met: one mount read the torn last page of a tail,
+/// and the next could not; and a mount that had merged a leaf found out, before it was done, that a change beside it was in its leaf already.
+const ONCE_ENDED: [u64; 2] = [(1 << 40) + 5, (1 << 40) + 56];
+
+#[test]
+fn lives_that_once_ended_early() {
+    let world = World::tagged();
+    for seed in ONCE_ENDED {
+        let cuts = world.live(seed).cuts;
+        assert!(cuts > 500, "{cuts} cuts in life {seed}");
+    }
+}
+
 #[test]
 fn a_tail_that_is_not_taken_over_ends_a_life() {
     let broken = Broken { without_tail: true, ..Broken::default() };
