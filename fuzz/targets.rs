@@ -4,7 +4,7 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::LazyLock;
 
-use nandu::nand::{BlockAddr, CellMode, Nand, PageAddr};
+use nandu::nand::{BlockAddr, CellMode, Ecc, Geometry, Nand, PageAddr};
 use nandu::{ByteCells, Cells, Direction, Durability, Edit, FixedCells, Options, Snapshot, Store};
 use nandu_sim::{Chip, Sim};
 
@@ -13,8 +13,14 @@ const OPTIONS: Options = Options { cache_size: 300, ..Options::DEFAULT };
 /// The same with journal pages.
 const ON_SYNC: Options = Options { durability: Durability::OnSync, pending_size: 600, ..OPTIONS };
 
-/// Pages of a block of the chip.
-const BLOCK_PAGES: usize = 8;
+/// Other sizes of pages, for images with journal pages.
+const PAGE_SIZES: [u32; 5] = [512, 2048, 4096, 8192, 16_384];
+
+/// The chip of all images, with pages of this size.
+const fn sized(page_size: u32) -> Chip {
+    let ecc = Ecc { codeword_size: page_size, correctable_bits: 4 };
+    Chip { geometry: Geometry { page_size, program_unit: page_size, ecc, ..Chip::TINY.geometry }, ..Chip::TINY }
+}
 
 /// What an image holds beside records.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,9 +51,9 @@ type Used<'m, C> = Store<'m, Sim, C>;
 const OPERATIONS_PER_CALL_MAX: u64 = 4_000;
 
 /// A chip that holds records, left cleanly or as if the power had gone.
-fn volume<C: Cells>(cells: C, value_size: usize, extra: Extra, is_clean: bool) -> Vec<Vec<u8>> {
+fn volume<C: Cells>(chip: Chip, cells: C, value_size: usize, extra: Extra, is_clean: bool) -> Vec<Vec<u8>> {
     let options = extra.options();
-    let chip = Sim::new(Chip::TINY.with_blocks(extra.block_count()));
+    let chip = Sim::new(chip.with_blocks(extra.block_count()));
     let mut memory = vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &options)];
     let chip = Store::format_with(chip, cells, options, &mut memory).and_then(|mut store| {
         for number in 0..90_u32 {
@@ -80,10 +86,10 @@ fn volume<C: Cells>(cells: C, value_size: usize, extra: Extra, is_clean: bool) -
 /// The images with something beside records, or with nothing, in four forms.
 fn volumes(extra: Extra) -> [Vec<Vec<u8>>; 4] {
     [
-        volume(ByteCells, 8, extra, true),
-        volume(ByteCells, 8, extra, false),
-        volume(FixedCells::<4, 4>, 4, extra, true),
-        volume(FixedCells::<4, 4>, 4, extra, false),
+        volume(Chip::TINY, ByteCells, 8, extra, true),
+        volume(Chip::TINY, ByteCells, 8, extra, false),
+        volume(Chip::TINY, FixedCells::<4, 4>, 4, extra, true),
+        volume(Chip::TINY, FixedCells::<4, 4>, 4, extra, false),
     ]
 }
 
@@ -91,23 +97,29 @@ static PLAIN: LazyLock<[Vec<Vec<u8>>; 4]> = LazyLock::new(|| volumes(Extra::Noth
 static WITH_SNAPSHOTS: LazyLock<[Vec<Vec<u8>>; 4]> = LazyLock::new(|| volumes(Extra::Snapshots));
 static WITH_JOURNALS: LazyLock<[Vec<Vec<u8>>; 4]> = LazyLock::new(|| volumes(Extra::Journals));
 
+/// Those with pages of each size, as if the power had gone.
+static SIZED: LazyLock<[Vec<Vec<u8>>; PAGE_SIZES.len()]> =
+    LazyLock::new(|| PAGE_SIZES.map(|page_size| volume(sized(page_size), ByteCells, 8, Extra::Journals, false)));
+
 /// Damages the image of a store as the bytes say, and then opens and uses it: it may be refused and calls may fail, but nothing may
 /// panic or go on for long. Returns whether it could be opened.
 ///
-/// The first byte chooses one of twelve images, from 128 on one with snapshots, from 192 on one with journal pages. The others are
-/// changes, see [`damage`].
+/// The first byte chooses one of 17 images: from 96 on one with pages of another size, from 128 on one with snapshots, from 192 on one with
+/// journal pages. The others are changes, see [`damage`].
 pub(crate) fn hostile_image(bytes: &[u8]) -> bool {
     let Some((&choice, changes)) = bytes.split_first() else { return false };
-    let (extra, volumes) = match choice {
-        0..128 => (Extra::Nothing, &PLAIN),
-        128..192 => (Extra::Snapshots, &WITH_SNAPSHOTS),
-        192.. => (Extra::Journals, &WITH_JOURNALS),
+    let (form, size) = (choice as usize % 4, choice as usize % PAGE_SIZES.len());
+    let (extra, chip, originals) = match choice {
+        0..96 => (Extra::Nothing, Chip::TINY, &PLAIN[form]),
+        96..128 => (Extra::Journals, sized(PAGE_SIZES[size]), &SIZED[size]),
+        128..192 => (Extra::Snapshots, Chip::TINY, &WITH_SNAPSHOTS[form]),
+        192.. => (Extra::Journals, Chip::TINY, &WITH_JOURNALS[form]),
     };
-    let originals = &volumes[choice as usize % 4];
     let options = extra.options();
-    let pages = damage(originals, changes, Chip::TINY.geometry.page_size as usize);
-    let chip = chip_with(&pages);
-    if choice % 4 < 2 { use_it(chip, ByteCells, 8, options) } else { use_it(chip, FixedCells::<4, 4>, 4, options) }
+    let pages = damage(originals, changes, chip.geometry.page_size as usize);
+    let chip = chip_with(chip, &pages);
+    let has_any_keys = form < 2 || (96..128).contains(&choice);
+    if has_any_keys { use_it(chip, ByteCells, 8, options) } else { use_it(chip, FixedCells::<4, 4>, 4, options) }
 }
 
 /// Changes the pages of an image, and repairs checksums of main areas where the bytes say so: five bytes are one change, a page, what to do
@@ -140,9 +152,9 @@ fn reseal(page: &mut [u8], at: usize, value: u8) {
     page[..4].copy_from_slice(&checksum.to_le_bytes());
 }
 
-fn chip_with(pages: &[Vec<u8>]) -> Sim {
-    let block_count = (pages.len() / BLOCK_PAGES) as u32;
-    let mut chip = Sim::new(Chip::TINY.with_blocks(block_count));
+fn chip_with(chip: Chip, pages: &[Vec<u8>]) -> Sim {
+    let block_count = pages.len() as u32 / chip.geometry.pages_per_block;
+    let mut chip = Sim::new(chip.with_blocks(block_count));
     for block in 0..block_count {
         // Cannot fail: the chip is new.
         let _ = chip.erase(BlockAddr(block), CellMode::Slc);

@@ -185,6 +185,8 @@ impl<N: Nand> Log<'_, N> {
         self.collector.idle_trust = self.collector.idle_trust.saturating_sub(pages);
         let patience = if self.collector.idle_trust > 0 { ENDANGERED_PATIENCE } else { 0 };
         let share = if self.blocks.endangered() > patience { share.max(ENDANGERED_SHARE) } else { share };
+        // A mount stays short: what is due for the pages of a tail that it takes over, the changes behind it pay.
+        let share = if self.has_due_tail() { 0 } else { share };
         Budget { examinations: share * pages, steps: pages, is_instalment: true, is_chosen: false }
     }
 

@@ -27,6 +27,9 @@ fn an_image_without_damage_opens() {
             assert!(targets::hostile_image(&[extra + image]), "image {image} of those from {extra} on");
         }
     }
+    for size in 96..101 {
+        assert!(targets::hostile_image(&[size]), "image {size}, with pages of another size");
+    }
 }
 
 #[test]
