@@ -4,7 +4,7 @@
 //! buffer while its keys belong to the same leaf, and programs one page for each leaf. Only the last page is a commit:
 //! whatever the power does, the root before or the root after is found.
 
-use nandu_index::{Edit, KeyBuf};
+use nandu_index::Edit;
 use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
@@ -38,8 +38,6 @@ pub(crate) struct Pending {
     pub(crate) at_end: bool,
     /// Page of the leaf at whose end the last change put an entry.
     pub(crate) run: Option<u32>,
-    /// A key in the range of the lowest node, if that is not a leaf.
-    pub(crate) locator: KeyBuf,
     /// The keys of the last leaf that overflowed, and of the neighbour if it shared with one.
     pub(crate) rewritten: Part<Span, { MERGES as usize }>,
     /// The page that the child of the lowest node on the path is in from now on.
@@ -290,7 +288,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     ) -> Result<bool, TreeError<P::Error>> {
         let place = self.edited_leaf(key)?;
         let at = self.cells.leaf_find(self.bytes(&place), key);
-        if let Ok(index) = at {
+        if (BLOBS || FILES)
+            && let Ok(index) = at
+        {
             self.retire_value(key, index, value, retire)?;
         }
         match value {
@@ -553,7 +553,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.cache.drop_node(old, 0);
         self.stats.detached += 1;
         let at = self.own_front();
-        self.cells.leaf_key(&self.scratch[at..at + size], 0, &mut self.pending.locator);
+        self.cells.leaf_key(&self.scratch[at..at + size], 0, &mut self.keys[0]);
         self.path[0].page = PENDING;
         self.append_leaf(size).map(Some)
     }
@@ -589,7 +589,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Where the page that is put together has room between leaf and inner nodes.
     fn gap(&self, lowest: usize) -> core::ops::Range<usize> {
         let levels = usize::from(self.state.height) - lowest;
-        let locator_size = if lowest > 0 { self.pending.locator.as_slice().len() } else { 0 };
+        let locator_size = if lowest > 0 { self.keys[0].as_slice().len() } else { 0 };
         let end = TreeBody::front(self.header_size, levels, true, locator_size);
         let gap = match lowest {
             0 => end + self.path[0].size..self.tail(),
@@ -635,7 +635,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         for (size, slot) in sizes.iter_mut().zip(&self.path) {
             *size = slot.size as u16;
         }
-        let locator = if lowest > 0 { self.pending.locator.as_slice() } else { &[] };
+        let locator = if lowest > 0 { self.keys[0].as_slice() } else { &[] };
         let named = self.journals.named().map(JournalAt::Page);
         let front = TreeFront {
             height: height as u8,

@@ -129,7 +129,7 @@ pub struct InnerRun<'a> {
     pub(crate) page_bits: u32,
 }
 
-impl<'a> InnerRun<'a> {
+impl InnerRun<'_> {
     fn old_count<C: Cells>(&self, cells: C) -> usize {
         if self.node.is_empty() { 0 } else { cells.inner_count(self.node) }
     }
@@ -153,14 +153,14 @@ impl<'a> InnerRun<'a> {
         cells.inner_child(self.node, old, self.page_bits)
     }
 
-    /// The separator between children `index` and `index + 1`: a new one, or its index in the old node. The range of a child removed
-    /// goes to its right neighbour, or of the last child to its left one.
-    fn locate(&self, index: usize) -> Result<&'a KeyBuf, usize> {
+    /// Where the separator between children `index` and `index + 1` is: among the new ones, or else in the old node. The range of a child
+    /// removed goes to its right neighbour, or of the last child to its left one.
+    fn locate(&self, index: usize) -> Result<usize, usize> {
         let new_count = self.pages.len();
         if index < self.at {
             Err(index)
         } else if index + 1 < self.at + new_count {
-            Ok(&self.separators[index - self.at])
+            Ok(index - self.at)
         } else {
             Err(index + self.removed - new_count)
         }
@@ -169,7 +169,7 @@ impl<'a> InnerRun<'a> {
     /// Copies that separator out.
     pub(crate) fn separator<C: Cells>(&self, cells: C, index: usize, out: &mut KeyBuf) {
         match self.locate(index) {
-            Ok(separator) => *out = *separator,
+            Ok(index) => *out = self.separators[index],
             Err(index) => cells.inner_separator(self.node, index, out),
         }
     }

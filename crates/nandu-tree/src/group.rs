@@ -27,7 +27,7 @@ use nandu_media::value::TAG_INLINE;
 use crate::TreeError;
 use crate::cells::{Cells, LeafRun, Stretch};
 use crate::changes::{Changes, UNSYNCED};
-use crate::descent::Seek;
+use crate::descent::{LeafFences, Seek};
 use crate::draft::Draft;
 use crate::journals::{LISTED_MAX, tallies};
 use crate::pages::{Need, Pages, Placement};
@@ -130,8 +130,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     #[inline(never)]
     fn merge_one_leaf(&mut self, is_due: bool) -> Result<bool, TreeError<P::Error>> {
-        let Some(key) = self.one_leaf_to_merge(is_due)? else { return Ok(false) };
-        self.merge_roomy(&key).map(|()| true)
+        let mut key = KeyBuf::EMPTY;
+        if self.one_leaf_to_merge(is_due, &mut key)? { self.merge_roomy(&key).map(|()| true) } else { Ok(false) }
     }
 
     /// As [`Tree::ride`]; `false` if it failed and the medium can be programmed all the same.
@@ -386,49 +386,46 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.merge_densest()
     }
 
-    /// A key in the leaf that all changes since the last sync belong to, if its page is the best one for the sync: where leaves are parted
-    /// one that is due has room for them to ride; else it has room for the notes, without which a Summary would come first.
+    /// Whether all changes since the last sync belong to one leaf, and its page is the best one for the sync: where leaves are parted
+    /// one that is due has room for them to ride; else it has room for the notes, without which a Summary would come first. A key of the
+    /// leaf is put in place of the key.
     #[inline(never)]
-    fn one_leaf_to_merge(&mut self, is_due: bool) -> Result<Option<KeyBuf>, TreeError<P::Error>> {
-        if is_due && self.parts_leaves() {
-            return Ok(None);
+    fn one_leaf_to_merge(&mut self, is_due: bool, key: &mut KeyBuf) -> Result<bool, TreeError<P::Error>> {
+        if is_due && self.parts_leaves() || !self.is_unsynced_in_one_leaf(key)? {
+            return Ok(false);
         }
-        let Some(key) = self.unsynced_in_one_leaf()? else { return Ok(None) };
-        if self.parts_leaves() || self.notes.is_empty() {
-            return Ok(Some(key));
+        Ok(self.parts_leaves() || self.fits_with_notes(key)?)
+    }
+
+    /// Whether the page of the leaf of a key, with its changes, has room for the notes.
+    #[inline(never)]
+    fn fits_with_notes(&mut self, key: &KeyBuf) -> Result<bool, TreeError<P::Error>> {
+        if self.notes.is_empty() {
+            return Ok(true);
         }
-        let merged = self.changes_at(&key)?;
+        let merged = self.changes_at(key)?;
         let size = self.merged_size(&merged)? + self.notes_size();
-        Ok(Some(key).filter(|_| self.front() + size <= self.tail()))
+        Ok(self.front() + size <= self.tail())
     }
 
     /// Programs the leaf of a key with its changes, or, where that would leave no room for the notes, a part of it: else a Summary would
     /// come first, and that is a program more.
     #[inline(never)]
     fn merge_roomy(&mut self, key: &KeyBuf) -> Result<(), TreeError<P::Error>> {
-        if self.notes.is_empty() {
-            return self.merge_at(key.as_slice(), None);
-        }
-        let merged = self.changes_at(key)?;
-        let size = self.merged_size(&merged)? + self.notes_size();
-        if self.front() + size > self.tail() { self.merge_in_part(key) } else { self.merge_at(key.as_slice(), None) }
+        if self.fits_with_notes(key)? { self.merge_at(key.as_slice(), None) } else { self.merge_in_part(key) }
     }
 
-    /// A key in the leaf that all changes since the last sync belong to, if there is one such leaf.
-    fn unsynced_in_one_leaf(&mut self) -> Result<Option<KeyBuf>, TreeError<P::Error>> {
+    /// Whether all changes since the last sync belong to one leaf, and a key of that.
+    fn is_unsynced_in_one_leaf(&mut self, key: &mut KeyBuf) -> Result<bool, TreeError<P::Error>> {
         let is_unsynced = |&index: &usize| self.changes.home(index).journal == UNSYNCED;
-        let Some(first) = (0..self.changes.len()).find(is_unsynced) else { return Ok(None) };
+        let Some(first) = (0..self.changes.len()).find(is_unsynced) else { return Ok(false) };
         let last = (0..self.changes.len()).rfind(is_unsynced).unwrap_or(first);
-        let mut key = KeyBuf::EMPTY;
         key.set(self.changes.key(first));
-        if first != last {
-            self.descend(Seek::At(key.as_slice()), 1)?;
-            let mut fence = KeyBuf::EMPTY;
-            if self.fence_above(0, &mut fence).is_some() && self.changes.key(last) >= fence.as_slice() {
-                return Ok(None);
-            }
+        if first == last {
+            return Ok(true);
         }
-        Ok(Some(key))
+        self.descend(Seek::At(key.as_slice()), 1)?;
+        Ok(last < self.path_changes().end)
     }
 
     /// Programs the leaf with most changes among some, with these.
@@ -438,25 +435,31 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.merge_roomy(&key)
     }
 
-    /// A key of the leaf with most changes among some. Apart from who merges it, so that the others are off the stack then.
+    /// A key of the leaf with most changes among some.
     #[inline(never)]
     fn densest(&mut self, key: &mut KeyBuf) -> Result<(), TreeError<P::Error>> {
-        let mut best = [(0, KeyBuf::EMPTY); TRIES];
-        self.find_dense(&mut best)?;
-        key.set(best[0].1.as_slice());
+        self.cells.minimum(key);
+        let [(_, first), ..] = self.find_dense()?;
+        if first < self.changes.len() {
+            key.set(self.changes.key(first));
+        }
         Ok(())
     }
 
-    /// Of some leaves those with most changes, the one with most first: how many, and a key of it.
+    /// Of some leaves those with most changes, the one with most first: how many, and the first of them.
     #[inline(never)]
-    fn find_dense(&mut self, best: &mut [(usize, KeyBuf); TRIES]) -> Result<(), TreeError<P::Error>> {
-        let count = self.changes.len();
-        self.cells.minimum(&mut best[0].1);
+    fn find_dense(&mut self) -> Result<[(usize, usize); TRIES], TreeError<P::Error>> {
+        self.lend_changes(Self::find_dense_in)
+    }
+
+    #[inline(never)]
+    fn find_dense_in(&mut self, changes: &Changes<'_>) -> Result<[(usize, usize); TRIES], TreeError<P::Error>> {
+        let count = changes.len();
+        let mut best = [(0, 0); TRIES];
         if count == 0 {
-            return Ok(());
+            return Ok(best);
         }
-        let mut at = self.sweep.get().map_or(0, |key| self.changes.lower(key.as_slice()));
-        let (mut key, mut fence) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+        let mut at = self.sweep.get().map_or(0, |key| changes.lower(key.as_slice()));
         let reads = self.reading.reads;
         let mut seen = 0;
         for _ in 0..CANDIDATES {
@@ -464,21 +467,21 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 break;
             }
             at = if at < count { at } else { 0 };
-            key.set(self.changes.key(at));
-            self.descend(Seek::At(key.as_slice()), 1)?;
-            let end = self.fence_above(0, &mut fence).map_or(count, |()| self.changes.lower(fence.as_slice()));
+            self.descend(Seek::At(changes.key(at)), 1)?;
+            let end = self.changes_between(changes, LeafFences { low: None, ..self.leaf_fences() }).end;
             // Separators that do not ascend would keep it at one place.
             let end = end.max(at + 1);
             if let Some(place) = best.iter().position(|other| end - at > other.0) {
                 best[place..].rotate_right(1);
-                best[place] = (end - at, key);
+                best[place] = (end - at, at);
             }
             seen += end - at;
             at = end;
         }
-        key.set(self.changes.key(if at < count { at } else { 0 }));
-        self.sweep.set(key);
-        Ok(())
+        if let Some(key) = self.sweep.insert(KeyBuf::EMPTY) {
+            key.set(changes.key(if at < count { at } else { 0 }));
+        }
+        Ok(best)
     }
 
     /// Programs a leaf with many changes, if there is one whose page has room for those of other leaves that no journal page
@@ -492,22 +495,33 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// A key of the leaf to ride on, and whether its page has room. Apart from who merges it, so that the others are off the stack then.
     #[inline(never)]
     fn choose_ride(&mut self, chosen: &mut KeyBuf) -> Result<bool, TreeError<P::Error>> {
-        let mut best = [(0, KeyBuf::EMPTY); TRIES];
-        self.find_dense(&mut best)?;
-        for (count, key) in &best {
+        let mut best = self.find_dense()?;
+        self.cells.minimum(chosen);
+        let mut key = *chosen;
+        for place in 0..TRIES {
+            let (count, first) = best[place];
             // One with far fewer saves no program, since the densest has to be merged all the same.
             let is_near = count + 1 >= best[0].0 || 4 * count >= 3 * best[0].0;
-            if !is_near || *count == 0 {
+            let waiting = self.changes.len();
+            if !is_near || count == 0 || first >= waiting {
                 continue;
             }
-            let beside = self.room_beside(key)?;
+            key.set(self.changes.key(first));
+            if place == 0 {
+                *chosen = key;
+            }
+            let beside = self.room_beside(&key)?;
             if !matches!(beside, Beside::Short) {
-                chosen.set(key.as_slice());
+                *chosen = key;
                 return Ok(matches!(beside, Beside::Room));
             }
+            // Those that the leaf turned out to hold are gone.
+            let gone = waiting - self.changes.len();
+            best.iter_mut()
+                .filter(|(_, other)| *other > first)
+                .for_each(|(_, other)| *other = other.saturating_sub(gone));
         }
         // Not to merge it would leave it the densest one, without room, for the next sync.
-        chosen.set(best[0].1.as_slice());
         Ok(false)
     }
 

@@ -64,16 +64,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.retire_page(page);
             self.cache.drop_node(page, 0);
         }
-        self.replace_pair(right, size)?;
+        let at = self.path[1].index - usize::from(!right);
+        self.replace_leaves(&mut Splice { removed: 2, ..Splice::new(at, 1) }, size)?;
         Ok(true)
-    }
-
-    /// The keys of a splice are on the stack here alone.
-    #[inline(never)]
-    fn replace_pair(&mut self, right: bool, size: usize) -> Result<(), TreeError<P::Error>> {
-        let mut splice = Splice::new(self.path[1].index - usize::from(!right), 1);
-        splice.removed = 2;
-        self.replace_leaves(&mut splice, size)
     }
 
     /// Bytes of the changes that wait for a neighbour.

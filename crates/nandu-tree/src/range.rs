@@ -189,16 +189,16 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             ControlFlow::Break(())
         })?;
         let Some(key) = found else { return Ok(None) };
-        self.key = key;
+        self.keys[1] = key;
         if let Some(index) = self.find_change(key.as_slice())? {
             let stored = self.changes.stored(index);
-            return Ok(stored.and_then(|stored| self.entry(self.key.as_slice(), stored)));
+            return Ok(stored.and_then(|stored| self.entry(self.keys[1].as_slice(), stored)));
         }
         self.descend(Seek::At(key.as_slice()), 1)?;
         let place = self.leaf_place(true)?;
         let leaf = self.bytes(&place);
         let Ok(index) = self.cells.leaf_find(leaf, key.as_slice()) else { return Ok(None) };
-        match self.entry(self.key.as_slice(), self.cells.leaf_value(leaf, index)) {
+        match self.entry(self.keys[1].as_slice(), self.cells.leaf_value(leaf, index)) {
             Some(entry) => Ok(Some(entry)),
             None => Self::corrupt(self.child(0), Malformed::Node),
         }

@@ -318,7 +318,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
             // Any key in its range locates it, also one that is not in the tree.
             let locator = self.read_body(page)?.locator();
-            self.pending.locator.set(&self.reading.buf[locator]);
+            self.keys[0].set(&self.reading.buf[locator]);
         }
         self.pending.dirty = true;
         self.pending.lowest = level;

@@ -87,7 +87,7 @@ enum Stays {
     High,
 }
 
-/// What goes to the new page. It is filled in place, since the stack is short where a leaf is programmed.
+/// What goes to the new page.
 struct Part {
     /// Entries of the leaf of the path.
     own: Range<usize>,
@@ -99,12 +99,8 @@ struct Part {
 }
 
 impl Part {
-    const NONE: Part = Part {
-        own: 0..0,
-        other: 0..0,
-        splice: Splice { at: 0, removed: 0, count: 0, pages: [0; 3], separators: [KeyBuf::EMPTY; 2] },
-        gone: None,
-    };
+    const NONE: Part =
+        Part { own: 0..0, other: 0..0, splice: Splice { at: 0, removed: 0, count: 0, pages: [0; 3] }, gone: None };
 }
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
@@ -139,13 +135,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             return Ok(());
         }
         let mut part = Part::NONE;
-        let with_neighbour = |part: &mut Part| {
-            other.as_ref().is_some_and(|(other, page, right)| {
-                self.part_shared(&side, other, *page, *right, room, part)
-                    || self.part_between(&side, other, *page, *right, part)
+        let is_found = self.part_ascending(&side, &mut part)
+            || other.as_ref().is_some_and(|(other, page, right)| {
+                self.part_shared(&side, other, *page, *right, room, &mut part)
+                    || self.part_between(&side, other, *page, *right, &mut part)
             })
-        };
-        if self.part_ascending(&side, &mut part) || with_neighbour(&mut part) || self.part_in_two(&side, &mut part) {
+            || self.part_in_two(&side, &mut part);
+        if is_found {
             self.place_part(&side, other.as_ref().map(|(other, _, right)| (other, *right)), &mut part)?;
         }
         Ok(())
@@ -192,10 +188,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.between(leaf, fences).contains(&(count / 2)).then_some(count / 2)
     }
 
-    fn anchor_key(&self, side: &Side, key: &mut KeyBuf) {
-        self.cells.leaf_key(self.leaf_of(side), side.anchor, key);
-    }
-
     fn leaf_of(&self, side: &Side) -> &[u8] {
         if side.is_in_assembly { &self.assembly[side.place.clone()] } else { &self.reading.buf[side.place.clone()] }
     }
@@ -233,36 +225,43 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
     }
 
-    /// The cheapest separator near where what is before it weighs so much, that leaves the anchor where it is to be; false if there is none.
+    /// The cheapest separator near where what is before it weighs so much, that leaves the anchor where it is to be, becomes this one of those that
+    /// are spliced in; false if there is none.
     #[inline(never)]
-    fn cut_side(&self, side: &Side, target: usize, stays: Stays, cut: &mut KeyBuf) -> bool {
+    fn cut_side(&mut self, side: &Side, target: usize, stays: Stays, place: usize) -> bool {
         let slack = side.weight / if self.cells.key_size() == 0 { SLACK.0 } else { SLACK.1 };
         let mut best: Option<(u32, usize)> = None;
-        let (mut anchor, mut before, mut separator) = (KeyBuf::EMPTY, KeyBuf::EMPTY, KeyBuf::EMPTY);
-        self.anchor_key(side, &mut anchor);
+        let (mut before, mut separator, mut cut) = (KeyBuf::EMPTY, KeyBuf::EMPTY, KeyBuf::EMPTY);
         let (mut is_first, mut sum) = (true, 0_usize);
         self.walk_side(side, |key, weight| {
             let distance = sum.abs_diff(target);
             if !is_first && distance <= slack.max(weight) {
                 separator.set(key.as_slice());
                 self.cells.separator(before.as_slice(), &mut separator);
-                let is_low = separator.as_slice() > anchor.as_slice();
+                let is_low = self.is_behind_anchor(side, &separator);
                 let cost = (self.cells.separator_cost(separator.as_slice()), distance);
                 let is_allowed = is_low == (stays == Stays::Low);
                 if is_allowed && best.is_none_or(|best| cost < best) {
                     best = Some(cost);
-                    *cut = separator;
+                    cut.set(separator.as_slice());
                 }
             }
             (before, is_first) = (*key, false);
             sum += weight;
         });
+        self.keys[place].set(cut.as_slice());
         best.is_some()
     }
 
-    /// The entries of a leaf from a key on, or those below it.
-    fn entries_beside(&self, side: &Side, key: &KeyBuf, is_above: bool) -> Range<usize> {
-        let found = self.cells.leaf_find(self.leaf_of(side), key.as_slice());
+    /// Whether a key is above that of a leaf's anchor.
+    fn is_behind_anchor(&self, side: &Side, key: &KeyBuf) -> bool {
+        let (Ok(at) | Err(at)) = self.cells.leaf_find(self.leaf_of(side), key.as_slice());
+        at > side.anchor
+    }
+
+    /// The entries of a leaf from a separator on, or those below it.
+    fn entries_beside(&self, side: &Side, cut: usize, is_above: bool) -> Range<usize> {
+        let found = self.cells.leaf_find(self.leaf_of(side), self.keys[cut].as_slice());
         let (Ok(at) | Err(at)) = found;
         let at = at.clamp(side.entries.start, side.entries.end);
         if is_above { at..side.entries.end } else { side.entries.start..at }
@@ -270,7 +269,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Keys ascend: the leaf stays, and what comes behind it, or behind what it will have room for, begins a new one.
     #[inline(never)]
-    fn part_ascending(&self, side: &Side, part: &mut Part) -> bool {
+    fn part_ascending(&mut self, side: &Side, part: &mut Part) -> bool {
         let Some(last) = side.entries.len().checked_sub(1) else { return false };
         let mut key = KeyBuf::EMPTY;
         self.cells.leaf_key(self.leaf_of(side), side.entries.start + last, &mut key);
@@ -289,14 +288,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         // The cut is above all that the page shows, also where changes take it away.
         let (mut before, mut sum, mut seen) = (key, 0, 0);
         let (mut is_cut, mut is_overfull) = (false, false);
-        let cut = &mut part.splice.separators[0];
+        let mut cut = KeyBuf::EMPTY;
         self.walk_side(side, |entry, weight| {
             let is_behind = entry.as_slice() > key.as_slice();
             seen += usize::from(is_behind);
             is_overfull |= is_behind && seen == 1 && sum > weight_max;
             if is_behind && !is_cut && (sum + weight > weight_max || seen == count) {
                 cut.set(entry.as_slice());
-                self.cells.separator(before.as_slice(), cut);
+                self.cells.separator(before.as_slice(), &mut cut);
                 is_cut = true;
             }
             if is_behind {
@@ -304,6 +303,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
             sum += weight;
         });
+        self.keys[0].set(cut.as_slice());
         part.own = side.entries.end..side.entries.end;
         self.beside(&mut part.splice, true);
         is_cut && !is_overfull
@@ -319,10 +319,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// A leaf in two, of which that goes to the new page that has more of the changes, if that works out.
     #[inline(never)]
-    fn part_in_two(&self, side: &Side, part: &mut Part) -> bool {
+    fn part_in_two(&mut self, side: &Side, part: &mut Part) -> bool {
         let (mut below, mut anchored) = (0, 0);
         let mut anchor = KeyBuf::EMPTY;
-        self.anchor_key(side, &mut anchor);
+        self.cells.leaf_key(self.leaf_of(side), side.anchor, &mut anchor);
         self.walk_side(side, |key, weight| match key.as_slice().cmp(anchor.as_slice()) {
             Ordering::Less => below += weight,
             Ordering::Equal => anchored = weight,
@@ -336,13 +336,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 true => (half.min(below), Stays::High),
                 false => (half.max(below + anchored), Stays::Low),
             };
-            let [cut, _] = &mut part.splice.separators;
-            if !self.cut_side(side, target, stays, cut) {
+            if !self.cut_side(side, target, stays, 0) {
                 return false;
             }
-            let at = self.changes.lower(cut.as_slice());
+            let at = self.changes.lower(self.keys[0].as_slice());
             let changes = if goes_low { side.changes.start..at } else { at..side.changes.end };
-            part.own = self.entries_beside(side, cut, !goes_low);
+            part.own = self.entries_beside(side, 0, !goes_low);
             part.other = 0..0;
             self.beside(&mut part.splice, !goes_low);
             // Without changes the same leaf would overflow the next time.
@@ -360,7 +359,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// The neighbour has room: it gets a part, in a new page.
     #[inline(never)]
-    fn part_shared(&self, side: &Side, other: &Side, page: u32, right: bool, room: usize, part: &mut Part) -> bool {
+    fn part_shared(&mut self, side: &Side, other: &Side, page: u32, right: bool, room: usize, part: &mut Part) -> bool {
         let size = side.size() + other.size();
         let percent = size * 50 / room.max(1);
         let is_roomy = percent <= SHARE_BELOW.1 && size / 2 + self.room_for_ride() <= room;
@@ -369,16 +368,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         let half = side.weight_of(size / 2);
         let (target, stays) = if right { (half, Stays::Low) } else { (side.weight - half, Stays::High) };
-        let [cut, _] = &mut part.splice.separators;
-        if !self.cut_side(side, target, stays, cut) {
+        if !self.cut_side(side, target, stays, 0) {
             return false;
         }
-        let at = self.changes.lower(cut.as_slice());
+        let at = self.changes.lower(self.keys[0].as_slice());
         let changes = if right { at..other.changes.end } else { other.changes.start..at };
         if changes.is_empty() {
             return false;
         }
-        part.own = self.entries_beside(side, cut, right);
+        part.own = self.entries_beside(side, 0, right);
         part.other = other.entries.clone();
         part.gone = Some(page);
         self.beside(&mut part.splice, right);
@@ -389,22 +387,19 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Both are full: what is between them gets a third of each.
     #[inline(never)]
-    fn part_between(&self, side: &Side, other: &Side, page: u32, right: bool, part: &mut Part) -> bool {
+    fn part_between(&mut self, side: &Side, other: &Side, page: u32, right: bool, part: &mut Part) -> bool {
         let third = (side.size() + other.size()) / 3;
         let (low, high) = if right { (side, other) } else { (other, side) };
         if low.size() <= third || high.size() <= third {
             return false;
         }
-        let [low_cut, high_cut] = &mut part.splice.separators;
         let target = high.weight.saturating_sub(high.weight_of(third));
-        if !self.cut_side(low, low.weight_of(third), Stays::Low, low_cut)
-            || !self.cut_side(high, target, Stays::High, high_cut)
-        {
+        if !self.cut_side(low, low.weight_of(third), Stays::Low, 0) || !self.cut_side(high, target, Stays::High, 1) {
             return false;
         }
-        part.own = self.entries_beside(side, if right { low_cut } else { high_cut }, right);
-        part.other = self.entries_beside(other, if right { high_cut } else { low_cut }, !right);
-        let changes = self.changes.lower(low_cut.as_slice())..self.changes.lower(high_cut.as_slice());
+        part.own = self.entries_beside(side, usize::from(!right), right);
+        part.other = self.entries_beside(other, usize::from(right), !right);
+        let changes = self.changes.lower(self.keys[0].as_slice())..self.changes.lower(self.keys[1].as_slice());
         let child = self.child(0);
         part.splice.pages = if right { [child, SELF, page] } else { [page, SELF, child] };
         part.splice.at = self.path[1].index - usize::from(!right);

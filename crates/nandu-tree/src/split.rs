@@ -29,29 +29,31 @@ enum Home {
     Reading,
 }
 
-/// What takes the place of children of an inner node. It holds keys, so it is made once and lent.
+/// Separators that are spliced in.
+pub(crate) type Separators = [KeyBuf; PARTS_MAX - 1];
+
+/// What takes the place of children of an inner node. The separators between them are in the tree ([`Tree::keys`]), not on the stack.
 pub(crate) struct Splice {
     pub(crate) at: usize,
     pub(crate) removed: usize,
     pub(crate) count: usize,
     pub(crate) pages: [u32; PARTS_MAX],
-    pub(crate) separators: [KeyBuf; PARTS_MAX - 1],
 }
 
 impl Splice {
     /// So many children for the one here, all in the page of the path yet.
     pub(crate) fn new(at: usize, count: usize) -> Splice {
-        Splice { at, removed: 1, count, pages: [SELF; PARTS_MAX], separators: [KeyBuf::EMPTY; PARTS_MAX - 1] }
+        Splice { at, removed: 1, count, pages: [SELF; PARTS_MAX] }
     }
 
-    fn run<'a>(&'a self, node: &'a [u8], page: u32, page_bits: u32) -> InnerRun<'a> {
+    fn run<'a>(&'a self, node: &'a [u8], page: u32, page_bits: u32, keys: &'a Separators) -> InnerRun<'a> {
         InnerRun {
             node,
             page,
             at: self.at,
             removed: self.removed,
             pages: &self.pages[..self.count],
-            separators: &self.separators[..self.count - 1],
+            separators: &keys[..self.count - 1],
             page_bits,
         }
     }
@@ -112,7 +114,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.stats.starts += 1;
         let slot = self.path[0];
         let mut splice = Splice::new(self.path[1].index, 2);
-        let [separator, last] = &mut splice.separators;
+        let [separator, last] = &mut self.keys;
         self.cells.leaf_key(&self.assembly[slot.range()], edit.at - 1, last);
         separator.set(edit.key);
         self.cells.separator(last.as_slice(), separator);
@@ -209,7 +211,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         let mut splice = Splice::new(self.path[1].index, plan.parts);
         for part in 1..plan.parts {
-            separator_at(self.cells, &run, plan.cuts[part], &mut splice.separators[part - 1]);
+            separator_at(self.cells, &run, plan.cuts[part], &mut self.keys[part - 1]);
         }
         let mut size = 0;
         // The part of the path is encoded last, since it stays in the buffer.
@@ -303,7 +305,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 return self.grow(splice);
             }
             let slot = self.path[level as usize];
-            let run = splice.run(&self.assembly[slot.range()], slot.page, page_bits);
+            let run = splice.run(&self.assembly[slot.range()], slot.page, page_bits, &self.keys);
             let count = run.count(self.cells);
             let size = self.cells.inner_size(&run, 0..count);
             if !self.is_oversize(level, count, size) {
@@ -323,30 +325,31 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let slot = self.path[level as usize];
         let page_bits = u32::from(self.format.page_bits);
         let path_index = splice.path_index();
-        let run = splice.run(&self.assembly[slot.range()], slot.page, page_bits);
+        let run = splice.run(&self.assembly[slot.range()], slot.page, page_bits, &self.keys);
         // Ascending keys leave full nodes behind at every level.
         let ascends = self.pending.at_end && path_index + 1 == count;
-        let cut = if ascends { ascending_cut(self.cells, &run) } else { inner_cut(self.cells, &run) };
+        let mut key = KeyBuf::EMPTY;
+        let cut =
+            if ascends { ascending_cut(self.cells, &run, &mut key) } else { inner_cut(self.cells, &run, &mut key) };
         let on_right = path_index >= cut;
         let (mine, other) = if on_right { (cut..count, 0..cut) } else { (0..cut, cut..count) };
         let Some(size) = self.cells.inner_encode(&run, other, self.reading.buf) else {
             return Err(TreeError::TooHigh);
         };
         // The key that locates the other half, and then the one that goes up.
-        let mut key = KeyBuf::EMPTY;
         if on_right {
             self.low_key(level, &mut key);
         } else {
             run.separator(self.cells, cut - 1, &mut key);
         }
         let page = self.append_inner(level, size, &key)?;
-        let run = splice.run(&self.assembly[slot.range()], slot.page, page_bits);
+        let run = splice.run(&self.assembly[slot.range()], slot.page, page_bits, &self.keys);
         let Some(size) = self.cells.inner_encode(&run, mine.clone(), self.reading.buf) else {
             return Err(TreeError::TooHigh);
         };
         run.separator(self.cells, cut - 1, &mut key);
         self.replace_inner(level, size, path_index - mine.start)?;
-        splice.separators[0].set(key.as_slice());
+        self.keys[0] = key;
         splice.pages = if on_right { [page, SELF, 0] } else { [SELF, page, 0] };
         splice.at = self.path.get(level as usize + 1).map_or(0, |slot| slot.index);
         (splice.removed, splice.count) = (1, 2);
@@ -367,7 +370,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if level == self.limits.height_max() {
             return Err(TreeError::TooHigh);
         }
-        let run = InnerRun { at: 0, removed: 0, ..splice.run(&[], PENDING, u32::from(self.format.page_bits)) };
+        let run =
+            InnerRun { at: 0, removed: 0, ..splice.run(&[], PENDING, u32::from(self.format.page_bits), &self.keys) };
         let count = run.count(self.cells);
         let size = self.cells.inner_encode(&run, 0..count, self.reading.buf).ok_or(TreeError::TooHigh)?;
         let tail = self.tail();
@@ -445,14 +449,13 @@ fn write_leaf_front(height: u8, format: CellFormat, header_size: usize, buf: &mu
 
 /// Where an inner node is split whose children come in ascending order: as late as may be, so that a full node is left
 /// behind; with byte strings, within the last third, where the separator that goes up is cheap.
-fn ascending_cut<C: Cells>(cells: C, run: &InnerRun<'_>) -> usize {
+fn ascending_cut<C: Cells>(cells: C, run: &InnerRun<'_>, separator: &mut KeyBuf) -> usize {
     let count = run.count(cells);
     if cells.key_size() > 0 {
         return count - 1;
     }
-    let mut separator = KeyBuf::EMPTY;
     let cost = |cut: usize| {
-        run.separator(cells, cut - 1, &mut separator);
+        run.separator(cells, cut - 1, separator);
         cells.separator_cost(separator.as_slice())
     };
     let low = (count - count / 3).min(count - 1).max(1);
@@ -467,11 +470,10 @@ fn ascending_cut<C: Cells>(cells: C, run: &InnerRun<'_>) -> usize {
 
 /// Where an inner node is split: about the middle, by count if separators have one size, else by bytes; and there
 /// where the separator that goes up is cheap.
-fn inner_cut<C: Cells>(cells: C, run: &InnerRun<'_>) -> usize {
+fn inner_cut<C: Cells>(cells: C, run: &InnerRun<'_>, separator: &mut KeyBuf) -> usize {
     let count = run.count(cells);
-    let mut separator = KeyBuf::EMPTY;
     let mut cost = |cut: usize| {
-        run.separator(cells, cut - 1, &mut separator);
+        run.separator(cells, cut - 1, separator);
         cells.separator_cost(separator.as_slice()) as usize
     };
     let mut middle = count / 2;

@@ -105,6 +105,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Notes the pages of a block that something leads to; `false` if too much of that is not in memory.
+    #[inline(never)]
     fn survey_block(&mut self) -> Result<bool, TreeError<P::Error>> {
         self.survey.note(self.state.root);
         let listed = self.journals.listed.iter().flatten().map(|listed| listed.page);

@@ -21,6 +21,7 @@ use crate::pages::{Need, Pages};
 use crate::part::Part;
 use crate::residents::Wish;
 use crate::snapshots::Snapshots;
+use crate::split::Separators;
 use crate::survey::Survey;
 use crate::tail::TailState;
 use crate::values::{Stored, Values};
@@ -100,7 +101,9 @@ pub struct Tree<'m, P, C> {
     pub(crate) state: State,
     pub(crate) committed: State,
     pub(crate) pending: crate::apply::Pending,
-    pub(crate) key: KeyBuf,
+    /// The separators that are spliced in. At other times the first is a key in the range of the lowest node of the path, if that is not a
+    /// leaf, and the second that of an entry which is lent.
+    pub(crate) keys: Separators,
     pub(crate) durability: Durability,
     /// Whether the owner says of the batch under way that it takes no more room than there was.
     pub(crate) frees: bool,
@@ -409,7 +412,7 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
             state,
             committed: state,
             pending: crate::apply::Pending::default(),
-            key: KeyBuf::EMPTY,
+            keys: const { [KeyBuf::EMPTY; 2] },
             durability: options.durability,
             frees: false,
             changes: Changes::new(changes, &format),

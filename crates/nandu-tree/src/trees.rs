@@ -394,7 +394,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.pending.dirty = true;
         self.pending.lowest = level;
         self.pending.at_end = false;
-        self.pending.locator = *target.key;
+        self.keys[0] = *target.key;
         self.pending.linked = Some(page);
         self.path[0] = Slot::ABSENT;
         self.flush(false, Placement::Passing)

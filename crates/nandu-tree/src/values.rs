@@ -434,6 +434,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Notes the pages of a value that is going to be replaced as dead once the change commits. Reads its index pages, so that
     /// nothing is said to be dead by a page that is not this value's.
+    #[inline(never)]
     pub(crate) fn retire_value(
         &mut self,
         key: &[u8],
@@ -441,7 +442,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         value: Option<&[u8]>,
         retire: Retire,
     ) -> Result<(), TreeError<P::Error>> {
-        if (!BLOBS && !FILES) || self.tag_size() == 0 || retire == Retire::Nothing {
+        if self.tag_size() == 0 || retire == Retire::Nothing {
             return Ok(());
         }
         let place = self.leaf_place(false)?;

@@ -26,7 +26,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.cache.drop_node(self.path[0].page, 0);
         self.path[0] = Slot::ABSENT;
         self.pending.staged = None;
-        self.pending.locator.set(key);
+        self.keys[0].set(key);
         self.reading.forget();
         let mut level = 1_u8;
         loop {

@@ -187,7 +187,7 @@ impl ByteCells {
 
     fn inner_split<'n>(run: &InnerRun<'n>, index: usize) -> Split<'n> {
         match run.locate(index) {
-            Ok(separator) => Split(&[], separator.as_slice()),
+            Ok(index) => Split(&[], run.separators[index].as_slice()),
             Err(index) => {
                 let parts = inner(run.node);
                 Split(parts.prefix, parts.item(index))
