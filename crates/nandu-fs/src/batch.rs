@@ -21,14 +21,13 @@ const WHOLE: usize = 2 * (1 + FRAGMENT_SIZE_MAX) + INODE_SIZE_MAX + 8 + EDIT_COU
 pub(crate) const LENT_SIZE: usize = 2048;
 
 /// Room on the stack for the largest batch there is: for repair, which has lent the memory to what it counts.
-pub(crate) type WholeRoom<'a> = Room<'a, EDIT_COUNT_MAX, WHOLE>;
+pub(crate) type WholeRoom = Room<EDIT_COUNT_MAX, WHOLE>;
 
 /// Room for an inode.
-pub(crate) type InodeRoom<'a> = Room<'a, 1, INODE_ROOM>;
+pub(crate) type InodeRoom = Room<1, INODE_ROOM>;
 
 /// Room for an inode, a record of its page whose value is lent, and the deletion of all fragments over that.
-pub(crate) type PageRoom<'a> =
-    Room<'a, { FRAGMENTS_FOUND_MAX + 2 }, { (FRAGMENTS_FOUND_MAX + 1) * KEY_SIZE_MAX + INODE_ROOM }>;
+pub(crate) type PageRoom = Room<{ FRAGMENTS_FOUND_MAX + 2 }, { (FRAGMENTS_FOUND_MAX + 1) * KEY_SIZE_MAX + INODE_ROOM }>;
 
 /// A truncation lays zeros over the last page or cuts its record, and deletes records; zeros in a page part two fragments. Both fit.
 const _: () = {
@@ -42,21 +41,22 @@ const _: () = {
 pub(crate) const NO_EDIT: Edit<'_> = Edit { key: &[], value: None };
 
 /// Room for so many edits, and for so many bytes of keys and of values that are encoded into it.
-pub(crate) struct Room<'a, const EDITS: usize, const BYTES: usize> {
-    edits: [Edit<'a>; EDITS],
-    bytes: [u8; BYTES],
+pub(crate) struct Room<const EDITS: usize, const BYTES: usize>;
+
+impl<const EDITS: usize, const BYTES: usize> Room<EDITS, BYTES> {
+    pub(crate) const EDITS: usize = EDITS;
+    pub(crate) const BYTES: usize = BYTES;
 }
 
-impl<'a, const EDITS: usize, const BYTES: usize> Room<'a, EDITS, BYTES> {
-    pub(crate) fn new() -> Self {
-        Room { edits: [NO_EDIT; EDITS], bytes: [0; BYTES] }
-    }
-
-    /// An empty batch, which is all that the room can be used for.
-    pub(crate) fn batch(&'a mut self) -> Batch<'a> {
-        Batch::new(&mut self.edits, &mut self.bytes)
-    }
+/// Makes an empty batch with so much room. Not a function: what that returns would be on the stack twice.
+macro_rules! batch_in {
+    ($batch:ident: $room:ty) => {
+        let mut edits = [crate::batch::NO_EDIT; <$room>::EDITS];
+        let mut bytes = [0; <$room>::BYTES];
+        let mut $batch = crate::batch::Batch::new(&mut edits, &mut bytes);
+    };
 }
+pub(crate) use batch_in;
 
 /// Edits in the order of their keys, one for each key.
 pub(crate) struct Batch<'a> {

@@ -2,7 +2,7 @@
 
 use nandu_nand::Nand;
 
-use crate::batch::{Batch, EDIT_COUNT_MAX, InodeRoom, NO_EDIT};
+use crate::batch::{Batch, EDIT_COUNT_MAX, InodeRoom, NO_EDIT, batch_in};
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::{FsError, Ino};
@@ -41,8 +41,7 @@ pub(crate) type Lent<'a> = &'a [(&'a [u8], &'a [u8])];
 impl<N: Nand> Fs<'_, N> {
     /// A change of nothing but an inode.
     pub(crate) fn commit_inode(&mut self, ino: Ino, inode: &Inode) -> Result<(), FsError<N::Error>> {
-        let mut room = InodeRoom::new();
-        let mut batch = room.batch();
+        batch_in!(batch: InodeRoom);
         batch.put_inode(ino, inode);
         self.commit(&batch, Commit::Records)
     }

@@ -2,7 +2,7 @@
 
 use nandu_nand::Nand;
 
-use crate::batch::{Batch, PageRoom};
+use crate::batch::{Batch, PageRoom, batch_in};
 use crate::fs::Fs;
 use crate::inode::MTIME;
 use crate::page_records::{Base, PageState};
@@ -111,8 +111,7 @@ impl<N: Nand> Fs<'_, N> {
         let place = (ino.0, index);
         let mut state = PageState::HOLE;
         self.load_state(place, &mut state)?;
-        let mut room = PageRoom::new();
-        let mut batch = room.batch();
+        batch_in!(batch: PageRoom);
         self.put_grown(&mut batch, ino, index, bytes.len(), &state)?;
         // S15: a sync between the page and these would leave old fragments over what was written.
         Self::delete_fragments(&mut batch, place, &state);

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use nandu_nand::Nand;
 
-use crate::batch::{Batch, PageRoom, Room};
+use crate::batch::{Batch, PageRoom, Room, batch_in};
 use crate::commit::Commit;
 use crate::fragments::{BYTES, FRAGMENTS_FOUND_MAX};
 use crate::fs::Fs;
@@ -93,8 +93,7 @@ impl<N: Nand> Fs<'_, N> {
             self.load_rest()?;
         }
         let outcome = self.with_written(start..end, [BYTES], |fs, value| {
-            let mut room = PageRoom::new();
-            let mut batch = room.batch();
+            batch_in!(batch: PageRoom);
             for other in state.fragments.overlapping(start, end) {
                 batch.delete(Key::fragment(ino, index, other.start()));
             }
@@ -128,8 +127,7 @@ impl<N: Nand> Fs<'_, N> {
         if let Some(&Written { ino, index, span, inode: Inode { times, .. } }) = self.buffer.written.as_ref() {
             self.begin_tagging((Ino(ino), index), span.end, times[MTIME]);
         }
-        let mut room = PageRoom::new();
-        let mut batch = room.batch();
+        batch_in!(batch: PageRoom);
         self.put_written_inode(&mut batch, place, state);
         self.put_front(place, behind, batch.edits(), state.base)
     }
@@ -144,8 +142,7 @@ impl<N: Nand> Fs<'_, N> {
     ) -> Result<(), FsError<N::Error>> {
         let head = inline_head(bytes.start);
         self.with_written(bytes, head, |fs, value| {
-            let mut room = PageRoom::new();
-            let mut batch = room.batch();
+            batch_in!(batch: PageRoom);
             fs.put_written_inode(&mut batch, (ino, index), state);
             batch.put_lent(Key::page(ino, index), value);
             fs.commit(&batch, Commit::Data)
@@ -173,8 +170,7 @@ impl<N: Nand> Fs<'_, N> {
         if state.fragments.as_slice().is_empty() {
             return Ok(());
         }
-        let mut room = Room::<FRAGMENTS_FOUND_MAX, { FRAGMENTS_FOUND_MAX * KEY_SIZE_MAX }>::new();
-        let mut batch = room.batch();
+        batch_in!(batch: Room<FRAGMENTS_FOUND_MAX, { FRAGMENTS_FOUND_MAX * KEY_SIZE_MAX }>);
         Self::delete_fragments(&mut batch, place, state);
         self.commit(&batch, Commit::Freeing)
     }

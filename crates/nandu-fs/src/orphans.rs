@@ -10,7 +10,7 @@ use core::ops::ControlFlow;
 
 use nandu_nand::Nand;
 
-use crate::batch::{Batch, INODE_ROOM, Room};
+use crate::batch::{Batch, INODE_ROOM, Room, batch_in};
 use crate::error::Damage;
 use crate::fs::Fs;
 use crate::inode::Inode;
@@ -27,7 +27,7 @@ pub(crate) const REMOVED_COUNT: usize = STEP_COUNT / 2;
 const STEP_SHARE: usize = 32;
 
 /// A step's room: what it deletes, the inode and the orphan's record.
-type StepRoom<'a> = Room<'a, { STEP_COUNT + 2 }, { (STEP_COUNT + 1) * KEY_SIZE_MAX + INODE_ROOM }>;
+type StepRoom = Room<{ STEP_COUNT + 2 }, { (STEP_COUNT + 1) * KEY_SIZE_MAX + INODE_ROOM }>;
 
 /// What of some records is going to be deleted.
 pub(crate) struct Doomed {
@@ -131,8 +131,7 @@ impl<N: Nand> Fs<'_, N> {
             }
             None => (Key::behind_inode(ino.0), Key::end(ino.0)),
         };
-        let mut room = StepRoom::new();
-        let mut batch = room.batch();
+        batch_in!(batch: StepRoom);
         let doomed = self.doom_next(&mut batch, last, (from, to))?;
         match &mut inode {
             Some(inode) if inode.nlink == 0 && !is_open && doomed.is_all => {

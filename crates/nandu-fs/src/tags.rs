@@ -6,7 +6,7 @@ use nandu_tree::TreeError;
 
 use crate::FsError;
 use crate::Ino;
-use crate::batch::PageRoom;
+use crate::batch::{PageRoom, batch_in};
 use crate::fs::Fs;
 use crate::inode::{CTIME, MTIME};
 use crate::keys::Key;
@@ -138,8 +138,7 @@ impl<N: Nand> Fs<'_, N> {
         inode.modify(tag.now);
         Self::count_page(&state, &mut inode);
         let record = self.tail_record();
-        let mut room = PageRoom::new();
-        let mut batch = room.batch();
+        batch_in!(batch: PageRoom);
         if is_last {
             // The next mount may find this page torn, and would make the changes before it on top of this one.
             batch.put_lent(Key::tail(), &record);

@@ -456,9 +456,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let detached = self.unstage()?;
         let lowest = if detached.is_some() { 1 } else { self.pending.lowest as usize };
         let linked = detached.or(self.pending.linked.take());
-        let old = self.path;
         if lowest == 0 {
-            self.retire_page(old[0].page);
+            self.retire_page(self.path[0].page);
         }
         for level in lowest.max(1)..=top {
             self.repath(level, lowest, linked);
@@ -482,7 +481,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.journal.append(page);
         self.pending.appended += 1;
         for (level, slot) in self.path.iter_mut().enumerate().take(top + 1) {
-            let old_page = old[level].page;
+            let old_page = slot.page;
             slot.present = level >= lowest;
             (slot.page, slot.lowest) = (page, lowest as u8);
             if level == top {
@@ -628,6 +627,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Writes the front of the page, and between leaf and inner nodes changes, notes and erased bytes.
+    #[inline(never)]
     fn compose(&mut self, lowest: usize, draft: Option<&Draft>, notes: NotesPlace) {
         let gap = self.gap(lowest);
         let height = self.state.height as usize;
@@ -656,7 +656,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             draft.write_section(&self.journals, &self.changes, &self.format, content);
         }
         if let NotesPlace::Section(size) = notes {
-            self.notes.write(writer.add(SectionKind::Notes, size), |page| self.journal.is_old(page));
+            self.notes.write(writer.add(SectionKind::Notes, size), &self.journal);
         }
         writer.finish();
     }

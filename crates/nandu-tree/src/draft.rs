@@ -19,7 +19,7 @@ use nandu_nand::PageAddr;
 use crate::TreeError;
 use crate::cells::Cells;
 use crate::changes::{Changes, Home, UNSYNCED};
-use crate::journals::{Journals, LISTED_MAX, Listed, Node, Stood, Tally, tallies};
+use crate::journals::{Journals, LISTED_MAX, Listed, Node, Stood, Tallies, Tally, count_changes};
 use crate::pages::{Pages, Placement};
 use crate::summaries::NotesPlace;
 use crate::tree::Tree;
@@ -59,13 +59,13 @@ impl Draft {
     };
 
     /// Takes what has to be in it.
-    fn start(&mut self, forced: Option<u8>, tallies: &[Tally; LISTED_MAX + 1]) {
+    fn start(&mut self, forced: Option<u8>, tallies: &Tallies) {
         for place in forced.into_iter().chain([UNSYNCED]) {
             self.take(usize::from(place), tallies);
         }
     }
 
-    fn take(&mut self, place: usize, tallies: &[Tally; LISTED_MAX + 1]) {
+    fn take(&mut self, place: usize, tallies: &Tallies) {
         self.moved[place] = true;
         self.count += tallies[place].count;
         self.size += tallies[place].size;
@@ -144,7 +144,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// their leaves with it are not among them.
     pub(crate) fn write_journal(&mut self, placement: Placement) -> Result<(), TreeError<P::Error>> {
         let mut draft = Draft::EMPTY;
-        self.draft_page(&mut draft);
+        let notes_size = self.notes_size();
+        self.draft_page(notes_size, &mut draft);
         let list = front_size(self.header_size);
         let used = list + list_size(draft.older()) + draft.size;
         let notes = self.place_notes(self.scratch.len().saturating_sub(used))?;
@@ -161,7 +162,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let end = list + draft.fill(&self.changes, &self.journals, &self.format, &mut self.scratch[list..], end - list);
         let mut writer = SectionWriter::new(&mut self.scratch[end..]);
         if let NotesPlace::Section(size) = notes {
-            self.notes.write(writer.add(SectionKind::Notes, size), |page| self.journal.is_old(page));
+            self.notes.write(writer.add(SectionKind::Notes, size), &self.journal);
         }
         writer.finish();
         let is_commit = notes != NotesPlace::Page;
@@ -184,9 +185,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     /// Which changes go into the next journal page by itself, of which nothing was said.
     #[inline(never)]
-    fn draft_page(&self, draft: &mut Draft) {
-        let tallies = tallies(&self.changes, &self.journals.merged());
-        let notes_size = self.notes_size();
+    fn draft_page(&self, notes_size: usize, draft: &mut Draft) {
+        let mut tallies = [Tally::default(); LISTED_MAX + 1];
+        count_changes(&self.changes, &self.journals.merged(), &mut tallies);
         draft.start(self.journals.forced(), &tallies);
         assert!(self.journals.fit(draft.count, draft.size), "what must go into a journal page fits it");
         loop {
@@ -216,7 +217,8 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if self.changes.residents() > 0 {
             return false;
         }
-        let tallies = tallies(&self.changes, &merged);
+        let mut tallies = [Tally::default(); LISTED_MAX + 1];
+        count_changes(&self.changes, &merged, &mut tallies);
         draft.start(forced, &tallies);
         let journals = &self.journals;
         let is_recent = |place: usize| journals.listed[place].is_some_and(|listed| listed.is_recent);

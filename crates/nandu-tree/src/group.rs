@@ -29,7 +29,7 @@ use crate::cells::{Cells, LeafRun, Stretch};
 use crate::changes::{Changes, UNSYNCED};
 use crate::descent::{LeafFences, Seek};
 use crate::draft::Draft;
-use crate::journals::{LISTED_MAX, tallies};
+use crate::journals::{LISTED_MAX, Tally, count_changes};
 use crate::pages::{Need, Pages, Placement};
 use crate::tree::Tree;
 
@@ -79,6 +79,16 @@ enum Beside {
     Short,
     /// It is so full that a part of it goes to another page, which has room.
     Parted,
+}
+
+/// How the list of journal pages becomes shorter.
+enum Shorter {
+    /// Obsolete changes of this one are forgotten.
+    Proved(u8),
+    /// Two become one.
+    Joined,
+    /// Changes go to their leaf.
+    Merged,
 }
 
 /// A leaf in a block that is being emptied, which a sync may take along.
@@ -366,24 +376,32 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     #[inline(never)]
     fn shorten_list(&mut self, shrinks: bool) -> Result<(), TreeError<P::Error>> {
         self.prepare_waiting(shrinks)?;
-        let tallies = tallies(&self.changes, &(0..0));
+        match self.shorter_list() {
+            Some(Shorter::Proved(place)) => self.prove_journal(place),
+            Some(Shorter::Joined) => self.write_journal(Placement::Split),
+            Some(Shorter::Merged) => self.merge_densest(),
+            None => Ok(()),
+        }
+    }
+
+    /// What makes the list of journal pages shorter. Apart from who does it, so that what it counts is off the stack then.
+    #[inline(never)]
+    fn shorter_list(&self) -> Option<Shorter> {
+        let mut tallies = [Tally::default(); LISTED_MAX + 1];
+        count_changes(&self.changes, &(0..0), &mut tallies);
         let least = |but: Option<usize>| {
             let listed = (0..LISTED_MAX).filter(|&place| self.journals.listed[place].is_some() && Some(place) != but);
             listed.min_by_key(|&place| tallies[place].size)
         };
-        let Some(first) = least(None) else { return Ok(()) };
-        let Some(second) = least(Some(first)) else { return Ok(()) };
-        for place in [first, second] {
-            if tallies[place].unproved > 0 {
-                return self.prove_journal(place as u8);
-            }
+        let first = least(None)?;
+        let second = least(Some(first))?;
+        if let Some(place) = [first, second].into_iter().find(|&place| tallies[place].unproved > 0) {
+            return Some(Shorter::Proved(place as u8));
         }
         let [one, other] = [tallies[first], tallies[second]];
         // As the page is drafted: with room for notes. Else one of them would become another page for ever.
-        if self.journals.fit(one.count + other.count, one.size + other.size + self.notes_size()) {
-            return self.write_journal(Placement::Split);
-        }
-        self.merge_densest()
+        let is_fitting = self.journals.fit(one.count + other.count, one.size + other.size + self.notes_size());
+        Some(if is_fitting { Shorter::Joined } else { Shorter::Merged })
     }
 
     /// Whether all changes since the last sync belong to one leaf, and its page is the best one for the sync: where leaves are parted

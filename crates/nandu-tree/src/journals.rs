@@ -250,7 +250,7 @@ impl Journals {
 
     /// Whether what a mount takes fits the memory for changes: it finds the changes that the base names as they were when
     /// that was written, and all that came since.
-    pub(crate) fn fits_mount(&self, tallies: &[Tally; LISTED_MAX + 1], size: usize) -> bool {
+    pub(crate) fn fits_mount(&self, tallies: &Tallies, size: usize) -> bool {
         let is_recent = |place: usize| match self.listed.get(place) {
             Some(listed) => listed.is_some_and(|listed| listed.is_recent),
             None => true,
@@ -275,11 +275,11 @@ impl Journals {
         places
     }
 
-    /// No journal page is needed any more. Returns those that were.
-    pub(crate) fn clear(&mut self) -> [Option<Listed>; LISTED_MAX] {
+    /// No journal page is needed any more.
+    pub(crate) fn clear(&mut self) {
         self.newest = None;
         self.drop_base();
-        core::mem::replace(&mut self.listed, [None; LISTED_MAX])
+        self.listed.fill(None);
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -324,9 +324,12 @@ impl Journals {
     }
 }
 
-/// What each journal page holds of the changes in memory but those of a range; the last is of those that none holds.
-pub(crate) fn tallies(changes: &Changes<'_>, without: &Range<usize>) -> [Tally; LISTED_MAX + 1] {
-    let mut tallies = [Tally::default(); LISTED_MAX + 1];
+/// What each journal page holds of the changes in memory; the last is of those that none holds.
+pub(crate) type Tallies = [Tally; LISTED_MAX + 1];
+
+/// Counts the changes but those of a range, where the tallies stay: returned, they would be on the stack twice.
+#[inline(never)]
+pub(crate) fn count_changes(changes: &Changes<'_>, without: &Range<usize>, tallies: &mut Tallies) {
     for index in (0..changes.len()).filter(|index| !without.contains(index)) {
         let (home, change) = (changes.home(index), changes.change(index));
         let tally = &mut tallies[usize::from(home.journal)];
@@ -335,7 +338,6 @@ pub(crate) fn tallies(changes: &Changes<'_>, without: &Range<usize>) -> [Tally; 
         tally.memory += changes.required(&change);
         tally.unproved += usize::from(home.is_unproved);
     }
-    tallies
 }
 
 const _: () = assert!(!GROUP || UNSYNCED as usize == LISTED_MAX);

@@ -244,8 +244,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// A commit left out every journal page.
     #[inline(never)]
     fn drop_every_listed(&mut self) {
-        for listed in self.journals.clear().into_iter().flatten() {
-            self.drop_listed(&listed.stood());
+        let mut dropped = [None; LISTED_MAX];
+        for (dropped, listed) in dropped.iter_mut().zip(&self.journals.listed) {
+            *dropped = listed.as_ref().map(Listed::stood);
+        }
+        self.journals.clear();
+        for stood in dropped.iter().flatten() {
+            self.drop_listed(stood);
         }
     }
 

@@ -9,6 +9,7 @@
 //! The alternative, to tell a page's owner from protected bytes of the spare area, needs bytes that many parts do not have (D2). Where there are
 //! some they save commits ([`tail`](crate::tail)), not Summaries.
 
+use crate::memory::Journal;
 use nandu_media::features::FILES;
 use nandu_media::notes::{
     NOTE_KEY_SIZE_MAX, NOTE_SIZE_MAX, Note, NoteList, NotesPage, SUMMARIES_MAX, notes_size, write_notes,
@@ -241,8 +242,9 @@ impl<'m> Notes<'m> {
 
     /// Writes what a commit says, but for the notes of pages that are dead with it, and returns its size; `None` if there is no
     /// room.
-    pub(crate) fn write(&self, out: &mut [u8], is_dead: impl Fn(u32) -> bool) -> Option<usize> {
-        write_notes(out, self.summaries(), self.iter().filter(|note| !is_dead(note.page)))
+    #[inline(never)]
+    pub(crate) fn write(&self, out: &mut [u8], superseded: &Journal<'_>) -> Option<usize> {
+        write_notes(out, self.summaries(), self.iter().filter(|note| !superseded.is_old(note.page)))
     }
 
     /// Takes over what a commit says. False if there is no memory for it.

@@ -99,6 +99,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// # Errors
     ///
     /// As [`put`](Tree::put) and [`batch`](Tree::batch).
+    #[inline(never)]
     pub fn put_resident_with(
         &mut self,
         key: &[u8],
@@ -143,10 +144,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// The value that waited stands in this page now: memory holds where. Returns whether there was one.
+    #[inline(never)]
     pub(crate) fn settle_resident(&mut self, page: u32) -> bool {
         let Some(index) = self.changes.resident() else { return false };
         let home = self.changes.home(index);
-        let Some(key) = KeyBuf::new(self.changes.key(index)) else { return false };
+        let mut key = KeyBuf::EMPTY;
+        key.set(self.changes.key(index));
         let Some(bytes) = Self::resident_of(page, &self.changes.change(index)) else { return false };
         let is_set = self.changes.set(&Self::as_stored(key.as_slice(), &bytes), home);
         assert!(is_set, "where a value is takes less room than the value");
@@ -270,22 +273,25 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(())
     }
 
-    /// The key of the value that stands in a journal page. Reads it.
-    fn resident_key(&mut self, page: PageAddr) -> Result<Option<KeyBuf>, TreeError<P::Error>> {
+    /// Puts the key of the value that stands in a journal page in place of the key; false if there is none. Reads the page.
+    #[inline(never)]
+    fn resident_key(&mut self, page: PageAddr, key: &mut KeyBuf) -> Result<bool, TreeError<P::Error>> {
         if self.fetch(page.0)?.kind != PageKind::Journal || self.tag_size() == 0 || !self.pages.has_bare() {
-            return Ok(None);
+            return Ok(false);
         }
         let body = JournalBody::parse(self.reading.buf, self.header_size);
         let body = body.map_err(|why| TreeError::Corrupt { page, why })?;
         let change = body.list.resident_change(self.reading.buf).filter(|_| body.format == self.format);
-        let key = change.and_then(|change| KeyBuf::new(change.key));
-        Ok(key.filter(|key| self.check_key(key.as_slice()).is_ok()))
+        Ok(change.is_some_and(|change| key.set(change.key) && self.check_key(change.key).is_ok()))
     }
 
     /// Whether anything leads to a value in a journal page, or will until the next sync. Reads the page and at most the path to the leaf of
     /// the value.
     pub(crate) fn is_resident_needed(&mut self, page: PageAddr) -> Result<bool, TreeError<P::Error>> {
-        let Some(key) = self.resident_key(page)? else { return Ok(false) };
+        let mut key = KeyBuf::EMPTY;
+        if !self.resident_key(page, &mut key)? {
+            return Ok(false);
+        }
         // What an unsynced change replaces is needed until that is durable (T14).
         if self.notes.doomed().any(|doomed| doomed == page.0) {
             return Ok(true);
@@ -322,7 +328,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Moves the value of a page that is needed for it, with its leaf, which takes all its changes (T15): so they state the newest state
     /// that is durable. False if a change that waited for the leaf was all that hid that nothing leads to it.
     fn move_resident(&mut self, page: PageAddr) -> Result<bool, TreeError<P::Error>> {
-        let Some(key) = self.resident_key(page)? else { return Ok(false) };
+        let mut key = KeyBuf::EMPTY;
+        if !self.resident_key(page, &mut key)? {
+            return Ok(false);
+        }
         let leads = self.resident_now(key.as_slice())?.is_some_and(|value| value.page == page.0);
         let own = leads.then_some(Own::Reside(key.as_slice(), page.0));
         self.merge_with(key.as_slice(), own, Some(Placement::Moved { from: page }))?;

@@ -162,7 +162,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let front = NotesPage { root, records, height, has_values: self.pages.has_values(), journal };
         front.write(self.scratch, self.header_size);
         let body = &mut self.scratch[NotesPage::front(self.header_size)..];
-        let size = self.notes.write(body, |page| self.journal.is_old(page));
+        let size = self.notes.write(body, &self.journal);
         assert!(size.is_some(), "notes fit a page");
         body[size.unwrap_or(0)..].fill(0xFF);
         let page = self.pages.append(self.scratch, PageKind::Notes, placement, true)?.0;

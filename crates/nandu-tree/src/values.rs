@@ -286,11 +286,21 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         // Nothing is moved to make room while changes wait for a sync.
         self.sync()?;
         let length = length as u32;
+        self.make_room_for_value(layout, length)?;
+        self.note_writing(key, layout, length)
+    }
+
+    fn make_room_for_value(&mut self, layout: ValueLayout, length: u32) -> Result<(), TreeError<P::Error>> {
         let pages = layout.page_count(length) + layout.index_count(length) + self.split_pages_max() + 1;
         while let Some(examine) = self.pages.prepare_value(pages)? {
             let outcome = self.examine(examine)?;
             self.pages.examined(examine, outcome)?;
         }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn note_writing(&mut self, key: &[u8], layout: ValueLayout, length: u32) -> Result<(), TreeError<P::Error>> {
         let before = self.descriptor(key)?;
         self.values.holds = None;
         self.notes.cached = None;

@@ -289,7 +289,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     #[cfg(feature = "blobs")]
     pub fn writer<'s>(
         &'s mut self,
-        key: &[u8],
+        key: &'s [u8],
         length: usize,
         buffer: &'s mut [u8],
     ) -> Result<Writer<'s, 'm, N, C>, Error<N::Error>> {

@@ -2,7 +2,6 @@
 
 use core::fmt;
 
-use nandu_index::KeyBuf;
 use nandu_nand::Nand;
 use nandu_tree::{ByteCells, Cells, OnLog, Tree};
 
@@ -14,7 +13,7 @@ use crate::Error;
 /// up what it wrote.
 pub struct Writer<'s, 'm, N: Nand, C: Cells = ByteCells> {
     tree: &'s mut Tree<'m, OnLog<'m, N>, C>,
-    key: KeyBuf,
+    key: &'s [u8],
     length: usize,
     /// Bytes that came.
     done: usize,
@@ -37,7 +36,7 @@ impl<N: Nand, C: Cells> fmt::Debug for Writer<'_, '_, N, C> {
 impl<'s, 'm, N: Nand, C: Cells> Writer<'s, 'm, N, C> {
     pub(crate) fn begin(
         tree: &'s mut Tree<'m, OnLog<'m, N>, C>,
-        key: &[u8],
+        key: &'s [u8],
         length: usize,
         buffer: &'s mut [u8],
     ) -> Result<Self, Error<N::Error>> {
@@ -52,9 +51,7 @@ impl<'s, 'm, N: Nand, C: Cells> Writer<'s, 'm, N, C> {
         if is_large {
             tree.begin_value(key, length)?;
         }
-        let mut writer = Writer { tree, key: KeyBuf::EMPTY, length, done: 0, buffer, filled: 0, is_large };
-        writer.key.set(key);
-        Ok(writer)
+        Ok(Writer { tree, key, length, done: 0, buffer, filled: 0, is_large })
     }
 
     /// Takes the next bytes. Programs a page whenever one is full.
@@ -67,7 +64,7 @@ impl<'s, 'm, N: Nand, C: Cells> Writer<'s, 'm, N, C> {
         if self.done + bytes.len() > self.length {
             return Err(Error::ValueSize(self.done + bytes.len()));
         }
-        let page = if self.is_large { self.tree.value_page_size(self.key.as_slice()) } else { self.buffer.len() };
+        let page = if self.is_large { self.tree.value_page_size(self.key) } else { self.buffer.len() };
         while !bytes.is_empty() {
             let size = bytes.len().min(page - self.filled);
             let (now, rest) = bytes.split_at(size);
@@ -76,7 +73,7 @@ impl<'s, 'm, N: Nand, C: Cells> Writer<'s, 'm, N, C> {
             self.done += size;
             bytes = rest;
             if self.is_large && (self.filled == page || self.done == self.length) {
-                self.tree.append_value(self.key.as_slice(), &self.buffer[..self.filled])?;
+                self.tree.append_value(self.key, &self.buffer[..self.filled])?;
                 self.filled = 0;
             }
         }
@@ -93,8 +90,8 @@ impl<'s, 'm, N: Nand, C: Cells> Writer<'s, 'm, N, C> {
             return Err(Error::ValueSize(self.done));
         }
         Ok(match self.is_large {
-            true => self.tree.finish_value(self.key.as_slice())?,
-            false => self.tree.put(self.key.as_slice(), &self.buffer[..self.filled])?,
+            true => self.tree.finish_value(self.key)?,
+            false => self.tree.put(self.key, &self.buffer[..self.filled])?,
         })
     }
 }

@@ -19,7 +19,7 @@ use nandu_index::{Direction, Edit, Entry, KeyBuf};
 use nandu_nand::Nand;
 
 use super::chunks::Claim;
-use crate::batch::{Batch, WholeRoom};
+use crate::batch::{Batch, WholeRoom, batch_in};
 use crate::check::walk::Tally;
 use crate::commit::Commit;
 use crate::fs::Fs;
@@ -265,8 +265,7 @@ impl<N: Nand> Fs<'_, N> {
             return Ok(());
         }
         let chunk_next = ((last / CHUNK_SIZE + 1) * CHUNK_SIZE).min(INO_END);
-        let mut room = WholeRoom::new();
-        let mut batch = room.batch();
+        batch_in!(batch: WholeRoom);
         self.put_super_block(&mut batch, chunk_next);
         self.commit(&batch, Commit::Freeing)?;
         self.chunk_next = chunk_next;
@@ -307,8 +306,7 @@ impl<N: Nand> Fs<'_, N> {
 
     /// Commits changes of records that leave no less room than there was.
     fn mend(&mut self, change: impl FnOnce(&mut Batch<'_>)) -> Result<(), FsError<N::Error>> {
-        let mut room = WholeRoom::new();
-        let mut batch = room.batch();
+        batch_in!(batch: WholeRoom);
         change(&mut batch);
         self.commit(&batch, Commit::Freeing)
     }
@@ -321,8 +319,7 @@ impl<N: Nand> Fs<'_, N> {
     ) -> Result<(), FsError<N::Error>> {
         let mut last = Key::EMPTY;
         loop {
-            let mut room = WholeRoom::new();
-            let mut batch = room.batch();
+            batch_in!(batch: WholeRoom);
             let doomed = self.doom_next(&mut batch, &mut last, range)?;
             if doomed.is_all {
                 conclude(&mut batch);

@@ -3,7 +3,7 @@
 use nandu_nand::Nand;
 
 use super::{Journal, Mended};
-use crate::batch::WholeRoom;
+use crate::batch::{WholeRoom, batch_in};
 use crate::check::walk::Tally;
 use crate::commit::Commit;
 use crate::fs::Fs;
@@ -127,8 +127,7 @@ impl<N: Nand> Fs<'_, N> {
         if self.has_orphan_record(ino)? {
             return Ok(());
         }
-        let mut room = WholeRoom::new();
-        let mut batch = room.batch();
+        batch_in!(batch: WholeRoom);
         batch.put(Key::orphan(ino), &[], &[]);
         self.commit(&batch, Commit::Records)?;
         journal.tell(ino, Mended::OrphanNoted);
@@ -170,8 +169,7 @@ impl<N: Nand> Fs<'_, N> {
             if inode.is_directory() {
                 inode.parent = directory.0;
             }
-            let mut room = WholeRoom::new();
-            let mut batch = room.batch();
+            batch_in!(batch: WholeRoom);
             Self::put_name(&mut batch, directory, position, inode.kind(), Ino(ino), name);
             batch.put_inode(directory, &parent);
             batch.put_inode(Ino(ino), &inode);
@@ -211,8 +209,7 @@ impl<N: Nand> Fs<'_, N> {
     fn make_lost_found(&mut self, name: &[u8], attributes: Attributes) -> Result<Ino, FsError<N::Error>> {
         self.check_name(name)?;
         self.begin_change()?;
-        let mut room = WholeRoom::new();
-        let mut batch = room.batch();
+        batch_in!(batch: WholeRoom);
         let (ino, chunk_next) = self.prepare_make(&mut batch, Ino::ROOT, name, attributes, 0, &[])?;
         self.commit(&batch, Commit::Records)?;
         self.chunk_next = chunk_next;

@@ -6,7 +6,7 @@ use nandu_nand::Nand;
 use nandu_tree::TreeError;
 
 use super::{Journal, Mended};
-use crate::batch::WholeRoom;
+use crate::batch::{WholeRoom, batch_in};
 use crate::commit::Commit;
 use crate::error::Damage;
 use crate::fragments::{FRAGMENTS_FOUND_MAX, parse as parse_fragment};
@@ -157,8 +157,7 @@ impl<N: Nand> Fs<'_, N> {
         if start == 0 || self.is_zero_from(ino, index, start)? {
             return Ok(());
         }
-        let mut room = WholeRoom::new();
-        let mut batch = room.batch();
+        batch_in!(batch: WholeRoom);
         self.zero_part(&mut batch, Ino(ino), index, start, page_size)?;
         self.commit(&batch, Commit::Freeing)?;
         journal.tell_range(ino, (inode.size, (page_size - start) as u64), Mended::Beyond);

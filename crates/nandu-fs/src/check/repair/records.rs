@@ -5,7 +5,7 @@ use core::ops::{Bound, ControlFlow};
 use nandu_nand::Nand;
 
 use super::{Journal, Mended};
-use crate::batch::WholeRoom;
+use crate::batch::{WholeRoom, batch_in};
 use crate::commit::Commit;
 use crate::error::Damage;
 use crate::fs::Fs;
@@ -159,8 +159,7 @@ impl<N: Nand> Fs<'_, N> {
                 return Ok(None);
             }
         };
-        let mut room = WholeRoom::new();
-        let mut batch = room.batch();
+        batch_in!(batch: WholeRoom);
         batch.put_inode(Ino(ino), &inode);
         self.commit(&batch, Commit::Records)?;
         journal.tell(ino, what);
