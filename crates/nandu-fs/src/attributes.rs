@@ -37,8 +37,13 @@ impl<N: Nand> Fs<'_, N> {
     pub fn set_attributes(&mut self, ino: Ino, set: SetAttributes) -> Result<(), FsError<N::Error>> {
         check(&set)?;
         self.begin_change()?;
+        self.put_attributes(ino, &set)
+    }
+
+    #[inline(never)]
+    fn put_attributes(&mut self, ino: Ino, set: &SetAttributes) -> Result<(), FsError<N::Error>> {
         let mut inode = self.inode(ino)?;
-        inode.set(&set);
+        inode.set(set);
         inode.times[CTIME] = self.now;
         self.commit_inode(ino, &inode)
     }

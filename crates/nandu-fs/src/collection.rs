@@ -22,6 +22,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Has the collector make what room it can.
+    #[inline(never)]
     pub(crate) fn collect_all(&mut self) -> Result<(), FsError<N::Error>> {
         let pages = self.tree.pages().log().page_count();
         match self.collect(pages) {

@@ -148,6 +148,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Puts into a batch what becomes of an inode that loses a name.
+    #[inline(never)]
     pub(crate) fn drop_name(
         &mut self,
         batch: &mut Batch<'_>,

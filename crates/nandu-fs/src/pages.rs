@@ -177,21 +177,23 @@ impl<N: Nand> Fs<'_, N> {
         edits: &[Edit<'_>],
         before: Base,
     ) -> Result<(), FsError<N::Error>> {
-        let put = PagePut { stream: self.place_page(ino), edits, ..PagePut::default() };
-        if let Some(owner) = self.tagging.take() {
-            match self.try_put_page((ino, index), page, PagePut { stream: None, owner: Some(&owner), ..put }) {
+        let owner = self.tagging.take();
+        let mut put = PagePut { edits, owner: owner.as_ref(), ..PagePut::default() };
+        if owner.is_some() {
+            match self.try_put_page((ino, index), page, &put) {
                 Err(FsError::Full) => self.tagging.give_up(),
                 other => return other,
             }
         }
+        (put.owner, put.stream) = (None, self.place_page(ino));
         let mut has_more = true;
         loop {
-            let outcome = match self.try_put_page((ino, index), page, put) {
-                Err(FsError::Full) if before == Base::Page && self.has_room_to_overwrite() => {
-                    self.try_put_page((ino, index), page, PagePut { frees: true, ..put })
-                }
-                outcome => outcome,
-            };
+            let mut outcome = self.try_put_page((ino, index), page, &put);
+            if matches!(outcome, Err(FsError::Full)) && before == Base::Page && self.has_room_to_overwrite() {
+                put.frees = true;
+                outcome = self.try_put_page((ino, index), page, &put);
+                put.frees = false;
+            }
             match outcome {
                 Err(FsError::Full) if has_more && self.make_room()? => has_more = false,
                 outcome => return outcome,
@@ -204,11 +206,12 @@ impl<N: Nand> Fs<'_, N> {
         self.tree.pages().has_capacity_for_records(1, OVERWRITTEN_SHARE)
     }
 
+    #[inline(never)]
     fn try_put_page(
         &mut self,
         (ino, index): (u64, u32),
         page: &[u8],
-        put: PagePut<'_>,
+        put: &PagePut<'_>,
     ) -> Result<(), FsError<N::Error>> {
         let key = Key::page(ino, index);
         match self.tree.put_page_with(key.as_slice(), page, put) {
@@ -233,6 +236,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// The same, where behind so many bytes it is zero: these go into the page of the next sync, if they have room there.
+    #[inline(never)]
     pub(crate) fn put_front(
         &mut self,
         (ino, index): (u64, u32),

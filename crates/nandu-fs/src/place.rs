@@ -10,6 +10,7 @@ use crate::{FsError, Ino};
 
 impl<'m, N: Nand> Fs<'m, N> {
     /// Begins to place pages by policy, if the options say so and the volume has blocks of both modes.
+    #[inline(never)]
     pub(crate) fn begin_placing(&mut self, memory: &'m mut [u8], windows: u64) {
         let (references, _) = memory.as_chunks_mut();
         let log = self.tree.pages().log();
@@ -31,6 +32,7 @@ impl<'m, N: Nand> Fs<'m, N> {
     }
 
     /// The windows of a promised lifetime that are over. Reads the leaf that says it, where somebody wants to know.
+    #[inline(never)]
     pub(crate) fn wear_windows(&mut self) -> Result<u64, FsError<N::Error>> {
         if self.options.wear.is_none() || self.options.placement.is_none() {
             return Ok(0);

@@ -78,15 +78,16 @@ impl<N: Nand> Fs<'_, N> {
         mode: RenameMode,
         ended: &mut Option<(Ino, Ending)>,
     ) -> Result<Commit, FsError<N::Error>> {
-        let mut sides = [
-            Side { directory, inode: self.directory(directory)? },
-            Side { directory: new_directory, inode: self.directory(new_directory)? },
-        ];
+        let mut sides = [directory, new_directory].map(|directory| Side { directory, inode: Inode::EMPTY });
+        for side in &mut sides {
+            self.load_side(side)?;
+        }
         if sides[1].inode.nlink == 0 {
             return Err(FsError::NotFound { directory: new_directory });
         }
         let moved = self.found(directory, name)?;
-        let mut inode = self.named_inode(moved.ino)?;
+        let mut inode = Inode::EMPTY;
+        self.load_named(moved.ino, &mut inode)?;
         if inode.is_directory() {
             self.check_not_above(moved.ino, new_directory)?;
         }
@@ -101,26 +102,14 @@ impl<N: Nand> Fs<'_, N> {
             // Two names of one inode: POSIX has it that nothing happens.
             (_, Search::Found(Found { ino, .. })) if ino == moved.ino => return Ok(how),
             (RenameMode::Exchange, Search::Found(other)) => {
-                let mut inode = self.named_inode(other.ino)?;
-                if inode.is_directory() {
-                    self.check_not_above(other.ino, directory)?;
-                }
-                let more = i32::from(inode.is_directory()) - links;
+                let more = self.put_exchanged(batch, other.ino, (directory, moved.position, name))? - links;
                 deltas = [Delta { names: 0, links: more }, Delta { names: 0, links: -more }];
-                self.put_moved(batch, other.ino, &mut inode, directory);
-                Self::put_name(batch, directory, moved.position, inode.kind(), other.ino, name);
                 other.position
             }
             (_, Search::Found(other)) => {
-                let mut replaced = self.named_inode(other.ino)?;
-                match (inode.is_directory(), replaced.is_directory()) {
-                    (true, _) => self.check_empty_directory(other.ino, &replaced)?,
-                    (false, true) => return Err(FsError::IsDirectory(other.ino)),
-                    (false, false) => {}
-                }
                 // The second directory loses a name and gets one, and the same of directories.
                 deltas[1] = Delta::default();
-                *ended = Some((other.ino, self.drop_name(batch, other.ino, &mut replaced)?));
+                *ended = Some((other.ino, self.replace_name(batch, other.ino, inode.is_directory())?));
                 batch.delete(Key::name(directory.0, moved.position));
                 how = Commit::Freeing;
                 other.position
@@ -142,6 +131,53 @@ impl<N: Nand> Fs<'_, N> {
         }
         Self::put_name(batch, new_directory, position, inode.kind(), moved.ino, new_name);
         Ok(how)
+    }
+
+    /// Apart from who renames, as what follows is: of what each of them loads one is on the stack at a time.
+    #[inline(never)]
+    fn load_side(&mut self, side: &mut Side) -> Result<(), FsError<N::Error>> {
+        side.inode = self.directory(side.directory)?;
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn load_named(&mut self, ino: Ino, inode: &mut Inode) -> Result<(), FsError<N::Error>> {
+        *inode = self.named_inode(ino)?;
+        Ok(())
+    }
+
+    /// Puts an inode that takes the name of another into a batch, with that name. Returns how many directories there are with it.
+    #[inline(never)]
+    fn put_exchanged(
+        &mut self,
+        batch: &mut Batch<'_>,
+        ino: Ino,
+        (directory, position, name): (Ino, u64, &[u8]),
+    ) -> Result<i32, FsError<N::Error>> {
+        let mut inode = self.named_inode(ino)?;
+        if inode.is_directory() {
+            self.check_not_above(ino, directory)?;
+        }
+        self.put_moved(batch, ino, &mut inode, directory);
+        Self::put_name(batch, directory, position, inode.kind(), ino, name);
+        Ok(i32::from(inode.is_directory()))
+    }
+
+    /// Puts into a batch what becomes of an inode whose name another inode takes.
+    #[inline(never)]
+    fn replace_name(
+        &mut self,
+        batch: &mut Batch<'_>,
+        ino: Ino,
+        by_directory: bool,
+    ) -> Result<Ending, FsError<N::Error>> {
+        let mut replaced = self.named_inode(ino)?;
+        match (by_directory, replaced.is_directory()) {
+            (true, _) => self.check_empty_directory(ino, &replaced)?,
+            (false, true) => return Err(FsError::IsDirectory(ino)),
+            (false, false) => {}
+        }
+        self.drop_name(batch, ino, &mut replaced)
     }
 
     /// Refuses to move a directory below itself. Reads a leaf for each directory above the other.

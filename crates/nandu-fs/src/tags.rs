@@ -6,7 +6,7 @@ use nandu_tree::TreeError;
 
 use crate::FsError;
 use crate::Ino;
-use crate::batch::{PageRoom, batch_in};
+use crate::batch::{Batch, PageRoom, batch_in};
 use crate::fs::Fs;
 use crate::inode::{CTIME, MTIME};
 use crate::keys::Key;
@@ -30,6 +30,7 @@ struct DuePage {
 impl<N: Nand> Fs<'_, N> {
     /// Makes the changes again that tags tell of. Reads each page and its tag, programs the last page, a commit and a checkpoint; nothing if
     /// there is no tail.
+    #[inline(never)]
     pub(crate) fn take_over_tail(&mut self) -> Result<(), FsError<N::Error>> {
         if !self.tree.pages().log().has_due_tail() {
             return Ok(());
@@ -61,6 +62,7 @@ impl<N: Nand> Fs<'_, N> {
         Ok(())
     }
 
+    #[inline(never)]
     fn take_over_pages(&mut self) -> Result<(), FsError<N::Error>> {
         let is_done = self.has_taken_over()?;
         // Whether a page is the last one is known when the next was read.
@@ -87,6 +89,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Reads a page of the tail to the buffer.
+    #[inline(never)]
     fn read_due(&mut self, place: u16) -> Result<Option<DuePage>, FsError<N::Error>> {
         let log = self.tree.pages_mut().log_mut();
         let Some(page) = log.due_address(place) else { return Ok(None) };
@@ -99,6 +102,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Whether a mount that was cut made every change that the tail tells of (S16).
+    #[inline(never)]
     fn has_taken_over(&mut self) -> Result<bool, FsError<N::Error>> {
         let stated = self.tail_record();
         let key = Key::tail();
@@ -118,37 +122,48 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Makes the change again that a tag tells of.
+    #[inline(never)]
     fn write_again(&mut self, due: &DuePage, place: u16, is_last: bool) -> Result<(), FsError<N::Error>> {
         let DuePage { tag: Some(tag), page, crc } = *due else { return Ok(()) };
         // Something else was read since. A page that was torn may be gone by now, and then nobody was told that it was there.
         if is_last && self.read_due(place)?.is_none_or(|found| found.tag != Some(tag)) {
             return Ok(());
         }
-        let ino = Ino(tag.ino);
-        let state = self.page_state(tag.ino, tag.index)?;
-        let mut inode = self.file(ino)?;
         let key = Key::page(tag.ino, tag.index);
-        let size = u64::from(tag.index) * self.page_size() as u64 + u64::from(tag.end);
-        // A mount that was cut did it; the copy then made was followed by a commit. Cut after cut, copies would fill a small chip.
-        let is_same = inode.size >= size && (inode.times[MTIME], inode.times[CTIME]) == (tag.now, tag.now);
-        if is_same && state.fragments.as_slice().is_empty() && self.tree.has_page(key.as_slice(), crc)? {
-            return Ok(());
-        }
-        inode.size = inode.size.max(size);
-        inode.modify(tag.now);
-        Self::count_page(&state, &mut inode);
         let record = self.tail_record();
         batch_in!(batch: PageRoom);
         if is_last {
             // The next mount may find this page torn, and would make the changes before it on top of this one.
             batch.put_lent(Key::tail(), &record);
         }
-        batch.put_inode(ino, &inode);
-        Self::delete_fragments(&mut batch, (tag.ino, tag.index), &state);
+        if !self.put_tagged(&mut batch, &tag, crc)? {
+            return Ok(());
+        }
         let is_named = !is_last && self.tree.adopt_page(key.as_slice(), page, crc, batch.edits())?;
         if !is_named && (is_last || self.read_due(place)?.is_some()) {
             self.tree.put_page_again(key.as_slice(), self.buffer.page_mut(), batch.edits())?;
         }
         Ok(())
+    }
+
+    /// Puts what changes with the page that a tag tells of into a batch: the inode, and the fragments over the page, which go. False if all of it
+    /// was done.
+    #[inline(never)]
+    fn put_tagged(&mut self, batch: &mut Batch<'_>, tag: &Tag, crc: u32) -> Result<bool, FsError<N::Error>> {
+        let state = self.page_state(tag.ino, tag.index)?;
+        let mut inode = self.file(Ino(tag.ino))?;
+        let size = u64::from(tag.index) * self.page_size() as u64 + u64::from(tag.end);
+        // A mount that was cut did it; the copy then made was followed by a commit. Cut after cut, copies would fill a small chip.
+        let is_same = inode.size >= size && (inode.times[MTIME], inode.times[CTIME]) == (tag.now, tag.now);
+        let key = Key::page(tag.ino, tag.index);
+        if is_same && state.fragments.as_slice().is_empty() && self.tree.has_page(key.as_slice(), crc)? {
+            return Ok(false);
+        }
+        inode.size = inode.size.max(size);
+        inode.modify(tag.now);
+        Self::count_page(&state, &mut inode);
+        batch.put_inode(Ino(tag.ino), &inode);
+        Self::delete_fragments(batch, (tag.ino, tag.index), &state);
+        Ok(true)
     }
 }

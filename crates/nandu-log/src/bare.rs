@@ -170,6 +170,22 @@ impl<N: Nand> Log<'_, N> {
             return Ok(None);
         }
         let page = self.shape.page_of(stream, frontier.block, frontier.next);
+        self.seal_summary(bytes, stream, page);
+        let outcome = self.program_bare(stream, page, bytes, None, cause)?;
+        if outcome == Programmed::Done {
+            self.note_programmed(stream, page, bytes, Some(NAMED | BLANK));
+            self.advance(stream, false, None);
+            if is_last && self.bare_room(stream) > 0 {
+                self.close(stream, State::Full);
+            }
+            return Ok(Some(page));
+        }
+        self.give_up_block(stream, outcome)?;
+        Ok(None)
+    }
+
+    #[inline(never)]
+    fn seal_summary(&self, bytes: &mut [u8], stream: u8, page: PageAddr) {
         PageFields {
             kind: PageKind::Summary,
             sequence: self.sequence,
@@ -182,17 +198,6 @@ impl<N: Nand> Log<'_, N> {
             positions: &self.positions_with(stream)[..self.shape.streams as usize],
         }
         .seal(bytes);
-        let outcome = self.program_bare(stream, page, bytes, None, cause)?;
-        if outcome == Programmed::Done {
-            self.note_programmed(stream, page, bytes, Some(NAMED | BLANK));
-            self.advance(stream, false, None);
-            if is_last && self.bare_room(stream) > 0 {
-                self.close(stream, State::Full);
-            }
-            return Ok(Some(page));
-        }
-        self.give_up_block(stream, outcome)?;
-        Ok(None)
     }
 
     /// Ends the open block of a bare stream early: programs a summary, as [`Log::append_summary`] does, and leaves the rest of the

@@ -236,7 +236,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let supersedes = (self.path[0].present && supersedes != PENDING).then_some(PageAddr(supersedes));
         let placement = placement.unwrap_or(Placement::Update { supersedes });
         self.flush(true, placement)?;
-        if self.pending.appended > 0 {
+        if GROUP && self.pending.appended > 0 {
             // The page of the leaf has no room for what must be in a journal page. It counts with the one that is.
             self.stats.full_rides += 1;
             self.write_journal(placement)?;
@@ -622,8 +622,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Bytes that notes take in a page, if they all stay.
+    #[inline]
     pub(crate) fn notes_size(&self) -> usize {
-        if self.notes.is_empty() { 0 } else { SECTION_FRONT_SIZE + self.notes.size(|page| self.journal.is_old(page)) }
+        if self.notes.is_empty() { 0 } else { self.size_of_notes() }
+    }
+
+    #[inline(never)]
+    fn size_of_notes(&self) -> usize {
+        SECTION_FRONT_SIZE + self.notes.size(|page| self.journal.is_old(page))
     }
 
     /// Writes the front of the page, and between leaf and inner nodes changes, notes and erased bytes.
@@ -651,7 +657,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         };
         front.write(self.assembly, self.header_size);
         let mut writer = SectionWriter::new(&mut self.assembly[gap]);
-        if let Some(draft) = draft {
+        if GROUP && let Some(draft) = draft {
             let content = writer.add(SectionKind::Changes, draft.section_size());
             draft.write_section(&self.journals, &self.changes, &self.format, content);
         }

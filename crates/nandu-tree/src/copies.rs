@@ -17,7 +17,6 @@
 //! The alternative, to name each page at once and leave its partner out, loses half of the block where every leaf has one page to be
 //! moved, and a sixth with sixteen.
 
-use nandu_index::KeyBuf;
 use nandu_media::features::MLC;
 use nandu_media::journal::Change;
 use nandu_media::notes::{NOTE_KEY_SIZE_MAX, Note};
@@ -184,6 +183,19 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         if self.copies.is_full() && !self.name_some()? {
             self.name_copies()?;
         }
+        if !self.append_copy(key, value)? {
+            return Ok(Examined::Live);
+        }
+        // A leaf for each page copied, if need be, and no more, so that an examination has a bound.
+        if self.copies.len() > self.copies_wanted() {
+            self.name_some()?;
+        }
+        Ok(if self.copies.has_source(value.page) { Examined::Copied } else { Examined::Moved })
+    }
+
+    /// Programs the copy. False if there is no room for its note.
+    #[inline(never)]
+    fn append_copy(&mut self, key: &[u8], value: PageValue) -> Result<bool, TreeError<P::Error>> {
         let mut outcome = self.copy_page(key, value);
         while matches!(outcome, Err(TreeError::NotesFull)) && !self.copies.is_empty() {
             // Each of them has two notes.
@@ -191,7 +203,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             outcome = self.copy_page(key, value);
         }
         match outcome {
-            Err(TreeError::NotesFull) => return Ok(Examined::Live),
+            Err(TreeError::NotesFull) => return Ok(false),
             outcome => outcome?,
         }
         let copy = self.append_page(None, None, key, Placement::Moved { from: PageAddr(value.page) })?;
@@ -199,11 +211,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             Some(note) => self.copies.push(&Waiting { from: value.page, crc: value.crc, note }),
             None => return Self::corrupt(value.page, crate::Malformed::Node),
         }
-        // A leaf for each page copied, if need be, and no more, so that an examination has a bound.
-        if self.copies.len() > self.copies_wanted() {
-            self.name_some()?;
-        }
-        Ok(if self.copies.has_source(value.page) { Examined::Copied } else { Examined::Moved })
+        Ok(true)
     }
 
     /// Copies that may wait so that others of their leaves come to them: few where the medium is short of room, since both they and
@@ -219,16 +227,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let is_ready = |index: &usize| self.is_nameable(self.copies.word(*index, 4));
         let Some(index) = (0..self.copies.len()).find(is_ready) else { return Ok(false) };
         let Some(copy) = self.copies.get(index) else { return Ok(false) };
-        let mut key = KeyBuf::EMPTY;
-        key.set(copy.note.key());
-        if self.page_value(key.as_slice())? != Some(copy.source()) {
+        let key = copy.note.key();
+        if self.page_value(key)? != Some(copy.source()) {
             // Overwritten or deleted since.
             self.copies.remove(index);
             self.bury_page(copy.note.page);
             return Ok(true);
         }
         let placement = Some(Placement::Moved { from: PageAddr(copy.from) });
-        let outcome = self.merge_with(key.as_slice(), Some(Own::Name(key.as_slice())), placement);
+        let outcome = self.merge_with(key, Some(Own::Name(key)), placement);
         let count = self.copies.len();
         match outcome {
             Ok(_) => self.copies.drop_linked(),
@@ -396,16 +403,15 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         for index in 0..self.changes.len() {
             let value = self.changes.stored(index).and_then(PageValue::parse).filter(|value| value.page == from);
             let (Some(value), UNSYNCED) = (value, self.changes.home(index).journal) else { continue };
-            let (mut key, home) = (KeyBuf::EMPTY, self.changes.home(index));
-            key.set(self.changes.key(index));
+            let (Some(note), home) = (Note::new(to, self.changes.key(index)), self.changes.home(index)) else {
+                continue;
+            };
             let bytes = PageValue { page: to, ..value }.to_bytes();
-            let change = Change { key: key.as_slice(), tag: TAG_PAGE, value: Some(&bytes[1..]) };
+            let change = Change { key: note.key(), tag: TAG_PAGE, value: Some(&bytes[1..]) };
             let is_set = self.changes.set(&change, home);
             assert!(is_set, "a change takes the place of one of its size");
             self.notes.remove(from);
-            if let Some(note) = Note::new(to, key.as_slice()) {
-                self.notes.push(&note);
-            }
+            self.notes.push(&note);
             return;
         }
         // Nothing leads to it: it was given up, or replaced before anything durable led to it.

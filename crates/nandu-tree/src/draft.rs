@@ -9,9 +9,7 @@
 //! one without the other, and the leaf's own sequence says nothing about them.
 
 use nandu_media::PageKind;
-use nandu_media::journal::{
-    JournalFront, Older, SectionFront, front_size, list_size, mark, older_size, section_front_size,
-};
+use nandu_media::journal::{JournalFront, Older, SectionFront, front_size, mark, older_size, section_front_size};
 use nandu_media::section::{SectionKind, SectionWriter};
 use nandu_media::tree::CellFormat;
 use nandu_nand::PageAddr;
@@ -24,17 +22,23 @@ use crate::pages::{Pages, Placement};
 use crate::summaries::NotesPlace;
 use crate::tree::Tree;
 
-/// In place of a place in the list of older pages: not in it.
-const UNLISTED: u8 = u8::MAX;
+/// What a journal page to be written does with one that is listed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Nothing.
+    Stays,
+    /// It takes its changes.
+    Moved,
+    /// It names it, with a map that is exact, or one that is not.
+    Named { is_exact: bool },
+}
 
 /// A journal page to be written.
 pub(crate) struct Draft {
-    /// Whose changes it takes; the last stands for no page.
-    moved: [bool; LISTED_MAX + 1],
-    /// Those that it names, of these the first `older_count`.
-    older: [Older; LISTED_MAX],
-    older_count: usize,
-    place_in_list: [u8; LISTED_MAX + 1],
+    /// What it does with each; the last stands for no page.
+    fates: [Fate; LISTED_MAX + 1],
+    /// Bytes of the list of those that it names.
+    list_size: usize,
     /// Changes that it takes, and their bytes.
     count: usize,
     size: usize,
@@ -47,10 +51,8 @@ pub(crate) struct Draft {
 
 impl Draft {
     pub(crate) const EMPTY: Draft = Draft {
-        moved: [false; LISTED_MAX + 1],
-        older: [Older { page: 0, count: 0, is_exact: false }; LISTED_MAX],
-        older_count: 0,
-        place_in_list: [UNLISTED; LISTED_MAX + 1],
+        fates: [Fate::Stays; LISTED_MAX + 1],
+        list_size: 0,
         count: 0,
         size: 0,
         base: None,
@@ -66,20 +68,38 @@ impl Draft {
     }
 
     fn take(&mut self, place: usize, tallies: &Tallies) {
-        self.moved[place] = true;
+        self.fates[place] = Fate::Moved;
         self.count += tallies[place].count;
         self.size += tallies[place].size;
     }
 
-    fn name(&mut self, place: usize, listed: &Listed, tally: &Tally) {
-        self.place_in_list[place] = self.older_count as u8;
-        let Listed { page, count, .. } = *listed;
-        self.older[self.older_count] = Older { page, count, is_exact: tally.unproved == 0 };
-        self.older_count += 1;
+    fn is_moved(&self, place: usize) -> bool {
+        self.fates[place] == Fate::Moved
     }
 
-    fn older(&self) -> &[Older] {
-        &self.older[..self.older_count]
+    fn name(&mut self, place: usize, listed: &Listed, tally: &Tally) {
+        self.fates[place] = Fate::Named { is_exact: tally.unproved == 0 };
+        self.list_size += older_size(usize::from(listed.count));
+    }
+
+    /// Those that it names, in the order of its list: the place of each, and what the list says of it.
+    fn named(&self, journals: &Journals) -> impl Iterator<Item = (usize, Older)> {
+        let fates = self.fates.iter().zip(&journals.listed).enumerate();
+        fates.filter_map(|(place, (fate, listed))| match (fate, listed) {
+            (&Fate::Named { is_exact }, &Some(Listed { page, count, .. })) => {
+                Some((place, Older { page, count, is_exact }))
+            }
+            _ => None,
+        })
+    }
+
+    /// What the list says of those that it names.
+    fn older<'o>(&self, journals: &Journals, out: &'o mut [Older; LISTED_MAX]) -> &'o [Older] {
+        let mut count = 0;
+        for (out, (_, older)) in out.iter_mut().zip(self.named(journals)) {
+            (*out, count) = (older, count + 1);
+        }
+        &out[..count]
     }
 
     /// Writes its changes to `body[at..]`, and which changes of other pages are needed to the list of these, with which `body`
@@ -89,34 +109,37 @@ impl Draft {
         changes: &Changes<'_>,
         journals: &Journals,
         format: &CellFormat,
-        body: &mut [u8],
+        (body, older): (&mut [u8], &[Older]),
         mut at: usize,
     ) -> usize {
         let merged = journals.merged();
         let maps = if self.maps_size > 0 { journals.map_places() } else { [0; LISTED_MAX] };
-        let maps_start = list_size(self.older());
+        let mut places = [0_u8; LISTED_MAX];
+        for (number, (place, _)) in self.named(journals).enumerate() {
+            places[place] = number as u8;
+        }
         for index in (0..changes.len()).filter(|index| !merged.contains(index)) {
             let home = changes.home(index);
             let journal = usize::from(home.journal);
-            if self.moved[journal] {
-                at += changes.change(index).write(format, &mut body[at..]);
-            } else if self.place_in_list[journal] != UNLISTED {
-                mark(self.older(), body, self.place_in_list[journal].into(), usize::from(home.index));
-            } else if self.maps_size > 0 {
-                body[maps_start + maps[journal] + usize::from(home.index) / 8] |= 1 << (home.index % 8);
+            match self.fates[journal] {
+                Fate::Moved => at += changes.change(index).write(format, &mut body[at..]),
+                Fate::Named { .. } => mark(older, body, places[journal].into(), usize::from(home.index)),
+                Fate::Stays if self.maps_size > 0 => {
+                    body[self.list_size + maps[journal] + usize::from(home.index) / 8] |= 1 << (home.index % 8);
+                }
+                Fate::Stays => {}
             }
         }
         at
     }
-}
 
-impl Draft {
     /// Bytes of its section.
     pub(crate) fn section_size(&self) -> usize {
-        section_front_size() + list_size(self.older()) + self.maps_size + self.size
+        section_front_size() + self.list_size + self.maps_size + self.size
     }
 
     /// Writes its section, of which this is the content.
+    #[inline(never)]
     pub(crate) fn write_section(
         &self,
         journals: &Journals,
@@ -124,16 +147,18 @@ impl Draft {
         format: &CellFormat,
         content: &mut [u8],
     ) {
+        let mut older = [Older::default(); LISTED_MAX];
+        let older = self.older(journals, &mut older);
         let front = SectionFront {
             base: self.base,
             count: self.count as u16,
-            older: self.older(),
+            older,
             maps_size: self.maps_size as u16,
             is_exact: self.is_exact,
         };
         let at = front.write(content);
         let list = section_front_size();
-        let end = list + self.fill(changes, journals, format, &mut content[list..], at - list);
+        let end = list + self.fill(changes, journals, format, (&mut content[list..], older), at - list);
         assert!(end == content.len(), "a section is as long as its changes");
     }
 }
@@ -146,25 +171,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let mut draft = Draft::EMPTY;
         let notes_size = self.notes_size();
         self.draft_page(notes_size, &mut draft);
-        let list = front_size(self.header_size);
-        let used = list + list_size(draft.older()) + draft.size;
+        let used = front_size(self.header_size) + draft.list_size + draft.size;
         let notes = self.place_notes(self.scratch.len().saturating_sub(used))?;
-        let front = JournalFront {
-            height: self.state.height,
-            format: self.format,
-            records: self.state.records,
-            root: self.state.root,
-            count: draft.count as u16,
-            has_sections: notes.size() > 0,
-            older: draft.older(),
-        };
-        let end = front.write(self.scratch, self.header_size);
-        let end = list + draft.fill(&self.changes, &self.journals, &self.format, &mut self.scratch[list..], end - list);
-        let mut writer = SectionWriter::new(&mut self.scratch[end..]);
-        if let NotesPlace::Section(size) = notes {
-            self.notes.write(writer.add(SectionKind::Notes, size), &self.journal);
-        }
-        writer.finish();
+        self.compose_journal(&draft, notes);
         let is_commit = notes != NotesPlace::Page;
         let page = self.pages.append(self.scratch, PageKind::Journal, placement, is_commit)?.0;
         assert!(page < self.page_count, "the medium keeps to its own size");
@@ -183,6 +192,31 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(())
     }
 
+    /// Puts a journal page by itself together.
+    #[inline(never)]
+    fn compose_journal(&mut self, draft: &Draft, notes: NotesPlace) {
+        let list = front_size(self.header_size);
+        let mut older = [Older::default(); LISTED_MAX];
+        let older = draft.older(&self.journals, &mut older);
+        let front = JournalFront {
+            height: self.state.height,
+            format: self.format,
+            records: self.state.records,
+            root: self.state.root,
+            count: draft.count as u16,
+            has_sections: notes.size() > 0,
+            older,
+        };
+        let end = front.write(self.scratch, self.header_size) - list;
+        let body = (&mut self.scratch[list..], older);
+        let end = list + draft.fill(&self.changes, &self.journals, &self.format, body, end);
+        let mut writer = SectionWriter::new(&mut self.scratch[end..]);
+        if let NotesPlace::Section(size) = notes {
+            self.notes.write(writer.add(SectionKind::Notes, size), &self.journal);
+        }
+        writer.finish();
+    }
+
     /// Which changes go into the next journal page by itself, of which nothing was said.
     #[inline(never)]
     fn draft_page(&self, notes_size: usize, draft: &mut Draft) {
@@ -193,7 +227,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         loop {
             // An unproved change may be obsolete, which a newer page would hide.
             let others = (0..LISTED_MAX)
-                .filter(|&at| self.journals.listed[at].is_some() && !draft.moved[at] && tallies[at].unproved == 0);
+                .filter(|&at| self.journals.listed[at].is_some() && !draft.is_moved(at) && tallies[at].unproved == 0);
             let Some(least) = others.min_by_key(|&place| tallies[place].size) else { break };
             // Rather a page more in the list than a Summary.
             let size = draft.size + tallies[least].size + notes_size;
@@ -203,7 +237,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             draft.take(least, &tallies);
         }
         for (place, listed) in self.journals.listed.iter().enumerate() {
-            if let (Some(listed), false) = (listed, draft.moved[place]) {
+            if let (Some(listed), false) = (listed, draft.is_moved(place)) {
                 draft.name(place, listed, &tallies[place]);
             }
         }
@@ -224,7 +258,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let is_recent = |place: usize| journals.listed[place].is_some_and(|listed| listed.is_recent);
         let others = || (0..LISTED_MAX).filter(|&place| journals.listed[place].is_some() && !is_recent(place));
         if others().all(|place| tallies[place].count == 0) {
-            others().for_each(|place| draft.moved[place] = true);
+            others().for_each(|place| draft.fates[place] = Fate::Moved);
         } else if forced.is_some_and(|place| !is_recent(usize::from(place))) {
             // The base would still name it.
             return false;
@@ -238,9 +272,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         }
         let list_size = |place: usize| journals.listed[place].map_or(0, |listed| older_size(usize::from(listed.count)));
         let mut needed = section_front_size() + draft.maps_size + draft.size;
-        needed += (0..LISTED_MAX).filter(|&at| is_recent(at) && !draft.moved[at]).map(list_size).sum::<usize>();
+        needed += (0..LISTED_MAX).filter(|&at| is_recent(at) && !draft.is_moved(at)).map(list_size).sum::<usize>();
         loop {
-            let recent = (0..LISTED_MAX).filter(|&at| is_recent(at) && !draft.moved[at] && tallies[at].unproved == 0);
+            let recent =
+                (0..LISTED_MAX).filter(|&at| is_recent(at) && !draft.is_moved(at) && tallies[at].unproved == 0);
             let Some(least) = recent.min_by_key(|&place| tallies[place].size) else { break };
             let with_it = needed + tallies[least].size - list_size(least);
             let fits = journals.fit(draft.count + tallies[least].count, draft.size + tallies[least].size);
@@ -250,12 +285,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             draft.take(least, &tallies);
             needed = with_it;
         }
-        let left = (0..LISTED_MAX).filter(|&place| journals.listed[place].is_some() && !draft.moved[place]).count();
+        let left = (0..LISTED_MAX).filter(|&place| journals.listed[place].is_some() && !draft.is_moved(place)).count();
         if needed > room || left >= journals.listed_max || !journals.fit(draft.count, draft.size) {
             return false;
         }
         for place in (0..LISTED_MAX).filter(|&place| is_recent(place)) {
-            if let (Some(listed), false) = (&journals.listed[place], draft.moved[place]) {
+            if let (Some(listed), false) = (&journals.listed[place], draft.is_moved(place)) {
                 draft.name(place, listed, &tallies[place]);
             }
         }
@@ -266,24 +301,26 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     #[inline(never)]
     pub(crate) fn note_draft(&mut self, page: u32, draft: &Draft, node: Node, is_by_itself: bool) {
         let merged = self.journals.merged();
-        let free = (0..LISTED_MAX).find(|&place| draft.moved[place] || self.journals.listed[place].is_none());
+        let free = (0..LISTED_MAX).find(|&place| draft.is_moved(place) || self.journals.listed[place].is_none());
         let Some(place) = free else { return };
         let mut index = 0;
         for at in (0..self.changes.len()).filter(|at| !merged.contains(at)) {
-            if draft.moved[usize::from(self.changes.home(at).journal)] {
+            if draft.is_moved(usize::from(self.changes.home(at).journal)) {
                 self.changes.set_home(at, Home { journal: place as u8, index, is_unproved: false });
                 index += 1;
             }
         }
         let mut dropped = [None; LISTED_MAX];
-        for (at, dropped) in dropped.iter_mut().enumerate().filter(|(at, _)| draft.moved[*at]) {
+        for (at, dropped) in dropped.iter_mut().enumerate().filter(|(at, _)| draft.is_moved(*at)) {
             *dropped = self.journals.listed[at].take().map(|listed| listed.stood());
         }
         let is_recent = !is_by_itself;
         if !is_recent {
-            for (listed, order) in self.journals.listed.iter_mut().zip(draft.place_in_list) {
-                // Behind the new one, which is the first.
-                listed.iter_mut().for_each(|listed| listed.order = order.wrapping_add(1));
+            // Behind the new one, which is the first.
+            let mut order = 0;
+            for (listed, fate) in self.journals.listed.iter_mut().zip(&draft.fates) {
+                order += u8::from(matches!(fate, Fate::Named { .. }));
+                listed.iter_mut().for_each(|listed| listed.order = order);
             }
         }
         // Only what a mount finds has to be proved, so the sequence is not needed here.

@@ -30,6 +30,7 @@ use crate::changes::{Changes, UNSYNCED};
 use crate::descent::{LeafFences, Seek};
 use crate::draft::Draft;
 use crate::journals::{LISTED_MAX, Tally, count_changes};
+use crate::merge::Aim;
 use crate::pages::{Need, Pages, Placement};
 use crate::tree::Tree;
 
@@ -140,8 +141,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     #[inline(never)]
     fn merge_one_leaf(&mut self, is_due: bool) -> Result<bool, TreeError<P::Error>> {
-        let mut key = KeyBuf::EMPTY;
-        if self.one_leaf_to_merge(is_due, &mut key)? { self.merge_roomy(&key).map(|()| true) } else { Ok(false) }
+        match self.one_leaf_to_merge(is_due)? {
+            Some(index) => self.merge_roomy(index).map(|()| true),
+            None => Ok(false),
+        }
     }
 
     /// As [`Tree::ride`]; `false` if it failed and the medium can be programmed all the same.
@@ -180,14 +183,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             self.lift.clear();
             return Ok(false);
         }
-        match self.room_beside(&lift.key)? {
-            Beside::Room => {
+        match self.room_beside(Aim::Key(lift.key.as_slice()))? {
+            (Beside::Room, _) => {
                 self.lift.clear();
                 self.merge_at(lift.key.as_slice(), None)?;
                 self.stats.lifted += 1;
                 Ok(true)
             }
-            Beside::Short | Beside::Parted => Ok(false),
+            (Beside::Short | Beside::Parted, _) => Ok(false),
         }
     }
 
@@ -222,12 +225,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         // Journal pages whose changes are all obsolete need a commit that says so.
         while !self.changes.is_empty() || !self.journals.is_empty() {
             self.prepare_waiting(false)?;
-            let mut key = KeyBuf::EMPTY;
-            self.cells.minimum(&mut key);
-            if !self.changes.is_empty() {
-                key.set(self.changes.key(0));
-            }
-            self.merge_at(key.as_slice(), None)?;
+            self.merge_change(0)?;
         }
         Ok(())
     }
@@ -404,64 +402,58 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Some(if is_fitting { Shorter::Joined } else { Shorter::Merged })
     }
 
-    /// Whether all changes since the last sync belong to one leaf, and its page is the best one for the sync: where leaves are parted
-    /// one that is due has room for them to ride; else it has room for the notes, without which a Summary would come first. A key of the
-    /// leaf is put in place of the key.
+    /// A change of the leaf that all changes since the last sync belong to, if its page is the best one for the sync: where leaves are parted
+    /// one that is due has room for them to ride; else it has room for the notes, without which a Summary would come first.
     #[inline(never)]
-    fn one_leaf_to_merge(&mut self, is_due: bool, key: &mut KeyBuf) -> Result<bool, TreeError<P::Error>> {
-        if is_due && self.parts_leaves() || !self.is_unsynced_in_one_leaf(key)? {
-            return Ok(false);
+    fn one_leaf_to_merge(&mut self, is_due: bool) -> Result<Option<usize>, TreeError<P::Error>> {
+        if is_due && self.parts_leaves() {
+            return Ok(None);
         }
-        Ok(self.parts_leaves() || self.fits_with_notes(key)?)
+        let Some(index) = self.unsynced_in_one_leaf()? else { return Ok(None) };
+        if self.parts_leaves() {
+            return Ok(Some(index));
+        }
+        let (index, fits) = self.fit_with_notes(index)?;
+        Ok(Some(index).filter(|_| fits))
     }
 
-    /// Whether the page of the leaf of a key, with its changes, has room for the notes.
+    /// Whether the page of the leaf of a change, with its changes, has room for the notes; and the first of these changes, since obsolete ones
+    /// are forgotten.
     #[inline(never)]
-    fn fits_with_notes(&mut self, key: &KeyBuf) -> Result<bool, TreeError<P::Error>> {
+    fn fit_with_notes(&mut self, index: usize) -> Result<(usize, bool), TreeError<P::Error>> {
         if self.notes.is_empty() {
-            return Ok(true);
+            return Ok((index, true));
         }
-        let merged = self.changes_at(key)?;
+        let merged = self.changes_at(Aim::Change(index))?;
         let size = self.merged_size(&merged)? + self.notes_size();
-        Ok(self.front() + size <= self.tail())
+        Ok((merged.start, self.front() + size <= self.tail()))
     }
 
-    /// Programs the leaf of a key with its changes, or, where that would leave no room for the notes, a part of it: else a Summary would
+    /// Programs the leaf of a change with its changes, or, where that would leave no room for the notes, a part of it: else a Summary would
     /// come first, and that is a program more.
     #[inline(never)]
-    fn merge_roomy(&mut self, key: &KeyBuf) -> Result<(), TreeError<P::Error>> {
-        if self.fits_with_notes(key)? { self.merge_at(key.as_slice(), None) } else { self.merge_in_part(key) }
+    fn merge_roomy(&mut self, index: usize) -> Result<(), TreeError<P::Error>> {
+        let (index, fits) = self.fit_with_notes(index)?;
+        if fits { self.merge_change(index) } else { self.merge_in_part(index) }
     }
 
-    /// Whether all changes since the last sync belong to one leaf, and a key of that.
-    fn is_unsynced_in_one_leaf(&mut self, key: &mut KeyBuf) -> Result<bool, TreeError<P::Error>> {
+    /// A change of the leaf that all changes since the last sync belong to, if there is one such leaf.
+    fn unsynced_in_one_leaf(&mut self) -> Result<Option<usize>, TreeError<P::Error>> {
         let is_unsynced = |&index: &usize| self.changes.home(index).journal == UNSYNCED;
-        let Some(first) = (0..self.changes.len()).find(is_unsynced) else { return Ok(false) };
+        let Some(first) = (0..self.changes.len()).find(is_unsynced) else { return Ok(None) };
         let last = (0..self.changes.len()).rfind(is_unsynced).unwrap_or(first);
-        key.set(self.changes.key(first));
         if first == last {
-            return Ok(true);
+            return Ok(Some(first));
         }
-        self.descend(Seek::At(key.as_slice()), 1)?;
-        Ok(last < self.path_changes().end)
+        self.descend_to(Aim::Change(first))?;
+        Ok(Some(first).filter(|_| last < self.path_changes().end))
     }
 
     /// Programs the leaf with most changes among some, with these.
-    fn merge_densest(&mut self) -> Result<(), TreeError<P::Error>> {
-        let mut key = KeyBuf::EMPTY;
-        self.densest(&mut key)?;
-        self.merge_roomy(&key)
-    }
-
-    /// A key of the leaf with most changes among some.
     #[inline(never)]
-    fn densest(&mut self, key: &mut KeyBuf) -> Result<(), TreeError<P::Error>> {
-        self.cells.minimum(key);
+    fn merge_densest(&mut self) -> Result<(), TreeError<P::Error>> {
         let [(_, first), ..] = self.find_dense()?;
-        if first < self.changes.len() {
-            key.set(self.changes.key(first));
-        }
-        Ok(())
+        self.merge_roomy(first)
     }
 
     /// Of some leaves those with most changes, the one with most first: how many, and the first of them.
@@ -506,16 +498,14 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// holds; else one that has not, and a journal page by itself. That is a commit.
     #[inline(never)]
     fn ride(&mut self) -> Result<(), TreeError<P::Error>> {
-        let mut key = KeyBuf::EMPTY;
-        if self.choose_ride(&mut key)? { self.merge_at(key.as_slice(), None) } else { self.merge_in_part(&key) }
+        let (index, has_room) = self.choose_ride()?;
+        if has_room { self.merge_change(index) } else { self.merge_in_part(index) }
     }
 
-    /// A key of the leaf to ride on, and whether its page has room. Apart from who merges it, so that the others are off the stack then.
+    /// A change of the leaf to ride on, and whether its page has room.
     #[inline(never)]
-    fn choose_ride(&mut self, chosen: &mut KeyBuf) -> Result<bool, TreeError<P::Error>> {
+    fn choose_ride(&mut self) -> Result<(usize, bool), TreeError<P::Error>> {
         let mut best = self.find_dense()?;
-        self.cells.minimum(chosen);
-        let mut key = *chosen;
         for place in 0..TRIES {
             let (count, first) = best[place];
             // One with far fewer saves no program, since the densest has to be merged all the same.
@@ -524,14 +514,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             if !is_near || count == 0 || first >= waiting {
                 continue;
             }
-            key.set(self.changes.key(first));
-            if place == 0 {
-                *chosen = key;
-            }
-            let beside = self.room_beside(&key)?;
+            let (beside, found) = self.room_beside(Aim::Change(first))?;
             if !matches!(beside, Beside::Short) {
-                *chosen = key;
-                return Ok(matches!(beside, Beside::Room));
+                return Ok((found, matches!(beside, Beside::Room)));
             }
             // Those that the leaf turned out to hold are gone.
             let gone = waiting - self.changes.len();
@@ -540,25 +525,27 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 .for_each(|(_, other)| *other = other.saturating_sub(gone));
         }
         // Not to merge it would leave it the densest one, without room, for the next sync.
-        Ok(false)
+        Ok((best[0].1, false))
     }
 
-    /// Whether the page of the leaf of a key will have room for what must be in a journal page. Reads that leaf.
+    /// Whether the page of a leaf will have room for what must be in a journal page; and the first change of the leaf, since obsolete ones are
+    /// forgotten. Reads that leaf.
     #[inline(never)]
-    fn room_beside(&mut self, key: &KeyBuf) -> Result<Beside, TreeError<P::Error>> {
-        let merged = self.changes_at(key)?;
+    fn room_beside(&mut self, aim: Aim<'_>) -> Result<(Beside, usize), TreeError<P::Error>> {
+        let merged = self.changes_at(aim)?;
+        let first = merged.start;
         let size = self.merged_size(&merged)? + SECTION_FRONT_SIZE + self.notes_size();
-        let Some(room) = self.tail().checked_sub(self.front() + size) else { return Ok(Beside::Parted) };
+        let Some(room) = self.tail().checked_sub(self.front() + size) else { return Ok((Beside::Parted, first)) };
         self.journals.set_riding(Some(merged));
         let mut draft = Draft::EMPTY;
         let fits = self.draft_section(room, &mut draft);
         self.journals.set_riding(None);
-        Ok(if fits { Beside::Room } else { Beside::Short })
+        Ok((if fits { Beside::Room } else { Beside::Short }, first))
     }
 
-    /// The changes of the leaf of a key, to which the path leads then.
-    pub(crate) fn changes_at(&mut self, key: &KeyBuf) -> Result<Range<usize>, TreeError<P::Error>> {
-        self.descend(Seek::At(key.as_slice()), 1)?;
+    /// The changes of a leaf, to which the path leads then.
+    pub(crate) fn changes_at(&mut self, aim: Aim<'_>) -> Result<Range<usize>, TreeError<P::Error>> {
+        self.descend_to(aim)?;
         self.prove_path()?;
         Ok(self.path_changes())
     }

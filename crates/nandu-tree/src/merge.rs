@@ -90,6 +90,15 @@ pub(crate) struct Journal {
     is_exact: bool,
 }
 
+/// Which leaf is meant.
+#[derive(Clone, Copy)]
+pub(crate) enum Aim<'k> {
+    /// That of this key.
+    Key(&'k [u8]),
+    /// That of the change at this place, or of the last one if there are fewer; of the first key if there is none. So no key is on the stack.
+    Change(usize),
+}
+
 /// Whether a leaf may be parted. Between syncs that saves nothing: the changes of the part that stays take another program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parts {
@@ -144,26 +153,58 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         own: Option<Own<'_>>,
         placement: Option<Placement>,
     ) -> Result<bool, TreeError<P::Error>> {
-        let may = own.is_none() && placement.is_none() && self.changes.unsynced() > 0;
-        self.merge_parts(key, own, placement, if may { Parts::OnOverflow } else { Parts::Never })
+        self.merge_aimed(Aim::Key(key), own, placement)
     }
 
-    /// Programs a part of the leaf of this key that leaves room in its page, if the leaf can be parted, else all of it, with the changes
+    fn merge_aimed(
+        &mut self,
+        aim: Aim<'_>,
+        own: Option<Own<'_>>,
+        placement: Option<Placement>,
+    ) -> Result<bool, TreeError<P::Error>> {
+        let may = own.is_none() && placement.is_none() && self.changes.unsynced() > 0;
+        self.merge_parts(aim, own, placement, if may { Parts::OnOverflow } else { Parts::Never })
+    }
+
+    /// As [`Tree::merge_at`], of the leaf of a change.
+    pub(crate) fn merge_change(&mut self, index: usize) -> Result<(), TreeError<P::Error>> {
+        self.merge_aimed(Aim::Change(index), None, None).map(|_| ())
+    }
+
+    /// Programs a part of the leaf of this change that leaves room in its page, if the leaf can be parted, else all of it, with the changes
     /// of what is programmed; that is a commit.
-    pub(crate) fn merge_in_part(&mut self, key: &KeyBuf) -> Result<(), TreeError<P::Error>> {
-        self.merge_parts(key.as_slice(), None, None, Parts::Now).map(|_| ())
+    pub(crate) fn merge_in_part(&mut self, index: usize) -> Result<(), TreeError<P::Error>> {
+        self.merge_parts(Aim::Change(index), None, None, Parts::Now).map(|_| ())
+    }
+
+    /// Leads the path to a leaf.
+    pub(crate) fn descend_to(&mut self, aim: Aim<'_>) -> Result<(), TreeError<P::Error>> {
+        match aim {
+            Aim::Key(key) => self.descend(Seek::At(key), 1),
+            Aim::Change(index) => self.lend_changes(|tree, changes| match changes.len().checked_sub(1) {
+                Some(last) => tree.descend(Seek::At(changes.key(index.min(last))), 1),
+                None => tree.descend_first(),
+            }),
+        }
+    }
+
+    #[inline(never)]
+    fn descend_first(&mut self) -> Result<(), TreeError<P::Error>> {
+        let mut key = KeyBuf::EMPTY;
+        self.cells.minimum(&mut key);
+        self.descend(Seek::At(key.as_slice()), 1)
     }
 
     fn merge_parts(
         &mut self,
-        key: &[u8],
+        mut aim: Aim<'_>,
         own: Option<Own<'_>>,
         placement: Option<Placement>,
         parts: Parts,
     ) -> Result<bool, TreeError<P::Error>> {
         // Each turn but the last proves a change.
         for _ in 0..=self.changes.unproved() {
-            self.descend(Seek::At(key), 1)?;
+            self.descend_to(aim)?;
             self.prove_path()?;
             let records = self.state.records;
             // What is to be moved may not stay in its page, and trees of snapshots hold what is shared whole.
@@ -194,7 +235,13 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 }
                 Ok(Applied::Unproved(index)) => {
                     self.undo();
+                    let waiting = self.changes.len();
                     self.prove_beside(index)?;
+                    if let Aim::Change(aimed) = &mut aim
+                        && index < *aimed
+                    {
+                        *aimed = aimed.saturating_sub(waiting - self.changes.len());
+                    }
                 }
                 Err(error) => {
                     self.undo();

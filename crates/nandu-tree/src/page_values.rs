@@ -77,7 +77,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     ///
     /// As [`put_page`](Tree::put_page).
     pub fn put_page_to(&mut self, key: &[u8], page: &[u8], stream: Option<u8>) -> Result<bool, TreeError<P::Error>> {
-        self.put_page_with(key, page, PagePut { stream, ..PagePut::default() })
+        self.put_page_with(key, page, &PagePut { stream, ..PagePut::default() })
     }
 
     /// As [`put_page_to`](Tree::put_page_to), with changes that become durable in the same commit as the page, so that a cut leaves all of
@@ -86,12 +86,12 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// # Errors
     ///
     /// As [`put_page`](Tree::put_page) and [`batch`](Tree::batch).
-    pub fn put_page_with(&mut self, key: &[u8], page: &[u8], put: PagePut<'_>) -> Result<bool, TreeError<P::Error>> {
+    pub fn put_page_with(&mut self, key: &[u8], page: &[u8], put: &PagePut<'_>) -> Result<bool, TreeError<P::Error>> {
         if put.owner.is_some() {
             self.tail.length = 0;
         }
         self.frees = put.frees;
-        let outcome = self.put_page_as(key, page, &put);
+        let outcome = self.put_page_as(key, page, put);
         self.frees = false;
         outcome
     }
@@ -466,7 +466,6 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         self.copy_page(evict.key, value)?;
         self.relink_page(evict.key, value)?;
         let mut count = 1;
-        let mut key = KeyBuf::EMPTY;
         let mut index = 0;
         while count < evict.count_max && self.path[0].present && self.pending.staged.is_none() {
             let leaf = &self.assembly[self.path[0].range()];
@@ -474,24 +473,32 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                 break;
             }
             let stored = PageValue::parse(self.cells.leaf_value(leaf, index));
-            self.cells.leaf_key(leaf, index, &mut key);
-            index += 1;
             let is_there =
                 |value: &PageValue| value.page < self.page_count && self.pages.block_of(PageAddr(value.page)) == block;
+            index += 1;
             let Some(value) = stored.filter(is_there) else { continue };
+            let Some(note) = self.note_of(index - 1, value.page) else { continue };
             // What cannot be read is left for its own turn.
             if !self.journal.has_room() {
                 break;
             }
-            match self.copy_page(key.as_slice(), value) {
+            match self.copy_page(note.key(), value) {
                 Err(error) if self.pages.is_lost() => return Err(error),
                 Err(_) => break,
                 Ok(()) => {}
             }
-            self.relink_page(key.as_slice(), value)?;
+            self.relink_page(note.key(), value)?;
             count += 1;
         }
         Ok(())
+    }
+
+    /// Which key of the path's leaf a page belongs to; `None` if the key is longer than that of a page value.
+    #[inline(never)]
+    fn note_of(&self, index: usize, page: u32) -> Option<Note> {
+        let mut key = KeyBuf::EMPTY;
+        self.cells.leaf_key(&self.assembly[self.path[0].range()], index, &mut key);
+        Note::new(page, key.as_slice())
     }
 
     /// Reads a page value to the reading buffer, after room was made for its copy and for the note about it.

@@ -53,7 +53,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), TreeError<P::Error>> {
         let mut fence;
-        let (mut next, mut key) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+        let mut key = KeyBuf::EMPTY;
         self.cells.minimum(&mut key);
         // Where the walk goes on, and where it ends.
         let (mut bound, end) = if is_forward { (from, to) } else { (to, from) };
@@ -102,27 +102,28 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
                     return Ok(());
                 }
             }
-            let found = if is_forward { self.fence_above(0, &mut next) } else { self.fence_below(0, &mut next) };
+            // The key is now where the next leaf is.
+            let found = if is_forward { self.fence_above(0, &mut key) } else { self.fence_below(0, &mut key) };
             if found.is_none() {
                 return Ok(());
             }
             // What ends with this leaf is not looked for in the next one.
             let is_last = match end {
-                Bound::Included(key) | Bound::Excluded(key) if !is_forward => next.as_slice() <= key,
-                end => is_past(next.as_slice(), end, is_forward),
+                Bound::Included(last) | Bound::Excluded(last) if !is_forward => key.as_slice() <= last,
+                end => is_past(key.as_slice(), end, is_forward),
             };
             if is_last {
                 return Ok(());
             }
             // Separators that do not ascend would lead in circles.
             let is_on = match bound {
-                Bound::Included(key) | Bound::Excluded(key) if is_forward => next.as_slice() > key,
-                bound => !is_past(next.as_slice(), bound, true),
+                Bound::Included(first) | Bound::Excluded(first) if is_forward => key.as_slice() > first,
+                bound => !is_past(key.as_slice(), bound, true),
             };
             if !is_on {
                 return Self::corrupt(self.path[1].page, Malformed::Node);
             }
-            fence = next;
+            fence = key;
             bound = if is_forward { Bound::Included(fence.as_slice()) } else { Bound::Excluded(fence.as_slice()) };
         }
         Ok(())

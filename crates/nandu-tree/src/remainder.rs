@@ -19,7 +19,6 @@
 //! leaves are as full as with parts that are all programmed. That alternative takes 2 or 3 pages, of which the last has little room for
 //! what rides: 10,529 programs for 10,000 synced creates of files, not 10,038. It is what is done where each change is durable at once.
 
-use core::cmp::Ordering;
 use core::ops::Range;
 
 use nandu_index::KeyBuf;
@@ -194,35 +193,54 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
 
     fn weigh(&self, side: Side, fences: LeafFences) -> Side {
         let mut side = Side { changes: 0..0, ..side };
-        let mut plain = 0;
-        self.walk_side(&side, |_, weight| plain += weight);
+        let plain = self.weight_of_all(&side);
         let run = LeafRun::new(Stretch::new(self.leaf_of(&side), side.entries.clone()), Stretch::NONE, None);
         side.ratio = match plain {
             0 => SCALE,
             _ => self.cells.leaf_size(&run, 0..side.entries.len()) * SCALE / plain,
         };
         side.changes = self.changes_between(&self.changes, fences);
-        let mut weight = 0;
-        self.walk_side(&side, |_, each| weight += each);
-        Side { weight, ..side }
+        side.weight = self.weight_of_all(&side);
+        side
     }
 
-    /// Visits what a leaf will hold with its changes: each key and what its entry weighs.
-    fn walk_side(&self, side: &Side, mut visit: impl FnMut(&KeyBuf, usize)) {
+    /// What a leaf will hold with its changes, from its first entry on.
+    fn merged_of(side: &Side) -> Merged {
+        Merged { leaf: (side.entries.start, side.entries.end), changes: (side.changes.start, side.changes.end) }
+    }
+
+    /// The next entry of what a leaf will hold: its key, where that comes from, and what the entry weighs.
+    #[inline(never)]
+    fn next_entry(&self, side: &Side, merged: &mut Merged, key: &mut KeyBuf) -> Option<(Source, usize)> {
         let leaf = self.leaf_of(side);
-        let mut merged =
-            Merged { leaf: (side.entries.start, side.entries.end), changes: (side.changes.start, side.changes.end) };
-        let mut key = KeyBuf::EMPTY;
-        while let Some(source) = self.next_merged(leaf, &mut merged, &mut key, true) {
+        loop {
+            let source = self.next_merged(leaf, merged, key, true)?;
             let stored = match source {
-                Source::Leaf(index) => self.cells.leaf_value(leaf, index),
-                Source::Change(index) => match self.changes.stored(index) {
-                    Some(stored) => stored,
-                    None => continue,
-                },
+                Source::Leaf(index) => Some(self.cells.leaf_value(leaf, index)),
+                Source::Change(index) => self.changes.stored(index),
             };
-            visit(&key, self.cells.entry_size(key.as_slice(), stored));
+            if let Some(stored) = stored {
+                return Some((source, self.cells.entry_size(key.as_slice(), stored)));
+            }
         }
+    }
+
+    /// The key of one of these entries.
+    fn copy_key(&self, side: &Side, source: Source, key: &mut KeyBuf) {
+        match source {
+            Source::Leaf(index) => self.cells.leaf_key(self.leaf_of(side), index, key),
+            Source::Change(index) => _ = key.set(self.changes.key(index)),
+        }
+    }
+
+    /// What all of a leaf will weigh.
+    #[inline(never)]
+    fn weight_of_all(&self, side: &Side) -> usize {
+        let (mut merged, mut key, mut sum) = (Self::merged_of(side), KeyBuf::EMPTY, 0);
+        while let Some((_, weight)) = self.next_entry(side, &mut merged, &mut key) {
+            sum += weight;
+        }
+        sum
     }
 
     /// The cheapest separator near where what is before it weighs so much, that leaves the anchor where it is to be, becomes this one of those that
@@ -231,49 +249,47 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     fn cut_side(&mut self, side: &Side, target: usize, stays: Stays, place: usize) -> bool {
         let slack = side.weight / if self.cells.key_size() == 0 { SLACK.0 } else { SLACK.1 };
         let mut best: Option<(u32, usize)> = None;
-        let (mut before, mut separator, mut cut) = (KeyBuf::EMPTY, KeyBuf::EMPTY, KeyBuf::EMPTY);
-        let (mut is_first, mut sum) = (true, 0_usize);
-        self.walk_side(side, |key, weight| {
+        let (mut before, mut key) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+        let (mut merged, mut is_first, mut sum) = (Self::merged_of(side), true, 0_usize);
+        while let Some((source, weight)) = self.next_entry(side, &mut merged, &mut key) {
             let distance = sum.abs_diff(target);
             if !is_first && distance <= slack.max(weight) {
-                separator.set(key.as_slice());
-                self.cells.separator(before.as_slice(), &mut separator);
-                let is_low = self.is_behind_anchor(side, &separator);
-                let cost = (self.cells.separator_cost(separator.as_slice()), distance);
+                // The key becomes the separator: the stack is short where a leaf is parted.
+                self.cells.separator(before.as_slice(), &mut key);
+                let is_low = self.place_in(side, &key) > side.anchor;
+                let cost = (self.cells.separator_cost(key.as_slice()), distance);
                 let is_allowed = is_low == (stays == Stays::Low);
                 if is_allowed && best.is_none_or(|best| cost < best) {
                     best = Some(cost);
-                    cut.set(separator.as_slice());
+                    self.keys[place].set(key.as_slice());
                 }
             }
-            (before, is_first) = (*key, false);
+            self.copy_key(side, source, &mut before);
+            is_first = false;
             sum += weight;
-        });
-        self.keys[place].set(cut.as_slice());
+        }
         best.is_some()
     }
 
-    /// Whether a key is above that of a leaf's anchor.
-    fn is_behind_anchor(&self, side: &Side, key: &KeyBuf) -> bool {
+    /// The first entry of a leaf's page whose key is not below this one.
+    fn place_in(&self, side: &Side, key: &KeyBuf) -> usize {
         let (Ok(at) | Err(at)) = self.cells.leaf_find(self.leaf_of(side), key.as_slice());
-        at > side.anchor
+        at
     }
 
     /// The entries of a leaf from a separator on, or those below it.
     fn entries_beside(&self, side: &Side, cut: usize, is_above: bool) -> Range<usize> {
-        let found = self.cells.leaf_find(self.leaf_of(side), self.keys[cut].as_slice());
-        let (Ok(at) | Err(at)) = found;
-        let at = at.clamp(side.entries.start, side.entries.end);
+        let at = self.place_in(side, &self.keys[cut]).clamp(side.entries.start, side.entries.end);
         if is_above { at..side.entries.end } else { side.entries.start..at }
     }
 
     /// Keys ascend: the leaf stays, and what comes behind it, or behind what it will have room for, begins a new one.
     #[inline(never)]
     fn part_ascending(&mut self, side: &Side, part: &mut Part) -> bool {
-        let Some(last) = side.entries.len().checked_sub(1) else { return false };
-        let mut key = KeyBuf::EMPTY;
-        self.cells.leaf_key(self.leaf_of(side), side.entries.start + last, &mut key);
-        let first_behind = match self.changes.find(key.as_slice()) {
+        let Some(last) = side.entries.clone().next_back() else { return false };
+        let (mut before, mut key) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+        self.cells.leaf_key(self.leaf_of(side), last, &mut before);
+        let first_behind = match self.changes.find(before.as_slice()) {
             Ok(index) => index + 1,
             Err(index) => index,
         };
@@ -286,24 +302,21 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         let roomy = room.saturating_sub(self.room_for_ride()).max(room * FILL_MIN / 100);
         let weight_max = side.weight_of(self.ascending_size_max().min(roomy));
         // The cut is above all that the page shows, also where changes take it away.
-        let (mut before, mut sum, mut seen) = (key, 0, 0);
+        let (mut merged, mut sum, mut seen) = (Self::merged_of(side), 0, 0);
         let (mut is_cut, mut is_overfull) = (false, false);
-        let mut cut = KeyBuf::EMPTY;
-        self.walk_side(side, |entry, weight| {
-            let is_behind = entry.as_slice() > key.as_slice();
-            seen += usize::from(is_behind);
-            is_overfull |= is_behind && seen == 1 && sum > weight_max;
-            if is_behind && !is_cut && (sum + weight > weight_max || seen == count) {
-                cut.set(entry.as_slice());
-                self.cells.separator(before.as_slice(), &mut cut);
-                is_cut = true;
-            }
-            if is_behind {
-                before = *entry;
+        while let Some((source, weight)) = self.next_entry(side, &mut merged, &mut key) {
+            if matches!(source, Source::Change(index) if behind.contains(&index)) {
+                seen += 1;
+                is_overfull |= seen == 1 && sum > weight_max;
+                if !is_cut && (sum + weight > weight_max || seen == count) {
+                    self.cells.separator(before.as_slice(), &mut key);
+                    self.keys[0].set(key.as_slice());
+                    is_cut = true;
+                }
+                self.copy_key(side, source, &mut before);
             }
             sum += weight;
-        });
-        self.keys[0].set(cut.as_slice());
+        }
         part.own = side.entries.end..side.entries.end;
         self.beside(&mut part.splice, true);
         is_cut && !is_overfull
@@ -320,16 +333,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// A leaf in two, of which that goes to the new page that has more of the changes, if that works out.
     #[inline(never)]
     fn part_in_two(&mut self, side: &Side, part: &mut Part) -> bool {
-        let (mut below, mut anchored) = (0, 0);
-        let mut anchor = KeyBuf::EMPTY;
-        self.cells.leaf_key(self.leaf_of(side), side.anchor, &mut anchor);
-        self.walk_side(side, |key, weight| match key.as_slice().cmp(anchor.as_slice()) {
-            Ordering::Less => below += weight,
-            Ordering::Equal => anchored = weight,
-            Ordering::Greater => {}
-        });
+        let (below, anchored) = self.weights_to_anchor(side);
+        let middle = self.lower_of_anchor(side);
         let half = side.weight / 2;
-        let middle = self.changes.lower(anchor.as_slice());
         let goes_low = middle - side.changes.start > side.changes.end - middle;
         [goes_low, !goes_low].into_iter().any(|goes_low| {
             let (target, stays) = match goes_low {
@@ -347,6 +353,28 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             // Without changes the same leaf would overflow the next time.
             !changes.is_empty()
         })
+    }
+
+    /// What is below the anchor of a leaf weighs, and the anchor.
+    #[inline(never)]
+    fn weights_to_anchor(&self, side: &Side) -> (usize, usize) {
+        let (mut merged, mut key, mut below) = (Self::merged_of(side), KeyBuf::EMPTY, 0);
+        while let Some((_, weight)) = self.next_entry(side, &mut merged, &mut key) {
+            match self.cells.leaf_find(self.leaf_of(side), key.as_slice()) {
+                Ok(at) if at == side.anchor => return (below, weight),
+                Ok(at) | Err(at) if at > side.anchor => break,
+                _ => below += weight,
+            }
+        }
+        (below, 0)
+    }
+
+    /// The first change whose key is not below the anchor of a leaf.
+    #[inline(never)]
+    fn lower_of_anchor(&self, side: &Side) -> usize {
+        let mut anchor = KeyBuf::EMPTY;
+        self.cells.leaf_key(self.leaf_of(side), side.anchor, &mut anchor);
+        self.changes.lower(anchor.as_slice())
     }
 
     /// The leaf of the path stays with one part, and the other is beside it, behind the first separator.

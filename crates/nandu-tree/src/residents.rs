@@ -13,10 +13,11 @@
 
 use core::ops::Range;
 
-use nandu_index::{Edit, KeyBuf};
+use nandu_index::Edit;
 use nandu_media::PageKind;
 use nandu_media::features::FILES;
 use nandu_media::journal::{Change, JournalBody, JournalFront, front_size};
+use nandu_media::notes::Note;
 use nandu_media::value::{Resident, TAG_HERE, TAG_RESIDENT};
 use nandu_nand::PageAddr;
 
@@ -26,7 +27,7 @@ use crate::descent::Seek;
 use crate::group::Room;
 use crate::journals::Node;
 use crate::merge::Own;
-use crate::page_values::small_change;
+use crate::page_values::{PAGE_KEY_SIZE_MAX, small_change};
 use crate::pages::{Examined, Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
@@ -71,7 +72,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             && self.pages.has_bare()
             && self.is_large(key, length)
             && length < self.scratch.len().min(usize::from(u16::MAX));
-        if !is_possible || key.len() > self.limits.key_size_max {
+        if !is_possible || key.len() > self.limits.key_size_max.min(PAGE_KEY_SIZE_MAX) {
             return None;
         }
         if self.changes.resident().is_some_and(|index| self.changes.key(index) != key) {
@@ -148,10 +149,11 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     pub(crate) fn settle_resident(&mut self, page: u32) -> bool {
         let Some(index) = self.changes.resident() else { return false };
         let home = self.changes.home(index);
-        let mut key = KeyBuf::EMPTY;
-        key.set(self.changes.key(index));
-        let Some(bytes) = Self::resident_of(page, &self.changes.change(index)) else { return false };
-        let is_set = self.changes.set(&Self::as_stored(key.as_slice(), &bytes), home);
+        let change = self.changes.change(index);
+        let Some((bytes, note)) = Self::resident_of(page, &change).zip(Note::new(page, change.key)) else {
+            return false;
+        };
+        let is_set = self.changes.set(&Self::as_stored(note.key(), &bytes), home);
         assert!(is_set, "where a value is takes less room than the value");
         true
     }
@@ -273,37 +275,38 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(())
     }
 
-    /// Puts the key of the value that stands in a journal page in place of the key; false if there is none. Reads the page.
+    /// The key of the value that stands in a journal page; `None` if there is no value. Reads the page.
     #[inline(never)]
-    fn resident_key(&mut self, page: PageAddr, key: &mut KeyBuf) -> Result<bool, TreeError<P::Error>> {
+    fn resident_key(&mut self, page: PageAddr) -> Result<Option<Note>, TreeError<P::Error>> {
         if self.fetch(page.0)?.kind != PageKind::Journal || self.tag_size() == 0 || !self.pages.has_bare() {
-            return Ok(false);
+            return Ok(None);
         }
         let body = JournalBody::parse(self.reading.buf, self.header_size);
         let body = body.map_err(|why| TreeError::Corrupt { page, why })?;
         let change = body.list.resident_change(self.reading.buf).filter(|_| body.format == self.format);
-        Ok(change.is_some_and(|change| key.set(change.key) && self.check_key(change.key).is_ok()))
+        let Some(change) = change.filter(|change| self.check_key(change.key).is_ok()) else { return Ok(None) };
+        match Note::new(page.0, change.key) {
+            None => Self::corrupt(page.0, Malformed::Node),
+            note => Ok(note),
+        }
     }
 
     /// Whether anything leads to a value in a journal page, or will until the next sync. Reads the page and at most the path to the leaf of
     /// the value.
     pub(crate) fn is_resident_needed(&mut self, page: PageAddr) -> Result<bool, TreeError<P::Error>> {
-        let mut key = KeyBuf::EMPTY;
-        if !self.resident_key(page, &mut key)? {
-            return Ok(false);
-        }
+        let Some(note) = self.resident_key(page)? else { return Ok(false) };
         // What an unsynced change replaces is needed until that is durable (T14).
         if self.notes.doomed().any(|doomed| doomed == page.0) {
             return Ok(true);
         }
         let leads = |value: Option<Resident>| value.is_some_and(|value| value.page == page.0);
-        let change = self.changes.find(key.as_slice()).ok();
+        let change = self.changes.find(note.key()).ok();
         let change = change.filter(|&index| leads(self.changes.stored(index).and_then(Resident::parse)));
         if change.is_some_and(|index| !self.changes.home(index).is_unproved) {
             return Ok(true);
         }
         // A change that waits may hide what the leaf holds.
-        if leads(self.leaf_resident(key.as_slice())?) {
+        if leads(self.leaf_resident(note.key())?) {
             return Ok(true);
         }
         // An unproved change counts if the leaf lacks it. It stays: a merge that concludes has its changes by index.
@@ -328,13 +331,10 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Moves the value of a page that is needed for it, with its leaf, which takes all its changes (T15): so they state the newest state
     /// that is durable. False if a change that waited for the leaf was all that hid that nothing leads to it.
     fn move_resident(&mut self, page: PageAddr) -> Result<bool, TreeError<P::Error>> {
-        let mut key = KeyBuf::EMPTY;
-        if !self.resident_key(page, &mut key)? {
-            return Ok(false);
-        }
-        let leads = self.resident_now(key.as_slice())?.is_some_and(|value| value.page == page.0);
-        let own = leads.then_some(Own::Reside(key.as_slice(), page.0));
-        self.merge_with(key.as_slice(), own, Some(Placement::Moved { from: page }))?;
+        let Some(note) = self.resident_key(page)? else { return Ok(false) };
+        let leads = self.resident_now(note.key())?.is_some_and(|value| value.page == page.0);
+        let own = leads.then_some(Own::Reside(note.key(), page.0));
+        self.merge_with(note.key(), own, Some(Placement::Moved { from: page }))?;
         self.stats.moved_residents += u64::from(leads);
         Ok(leads)
     }

@@ -11,12 +11,13 @@
 //!
 //! None of this changes what is programmed in which order, so all that is said of tears elsewhere holds.
 
-use nandu_index::{Edit, KeyBuf};
+use nandu_index::Edit;
 use nandu_media::value::{PageValue, TAG_INLINE};
 
 use crate::TreeError;
 use crate::cells::Cells;
 use crate::descent::Seek;
+use crate::merge::Aim;
 use crate::pages::Pages;
 use crate::tree::Tree;
 
@@ -99,8 +100,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             }
         }
         for edit in edits.iter().filter(|edit| edit.value.is_some()) {
-            let Some(key) = KeyBuf::new(edit.key) else { return Ok(false) };
-            let merged = self.changes_at(&key)?;
+            let merged = self.changes_at(Aim::Key(edit.key))?;
             let size = self.merged_size(&merged)?.saturating_add(growth);
             // One that stands in a page of its own, since its path has grown, is split when it is programmed again.
             let may_split = growth == 0 && self.pages.has_capacity(1, true);

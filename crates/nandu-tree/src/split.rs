@@ -320,6 +320,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Splits the path's node of this level, with what is spliced in; its two halves are what is spliced in above.
+    #[cfg_attr(feature = "files", inline(never))]
     fn split_inner(&mut self, level: u8, count: usize, splice: &mut Splice) -> Result<(), TreeError<P::Error>> {
         self.stats.inner_splits += 1;
         let slot = self.path[level as usize];
@@ -365,6 +366,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// The old root was split, or was a leaf that was: a new one above its halves.
+    #[cfg_attr(feature = "files", inline(never))]
     fn grow(&mut self, splice: &Splice) -> Result<(), TreeError<P::Error>> {
         let level = self.state.height as usize;
         if level == self.limits.height_max() {

@@ -108,11 +108,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             // Commits could not name it.
             return Ok(false);
         }
-        self.reading.forget();
-        let notes = self.notes.iter().filter(|note| is_of_block(note.page));
-        let body = &mut self.reading.buf[self.header_size..];
-        let Some(size) = write_notes(body, before.as_slice(), notes) else { return Ok(false) };
-        body[size..].fill(0xFF);
+        if !self.compose_summary(stream, before) {
+            return Ok(false);
+        }
         let Some(page) = self.pages.append_summary(self.reading.buf, stream)? else { return Ok(true) };
         let (pages, block) = (&self.pages, self.pages.block_of(page));
         let is_elsewhere = |other: u32| pages.block_of(PageAddr(other)) != block;
@@ -129,6 +127,17 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(true)
     }
 
+    /// Puts a Summary of the notes about the open block of a stream together, in the reading buffer; false if they do not fit.
+    #[inline(never)]
+    fn compose_summary(&mut self, stream: u8, before: Option<u32>) -> bool {
+        self.reading.forget();
+        let notes = self.notes.iter().filter(|note| self.pages.bare_stream_of(PageAddr(note.page)) == Some(stream));
+        let body = &mut self.reading.buf[self.header_size..];
+        let Some(size) = write_notes(body, before.as_slice(), notes) else { return false };
+        body[size..].fill(0xFF);
+        true
+    }
+
     /// Decides where the notes of a commit go in which so many bytes are free. Programs Summaries if they do not fit; if notes are
     /// left about blocks to which none can be written, the commit is a page behind. Uses the reading buffer then.
     pub(crate) fn place_notes(&mut self, room: usize) -> Result<NotesPlace, TreeError<P::Error>> {
@@ -141,9 +150,9 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
             if self.notes.is_empty() {
                 return Ok(NotesPlace::None);
             }
-            let size = self.notes.size(|page| self.journal.is_old(page));
-            if size + SECTION_FRONT_SIZE <= room {
-                return Ok(NotesPlace::Section(size));
+            let size = self.notes_size();
+            if size <= room {
+                return Ok(NotesPlace::Section(size - SECTION_FRONT_SIZE));
             }
             if !self.summarize_any(self.pages.promises_exposed())? {
                 break;
@@ -246,6 +255,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         Ok(())
     }
 
+    #[inline(never)]
     fn rescue_noted(&mut self) -> Result<(), TreeError<P::Error>> {
         let mut from = 0;
         while let Some(note) = self.notes.find_from(from) {
@@ -264,6 +274,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     }
 
     /// Empties a block that commits name a Summary of and to which nothing is appended any more, if they name many.
+    #[inline(never)]
     fn rescue_named(&mut self) -> Result<(), TreeError<P::Error>> {
         let mut place = 0;
         while let Some(&summary) = self.notes.summaries().get(place) {

@@ -60,7 +60,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
         page: &[u8],
         owner: &[u8; TAG_OWNER_SIZE],
     ) -> Result<bool, TreeError<P::Error>> {
-        self.put_page_with(key, page, PagePut { owner: Some(owner), ..PagePut::default() })
+        self.put_page_with(key, page, &PagePut { owner: Some(owner), ..PagePut::default() })
     }
 
     /// While `defers`, no change moves pages out of blocks that were open at a cut. The first change afterwards does.
@@ -75,7 +75,7 @@ impl<P: Pages, C: Cells> Tree<'_, P, C> {
     ///
     /// As [`put_page_with`](Tree::put_page_with).
     pub fn put_page_again(&mut self, key: &[u8], page: &[u8], edits: &[Edit<'_>]) -> Result<bool, TreeError<P::Error>> {
-        self.put_page_with(key, page, PagePut { edits, frees: true, ..PagePut::default() })
+        self.put_page_with(key, page, &PagePut { edits, frees: true, ..PagePut::default() })
     }
 
     /// Has a key lead to a page with this checksum that stands there already, of which a tag told at a cut, with changes that become durable in the same

@@ -377,6 +377,8 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
 
     /// A tree that knows nothing yet: [`Tree::create_here`], [`Tree::open_here`] or [`Tree::open_or_create_here`] comes next, before any other call. It cannot fail, so that no `Result` around it takes the
     /// stack of another tree, and whoever holds the tree makes it where it stays. [`Tree::check`] was asked about options and memory.
+    // With two callers it would be returned on the stack, from where it would be copied.
+    #[cfg_attr(feature = "files", inline(always))]
     pub fn unopened(pages: P, cells: C, options: Options, memory: &'m mut [u8]) -> Self {
         let page_size = pages.page_size();
         let (assembly, memory) = memory.split_at_mut(page_size);

@@ -7,8 +7,10 @@ use crate::placing::Placing;
 use crate::{FsError, Ino};
 
 impl<'m, N: Nand> Fs<'m, N> {
+    #[inline(never)]
     pub(crate) fn begin_placing(&mut self, _memory: &'m mut [u8], _windows: u64) {}
 
+    #[inline(never)]
     pub(crate) fn wear_windows(&mut self) -> Result<u64, FsError<N::Error>> {
         Ok(0)
     }
