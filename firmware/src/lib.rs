@@ -10,6 +10,8 @@ mod dffs;
 mod files;
 mod inpage;
 mod media;
+mod new_log;
+mod new_tree;
 mod spi;
 mod store;
 
@@ -25,12 +27,14 @@ fn panic(_: &PanicInfo<'_>) -> ! {
 
 /// Entry points, kept by the linker although nobody in this library calls them.
 #[used]
-static ENTRY_POINTS: [fn(u32) -> u32; 7] = [
+static ENTRY_POINTS: [fn(u32) -> u32; 9] = [
     contract::exercise,
     dffs::exercise,
     files::exercise,
     inpage::exercise,
     media::exercise,
+    new_log::exercise,
+    new_tree::exercise,
     spi::exercise,
     store::exercise,
 ];

@@ -1,14 +1,21 @@
 //! The library for C: builds it, tries it from C on this machine and in an emulated Cortex-M4, measures it, installs it.
 //!
-//! Compilers that are missing are skipped aloud.
+//! What is missing is named, and the rest is done.
+
+mod archive;
+mod install;
+mod targets;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::firmware::{self, emulator, limit, linked_size};
+use crate::firmware::emulator;
+use crate::outcome::Outcome;
 use crate::target_directory;
+
+use install::Prefix;
 
 const CRATE: &str = "crates/nandu-capi";
 
@@ -22,47 +29,62 @@ const SYSTEM_LIBRARIES: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
 
 const EXAMPLES: [&str; 4] = ["boot_counter", "sensor_log", "configuration", "files"];
 
-/// The version of the interface of the shared library, which its name has.
-const SONAME: &str = "libnandu.so.0";
-
-/// What is measured for firmware.
-struct Profile {
-    /// As the budgets of firmware name it.
-    name: &'static str,
-    features: &'static str,
-    defines: &'static [&'static str],
+/// What `cargo xtask capi` is asked for.
+pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<Outcome, String> {
+    match Wanted::parse(arguments)? {
+        Wanted::Everything => {
+            let start = Instant::now();
+            let mut lacks = Vec::new();
+            host(root, &mut lacks)?;
+            targets::run(root, &mut lacks)?;
+            println!("the library for C: {:.0} s", start.elapsed().as_secs_f64());
+            Ok(Outcome::without(&lacks))
+        }
+        Wanted::Prices => targets::prices(root).map(Outcome::from),
+        Wanted::Install { folder, target: None, .. } => {
+            let library = build(root, "release")?;
+            Prefix::new(root, folder).install_for_this_machine(&library).map(Outcome::from)
+        }
+        Wanted::Install { folder, target: Some(target), features } => {
+            targets::install(root, folder, target, features).map(Outcome::from)
+        }
+    }
 }
 
-const PROFILES: [Profile; 4] = [
-    Profile { name: "store-min", features: "", defines: &["-DWITH_STORE"] },
-    Profile {
-        name: "store",
-        features: "group,snapshots,blobs",
-        defines: &["-DWITH_STORE", "-DWITH_GROUP", "-DWITH_SNAPSHOTS", "-DWITH_BLOBS"],
-    },
-    Profile { name: "files", features: "files", defines: &["-DWITH_FILES"] },
-    Profile {
-        name: "all",
-        features: "group,snapshots,blobs,files,mlc,tags",
-        defines: &["-DWITH_STORE", "-DWITH_GROUP", "-DWITH_SNAPSHOTS", "-DWITH_BLOBS", "-DWITH_FILES"],
-    },
-];
+#[derive(Debug, PartialEq, Eq)]
+enum Wanted<'a> {
+    /// Every test.
+    Everything,
+    /// What each feature costs a program that does not use it.
+    Prices,
+    /// The library in a folder, for firmware where a target is named.
+    Install { folder: &'a Path, target: Option<&'a str>, features: &'a str },
+}
 
-/// What `cargo xtask capi` is asked for.
-pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
-    match arguments {
-        [] => {
-            let start = Instant::now();
-            host(root)?;
-            firmware(root)?;
-            println!("the library for C: {:.0} s", start.elapsed().as_secs_f64());
-            Ok(())
+impl<'a> Wanted<'a> {
+    fn parse(arguments: &[&'a str]) -> Result<Wanted<'a>, String> {
+        match arguments {
+            [] => return Ok(Wanted::Everything),
+            ["--prices"] => return Ok(Wanted::Prices),
+            _ => {}
         }
-        ["--install", folder] => {
-            let library = build(root, "release")?;
-            install(root, &library, Path::new(folder))
+        let (mut folder, mut target, mut features, mut rest) = (None, None, None, arguments);
+        while let [name, value, more @ ..] = rest {
+            match *name {
+                "--install" => folder = Some(Path::new(*value)),
+                "--target" => target = Some(*value),
+                "--features" => features = Some(*value),
+                other => return Err(format!("capi does not know '{other}'")),
+            }
+            rest = more;
         }
-        _ => Err("capi: [--install FOLDER]".to_owned()),
+        match (rest, folder) {
+            ([], _) if features.is_some() && target.is_none() => {
+                Err("--features goes with --target: the library for this machine has all of them".to_owned())
+            }
+            ([], Some(folder)) => Ok(Wanted::Install { folder, target, features: features.unwrap_or_default() }),
+            _ => Err("capi: [--prices | [--target TARGET [--features LIST]] --install FOLDER]".to_owned()),
+        }
     }
 }
 
@@ -74,7 +96,7 @@ fn build(root: &Path, profile: &str) -> Result<PathBuf, String> {
     Ok(target_directory(root).join(if profile == "dev" { "debug" } else { profile }))
 }
 
-fn host(root: &Path) -> Result<(), String> {
+fn host(root: &Path, lacks: &mut Vec<String>) -> Result<(), String> {
     let libraries = build(root, "dev")?;
     let folder = target_directory(root).join("capi");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -82,7 +104,7 @@ fn host(root: &Path) -> Result<(), String> {
     let (operations, cuts) = ("100000", "2000");
     for compiler in ["gcc", "clang"] {
         if !can_compile(compiler, &SANITIZED, &folder) {
-            eprintln!("skipped: there is no {compiler} with sanitizers");
+            lacks.push(format!("there is no {compiler} with sanitizers"));
             continue;
         }
         let compile = |name: &str, sources: &[&str], more: &[&str]| {
@@ -94,10 +116,12 @@ fn host(root: &Path) -> Result<(), String> {
             call(&mut command).map(|()| program)
         };
         let sources = ["tests/c/host.c", "tests/c/store.c", "tests/c/files.c", "tests/c/ram_chip.c"];
-        run_quietly(Command::new(compile("api", &sources, PROFILES[3].defines)?))?;
+        run_quietly(Command::new(compile("api", &sources, targets::PROFILES[3].defines)?))?;
         let sources = ["tests/c/dhara_port.c", "tests/c/dhara.c"];
         let more = format!("-I{}", crate_folder.join("tests/c").display());
         run_quietly(Command::new(compile("dhara", &sources, &[&more])?))?;
+        let sources = ["tests/c/tasks.c", "tests/c/ram_chip.c"];
+        run_quietly(Command::new(compile("tasks", &sources, &[])?))?;
         let model = compile("model", &["tests/c/model.c"], &[])?;
         let mut command = Command::new(model);
         command.args([operations, cuts]);
@@ -109,8 +133,8 @@ fn host(root: &Path) -> Result<(), String> {
         }
     }
     let prefix = folder.join("prefix");
-    install(root, &libraries, &prefix)?;
-    try_installed(&crate_folder.join("examples"), &folder, &prefix)
+    Prefix::new(root, &prefix).install_for_this_machine(&libraries)?;
+    try_installed(&crate_folder.join("examples"), &folder, &prefix, lacks)
 }
 
 /// Whether a compiler is there and can link with these flags.
@@ -124,71 +148,23 @@ fn can_compile(compiler: &str, flags: &[&str], folder: &Path) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// Puts headers and libraries where a program looks for them.
-fn install(root: &Path, libraries: &Path, prefix: &Path) -> Result<(), String> {
-    let crate_folder = root.join(CRATE);
-    let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-    let place = |from: PathBuf, to: &str| {
-        let to = prefix.join(to);
-        if let Some(folder) = to.parent() {
-            fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-        }
-        fs::copy(&from, &to).map(|_| ()).map_err(|error| failed(&from, error))
-    };
-    for header in ["nandu.h", "nandu_sim.h", "nandu_dhara.h"] {
-        place(crate_folder.join("include").join(header), &format!("include/{header}"))?;
-    }
-    place(libraries.join("libnandu_capi.a"), "lib/libnandu.a")?;
-    place(libraries.join("libnandu_capi.so"), &format!("lib/{SONAME}"))?;
-    let link = prefix.join("lib/libnandu.so");
-    if link.symlink_metadata().is_ok() {
-        fs::remove_file(&link).map_err(|error| failed(&link, error))?;
-    }
-    #[cfg(unix)]
-    std::os::unix::fs::symlink(SONAME, &link).map_err(|error| failed(&link, error))?;
-    let absolute = prefix.canonicalize().map_err(|error| failed(prefix, error))?;
-    for (template, to) in [
-        ("nandu.pc.in", "lib/pkgconfig/nandu.pc"),
-        ("nandu-config.cmake", "lib/cmake/nandu/nandu-config.cmake"),
-        ("nandu-config-version.cmake.in", "lib/cmake/nandu/nandu-config-version.cmake"),
-    ] {
-        let from = crate_folder.join("package").join(template);
-        let text = fs::read_to_string(&from).map_err(|error| failed(&from, error))?;
-        let text =
-            text.replace("@PREFIX@", &absolute.to_string_lossy()).replace("@VERSION@", env!("CARGO_PKG_VERSION"));
-        let to = prefix.join(to);
-        if let Some(folder) = to.parent() {
-            fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-        }
-        fs::write(&to, text).map_err(|error| failed(&to, error))?;
-    }
-    println!("installed in {}", absolute.display());
-    Ok(())
-}
-
 /// Builds an example with what was installed, as a user does.
-fn try_installed(examples: &Path, folder: &Path, prefix: &Path) -> Result<(), String> {
-    let pkg_config = |more: &[&str]| {
-        let mut command = Command::new("pkg-config");
-        command.args(more).arg("nandu").env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
-        command.output().ok().filter(|output| output.status.success())
-    };
-    match pkg_config(&["--cflags", "--libs"]) {
-        Some(output) if can_compile("gcc", &[], folder) => {
-            let flags = String::from_utf8_lossy(&output.stdout).into_owned();
+fn try_installed(examples: &Path, folder: &Path, prefix: &Path, lacks: &mut Vec<String>) -> Result<(), String> {
+    match pkg_config(prefix) {
+        Some(flags) if can_compile("gcc", &[], folder) => {
             let program = folder.join("with-pkg-config");
             let mut command = Command::new("gcc");
-            command.args(["boot_counter.c", "host.c"]).args(flags.split_whitespace()).arg("-o").arg(&program);
+            command.args(["boot_counter.c", "host.c"]).args(flags).arg("-o").arg(&program);
             call(command.current_dir(examples))?;
             let mut command = Command::new(program);
             command.env("LD_LIBRARY_PATH", prefix.join("lib"));
             run_quietly(command)?;
             println!("pkg-config finds the library");
         }
-        _ => eprintln!("skipped: there is no pkg-config or no gcc"),
+        _ => lacks.push("there is no pkg-config or no gcc".to_owned()),
     }
-    if !Command::new("cmake").arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
-        eprintln!("skipped: there is no cmake");
+    if !answers("cmake") {
+        lacks.push("there is no cmake".to_owned());
         return Ok(());
     }
     let build = folder.join("cmake");
@@ -205,134 +181,17 @@ fn try_installed(examples: &Path, folder: &Path, prefix: &Path) -> Result<(), St
     Ok(())
 }
 
-/// Builds the library for the microcontroller, measures it, and runs the test of the interface there.
-fn firmware(root: &Path) -> Result<(), String> {
-    let folder = target_directory(root).join("capi");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    if !can_compile("clang", &["--target=thumbv7em-none-eabihf", "-ffreestanding", "-c"], &folder) {
-        eprintln!("skipped: there is no clang for {}", firmware::TARGET);
-        return Ok(());
-    }
-    if Command::new("ld.lld").arg("--version").stdout(Stdio::null()).status().is_err() {
-        eprintln!("skipped: there is no ld.lld");
-        return Ok(());
-    }
-    let can_run = emulator::is_there();
-    if !can_run {
-        eprintln!("{} is missing: the test of the interface was built and not run", emulator::NAME);
-    }
-    println!("{}, code and constants without a driver:", firmware::TARGET);
-    for profile in &PROFILES {
-        let library = library_for(root, profile)?;
-        let code = link(root, profile, &library, "code", &["tests/c/code.c"], &[])?;
-        let sizes = emulator::output(Command::new("size").args(["-A", "-d"]).arg(&code))?;
-        let (rust, must) = limit(profile.name, "code").unwrap_or_default();
-        println!(
-            "  {:<10} {:>7} bytes (in Rust, with a driver, at most {rust}; to be reached {must})",
-            profile.name,
-            linked_size(&sizes)
-        );
-        let mut sources = vec!["tests/c/cortex_m.c", "tests/c/ram_chip.c"];
-        for (feature, source) in [("-DWITH_STORE", "tests/c/store.c"), ("-DWITH_FILES", "tests/c/files.c")] {
-            if profile.defines.contains(&feature) {
-                sources.push(source);
-            }
-        }
-        let api = link(root, profile, &library, "api", &sources, &[])?;
-        let example = match profile.defines.contains(&"-DWITH_STORE") {
-            true => {
-                let sources = ["tests/c/cortex_m.c", "tests/c/ram_chip.c", "examples/boot_counter.c"];
-                Some(link(root, profile, &library, "example", &sources, &["-DEXAMPLE"])?)
-            }
-            false => None,
-        };
-        if can_run {
-            report(profile, &emulator::output(&mut emulator::run(emulator::M4, &api))?)?;
-            if let Some(example) = example {
-                let said = emulator::output(&mut emulator::run(emulator::M4, &example))?;
-                if said != "boots 1\nboots 2\n" {
-                    return Err(format!("the boot counter says: {said}"));
-                }
-            }
-        }
-    }
-    Ok(())
+/// What `pkg-config` has a compiler take for the library in a folder.
+fn pkg_config(prefix: &Path) -> Option<Vec<String>> {
+    let mut command = Command::new("pkg-config");
+    command.args(["--cflags", "--libs", "nandu"]).env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect())
 }
 
-fn library_for(root: &Path, profile: &Profile) -> Result<PathBuf, String> {
-    let target = firmware::target(root);
-    let mut command = firmware::toolchain(root)?;
-    command
-        .args(["rustc", "--quiet", "--profile", "capi", "--locked", "--target", firmware::TARGET])
-        .args(["--package", "nandu-capi", "--crate-type", "staticlib", "--no-default-features"])
-        .args(["--features", profile.features])
-        .current_dir(root)
-        .env("CARGO_TARGET_DIR", &target);
-    call(&mut command)?;
-    Ok(target.join(firmware::TARGET).join("capi").join("libnandu_capi.a"))
-}
-
-/// Compiles and links a program for the microcontroller.
-fn link(
-    root: &Path,
-    profile: &Profile,
-    library: &Path,
-    name: &str,
-    sources: &[&str],
-    more: &[&str],
-) -> Result<PathBuf, String> {
-    let crate_folder = root.join(CRATE);
-    let folder = target_directory(root).join("capi");
-    let mut objects = Vec::new();
-    for source in sources {
-        let stem = Path::new(source).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let object = folder.join(format!("{}-{name}-{stem}.o", profile.name));
-        let mut command = Command::new("clang");
-        command.args(["--target=thumbv7em-none-eabihf", "-mcpu=cortex-m4", "-Os", "-ffreestanding", "-c"]);
-        command.args(["-ffunction-sections", "-fdata-sections", "-std=c99", "-Wall", "-Wextra", "-Werror"]);
-        command.args(profile.defines).args(more).arg("-I").arg(crate_folder.join("include"));
-        command.arg("-I").arg(crate_folder.join("tests/c")).arg(crate_folder.join(source)).arg("-o").arg(&object);
-        call(&mut command)?;
-        objects.push(object);
-    }
-    let program = folder.join(format!("{}-{name}.elf", profile.name));
-    let mut command = Command::new("ld.lld");
-    command.arg("--gc-sections").arg("-T").arg(crate_folder.join("tests/c/cortex_m.ld"));
-    command.args(&objects).arg(library).arg("-o").arg(&program);
-    call(&mut command)?;
-    Ok(program)
-}
-
-/// Prints what the test of the interface says of memory and stack: the last memory is that of 1,024 blocks.
-fn report(profile: &Profile, said: &str) -> Result<(), String> {
-    let value = |name: &str| {
-        let mut found = None;
-        for line in said.lines() {
-            let mut words = line.splitn(3, ' ');
-            if words.next() == Some(name) {
-                found =
-                    words.next().and_then(|word| word.parse::<u64>().ok()).map(|it| (it, words.next().unwrap_or("")));
-            }
-        }
-        found
-    };
-    let mut is_told = false;
-    for what in ["store", "files"] {
-        let Some((open, _)) = value(&format!("{what}_stack_open")) else { continue };
-        let (Some((call, deepest)), Some((memory, _))) =
-            (value(&format!("{what}_stack_call")), value(&format!("{what}_memory")))
-        else {
-            return Err(format!("the test of the interface does not say everything: {said}"));
-        };
-        let ram = memory + open.max(call);
-        let (rust, must) = limit(profile.name, "ram").unwrap_or_default();
-        println!(
-            "    {what}: memory with the handle {memory}, stack of format and open {open}, of other calls {call} ({deepest}), \
-             RAM {ram} (in Rust at most {rust}; to be reached {must})"
-        );
-        is_told = true;
-    }
-    if is_told { Ok(()) } else { Err(format!("the test of the interface says: {said}")) }
+/// Whether a program is there.
+fn answers(program: &str) -> bool {
+    Command::new(program).arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
 fn call(command: &mut Command) -> Result<(), String> {
@@ -351,10 +210,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_that_ends_before_its_time_has_shown_nothing() {
-        let said = "store_memory 9\nstore_stack_open 8 open\nstore_stack_call 7 put\nstore_memory 20\n";
-        assert_eq!(report(&PROFILES[0], said), Ok(()));
-        assert!(report(&PROFILES[0], "store_memory 9\nstore_stack_open 8 open\n").is_err());
-        assert!(report(&PROFILES[0], "").is_err());
+    fn features_are_chosen_for_firmware_alone() {
+        let words = ["--target", "thumbv6m-none-eabi", "--features", "group,files", "--install", "there"];
+        let install =
+            Wanted::Install { folder: Path::new("there"), target: Some("thumbv6m-none-eabi"), features: "group,files" };
+        assert_eq!(Wanted::parse(&words), Ok(install));
+        assert_eq!(Wanted::parse(&[]), Ok(Wanted::Everything));
+        assert!(Wanted::parse(&["--features", "group", "--install", "there"]).unwrap_err().contains("--target"));
+        assert!(Wanted::parse(&["--target", "thumbv6m-none-eabi"]).is_err());
+        assert!(Wanted::parse(&["--instal", "there"]).unwrap_err().contains("--instal"));
     }
 }

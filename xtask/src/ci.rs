@@ -12,30 +12,35 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use crate::codegen::Action;
+use crate::outcome::Outcome;
 use crate::readme::TEST_COMMAND;
-use crate::{capi, codegen, examples, firmware, guest, package, reader, readme, target_directory, tidy};
+use crate::{capi, codegen, examples, firmware, guest, package, promises, reader, readme, target_directory, tidy};
 
-/// Runs all steps; the first that fails is the last. The last line counts the tests.
+/// Runs all steps; the first that fails is the last. The last line counts the tests; those before it name the steps that could not
+/// run, since such a machine has shown less than one that has all tools.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let mut count = TestCount::default();
     let outcome = run_steps(root, &mut count);
-    if let Err(message) = &outcome {
-        eprintln!("ci: {message}");
+    match &outcome {
+        Ok(skipped) => skipped.iter().for_each(|line| println!("{line}")),
+        Err(message) => eprintln!("ci: {message}"),
     }
     println!("{count}");
-    outcome.map_err(|_| "ci failed".to_owned())
+    outcome.map(|_| ()).map_err(|_| "ci failed".to_owned())
 }
 
 /// What [`run`] starts as its second lane.
 pub(crate) fn run_beside(root: &Path) -> Result<(), String> {
-    let mut steps = Steps { lane: "b", number: 0 };
+    let mut steps = Steps { lane: "b", ..Steps::default() };
     steps.run("firmware", || firmware::run(root, &[]))?;
+    steps.run("promises", || promises::run(root, &[]))?;
     steps.run("firmware run", || firmware::run(root, &["--run"]))?;
     steps.run("reader", || reader::run(root, &[]))?;
     steps.run("guest", || guest::run(root, &["--short"]))
 }
 
-fn run_steps(root: &Path, count: &mut TestCount) -> Result<(), String> {
+/// Returns the lines that name steps that were skipped.
+fn run_steps(root: &Path, count: &mut TestCount) -> Result<Vec<String>, String> {
     let mut steps = Steps::default();
     steps.run("format", || {
         call(root, "cargo fmt --all --check", &[])?;
@@ -56,12 +61,14 @@ fn run_steps(root: &Path, count: &mut TestCount) -> Result<(), String> {
     steps.run("test", || test(root, count))?;
     // The volumes that a build with all features made above.
     steps.run("features", || {
-        call(root, "cargo test --quiet -p nandu --no-default-features --test features", &[])?;
+        call(root, "cargo test --quiet -p nandu --no-default-features --features next --test features", &[])?;
         call(root, "cargo check --quiet -p nandu --no-default-features --features files", &[])
     })?;
     let beside = Beside::start(root)?;
     let outcome = run_lane(&mut steps, root);
-    beside.finish(outcome)
+    let mut skipped = steps.skipped;
+    skipped.extend(beside.finish(outcome)?);
+    Ok(skipped)
 }
 
 fn run_lane(steps: &mut Steps, root: &Path) -> Result<(), String> {
@@ -96,15 +103,19 @@ impl Beside {
         Ok(Beside { child, log })
     }
 
-    /// Waits for it, unless the first lane has failed.
-    fn finish(mut self, outcome: Result<(), String>) -> Result<(), String> {
+    /// Waits for it, unless the first lane has failed; returns the lines that name what it skipped.
+    fn finish(mut self, outcome: Result<(), String>) -> Result<Vec<String>, String> {
         if outcome.is_err() {
             let _ = self.child.kill();
         }
         let status = self.child.wait().map_err(|error| format!("second lane: {error}"))?;
-        println!("{}", fs::read_to_string(&self.log).unwrap_or_default());
+        let said = fs::read_to_string(&self.log).unwrap_or_default();
+        println!("{said}");
         outcome?;
-        if status.success() { Ok(()) } else { Err(format!("second lane: {status}, see above")) }
+        if !status.success() {
+            return Err(format!("second lane: {status}, see above"));
+        }
+        Ok(said.lines().filter(|line| is_skipped(line)).map(str::to_owned).collect())
     }
 }
 
@@ -112,19 +123,39 @@ impl Beside {
 struct Steps {
     lane: &'static str,
     number: u32,
+    /// The lines that named steps that could not run.
+    skipped: Vec<String>,
 }
 
 impl Steps {
-    fn run(&mut self, name: &str, step: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    fn run<T: Into<Outcome>>(&mut self, name: &str, step: impl FnOnce() -> Result<T, String>) -> Result<(), String> {
         self.number += 1;
-        let (lane, number) = (self.lane, self.number);
-        println!("== {lane}{number} {name}");
+        let title = format!("== {}{} {name}", self.lane, self.number);
+        println!("{title}");
         let start = Instant::now();
-        let outcome = step();
-        let word = if outcome.is_ok() { "ok" } else { "failed" };
-        println!("== {lane}{number} {name}: {word}, {:.1} s", start.elapsed().as_secs_f64());
-        outcome.map_err(|message| format!("step {name}: {message}"))
+        let outcome = step().map(Into::into);
+        let seconds = start.elapsed().as_secs_f64();
+        match outcome {
+            Ok(Outcome::Ran) => println!("{title}: ok, {seconds:.1} s"),
+            Ok(Outcome::Lacks(what)) => {
+                let line = format!("{title}{SKIPPED}{}", what.replace('\n', " "));
+                println!("{line}");
+                self.skipped.push(line);
+            }
+            Err(message) => {
+                println!("{title}: failed, {seconds:.1} s");
+                return Err(format!("step {name}: {message}"));
+            }
+        }
+        Ok(())
     }
+}
+
+/// Stands in the line of a step that this machine cannot run, or not all of it.
+const SKIPPED: &str = ": SKIPPED, or a part of it: ";
+
+fn is_skipped(line: &str) -> bool {
+    line.starts_with("== ") && line.contains(SKIPPED)
 }
 
 /// Runs a command line without quoting.
@@ -215,7 +246,17 @@ mod tests {
 
     #[test]
     fn a_step_that_fails_is_named() {
-        let error = Steps::default().run("clippy", || Err("three warnings".to_owned())).unwrap_err();
+        let error = Steps::default().run("clippy", || Err::<(), _>("three warnings".to_owned())).unwrap_err();
         assert_eq!(error, "step clippy: three warnings");
+    }
+
+    #[test]
+    fn a_step_that_cannot_run_is_named_and_is_no_failure() {
+        let mut steps = Steps { lane: "b", ..Steps::default() };
+        assert_eq!(steps.run("tidy", || Ok(())), Ok(()));
+        assert_eq!(steps.run("guest", || Ok(Outcome::Lacks("there is no cpio".to_owned()))), Ok(()));
+        let [line] = &steps.skipped[..] else { panic!("{:?}", steps.skipped) };
+        assert_eq!(line, "== b2 guest: SKIPPED, or a part of it: there is no cpio");
+        assert!(is_skipped(line) && !is_skipped("== b2 guest: ok, 1.0 s"));
     }
 }

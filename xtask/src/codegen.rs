@@ -21,12 +21,13 @@ const LABORATORY_PATHS: [&str; 4] =
 
 /// The order of the product's sections, by file: what is on every page, what a mount reads first, the tree, files. A file that is not
 /// named comes behind these.
-const ORDER: [&str; 19] = [
+const ORDER: [&str; 20] = [
     "crates/nandu-media/src/header.rs",
     "crates/nandu-media/src/anchor.rs",
     "crates/nandu-media/src/table.rs",
     "crates/nandu-media/src/tree.rs",
-    "crates/nandu-tree/src/cells/",
+    "crates/nandu-media/src/path.rs",
+    "crates/nandu-cells/src/",
     "crates/nandu-media/src/journal.rs",
     "crates/nandu-media/src/section.rs",
     "crates/nandu-media/src/notes.rs",
@@ -39,7 +40,7 @@ const ORDER: [&str; 19] = [
     "crates/nandu-fs/src/names.rs",
     "crates/nandu-fs/src/pages.rs",
     "crates/nandu-fs/src/fragments.rs",
-    "crates/nandu-fs/src/xattrs.rs",
+    "crates/nandu-fs/src/xattr_records.rs",
     "crates/nandu-fs/src/tags.rs",
 ];
 

@@ -9,8 +9,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub(crate) use budget::{limit, linked_size};
+pub(crate) use budget::{figures, limit, linked_size};
 
+use crate::outcome::Outcome;
 use crate::tree::HOUSES;
 use crate::{target_directory, tidy};
 
@@ -30,7 +31,7 @@ pub(crate) fn target(root: &Path) -> PathBuf {
 }
 
 /// What `cargo xtask firmware` is asked for.
-pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
+pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<Outcome, String> {
     match arguments {
         [] => {
             check_everything(root)?;
@@ -38,7 +39,7 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
         }
         ["--json"] => budget::run(root, budget::Print::Json),
         ["--run"] => proof::run(root),
-        ["--functions", profile] => budget::functions(root, profile),
+        ["--functions", profile] => budget::functions(root, profile).map(Outcome::from),
         _ => Err("firmware: [--run | --json | --functions PROFILE]".to_owned()),
     }
 }
@@ -94,23 +95,29 @@ fn check_default_features(root: &Path, target: &Path) -> Result<(), String> {
 /// A cargo that can build for the target: the one at hand if it has the target installed, else the distribution's,
 /// which builds `core` from source.
 pub(crate) fn toolchain(folder: &Path) -> Result<Command, String> {
+    toolchain_for(folder, TARGET)
+}
+
+/// The same for another target without an operating system.
+pub(crate) fn toolchain_for(folder: &Path, target: &str) -> Result<Command, String> {
     let at_hand = Command::new("rustc").args(["--print", "sysroot"]).current_dir(folder).output();
     if let Ok(output) = at_hand {
         let sysroot = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-        if sysroot.join("lib/rustlib").join(TARGET).is_dir() {
+        if sysroot.join("lib/rustlib").join(target).is_dir() {
             return Ok(clean(Command::new("cargo")));
         }
     }
     let missing = [SYSTEM_CARGO, SYSTEM_RUSTC, SYSTEM_SOURCES].into_iter().find(|path| !Path::new(path).exists());
     if let Some(path) = missing {
         return Err(format!(
-            "{path} is missing: install Debian's packages rustc-web, cargo-web and rust-web-src, or the target {TARGET}"
+            "{path} is missing: install Debian's packages rustc-web, cargo-web and rust-web-src, or the target {target} (rustup target add {target})"
         ));
     }
     let mut command = clean(Command::new(SYSTEM_CARGO));
     // Building `core` is an unstable feature; the distribution's compiler is the one its sources belong to.
     command.env("RUSTC", SYSTEM_RUSTC).env("RUSTC_BOOTSTRAP", "1").arg("-Zbuild-std=core");
-    command.env("CARGO_TARGET_THUMBV7EM_NONE_EABIHF_LINKER", SYSTEM_LINKER);
+    let linker = format!("CARGO_TARGET_{}_LINKER", target.replace('-', "_").to_uppercase());
+    command.env(linker, SYSTEM_LINKER);
     Ok(command)
 }
 

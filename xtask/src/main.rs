@@ -11,7 +11,9 @@ mod examples;
 mod firmware;
 mod guest;
 mod manifest;
+mod outcome;
 mod package;
+mod promises;
 mod reader;
 mod readme;
 mod swarm;
@@ -21,8 +23,13 @@ mod tree;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use outcome::{EXIT_LACKS, Outcome};
+
 const USAGE: &str = "\
 usage: cargo xtask VERB
+
+A verb exits with 0 if all went well, with 1 if something is wrong, and with 77 if it could not run, wholly or in part, for
+what this machine lacks.
 
   ci                 everything continuous integration does, step by step
   tidy               the house rules that no compiler checks
@@ -36,11 +43,16 @@ usage: cargo xtask VERB
   reader [--full] [--seed S]
                      holds the reader for boot loaders, in C, against the commands, on images that power cuts left, feeds it
                      damaged images and measures its code; with --full many more of both
-  swarm [--cases N] [--seed S]
-                     random chains of power cuts over a store, a million if no number is given
+  swarm [--heart old|new] [--cases N] [--seed S]
+                     random chains of power cuts over stores and lives of file systems, a million if no number is given; with
+                     --heart new so many cuts of stores on the new heart with every tear, a tenth as many pairs, a hundredth as many
+                     triples, and so many operations on both hearts
+  promises [--heart old|new] [--only ID].. [--full] [--json]
+                     measures what promises.toml promises on both hearts and prints limit, old heart, new heart and verdict; fails
+                     if a promise is not measured or the new heart misses what it must have; with --full what takes long too
   guest [--short]    boots a guest with Linux's simulator of NAND flash and proves there what nandu does with an MTD device;
-                     says what is missing where it cannot (NANDU_GUEST=1: fails then); kills a mount 50 times, with --short
-                     three times, or NANDU_KILLS times
+                     kills a mount 50 times, with --short three times, or NANDU_KILLS times; with NANDU_GUEST=1 it fails where
+                     it cannot run
   guest --peers [--only ROW].. [--resume] [--show] [--json]
                      counts there what UBIFS, JFFS2 and nandu do to the same chip with the same work, and writes
                      docs/results/peers.md; a row is FILE_SYSTEM/WORKLOAD or one of both; --resume runs those that are not
@@ -59,19 +71,20 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let root = repository_root();
     let outcome = match words.as_slice() {
-        ["ci"] => ci::run(&root),
-        ["ci", "beside"] => ci::run_beside(&root),
-        ["tidy"] => tidy::run(&root),
-        ["codegen"] => codegen::run(&root, codegen::Action::Write),
-        ["codegen", "--check"] => codegen::run(&root, codegen::Action::Check),
-        ["readme", arguments @ ..] => readme::run(&root, arguments),
-        ["examples"] => examples::run(&root),
-        ["package", arguments @ ..] => package::run(&root, arguments),
+        ["ci"] => ci::run(&root).map(Outcome::from),
+        ["ci", "beside"] => ci::run_beside(&root).map(Outcome::from),
+        ["tidy"] => tidy::run(&root).map(Outcome::from),
+        ["codegen"] => codegen::run(&root, codegen::Action::Write).map(Outcome::from),
+        ["codegen", "--check"] => codegen::run(&root, codegen::Action::Check).map(Outcome::from),
+        ["readme", arguments @ ..] => readme::run(&root, arguments).map(Outcome::from),
+        ["examples"] => examples::run(&root).map(Outcome::from),
+        ["package", arguments @ ..] => package::run(&root, arguments).map(Outcome::from),
         ["msrv"] => package::oldest_compiler(&root),
         ["reader", arguments @ ..] => reader::run(&root, arguments),
-        ["swarm", arguments @ ..] => swarm::run(&root, arguments),
+        ["swarm", arguments @ ..] => swarm::run(&root, arguments).map(Outcome::from),
         ["firmware", arguments @ ..] => firmware::run(&root, arguments),
         ["guest", arguments @ ..] => guest::run(&root, arguments),
+        ["promises", arguments @ ..] => promises::run(&root, arguments).map(Outcome::from),
         ["capi", arguments @ ..] => capi::run(&root, arguments),
         _ => {
             eprint!("{USAGE}");
@@ -79,7 +92,11 @@ fn main() -> ExitCode {
         }
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(Outcome::Ran) => ExitCode::SUCCESS,
+        Ok(Outcome::Lacks(what)) => {
+            eprintln!("xtask: not run, or not all of it: {what}");
+            ExitCode::from(EXIT_LACKS)
+        }
         Err(message) => {
             eprintln!("xtask: {message}");
             ExitCode::FAILURE

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::manifest::Manifest;
+use crate::outcome::Outcome;
 use crate::target_directory;
 use crate::tree::Tree;
 
@@ -18,10 +19,19 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
         ["--full"] => true,
         _ => return Err("usage: cargo xtask package [--full]".to_owned()),
     };
+    let tree = Tree::load(root)?;
+    let text = |folder: &str| tree.text(&format!("{folder}/Cargo.toml")).unwrap_or_default().to_owned();
+    // What is not published may stand on what is not.
+    let kept: Vec<String> = tree
+        .packages()
+        .map(&text)
+        .filter(|text| text.lines().any(|line| line == "publish = false"))
+        .flat_map(|text| ["--exclude".to_owned(), Manifest::parse(&text).name])
+        .collect();
     // Without the network first: otherwise the registry is asked for each package anew, which may take minutes.
     let package = |more: &[&str]| {
         let mut package = cargo(root);
-        package.args(["package", "--workspace", "--allow-dirty"]).args(more);
+        package.args(["package", "--workspace", "--allow-dirty"]).args(&kept).args(more);
         if !full {
             package.arg("--no-verify");
         }
@@ -39,11 +49,9 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     if said.lines().any(is_warning) {
         return Err("cargo package warns".to_owned());
     }
-    let tree = Tree::load(root)?;
     let mut count = 0;
     for folder in tree.packages() {
-        let text = tree.text(&format!("{folder}/Cargo.toml")).unwrap_or_default();
-        let name = Manifest::parse(text).name;
+        let name = Manifest::parse(&text(folder)).name;
         let mut list = cargo(root);
         list.args(["package", "--quiet", "--allow-dirty", "--list", "--package", &name]);
         let output = list.output().map_err(|error| format!("cargo package --list: {error}"))?;
@@ -58,8 +66,8 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
 }
 
 /// Checks the workspace, its examples included, with the oldest compiler that the manifest of the workspace names. Where that is not
-/// installed, says so.
-pub(crate) fn oldest_compiler(root: &Path) -> Result<(), String> {
+/// installed, it cannot run.
+pub(crate) fn oldest_compiler(root: &Path) -> Result<Outcome, String> {
     let manifest = root.join("Cargo.toml");
     let text = std::fs::read_to_string(&manifest).map_err(|error| format!("{}: {error}", manifest.display()))?;
     let version = oldest(&text).ok_or("the manifest of the workspace names no rust-version")?;
@@ -67,8 +75,8 @@ pub(crate) fn oldest_compiler(root: &Path) -> Result<(), String> {
     // The `cargo` that runs this is not rustup's: it would take the name of a compiler for a verb.
     let there = Command::new("rustup").args(["run", version, "rustc", "--version"]).output();
     let Some(found) = there.ok().filter(|output| output.status.success()) else {
-        println!("skipped: Rust {version} is not installed (rustup toolchain install {version} --profile minimal)");
-        return Ok(());
+        let why = format!("Rust {version} is not installed (rustup toolchain install {version} --profile minimal)");
+        return Ok(Outcome::Lacks(why));
     };
     print!("{}", String::from_utf8_lossy(&found.stdout));
     let status = Command::new("rustup")
@@ -82,7 +90,7 @@ pub(crate) fn oldest_compiler(root: &Path) -> Result<(), String> {
         .stdin(Stdio::null())
         .status()
         .map_err(|error| format!("rustup: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("`cargo {toolchain} check` failed: {status}")) }
+    if status.success() { Ok(Outcome::Ran) } else { Err(format!("`cargo {toolchain} check` failed: {status}")) }
 }
 
 fn cargo(root: &Path) -> Command {

@@ -5,6 +5,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::outcome::Outcome;
+
 /// Lives of each kind of volume, each with some images, and damaged images.
 const SHORT: (u64, u64) = (3, 4_000);
 const FULL: (u64, u64) = (40, 100_000);
@@ -25,12 +27,11 @@ const FLAGS: [&str; 9] = [
 ];
 
 /// Builds the reader and its tests, compares and damages. Takes `--full` and `--seed S`, both optional.
-pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
+pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<Outcome, String> {
     let ((lives, damages), seed) = parse(arguments)?;
     let compilers: Vec<&str> = ["gcc", "clang"].into_iter().filter(|name| answers(name)).collect();
     let Some(&compiler) = compilers.first() else {
-        println!("reader: skipped, since there is no gcc and no clang");
-        return Ok(());
+        return Ok(Outcome::Lacks("there is no gcc and no clang".to_owned()));
     };
     let folder = root.join("target/reader");
     let images = folder.join("images");
@@ -40,7 +41,7 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
         build(root, compiler, "nandu_read.c", &folder.join(format!("nandu-read-{compiler}")))?;
         build(root, compiler, "fuzz.c", &folder.join(format!("fuzz-{compiler}")))?;
     }
-    measure(root, &folder)?;
+    let is_measured = measure(root, &folder)?;
     call(root, "cargo", &["build", "--quiet", "-p", "nandu-cli", "--bin", "nandu", "--example", "reader_images"])?;
     let built = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from).join("debug");
     let maker = built.join("examples/reader_images");
@@ -68,7 +69,10 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     call(root, &text(&folder.join(format!("fuzz-{compiler}"))), &words)?;
     drop(fs::remove_dir_all(&images));
-    Ok(())
+    match is_measured {
+        true => Ok(Outcome::Ran),
+        false => Ok(Outcome::Lacks("code not measured, since there is no compiler for a microcontroller".to_owned())),
+    }
 }
 
 fn parse(arguments: &[&str]) -> Result<((u64, u64), u64), String> {
@@ -124,8 +128,8 @@ fn build(root: &Path, compiler: &str, program: &str, to: &Path) -> Result<(), St
     call(root, compiler, &words)
 }
 
-/// Code for a microcontroller, by the compilers that are there.
-fn measure(root: &Path, folder: &Path) -> Result<(), String> {
+/// Measures code for a microcontroller, by the compilers that are there; whether there was one.
+fn measure(root: &Path, folder: &Path) -> Result<bool, String> {
     let compilers: [(&str, &[&str]); 2] = [
         ("arm-none-eabi-gcc", &["-mcpu=cortex-m4", "-mthumb", "-Os"]),
         ("clang", &["--target=thumbv7em-none-eabi", "-Oz"]),
@@ -156,10 +160,7 @@ fn measure(root: &Path, folder: &Path) -> Result<(), String> {
         }
         is_measured = true;
     }
-    if !is_measured {
-        println!("reader: code not measured, since there is no compiler for a microcontroller");
-    }
-    Ok(())
+    Ok(is_measured)
 }
 
 /// The reader and the command that it has to agree with.

@@ -6,28 +6,32 @@ use std::process::{Command, Stdio};
 /// Cases of a run that names no number.
 const CASES: u64 = 1_000_000;
 
+/// What is to be run.
+#[derive(Debug, PartialEq)]
+struct Arguments {
+    cases: u64,
+    seed: u64,
+    is_new: bool,
+}
+
 /// Runs the swarms of the crate `nandu`, with changes durable one by one and together and with snapshots, which share the cases; and
 /// those of the file system: as many cuts in lives on all cores for each kind of chip, and a twentieth as many chains.
-/// Takes `--cases N` and `--seed S`, both optional.
+///
+/// With `--heart new`: as many cuts of stores on the new heart, a tenth as many pairs of cuts and a hundredth as many triples, and as many operations on both
+/// hearts. Takes `--cases N` and `--seed S` too, all optional.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
-    let (cases, seed) = parse(arguments)?;
-    let line = [
-        "test",
-        "--release",
-        "-p",
-        "nandu",
-        "-p",
-        "nandu-fs",
-        "--test",
-        "it",
-        "swarm",
-        "--",
-        "--ignored",
-        "--test-threads=1",
-        "--nocapture",
-    ];
+    let Arguments { cases, seed, is_new } = parse(arguments)?;
+    let (packages, tests): (&[&str], &[&str]) = if is_new {
+        (&["-p", "nandu", "--features", "next,std"], &["next::campaign::swarm", "next::differential::swarm"])
+    } else {
+        (&["-p", "nandu", "-p", "nandu-fs"], &["swarm"])
+    };
     let status = Command::new("cargo")
-        .args(line)
+        .args(["test", "--release"])
+        .args(packages)
+        .args(["--test", "it", "--"])
+        .args(tests)
+        .args(["--ignored", "--test-threads=1", "--nocapture"])
         .current_dir(root)
         .env("NANDU_SWARM_CASES", cases.to_string())
         .env("NANDU_SWARM_SEED", seed.to_string())
@@ -37,32 +41,41 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("a case failed: {status}")) }
 }
 
-fn parse(arguments: &[&str]) -> Result<(u64, u64), String> {
-    let (mut cases, mut seed) = (CASES, 1);
+fn parse(arguments: &[&str]) -> Result<Arguments, String> {
+    let mut parsed = Arguments { cases: CASES, seed: 1, is_new: false };
     let mut rest = arguments;
     while let [name, value, more @ ..] = rest {
-        let number = value.parse().map_err(|_| format!("{name} takes a number, not '{value}'"))?;
+        let number = || value.parse().map_err(|_| format!("{name} takes a number, not '{value}'"));
         match *name {
-            "--cases" => cases = number,
-            "--seed" => seed = number,
+            "--cases" => parsed.cases = number()?,
+            "--seed" => parsed.seed = number()?,
+            "--heart" => {
+                parsed.is_new = match *value {
+                    "old" => false,
+                    "new" => true,
+                    _ => return Err(format!("--heart is old or new, not '{value}'")),
+                };
+            }
             _ => return Err(format!("swarm does not know '{name}'")),
         }
         rest = more;
     }
     match rest {
-        [] => Ok((cases, seed)),
-        [name, ..] => Err(format!("{name} takes a number")),
+        [] => Ok(parsed),
+        [name, ..] => Err(format!("{name} takes a value")),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CASES, parse};
+    use super::{Arguments, CASES, parse};
 
     #[test]
-    fn arguments_are_numbers_with_names() {
-        assert_eq!(parse(&[]), Ok((CASES, 1)));
-        assert_eq!(parse(&["--seed", "7", "--cases", "50"]), Ok((50, 7)));
+    fn arguments_are_values_with_names() {
+        assert_eq!(parse(&[]), Ok(Arguments { cases: CASES, seed: 1, is_new: false }));
+        assert_eq!(parse(&["--seed", "7", "--cases", "50"]), Ok(Arguments { cases: 50, seed: 7, is_new: false }));
+        assert_eq!(parse(&["--heart", "new"]), Ok(Arguments { cases: CASES, seed: 1, is_new: true }));
+        assert!(parse(&["--heart", "newest"]).is_err());
         assert!(parse(&["--cases", "many"]).is_err());
         assert!(parse(&["--cases"]).is_err());
         assert!(parse(&["--case", "5"]).is_err());

@@ -14,8 +14,8 @@
  * do. Buffers of one call do not overlap. A handle that was closed, copied elsewhere, or is of another kind is answered with
  * NANDU_ERR_HANDLE, as long as its memory can still be read.
  *
- * Threads. Calls on one volume come one after the other, and no callback calls its own volume: such a call is answered with NANDU_ERR_BUSY.
- * Two volumes may be used in two threads, as far as their callbacks allow.
+ * Tasks. Calls on one volume come one after the other: the program sees to it, or gives the chip a lock, and then any task may call. No callback
+ * calls its own volume: such a call is answered with NANDU_ERR_BUSY. Two volumes may be used in two tasks, as far as their callbacks allow.
  *
  * Bugs. Where nandu finds a bug of its own, it stops and does not return: built without the standard library, as for firmware, it calls
  * nandu_panic, which the program supplies; built with it, as on a host, it prints what was wrong and aborts.
@@ -33,6 +33,9 @@ extern "C" {
 #endif
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------------------- */
+
+/* No error. */
+#define NANDU_OK 0
 
 /* What callbacks of a chip return, and what calls hand on where a failure of the chip could not be worked around. A callback may return
  * numbers of its own from NANDU_ERR_DRIVER down: they mean what NANDU_ERR_BUS means, and are handed on as they are. */
@@ -91,10 +94,10 @@ extern "C" {
 #define NANDU_ERR_TOO_MANY_OPEN (-58)  /* as many files are open as open_max says */
 #define NANDU_ERR_FILE_SIZE (-59)      /* the file would become too large */
 #define NANDU_ERR_RANGE (-60)          /* an offset or a length that makes no sense */
-#define NANDU_ERR_XATTR_SIZE (-61)     /* the attributes of the inode would take more room than there is for them */
+#define NANDU_ERR_XATTR_SIZE (-61)     /* the value of the attribute has more than 65,536 bytes */
 #define NANDU_ERR_NO_FILE_SYSTEM (-62) /* the volume on the chip holds no file system, or one of another version */
 
-/* The name of an error, such as "NANDU_ERR_FULL"; "NANDU_ERR_?" for a number that is none. Never null. Costs nothing. */
+/* The name of an error, such as "NANDU_ERR_FULL", "NANDU_OK" of 0, and "NANDU_ERR_?" of a number that is none. Never null. Costs nothing. */
 const char *nandu_error_name(int error);
 
 /* What an error means, in words. Never null. Costs nothing. */
@@ -175,6 +178,20 @@ typedef struct nandu_chip {
     /* Called after each program, erase and mark_bad that returned 0: waits until the chip is ready, as by giving way to another task, and
      * returns what became of the operation. Null where the callbacks wait themselves. */
     int (*wait)(void *context);
+    /*
+     * For a volume that several tasks use: lock is called at the beginning of every call on the volume that touches it or the chip, format and open
+     * included, and unlock at its end. lock waits until no other task holds the lock and returns 0; another answer, as for a time limit, is handed on
+     * by the call, which has then done nothing. A mutex that can be taken twice by one task will do and is not needed; one with priority inheritance
+     * is best. Volumes and drivers that share a bus may share a lock. Both null, or neither.
+     *
+     * What is lent is not protected once the call has returned: nandu_entry of a cursor is good until the next call of any task, so a
+     * task that walks holds a mutex of its own, or copies values with nandu_store_get. A volume is closed by the last task that uses it.
+     *
+     *     static int take(void *context) { return xSemaphoreTake(((board *)context)->mutex, pdMS_TO_TICKS(5000)) ? NANDU_OK : NANDU_ERR_BUSY; }
+     *     static void give(void *context) { xSemaphoreGive(((board *)context)->mutex); }
+     */
+    int (*lock)(void *context);
+    void (*unlock)(void *context);
 } nandu_chip;
 
 /* ---- Stores: ordered records -------------------------------------------------------------------------------------------------- */
@@ -209,24 +226,27 @@ typedef struct nandu_store_options {
 size_t nandu_store_memory(const nandu_chip *chip, const nandu_store_options *options);
 
 /* Makes an empty store on a chip and opens it; what was on it is lost, but for bad-block marks and the erase counts of a volume.
- * *store becomes a handle in the memory, or null after an error. options may be null. Erases what was written. Errors: MEMORY,
- * GEOMETRY, UNSUITABLE before anything happened; those of the chip. */
+ * *store becomes a handle in the memory, or null after an error. options may be null. Reads about a page of each
+ * block, 1,049 on a new chip of 1,024, asks each for its mark, and erases what was written. Errors: MEMORY, GEOMETRY, UNSUITABLE before anything
+ * happened; those of the chip. */
 int nandu_store_format(nandu_store **store, const nandu_chip *chip, const nandu_store_options *options, void *memory, size_t memory_size);
 
-/* Opens the store on a chip, as format does. About 20 page reads after a close, up to 40 after a power cut, and then a program or two. Errors:
- * NOT_FORMATTED, OTHER_FORMAT, NOT_COMPILED, MEMORY, PENDING_SIZE; those of the chip. */
+/* Opens the store on a chip, as format does. Costs about 20 reads after a close; after a power cut 52 reads at most in a million opens, and up to 5
+ * programs; with read_back a read or two more for each block that it erases. Errors: NOT_FORMATTED, OTHER_FORMAT, NOT_COMPILED, MEMORY,
+ * PENDING_SIZE; those of the chip. */
 int nandu_store_open(nandu_store **store, const nandu_chip *chip, const nandu_store_options *options, void *memory, size_t memory_size);
 
-/* Makes everything durable and leaves the store so that the next open has nothing to recover. At most one checkpoint. The handle is closed
- * also after an error; what was durable is there all the same. */
+/* Makes everything durable and leaves the store so that the next open has nothing to recover. Costs what sync does and at most one
+ * checkpoint: a few programs. The handle is closed also after an error; what was durable is there all the same. */
 int nandu_store_close(nandu_store *store);
 
 /* Closes the handle and leaves the chip as it is, as if the power had gone. Costs nothing; the next open recovers. */
 int nandu_store_abandon(nandu_store *store);
 
-/* Puts a value at a key, or replaces it. Durable when it returns, or at the next sync with NANDU_DURABLE_ON_SYNC. Programs one page, two or
- * three when a leaf overflows. A value for which key and value are larger than entry_size_max goes to pages of its own: a program for each,
- * and it is durable when it returns. Errors: KEY_SIZE, VALUE_SIZE, NOT_COMPILED of such a value, FULL, READ_ONLY; those of the chip. */
+/* Puts a value at a key, or replaces it. Durable when it returns, or at the next sync with NANDU_DURABLE_ON_SYNC. Programs one page, two or three
+ * when a leaf overflows, and its share of collection: with that 262 programs and 13 erases were the most in random lives with power cuts. A
+ * value for which key and value are larger than entry_size_max goes to pages of its own: a program for each, and it is durable when it returns.
+ * Errors: KEY_SIZE, VALUE_SIZE, NOT_COMPILED of such a value, FULL, READ_ONLY; those of the chip. */
 int nandu_store_put(nandu_store *store, const void *key, size_t key_size, const void *value, size_t value_size);
 
 /* Copies the whole value of a key and returns its size. Reads one page for each level of the tree that is not in memory: one, where the cache
@@ -240,9 +260,16 @@ int32_t nandu_store_read(nandu_store *store, const void *key, size_t key_size, s
 /* The size of a value. Reads what get does. Errors: NOT_FOUND, KEY_SIZE, CORRUPT. */
 int32_t nandu_store_value_size(nandu_store *store, const void *key, size_t key_size);
 
-/* Deletes a key. Durable as a put is. Programs one page, none if there is no such key. Works on a full chip too. Errors: NOT_FOUND,
- * KEY_SIZE, READ_ONLY; those of the chip. */
+/* Deletes a key. Durable as a put is. Programs one page, none if there is no such key, and its share of collection: 131
+ * programs and 8 erases were the most in such lives. Works on a full chip too. Errors: NOT_FOUND, KEY_SIZE, READ_ONLY; those of the chip. */
 int nandu_store_delete(nandu_store *store, const void *key, size_t key_size);
+
+/* Deletes the lowest keys from one on to right below another, 16 at most and 256 bytes of keys together: called until it returns 0, it deletes the
+ * range, as a log's oldest hour. from null with a size of 0: from the first key; to null: to the last. *deleted, which may be null, becomes how
+ * many went. Returns 1 if the range has more, else 0. Each call happens wholly or not at all and is durable as a delete is; after a power cut
+ * the same call goes on. Programs about one page for each leaf concerned, two as a rule, and its share of collection, as delete does. Works on a
+ * full chip too, where it may be one key with each call. Errors: as delete, without NOT_FOUND. */
+int nandu_store_delete_range(nandu_store *store, const void *from, size_t from_size, const void *to, size_t to_size, uint32_t *deleted);
 
 /* A change of a batch: value null deletes the key. An empty value has a size of 0 and any pointer but null. */
 typedef struct nandu_edit {
@@ -253,16 +280,17 @@ typedef struct nandu_edit {
 } nandu_edit;
 
 /* Makes all these changes or none of them, whenever the power goes. Keys strictly ascend as bytes, values are small ones. Durable as a put is.
- * Programs about one page for each leaf concerned. The array is used during the call and is the same afterwards. Errors: as put;
- * NOT_ASCENDING, BATCH_SIZE; VALUE_SIZE for a value that does not fit a leaf. */
+ * Programs about one page for each leaf concerned, and its share of collection, as put does. The array is used during the call and is the same
+ * afterwards. Errors: as put; NOT_ASCENDING, BATCH_SIZE; VALUE_SIZE for a value that does not fit a leaf. */
 int nandu_store_batch(nandu_store *store, nandu_edit *edits, size_t edit_count);
 
-/* Makes every change so far durable, in order. Programs one page as a rule, none if nothing waits. Errors: those of the chip; then the
+/* Makes every change so far durable, in order. Programs one page as a rule, none if nothing waits; in a store that grows, with much memory for
+ * changes, 35 were counted. A sync that places changes pays their share of collection besides, as put does. Errors: those of the chip; then the
  * changes are still there, to be synced again. */
 int nandu_store_sync(nandu_store *store);
 
-/* Brings every change to its place, so that the volume can be opened without pending_size. Programs about a page for each leaf that has
- * changes. Errors: those of the chip. */
+/* Brings every change to its place, so that the volume can be opened without pending_size. Programs about a page for each leaf that has changes,
+ * and its share of collection, as put does. Errors: those of the chip. */
 int nandu_store_settle(nandu_store *store);
 
 /* Uses idle time: collects garbage ahead of need, looking at up to so many pages. Returns 1 if there was anything to do, else 0. Syncs first. */
@@ -311,10 +339,12 @@ int32_t nandu_store_verify(nandu_store *store, nandu_report report, void *contex
 /* ---- Snapshots ---------------------------------------------------------------------------------------------------------------- */
 
 /* Keeps the store as it is now until it is released, over closes and power cuts; *snapshot becomes its number. At most eight at a time.
- * Durable when it returns. Programs one page. Errors: SNAPSHOTS, FULL. */
+ * Durable when it returns. Programs one page; with the room that has to be made, 138 programs and 14 erases were the most in random lives, and
+ * one that was refused read 65,575 pages. Errors: SNAPSHOTS, FULL. */
 int nandu_store_snapshot(nandu_store *store, uint32_t *snapshot);
 
-/* Ends a snapshot and frees what only it kept. Programs one page and reads up to about 256. Errors: NO_SNAPSHOT. */
+/* Ends a snapshot and frees what only it kept. Programs one page and its share of collection, 17 programs and an erase at most in random lives, and
+ * reads up to about 256. Errors: NO_SNAPSHOT. */
 int nandu_store_release(nandu_store *store, uint32_t snapshot);
 
 /* Copies the numbers of the snapshots there are, the oldest first, as far as there is room for; returns how many there are. Costs nothing. */
@@ -422,11 +452,11 @@ typedef struct nandu_fs_format_options {
 /* Bytes of memory that format and mount take, as nandu_store_memory. options may be null. */
 size_t nandu_fs_memory(const nandu_chip *chip, const nandu_fs_options *options);
 
-/* Makes an empty file system and mounts it, as nandu_store_format. options and format may be null. */
+/* Makes an empty file system and mounts it, as nandu_store_format, at the same cost. options and format may be null. */
 int nandu_fs_format(nandu_fs **fs, const nandu_chip *chip, const nandu_fs_options *options, const nandu_fs_format_options *format, void *memory, size_t memory_size);
 
-/* Mounts the file system on a chip. About 20 page reads after an unmount; after a power cut 40 or so, and a few programs. Errors: as
- * nandu_store_open; NO_FILE_SYSTEM. */
+/* Mounts the file system on a chip. Costs about 20 reads after an unmount; after a power cut 53 at most without tags, 145 with tags, and a few
+ * programs. Errors: as nandu_store_open; NO_FILE_SYSTEM. */
 int nandu_fs_mount(nandu_fs **fs, const nandu_chip *chip, const nandu_fs_options *options, void *memory, size_t memory_size);
 
 /* Makes everything durable and leaves the file system so that the next mount has nothing to recover. The handle is closed also after an
@@ -439,8 +469,8 @@ int nandu_fs_abandon(nandu_fs *fs);
 /* The time that changes from now on are stamped with, in whole milliseconds. Costs nothing. */
 int nandu_fs_set_now(nandu_fs *fs, int64_t seconds, uint32_t nanoseconds);
 
-/* Makes all changes so far durable. Programs one page, another where a page is partly written, none if nothing changed. Errors: FULL; those of
- * the chip. */
+/* Makes all changes so far durable. Programs one page, another where a page is partly written, none if nothing changed. A sync that places changes
+ * pays their share of collection besides, as create_at does. Errors: FULL; those of the chip. */
 int nandu_fs_sync(nandu_fs *fs);
 
 /* Uses idle time: makes changes durable, removes what was deleted, collects garbage, looking at up to so many pages. Returns 1 if there was
@@ -504,11 +534,13 @@ int nandu_fs_lookup(nandu_fs *fs, const char *path, uint64_t *ino);
 /* The number of what a name in a directory leads to; "." and ".." too. Errors: the same. */
 int nandu_fs_lookup_at(nandu_fs *fs, uint64_t directory, const char *name, uint64_t *ino);
 
-/* Makes an empty file in a directory; mode holds its permissions. ino may be null. Durable at the next sync, with one program for all of it.
+/* Makes an empty file in a directory; mode holds its permissions. ino may be null. Durable at the next sync, with one program for all of it. Programs
+ * nothing as a rule; where memory for changes is used up they go to their places, and 715 programs and 64 erases were the most in random lives.
  * Errors: EXISTS, FULL, NAME, NAME_SIZE, NOT_DIRECTORY. */
 int nandu_fs_create_at(nandu_fs *fs, uint64_t directory, const char *name, uint32_t mode, uint64_t *ino);
 
-/* Makes a directory. Durable when it returns, with all before it. Programs one page. Errors: as create. */
+/* Makes a directory. Durable when it returns, with all before it. Programs one page and its share of collection, as create_at does. Errors: as
+ * create_at. */
 int nandu_fs_mkdir(nandu_fs *fs, const char *path, uint32_t mode);
 int nandu_fs_mkdir_at(nandu_fs *fs, uint64_t directory, const char *name, uint32_t mode, uint64_t *ino);
 
@@ -527,8 +559,8 @@ int nandu_fs_rmdir_at(nandu_fs *fs, uint64_t directory, const char *name);
 #define NANDU_RENAME_EXCHANGE 2   /* both names change places */
 
 /* Gives what has a path another one, and replaces what has that, all at once: after a power cut both are as they were, or as they are to be.
- * Durable when it returns, and with it all that was written before. Programs one page. Errors: NOT_FOUND, EXISTS, IS_DIRECTORY,
- * NOT_DIRECTORY, NOT_EMPTY, LOOP, FULL. */
+ * Durable when it returns, and with it all that was written before. Programs one page and its share of collection, as create_at does. Errors:
+ * NOT_FOUND, EXISTS, IS_DIRECTORY, NOT_DIRECTORY, NOT_EMPTY, LOOP, FULL. */
 int nandu_fs_rename(nandu_fs *fs, const char *from, const char *to, int mode);
 int nandu_fs_rename_at(nandu_fs *fs, uint64_t from_directory, const char *from, uint64_t to_directory, const char *to, int mode);
 
@@ -546,8 +578,10 @@ int nandu_fs_truncate_at(nandu_fs *fs, uint64_t ino, uint64_t size);
 /* Copies an extended attribute of an inode and returns its size; with a size of 0 it is only measured. Errors: NOT_FOUND, BUFFER, NO_INODE. */
 int32_t nandu_fs_get_xattr(nandu_fs *fs, uint64_t ino, const char *name, void *buffer, size_t buffer_size);
 
-/* Sets an extended attribute. All attributes of an inode take 4,096 bytes at most, their names included. Durable at the next sync, or at once where it
- * takes more than a page. Errors: EXISTS, NOT_FOUND, XATTR_SIZE, FULL, NO_INODE. */
+/* Sets an extended attribute: name of 255 bytes at most, fewer on pages of 512 bytes, and value of 65,536 at most; of how many an inode has there
+ * is no limit but the room. After a cut it has the old value or the new one, whole. Durable at the next sync, or at once where it takes more than a
+ * page; one of more than 4,096 bytes, its name included, takes about as many programs as it has pages, and as many again to remove the one before.
+ * Errors: EXISTS, NOT_FOUND, XATTR_SIZE, NAME_SIZE, FULL, NO_INODE. */
 int nandu_fs_set_xattr(nandu_fs *fs, uint64_t ino, const char *name, const void *value, size_t value_size, int mode);
 
 /* Removes an extended attribute. Durable at the next sync. Errors: NOT_FOUND, NO_INODE. */
@@ -588,7 +622,8 @@ int nandu_file_close(nandu_file *file);
 int32_t nandu_file_read(nandu_file *file, void *buffer, size_t buffer_size);
 
 /* Writes at the position, which moves; returns how many bytes, fewer than given if there is room for no more. Durable at the next sync.
- * Programs a page for each page of the file that is written wholly; parts of pages gather in memory. Errors: ACCESS, FULL, FILE_SIZE. */
+ * Programs a page for each page of the file that is written wholly; parts of pages gather in memory. Beyond that 588 programs and 87 erases were
+ * the most in random lives. Errors: ACCESS, FULL, FILE_SIZE. */
 int32_t nandu_file_write(nandu_file *file, const void *data, size_t size);
 
 /* From where an offset counts. */

@@ -18,6 +18,10 @@ use crate::error::{Answer, Code};
 pub(crate) struct In(*const c_void);
 
 impl In {
+    pub(crate) fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
     pub(crate) fn bytes(&self, size: usize) -> Answer<&[u8]> {
         match size {
             0 if self.0.is_null() => Ok(&[]),

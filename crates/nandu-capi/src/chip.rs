@@ -39,6 +39,8 @@ type ProgramTagged = unsafe extern "C" fn(*mut c_void, u32, *const c_void, *cons
 type Erase = unsafe extern "C" fn(*mut c_void, u32, c_int) -> c_int;
 type OfBlock = unsafe extern "C" fn(*mut c_void, u32) -> c_int;
 type Wait = unsafe extern "C" fn(*mut c_void) -> c_int;
+type Take = unsafe extern "C" fn(*mut c_void) -> c_int;
+type Give = unsafe extern "C" fn(*mut c_void);
 
 /// `nandu_chip` of the header.
 #[derive(Clone, Copy)]
@@ -53,6 +55,8 @@ pub(crate) struct CChip {
     pub(crate) is_bad: Option<OfBlock>,
     pub(crate) mark_bad: Option<OfBlock>,
     pub(crate) wait: Option<Wait>,
+    pub(crate) lock: Option<Take>,
+    pub(crate) unlock: Option<Give>,
 }
 
 /// Most blocks of a chip, so that sizes of memory fit 32 bits.
@@ -130,6 +134,44 @@ impl NandError for ChipError {
     }
 }
 
+/// What the program shares a volume among tasks by: taken before a call touches anything, given back when the call is over.
+#[derive(Clone, Copy)]
+pub(crate) struct Lock {
+    context: *mut c_void,
+    calls: Option<(Take, Give)>,
+}
+
+impl Lock {
+    /// A pair, or none.
+    fn of(chip: &CChip) -> Answer<Lock> {
+        let calls = match (chip.lock, chip.unlock) {
+            (Some(take), Some(give)) => Some((take, give)),
+            (None, None) => None,
+            _ => return Err(Code::ARGUMENT),
+        };
+        Ok(Lock { context: chip.context, calls })
+    }
+
+    pub(crate) fn is_there(&self) -> bool {
+        self.calls.is_some()
+    }
+
+    /// Takes the lock; what the program answers instead is handed on.
+    pub(crate) fn take(&self) -> Answer<()> {
+        let Some((take, _)) = self.calls else { return Ok(()) };
+        // SAFETY: the header has the C side promise a function of this type, to be called with its context.
+        done(unsafe { take(self.context) }).map_err(ChipError::code)
+    }
+
+    /// Gives it back.
+    pub(crate) fn give(&self) {
+        if let Some((_, give)) = self.calls {
+            // SAFETY: the same.
+            unsafe { give(self.context) };
+        }
+    }
+}
+
 /// A chip behind its callbacks.
 pub(crate) struct Chip {
     geometry: Geometry,
@@ -141,6 +183,7 @@ pub(crate) struct Chip {
     is_bad: OfBlock,
     mark_bad: OfBlock,
     wait: Option<Wait>,
+    lock: Lock,
 }
 
 impl Chip {
@@ -159,7 +202,12 @@ impl Chip {
             is_bad: chip.is_bad.ok_or(Code::ARGUMENT)?,
             mark_bad: chip.mark_bad.ok_or(Code::ARGUMENT)?,
             wait: chip.wait,
+            lock: Lock::of(chip)?,
         })
+    }
+
+    pub(crate) fn lock(&self) -> Lock {
+        self.lock
     }
 
     /// What became of an operation that a callback began or did.

@@ -92,7 +92,7 @@ codes! {
     TOO_MANY_OPEN = -58, "as many files are open as can be";
     FILE_SIZE = -59, "the file would become too large";
     RANGE = -60, "offset or length makes no sense";
-    XATTR_SIZE = -61, "the attributes take too much room";
+    XATTR_SIZE = -61, "the value of the attribute is too large";
     NO_FILE_SYSTEM = -62, "the volume on the chip holds no file system of this version";
 }
 
@@ -226,7 +226,11 @@ fn row(error: c_int) -> Option<&'static Row> {
 
 #[unsafe(no_mangle)]
 extern "C" fn nandu_error_name(error: c_int) -> *const c_char {
-    row(error).map_or(c"NANDU_ERR_?", |row| row.name).as_ptr()
+    let name = match error {
+        0 => c"NANDU_OK",
+        _ => row(error).map_or(c"NANDU_ERR_?", |row| row.name),
+    };
+    name.as_ptr()
 }
 
 #[unsafe(no_mangle)]

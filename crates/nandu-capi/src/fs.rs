@@ -129,7 +129,8 @@ fn open(
     let chip = chip_of(chip)?;
     let options = options(options_given, chip.geometry())?;
     let required = Inner::memory_required(chip.geometry(), &options);
-    volume::place(fs, memory, (required, options.aligned), |place, memory| open(place, chip, options, memory))
+    let lock = chip.lock();
+    volume::place(fs, lock, memory, (required, options.aligned), |place, memory| open(place, chip, options, memory))
 }
 
 #[unsafe(no_mangle)]

@@ -171,7 +171,7 @@ macro_rules! layout {
 fn structs_and_numbers_are_those_of_the_code() {
     let mut p = "#include <nandu.h>\n#include <nandu_sim.h>\n".to_string();
     layout!(p, CGeometry, "nandu_geometry": page_size spare_size tag_size pages_per_block block_count program_unit codeword_size endurance bad_block_max correctable_bits programs_per_page plane_count die_count pairing order tear_scope);
-    layout!(p, CChip, "nandu_chip": geometry context read program program_tagged erase is_bad mark_bad wait);
+    layout!(p, CChip, "nandu_chip": geometry context read program program_tagged erase is_bad mark_bad wait lock unlock);
     layout!(p, CStoreOptions, "nandu_store_options": salt volume cache_size pending_size journal_pages reads_max durability mode read_back aligned stream_count ready_max reserved);
     layout!(p, CEdit, "nandu_edit": key key_size value value_size);
     layout!(p, CStoreInfo, "nandu_store_info": record_count key_size_max entry_size_max value_size_max pending_count height);
@@ -202,6 +202,7 @@ fn structs_and_numbers_are_those_of_the_code() {
         let name = tear.name().to_uppercase().replace('-', "_");
         writeln!(p, "_Static_assert(NANDU_TEAR_{name} == {}, \"number\");", tear as u8).unwrap();
     }
+    writeln!(p, "_Static_assert(NANDU_OK == 0, \"number\");").unwrap();
     writeln!(p, "_Static_assert(NANDU_ERR_DRIVER == {}, \"number\");", crate::error::DRIVER).unwrap();
     writeln!(p, "_Static_assert(NANDU_ROOT == {}, \"number\");", nandu::fs::Ino::ROOT.0).unwrap();
     compile("gcc", "c", "-std=c11", &p);

@@ -154,6 +154,8 @@ pub(crate) fn c_chip(sim: &mut Sim) -> Answer<CChip> {
         is_bad: Some(is_bad),
         mark_bad: Some(mark_bad),
         wait: None,
+        lock: None,
+        unlock: None,
     })
 }
 

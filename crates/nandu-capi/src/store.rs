@@ -1,6 +1,7 @@
 //! Stores of records.
 
 use core::ffi::{c_int, c_void};
+use core::ops::Bound;
 
 use nandu::nand::{CellMode, Nand};
 use nandu::{ByteCells, Durability, Options, Store};
@@ -106,7 +107,8 @@ fn open(
 ) -> Answer<()> {
     let (chip, options) = (chip_of(chip)?, options(options_given)?);
     let required = Inner::memory_required(chip.geometry(), &options);
-    volume::place(store, memory, (required, options.aligned), |place, memory| open(place, chip, options, memory))
+    let lock = chip.lock();
+    volume::place(store, lock, memory, (required, options.aligned), |place, memory| open(place, chip, options, memory))
 }
 
 #[unsafe(no_mangle)]
@@ -214,6 +216,26 @@ extern "C" fn nandu_store_delete(store: Handle<Inner>, key: In, key_size: usize)
     status(store.with(|store| match store.delete(key.bytes(key_size)?)? {
         true => Ok(()),
         false => Err(Code::NOT_FOUND),
+    }))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nandu_store_delete_range(
+    store: Handle<Inner>,
+    from: In,
+    from_size: usize,
+    to: In,
+    to_size: usize,
+    deleted: Out<u32>,
+) -> c_int {
+    count(store.with(|store| {
+        let from = Bound::Included(from.bytes(from_size)?);
+        let to = if to.is_null() { Bound::Unbounded } else { Bound::Excluded(to.bytes(to_size)?) };
+        let step = store.delete_range(from, to)?;
+        if !deleted.is_null() {
+            deleted.set(step.count as u32)?;
+        }
+        Ok(u8::from(step.more))
     }))
 }
 

@@ -11,10 +11,15 @@
 //! The word tells an open volume from anything else: it is made of the kind and of the address, so that a handle of another kind, a volume
 //! that was closed and a copy elsewhere are refused. During a call the word is another one: a callback that calls its own volume finds it
 //! in use, and there are never two references to it.
+//!
+//! Where the program has a lock, the word is looked at twice: before the lock is taken, since only an open volume has one, and after it, since
+//! another task may have been in a call or have closed the volume meanwhile.
 
 use core::ptr;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::border::{Buffer, Out};
+use crate::chip::Lock;
 use crate::error::{Answer, Code};
 
 /// What a volume can be.
@@ -29,9 +34,17 @@ pub(crate) trait Kind: Sized {
 /// A volume where the caller's memory has it.
 #[repr(C, align(8))]
 pub(crate) struct Volume<T: Kind> {
-    word: u32,
+    word: AtomicU32,
+    lock: Lock,
     /// Opened in its place: it takes kilobytes, and would take them on the stack otherwise.
     inner: Option<T>,
+}
+
+/// Whether a call is using a volume.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Free,
+    Busy,
 }
 
 /// Leads to a volume; `nandu_store *` or `nandu_fs *` of the header.
@@ -67,8 +80,8 @@ impl<T: Kind> Handle<T> {
         T::MAGIC ^ volume.addr() as u32
     }
 
-    /// The volume, if it is open and nobody is using it.
-    fn volume(&self) -> Answer<*mut Volume<T>> {
+    /// What the word of the volume says, and the word itself.
+    fn look(&self) -> Answer<(Use, &AtomicU32)> {
         let volume = self.0;
         if volume.is_null() {
             return Err(Code::ARGUMENT);
@@ -77,47 +90,75 @@ impl<T: Kind> Handle<T> {
             return Err(Code::HANDLE);
         }
         // SAFETY: C promises that a handle leads to memory that can be read, also after the volume was closed. The word comes first.
-        let word = unsafe { volume.cast::<u32>().read() };
-        match word ^ Self::word_of(volume) {
-            0 => Ok(volume),
-            u32::MAX => Err(Code::BUSY),
+        let word = unsafe { &*volume.cast::<AtomicU32>() };
+        match word.load(Ordering::Relaxed) ^ Self::word_of(volume) {
+            0 => Ok((Use::Free, word)),
+            u32::MAX => Ok((Use::Busy, word)),
             _ => Err(Code::HANDLE),
         }
     }
 
+    /// The volume's lock, and whether the volume can be used once that is held.
+    fn lock(&self) -> Answer<Lock> {
+        let (found, _) = self.look()?;
+        // SAFETY: the word says that a volume was made here; its lock stays as it is.
+        let lock = unsafe { (*self.0).lock };
+        if found == Use::Free || lock.is_there() { Ok(lock) } else { Err(Code::BUSY) }
+    }
+
     /// Whether it can be used.
     pub(crate) fn check(&self) -> Answer<()> {
-        self.volume().map(|_| ())
+        self.lock().map(|_| ())
     }
 
     /// Uses the volume.
     #[inline(always)]
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut T) -> Answer<R>) -> Answer<R> {
-        let volume = self.volume()?;
-        let word = Self::word_of(volume);
-        // SAFETY: an open volume, whose memory C leaves alone. While the word says that it is in use, no other call gets here.
-        unsafe { volume.cast::<u32>().write(!word) };
-        // SAFETY: the same; the word was set when this was made.
-        let answer = match unsafe { &mut (*volume).inner } {
-            Some(inner) => f(inner),
-            None => Err(Code::HANDLE),
-        };
-        // SAFETY: the same.
-        unsafe { volume.cast::<u32>().write(word) };
-        answer
+        self.enter(|inner| inner.as_mut().map_or(Err(Code::HANDLE), f), Self::word_of(self.0))
     }
 
     /// Closes the volume; `close` empties its place.
     #[inline(always)]
     pub(crate) fn close(&self, close: impl FnOnce(&mut Option<T>) -> Answer<()>) -> Answer<()> {
-        let volume = self.volume()?;
+        self.enter(close, 0)
+    }
+
+    /// Uses the place of the volume; the word is this one afterwards.
+    #[inline(always)]
+    fn enter<R>(&self, f: impl FnOnce(&mut Option<T>) -> Answer<R>, word_after: u32) -> Answer<R> {
+        self.begin()?;
         // SAFETY: an open volume, whose memory C leaves alone. While the word says that it is in use, no other call gets here.
-        unsafe { volume.cast::<u32>().write(!Self::word_of(volume)) };
-        // SAFETY: the same; what lies here was made when the word was set.
-        let answer = close(unsafe { &mut (*volume).inner });
-        // SAFETY: the same.
-        unsafe { volume.cast::<u32>().write(0) };
+        let answer = f(unsafe { &mut (*self.0).inner });
+        self.end(word_after);
         answer
+    }
+
+    /// Takes the lock, and lets the word say that the volume is in use. Apart from the calls, of which there are many.
+    #[inline(never)]
+    fn begin(&self) -> Answer<()> {
+        let lock = self.lock()?;
+        lock.take()?;
+        let outcome = match self.look() {
+            Ok((Use::Free, word)) => {
+                word.store(!Self::word_of(self.0), Ordering::Relaxed);
+                return Ok(());
+            }
+            Ok((Use::Busy, _)) => Err(Code::BUSY),
+            Err(code) => Err(code),
+        };
+        lock.give();
+        outcome
+    }
+
+    /// Ends what `begin` began.
+    #[inline(never)]
+    fn end(&self, word_after: u32) {
+        if let Ok((_, word)) = self.look() {
+            // SAFETY: the word says that a volume was made here; its lock stays as it is.
+            let lock = unsafe { (*self.0).lock };
+            word.store(word_after, Ordering::Relaxed);
+            lock.give();
+        }
     }
 }
 
@@ -125,21 +166,40 @@ impl<T: Kind> Handle<T> {
 #[inline(always)]
 pub(crate) fn place<T: Kind>(
     out: &Out<Handle<T>>,
+    lock: Lock,
     (memory, size): (&Buffer, usize),
     (required, aligned): (usize, bool),
     open: impl FnOnce(&mut Option<T>, &'static mut [u8]) -> Answer<()>,
 ) -> Answer<()> {
     out.set(Handle(ptr::null_mut()))?;
+    lock.take()?;
+    let outcome = place_locked(lock, (memory, size), (required, aligned), open);
+    lock.give();
+    out.set(outcome?)
+}
+
+/// The same while the lock is held.
+#[inline(always)]
+fn place_locked<T: Kind>(
+    lock: Lock,
+    (memory, size): (&Buffer, usize),
+    (required, aligned): (usize, bool),
+    open: impl FnOnce(&mut Option<T>, &'static mut [u8]) -> Answer<()>,
+) -> Answer<Handle<T>> {
     let (volume, rest) = divide::<T>(memory, size, required, aligned)?;
     // SAFETY: `divide` gives memory for a volume, which C leaves to it.
-    let inner = unsafe { &raw mut (*volume).inner };
+    let place = unsafe { &raw mut (*volume).lock };
     // SAFETY: the same. What lay here was no value.
+    unsafe { place.write(lock) };
+    // SAFETY: the same.
+    let inner = unsafe { &raw mut (*volume).inner };
+    // SAFETY: the same.
     unsafe { inner.write(None) };
     // SAFETY: it is one now, and the only reference: the word does not say that the volume is open.
     open(unsafe { &mut *inner }, rest)?;
     // SAFETY: as above.
     unsafe { volume.cast::<u32>().write(Handle::word_of(volume)) };
-    out.set(Handle(volume))
+    Ok(Handle(volume))
 }
 
 /// Memory for a volume, and the bytes that it is handed.

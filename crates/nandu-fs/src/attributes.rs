@@ -29,7 +29,7 @@ impl Inode {
 }
 
 impl<N: Nand> Fs<'_, N> {
-    /// Changes an inode. Durable at the next sync.
+    /// Changes an inode. Durable at the next sync. Costs what [`Fs::create`] does.
     ///
     /// # Errors
     ///

@@ -183,9 +183,13 @@ impl<'m, N: Nand> Fs<'m, N> {
     }
 
     /// The block to empty next, and why: now and then the least worn one; one in SLC mode with cold pages, to migrate them; where blocks are few,
-    /// one in MLC mode with dead pages.
+    /// one in MLC mode with dead pages. None where idle time has programmed its share (L18).
     fn choose_victim(&mut self) -> Result<Option<(BlockAddr, Cause)>, FsError<N::Error>> {
-        let Some(placing) = &self.placing else { return Ok(None) };
+        let Some(placing) = &mut self.placing else { return Ok(None) };
+        if self.tree.pages().log().idle_programs() == 0 {
+            placing.is_to_level = false;
+            return Ok(None);
+        }
         let options = *placing.policies.options();
         if let Some(block) = self.choose_least_worn() {
             return Ok(Some((block, Cause::Levelling)));

@@ -7,12 +7,11 @@ use crate::FsError;
 use crate::fs::Fs;
 
 impl<N: Nand> Fs<'_, N> {
-    /// Has the collector look at up to this many pages, after a sync: it moves nothing while changes wait for one. Whether it had
+    /// Has the collector work as far as the budget goes, after a sync: it moves nothing while changes wait for one. Whether it had
     /// anything to do.
-    pub(crate) fn collect(&mut self, pages: u32) -> Result<bool, FsError<N::Error>> {
+    pub(crate) fn collect(&mut self, mut budget: Budget) -> Result<bool, FsError<N::Error>> {
         let mut worked = false;
         self.tree.sync()?;
-        let mut budget = Budget::idle(pages);
         while let Some(examine) = self.tree.pages_mut().next_idle(&mut budget)? {
             let outcome = self.tree.examine(examine)?;
             nandu_tree::Pages::examined(self.tree.pages_mut(), examine, outcome)?;
@@ -25,7 +24,7 @@ impl<N: Nand> Fs<'_, N> {
     #[inline(never)]
     pub(crate) fn collect_all(&mut self) -> Result<(), FsError<N::Error>> {
         let pages = self.tree.pages().log().page_count();
-        match self.collect(pages) {
+        match self.collect(Budget::room(pages)) {
             Ok(_) | Err(FsError::Full) => Ok(()),
             Err(error) => Err(error),
         }

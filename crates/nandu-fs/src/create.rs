@@ -24,7 +24,8 @@ const TARGET_KEY_SIZE: usize = 8;
 
 impl<N: Nand> Fs<'_, N> {
     /// Makes a file, or with another type in the mode a pipe, a socket or a device. Durable at the next sync, with one program for
-    /// name and inode together.
+    /// name and inode together. Programs nothing as a rule; a page for each leaf concerned where memory for changes is used up, and its
+    /// [share of collection](Fs#what-calls-cost).
     ///
     /// # Errors
     ///
@@ -56,7 +57,7 @@ impl<N: Nand> Fs<'_, N> {
         self.make(directory, name, Attributes { mode, ..attributes }, xattrs)
     }
 
-    /// Makes a directory. Durable when it returns. Programs 1 page.
+    /// Makes a directory. Durable when it returns. Programs 1 page and its [share of collection](Fs#what-calls-cost).
     ///
     /// # Errors
     ///
@@ -65,7 +66,8 @@ impl<N: Nand> Fs<'_, N> {
         self.mkdir_with(directory, name, attributes, &[])
     }
 
-    /// The same with extended attributes, as [`Fs::create_with`] has them. Programs 1 page, and as many more as they fill.
+    /// The same with extended attributes, as [`Fs::create_with`] has them. Programs 1 page, as many more
+    /// as they fill, and its [share of collection](Fs#what-calls-cost).
     ///
     /// # Errors
     ///
@@ -83,7 +85,8 @@ impl<N: Nand> Fs<'_, N> {
         Ok(ino)
     }
 
-    /// Makes a symbolic link. Durable when it returns. Programs 1 page, more where the target has some hundred bytes.
+    /// Makes a symbolic link. Durable when it returns. Programs 1 page, more where the target has some hundred bytes, and
+    /// its [share of collection](Fs#what-calls-cost).
     ///
     /// # Errors
     ///

@@ -71,9 +71,9 @@ pub enum FsError<E: Error + 'static> {
     NoXattr(Ino),
     /// The inode has an attribute of this name.
     XattrExists(Ino),
-    /// The attributes of the inode would take more room than there is for them.
+    /// The value of an attribute is larger than any may be, or what is made would have more attributes than it can be made with.
     XattrSize {
-        /// Bytes that names and values of all attributes may have together.
+        /// Bytes that the value may have, or names and values together with which something is made.
         size_max: usize,
     },
     /// The buffer is too small for what was asked for.
@@ -231,6 +231,14 @@ impl<E: Error + 'static> FsError<E> {
     }
 }
 
+/// The text, formatted on the target: so errors of every driver are taken, with or without an implementation of their own.
+#[cfg(feature = "defmt")]
+impl<E: Error + 'static> defmt::Format for FsError<E> {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "{}", defmt::Display2Format(self));
+    }
+}
+
 impl<E: Error + 'static> fmt::Display for FsError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -252,7 +260,9 @@ impl<E: Error + 'static> fmt::Display for FsError<E> {
             FsError::NoMoreData => f.write_str("nothing of the kind from there on"),
             FsError::NoXattr(ino) => write!(f, "inode {ino} has no such attribute"),
             FsError::XattrExists(ino) => write!(f, "inode {ino} has this attribute"),
-            FsError::XattrSize { size_max } => write!(f, "attributes take at most {size_max} bytes"),
+            FsError::XattrSize { size_max } => {
+                write!(f, "an attribute, or what something is made with, takes at most {size_max} bytes")
+            }
             FsError::BufferSize { required } => write!(f, "a buffer of {required} bytes is needed"),
             FsError::Full => f.write_str("there is no room"),
             FsError::ReadOnly => f.write_str("the volume can only be read"),

@@ -149,7 +149,7 @@ impl File {
         Ok(())
     }
 
-    /// Makes the file durable, with all that was done to it and all that was done before. Programs one page as a rule.
+    /// Makes the file durable, with all that was done to it and all that was done before. Costs what [`Fs::sync`] does.
     ///
     /// # Errors
     ///

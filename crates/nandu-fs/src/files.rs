@@ -42,7 +42,8 @@ impl<N: Nand> Fs<'_, N> {
 
     /// Writes bytes at an offset; the file grows as far as needed, and what lies between its old end and the offset is a hole.
     /// Returns how many bytes were written: fewer than given if there is room for no more. Durable at the next sync. Programs a
-    /// page for each page of the file that is written wholly; parts of pages gather in memory.
+    /// page for each page of the file that is written wholly, and its [share of collection](Fs#what-calls-cost); parts of pages gather
+    /// in memory.
     ///
     /// # Errors
     ///

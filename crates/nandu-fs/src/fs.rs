@@ -19,6 +19,12 @@ use crate::{FsError, Ino, Options, Stat, Time};
 /// A file system on a chip `N`, in memory handed over when it is formatted or mounted.
 ///
 /// It checks no permissions: whoever calls it does.
+///
+/// # What calls cost
+///
+/// Where a call says what it programs, it says what its own pages take. Each change pays its share of collection besides, once blocks are few
+/// (chapter 5 of the design), and on a small chip that is nearly full that has no small bound. In random lives with power cuts a create took at most 715 programs
+/// and 64 erases, a chmod 555 programs, a write 588 programs and 87 erases beyond its own pages.
 pub struct Fs<'m, N: Nand> {
     pub(crate) tree: FileTree<'m, N>,
     pub(crate) buffer: WriteBuffer<'m>,

@@ -18,6 +18,7 @@
 //! inode (6)  0x20 (1)  page index (4)               page of a file
 //! inode (6)  0x20 (1)  page index (4)  offset (2)   fragment that lies over a page of a file
 //! inode (6)  0x30 (1)  hash (4)  probe (1) part (1) extended attribute
+//! inode (6)  0x31 (1)  number (4)  part (2)         long value of an extended attribute
 //! inode (6)  0x40 (1)  part (1)                     target of a symbolic link
 //! ```
 
@@ -39,6 +40,7 @@ const TAIL: u8 = 0x03;
 const NAME: u8 = 0x10;
 const PAGE: u8 = 0x20;
 const XATTR: u8 = 0x30;
+const LONG_VALUE: u8 = 0x31;
 const TARGET: u8 = 0x40;
 
 /// A key on the stack.
@@ -146,6 +148,15 @@ impl Key {
         Key::start(ino, XATTR + 1)
     }
 
+    pub(crate) fn long_value(ino: u64, number: u32, part: u16) -> Key {
+        Key::start(ino, LONG_VALUE).with(&number.to_be_bytes()).with(&part.to_be_bytes())
+    }
+
+    /// Behind every long value of an inode.
+    pub(crate) fn long_values_end(ino: u64) -> Key {
+        Key::start(ino, LONG_VALUE + 1)
+    }
+
     pub(crate) fn target(ino: u64, part: u8) -> Key {
         Key::start(ino, TARGET).with(&[part])
     }
@@ -163,6 +174,7 @@ pub(crate) enum Meaning {
     Page { ino: u64, index: u32 },
     Fragment { ino: u64, index: u32, offset: u16 },
     Xattr { ino: u64, hash: u32, probe: u8, part: u8 },
+    LongValue { ino: u64, number: u32, part: u16 },
     Target { ino: u64, part: u8 },
 }
 
@@ -187,6 +199,9 @@ impl Meaning {
             }
             (_, XATTR, 6) => {
                 Some(Meaning::Xattr { ino, hash: number(&rest[..4]) as u32, probe: rest[4], part: rest[5] })
+            }
+            (_, LONG_VALUE, 6) => {
+                Some(Meaning::LongValue { ino, number: number(&rest[..4]) as u32, part: number(&rest[4..]) as u16 })
             }
             (_, TARGET, 1) => Some(Meaning::Target { ino, part: rest[0] }),
             _ => None,
@@ -216,6 +231,7 @@ mod tests {
             (Key::fragment(ino, 7, 300), Meaning::Fragment { ino, index: 7, offset: 300 }),
             (Key::page(ino, 8), Meaning::Page { ino, index: 8 }),
             (Key::xattr(ino, 9, 1, 2), Meaning::Xattr { ino, hash: 9, probe: 1, part: 2 }),
+            (Key::long_value(ino, 6, 260), Meaning::LongValue { ino, number: 6, part: 260 }),
             (Key::target(ino, 3), Meaning::Target { ino, part: 3 }),
         ];
         for (key, meaning) in &records {

@@ -3,7 +3,7 @@
 //! **For** whoever needs files. From the crate `nandu` it is `nandu::fs`; take it alone where there are no stores beside the files.
 //!
 //! **The key decision** is that a file system is one mu-Tree on one log: inodes, names, pages of files, attributes and links are its
-//! records. A change of many records is one commit, which is one page program, and the states that a power cut can leave are those
+//! records. A change of many records is one commit, which is one page program and its share of collection, and the states that a power cut can leave are those
 //! after each commit, in order. The alternative, an inode page for each file that is its own commit record, with directories and a
 //! map written at checkpoints, was refused: it takes a roll-forward with eight rules to find out after a cut what the pages meant
 //! together, and as many programs.
@@ -68,7 +68,7 @@
 //! * S7  Fragments lie over a page that stands on flash, within it, and do not overlap; but those of an orphan, and those behind the end
 //!   of a file that is being cut, which go in steps.
 //! * S8  Attributes are whole and stand where their hashes say, and their size is what the inode says; but those of an orphan, which go
-//!   in steps.
+//!   in steps. A long value that no attribute names belongs to an inode that an orphan's record names.
 //! * S9  A number that no inode has got yet is in no record: below the superblock's next chunk, outside of what is left of chunks. No two
 //!   directories have the same chunk.
 //! * S10 Every page of a file can be read, and is what was written.
@@ -106,8 +106,6 @@ mod pages;
 mod paths;
 #[cfg_attr(not(feature = "mlc"), path = "without/place.rs")]
 mod place;
-#[cfg(feature = "mlc")]
-pub mod placement;
 #[cfg_attr(not(feature = "mlc"), path = "without/placing.rs")]
 mod placing;
 mod rename;
@@ -119,6 +117,7 @@ mod tagging;
 mod tags;
 mod walk;
 mod write_buffer;
+mod xattr_records;
 mod xattrs;
 
 pub use check::{Mended, Repair, Violation};
@@ -132,6 +131,9 @@ pub use nandu_files::{
     RenameMode, SetAttributes, Stat, Time, XattrMode,
 };
 pub use nandu_log::{BlockUse, LogOptions, LogStats};
+/// Where pages of files go on chips with one and two bits a cell.
+#[cfg(feature = "mlc")]
+pub use nandu_placement as placement;
 pub use nandu_tree::PageDamage;
 #[cfg(feature = "_broken")]
 pub use options::Broken;

@@ -25,7 +25,7 @@ pub(crate) enum Ending {
 }
 
 impl<N: Nand> Fs<'_, N> {
-    /// Gives an inode one more name. Durable when it returns. Programs 1 page.
+    /// Gives an inode one more name. Durable when it returns. Programs 1 page and its [share of collection](Fs#what-calls-cost).
     ///
     /// # Errors
     ///
@@ -80,12 +80,12 @@ impl<N: Nand> Fs<'_, N> {
         let corrupt = FsError::Corrupt { ino, why: Damage::Target };
         let size = usize::try_from(inode.size).ok().filter(|&size| size <= TARGET_SIZE_MAX).ok_or(corrupt)?;
         let out = out.get_mut(..size).ok_or(FsError::BufferSize { required: size })?;
-        let is_whole = self.read_parts(out, 0..TARGET_PART_COUNT_MAX as u8, |part| Key::target(ino.0, part))?;
+        let is_whole = self.read_parts(out, 0..TARGET_PART_COUNT_MAX as u16, |part| Key::target(ino.0, part as u8))?;
         if is_whole { Ok(size) } else { Err(FsError::Corrupt { ino, why: Damage::Target }) }
     }
 
     /// Removes a name that does not lead to a directory. With the last name goes the inode, or when it is closed. Durable at the
-    /// next sync, but for the pages of a large file, which are removed in steps.
+    /// next sync, but for the pages of a large file, which are removed in steps. Costs what [`Fs::create`] does.
     ///
     /// # Errors
     ///
@@ -165,6 +165,10 @@ impl<N: Nand> Fs<'_, N> {
         let is_open = self.open.is_open(ino.0);
         if !is_open && self.delete_records(batch, ino)? {
             batch.delete(Key::inode(ino.0));
+            if self.has_orphans {
+                // What a cut left of it goes with it, and so does the record that says so.
+                batch.delete(Key::orphan(ino.0));
+            }
             return Ok(Ending::Gone);
         }
         batch.put_inode(ino, inode);

@@ -1,10 +1,11 @@
-//! Orphans: inodes without a name that are open or too large to be removed at once, and truncations under way.
+//! Orphans: inodes without a name that are open or too large to be removed at once, truncations under way, and long values of attributes that
+//! are not named yet or any more.
 //!
 //! The batch that takes the last name, or cuts the size, puts a record that names the inode; the batch that removes the last of its
 //! pages deletes it. So a cut in between loses nothing: after the next mount the rest is removed, a step with each change.
 //!
 //! A file without a name that is open keeps its record and its inode, whatever is cut off it: of that only what lies behind its end is
-//! removed.
+//! removed, and what no attribute names.
 
 use core::ops::ControlFlow;
 
@@ -15,6 +16,7 @@ use crate::error::Damage;
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::{KEY_SIZE_MAX, Key, Meaning};
+use crate::xattr_records::long_value;
 use crate::{FsError, Ino};
 
 /// Most records that one step removes.
@@ -106,7 +108,7 @@ impl<N: Nand> Fs<'_, N> {
         Ok(inode.nlink == 0 && self.has_orphan_record(ino)?)
     }
 
-    /// Removes an orphan, or what a truncation left, to the end.
+    /// Removes an orphan, or what a truncation or an attribute left, to the end.
     pub(crate) fn reap(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
         let had_orphans = core::mem::replace(&mut self.has_orphans, true);
         let mut last = Key::EMPTY;
@@ -132,7 +134,13 @@ impl<N: Nand> Fs<'_, N> {
             None => (Key::behind_inode(ino.0), Key::end(ino.0)),
         };
         batch_in!(batch: StepRoom);
-        let doomed = self.doom_next(&mut batch, last, (from, to))?;
+        let mut doomed = self.doom_next(&mut batch, last, (from, to))?;
+        if size.is_some()
+            && doomed.is_all
+            && let Some(number) = self.nobodys_value(ino.0, 0)?
+        {
+            doomed.is_all = batch.is_empty() && self.doom_value(&mut batch, last, ino, number)?;
+        }
         match &mut inode {
             Some(inode) if inode.nlink == 0 && !is_open && doomed.is_all => {
                 batch.delete(Key::inode(ino.0));
@@ -151,6 +159,21 @@ impl<N: Nand> Fs<'_, N> {
         // Not `commit_freeing`: were everything removed to make room for this step, it would bring a part of the inode back.
         self.tree.batch_freeing(batch.edits())?;
         Ok(doomed.is_all)
+    }
+
+    /// Puts the deletion of a long value that no attribute names into a batch. Returns whether it is all of it, and the last such value.
+    fn doom_value(
+        &mut self,
+        batch: &mut Batch<'_>,
+        last: &mut Key,
+        ino: Ino,
+        number: u32,
+    ) -> Result<bool, FsError<N::Error>> {
+        let is_all = self.doom_next(batch, last, long_value(ino.0, number))?.is_all;
+        match number.checked_add(1) {
+            Some(next) if is_all => Ok(self.nobodys_value(ino.0, next)?.is_none()),
+            _ => Ok(is_all),
+        }
     }
 
     /// Removes a step of what a cut left over.

@@ -40,7 +40,7 @@ struct Delta {
 impl<N: Nand> Fs<'_, N> {
     /// Gives what has a name another name, in the same directory or another, and replaces what has that, all at once: after a cut
     /// either name and everything else are as they were, or as they are to be. Durable when it returns, and with it all that was written to
-    /// the file before. Programs 1 page.
+    /// the file before. Programs 1 page and its [share of collection](Fs#what-calls-cost).
     ///
     /// # Errors
     ///

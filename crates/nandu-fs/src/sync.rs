@@ -8,7 +8,7 @@ use crate::{FsError, Ino};
 impl<N: Nand> Fs<'_, N> {
     /// Makes all changes so far durable. Programs one page, and one more where a page is partly written and is not small, and more
     /// where a leaf goes with it and overflows; nothing if nothing has changed, or if all that has are pages of files that tags tell of,
-    /// on a volume with tags.
+    /// on a volume with tags. Changes that it places pay their [share of collection](Fs#what-calls-cost) besides.
     ///
     /// # Errors
     ///

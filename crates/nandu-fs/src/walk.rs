@@ -47,8 +47,8 @@ impl<N: Nand> Fs<'_, N> {
     pub(crate) fn read_parts(
         &mut self,
         out: &mut [u8],
-        parts: Range<u8>,
-        key: impl Fn(u8) -> Key,
+        parts: Range<u16>,
+        key: impl Fn(u16) -> Key,
     ) -> Result<bool, FsError<N::Error>> {
         let mut at = 0;
         for part in parts {

@@ -1,15 +1,4 @@
-//! Extended attributes.
-//!
-//! FORMAT: Extended attributes
-//!
-//! An attribute is some records of its inode: the first holds its name, the others its value in order. Its place is 32 bits of the
-//! name's hash and a probe, as with names in directories.
-//!
-//! ```text
-//! part 0  bytes 0 to 1  bytes of the value, low byte first
-//!         the rest      name, 1 to 255 bytes
-//! part n  all           a piece of the value
-//! ```
+//! Extended attributes: the calls.
 
 use core::ops::{Bound, ControlFlow};
 
@@ -24,31 +13,32 @@ use crate::error::Damage;
 use crate::fs::Fs;
 use crate::inode::{CTIME, INODE_SIZE_MAX};
 use crate::keys::{KEY_SIZE_MAX, Key, Meaning};
+use crate::xattr_records::{
+    HEAD_SIZE_MAX, NAME_SIZE_MAX, SHORT_SIZE_MAX, VALUE_SIZE_MAX, Value, long_head, owner, parse,
+};
 use crate::{FsError, Ino, SetAttributes, XattrMode};
 
-/// Most bytes of names and values of one inode.
-const TOTAL_SIZE_MAX: usize = 4096;
-
-/// Most records that a value takes.
+/// Most records that a value takes which is put with one batch.
 const PART_COUNT_MAX: usize = 32;
-
-/// Most bytes of a name.
-pub(crate) const NAME_SIZE_MAX: usize = 255;
 
 /// Where an attribute is.
 #[derive(Clone, Copy)]
 struct Place {
     hash: u32,
     probe: u8,
-    /// Bytes of its value; `None` if it is not there.
-    size: Option<usize>,
+    /// Its value; `None` if it is not there.
+    value: Option<Value>,
 }
 
-/// What a first part says: name and bytes of the value; `None` if it is none.
-pub(crate) fn parse(value: &[u8]) -> Option<(&[u8], usize)> {
-    let (&[low, high], name) = value.split_first_chunk::<2>()?;
-    let size = usize::from(u16::from_le_bytes([low, high]));
-    (!name.is_empty() && name.len() <= NAME_SIZE_MAX && size <= TOTAL_SIZE_MAX).then_some((name, size))
+/// What an attribute is to be.
+#[derive(Clone, Copy)]
+enum New {
+    /// No more.
+    Removed,
+    /// A value that stands behind it.
+    Short,
+    /// The long value of this number, which is there by now.
+    Long(u32),
 }
 
 impl<N: Nand> Fs<'_, N> {
@@ -57,8 +47,9 @@ impl<N: Nand> Fs<'_, N> {
         self.tree.entry_size_max() - KEY_SIZE_MAX
     }
 
-    fn xattr_total_max(&self) -> usize {
-        TOTAL_SIZE_MAX.min(PART_COUNT_MAX * self.xattr_part_size())
+    /// Most bytes of a name and a value that are put with one batch.
+    fn xattr_short_max(&self) -> usize {
+        SHORT_SIZE_MAX.min(PART_COUNT_MAX * self.xattr_part_size())
     }
 
     fn check_xattr_name(&self, name: &[u8]) -> Result<(), FsError<N::Error>> {
@@ -90,7 +81,7 @@ impl<N: Nand> Fs<'_, N> {
             return Ok(false);
         }
         match self.find_xattr(Ino(ino), name) {
-            Ok(place) => Ok(place.probe == probe && place.size.is_some()),
+            Ok(place) => Ok(place.probe == probe && place.value.is_some()),
             Err(FsError::Corrupt { .. } | FsError::XattrSize { .. }) => Ok(false),
             Err(error) => Err(error),
         }
@@ -108,12 +99,12 @@ impl<N: Nand> Fs<'_, N> {
             let Some(Meaning::Xattr { probe, part: 0, .. }) = Meaning::of(entry.key) else {
                 return ControlFlow::Continue(());
             };
-            let Some((other, size)) = parse(entry.value) else {
+            let Some((other, value)) = parse(entry.value) else {
                 is_sound = false;
                 return ControlFlow::Break(());
             };
             if other == name {
-                found = Some(Place { hash, probe, size: Some(size) });
+                found = Some(Place { hash, probe, value: Some(value) });
                 return ControlFlow::Break(());
             }
             free += u16::from(u16::from(probe) == free);
@@ -122,8 +113,9 @@ impl<N: Nand> Fs<'_, N> {
         match (found, u8::try_from(free)) {
             _ if !is_sound => Err(FsError::Corrupt { ino, why: Damage::Xattr }),
             (Some(place), _) => Ok(place),
-            (None, Ok(probe)) => Ok(Place { hash, probe, size: None }),
-            (None, Err(_)) => Err(FsError::XattrSize { size_max: self.xattr_total_max() }),
+            (None, Ok(probe)) => Ok(Place { hash, probe, value: None }),
+            // More names with one hash than there are probes.
+            (None, Err(_)) => Err(FsError::Full),
         }
     }
 
@@ -136,22 +128,28 @@ impl<N: Nand> Fs<'_, N> {
     pub fn get_xattr(&mut self, ino: Ino, name: &[u8], out: &mut [u8]) -> Result<usize, FsError<N::Error>> {
         self.check_xattr_name(name)?;
         self.inode(ino)?;
-        let Place { hash, probe, size } = self.find_xattr(ino, name)?;
-        let size = size.ok_or(FsError::NoXattr(ino))?;
+        let Place { hash, probe, value } = self.find_xattr(ino, name)?;
+        let Value { size, number } = value.ok_or(FsError::NoXattr(ino))?;
         if out.is_empty() {
             return Ok(size);
         }
         let out = out.get_mut(..size).ok_or(FsError::BufferSize { required: size })?;
-        let is_whole = self.read_parts(out, 1..u8::MAX, |part| Key::xattr(ino.0, hash, probe, part))?;
+        let is_whole = self.read_parts(out, 1..u16::MAX, |part| match number {
+            Some(number) => Key::long_value(ino.0, number, part),
+            None => Key::xattr(ino.0, hash, probe, part as u8),
+        })?;
         if is_whole { Ok(size) } else { Err(FsError::Corrupt { ino, why: Damage::Xattr }) }
     }
 
     /// Sets an attribute. Durable at the next sync, or at once where it takes more than a page.
     ///
+    /// A value that takes more than 4,096 bytes with its name is written in records of its own before the attribute names it, which takes about as
+    /// many programs as it has pages, and as many more where it replaces such a value, which is removed. A cut leaves the old value or the new one.
+    ///
     /// # Errors
     ///
-    /// [`FsError::XattrExists`] and [`FsError::NoXattr`], by the mode; [`FsError::XattrSize`] if names and values of the inode would
-    /// take more than 4,096 bytes; [`FsError::NoInode`]; [`FsError::Name`] and [`FsError::NameSize`]; [`FsError::Full`].
+    /// [`FsError::XattrExists`] and [`FsError::NoXattr`], by the mode; [`FsError::XattrSize`] of a value of more than 65,536 bytes;
+    /// [`FsError::NoInode`]; [`FsError::Name`] and [`FsError::NameSize`]; [`FsError::Full`].
     pub fn set_xattr(&mut self, ino: Ino, name: &[u8], value: &[u8], mode: XattrMode) -> Result<(), FsError<N::Error>> {
         self.set_xattr_with(ino, name, value, mode, SetAttributes::default())
     }
@@ -170,62 +168,126 @@ impl<N: Nand> Fs<'_, N> {
         mode: XattrMode,
         set: SetAttributes,
     ) -> Result<(), FsError<N::Error>> {
-        self.change_xattr(ino, name, Some(value), mode, set)
+        self.check_xattr_name(name)?;
+        attributes::check(&set)?;
+        if value.len() > VALUE_SIZE_MAX {
+            return Err(FsError::XattrSize { size_max: VALUE_SIZE_MAX });
+        }
+        self.begin_change()?;
+        if name.len() + value.len() <= self.xattr_short_max() {
+            return self.change_xattr(ino, (name, value), New::Short, mode, &set);
+        }
+        let size_max = self.xattr_part_size() - HEAD_SIZE_MAX;
+        if name.len() > size_max {
+            return Err(FsError::NameSize { size: name.len(), size_max });
+        }
+        let Place { hash, probe, .. } = self.place_xattr(ino, name, mode)?;
+        let number = self.free_number(ino)?;
+        loop {
+            // Whoever makes room meanwhile must not remove what nothing names yet.
+            let had_orphans = core::mem::replace(&mut self.has_orphans, false);
+            let mut outcome = self.put_long_value(ino, number, &owner(hash, probe), value);
+            if outcome.is_ok() {
+                outcome = self.change_xattr(ino, (name, value), New::Long(number), mode, &set);
+            }
+            self.has_orphans = had_orphans;
+            // What was there before, or what there is of the new one.
+            let removed = self.reap(ino);
+            match outcome {
+                Err(FsError::Full) if had_orphans && removed.is_ok() && self.make_room()? => {}
+                outcome => return outcome.and(removed),
+            }
+        }
     }
 
-    /// Sets an attribute, or removes it where there is no value.
+    /// Changes an attribute, with one batch; then removes the long value that it had.
     fn change_xattr(
         &mut self,
         ino: Ino,
-        name: &[u8],
-        value: Option<&[u8]>,
+        (name, value): (&[u8], &[u8]),
+        new: New,
         mode: XattrMode,
-        set: SetAttributes,
+        set: &SetAttributes,
     ) -> Result<(), FsError<N::Error>> {
-        self.check_xattr_name(name)?;
-        attributes::check(&set)?;
-        self.begin_change()?;
-        self.change(&[(name, value.unwrap_or_default())], &mut |fs, batch, lent| {
-            fs.prepare_xattr(batch, ino, lent[0], value.is_some(), mode, &set)
-        })
+        let mut leaves_value = false;
+        self.change(&[(name, value)], &mut |fs, batch, lent| {
+            let old = fs.prepare_xattr(batch, ino, lent[0], new, mode, set)?;
+            leaves_value = old.is_some_and(|old| old.number.is_some());
+            if leaves_value {
+                // S14: with the batch that no longer names it.
+                batch.put(Key::orphan(ino.0), &[], &[]);
+            }
+            Ok(if matches!(new, New::Removed) { Commit::Freeing } else { Commit::Records })
+        })?;
+        let is_short = !matches!(new, New::Long(_));
+        if leaves_value && is_short { self.reap(ino) } else { Ok(()) }
     }
 
+    /// Where an attribute is or is going to be, if the mode allows to set it.
+    fn place_xattr(&mut self, ino: Ino, name: &[u8], mode: XattrMode) -> Result<Place, FsError<N::Error>> {
+        self.inode(ino)?;
+        let place = self.find_xattr(ino, name)?;
+        match (mode, place.value) {
+            (XattrMode::Create, Some(_)) => Err(FsError::XattrExists(ino)),
+            (XattrMode::Replace, None) => Err(FsError::NoXattr(ino)),
+            _ => Ok(place),
+        }
+    }
+
+    /// Puts a change of an attribute into a batch; returns the value that was there before.
     fn prepare_xattr<'a>(
         &mut self,
         batch: &mut Batch<'a>,
         ino: Ino,
         (name, value): (&[u8], &'a [u8]),
-        is_put: bool,
+        new: New,
         mode: XattrMode,
         set: &SetAttributes,
-    ) -> Result<Commit, FsError<N::Error>> {
+    ) -> Result<Option<Value>, FsError<N::Error>> {
+        let Place { hash, probe, value: old } = self.place_xattr(ino, name, mode)?;
         let mut inode = self.inode(ino)?;
-        let Place { hash, probe, size } = self.find_xattr(ino, name)?;
-        match (mode, size) {
-            (XattrMode::Create, Some(_)) => return Err(FsError::XattrExists(ino)),
-            (XattrMode::Replace, None) => return Err(FsError::NoXattr(ino)),
-            _ => {}
-        }
-        let mut total = (inode.xattr_size as usize).saturating_sub(size.map_or(0, |size| name.len() + size));
+        let size = |value: usize| (name.len() + value) as u32;
+        let others = inode.xattr_size.saturating_sub(old.map_or(0, |old| size(old.size)));
         let part_size = self.xattr_part_size();
-        let mut part = 0;
-        if is_put {
-            total += name.len() + value.len();
-            let size_max = self.xattr_total_max();
-            if total > size_max {
-                return Err(FsError::XattrSize { size_max });
+        let part = match new {
+            New::Removed => 0,
+            New::Short => Self::put_xattr(batch, (ino, hash, probe), name, value, part_size),
+            New::Long(number) => {
+                batch.put(Key::xattr(ino.0, hash, probe, 0), &long_head(value.len(), number), name);
+                1
             }
-            part = Self::put_xattr(batch, (ino, hash, probe), name, value, part_size);
-        }
-        let old_parts = size.map_or(0, |size| size.div_ceil(part_size)).min(PART_COUNT_MAX) as u8;
-        for part in part..=old_parts {
+        };
+        let old_parts = old.filter(|old| old.number.is_none()).map_or(0, |old| old.size.div_ceil(part_size));
+        let behind = old.map_or(0, |_| 1 + old_parts.min(PART_COUNT_MAX) as u8);
+        for part in part..behind {
             batch.delete(Key::xattr(ino.0, hash, probe, part));
         }
-        inode.xattr_size = total as u32;
+        let own = if matches!(new, New::Removed) { 0 } else { size(value.len()) };
+        inode.xattr_size = others.checked_add(own).ok_or(FsError::Full)?;
         inode.set(set);
         inode.times[CTIME] = self.now;
         batch.put_inode(ino, &inode);
-        Ok(if is_put { Commit::Records } else { Commit::Freeing })
+        Ok(old)
+    }
+
+    /// Puts the records of a long value, with as many batches as that takes. Nothing names it yet, so an orphan's record does (S14).
+    fn put_long_value(&mut self, ino: Ino, number: u32, owner: &[u8], value: &[u8]) -> Result<(), FsError<N::Error>> {
+        let part_size = self.xattr_part_size();
+        let step = PART_COUNT_MAX.min(SHORT_SIZE_MAX / part_size).max(1);
+        for (index, bytes) in value.chunks(step * part_size).enumerate() {
+            self.change(&[(owner, bytes)], &mut |_, batch, lent| {
+                let (owner, bytes) = lent[0];
+                if index == 0 {
+                    batch.put(Key::orphan(ino.0), &[], &[]);
+                    batch.put_lent(Key::long_value(ino.0, number, 0), owner);
+                }
+                for (part, bytes) in (1 + index * step..).zip(bytes.chunks(part_size)) {
+                    batch.put_lent(Key::long_value(ino.0, number, part as u16), bytes);
+                }
+                Ok(Commit::Data)
+            })?;
+        }
+        Ok(())
     }
 
     /// Puts the records of an attribute; returns the part behind its last.
@@ -259,7 +321,7 @@ impl<N: Nand> Fs<'_, N> {
             let before = xattrs[..index].iter().filter(|(other, _)| self.xattr_hash(other) == hash);
             let (Ok(probe), true) = (u8::try_from(before.count()), Self::has_xattr_room(batch, name, value, part_size))
             else {
-                return Err(FsError::XattrSize { size_max: self.xattr_total_max() });
+                return Err(FsError::XattrSize { size_max: self.xattr_short_max() });
             };
             Self::put_xattr(batch, (ino, hash, probe), name, value, part_size);
         }
@@ -281,7 +343,7 @@ impl<N: Nand> Fs<'_, N> {
             }
             total = total.saturating_add(name.len() + value.len());
         }
-        let size_max = self.xattr_total_max();
+        let size_max = self.xattr_short_max();
         if total > size_max { Err(FsError::XattrSize { size_max }) } else { Ok(total as u32) }
     }
 
@@ -300,7 +362,10 @@ impl<N: Nand> Fs<'_, N> {
     ///
     /// As [`Fs::remove_xattr`] and [`Fs::set_attributes`].
     pub fn remove_xattr_with(&mut self, ino: Ino, name: &[u8], set: SetAttributes) -> Result<(), FsError<N::Error>> {
-        self.change_xattr(ino, name, None, XattrMode::Replace, set)
+        self.check_xattr_name(name)?;
+        attributes::check(&set)?;
+        self.begin_change()?;
+        self.change_xattr(ino, (name, &[]), New::Removed, XattrMode::Replace, &set)
     }
 
     /// Visits the names of an inode's attributes. Reads the leaves that they are in.

@@ -18,7 +18,7 @@ use nandu_files::{Allocation, Attributes, Capabilities, FileKind, Ino, RenameMod
 
 use crate::acl::{ACCESS, DEFAULT};
 use crate::attributes::{attributes, file_type};
-use crate::permissions::{Made, XATTRS_SIZE_MAX};
+use crate::permissions::Made;
 use crate::served::{Served, State, errno, from_kernel, now};
 use crate::{HEALTH_XATTR, Keeper, REGIONS_XATTR, Volume, privileges};
 
@@ -513,9 +513,9 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
             return reply_xattr(text.ok_or(Errno::ENODATA), size, reply);
         }
         let outcome = self.look(|state| {
-            let mut value = vec![0; XATTRS_SIZE_MAX];
-            let count = state.fs.get_xattr(state.at(ino), name.as_bytes(), &mut value).map_err(errno)?;
-            value.truncate(count);
+            let (ino, name) = (state.at(ino), name.as_bytes());
+            let mut value = vec![0; state.fs.get_xattr(ino, name, &mut []).map_err(errno)?];
+            state.fs.get_xattr(ino, name, &mut value).map_err(errno)?;
             Ok(value)
         });
         reply_xattr(outcome, size, reply);

@@ -9,8 +9,8 @@ use crate::privileges;
 use crate::served::{State, errno};
 use crate::{Keeper, Volume};
 
-/// Bytes that the attributes of an inode have together at most, names included.
-pub(crate) const XATTRS_SIZE_MAX: usize = 4096;
+/// Most bytes of an access list: what is made in a directory gets its lists with one change.
+const LIST_SIZE_MAX: usize = 4096;
 
 /// What is to be made.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ impl<F: Volume, K: Keeper<F::Chip>> State<F, K> {
         if !self.fs.capabilities().xattrs {
             return Ok(None);
         }
-        let mut value = [0; XATTRS_SIZE_MAX];
+        let mut value = [0; LIST_SIZE_MAX];
         match self.fs.get_xattr(ino, name, &mut value) {
             Ok(size) => Acl::parse(&value[..size]).map(Some).ok_or(Errno::EIO),
             Err(error) if error.errno() == ENODATA => Ok(None),
@@ -69,6 +69,9 @@ impl<F: Volume, K: Keeper<F::Chip>> State<F, K> {
     /// Takes over a list, which the kernel has found sound and allowed, together with the permissions that say what they can of it. A list that
     /// says no more than they do is not kept.
     pub(crate) fn set_acl(&mut self, ino: Ino, request: &Request, name: &[u8], value: &[u8]) -> Result<(), Errno> {
+        if value.len() > LIST_SIZE_MAX {
+            return Err(Errno::ENOSPC);
+        }
         let acl = Acl::parse(value).ok_or(Errno::EINVAL)?;
         if name == DEFAULT {
             return self.fs.set_xattr(ino, name, &acl.bytes(), XattrMode::Set).map_err(errno);

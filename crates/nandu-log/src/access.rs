@@ -244,20 +244,6 @@ impl<N: Nand> Log<'_, N> {
 
     /// Erases a block; `false` if it cannot be erased, or must not be since it carries a mark, and is to be retired.
     pub(crate) fn erase(&mut self, block: BlockAddr, mode: CellMode) -> Result<bool, LogError<N::Error>> {
-        self.erase_block(block, mode, false)
-    }
-
-    /// The same, and the page in the log's buffer stays there.
-    pub(crate) fn erase_beside_buffer(&mut self, block: BlockAddr, mode: CellMode) -> Result<bool, LogError<N::Error>> {
-        self.erase_block(block, mode, true)
-    }
-
-    fn erase_block(
-        &mut self,
-        block: BlockAddr,
-        mode: CellMode,
-        keeps_buffer: bool,
-    ) -> Result<bool, LogError<N::Error>> {
         if !self.may_use(block)? {
             return Ok(false);
         }
@@ -267,7 +253,7 @@ impl<N: Nand> Log<'_, N> {
                     self.losses.forget_erases();
                     self.blocks.count_erase(block);
                     self.stats.erases += 1;
-                    if self.options.read_back && !self.looks_erased(block, mode, keeps_buffer)? {
+                    if self.options.read_back && !self.looks_erased(block, mode)? {
                         continue;
                     }
                     return Ok(true);
@@ -288,38 +274,21 @@ impl<N: Nand> Log<'_, N> {
         Ok(false)
     }
 
-    /// Whether the first page of a block is erased: an erase that was reported and never happened leaves it programmed.
+    /// Whether a block looks erased: an erase that was reported and never happened leaves its first page programmed. One short read.
     ///
-    /// A bare page may be all ones, so of a block that was bare pages are read whole, until one is not erased. One short read;
-    /// of a bare block as many as it has pages, or of its pieces where the log's buffer is to stay as it is.
-    fn looks_erased(
-        &mut self,
-        block: BlockAddr,
-        mode: CellMode,
-        keeps_buffer: bool,
-    ) -> Result<bool, LogError<N::Error>> {
+    /// A bare page may be all ones, so of a block that was bare the last page is read too, a summary. Where that is missing as well, the
+    /// programs find it, which are read back.
+    fn looks_erased(&mut self, block: BlockAddr, mode: CellMode) -> Result<bool, LogError<N::Error>> {
         let ecc = self.shape.geometry.ecc;
-        let is_bare = self.blocks.was_bare(block);
-        let mut piece = [0; 128];
-        let bytes: &mut [u8] = match (is_bare, keeps_buffer) {
-            (true, false) => {
-                self.buffered = None;
-                self.blocks.page
-            }
-            (true, true) => &mut piece,
-            (false, _) => &mut piece[..32],
-        };
-        let end = if is_bare { self.shape.geometry.page_size } else { bytes.len() as u32 };
-        for nth in 0..if is_bare { self.shape.pages_in(mode) } else { 1 } {
-            let page = self.shape.page(mode, block, nth);
-            for column in (0..end).step_by(bytes.len()) {
-                match Self::read_part(&mut self.nand, page, column, bytes) {
-                    Ok(_) if is_erased(bytes, ecc.codeword_size.min(bytes.len() as u32), ecc.correctable_bits) => {}
-                    Err(error) if matches!(error.kind(), NandErrorKind::Bus | NandErrorKind::Gone) => {
-                        return Err(self.write_error(error));
-                    }
-                    Ok(_) | Err(_) => return Ok(false),
+        let mut bytes = [0; 32];
+        let last = if self.blocks.was_bare(block) { self.shape.pages_in(mode) - 1 } else { 0 };
+        for page in [0, last].map(|nth| self.shape.page(mode, block, nth)).into_iter().take(1 + usize::from(last > 0)) {
+            match Self::read_part(&mut self.nand, page, 0, &mut bytes) {
+                Ok(_) if is_erased(&bytes, ecc.codeword_size.min(bytes.len() as u32), ecc.correctable_bits) => {}
+                Err(error) if matches!(error.kind(), NandErrorKind::Bus | NandErrorKind::Gone) => {
+                    return Err(self.write_error(error));
                 }
+                Ok(_) | Err(_) => return Ok(false),
             }
         }
         Ok(true)

@@ -301,6 +301,7 @@ impl<N: Nand> Log<'_, N> {
             mlc_streams: self.mlc_streams(),
             // A clean checkpoint is made when a commit names everything.
             tags: self.shape.has_tags().then(|| self.tags.to_store().filter(|tail| tail.is_due || !is_clean)),
+            has_commit_stream: false,
         };
         let heads = self
             .frontiers

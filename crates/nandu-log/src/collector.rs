@@ -2,6 +2,14 @@
 
 use nandu_nand::{BlockAddr, Cause, PageAddr};
 
+/// Most pages that an operation examines for each page that it appends. Where the owner says that moving a page may program more
+/// than one ([`Log::expect_moves_of`](crate::Log::expect_moves_of)), each of those beside the first counts as a page examined; only the last examination
+/// of an instalment may go beyond the bound, by as many.
+///
+/// The reserve leaves at least a twelfth of the pages of every set of full blocks dead, so emptying blocks yields more than
+/// one page for twelve examined; with sixteen the pool cannot run dry.
+pub const INSTALMENT_MAX: u32 = 16;
+
 /// Fewest ready blocks that are enough: one to open, one for recovery.
 pub(crate) const READY_MIN: usize = 2;
 
@@ -48,6 +56,12 @@ pub(crate) struct Collector {
     pub(crate) debt: u32,
     /// Whether the page under examination was handed out for an instalment.
     pub(crate) is_instalment: bool,
+    /// Whether it was handed out for idle time.
+    pub(crate) is_idle: bool,
+    /// Pages that idle time may still program to make room (L18).
+    pub(crate) idle_left: u32,
+    /// Pages of operations that it was given some for.
+    pub(crate) idle_seen: u64,
     /// Pages moved for levelling since the mount.
     pub(crate) levelled: u64,
     /// Pages that operations may append until idle time of the owner is expected no longer.
@@ -80,6 +94,9 @@ impl Collector {
         programs_before: 0,
         debt: 0,
         is_instalment: false,
+        is_idle: false,
+        idle_left: 0,
+        idle_seen: 0,
         levelled: 0,
         idle_trust: 0,
         is_put_off: false,

@@ -28,7 +28,8 @@ impl<'m, N: Nand> Log<'m, N> {
     /// # Errors
     ///
     /// [`LogError::Geometry`], [`LogError::Memory`] and [`LogError::Unsuitable`] before anything was changed; the last, for
-    /// example, for a chip whose block table, four bytes a block, does not fit an anchor block;
+    /// example, for a chip whose block table, four bytes a block, does not fit an anchor block, or on which the first block to go bad
+    /// would leave no room for data;
     /// [`LogError::ReadOnly`] if too few blocks are good; [`LogError::Nand`].
     #[inline(never)]
     pub fn format(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
@@ -70,6 +71,10 @@ impl<'m, N: Nand> Log<'m, N> {
         }
         self.sequence = old_sequence.saturating_add(SEQUENCE_GAP);
         self.note_bad_blocks()?;
+        if self.has_none_to_lose() {
+            let what = "too few blocks: the first one to go bad would leave no room (bad_block_max)";
+            return Err(LogError::Unsuitable { what });
+        }
         self.choose_anchors(old_block)?;
         let mut id = VolumeId::new(options.salt);
         id.add(old_sequence);
@@ -142,6 +147,13 @@ impl<'m, N: Nand> Log<'m, N> {
             }
         }
         Ok(())
+    }
+
+    /// Whether data would have no room once one more block has gone bad, where one more may: such a volume could only be read, for ever, after
+    /// the first program that failed.
+    fn has_none_to_lose(&self) -> bool {
+        let left = self.blocks.good().saturating_sub(ANCHOR_COUNT as u32 + 1);
+        self.blocks.count(State::Bad) < self.shape.geometry.bad_block_max && left <= self.shape.reserve_blocks(left)
     }
 
     /// Sees to it that no page on the chip passes for one of the new volume. One may have its volume id, if that was asked for, or by

@@ -10,17 +10,9 @@ use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
 
 use crate::access::Probe;
 use crate::block_table::{COPIED, DAMAGED, INEXACT, REFRESH, State};
-use crate::collector::READY_MIN;
+use crate::collector::{INSTALMENT_MAX, READY_MIN};
 use crate::error::LogError;
 use crate::log::{Condition, Log};
-
-/// Most pages that an operation examines for each page that it appends. Where the owner says that moving a page may program more
-/// than one ([`Log::expect_moves_of`]), each of those beside the first counts as a page examined; only the last examination
-/// of an instalment may go beyond the bound, by as many.
-///
-/// The reserve leaves at least a twelfth of the pages of every set of full blocks dead, so emptying blocks yields more than
-/// one page for twelve examined; with sixteen the pool cannot run dry.
-pub const INSTALMENT_MAX: u32 = 16;
 
 /// Pages that an operation examines for each page it appends, however much room there is, while blocks wait whose bits begin to
 /// flip, that were read too often, or in which a program failed.
@@ -44,38 +36,63 @@ pub struct Budget {
     examinations: u32,
     /// Erases and checkpoints that may be made.
     steps: u32,
-    /// Whether this is an instalment, to be counted against the bound.
-    is_instalment: bool,
-    /// Whether only blocks are emptied that the owner chose, in idle time, when every block that can be opened is erased.
-    is_chosen: bool,
+    purpose: Purpose,
+}
+
+/// What work is done for, which says what may be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// An operation pays its share, which is counted against the bound.
+    Instalment,
+    /// An operation waits for room, whatever that takes.
+    Room,
+    /// Nobody waits (L18).
+    Idle,
+    /// Nobody waits: only blocks are emptied that the owner chose, when every block that can be opened is erased.
+    Chosen,
 }
 
 impl Budget {
-    /// For idle time: up to this many examinations, and as many erases and checkpoints.
+    /// For idle time: up to this many examinations, and as many erases and checkpoints; and no more than what operations would have to do,
+    /// so that there is nothing left to do at some time (L18).
     pub const fn idle(examinations: u32) -> Budget {
-        Budget { examinations, steps: examinations, is_instalment: false, is_chosen: false }
+        Budget { examinations, steps: examinations, purpose: Purpose::Idle }
+    }
+
+    /// For an operation that waits for room ([`Log::reserve`]): up to this many examinations, and as many erases and checkpoints.
+    pub const fn room(examinations: u32) -> Budget {
+        Budget { examinations, steps: examinations, purpose: Purpose::Room }
     }
 
     /// For idle time of an owner that says what is emptied ([`Log::empty_next`]): so many examinations, of the block that is being
     /// emptied and the one that was chosen; and as many erases and checkpoints. Every block of the ready list is erased, not only those
     /// at its ends, so that operations find what they open erased.
     pub const fn chosen(examinations: u32) -> Budget {
-        Budget { examinations, steps: examinations, is_instalment: false, is_chosen: true }
+        Budget { examinations, steps: examinations, purpose: Purpose::Chosen }
     }
 
     /// For idle time in which nothing may be moved: so many erases and checkpoints, of every block of the ready list.
     pub const fn ahead(steps: u32) -> Budget {
-        Budget { examinations: 0, steps, is_instalment: false, is_chosen: true }
+        Budget { examinations: 0, steps, purpose: Purpose::Chosen }
     }
 
     /// For an operation that waits for erased blocks only: so many erases and checkpoints, and no page is examined.
     pub const fn steps(steps: u32) -> Budget {
-        Budget { examinations: 0, steps, is_instalment: false, is_chosen: false }
+        Budget { examinations: 0, steps, purpose: Purpose::Room }
+    }
+
+    fn is_instalment(&self) -> bool {
+        self.purpose == Purpose::Instalment
     }
 
     /// Only owners of raw pages choose.
     fn is_chosen(&self) -> bool {
-        FILES && self.is_chosen
+        FILES && self.purpose == Purpose::Chosen
+    }
+
+    /// Whether nobody waits for what is done.
+    fn is_idle(&self) -> bool {
+        self.purpose == Purpose::Idle || self.is_chosen()
     }
 }
 
@@ -187,11 +204,11 @@ impl<N: Nand> Log<'_, N> {
         let share = if self.blocks.endangered() > patience { share.max(ENDANGERED_SHARE) } else { share };
         // A mount stays short: what is due for the pages of a tail that it takes over, the changes behind it pay.
         let share = if self.has_due_tail() { 0 } else { share };
-        Budget { examinations: share * pages, steps: pages, is_instalment: true, is_chosen: false }
+        Budget { examinations: share * pages, steps: pages, purpose: Purpose::Instalment }
     }
 
     /// Whether an operation that appends this many pages has room, without a checkpoint in its middle. `Ok(false)`: after
-    /// more work; take [`Budget::idle`], call [`Log::next_work`], and ask again.
+    /// more work; take [`Budget::room`], call [`Log::next_work`], and ask again.
     ///
     /// # Errors
     ///
@@ -259,7 +276,7 @@ impl<N: Nand> Log<'_, N> {
         let can_move = self.blocks.pool() > 0 || (0..self.shape.streams).any(|stream| self.has_room(stream));
         let has_work = self.needs_checkpoint()
             || self.pick_inexact().is_some()
-            || (can_move && (self.collector.victim.is_some() || self.pick_next().is_some()));
+            || (can_move && (self.collector.victim.is_some() || self.pick_next(false).is_some()));
         if has_work { Ok(false) } else { Err(LogError::Full) }
     }
 
@@ -277,25 +294,26 @@ impl<N: Nand> Log<'_, N> {
         }
         loop {
             if budget.steps > 0
-                && let Some(step) = self.own_step(budget.is_chosen())
+                && let Some(step) = self.own_step(budget)
             {
                 budget.steps -= 1;
-                self.collector.taken += u32::from(budget.is_instalment);
+                self.collector.taken += u32::from(budget.is_instalment());
                 match step {
                     OwnStep::Checkpoint => self.write_checkpoint(false)?,
                     OwnStep::Erase(block) => self.erase_listed(block)?,
                 }
                 continue;
             }
-            let is_put_off = budget.is_instalment && self.collector.is_put_off;
-            if budget.examinations == 0 || is_put_off || (!budget.is_instalment && self.has_waited_enough()) {
+            let is_put_off = budget.is_instalment() && self.collector.is_put_off;
+            if budget.examinations == 0 || is_put_off || (!budget.is_instalment() && self.has_waited_enough()) {
                 return Ok(None);
             }
-            let Some(mut examine) = self.next_examination(budget.is_chosen()) else { return Ok(None) };
-            examine.may_wait = budget.is_instalment && self.may_wait(&examine);
+            let Some(mut examine) = self.next_examination(budget) else { return Ok(None) };
+            examine.may_wait = budget.is_instalment() && self.may_wait(&examine);
             budget.examinations -= 1;
-            self.collector.taken += u32::from(budget.is_instalment);
-            self.collector.is_instalment = budget.is_instalment;
+            self.collector.taken += u32::from(budget.is_instalment());
+            self.collector.is_instalment = budget.is_instalment();
+            self.collector.is_idle = budget.is_idle();
             self.collector.programs_before = self.stats.programs();
             self.stats.examinations += 1;
             return Ok(Some(examine));
@@ -315,18 +333,20 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// The erase or checkpoint that is due.
-    fn own_step(&self, is_chosen: bool) -> Option<OwnStep> {
+    fn own_step(&self, budget: &Budget) -> Option<OwnStep> {
         if self.needs_checkpoint() {
             return Some(OwnStep::Checkpoint);
         }
         // An operation that waits erases what it opens, and nothing ahead.
-        let is_idle = is_chosen || !self.collector.is_urgent;
-        let ahead = if is_idle { self.erase_ahead() } else { None };
-        ahead.or_else(|| if is_chosen { self.erase_any() } else { None }).map(OwnStep::Erase)
+        let is_ahead = budget.is_chosen() || !self.collector.is_urgent;
+        if !is_ahead || (budget.is_idle() && !self.may_idle_erase()) {
+            return None;
+        }
+        self.erase_ahead().or_else(|| if budget.is_chosen() { self.erase_any() } else { None }).map(OwnStep::Erase)
     }
 
     /// The next page of the victim; a new victim if there is none and one is wanted, which the owner may have to choose.
-    fn next_examination(&mut self, is_chosen: bool) -> Option<Examine> {
+    fn next_examination(&mut self, budget: &Budget) -> Option<Examine> {
         if self.collector.pending.take().is_some() {
             // The owner was asked about it and failed on the way to the answer, over another page maybe: so it may live.
             self.collector.left += 1;
@@ -335,11 +355,11 @@ impl<N: Nand> Log<'_, N> {
         for _ in 0..2 {
             let victim = match self.collector.victim {
                 Some(victim) => victim,
-                None if is_chosen && self.pick_endangered().is_none() && !self.is_choice_possible() => {
+                None if budget.is_chosen() && self.pick_endangered().is_none() && !self.is_choice_possible() => {
                     self.collector.chosen = None;
                     return None;
                 }
-                None => self.take_victim()?,
+                None => self.take_victim(budget.is_idle())?,
             };
             if self.collector.cursor < self.blocks.pages(victim) && self.blocks.live(victim) > 0 {
                 let page = self.nth_page(victim, self.collector.cursor);
@@ -360,12 +380,12 @@ impl<N: Nand> Log<'_, N> {
         examine.moves && examine.cause == Cause::Gc && live <= self.shape.pages / WAITING_SHARE && !is_scarce
     }
 
-    fn take_victim(&mut self) -> Option<BlockAddr> {
+    fn take_victim(&mut self, is_idle: bool) -> Option<BlockAddr> {
         self.close_endangered();
         let count = self.pick_inexact();
         let (victim, cause) = match count {
             Some(block) => (block, Cause::Recovery),
-            None => self.pick_next()?,
+            None => self.pick_next(is_idle)?,
         };
         if self.collector.chosen == Some(victim) {
             self.collector.chosen = None;
@@ -429,6 +449,9 @@ impl<N: Nand> Log<'_, N> {
         }
         if self.collector.is_instalment {
             self.collector.taken += self.collector.debt;
+        }
+        if self.collector.is_idle && !matches!(self.collector.cause, Cause::Refresh | Cause::Retire) {
+            self.spend_idle_programs();
         }
         match outcome {
             Examined::Dead => {}

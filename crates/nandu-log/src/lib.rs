@@ -99,7 +99,7 @@
 //! ```text
 //! let mut budget = log.instalment(pages);
 //! while let Some(examine) = log.next_work(&mut budget)? { /* move the page if it lives */ log.examined(examine, ..)?; }
-//! while !log.reserve(pages, Growth::Grows)? { /* the same with Budget::idle(16) */ }
+//! while !log.reserve(pages, Growth::Grows)? { /* the same with Budget::room(16) */ }
 //! let page = log.append(bytes, ..)?;       // the last one with is_commit
 //! log.supersede(old_page);                 // only now
 //! ```
@@ -126,6 +126,7 @@ mod found;
 mod frontier;
 mod gc;
 mod heads;
+mod idle;
 mod liveness;
 mod log;
 mod losses;
@@ -155,9 +156,10 @@ mod victims;
 mod wear;
 
 pub use choice::{BlockUse, Candidate, OpenBlock};
+pub use collector::INSTALMENT_MAX;
 pub use error::LogError;
 pub use frontier::Append;
-pub use gc::{Budget, Examine, Examined, Growth, INSTALMENT_MAX};
+pub use gc::{Budget, Examine, Examined, Growth};
 pub use log::{Log, PageInfo};
 pub use mount::Place;
 pub use nandu_media::tag::TAG_OWNER_SIZE;

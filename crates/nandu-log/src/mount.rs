@@ -220,6 +220,7 @@ impl<'m, N: Nand> Log<'m, N> {
         let is_mlc = anchor.mode() == MODE_MLC;
         let differs = |wish: Option<u8>, found: u8| wish.is_some_and(|wish| wish != found);
         let differences = [
+            (anchor.has_commit_stream(), "features"),
             (anchor.page_size() != geometry.page_size, "page size"),
             (anchor.pages_per_block() != geometry.pages_per_block, "pages per block"),
             (anchor.block_count() != geometry.block_count, "block count"),

@@ -249,7 +249,7 @@ impl<N: Nand> Log<'_, N> {
             let empty = || self.erase_candidate().filter(|&block| self.blocks.state(block).is_closed());
             let Some(block) = next.take().filter(free).or_else(least_worn).or_else(empty) else { return Ok(false) };
             let mode = self.shape.mode;
-            if !self.erase_beside_buffer(block, mode)? {
+            if !self.erase(block, mode)? {
                 self.retire(block);
                 continue;
             }

@@ -30,10 +30,11 @@ impl<N: Nand> Log<'_, N> {
     }
 
     /// The block to empty next, and why: one that is in danger, then the one that the owner chose, unless there is no time for its wishes.
-    pub(crate) fn pick_next(&self) -> Option<(BlockAddr, Cause)> {
+    /// In idle time no other than what comes to rest (L18).
+    pub(crate) fn pick_next(&self, is_idle: bool) -> Option<(BlockAddr, Cause)> {
         let chosen = self.collector.chosen.filter(|_| self.is_choice_possible());
         let chosen = chosen.map(|block| (block, self.collector.chosen_cause));
-        self.pick_endangered().or(chosen).or_else(|| self.pick_victim())
+        self.pick_endangered().or(chosen).or_else(|| self.pick_victim(is_idle))
     }
 
     /// A block in which a program failed, or whose bits begin to flip, if there is room to empty it.
@@ -53,17 +54,23 @@ impl<N: Nand> Log<'_, N> {
 
     /// The block to empty next, and why, where none is in danger: a block that is worn far less than others, under the cap; then the block with
     /// the best ratio of gain to cost.
-    fn pick_victim(&self) -> Option<(BlockAddr, Cause)> {
+    fn pick_victim(&self, is_idle: bool) -> Option<(BlockAddr, Cause)> {
+        if is_idle && self.idle_programs() == 0 {
+            return None;
+        }
         let pool = self.blocks.pool();
         if pool > self.floor_host()
             && let Some(block) = self.levelling_victim()
         {
             return Some((block, Cause::Levelling));
         }
+        if is_idle && !self.is_pool_low() {
+            return None;
+        }
         let to_mlc = self.can_move_to_mlc();
         let is_wanted = |block: BlockAddr| {
-            let live = self.blocks.live(block);
-            live < self.moved_max(block, to_mlc) && self.is_victim(block) && self.can_be_emptied(block)
+            let is_worth = if is_idle { self.is_worth_idling(block, to_mlc) } else { self.has_dead(block, to_mlc) };
+            is_worth && self.is_victim(block) && self.can_be_emptied(block)
         };
         let all = self.blocks.addresses().filter(|&block| is_wanted(block));
         let best = if pool <= self.floor_host() {
@@ -75,6 +82,11 @@ impl<N: Nand> Log<'_, N> {
             all.max_by_key(|&block| self.benefit(block, to_mlc))
         };
         best.map(|block| (block, Cause::Gc))
+    }
+
+    /// Whether the pages of a block take less room elsewhere.
+    fn has_dead(&self, block: BlockAddr, to_mlc: bool) -> bool {
+        self.blocks.live(block) < self.moved_max(block, to_mlc)
     }
 
     /// How much room its pages take elsewhere, and which of several blocks comes first.

@@ -21,8 +21,12 @@ pub const INCOMPATIBLE_MLC_STREAMS: u32 = 2;
 /// passed over, so such a volume is refused.
 pub const INCOMPATIBLE_TAGS: u32 = 16;
 
+/// Feature: all commits are pages of one kind in stream 0, and other pages promise nothing.
+pub const INCOMPATIBLE_COMMIT_STREAM: u32 = 32;
+
 /// Features that a reader must know to read the volume at all.
-pub const INCOMPATIBLE_KNOWN: u32 = INCOMPATIBLE_BARE | INCOMPATIBLE_MLC_STREAMS | INCOMPATIBLE_TAGS;
+pub const INCOMPATIBLE_KNOWN: u32 =
+    INCOMPATIBLE_BARE | INCOMPATIBLE_MLC_STREAMS | INCOMPATIBLE_TAGS | INCOMPATIBLE_COMMIT_STREAM;
 
 /// Features that a writer must know to write the volume: none yet.
 pub const READ_ONLY_COMPATIBLE_KNOWN: u32 = 0;
@@ -41,7 +45,8 @@ pub const MODE_MLC: u8 = 1;
 /// ```text
 /// offset  size  field                 meaning
 ///      0     4  incompatible          features without which the volume cannot be read: bit 0 bare streams, bit 1
-///                                     streams with two bits a cell among others, bit 4 tags;
+///                                     streams with two bits a cell among others, bit 4 tags, bit 5 all
+///                                     commits in stream 0;
 ///                                     bits 2 and 3 are refused: tags of older forms
 ///      4     4  read_only_compatible  features without which the volume cannot be written
 ///      8     4  compatible            features that do no harm
@@ -162,6 +167,8 @@ pub struct AnchorFields {
     pub mlc_streams: u8,
     /// Whether pages may have tags; then where those stand that no commit names, if there may be any.
     pub tags: Option<Option<Tail>>,
+    /// Whether all commits are pages of one kind in stream 0.
+    pub has_commit_stream: bool,
 }
 
 /// How many entries of a ready list of this length are for streams with two bits a cell, where there are any: the last ones.
@@ -206,7 +213,8 @@ impl AnchorFields {
             incompatible: U32::new(
                 if self.bare_streams > 0 { INCOMPATIBLE_BARE } else { 0 }
                     | if self.mlc_streams > 0 { INCOMPATIBLE_MLC_STREAMS } else { 0 }
-                    | if self.tags.is_some() { INCOMPATIBLE_TAGS } else { 0 },
+                    | if self.tags.is_some() { INCOMPATIBLE_TAGS } else { 0 }
+                    | if self.has_commit_stream { INCOMPATIBLE_COMMIT_STREAM } else { 0 },
             ),
             read_only_compatible: U32::ZERO,
             compatible: U32::ZERO,
@@ -436,6 +444,11 @@ impl<'a> Anchor<'a> {
         })
     }
 
+    /// Whether all commits are pages of one kind in stream 0.
+    pub fn has_commit_stream(&self) -> bool {
+        self.fields.incompatible.get() & INCOMPATIBLE_COMMIT_STREAM != 0
+    }
+
     /// The open block of each stream.
     pub fn heads(&self) -> impl Iterator<Item = Option<Head>> + use<'a> {
         self.heads.iter().map(|head| match head.block.get() {
@@ -479,6 +492,7 @@ mod tests {
         bare_streams: 0,
         mlc_streams: 0,
         tags: None,
+        has_commit_stream: false,
     };
 
     fn sample() -> [u8; 256] {
@@ -652,7 +666,7 @@ mod tests {
             (0, 2, "mlc_streams"),
             (0, 4, "incompatible"),
             (0, 8, "incompatible"),
-            (0, 32, "incompatible"),
+            (0, 64, "incompatible"),
             (40, 4, "base"),
             (41, 2, "mode"),
             (43, 4, "ready_count"),

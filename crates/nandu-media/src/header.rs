@@ -20,8 +20,11 @@ pub const FLAG_CLEAN: u8 = 2;
 /// Flag, on pages with [`FLAG_COMMIT`]: the page says nothing new, it moved what was there. If it is lost, nothing is.
 pub const FLAG_MOVED: u8 = 4;
 
+/// Flag, on anchors: live counts may be above the truth, although nothing was programmed since.
+pub const FLAG_INEXACT: u8 = 8;
+
 /// Flags that this version knows.
-pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN | FLAG_MOVED;
+pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN | FLAG_MOVED | FLAG_INEXACT;
 
 /// First bytes of every page.
 ///
@@ -31,7 +34,7 @@ pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN | FLAG_MOVED;
 ///      4     2  magic         "nd"
 ///      6     1  version       of the format: 1
 ///      7     1  kind          1 anchor, 2 block table, 3 tree, 4 value, 5 inode, 6 directory, 7 summary,
-///                             8 journal, 9 value index, 10 snapshot table, 11 notes
+///                             8 journal, 9 value index, 10 snapshot table, 11 notes, 12 commit, 13 node, 14 delta
 ///      8     8  sequence      counts programmed pages of the volume, never reused; gaps are allowed
 ///     16     4  page          the page's own address
 ///     20     4  volume        id of the volume
@@ -40,7 +43,7 @@ pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN | FLAG_MOVED;
 ///     28     4  checkpoint    number of the checkpoint to which `positions` refer; in anchors and block table pages, the
 ///                             checkpoint they belong to
 ///     32     1  stream        that the page was appended to; 0 in anchors and block table pages
-///     33     1  flags         bit 0 commit, bit 1 clean, bit 2 moved
+///     33     1  flags         bit 0 commit, bit 1 clean, bit 2 moved, bit 3 inexact live counts
 ///     34     1  stream_count  entries of `positions`, 2 to 8
 ///     35     1  codec         how the body is encoded: 0 plain
 ///     36   2*s  positions     where each stream stood when this page was programmed, this page included: bits 12 to 15
@@ -109,6 +112,12 @@ pub enum PageKind {
     Snapshots = 10,
     /// Which keys bare pages belong to, as a commit.
     Notes = 11,
+    /// A path that is a commit.
+    Commit = 12,
+    /// A path that promises nothing.
+    Node = 13,
+    /// Changes that promise nothing.
+    Delta = 14,
 }
 
 impl PageKind {
@@ -126,6 +135,9 @@ impl PageKind {
             9 => PageKind::ValueIndex,
             10 => PageKind::Snapshots,
             11 => PageKind::Notes,
+            12 => PageKind::Commit,
+            13 => PageKind::Node,
+            14 => PageKind::Delta,
             _ => return None,
         })
     }
@@ -181,7 +193,7 @@ pub struct PageFields<'a> {
     pub checkpoint: u32,
     /// Stream of the page.
     pub stream: u8,
-    /// [`FLAG_COMMIT`], [`FLAG_CLEAN`], [`FLAG_MOVED`].
+    /// [`FLAG_COMMIT`], [`FLAG_CLEAN`], [`FLAG_MOVED`], [`FLAG_INEXACT`].
     pub flags: u8,
     /// Where each stream stands, 2 to 8 entries.
     pub positions: &'a [Position],
@@ -425,7 +437,7 @@ mod tests {
             (6, 2, Malformed::Version(2)),
             (7, 0, Malformed::Kind(0)),
             (32, 3, Malformed::Range("stream")),
-            (33, 8, Malformed::Range("flags")),
+            (33, 16, Malformed::Range("flags")),
             (34, 9, Malformed::Range("stream_count")),
             (34, 1, Malformed::Range("stream_count")),
             (35, 1, Malformed::Range("codec")),

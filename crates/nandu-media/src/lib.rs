@@ -30,6 +30,7 @@ pub mod inpage;
 pub mod journal;
 mod malformed;
 pub mod notes;
+pub mod path;
 pub mod section;
 pub mod snapshots;
 pub mod table;

@@ -8,6 +8,7 @@
 //!      0     1  kind      1 changes that wait for their leaves: as described under "Journal page"
 //!                         2 notes: pages of the owner's bytes that nothing else on flash describes yet
 //!                         3 a value; nothing writes it
+//!                         4 commits whose changes are still needed: as described under "Path page"
 //!      1     1  reserved  zero, checked on read
 //!      2     2  size      bytes of `content`
 //!      4        content
@@ -30,10 +31,12 @@ pub enum SectionKind {
     Notes = 2,
     /// A value.
     Value = 3,
+    /// Commits whose changes are still needed.
+    Window = 4,
 }
 
 /// Kinds that there are.
-const KIND_COUNT: usize = 3;
+const KIND_COUNT: usize = 4;
 
 /// Bytes in front of the content of a section.
 pub const SECTION_FRONT_SIZE: usize = 4;
@@ -179,7 +182,7 @@ mod tests {
             Sections::parse(&page, 2..20).map(|_| ())
         };
         assert_eq!(with(0, 0), Err(Malformed::Reserved));
-        assert_eq!(with(0, 4), Err(Malformed::Reserved));
+        assert_eq!(with(0, 5), Err(Malformed::Reserved));
         assert_eq!(with(0, 3), Err(Malformed::Reserved), "kinds ascend");
         assert_eq!(with(1, 1), Err(Malformed::Reserved));
         assert_eq!(with(2, 15), Err(Malformed::Short));

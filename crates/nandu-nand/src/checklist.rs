@@ -41,6 +41,9 @@
 //! be opened again if it was writing. `Gone` says that no further operation will succeed; a driver seldom
 //! knows that.
 //!
+//! Say which, always. A port of Dhara that returns -1 from a read and leaves `*err` alone makes a page that a cut tore look like an outage of
+//! the bus, so that no volume opens: `nandu_dhara_ask` in `nandu_dhara.h` asks a port.
+//!
 //! # Corrected bits
 //!
 //! * Report them: storage moves a page before its bits are too many ([`ReadStatus::from_bits`](crate::ReadStatus::from_bits)). A driver

@@ -49,6 +49,8 @@ pub(crate) const fn shape(opcode: u8) -> Option<Shape> {
         command::PROGRAM_EXECUTE => ("program execute", 3, 0, Nothing, One),
         command::BLOCK_ERASE => ("block erase", 3, 0, Nothing, One),
         command::SELECT_DIE => ("select die", 0, 0, ToPart, One),
+        command::DEEP_POWER_DOWN => ("deep power-down", 0, 0, Nothing, One),
+        command::RELEASE_POWER_DOWN => ("release from power-down", 0, 0, Nothing, One),
         command::READ_ECC_STATUS => ("read ECC status", 0, 1, FromPart, One),
         _ => return None,
     };

@@ -11,7 +11,7 @@ use nandu_spi::{Data, DieSelect, IdMethod, Lanes, PlaneSelect, StatusScheme, Tra
 
 use crate::SpiSim;
 use crate::command::{Flow, READ_CACHE_FAST, Shape, shape};
-use crate::sim::WireFault;
+use crate::sim::{Sleep, WireFault};
 use crate::unit::Filled;
 
 /// Why a transaction failed.
@@ -207,15 +207,28 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
         };
         (frame.opcode, frame.shape) = (opcode, Some(shape));
         let part = self.part;
-        let unit = &self.units[self.selected];
         let is_known = match opcode {
             command::SELECT_DIE => part.die_select == DieSelect::Command,
             command::READ_ECC_STATUS => matches!(part.status, StatusScheme::Macronix4 | StatusScheme::Macronix8),
+            command::DEEP_POWER_DOWN | command::RELEASE_POWER_DOWN => part.power_down.is_some(),
             _ => true,
         };
         if !is_known {
             self.refuse(&format!("the part does not know {}", shape.name));
         }
+        match self.sleep {
+            Sleep::Asleep { from_ns } if opcode == command::RELEASE_POWER_DOWN && self.now_ns < from_ns => {
+                return self.ignore(frame, "release before the part has gone to sleep");
+            }
+            Sleep::Asleep { .. } if opcode == command::RELEASE_POWER_DOWN => {}
+            // Nobody is blamed: after a reset a processor does not know. The pins are left alone.
+            Sleep::Asleep { .. } => return frame.deaf = Some(0xFF),
+            Sleep::Waking { until_ns } if self.now_ns < until_ns => {
+                return self.ignore(frame, &format!("{} before the part has woken up", shape.name));
+            }
+            Sleep::Waking { .. } | Sleep::Awake => self.sleep = Sleep::Awake,
+        }
+        let unit = &self.units[self.selected];
         // Another die may be told something, and registers tell which die.
         let is_other = opcode == command::SET_FEATURE && part.die_select == DieSelect::Register;
         let may_be_busy = matches!(opcode, command::GET_FEATURE | command::RESET | command::SELECT_DIE) || is_other;
@@ -407,6 +420,17 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
         }
     }
 
+    /// Into deep power-down, or out of it.
+    fn change_sleep(&mut self, opcode: u8) {
+        let Some(times) = self.part.power_down else { return };
+        let behind_ns = |us: u32| self.now_ns + u64::from(us) * 1000;
+        self.sleep = match (opcode, self.sleep) {
+            (command::DEEP_POWER_DOWN, _) => Sleep::Asleep { from_ns: behind_ns(times.enter_us) },
+            (_, Sleep::Asleep { .. }) => Sleep::Waking { until_ns: behind_ns(times.wake_us) },
+            (_, other) => other,
+        };
+    }
+
     /// Chip select goes high: the part does what it was told.
     fn close(&mut self, frame: &Frame) -> Result<(), WireError> {
         let Some(shape) = frame.shape else { return Ok(()) };
@@ -422,6 +446,7 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
             command::RESET => self.reset(),
             command::WRITE_ENABLE => self.unit().write_enabled = true,
             command::WRITE_DISABLE => self.unit().write_enabled = false,
+            command::DEEP_POWER_DOWN | command::RELEASE_POWER_DOWN => self.change_sleep(frame.opcode),
             command::PAGE_READ => self.page_read(frame.row()),
             command::PROGRAM_EXECUTE => self.program_execute(frame.row()),
             command::BLOCK_ERASE => self.block_erase(frame.row()),

@@ -66,6 +66,21 @@ pub struct SpiSim<S = Sim> {
     pub(crate) slow_every: u64,
     /// Pages programmed without error correction: with it they cannot be read.
     pub(crate) uncoded: BTreeSet<u32>,
+    pub(crate) sleep: Sleep,
+}
+
+/// Deep power-down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sleep {
+    Awake,
+    /// Nothing is heard but the command that wakes it, and that not before this time.
+    Asleep {
+        from_ns: u64,
+    },
+    /// Nothing may be said before this time.
+    Waking {
+        until_ns: u64,
+    },
 }
 
 /// Waits on the clock of a [`SpiSim`], for drivers that take bus and delay apart.
@@ -136,6 +151,7 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
             keeps_registers: false,
             slow_every: SLOW_EVERY,
             uncoded: BTreeSet::new(),
+            sleep: Sleep::Awake,
         }
     }
 
@@ -207,6 +223,11 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
         Delay(Arc::clone(&self.waited_ns))
     }
 
+    /// Whether the part is in deep power-down, or on its way there.
+    pub fn is_asleep(&self) -> bool {
+        matches!(self.sleep, Sleep::Asleep { .. })
+    }
+
     /// Takes the power away and gives it again: registers and cache are as after power-up, and what the part was busy with is not done.
     /// For a tear, schedule a cut at the chip ([`Sim::cut_at`]).
     pub fn power_cycle(&mut self) {
@@ -218,6 +239,7 @@ impl<S: BorrowMut<Sim>> SpiSim<S> {
     /// The state after power-up.
     pub(crate) fn wake(&mut self) {
         self.lost_power = false;
+        self.sleep = Sleep::Awake;
         self.selected = 0;
         let part = self.part;
         self.units.iter_mut().for_each(|unit| unit.wake(&part));

@@ -1,11 +1,11 @@
 //! Single commands to a part, without knowing which it is.
 
 use crate::command::{
-    GET_FEATURE, IDENTITY_SIZE, READ_ID, REGISTER_STATUS, RESET, SET_FEATURE, STATUS_BUSY, STATUS_WRITE_ENABLED,
-    WRITE_ENABLE,
+    GET_FEATURE, IDENTITY_SIZE, READ_ID, REGISTER_STATUS, RELEASE_POWER_DOWN, RESET, SET_FEATURE, STATUS_BUSY,
+    STATUS_WRITE_ENABLED, WRITE_ENABLE,
 };
 use crate::error::{Operation, SpiError};
-use crate::part::{IdMethod, Times};
+use crate::part::{IdMethod, PowerDown, Times};
 use crate::wire::{Address, Data, Lanes, Transaction, Wire};
 
 /// How long an operation takes: before the first look, between looks, and at most.
@@ -156,6 +156,13 @@ impl<W: Wire> Bus<W> {
         } else {
             Err(SpiError::Silent)
         }
+    }
+
+    /// Wakes a part from deep power-down.
+    pub(crate) fn rouse(&mut self, power_down: PowerDown) -> Result<(), SpiError<W::Error>> {
+        self.command(RELEASE_POWER_DOWN)?;
+        self.wire.wait_us(power_down.wake_us);
+        Ok(())
     }
 
     /// Lets what goes on in the part come to its end, and resets it. An erase that goes on is waited for and not cut short: a cut

@@ -34,6 +34,10 @@ pub const PROGRAM_EXECUTE: u8 = 0x10;
 pub const BLOCK_ERASE: u8 = 0xd8;
 /// Selects a die of a stack, Winbond: one byte out, the die's number. No busy time.
 pub const SELECT_DIE: u8 = 0xc2;
+/// Puts the part into deep power-down, on parts that have it: from then on it hears nothing but [`RELEASE_POWER_DOWN`].
+pub const DEEP_POWER_DOWN: u8 = 0xb9;
+/// Wakes a part from deep power-down, which takes a while; to a part that is awake it means nothing.
+pub const RELEASE_POWER_DOWN: u8 = 0xab;
 /// Reads how many bits were corrected, Macronix: one dummy byte, one byte in.
 pub const READ_ECC_STATUS: u8 = 0x7c;
 

@@ -7,12 +7,12 @@ use nandu_nand::{BlockAddr, Geometry, NandError, NandErrorKind, PageAddr, ReadSt
 use crate::bus::{Bus, Patience};
 use crate::columns;
 use crate::command::{
-    BLOCK_ERASE, CONFIG_BUFFER, CONFIG_ECC, CONFIG_OTP, CONFIG_QUAD, IDENTITY_SIZE, LOCK_BLOCKS, PAGE_READ,
-    PROGRAM_EXECUTE, PROGRAM_LOAD, PROGRAM_LOAD_MORE, PROGRAM_LOAD_MORE_X4, PROGRAM_LOAD_X4, READ_CACHE, READ_CACHE_X2,
-    READ_CACHE_X4, READ_ECC_STATUS, REGISTER_CONFIG, REGISTER_DIE, REGISTER_LOCK, SELECT_DIE, STATUS_ERASE_FAILED,
-    STATUS_PROGRAM_FAILED, STATUS_WRITE_ENABLED, WRITE_DISABLE,
+    BLOCK_ERASE, CONFIG_BUFFER, CONFIG_ECC, CONFIG_OTP, CONFIG_QUAD, DEEP_POWER_DOWN, IDENTITY_SIZE, LOCK_BLOCKS,
+    PAGE_READ, PROGRAM_EXECUTE, PROGRAM_LOAD, PROGRAM_LOAD_MORE, PROGRAM_LOAD_MORE_X4, PROGRAM_LOAD_X4, READ_CACHE,
+    READ_CACHE_X2, READ_CACHE_X4, READ_ECC_STATUS, REGISTER_CONFIG, REGISTER_DIE, REGISTER_LOCK, SELECT_DIE,
+    STATUS_ERASE_FAILED, STATUS_PROGRAM_FAILED, STATUS_WRITE_ENABLED, WRITE_DISABLE,
 };
-use crate::error::SpiError;
+use crate::error::{SpiError, is_nothing};
 use crate::part::{ContinuousRead, DieSelect, IdMethod, Part, PlaneSelect, Times};
 use crate::parts::PARTS;
 use crate::status::{EccOutcome, MoreStatus};
@@ -58,6 +58,8 @@ pub struct SpiNand<W: Wire> {
     die: Option<u8>,
     /// Whether the part is idle, and its registers hold what they were set to.
     is_known: bool,
+    /// Whether it was put into deep power-down.
+    is_asleep: bool,
 }
 
 impl<W: Wire> SpiNand<W> {
@@ -82,12 +84,15 @@ impl<W: Wire> SpiNand<W> {
     pub fn open_with(wire: W, parts: &'static [Part]) -> Result<SpiNand<W>, SpiError<W::Error>> {
         let mut bus = Bus { wire };
         bus.wire.wait_us(POWER_UP_US);
-        // Where no part is, the bus may read as "busy". The identity, which is asked for all the same, says more than a time limit.
-        let quiet = bus.quiet(&ANY_TIMES);
-        if let Err(SpiError::Wire(error)) = quiet {
-            return Err(SpiError::Wire(error));
+        let (mut quiet, mut identity) = Self::ask(&mut bus)?;
+        // A processor that was reset may find the part as deep asleep as it left it.
+        let slowest = parts.iter().filter_map(|part| part.power_down).max_by_key(|it| it.wake_us);
+        if is_nothing(&identity)
+            && let Some(power_down) = slowest
+        {
+            bus.rouse(power_down)?;
+            (quiet, identity) = Self::ask(&mut bus)?;
         }
-        let identity = bus.identity(IdMethod::Dummy)?;
         let mut found = Part::identify(&identity, parts).filter(|part| part.id.method != IdMethod::Direct);
         if found.is_none() && parts.iter().any(|part| part.id.method == IdMethod::Direct) {
             let direct = bus.identity(IdMethod::Direct)?;
@@ -96,6 +101,18 @@ impl<W: Wire> SpiNand<W> {
         let part = found.ok_or(SpiError::UnknownPart { identity })?;
         quiet?;
         SpiNand::set_up(bus, part)
+    }
+
+    /// Whether a part of which nothing is known came to rest, and what it says of itself.
+    #[expect(clippy::type_complexity, reason = "two answers of a part")]
+    fn ask(bus: &mut Bus<W>) -> Result<(Result<(), SpiError<W::Error>>, [u8; IDENTITY_SIZE]), SpiError<W::Error>> {
+        // Where no part is, the bus may read as "busy". The identity, which is asked for all the same, says more than a time limit.
+        let quiet = bus.quiet(&ANY_TIMES);
+        if let Err(SpiError::Wire(error)) = quiet {
+            return Err(SpiError::Wire(error));
+        }
+        let identity = bus.identity(IdMethod::Dummy)?;
+        Ok((quiet, identity))
     }
 
     /// Opens a part that is known beforehand: a row of the table, or one of one's own.
@@ -134,7 +151,7 @@ impl<W: Wire> SpiNand<W> {
         part.validate().map_err(SpiError::Part)?;
         let lanes = bus.wire.lanes();
         let geometry = part.geometry();
-        let mut chip = SpiNand { bus, part, geometry, lanes, config: 0, die: None, is_known: false };
+        let mut chip = SpiNand { bus, part, geometry, lanes, config: 0, die: None, is_known: false, is_asleep: false };
         chip.bring_up()?;
         Ok(chip)
     }
@@ -173,6 +190,37 @@ impl<W: Wire> SpiNand<W> {
         })
     }
 
+    /// Puts the part into deep power-down (B9h), where it takes a few microamperes and hears nothing. The next operation wakes it, or
+    /// [`wake`](SpiNand::wake). Costs a transaction and [`PowerDown::enter_us`](crate::PowerDown::enter_us); what is durable is not touched. With a store above,
+    /// sync first where changes wait, and call it through `Store::nand_mut`.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](SpiError::Unsupported) if the row of the part does not say that it has one ([`Part::power_down`]), or if it has dies that
+    /// are selected by a command; those of kind [`Bus`](NandErrorKind::Bus), after which the part may sleep or not, and the next operation finds
+    /// out.
+    pub fn power_down(&mut self) -> Result<(), SpiError<W::Error>> {
+        let power_down = self.part.power_down.filter(|_| self.selectable_dies() == 1).ok_or(SpiError::Unsupported)?;
+        if self.is_asleep {
+            return Ok(());
+        }
+        self.run(|chip| chip.bus.command(DEEP_POWER_DOWN))?;
+        (self.is_asleep, self.is_known) = (true, false);
+        self.bus.wire.wait_us(power_down.enter_us);
+        Ok(())
+    }
+
+    /// Wakes the part (ABh), waits until it hears again ([`PowerDown::wake_us`](crate::PowerDown::wake_us)), and sets it up as [`open`](SpiNand::open) does, since parts differ in what
+    /// they remember. Costs that, a reset and a dozen short transactions; nothing if it is awake. Every operation does it where it has to; this
+    /// is for who wants the time spent before.
+    ///
+    /// # Errors
+    ///
+    /// Those of kind [`Bus`](NandErrorKind::Bus).
+    pub fn wake(&mut self) -> Result<(), SpiError<W::Error>> {
+        self.run(|_| Ok(()))
+    }
+
     pub(crate) fn shape(&self) -> &Geometry {
         &self.geometry
     }
@@ -194,6 +242,22 @@ impl<W: Wire> SpiNand<W> {
 
     /// From any state to a known one.
     fn bring_up(&mut self) -> Result<(), SpiError<W::Error>> {
+        let Some(power_down) = self.part.power_down else { return self.bring_up_awake() };
+        if self.is_asleep {
+            self.bus.rouse(power_down)?;
+            self.is_asleep = false;
+        }
+        match self.bring_up_awake() {
+            // It may have been put to sleep by who had it before, or by a command whose outcome is unknown.
+            Err(error) if is_like_sleep(&error) => {
+                self.bus.rouse(power_down)?;
+                self.bring_up_awake()
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn bring_up_awake(&mut self) -> Result<(), SpiError<W::Error>> {
         self.is_known = false;
         for die in 0..self.selectable_dies() {
             self.die = None;
@@ -495,5 +559,14 @@ impl<W: Wire> SpiNand<W> {
             }
             result
         })
+    }
+}
+
+/// Whether an error is what a part in deep power-down looks like: nobody drives the bus.
+fn is_like_sleep<E>(error: &SpiError<E>) -> bool {
+    match error {
+        SpiError::Timeout(_) => true,
+        SpiError::OtherPart { identity, .. } => is_nothing(identity),
+        _ => false,
     }
 }

@@ -121,8 +121,17 @@ impl<E: fmt::Debug> fmt::Display for SpiError<E> {
     }
 }
 
-fn is_nothing(identity: &[u8; IDENTITY_SIZE]) -> bool {
+/// Whether an identity is what a bus reads as that nobody drives.
+pub(crate) fn is_nothing(identity: &[u8; IDENTITY_SIZE]) -> bool {
     matches!(identity, [first @ (0x00 | 0xff), rest @ ..] if rest.iter().all(|byte| byte == first))
+}
+
+/// The text, formatted on the target: so errors of every driver are taken, with or without an implementation of their own.
+#[cfg(feature = "defmt")]
+impl<E: fmt::Debug> defmt::Format for SpiError<E> {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "{}", defmt::Display2Format(self));
+    }
 }
 
 impl<E: fmt::Debug> core::error::Error for SpiError<E> {}

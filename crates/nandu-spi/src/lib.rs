@@ -41,7 +41,8 @@ pub use error::{Operation, SpiError};
 pub use hal::HalWire;
 pub use nandu_nand::CopyRule;
 pub use part::{
-    ContinuousRead, DieSelect, IdMethod, Identity, MarkPages, Part, PartError, PlaneSelect, PowerUp, SpareRange, Times,
+    ContinuousRead, DieSelect, IdMethod, Identity, MarkPages, Part, PartError, PlaneSelect, PowerDown, PowerUp,
+    SpareRange, Times,
 };
 pub use parts::{PARTS, SOURCES};
 pub use status::{EccOutcome, MoreStatus, StatusScheme};

@@ -132,6 +132,15 @@ impl Times {
     }
 }
 
+/// How long a part takes into deep power-down and out of it, in microseconds: tDP and tRES of its data sheet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PowerDown {
+    /// From [`DEEP_POWER_DOWN`](crate::command::DEEP_POWER_DOWN) until it sleeps.
+    pub enter_us: u32,
+    /// From [`RELEASE_POWER_DOWN`](crate::command::RELEASE_POWER_DOWN) until it takes another command.
+    pub wake_us: u32,
+}
+
 /// What is known of a part. [`PARTS`](crate::PARTS) has those of the table; a row of one's own is made the same way:
 ///
 /// ```
@@ -198,6 +207,9 @@ pub struct Part {
     pub parameter_row: Option<u8>,
     /// How long its operations take.
     pub times: Times,
+    /// Its deep power-down, for [`SpiNand::power_down`](crate::SpiNand::power_down). `None` in the table, since no two of its sources say which part
+    /// has one: who has the data sheet makes a row of his own with it.
+    pub power_down: Option<PowerDown>,
     /// Where the facts come from, and what was made of sources that disagree. In the table each begins with letters of
     /// [`SOURCES`](crate::SOURCES) and a colon, and without the feature `sources` there are none.
     pub sources: &'static [&'static str],

@@ -81,6 +81,7 @@ pub enum Data<'a> {
 /// write enable         06h
 /// select die           C2h  out (1)                         Winbond
 /// read ECC status      7Ch  1 dummy  in (1)                 Macronix
+/// power down, release  B9h, ABh                             where the row of the part says so
 /// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct Transaction<'a> {

@@ -8,7 +8,6 @@ use nandu_index::Edit;
 use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
-use crate::cells::{Cells, LeafRun, RunEdit, Stretch};
 use crate::descent::{PENDING, Place, Seek, Slot};
 use crate::draft::Draft;
 use crate::journals::Node;
@@ -19,6 +18,7 @@ use crate::part::Part;
 use crate::summaries::NotesPlace;
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
+use nandu_cells::{Cells, LeafRun, RunEdit, Stretch};
 use nandu_media::features::{BLOBS, FILES, GROUP};
 use nandu_media::section::{SECTION_FRONT_SIZE, SectionKind, SectionWriter};
 use nandu_media::tree::{HEIGHT_MAX, JournalAt, TreeBody, TreeFront};

@@ -6,10 +6,10 @@ use core::ops::{Bound, ControlFlow};
 use nandu_index::{Direction, Entry};
 
 use crate::TreeError;
-use crate::cells::Cells;
 use crate::pages::Pages;
 use crate::snapshots::Snapshot;
 use crate::tree::Tree;
+use nandu_cells::Cells;
 
 /// The tree as it was when a snapshot was taken, see [`Tree::at`].
 ///

@@ -7,9 +7,9 @@
 use nandu_index::KeyBuf;
 
 use crate::TreeError;
-use crate::cells::Cells;
 use crate::pages::{Need, Pages};
 use crate::tree::Tree;
+use nandu_cells::Cells;
 
 /// Pages that a load appends before it commits. More would save nothing, since commits are pages that are programmed
 /// anyway; fewer would make the medium reserve room more often.

@@ -25,11 +25,11 @@ use nandu_nand::PageAddr;
 
 use crate::TreeError;
 use crate::apply::Retire;
-use crate::cells::Cells;
 use crate::changes::UNSYNCED;
 use crate::merge::Own;
 use crate::pages::{Examined, Pages, Placement};
 use crate::tree::Tree;
+use nandu_cells::Cells;
 
 /// Bytes of memory for a copy: where it comes from, where it is, its checksum, a flag, and the key with its size.
 const COPY_SIZE: usize = 4 + 4 + 4 + 1 + 1 + NOTE_KEY_SIZE_MAX;

@@ -11,14 +11,14 @@ use nandu_media::PageKind;
 use nandu_media::features::FILES;
 use nandu_nand::PageAddr;
 
-use crate::cells::{Cells, LeafRun, Stretch};
 use crate::merge::Span;
 use crate::pages::{Found, Pages};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
+use nandu_cells::{Cells, LeafRun, Stretch};
 use nandu_media::tree::TreeBody;
 
-/// In place of a page number: the page that is being put together. Equals [`crate::cells::SELF`], so that a node
+/// In place of a page number: the page that is being put together. Equals [`nandu_cells::SELF`], so that a node
 /// encoded with a child there and a slot of that child agree.
 pub(crate) const PENDING: u32 = u32::MAX;
 

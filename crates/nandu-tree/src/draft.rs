@@ -15,12 +15,12 @@ use nandu_media::tree::CellFormat;
 use nandu_nand::PageAddr;
 
 use crate::TreeError;
-use crate::cells::Cells;
 use crate::changes::{Changes, Home, UNSYNCED};
 use crate::journals::{Journals, LISTED_MAX, Listed, Node, Stood, Tallies, Tally, count_changes};
 use crate::pages::{Pages, Placement};
 use crate::summaries::NotesPlace;
 use crate::tree::Tree;
+use nandu_cells::Cells;
 
 /// What a journal page to be written does with one that is listed.
 #[derive(Clone, Copy, PartialEq, Eq)]

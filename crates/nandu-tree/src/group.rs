@@ -25,7 +25,6 @@ use nandu_media::section::SECTION_FRONT_SIZE;
 use nandu_media::value::TAG_INLINE;
 
 use crate::TreeError;
-use crate::cells::{Cells, LeafRun, Stretch};
 use crate::changes::{Changes, UNSYNCED};
 use crate::descent::{LeafFences, Seek};
 use crate::draft::Draft;
@@ -33,6 +32,7 @@ use crate::journals::{LISTED_MAX, Tally, count_changes};
 use crate::merge::Aim;
 use crate::pages::{Need, Pages, Placement};
 use crate::tree::Tree;
+use nandu_cells::{Cells, LeafRun, Stretch};
 
 /// Leaves looked at for the one with most changes. All of them would not make it much better.
 const CANDIDATES: usize = 64;

@@ -5,9 +5,9 @@ use core::ops::{Bound, ControlFlow};
 use nandu_index::{Direction, Edit, Entry, OrderedIndex, Violation};
 
 use crate::TreeError;
-use crate::cells::Cells;
 use crate::pages::Pages;
 use crate::tree::Tree;
+use nandu_cells::Cells;
 
 impl<P: Pages, C: Cells> OrderedIndex for Tree<'_, P, C> {
     type Error = TreeError<P::Error>;

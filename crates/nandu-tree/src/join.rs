@@ -9,11 +9,11 @@
 use core::ops::Range;
 
 use crate::TreeError;
-use crate::cells::{Cells, LeafRun, Stretch};
 use crate::changes::Changes;
 use crate::pages::Pages;
 use crate::split::Splice;
 use crate::tree::Tree;
+use nandu_cells::{Cells, LeafRun, Stretch};
 
 /// A neighbour is read when a leaf comes to hold one part less of so many.
 const STEPS: usize = 8;

@@ -257,7 +257,7 @@ impl<'m, N: Nand> OnLog<'m, N> {
             }
             // Most often it is erased blocks that are missing, and nothing has to be moved for them.
             self.tried_steps = !self.tried_steps;
-            budget = if self.tried_steps { Budget::steps(MORE_EXAMINATIONS) } else { Budget::idle(MORE_EXAMINATIONS) };
+            budget = if self.tried_steps { Budget::steps(MORE_EXAMINATIONS) } else { Budget::room(MORE_EXAMINATIONS) };
         }
     }
 }

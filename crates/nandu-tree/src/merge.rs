@@ -11,13 +11,13 @@ use nandu_media::value::{TAG_HERE, TAG_PAGE, TAG_RESIDENT};
 use nandu_nand::PageAddr;
 
 use crate::apply::Retire;
-use crate::cells::Cells;
 use crate::changes::{Changes, Home, UNSYNCED};
 use crate::descent::{LeafFences, Seek};
 use crate::journals::{LISTED_MAX, Listed, Node};
 use crate::pages::{Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
+use nandu_cells::Cells;
 
 /// Whether anything is merged: changes that wait, or what is moved with its leaf.
 pub(crate) const MERGES: bool = GROUP || BLOBS || FILES;

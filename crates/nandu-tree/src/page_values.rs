@@ -24,7 +24,6 @@ use nandu_media::value::{PageValue, Resident, TAG_INLINE, TAG_PAGE};
 use nandu_nand::PageAddr;
 
 use crate::apply::Retire;
-use crate::cells::Cells;
 use crate::changes::UNSYNCED;
 use crate::descent::{Place, Seek};
 use crate::journals::Node;
@@ -32,6 +31,7 @@ use crate::merge::{Evict, Own};
 use crate::pages::{Examined, Need, Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
+use nandu_cells::Cells;
 
 /// Bytes of the longest key that a page value can have.
 pub const PAGE_KEY_SIZE_MAX: usize = NOTE_KEY_SIZE_MAX;

@@ -8,11 +8,11 @@ use nandu_index::{Direction, Entry, KeyBuf};
 use nandu_media::tree::Malformed;
 
 use crate::TreeError;
-use crate::cells::Cells;
 use crate::descent::Seek;
 use crate::pages::Pages;
 use crate::tree::Tree;
 use crate::values::Stored;
+use nandu_cells::Cells;
 
 /// Entries of a leaf and changes of it that are still to be visited: the first and the one behind the last of each.
 pub(crate) struct Merged {

@@ -5,7 +5,6 @@ use nandu_media::PageKind;
 use nandu_media::features::{BLOBS, FILES, GROUP, SNAPSHOTS};
 use nandu_nand::PageAddr;
 
-use crate::cells::Cells;
 use crate::copies::SETTLED_MAX;
 use crate::descent::Seek;
 use crate::group::Lift;
@@ -14,6 +13,7 @@ use crate::pages::{Examine, Examined, Need, Pages, Placement};
 use crate::tree::Tree;
 use crate::trees::{Target, TreeSet};
 use crate::{Malformed, TreeError};
+use nandu_cells::Cells;
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Lets the medium make room. What it asks about is moved if it lives. With snapshots a delete frees no page for certain: the

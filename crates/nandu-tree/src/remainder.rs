@@ -27,12 +27,12 @@ use nandu_media::section::SECTION_FRONT_SIZE;
 
 use crate::TreeError;
 use crate::apply::Pending;
-use crate::cells::{Cells, LeafRun, SELF, Stretch};
 use crate::descent::LeafFences;
 use crate::pages::Pages;
 use crate::range::{Merged, Source};
 use crate::split::Splice;
 use crate::tree::Tree;
+use nandu_cells::{Cells, LeafRun, SELF, Stretch};
 
 /// Two neighbours share, rather than become three, while they fill less than the first of these many hundredths of two leaves, or than the
 /// second and leave room for what rides.

@@ -22,7 +22,6 @@ use nandu_media::value::{Resident, TAG_HERE, TAG_RESIDENT};
 use nandu_nand::PageAddr;
 
 use crate::apply::Retire;
-use crate::cells::Cells;
 use crate::descent::Seek;
 use crate::group::Room;
 use crate::journals::Node;
@@ -31,6 +30,7 @@ use crate::page_values::{PAGE_KEY_SIZE_MAX, small_change};
 use crate::pages::{Examined, Pages, Placement};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
+use nandu_cells::Cells;
 
 /// Syncs without a resident value after which no memory is kept free for one any more.
 const WISH_SYNCS: u8 = 16;

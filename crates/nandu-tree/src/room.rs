@@ -15,11 +15,11 @@ use nandu_index::Edit;
 use nandu_media::value::{PageValue, TAG_INLINE};
 
 use crate::TreeError;
-use crate::cells::Cells;
 use crate::descent::Seek;
 use crate::merge::Aim;
 use crate::pages::Pages;
 use crate::tree::Tree;
+use nandu_cells::Cells;
 
 /// A leaf that overflows becomes three at most.
 const LEAF_GROWTH: u32 = 2;

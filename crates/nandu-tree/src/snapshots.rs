@@ -27,11 +27,11 @@ use nandu_media::features::SNAPSHOTS;
 use nandu_media::snapshots::{Root, SNAPSHOT_COUNT_MAX, SnapshotRecord, SnapshotTable};
 use nandu_nand::PageAddr;
 
-use crate::cells::Cells;
 use crate::descent::{PENDING, Slot};
 use crate::pages::{Examined, Need, Pages, Placement};
 use crate::tree::{State, Tree};
 use crate::{Malformed, TreeError};
+use nandu_cells::Cells;
 use nandu_media::tree::HEIGHT_MAX;
 
 /// In the journal, beside a page number: a snapshot may reach the page. Chips have fewer pages.

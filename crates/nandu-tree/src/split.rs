@@ -13,12 +13,12 @@ use nandu_index::KeyBuf;
 use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
-use crate::cells::{Cells, InnerRun, LeafRun, RunEdit, SELF, Stretch};
 use crate::descent::{LeafFences, PENDING, Slot};
 use crate::pages::{Pages, Placement};
-use crate::plan::{PARTS_MAX, Room, choose, separator_at};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
+use nandu_cells::plan::{PARTS_MAX, Room, ascending_cut, choose, inner_cut, separator_at};
+use nandu_cells::{Cells, InnerRun, LeafRun, RunEdit, SELF, Stretch};
 use nandu_media::tree::{CellFormat, TreeBody, TreeFront};
 
 /// Which buffer an overflowing leaf is in.
@@ -447,52 +447,4 @@ fn write_leaf_front(height: u8, format: CellFormat, header_size: usize, buf: &mu
     };
     let leaf_end = front.write(buf, header_size) + size;
     buf[leaf_end..end].fill(0xFF);
-}
-
-/// Where an inner node is split whose children come in ascending order: as late as may be, so that a full node is left
-/// behind; with byte strings, within the last third, where the separator that goes up is cheap.
-fn ascending_cut<C: Cells>(cells: C, run: &InnerRun<'_>, separator: &mut KeyBuf) -> usize {
-    let count = run.count(cells);
-    if cells.key_size() > 0 {
-        return count - 1;
-    }
-    let cost = |cut: usize| {
-        run.separator(cells, cut - 1, separator);
-        cells.separator_cost(separator.as_slice())
-    };
-    let low = (count - count / 3).min(count - 1).max(1);
-    (low..count)
-        .rev()
-        .min_by_key({
-            let mut cost = cost;
-            move |&cut| cost(cut)
-        })
-        .unwrap_or(count - 1)
-}
-
-/// Where an inner node is split: about the middle, by count if separators have one size, else by bytes; and there
-/// where the separator that goes up is cheap.
-fn inner_cut<C: Cells>(cells: C, run: &InnerRun<'_>, separator: &mut KeyBuf) -> usize {
-    let count = run.count(cells);
-    let mut cost = |cut: usize| {
-        run.separator(cells, cut - 1, separator);
-        cells.separator_cost(separator.as_slice()) as usize
-    };
-    let mut middle = count / 2;
-    if cells.key_size() == 0 {
-        let total: usize = (1..count).map(|cut| 3 + cost(cut)).sum();
-        let mut sum = 0;
-        middle = (1..count)
-            .find(|&cut| {
-                sum += 3 + cost(cut);
-                2 * sum >= total
-            })
-            .unwrap_or(1);
-    }
-    // Byte strings differ much in what they cost, and what goes up is paid for in every page: half of the node is looked
-    // through for a short one. Integers cost about the same.
-    let slack = if cells.key_size() == 0 { count / 4 } else { count / 16 };
-    let low = (middle - slack.min(middle - 1)).max(1);
-    let high = (middle + slack).min(count - 1);
-    (low..=high).min_by_key(|&cut| (cost(cut), cut.abs_diff(middle))).unwrap_or(middle)
 }

@@ -8,12 +8,12 @@ use nandu_media::section::SECTION_FRONT_SIZE;
 use nandu_media::value::PageValue;
 use nandu_nand::PageAddr;
 
-use crate::cells::Cells;
 use crate::descent::Seek;
 use crate::page_values::{Owner, PAGE_KEY_SIZE_MAX};
 use crate::pages::{Examined, Pages, Placement, SummaryRead};
 use crate::tree::{State, Tree};
 use crate::{Malformed, TreeError};
+use nandu_cells::Cells;
 
 /// Summaries that room for a page may take: of a block that ends, of one that has been begun, and of each other stream.
 const SUMMARIES_FOR_ROOM: u32 = 8;

@@ -14,11 +14,11 @@
 use nandu_index::KeyBuf;
 use nandu_nand::PageAddr;
 
-use crate::cells::Cells;
 use crate::descent::Seek;
 use crate::pages::{Counted, Pages};
 use crate::tree::Tree;
 use crate::{Malformed, TreeError};
+use nandu_cells::Cells;
 
 /// Pages of a block for which there is a bit.
 const PAGES_MAX: usize = 256;

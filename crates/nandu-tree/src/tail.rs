@@ -20,10 +20,10 @@ use nandu_media::value::{PageValue, TAG_PAGE};
 use nandu_nand::PageAddr;
 
 use crate::TreeError;
-use crate::cells::Cells;
 use crate::page_values::{PagePut, small_change};
 use crate::pages::Pages;
 use crate::tree::Tree;
+use nandu_cells::Cells;
 
 /// Journal pages and pages of a tail that a mount reads, together. So a tail is short where there are many journal pages. On Postmark with synced
 /// pages that costs nothing; 16 in place of 20 would cost a seventh more programs when its files are removed.

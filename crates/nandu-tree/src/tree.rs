@@ -7,14 +7,11 @@ use nandu_media::PageKind;
 use nandu_nand::PageAddr;
 
 use crate::broken::Broken;
-use crate::cache::Cache;
-use crate::cells::{Cells, LeafRun, Stretch};
 use crate::changes::Changes;
 use crate::copies::Copies;
 use crate::descent::{Place, Reading, Slot};
 use crate::group::Lift;
 use crate::journals::Journals;
-use crate::limits::Limits;
 use crate::memory::{Durability, JOURNAL_PAGES_MIN, Journal, Options, memory_required, value_buffer_size};
 use crate::notes::Notes;
 use crate::pages::{Need, Pages};
@@ -26,11 +23,12 @@ use crate::survey::Survey;
 use crate::tail::TailState;
 use crate::values::{Stored, Values};
 use crate::{Placement, TreeError};
+use nandu_cells::{Cache, Cells, LeafRun, Limits, Stretch};
 use nandu_media::features::{BLOBS, FILES, GROUP, SNAPSHOTS};
 use nandu_media::journal::JournalBody;
 use nandu_media::notes::NotesPage;
 use nandu_media::section::SectionKind;
-use nandu_media::tree::{CellFormat, HEIGHT_MAX, JournalAt};
+use nandu_media::tree::{CellFormat, HEIGHT_MAX, JournalAt, TreeBody};
 
 /// What the tree did since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -362,8 +360,13 @@ impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
     /// Takes over what the medium says of itself now that it is open, and finds out what fits a page.
     fn configure(&mut self) -> Result<(), TreeError<P::Error>> {
         let (page_size, header_size) = (self.pages.page_size(), self.pages.header_size());
-        let limits = Limits::new(page_size, header_size, self.cells.key_size(), self.cache.size())
-            .ok_or(TreeError::PageSize(page_size))?;
+        let limits = Limits::new(
+            (page_size, header_size),
+            |levels, locator| TreeBody::front(header_size, levels, true, locator),
+            self.cells.key_size(),
+            self.cache.size(),
+        )
+        .ok_or(TreeError::PageSize(page_size))?;
         let fixed_entry = usize::from(self.cells.key_size()) + usize::from(self.cells.value_size());
         if fixed_entry > limits.entry_size_max {
             return Err(TreeError::PageSize(page_size));

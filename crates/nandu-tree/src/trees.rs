@@ -22,12 +22,12 @@ use nandu_media::value::{Descriptor, TAG_LARGE};
 use nandu_nand::PageAddr;
 
 use crate::TreeError;
-use crate::cells::Cells;
 use crate::descent::{PENDING, Seek, Slot};
 use crate::merge::Span;
 use crate::pages::{Pages, Placement};
 use crate::snapshots::{MAYBE_KEPT, root};
 use crate::tree::{State, Tree};
+use nandu_cells::Cells;
 
 /// Reads after which the end of a snapshot leaves the rest of what only it reached to the collector.
 const BURIAL_READS_MAX: u32 = 256;

@@ -23,7 +23,6 @@ use nandu_media::value::{
 use nandu_nand::PageAddr;
 
 use crate::apply::Retire;
-use crate::cells::Cells;
 use crate::descent::Seek;
 use crate::merge::{Own, OwnEdit};
 use crate::pages::{Need, Pages, Placement};
@@ -31,6 +30,7 @@ use crate::part::Part;
 use crate::tree::Tree;
 use crate::trees::{Target, TreeSet};
 use crate::{Malformed, TreeError};
+use nandu_cells::Cells;
 
 /// In the journal, beside a page number: an index page, with which the pages it lists are dead. Chips have fewer pages.
 pub(crate) const LISTS: u32 = 1 << 31;

@@ -3,11 +3,11 @@
 use nandu_media::features::FILES;
 
 use crate::TreeError;
-use crate::cells::{Cells, InnerRun};
 use crate::descent::Slot;
 use crate::merge::Span;
 use crate::pages::Pages;
 use crate::tree::Tree;
+use nandu_cells::{Cells, InnerRun};
 
 impl<P: Pages, C: Cells> Tree<'_, P, C> {
     /// Takes the empty leaf out of the path. The lowest node of the page is then the lowest that still has a child;

@@ -4,12 +4,12 @@ use nandu_index::{KeyBuf, Violation};
 use nandu_nand::PageAddr;
 
 use crate::TreeError;
-use crate::cells::Cells;
 use crate::descent::{PENDING, Seek, Slot};
 use crate::journals::LISTED_MAX;
 use crate::page_values::Owner;
 use crate::pages::Pages;
 use crate::tree::Tree;
+use nandu_cells::Cells;
 use nandu_media::PageKind;
 use nandu_media::notes::NotesPage;
 use nandu_media::tree::{HEIGHT_MAX, JournalAt};

@@ -94,6 +94,14 @@ pub enum Error<E: core::error::Error + 'static> {
     TooHigh,
 }
 
+/// The text, formatted on the target: so errors of every driver are taken, with or without an implementation of their own.
+#[cfg(feature = "defmt")]
+impl<E: core::error::Error + 'static> defmt::Format for Error<E> {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "{}", defmt::Display2Format(self));
+    }
+}
+
 impl<E: core::error::Error + 'static> From<LogError<E>> for Error<E> {
     fn from(error: LogError<E>) -> Error<E> {
         match error {

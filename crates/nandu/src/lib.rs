@@ -4,7 +4,7 @@
 //! take `nandu-sim` beside it.
 //!
 //! [`Store`] keeps keys and values that are byte strings, [`Map`] keeps integers by integers in a fraction of the room.
-//! Both are one mu-Tree on one log: each change is durable when it returns and costs one page program, whatever the
+//! Both are one mu-Tree on one log: each change is durable when it returns and costs one page program and its share of collection, whatever the
 //! power does it is wholly there or wholly not, and all memory is handed over when the store is opened. [`fs::Fs`] keeps files and
 //! directories on the same tree.
 //!
@@ -76,10 +76,11 @@
 //!
 //! * On by default: `group` (changes that wait for a sync), `snapshots`, `blobs` (values that do not fit a leaf), `files`, `mlc` (files on
 //!   blocks with two bits a cell), `tags` (files on parts with protected spare bytes).
-//! * Off: `embedded-io` (the traits of that crate for open files), `fast-crc` (larger tables for checksums), `std` (checksums by the
-//!   machine's own instructions, for hosts).
+//! * Off: `embedded-io` (the traits of that crate for open files), `defmt` (`defmt::Format` for errors), `fast-crc` (larger tables for checksums), `std` (checksums by the
+//!   machine's own instructions, for hosts), `next` (the new heart, on the way: stores with other bytes on flash, in a module of its own; not for use).
 
 #![no_std]
+#![cfg_attr(feature = "next", expect(clippy::duplicate_mod, reason = "`map` is a module of either heart"))]
 
 /// The examples of the front pages, run as they stand there.
 #[cfg(doctest)]
@@ -90,8 +91,14 @@ mod readme {}
 #[cfg(feature = "snapshots")]
 mod at;
 mod cursor;
+mod delete_range;
 mod error;
+mod fixed;
 mod map;
+#[cfg(feature = "snapshots")]
+mod map_snapshots;
+#[cfg(feature = "next")]
+pub mod next;
 mod options;
 mod store;
 #[cfg(feature = "blobs")]
@@ -100,8 +107,10 @@ mod writer;
 #[cfg(feature = "snapshots")]
 pub use at::At;
 pub use cursor::Cursor;
+pub use delete_range::RangeDeleted;
 pub use error::Error;
-pub use map::{Fixed, Map};
+pub use fixed::Fixed;
+pub use map::Map;
 /// Files and directories, see [`fs::Fs`].
 #[cfg(feature = "files")]
 pub use nandu_fs as fs;

@@ -1,40 +1,13 @@
-//! Ordered records of integers.
+//! Ordered records of integers. The same on either heart: this file is a module of both, and takes from the one above it what it stands on.
 
 use core::fmt;
 use core::ops::{Bound, ControlFlow, RangeBounds};
 
 use nandu_index::{Direction, Entry};
-use nandu_log::LogStats;
 use nandu_nand::{Geometry, Nand};
 use nandu_tree::FixedCells;
 
-#[cfg(feature = "snapshots")]
-use crate::Snapshot;
-use crate::{Cursor, Error, Options, Store, Violation};
-
-/// An integer as a key or a value of a [`Map`]: `N` bytes, high byte first, so that bytes are ordered as numbers are.
-pub trait Fixed<const N: usize>: Copy {
-    /// As bytes.
-    fn to_bytes(self) -> [u8; N];
-    /// From bytes.
-    fn from_bytes(bytes: [u8; N]) -> Self;
-}
-
-macro_rules! fixed {
-    ($($integer:ty = $size:literal),*) => {$(
-        impl Fixed<$size> for $integer {
-            fn to_bytes(self) -> [u8; $size] {
-                self.to_be_bytes()
-            }
-
-            fn from_bytes(bytes: [u8; $size]) -> Self {
-                <$integer>::from_be_bytes(bytes)
-            }
-        }
-    )*};
-}
-
-fixed!(u32 = 4, u64 = 8);
+use super::{Cursor, Error, Fixed, LogStats, Options, Store, Violation};
 
 /// Ordered records of integers by integers, packed: a key takes the bits in which it differs from its neighbours.
 ///
@@ -60,7 +33,7 @@ fixed!(u32 = 4, u64 = 8);
 /// # }
 /// ```
 pub struct Map<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usize> {
-    store: Store<'m, N, FixedCells<KEY, VALUE>>,
+    pub(super) store: Store<'m, N, FixedCells<KEY, VALUE>>,
     of: core::marker::PhantomData<(K, V)>,
 }
 
@@ -75,7 +48,7 @@ impl<N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usi
 impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usize> Map<'m, N, K, KEY, V, VALUE> {
     /// Bytes of memory that [`format`](Map::format) and [`open`](Map::open) take, exactly.
     pub const fn memory_required(geometry: &Geometry, options: &Options) -> usize {
-        options.memory_required::<N>(geometry)
+        Store::<N>::memory_required(geometry, options)
     }
 
     /// As [`Store::format`].
@@ -272,74 +245,21 @@ impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE:
     }
 }
 
-#[cfg(feature = "snapshots")]
-impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usize> Map<'m, N, K, KEY, V, VALUE> {
-    /// As [`Store::snapshot`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Store::snapshot`].
-    pub fn snapshot(&mut self) -> Result<Snapshot, Error<N::Error>> {
-        self.store.snapshot()
-    }
-
-    /// The value that a key had when a snapshot was taken.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NoSnapshot`](crate::Error::NoSnapshot); as [`Store::get`].
-    pub fn get_at(&mut self, snapshot: &Snapshot, key: K) -> Result<Option<V>, Error<N::Error>> {
-        Ok(self.store.at(snapshot).get(&key.to_bytes())?.and_then(value_of))
-    }
-
-    /// As [`Map::range`], of what there was when a snapshot was taken.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NoSnapshot`](crate::Error::NoSnapshot); as [`Store::range`].
-    pub fn range_at(
-        &mut self,
-        snapshot: &Snapshot,
-        range: impl RangeBounds<K>,
-        mut visit: impl FnMut(K, V),
-    ) -> Result<(), Error<N::Error>> {
-        let (from, to) = (bound(range.start_bound()), bound(range.end_bound()));
-        self.store.at(snapshot).range(as_slice(&from), as_slice(&to), Direction::Forward, |entry| {
-            if let Some((key, value)) = pair_of(entry) {
-                visit(key, value);
-            }
-            ControlFlow::Continue(())
-        })
-    }
-
-    /// As [`Store::release`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Store::release`].
-    pub fn release(&mut self, snapshot: Snapshot) -> Result<(), Error<N::Error>> {
-        self.store.release(snapshot)
-    }
-
-    /// As [`Store::snapshots`].
-    pub fn snapshots(&self) -> impl ExactSizeIterator<Item = Snapshot> + use<'m, N, K, KEY, V, VALUE> {
-        self.store.snapshots()
-    }
-}
-
-fn bound<K: Fixed<KEY>, const KEY: usize>(bound: Bound<&K>) -> Bound<[u8; KEY]> {
+pub(super) fn bound<K: Fixed<KEY>, const KEY: usize>(bound: Bound<&K>) -> Bound<[u8; KEY]> {
     bound.map(|key| key.to_bytes())
 }
 
-fn as_slice<const KEY: usize>(bound: &Bound<[u8; KEY]>) -> Bound<&[u8]> {
+pub(super) fn as_slice<const KEY: usize>(bound: &Bound<[u8; KEY]>) -> Bound<&[u8]> {
     bound.as_ref().map(|key| &key[..])
 }
 
-fn value_of<V: Fixed<VALUE>, const VALUE: usize>(bytes: &[u8]) -> Option<V> {
+pub(super) fn value_of<V: Fixed<VALUE>, const VALUE: usize>(bytes: &[u8]) -> Option<V> {
     bytes.try_into().ok().map(V::from_bytes)
 }
 
 /// The cells hold entries of these sizes only, so there is always one.
-fn pair_of<K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usize>(entry: Entry<'_>) -> Option<(K, V)> {
+pub(super) fn pair_of<K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usize>(
+    entry: Entry<'_>,
+) -> Option<(K, V)> {
     Some((value_of(entry.key)?, value_of(entry.value)?))
 }

@@ -38,6 +38,13 @@ impl fmt::Display for Violation {
 ///
 /// Keys and values are byte strings; keys are ordered as bytes are. With other cells `C` they are of one size, see
 /// [`Map`](crate::Map).
+///
+/// # What calls cost
+///
+/// Where a call says what it programs, it says what its own pages take. Each change pays its share of collection besides, once blocks are few
+/// (chapter 5 of the design), and on a small chip that is nearly full that has no small bound. In random lives with power cuts a put took at most 262 programs
+/// and 13 erases, a delete 131 and 8, a snapshot 138 and 14. A snapshot or a load that is refused may have looked at every page of the chip before: 65,575
+/// and 56,104 reads were counted.
 pub struct Store<'m, N: Nand, C = ByteCells> {
     tree: Tree<'m, OnLog<'m, N>, C>,
 }
@@ -81,7 +88,8 @@ impl<'m, N: Nand> Store<'m, N> {
 
     /// Opens the store on a chip. After a clean [`unmount`](Store::unmount) it only reads; after a power cut it
     /// programs a copy of the newest page and a checkpoint before it returns. About 20 page reads after a clean
-    /// unmount and up to 40 after a cut on the chips it is tested with, cuts inside recoveries among them.
+    /// unmount and 52 at most in 1.1 million opens after cuts, cuts inside recoveries among them. With [`Options::read_back`] it reads
+    /// a page or two more for each block that it erases.
     ///
     /// # Errors
     ///
@@ -241,7 +249,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
 
     /// Puts a value at a key; returns whether the key was there before. Durable when it returns, unless
     /// [`Options::durability`] leaves that to the next [`sync`](Store::sync). Programs one page, when
-    /// a leaf overflows two or three, and pays its share of garbage collection.
+    /// a leaf overflows two or three, and its [share of collection](Store#what-calls-cost).
     ///
     /// A value that is too large for a leaf ([`entry_size_max`](Store::entry_size_max)) goes to pages of its own: a program
     /// for each of them, for each index page if they are more than four, and for the leaf. The value before is dead only
@@ -296,8 +304,9 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         Writer::begin(&mut self.tree, key, length, buffer)
     }
 
-    /// Deletes a key; returns whether it was there. Durable as a put is. Programs one page, none if there was no such
-    /// key. Works on a full chip too. With snapshots it frees nothing that they keep, but room for deletes is left.
+    /// Deletes a key; returns whether it was there. Durable as a put is. Programs one page and its
+    /// [share of collection](Store#what-calls-cost), nothing if there was no such key. Works on a full chip too. With snapshots it frees
+    /// nothing that they keep, but room for deletes is left.
     ///
     /// One case is known in which it says [`Error::Full`] all the same: on blocks of 8 pages full of large values, when most of the chip has worn
     /// out.
@@ -311,7 +320,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
 
     /// Makes all these changes or none of them, whenever the power goes. The keys must strictly ascend, and the values be
     /// small ones; large ones that are there may be replaced and deleted. Programs about
-    /// one page for each leaf concerned.
+    /// one page for each leaf concerned, and its [share of collection](Store#what-calls-cost).
     ///
     /// # Errors
     ///
@@ -322,8 +331,8 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     }
 
     /// Puts entries whose keys strictly ascend, any number of them; returns how many. Programs one page for each leaf
-    /// that they fill, instead of one for each entry, and commits every few pages: after a power cut, and after an
-    /// error, a prefix of the entries is there.
+    /// that they fill, instead of one for each entry, and its [share of collection](Store#what-calls-cost), and commits every few
+    /// pages: after a power cut, and after an error, a prefix of the entries is there.
     ///
     /// # Errors
     ///
@@ -338,7 +347,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// Makes every change so far durable, in order, where [`Options::durability`] leaves that to a sync; else there is
     /// nothing to do. Programs one page as a rule, or none if there is no change since the last sync. Where a leaf goes with it
     /// and overflows, a page for each leaf that it becomes and for nodes above: seldom more than three, but in a store that grows,
-    /// with much memory for changes, 35 were counted.
+    /// with much memory for changes, 35 were counted. A sync that places changes pays their [share of collection](Store#what-calls-cost) besides.
     ///
     /// # Errors
     ///
@@ -348,7 +357,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     }
 
     /// Brings every change to its place, so that the volume can be opened without memory for changes. Programs about a
-    /// page for each leaf that has changes. Works on a full chip too: what was taken has room.
+    /// page for each leaf that has changes, and its [share of collection](Store#what-calls-cost). Works on a full chip too: what was taken has room.
     ///
     /// # Errors
     ///
@@ -449,7 +458,9 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     }
 
     /// Uses idle time for garbage collection ahead of need: up to this many pages are looked at, and moved if they live.
-    /// Returns whether there was anything to do.
+    /// Returns whether there was anything to do: after the last change false before long, and for ever (L18). A block is emptied only while
+    /// changes would have to make room, and while a quarter of it is dead; so what is collected behind the last change programs no more
+    /// pages than live, and in a session that changes nothing none.
     ///
     /// # Errors
     ///
@@ -540,7 +551,8 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
 #[cfg(feature = "snapshots")]
 impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// Keeps the store as it is now, to be read with [`at`](Store::at) until it is [released](Store::release). Durable when
-    /// it returns, so it survives power cuts. Programs one page and copies nothing; but nothing that is
+    /// it returns, so it survives power cuts. Programs one page, makes room for what it needs
+    /// ([138 programs and 14 erases at most](Store#what-calls-cost) were seen), and copies nothing; but nothing that is
     /// replaced or deleted afterwards is freed. So a snapshot needs room, which chapter 8 of the design tells: the chip less than half full, and some
     /// blocks in reserve. There are at most eight at a time.
     ///
@@ -563,7 +575,8 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         At::new(self.tree.at(snapshot))
     }
 
-    /// Ends a snapshot and frees what only it kept. Programs one page, on a full chip too, then reads what tells its tree
+    /// Ends a snapshot and frees what only it kept. Programs one page and its
+    /// [share of collection](Store#what-calls-cost), on a full chip too, then reads what tells its tree
     /// from the others: its inner nodes that no other has, and where there are large values its leaves. It stops after about 256
     /// reads; what else is free is found out by garbage collection, at the latest when the chip looks full.
     ///

@@ -2,8 +2,12 @@
 
 use core::fmt::Debug;
 
+#[cfg(not(feature = "new"))]
+pub use nandu::Store;
 use nandu::nand::{Geometry, Nand, NandErrorKind};
-use nandu::{ByteCells, Error, Options, Store};
+#[cfg(feature = "new")]
+pub use nandu::next::Store;
+use nandu::{ByteCells, Error, Options};
 
 use crate::CACHE_SIZE;
 use crate::chip::{Chip, DEAD, Emulated};
@@ -11,11 +15,11 @@ use crate::random::Random;
 use crate::stack::Stack;
 
 /// Choices of the smallest store.
-#[cfg(feature = "store-min")]
+#[cfg(feature = "min")]
 pub const OPTIONS: Options = Options { cache_size: CACHE_SIZE, ..Options::DEFAULT };
 
 /// Choices of a store whose changes wait for a sync.
-#[cfg(not(feature = "store-min"))]
+#[cfg(not(feature = "min"))]
 pub const OPTIONS: Options = Options {
     cache_size: CACHE_SIZE,
     durability: nandu::Durability::OnSync,
@@ -97,22 +101,22 @@ fn step(stack: &mut Stack, store: &mut Store<'_, Chip>, random: &mut Random, see
     let key = &key[..4 + random.below(2) as usize * 36];
     let value = [0x5a; 400];
     // The smallest store has no values that do not fit a leaf.
-    let sizes = if cfg!(feature = "store-min") { 92 } else { 100 };
+    let sizes = if cfg!(feature = "min") { 92 } else { 100 };
     let value = &value[..random.below(sizes) as usize * 4];
     match random.below(100) {
         0..55 => stack.call("put", || store.put(key, value))?,
         55..70 => stack.call("delete", || store.delete(key))?,
         70..85 => stack.call("get", || store.get(key).map(|value| value.is_some()))?,
-        #[cfg(not(feature = "store-min"))]
+        #[cfg(not(feature = "min"))]
         _ => return every(stack, store, random, key),
-        #[cfg(feature = "store-min")]
+        #[cfg(feature = "min")]
         _ => false,
     };
     Ok(())
 }
 
 /// A call that the smallest store does not have.
-#[cfg(not(feature = "store-min"))]
+#[cfg(not(feature = "min"))]
 fn every(stack: &mut Stack, store: &mut Store<'_, Chip>, random: &mut Random, key: &[u8]) -> Outcome<()> {
     use core::ops::{Bound, ControlFlow};
 
@@ -143,16 +147,10 @@ fn every(stack: &mut Stack, store: &mut Store<'_, Chip>, random: &mut Random, ke
         }
         11..13 => stack.call("put (large)", || store.put(key, &large[..600 + random.below(5_000) as usize])).map(drop),
         13 => stack.call("read", || store.read(key, 100, &mut [0; 64])).map(drop),
-        14 => stack.call("snapshot", || store.snapshot()).map(drop),
-        15 => {
-            let Some(oldest) = store.snapshots().next() else { return Ok(()) };
-            stack.call("at.get", || store.at(&oldest).get(key).map(drop))?;
-            let mut at = |store: &mut Store<'_, Chip>| {
-                store.at(&oldest).range(Bound::Included(key), Bound::Unbounded, Direction::Forward, &mut visit)
-            };
-            stack.call("at.range", || at(store))?;
-            stack.call("release", || store.release(oldest))
-        }
+        #[cfg(not(feature = "new"))]
+        14 => snapshots(stack, store, true, key),
+        #[cfg(not(feature = "new"))]
+        15 => snapshots(stack, store, false, key),
         16 => stack.call("settle", || store.settle()),
         17 => stack.call("idle", || store.idle(8)).map(drop),
         18 => {
@@ -166,6 +164,28 @@ fn every(stack: &mut Stack, store: &mut Store<'_, Chip>, random: &mut Random, ke
         }
         _ => stack.call("delete", || store.delete(key)).map(drop),
     }
+}
+
+/// What the new heart does not have yet: a snapshot is made, or the oldest one read and released.
+#[cfg(not(any(feature = "min", feature = "new")))]
+fn snapshots(stack: &mut Stack, store: &mut Store<'_, Chip>, is_made: bool, key: &[u8]) -> Outcome<()> {
+    use core::ops::{Bound, ControlFlow};
+
+    if is_made {
+        return stack.call("snapshot", || store.snapshot()).map(drop);
+    }
+    let Some(oldest) = store.snapshots().next() else { return Ok(()) };
+    stack.call("at.get", || store.at(&oldest).get(key).map(drop))?;
+    let mut count = 0;
+    let mut visit = |_: nandu::Entry<'_>| {
+        count += 1;
+        if count < 100 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let mut at = |store: &mut Store<'_, Chip>| {
+        store.at(&oldest).range(Bound::Included(key), Bound::Unbounded, nandu::Direction::Forward, &mut visit)
+    };
+    stack.call("at.range", || at(store))?;
+    stack.call("release", || store.release(oldest))
 }
 
 /// Records in the store whose puts and gets are counted.

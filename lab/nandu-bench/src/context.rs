@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use nandu_sim::Chip;
+
+use crate::Heart;
+
 /// How much of an experiment is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
@@ -27,6 +31,8 @@ pub struct Context<'a> {
     pub seed: u64,
     /// How much is run.
     pub scale: Scale,
+    /// What experiments that know of both put their stores on; others have the old one.
+    pub heart: Heart,
     /// Is told now and then how much of it is done: pieces done, pieces in all.
     pub progress: Option<&'a mut dyn FnMut(u64, u64)>,
 }
@@ -40,12 +46,12 @@ impl fmt::Debug for Context<'_> {
 impl Context<'static> {
     /// Everything is run, and nobody is told how far it is.
     pub fn full(seed: u64) -> Context<'static> {
-        Context { seed, scale: Scale::Full, progress: None }
+        Context { seed, scale: Scale::Full, heart: Heart::Old, progress: None }
     }
 
     /// As [`full`](Context::full), with [`Scale::Small`].
     pub fn small(seed: u64) -> Context<'static> {
-        Context { seed, scale: Scale::Small, progress: None }
+        Context { seed, scale: Scale::Small, heart: Heart::Old, progress: None }
     }
 }
 
@@ -56,6 +62,13 @@ impl Context<'_> {
             Scale::Full => full,
             Scale::Small => small,
         }
+    }
+
+    /// A chip, or, for the small form, so few blocks of it that a volume takes them only since none may go bad.
+    pub(crate) fn chip(&self, full: Chip, small_blocks: u32) -> Chip {
+        let mut small = full.with_blocks(small_blocks);
+        small.geometry.bad_block_max = 0;
+        self.scaled(full, small)
     }
 
     /// Says how far this part of the experiment is.

@@ -41,6 +41,8 @@ pub struct Experiment {
     pub notes: &'static str,
     /// How many parts there are.
     pub parts: usize,
+    /// What a part is called, where parts are asked for by name.
+    pub part_name: fn(usize) -> String,
     /// What others state. It is put beside the figures of full runs; a figure that brings its own keeps it.
     pub stated: &'static [Stated],
     /// Published numbers that cannot be right.
@@ -106,6 +108,7 @@ impl Experiment {
         setup: &[],
         notes: "",
         parts: 1,
+        part_name: |_| String::new(),
         stated: &[],
         doubts: &[],
         accept: &[],
@@ -142,6 +145,11 @@ impl Experiment {
             }
         }
         Ok(figures)
+    }
+
+    /// The number of the part of a name.
+    pub fn part_named(&self, name: &str) -> Option<usize> {
+        (0..self.parts).find(|&part| (self.part_name)(part) == name)
     }
 
     /// Puts beside a figure what others state about it.

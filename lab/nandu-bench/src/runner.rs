@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
-use crate::{BenchError, Context, Experiment, Figure, Scale};
+use crate::{BenchError, Context, Experiment, Figure, Heart, Scale};
 
 /// What is to be run.
 #[derive(Clone, Debug)]
@@ -148,7 +148,8 @@ impl Queue<'_> {
             let mut progress = |done, total| {
                 let _ = sender.send(Message::Progress { job: index, done, total });
             };
-            let mut context = Context { seed: job.seed, scale: self.scale, progress: Some(&mut progress) };
+            let mut context =
+                Context { seed: job.seed, scale: self.scale, heart: Heart::Old, progress: Some(&mut progress) };
             let outcome = job.experiment.run_part(&mut context, job.part);
             if outcome.is_err() {
                 self.is_over.store(true, Ordering::Relaxed);

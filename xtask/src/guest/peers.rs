@@ -9,6 +9,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::outcome::Outcome;
+
 /// Where the tables are kept.
 const PAGE: &str = "docs/results/peers.md";
 
@@ -102,7 +104,7 @@ impl Wanted {
 }
 
 /// Runs the rows that the arguments ask for, prints the tables, and writes the page, which names the rows that are not there.
-pub(super) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
+pub(super) fn run(root: &Path, arguments: &[&str]) -> Result<Outcome, String> {
     let wanted = parse(arguments)?;
     let folder = crate::target_directory(root).join("peers");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -113,20 +115,21 @@ pub(super) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     if !rows.is_empty() {
         let boot = root.join("tools/guest/boot");
         if let Some(why) = super::lacking(&boot)? {
-            return super::skipped(&why);
+            return super::cannot_run(why);
         }
         boot_with(root, &boot, &folder, &rows)?;
     }
     let results = Results::load(&folder);
     if wanted.is_json {
         print!("{}", results.json());
-        return Ok(());
+        return Ok(Outcome::Ran);
     }
     let page = results.page();
     println!("{page}");
     let path = root.join(PAGE);
     let folder = path.parent().unwrap_or(root);
-    fs::create_dir_all(folder).and_then(|()| fs::write(&path, page)).map_err(|error| format!("{PAGE}: {error}"))
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, page));
+    written.map(Outcome::from).map_err(|error| format!("{PAGE}: {error}"))
 }
 
 fn file_of(folder: &Path, row: &str) -> PathBuf {

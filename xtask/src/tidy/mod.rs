@@ -2,6 +2,7 @@
 //!
 //! Each check takes the tree and adds what it finds; so each can be tested on a small made-up tree that breaks it.
 
+mod components;
 mod documents;
 mod floors;
 mod imports;
@@ -58,6 +59,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     imports::check(tree, &mut findings);
     floors::check(tree, &mut findings);
+    components::check(tree, &mut findings);
     no_std::check(tree, &mut findings);
     documents::check(tree, &mut findings);
     numbers::check(tree, &mut findings);

@@ -169,6 +169,7 @@ static void names(nandu_fs *fs) {
 }
 
 static void attributes(nandu_fs *fs) {
+    static unsigned char all[65537];
     uint64_t ino;
     char text[32];
     EXPECT(nandu_fs_lookup(fs, "/settings", &ino), 0);
@@ -179,7 +180,12 @@ static void attributes(nandu_fs *fs) {
     stack_end("setxattr");
     EXPECT(nandu_fs_set_xattr(fs, ino, "user.unit", "kelvin", 6, NANDU_XATTR_CREATE), NANDU_ERR_EXISTS);
     EXPECT(nandu_fs_set_xattr(fs, ino, "user.unit", "kelvin", 6, 3), NANDU_ERR_ARGUMENT);
-    EXPECT(nandu_fs_set_xattr(fs, ino, "user.all", written, 5000, NANDU_XATTR_SET), NANDU_ERR_XATTR_SIZE);
+    EXPECT(nandu_fs_set_xattr(fs, ino, "user.all", all, sizeof all, NANDU_XATTR_SET), NANDU_ERR_XATTR_SIZE);
+    EXPECT(nandu_fs_set_xattr(fs, ino, "user.all", all, sizeof all - 1, NANDU_XATTR_SET), 0);
+    all[65535] = 7;
+    EXPECT(nandu_fs_get_xattr(fs, ino, "user.all", all, sizeof all), 65536);
+    CHECK(all[65535] == 0);
+    EXPECT(nandu_fs_remove_xattr(fs, ino, "user.all"), 0);
     EXPECT(nandu_fs_get_xattr(fs, ino, "user.unit", NULL, 0), 6);
     EXPECT(nandu_fs_get_xattr(fs, ino, "user.unit", text, 5), NANDU_ERR_BUFFER);
     EXPECT(nandu_fs_get_xattr(fs, ino, "user.unit", text, sizeof text), 6);

@@ -532,7 +532,7 @@ static void driver(void) {
     nandu_chip chip;
     nandu_store *store;
     nandu_power_cut_summary every, random;
-    nandu_sim *sim = nandu_sim_new("w25n01gv", 12, 3);
+    nandu_sim *sim = nandu_sim_new("w25n01gv", 16, 3);
     CHECK(sim != NULL && nandu_sim_new("no such chip", 0, 0) == NULL);
     EXPECT(nandu_sim_chip(sim, &chip), 0);
     driven it = {NULL, nandu_store_memory(&chip, NULL)};
@@ -555,7 +555,7 @@ static void driver(void) {
     EXPECT(nandu_power_cut_every(sim, NULL, NULL), NANDU_ERR_ARGUMENT);
     nandu_sim *copy = nandu_sim_clone(sim);
     EXPECT(nandu_sim_cut_at(copy, 0, 99), NANDU_ERR_ARGUMENT);
-    EXPECT(nandu_sim_mark_factory_bad(copy, 12), NANDU_ERR_OUT_OF_BOUNDS);
+    EXPECT(nandu_sim_mark_factory_bad(copy, 16), NANDU_ERR_OUT_OF_BOUNDS);
     EXPECT(nandu_sim_last_tear(copy), NANDU_ERR_NOT_FOUND);
     EXPECT(nandu_sim_chip(NULL, &chip), NANDU_ERR_ARGUMENT);
     EXPECT(nandu_sim_chip(copy, NULL), NANDU_ERR_ARGUMENT);

@@ -15,13 +15,15 @@ void ram_chip_make(ram_chip *ram) {
         ram->next[block] = RAM_PAGES_PER_BLOCK; /* a block from the factory is erased before it is used */
     ram->pages[BAD_BLOCK * RAM_PAGES_PER_BLOCK][RAM_PAGE_SIZE] = 0;
     ram->programs = ram->waits = ram->cut_in = 0;
+    ram->held = ram->taken = 0;
+    ram->is_shared = ram->refuses = 0;
     ram->is_off = ram->is_begun = ram->intrusion = 0;
     ram->intruder = NULL;
 }
 
 /* Counts an operation; 1 if the power goes in the middle of it. */
 static int is_cut(ram_chip *ram) {
-    CHECK(!ram->is_begun);
+    CHECK(!ram->is_begun && (ram->held > 0 || !ram->is_shared));
     ram->is_begun = 1;
     return ram->cut_in > 0 && --ram->cut_in == 0;
 }
@@ -29,6 +31,7 @@ static int is_cut(ram_chip *ram) {
 static int ram_read(void *context, uint32_t page, uint32_t column, void *data, uint32_t size) {
     ram_chip *ram = (ram_chip *)context;
     uint8_t *out = (uint8_t *)data;
+    CHECK(ram->held > 0 || !ram->is_shared);
     CHECK(page < RAM_BLOCK_COUNT * RAM_PAGES_PER_BLOCK && column + size <= RAM_PAGE_SIZE + RAM_SPARE_SIZE);
     if (ram->intruder != NULL)
         ram->intrusion = nandu_store_sync(ram->intruder);
@@ -108,6 +111,21 @@ static int ram_wait(void *context) {
     return 0;
 }
 
+static int ram_lock(void *context) {
+    ram_chip *ram = (ram_chip *)context;
+    if (ram->refuses != 0)
+        return ram->refuses;
+    ram->held++;
+    ram->taken++;
+    return 0;
+}
+
+static void ram_unlock(void *context) {
+    ram_chip *ram = (ram_chip *)context;
+    CHECK(ram->held > 0);
+    ram->held--;
+}
+
 nandu_chip ram_chip_of(ram_chip *ram) {
     nandu_chip chip = {
         .geometry = {.page_size = RAM_PAGE_SIZE, .spare_size = RAM_SPARE_SIZE, .tag_size = RAM_TAG_SIZE,
@@ -120,6 +138,8 @@ nandu_chip ram_chip_of(ram_chip *ram) {
         .is_bad = ram_is_bad,
         .mark_bad = ram_mark_bad,
         .wait = ram_wait,
+        .lock = ram->is_shared ? ram_lock : NULL,
+        .unlock = ram->is_shared ? ram_unlock : NULL,
     };
     return chip;
 }

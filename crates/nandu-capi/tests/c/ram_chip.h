@@ -16,6 +16,9 @@ typedef struct ram_chip {
     uint32_t programs;
     uint32_t waits;
     uint32_t cut_in;       /* programs and erases until the power goes, counted from 1; 0: it stays */
+    int is_shared;         /* its volumes have a lock */
+    int refuses;           /* what the lock answers */
+    uint32_t held, taken;  /* how often the lock is held, and was taken */
     int is_off;
     int is_begun;          /* an operation that nobody waited for */
     nandu_store *intruder; /* where not null: a store that read calls, which it must not */

@@ -198,7 +198,6 @@ fn a_program_is_built_in_the_mount() {
     );
 }
 
-/// A repository with some history, and git's own check of it.
 /// Programs cut files that they hold without a name, and none is promised room that nobody sets aside.
 #[test]
 fn a_file_without_a_name_is_cut_and_room_is_not_promised() {
@@ -215,6 +214,23 @@ fn a_file_without_a_name_is_cut_and_room_is_not_promised() {
     mounted.check();
 }
 
+/// The C library writes where `fallocate` makes no promise, so that programs that ask by `posix_fallocate` go on.
+#[test]
+fn posix_fallocate_of_the_c_library_writes_instead() {
+    let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
+    if !has("python3") {
+        return;
+    }
+    let script = "import os\nfile = os.open('file', os.O_RDWR | os.O_CREAT)\nos.write(file, b'abc')\nos.posix_fallocate(file, 1, 100_000)";
+    mounted.shell(&format!("python3 -c \"{script}\""));
+    let mut expected = vec![0; 100_001];
+    expected[..3].copy_from_slice(b"abc");
+    assert!(fs::read(mounted.root().join("file")).unwrap() == expected);
+    mounted.unmount();
+    mounted.check();
+}
+
+/// A repository with some history, and git's own check of it.
 #[test]
 fn git_keeps_a_repository_in_the_mount() {
     let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
@@ -293,6 +309,39 @@ fn pages_move_to_two_bits_a_cell_while_the_mount_is_left_alone() {
     // A few copies were not named yet, and are made again.
     let [_, kept] = regions(&mounted, "c.nand");
     assert!(kept >= moved + 50, "{kept}, {moved}");
+}
+
+/// Pages programmed on the chip of an image that is not mounted: in all, and to collect garbage.
+fn programs(mounted: &Mounted) -> (u64, u64) {
+    let said = succeed(&["info", "c.nand", "--json"], mounted.directory.path());
+    let info: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let of = |counters: &serde_json::Value| counters["programs"].as_u64().unwrap_or(0);
+    (of(&info["counters"]), of(&info["causes"]["gc"]))
+}
+
+/// The thread that works in idle time comes to rest (L18), also where policies place pages.
+#[test]
+fn a_mount_that_is_left_alone_wears_no_chip() {
+    for chip in ["w25n01gv", "paper-flex"] {
+        let Some(mut mounted) = Mounted::new(chip) else { return };
+        let path = mounted.root().join("kept");
+        fs::write(&path, vec![7; 5_000_000]).unwrap();
+        File::open(&path).unwrap().sync_all().unwrap();
+        std::thread::sleep(Duration::from_secs(6));
+        mounted.unmount();
+        let (before, collected) = programs(&mounted);
+        assert!(before > 1_200 && collected < 2_500, "{chip}: {before}, {collected}");
+        mounted.mount_again();
+        assert_eq!(fs::metadata(&path).unwrap().len(), 5_000_000);
+        // Longer than the thread waits before it looks for work.
+        std::thread::sleep(Duration::from_secs(4));
+        mounted.unmount();
+        let (after, again) = programs(&mounted);
+        if chip == "w25n01gv" {
+            assert!(after - before <= 2 && again == collected, "{chip}: {before}, {after}");
+        }
+        mounted.check();
+    }
 }
 
 /// A mount for reading refuses changes, and leaves the image as it was.

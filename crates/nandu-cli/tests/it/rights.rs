@@ -257,19 +257,49 @@ fn what_there_is_not_is_refused_as_elsewhere() {
     // A file without a name.
     let (flags, mode) = (rustix::fs::OFlags::TMPFILE | rustix::fs::OFlags::RDWR, rustix::fs::Mode::RUSR);
     assert_eq!(rustix::fs::open(&root, flags, mode).unwrap_err(), rustix::io::Errno::OPNOTSUPP);
-    // Attributes beyond 4,096 bytes in all, names included.
+    // Attributes beyond 65,536 bytes, which the kernel refuses.
     let set = |size: usize| rustix::fs::setxattr(root.join("file"), "user.large", &vec![7; size], XattrFlags::empty());
-    assert_eq!(set(4096 - 10), Ok(()));
-    assert_eq!(set(4096 - 9), Err(rustix::io::Errno::NOSPC));
-    assert_eq!(set(65_536), Err(rustix::io::Errno::NOSPC));
+    assert_eq!(set(65_537), Err(rustix::io::Errno::TOOBIG));
     // The attribute with the state of the chip is nobody's to set.
     let regions = "user.nandu.regions";
     let refused = rustix::fs::setxattr(root.join("file"), regions, b"1", XattrFlags::empty());
     assert_eq!(refused, Err(rustix::io::Errno::PERM));
     let mut names = [0; 256];
-    let size = rustix::fs::listxattr(root.join("file"), &mut names[..]).unwrap();
-    assert_eq!(&names[..size], b"user.large\0");
+    assert_eq!(rustix::fs::listxattr(root.join("file"), &mut names[..]), Ok(0));
     assert!(rustix::fs::getxattr(root.join("file"), regions, &mut names[..]).unwrap() > 12);
+}
+
+/// Attributes have up to 65,536 bytes each, as Linux has them at most.
+#[test]
+fn attributes_are_as_large_as_linux_has_them() {
+    let Some(mut mounted) = Mounted::with(&SMALL, &[], &[]) else { return };
+    let path = mounted.root().join("file");
+    fs::write(&path, b"content").unwrap();
+    let value = |size: usize| (0..size).map(|at| (at / 9) as u8).collect::<Vec<u8>>();
+    let attributes = [("user.a", 3_000), ("user.b", 3_000), ("user.c", 65_536), ("user.d", 65_000)];
+    for (name, size) in attributes {
+        rustix::fs::setxattr(&path, name, &value(size), XattrFlags::CREATE).unwrap();
+    }
+    let exists = rustix::fs::setxattr(&path, "user.c", &value(9_000), XattrFlags::CREATE);
+    assert_eq!(exists, Err(rustix::io::Errno::EXIST));
+    let check = |path: &Path| {
+        for (name, size) in attributes {
+            let mut found = vec![0; 65_536];
+            assert_eq!(rustix::fs::getxattr(path, name, &mut found[..]), Ok(size), "{name}");
+            assert!(found[..size] == value(size), "{name}");
+        }
+        let mut short = vec![0; 64_999];
+        assert_eq!(rustix::fs::getxattr(path, "user.d", &mut short[..]), Err(rustix::io::Errno::RANGE));
+    };
+    check(&path);
+    mounted.unmount();
+    mounted.check();
+    mounted.mount_again();
+    check(&path);
+    rustix::fs::removexattr(&path, "user.c").unwrap();
+    fs::remove_file(&path).unwrap();
+    mounted.unmount();
+    mounted.check();
 }
 
 /// A read that the kernel serves from its memory is noted too.

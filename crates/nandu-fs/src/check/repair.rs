@@ -291,7 +291,7 @@ impl<N: Nand> Fs<'_, N> {
         while let Some(ino) = self.next_orphan(next)? {
             next = ino + 1;
             match self.find_inode(Ino(ino)) {
-                Ok(Some(inode)) if inode.nlink == 0 || inode.is_file() => continue,
+                Ok(Some(inode)) if self.may_be_orphan(ino, &inode)? => continue,
                 Ok(Some(_)) => {
                     self.mend(|batch| batch.delete(Key::orphan(ino)))?;
                 }

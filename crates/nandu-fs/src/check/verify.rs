@@ -139,7 +139,8 @@ impl<N: Nand> Fs<'_, N> {
         })
     }
 
-    /// What belongs to no inode is the superblock, or an orphan's record; that names an inode that has no name, or a file.
+    /// What belongs to no inode is the superblock, or an orphan's record; that names an inode that has no name, or a file, or one with
+    /// a long value that no attribute names.
     fn verify_volume(&mut self, report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {
         self.tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
             report.check(Meaning::of(entry.key).is_some(), "S2", Key::owner(entry.key), "a key belongs to nothing");
@@ -148,7 +149,7 @@ impl<N: Nand> Fs<'_, N> {
         let mut next = 0;
         while let Some(ino) = self.next_orphan(next)? {
             let is_sound = match self.find_inode(Ino(ino)) {
-                Ok(Some(inode)) => inode.nlink == 0 || inode.is_file(),
+                Ok(Some(inode)) => self.may_be_orphan(ino, &inode)?,
                 Ok(None) | Err(FsError::Corrupt { .. }) => false,
                 Err(error) => return Err(error),
             };
@@ -156,6 +157,11 @@ impl<N: Nand> Fs<'_, N> {
             next = ino + 1;
         }
         Ok(())
+    }
+
+    /// Whether an orphan's record may name an inode that is there.
+    pub(super) fn may_be_orphan(&mut self, ino: u64, inode: &Inode) -> Result<bool, FsError<N::Error>> {
+        Ok(inode.nlink == 0 || inode.is_file() || self.nobodys_value(ino, 0)?.is_some())
     }
 
     fn verify_inode(&mut self, ino: u64, report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {
@@ -174,6 +180,8 @@ impl<N: Nand> Fs<'_, N> {
         let (xattr_size, broken) = self.pass_xattrs(ino)?;
         let is_whole = broken.is_none() && xattr_size == inode.xattr_size;
         report.check(is_whole || is_leaving, "S8", ino, "its attributes have another size than it says");
+        let is_owned = self.nobodys_value(ino, 0)?.is_none() || self.has_orphan_record(ino)?;
+        report.check(is_owned, "S8", ino, "no attribute names a long value of it");
         match inode.kind() {
             FileKind::Directory => self.verify_directory(ino, &inode, &summary, report)?,
             FileKind::File => {

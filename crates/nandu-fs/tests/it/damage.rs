@@ -6,7 +6,7 @@ use nandu_fs::{Allocation, Format, Fs, Ino, RenameMode, XattrMode};
 use nandu_log::Log;
 use nandu_nand::{BlockAddr, CellMode, Nand, PageAddr};
 use nandu_sim::{Chip, Sim};
-use nandu_suite::{Chance, SMALL, everything};
+use nandu_suite::{Chance, SMALL, everything, violations};
 use nandu_tree::{ByteCells, Durability, OnLog, Tree};
 
 use crate::rig::{FILE, OPTIONS, memory};
@@ -164,6 +164,24 @@ fn each_violation_is_named() {
         tree.delete(&key(1, 0, &[])).unwrap();
     });
     assert_eq!(violated(chip), ["S1", "S2", "S4"]);
+}
+
+/// What a cut truncation left of a file is noted until it is removed; where the file goes before that, the note goes with it.
+#[test]
+fn the_note_of_a_cut_truncation_goes_with_its_file() {
+    let mut other = memory(&CHIP.geometry, &OPTIONS);
+    let mut fs = Fs::format(Sim::new(CHIP), OPTIONS, Format::default(), &mut other).unwrap();
+    let files = [&b"a"[..], b"b"].map(|name| fs.create(Ino::ROOT, name, FILE).unwrap());
+    let chip = edit(fs.unmount().unwrap(), |tree| {
+        for ino in files {
+            tree.put(&key(0, 1, &key(ino.0, 0, &[])[..6]), &[]).unwrap();
+        }
+    });
+    let mut memory = memory(&CHIP.geometry, &OPTIONS);
+    let mut fs = Fs::mount(chip, OPTIONS, &mut memory).unwrap();
+    // A change removes a step of what is noted first, so the note of the second file is still there.
+    fs.unlink(Ino::ROOT, b"b").unwrap();
+    assert_eq!(violations(&mut fs), Vec::<String>::new());
 }
 
 /// Does everything with whatever is there. It may fail, and must not panic or go on for long.

@@ -38,8 +38,11 @@ struct Scene {
 
 impl Scene {
     fn all(is_careful: bool) -> Vec<Scene> {
-        let careful =
-            |options: Options| Options { log: LogOptions { read_back: is_careful, ..options.log }, ..options };
+        // A block that was read so often is emptied, so that pages are moved however little lives in each block.
+        let careful = |options: Options| {
+            let log = LogOptions { read_back: is_careful, reads_max: Some(10), ..options.log };
+            Options { log, ..options }
+        };
         let plain = Scene {
             name: "plain",
             chip: SMALL.with_blocks(44),
@@ -219,8 +222,8 @@ impl Observer for Watcher {
                 watched.programmed[1] = Some(operation.address);
             }
         }
-        let moves = operation.kind == OperationKind::Program && operation.cause == Cause::Gc;
-        watched.moved += u32::from(moves);
+        let is_move = matches!(operation.cause, Cause::Gc | Cause::Refresh);
+        watched.moved += u32::from(operation.kind == OperationKind::Program && is_move);
     }
 }
 

@@ -15,7 +15,7 @@ fn make_room(log: &mut Log<'_, Sim>, pages: u32) {
     let mut budget = log.instalment(pages);
     assert_eq!(log.next_work(&mut budget).unwrap(), None);
     while !log.reserve(pages, Growth::Grows).unwrap() {
-        assert_eq!(log.next_work(&mut Budget::idle(16)).unwrap(), None);
+        assert_eq!(log.next_work(&mut Budget::room(16)).unwrap(), None);
     }
 }
 
@@ -233,13 +233,13 @@ impl Files<'_> {
             if self.log.reserve(2, Growth::Grows).unwrap() {
                 break;
             }
-            budget = Budget::idle(16);
+            budget = Budget::room(16);
         }
         self.append(file, Placement::New, Cause::Host).unwrap();
     }
 }
 
-/// A recovery erases a block for the copy of the newest commit, and where that block was bare, reads all of it to see that it is erased.
+/// A recovery erases a block for the copy of the newest commit, and where that block was bare, reads the beginnings of two pages to see that it is erased.
 #[test]
 fn a_recovery_that_reads_back_copies_the_commit_to_a_block_that_was_bare() {
     let options = LogOptions { read_back: true, ..ONE };

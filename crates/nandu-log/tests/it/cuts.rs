@@ -369,7 +369,7 @@ fn replace_commit(log: &mut Log<'_, Sim>, value: u8) {
         before.into_iter().for_each(|page| log.supersede(page));
     };
     while !log.reserve(1, Growth::Grows).unwrap() {
-        let mut budget = Budget::idle(16);
+        let mut budget = Budget::room(16);
         while let Some(examine) = log.next_work(&mut budget).unwrap() {
             let outcome = match (log.committed() == Some(examine.page), examine.moves) {
                 (false, _) => Examined::Dead,

@@ -102,7 +102,7 @@ fn the_newest_commit_outlives_its_block_in_which_nothing_lives() {
         // Whole rounds of the chip: without the guard the block of the commit is one of those that are opened.
         for _ in 0..8 {
             while !log.reserve(1, Growth::Shrinks).unwrap() {
-                while let Some(examine) = log.next_work(&mut Budget::idle(16)).unwrap() {
+                while let Some(examine) = log.next_work(&mut Budget::room(16)).unwrap() {
                     log.examined(examine, Examined::Dead).unwrap();
                 }
             }

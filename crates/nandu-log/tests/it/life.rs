@@ -40,7 +40,7 @@ impl Pages<'_> {
             if self.log.reserve(1, Growth::Grows)? {
                 break;
             }
-            budget = Budget::idle(16);
+            budget = Budget::room(16);
         }
         let placement = self.place[id as usize].map_or(Placement::New, |of| Placement::Update { of });
         self.asked += 1;
@@ -155,7 +155,7 @@ fn a_block_in_which_pages_were_left_for_want_of_room_does_not_keep_others_from_b
     }
     let mut asked = std::collections::BTreeSet::new();
     for _ in 0..200 {
-        let Some(examine) = pages.log.next_work(&mut Budget::idle(8)).unwrap() else { break };
+        let Some(examine) = pages.log.next_work(&mut Budget::room(8)).unwrap() else { break };
         let is_live = pages.place[pages.owner[examine.page.0 as usize] as usize] == Some(examine.page);
         if is_live && examine.moves {
             asked.insert(geometry.block_of(examine.page));
@@ -178,7 +178,7 @@ fn a_page_about_which_nobody_answered_stays_counted() {
         let entry = if round < entries { round } else { round.wrapping_mul(0x9E37_79B1) >> 16 };
         toy.put(entry % if round < entries { entries } else { entries / 3 }, u64::from(round)).unwrap();
         if round % 5 == 0 {
-            unanswered += u32::from(toy.log.next_work(&mut Budget::idle(1)).unwrap().is_some());
+            unanswered += u32::from(toy.log.next_work(&mut Budget::room(1)).unwrap().is_some());
         }
         toy.check_bounds();
     }

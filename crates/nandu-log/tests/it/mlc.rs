@@ -325,7 +325,7 @@ fn the_owner_chooses_what_moves_to_two_bits_a_cell_and_two_blocks_become_one() {
     log.empty_next(full[1].block, Cause::Migration);
     let (mut copies, mut examined) = (Vec::new(), 0);
     while copies.len() < pages.len() {
-        let examine = log.next_work(&mut Budget::idle(1)).unwrap().unwrap();
+        let examine = log.next_work(&mut Budget::room(1)).unwrap().unwrap();
         let is_chosen = log.geometry().block_of(examine.page) == full[1].block;
         assert_eq!((is_chosen, examine.moves), (examined < 64, true));
         examined += 1;
@@ -420,7 +420,7 @@ fn blocks_with_two_bits_a_cell_bear_an_eighth_of_the_reads() {
         loop {
             content(&mut log, page);
             reads += 1;
-            if let Some(examine) = log.next_work(&mut Budget::idle(1)).unwrap() {
+            if let Some(examine) = log.next_work(&mut Budget::room(1)).unwrap() {
                 let cause = examine.cause;
                 log.examined(examine, Examined::Live).unwrap();
                 if cause == Cause::Refresh {
@@ -531,7 +531,7 @@ impl Archive<'_> {
                 result => assert_eq!(result, Ok(false)),
             }
             self.waits += 1;
-            budget = Budget::idle(16);
+            budget = Budget::room(16);
         }
         let new = bare(&mut self.log, 1, Placement::New).unwrap();
         self.commit(Placement::Stream(0), Cause::Host).unwrap();

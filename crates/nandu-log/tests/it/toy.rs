@@ -160,7 +160,7 @@ impl<'m, N: Nand> Toy<'m, N> {
             if result? {
                 return Ok(());
             }
-            budget = Budget::idle(16);
+            budget = Budget::room(16);
         }
         panic!("no room is made and none refused: {:?}", self.log.stats());
     }

@@ -18,7 +18,7 @@ fn broken(damage: impl FnOnce(&mut Log<'_, Sim>, &[PageAddr])) -> Vec<u8> {
         let mut budget = log.instalment(1);
         assert_eq!(log.next_work(&mut budget).unwrap(), None);
         while !log.reserve(1, Growth::Grows).unwrap() {
-            assert_eq!(log.next_work(&mut Budget::idle(16)).unwrap(), None);
+            assert_eq!(log.next_work(&mut Budget::room(16)).unwrap(), None);
         }
         let append = Append { kind: PageKind::Tree, placement: Placement::New, is_commit: true, cause: Cause::Host };
         pages.push(log.append(&mut page, append).unwrap());

@@ -152,7 +152,9 @@ impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
         let cuts = &replay.cuts.0;
         self.passed(seed, cuts, self.run(seed, cuts));
         eprintln!("power_cut: seed={seed} cuts={} : this case passes, no other was run", replay.cuts);
-        Some(Summary { cases: u64::from(!cuts.is_empty()), operations: 0, cuts: cuts.len() as u64 })
+        let mut summary = Summary::default();
+        summary.count(cuts.len());
+        Some(summary)
     }
 
     /// Panics with the lines that name a case, if it failed.

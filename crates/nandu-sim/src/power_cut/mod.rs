@@ -5,7 +5,7 @@
 //! * a **workload** that uses the chip and notes in a value of its own whatever was acknowledged to it;
 //! * a **check** that gets the chip after the cut and what was acknowledged before it, and panics if something of it is
 //!   missing. What it returns is compared, see below;
-//! * for [`pairs`] and [`random`], a **recovery**: what the code does first when it finds the chip again.
+//! * for [`pairs`], [`Driver::triples`] and [`random`], a **recovery**: what the code does first when it finds the chip again.
 //!
 //! First the workload runs without a cut, which counts its operations and has to pass the check. Then each case gets a
 //! fresh clone of the chip, runs the workload, cuts the power in the middle of one operation, gives power again, and
@@ -68,6 +68,9 @@ use case::{Case, Check, Recovery, Workload};
 use cuts::Replay;
 use spare::Spare;
 
+/// Most cuts of a chain.
+const CHAIN_MAX: usize = 4;
+
 /// How a workload or a recovery ends; `?` works on every error.
 pub type Run = Result<(), Box<dyn std::error::Error>>;
 
@@ -80,6 +83,19 @@ pub struct Summary {
     pub operations: u64,
     /// Cuts that were made.
     pub cuts: u64,
+    /// The cases again: those of one cut, of two, of three and of four.
+    pub chains: [u64; CHAIN_MAX],
+}
+
+impl Summary {
+    /// Counts a case of so many cuts; one of none is none.
+    fn count(&mut self, cuts: usize) {
+        self.cases += u64::from(cuts > 0);
+        self.cuts += cuts as u64;
+        if let Some(of_length) = cuts.checked_sub(1).and_then(|place| self.chains.get_mut(place)) {
+            *of_length += 1;
+        }
+    }
 }
 
 /// Cuts each operation of the workload with each tear that the chip permits there.
@@ -201,8 +217,8 @@ impl Driver {
         self
     }
 
-    /// Lets [`pairs`](Driver::pairs) try about so many cases, spread evenly over the first cuts, and over the second
-    /// cuts after each.
+    /// Lets [`pairs`](Driver::pairs) and [`triples`](Driver::triples) try about so many cases, spread evenly over the first cuts, and
+    /// over the further cuts after each. No first cut is tried without a further one: with few cases there are fewer first cuts.
     pub fn limit(mut self, cases: u64) -> Driver {
         self.limit = cases;
         self
@@ -266,7 +282,23 @@ impl Driver {
         recover: impl Fn(&mut Sim) -> Run,
         check: impl Fn(&mut Sim, &A) -> O,
     ) -> Summary {
-        self.case(&workload, Some(&recover), &check).pairs()
+        self.case(&workload, Some(&recover), &check).nested(2)
+    }
+
+    /// As [`pairs`](Driver::pairs), and after each pair each operation of the recovery from the second cut that changes the chip, with
+    /// each tear. That is many: [`limit`](Driver::limit) bounds it.
+    ///
+    /// # Panics
+    ///
+    /// If a case fails.
+    #[track_caller]
+    pub fn triples<A: Default + Clone, O: PartialEq + Debug>(
+        &self,
+        workload: impl Fn(&mut Sim, &mut A) -> Run,
+        recover: impl Fn(&mut Sim) -> Run,
+        check: impl Fn(&mut Sim, &A) -> O,
+    ) -> Summary {
+        self.case(&workload, Some(&recover), &check).nested(3)
     }
 
     /// Tries `count` chains of one to four cuts. See [`random`].

@@ -2,14 +2,21 @@
 
 use std::fmt::Debug;
 
-use crate::power_cut::Summary;
 use crate::power_cut::case::{Case, Ended};
 use crate::power_cut::cuts::Cut;
+use crate::power_cut::{CHAIN_MAX, Summary};
 use crate::random::{Purpose, Stream};
 use crate::{OperationKind, Sim};
 
-/// Cuts in a random chain.
-const CHAIN_MAX: u32 = 4;
+/// Chains of cuts that begin alike.
+struct Nest<'a> {
+    seed: u64,
+    /// Cuts of the longest ones.
+    length: usize,
+    /// The cuts made so far.
+    cuts: Vec<Cut>,
+    summary: &'a mut Summary,
+}
 
 impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
     /// Every operation of the workload, with every tear.
@@ -27,8 +34,7 @@ impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
                 let cut = Cut { operation, tear };
                 if let Some((chip, noted)) = self.passed(seed, &[cut], self.first_cut(seed, cut)) {
                     self.passed(seed, &[cut], self.finish(chip, noted));
-                    summary.cases += 1;
-                    summary.cuts += 1;
+                    summary.count(1);
                 }
             }
         }
@@ -36,9 +42,10 @@ impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
         summary
     }
 
-    /// Every change that the workload makes, with every tear, then every change that the recovery makes, likewise.
+    /// Every change that the workload makes, with every tear, then every change that the recovery makes, likewise, and so on up to
+    /// chains of so many cuts.
     #[track_caller]
-    pub(super) fn pairs(&self) -> Summary {
+    pub(super) fn nested(&self, length: usize) -> Summary {
         if let Some(summary) = self.replayed() {
             return summary;
         }
@@ -46,41 +53,46 @@ impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
         let kinds = self.uncut(seed);
         let mut summary = Summary { operations: kinds.len() as u64, ..Summary::default() };
         let firsts = self.candidates(&kinds);
-        let kept = (firsts.len() as u64).min(self.driver.limit.max(1));
-        let budget = self.driver.limit / kept.max(1);
+        let limit = self.driver.limit.max(length as u64);
+        let kept = kept(&firsts, limit, length);
+        let budget = limit / kept.max(1);
         for index in 0..kept {
             (self.driver.progress)(index, kept);
             let first = firsts[spread(index, kept, firsts.len() as u64) as usize];
-            let Some((mut chip, noted)) = self.passed(seed, &[first], self.first_cut(seed, first)) else { continue };
-            let (recovery, _) = self.passed(seed, &[first], self.preview(&mut chip, &noted));
-            self.passed(seed, &[first], self.finish(self.spare.clone_of(&mut chip), noted.clone()));
-            summary.cases += 1;
-            summary.cuts += 1;
-
-            let seconds = self.candidates(&recovery);
-            let count = (seconds.len() as u64).min(budget.saturating_sub(1));
-            for nth in 0..count {
-                // Each first cut starts its choice elsewhere, so that together they come to all second cuts.
-                let at = (spread(nth, count, seconds.len() as u64) + index) % seconds.len() as u64;
-                let second = seconds[at as usize];
-                let cuts = [first, second];
-                let (mut chip, mut noted) = (self.spare.clone_of(&mut chip), noted.clone());
-                match self.passed(seed, &cuts, self.cut_aftermath(&mut chip, &mut noted, second)) {
-                    Ended::Replaced => {
-                        self.spare.reclaim(chip);
-                        continue;
-                    }
-                    Ended::Uncut => self.passed(seed, &cuts, Err(unrepeatable(second))),
-                    Ended::Cut => {}
-                }
-                self.passed(seed, &cuts, self.finish(chip, noted));
-                summary.cases += 1;
-                summary.cuts += 2;
+            if let Some(state) = self.passed(seed, &[first], self.first_cut(seed, first)) {
+                self.nest(&mut Nest { seed, length, cuts: vec![first], summary: &mut summary }, state, (budget, index));
             }
-            self.spare.reclaim(chip);
         }
         (self.driver.progress)(kept, kept);
         summary
+    }
+
+    /// Checks a chip after its cuts, and what further cuts leave of it, in about so many cases. Chains of which each begins elsewhere have
+    /// different turns, so that together they come to all further cuts.
+    #[track_caller]
+    fn nest(&self, nest: &mut Nest<'_>, (mut chip, noted): (Sim, A), (budget, turn): (u64, u64)) {
+        let seed = nest.seed;
+        nest.summary.count(nest.cuts.len());
+        if nest.cuts.len() == nest.length {
+            return self.passed(seed, &nest.cuts, self.finish(chip, noted));
+        }
+        let (recovery, _) = self.passed(seed, &nest.cuts, self.preview(&mut chip, &noted));
+        self.passed(seed, &nest.cuts, self.finish(self.spare.clone_of(&mut chip), noted.clone()));
+        let others = self.candidates(&recovery);
+        let size = others.len() as u64;
+        let count = kept(&others, budget.saturating_sub(1), nest.length - nest.cuts.len());
+        for nth in 0..count {
+            let cut = others[((spread(nth, count, size) + turn) % size) as usize];
+            let (mut chip, mut noted) = (self.spare.clone_of(&mut chip), noted.clone());
+            nest.cuts.push(cut);
+            match self.passed(seed, &nest.cuts, self.cut_aftermath(&mut chip, &mut noted, cut)) {
+                Ended::Cut => self.nest(nest, (chip, noted), ((budget - 1) / count, turn / size + nth)),
+                Ended::Replaced => self.spare.reclaim(chip),
+                Ended::Uncut => self.passed(seed, &nest.cuts, Err(unrepeatable(cut))),
+            }
+            nest.cuts.pop();
+        }
+        self.spare.reclaim(chip);
     }
 
     /// So many random chains.
@@ -100,8 +112,7 @@ impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
                 summary.operations = operations;
                 self.passed(seed, &[], self.run(seed, &[]));
             }
-            summary.cases += u64::from(cuts > 0);
-            summary.cuts += cuts;
+            summary.count(cuts);
         }
         (self.driver.progress)(count, count);
         summary
@@ -109,11 +120,11 @@ impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
 
     /// Runs and checks one chain; returns the operations of its workload without a cut, and the cuts it made.
     #[track_caller]
-    fn random_chain(&self, seed: u64, stream: &mut Stream) -> (u64, u64) {
+    fn random_chain(&self, seed: u64, stream: &mut Stream) -> (u64, usize) {
         let mut cuts = Vec::new();
         let kinds = self.passed(seed, &cuts, self.rehearse(seed));
         let operations = kinds.len() as u64;
-        let length = 1 + stream.below(CHAIN_MAX);
+        let length = 1 + stream.below(CHAIN_MAX as u32) as usize;
         let Some(first) = self.choose(&kinds, stream) else { return (operations, 0) };
         cuts.push(first);
         let mut chip = self.fresh(seed);
@@ -121,7 +132,7 @@ impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
         if matches!(self.passed(seed, &cuts, self.cut_workload(&mut chip, &mut noted, first)), Ended::Uncut) {
             self.passed(seed, &cuts, Err(unrepeatable(first)))
         }
-        while cuts.len() < length as usize {
+        while cuts.len() < length {
             let aftermath = self.preview(&mut chip, &noted);
             let (recovery, workload) = self.passed(seed, &cuts, aftermath);
             let into_workload = self.driver.resume && stream.below(2) == 0;
@@ -134,7 +145,7 @@ impl<A: Default + Clone, O: PartialEq + Debug> Case<'_, A, O> {
             }
         }
         self.passed(seed, &cuts, self.finish(chip, noted));
-        (operations, cuts.len() as u64)
+        (operations, cuts.len())
     }
 
     /// One cut among these operations: mostly of one that changes the chip, since the others leave nothing.
@@ -205,6 +216,12 @@ fn is_change(kind: OperationKind) -> bool {
 
 fn unrepeatable(cut: Cut) -> String {
     format!("the run without this cut came to operation {}, this one did not: it does not repeat itself", cut.operation)
+}
+
+/// How many of these cuts are tried in so many cases, where chains of so many more cuts begin with each: all, or as many as leave one of each
+/// length to each of them.
+fn kept(cuts: &[Cut], cases: u64, length: usize) -> u64 {
+    (cuts.len() as u64).min(cases / length as u64)
 }
 
 /// The place of the `nth` of `count` things spread evenly over `size` places.

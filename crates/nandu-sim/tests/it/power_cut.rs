@@ -202,7 +202,8 @@ fn a_right_counter_passes_every_cut_and_the_cases_are_as_many_as_they_must_be() 
     // The first open reads all commits; then 1 + 6 records go to two blocks.
     let (reads, erases, programs) = (u64::from(RING * SLOTS), 2, 2 * u64::from(1 + PUTS));
     let cases = reads + 5 * erases + 10 * programs;
-    assert_eq!(summary, Summary { cases, operations: reads + erases + programs, cuts: cases });
+    let operations = reads + erases + programs;
+    assert_eq!(summary, Summary { cases, operations, cuts: cases, chains: [cases, 0, 0, 0] });
 
     let resumed = Driver::new(Chip::TINY).resume().every(count(order, go_on), holds(order, go_on));
     assert_eq!(resumed, summary);
@@ -216,6 +217,7 @@ fn a_right_counter_passes_pairs_and_random_chains() {
     let firsts = 5 * 2 + 10 * 2 * u64::from(1 + PUTS);
     assert_eq!(pairs.cases, firsts + firsts * (5 + 10 * 2));
     assert_eq!(pairs.cuts, firsts + 2 * firsts * (5 + 10 * 2));
+    assert_eq!(pairs.chains, [firsts, firsts * (5 + 10 * 2), 0, 0]);
 
     let random = power_cut::random(Chip::TINY, 5, 500, count(order, go_on), recover(order, go_on), holds(order, go_on));
     assert_eq!(random.cases, 500);
@@ -234,6 +236,54 @@ fn a_limit_leaves_so_many_pairs_over_all_first_cuts() {
     };
     assert!((400..=600).contains(&limited(600)), "{}", limited(600));
     assert_eq!(limited(20), 20);
+}
+
+#[test]
+fn triples_cut_each_recovery_of_each_pair() {
+    let (order, go_on) = RIGHT;
+    let run = |driver: Driver| driver.triples(count(order, go_on), recover(order, go_on), holds(order, go_on));
+    let summary = run(Driver::new(Chip::TINY).tears(&[Tear::Before, Tear::Complete]));
+    // Two erases and two programs for each record; each recovery has 1 erase and 2 programs.
+    let firsts = 2 * (2 + 2 * u64::from(1 + PUTS));
+    assert_eq!(summary.chains, [firsts, firsts * 6, firsts * 36, 0]);
+    assert_eq!(summary.cases, firsts * (1 + 6 + 36));
+    assert_eq!(summary.cuts, firsts * (1 + 2 * 6 + 3 * 36));
+}
+
+#[test]
+fn no_first_cut_is_tried_without_further_ones() {
+    let (order, go_on) = RIGHT;
+    let limited = |limit| Driver::new(Chip::TINY).limit(limit);
+    let pairs = limited(60).pairs(count(order, go_on), recover(order, go_on), holds(order, go_on));
+    assert_eq!(pairs.chains, [30, 30, 0, 0]);
+    let triples = limited(60).triples(count(order, go_on), recover(order, go_on), holds(order, go_on));
+    assert_eq!(triples.chains, [20, 20, 20, 0]);
+}
+
+/// Each run programs the next page that is not lost: three are lost after a cut of the workload and two of recoveries.
+#[test]
+fn what_only_a_third_cut_does_is_caught_by_triples_and_not_by_pairs() {
+    let begin = |chip: &mut Sim| -> Result<(), Box<dyn std::error::Error>> {
+        let (mut page, mut begun) = (PageAddr(0), [0xFF; 256]);
+        while chip.read(page, 0, &mut begun).is_err() || begun != [0xFF; 256] {
+            page.0 += 1;
+        }
+        Ok(chip.program(page, 0, &[7; 256])?)
+    };
+    let workload = |chip: &mut Sim, _: &mut ()| begin(chip);
+    let check = |chip: &mut Sim, (): &()| {
+        let lost = (0..8).filter(|&page| chip.read(PageAddr(page), 0, &mut [0; 256]).is_err()).count();
+        assert!(lost < 3, "{lost} pages lost");
+    };
+    let mut erased = Sim::new(Chip::TINY);
+    erased.erase(BlockAddr(0), CellMode::Slc).unwrap();
+    let driver = || Driver::new(erased.clone()).tears(&[Tear::PrefixLost]);
+    let pairs = driver().pairs(workload, begin, check);
+    assert_eq!(pairs.chains, [1, 1, 0, 0]);
+    let message = caught(|| driver().triples(workload, begin, check));
+    // Each run reads once more before it programs.
+    let cause = "cuts=1:prefix-lost,2:prefix-lost,3:prefix-lost : the check panicked: 3 pages lost";
+    assert!(message.contains(cause), "{message}");
 }
 
 #[test]

@@ -9,5 +9,6 @@ mod mistakes;
 mod outages;
 mod rules;
 mod same;
+mod sleep;
 mod small;
 mod store;

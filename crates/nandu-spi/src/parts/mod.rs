@@ -96,6 +96,7 @@ const COMMON: Part = Part {
     copy: CopyRule::Never,
     parameter_row: Some(1),
     times: Times::usual(50, 400, 4_000),
+    power_down: None,
     sources: &[],
 };
 

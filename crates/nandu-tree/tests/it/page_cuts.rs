@@ -127,7 +127,7 @@ fn migrate(tree: &mut ChipTree<'_, '_>, examinations: u32) -> Result<(), BoxErro
     if let Some(candidate) = fullest {
         log.empty_next(candidate.block, nandu_nand::Cause::Migration);
     }
-    let mut budget = Budget::idle(examinations);
+    let mut budget = Budget::room(examinations);
     while let Some(examine) = tree.pages_mut().next_idle(&mut budget)? {
         let outcome = tree.examine(examine)?;
         tree.pages_mut().examined(examine, outcome)?;

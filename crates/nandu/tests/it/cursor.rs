@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use nandu::{Cursor, Durability, Error, Map, Options, Store};
+use nandu::{Cursor, Durability, Error, Options};
 use nandu_sim::{Chip, Sim, SimError};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
+
+use super::heart::{Map, Store};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -128,30 +130,6 @@ fn a_walk_reads_each_leaf_once() {
     assert_eq!(count, 6_000);
     assert!(of_range > 60, "{of_range}");
     assert!(up <= of_range + 2 && down <= of_range + 2, "{up} up, {down} down, {of_range} by a range");
-}
-
-#[test]
-fn a_snapshot_is_walked_while_the_store_changes() {
-    let options = Options::DEFAULT;
-    let chip = Sim::new(Chip::W25N01GV.with_blocks(48));
-    let mut memory = vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &options)];
-    let mut store = Store::format(chip, options, &mut memory).unwrap();
-    for key in 0..200_u32 {
-        store.put(&key.to_be_bytes(), b"before").unwrap();
-    }
-    let snapshot = store.snapshot().unwrap();
-    let mut cursor = Cursor::END;
-    for key in (0..200_u32).rev() {
-        let entry =
-            store.at(&snapshot).previous(&mut cursor).unwrap().map(|entry| (entry.key.to_vec(), entry.value.to_vec()));
-        assert_eq!(entry, Some((key.to_be_bytes().to_vec(), b"before".to_vec())));
-        store.delete(&key.to_be_bytes()).unwrap();
-    }
-    assert!(store.at(&snapshot).previous(&mut cursor).unwrap().is_none());
-    assert_eq!(store.next(&mut cursor), Ok(None));
-    assert_eq!(store.at(&snapshot).next(&mut cursor).unwrap().map(|entry| entry.key[3]), Some(0));
-    store.release(snapshot).unwrap();
-    assert_eq!(store.at(&snapshot).next(&mut cursor), Err(Error::NoSnapshot(snapshot.number())));
 }
 
 #[test]

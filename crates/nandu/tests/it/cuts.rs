@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use nandu::{Direction, Edit, Options, Store};
+use nandu::{Direction, Edit, Options};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
+
+use super::heart::Store;
 
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -229,7 +231,7 @@ fn swarm() {
 }
 
 /// A number from the environment.
-fn number(name: &str, default: u64) -> u64 {
+pub(crate) fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 

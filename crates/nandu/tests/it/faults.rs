@@ -62,7 +62,7 @@ impl Observer for Watcher {
         if operation.kind == OperationKind::Program {
             seen.programmed = Some(operation.address);
             let kind = nandu_media::Page::parse(data).map(|page| page.kind());
-            seen.moved += u32::from(operation.cause == Cause::Gc);
+            seen.moved += u32::from(matches!(operation.cause, Cause::Gc | Cause::Refresh));
             seen.tables += u32::from(kind == Ok(PageKind::Snapshots));
             seen.journals += u32::from(kind == Ok(PageKind::Journal));
         }

@@ -1,10 +1,11 @@
 //! Long lives: chips filled and emptied, read too often, and worn to their end.
 
+use nandu::Options;
 use nandu::nand::Cause;
-use nandu::{Options, Store};
 use nandu_sim::{Aging, Chip, Sim, SimError};
 
-use crate::values::{Records, check_sound, pattern, read_all, records};
+use super::heart::{SMALL, Store, erase_count_max};
+use super::values::{Records, check_sound, pattern, read_all, records};
 
 type Error = nandu::Error<SimError>;
 
@@ -77,8 +78,8 @@ fn a_chip_filled_until_full_can_be_emptied_and_filled_again() {
 #[test]
 fn a_chip_filled_with_large_values_can_be_emptied_and_filled_again() {
     // Value pages alone; index pages, too; and a chip with pages of 2 KiB.
-    fill_and_empty(Chip::TINY.with_blocks(40), |count| 60 + mixed(count, 1) as usize % 700);
-    fill_and_empty(Chip::TINY.with_blocks(64), |count| 60 + mixed(count, 1) as usize % 3000);
+    fill_and_empty(SMALL.with_blocks(40), |count| 60 + mixed(count, 1) as usize % 700);
+    fill_and_empty(SMALL.with_blocks(64), |count| 60 + mixed(count, 1) as usize % 3000);
     fill_and_empty(Chip::W25N01GV.with_blocks(40), |count| mixed(count, 1) as usize % 40_000);
 }
 
@@ -110,7 +111,7 @@ fn wear_out(chip: Chip, keys: u32, value_size: impl Fn(u32) -> usize) {
     };
     assert_eq!(end, READ_ONLY, "after {round} puts: {:?}", store.stats());
     let stats = store.stats();
-    assert!(stats.bad_blocks >= 3 && stats.erase_count_max > 9, "{stats:?}");
+    assert!(stats.bad_blocks >= 3 && erase_count_max(&stats) > 9, "{stats:?}");
     assert!(records(&mut store).unwrap() == expected, "after {round} puts");
     let _ = store.abandon();
     for _ in 0..3 {
@@ -146,10 +147,12 @@ fn read_often(reads_max: u32) -> (usize, u64) {
     }
     for round in 0..16_000_u32 {
         // Two leaves in turn, so that each is read from the chip.
-        assert!(store.get(&key(100 + round % 2 * 100)).unwrap().is_some());
-        if round % 125 == 0 {
-            store.idle(8).unwrap();
+        let found = store.get(&key(100 + round % 2 * 100)).map(|found| found.is_some());
+        // A node above it may be lost with a leaf beside it.
+        if found.is_err() || (round % 125 == 0 && store.idle(8).is_err()) {
+            return (1, store.stats().programs_for(Cause::Refresh));
         }
+        assert_eq!(found, Ok(true));
     }
     let moved = store.stats().programs_for(Cause::Refresh);
     let is_lost = |&number: &u32| store.get(&key(number)).is_err();
@@ -179,14 +182,16 @@ fn a_block_read_in_many_short_sessions_is_emptied_before_it_loses_data() {
         }
         let mut chip = store.unmount().unwrap();
         for _ in 0..300 {
-            let mut store = Store::open(chip, options(reads_max), &mut bytes).unwrap();
+            let Ok(mut store) = Store::open(chip, options(reads_max), &mut bytes) else { return 300 };
             for round in 0..50 {
                 let _ = store.get(&(100 + round % 2 * 100_u32).to_be_bytes());
             }
-            store.idle(100).unwrap();
+            if store.idle(100).is_err() {
+                return 1;
+            }
             chip = store.unmount().unwrap();
         }
-        let mut store = Store::open(chip, options(reads_max), &mut bytes).unwrap();
+        let Ok(mut store) = Store::open(chip, options(reads_max), &mut bytes) else { return 300 };
         (0..300_u32).filter(|number| store.get(&number.to_be_bytes()).is_err()).count()
     });
     assert!(lost[0] == 0 && lost[1] > 0, "{lost:?} records are lost with and without refresh");

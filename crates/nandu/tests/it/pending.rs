@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use nandu::{Durability, Options, Store};
+use nandu::{Durability, Options};
 use nandu_sim::{Chip, Sim, SimError};
 use nandu_suite::{Refused, live_all, lives_asked_for};
 
-use crate::values::{check_sound, records};
+use super::heart::Store;
+use super::values::{check_sound, records};
 
 type Error = nandu::Error<SimError>;
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -250,8 +251,7 @@ fn what_was_deleted_has_room_on_a_full_chip() {
 }
 
 /// Where every second record was deleted, from leaves that were full, others have room: keys of which no leaf has anything.
-#[test]
-fn what_was_deleted_has_room_for_other_keys() {
+pub(crate) fn deleted_has_room_for_other_keys() {
     let on_sync = Options { durability: Durability::OnSync, pending_size: 400, ..Options::DEFAULT };
     for options in [Options { cache_size: 512, ..Options::DEFAULT }, Options { cache_size: 512, ..on_sync }] {
         let mut chip = Chip::W25N01GV.with_blocks(24);

@@ -236,7 +236,9 @@ fn updates_of_a_half_full_chip_with_a_snapshot_move_little() {
         println!("{fill}: {seen:?}");
         assert_eq!(seen.refused.get("snapshot") < seen.calls.get("snapshot"), is_taken);
         let put = seen.worst["put"];
-        assert!(put.programs <= 60 && put.erases <= 4, "{fill}: {put:?}");
+        // As measured. Idle time gathers no garbage while blocks are many (L18), so the call that meets the need for it does more; it took 55
+        // when idle time gathered all.
+        assert!(put.programs <= 82 && put.erases <= 4, "{fill}: {put:?}");
     }
 }
 

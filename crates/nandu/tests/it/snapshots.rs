@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
 use nandu::nand::{Cause, Nand};
-use nandu::{At, Direction, Edit, Options, SNAPSHOT_COUNT_MAX, Snapshot, Store};
+use nandu::{At, Cursor, Direction, Edit, Options, SNAPSHOT_COUNT_MAX, Snapshot, Store};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim, SimError};
 use rand::rngs::ChaCha8Rng;
@@ -544,4 +544,28 @@ fn a_store_that_waits_for_syncs_does_not_while_it_has_snapshots() {
         assert!(kept(&mut store).unwrap() == snapshots, "round {round}");
         check_sound(&mut store);
     }
+}
+
+#[test]
+fn a_snapshot_is_walked_while_the_store_changes() {
+    let options = Options::DEFAULT;
+    let chip = Sim::new(Chip::W25N01GV.with_blocks(48));
+    let mut memory = vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &options)];
+    let mut store = Store::format(chip, options, &mut memory).unwrap();
+    for key in 0..200_u32 {
+        store.put(&key.to_be_bytes(), b"before").unwrap();
+    }
+    let snapshot = store.snapshot().unwrap();
+    let mut cursor = Cursor::END;
+    for key in (0..200_u32).rev() {
+        let entry =
+            store.at(&snapshot).previous(&mut cursor).unwrap().map(|entry| (entry.key.to_vec(), entry.value.to_vec()));
+        assert_eq!(entry, Some((key.to_be_bytes().to_vec(), b"before".to_vec())));
+        store.delete(&key.to_be_bytes()).unwrap();
+    }
+    assert!(store.at(&snapshot).previous(&mut cursor).unwrap().is_none());
+    assert_eq!(store.next(&mut cursor), Ok(None));
+    assert_eq!(store.at(&snapshot).next(&mut cursor).unwrap().map(|entry| entry.key[3]), Some(0));
+    store.release(snapshot).unwrap();
+    assert_eq!(store.at(&snapshot).next(&mut cursor), Err(Error::NoSnapshot(snapshot.number())));
 }

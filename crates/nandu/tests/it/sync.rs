@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use nandu::{Direction, Durability, Edit, FixedCells, Options, Store};
+use nandu::{Direction, Durability, Edit, FixedCells, Options};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
+
+use super::heart::{SMALL, Store};
 
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -147,7 +149,7 @@ fn check(chip: &mut Sim, promise: &Promise) -> Records {
 
 #[test]
 fn every_operation_with_every_tear() {
-    let summary = Driver::new(formatted(Chip::TINY)).resume().every(workload(250, false), check);
+    let summary = Driver::new(formatted(Chip::TINY)).resume().every(workload(290, false), check);
     assert!(summary.cases > 1_500, "{summary:?}");
 }
 
@@ -172,16 +174,16 @@ fn random_chains_of_cuts() {
 
 #[test]
 fn cuts_among_large_values() {
-    let summary = Driver::new(formatted(Chip::TINY.with_blocks(24))).resume().every(workload(120, true), check);
+    let summary = Driver::new(formatted(SMALL.with_blocks(24))).resume().every(workload(140, true), check);
     assert!(summary.cases > 1_500, "{summary:?}");
-    let driver = Driver::new(formatted(Chip::TINY.with_blocks(24)));
+    let driver = Driver::new(formatted(SMALL.with_blocks(24)));
     let summary = driver.limit(6_000).pairs(workload(80, true), recover, check);
     assert!(summary.cases > 5_000, "{summary:?}");
 }
 
 #[test]
 fn random_chains_of_cuts_among_large_values() {
-    let driver = Driver::new(formatted(Chip::TINY.with_blocks(24))).seed(13).resume();
+    let driver = Driver::new(formatted(SMALL.with_blocks(24))).seed(13).resume();
     let summary = driver.random(2_000, workload(60, true), recover, check);
     assert!(summary.cuts >= 4_000, "{summary:?}");
 }
@@ -190,15 +192,15 @@ fn random_chains_of_cuts_among_large_values() {
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn swarm() {
-    crate::cuts::run_swarm(formatted(Chip::TINY), (2, 10), |changes| workload(changes, false), recover, check);
+    super::cuts::run_swarm(formatted(Chip::TINY), (2, 10), |changes| workload(changes, false), recover, check);
 }
 
 /// Two in ten.
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn swarm_among_large_values() {
-    let chip = formatted(Chip::TINY.with_blocks(24));
-    crate::cuts::run_swarm(chip, (2, 10), |changes| workload(changes, true), recover, check);
+    let chip = formatted(SMALL.with_blocks(24));
+    super::cuts::run_swarm(chip, (2, 10), |changes| workload(changes, true), recover, check);
 }
 
 /// Filled until it is full, then emptied, in both cases without a sync of the caller's.

@@ -4,22 +4,24 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
 use nandu::nand::Cause;
-use nandu::{Direction, Edit, Options, Store};
+use nandu::{Direction, Edit, Options};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
+
+use super::heart::{LEFT_OVER_PAGES, SMALL, Store};
 
 pub(crate) type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 type Error = nandu::Error<nandu_sim::SimError>;
 
 const OPTIONS: Options = Options { cache_size: 512, ..Options::DEFAULT };
 
-fn memory(chip: &Sim) -> Vec<u8> {
+pub(crate) fn memory(chip: &Sim) -> Vec<u8> {
     vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &OPTIONS)]
 }
 
-fn formatted(chip: Chip) -> Sim {
+pub(crate) fn formatted(chip: Chip) -> Sim {
     let sim = Sim::new(chip);
     let mut memory = memory(&sim);
     Store::format(sim, OPTIONS, &mut memory).unwrap().unmount().unwrap()
@@ -71,17 +73,17 @@ pub(crate) fn check_sound(store: &mut Store<'_, impl nandu::nand::Nand<Error = n
 }
 
 /// What a run over a model met.
-struct Outcome {
+pub(crate) struct Outcome {
     /// Puts that found the chip full.
-    full: u32,
+    pub(crate) full: u32,
     /// Pages moved by the collector.
-    moved: u64,
+    pub(crate) moved: u64,
     /// Least share of the capacity, with what was to be put, at which one found it full.
-    least: f64,
+    pub(crate) least: f64,
 }
 
 /// Puts, overwrites, deletes, batches and partial reads of values from nothing to `pages_max` pages, held against a map.
-fn model(chip: Chip, seed: u64, changes: u32, keys: u32, pages_max: usize, live_share: f64) -> Outcome {
+pub(crate) fn model(chip: Chip, seed: u64, changes: u32, keys: u32, pages_max: usize, live_share: f64) -> Outcome {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut chip = formatted(chip);
     let page_size = chip.chip().geometry.page_size as usize;
@@ -163,7 +165,7 @@ fn model(chip: Chip, seed: u64, changes: u32, keys: u32, pages_max: usize, live_
 #[test]
 fn values_of_any_size_agree_with_a_model() {
     for seed in 0..6 {
-        let outcome = model(Chip::TINY.with_blocks(64), seed, 1200, 12, 20, 0.5);
+        let outcome = model(SMALL.with_blocks(64), seed, 1200, 12, 20, 0.5);
         assert_eq!(outcome.full, 0);
     }
 }
@@ -172,75 +174,6 @@ fn values_of_any_size_agree_with_a_model() {
 fn values_of_several_hundred_pages_agree_with_a_model() {
     let outcome = model(Chip::W25N01GV.with_blocks(64), 9, 300, 8, 400, 0.5);
     assert_eq!(outcome.full, 0);
-}
-
-#[test]
-fn the_collector_moves_values_on_a_crowded_chip() {
-    let tiny = Chip::TINY.with_blocks(64);
-    let chip = Chip::W25N01GV.with_blocks(64);
-    for (chip, seed, keys, pages_max) in
-        [(tiny, 10, 300, 6), (tiny, 11, 300, 2), (chip, 12, 1600, 4), (chip, 13, 300, 40)]
-    {
-        let outcome = model(chip, seed, 2400, keys, pages_max, 0.9);
-        assert!(outcome.moved > 100, "seed {seed}: {} pages moved", outcome.moved);
-        // On the small chip they were refused many times, and never before three quarters were full, but for rounding.
-        assert!(chip != tiny || outcome.full > 100, "seed {seed}: {} puts refused", outcome.full);
-        assert!(outcome.least > 0.7, "seed {seed}: full at {}", outcome.least);
-    }
-}
-
-/// Why the limit is where it is: see the tree's module on values.
-#[test]
-fn a_value_costs_less_in_its_leaf_than_in_a_page_as_long_as_a_leaf_takes_it() {
-    let chip = formatted(Chip::W25N01GV.with_blocks(64));
-    let mut bytes = memory(&chip);
-    let limit = Store::open(chip, OPTIONS, &mut bytes).unwrap().entry_size_max() - 4;
-    for size in [100, 200, 300, 400, limit, limit + 1, 700] {
-        let chip = formatted(Chip::W25N01GV.with_blocks(64));
-        let mut store = Store::open(chip, OPTIONS, &mut bytes).unwrap();
-        let key = |number: u32| (number.wrapping_mul(0x9E37_79B1)).to_be_bytes();
-        for number in 0..500 {
-            store.put(&key(number), &pattern(size, number)).unwrap();
-        }
-        let pages = f64::from(store.stats().live_pages) / 500.0;
-        let host = |store: &Store<'_, Sim>| {
-            let stats = store.stats();
-            [Cause::Host, Cause::Tree, Cause::Value].map(|cause| stats.programs_for(cause)).iter().sum::<u64>()
-        };
-        let before = host(&store);
-        for number in 0..1000 {
-            store.put(&key(number * 7 % 500), &pattern(size, number)).unwrap();
-        }
-        let programs = (host(&store) - before) as f64 / 1000.0;
-        let (programs_max, pages_max) = if size <= limit { (1.02, 0.45) } else { (2.02, 1.1) };
-        assert!(programs <= programs_max && pages <= pages_max, "{size} bytes: {programs} programs, {pages} pages");
-    }
-}
-
-#[test]
-fn a_value_costs_its_pages_their_index_and_a_commit() {
-    let mut sim = formatted(Chip::TINY.with_blocks(64));
-    let mut bytes = memory(&sim);
-    let mut store = Store::open(&mut sim, OPTIONS, &mut bytes).unwrap();
-    store.put(b"other", b"small").unwrap();
-    // What a page of 256 bytes holds beside headers of 40 and 16 and the key.
-    let (payload, fanout) = (256 - 40 - 16 - 1, (256 - 40 - 16 - 1) / 4);
-    for (pages, index_pages) in [(1, 0), (4, 0), (5, 1), (fanout, 1), (fanout + 1, 2), (3 * fanout, 3)] {
-        for size in [pages * payload - 3, pages * payload] {
-            let before = store.stats();
-            store.put(b"k", &pattern(size, 1)).unwrap();
-            let after = store.stats();
-            let programs = |cause| after.programs_for(cause) - before.programs_for(cause);
-            assert_eq!(programs(Cause::Value), (pages + index_pages) as u64, "{pages} pages");
-            assert_eq!(programs(Cause::Host) + programs(Cause::Tree), 1, "{pages} pages");
-            let reads = store.nand().counters().reads;
-            let mut middle = vec![0; payload];
-            store.read(b"k", 0, &mut middle).unwrap();
-            assert!(store.nand().counters().reads - reads <= 2 + u64::from(index_pages > 0), "{pages} pages");
-            assert!(store.delete(b"k").unwrap());
-            assert_eq!(store.stats().live_pages, 1, "{pages} pages");
-        }
-    }
 }
 
 #[test]
@@ -276,31 +209,33 @@ fn sixteen_mebibytes_go_in_and_out_in_pieces() {
 
 #[test]
 fn what_does_not_fit_changes_nothing_and_leaves_no_pages() {
-    let chip = formatted(Chip::TINY.with_blocks(64));
+    let chip = formatted(SMALL.with_blocks(64));
     let mut bytes = memory(&chip);
     let mut store = Store::open(chip, OPTIONS, &mut bytes).unwrap();
     store.put(b"k", &pattern(5000, 1)).unwrap();
     let live = store.stats().live_pages;
     let capacity = store.stats().capacity_pages as usize;
+    let page_size = SMALL.geometry.page_size as usize;
     // More than the chip holds is refused before anything is programmed.
     let programs = store.stats().programs_total();
-    let too_much = pattern(store.value_size_max(b"k").min(capacity * 256), 2);
+    let too_much = pattern(store.value_size_max(b"k").min(capacity * page_size), 2);
     assert_eq!(store.put(b"k", &too_much), Err(nandu::Error::Full));
     assert_eq!(store.stats().programs_total(), programs);
     // A writer that is dropped, or that says more or less than it should, leaves nothing behind.
-    let mut buffer = vec![0; 256];
+    let mut buffer = vec![0; page_size];
     for size in [3000, 9000] {
-        let mut writer = store.writer(b"k", 9000, &mut buffer).unwrap();
-        writer.write(&pattern(size, 3)).unwrap();
-        let refused = if size < 9000 {
-            writer.finish().err()
-        } else {
-            let refused = writer.write(b"more").err();
-            drop(writer);
-            refused
+        let refused = {
+            let mut writer = store.writer(b"k", 9000, &mut buffer).unwrap();
+            writer.write(&pattern(size, 3)).unwrap();
+            if size < 9000 { writer.finish().err() } else { writer.write(b"more").err() }
         };
         assert!(matches!(refused, Some(nandu::Error::ValueSize(_))));
-        assert_eq!(store.stats().live_pages, live);
+        while store.idle(100).unwrap() {}
+        assert!(
+            store.stats().live_pages <= live + LEFT_OVER_PAGES,
+            "{} pages live, {live} before",
+            store.stats().live_pages
+        );
     }
     assert_eq!(read_all(&mut store, b"k").unwrap(), Some(pattern(5000, 1)));
     check_sound(&mut store);
@@ -315,37 +250,6 @@ struct Promise {
 }
 
 /// Puts, replaces and deletes values of five pages and others, enough of them for the collector to move some.
-#[test]
-fn room_is_kept_for_moving_values_after_the_store_was_opened_again() {
-    let chip = formatted(Chip::W25N01GV.with_blocks(48));
-    let mut memory = memory(&chip);
-    let mut store = Store::open(chip, OPTIONS, &mut memory).unwrap();
-    for key in [b"a", b"b", b"c"] {
-        store.put(key, &pattern(20_000, 1)).unwrap();
-    }
-    let chip = store.unmount().unwrap();
-    let mut store = Store::open(chip, OPTIONS, &mut memory).unwrap();
-    let mut count = 0_u16;
-    let refusal = loop {
-        match store.put(&count.to_be_bytes(), &[7; 390]) {
-            Ok(_) => count += 1,
-            Err(error) => break error,
-        }
-    };
-    assert_eq!(refusal, nandu::Error::Full);
-    let stats = store.stats();
-    let (live, capacity) = (stats.live_pages, stats.capacity_pages);
-    assert!(live * 4 <= capacity * 3 + 64, "{live} of {capacity} pages are live");
-    for number in (0..count).rev() {
-        assert!(store.delete(&number.to_be_bytes()).unwrap());
-    }
-    for key in [b"a", b"b", b"c"] {
-        assert!(store.delete(key).unwrap());
-    }
-    assert_eq!(store.record_count(), 0);
-    check_sound(&mut store);
-}
-
 fn workload(changes: u32) -> impl Fn(&mut Sim, &mut Promise) -> Run {
     move |chip, promise| {
         let mut bytes = memory(chip);
@@ -391,13 +295,13 @@ fn check(chip: &mut Sim, promise: &Promise) -> Records {
 
 #[test]
 fn every_cut_leaves_the_value_before_or_the_value_after() {
-    let summary = Driver::new(formatted(Chip::TINY.with_blocks(24))).resume().every(workload(40), check);
+    let summary = Driver::new(formatted(SMALL.with_blocks(24))).resume().every(workload(40), check);
     assert!(summary.cases > 1_500, "{summary:?}");
 }
 
 #[test]
 fn a_cut_in_the_recovery_from_a_cut_leaves_one_of_both_values() {
-    let driver = Driver::new(formatted(Chip::TINY.with_blocks(24)));
+    let driver = Driver::new(formatted(SMALL.with_blocks(24)));
     let summary = driver.limit(6_000).pairs(workload(24), recover, check);
-    assert!(summary.cases > 5_000, "{summary:?}");
+    assert!(summary.cases > 4_000, "{summary:?}");
 }

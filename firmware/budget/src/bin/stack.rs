@@ -34,8 +34,7 @@ fn main() -> ! {
     }
     #[cfg(not(feature = "files"))]
     {
-        use nandu::Store;
-        use nandu_budget::records::OPTIONS;
+        use nandu_budget::records::{OPTIONS, Store};
         let required = Store::<Chip>::memory_required(&ONE_BIT, &OPTIONS);
         nandu_budget::records::measure(&mut stack, ONE_BIT, memory(required));
         largest = largest.max((required, size_of::<Store<'_, Chip>>()));

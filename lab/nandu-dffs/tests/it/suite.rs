@@ -8,6 +8,7 @@ use nandu_sim::{Chip, Sim};
 use nandu_suite::conformance::{conformance, listings_while_names_come_and_go};
 use nandu_suite::cuts::{check, recover, workload};
 use nandu_suite::full::{filled_again, live as live_full};
+use nandu_suite::idle::comes_to_rest;
 use nandu_suite::lives::{self, Count, Way, live};
 use nandu_suite::{Chance, Opened, Pace, ROOT, SMALL, System, agree, full, live_all, sized};
 
@@ -131,4 +132,11 @@ fn twenty_thousand_cuts() {
 #[ignore = "takes as long as it is told to"]
 fn swarm() {
     nandu_suite::swarm(of_a_seed);
+}
+
+/// DFFS collects when blocks are needed, and never in idle time.
+#[test]
+fn idle_time_comes_to_rest() {
+    comes_to_rest(&Published(SUITED), SMALL, 1);
+    comes_to_rest(&Published(LARGE), Chip::W25N01GV.with_blocks(40), 2);
 }

@@ -9,7 +9,18 @@
 extern "C" {
 #endif
 
-typedef enum { DHARA_E_NONE = 0, DHARA_E_BAD_BLOCK, DHARA_E_ECC } dhara_error_t;
+typedef enum {
+    DHARA_E_NONE = 0,
+    DHARA_E_BAD_BLOCK,
+    DHARA_E_ECC,
+    DHARA_E_TOO_BAD,
+    DHARA_E_RECOVER,
+    DHARA_E_JOURNAL_FULL,
+    DHARA_E_NOT_FOUND,
+    DHARA_E_MAP_FULL,
+    DHARA_E_CORRUPT_MAP,
+    DHARA_E_MAX
+} dhara_error_t;
 typedef uint32_t dhara_page_t;
 typedef uint32_t dhara_block_t;
 

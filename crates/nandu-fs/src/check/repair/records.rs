@@ -14,7 +14,7 @@ use crate::keys::{Key, Meaning};
 use crate::mount::CHUNK_SIZE;
 use crate::names::parse as parse_name;
 use crate::page_records::{Base, base_of};
-use crate::xattrs::{NAME_SIZE_MAX, parse as parse_xattr};
+use crate::xattr_records::{HEAD_SIZE_MAX, NAME_SIZE_MAX, Value, long_value, parse as parse_xattr};
 use crate::{FileKind, FsError, Ino};
 
 /// Most bytes of a symbolic link's target.
@@ -60,8 +60,8 @@ struct Seen {
     name: [u8; NAME_SIZE_MAX],
     /// 0 if there is no first record that can be understood.
     name_size: usize,
-    /// Bytes of the value; `None` if they are not all there.
-    size: Option<usize>,
+    /// The value; `None` if what stands behind the name is not all there.
+    value: Option<Value>,
 }
 
 impl<N: Nand> Fs<'_, N> {
@@ -211,7 +211,10 @@ impl<N: Nand> Fs<'_, N> {
         let mut before = None;
         loop {
             let (size, broken) = self.pass_xattrs(ino)?;
-            let Some((hash, probe)) = broken else { return Ok(size) };
+            let Some((hash, probe)) = broken else {
+                self.repair_long_values(ino, before.is_some(), journal)?;
+                return Ok(size);
+            };
             // Where a damaged tree keeps what was removed, this would go on for ever.
             if before.is_some_and(|before| (hash, probe) <= before) {
                 return Err(FsError::Corrupt { ino: Ino(ino), why: Damage::Xattr });
@@ -223,8 +226,8 @@ impl<N: Nand> Fs<'_, N> {
                 (None, None) => Key::xattrs_end(ino),
             };
             let first = Key::xattr(ino, hash, probe, 0);
-            let name = self.tree.value_len(first.as_slice())?.filter(|&size| size <= 0xFF + 2);
-            let mut copy = [0; 0xFF + 2];
+            let name = self.tree.value_len(first.as_slice())?.filter(|&size| size <= HEAD_SIZE_MAX + NAME_SIZE_MAX);
+            let mut copy = [0; HEAD_SIZE_MAX + NAME_SIZE_MAX];
             let size = match name {
                 Some(_) => self.tree.read(first.as_slice(), 0, &mut copy)?.unwrap_or(0),
                 None => 0,
@@ -234,17 +237,41 @@ impl<N: Nand> Fs<'_, N> {
         }
     }
 
+    /// Removes long values that no attribute names, unless a record says that they go anyway. Says so unless an attribute that named one is lost.
+    fn repair_long_values(
+        &mut self,
+        ino: u64,
+        is_told: bool,
+        journal: &mut Journal<'_>,
+    ) -> Result<(), FsError<N::Error>> {
+        let mut next = Some(0);
+        while let Some(from) = next
+            && let Some(number) = self.nobodys_value(ino, from)?
+            && !self.has_orphan_record(ino)?
+        {
+            self.remove_records(long_value(ino, number), |_| {})?;
+            if !is_told {
+                journal.tell(ino, Mended::Record);
+            }
+            next = number.checked_add(1);
+        }
+        Ok(())
+    }
+
     /// The bytes of all attributes, or the place of the first one that is not whole or is not found where it stands.
     pub(in crate::check) fn pass_xattrs(&mut self, ino: u64) -> Result<(u32, Option<XattrPlace>), FsError<N::Error>> {
         let (mut total, mut next) = (0, (0, 0));
         while let Some(seen) = self.next_xattr(ino, next)? {
-            let Seen { place: (hash, probe), name, name_size, size } = seen;
+            let Seen { place: (hash, probe), name, name_size, value } = seen;
             let name = &name[..name_size];
-            let Some(size) = size.filter(|_| name_size > 0) else { return Ok((total, Some((hash, probe)))) };
-            if !self.is_xattr_found(ino, name, (hash, probe))? {
+            let Some(Value { size, number }) = value.filter(|_| name_size > 0) else {
+                return Ok((total, Some((hash, probe))));
+            };
+            let is_whole = number.map_or(Ok(true), |number| self.is_value_whole(ino, number, size, (hash, probe)))?;
+            if !is_whole || !self.is_xattr_found(ino, name, (hash, probe))? {
                 return Ok((total, Some((hash, probe))));
             }
-            total += (name_size + size) as u32;
+            total = u32::saturating_add(total, (name_size + size) as u32);
             next = match (probe.checked_add(1), hash.checked_add(1)) {
                 (Some(probe), _) => (hash, probe),
                 (None, Some(hash)) => (hash, 0),
@@ -264,10 +291,11 @@ impl<N: Nand> Fs<'_, N> {
             };
             match &mut seen {
                 None => {
-                    let mut first = Seen { place: (hash, probe), name: [0; NAME_SIZE_MAX], name_size: 0, size: None };
-                    if let Some((name, size)) = parse_xattr(entry.value).filter(|_| part == 0) {
+                    let mut first = Seen { place: (hash, probe), name: [0; NAME_SIZE_MAX], name_size: 0, value: None };
+                    if let Some((name, value)) = parse_xattr(entry.value).filter(|_| part == 0) {
                         first.name[..name.len()].copy_from_slice(name);
-                        (first.name_size, first.size, left) = (name.len(), Some(size), size);
+                        (first.name_size, first.value) = (name.len(), Some(value));
+                        left = if value.number.is_some() { 0 } else { value.size };
                     }
                     seen = Some(first);
                 }
@@ -275,14 +303,14 @@ impl<N: Nand> Fs<'_, N> {
                 Some(first) => {
                     let size = entry.value.len();
                     let follows = u16::from(part) == parts && (1..=left).contains(&size);
-                    first.size = first.size.filter(|_| follows);
+                    first.value = first.value.filter(|_| follows);
                     left = left.saturating_sub(size);
                 }
             }
             parts += 1;
             ControlFlow::Continue(())
         })?;
-        Ok(seen.map(|seen| Seen { size: seen.size.filter(|_| left == 0), ..seen }))
+        Ok(seen.map(|seen| Seen { value: seen.value.filter(|_| left == 0), ..seen }))
     }
 
     /// Whether the numbers that a directory has left are the rest of a chunk, and no inode has one of them.

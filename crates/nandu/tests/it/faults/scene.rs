@@ -68,7 +68,9 @@ impl Scene {
         }
     }
 
+    /// A block that was read so often is emptied, so that pages are moved however little lives in each block.
     pub(super) fn options(self, plain: Options) -> Options {
+        let plain = Options { reads_max: Some(10), ..plain };
         match self.has_journal {
             true => Options { durability: Durability::OnSync, pending_size: 500, ..plain },
             false => plain,
@@ -87,6 +89,7 @@ impl Scene {
     pub(super) fn keys(self) -> u32 {
         match (self.values, self.has_journal) {
             (_, true) => 40,
+            (Values::Small, false) if !self.has_snapshots => 150,
             (Values::Small, false) => 20,
             _ => 5,
         }

@@ -1,7 +1,7 @@
 //! The calls of a store.
 
-use nandu::{ByteCells, Store};
-use nandu_budget::records::{OPTIONS, Outcome};
+use nandu::ByteCells;
+use nandu_budget::records::{OPTIONS, Outcome, Store};
 use nandu_firmware_driver::{ONE_BIT, Pins, SpiNand};
 
 const MEMORY_SIZE: usize = 32 * 1024;
@@ -19,15 +19,15 @@ fn records(memory: &mut [u8], number: u32) -> Outcome<u32> {
     store.put(&key, &[number as u8; 40])?;
     store.delete(&key)?;
     let count = store.get(&key)?.map_or(0, |value| value.len() as u32);
-    #[cfg(not(feature = "store-min"))]
+    #[cfg(not(feature = "min"))]
     let count = count + every(store, number)?;
-    #[cfg(not(feature = "store-min"))]
+    #[cfg(not(feature = "min"))]
     again(&mut place)?;
     Ok(count)
 }
 
 /// What the smallest store does not have.
-#[cfg(not(feature = "store-min"))]
+#[cfg(not(feature = "min"))]
 fn every(store: &mut Store<'_, SpiNand<Pins>>, number: u32) -> Outcome<u32> {
     use core::ops::{Bound, ControlFlow};
 
@@ -43,14 +43,11 @@ fn every(store: &mut Store<'_, SpiNand<Pins>>, number: u32) -> Outcome<u32> {
             ControlFlow::Continue(())
         })?;
     }
-    let before = store.snapshot()?;
+    #[cfg(not(feature = "new"))]
+    {
+        count += snapshot(store, key)?;
+    }
     store.sync()?;
-    count += store.at(&before).get(key)?.map_or(0, |value| value.len() as u32);
-    store.at(&before).range(Bound::Included(key), Bound::Unbounded, Direction::Forward, |_| {
-        count += 1;
-        ControlFlow::Continue(())
-    })?;
-    store.release(before)?;
     let mut buffer = [0; 2048];
     let mut writer = store.writer(key, 6_000, &mut buffer)?;
     writer.write(&[1; 100])?;
@@ -61,8 +58,23 @@ fn every(store: &mut Store<'_, SpiNand<Pins>>, number: u32) -> Outcome<u32> {
     Ok(count)
 }
 
+/// What the new heart does not have yet.
+#[cfg(not(any(feature = "min", feature = "new")))]
+fn snapshot(store: &mut Store<'_, SpiNand<Pins>>, key: &[u8]) -> Outcome<u32> {
+    use core::ops::{Bound, ControlFlow};
+
+    let before = store.snapshot()?;
+    let mut count = store.at(&before).get(key)?.map_or(0, |value| value.len() as u32);
+    store.at(&before).range(Bound::Included(key), Bound::Unbounded, nandu::Direction::Forward, |_| {
+        count += 1;
+        ControlFlow::Continue(())
+    })?;
+    store.release(before)?;
+    Ok(count)
+}
+
 /// Ends a store and begins one.
-#[cfg(not(feature = "store-min"))]
+#[cfg(not(feature = "min"))]
 fn again(place: &mut Option<Store<'_, SpiNand<Pins>>>) -> Outcome<()> {
     Store::unmount_in(place)?;
     let mut memory = [0; MEMORY_SIZE];

@@ -112,7 +112,7 @@ const STATED: [Stated; 32] = [
 
 fn run(case: &Case, name: &str, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let shrink = context.scaled(1, SHRINK);
-    let chip = PAPER_CHIP.with_blocks(context.scaled(PAPER_CHIP.geometry.block_count, BLOCK_COUNT_SMALL));
+    let chip = context.chip(PAPER_CHIP, BLOCK_COUNT_SMALL);
     let pages = case.kib * 1024 / chip.geometry.page_size as usize;
     let cache = Cache::Pages { read_pages: pages / 2, write_pages: pages / 2 };
     let structure = match name {

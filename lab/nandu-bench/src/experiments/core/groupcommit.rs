@@ -1,10 +1,11 @@
 //! Random updates of a million small entries that become durable together, `k` at a time.
 
 use nandu::nand::{Pairing, TearScope};
-use nandu::{Durability, Map, Options};
+use nandu::{Durability, Options};
 use nandu_sim::{Chip, Sim};
 
-use crate::rig::{self, Phase, TELL_EVERY};
+use crate::heart::Cells;
+use crate::rig::{Phase, TELL_EVERY};
 use crate::workload::{Chooser, RandomKeys, Skew};
 use crate::{BenchError, Context, Experiment, Figure, Limit, Stated};
 
@@ -37,6 +38,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Stated::model("k256", "programs_per_update", 0.32),
     ],
     parts: CASES.len(),
+    part_name: |part| format!("k{}", CASES[part]),
     run: |context, part| run_case(CASES[part], context),
     ..Experiment::PLAIN
 };
@@ -68,11 +70,12 @@ fn run_case(k: u32, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError
     };
     let total = u64::from(record_count + 2 * update_count);
 
-    let mut memory = rig::memory(&chip, &options);
-    let mut map: Map<Sim, u32, 4, u32, 4> = Map::format(Sim::with_seed(chip, context.seed), options, &mut memory)?;
+    let mut sim = Sim::with_seed(chip, context.seed);
+    let mut memory = vec![0; context.heart.memory_required(&sim, Cells::Fixed, &options)];
+    let mut map = context.heart.format(&mut sim, Cells::Fixed, options, &mut memory)?;
     let keys = RandomKeys::new(context.seed);
     for index in 0..record_count {
-        map.put(keys.at(index), index)?;
+        map.put(&keys.at(index).to_be_bytes(), &index.to_be_bytes())?;
         if index.is_multiple_of(TELL_EVERY) {
             context.tell(u64::from(index), total);
         }
@@ -87,7 +90,7 @@ fn run_case(k: u32, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError
             updates = Phase::start(map.nand(), update_count);
         }
         let index = chooser.choose();
-        map.put(keys.at(index), index)?;
+        map.put(&keys.at(index).to_be_bytes(), &index.to_be_bytes())?;
         if (done + 1).is_multiple_of(k) {
             map.sync()?;
         }
@@ -97,8 +100,9 @@ fn run_case(k: u32, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError
     }
     let programs = updates.programs_per_operation(map.nand());
     let reads = updates.reads_per_operation(map.nand());
-    let before = *map.nand().counters();
-    let map: Map<Sim, u32, 4, u32, 4> = Map::open(map.abandon(), options, &mut memory)?;
+    drop(map);
+    let before = *sim.counters();
+    let map = context.heart.open(&mut sim, Cells::Fixed, options, &mut memory)?;
     let mount = map.nand().counters().since(&before).reads as f64;
 
     let case = format!("k{k}");

@@ -8,11 +8,12 @@
 //! that it copies what the emptiest block first does; checkpoints are 0.003. What is demanded would take fewer live pages,
 //! 2,050 of them, that is leaves that are fuller by a tenth.
 
+use nandu::Options;
 use nandu::nand::{Pairing, TearScope};
-use nandu::{Map, Options};
 use nandu_sim::{Chip, Sim};
 
-use crate::rig::{self, Phase, TELL_EVERY};
+use crate::heart::Cells;
+use crate::rig::{Phase, TELL_EVERY};
 use crate::workload::{Chooser, RandomKeys, Skew};
 use crate::{BenchError, Context, Experiment, Figure, Limit, Plot, PlotKind, Stated};
 
@@ -65,6 +66,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         },
     ],
     parts: CASES.len(),
+    part_name: |part| CASES[part].name.to_owned(),
     run: |context, part| run_case(&CASES[part], context),
     ..Experiment::PLAIN
 };
@@ -102,12 +104,13 @@ fn run_case(case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, Bench
     let total = u64::from(record_count + update_count + lookup_count);
 
     let options = Options { cache_size: CACHE_SIZE, ..Options::DEFAULT };
-    let mut memory = rig::memory(&chip, &options);
-    let mut map: Map<Sim, u32, 4, u32, 4> = Map::format(Sim::with_seed(chip, context.seed), options, &mut memory)?;
+    let mut sim = Sim::with_seed(chip, context.seed);
+    let mut memory = vec![0; context.heart.memory_required(&sim, Cells::Fixed, &options)];
+    let mut map = context.heart.format(&mut sim, Cells::Fixed, options, &mut memory)?;
     let keys = RandomKeys::new(context.seed);
     let inserts = Phase::start(map.nand(), record_count);
     for index in 0..record_count {
-        map.put(keys.at(index), index)?;
+        map.put(&keys.at(index).to_be_bytes(), &index.to_be_bytes())?;
         if index.is_multiple_of(TELL_EVERY) {
             context.tell(u64::from(index), total);
         }
@@ -119,7 +122,7 @@ fn run_case(case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, Bench
     let updates = Phase::start(map.nand(), update_count);
     for done in 0..update_count {
         let index = chooser.choose();
-        map.put(keys.at(index), index)?;
+        map.put(&keys.at(index).to_be_bytes(), &index.to_be_bytes())?;
         if done.is_multiple_of(TELL_EVERY) {
             context.tell(u64::from(record_count + done), total);
         }
@@ -130,7 +133,7 @@ fn run_case(case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, Bench
     let lookups = Phase::start(map.nand(), lookup_count);
     for done in 0..lookup_count {
         let index = chooser.choose();
-        if map.get(keys.at(index))? != Some(index) {
+        if map.get(&keys.at(index).to_be_bytes())? != Some(&index.to_be_bytes()) {
             return Err(BenchError::Wrong(keys.at(index)));
         }
         if done.is_multiple_of(TELL_EVERY) {

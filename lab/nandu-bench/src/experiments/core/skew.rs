@@ -7,11 +7,12 @@
 //! The chip is 80 % full when its live pages are 80 % of all its pages, those of bad blocks and of the reserve included. Its capacity is
 //! all its pages, too. After four times that many updates, one capacity more is measured.
 
+use nandu::Options;
 use nandu::nand::{BlockAddr, Cause};
-use nandu::{Options, Store};
-use nandu_sim::{Chip, Ledger, Sim, SimError};
+use nandu_sim::{Chip, Ledger, Sim};
 
-use crate::rig::{self, TELL_EVERY};
+use crate::heart::{Cells, Outcome, Records};
+use crate::rig::TELL_EVERY;
 use crate::workload::{Chooser, RandomKeys, Skew};
 use crate::{BenchError, Context, Experiment, Figure, Limit, Plot, PlotKind, Stated};
 
@@ -50,6 +51,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         kind: PlotKind::Bars,
     }],
     parts: CASES.len(),
+    part_name: |part| CASES[part].name.to_owned(),
     run: |context, part| run_case(&CASES[part], context),
     ..Experiment::PLAIN
 };
@@ -81,9 +83,10 @@ fn run_case(case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, Bench
     let chip = CHIP.with_blocks(context.scaled(CHIP.geometry.block_count, BLOCK_COUNT_SMALL));
     let page_count = chip.geometry.page_count();
     let options = Options { cache_size: CACHE_SIZE, ..Options::DEFAULT };
-    let mut memory = rig::memory(&chip, &options);
-    let mut store = Store::format(Sim::with_seed(chip, context.seed), options, &mut memory)?;
-    let keys = load(&mut store, (f64::from(page_count) * LIVE_SHARE) as u32, context.seed)?;
+    let mut sim = Sim::with_seed(chip, context.seed);
+    let mut memory = vec![0; context.heart.memory_required(&sim, Cells::Bytes, &options)];
+    let mut store = context.heart.format(&mut sim, Cells::Bytes, options, &mut memory)?;
+    let keys = load(&mut *store, (f64::from(page_count) * LIVE_SHARE) as u32, context.seed)?;
 
     let mut chooser = Chooser::in_order(keys.len() as u32, case.skew, context.seed)?;
     let total = u64::from(page_count * (WARM_UP + 1));
@@ -92,7 +95,7 @@ fn run_case(case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, Bench
         if done == page_count * WARM_UP {
             before = store.nand().ledger().clone();
         }
-        put(&mut store, keys[chooser.choose() as usize], 1)?;
+        put(&mut *store, keys[chooser.choose() as usize], 1)?;
         if done.is_multiple_of(TELL_EVERY) {
             context.tell(done.into(), total);
         }
@@ -119,7 +122,7 @@ fn run_case(case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, Bench
 }
 
 /// Loads entries with random keys until so many pages live; returns the keys in rising order.
-fn load(store: &mut Store<'_, Sim>, live_pages: u32, seed: u64) -> Result<Vec<u32>, BenchError> {
+fn load(store: &mut dyn Records, live_pages: u32, seed: u64) -> Result<Vec<u32>, BenchError> {
     let random = RandomKeys::new(seed);
     let mut keys = Vec::new();
     for index in 0.. {
@@ -133,7 +136,7 @@ fn load(store: &mut Store<'_, Sim>, live_pages: u32, seed: u64) -> Result<Vec<u3
     Ok(keys)
 }
 
-fn put(store: &mut Store<'_, Sim>, key: u32, version: u8) -> Result<(), nandu::Error<SimError>> {
+fn put(store: &mut dyn Records, key: u32, version: u8) -> Outcome<()> {
     let key = key.to_be_bytes();
     let value = [version; 4096];
     let value_size = (store.entry_size_max() - key.len()).min(value.len());

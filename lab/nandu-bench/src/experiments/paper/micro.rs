@@ -23,7 +23,7 @@ pub(crate) struct Micro {
 
 /// Runs it. Keys are random and distinct, records are chosen at random, and no record is deleted twice.
 pub(crate) fn run(structure: Structure, context: &mut Context<'_>) -> Result<Micro, BenchError> {
-    let chip = PAPER_CHIP.with_blocks(context.scaled(PAPER_CHIP.geometry.block_count, BLOCK_COUNT_SMALL));
+    let chip = context.chip(PAPER_CHIP, BLOCK_COUNT_SMALL);
     run_on(structure, chip, RECORD_COUNT, context)
 }
 

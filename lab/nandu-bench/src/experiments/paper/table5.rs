@@ -16,6 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         ("workload", "1,000,000 records with random keys, then 10,000 retrievals, 10,000 deletions, 10,000 insertions"),
     ],
     parts: PARTS.len(),
+    part_name: |_| String::new(),
     run: |context, part| run(PARTS[part], context),
     stated: &TABLE,
     doubts: &[

@@ -32,6 +32,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     ],
     notes: NOTES,
     parts: CASES.len(),
+    part_name: |part| CASES[part].name(""),
     stated: &[
         Stated::published("postmark-512/both", "programs", 152_658.0).modelled(229_411.0),
         Stated::published("postmark-512/both", "reads", 244_132.0).modelled(85_857.0),

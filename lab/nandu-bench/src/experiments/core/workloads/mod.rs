@@ -50,9 +50,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     ],
     notes: NOTES,
     parts: PARTS.len(),
+    part_name: |part| PARTS[part].0.to_owned(),
     limits: limits::LIMITS,
     small_limits: limits::SMALL_LIMITS,
-    run: |context, part| PARTS[part](context),
+    run: |context, part| (PARTS[part].1)(context),
     ..Experiment::PLAIN
 };
 
@@ -64,27 +65,27 @@ Limits are what was measured then and a tenth: what may be lost where a mechanis
 /// Gives the figures of a workload.
 type Part = fn(&mut Context<'_>) -> Result<Vec<Figure>, BenchError>;
 
-/// Parts of the experiment; those that take long come first, since they are run at the same time.
-const PARTS: [Part; 19] = [
-    |context| files::postmark("postmark/tags", files::TAGS, MEMORY, context),
-    |context| files::postmark("postmark/untagged", 0, MEMORY, context),
-    |context| files::postmark("postmark/250k", files::TAGS, files::MUCH, context),
-    mobile::run,
-    programs::unpack,
-    programs::database,
-    mounts::store,
-    |context| mounts::files("mounts/files", 0, context),
-    |context| mounts::files("mounts/tags", files::TAGS, context),
-    files::appends,
-    |context| files::updates("updates/1", 1, context),
-    |context| files::updates("updates/16", 16, context),
-    files::large,
-    files::small_files,
-    |context| records::updates("records/1", Durability::Immediate, 1, context),
-    |context| records::updates("records/sync", Durability::OnSync, 1, context),
-    |context| records::updates("records/16", Durability::OnSync, 16, context),
-    records::with_snapshot,
-    records::grow,
+/// Parts of the experiment by name; those that take long come first, since they are run at the same time.
+const PARTS: [(&str, Part); 19] = [
+    ("postmark/tags", |context| files::postmark("postmark/tags", files::TAGS, MEMORY, context)),
+    ("postmark/untagged", |context| files::postmark("postmark/untagged", 0, MEMORY, context)),
+    ("postmark/250k", |context| files::postmark("postmark/250k", files::TAGS, files::MUCH, context)),
+    ("mobile", mobile::run),
+    ("unpack", programs::unpack),
+    ("database", programs::database),
+    ("mounts/store", mounts::store),
+    ("mounts/files", |context| mounts::files("mounts/files", 0, context)),
+    ("mounts/tags", |context| mounts::files("mounts/tags", files::TAGS, context)),
+    ("appends", files::appends),
+    ("updates/1", |context| files::updates("updates/1", 1, context)),
+    ("updates/16", |context| files::updates("updates/16", 16, context)),
+    ("large", files::large),
+    ("small-files", files::small_files),
+    ("records/1", |context| records::updates("records/1", Durability::Immediate, 1, context)),
+    ("records/sync", |context| records::updates("records/sync", Durability::OnSync, 1, context)),
+    ("records/16", |context| records::updates("records/16", Durability::OnSync, 16, context)),
+    ("snapshot", records::with_snapshot),
+    ("grow", records::grow),
 ];
 
 /// What a file system is given where nothing else is said.

@@ -1,11 +1,12 @@
 //! Random updates of a store.
 
-use nandu::{Durability, Options, Store};
+use nandu::{Durability, Options};
 use nandu_sim::Sim;
 
 use super::{EXPERIMENT, Phase, chip};
+use crate::heart::{Cells, Records};
 use crate::workload::{Chooser, RandomKeys, Skew};
-use crate::{BenchError, Context, Figure, rig};
+use crate::{BenchError, Context, Figure};
 
 /// Bytes of a value; with a key of 8 that makes 108.
 const VALUE_SIZE: usize = 100;
@@ -30,7 +31,7 @@ fn value(index: u32, version: u32) -> [u8; VALUE_SIZE] {
 }
 
 /// Loads records with random keys until so much of what may live does, in percent; sorted, so that it takes few programs. Returns the keys.
-fn load(store: &mut Store<'_, Sim>, percent: u32) -> Result<Vec<[u8; 8]>, BenchError> {
+fn load(store: &mut dyn Records, percent: u32) -> Result<Vec<[u8; 8]>, BenchError> {
     let random = RandomKeys::new(1);
     let key = |index: u32| (u64::from(random.at(index)) << 32 | u64::from(index)).to_be_bytes();
     let mut keys: Vec<[u8; 8]> = (0..store.stats().capacity_pages * RECORDS_A_PAGE).map(key).collect();
@@ -38,7 +39,7 @@ fn load(store: &mut Store<'_, Sim>, percent: u32) -> Result<Vec<[u8; 8]>, BenchE
     let mut count = 0;
     while store.stats().live_pages * 100 < store.stats().capacity_pages * percent {
         let chunk = keys[count..][..CHUNK].iter().zip(count as u32..);
-        store.load(chunk.map(|(key, index)| (key, value(index, 0))))?;
+        store.load(&mut chunk.map(|(key, index)| (key.to_vec(), value(index, 0).to_vec())))?;
         count += CHUNK;
     }
     keys.truncate(count);
@@ -46,8 +47,8 @@ fn load(store: &mut Store<'_, Sim>, percent: u32) -> Result<Vec<[u8; 8]>, BenchE
 }
 
 /// Holds a store against every invariant.
-fn verify(store: &mut Store<'_, Sim>) -> Result<(), BenchError> {
-    match store.verify(&mut |_| {})? {
+fn verify(store: &mut dyn Records) -> Result<(), BenchError> {
+    match store.verify()? {
         0 => Ok(()),
         count => Err(BenchError::Other(format!("{count} invariants are violated"))),
     }
@@ -63,10 +64,11 @@ pub(super) fn updates(
     let waits = durability == Durability::OnSync;
     let chip = chip(context.scaled(128, 64));
     let options = options(durability);
-    let mut memory = rig::memory(&chip, &options);
-    let mut store = Store::format(Sim::with_seed(chip, context.seed), options, &mut memory)?;
+    let mut sim = Sim::with_seed(chip, context.seed);
+    let mut memory = vec![0; context.heart.memory_required(&sim, Cells::Bytes, &options)];
+    let mut store = context.heart.format(&mut sim, Cells::Bytes, options, &mut memory)?;
     let pages = chip.geometry.block_count * chip.geometry.pages_per_block;
-    let keys = load(&mut store, 60)?;
+    let keys = load(&mut *store, 60)?;
     let count = (if waits { keys.len().min(TABLE) } else { keys.len() }) as u32;
     let update_count = context.scaled(20_000, 2_000) * if waits { 2 } else { 1 };
     // Until the collector works, updates cost less than they do for good.
@@ -96,7 +98,7 @@ pub(super) fn updates(
         }
     }
     figures.push(phase.reads(&format!("{case}/get"), store.nand(), lookups));
-    verify(&mut store)?;
+    verify(&mut *store)?;
     Ok(figures)
 }
 
@@ -105,8 +107,9 @@ pub(super) fn grow(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError>
     const CASE: &str = "grow";
     let chip = chip(context.scaled(128, 48));
     let options = options(Durability::Immediate);
-    let mut memory = rig::memory(&chip, &options);
-    let mut store = Store::format(Sim::with_seed(chip, context.seed), options, &mut memory)?;
+    let mut sim = Sim::with_seed(chip, context.seed);
+    let mut memory = vec![0; context.heart.memory_required(&sim, Cells::Bytes, &options)];
+    let mut store = context.heart.format(&mut sim, Cells::Bytes, options, &mut memory)?;
     let keys = RandomKeys::new(2);
     let count = context.scaled(40_000, 8_000);
     let phase = Phase::start(store.nand());
@@ -117,7 +120,7 @@ pub(super) fn grow(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError>
     let mut figures = phase.figures(CASE, store.nand(), count.into());
     let pages = f64::from(store.stats().live_pages) * 1000.0 / f64::from(count);
     figures.push(Figure::new(EXPERIMENT.name, CASE, "pages_per_1000", pages, "pages"));
-    verify(&mut store)?;
+    verify(&mut *store)?;
     Ok(figures)
 }
 
@@ -126,12 +129,13 @@ pub(super) fn with_snapshot(context: &mut Context<'_>) -> Result<Vec<Figure>, Be
     const CASE: &str = "snapshot";
     let chip = chip(64);
     let options = options(Durability::Immediate);
-    let mut memory = rig::memory(&chip, &options);
-    let mut store = Store::format(Sim::with_seed(chip, context.seed), options, &mut memory)?;
+    let mut sim = Sim::with_seed(chip, context.seed);
+    let mut memory = vec![0; context.heart.memory_required(&sim, Cells::Bytes, &options)];
+    let mut store = context.heart.format(&mut sim, Cells::Bytes, options, &mut memory)?;
     let pages = chip.geometry.block_count * chip.geometry.pages_per_block;
-    let keys = load(&mut store, 30)?;
+    let keys = load(&mut *store, 30)?;
     let count = keys.len() as u32;
-    let snapshot = store.snapshot()?;
+    store.snapshot()?;
     let update_count = context.scaled(10_000, 2_000);
     let warm_count = pages;
     let mut chooser = Chooser::new(count, Skew::Uniform, 1)?;
@@ -148,9 +152,9 @@ pub(super) fn with_snapshot(context: &mut Context<'_>) -> Result<Vec<Figure>, Be
     }
     let mut figures = phase.figures(CASE, store.nand(), update_count.into());
     figures.push(Figure::new(EXPERIMENT.name, CASE, "programs_worst", worst as f64, "programs"));
-    if store.at(&snapshot).get(&keys[0])? != Some(&value(0, 0)[..]) {
+    if store.value_at(0, &keys[0])?.as_deref() != Some(&value(0, 0)[..]) {
         return Err(BenchError::Wrong(0));
     }
-    verify(&mut store)?;
+    verify(&mut *store)?;
     Ok(figures)
 }

@@ -29,6 +29,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     ],
     notes: NOTES,
     parts: 3,
+    part_name: |part| ["idle", "busy", "wear"][part].to_owned(),
     run: |context, part| match part {
         0 => run_idle(context),
         1 => run_busy(context),

@@ -27,6 +27,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     ],
     notes: NOTES,
     parts: CASES.len(),
+    part_name: |part| CASES[part].name.to_owned(),
     run: |context, part| run(&CASES[part], context),
     stated: &[
         Stated::published("slc/all", "write_us", 334.0).modelled(334.0),

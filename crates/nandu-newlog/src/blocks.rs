@@ -1,0 +1,521 @@
+//! What the log knows of each block: eight bytes in memory, four in a checkpoint.
+//!
+//! ```text
+//!          checkpoint       erase        stream         full, cut, failed
+//!   Free -----------> Listed ---> Ready ---------> Open -----------------> Closed --- last page dies ---> empty
+//!     ^                  ^                                                   |                              |
+//!     |                  +-------------------------- checkpoint ------------ | -----------------------------+
+//!     |                                                                      | a program failed
+//!   format                                              Bad <--- emptied --- Failing
+//! ```
+//!
+//! A live count is never below the number of pages that the owner needs (N5); it is exact but after a cut.
+
+use nandu_media::table::{ERASE_COUNT_MAX, scale_live, unscale_live};
+use nandu_media::{BlockRecord, BlockState, NO_PAGE};
+use nandu_nand::BlockAddr;
+use zerocopy::little_endian::{U16, U32};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::order::{Erased, Listed};
+use crate::shape::Shape;
+
+/// What a block is used for, as far as this session knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum State {
+    /// Holds nothing, and no checkpoint lists it.
+    Free = 0,
+    /// In the ready list of the newest checkpoint, to be erased before it is opened.
+    Listed = 1,
+    /// In the ready list of the newest checkpoint, and erased.
+    Ready = 2,
+    Open = 3,
+    Closed = 4,
+    /// A program failed in it: to be emptied, then retired.
+    Failing = 5,
+    Bad = 6,
+    Anchor = 7,
+}
+
+const STATES: [State; 8] =
+    [State::Free, State::Listed, State::Ready, State::Open, State::Closed, State::Failing, State::Bad, State::Anchor];
+
+impl State {
+    fn from_media(state: BlockState) -> State {
+        match state {
+            BlockState::Free => State::Free,
+            BlockState::Ready => State::Ready,
+            BlockState::Open => State::Open,
+            BlockState::Full | BlockState::Suspect => State::Closed,
+            BlockState::Failing => State::Failing,
+            BlockState::Bad => State::Bad,
+            BlockState::Anchor => State::Anchor,
+        }
+    }
+
+    fn to_media(self) -> BlockState {
+        match self {
+            // The list itself says what is in it.
+            State::Free | State::Listed => BlockState::Free,
+            State::Ready => BlockState::Ready,
+            State::Open => BlockState::Open,
+            State::Closed => BlockState::Full,
+            State::Failing => BlockState::Failing,
+            State::Bad => BlockState::Bad,
+            State::Anchor => BlockState::Anchor,
+        }
+    }
+
+    /// Programmed, to be programmed no further.
+    pub(crate) fn is_closed(self) -> bool {
+        matches!(self, State::Closed | State::Failing)
+    }
+
+    /// Whether pages in it can be live.
+    pub(crate) fn holds_data(self) -> bool {
+        self == State::Open || self.is_closed()
+    }
+}
+
+/// A property of a block beside its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Flag {
+    /// Bits begin to flip, or it was read too often: to be emptied.
+    Refresh = 1 << 28,
+    /// Holds a page that is live and cannot be read, so it is never erased.
+    Damaged = 1 << 29,
+    /// Of a bad block: its mark is not on the chip yet. Of any other: its mark was looked at in this session, and is not set.
+    Mark = 1 << 30,
+}
+
+const STATE_SHIFT: u32 = 20;
+const STREAM_SHIFT: u32 = 24;
+const STATE_BITS: u32 = 7 << STATE_SHIFT;
+const STREAM_BITS: u32 = 7 << STREAM_SHIFT;
+
+/// Beside the live count, which takes 13 bits at most: how many of its reads were drawn since its erase; 2 bits.
+const READS_SHIFT: u32 = 13;
+const READS: u16 = 3 << READS_SHIFT;
+
+/// Something in a page of the block table changed that a checkpoint has to say.
+const CHANGED: u8 = 2;
+/// Live counts in it fell: a checkpoint need not say so, but after a clean one counts are taken for exact.
+const LESS_LIVE: u8 = 1;
+
+/// A block in memory: erase count (18 bits), state (3 from bit 20), stream (3 from bit 24), flags; live pages (13) and reads drawn (2);
+/// coarse time of opening.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct BlockEntry {
+    word: U32,
+    live: U16,
+    birth: U16,
+}
+
+impl BlockEntry {
+    fn state(self) -> State {
+        STATES[(self.word.get() >> STATE_SHIFT & 7) as usize]
+    }
+
+    fn live(self) -> u16 {
+        self.live.get() & !READS
+    }
+
+    fn has(self, flag: Flag) -> bool {
+        self.word.get() & flag as u32 != 0
+    }
+
+    /// Full of dead pages.
+    fn is_empty(self) -> bool {
+        self.state() == State::Closed && self.live() == 0
+    }
+}
+
+/// A page of the block table: where it was programmed last, and whether it has changed since.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct TablePage {
+    address: U32,
+    changed: u8,
+    reserved: [u8; 3],
+}
+
+/// The block table with its sums.
+pub(crate) struct Blocks<'m> {
+    entries: &'m mut [BlockEntry],
+    /// As many as the table of any volume takes; the first ones are in use.
+    table: &'m mut [TablePage],
+    table_pages: u16,
+    records_per_page: u32,
+    pages: u16,
+    counts: [u32; STATES.len()],
+    empty: u32,
+    live_total: u32,
+    refresh: u32,
+    damaged: u32,
+    erase_count_sum: u64,
+}
+
+impl<'m> Blocks<'m> {
+    /// Takes the memory; every block is free and was never erased. `table` has room for the table of any volume on the chip.
+    pub(crate) fn new(shape: &Shape, entries: &'m mut [BlockEntry], table: &'m mut [TablePage]) -> Blocks<'m> {
+        let mut blocks = Blocks {
+            entries,
+            table,
+            table_pages: 0,
+            records_per_page: 1,
+            pages: 0,
+            counts: [0; STATES.len()],
+            empty: 0,
+            live_total: 0,
+            refresh: 0,
+            damaged: 0,
+            erase_count_sum: 0,
+        };
+        blocks.reshape(shape);
+        blocks
+    }
+
+    /// For a volume of another shape on the same chip: every block is free and was never erased.
+    pub(crate) fn reshape(&mut self, shape: &Shape) {
+        debug_assert!(usize::from(shape.table_pages) <= self.table.len());
+        self.table_pages = shape.table_pages;
+        self.records_per_page = shape.records_per_page;
+        self.pages = shape.pages;
+        self.clear();
+    }
+
+    /// Back to where every block is free and was never erased.
+    pub(crate) fn clear(&mut self) {
+        self.entries.fill(BlockEntry { word: U32::ZERO, live: U16::ZERO, birth: U16::ZERO });
+        self.table.fill(TablePage { address: U32::new(NO_PAGE), changed: CHANGED, reserved: [0; 3] });
+        self.counts = [0; STATES.len()];
+        self.counts[State::Free as usize] = self.entries.len() as u32;
+        (self.empty, self.live_total, self.refresh, self.damaged, self.erase_count_sum) = (0, 0, 0, 0, 0);
+        debug_assert!(self.pool() == self.count() && self.good() == self.count());
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = BlockAddr> + use<> {
+        (0..self.entries.len() as u32).map(BlockAddr)
+    }
+
+    fn entry(&self, block: BlockAddr) -> BlockEntry {
+        self.entries[block.0 as usize]
+    }
+
+    fn word(&self, block: BlockAddr) -> u32 {
+        self.entry(block).word.get()
+    }
+
+    pub(crate) fn state(&self, block: BlockAddr) -> State {
+        self.entry(block).state()
+    }
+
+    pub(crate) fn erase_count(&self, block: BlockAddr) -> u32 {
+        self.word(block) & ERASE_COUNT_MAX
+    }
+
+    /// The stream that opened a block; 0 after a mount.
+    pub(crate) fn stream(&self, block: BlockAddr) -> u8 {
+        (self.word(block) >> STREAM_SHIFT & 7) as u8
+    }
+
+    pub(crate) fn pages(&self) -> u16 {
+        self.pages
+    }
+
+    /// Pages that are live, at most.
+    pub(crate) fn live(&self, block: BlockAddr) -> u16 {
+        self.entry(block).live()
+    }
+
+    /// The same of all blocks.
+    pub(crate) fn live_total(&self) -> u32 {
+        self.live_total
+    }
+
+    pub(crate) fn birth(&self, block: BlockAddr) -> u16 {
+        self.entry(block).birth.get()
+    }
+
+    /// Reads drawn since the erase.
+    pub(crate) fn reads(&self, block: BlockAddr) -> u8 {
+        (self.entry(block).live.get() >> READS_SHIFT & 3) as u8
+    }
+
+    pub(crate) fn has(&self, block: BlockAddr, flag: Flag) -> bool {
+        self.entry(block).has(flag)
+    }
+
+    pub(crate) fn in_state(&self, state: State) -> u32 {
+        self.counts[state as usize]
+    }
+
+    /// Blocks to be emptied however much room there is: their bits flip, or a program failed in them.
+    pub(crate) fn endangered(&self) -> u32 {
+        self.refresh + self.in_state(State::Failing)
+    }
+
+    pub(crate) fn damaged(&self) -> u32 {
+        self.damaged
+    }
+
+    /// Erases of all blocks over their number.
+    pub(crate) fn erase_count_mean(&self) -> u32 {
+        (self.erase_count_sum / self.entries.len().max(1) as u64) as u32
+    }
+
+    /// Blocks that hold nothing and are open to nobody.
+    pub(crate) fn pool(&self) -> u32 {
+        self.listable() + self.in_state(State::Listed) + self.in_state(State::Ready)
+    }
+
+    /// Blocks that the next checkpoint can list and the newest one does not.
+    pub(crate) fn listable(&self) -> u32 {
+        self.in_state(State::Free) + self.empty
+    }
+
+    /// Whether the next checkpoint can list a block that the newest one does not.
+    pub(crate) fn is_listable(&self, block: BlockAddr) -> bool {
+        self.state(block) == State::Free || self.entry(block).is_empty()
+    }
+
+    /// Blocks that data can use at all.
+    pub(crate) fn good(&self) -> u32 {
+        let lost = [State::Bad, State::Anchor, State::Failing].map(|state| self.in_state(state)).iter().sum::<u32>();
+        self.count().saturating_sub(lost + self.damaged)
+    }
+
+    /// Changes a block and keeps the sums.
+    fn change(&mut self, block: BlockAddr, word: u32, live: u16) {
+        debug_assert!(live <= self.pages, "block {block} has no {live} pages");
+        let old = self.entry(block);
+        let new = BlockEntry { word: U32::new(word), live: U16::new(live | old.live.get() & READS), ..old };
+        self.entries[block.0 as usize] = new;
+        let step = |sum: u32, before: bool, after: bool| sum - u32::from(before) + u32::from(after);
+        self.counts[old.state() as usize] -= 1;
+        self.counts[new.state() as usize] += 1;
+        self.live_total = self.live_total - u32::from(old.live()) + u32::from(live);
+        self.empty = step(self.empty, old.is_empty(), new.is_empty());
+        self.refresh = step(self.refresh, old.has(Flag::Refresh), new.has(Flag::Refresh));
+        self.damaged = step(self.damaged, old.has(Flag::Damaged), new.has(Flag::Damaged));
+        let (old_erases, new_erases) = (old.word.get() & ERASE_COUNT_MAX, word & ERASE_COUNT_MAX);
+        self.erase_count_sum = self.erase_count_sum - u64::from(old_erases) + u64::from(new_erases);
+        debug_assert!(self.empty <= self.in_state(State::Closed));
+        debug_assert!(self.counts.iter().sum::<u32>() == self.count(), "each block is in one state");
+        // A live count that only fell needs no new table page: the recorded one stays an upper bound.
+        let change = if old.state() != new.state() || old_erases != new_erases || live > old.live() {
+            CHANGED
+        } else if live < old.live() {
+            LESS_LIVE
+        } else {
+            return;
+        };
+        if let Some(page) = self.table.get_mut((block.0 / self.records_per_page) as usize) {
+            page.changed = page.changed.max(change);
+        }
+    }
+
+    fn set_state(&mut self, block: BlockAddr, state: State) {
+        let word = self.word(block) & !STATE_BITS | (state as u32) << STATE_SHIFT;
+        if state.holds_data() {
+            return self.change(block, word, self.live(block));
+        }
+        // What the mark's flag says depends on whether the block is bad.
+        let lost =
+            if state == State::Bad { Flag::Mark as u32 } else { 0 } | Flag::Refresh as u32 | Flag::Damaged as u32;
+        self.change(block, word & !lost, 0);
+    }
+
+    /// A checkpoint is about to list a block.
+    pub(crate) fn list(&mut self, block: BlockAddr) {
+        debug_assert!(self.is_listable(block), "a block is listed that holds data");
+        self.set_state(block, State::Listed);
+        debug_assert!(!self.is_listable(block) && self.live(block) == 0);
+    }
+
+    /// A block of the newest checkpoint's list may not be erased, or is not known to be.
+    pub(crate) fn doubt(&mut self, block: BlockAddr) {
+        debug_assert!(matches!(self.state(block), State::Free | State::Listed | State::Ready));
+        self.set_state(block, State::Listed);
+    }
+
+    /// An erase of a listed block returned.
+    pub(crate) fn erased(&mut self, block: BlockAddr) {
+        debug_assert!(matches!(self.state(block), State::Listed | State::Ready));
+        self.set_state(block, State::Ready);
+        debug_assert!(self.live(block) == 0 && !self.has(block, Flag::Damaged));
+    }
+
+    /// A block that was taken from the ready list, if it was erased before.
+    pub(crate) fn prove_erased(&self, listed: Listed) -> Result<Erased, Listed> {
+        if self.state(listed.block()) == State::Ready { Ok(listed.erased()) } else { Err(listed) }
+    }
+
+    /// A stream opens a block.
+    pub(crate) fn open(&mut self, erased: Erased, stream: u8, now: u16) {
+        let block = erased.block();
+        debug_assert!(self.state(block) == State::Ready && self.live(block) == 0);
+        self.entries[block.0 as usize].birth.set(now);
+        let word = self.word(block) & !(STATE_BITS | STREAM_BITS);
+        let word = word | u32::from(stream & 7) << STREAM_SHIFT | (State::Open as u32) << STATE_SHIFT;
+        self.change(block, word, 0);
+        debug_assert!(self.state(block) == State::Open);
+    }
+
+    /// Nothing more goes to a block.
+    pub(crate) fn close(&mut self, block: BlockAddr) {
+        debug_assert!(self.state(block) == State::Open);
+        self.set_state(block, State::Closed);
+        debug_assert!(self.state(block).is_closed());
+    }
+
+    /// A program failed in a block.
+    pub(crate) fn fail(&mut self, block: BlockAddr) {
+        debug_assert!(self.state(block) == State::Open);
+        self.set_state(block, State::Failing);
+        debug_assert!(!self.is_listable(block), "a block that failed is not opened again");
+    }
+
+    /// After a cut: a block was opened since the checkpoint or was open there, and so many pages in it may be live.
+    pub(crate) fn found_used(&mut self, block: BlockAddr, live: u16) {
+        self.set_state(block, State::Closed);
+        self.change(block, self.word(block), live.min(self.pages));
+        debug_assert!(self.state(block) == State::Closed && self.live(block) <= self.pages);
+    }
+
+    /// Test switch: a block that was open at a cut is open again.
+    pub(crate) fn reopen(&mut self, block: BlockAddr) {
+        self.set_state(block, State::Open);
+    }
+
+    /// A block is out of use; its mark is put on the chip after the next checkpoint.
+    pub(crate) fn retire(&mut self, block: BlockAddr) {
+        debug_assert!(self.live(block) == 0 || self.state(block) == State::Anchor, "a block with live pages is kept");
+        self.set_state(block, State::Bad);
+        self.set(block, Flag::Mark, true);
+        debug_assert!(self.live(block) == 0);
+    }
+
+    /// A block carries a mark.
+    pub(crate) fn found_bad(&mut self, block: BlockAddr) {
+        self.set_state(block, State::Bad);
+    }
+
+    /// A block holds anchors from here on.
+    pub(crate) fn make_anchor(&mut self, block: BlockAddr) {
+        debug_assert!(self.state(block) == State::Free);
+        self.set_state(block, State::Anchor);
+        debug_assert!(!self.is_listable(block));
+    }
+
+    pub(crate) fn set_live(&mut self, block: BlockAddr, live: u16) {
+        self.change(block, self.word(block), live.min(self.pages));
+    }
+
+    /// A page of a block lives.
+    pub(crate) fn gain(&mut self, block: BlockAddr) {
+        debug_assert!(self.state(block).holds_data(), "a page lives in a block that holds none");
+        debug_assert!(self.live(block) < self.pages, "block {block} has no page more");
+        self.set_live(block, self.live(block) + 1);
+    }
+
+    /// A page of a block died. Returns false if none lived there: then whoever owns the pages is wrong, as about a damaged tree.
+    pub(crate) fn lose(&mut self, block: BlockAddr) -> bool {
+        let live = self.live(block);
+        self.set_live(block, live.saturating_sub(1));
+        debug_assert!(live <= self.pages && self.live(block) <= live, "a death takes a page at most");
+        live > 0
+    }
+
+    pub(crate) fn set(&mut self, block: BlockAddr, flag: Flag, on: bool) {
+        let word = if on { self.word(block) | flag as u32 } else { self.word(block) & !(flag as u32) };
+        self.change(block, word, self.live(block));
+    }
+
+    pub(crate) fn set_reads(&mut self, block: BlockAddr, reads: u8) {
+        let live = &mut self.entries[block.0 as usize].live;
+        live.set(live.get() & !READS | u16::from(reads & 3) << READS_SHIFT);
+    }
+
+    pub(crate) fn set_birth(&mut self, block: BlockAddr, birth: u16) {
+        self.entries[block.0 as usize].birth.set(birth);
+    }
+
+    pub(crate) fn count_erases(&mut self, block: BlockAddr, count: u32) {
+        debug_assert!(count > 0, "an erase is counted that was none");
+        self.keep_erases(block, self.erase_count(block).saturating_add(count));
+        self.set_reads(block, 0);
+    }
+
+    /// Takes over an erase count from a volume that is about to be replaced.
+    pub(crate) fn keep_erases(&mut self, block: BlockAddr, count: u32) {
+        let word = self.word(block) & !ERASE_COUNT_MAX | count.min(ERASE_COUNT_MAX);
+        self.change(block, word, self.live(block));
+    }
+
+    pub(crate) fn record(&self, block: BlockAddr) -> BlockRecord {
+        BlockRecord {
+            erase_count: self.erase_count(block),
+            state: self.state(block).to_media(),
+            live: scale_live(self.live(block), self.pages),
+            is_inexact: false,
+            is_bare: false,
+            is_mlc: false,
+        }
+    }
+
+    /// Takes a block's record from a checkpoint; `false` if it says what cannot be.
+    #[must_use]
+    pub(crate) fn load(&mut self, block: BlockAddr, record: BlockRecord) -> bool {
+        let state = State::from_media(record.state);
+        let live = if state.holds_data() { unscale_live(record.live, self.pages) } else { 0 };
+        let word = record.erase_count & ERASE_COUNT_MAX | (state as u32) << STATE_SHIFT;
+        self.change(block, word, live);
+        !record.is_bare && !record.is_mlc && (state.holds_data() || record.live == 0)
+    }
+
+    pub(crate) fn table_pages(&self) -> u16 {
+        self.table_pages
+    }
+
+    /// Where a page of the block table was programmed last.
+    pub(crate) fn table_address(&self, index: u16) -> u32 {
+        self.table[usize::from(index)].address.get()
+    }
+
+    /// A page of the block table stands there, and says what is so.
+    pub(crate) fn set_table_address(&mut self, index: u16, address: u32) {
+        debug_assert!(index < self.table_pages);
+        let page = &mut self.table[usize::from(index)];
+        page.address.set(address);
+        page.changed = 0;
+    }
+
+    /// Whether a page of the block table has to be programmed for the next checkpoint.
+    pub(crate) fn is_table_page_due(&self, index: u16, is_clean: bool) -> bool {
+        self.table[usize::from(index)].changed >= if is_clean { LESS_LIVE } else { CHANGED }
+    }
+
+    /// Pages of the block table that the next checkpoint programs.
+    pub(crate) fn due_table_pages(&self, is_clean: bool) -> u16 {
+        (0..self.table_pages()).filter(|&index| self.is_table_page_due(index, is_clean)).count() as u16
+    }
+
+    /// The next checkpoint programs the whole table.
+    pub(crate) fn change_every_table_page(&mut self) {
+        self.table.iter_mut().for_each(|page| page.changed = CHANGED);
+    }
+
+    /// The blocks whose records stand in a page of the block table.
+    pub(crate) fn blocks_of_table_page(&self, index: u16) -> core::ops::Range<u32> {
+        let first = u32::from(index) * self.records_per_page;
+        first..(first + self.records_per_page).min(self.count())
+    }
+}

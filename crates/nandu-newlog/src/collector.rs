@@ -1,0 +1,230 @@
+//! The block that is being emptied, page by page.
+
+use nandu_nand::{BlockAddr, Cause};
+
+use crate::blocks::{Blocks, Flag, State};
+
+/// Pages that are examined for each program that may be made.
+const EXAMINED: u32 = 16;
+
+/// Share of programs that levelling may take, in percent.
+const LEVELLING_SHARE: u64 = 1;
+
+/// What a call may do beside its own pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Pages that may be moved.
+    pub(crate) programs: u32,
+    /// Pages that may be examined.
+    pub(crate) examinations: u32,
+    /// Checkpoints and erases that may be made.
+    pub(crate) steps: u32,
+    /// Erases since the mount from which on no block is erased for the budget: the operation's own page may need one more.
+    pub(crate) erases_max: Option<u64>,
+    pub(crate) is_idle: bool,
+    /// Dead pages without which a block is not emptied for an operation that waits.
+    pub(crate) dead_min: u16,
+}
+
+impl Budget {
+    /// For idle time: so many programs at most, but for a checkpoint's. Only blocks are emptied that yield much, so that idle time comes to rest.
+    pub const fn idle(programs: u32) -> Budget {
+        Budget { programs, examinations: programs * EXAMINED, steps: 1, erases_max: None, is_idle: true, dead_min: 1 }
+    }
+
+    /// For an operation that waits for room, from blocks with so many dead pages.
+    pub const fn urgent(dead_min: u16) -> Budget {
+        Budget { steps: 0, is_idle: false, dead_min, ..Budget::idle(2) }
+    }
+
+    /// So many programs for a call, and so many erases, where so many were made since the mount.
+    pub(crate) fn share(programs: u32, erases: u32, made: u64) -> Budget {
+        let steps = u32::from(erases > 0);
+        Budget { erases_max: Some(made + u64::from(erases)), steps, is_idle: false, ..Budget::idle(programs) }
+    }
+}
+
+/// A block that is being emptied.
+#[derive(Clone, Copy, Debug)]
+struct Emptying {
+    block: BlockAddr,
+    /// Erases of the block when this began. The rest of its pages may die while nobody asks for the next one, and the block be erased and
+    /// filled again; then what was found out says nothing of it.
+    erases: u32,
+    cause: Cause,
+    cursor: u16,
+    /// Pages that stay, some of them since they cannot be read. One that was handed out stays until it is answered for.
+    left: u16,
+    is_damaged: bool,
+}
+
+impl Emptying {
+    /// Whether the block still holds what it held when this began.
+    fn is_current(&self, blocks: &Blocks<'_>) -> bool {
+        blocks.state(self.block).is_closed() && blocks.erase_count(self.block) == self.erases
+    }
+}
+
+/// Moves that weigh as much as all before them.
+const MOVES_WEIGHED: u32 = 256;
+
+/// What is being emptied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Collector {
+    emptying: Option<Emptying>,
+    /// The block that was done with last: the next one is another, if there is another. What lived in it may still be dying.
+    skipped: Option<BlockAddr>,
+    /// Pages moved for levelling, or that could have been when nothing was to be levelled.
+    levelled: u64,
+    /// Moves of late, and programs that they took: an owner may need a second page for what leads to a page that it moves.
+    moves: u32,
+    programs: u32,
+}
+
+impl Collector {
+    /// Some moves of one program each are taken for granted.
+    pub(crate) const IDLE: Collector =
+        Collector { emptying: None, skipped: None, levelled: 0, moves: MOVES_WEIGHED / 8, programs: MOVES_WEIGHED / 8 };
+
+    /// Programs that moving so many pages takes.
+    pub(crate) fn toll(&self, pages: u32) -> u32 {
+        debug_assert!(self.moves > 0, "some moves are taken for granted");
+        (u64::from(pages) * u64::from(self.programs.max(self.moves)) / u64::from(self.moves)) as u32
+    }
+
+    fn moved(&mut self) {
+        self.moves += 1;
+        if self.moves >= MOVES_WEIGHED {
+            (self.moves, self.programs) = (self.moves / 2, self.programs / 2);
+        }
+    }
+
+    /// A page was programmed for a move.
+    pub(crate) fn programmed(&mut self) {
+        self.programs += 1;
+    }
+
+    pub(crate) fn block(&self) -> Option<BlockAddr> {
+        self.emptying.map(|emptying| emptying.block)
+    }
+
+    pub(crate) fn skipped(&self) -> Option<BlockAddr> {
+        self.skipped
+    }
+
+    pub(crate) fn is_levelling(&self) -> bool {
+        self.emptying.is_some_and(|emptying| emptying.cause == Cause::Levelling)
+    }
+
+    /// Whether a block of so many pages may be emptied for levelling after so many programs.
+    pub(crate) fn may_level(&self, programs: u64, pages: u16) -> bool {
+        (self.levelled + u64::from(pages)) * 100 <= programs * LEVELLING_SHARE
+    }
+
+    /// Nothing lags behind: the next time is a block's share of programs away, so that no more than a block is moved at once.
+    pub(crate) fn passes_levelling(&mut self, programs: u64) {
+        self.levelled = self.levelled.max(programs * LEVELLING_SHARE / 100);
+    }
+
+    pub(crate) fn begin(&mut self, blocks: &Blocks<'_>, block: BlockAddr, cause: Cause) {
+        debug_assert!(self.emptying.is_none(), "one block is emptied at a time");
+        let erases = blocks.erase_count(block);
+        self.emptying = Some(Emptying { block, erases, cause, cursor: 0, left: 0, is_damaged: false });
+    }
+
+    /// The next page of the block that is being emptied, by its place there; `None` if it is done with. So many of its pages die with the next
+    /// commit. The page counts as one that stays until it is answered for: an owner that fails meanwhile gives no answer.
+    pub(crate) fn next(
+        &mut self,
+        blocks: &Blocks<'_>,
+        dying: impl Fn(BlockAddr) -> u16,
+    ) -> Option<(BlockAddr, u16, Cause)> {
+        let emptying = self.emptying.as_mut()?;
+        let block = emptying.block;
+        let has_live = emptying.is_current(blocks) && blocks.live(block) > dying(block) + emptying.left;
+        if !has_live || emptying.cursor >= blocks.pages() {
+            return None;
+        }
+        emptying.cursor += 1;
+        debug_assert!(emptying.cursor <= blocks.pages() && emptying.left < emptying.cursor);
+        emptying.left += 1;
+        Some((block, emptying.cursor - 1, emptying.cause))
+    }
+
+    /// The page that was asked about does not stay: it is dead, or was moved.
+    pub(crate) fn goes(&mut self, is_moved: bool) {
+        let Some(emptying) = &mut self.emptying else { return };
+        debug_assert!(emptying.left > 0, "a page is answered for that was not handed out");
+        emptying.left = emptying.left.saturating_sub(1);
+        self.levelled += u64::from(is_moved && emptying.cause == Cause::Levelling);
+        if is_moved {
+            self.moved();
+        }
+    }
+
+    /// The page that was asked about stays, and cannot be read.
+    pub(crate) fn is_damaged(&mut self) {
+        if let Some(emptying) = &mut self.emptying {
+            emptying.is_damaged = true;
+        }
+    }
+
+    /// The block is done with: every page of it was examined, or none lives any more but those that die with the next commit, so many. Returns
+    /// whether its count agrees with what the owner said. If not, one of both is wrong: the block is kept until the pages are counted anew.
+    #[must_use]
+    pub(crate) fn finish(&mut self, blocks: &mut Blocks<'_>, is_exact: bool, dying: impl Fn(BlockAddr) -> u16) -> bool {
+        let Some(emptying) = self.emptying.take() else { return true };
+        let Emptying { block, cursor, left, is_damaged, .. } = emptying;
+        self.skipped = Some(block);
+        if !emptying.is_current(blocks) {
+            // It was empty, and a checkpoint listed it. Since then it may have been filled again, with pages that nobody was asked about.
+            return true;
+        }
+        if left > 0 {
+            if is_damaged {
+                blocks.set(block, Flag::Damaged, true);
+                blocks.set(block, Flag::Refresh, false);
+            }
+            return true;
+        }
+        let dying = dying(block);
+        if cursor >= blocks.pages() {
+            if is_exact && blocks.live(block) != dying {
+                // A damaged tree leads to pages that it says are dead, or an image brought a count that is too high. Nothing is erased on the word of either.
+                blocks.set(block, Flag::Damaged, true);
+                return false;
+            }
+            blocks.set_live(block, dying);
+        }
+        blocks.set(block, Flag::Refresh, false);
+        true
+    }
+
+    /// A block in which a program failed and nothing lives.
+    pub(crate) fn condemned(blocks: &Blocks<'_>) -> Option<BlockAddr> {
+        if blocks.in_state(State::Failing) == 0 {
+            return None;
+        }
+        blocks.addresses().find(|&block| blocks.state(block) == State::Failing && blocks.live(block) == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Collector;
+
+    #[test]
+    fn a_move_that_takes_two_programs_makes_what_lives_weigh_more() {
+        let mut collector = Collector::IDLE;
+        let mut moves = |count, programs| {
+            for _ in 0..count {
+                (0..programs).for_each(|_| collector.programmed());
+                collector.moved();
+            }
+            collector.toll(100)
+        };
+        assert_eq!(moves(0, 1), 100);
+        assert!((190..=200).contains(&moves(500, 2)));
+        assert!(moves(2_000, 1) <= 101);
+    }
+}

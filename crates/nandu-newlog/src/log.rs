@@ -1,0 +1,724 @@
+//! The log as its owner sees it.
+
+use core::fmt;
+
+use nandu_media::{Malformed, PageKind};
+use nandu_nand::{BlockAddr, Cause, Geometry, Nand, PageAddr};
+
+use crate::blocks::{Blocks, Flag, State};
+use crate::chip::Chip;
+use crate::collector::{Budget, Collector};
+use crate::disturb::Disturb;
+use crate::dying::{DYING_MAX, Dying};
+use crate::error::LogError;
+use crate::grant::{Claimed, Fate, Grant, Kind, PageInfo, Victim};
+use crate::medium::Medium;
+use crate::mount::mount;
+use crate::options::LogOptions;
+use crate::reserve::{FLOOR, OPENED_FLOOR, slack};
+use crate::room::{Claim, IDLE_LIVE_SHARE, IDLE_SHARE, Room, WORTH_SHARE};
+use crate::shape::Shape;
+use crate::stats::LogStats;
+use crate::verify::{Violation, verify};
+use crate::victims::Victims;
+use crate::volume::Volume;
+use crate::{format, memory};
+
+/// Blocks that an operation may open for which there is always room, but at the end of the chip's life: one for commits, one for nodes.
+const OPENED_SURE: u32 = 2;
+
+/// Blocks that can be opened before a checkpoint lists more, if there are more.
+const OPENABLE_MIN: u32 = 2;
+
+/// Moves that go with a page that an operation appends, when the pool is at its least: what keeps up with blocks of which four fifths live.
+const MOVES_A_PAGE: u32 = 4;
+
+/// Most pages between two commits. A mount goes on with sequences that are further ahead.
+const UNCOMMITTED_MAX: u32 = 2048;
+
+/// An append-only log over the blocks of a chip. See the crate's documentation.
+pub struct Log<'m, N: Nand> {
+    volume: Volume<'m, N>,
+    dying: Dying,
+    collector: Collector,
+    disturb: Disturb,
+    /// Pages since the newest commit.
+    uncommitted: u32,
+    was_cut: bool,
+    /// Live counts are being made anew.
+    is_counting: bool,
+    dies_at_once: bool,
+}
+
+impl<N: Nand> fmt::Debug for Log<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log").field("volume", &self.volume.medium().volume()).finish_non_exhaustive()
+    }
+}
+
+impl<'m, N: Nand> Log<'m, N> {
+    /// Bytes of memory that a log on this chip takes, exactly: a page, 8 for each block, and 8 for each page that the block table may take.
+    pub const fn memory_required(geometry: &Geometry, _options: &LogOptions) -> usize {
+        memory::required(geometry)
+    }
+
+    /// Makes an empty volume, whatever the chip holds. Respects every bad-block mark, and keeps the erase counts of a volume that stands there.
+    ///
+    /// Looks at the mark of every block and at its first two pages, erases the four anchor blocks and the first blocks for data, and
+    /// makes a checkpoint. A chip on which this was cut has no volume, or the new one; or the old one, if there was one.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Geometry`], [`LogError::Memory`] and [`LogError::Unsuitable`] before anything was changed;
+    /// [`LogError::Unsuitable`] if too few blocks are good; [`LogError::Nand`].
+    pub fn format(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
+        let mut log = Self::blank(nand, &options, memory)?;
+        log.for_cause(Cause::Format, |log| format::format(&mut log.volume, &options))?;
+        if log.capacity_pages() == 0 {
+            return Err(LogError::Unsuitable { what: "too few good blocks" });
+        }
+        log.start();
+        Ok(log)
+    }
+
+    /// Opens a volume. After a cut, repairs it first: the newest commit is copied to a fresh block, since it may be the very page that was being programmed,
+    /// and blocks that were open are never programmed further.
+    ///
+    /// A clean mount programs nothing, one after a cut makes an erase and a program for the copy, and a checkpoint with its erase. It can be repeated.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::NotFormatted`]; [`LogError::WrongFormat`] if chip or options are not those of the volume; [`LogError::Corrupt`]; [`LogError::Memory`];
+    /// [`LogError::Nand`]. A volume that can be read and not repaired is mounted read-only.
+    pub fn mount(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
+        let mut log = Self::blank(nand, &options, memory)?;
+        log.was_cut = log.for_cause(Cause::Mount, |log| mount(&mut log.volume, &options))?;
+        log.start();
+        Ok(log)
+    }
+
+    fn blank(nand: N, options: &LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
+        let shape = Shape::new(nand.geometry(), options)?;
+        let required = memory::required(&shape.geometry);
+        let parts = memory::divide(&shape.geometry, memory).ok_or(LogError::Memory { required })?;
+        let blocks = Blocks::new(&shape, parts.entries, parts.table);
+        let medium = Medium::new(Chip::new(nand, options.read_back), parts.page);
+        let broken = options.broken();
+        Ok(Log {
+            volume: Volume::new(medium, shape, blocks, broken),
+            dying: Dying::NONE,
+            collector: Collector::IDLE,
+            disturb: Disturb::new(options.reads_max),
+            uncommitted: 0,
+            was_cut: false,
+            is_counting: false,
+            dies_at_once: broken.dying,
+        })
+    }
+
+    fn start(&mut self) {
+        let sequence = self.volume.medium().sequence();
+        self.disturb.start(sequence, self.volume.blocks_mut());
+    }
+
+    /// Runs something with another cause in the chip's ledger.
+    fn for_cause<T>(&mut self, cause: Cause, work: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.nand_mut().attribute(cause);
+        let result = work(self);
+        self.nand_mut().attribute(before);
+        result
+    }
+
+    /// Makes a clean checkpoint, so that the next mount has nothing to recover, and gives the chip back. Costs at most
+    /// one checkpoint; nothing if since a clean mount nothing was programmed and little was read.
+    ///
+    /// What was appended and not committed never happened.
+    ///
+    /// # Errors
+    ///
+    /// The error, with the chip: what was committed is durable all the same.
+    pub fn unmount(mut self) -> Result<N, (LogError<N::Error>, N)> {
+        match self.leave() {
+            Ok(()) => Ok(self.volume.release()),
+            Err(error) => Err((error, self.volume.release())),
+        }
+    }
+
+    fn leave(&mut self) -> Result<(), LogError<N::Error>> {
+        let is_done = self.volume.anchors().is_clean() && !self.disturb.has_read_much();
+        if self.volume.check_writable().is_err() || is_done {
+            return Ok(());
+        }
+        if self.uncommitted > 0 || !self.dying.pages().is_empty() {
+            self.volume.set_exact(false);
+        }
+        self.volume.checkpoint(true)
+    }
+
+    /// Gives the chip back as it is, as if the power had gone.
+    pub fn abandon_log(self) -> N {
+        self.volume.release()
+    }
+
+    /// The chip's geometry.
+    pub fn geometry(&self) -> &Geometry {
+        &self.volume.shape().geometry
+    }
+
+    /// Bytes of a page.
+    pub fn page_size(&self) -> usize {
+        self.geometry().page_size as usize
+    }
+
+    /// Bytes at the front of a page that the log fills in.
+    pub fn header_size(&self) -> usize {
+        self.volume.shape().header_size
+    }
+
+    /// Id of the volume.
+    pub fn volume(&self) -> u32 {
+        self.volume.medium().volume()
+    }
+
+    /// The newest commit: what it says is the owner's state. `None` on a volume on which nothing was committed yet.
+    pub fn committed(&self) -> Option<PageAddr> {
+        self.volume.committed()
+    }
+
+    /// The sequence that the next page will get; every page there is has a lower one.
+    pub fn next_sequence(&self) -> u64 {
+        self.volume.medium().sequence()
+    }
+
+    /// Whether the volume can be read only.
+    pub fn is_read_only(&self) -> bool {
+        self.volume.is_read_only()
+    }
+
+    /// The chip, for inspection.
+    pub fn nand(&self) -> &N {
+        self.volume.medium().chip().nand()
+    }
+
+    /// The chip, for attribution and inspection. Programming or erasing past the log destroys the volume.
+    pub fn nand_mut(&mut self) -> &mut N {
+        self.volume.medium_mut().chip_mut().nand_mut()
+    }
+
+    /// Reads a page of the owner's into `bytes`, a whole page, and checks everything it says of itself: checksum, volume, own address, kind, and a sequence
+    /// that was given out. One read. A page whose bits begin to flip has its block noted for refresh.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Corrupt`] for a page that cannot be read, is erased or is not the owner's; [`LogError::Nand`].
+    pub fn read(&mut self, page: PageAddr, bytes: &mut [u8]) -> Result<PageInfo, LogError<N::Error>> {
+        if self.volume.medium().chip().is_lost() {
+            return Err(LogError::Poisoned);
+        }
+        if !self.geometry().contains_page(page) {
+            return Err(LogError::Corrupt { page, why: Malformed::Range("page") });
+        }
+        if bytes.len() != self.page_size() {
+            return Err(LogError::Corrupt { page, why: Malformed::Size });
+        }
+        let block = self.geometry().block_of(page);
+        self.disturb.note(block, self.volume.blocks_mut());
+        let (kind, sequence, stream, status) = self.volume.medium_mut().read(page, bytes)?;
+        if status.refresh_advised() && self.volume.blocks().state(block).holds_data() {
+            self.volume.blocks_mut().set(block, Flag::Refresh, true);
+        }
+        debug_assert!(sequence < self.next_sequence());
+        Ok(PageInfo { kind, sequence, stream, status })
+    }
+
+    /// Room for an operation that appends at most `pages` pages, the last of them a commit, after which at most `live` pages more live than
+    /// before. Costs a checkpoint at most, where one lists the blocks that are wanted.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Full`], for an operation that grows: more would live than may; and for one that appends more pages than a block takes: there is no room
+    /// for so many at once. [`LogError::ReadOnly`] where so many blocks are bad that nothing can be changed; [`LogError::Poisoned`], [`LogError::Nand`].
+    pub fn claim(&mut self, want: Claim, pages: u32, live: u32) -> Result<Claimed, LogError<N::Error>> {
+        debug_assert!(pages > 0 && pages <= UNCOMMITTED_MAX / 2 && !self.is_counting);
+        self.volume.check_writable()?;
+        let capacity = self.capacity_pages();
+        if capacity == 0 {
+            return Err(self.volume.end());
+        }
+        let blocks = self.volume.blocks();
+        let dying = self.dying.pages().len() as u32;
+        debug_assert!(dying <= blocks.live_total(), "what dies was counted");
+        if want == Claim::Grow && !self.may_live((blocks.live_total() + live).saturating_sub(dying), live) {
+            // Only the truth may refuse.
+            return if self.volume.is_exact() { Err(LogError::Full) } else { Ok(Claimed::Recount) };
+        }
+        let opened = self.opened_by(pages);
+        let floor = match (want, opened) {
+            (Claim::Settle, _) => 0,
+            (_, 0) => FLOOR,
+            _ => OPENED_FLOOR,
+        };
+        if want != Claim::Settle && !self.volume.is_exact() && blocks.pool() <= OPENED_FLOOR {
+            // From here on blocks are to be emptied, and that begins with the truth.
+            return Ok(Claimed::Recount);
+        }
+        if blocks.pool() >= floor + opened {
+            // Where one list is too short for all of them, a checkpoint on the way lists the others.
+            let listed = opened.min(u32::from(self.volume.shape().ready_max) - 1);
+            // Nor is anything committed while the list has no block for the recovery from a cut after it (N6).
+            let is_short = self.volume.openable() < listed || self.volume.ready().remaining() == 0;
+            if is_short && blocks.listable() > 0 {
+                self.volume.checkpoint(false)?;
+            }
+            if self.volume.openable() >= listed {
+                debug_assert!(self.volume.blocks().pool() >= opened);
+                return Ok(Claimed::Granted(Grant::new(pages, want)));
+            }
+        }
+        if want != Claim::Settle {
+            if !self.volume.is_exact() {
+                return Ok(Claimed::Recount);
+            }
+            if self.frees_by_settling() {
+                return Ok(Claimed::Settle);
+            }
+            // Moves make pages dead elsewhere, so that what is dead can never be gathered all. For many blocks nobody moves much for little.
+            let pages = self.volume.shape().pages;
+            let dead_min = if opened > OPENED_SURE { pages / 2 } else { 1 };
+            let is_begun = opened <= OPENED_SURE && self.collector.block().is_some();
+            if is_begun || self.victims().emptiest(dead_min).is_some_and(|(block, _)| self.has_live(block)) {
+                return Ok(Claimed::Collect(Budget::urgent(dead_min)));
+            }
+            if dying > 0 {
+                return Ok(Claimed::Settle);
+            }
+            // That there is no room for many pages at once does not say that the chip is at its end.
+            if want == Claim::Grow || opened > OPENED_SURE {
+                return Err(LogError::Full);
+            }
+        }
+        Err(self.volume.end())
+    }
+
+    /// Whether so many pages may live after an operation that makes them more by so many. It may end above the capacity by a share of a block: it asks for
+    /// the most that it may take. Where moving a page takes more than a program, moving all must not take more pages than the blocks in use have,
+    /// but one.
+    fn may_live(&self, live: u32, more: u32) -> bool {
+        let (capacity, shape) = (self.capacity_pages(), self.volume.shape());
+        let pages = u32::from(shape.pages);
+        let spare = (u32::from(shape.streams) + slack(self.volume.blocks().good()) - 1) * pages;
+        let least = live - more.saturating_sub(1);
+        live <= capacity + pages / u32::from(WORTH_SHARE)
+            && least <= capacity
+            && self.collector.toll(least) <= capacity + spare
+    }
+
+    /// Blocks that an operation with so many pages opens.
+    fn opened_by(&self, pages: u32) -> u32 {
+        let heads = self.volume.heads();
+        let nodes = (pages - 1).saturating_sub(heads.room(1));
+        let block_pages = u32::from(self.volume.shape().pages);
+        u32::from(heads.room(0) == 0) + nodes.div_ceil(block_pages)
+    }
+
+    /// Whether a block would hold nothing if the deaths that were noted counted.
+    fn frees_by_settling(&self) -> bool {
+        self.dying.pages().iter().any(|&page| !self.has_live(self.geometry().block_of(page)))
+    }
+
+    /// Whether pages of a block live that do not die with the next commit.
+    fn has_live(&self, block: BlockAddr) -> bool {
+        self.volume.blocks().live(block) > self.dying.count_in(block, self.geometry())
+    }
+
+    fn room(&self) -> Room<'_, 'm> {
+        Room { shape: self.volume.shape(), blocks: self.volume.blocks() }
+    }
+
+    fn victims(&self) -> Victims<'_, 'm> {
+        Victims { blocks: self.volume.blocks(), now: self.volume.now(), skipped: self.collector.skipped() }
+    }
+
+    /// Programs a page that promises nothing: it counts once a commit leads to it. `bytes` is a whole page, with room for the header
+    /// ([`Log::header_size`]) at its front, which is filled in here. The page counts as live from here on.
+    ///
+    /// Costs one program; after a failed one another one, and a checkpoint where it was a block's first.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Full`] before anything was programmed; [`LogError::ReadOnly`], [`LogError::Poisoned`], [`LogError::Nand`].
+    pub fn append(&mut self, bytes: &mut [u8], kind: Kind, grant: &mut Grant) -> Result<PageAddr, LogError<N::Error>> {
+        grant.spend();
+        self.append_to(bytes, kind.of_page(), 1, Cause::Tree)
+    }
+
+    /// Programs a commit. When this returns, it is durable, a mount begins from it, and the deaths that were noted count. Costs as [`Log::append`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Log::append`]. After an error the page counts as not committed, unless the chip is gone, when a mount may find it.
+    pub fn commit(&mut self, bytes: &mut [u8], grant: Grant) -> Result<PageAddr, LogError<N::Error>> {
+        let cause = if grant.want() == Claim::Settle { Cause::Gc } else { Cause::Host };
+        let page = self.append_to(bytes, PageKind::Commit, 0, cause)?;
+        self.uncommitted = 0;
+        let geometry = *self.geometry();
+        let blocks = self.volume.blocks_mut();
+        // Only now: if the power had gone before, the commit before this one would need them.
+        let mut lived = true;
+        self.dying.apply(|page| lived &= blocks.lose(geometry.block_of(page)));
+        if !lived {
+            // A tree that is damaged says so; nothing is erased on the word of counts that cannot be.
+            self.volume.set_exact(false);
+        }
+        debug_assert!(self.dying.pages().is_empty() && self.committed() == Some(page));
+        Ok(page)
+    }
+
+    fn append_to(
+        &mut self,
+        bytes: &mut [u8],
+        kind: PageKind,
+        stream: u8,
+        cause: Cause,
+    ) -> Result<PageAddr, LogError<N::Error>> {
+        assert!(bytes.len() == self.page_size(), "a page is appended whole");
+        assert!(self.uncommitted < UNCOMMITTED_MAX, "more pages follow a commit than a mount leaves room for");
+        self.uncommitted += 1;
+        self.volume.append(bytes, kind, stream, cause)
+    }
+
+    /// Says that a page is needed no longer once the next commit is durable. At most [`Log::dying_room`] pages.
+    ///
+    /// An image may lead its owner to a page that the counts do not know of, or to one page on two ways. Then counts are not the truth, and
+    /// are made anew before they refuse anything.
+    pub fn dies(&mut self, page: PageAddr) {
+        if !self.geometry().contains_page(page) {
+            return;
+        }
+        let block = self.geometry().block_of(page);
+        let is_counted = self.volume.blocks().state(block).holds_data() && self.has_live(block);
+        if is_counted && self.dies_at_once {
+            self.volume.blocks_mut().lose(block);
+        } else if !is_counted || !self.dying.add(page) {
+            self.volume.set_exact(false);
+        }
+    }
+
+    /// How many pages more can die with the next commit.
+    pub fn dying_room(&self) -> usize {
+        DYING_MAX - self.dying.pages().len()
+    }
+
+    /// Whether pages were moved or replaced that die with the next commit.
+    pub fn has_dying(&self) -> bool {
+        !self.dying.pages().is_empty()
+    }
+
+    /// The share of collecting of a call that appended so many pages: nothing while enough blocks hold nothing, at most four moves for each
+    /// page, and no more programs and erases than are left to the call.
+    pub fn instalment(&mut self, pages: u32, (programs_left, erases_left): (u32, u32)) -> Budget {
+        let blocks = self.volume.blocks();
+        let (_, erases) = self.spent();
+        // Where the pool is just what opening the next block for commits takes, that comes first; and after a clean mount a checkpoint does.
+        let is_opening = self.volume.heads().room(0) == 0 && blocks.pool() == OPENED_FLOOR + 1;
+        if is_opening || self.volume.anchors().is_clean() {
+            return Budget::share(0, erases_left, erases);
+        }
+        let share = self.room().share(pages * MOVES_A_PAGE);
+        // Bits flip for months before they are lost, and wear takes years.
+        let has_other = blocks.endangered() > 0 || self.collector.is_levelling() || self.is_levelling_due();
+        let share = if has_other { share.max(2) } else { share };
+        Budget::share(share.min(programs_left), erases_left, erases)
+    }
+
+    /// Whether so much was programmed since wear was looked at that a block may be moved for it.
+    fn is_levelling_due(&self) -> bool {
+        let blocks = self.volume.blocks();
+        blocks.pool() > OPENED_FLOOR && self.collector.may_level(self.spent().0, blocks.pages())
+    }
+
+    /// Programs and erases since the mount.
+    pub fn spent(&self) -> (u64, u64) {
+        let counters = self.volume.medium().chip().counters();
+        (counters.programs.iter().sum(), counters.erases)
+    }
+
+    /// Does the next piece of work that the budget allows: erases and checkpoints by itself; a page to examine is handed
+    /// out and has to be answered. `None`: nothing to do, or the budget is used up.
+    ///
+    /// # Errors
+    ///
+    /// As [`Log::append`].
+    pub fn victim(&mut self, budget: &mut Budget) -> Result<Option<Victim>, LogError<N::Error>> {
+        self.volume.check_writable()?;
+        while budget.steps > 0 && self.step(budget)? {}
+        if !self.volume.is_exact() && self.volume.blocks().pool() <= OPENED_FLOOR {
+            // With counts that are too high, moves may take the last blocks and free none. Counting reads only, and comes first.
+            return Ok(None);
+        }
+        // Every turn begins or ends with a block, and a block that has pages to be asked about ends the loop.
+        for _ in 0..2 * self.geometry().block_count {
+            if budget.programs == 0 || budget.examinations == 0 || self.dying_room() < 2 {
+                return Ok(None);
+            }
+            let opens = |block| self.stream_of_copy(block).is_some_and(|stream| self.volume.heads().room(stream) == 0);
+            let may_erase = budget.erases_max.is_none_or(|most| self.spent().1 < most);
+            if !may_erase && self.collector.block().is_some_and(opens) {
+                return Ok(None);
+            }
+            let geometry = *self.geometry();
+            let dying = |block| self.dying.count_in(block, &geometry);
+            if let Some((block, nth, cause)) = self.collector.next(self.volume.blocks(), dying) {
+                budget.examinations -= 1;
+                // A checkpoint comes before pages are moved, so that what it takes is known.
+                budget.steps = 0;
+                return Ok(Some(Victim::new(self.volume.shape().page(block, nth), cause)));
+            }
+            let is_exact = self.volume.is_exact();
+            if !self.collector.finish(self.volume.blocks_mut(), is_exact, dying) {
+                self.volume.set_exact(false);
+            }
+            let Some((block, cause)) = self.pick(budget) else { return Ok(None) };
+            if !self.has_live(block) {
+                return Ok(None);
+            }
+            self.collector.begin(self.volume.blocks(), block, cause);
+        }
+        Ok(None)
+    }
+
+    /// The erase or checkpoint that is due.
+    fn step(&mut self, budget: &mut Budget) -> Result<bool, LogError<N::Error>> {
+        if let Some(block) = Collector::condemned(self.volume.blocks()) {
+            self.volume.blocks_mut().retire(block);
+            return Ok(true);
+        }
+        let lists_more = self.volume.openable() < OPENABLE_MIN && self.volume.blocks().listable() > 0;
+        // The checkpoint that leaves a clean mount's state comes with an erase of its own.
+        let is_leaving = !budget.is_idle && self.volume.anchors().is_clean();
+        if lists_more || is_leaving {
+            let (programs, erases) = self.volume.anchors().cost(self.volume.blocks(), self.volume.shape());
+            budget.programs = if erases > 0 { 0 } else { budget.programs.saturating_sub(programs) };
+            budget.steps -= 1;
+            self.volume.checkpoint(false)?;
+            return Ok(true);
+        }
+        let is_done = self.volume.erase_ahead()?;
+        budget.steps -= u32::from(is_done);
+        Ok(is_done)
+    }
+
+    /// The block to empty next.
+    fn pick(&mut self, budget: &Budget) -> Option<(BlockAddr, Cause)> {
+        self.volume.close_endangered();
+        if let Some(endangered) = self.victims().endangered() {
+            return Some(endangered);
+        }
+        // Not in idle time, which wears nothing.
+        if !budget.is_idle && self.is_levelling_due() {
+            let block = self.victims().levelling();
+            if block.is_some() {
+                return block;
+            }
+            self.collector.passes_levelling(self.spent().0);
+        }
+        let (victims, blocks) = (self.victims(), self.volume.blocks());
+        let (pool, pages) = (blocks.pool(), blocks.pages());
+        match () {
+            () if budget.is_idle && pool >= self.room().high() => None,
+            () if budget.is_idle => {
+                let live_max = (blocks.live_total() / IDLE_LIVE_SHARE).min(u32::from(pages - pages / IDLE_SHARE));
+                victims.best(pages - live_max as u16)
+            }
+            // An operation waits, or the next one will.
+            () if budget.erases_max.is_none() || pool <= OPENED_FLOOR => victims.emptiest(budget.dead_min),
+            () if pool >= self.room().high() => None,
+            () => victims.best((pages / WORTH_SHARE).max(1)),
+        }
+    }
+
+    /// Programs the copy of a page that the log asked about. It promises nothing; the next commit has to lead to it, and the page that
+    /// was copied dies with that ([`Log::dies`]). Costs as [`Log::append`].
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Full`]: there is no room, and nothing was programmed. Else as [`Log::append`].
+    pub fn copy(&mut self, bytes: &mut [u8], kind: Kind, victim: &Victim) -> Result<PageAddr, LogError<N::Error>> {
+        let stream = self.stream_of_copy(self.geometry().block_of(victim.page())).ok_or(LogError::Full)?;
+        self.collector.programmed();
+        self.append_to(bytes, kind.of_page(), stream, victim.cause())
+    }
+
+    /// The stream of what survives in a block: one further than where it was. When blocks are scarce, one that has room. A commit can always
+    /// follow: the last block that can be opened is left for that, if it needs one.
+    fn stream_of_copy(&self, block: BlockAddr) -> Option<u8> {
+        let heads = self.volume.heads();
+        let blocks = self.volume.blocks();
+        let last = heads.streams() - 1;
+        let stream = (blocks.stream(block) + 1).min(last);
+        if heads.room(stream) > 0 || blocks.pool() > FLOOR {
+            return Some(stream);
+        }
+        let has_room = (1..=last).rev().find(|&other| heads.room(other) > 0);
+        // One more stays for a recovery.
+        let kept = u32::from(heads.room(0) == 0) + 1;
+        has_room.or_else(|| (blocks.pool() > kept).then_some(stream))
+    }
+
+    /// Tells the log what became of a page that it asked about.
+    pub fn answer(&mut self, victim: Victim, fate: Fate, budget: &mut Budget) {
+        debug_assert!(self.geometry().contains_page(victim.page()));
+        match fate {
+            Fate::Dead => self.collector.goes(false),
+            Fate::Copied => {
+                budget.programs = budget.programs.saturating_sub(1);
+                self.collector.goes(true);
+            }
+            Fate::Kept => budget.programs = budget.programs.saturating_sub(1),
+            Fate::Stays => {}
+            Fate::Unreadable => self.collector.is_damaged(),
+        }
+    }
+
+    /// Live counts are made anew: the owner names every page that it needs, each once ([`Log::recount`]), with no claim and no death in
+    /// between, and ends it ([`Log::recount_end`]). Costs nothing.
+    pub fn recount_begin(&mut self) {
+        assert!(self.dying.pages().is_empty() && self.uncommitted == 0, "pages are counted behind a commit");
+        debug_assert!(!self.is_counting, "pages are counted once at a time");
+        self.is_counting = true;
+        self.set_all_live(0);
+    }
+
+    /// A page is needed.
+    pub fn recount(&mut self, page: PageAddr) {
+        debug_assert!(self.is_counting);
+        let geometry = *self.geometry();
+        if !geometry.contains_page(page) {
+            return;
+        }
+        let block = geometry.block_of(page);
+        // A damaged tree may lead to pages that were never programmed.
+        let most = self.volume.heads().next_in(block).unwrap_or(self.volume.blocks().pages());
+        let blocks = self.volume.blocks_mut();
+        if blocks.state(block).holds_data() && blocks.live(block) < most {
+            blocks.gain(block);
+        }
+    }
+
+    /// Every page was named, or the owner could not go on: then every page may live.
+    pub fn recount_end(&mut self, is_complete: bool) {
+        debug_assert!(self.is_counting);
+        self.is_counting = false;
+        self.volume.set_exact(is_complete);
+        if is_complete {
+            self.release_unreached();
+        } else {
+            self.set_all_live(self.volume.shape().pages);
+        }
+        // A mount begins from the newest commit, whether its owner needs anything that stands in it or not (N7).
+        if let Some(page) = self.committed() {
+            let block = self.geometry().block_of(page);
+            let live = self.volume.blocks().live(block).max(1);
+            self.volume.blocks_mut().set_live(block, live);
+        }
+        debug_assert!(self.volume.is_exact() == is_complete);
+    }
+
+    /// What was kept for the sake of a count that was wrong can be erased.
+    fn release_unreached(&mut self) {
+        debug_assert!(self.volume.is_exact(), "pages were counted");
+        let blocks = self.volume.blocks_mut();
+        for block in blocks.addresses() {
+            if blocks.has(block, Flag::Damaged) && blocks.live(block) == 0 {
+                blocks.set(block, Flag::Damaged, false);
+            }
+        }
+    }
+
+    fn set_all_live(&mut self, live: u16) {
+        let heads = *self.volume.heads();
+        let next_in = |block| heads.next_in(block).unwrap_or(u16::MAX);
+        let blocks = self.volume.blocks_mut();
+        for block in blocks.addresses() {
+            if blocks.state(block).holds_data() {
+                blocks.set_live(block, live.min(next_in(block)));
+            }
+        }
+    }
+
+    /// Makes a checkpoint: what is known of the blocks becomes durable. The log makes checkpoints by itself; one more shortens the next recovery.
+    /// Costs a program for the anchor and one for each page of the block table that changed; when the anchor block is full, and for the first one after a
+    /// mount, an erase and a program for every page of the block table, and one more for an anchor if an anchor block was lost.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::ReadOnly`] if no anchor block is left; [`LogError::Poisoned`], [`LogError::Nand`].
+    pub fn checkpoint(&mut self) -> Result<(), LogError<N::Error>> {
+        self.volume.checkpoint(false)
+    }
+
+    /// Pages that are live, at most.
+    pub fn live_pages(&self) -> u32 {
+        self.volume.blocks().live_total()
+    }
+
+    /// Whether live counts are the truth, and not above it as after a cut.
+    pub fn is_exact(&self) -> bool {
+        self.volume.is_exact()
+    }
+
+    /// Pages that may be live.
+    pub fn capacity_pages(&self) -> u32 {
+        self.room().capacity()
+    }
+
+    /// Why an owner that frees or replaces finds no room, however much was moved. Where so many blocks died that more lives than may, the chip is at its end.
+    pub fn refuse(&mut self) -> LogError<N::Error> {
+        if self.live_pages() > self.capacity_pages() { self.volume.end() } else { LogError::Full }
+    }
+
+    /// Whether so many pages more may live.
+    pub fn has_room(&self, pages: u32) -> bool {
+        self.may_live(self.live_pages() + pages, 1)
+    }
+
+    /// How many pages of a block may be live, at most. An owner that walks its data can hold N5 against it.
+    pub fn live_bound(&self, block: BlockAddr) -> u32 {
+        if self.geometry().contains_block(block) { self.volume.blocks().live(block).into() } else { 0 }
+    }
+
+    /// What the log did since the mount, and how it stands. Costs a pass over the block table in memory.
+    pub fn stats(&self) -> LogStats {
+        let (blocks, counters) = (self.volume.blocks(), self.volume.medium().chip().counters());
+        let (mut least, mut most, mut sum) = (u32::MAX, 0, 0);
+        for block in blocks.addresses() {
+            if !matches!(blocks.state(block), State::Bad | State::Anchor) {
+                let erases = blocks.erase_count(block);
+                (least, most, sum) = (least.min(erases), most.max(erases), sum + u64::from(erases));
+            }
+        }
+        LogStats {
+            programs: counters.programs,
+            erases: counters.erases,
+            checkpoints: self.volume.anchors().made(),
+            failures: counters.failures,
+            was_cut: self.was_cut,
+            live_pages: blocks.live_total(),
+            capacity_pages: self.capacity_pages(),
+            pool_blocks: blocks.pool(),
+            bad_blocks: blocks.in_state(State::Bad),
+            damaged_blocks: blocks.damaged(),
+            erase_counts: (least.min(most), most, sum),
+        }
+    }
+
+    /// Walks over every page once, reads only, and reports every violation of the invariants that flash and memory can
+    /// show: N1, N2, N5, N7. Returns how many there were. Costs one read for each page of the chip that may be programmed.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Nand`].
+    pub fn verify(&mut self, report: &mut dyn FnMut(Violation)) -> Result<u32, LogError<N::Error>> {
+        self.for_cause(Cause::Verify, |log| verify(&mut log.volume, report))
+    }
+}

@@ -1,0 +1,242 @@
+//! Mounting: the newest checkpoint, read and checked; then the newest commit after it.
+
+use nandu_media::anchor::MODE_SLC;
+use nandu_media::header::FLAG_INEXACT;
+use nandu_media::table::{LIVE_MAX, RECORD_SIZE};
+use nandu_media::{Anchor, BlockRecord, Malformed, PageKind};
+use nandu_nand::{BlockAddr, Nand, PageAddr};
+
+use crate::anchors::{Anchors, Loaded};
+use crate::blocks::{Blocks, State};
+use crate::error::LogError;
+use crate::heads::Heads;
+use crate::medium::{Found, Medium, Probe};
+use crate::options::LogOptions;
+use crate::ready::Ready;
+use crate::roll::Roll;
+use crate::search::{NewestAnchor, Search, bad_anchor};
+use crate::shape::Shape;
+use crate::volume::Volume;
+
+/// How often a mount is tried. A page that was being programmed at the cut may read well once and badly the next time, even
+/// within one mount; then another attempt sees it one way, and in the end it reads badly always.
+const ATTEMPTS: u32 = 8;
+
+/// Opens the volume on the chip; returns whether a cut was found, and repaired.
+///
+/// # Errors
+///
+/// [`LogError::NotFormatted`], [`LogError::WrongFormat`], [`LogError::Corrupt`], [`LogError::Nand`].
+pub(crate) fn mount<N: Nand>(volume: &mut Volume<'_, N>, options: &LogOptions) -> Result<bool, LogError<N::Error>> {
+    let mut attempt = 1;
+    loop {
+        match open(volume, options) {
+            Err(LogError::Corrupt { .. }) if attempt < ATTEMPTS => attempt += 1,
+            result => return result,
+        }
+    }
+}
+
+fn open<N: Nand>(volume: &mut Volume<'_, N>, options: &LogOptions) -> Result<bool, LogError<N::Error>> {
+    let (medium, _, shape) = volume.reader();
+    medium.forget_all();
+    let newest = Search::new(medium, shape).newest()?.ok_or(LogError::NotFormatted)?;
+    let stored = stored_options(medium, newest.found.page, options)?;
+    volume.reshape(Shape::new(volume.medium().chip().geometry(), &stored)?);
+    let (medium, blocks, shape) = volume.reader();
+    medium.set_volume(newest.found.volume);
+    if options.volume.is_some_and(|volume| volume != newest.found.volume) {
+        return Err(LogError::WrongFormat { what: "volume id" });
+    }
+    let loaded = Loader { medium, blocks, shape }.proven(newest)?;
+    medium.pass_sequence(newest.sequence.saturating_add(1));
+    let roll = Roll { shape, loaded: &loaded };
+    if !loaded.anchors.is_clean() {
+        let rolled = roll.forward(medium)?;
+        volume.recover(&loaded, &rolled)?;
+        return Ok(true);
+    }
+    roll.check_clean(medium)?;
+    volume.resume(&loaded);
+    if let Some(page) = loaded.committed {
+        volume.hold_commit(page)?;
+    }
+    Ok(false)
+}
+
+/// The options that the volume was formatted with, if chip and wishes agree with them.
+fn stored_options<N: Nand>(
+    medium: &mut Medium<'_, N>,
+    page: PageAddr,
+    options: &LogOptions,
+) -> Result<LogOptions, LogError<N::Error>> {
+    medium.probe_any(page)?;
+    let geometry = *medium.chip().geometry();
+    let parsed = medium.parsed().map_err(|why| LogError::Corrupt { page, why })?;
+    let anchor = Anchor::parse(&parsed).map_err(|why| bad_anchor(page, why))?;
+    let differs = |wish: Option<u8>, found: u8| wish.is_some_and(|wish| wish != found);
+    let has_more = anchor.bare_streams() > 0 || anchor.mlc_streams() > 0 || anchor.tags().is_some();
+    let differences = [
+        (!anchor.has_commit_stream() || has_more, "features"),
+        (anchor.page_size() != geometry.page_size, "page size"),
+        (anchor.pages_per_block() != geometry.pages_per_block, "pages per block"),
+        (anchor.block_count() != geometry.block_count, "block count"),
+        (anchor.mode() != MODE_SLC, "cell mode"),
+        (differs(options.stream_count, parsed.stream_count()), "stream count"),
+        (differs(options.ready_max, anchor.ready_max()), "ready list"),
+    ];
+    match differences.iter().find(|(is_other, _)| *is_other) {
+        Some(&(_, what)) => Err(LogError::WrongFormat { what }),
+        None => Ok(LogOptions {
+            stream_count: Some(parsed.stream_count()),
+            ready_max: Some(anchor.ready_max()),
+            ..*options
+        }),
+    }
+}
+
+/// Reads a checkpoint.
+struct Loader<'l, 'm, N> {
+    medium: &'l mut Medium<'m, N>,
+    blocks: &'l mut Blocks<'m>,
+    shape: &'l Shape,
+}
+
+impl<N: Nand> Loader<'_, '_, N> {
+    /// Where anchor blocks were lost, takes over no checkpoint of which it is not known that the next mount will find it, too: recovery
+    /// may have no other block to write to than the one with the checkpoint before.
+    ///
+    /// In doubt is the first checkpoint of a block, which is made twice then. If the second one was begun, the first is complete. If not, nothing was
+    /// programmed or erased since the checkpoint before, but these pages, and that one says all: it is taken, as if the cut had come before the block was
+    /// begun. Where that one is gone, an earlier mount saw the second one, and erased it.
+    ///
+    /// Nothing more is read on a volume with all its anchor blocks; else one page, and in doubt as much as in a search for an anchor.
+    fn proven(&mut self, newest: NewestAnchor) -> Result<Loaded, LogError<N::Error>> {
+        let mut loaded = self.load(&newest.found)?;
+        let Some(base) = loaded.anchors.base_in_doubt(self.shape) else { return Ok(loaded) };
+        let block = self.shape.block_of(newest.found.page);
+        let nth = self.shape.nth_of(newest.found.page) + 1;
+        let is_confirmed = self.medium.chip().reads_back();
+        let followed = self.medium.last(nth..self.shape.pages.min(nth + 1), [], is_confirmed, |medium, _| {
+            let is_erased = matches!(medium.probe(self.shape.page(block, nth))?, Probe::Erased);
+            Ok((!is_erased).then_some((nth, ())))
+        })?;
+        let before = if followed.is_some() { None } else { Search::new(self.medium, self.shape).newest_in(base)? };
+        let is_before =
+            |before: &Found| before.volume == newest.found.volume && before.sequence < newest.found.sequence;
+        if let Some(before) = before.filter(is_before) {
+            match self.load(&before) {
+                Err(LogError::Corrupt { .. }) => loaded = self.load(&newest.found)?,
+                result => loaded = result?,
+            }
+        }
+        debug_assert!(loaded.anchors.number() > 0);
+        // Whoever began the other block knew that the one before is stable.
+        loaded.anchors.settle();
+        Ok(loaded)
+    }
+
+    /// Takes over what an anchor says.
+    fn load(&mut self, found: &Found) -> Result<Loaded, LogError<N::Error>> {
+        let corrupt = |why| LogError::Corrupt { page: found.page, why };
+        self.blocks.clear();
+        self.medium.load(found.page)?;
+        let loaded = self.take_anchor(found).map_err(corrupt)?;
+        if loaded.committed.is_some_and(|page| !self.shape.geometry.contains_page(page)) {
+            return Err(corrupt(Malformed::Range("committed")));
+        }
+        for index in 0..self.blocks.table_pages() {
+            self.load_table_page(index, found.sequence)?;
+        }
+        self.check(&loaded).map_err(corrupt)?;
+        Ok(loaded)
+    }
+
+    fn take_anchor(&mut self, found: &Found) -> Result<Loaded, Malformed> {
+        let parsed = self.medium.parsed()?;
+        let anchor = Anchor::parse(&parsed)?;
+        let is_exact = parsed.is_clean()
+            && parsed.flags() & FLAG_INEXACT == 0
+            // Larger blocks have their counts rounded up.
+            && self.shape.pages <= u16::from(LIVE_MAX);
+        let anchors = Anchors::found(&anchor, found, self.shape, parsed.is_clean())?;
+        let mut heads = Heads::new(self.shape.streams, self.shape.pages);
+        for (stream, head) in anchor.heads().enumerate() {
+            let Some(head) = head else { continue };
+            if head.next >= self.shape.pages {
+                return Err(Malformed::Range("heads"));
+            }
+            debug_assert!(head.next > 0, "an anchor with an open block of no page is refused");
+            heads.begin(stream as u8, BlockAddr(head.block), head.next, None);
+        }
+        let mut ready = Ready::EMPTY;
+        anchor.ready().for_each(|block| ready.push(BlockAddr(block)));
+        if anchor.table().len() != usize::from(self.blocks.table_pages()) {
+            return Err(Malformed::Range("table_page_count"));
+        }
+        for (index, address) in anchor.table().enumerate() {
+            self.blocks.set_table_address(index as u16, address);
+        }
+        for (block, record) in self.blocks.addresses().zip(anchor.records()) {
+            if !self.blocks.load(block, BlockRecord::from_bytes(*record)) {
+                return Err(Malformed::Range("records"));
+            }
+        }
+        // A recovery needs the next number, for what it copies and for its checkpoint.
+        let is_read_only = anchor.is_read_only() || found.checkpoint == u32::MAX;
+        Ok(Loaded { anchors, heads, ready, committed: found.committed, is_exact, is_read_only })
+    }
+
+    fn load_table_page(&mut self, index: u16, anchor_sequence: u64) -> Result<(), LogError<N::Error>> {
+        let page = PageAddr(self.blocks.table_address(index));
+        let corrupt = |why| LogError::Corrupt { page, why };
+        let found = self.medium.load(page)?;
+        if found.kind != PageKind::Table {
+            return Err(corrupt(Malformed::Kind(found.kind as u8)));
+        }
+        if found.sequence >= anchor_sequence {
+            return Err(corrupt(Malformed::Sequence));
+        }
+        let body = self.medium.bytes().get(self.shape.header_size..).unwrap_or_default();
+        let (records, _) = body.as_chunks::<RECORD_SIZE>();
+        for (block, &record) in self.blocks.blocks_of_table_page(index).zip(records) {
+            if !self.blocks.load(BlockAddr(block), BlockRecord::from_bytes(record)) {
+                return Err(corrupt(Malformed::Range("records")));
+            }
+        }
+        self.blocks.set_table_address(index, page.0);
+        Ok(())
+    }
+
+    /// Whether the parts of the checkpoint agree; a hostile image may say anything.
+    fn check(&mut self, loaded: &Loaded) -> Result<(), Malformed> {
+        // What is listed or open twice shows in the sums.
+        let ready = loaded.ready.all();
+        for &block in ready {
+            match self.blocks.state(block) {
+                State::Free => self.blocks.list(block),
+                State::Ready => {}
+                _ => return Err(Malformed::Range("ready")),
+            }
+        }
+        if self.blocks.in_state(State::Ready) + self.blocks.in_state(State::Listed) != ready.len() as u32 {
+            return Err(Malformed::Range("ready"));
+        }
+        let mut open = 0;
+        for head in (0..loaded.heads.streams()).filter_map(|stream| loaded.heads.open(stream)) {
+            if self.blocks.state(head.block) != State::Open {
+                return Err(Malformed::Range("heads"));
+            }
+            // Recorded counts are rounded up, and an image may say anything.
+            self.blocks.set_live(head.block, self.blocks.live(head.block).min(head.next));
+            open += 1;
+        }
+        if self.blocks.in_state(State::Open) != open {
+            return Err(Malformed::Range("heads"));
+        }
+        if loaded.anchors.blocks().any(|block| self.blocks.state(block) != State::Anchor) {
+            return Err(Malformed::Range("anchors"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! What may be chosen when a volume is formatted.
+
+#![cfg_attr(not(feature = "_broken"), expect(unreachable_pub, reason = "tests alone see what is left out"))]
+
+use nandu_media::{STREAM_COUNT_MAX, STREAM_COUNT_MIN};
+
+/// Choices made at format. At mount, a choice that is not left open has to agree with the volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogOptions {
+    /// Id of the volume, which each of its pages states. Left open, a format draws it from `salt`, from the volume found on the chip, from
+    /// the pages that stand first in its blocks, and from which blocks are bad; so it is another one each time.
+    pub volume: Option<u32>,
+    /// At format, what else the id is drawn from: something by chance, or what tells this chip from others, such as its serial number.
+    pub salt: u64,
+    /// Streams, 2 to 8: one of commits, the others of what survives, by how often it did; left open: by the size of the chip.
+    pub stream_count: Option<u8>,
+    /// Longest list of blocks in a checkpoint that are opened next, 3 to 14; left open: by the size of the chip. Longer means
+    /// fewer checkpoints and more blocks that hold no data.
+    pub ready_max: Option<u8>,
+    /// Read the header of each page back after it was programmed: one more short read a program, and a program that the chip
+    /// reported and lost (fault F14) is repeated elsewhere. A mount after a cut reads a second time where what it finds ends, so
+    /// that a read of something else (F15, F16) does not hide the newest commit.
+    pub read_back: bool,
+    /// Reads of a block since its erase after which its pages are moved; left open: 131,072, about an eighth of what chips are rated
+    /// for. Reads are estimated, not counted. 0: never.
+    pub reads_max: Option<u32>,
+    /// Test switches.
+    #[cfg(feature = "_broken")]
+    pub broken: Broken,
+}
+
+impl LogOptions {
+    /// Everything left open, no reading back.
+    pub const DEFAULT: LogOptions = LogOptions {
+        volume: None,
+        salt: 0,
+        stream_count: None,
+        ready_max: None,
+        read_back: false,
+        reads_max: None,
+        #[cfg(feature = "_broken")]
+        broken: Broken::NOTHING,
+    };
+
+    pub(crate) fn streams_are_sound(&self) -> bool {
+        let range = STREAM_COUNT_MIN as u8..=STREAM_COUNT_MAX as u8;
+        self.stream_count.is_none_or(|count| range.contains(&count))
+    }
+
+    /// Which rules a test leaves out.
+    pub(crate) const fn broken(&self) -> Broken {
+        #[cfg(feature = "_broken")]
+        return self.broken;
+        #[cfg(not(feature = "_broken"))]
+        return Broken::NOTHING;
+    }
+}
+
+impl Default for LogOptions {
+    fn default() -> LogOptions {
+        LogOptions::DEFAULT
+    }
+}
+
+/// Rules that a test leaves out; none, in a build without the feature for tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Goes on in the blocks that were open at a cut, and does not copy the newest commit.
+    pub quarantine: bool,
+    /// Takes a listed block for erased that looks erased.
+    pub erase_proof: bool,
+    /// Pages die when their owner says so, not with the next commit.
+    pub dying: bool,
+    /// Streams of survivors take blocks from the front of the ready list, like commits.
+    pub ends: bool,
+    /// The last entry of the ready list is opened too, so that recovery finds none.
+    pub recovery_block: bool,
+}
+
+impl Broken {
+    /// Every rule is kept.
+    pub const NOTHING: Broken =
+        Broken { quarantine: false, erase_proof: false, dying: false, ends: false, recovery_block: false };
+}

@@ -1,0 +1,110 @@
+//! Finding the newest commit after the newest checkpoint, in a bounded number of reads.
+//!
+//! Commits stand in one stream, and that stream opened the first entries of the ready list, one after the other (N3). So the last block with
+//! a commit is found among them, and the last commit in that block. Nobody looks for other pages: the commit says where the other streams
+//! stood, and what they programmed after it promises nothing (R1).
+
+use core::ops::Range;
+
+use nandu_media::{Malformed, PageKind, Position};
+use nandu_nand::{BlockAddr, Nand};
+
+use crate::anchors::Loaded;
+use crate::error::LogError;
+use crate::medium::{Found, Medium, Probe};
+use crate::shape::Shape;
+
+/// What a roll forward found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rolled {
+    /// Entries of the ready list that stream 0 opened.
+    pub(crate) front: usize,
+    /// The newest commit, if there is one behind the checkpoint.
+    pub(crate) newest: Option<Found>,
+}
+
+/// A roll forward from a checkpoint.
+pub(crate) struct Roll<'r> {
+    pub(crate) shape: &'r Shape,
+    pub(crate) loaded: &'r Loaded,
+}
+
+impl Roll<'_> {
+    /// Finds the newest commit. Two reads more than the binary logarithms of the ready list and of a block, at most; and where the options
+    /// want what is programmed to be read back, four more.
+    pub(crate) fn forward<N: Nand>(&self, medium: &mut Medium<'_, N>) -> Result<Rolled, LogError<N::Error>> {
+        let ready = self.loaded.ready.all();
+        let (pages, is_confirmed) = (self.shape.pages, medium.chip().reads_back());
+        let opened = medium.last(0..ready.len() as u16, [], is_confirmed, |medium, entries| {
+            let found = self.current(medium, ready[usize::from(entries.start)], 0..pages)?;
+            Ok(found.map(|found| (entries.start, found)))
+        })?;
+        let (front, newest) = opened.map_or((0, None), |(entry, found)| (usize::from(entry) + 1, Some(found)));
+        let at = match newest {
+            Some(found) => Some((self.shape.block_of(found.page), self.shape.nth_of(found.page) + 1)),
+            None => self.loaded.heads.open(0).map(|head| (head.block, head.next)),
+        };
+        let Some((block, next)) = at else { return Ok(Rolled { front, newest }) };
+        let last = medium.last(next..pages, [], is_confirmed, |medium, pages| {
+            let found = self.current(medium, block, pages)?;
+            Ok(found.map(|found| (self.shape.nth_of(found.page), found)))
+        })?;
+        Ok(Rolled { front, newest: last.map(|(_, found)| found).or(newest) })
+    }
+
+    /// Nothing may have been committed after a clean checkpoint. If something was, a newer checkpoint has decayed. Two reads at most.
+    pub(crate) fn check_clean<N: Nand>(&self, medium: &mut Medium<'_, N>) -> Result<(), LogError<N::Error>> {
+        if let Some(head) = self.loaded.heads.open(0) {
+            self.current(medium, head.block, head.next..self.shape.pages)?;
+        }
+        if let Some(&block) = self.loaded.ready.unopened().first() {
+            self.current(medium, block, 0..self.shape.pages)?;
+        }
+        Ok(())
+    }
+
+    /// The first of these pages if it is a commit behind the checkpoint; the one after it if this one is damaged. What is behind them is none.
+    fn current<N: Nand>(
+        &self,
+        medium: &mut Medium<'_, N>,
+        block: BlockAddr,
+        pages: Range<u16>,
+    ) -> Result<Option<Found>, LogError<N::Error>> {
+        for nth in pages.take(2) {
+            match medium.probe(self.shape.page(block, nth))? {
+                Probe::Valid(found) if self.is_current(&found) => return Ok(Some(found)),
+                Probe::Valid(found) if self.is_of_a_lost_checkpoint(&found) => {
+                    return Err(LogError::Corrupt { page: found.page, why: Malformed::Sequence });
+                }
+                Probe::Valid(_) | Probe::Erased => return Ok(None),
+                Probe::Garbage => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a page is a commit that was made after the checkpoint.
+    ///
+    /// A copy made by a recovery that was cut carries the number of the checkpoint that was never completed. It has no positions, so that it
+    /// passes for nothing newer if that number is given out again before its block is erased.
+    fn is_current(&self, found: &Found) -> bool {
+        let is_sound = |position: &Position| match position.slot() {
+            Some(Position::SLOT_OPEN) | None => true,
+            Some(slot) => self.loaded.ready.at(slot).is_some(),
+        };
+        found.kind == PageKind::Commit
+            && found.stream == 0
+            && found.checkpoint == self.loaded.anchors.number()
+            && found.sequence > self.loaded.anchors.sequence()
+            && found.positions[0].slot().is_some()
+            && found.positions.iter().all(is_sound)
+    }
+
+    /// Whether a page was committed after a checkpoint newer than the newest one found, so that that one must have decayed.
+    /// What is left is too old to build on. A copy made by a recovery that was cut has no positions, and is no such page.
+    fn is_of_a_lost_checkpoint(&self, found: &Found) -> bool {
+        found.checkpoint > self.loaded.anchors.number()
+            && found.sequence > self.loaded.anchors.sequence()
+            && found.positions.iter().any(|position| position.slot().is_some())
+    }
+}

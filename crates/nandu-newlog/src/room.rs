@@ -1,0 +1,64 @@
+//! How much may live, and when it is time to collect.
+
+use crate::blocks::Blocks;
+use crate::reserve::{OPENED_FLOOR, kept_back, slack};
+use crate::shape::Shape;
+
+/// For what an operation needs room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// More pages may live after it than before: refused on a full chip.
+    Grow,
+    /// As many live as before.
+    Replace,
+    /// Fewer live than before, as after a delete.
+    Free,
+    /// A commit that only makes deaths count ([`Claimed::Settle`](crate::Claimed)).
+    Settle,
+}
+
+/// Blocks that hold nothing that the collector keeps beyond [`OPENED_FLOOR`] when it can, as a part of the slack, and one
+/// more: with one alone, a block has to be free by the time the next one is full, and calls get longer where that fails.
+const POOL_SHARE: u32 = 4;
+
+/// Part of a block, as a divisor, that has to be dead for the block to be emptied while the pool is not down.
+pub(crate) const WORTH_SHARE: u16 = 8;
+
+/// The same in idle time: less would wear the chip for little.
+pub(crate) const IDLE_SHARE: u16 = 2;
+
+/// Part of all live pages, as a divisor, that a block may hold to be emptied in idle time. A few blocks are emptied before idle time comes to
+/// rest, and all of that is to be a small part of what lives; on a chip of a few blocks it would not be.
+pub(crate) const IDLE_LIVE_SHARE: u32 = 32;
+
+/// The room of a volume.
+#[derive(Clone, Copy)]
+pub(crate) struct Room<'r, 'm> {
+    pub(crate) shape: &'r Shape,
+    pub(crate) blocks: &'r Blocks<'m>,
+}
+
+impl Room<'_, '_> {
+    /// Pages that may be live.
+    pub(crate) fn capacity(self) -> u32 {
+        let good = self.blocks.good();
+        debug_assert!(good <= self.blocks.count());
+        good.saturating_sub(kept_back(good, self.shape.streams)) * u32::from(self.shape.pages)
+    }
+
+    /// Blocks of the pool below which operations take a share of collecting.
+    pub(crate) fn high(self) -> u32 {
+        OPENED_FLOOR + (1 + slack(self.blocks.good()).div_ceil(POOL_SHARE)).min(self.shape.ready_max.into())
+    }
+
+    /// The share of collecting that is due: 0 while the pool is full, `most` when one block more would be all there is.
+    pub(crate) fn share(self, most: u32) -> u32 {
+        let (pool, high, low) = (self.blocks.pool(), self.high(), OPENED_FLOOR + 1);
+        if pool >= high {
+            return 0;
+        }
+        let share = (most * (high - pool)).div_ceil(high.saturating_sub(low).max(1)).min(most);
+        debug_assert!(share > 0 && share <= most);
+        share
+    }
+}

@@ -1,0 +1,124 @@
+//! Sizes that follow from the geometry and the options, constant while a volume is mounted.
+
+use nandu_media::anchor::anchor_size;
+use nandu_media::header::header_size;
+use nandu_media::table::RECORD_SIZE;
+use nandu_media::{ANCHOR_COUNT, Position, READY_COUNT_MAX, READY_COUNT_MIN, STREAM_COUNT_MAX};
+use nandu_nand::{BlockAddr, CellMode, Geometry, PageAddr};
+
+use crate::error::LogError;
+use crate::options::LogOptions;
+use crate::reserve::kept_back;
+
+/// How the cells of every block are used.
+pub(crate) const MODE: CellMode = CellMode::Slc;
+
+/// Most pages that the block table takes, however many streams there are.
+pub(crate) const fn table_pages_max(geometry: &Geometry) -> u32 {
+    let room = (geometry.page_size as usize).saturating_sub(header_size(STREAM_COUNT_MAX as u8));
+    // No log fits a page without room for a record.
+    if room < RECORD_SIZE { 0 } else { geometry.block_count.div_ceil((room / RECORD_SIZE) as u32) }
+}
+
+/// Sizes and counts of a volume.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) geometry: Geometry,
+    /// Pages of a block.
+    pub(crate) pages: u16,
+    pub(crate) streams: u8,
+    /// Longest ready list.
+    pub(crate) ready_max: u8,
+    /// Pages of the block table; 0 if it stands in the anchor.
+    pub(crate) table_pages: u16,
+    /// Records in a page of the block table.
+    pub(crate) records_per_page: u32,
+    pub(crate) header_size: usize,
+    birth_shift: u32,
+}
+
+impl Shape {
+    /// Sizes for a chip, with the stream count and list length chosen if the options leave them open.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Geometry`], [`LogError::Unsuitable`].
+    pub(crate) fn new<E: core::error::Error>(geometry: &Geometry, options: &LogOptions) -> Result<Shape, LogError<E>> {
+        geometry.validate().map_err(LogError::Geometry)?;
+        let blocks = geometry.block_count;
+        if !options.streams_are_sound() {
+            return Err(LogError::Unsuitable { what: "stream count outside 2 to 8" });
+        }
+        let streams = options.stream_count.unwrap_or(match blocks {
+            0..128 => 2,
+            128..256 => 3,
+            _ => 4,
+        });
+        let ready_max = options.ready_max.unwrap_or(match blocks {
+            0..128 => READY_COUNT_MIN as u8,
+            128..256 => 6,
+            _ => (blocks / 32).min(READY_COUNT_MAX as u32) as u8,
+        });
+        if !(READY_COUNT_MIN as u8..=READY_COUNT_MAX as u8).contains(&ready_max) {
+            return Err(LogError::Unsuitable { what: "ready list outside 3 to 14" });
+        }
+        let header_size = header_size(streams);
+        let room = (geometry.page_size as usize).saturating_sub(header_size) as u64;
+        let records_per_page = (room as usize / RECORD_SIZE) as u32;
+        if records_per_page == 0 {
+            return Err(LogError::Unsuitable { what: "a page has no room for a record" });
+        }
+        let stands_in_anchor = anchor_size(streams, ready_max, 0, blocks, false) <= room;
+        let table_pages = if stands_in_anchor { 0 } else { blocks.div_ceil(records_per_page) };
+        let pages = geometry.pages_in_mode(MODE);
+        if table_pages >= pages || anchor_size(streams, ready_max, table_pages as u16, 0, false) > room {
+            return Err(LogError::Unsuitable { what: "the block table does not fit an anchor block" });
+        }
+        let data_blocks = blocks.saturating_sub(ANCHOR_COUNT as u32 + geometry.bad_block_max);
+        if pages < 2 || data_blocks <= kept_back(data_blocks, streams) {
+            return Err(LogError::Unsuitable { what: "too few blocks or pages beside those that may be bad" });
+        }
+        Ok(Shape {
+            geometry: *geometry,
+            pages: pages as u16,
+            streams,
+            ready_max,
+            table_pages: table_pages as u16,
+            records_per_page,
+            header_size,
+            birth_shift: (geometry.page_count() / 2048).max(1).ilog2(),
+        })
+    }
+
+    /// Where streams stand, for a page that says nothing of it.
+    pub(crate) fn no_positions(&self) -> &'static [Position] {
+        &[Position::NONE; STREAM_COUNT_MAX][..usize::from(self.streams)]
+    }
+
+    /// Coarse time: sequences, shifted.
+    pub(crate) fn time_of(&self, sequence: u64) -> u16 {
+        (sequence >> self.birth_shift) as u16
+    }
+
+    /// The address of the `nth` page of a block.
+    pub(crate) fn page(&self, block: BlockAddr, nth: u16) -> PageAddr {
+        // Every `nth` below the page count has a page, which callers keep to.
+        let index = self.geometry.nth_in_mode(MODE, u32::from(nth)).unwrap_or(u32::from(nth));
+        self.geometry.page_at(block, index)
+    }
+
+    pub(crate) fn block_of(&self, page: PageAddr) -> BlockAddr {
+        self.geometry.block_of(page)
+    }
+
+    /// Which page of its block a page is, counting those that are used.
+    pub(crate) fn nth_of(&self, page: PageAddr) -> u16 {
+        let index = self.geometry.index_in_block(page);
+        (0..index).filter(|&before| self.geometry.is_used_in_mode(MODE, before)).count() as u16
+    }
+
+    /// Blocks searched for anchors: room for every block that may be bad in front of them.
+    pub(crate) fn anchor_window(&self) -> u32 {
+        (self.geometry.bad_block_max + 2 * ANCHOR_COUNT as u32).min(self.geometry.block_count)
+    }
+}

@@ -1,0 +1,42 @@
+//! What the log did since the mount, and how it stands.
+
+use nandu_nand::Cause;
+
+/// What the log did since the mount, and how it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogStats {
+    /// Pages programmed, by the number of the cause.
+    pub programs: [u64; Cause::COUNT],
+    /// Blocks erased.
+    pub erases: u64,
+    /// Checkpoints made.
+    pub checkpoints: u64,
+    /// Programs and erases that failed.
+    pub failures: u64,
+    /// Whether the mount found that the volume had not been unmounted, and recovered it.
+    pub was_cut: bool,
+    /// Pages that are live, at most.
+    pub live_pages: u32,
+    /// Pages that may be live.
+    pub capacity_pages: u32,
+    /// Blocks that hold nothing.
+    pub pool_blocks: u32,
+    /// Blocks out of use; blocks kept because a page in them is live and cannot be read.
+    pub bad_blocks: u32,
+    /// See [`LogStats::bad_blocks`].
+    pub damaged_blocks: u32,
+    /// Erases of the least and of the most worn data block, and of all.
+    pub erase_counts: (u32, u32, u64),
+}
+
+impl LogStats {
+    /// Pages programmed for all causes.
+    pub fn programs_total(&self) -> u64 {
+        self.programs.iter().sum()
+    }
+
+    /// Pages programmed for one cause.
+    pub fn programs_for(&self, cause: Cause) -> u64 {
+        self.programs[cause as usize]
+    }
+}

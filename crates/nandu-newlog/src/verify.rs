@@ -1,0 +1,99 @@
+//! Checking the invariants.
+
+use nandu_media::PageKind;
+use nandu_nand::{BlockAddr, Nand, PageAddr};
+
+use crate::blocks::State;
+use crate::error::LogError;
+use crate::medium::Probe;
+use crate::volume::Volume;
+
+/// An invariant that does not hold, and where. The numbers are those of the crate's documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Violation {
+    /// Number of the invariant: 1 for N1.
+    pub invariant: u8,
+    /// The block.
+    pub block: BlockAddr,
+    /// The page, where it is about one.
+    pub page: Option<PageAddr>,
+}
+
+impl core::fmt::Display for Violation {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "N{} does not hold in block {}", self.invariant, self.block)?;
+        match self.page {
+            Some(page) => write!(f, ", page {page}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Walks over every page that may be programmed, and reports what does not hold.
+pub(crate) fn verify<N: Nand>(
+    volume: &mut Volume<'_, N>,
+    report: &mut dyn FnMut(Violation),
+) -> Result<u32, LogError<N::Error>> {
+    let mut count = 0;
+    let mut tell = |invariant, block, page| {
+        count += 1;
+        report(Violation { invariant, block, page });
+    };
+    for block in volume.blocks().addresses() {
+        match volume.blocks().state(block) {
+            // A block that holds nothing may be half erased.
+            State::Closed if volume.blocks().live(block) == 0 => {}
+            State::Open | State::Closed => verify_block(volume, block, &mut tell)?,
+            State::Ready => {
+                let page = volume.shape().page(block, 0);
+                if !matches!(volume.medium_mut().probe(page)?, Probe::Erased) {
+                    tell(2, block, Some(page));
+                }
+            }
+            State::Free | State::Listed | State::Failing | State::Bad | State::Anchor => {}
+        }
+    }
+    if let Some(page) = volume.committed() {
+        let block = volume.shape().block_of(page);
+        let is_there = volume.medium_mut().probe(page)?.valid().is_some_and(|found| found.kind == PageKind::Commit);
+        if !is_there || volume.blocks().live(block) == 0 {
+            tell(7, block, Some(page));
+        }
+    }
+    Ok(count)
+}
+
+/// N1: within a block sequences rise, and each page says where it stands. A page that is neither valid nor erased may
+/// only be the last one.
+fn verify_block<N: Nand>(
+    volume: &mut Volume<'_, N>,
+    block: BlockAddr,
+    tell: &mut impl FnMut(u8, BlockAddr, Option<PageAddr>),
+) -> Result<(), LogError<N::Error>> {
+    let mut before = None;
+    let mut damaged = None;
+    let mut valid = 0;
+    for nth in 0..volume.shape().pages {
+        let page = volume.shape().page(block, nth);
+        match volume.medium_mut().probe(page)? {
+            Probe::Valid(found) => {
+                let is_late = found.sequence >= volume.medium().sequence();
+                if before.is_some_and(|before| found.sequence <= before) || is_late {
+                    tell(1, block, Some(page));
+                }
+                if let Some(damaged) = damaged.take() {
+                    tell(1, block, Some(damaged));
+                }
+                before = Some(found.sequence);
+                valid += 1;
+            }
+            Probe::Garbage => damaged = Some(page),
+            Probe::Erased => {}
+        }
+    }
+    // N5, as far as it shows: no more pages can be live than there are.
+    if volume.is_exact() && volume.blocks().live(block) > valid {
+        tell(5, block, None);
+    }
+    Ok(())
+}

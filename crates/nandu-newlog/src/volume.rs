@@ -1,0 +1,590 @@
+//! A volume that is open: its blocks, its streams, its checkpoints, and what a cut left of them.
+
+use nandu_media::{Malformed, PageFields, PageKind, Position};
+use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
+
+use crate::anchors::{Anchors, Loaded, Said};
+use crate::blocks::{Blocks, Flag, State};
+use crate::chip::Programmed;
+use crate::error::LogError;
+use crate::heads::{Head, Heads};
+use crate::medium::{Found, Medium};
+use crate::options::Broken;
+use crate::order::{Erased, Listed};
+use crate::ready::{End, Ready};
+use crate::reserve::OPENED_FLOOR;
+use crate::roll::Rolled;
+use crate::shape::Shape;
+
+/// Blocks that one page tries before it is given up.
+const BLOCKS_TRIED: u32 = 8;
+
+/// By how much the sequence jumps after a cut: more pages than one operation programs, or a recovery.
+const SEQUENCE_GAP: u64 = 4096;
+
+/// Highest sequence of a volume that can be written: far enough from the end that nothing overflows in a mount.
+pub(crate) const SEQUENCE_MAX: u64 = u64::MAX - (1 << 40);
+
+/// A volume.
+pub(crate) struct Volume<'m, N> {
+    medium: Medium<'m, N>,
+    shape: Shape,
+    blocks: Blocks<'m>,
+    heads: Heads,
+    ready: Ready,
+    anchors: Anchors,
+    committed: Option<PageAddr>,
+    is_exact: bool,
+    is_read_only: bool,
+    broken: Broken,
+}
+
+impl<'m, N: Nand> Volume<'m, N> {
+    /// A volume of which nothing is known yet.
+    pub(crate) fn new(medium: Medium<'m, N>, shape: Shape, blocks: Blocks<'m>, broken: Broken) -> Volume<'m, N> {
+        Volume {
+            medium,
+            shape,
+            blocks,
+            heads: Heads::new(shape.streams, shape.pages),
+            ready: Ready::EMPTY,
+            anchors: Anchors::UNKNOWN,
+            committed: None,
+            is_exact: true,
+            is_read_only: false,
+            broken,
+        }
+    }
+
+    pub(crate) fn release(self) -> N {
+        self.medium.release()
+    }
+
+    /// Whether a test leaves this rule out. Known to the compiler where there are no such tests.
+    fn is_broken(&self, rule: impl FnOnce(&Broken) -> bool) -> bool {
+        cfg!(feature = "_broken") && rule(&self.broken)
+    }
+
+    pub(crate) fn medium(&self) -> &Medium<'m, N> {
+        &self.medium
+    }
+
+    pub(crate) fn medium_mut(&mut self) -> &mut Medium<'m, N> {
+        &mut self.medium
+    }
+
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    pub(crate) fn blocks(&self) -> &Blocks<'m> {
+        &self.blocks
+    }
+
+    pub(crate) fn blocks_mut(&mut self) -> &mut Blocks<'m> {
+        &mut self.blocks
+    }
+
+    pub(crate) fn heads(&self) -> &Heads {
+        &self.heads
+    }
+
+    pub(crate) fn ready(&self) -> &Ready {
+        &self.ready
+    }
+
+    pub(crate) fn anchors(&self) -> &Anchors {
+        &self.anchors
+    }
+
+    pub(crate) fn committed(&self) -> Option<PageAddr> {
+        self.committed
+    }
+
+    /// Whether live counts are the truth, and not above it.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.is_exact
+    }
+
+    pub(crate) fn set_exact(&mut self, is_exact: bool) {
+        self.is_exact = is_exact;
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
+    /// The chip is at its end. With a checkpoint, as far as one can be made: the next mount has to know of the bad blocks, too.
+    pub(crate) fn end(&mut self) -> LogError<N::Error> {
+        let outcome = if self.is_read_only { Ok(()) } else { self.checkpoint(false) };
+        self.is_read_only = true;
+        match outcome {
+            Ok(()) | Err(LogError::ReadOnly) => LogError::ReadOnly,
+            Err(error) => error,
+        }
+    }
+
+    pub(crate) fn now(&self) -> u16 {
+        self.shape.time_of(self.medium.sequence())
+    }
+
+    /// Refuses unless the volume can be written.
+    pub(crate) fn check_writable(&self) -> Result<(), LogError<N::Error>> {
+        if self.medium.chip().is_lost() {
+            Err(LogError::Poisoned)
+        } else if self.is_read_only {
+            Err(LogError::ReadOnly)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The memory is for a volume of this shape.
+    pub(crate) fn reshape(&mut self, shape: Shape) {
+        self.shape = shape;
+        self.blocks.reshape(&shape);
+    }
+
+    /// What a mount reads with.
+    pub(crate) fn reader(&mut self) -> (&mut Medium<'m, N>, &mut Blocks<'m>, &Shape) {
+        (&mut self.medium, &mut self.blocks, &self.shape)
+    }
+
+    /// Takes over a new volume's anchor blocks.
+    pub(crate) fn begin(&mut self, anchors: Anchors) {
+        self.anchors = anchors;
+    }
+
+    /// Takes over what a checkpoint says.
+    pub(crate) fn resume(&mut self, loaded: &Loaded) {
+        self.anchors = loaded.anchors;
+        self.heads = loaded.heads;
+        self.ready = loaded.ready;
+        self.committed = loaded.committed;
+        self.is_exact = loaded.is_exact;
+        self.is_read_only = loaded.is_read_only || self.medium.sequence() >= SEQUENCE_MAX;
+        for block in self.blocks.addresses() {
+            self.blocks.set_birth(block, self.shape.time_of(self.medium.sequence()));
+        }
+    }
+
+    /// Leaves the state that a clean unmount left: from here on a mount has to look for what was programmed.
+    ///
+    /// Before the first program or erase after a clean mount: after a cut, a clean checkpoint would have open blocks continued where a page was torn.
+    pub(crate) fn leave_clean(&mut self) -> Result<(), LogError<N::Error>> {
+        if self.anchors.is_clean() { self.checkpoint(false) } else { Ok(()) }
+    }
+
+    /// Makes a checkpoint: what is known of the blocks becomes durable, and blocks that hold nothing can be opened.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::ReadOnly`] if no anchor block is left; [`LogError::Nand`].
+    pub(crate) fn checkpoint(&mut self, is_clean: bool) -> Result<(), LogError<N::Error>> {
+        self.check_writable()?;
+        self.refill();
+        self.heads.forget_closed();
+        let said = Said {
+            shape: &self.shape,
+            heads: &self.heads,
+            ready: &self.ready,
+            committed: self.committed,
+            is_clean,
+            is_exact: self.is_exact,
+        };
+        if !self.anchors.write(&mut self.medium, &mut self.blocks, &said)? {
+            self.is_read_only = true;
+            return Err(LogError::ReadOnly);
+        }
+        self.heads.rebase();
+        debug_assert!(!self.medium.chip().is_lost() && self.anchors.is_clean() == is_clean);
+        self.mark_retired()
+    }
+
+    /// What is left of the ready list, in its order, then blocks that hold nothing, the least worn first.
+    ///
+    /// In its order: the first unopened block is the one that a recovery erases and copies to. After a cut of this
+    /// checkpoint one recovery may see it and another may not, and both have to take the same block.
+    fn refill(&mut self) {
+        let mut ready = Ready::EMPTY;
+        // One that failed meanwhile is bad.
+        let is_left = |block: &&BlockAddr| matches!(self.blocks.state(**block), State::Ready | State::Listed);
+        self.ready.unopened().iter().filter(is_left).for_each(|&block| ready.push(block));
+        while ready.all().len() < usize::from(self.shape.ready_max) {
+            let listable = self.blocks.addresses().filter(|&block| self.blocks.is_listable(block));
+            let Some(block) = listable.min_by_key(|&block| self.blocks.erase_count(block)) else { break };
+            self.blocks.list(block);
+            ready.push(block);
+        }
+        debug_assert!(ready.all().iter().all(|&block| self.blocks.live(block) == 0), "a listed block holds nothing");
+        self.ready = ready;
+        debug_assert!(self.ready.remaining() == self.ready.all().len());
+    }
+
+    /// Marks the blocks that the newest checkpoint calls bad.
+    ///
+    /// After the checkpoint, not before: a block whose mark is on the chip and whose record says that it can be used would
+    /// be erased after a cut, and a marked block must not be. The other way round, the record alone is enough.
+    fn mark_retired(&mut self) -> Result<(), LogError<N::Error>> {
+        for block in self.blocks.addresses() {
+            if self.blocks.state(block) == State::Bad && self.blocks.has(block, Flag::Mark) {
+                self.blocks.set(block, Flag::Mark, false);
+                self.medium.chip_mut().mark(block)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a block can be used: the block table remembers which ones are bad, but an image may have come to another chip, where others
+    /// are. One read for a block that was not looked at in this session.
+    fn may_use(&mut self, block: BlockAddr) -> Result<bool, LogError<N::Error>> {
+        if self.blocks.has(block, Flag::Mark) {
+            return Ok(true);
+        }
+        let is_marked = self.medium.chip_mut().is_marked(self.shape.page(block, 0))?;
+        self.blocks.set(block, Flag::Mark, !is_marked);
+        Ok(!is_marked)
+    }
+
+    /// Has a block of the ready list erased. If that fails it is out of use.
+    ///
+    /// Only now, when a checkpoint calls the block empty: torn before, its pages could be taken neither for live nor for
+    /// dead. And no checkpoint has to say that the erase came to an end: a mount after a cut believes no erase.
+    fn erase(&mut self, listed: Listed, cause: Cause) -> Result<Option<Erased>, LogError<N::Error>> {
+        let block = listed.block();
+        if !self.may_use(block)? {
+            self.blocks.found_bad(block);
+            return Ok(None);
+        }
+        let listed = match self.blocks.prove_erased(listed) {
+            Ok(erased) => return Ok(Some(erased)),
+            Err(listed) => listed,
+        };
+        let erasure = self.medium.erase(self.shape.page(block, 0), cause)?;
+        self.blocks.count_erases(block, erasure.count);
+        if !erasure.is_done {
+            self.blocks.retire(block);
+            return Ok(None);
+        }
+        self.blocks.erased(block);
+        Ok(Some(listed.erased()))
+    }
+
+    /// A block at an end of the ready list that is not erased yet.
+    fn due_ahead(&self) -> Option<Listed> {
+        let is_due = |listed: &Listed| self.blocks.state(listed.block()) == State::Listed;
+        [End::Front, End::Back].into_iter().filter_map(|end| self.ready.peek(end)).find(is_due)
+    }
+
+    /// Erases a block at an end of the ready list, so that the operation that opens it does not have to; `false` if none is due.
+    pub(crate) fn erase_ahead(&mut self) -> Result<bool, LogError<N::Error>> {
+        if self.due_ahead().is_none() {
+            return Ok(false);
+        }
+        self.leave_clean()?;
+        if let Some(listed) = self.due_ahead()
+            && self.erase(listed, Cause::Gc)?.is_none()
+        {
+            // At once: roll-forward would take it for the end of the blocks that were opened.
+            self.checkpoint(false)?;
+        }
+        Ok(true)
+    }
+
+    /// Blocks that streams can open before a checkpoint lists more. One more stays for a recovery, which erases it to copy the newest commit
+    /// there, and can use no other block without destroying what roll-forward may need (N6).
+    pub(crate) fn openable(&self) -> u32 {
+        self.ready.remaining().saturating_sub(usize::from(!self.is_broken(|it| it.recovery_block))) as u32
+    }
+
+    /// Opens the next block of the ready list for a stream.
+    fn open(&mut self, stream: u8) -> Result<(), LogError<N::Error>> {
+        debug_assert!(self.heads.open(stream).is_none() && stream < self.shape.streams);
+        let end = if stream == 0 || self.is_broken(|it| it.ends) { End::Front } else { End::Back };
+        for _ in 0..BLOCKS_TRIED {
+            if self.openable() == 0 && self.blocks.listable() > 0 {
+                self.checkpoint(false)?;
+            }
+            if self.openable() == 0 {
+                return Err(LogError::Full);
+            }
+            let (slot, listed) = self.ready.take(end);
+            if let Some(erased) = self.erase(listed, Cause::Gc)? {
+                self.begin_block(stream, erased, slot);
+                debug_assert!(
+                    self.ready.remaining() > 0 || self.is_broken(|it| it.recovery_block),
+                    "recovery finds a block"
+                );
+                return Ok(());
+            }
+            // It cannot be erased, or is bad on this chip. With a checkpoint at once, since roll-forward would take it for the end of the
+            // blocks that were opened.
+            self.checkpoint(false)?;
+        }
+        Err(LogError::Full)
+    }
+
+    /// A stream goes on in a block that it took from this place of the ready list.
+    fn begin_block(&mut self, stream: u8, erased: Erased, slot: u8) {
+        let now = self.now();
+        self.heads.begin(stream, erased.block(), 0, Some(slot));
+        self.blocks.open(erased, stream, now);
+    }
+
+    /// A page was programmed in the block of a stream, and lives.
+    fn grow(&mut self, stream: u8, block: BlockAddr) {
+        self.blocks.gain(block);
+        if let Some(full) = self.heads.advance(stream) {
+            self.blocks.close(full);
+        }
+    }
+
+    /// Programs a page of the owner's, which lives. What was said to die does so only with a commit.
+    ///
+    /// Costs one program; where it opens a block that was not erased ahead, an erase; after a failed program, one more program, or a checkpoint as well.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Full`] before anything was programmed; [`LogError::ReadOnly`], [`LogError::Poisoned`], [`LogError::Nand`].
+    pub(crate) fn append(
+        &mut self,
+        bytes: &mut [u8],
+        kind: PageKind,
+        stream: u8,
+        cause: Cause,
+    ) -> Result<PageAddr, LogError<N::Error>> {
+        debug_assert!((kind == PageKind::Commit) == (stream == 0), "commits go to stream 0, and nothing else does");
+        self.check_writable()?;
+        self.leave_clean()?;
+        for _ in 0..BLOCKS_TRIED {
+            match self.heads.open(stream) {
+                None => self.open(stream)?,
+                // The volume was unmounted with this block open, and came to a chip on which it is bad.
+                Some(head) if !self.may_use(head.block)? => {
+                    self.close(stream, Programmed::Failed);
+                    self.open(stream)?;
+                }
+                Some(_) => {}
+            }
+            let Some(head) = self.heads.open(stream) else { return Err(LogError::Full) };
+            let page = self.shape.page(head.block, head.next);
+            let positions = self.heads.positions_with(stream);
+            let fields = PageFields {
+                kind,
+                sequence: 0,
+                page: page.0,
+                volume: 0,
+                committed: self.committed.map(|page| page.0),
+                checkpoint: self.anchors.number(),
+                stream,
+                flags: 0,
+                positions: &positions[..usize::from(self.shape.streams)],
+            };
+            let outcome = match self.medium.program(fields, cause, bytes) {
+                Ok(outcome) => outcome,
+                Err(error) => {
+                    self.close(stream, Programmed::Unknown);
+                    return Err(error);
+                }
+            };
+            if outcome == Programmed::Done {
+                self.grow(stream, head.block);
+                if kind == PageKind::Commit {
+                    self.committed = Some(page);
+                }
+                debug_assert!(self.blocks.live(head.block) > 0 && self.blocks.state(head.block).holds_data());
+                return Ok(page);
+            }
+            self.give_up(stream, outcome)?;
+        }
+        Err(self.end())
+    }
+
+    /// Open blocks that are to be emptied since they were read too often are closed, where there are others to open. A mount finds the next one by
+    /// the ready list, as after a failed program.
+    pub(crate) fn close_endangered(&mut self) {
+        for stream in 0..self.shape.streams {
+            let is_endangered = |head: &Head| self.blocks.has(head.block, Flag::Refresh);
+            if self.blocks.pool() > OPENED_FLOOR && self.heads.open(stream).as_ref().is_some_and(is_endangered) {
+                self.close(stream, Programmed::Done);
+            }
+        }
+    }
+
+    /// No more pages go to the block of a stream.
+    pub(crate) fn close(&mut self, stream: u8, outcome: Programmed) {
+        let Some(head) = self.heads.open(stream) else { return };
+        self.heads.close(stream);
+        match outcome {
+            Programmed::Failed => self.blocks.fail(head.block),
+            Programmed::Done | Programmed::Unknown => self.blocks.close(head.block),
+        }
+        debug_assert!(self.heads.open(stream).is_none() && self.blocks.state(head.block).is_closed());
+    }
+
+    /// A program failed, or nobody knows: no more of them in this block.
+    fn give_up(&mut self, stream: u8, outcome: Programmed) -> Result<(), LogError<N::Error>> {
+        let Some(head) = self.heads.open(stream) else { return Ok(()) };
+        self.close(stream, outcome);
+        if head.next == 0 {
+            // Nothing in it is needed, and no header has to tell of it.
+            self.heads.forget(stream);
+        }
+        // A program that went astray may have hit the only page before it.
+        let is_lonely = head.next == 0 || (head.next == 1 && outcome == Programmed::Unknown);
+        if stream == 0 && is_lonely {
+            // Roll-forward finds the blocks with commits by their first pages. Without a checkpoint here, a cut after the next
+            // block was opened would leave a hole there, and everything acknowledged behind it would be lost.
+            self.checkpoint(false)?;
+        }
+        Ok(())
+    }
+
+    /// Puts right what a cut left. It can be cut itself and begun again: it erases nothing that the newest checkpoint or the one before it
+    /// needs, and what it programs counts only once its own checkpoint is complete.
+    pub(crate) fn recover(&mut self, loaded: &Loaded, rolled: &Rolled) -> Result<(), LogError<N::Error>> {
+        self.medium.pass_sequence(rolled.newest.map_or(0, |found| found.sequence.saturating_add(1)));
+        self.medium.pass_sequence(self.medium.sequence().saturating_add(SEQUENCE_GAP));
+        self.resume(loaded);
+        self.is_exact = false;
+        self.committed = rolled.newest.map_or(loaded.committed, |found| Some(found.page));
+        self.classify(rolled);
+        debug_assert!(
+            self.is_broken(|it| it.quarantine) || self.blocks.in_state(State::Open) == 0,
+            "nothing goes on where it was (N9)"
+        );
+        if let Some(page) = self.committed {
+            self.hold_commit(page)?;
+        }
+        if self.is_read_only {
+            return Ok(());
+        }
+        // A commit that the checkpoint names was complete. One behind it may be the very page that was being programmed when the power went;
+        // it may read well now and not later.
+        let is_recovered = match rolled.newest.filter(|_| !self.is_broken(|it| it.quarantine)) {
+            Some(found) => self.copy_commit(&found)?,
+            None => true,
+        };
+        if !is_recovered {
+            self.is_read_only = true;
+            return Ok(());
+        }
+        match self.checkpoint(false) {
+            Err(LogError::ReadOnly) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Sets the states of the blocks that were open at the checkpoint or opened since.
+    fn classify(&mut self, rolled: &Rolled) {
+        let positions = rolled.newest.map(|found| found.positions);
+        let pages = self.shape.pages;
+        let heads = core::mem::replace(&mut self.heads, Heads::new(self.shape.streams, pages));
+        // The other streams take from the back, and keep their block until they open the next.
+        let others = positions.iter().flat_map(|positions| &positions[1..]).filter_map(|position| position.slot());
+        let first =
+            others.filter(|&slot| slot != Position::SLOT_OPEN).min().map_or(self.ready.all().len(), usize::from);
+        self.ready.resume(rolled.front, self.ready.all().len() - first.min(self.ready.all().len()));
+        let unopened = self.ready.unopened();
+        for &block in self.ready.all() {
+            // Whether they were opened after the newest commit or not: nothing in them is needed, and they are erased before they are
+            // opened (again).
+            if unopened.contains(&block) {
+                if !self.is_broken(|it| it.erase_proof) {
+                    self.blocks.doubt(block);
+                }
+            } else {
+                self.blocks.found_used(block, pages);
+            }
+        }
+        for stream in 0..self.shape.streams {
+            let at_checkpoint = heads.open(stream);
+            let position = positions.map_or(Position::NONE, |positions| positions[usize::from(stream)]);
+            let next = position.last() + 1;
+            if let Some(head) = at_checkpoint {
+                // Where the stream went on in another block, this one was filled before.
+                let end = match position.slot() {
+                    Some(Position::SLOT_OPEN) => next,
+                    Some(_) => pages,
+                    None => head.next,
+                };
+                let live = self.blocks.live(head.block) + end.saturating_sub(head.next);
+                self.blocks.found_used(head.block, live);
+            }
+            if let Some(block) = position.slot().and_then(|slot| self.ready.at(slot)) {
+                self.blocks.found_used(block, next);
+            }
+            if self.is_broken(|it| it.quarantine) {
+                self.go_on(stream, position, at_checkpoint.map(|head| head.block));
+            }
+        }
+    }
+
+    /// Test switch: goes on in a block that was open.
+    fn go_on(&mut self, stream: u8, position: Position, at_checkpoint: Option<BlockAddr>) {
+        let block = match position.slot() {
+            Some(Position::SLOT_OPEN) => at_checkpoint,
+            Some(slot) => self.ready.at(slot),
+            None => None,
+        };
+        let next = position.last() + 1;
+        if let Some(block) = block.filter(|_| next < self.shape.pages) {
+            self.heads.begin(stream, block, next, None);
+            self.blocks.reopen(block);
+        }
+    }
+
+    /// The block of the newest commit has to hold data, and at least that page; a hostile image may say otherwise.
+    pub(crate) fn hold_commit(&mut self, page: PageAddr) -> Result<(), LogError<N::Error>> {
+        let found = self.medium.load(page)?;
+        let block = self.shape.block_of(page);
+        let is_right = found.kind == PageKind::Commit && self.blocks.state(block).holds_data();
+        if !is_right || found.sequence >= self.medium.sequence() {
+            return Err(LogError::Corrupt { page, why: Malformed::Range("committed") });
+        }
+        if self.blocks.live(block) == 0 {
+            self.blocks.set_live(block, 1);
+        }
+        debug_assert!(!self.blocks.is_listable(block), "the block of the newest commit is not erased (N7)");
+        Ok(())
+    }
+
+    /// Copies the newest commit to a block of the ready list, which is erased here; `false` if there is no block for it.
+    ///
+    /// Neither this checkpoint nor the one before it needs the block. A cut leaves in it a page with the number of a checkpoint that does not
+    /// exist, which roll-forward passes over.
+    fn copy_commit(&mut self, found: &Found) -> Result<bool, LogError<N::Error>> {
+        debug_assert!(self.committed == Some(found.page) && found.kind == PageKind::Commit);
+        while self.ready.remaining() > 0 {
+            let (slot, listed) = self.ready.take(End::Front);
+            let Some(erased) = self.erase(listed, Cause::Recovery)? else { continue };
+            let block = erased.block();
+            self.begin_block(0, erased, slot);
+            let page = self.shape.page(block, 0);
+            // Where a read between failed, the buffer holds something else.
+            self.medium.load(found.page)?;
+            let fields = PageFields {
+                kind: found.kind,
+                sequence: 0,
+                page: page.0,
+                volume: 0,
+                committed: found.committed.map(|page| page.0),
+                checkpoint: self.anchors.number().saturating_add(1),
+                stream: 0,
+                flags: 0,
+                positions: self.shape.no_positions(),
+            };
+            let outcome = self.medium.program_own(fields, Cause::Recovery, false)?;
+            if outcome == Programmed::Done {
+                self.grow(0, block);
+                self.blocks.lose(self.shape.block_of(found.page));
+                self.committed = Some(page);
+                debug_assert!(self.blocks.live(block) == 1 && page != found.page);
+                return Ok(true);
+            }
+            self.close(0, outcome);
+            self.heads.forget(0);
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,299 @@
+//! An owner as simple as can be: an array of values, each in a page of its own, and on every page the whole map.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nandu_nand::{Nand, PageAddr};
+use nandu_newlog::{Budget, Claim, Claimed, Fate, Grant, Kind, Log, LogError, LogOptions, Victim};
+
+const NONE: u32 = u32::MAX;
+const SELF: u32 = u32::MAX - 1;
+
+/// What the toy holds.
+pub(crate) type Values = BTreeMap<u32, u64>;
+
+pub(crate) struct Toy<'m, N: Nand> {
+    pub(crate) log: Log<'m, N>,
+    /// Page of each entry.
+    map: Vec<Option<PageAddr>>,
+    /// The newest commit, if it holds no entry of its own and so dies with the next commit.
+    lone_root: Option<PageAddr>,
+    buffer: Vec<u8>,
+    /// The chip is one that loses data: what the log believes may be less than what the toy hopes for.
+    pub(crate) is_lenient: bool,
+    was_exact: bool,
+    /// Pages were copied since the newest commit.
+    has_copied: bool,
+    /// Pages that the toy named for a recount.
+    pub(crate) recounts: u32,
+}
+
+pub(crate) type ToyError<N> = LogError<<N as nandu_nand::ErrorType>::Error>;
+
+pub(crate) fn memory(geometry: &nandu_nand::Geometry, options: &LogOptions) -> Vec<u8> {
+    vec![0xa5; Log::<nandu_sim::Sim>::memory_required(geometry, options)]
+}
+
+impl<'m, N: Nand> Toy<'m, N> {
+    /// Entries that a toy on this chip has.
+    pub(crate) fn entries(log: &Log<'_, N>) -> usize {
+        let room = (log.page_size() - log.header_size() - 12) / 4;
+        room.min(log.geometry().page_count() as usize / 2)
+    }
+
+    pub(crate) fn format(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, ToyError<N>> {
+        Ok(Self::around(Log::format(nand, options, memory)?))
+    }
+
+    fn around(log: Log<'m, N>) -> Self {
+        let entries = Self::entries(&log);
+        let buffer = vec![0; log.page_size()];
+        Toy {
+            log,
+            map: vec![None; entries],
+            lone_root: None,
+            buffer,
+            is_lenient: false,
+            was_exact: false,
+            has_copied: false,
+            recounts: 0,
+        }
+    }
+
+    pub(crate) fn mount(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, ToyError<N>> {
+        let mut toy = Self::around(Log::mount(nand, options, memory)?);
+        if let Some(root) = toy.log.committed() {
+            let info = toy.log.read(root, &mut toy.buffer)?;
+            assert_eq!(info.kind, nandu_newlog::PageKind::Commit);
+            let (id, _, map) = toy.parse();
+            toy.lone_root = (id == NONE).then_some(root);
+            let page = |entry| match entry {
+                NONE => None,
+                SELF => Some(root),
+                page => Some(PageAddr(page)),
+            };
+            toy.map = map.into_iter().map(page).collect();
+        }
+        Ok(toy)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Entry, value and map of the page in the buffer.
+    fn parse(&self) -> (u32, u64, Vec<u32>) {
+        let body = &self.buffer[self.log.header_size()..];
+        let word = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().unwrap());
+        let value = u64::from_le_bytes(body[4..12].try_into().unwrap());
+        (word(0), value, (0..self.map.len()).map(|entry| word(12 + 4 * entry)).collect())
+    }
+
+    fn fill(&mut self, id: u32, value: u64, map: &[Option<PageAddr>]) {
+        let header = self.log.header_size();
+        let body = &mut self.buffer[header..];
+        body.fill(0);
+        body[..4].copy_from_slice(&id.to_le_bytes());
+        body[4..12].copy_from_slice(&value.to_le_bytes());
+        for (place, (entry, page)) in body[12..].chunks_exact_mut(4).zip(map.iter().enumerate()) {
+            let stored = match page {
+                _ if entry as u32 == id => SELF,
+                None => NONE,
+                Some(page) => page.0,
+            };
+            place.copy_from_slice(&stored.to_le_bytes());
+        }
+    }
+
+    pub(crate) fn get(&mut self, id: u32) -> Result<Option<u64>, ToyError<N>> {
+        let Some(page) = self.map[id as usize] else { return Ok(None) };
+        self.log.read(page, &mut self.buffer)?;
+        let (stored, value, _) = self.parse();
+        if stored != id {
+            return Err(LogError::Corrupt { page, why: nandu_newlog::Malformed::Misplaced(stored) });
+        }
+        Ok(Some(value))
+    }
+
+    pub(crate) fn values(&mut self) -> Result<Values, ToyError<N>> {
+        let mut values = Values::new();
+        for id in 0..self.map.len() as u32 {
+            if let Some(value) = self.get(id)? {
+                values.insert(id, value);
+            }
+        }
+        Ok(values)
+    }
+
+    /// Pays the share of collecting and makes room.
+    fn prepare(&mut self, want: Claim, pages: u32, live: u32) -> Result<Grant, ToyError<N>> {
+        let mut budget = self.log.instalment(pages, (4, 1));
+        self.work(&mut budget)?;
+        for _ in 0..10_000 {
+            // A commit that holds no entry dies with the next one.
+            let more = live.saturating_sub(self.lone_root.is_some().into());
+            match self.log.claim(want, pages, more)? {
+                Claimed::Granted(grant) => return Ok(grant),
+                Claimed::Collect(mut budget) => self.work(&mut budget)?,
+                Claimed::Settle => self.settle()?,
+                Claimed::Recount => self.recount()?,
+            }
+            if self.log.dying_room() < 16 {
+                self.settle()?;
+            }
+        }
+        panic!("no room is made and none refused: {:?}", self.log.stats());
+    }
+
+    pub(crate) fn work(&mut self, budget: &mut Budget) -> Result<(), ToyError<N>> {
+        while let Some(victim) = self.log.victim(budget)? {
+            let fate = match self.relocate(&victim) {
+                Err(LogError::Full) => Fate::Stays,
+                fate => fate?,
+            };
+            self.log.answer(victim, fate, budget);
+            self.check_bounds();
+        }
+        Ok(())
+    }
+
+    /// Idle time: collects, and lets deaths count.
+    pub(crate) fn idle(&mut self) -> Result<(), ToyError<N>> {
+        self.work(&mut Budget::idle(8))?;
+        if self.log.has_dying() { self.settle() } else { Ok(()) }
+    }
+
+    /// A commit that says what the one before said.
+    fn settle(&mut self) -> Result<(), ToyError<N>> {
+        let Claimed::Granted(grant) = self.log.claim(Claim::Settle, 1, 0)? else { panic!("a commit has no room") };
+        let map = self.map.clone();
+        self.fill(NONE, 0, &map);
+        self.commit(grant, NONE)
+    }
+
+    fn commit(&mut self, grant: Grant, id: u32) -> Result<(), ToyError<N>> {
+        if let Some(root) = self.lone_root.take() {
+            self.log.dies(root);
+        }
+        let page = self.log.commit(&mut self.buffer, grant)?;
+        self.has_copied = false;
+        if id == NONE {
+            self.lone_root = Some(page);
+        } else {
+            self.map[id as usize] = Some(page);
+        }
+        self.check_bounds();
+        Ok(())
+    }
+
+    fn recount(&mut self) -> Result<(), ToyError<N>> {
+        if self.log.has_dying() || self.has_copied {
+            self.settle()?;
+        }
+        self.recounts += 1;
+        self.log.recount_begin();
+        for page in self.map.iter().flatten().chain(&self.lone_root) {
+            self.log.recount(*page);
+        }
+        self.log.recount_end(true);
+        self.check_bounds();
+        Ok(())
+    }
+
+    pub(crate) fn relocate(&mut self, victim: &Victim) -> Result<Fate, ToyError<N>> {
+        let page = victim.page();
+        if self.lone_root == Some(page) {
+            // The next commit says all that it says.
+            self.lone_root = None;
+            self.log.dies(page);
+            return Ok(Fate::Copied);
+        }
+        let Some(id) = self.map.iter().position(|&entry| entry == Some(page)) else { return Ok(Fate::Dead) };
+        let value = match self.get(id as u32) {
+            Ok(value) => value.unwrap(),
+            Err(LogError::Corrupt { .. }) => return Ok(Fate::Unreadable),
+            Err(error) => return Err(error),
+        };
+        let map = self.map.clone();
+        self.fill(id as u32, value, &map);
+        let new = self.log.copy(&mut self.buffer, Kind::Node, victim)?;
+        self.map[id] = Some(new);
+        self.has_copied = true;
+        self.log.dies(page);
+        Ok(Fate::Copied)
+    }
+
+    /// Changes several entries, all or none.
+    pub(crate) fn batch(&mut self, changes: &[(u32, Option<u64>)]) -> Result<(), ToyError<N>> {
+        let puts: Vec<_> = changes.iter().filter_map(|&(id, value)| Some((id, value?))).collect();
+        let new = puts.iter().filter(|&&(id, _)| self.map[id as usize].is_none()).count() as u32;
+        let (want, pages) = match (puts.len() as u32, new) {
+            (0, _) => (Claim::Free, 1),
+            (pages, 0) => (Claim::Replace, pages),
+            (pages, _) => (Claim::Grow, pages),
+        };
+        let mut grant = self.prepare(want, pages, new)?;
+        for &(id, value) in changes {
+            if let Some(page) = self.map[id as usize] {
+                self.log.dies(page);
+            }
+            if value.is_none() {
+                self.map[id as usize] = None;
+            }
+        }
+        let Some((&(last, value), others)) = puts.split_last() else {
+            let map = self.map.clone();
+            self.fill(NONE, 0, &map);
+            return self.commit(grant, NONE);
+        };
+        for &(id, value) in others {
+            let map = self.map.clone();
+            self.fill(id, value, &map);
+            self.map[id as usize] = Some(self.log.append(&mut self.buffer, Kind::Node, &mut grant)?);
+        }
+        let map = self.map.clone();
+        self.fill(last, value, &map);
+        self.commit(grant, last)
+    }
+
+    pub(crate) fn put(&mut self, id: u32, value: u64) -> Result<(), ToyError<N>> {
+        self.batch(&[(id, Some(value))])
+    }
+
+    pub(crate) fn delete(&mut self, id: u32) -> Result<(), ToyError<N>> {
+        self.batch(&[(id, None)])
+    }
+
+    /// Unmounts, with all deaths counted.
+    pub(crate) fn unmount(mut self) -> Result<N, ToyError<N>> {
+        if self.log.has_dying() {
+            self.settle()?;
+        }
+        self.log.unmount().map_err(|(error, _)| error)
+    }
+
+    /// N5, from the owner's side: no block holds more live pages than the log believes.
+    pub(crate) fn check_bounds(&mut self) {
+        if self.is_lenient {
+            return;
+        }
+        // Only a mount after a cut, and what the owner contradicts, make counts less than the truth.
+        assert!(self.log.is_exact() || !self.was_exact, "the owner said what cannot be by the counts");
+        self.was_exact = self.log.is_exact();
+        let mut live = BTreeMap::new();
+        let pages: BTreeSet<_> = self.map.iter().flatten().chain(&self.lone_root).collect();
+        for page in pages {
+            *live.entry(self.log.geometry().block_of(*page)).or_insert(0) += 1;
+        }
+        for (block, count) in live {
+            assert!(self.log.live_bound(block) >= count, "N5: block {block} holds {count} live pages");
+        }
+    }
+
+    pub(crate) fn verify(&mut self) -> Result<(), ToyError<N>> {
+        let mut violations = Vec::new();
+        self.check_bounds();
+        self.log.verify(&mut |violation| violations.push(violation.to_string()))?;
+        assert!(violations.is_empty(), "{violations:?}");
+        Ok(())
+    }
+}

@@ -1,0 +1,506 @@
+//! Changes that no leaf holds yet, in memory, sorted by key.
+//!
+//! Changes of one size lie one after another from the front of the memory; a change that comes or goes moves those behind it, which costs less than the two bytes
+//! each that a table takes. Where keys and values have any length changes lie in no order, and a table of their offsets, sorted by key, grows from the back.
+//!
+//! ```text
+//! change:    1  tag           bit 0 put; bits 1 to 4 the member of the window that lists it, by its slot, or 15: none does; bit 5 merged: a page under way holds
+//!                             it; bit 6 listed: the commit under way lists it
+//!            3  lengths       of key and value, only where they have any length
+//!               key, value    where all have one length, a delete takes the room of a value too
+//! ```
+
+use core::cmp::Ordering;
+use core::ops::Range;
+
+use nandu_index::Edit;
+use nandu_media::features::GROUP;
+use nandu_media::journal::Change;
+use nandu_media::tree::{CellFormat, Malformed};
+use nandu_media::value::TAG_INLINE;
+
+/// In place of a member's slot: no commit lists the change yet.
+pub(crate) const UNSYNCED: u8 = 15;
+
+const TAG_SIZE: usize = 1;
+const LENGTHS: usize = 3;
+const ENTRY_SIZE: usize = 2;
+
+const PUT: u8 = 1;
+const HOME: u8 = 15 << 1;
+const MERGED: u8 = 1 << 5;
+const LISTED: u8 = 1 << 6;
+
+/// Which changes a commit lists.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    /// Those that none lists yet.
+    pub(crate) unsynced: bool,
+    /// Those of these members that still wait, a bit for each slot.
+    pub(crate) carried: u16,
+    /// Of this member as many as take so many bytes.
+    pub(crate) part: Option<(u8, usize)>,
+}
+
+/// Changes in memory.
+pub(crate) struct Changes<'m> {
+    memory: &'m mut [u8],
+    format: CellFormat,
+    count: usize,
+    used: usize,
+    /// Bytes that the changes of each member take in a list, without those that are merged; last of those that are unsynced, with them.
+    sizes: [u32; UNSYNCED as usize + 1],
+    /// Bytes of memory of unsynced changes.
+    unsynced: usize,
+    /// Entries that the unsynced changes add, without those that they remove.
+    gain: i64,
+}
+
+impl<'m> Changes<'m> {
+    pub(crate) fn new(memory: &'m mut [u8], format: CellFormat) -> Changes<'m> {
+        let most = if format.key_size > 0 { memory.len() } else { memory.len().min(u16::MAX.into()) };
+        let memory = &mut memory[..most];
+        Changes { memory, format, count: 0, used: 0, sizes: [0; UNSYNCED as usize + 1], unsynced: 0, gain: 0 }
+    }
+
+    fn is_fixed(&self) -> bool {
+        self.format.key_size > 0
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        if GROUP { self.count } else { 0 }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of memory in all.
+    pub(crate) fn size(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Bytes of memory that changes take.
+    pub(crate) fn used(&self) -> usize {
+        if self.is_fixed() { self.used } else { self.used + ENTRY_SIZE * self.count }
+    }
+
+    /// Bytes of memory that unsynced changes take.
+    pub(crate) fn unsynced(&self) -> usize {
+        if GROUP { self.unsynced } else { 0 }
+    }
+
+    /// Entries that the unsynced changes add, without those that they remove.
+    pub(crate) fn gain(&self) -> i64 {
+        if GROUP { self.gain } else { 0 }
+    }
+
+    /// Bytes that what still waits of a member takes in a list; with [`UNSYNCED`], what none lists.
+    pub(crate) fn bytes_in(&self, slot: u8) -> usize {
+        if GROUP { self.sizes[usize::from(slot)] as usize } else { 0 }
+    }
+
+    /// Bytes of memory that a change takes.
+    pub(crate) fn memory_size(&self, edit: &Edit<'_>) -> usize {
+        let value_size = edit.value.map_or(0, <[u8]>::len);
+        match self.is_fixed() {
+            true => self.stride(),
+            false => TAG_SIZE + LENGTHS + edit.key.len() + value_size + ENTRY_SIZE,
+        }
+    }
+
+    /// Bytes that a change takes in a list.
+    pub(crate) fn list_size(&self, edit: &Edit<'_>) -> usize {
+        as_change(*edit).size(&self.format)
+    }
+
+    fn stride(&self) -> usize {
+        TAG_SIZE + usize::from(self.format.key_size) + usize::from(self.format.value_size)
+    }
+
+    fn u16_at(&self, at: usize) -> u16 {
+        u16::from_le_bytes([self.memory[at], self.memory[at + 1]])
+    }
+
+    fn table_at(&self, index: usize) -> usize {
+        self.memory.len() - ENTRY_SIZE * (index + 1)
+    }
+
+    fn offset(&self, index: usize) -> usize {
+        debug_assert!(index < self.count, "a change that is here");
+        if self.is_fixed() { index * self.stride() } else { usize::from(self.u16_at(self.table_at(index))) }
+    }
+
+    /// Where key and value of the change at an offset are.
+    fn parts(&self, offset: usize) -> (Range<usize>, Range<usize>) {
+        let at = offset + TAG_SIZE;
+        let (start, key_size, value_size) = match self.is_fixed() {
+            true => (at, usize::from(self.format.key_size), usize::from(self.format.value_size)),
+            false => (at + LENGTHS, usize::from(self.memory[at]), usize::from(self.u16_at(at + 1))),
+        };
+        (start..start + key_size, start + key_size..start + key_size + value_size)
+    }
+
+    pub(crate) fn key(&self, index: usize) -> &[u8] {
+        &self.memory[self.parts(self.offset(index)).0]
+    }
+
+    /// What is put at the key of a change; `None` if that is deleted.
+    pub(crate) fn value(&self, index: usize) -> Option<&[u8]> {
+        let offset = self.offset(index);
+        (self.memory[offset] & PUT != 0).then(|| &self.memory[self.parts(offset).1])
+    }
+
+    pub(crate) fn edit(&self, index: usize) -> Edit<'_> {
+        Edit { key: self.key(index), value: self.value(index) }
+    }
+
+    /// Changes of these indexes.
+    pub(crate) fn edits(&self, indexes: Range<usize>) -> impl Iterator<Item = Edit<'_>> + Clone {
+        debug_assert!(indexes.end <= self.count, "changes that are here");
+        indexes.map(|index| self.edit(index))
+    }
+
+    /// Changes that are merged with what is under way.
+    pub(crate) fn merged(&self) -> impl Iterator<Item = Edit<'_>> {
+        (0..self.len()).filter(|&index| self.tag(index) & MERGED != 0).map(|index| self.edit(index))
+    }
+
+    fn tag(&self, index: usize) -> u8 {
+        self.memory[self.offset(index)]
+    }
+
+    /// The index of a key, or where it would be.
+    pub(crate) fn find(&self, key: &[u8]) -> Result<usize, usize> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            match self.key(middle).cmp(key) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Ok(middle),
+                Ordering::Greater => high = middle,
+            }
+        }
+        Err(low)
+    }
+
+    /// Index of the first change whose key is not below this one.
+    pub(crate) fn lower(&self, key: &[u8]) -> usize {
+        let (Ok(index) | Err(index)) = self.find(key);
+        index
+    }
+
+    /// A change enters the sums or leaves them.
+    fn count_in(&mut self, index: usize, is_in: bool) {
+        let (tag, edit) = (self.tag(index), self.edit(index));
+        let (home, size, memory) = ((tag & HOME) >> 1, self.list_size(&edit) as u32, self.memory_size(&edit));
+        let counts = home == UNSYNCED || tag & MERGED == 0;
+        let sum = &mut self.sizes[usize::from(home)];
+        debug_assert!(is_in || !counts || *sum >= size, "what leaves a sum was in it");
+        match (is_in, counts) {
+            (_, false) => {}
+            (true, true) => *sum += size,
+            (false, true) => *sum -= size,
+        }
+        if home == UNSYNCED {
+            self.unsynced = if is_in { self.unsynced + memory } else { self.unsynced - memory };
+        }
+    }
+
+    fn set_tag(&mut self, index: usize, tag: u8) {
+        self.count_in(index, false);
+        let offset = self.offset(index);
+        debug_assert!((tag ^ self.memory[offset]) & PUT == 0, "a change stays what it is");
+        self.memory[offset] = tag;
+        self.count_in(index, true);
+    }
+
+    /// Puts a change in place of what is there of its key. Returns false, with nothing changed, if there is no room.
+    pub(crate) fn set(&mut self, edit: &Edit<'_>, home: u8) -> bool {
+        debug_assert!(home <= UNSYNCED, "a slot of the window");
+        let found = self.find(edit.key);
+        let gain = found.map_or(0, |index| self.memory_size(&self.edit(index)));
+        let required = self.memory_size(edit);
+        if self.used() - gain + required > self.memory.len() {
+            return false;
+        }
+        if let Ok(index) = found {
+            self.remove(index);
+        }
+        let (Ok(index) | Err(index)) = found;
+        let offset = self.make_place(index, required);
+        self.memory[offset] = home << 1 | u8::from(edit.value.is_some());
+        let value = edit.value.unwrap_or_default();
+        if !self.is_fixed() {
+            let [low, high] = (value.len() as u16).to_le_bytes();
+            self.memory[offset + TAG_SIZE..][..LENGTHS].copy_from_slice(&[edit.key.len() as u8, low, high]);
+        }
+        let (key_at, value_at) = self.parts(offset);
+        self.memory[key_at].copy_from_slice(edit.key);
+        self.memory[value_at.start..][..value.len()].copy_from_slice(value);
+        self.count_in(index, true);
+        debug_assert!(self.find(edit.key) == Ok(index), "changes are sorted");
+        true
+    }
+
+    /// A change that none lists yet; with it the tree has so many entries more.
+    pub(crate) fn set_unsynced(&mut self, edit: &Edit<'_>, gain: i64) {
+        let is_set = self.set(edit, UNSYNCED);
+        debug_assert!(is_set, "room was made");
+        self.gain += gain;
+    }
+
+    /// Makes place for a change that becomes the one of this index, and returns where.
+    fn make_place(&mut self, index: usize, required: usize) -> usize {
+        self.count += 1;
+        if self.is_fixed() {
+            let offset = index * required;
+            self.memory.copy_within(offset..self.used, offset + required);
+            self.used += required;
+            return offset;
+        }
+        let offset = self.used;
+        self.used += required - ENTRY_SIZE;
+        let (first, last) = (self.table_at(self.count - 1), self.table_at(index));
+        self.memory.copy_within(first + ENTRY_SIZE..last + ENTRY_SIZE, first);
+        self.memory[last..last + ENTRY_SIZE].copy_from_slice(&(offset as u16).to_le_bytes());
+        debug_assert!(self.used <= first, "changes and their table do not overlap");
+        offset
+    }
+
+    fn remove(&mut self, index: usize) {
+        self.count_in(index, false);
+        let offset = self.offset(index);
+        let end = if self.is_fixed() { offset + self.stride() } else { self.parts(offset).1.end };
+        if !self.is_fixed() {
+            let (first, gone) = (self.table_at(self.count - 1), self.table_at(index));
+            self.memory.copy_within(first..gone, first + ENTRY_SIZE);
+        }
+        self.memory.copy_within(end..self.used, offset);
+        self.used -= end - offset;
+        self.count -= 1;
+        if !self.is_fixed() {
+            let table = self.memory.len() - ENTRY_SIZE * self.count;
+            let (offset, size) = (offset as u16, (end - offset) as u16);
+            for entry in self.memory[table..].chunks_exact_mut(ENTRY_SIZE) {
+                let at = u16::from_le_bytes([entry[0], entry[1]]);
+                entry.copy_from_slice(&(if at > offset { at - size } else { at }).to_le_bytes());
+            }
+        }
+        debug_assert!(self.used() <= self.memory.len(), "less is used than before");
+    }
+
+    /// These changes are merged with what is under way.
+    pub(crate) fn merge(&mut self, indexes: Range<usize>) {
+        for index in indexes {
+            self.set_tag(index, self.tag(index) | MERGED);
+        }
+    }
+
+    /// What was under way did not happen.
+    pub(crate) fn undo(&mut self) {
+        for index in 0..self.len() {
+            self.set_tag(index, self.tag(index) & !(MERGED | LISTED));
+        }
+    }
+
+    /// What is merged is in its leaf.
+    pub(crate) fn drop_merged(&mut self) {
+        for index in (0..self.len()).rev() {
+            if self.tag(index) & MERGED != 0 {
+                self.remove(index);
+            }
+        }
+    }
+
+    /// Whether none of these changes is listed.
+    pub(crate) fn is_unsynced(&self, mut indexes: Range<usize>) -> bool {
+        indexes.all(|index| self.tag(index) & HOME == UNSYNCED << 1)
+    }
+
+    /// Whether a change that none lists is not merged with what is under way.
+    pub(crate) fn has_others(&self) -> bool {
+        (0..self.len()).any(|index| self.tag(index) & (HOME | MERGED) == UNSYNCED << 1)
+    }
+
+    /// Chooses what the commit under way lists. Returns how many bytes the list takes.
+    pub(crate) fn choose(&mut self, choice: Choice) -> usize {
+        let mut size = 0;
+        let mut part_left = choice.part.map_or(0, |(_, left)| left);
+        for index in 0..self.len() {
+            let tag = self.tag(index);
+            let home = (tag & HOME) >> 1;
+            let bytes = self.list_size(&self.edit(index));
+            let waits = tag & MERGED == 0;
+            let is_part = waits && choice.part.is_some_and(|(slot, _)| slot == home) && bytes <= part_left;
+            part_left -= if is_part { bytes } else { 0 };
+            let is_listed = match home {
+                UNSYNCED => choice.unsynced,
+                home => is_part || waits && choice.carried >> home & 1 != 0,
+            };
+            self.set_tag(index, if is_listed { tag | LISTED } else { tag & !LISTED });
+            size += if is_listed { bytes } else { 0 };
+        }
+        size
+    }
+
+    /// Writes the list of what was chosen.
+    pub(crate) fn write_listed(&self, out: &mut [u8]) {
+        let mut at = 0;
+        for index in (0..self.len()).filter(|&index| self.tag(index) & LISTED != 0) {
+            at += as_change(self.edit(index)).write(&self.format, &mut out[at..]);
+        }
+        debug_assert!(at == out.len(), "the list is as long as it was counted");
+    }
+
+    /// The commit is durable: what it lists is recorded in the member of this slot, and what was merged is in its leaf. `moved` is told of each
+    /// change that another member recorded before, how many bytes of memory it takes. Returns bytes of memory of all that it lists.
+    pub(crate) fn committed(&mut self, slot: u8, mut moved: impl FnMut(u8, usize)) -> usize {
+        let mut listed = 0;
+        for index in (0..self.len()).rev() {
+            let tag = self.tag(index);
+            let (home, size) = ((tag & HOME) >> 1, self.memory_size(&self.edit(index)));
+            if tag & LISTED != 0 {
+                listed += size;
+                if home != UNSYNCED {
+                    moved(home, size);
+                }
+                self.set_tag(index, tag & !(HOME | LISTED) | slot << 1);
+            }
+            if tag & MERGED != 0 {
+                self.remove(index);
+            }
+        }
+        debug_assert!(self.unsynced == 0, "every change is in a leaf or in a list");
+        self.gain = 0;
+        listed
+    }
+
+    /// Makes a list of changes, which the member of this slot has. `moved` is told of each change of another member that one takes the place of, how many bytes of memory
+    /// it took. Returns the bytes of memory that the list takes, or `None` if there is no room.
+    pub(crate) fn replay(
+        &mut self,
+        mut list: &[u8],
+        slot: u8,
+        is_sound: impl Fn(&[u8], Option<&[u8]>) -> bool,
+        mut moved: impl FnMut(u8, usize),
+    ) -> Result<Option<usize>, Malformed> {
+        let mut size = 0;
+        while !list.is_empty() {
+            let (change, rest) = Change::parse(&self.format, list)?;
+            if change.tag != TAG_INLINE || !is_sound(change.key, change.value) {
+                return Err(Malformed::Node);
+            }
+            list = rest;
+            let edit = Edit { key: change.key, value: change.value };
+            if let Some((home, size)) = self.recorded(edit.key) {
+                if home == slot {
+                    return Err(Malformed::Node);
+                }
+                moved(home, size);
+            }
+            size += self.memory_size(&edit);
+            if !self.set(&edit, slot) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(size))
+    }
+
+    /// The member that lists the change of a key which waits, and how many bytes of memory that takes.
+    pub(crate) fn recorded(&self, key: &[u8]) -> Option<(u8, usize)> {
+        let index = self.find(key).ok()?;
+        let home = (self.tag(index) & HOME) >> 1;
+        (home != UNSYNCED).then(|| (home, self.memory_size(&self.edit(index))))
+    }
+}
+
+fn as_change(edit: Edit<'_>) -> Change<'_> {
+    Change { key: edit.key, tag: TAG_INLINE, value: edit.value }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::collections::BTreeMap;
+    use std::vec::Vec;
+
+    use nandu_index::Edit;
+    use nandu_media::tree::CellFormat;
+
+    use super::{Changes, Choice, UNSYNCED};
+
+    /// Both kinds of cells, against a map, with changes of any size coming and going until the memory is full.
+    #[test]
+    fn changes_are_sorted_and_their_room_is_used_again() {
+        for (key_size, value_size) in [(2, 3), (0, 0)] {
+            let format = CellFormat { cells: 1, key_size, value_size, page_bits: 9 };
+            let mut memory = [0; 250];
+            let mut changes = Changes::new(&mut memory, format);
+            let mut model: BTreeMap<Vec<u8>, (u8, Option<Vec<u8>>)> = BTreeMap::new();
+            let mut refused = 0;
+            for step in 0..20_000_u32 {
+                let random = step.wrapping_mul(0x9E37_79B1) >> 7;
+                let key = ((random % 90) as u16).to_be_bytes();
+                if random % 3 == 0 {
+                    if let Ok(index) = changes.find(&key) {
+                        changes.remove(index);
+                    }
+                    model.remove(&key[..]);
+                    continue;
+                }
+                let size = if value_size > 0 { 3 } else { random as usize / 64 % 9 };
+                let value = (random / 16 % 4 > 0).then(|| std::vec![random as u8; size]);
+                let home = [UNSYNCED, 0, 14][random as usize / 32 % 3];
+                if changes.set(&Edit { key: &key, value: value.as_deref() }, home) {
+                    model.insert(key.to_vec(), (home, value));
+                } else {
+                    refused += 1;
+                }
+                let found: Vec<_> = changes.edits(0..changes.len()).collect();
+                let expected: Vec<_> =
+                    model.iter().map(|(key, (_, value))| Edit { key, value: value.as_deref() }).collect();
+                assert_eq!(found, expected);
+                for slot in [0, 14, UNSYNCED] {
+                    let of_slot = model.iter().filter(|(_, (home, _))| *home == slot);
+                    let sum: usize = of_slot
+                        .map(|(key, (_, value))| changes.list_size(&Edit { key, value: value.as_deref() }))
+                        .sum();
+                    assert_eq!(changes.bytes_in(slot), sum);
+                }
+            }
+            assert!(refused > 100, "{refused}");
+            while !changes.is_empty() {
+                changes.remove(0);
+            }
+            assert_eq!((changes.used(), changes.unsynced(), changes.bytes_in(UNSYNCED)), (0, 0, 0));
+        }
+    }
+
+    #[test]
+    fn what_a_commit_lists_is_recorded_in_it_and_comes_back() {
+        let format = CellFormat { cells: 1, key_size: 1, value_size: 1, page_bits: 9 };
+        let (mut memory, mut other) = ([0; 60], [0; 60]);
+        let mut changes = Changes::new(&mut memory, format);
+        let put = |key: &'static [u8], value: &'static [u8]| Edit { key, value: Some(value) };
+        changes.set(&put(b"a", b"1"), 3);
+        changes.set(&put(b"b", b"2"), 4);
+        changes.set_unsynced(&put(b"c", b"3"), 1);
+        changes.set_unsynced(&Edit { key: b"d", value: None }, -1);
+        changes.merge(2..3);
+        assert!(changes.has_others(), "d is in no leaf");
+        assert_eq!(changes.choose(Choice { unsynced: true, carried: 1 << 3, part: None }), 8);
+        let mut list = [0; 8];
+        changes.write_listed(&mut list);
+        assert_eq!(&list, b"\x01a1\x01c3\x00d");
+        let mut moved = Vec::new();
+        assert_eq!(changes.committed(5, |slot, size| moved.push((slot, size))), 9);
+        assert_eq!((moved, changes.len(), changes.gain()), (std::vec![(3, 3)], 3, 0), "c is in its leaf");
+        assert_eq!([3, 4, 5, UNSYNCED].map(|slot| changes.bytes_in(slot)), [0, 3, 5, 0]);
+        let mut opened = Changes::new(&mut other, format);
+        assert_eq!(opened.replay(&list, 0, |_, _| true, |_, _| panic!("nothing was there")), Ok(Some(9)));
+        assert_eq!(opened.value(1), Some(&b"3"[..]));
+        assert!(opened.replay(&list[..7], 1, |_, _| true, |_, _| ()).is_err());
+        assert!(opened.replay(&list, 2, |key, _| key != b"c", |_, _| ()).is_err());
+    }
+}

@@ -1,0 +1,141 @@
+//! Programming the path: as a page that promises nothing, or as the commit.
+//!
+//! A leaf that does not fit beside its ancestors is programmed before them: a cut between the two leaves a page that nothing leads to. What a commit
+//! replaces is told to the log right before it, and counts as dead once it is durable, not earlier: else the log might erase a page that the tree before
+//! the cut leads to.
+
+use nandu_cells::Cells;
+use nandu_media::tree::Malformed;
+use nandu_nand::{Nand, PageAddr};
+
+use crate::error::{Outcome, corrupt};
+use crate::list::{List, Waiting};
+use crate::tree::Tree;
+use crate::window::Leaf;
+use crate::writer::{Change, Pen};
+
+/// Puts the page of the path together. A leaf that does not fit there is programmed into a page of its own. Returns how many bytes are free for what a commit lists.
+pub(crate) fn seal<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, pen: &mut Pen<'_>) -> Outcome<usize, N> {
+    debug_assert!(tree.path.is_dirty(), "there is something to program");
+    let too_large = corrupt(tree.path.state().root, Malformed::PathTooLarge);
+    if !tree.path.place_leaf() {
+        if tree.path.top() == 0 {
+            return Err(too_large);
+        }
+        tree.path.stats_mut().detached += 1;
+        let old = tree.path.page_of(0);
+        tree.path.replace(old);
+        tree.reader.drop_node(old, 0);
+        let page = pen.append(&mut tree.log, tree.path.seal_staged())?;
+        tree.reader.programmed(page);
+        tree.path.link(page);
+    }
+    tree.path.compose().ok_or(too_large)
+}
+
+/// Programs the path as a page that promises nothing. 1 program, or 2 if the leaf does not fit beside its ancestors.
+pub(crate) fn write<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, pen: &mut Pen<'_>) -> Outcome<(), N> {
+    seal(tree, pen)?;
+    let page = pen.append(&mut tree.log, tree.path.composed())?;
+    settle(tree, page);
+    Ok(())
+}
+
+/// Programs the path that was sealed as the commit, with what is listed; with it dies what it replaces, and the bare commit before it if that is the newest. 1 program.
+/// Returns whether all deaths were told.
+pub(crate) fn commit<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    waiting: &mut Waiting<'_>,
+    change: Change,
+    (bare, list): (Option<PageAddr>, List),
+) -> Outcome<bool, N> {
+    let is_all = tell(tree, waiting, bare) & tell_leaving(tree, waiting, &list);
+    if !list.is_empty() {
+        list.write(waiting, tree.path.sections());
+    }
+    let commit = change.commit(&mut tree.log, tree.path.composed())?;
+    let PageAddr(page) = commit.page();
+    settle(tree, page);
+    list.committed(waiting, &commit, Leaf::Lives);
+    debug_assert!(
+        tree.log.committed() == Some(PageAddr(page)) && tree.path.state().root == page,
+        "the commit is the root"
+    );
+    Ok(is_all)
+}
+
+/// Commits without a path, with what is listed: the root stays where it is. 1 program. Returns the page of the commit, unless that is a member of the window, and whether
+/// all deaths were told.
+pub(crate) fn commit_bare<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    waiting: &mut Waiting<'_>,
+    change: Change,
+    (bare, list): (Option<PageAddr>, List),
+) -> Outcome<(Option<PageAddr>, bool), N> {
+    debug_assert!(!tree.path.is_dirty(), "the root is on flash");
+    let is_all = tell(tree, waiting, bare) & tell_leaving(tree, waiting, &list);
+    let out = tree.reader.lend();
+    let shape = tree.path.shape();
+    shape.seal_bare(tree.path.state(), out);
+    if !list.is_empty() {
+        list.write(waiting, shape.sections_of_bare(out));
+    }
+    tree.path.stats_mut().bare_commits += 1;
+    let commit = change.commit(&mut tree.log, out)?;
+    let is_member = list.committed(waiting, &commit, Leaf::Dead);
+    Ok(((!is_member).then_some(commit.page()), is_all))
+}
+
+/// Tells the log what dies with the commit that comes next: what was replaced, unless it is a member of the window. Returns whether that is all: else live
+/// counts are too high.
+pub(crate) fn tell<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    waiting: &mut Waiting<'_>,
+    bare: Option<PageAddr>,
+) -> bool {
+    let Tree { log, path, .. } = tree;
+    let mut is_all = !path.replaced().is_short();
+    for page in path.replaced().as_slice().iter().map(|&page| PageAddr(page)).chain(bare) {
+        if waiting.window.leaf_died(page.0) && !waiting.broken.is(|it| it.members_die) {
+            continue;
+        }
+        if log.dying_room() > 0 {
+            log.dies(page);
+        } else {
+            is_all = false;
+        }
+    }
+    path.forget_replaced();
+    debug_assert!(path.replaced().as_slice().is_empty(), "each death is told once");
+    is_all
+}
+
+/// Tells the log which members die that leave with the commit that comes next.
+fn tell_leaving<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, waiting: &Waiting<'_>, list: &List) -> bool {
+    let mut is_all = true;
+    debug_assert!(waiting.window.is_known(list.leaving()), "of who leaves it is known whether it dies");
+    for page in waiting.window.lonely(list.leaving()) {
+        debug_assert!(tree.log.dying_room() > 0 || list.leaving() > 1, "room was kept for one");
+        if tree.log.dying_room() > 0 {
+            tree.log.dies(page);
+        } else {
+            is_all = false;
+        }
+    }
+    is_all
+}
+
+/// What was composed is on flash in this page.
+fn settle<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, page: u32) {
+    tree.reader.programmed(page);
+    let top = tree.path.top();
+    for level in tree.path.lowest()..=top {
+        let (old, node) = tree.path.programmed_node(level);
+        // The root is always in the path.
+        match level == top {
+            true => tree.reader.drop_node(old, level),
+            false => tree.reader.renew(old, level, page, node),
+        }
+    }
+    tree.path.programmed(page);
+}

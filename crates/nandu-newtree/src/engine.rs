@@ -1,0 +1,561 @@
+//! Log and tree together: the calls of a user.
+
+use core::fmt;
+use core::ops::{Bound, ControlFlow};
+
+use nandu_cells::{Cache, Cells};
+use nandu_index::{Direction, Edit, Entry, KeyBuf, OrderedIndex, Violation};
+use nandu_media::features::GROUP;
+use nandu_nand::{Nand, PageAddr};
+use nandu_newlog::{Budget, Log, LogError, LogOptions};
+
+use crate::changes::Changes;
+use crate::cursor::Cursor;
+use crate::descend::{find_leaf, leaf_in, look};
+use crate::error::{EngineError, Outcome};
+use crate::keeper::Keeper;
+use crate::list::Waiting;
+use crate::now::{batch_now, delete_now, put_now};
+use crate::options::{Broken, Durability, Memory, Options, memory_required};
+use crate::path::Path;
+use crate::range::range;
+use crate::reader::Reader;
+use crate::shape::Shape;
+use crate::stats::Stats;
+use crate::sync::{change, flush, sync, value_of};
+use crate::tree::Tree;
+use crate::verify::verify;
+use crate::window::Window;
+
+/// An ordered index on a log on a chip. Each change is durable when the call returns, or with [`Durability::OnSync`] when [`Engine::sync`] does. After a commit that failed nothing is
+/// changed any more (`Poisoned`) until the volume is opened again, which finds the state before it or the one after it.
+///
+/// The memory holds three page buffers, the nodes that are kept, changes that wait, and what the log needs.
+pub struct Engine<'m, N: Nand, C> {
+    keeper: Keeper<'m, N, C>,
+}
+
+impl<N: Nand, C> fmt::Debug for Engine<'_, N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("keeper", &self.keeper).finish_non_exhaustive()
+    }
+}
+
+/// Programs of a put or a delete with its share of collecting.
+const CALL_MAX: u32 = 6;
+
+/// Those of a call that makes more changes.
+const LARGE_CALL_MAX: u32 = 16;
+
+/// How a log is made or found: [`Log::format`] or [`Log::mount`].
+pub type Make<'m, N> =
+    fn(N, LogOptions, &'m mut [u8]) -> Result<Log<'m, N>, LogError<<N as nandu_nand::ErrorType>::Error>>;
+
+/// What an engine is put together from: its log, and memory that suffices.
+pub struct Parts<'m, N: Nand, C> {
+    log: Log<'m, N>,
+    shape: Shape<C>,
+    memory: Memory<'m>,
+    durability: Durability,
+    broken: Broken,
+}
+
+impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
+    /// Makes an empty volume, whatever the chip holds, and an empty tree on it. Costs a [format](Log::format) of the log and 1 program.
+    ///
+    /// `memory` is at least [`memory_required`] bytes; what is beyond is not used.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Memory`], [`EngineError::PageSize`] and [`EngineError::NotCompiled`] before anything was changed; those of the log.
+    pub fn format(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Outcome<Self, N> {
+        Self::with_log(nand, cells, options, memory, Log::format)
+    }
+
+    /// Opens the tree that a volume holds, or makes an empty one where nothing was committed: a format that was cut between making the log and making
+    /// the tree left a volume that holds nothing. Costs a [mount](Log::mount) of the log, and reads 1 page, or 2 if the newest commit holds no node.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Memory`], [`EngineError::PageSize`]; [`EngineError::OtherFormat`]; [`EngineError::NotCompiled`]; [`EngineError::Corrupt`]; those of the log.
+    pub fn open(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Outcome<Self, N> {
+        Self::with_log(nand, cells, options, memory, Log::mount)
+    }
+
+    fn with_log(nand: N, cells: C, options: Options, memory: &'m mut [u8], make: Make<'m, N>) -> Outcome<Self, N> {
+        let mut engine = Engine::unopened(Parts::new(nand, cells, &options, memory, make)?);
+        engine.open_here()?;
+        Ok(engine)
+    }
+
+    /// An engine that has not looked at its volume yet: for who keeps it in a place of its own, where it is opened. Cannot fail, so that no other engine is on the
+    /// stack.
+    pub fn unopened(parts: Parts<'m, N, C>) -> Self {
+        let Parts { log, shape, memory, durability, broken } = parts;
+        let Memory { path, side, reading, cache, pending } = memory;
+        let changes = Changes::new(pending, shape.format());
+        let waiting = Waiting { changes, window: Window::EMPTY, durability, next: 0, broken };
+        let reader = Reader::new(shape, reading, Cache::new(cache));
+        let tree = Tree { log, path: Path::new(shape, path, side), reader };
+        Engine { keeper: Keeper::new(tree, waiting) }
+    }
+
+    /// Opens an engine that is [`unopened`](Engine::unopened), which is good for nothing before.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::open`].
+    pub fn open_here(&mut self) -> Outcome<(), N> {
+        match self.log().committed() {
+            Some(committed) => self.keeper.load(committed)?,
+            None => self.keeper.make()?,
+        }
+        debug_assert!(self.keeper.tree().path.holds_root(), "the root is here");
+        Ok(())
+    }
+
+    /// Makes every change durable and what was moved count, and gives the chip back. What is durable needs no unmount; without one the next mount has something to
+    /// recover. Costs an [unmount](Log::unmount) of the log, a [sync](Engine::sync), and 1 program if pages were moved since the newest commit.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`sync`](Engine::sync) and of the log, with the chip: what was durable is so all the same.
+    ///
+    /// ```compile_fail,E0382
+    /// # use nandu_newtree::{Engine, FixedCells};
+    /// # use nandu_nand::Nand;
+    /// fn wrong<N: Nand>(engine: Engine<'_, N, FixedCells<4, 4>>) {
+    ///     let mut engine = engine;
+    ///     let _ = engine.unmount();
+    ///     let _ = engine.get(&[0; 4]); // There is no engine any more.
+    /// }
+    /// ```
+    pub fn unmount(mut self) -> Result<N, (EngineError<N::Error>, N)> {
+        let synced = sync(&mut self.keeper);
+        // If that fails, what was moved never happened.
+        if self.keeper.is_unsettled() && !self.keeper.is_broken() {
+            let _ = self.keeper.settle();
+        }
+        let log = self.keeper.into_tree().log;
+        match (synced, log.unmount()) {
+            (Ok(()), Ok(nand)) => Ok(nand),
+            (Ok(()), Err((error, nand))) => Err((error.into(), nand)),
+            (Err(error), Ok(nand) | Err((_, nand))) => Err((error, nand)),
+        }
+    }
+
+    /// Gives the chip back as it is, as if the power had gone.
+    pub fn abandon(self) -> N {
+        self.keeper.into_tree().log.abandon_log()
+    }
+
+    /// The value of a key, lent until the engine is used again. Reads at most as many pages as the tree has levels not in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::KeySize`], [`EngineError::Corrupt`], those of the log.
+    ///
+    /// ```compile_fail,E0499
+    /// # use nandu_newtree::{Engine, FixedCells};
+    /// # use nandu_nand::Nand;
+    /// fn wrong<N: Nand>(engine: &mut Engine<'_, N, FixedCells<4, 4>>) {
+    ///     let value = engine.get(&[0; 4]).unwrap_or(None);
+    ///     let _ = engine.put(&[0; 4], &[1; 4]); // What was lent may be overwritten.
+    ///     let _ = value.is_some();
+    /// }
+    /// ```
+    pub fn get(&mut self, key: &[u8]) -> Outcome<Option<&[u8]>, N> {
+        self.check_key(key)?;
+        value_of(&mut self.keeper, key)
+    }
+
+    /// Puts a value at a key. Returns whether the key was there before. Durable when it returns: 1 program; where a leaf is split 1 or 2 more, and one for each
+    /// inner node that is split. With [`Durability::OnSync`] it programs that only where the leaf is split, which makes all changes before it durable, too; else nothing, or what
+    /// [`Engine::sync`] does if there was no room for it to wait.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::KeySize`], [`EngineError::ValueSize`], [`EngineError::TooHigh`], [`EngineError::Corrupt`]; those of the log, among them `Full`.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Outcome<bool, N> {
+        self.check_key(key)?;
+        self.check_value(key, value)?;
+        let edit = Edit { key, value: Some(value) };
+        self.call(CALL_MAX, |engine| match engine.wait(&[edit])? {
+            Some(existed) => Ok(existed),
+            None => put_now(&mut engine.keeper, (key, value)),
+        })
+    }
+
+    /// Deletes a key. Returns whether it was there. Durable when it returns; programs nothing if the key was not there. 1 program, or 2 if the leaf does
+    /// not fit beside its ancestors; with [`Durability::OnSync`] nothing, or what [`Engine::sync`] does. Not refused for want of room, but in states
+    /// that chapter 11 of the design names as not kept yet.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::KeySize`], [`EngineError::Corrupt`]; those of the log but `Full`.
+    pub fn delete(&mut self, key: &[u8]) -> Outcome<bool, N> {
+        self.check_key(key)?;
+        self.call(CALL_MAX, |engine| match engine.wait(&[Edit { key, value: None }])? {
+            Some(existed) => Ok(existed),
+            None => delete_now(&mut engine.keeper, key),
+        })
+    }
+
+    /// Makes all these changes or none. The keys must strictly ascend. Programs about one page for each leaf concerned, [`BATCH_PAGES_MAX`](crate::BATCH_PAGES_MAX) at most; with
+    /// [`Durability::OnSync`] what so many puts do.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::NotAscending`], [`EngineError::BatchTooLarge`]; those of [`put`](Engine::put). Nothing has changed then.
+    pub fn batch(&mut self, edits: &[Edit<'_>]) -> Outcome<(), N> {
+        for (index, edit) in edits.iter().enumerate() {
+            self.check_key(edit.key)?;
+            if let Some(value) = edit.value {
+                self.check_value(edit.key, value)?;
+            }
+            if index > 0 && edits[index - 1].key >= edit.key {
+                return Err(EngineError::NotAscending(index));
+            }
+        }
+        if edits.is_empty() {
+            return Ok(());
+        }
+        self.call(LARGE_CALL_MAX, |engine| match engine.wait(edits)? {
+            Some(_) => Ok(()),
+            None => batch_now(&mut engine.keeper, edits),
+        })
+    }
+
+    /// Makes every change so far durable, in order. Programs 1 page, or nothing if there is no change since the last sync; 1 more if a leaf that goes with it leaves no
+    /// room for what is to be listed. Where memory for changes is nearly full leaves are programmed besides, until as many changes again have room.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Corrupt`]; those of the log but `Full`.
+    pub fn sync(&mut self) -> Outcome<(), N> {
+        self.call(LARGE_CALL_MAX, |engine| sync(&mut engine.keeper))
+    }
+
+    /// Brings every change to its leaf, so that the volume can be opened without memory for changes. Programs about one page for each leaf concerned, on a full
+    /// chip too.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::sync`].
+    pub fn settle(&mut self) -> Outcome<(), N> {
+        self.call(LARGE_CALL_MAX, |engine| flush(&mut engine.keeper))
+    }
+
+    /// Changes in memory, synced or not. Costs nothing.
+    pub fn pending_count(&self) -> usize {
+        self.keeper.waiting().changes.len()
+    }
+
+    /// Visits the entries between two bounds in order, until `visit` breaks off. Reads each leaf concerned once, and each inner node above them once.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::KeySize`], [`EngineError::Corrupt`], those of the log.
+    pub fn range(
+        &mut self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        direction: Direction,
+        mut visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Outcome<(), N> {
+        for bound in [from, to] {
+            if let Bound::Included(key) | Bound::Excluded(key) = bound {
+                self.check_key(key)?;
+            }
+        }
+        let (tree, waiting) = self.keeper.parts();
+        range(tree, &waiting.changes, (from, to, direction), &mut visit)
+    }
+
+    /// The key of the entry that a range from this bound on begins with: upwards the lowest key above the bound, downwards the highest one below it. Reads
+    /// what [`Engine::get`] does, and a leaf more where the bound is the last key of one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::range`].
+    pub fn nearest(&mut self, bound: Bound<&[u8]>, direction: Direction) -> Outcome<Option<KeyBuf>, N> {
+        let (from, to) = match direction {
+            Direction::Forward => (bound, Bound::Unbounded),
+            Direction::Backward => (Bound::Unbounded, bound),
+        };
+        let (mut found, mut is_found) = (KeyBuf::EMPTY, false);
+        self.range(from, to, direction, |entry| {
+            is_found = found.set(entry.key);
+            ControlFlow::Break(())
+        })?;
+        Ok(is_found.then_some(found))
+    }
+
+    /// The entry above a cursor, which goes behind it; `None` at the end. Reads what [`Engine::nearest`] does, and nothing more.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::range`].
+    pub fn next(&mut self, cursor: &mut Cursor) -> Outcome<Option<Entry<'_>>, N> {
+        let Some(bound) = cursor.bound_above() else { return Ok(None) };
+        let found = self.nearest(bound, Direction::Forward)?;
+        match found {
+            Some(key) => {
+                cursor.go_above(key);
+                self.entry(cursor.key())
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The entry below a cursor, which goes before it; `None` at the beginning. Reads as [`Engine::next`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::range`].
+    pub fn previous(&mut self, cursor: &mut Cursor) -> Outcome<Option<Entry<'_>>, N> {
+        let Some(bound) = cursor.bound_below() else { return Ok(None) };
+        let found = self.nearest(bound, Direction::Backward)?;
+        match found {
+            Some(key) => {
+                cursor.go_below(key);
+                self.entry(cursor.key())
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The entry of a key.
+    fn entry(&mut self, key: KeyBuf) -> Outcome<Option<Entry<'_>>, N> {
+        let (tree, waiting) = self.keeper.parts();
+        tree.path.lend(key);
+        if let Ok(index) = waiting.changes.find(key.as_slice()) {
+            let key = tree.path.separators()[0].as_slice();
+            return Ok(waiting.changes.value(index).map(|value| Entry { key, value, large: None }));
+        }
+        let page = find_leaf(tree, key.as_slice())?;
+        let place = leaf_in(tree, page)?;
+        let (cells, leaf, lent) = (tree.path.shape().cells(), look(tree, &place), tree.path.separators()[0].as_slice());
+        let entry = |index| Entry { key: lent, value: cells.leaf_value(leaf, index), large: None };
+        Ok(cells.leaf_find(leaf, lent).ok().map(entry))
+    }
+
+    /// The entry with the lowest key.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::range`].
+    pub fn first(&mut self) -> Outcome<Option<Entry<'_>>, N> {
+        self.next(&mut Cursor::default())
+    }
+
+    /// The entry with the highest key.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::range`].
+    pub fn last(&mut self) -> Outcome<Option<Entry<'_>>, N> {
+        let mut cursor = Cursor::END;
+        self.previous(&mut cursor)
+    }
+
+    /// Entries in the tree. Costs nothing.
+    pub fn record_count(&self) -> u64 {
+        self.keeper.records()
+    }
+
+    /// Levels in the tree, leaves included.
+    pub fn height(&self) -> u8 {
+        self.keeper.working().height
+    }
+
+    /// The page that the root is in.
+    pub fn root(&self) -> PageAddr {
+        PageAddr(self.keeper.working().root)
+    }
+
+    /// Bytes in the longest key that can be put.
+    pub fn key_size_max(&self) -> usize {
+        self.keeper.tree().path.shape().limits().key_size_max
+    }
+
+    /// Bytes that key and value of an entry may have together.
+    pub fn entry_size_max(&self) -> usize {
+        self.keeper.tree().path.shape().limits().entry_size_max
+    }
+
+    /// What the tree did since it was opened.
+    pub fn stats(&self) -> &Stats {
+        self.keeper.tree().path.stats()
+    }
+
+    /// The log, for inspection.
+    pub fn log(&self) -> &Log<'m, N> {
+        &self.keeper.tree().log
+    }
+
+    /// The chip, for attribution and inspection. Programming or erasing past the engine destroys the volume.
+    pub fn nand_mut(&mut self) -> &mut N {
+        self.keeper.parts().0.log.nand_mut()
+    }
+
+    /// Checks T1 to T6 and reports each violation. Reads each live page once, a page whose nodes serve several paths again when it no longer is the page read
+    /// last, and nothing from memory.
+    ///
+    /// # Errors
+    ///
+    /// Those of the log but `Corrupt`.
+    pub fn verify(&mut self, report: &mut dyn FnMut(Violation)) -> Outcome<(), N> {
+        let count = self.keeper.records();
+        let (tree, waiting) = self.keeper.parts();
+        verify(tree, (&waiting.changes, count), report)
+    }
+
+    /// Checks the log under the tree, see [`Log::verify`] for cost and errors.
+    pub fn verify_log(&mut self, report: &mut dyn FnMut(nandu_newlog::Violation)) -> Outcome<u32, N> {
+        Ok(self.keeper.parts().0.log.verify(report)?)
+    }
+
+    /// Visits each live page once: those of the tree, commits whose changes are still needed, and the newest commit if it holds no node. Reads the inner nodes that are not in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::Corrupt`], those of the log.
+    pub fn live_pages(&mut self, visit: &mut dyn FnMut(PageAddr)) -> Outcome<(), N> {
+        self.keeper.live_pages(visit)
+    }
+
+    /// Does some of what would be due later: at most so many programs, and a commit where pages were moved. Returns whether anything was programmed
+    /// or erased; if not, nothing will be until something changes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the log.
+    pub fn idle(&mut self, programs: u32) -> Outcome<bool, N> {
+        self.keeper.check_writable()?;
+        let before = self.log().spent();
+        self.keeper.collect(&mut Budget::idle(programs))?;
+        if self.keeper.is_unsettled() && self.log().spent().0 == before.0 {
+            self.keeper.settle()?;
+        }
+        Ok(self.log().spent() != before)
+    }
+
+    // What stands behind the calls.
+
+    /// A call that changes something, with its share of collecting: so many programs together, at most, where the call itself takes less.
+    fn call<T>(&mut self, programs_max: u32, work: impl FnOnce(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
+        self.keeper.check_writable()?;
+        let begun = self.log().spent();
+        let done = work(self)?;
+        self.keeper.end(begun, programs_max);
+        Ok(done)
+    }
+
+    /// Changes that wait for a sync. `None` if these are to go to their leaves at once; then nothing else waits.
+    fn wait(&mut self, edits: &[Edit<'_>]) -> Outcome<Option<bool>, N> {
+        if GROUP
+            && self.keeper.waiting().durability == Durability::OnSync
+            && let Some(existed) = change(&mut self.keeper, edits)?
+        {
+            return Ok(Some(existed));
+        }
+        if !self.keeper.waiting().is_idle() {
+            flush(&mut self.keeper)?;
+        }
+        Ok(None)
+    }
+
+    fn check_key(&self, key: &[u8]) -> Outcome<(), N> {
+        if self.keeper.tree().path.shape().key_fits(key) { Ok(()) } else { Err(EngineError::KeySize(key.len())) }
+    }
+
+    fn check_value(&self, key: &[u8], value: &[u8]) -> Outcome<(), N> {
+        if self.keeper.tree().path.shape().value_fits(key, value) {
+            Ok(())
+        } else {
+            Err(EngineError::ValueSize(value.len()))
+        }
+    }
+}
+
+impl<N: Nand, C> fmt::Debug for Parts<'_, N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts").field("log", &self.log).finish_non_exhaustive()
+    }
+}
+
+impl<'m, N: Nand, C: Cells> Parts<'m, N, C> {
+    /// Makes or finds the log.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::format`] and [`Engine::open`].
+    pub fn new(nand: N, cells: C, options: &Options, memory: &'m mut [u8], make: Make<'m, N>) -> Outcome<Self, N> {
+        if !GROUP && options.durability == Durability::OnSync {
+            return Err(EngineError::NotCompiled { feature: "group" });
+        }
+        let geometry = *nand.geometry();
+        let required = memory_required::<N>(&geometry, options);
+        if memory.len() < required {
+            return Err(EngineError::Memory { required });
+        }
+        let page_size = geometry.page_size as usize;
+        let (memory, log) = Memory::divide(memory, page_size, options).ok_or(EngineError::Memory { required })?;
+        let log = make(nand, options.log, log)?;
+        let page_count = geometry.pages_per_block * geometry.block_count;
+        let shape = Shape::new(cells, page_size, log.header_size(), page_count, options.cache_size);
+        let shape = shape.ok_or(EngineError::PageSize(page_size))?;
+        Ok(Parts { log, shape, memory, durability: options.durability, broken: options.broken() })
+    }
+}
+
+impl<N: Nand, C: Cells> OrderedIndex for Engine<'_, N, C> {
+    type Error = EngineError<N::Error>;
+
+    fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Self::Error> {
+        Engine::get(self, key)
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Self::Error> {
+        Engine::put(self, key, value)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool, Self::Error> {
+        Engine::delete(self, key)
+    }
+
+    fn batch(&mut self, edits: &[Edit<'_>]) -> Result<(), Self::Error> {
+        Engine::batch(self, edits)
+    }
+
+    fn range(
+        &mut self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        direction: Direction,
+        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Self::Error> {
+        Engine::range(self, from, to, direction, visit)
+    }
+
+    fn first(&mut self) -> Result<Option<Entry<'_>>, Self::Error> {
+        Engine::first(self)
+    }
+
+    fn last(&mut self) -> Result<Option<Entry<'_>>, Self::Error> {
+        Engine::last(self)
+    }
+
+    fn count(&mut self) -> Result<u64, Self::Error> {
+        Ok(self.record_count())
+    }
+
+    fn sync(&mut self) -> Result<(), Self::Error> {
+        Engine::sync(self)
+    }
+
+    fn verify(&mut self, report: &mut dyn FnMut(Violation)) -> Result<(), Self::Error> {
+        Engine::verify(self, report)
+    }
+}

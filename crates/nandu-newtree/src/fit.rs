@@ -1,0 +1,175 @@
+//! What fits: whether nodes keep to their share of the page with new children, where they are split, and how often leaves are.
+
+use core::ops::Range;
+
+use nandu_cells::plan::{PARTS_MAX, ascending_cut, inner_cut};
+use nandu_cells::{Cells, InnerRun, LeafRun, RunEdit, Stretch};
+use nandu_index::{Edit, KeyBuf};
+
+use crate::path::Path;
+use crate::slots::Respliced;
+use crate::splice::Splice;
+
+/// Inner nodes that may have to be split when the leaf becomes up to three.
+pub(crate) fn inner_splits_max<C: Cells>(path: &Path<'_, C>) -> u32 {
+    let cells = path.shape().cells();
+    let separator = match cells.key_size() {
+        0 => path.shape().limits().key_size_max + 2,
+        size => usize::from(size),
+    };
+    if path.top() > 0 && !path.holds(1, path.page_of(1)) {
+        return u32::from(path.top() + 1);
+    }
+    let mut splits = 0;
+    debug_assert!(path.shape().limits().height_max() > usize::from(path.top()), "the path is no higher than can be");
+    for level in 1..=path.top() {
+        let node = path.inner(level);
+        let count = cells.inner_count(node) + PARTS_MAX - 1;
+        let size = match cells.key_size() {
+            0 => node.len() + (PARTS_MAX - 1) * (separator + 4) + count,
+            // A new separator may widen all.
+            _ => node.len().max(16 + count * (separator + 4)),
+        };
+        if !is_oversize(path, level, count, size) {
+            break;
+        }
+        splits += 1;
+    }
+    splits
+}
+
+/// How many times this leaf, that of the path, may have to be divided when these edits of it are made: none if they surely fit.
+pub(crate) fn splits_by<'e, C: Cells>(path: &Path<'_, C>, leaf: &[u8], edits: impl Iterator<Item = Edit<'e>>) -> u32 {
+    let cells = path.shape().cells();
+    let room = path.room();
+    let (mut most, mut sum, mut count) = (0, 0, 0);
+    for edit in edits {
+        count += 1;
+        let Some(value) = edit.value else { continue };
+        let at = cells.leaf_find(leaf, edit.key);
+        let (Ok(index) | Err(index)) = at;
+        let run_edit = RunEdit { at: index, replaces: at.is_ok(), key: edit.key, value };
+        let run = LeafRun::new(Stretch::whole(cells, leaf), Stretch::NONE, Some(run_edit));
+        // What all entries grow by when this one is among them, and what it takes itself.
+        most = most.max(cells.leaf_size(&run, 0..run.count()).saturating_sub(leaf.len()));
+        sum += cells.entry_size(edit.key, value);
+    }
+    // Where first and last edit both widen a column, it is one bit wider than with either.
+    let bits = cells.leaf_count(leaf) + count;
+    let size = leaf.len() + most + sum + bits / 8 + 2;
+    if sum == 0 || size <= room {
+        return 0;
+    }
+    1 + (sum / (room / 4).max(1)) as u32
+}
+
+/// Bytes of a leaf when these edits of it are made, at most. What is replaced gives its room.
+pub(crate) fn size_with<'e, C: Cells>(cells: C, leaf: &[u8], edits: impl Iterator<Item = Edit<'e>>) -> usize {
+    let (mut most, mut sum, mut count) = (0, 0, 0);
+    for edit in edits {
+        let Some(value) = edit.value else { continue };
+        let at = cells.leaf_find(leaf, edit.key);
+        let (Ok(index) | Err(index)) = at;
+        let run_edit = RunEdit { at: index, replaces: at.is_ok(), key: edit.key, value };
+        let run = LeafRun::new(Stretch::whole(cells, leaf), Stretch::NONE, Some(run_edit));
+        let growth = cells.leaf_size(&run, 0..run.count()).saturating_sub(leaf.len());
+        most = most.max(growth);
+        let replaced = at.map_or(0, |index| cells.entry_size(edit.key, cells.leaf_value(leaf, index)));
+        sum += cells.entry_size(edit.key, value).saturating_sub(replaced);
+        count += usize::from(growth > 0);
+    }
+    match count {
+        0 | 1 => leaf.len() + most,
+        // Where first and last edit both widen a column, it is one bit wider than with either.
+        _ => leaf.len() + most + sum + (cells.leaf_count(leaf) + count) / 8 + 2,
+    }
+}
+
+fn splice_run<'a, C: Cells>(path: &'a Path<'_, C>, level: u8, splice: &'a Splice) -> InnerRun<'a> {
+    splice.run((path.inner(level), path.page_of(level)), path.shape().page_bits(), path.separators())
+}
+
+/// Encodes the node of this level with new children at the front of `out`, unless it would be too large. One that loses children is never split.
+pub(crate) fn respliced<C: Cells>(path: &Path<'_, C>, level: u8, splice: &Splice, out: &mut [u8]) -> Respliced {
+    let cells = path.shape().cells();
+    let run = splice_run(path, level, splice);
+    let count = run.count(cells);
+    if splice.count > splice.removed && is_oversize(path, level, count, cells.inner_size(&run, 0..count)) {
+        return Respliced::Oversize { count };
+    }
+    match cells.inner_encode(&run, 0..count, out) {
+        Some(size) => Respliced::Fits { size, index: splice.path_index() },
+        None => Respliced::Oversize { count },
+    }
+}
+
+/// Where the node of this level with new children is split.
+pub(crate) fn cut<C: Cells>(path: &Path<'_, C>, level: u8, splice: &Splice, count: usize) -> usize {
+    let run = splice_run(path, level, splice);
+    let mut key = KeyBuf::EMPTY;
+    // Ascending keys leave full nodes behind at every level.
+    let ascends = path.is_ascending() && splice.path_index() + 1 == count;
+    let cut = if ascends { ascending_cut } else { inner_cut };
+    cut(path.shape().cells(), &run, &mut key)
+}
+
+/// Encodes these children of the node with new ones at the front of `out`.
+pub(crate) fn encode_half<C: Cells>(
+    path: &Path<'_, C>,
+    level: u8,
+    splice: &Splice,
+    children: Range<usize>,
+    out: &mut [u8],
+) -> Option<usize> {
+    path.shape().cells().inner_encode(&splice_run(path, level, splice), children, out)
+}
+
+/// Copies the separator before this child of the node with new ones.
+pub(crate) fn separator_before<C: Cells>(
+    path: &Path<'_, C>,
+    level: u8,
+    splice: &Splice,
+    child: usize,
+    out: &mut KeyBuf,
+) {
+    splice_run(path, level, splice).separator(path.shape().cells(), child - 1, out);
+}
+
+fn is_oversize<C: Cells>(path: &Path<'_, C>, level: u8, count: usize, size: usize) -> bool {
+    let (height, limits) = (path.top() + 1, path.shape().limits());
+    let root_children = path.child_count(path.top());
+    limits.must_split(level, height, count, size) || limits.should_split(level, height, count, size, root_children)
+}
+
+/// Encodes the node of this level without the path's child at the front of `out`.
+pub(crate) fn encode_without<C: Cells>(path: &Path<'_, C>, level: u8, out: &mut [u8]) -> Option<usize> {
+    let cells = path.shape().cells();
+    let node = path.inner(level);
+    let count = cells.inner_count(node);
+    debug_assert!(count > 1, "a child is left");
+    let splice = Splice { at: path.index(level), removed: 1, count: 0, pages: [0; PARTS_MAX] };
+    cells.inner_encode(&splice_run(path, level, &splice), 0..count - 1, out)
+}
+
+/// Bytes up to which ascending keys fill a leaf.
+///
+/// They fill it beside the youngest path, whose nodes have few children yet. When the leaf is moved later, these have grown; a leaf that then does not fit
+/// beside them costs a second page for the path, each time it is moved. So room is left for inner nodes as large as they become before they are split.
+pub(crate) fn ascending_size_max<C: Cells>(path: &Path<'_, C>) -> usize {
+    let height = path.top() + 1;
+    let limits = path.shape().limits();
+    let room = path.shape().page_size() - path.shape().front(height);
+    if height == 1 {
+        // The first inner nodes come with the second leaf, and their size is not known yet.
+        return room - limits.grown_root_size(2);
+    }
+    let child_size = |level| path.inner(level).len().div_ceil(path.child_count(level).max(2));
+    let top = path.top();
+    let grown_root = limits.grown_root_size(height).max(path.inner(top).len());
+    let root_children = grown_root / child_size(top).max(1);
+    let grown = |level| limits.grown_size(level, height, child_size(level), root_children).max(path.inner(level).len());
+    let inner: usize = (1..top).map(grown).sum::<usize>() + grown_root;
+    debug_assert!(inner > 0, "a path has inner nodes");
+    // However long the path, a leaf of some entries is worth a page.
+    room.saturating_sub(inner).max(room / 2)
+}

@@ -1,0 +1,457 @@
+//! The tree between two operations: room, commits, moves, counting. Operations on top say what they need and what they made.
+
+use core::fmt;
+
+use nandu_cells::Cells;
+use nandu_media::tree::HEIGHT_MAX;
+use nandu_nand::{Nand, PageAddr};
+use nandu_newlog::{Budget, Claim, Claimed, Fate, LogError, Victim};
+
+use crate::commit::{commit, commit_bare, seal, tell, write};
+use crate::descend::load_root;
+use crate::error::{EngineError, Outcome, corrupt, corrupt_page};
+use crate::list::{List, Waiting, changes_max, choose};
+use crate::options::Durability;
+use crate::path::REPLACED_MAX;
+use crate::relocate::{copy, lives};
+use crate::replay::replay;
+use crate::shape::State;
+use crate::tree::Tree;
+use crate::walk::live_pages;
+use crate::window::Leaf;
+use crate::writer::{Change, Pen};
+use nandu_media::tree::Malformed;
+
+/// Deaths that a move or a change of one entry may tell: two leaves, a node of each level, a bare commit.
+pub(crate) const DEATHS: usize = HEIGHT_MAX + 3;
+
+/// Deaths that a batch may tell.
+pub(crate) const BATCH_DEATHS: usize = REPLACED_MAX + 1;
+
+/// How often room is asked for before an operation is refused. Each time pages were moved, deaths were made to count, or live pages were counted.
+pub(crate) const CLAIMS_MAX: u32 = 4096;
+
+/// Most erases of a call.
+const ERASES_MAX: u32 = 2;
+
+/// What an operation asks of the log.
+#[derive(Clone, Copy)]
+pub(crate) struct Need {
+    pub(crate) want: Claim,
+    /// Pages that it appends at most, the commit among them.
+    pub(crate) pages: u32,
+    /// Pages that live more after it, at most.
+    pub(crate) live: u32,
+    /// Pages that die with it, at most.
+    pub(crate) deaths: usize,
+}
+
+/// The tree, what waits for it, and where both stand.
+pub(crate) struct Keeper<'m, N: Nand, C> {
+    tree: Tree<'m, N, C>,
+    waiting: Waiting<'m>,
+    /// The tree of the newest path that was programmed, commit or not, with the entries of the newest commit.
+    working: State,
+    /// The newest commit, if it is bare and no member of the window.
+    bare: Option<PageAddr>,
+    /// Pages appended for which no share of collecting was done yet: those of a call under way.
+    owed: u32,
+    /// Pages may have been appended since the newest commit.
+    is_unsettled: bool,
+    /// Pages may count as live that are not.
+    is_miscounted: bool,
+    /// A commit failed, so that deaths may have been told that did not happen.
+    is_broken: bool,
+    /// A member of the window stands in a block that is to be emptied.
+    is_held: bool,
+}
+
+impl<N: Nand, C> fmt::Debug for Keeper<'_, N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeper").field("log", &self.tree.log).field("working", &self.working).finish_non_exhaustive()
+    }
+}
+
+impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
+    pub(crate) fn new(tree: Tree<'m, N, C>, waiting: Waiting<'m>) -> Self {
+        debug_assert!(waiting.window.is_empty() && waiting.changes.is_empty(), "nothing waits of what was not opened");
+        Keeper {
+            tree,
+            waiting,
+            working: State::NONE,
+            bare: None,
+            owed: 0,
+            is_unsettled: false,
+            is_miscounted: false,
+            is_broken: false,
+            is_held: false,
+        }
+    }
+
+    pub(crate) fn tree(&self) -> &Tree<'m, N, C> {
+        &self.tree
+    }
+
+    pub(crate) fn waiting(&self) -> &Waiting<'m> {
+        &self.waiting
+    }
+
+    pub(crate) fn parts(&mut self) -> (&mut Tree<'m, N, C>, &mut Waiting<'m>) {
+        (&mut self.tree, &mut self.waiting)
+    }
+
+    pub(crate) fn into_tree(self) -> Tree<'m, N, C> {
+        self.tree
+    }
+
+    pub(crate) fn working(&self) -> State {
+        self.working
+    }
+
+    /// Entries with all changes, durable or not.
+    pub(crate) fn records(&self) -> u64 {
+        self.working.records.saturating_add_signed(self.waiting.changes.gain())
+    }
+
+    /// Whether something was programmed that no commit leads to.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.is_unsettled
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// Goes on from the newest commit.
+    pub(crate) fn load(&mut self, committed: PageAddr) -> Outcome<(), N> {
+        let foreign = |error| match error {
+            EngineError::Corrupt { why: Malformed::Cells, .. } => EngineError::OtherFormat,
+            error => error,
+        };
+        let Keeper { tree, waiting, .. } = self;
+        let body = tree.reader.body(&mut tree.log, committed.0).map_err(foreign)?;
+        let (height, records, named) = (body.height(), body.records(), body.named_root());
+        let is_member = replay(tree, waiting, committed)?;
+        let root = named.unwrap_or(committed.0);
+        let body = tree.reader.body(&mut tree.log, root)?;
+        let is_root = body.root_present() && body.height() == height;
+        if !is_root || usize::from(height) > tree.path.shape().limits().height_max() {
+            return Err(corrupt(committed.0, Malformed::Levels));
+        }
+        self.bare = named.map(|_| committed).filter(|_| !is_member);
+        self.working = State { root, height, records };
+        debug_assert!(height > 0 && root < self.tree.path.shape().page_count(), "what was read was checked");
+        self.tree.path.begin(self.working);
+        load_root(&mut self.tree)
+    }
+
+    /// Programs the empty tree.
+    pub(crate) fn make(&mut self) -> Outcome<(), N> {
+        let need = Need { want: Claim::Grow, pages: 1, live: 1, deaths: 0 };
+        for _ in 0..CLAIMS_MAX {
+            if let Some(change) = self.claim(need)? {
+                self.tree.path.empty();
+                return self.conclude(change, Ok(()));
+            }
+        }
+        Err(EngineError::Log(LogError::Full))
+    }
+
+    pub(crate) fn check_writable(&self) -> Outcome<(), N> {
+        if self.is_broken { Err(EngineError::Log(LogError::Poisoned)) } else { Ok(()) }
+    }
+
+    /// An operation begins: what a failed one left is counted, and of each member it is known whether it dies when it leaves.
+    pub(crate) fn ready(&mut self) -> Outcome<(), N> {
+        debug_assert!(!self.tree.path.is_dirty(), "the operation before has ended");
+        self.check_writable()?;
+        self.resolve()?;
+        if self.is_miscounted {
+            self.recount()?;
+        }
+        Ok(())
+    }
+
+    /// A call that may take so many programs ends, at whose begin the log had spent this: its share of collecting is done. What it changed stays changed if
+    /// the chip fails meanwhile; the next call finds that out.
+    pub(crate) fn end(&mut self, (programs_before, erases_before): (u64, u64), programs_max: u32) {
+        let pages = core::mem::take(&mut self.owed);
+        if pages == 0 || self.is_broken || self.is_miscounted {
+            return;
+        }
+        let (programs, erases) = self.tree.log.spent();
+        // One is left for a commit that lets deaths count.
+        let programs = programs_max.saturating_sub((programs - programs_before) as u32 + 1);
+        let erases = ERASES_MAX.saturating_sub((erases - erases_before) as u32);
+        let mut budget = self.tree.log.instalment(pages, (programs, erases));
+        let _ = self.collect(&mut budget);
+    }
+
+    /// Asks for room. `None` if something else had to be done for it: what was in the buffers is forgotten, and is to be made again.
+    pub(crate) fn claim(&mut self, need: Need) -> Outcome<Option<Change>, N> {
+        let Need { want, pages, live, deaths } = need;
+        // What is listed may not fit beside the path, and then has a page of its own.
+        let pages = pages + u32::from(!self.waiting.is_idle());
+        // Members take no room from what is there.
+        let may_wait = self.waiting.durability == Durability::OnSync;
+        let members = if may_wait { self.waiting.window.lonely_left() as u32 } else { 0 };
+        let live = if want == Claim::Grow { live + members } else { live };
+        if self.tree.log.dying_room() < deaths + self.waiting.window.len() {
+            self.tree.path.begin(self.working);
+            self.settle()?;
+            return Ok(None);
+        }
+        let claimed = self.tree.log.claim(want, pages, live)?;
+        if let Claimed::Granted(grant) = claimed {
+            return Ok(Some(Change::new(grant, pages)));
+        }
+        self.tree.path.begin(self.working);
+        match claimed {
+            Claimed::Recount => self.recount()?,
+            Claimed::Collect(mut budget) => {
+                // What moved may have to count before more can move, and members that are in the way have to leave.
+                if !self.collect(&mut budget)? || self.is_held {
+                    self.settle()?;
+                }
+            }
+            _ => self.settle()?,
+        }
+        debug_assert!(!self.tree.path.is_dirty(), "the change is to be made again");
+        Ok(None)
+    }
+
+    /// An operation was not granted room, however often it asked.
+    pub(crate) fn refuse(&mut self, want: Claim) -> EngineError<N::Error> {
+        let error = if want == Claim::Grow { LogError::Full } else { self.tree.log.refuse() };
+        self.undo(EngineError::Log(error))
+    }
+
+    /// What a commit lists in so much room, behind what the path replaces.
+    fn choose(&mut self, room: usize) -> Option<List> {
+        let told = self.tree.path.replaced().as_slice().len() + usize::from(self.bare.is_some());
+        let max = changes_max(self.tree.path.shape().bare_room());
+        choose(&mut self.waiting, (room, max), self.tree.log.dying_room().saturating_sub(told))
+    }
+
+    /// Commits what a change left in the buffers and what is unsynced, or undoes it.
+    pub(crate) fn conclude<T>(&mut self, mut change: Change, outcome: Outcome<T, N>) -> Outcome<T, N> {
+        let sealed = outcome.and_then(|value| Ok((value, self.seal(&mut change)?)));
+        let (value, list) = match sealed {
+            Ok(sealed) => sealed,
+            Err(error) => {
+                self.give_up(change);
+                return Err(self.undo(error));
+            }
+        };
+        let appended = change.appended();
+        if !self.tree.path.is_dirty() && appended == 0 && list.is_empty() {
+            // There was nothing to change.
+            self.waiting.changes.drop_merged();
+            return Ok(value);
+        }
+        self.owed += appended + 1;
+        self.commit(change, list)?;
+        Ok(value)
+    }
+
+    /// Puts the page together that is to be the commit. Where the path leaves no room for what it lists, that goes into a page without one.
+    fn seal(&mut self, change: &mut Change) -> Outcome<List, N> {
+        if self.tree.path.is_dirty() {
+            let room = seal(&mut self.tree, &mut Pen::Change(change))?;
+            if let Some(list) = self.choose(room) {
+                return Ok(list);
+            }
+            write(&mut self.tree, &mut Pen::Change(change))?;
+        }
+        let room = self.tree.path.shape().bare_room();
+        self.choose(room).ok_or(EngineError::Log(LogError::Full))
+    }
+
+    /// A change under way is not committed: nothing leads to what was appended, and it counts as live.
+    fn give_up(&mut self, change: Change) {
+        self.is_unsettled = true;
+        self.is_miscounted |= change.appended() > 0;
+    }
+
+    /// Programs the commit.
+    fn commit(&mut self, change: Change, list: List) -> Outcome<(), N> {
+        let bare = self.bare.take();
+        let Keeper { tree, waiting, .. } = self;
+        let done = match tree.path.is_dirty() {
+            true => commit(tree, waiting, change, (bare, list)).map(|all| (None, all)),
+            // The last edits of a batch changed nothing more, or there is no path.
+            false => commit_bare(tree, waiting, change, (bare, list)),
+        };
+        match done {
+            Ok((bare, is_all)) => {
+                self.bare = bare;
+                self.working = self.tree.path.state();
+                self.is_unsettled = false;
+                self.is_held = false;
+                self.is_miscounted |= !is_all;
+                debug_assert!(!self.tree.log.has_dying() && !self.tree.path.is_dirty(), "all that was told counts");
+                Ok(())
+            }
+            Err(error) => {
+                self.is_broken = true;
+                Err(self.undo(error))
+            }
+        }
+    }
+
+    /// Programs what a change left in the buffers as a page that promises nothing, and goes on from there: what it merged is in its leaf once a commit
+    /// follows. Nothing of it was unsynced.
+    pub(crate) fn keep(&mut self, mut change: Change, outcome: Outcome<(), N>) -> Outcome<(), N> {
+        let written = outcome.and_then(|()| match self.tree.path.is_dirty() {
+            true => write(&mut self.tree, &mut Pen::Change(&mut change)),
+            false => Ok(()),
+        });
+        if let Err(error) = written {
+            self.give_up(change);
+            return Err(self.undo(error));
+        }
+        self.owed += change.appended();
+        self.is_unsettled |= change.appended() > 0;
+        let Keeper { tree, waiting, .. } = self;
+        self.is_miscounted |= !tell(tree, waiting, None);
+        waiting.changes.drop_merged();
+        self.working = tree.path.state();
+        debug_assert!(!self.tree.path.is_dirty(), "it is on flash");
+        Ok(())
+    }
+
+    /// Back to what was before. Nothing on flash belongs to that but what was programmed for it.
+    pub(crate) fn undo(&mut self, error: EngineError<N::Error>) -> EngineError<N::Error> {
+        self.tree.path.begin(self.working);
+        self.waiting.changes.undo();
+        debug_assert!(
+            !self.tree.path.is_dirty() && self.tree.path.replaced().as_slice().is_empty(),
+            "nothing is left of it"
+        );
+        // It may hold nodes of pages that never became part of the tree.
+        self.tree.reader.clear();
+        error
+    }
+
+    /// Commits without a path, so that what was moved counts and every change is durable, and lets members leave whose changes it has room for. 1 program.
+    pub(crate) fn settle(&mut self) -> Outcome<(), N> {
+        debug_assert!(!self.tree.path.is_dirty(), "a change is not made to count in passing");
+        self.check_writable()?;
+        let grant = match self.tree.log.claim(Claim::Settle, 1, 1)? {
+            Claimed::Granted(grant) => grant,
+            _ => return Err(EngineError::Log(LogError::Full)),
+        };
+        let records = self.records();
+        self.tree.path.set_records(records);
+        let list = self.choose(self.tree.path.shape().bare_room());
+        let list = list.ok_or(EngineError::Log(LogError::Full))?;
+        self.commit(Change::new(grant, 1), list)
+    }
+
+    /// Finds out of the members that the volume was opened with whether anything else lives in their pages. Reads about 2 pages for each, once.
+    pub(crate) fn resolve(&mut self) -> Outcome<(), N> {
+        while let Some(page) = self.waiting.window.unknown() {
+            let leaf = match lives(&mut self.tree, PageAddr(page)) {
+                Ok(None) => Leaf::Dead,
+                Ok(Some(_)) => Leaf::Lives,
+                Err(error) => {
+                    let error = self.undo(error);
+                    // Of what cannot be read nothing is given up.
+                    corrupt_page(&error).map(|_| Leaf::Lives).ok_or(error)?
+                }
+            };
+            self.waiting.window.resolve(page, leaf);
+        }
+        Ok(())
+    }
+
+    /// Moves what the log asks about, as far as the budget goes. Returns whether it asked about anything.
+    pub(crate) fn collect(&mut self, budget: &mut Budget) -> Outcome<bool, N> {
+        self.resolve()?;
+        let mut any = false;
+        loop {
+            if self.tree.log.dying_room() < DEATHS + self.waiting.window.len() {
+                self.settle()?;
+                any = true;
+            }
+            let Some(victim) = self.tree.log.victim(budget)? else { return Ok(any) };
+            any = true;
+            let outcome = self.fate(&victim);
+            let fate = outcome.as_ref().map_or(Fate::Stays, |&fate| fate);
+            self.tree.log.answer(victim, fate, budget);
+            outcome?;
+        }
+    }
+
+    /// What becomes of a page of a block that is emptied: it is dead, or it is copied. A member of the window stays until it leaves (W5), and only its leaf is copied.
+    fn fate(&mut self, victim: &Victim) -> Outcome<Fate, N> {
+        let page = victim.page();
+        if self.bare == Some(page) {
+            // It dies with the next commit.
+            return Ok(Fate::Stays);
+        }
+        let is_member = self.waiting.window.contains(page.0) && !self.waiting.broken.is(|it| it.members_die);
+        self.is_held |= is_member;
+        let level = match lives(&mut self.tree, page) {
+            Ok(None) if is_member => return Ok(Fate::Stays),
+            Ok(None) => return Ok(Fate::Dead),
+            Ok(Some(level)) => level,
+            Err(error) => {
+                let error = self.undo(error);
+                return match corrupt_page(&error) {
+                    Some(lost) if lost == page && !is_member && !self.reaches(page) => Ok(Fate::Dead),
+                    Some(_) => Ok(Fate::Unreadable),
+                    None => Err(error),
+                };
+            }
+        };
+        self.is_unsettled = true;
+        let Keeper { tree, waiting, .. } = self;
+        match copy(tree, waiting, (level, victim)) {
+            Ok(()) => {
+                self.working = self.tree.path.state();
+                Ok(if is_member { Fate::Kept } else { Fate::Copied })
+            }
+            Err(error) => {
+                let error = self.undo(error);
+                match (corrupt_page(&error), &error) {
+                    (Some(_), _) => Ok(Fate::Unreadable),
+                    (None, EngineError::Log(LogError::Full)) => Ok(Fate::Stays),
+                    _ => Err(error),
+                }
+            }
+        }
+    }
+
+    /// Whether an inner node leads to a page that cannot be read. If that cannot be found out it may be.
+    fn reaches(&mut self, page: PageAddr) -> bool {
+        let mut is_reached = false;
+        let walked = live_pages(&mut self.tree, &mut |_, live| is_reached |= live == page);
+        is_reached || walked.is_err()
+    }
+
+    /// Visits each live page once: those of the tree, members of the window, and the newest commit if it holds no node. Reads the inner nodes that are not in memory.
+    pub(crate) fn live_pages(&mut self, visit: &mut dyn FnMut(PageAddr)) -> Outcome<(), N> {
+        self.resolve()?;
+        self.bare.into_iter().chain(self.waiting.window.lonely(usize::MAX)).for_each(&mut *visit);
+        live_pages(&mut self.tree, &mut |_, page| visit(page))
+    }
+
+    /// Names every live page to the log. Reads the inner nodes that are not in memory; a commit comes first if pages were moved since the newest one.
+    pub(crate) fn recount(&mut self) -> Outcome<(), N> {
+        self.resolve()?;
+        if self.is_unsettled || self.tree.log.has_dying() {
+            self.settle()?;
+        }
+        self.tree.path.stats_mut().recounts += 1;
+        self.tree.log.recount_begin();
+        let walked = live_pages(&mut self.tree, &mut |log, page| log.recount(page));
+        for page in self.bare.into_iter().chain(self.waiting.window.lonely(usize::MAX)) {
+            self.tree.log.recount(page);
+        }
+        self.tree.log.recount_end(walked.is_ok());
+        self.is_miscounted = false;
+        debug_assert!(!self.tree.log.has_dying() && !self.is_unsettled, "nothing died while pages were counted");
+        walked.map_err(|error| self.undo(error))
+    }
+}

@@ -1,0 +1,112 @@
+//! The mu-Tree on a log with one commit stream: an ordered index on raw NAND flash that programs one page for each durable change.
+//!
+//! **For** whoever builds something other than records or files on this index. It takes the place of `nandu-tree`.
+//!
+//! On flash nothing is changed in place. In an ordinary B+-tree a changed leaf therefore gets a new address, so its
+//! parent changes, and so on up to the root: as many pages programmed as the tree is high. In the mu-Tree the changed leaf and all its
+//! ancestors, root included, go into *one* page. **The key decision** here is that a page of the collector's promises nothing: it holds a survivor with the
+//! path above it, the tree in memory goes on from there, and the next commit makes it count. The alternative, moves that are commits of their own, needs
+//! rules for moves of moves at a mount, and was refused.
+//!
+//! Nodes have no fixed share of the page: they are stacked, and the only rule is that they fit. They are packed: keys
+//! and page numbers take the bits they need ([`FixedCells`]), or begin with a common prefix stored once
+//! ([`ByteCells`]). When a leaf overflows it shares with its neighbour before anything is split.
+//!
+//! ```
+//! use nandu_newtree::{Edit, Engine, FixedCells, Options, memory_required};
+//! use nandu_sim::{Chip, Sim};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let chip = Sim::new(Chip::W25N01GV);
+//! let options = Options::default();
+//! let mut memory = vec![0; memory_required::<Sim>(&chip.chip().geometry, &options)];
+//! let mut engine = Engine::format(chip, FixedCells::<4, 8>, options, &mut memory)?;
+//! engine.put(&7_u32.to_be_bytes(), &700_u64.to_be_bytes())?;
+//! engine.batch(&[
+//!     Edit { key: &7_u32.to_be_bytes(), value: None },
+//!     Edit { key: &8_u32.to_be_bytes(), value: Some(&800_u64.to_be_bytes()) },
+//! ])?;
+//! assert_eq!(engine.get(&7_u32.to_be_bytes())?, None);
+//! assert_eq!(engine.get(&8_u32.to_be_bytes())?, Some(&800_u64.to_be_bytes()[..]));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # How it works
+//!
+//! A **commit** is the state of the volume: a page with a leaf and its inner nodes up to the root, or a *bare* one that holds no node and names the root's page. A
+//! **node page** promises nothing. The tree in memory has a *working root*, that of the newest page with a path, commit or not, and every operation descends from it; a
+//! commit makes all node pages before it count. Orders in which pages are programmed, and the tear that makes each necessary, stand in the modules: `split`
+//! (siblings before the path), `commit` (a leaf of its own before its path; deaths with the commit), `relocate` (a copy, and the source lives until the commit),
+//! `batch` (all leaves before the commit).
+//!
+//! # Invariants
+//!
+//! `verify` checks T1 to T6 of `docs/invariants.md` and names each by its number. What of them the tree before had for parts of leaves does not hold here: a leaf is all of its
+//! entries. Further:
+//!
+//! * **H1** What a commit leads to was programmed before it. So a cut leaves the tree of the commit before, or that of this one.
+//! * **H2** A page that an operation or a move replaces is told to the log right before a commit, each once, and dies with it. So the tree of the newest commit is on
+//!   flash, whatever is erased.
+//! * **H3** What a failed operation appended is named by nothing. The live pages are counted again before the next operation, so that counts are exact.
+//! * **H4** Nothing is read from memory that another page took the place of: a node is forgotten when it is replaced, a page when its number is programmed again.
+//!
+//! Where changes wait for a sync ([`Durability::OnSync`]):
+//!
+//! * **W1** A commit lists every change that becomes durable with it, unless all are in its own leaf and no other commit is needed.
+//! * **W2** Members leave the window oldest first, when what still waited of them is listed by a durable commit ([`order`]).
+//! * **W3** What is unsynced fits one commit, and is in no leaf but that commit's.
+//! * **W4** What all members list fits the memory for changes, since a mount makes it there.
+//! * **W5** The page of a member lives until it leaves, and is not moved.
+//!
+//! # Cost
+//!
+//! With `h` the height and `c` the number of levels whose nodes are in memory (the root always is, with the default
+//! cache all inner nodes of a million 8-byte entries are): a get reads at most `h - c` pages; a put or a delete reads as
+//! many and programs 1. A split programs 1 or 2 pages more and comes once in some hundred puts. Each operation does a share of collecting besides, which the
+//! log bounds.
+
+#![no_std]
+
+mod batch;
+mod changes;
+mod commit;
+mod cursor;
+mod descend;
+mod edit;
+mod engine;
+mod error;
+mod fit;
+mod keeper;
+mod list;
+mod now;
+mod options;
+pub mod order;
+mod pages;
+mod path;
+mod range;
+mod reader;
+mod relocate;
+mod replay;
+mod shape;
+mod slots;
+mod splice;
+mod split;
+mod stats;
+mod sync;
+mod tree;
+mod vanish;
+mod verify;
+mod walk;
+mod window;
+mod writer;
+
+pub use cursor::Cursor;
+pub use engine::{Engine, Make, Parts};
+pub use error::{BATCH_PAGES_MAX, EngineError};
+pub use nandu_cells::{ByteCells, Cells, FixedCells};
+pub use nandu_index::{Direction, Edit, Entry, KeyBuf, OrderedIndex, Violation};
+pub use nandu_media::tree::Malformed;
+pub use nandu_newlog::{LogError, LogOptions};
+pub use options::{Durability, Options, memory_required};
+pub use stats::Stats;

@@ -1,0 +1,161 @@
+//! What a commit says besides its path: the changes that it lists, and the window.
+//!
+//! * (W1) With no other member and all changes in the commit's own leaf, nothing. Else *every* change that becomes durable with it, also those of the leaf in the same page: otherwise an
+//!   older member's value of the same key would come back at a mount and hide what the leaf has.
+//! * Every commit makes all changes durable that are not yet, also one that only lets deaths count: a change that replaced one of a member is all that is left of that key in memory. If the
+//!   member left and the change stayed out, a cut would leave neither.
+//! * (W2) What still waits of the oldest members is listed again, *carried*, and they leave, in their order.
+
+use core::ops::Range;
+
+use nandu_media::features::GROUP;
+use nandu_media::path::WINDOW_MAX;
+use nandu_media::section::{SECTION_FRONT_SIZE, SectionKind, SectionWriter};
+use nandu_nand::PageAddr;
+
+use crate::changes::{Changes, Choice, UNSYNCED};
+use crate::options::{Broken, Durability};
+use crate::order::{Carried, Committed};
+use crate::window::{Leaf, Window};
+
+/// Bytes of a member in a list of them.
+const PAGE_SIZE: usize = 4;
+
+/// Changes that wait, and the commits that list them.
+pub(crate) struct Waiting<'m> {
+    pub(crate) changes: Changes<'m>,
+    pub(crate) window: Window,
+    /// Whether changes are to wait.
+    pub(crate) durability: Durability,
+    /// Where leaves are looked at next for the one with most changes.
+    pub(crate) next: usize,
+    pub(crate) broken: Broken,
+}
+
+impl Waiting<'_> {
+    /// Whether a commit has nothing to say of it.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.changes.is_empty() && self.window.is_empty()
+    }
+
+    /// Bytes of changes that the next commit has to list: what is unsynced, and what still waits of a member that has to leave.
+    pub(crate) fn listed_next(&self) -> usize {
+        let oldest = self.window.slots().next().filter(|_| self.window.is_full());
+        self.changes.bytes_in(UNSYNCED) + oldest.map_or(0, |slot| self.changes.bytes_in(slot))
+    }
+}
+
+/// What a commit will say.
+#[derive(Debug)]
+pub(crate) struct List {
+    /// Bytes of changes.
+    size: usize,
+    carried: Carried,
+    /// Members that it names.
+    named: usize,
+}
+
+/// Bytes of sections with so many members and so many bytes of changes.
+fn sections_size(members: usize, changes: usize) -> usize {
+    let section = |size| if size > 0 { SECTION_FRONT_SIZE + size } else { 0 };
+    section(PAGE_SIZE * members) + section(changes)
+}
+
+/// Bytes of changes that always fit a commit with so much room for sections, however many members there are.
+pub(crate) const fn changes_max(room: usize) -> usize {
+    room.saturating_sub(2 * SECTION_FRONT_SIZE + PAGE_SIZE * WINDOW_MAX)
+}
+
+/// Bytes that a commit lists at least beside a leaf with these changes.
+pub(crate) fn size_beside(waiting: &Waiting<'_>, group: &Range<usize>) -> usize {
+    let Waiting { changes, window, .. } = waiting;
+    let own: usize = changes.edits(group.clone()).map(|edit| changes.list_size(&edit)).sum();
+    if window.is_empty() && own == changes.bytes_in(UNSYNCED) && changes.is_unsynced(group.clone()) {
+        return 0;
+    }
+    sections_size(window.len().min(WINDOW_MAX), waiting.listed_next())
+}
+
+/// Chooses what a commit says that has so much room for it, with so many bytes of changes at most, and may tell so many deaths of members. `None` if there is too
+/// little: then nothing is chosen. No member has more changes than a commit without a path has room for beside a full window, so that each can leave.
+pub(crate) fn choose(waiting: &mut Waiting<'_>, (room, max): (usize, usize), deaths: usize) -> Option<List> {
+    let Waiting { changes, window, broken, .. } = waiting;
+    let mut choice = Choice { unsynced: true, carried: 0, part: None };
+    // With no other member, nothing is said of changes that are all in the leaf of the page (W1).
+    let is_own = window.is_empty() && !changes.has_others();
+    let mut used = if !is_own { changes.bytes_in(UNSYNCED) } else { 0 };
+    let (mut leaving, members) = (0, window.len());
+    for slot in window.slots() {
+        let waits = if broken.is(|it| it.skips_carrying) { 0 } else { changes.bytes_in(slot) };
+        let is_last = used + waits > max || sections_size(members - leaving - 1, used + waits) > room;
+        if is_last || window.lonely(leaving + 1).count() > deaths {
+            // What goes along of it takes less of the next commit.
+            let left = room.checked_sub(sections_size(members - leaving, used.max(1)));
+            choice.part = left.map(|left| (slot, left.min(max.saturating_sub(used))));
+            break;
+        }
+        choice.carried |= u16::from(!broken.is(|it| it.skips_carrying)) << slot;
+        (used, leaving) = (used + waits, leaving + 1);
+    }
+    let named = members - leaving;
+    if named > WINDOW_MAX || used > max || sections_size(named, used) > room {
+        return None;
+    }
+    if named == 0 && carries_nothing(&choice, changes) && !changes.has_others() {
+        choice.unsynced = false;
+    }
+    if broken.is(|it| it.lists_others_only) {
+        choice.unsynced = changes.has_others();
+    }
+    let size = changes.choose(choice);
+    debug_assert!(size <= max, "what is listed can be carried whole");
+    debug_assert!(sections_size(named, size) <= room, "what was chosen fits");
+    Some(List { size, carried: Carried::of(leaving), named })
+}
+
+/// Whether nothing of older members is listed again.
+fn carries_nothing(choice: &Choice, changes: &Changes<'_>) -> bool {
+    (0..UNSYNCED).all(|slot| choice.carried >> slot & 1 == 0 || changes.bytes_in(slot) == 0)
+}
+
+impl List {
+    /// Whether the page has no sections.
+    pub(crate) fn is_empty(&self) -> bool {
+        !GROUP || self.size == 0 && self.named == 0
+    }
+
+    /// Members that leave with the commit.
+    pub(crate) fn leaving(&self) -> usize {
+        self.carried.count()
+    }
+
+    /// Writes the sections into their room in a page.
+    pub(crate) fn write(&self, waiting: &Waiting<'_>, room: &mut [u8]) {
+        debug_assert!(sections_size(self.named, self.size) <= room.len(), "the list fits its page");
+        let mut writer = SectionWriter::new(room);
+        if self.size > 0 {
+            waiting.changes.write_listed(writer.add(SectionKind::Changes, self.size));
+        }
+        if self.named > 0 {
+            let out = writer.add(SectionKind::Window, PAGE_SIZE * self.named);
+            for (place, page) in out.chunks_exact_mut(PAGE_SIZE).zip(waiting.window.pages().skip(self.leaving())) {
+                place.copy_from_slice(&page.to_le_bytes());
+            }
+        }
+        writer.finish();
+    }
+
+    /// The commit is durable: what it lists is recorded in it, and it is a member if it lists anything. Returns whether it is.
+    pub(crate) fn committed(self, waiting: &mut Waiting<'_>, commit: &Committed, leaf: Leaf) -> bool {
+        let Waiting { changes, window, .. } = waiting;
+        let is_member = self.size > 0;
+        let listed = changes.committed(window.next_slot(), |slot, size| window.moved(slot, size));
+        window.leave(&self.carried.with(commit));
+        if is_member {
+            let PageAddr(page) = commit.page();
+            window.push(page, listed, leaf);
+        }
+        debug_assert!((listed > 0) == is_member, "a member lists changes");
+        is_member
+    }
+}

@@ -1,0 +1,109 @@
+//! Changes that are durable when the call returns. Nothing waits when they begin.
+//!
+//! An operation makes its change in the buffers first, and asks for room when it knows what it takes. If pages have to be moved then, the change is
+//! forgotten and made again, since moves use the same buffers. Nothing is on flash before the room is granted.
+
+use nandu_cells::Cells;
+use nandu_index::Edit;
+use nandu_media::tree::HEIGHT_MAX;
+use nandu_nand::Nand;
+use nandu_newlog::{Claim, LogError};
+
+use crate::batch::{apply, measure};
+use crate::edit::{delete, make_room, put};
+use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
+use crate::fit::inner_splits_max;
+use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper, Need};
+use crate::slots::Put;
+use crate::split::join;
+
+/// Puts an entry. Returns whether its key was there.
+pub(crate) fn put_now<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, entry: (&[u8], &[u8])) -> Outcome<bool, N> {
+    keeper.ready()?;
+    debug_assert!(keeper.waiting().is_idle(), "what waits is in its leaves");
+    let (mut may_grow, mut want) = (true, Claim::Grow);
+    for _ in 0..CLAIMS_MAX {
+        let tried = put(keeper.parts().0, entry, may_grow);
+        let (outcome, existed) = tried.map_err(|error| keeper.undo(error))?;
+        let need = need_of(keeper, outcome);
+        want = need.want;
+        let mut change = match keeper.claim(need) {
+            Ok(Some(change)) => change,
+            Ok(None) => continue,
+            // On a full chip a leaf takes what it has room for.
+            Err(EngineError::Log(LogError::Full)) if may_grow && outcome != Put::Fits => {
+                may_grow = false;
+                let working = keeper.working();
+                keeper.parts().0.path.begin(working);
+                continue;
+            }
+            Err(error) => return Err(keeper.undo(error)),
+        };
+        let made = make_room(keeper.parts().0, &mut change, (entry, outcome, existed));
+        return keeper.conclude(change, made.map(|()| existed));
+    }
+    Err(keeper.refuse(want))
+}
+
+fn need_of<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, outcome: Put) -> Need {
+    let path = &keeper.tree().path;
+    let splits = if outcome == Put::Fits { 0 } else { inner_splits_max(path) };
+    let (want, pages, live) = match outcome {
+        // The leaf first, if it does not fit beside its ancestors.
+        Put::Fits => (Claim::Replace, if path.is_staged() { 2 } else { 1 }, 0),
+        // The commit, and the path again if the new leaf does not fit beside it.
+        Put::Starts => (Claim::Grow, 2 + splits, 2 + splits),
+        // Two leaves more, the commit, and a page for the leaf if it does not fit beside its ancestors.
+        Put::Overflows => (Claim::Grow, 4 + splits, 3 + splits),
+    };
+    debug_assert!(splits <= HEIGHT_MAX as u32, "a node is split once");
+    Need { want, pages, live, deaths: DEATHS }
+}
+
+/// Deletes a key. Returns whether it was there.
+pub(crate) fn delete_now<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<bool, N> {
+    keeper.ready()?;
+    debug_assert!(keeper.waiting().is_idle(), "what waits is in its leaves");
+    for _ in 0..CLAIMS_MAX {
+        let tried = delete(keeper.parts().0, key);
+        if !tried.map_err(|error| keeper.undo(error))? {
+            return Ok(false);
+        }
+        let joined = join(keeper.parts().0);
+        joined.map_err(|error| keeper.undo(error))?;
+        let pages = if keeper.tree().path.is_staged() { 2 } else { 1 };
+        let need = Need { want: Claim::Free, pages, live: pages - 1, deaths: DEATHS };
+        if let Some(change) = keeper.claim(need).map_err(|error| keeper.undo(error))? {
+            return keeper.conclude(change, Ok(true));
+        }
+    }
+    Err(keeper.refuse(Claim::Free))
+}
+
+/// Makes these changes, which ascend.
+pub(crate) fn batch_now<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>]) -> Outcome<(), N> {
+    keeper.ready()?;
+    debug_assert!(keeper.waiting().is_idle(), "what waits is in its leaves");
+    let frees = edits.iter().all(|edit| edit.value.is_none());
+    let mut more = 0;
+    for _ in 0..CLAIMS_MAX {
+        let (pages, live) = measure(keeper.parts().0, edits)?;
+        let pages = pages + more;
+        if pages > BATCH_PAGES_MAX {
+            return Err(EngineError::BatchTooLarge { pages });
+        }
+        let want = if frees { Claim::Free } else { Claim::Grow };
+        let need = Need { want, pages, live: live + more, deaths: BATCH_DEATHS };
+        let Some(mut change) = keeper.claim(need)? else { continue };
+        let applied = apply(keeper.parts().0, &mut change, edits.iter().copied(), true);
+        match keeper.conclude(change, applied) {
+            // Leaves were divided more often than it seemed.
+            Err(EngineError::BatchTooLarge { .. }) => {
+                more = 2 * more + pages;
+                keeper.recount()?;
+            }
+            other => return other,
+        }
+    }
+    Err(keeper.refuse(if frees { Claim::Free } else { Claim::Grow }))
+}

@@ -1,0 +1,159 @@
+//! The caller's memory, divided.
+
+use nandu_nand::{Geometry, Nand};
+use nandu_newlog::{Log, LogOptions};
+
+/// When changes are durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// When the call returns.
+    #[default]
+    OnCall,
+    /// When [`Engine::sync`](crate::Engine::sync) returns, all together. Before that some may be, in their order.
+    OnSync,
+}
+
+/// How an engine uses memory, and what its log is made with.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Bytes for nodes kept in memory; may be 0. Where all inner nodes fit, a lookup reads one page.
+    pub cache_size: usize,
+    /// When changes are durable.
+    pub durability: Durability,
+    /// Bytes for changes that wait, with [`Durability::OnSync`]; at most 65,535 are used where keys and values have any length. A change takes its key, its value and
+    /// 1 byte, or 6 where they have any length. A change of more than half of it does not wait.
+    pub pending_size: usize,
+    /// Test switch (W1): a commit does not list changes of the leaf in its page.
+    #[cfg(feature = "_broken")]
+    pub list_others_only: bool,
+    /// Test switch (W2): members leave although changes still wait that they list.
+    #[cfg(feature = "_broken")]
+    pub skip_carrying: bool,
+    /// Test switch (W3): a batch that does not fit a commit becomes durable in parts.
+    #[cfg(feature = "_broken")]
+    pub split_batches: bool,
+    /// Test switch (W4): what is merged takes no memory.
+    #[cfg(feature = "_broken")]
+    pub forget_merged: bool,
+    /// Test switch (W5): a member dies with its leaf.
+    #[cfg(feature = "_broken")]
+    pub members_die: bool,
+    /// Choices of the log.
+    pub log: LogOptions,
+}
+
+impl Options {
+    /// 8 KiB of nodes, changes that are durable at once, and a log as it comes.
+    pub const DEFAULT: Options = Options {
+        cache_size: 8192,
+        durability: Durability::OnCall,
+        pending_size: 0,
+        #[cfg(feature = "_broken")]
+        list_others_only: false,
+        #[cfg(feature = "_broken")]
+        skip_carrying: false,
+        #[cfg(feature = "_broken")]
+        split_batches: false,
+        #[cfg(feature = "_broken")]
+        forget_merged: false,
+        #[cfg(feature = "_broken")]
+        members_die: false,
+        log: LogOptions::DEFAULT,
+    };
+
+    /// Which rules a test leaves out.
+    pub(crate) const fn broken(&self) -> Broken {
+        #[cfg(feature = "_broken")]
+        return Broken {
+            lists_others_only: self.list_others_only,
+            skips_carrying: self.skip_carrying,
+            splits_batches: self.split_batches,
+            forgets_merged: self.forget_merged,
+            members_die: self.members_die,
+        };
+        #[cfg(not(feature = "_broken"))]
+        return Broken::NOTHING;
+    }
+}
+
+/// Rules that a test leaves out; none, in a build without the feature for tests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Broken {
+    pub(crate) lists_others_only: bool,
+    pub(crate) skips_carrying: bool,
+    pub(crate) splits_batches: bool,
+    pub(crate) forgets_merged: bool,
+    pub(crate) members_die: bool,
+}
+
+impl Broken {
+    /// Whether a test leaves this rule out. Known to the compiler where there are no such tests.
+    pub(crate) fn is(&self, rule: impl FnOnce(&Broken) -> bool) -> bool {
+        cfg!(feature = "_broken") && rule(self)
+    }
+
+    #[cfg(not(feature = "_broken"))]
+    const NOTHING: Broken = Broken {
+        lists_others_only: false,
+        skips_carrying: false,
+        splits_batches: false,
+        forgets_merged: false,
+        members_die: false,
+    };
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options::DEFAULT
+    }
+}
+
+/// Buffers of a page each: the path, what leaves it, and what is read.
+const BUFFERS: usize = 3;
+
+/// Bytes of memory that an engine needs on this chip. Nothing else is allocated. Buffers for pages come first, so that each is as
+/// aligned as the memory, to 32 bytes and more.
+pub const fn memory_required<N: Nand>(geometry: &Geometry, options: &Options) -> usize {
+    BUFFERS * geometry.page_size as usize
+        + options.cache_size
+        + options.pending_size
+        + Log::<N>::memory_required(geometry, &options.log)
+}
+
+/// The memory of an engine, divided.
+pub(crate) struct Memory<'m> {
+    pub(crate) path: &'m mut [u8],
+    pub(crate) side: &'m mut [u8],
+    pub(crate) reading: &'m mut [u8],
+    pub(crate) cache: &'m mut [u8],
+    pub(crate) pending: &'m mut [u8],
+}
+
+impl<'m> Memory<'m> {
+    /// That of the tree, and the rest for the log; `None` if it is too small, which [`memory_required`] tells.
+    pub(crate) fn divide(memory: &'m mut [u8], page_size: usize, options: &Options) -> Option<(Self, &'m mut [u8])> {
+        let (path, rest) = memory.split_at_mut_checked(page_size)?;
+        let (side, rest) = rest.split_at_mut_checked(page_size)?;
+        let (reading, rest) = rest.split_at_mut_checked(page_size)?;
+        let (cache, rest) = rest.split_at_mut_checked(options.cache_size)?;
+        let (pending, log) = rest.split_at_mut_checked(options.pending_size)?;
+        Some((Memory { path, side, reading, cache, pending }, log))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Memory, Options};
+
+    #[test]
+    fn memory_is_divided_without_overlap_and_pages_come_first() {
+        let mut memory = [0; 3 * 256 + 100 + 30 + 50];
+        let start = memory.as_ptr().addr();
+        let options = Options { cache_size: 100, pending_size: 30, ..Options::DEFAULT };
+        let (parts, log) = Memory::divide(&mut memory, 256, &options).unwrap();
+        let sizes = [parts.path.len(), parts.side.len(), parts.reading.len(), parts.cache.len(), log.len()];
+        assert_eq!((sizes, parts.pending.len()), ([256, 256, 256, 100, 50], 30));
+        assert_eq!([parts.path.as_ptr(), parts.side.as_ptr()].map(|at| at.addr() - start), [0, 256]);
+        assert!(Memory::divide(&mut [0; 3 * 256 + 129], 256, &options).is_none());
+    }
+}

@@ -1,0 +1,70 @@
+//! What waits, found again when a volume is opened.
+//!
+//! The newest commit names the members of the window, the oldest first; what they list is made in memory in their order, and then what it lists itself. A leaf that holds a change
+//! already is none the worse: a replay may be made any number of times.
+
+use nandu_cells::Cells;
+use nandu_media::features::GROUP;
+use nandu_media::path::WINDOW_MAX;
+use nandu_media::section::SectionKind;
+use nandu_media::tree::Malformed;
+use nandu_nand::{Nand, PageAddr};
+
+use crate::error::{EngineError, Outcome, corrupt};
+use crate::list::Waiting;
+use crate::tree::Tree;
+use crate::window::Leaf;
+
+/// Reads what the commit in a page says besides its path, and every member of the window. Returns whether the commit lists changes. Reads a page for each member, and the commit's
+/// again if there is one.
+pub(crate) fn replay<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    waiting: &mut Waiting<'_>,
+    committed: PageAddr,
+) -> Outcome<bool, N> {
+    let sections = tree.reader.sections(&mut tree.log, committed.0)?;
+    let has_changes = sections.find(SectionKind::Changes).is_some();
+    if !GROUP {
+        let is_idle = !has_changes && sections.find(SectionKind::Window).is_none();
+        return if is_idle { Ok(false) } else { Err(EngineError::NotCompiled { feature: "group" }) };
+    }
+    let mut pages = [0; WINDOW_MAX];
+    let mut count = 0;
+    if let Some(range) = sections.find(SectionKind::Window) {
+        let (numbers, rest) = tree.reader.lent(range).as_chunks::<4>();
+        if numbers.len() > WINDOW_MAX || !rest.is_empty() {
+            return Err(corrupt(committed.0, Malformed::Short));
+        }
+        count = numbers.len();
+        pages.iter_mut().zip(numbers).for_each(|(page, number)| *page = u32::from_le_bytes(*number));
+    }
+    debug_assert!(waiting.window.is_empty(), "a volume is opened once");
+    for &page in &pages[..count] {
+        if waiting.window.contains(page) || page == committed.0 {
+            return Err(corrupt(committed.0, Malformed::PageNumber));
+        }
+        replay_page(tree, waiting, page)?;
+    }
+    if has_changes {
+        replay_page(tree, waiting, committed.0)?;
+    }
+    debug_assert!(waiting.window.len() <= WINDOW_MAX + 1, "no more members than there can be");
+    Ok(has_changes)
+}
+
+/// Makes the changes that a page lists. It is the newest member then.
+fn replay_page<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, waiting: &mut Waiting<'_>, page: u32) -> Outcome<(), N> {
+    let sections = tree.reader.sections(&mut tree.log, page)?;
+    let Some(range) = sections.find(SectionKind::Changes) else { return Err(corrupt(page, Malformed::LevelMissing)) };
+    let Waiting { changes, window, .. } = waiting;
+    let shape = tree.path.shape();
+    let is_sound = |key: &[u8], value: Option<&[u8]>| {
+        shape.key_fits(key) && value.is_none_or(|value| shape.value_fits(key, value))
+    };
+    let slot = window.next_slot();
+    window.push(page, 0, Leaf::Unknown);
+    let made = changes.replay(tree.reader.lent(range), slot, is_sound, |slot, size| window.moved(slot, size));
+    let size = made.map_err(|why| corrupt(page, why))?.ok_or(EngineError::PendingSize)?;
+    window.lists(size);
+    Ok(())
+}

@@ -1,0 +1,245 @@
+//! What does not change while a tree is open: cells, sizes, limits.
+
+use nandu_cells::{Cells, Limits};
+use nandu_media::path::{PathBody, PathFront, flag_sections};
+use nandu_media::tree::CellFormat;
+
+/// Cells, sizes and limits of a tree.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape<C> {
+    cells: C,
+    format: CellFormat,
+    header_size: usize,
+    page_size: usize,
+    page_count: u32,
+    limits: Limits,
+}
+
+impl<C: Cells> Shape<C> {
+    /// `None` if the page is too small, or too large, for a tree with these cells.
+    pub(crate) fn new(
+        cells: C,
+        page_size: usize,
+        header_size: usize,
+        page_count: u32,
+        cache_size: usize,
+    ) -> Option<Self> {
+        // One value more than there are pages, all bits set, stands for "in this page".
+        let page_bits = (32 - page_count.leading_zeros()) as u8;
+        let format =
+            CellFormat { cells: C::KIND, key_size: cells.key_size(), value_size: cells.value_size(), page_bits };
+        let limits = Limits::new(
+            (page_size, header_size),
+            |levels, locator| PathBody::front(header_size, levels, true, locator),
+            cells.key_size(),
+            cache_size,
+        )?;
+        let fixed_entry = usize::from(cells.key_size()) + usize::from(cells.value_size());
+        (fixed_entry <= limits.entry_size_max).then_some(Shape {
+            cells,
+            format,
+            header_size,
+            page_size,
+            page_count,
+            limits,
+        })
+    }
+
+    pub(crate) fn cells(&self) -> C {
+        self.cells
+    }
+
+    pub(crate) fn format(&self) -> CellFormat {
+        self.format
+    }
+
+    pub(crate) fn page_bits(&self) -> u32 {
+        u32::from(self.format.page_bits)
+    }
+
+    pub(crate) fn header_size(&self) -> usize {
+        self.header_size
+    }
+
+    pub(crate) fn page_size(&self) -> usize {
+        self.page_size
+    }
+
+    pub(crate) fn page_count(&self) -> u32 {
+        self.page_count
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(crate) fn key_fits(&self, key: &[u8]) -> bool {
+        match self.cells.key_size() {
+            0 => key.len() <= self.limits.key_size_max,
+            size => key.len() == usize::from(size),
+        }
+    }
+
+    pub(crate) fn value_fits(&self, key: &[u8], value: &[u8]) -> bool {
+        match self.cells.value_size() {
+            0 if self.cells.key_size() == 0 => key.len() + value.len() <= self.limits.entry_size_max,
+            size => value.len() == usize::from(size),
+        }
+    }
+
+    /// Whether a node read from flash is safe to use.
+    pub(crate) fn is_sound(&self, level: u8, node: &[u8]) -> bool {
+        match level {
+            0 => self.cells.leaf_check(node),
+            _ => self.cells.inner_check(node, self.page_bits()),
+        }
+    }
+
+    /// Where the leaf of a path stands in the page of the path.
+    pub(crate) fn front(&self, height: u8) -> usize {
+        PathBody::front(self.header_size, usize::from(height), true, 0)
+    }
+
+    /// Where a leaf stands in a page of its own, that is not the root's.
+    pub(crate) fn own_front(&self) -> usize {
+        PathBody::front(self.header_size, 1, false, 0)
+    }
+
+    /// Bytes of a leaf in a page of its own. It may become the root, whose page has a longer front.
+    pub(crate) fn own_room(&self) -> usize {
+        self.page_size - self.front(1)
+    }
+
+    /// Makes a leaf that stands at [`Shape::own_front`] a page of its own. What is behind it is filled up to `end`.
+    pub(crate) fn seal_leaf(&self, height: u8, bytes: &mut [u8], size: usize, end: usize) {
+        debug_assert!(self.own_front() + size <= end && end <= bytes.len(), "the leaf fits");
+        // A page of its own never has the root, not even the page of a root that is being split.
+        let front = PathFront {
+            height: height.max(2),
+            lowest: 0,
+            format: self.format,
+            records: 0,
+            root: None,
+            locator: &[],
+            sizes: &[size as u16],
+        };
+        let at = front.write(bytes, self.header_size);
+        debug_assert!(at == self.own_front(), "the leaf stands behind the front");
+        bytes[at + size..end].fill(0xFF);
+    }
+
+    /// Makes an inner node that stands at the front of a buffer a page of its own; `locator` is a key in its range. `None` if it does not fit.
+    pub(crate) fn seal_inner(
+        &self,
+        (height, level): (u8, u8),
+        bytes: &mut [u8],
+        size: usize,
+        locator: &[u8],
+    ) -> Option<()> {
+        debug_assert!(level > 0 && bytes.len() == self.page_size, "an inner node in a page");
+        let at = bytes.len().checked_sub(size)?;
+        if PathBody::front(self.header_size, 1, false, locator.len()) > at {
+            return None;
+        }
+        bytes.copy_within(..size, at);
+        let front = PathFront {
+            height: height.max(level + 2),
+            lowest: level,
+            format: self.format,
+            records: 0,
+            root: None,
+            locator,
+            sizes: &[size as u16],
+        };
+        let end = front.write(bytes, self.header_size);
+        debug_assert!(end <= at, "front and node do not overlap");
+        bytes[end..at].fill(0xFF);
+        Some(())
+    }
+
+    /// Makes a buffer a bare commit.
+    pub(crate) fn seal_bare(&self, state: State, bytes: &mut [u8]) {
+        debug_assert!(state.root < self.page_count, "the root is on flash");
+        let State { root, height, records } = state;
+        let front =
+            PathFront { height, lowest: 0, format: self.format, records, root: Some(root), locator: &[], sizes: &[] };
+        let end = front.write(bytes, self.header_size);
+        debug_assert!(end == self.bare_front(), "the front ends where sections stand");
+        bytes[end..].fill(0xFF);
+    }
+
+    fn bare_front(&self) -> usize {
+        PathBody::front(self.header_size, 0, true, 0)
+    }
+
+    /// Bytes for sections in a bare commit.
+    pub(crate) fn bare_room(&self) -> usize {
+        self.page_size - self.bare_front()
+    }
+
+    /// The place for sections in a bare commit, which says from here on that it has some.
+    pub(crate) fn sections_of_bare<'b>(&self, bytes: &'b mut [u8]) -> &'b mut [u8] {
+        flag_sections(bytes, self.header_size);
+        &mut bytes[self.bare_front()..]
+    }
+}
+
+/// What a commit says of the tree: where the root is, how many levels there are, and how many entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) root: u32,
+    pub(crate) height: u8,
+    pub(crate) records: u64,
+}
+
+impl State {
+    /// Of a tree that is not on flash yet.
+    pub(crate) const NONE: State = State { root: u32::MAX, height: 1, records: 0 };
+}
+
+#[cfg(test)]
+mod tests {
+    use nandu_cells::FixedCells;
+    use nandu_media::PageKind;
+    use nandu_media::path::PathBody;
+
+    use super::{Shape, State};
+
+    fn shape() -> Shape<FixedCells<4, 4>> {
+        Shape::new(FixedCells::<4, 4>, 256, 40, 128, 0).unwrap()
+    }
+
+    #[test]
+    fn a_leaf_and_an_inner_node_in_pages_of_their_own_are_found_there() {
+        let shape = shape();
+        let mut page = [0xEE; 256];
+        let own = shape.own_front();
+        page[own..own + 7].fill(7);
+        shape.seal_leaf(1, &mut page, 7, 256);
+        let body = PathBody::parse(&page, 40, PageKind::Node).unwrap();
+        assert_eq!((body.height(), body.lowest(), body.node(0), body.root_present()), (2, 0, Ok(own..own + 7), false));
+        assert_eq!((page[own + 6], page[own + 7], page[255]), (7, 0xFF, 0xFF));
+        page[..9].fill(9);
+        assert_eq!(shape.seal_inner((3, 1), &mut page, 9, b"key!"), Some(()));
+        let body = PathBody::parse(&page, 40, PageKind::Node).unwrap();
+        assert_eq!((body.lowest(), body.node(1), &page[body.locator()]), (1, Ok(247..256), &b"key!"[..]));
+        assert_eq!(page[247..], [9; 9]);
+        assert_eq!(shape.seal_inner((3, 1), &mut page, 250, b"key!"), None, "it does not fit beside its front");
+    }
+
+    #[test]
+    fn a_bare_commit_names_the_root() {
+        let mut page = [0xEE; 256];
+        shape().seal_bare(State { root: 77, height: 3, records: 500 }, &mut page);
+        let body = PathBody::parse(&page, 40, PageKind::Commit).unwrap();
+        assert_eq!((body.named_root(), body.height(), body.records(), body.levels()), (Some(77), 3, 500, 0));
+    }
+
+    #[test]
+    fn pages_that_are_too_small_are_refused() {
+        assert!(Shape::new(FixedCells::<8, 60>, 256, 40, 128, 0).is_none(), "a leaf holds four entries");
+        assert!(Shape::new(FixedCells::<4, 4>, 128, 40, 128, 0).is_none());
+        assert!(shape().key_fits(&[0; 4]) && !shape().key_fits(&[0; 3]));
+        assert!(shape().value_fits(&[0; 4], &[0; 4]) && !shape().value_fits(&[0; 4], &[0; 5]));
+    }
+}

@@ -1,0 +1,411 @@
+//! Changes that become durable together.
+//!
+//! A change goes to memory; a sync programs one commit that lists all changes since the last one. Its page is that of a leaf, with all changes that wait for that leaf in it, if the
+//! page has room for the list beside them. Leaves that no sync takes along are programmed when memory is nearly full, as pages that promise nothing, behind a sync.
+//! So `k` changes cost one program, or a third or so of a program each where that is more.
+//!
+//! * (W3) What is unsynced fits one commit without a path, however many members the window has, beside what waits of one that has to leave: before a change that would not, there is a sync. Changes that do not fit
+//!   memory or such a page go to their leaves at once, behind all that waits, when the window is empty.
+//! * (W4) What all members list fits the memory for changes, with what was merged since, and a sync lets members leave before it would not.
+//! * What is unsynced is in no leaf but that of the commit which lists it, and every commit lists it all. So undoing a move needs no thought.
+//! * What waits fits its leaf. A change that does not is made durable at once, with all that is unsynced: its leaf is divided, and a full chip refuses it before it was accepted.
+
+use core::ops::Range;
+
+use nandu_cells::Cells;
+use nandu_index::{Edit, KeyBuf};
+use nandu_media::path::WINDOW_MAX;
+use nandu_nand::Nand;
+use nandu_newlog::{Claim, LogError};
+
+use crate::batch::apply;
+use crate::changes::{Changes, UNSYNCED};
+use crate::descend::{descend, descend_to_leaf, find_leaf, leaf_in, look};
+use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
+use crate::fit::{inner_splits_max, size_with, splits_by};
+use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper, Need};
+use crate::list::{changes_max, size_beside};
+use crate::path::Path;
+use crate::slots::Seek;
+use crate::tree::Tree;
+use crate::writer::Change;
+
+/// Leaves looked at for the one with most changes. All of them would not make it much better.
+const CANDIDATES: usize = 64;
+
+/// Leaves that are asked whether their page has room.
+const TRIES: usize = 3;
+
+/// Part of the memory, as a divisor, that is kept for what is merged and still listed.
+const RESERVE_SHARE: usize = 8;
+
+/// What waits takes as many full pages at most, of those that the window has: then most commits hold a leaf, and few are made to list again what waits.
+const WINDOW_WAITING: usize = WINDOW_MAX / 2;
+
+/// Bytes of memory that what waits may take.
+fn waiting_max<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> usize {
+    let shape = keeper.tree().path.shape();
+    let cells = shape.cells();
+    let largest = match cells.key_size() {
+        0 => shape.limits().entry_size_max + 4,
+        size => usize::from(size) + usize::from(cells.value_size()) + 1,
+    };
+    let size = keeper.waiting().changes.size();
+    // All that waits can be carried into fewer pages than the window has members, whatever their sizes are.
+    let pages = WINDOW_WAITING * changes_max(shape.bare_room()).saturating_sub(largest);
+    (size - size / RESERVE_SHARE).min(pages)
+}
+
+/// Bytes of changes that fit a commit.
+fn list_max<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> usize {
+    changes_max(keeper.tree().path.shape().bare_room())
+}
+
+/// Changes in memory, all to be synced together. Returns whether the key of the last was there; `None` if they cannot wait. Reads the leaves that are not in memory.
+pub(crate) fn change<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>]) -> Outcome<Option<bool>, N> {
+    keeper.check_writable()?;
+    let changes = &keeper.waiting().changes;
+    let memory: usize = edits.iter().map(|edit| changes.memory_size(edit)).sum();
+    let size: usize = edits.iter().map(|edit| changes.list_size(edit)).sum();
+    let max = list_max(keeper);
+    if keeper.waiting().broken.is(|it| it.splits_batches) && edits.len() > 1 {
+        return edits.chunks(1).map(|edit| change(keeper, edit)).last().unwrap_or(Ok(None));
+    }
+    if memory > waiting_max(keeper) / 2 || size > max {
+        return Ok(None);
+    }
+    let (mut existed, mut changes_any) = (false, false);
+    for edit in edits {
+        existed = value_of(keeper, edit.key)?.is_some();
+        changes_any |= existed || edit.value.is_some();
+    }
+    if !changes_any {
+        return Ok(Some(existed));
+    }
+    if keeper.waiting().changes.bytes_in(UNSYNCED) + size > max {
+        sync(keeper)?;
+    }
+    if !has_room(keeper, memory) {
+        sync(keeper)?;
+        relieve(keeper, memory)?;
+    }
+    debug_assert!(keeper.waiting().changes.used() + memory <= keeper.waiting().changes.size(), "there is room");
+    let tight = make_room(keeper, edits)?;
+    // What waits is carried into fewer members, until the next commit has room for that of the one that has to leave, too.
+    let mut left = WINDOW_MAX;
+    while left > 0 && keeper.waiting().listed_next() + size > max {
+        keeper.ready()?;
+        keeper.settle()?;
+        left -= 1;
+    }
+    for edit in edits {
+        let gain = i64::from(edit.value.is_some()) - i64::from(value_of(keeper, edit.key)?.is_some());
+        let (_, waiting) = keeper.parts();
+        if let Some((slot, size)) = waiting.changes.recorded(edit.key) {
+            waiting.window.moved(slot, size);
+        }
+        waiting.changes.set_unsynced(edit, gain);
+    }
+    if tight > 0 {
+        let divided = divide(keeper, edits, tight);
+        // What was accepted waits, if a leaf beside it cannot be read.
+        if keeper.is_broken() {
+            divided?;
+        }
+    }
+    Ok(Some(existed))
+}
+
+/// The value of a key, with what waits.
+pub(crate) fn value_of<'k, N: Nand, C: Cells>(
+    keeper: &'k mut Keeper<'_, N, C>,
+    key: &[u8],
+) -> Outcome<Option<&'k [u8]>, N> {
+    let (tree, waiting) = keeper.parts();
+    if let Ok(index) = waiting.changes.find(key) {
+        return Ok(waiting.changes.value(index));
+    }
+    let page = find_leaf(tree, key)?;
+    let place = leaf_in(tree, page)?;
+    let (cells, leaf) = (tree.path.shape().cells(), look(tree, &place));
+    Ok(cells.leaf_find(leaf, key).ok().map(|index| cells.leaf_value(leaf, index)))
+}
+
+/// The changes that wait for the leaf of a key. The path above it is present then.
+fn group_of<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    changes: &Changes<'_>,
+    key: &[u8],
+) -> Outcome<Range<usize>, N> {
+    descend(tree, Seek::At(key), 1)?;
+    let mut fence = KeyBuf::EMPTY;
+    let from = if tree.path.fence(0, false, &mut fence) { changes.lower(fence.as_slice()) } else { 0 };
+    let to = if tree.path.fence(0, true, &mut fence) { changes.lower(fence.as_slice()) } else { changes.len() };
+    // Separators that do not ascend are damage, and no group.
+    Ok(from..to.max(from))
+}
+
+/// How many of these edits, which ascend, concern the leaf that the path leads to, as the first does.
+fn count_here<C: Cells>(path: &Path<'_, C>, edits: &[Edit<'_>]) -> usize {
+    let mut fence = KeyBuf::EMPTY;
+    match path.fence(0, true, &mut fence) {
+        true => edits.partition_point(|edit| edit.key < fence.as_slice()).max(1),
+        false => edits.len(),
+    }
+}
+
+/// Whether memory has room for so many bytes of changes more (W4).
+fn has_room<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, memory: usize) -> bool {
+    let waiting = keeper.waiting();
+    let listed = if waiting.broken.is(|it| it.forgets_merged) { 0 } else { waiting.window.listed() };
+    waiting.changes.used() + memory <= waiting_max(keeper)
+        && listed + waiting.changes.unsynced() + memory <= waiting.changes.size()
+}
+
+/// Claims room for what the leaves of these changes are divided into, where they do not fit. Returns how many pages that takes; 0 if all fit. Nothing is in
+/// the buffers then.
+fn make_room<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>]) -> Outcome<u32, N> {
+    for _ in 0..CLAIMS_MAX {
+        let (mut pages, mut is_sure) = (0, true);
+        let mut rest = edits;
+        while let Some(first) = rest.first() {
+            let (tree, waiting) = keeper.parts();
+            let waits = group_of(tree, &waiting.changes, first.key)?;
+            let (here, others) = rest.split_at(count_here(&tree.path, rest));
+            rest = others;
+            let child = tree.path.child(0);
+            let place = leaf_in(tree, child)?;
+            let leaf = look(tree, &place);
+            let cells = tree.path.shape().cells();
+            let before = size_with(cells, leaf, waiting.changes.edits(waits.clone()));
+            let size = size_with(cells, leaf, merged(waiting.changes.edits(waits), here));
+            // What takes no more room than what it replaces is never refused.
+            if size > tree.path.room() && size > before {
+                pages += 4 + inner_splits_max(&tree.path);
+                // On a full chip a leaf that has a page of its own takes what it has room for.
+                is_sure &= before > tree.path.room() && size <= tree.path.shape().own_room();
+            }
+        }
+        if pages == 0 {
+            return Ok(0);
+        }
+        if pages > BATCH_PAGES_MAX {
+            return Err(EngineError::BatchTooLarge { pages });
+        }
+        match keeper.claim(Need { want: Claim::Grow, pages, live: pages, deaths: BATCH_DEATHS }) {
+            Ok(Some(_)) => return Ok(pages),
+            Ok(None) => {}
+            Err(EngineError::Log(LogError::Full)) if is_sure => return Ok(0),
+            Err(error) => return Err(keeper.undo(error)),
+        }
+    }
+    Err(EngineError::Log(LogError::Full))
+}
+
+/// These changes, and those that wait and are not replaced by one of them.
+fn merged<'e>(waits: impl Iterator<Item = Edit<'e>>, edits: &'e [Edit<'e>]) -> impl Iterator<Item = Edit<'e>> {
+    let stays = |edit: &Edit<'_>| edits.binary_search_by(|other| other.key.cmp(edit.key)).is_err();
+    waits.filter(stays).chain(edits.iter().copied())
+}
+
+/// Makes these changes durable, which were set, in their leaves, with all that waits for these and all that is unsynced. So many pages were found to be room for it.
+fn divide<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>], pages: u32) -> Outcome<(), N> {
+    let mut pages = pages + edits.len() as u32;
+    for _ in 0..CLAIMS_MAX {
+        keeper.ready()?;
+        let need = Need { want: Claim::Replace, pages, live: 0, deaths: BATCH_DEATHS };
+        let Some(mut change) = keeper.claim(need)? else { continue };
+        let mut groups = Ok(());
+        for edit in edits {
+            let (tree, waiting) = keeper.parts();
+            let group = group_of(tree, &waiting.changes, edit.key);
+            groups = groups.and(group.map(|group| waiting.changes.merge(group)));
+        }
+        let (tree, waiting) = keeper.parts();
+        let applied = groups.and_then(|()| apply(tree, &mut change, waiting.changes.merged(), true));
+        count_records(keeper, true);
+        match keeper.conclude(change, applied) {
+            Err(EngineError::BatchTooLarge { .. }) if pages < BATCH_PAGES_MAX => pages *= 2,
+            outcome => return outcome,
+        }
+    }
+    Err(keeper.refuse(Claim::Replace))
+}
+
+/// What was merged counts already; what is unsynced counts with a commit that lists it.
+fn count_records<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, is_synced: bool) {
+    let records = if is_synced { keeper.records() } else { keeper.working().records };
+    keeper.parts().0.path.set_records(records);
+}
+
+/// Makes every change so far durable. Programs one page, or nothing if there is no change since the last sync; and where memory is nearly full as many leaves
+/// as room for as many changes again takes, of which each has three or more in the mean.
+pub(crate) fn sync<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<(), N> {
+    let group = keeper.waiting().changes.unsynced();
+    if group == 0 {
+        return Ok(());
+    }
+    keeper.ready()?;
+    for _ in 0..CLAIMS_MAX {
+        // A leaf that cannot be read is no reason to lose what is to be made durable.
+        let ride = find_ride(keeper).map_err(|error| keeper.undo(error)).unwrap_or(None);
+        let pages = if ride.is_some() { 2 } else { 1 };
+        let need = Need { want: Claim::Replace, pages, live: 0, deaths: DEATHS };
+        let Some(mut change) = keeper.claim(need)? else { continue };
+        let applied = match ride {
+            Some(group) => merge(keeper, &mut change, group),
+            None => Ok(()),
+        };
+        count_records(keeper, true);
+        match keeper.conclude(change, applied) {
+            Ok(()) => break,
+            Err(error) if ride_failed(keeper, &error) => {
+                let Some(change) = keeper.claim(need)? else { continue };
+                count_records(keeper, true);
+                keeper.conclude(change, Ok(()))?;
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    debug_assert!(keeper.waiting().changes.unsynced() == 0, "nothing is unsynced behind a sync");
+    relieve(keeper, group)
+}
+
+/// Whether a sync goes on without a leaf.
+fn ride_failed<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, error: &EngineError<N::Error>) -> bool {
+    !keeper.is_broken() && matches!(error, EngineError::Corrupt { .. } | EngineError::BatchTooLarge { .. })
+}
+
+/// Makes changes of one leaf in the buffers. A leaf that does not fit beside its ancestors then gets a page of its own: what was accepted asks for no more room.
+fn merge<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, change: &mut Change, group: Range<usize>) -> Outcome<(), N> {
+    let (tree, waiting) = keeper.parts();
+    debug_assert!(!group.is_empty(), "changes of a leaf");
+    waiting.changes.merge(group.clone());
+    descend_to_leaf(tree, waiting.changes.key(group.start))?;
+    let leaf = tree.path.held_leaf();
+    if size_with(tree.path.shape().cells(), leaf, waiting.changes.edits(group)) > tree.path.room() {
+        tree.path.stage_leaf();
+    }
+    apply(tree, change, waiting.changes.merged(), false)
+}
+
+/// Leaves with most changes, of those that are looked at; the densest first.
+fn densest<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<[Range<usize>; TRIES], N> {
+    const { assert!(TRIES > 0) };
+    let mut best = [const { 0..0 }; TRIES];
+    let (tree, waiting) = keeper.parts();
+    let count = waiting.changes.len();
+    let (mut at, mut left) = (waiting.next, count);
+    for _ in 0..CANDIDATES {
+        if left == 0 {
+            break;
+        }
+        at = if at < count { at } else { 0 };
+        let group = group_of(tree, &waiting.changes, waiting.changes.key(at))?;
+        let mut other = group.clone();
+        for place in &mut best {
+            if other.len() > place.len() && *place != other {
+                core::mem::swap(place, &mut other);
+            }
+        }
+        at = group.end.max(at + 1);
+        left = left.saturating_sub(group.len().max(1));
+    }
+    waiting.next = at;
+    Ok(best)
+}
+
+/// The leaf that a sync takes along: one with many changes, whose page has room for the list.
+fn find_ride<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<Option<Range<usize>>, N> {
+    for group in densest(keeper)? {
+        if group.is_empty() {
+            break;
+        }
+        let (tree, waiting) = keeper.parts();
+        descend(tree, Seek::At(waiting.changes.key(group.start)), 1)?;
+        let child = tree.path.child(0);
+        let place = leaf_in(tree, child)?;
+        let size = size_with(tree.path.shape().cells(), look(tree, &place), waiting.changes.edits(group.clone()));
+        if size + size_beside(waiting, &group) <= tree.path.room() {
+            return Ok(Some(group));
+        }
+    }
+    Ok(None)
+}
+
+/// Makes so many bytes of memory free: merges leaves into pages that promise nothing, and lets members leave. Nothing is unsynced.
+fn relieve<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, memory: usize) -> Outcome<(), N> {
+    debug_assert!(keeper.waiting().changes.unsynced() == 0, "what is unsynced is in no leaf");
+    let max = waiting_max(keeper);
+    let memory = memory.min(max / 2);
+    while keeper.waiting().changes.used() + memory > max {
+        let [group, ..] = densest(keeper)?;
+        merge_leaf(keeper, group)?;
+    }
+    for _ in 0..CLAIMS_MAX {
+        if has_room(keeper, memory) {
+            break;
+        }
+        keeper.ready()?;
+        keeper.settle()?;
+    }
+    Ok(())
+}
+
+/// Brings the changes of a leaf there, in a page that promises nothing; or some of them, where it is to be divided and there is no room for that many pages at once.
+fn merge_leaf<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, mut group: Range<usize>) -> Outcome<(), N> {
+    keeper.ready()?;
+    let mut more = 0;
+    for _ in 0..CLAIMS_MAX {
+        let (pages, deaths) = pages_of(keeper, &group)?;
+        let pages = (pages + more).min(BATCH_PAGES_MAX);
+        let mut change = match keeper.claim(Need { want: Claim::Replace, pages, live: 0, deaths }) {
+            Ok(Some(change)) => change,
+            Ok(None) => continue,
+            Err(EngineError::Log(LogError::Full)) if group.len() > 1 => {
+                group.end = group.start + group.len() / 2;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let applied = merge(keeper, &mut change, group.clone());
+        count_records(keeper, false);
+        match keeper.keep(change, applied) {
+            Err(EngineError::BatchTooLarge { pages }) if pages < BATCH_PAGES_MAX => more = 2 * more + pages,
+            outcome => return outcome,
+        }
+    }
+    Err(keeper.refuse(Claim::Replace))
+}
+
+/// Pages that bringing the changes of a leaf there takes, with one to spare for a commit, and how many die.
+fn pages_of<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, group: &Range<usize>) -> Outcome<(u32, usize), N> {
+    let (tree, waiting) = keeper.parts();
+    descend(tree, Seek::At(waiting.changes.key(group.start)), 1)?;
+    let child = tree.path.child(0);
+    let place = leaf_in(tree, child)?;
+    let (leaf, edits) = (look(tree, &place), waiting.changes.edits(group.clone()));
+    let shape = tree.path.shape();
+    if size_with(shape.cells(), leaf, edits.clone()) <= shape.own_room() {
+        return Ok((3, DEATHS));
+    }
+    let splits = if group.len() > 1 { splits_by(&tree.path, leaf, edits).max(1) } else { 1 };
+    Ok((3 + 2 * splits + inner_splits_max(&tree.path), BATCH_DEATHS))
+}
+
+/// Brings every change to its leaf, and lets all members leave. Programs a page for each leaf concerned.
+pub(crate) fn flush<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<(), N> {
+    sync(keeper)?;
+    while !keeper.waiting().changes.is_empty() {
+        let (tree, waiting) = keeper.parts();
+        let group = group_of(tree, &waiting.changes, waiting.changes.key(0))?;
+        merge_leaf(keeper, group)?;
+    }
+    while !keeper.waiting().window.is_empty() {
+        keeper.ready()?;
+        keeper.settle()?;
+    }
+    debug_assert!(keeper.waiting().is_idle(), "nothing waits");
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! Which pages live, asked of the inner nodes.
+
+use nandu_cells::Cells;
+use nandu_index::KeyBuf;
+use nandu_media::tree::{HEIGHT_MAX, Malformed};
+use nandu_nand::{Nand, PageAddr};
+use nandu_newlog::Log;
+
+use crate::descend::{descend, load_root};
+use crate::error::{Outcome, corrupt};
+use crate::slots::{PENDING, Seek};
+use crate::tree::Tree;
+
+/// Visits every page that lives, each once. Reads the inner nodes that are not in memory, and no leaf.
+pub(crate) fn live_pages<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    visit: &mut dyn FnMut(&mut Log<'_, N>, PageAddr),
+) -> Outcome<(), N> {
+    debug_assert!(!tree.path.is_dirty(), "what lives is on flash");
+    load_root(tree)?;
+    if tree.path.top() == 0 {
+        visit(&mut tree.log, PageAddr(tree.path.state().root));
+        return Ok(());
+    }
+    let cells = tree.path.shape().cells();
+    let (mut key, mut fence) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+    cells.minimum(&mut key);
+    let mut seen = [PENDING; HEIGHT_MAX];
+    // Each node of level 1 is in a page of its own, so there are no more of them than pages.
+    for _ in 0..tree.path.shape().page_count() {
+        descend(tree, Seek::At(key.as_slice()), 1)?;
+        for level in (1..=tree.path.top()).rev() {
+            let page = tree.path.page_of(level);
+            if seen[usize::from(level)] != page {
+                seen[usize::from(level)] = page;
+                // A node is the lowest in its page unless it has a child there.
+                if cells.inner_path(tree.path.inner(level)).is_none() {
+                    visit(&mut tree.log, PageAddr(page));
+                }
+            }
+        }
+        for index in 0..tree.path.child_count(1) {
+            let child = tree.path.child_at(1, index);
+            if child < tree.path.shape().page_count() {
+                visit(&mut tree.log, PageAddr(child));
+            }
+        }
+        if !tree.path.fence(1, true, &mut fence) {
+            return Ok(());
+        }
+        if fence.as_slice() <= key.as_slice() {
+            // Separators that do not ascend would lead in circles.
+            return Err(corrupt(tree.path.page_of(tree.path.top()), Malformed::Node));
+        }
+        key = fence;
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! A chip that is full.
+
+use nandu_newtree::{ByteCells, EngineError, FixedCells, LogError};
+use nandu_sim::{Chip, Sim};
+
+use crate::bench::{Bench, OPTIONS, chance, contents};
+use crate::group::waiting;
+
+fn key(number: u32) -> [u8; 4] {
+    number.wrapping_mul(2_654_435_761).to_be_bytes()
+}
+
+#[test]
+fn a_full_chip_refuses_and_still_deletes() {
+    // A quarter and 45 percent of all pages, with room for 13 records in each.
+    for (chip, least) in [(Chip::TINY, 32 * 12), (Chip::TINY.with_blocks(24), 86 * 12)] {
+        let mut bench = Bench::new(Sim::new(chip), FixedCells::<4, 4>, OPTIONS);
+        let mut known = 0;
+        for round in 0..3 {
+            let mut count = 0_u32;
+            let refused = loop {
+                match bench.engine().put(&key(count), &count.to_be_bytes()) {
+                    Ok(_) => count += 1,
+                    Err(error) => break error,
+                }
+            };
+            assert!(matches!(refused, EngineError::Log(LogError::Full)), "{refused}");
+            println!("full at {count} records, {:?}", bench.engine().log().stats());
+            assert!(count > least, "{count}");
+            assert!(round == 0 || count.abs_diff(known) < known / 10, "{count}, and {known} at first");
+            known = count;
+            assert_eq!(bench.engine().record_count(), u64::from(count));
+            for number in 0..count {
+                let value = number.to_be_bytes();
+                assert_eq!(
+                    bench.engine().get(&key(number)).unwrap(),
+                    Some(&value[..]),
+                    "a put refused changed nothing"
+                );
+            }
+            // What takes no more room is not refused either.
+            for number in 0..count {
+                bench.engine().put(&key(number), &(number + 1).to_be_bytes()).unwrap();
+            }
+            bench.check_exact();
+            for number in 0..count {
+                assert!(bench.engine().delete(&key(number)).unwrap());
+            }
+            assert_eq!(bench.engine().record_count(), 0);
+            bench.check_exact();
+        }
+    }
+}
+
+#[test]
+fn where_every_second_record_was_deleted_others_have_room() {
+    let mut bench = Bench::new(Sim::new(Chip::TINY.with_blocks(24)), FixedCells::<4, 4>, OPTIONS);
+    let mut count = 0_u32;
+    while bench.engine().put(&key(count), &count.to_be_bytes()).is_ok() {
+        count += 1;
+    }
+    for number in (0..count).step_by(2) {
+        assert!(bench.engine().delete(&key(number)).unwrap());
+    }
+    let mut more = 0;
+    while bench.engine().put(&key(1_000_000 + more), &more.to_be_bytes()).is_ok() {
+        more += 1;
+    }
+    println!("{count} records, half of them deleted, and {more} others");
+    assert!(more > count / 3, "{count} {more}");
+    bench.check();
+}
+
+#[test]
+fn byte_strings_of_many_sizes_come_and_go_on_a_full_chip() {
+    let mut bench = Bench::new(Sim::new(Chip::TINY.with_blocks(32)), ByteCells, OPTIONS);
+    let (mut refused, mut count) = (0, 0_u32);
+    let mut model = std::collections::BTreeMap::new();
+    for round in 0..6000_u32 {
+        let number = chance(round, 1) % 900;
+        let key = format!("{number} {}", "x".repeat((number % 7) as usize));
+        if chance(round, 2).is_multiple_of(4) {
+            assert_eq!(bench.engine().delete(key.as_bytes()).unwrap(), model.remove(&key).is_some(), "deletes succeed");
+            continue;
+        }
+        let value = vec![round as u8; (chance(round, 3) % 30) as usize];
+        match bench.engine().put(key.as_bytes(), &value) {
+            Ok(existed) => assert_eq!(existed, model.insert(key, value).is_some()),
+            Err(EngineError::Log(LogError::Full)) => refused += 1,
+            Err(error) => panic!("{error}"),
+        }
+        count += 1;
+    }
+    println!("{refused} of {count} puts refused, {} records", model.len());
+    for (key, value) in &model {
+        assert_eq!(bench.engine().get(key.as_bytes()).unwrap(), Some(&value[..]));
+    }
+    bench.check();
+}
+
+/// Keys that ascend fill leaves to the brim; then half of them are deleted, and others come.
+#[test]
+fn where_every_second_record_was_deleted_of_leaves_that_were_full_others_have_room() {
+    for options in [waiting(512, 0), waiting(512, 60), waiting(512, 400), waiting(512, 8192)] {
+        let mut chip = Chip::W25N01GV.with_blocks(24);
+        chip.geometry.pages_per_block = 16;
+        let mut bench = Bench::new(Sim::new(chip), ByteCells, options);
+        let fill = |bench: &mut Bench<ByteCells>, from: u32| {
+            (from..).take_while(|number| bench.engine().put(&number.to_be_bytes(), &[1; 20]).is_ok()).count() as u32
+        };
+        let count = fill(&mut bench, 0);
+        println!("{count} records, {} height {}", bench.told(), bench.engine().height());
+        for number in (1..count).step_by(2) {
+            assert_eq!(bench.engine().delete(&number.to_be_bytes()), Ok(true), "{number} {}", bench.told());
+        }
+        bench.engine().settle().unwrap();
+        let others = fill(&mut bench, 1 << 20);
+        assert!(others >= count / 5, "{others} after {} of {count}", count / 2);
+        bench.check();
+    }
+}
+
+/// Where changes wait, a full chip refuses puts alone: overwriting, deleting and syncing go on, and members of the window, which do not move, leave blocks that are needed.
+#[test]
+fn a_full_chip_where_changes_wait_refuses_and_still_deletes_and_syncs() {
+    for (chip, pending) in
+        [(Chip::TINY, 9), (Chip::TINY, 400), (Chip::TINY.with_blocks(24), 60), (Chip::TINY.with_blocks(24), 8192)]
+    {
+        let mut bench = Bench::new(Sim::new(chip), FixedCells::<4, 4>, waiting(512, pending));
+        for round in 0..3 {
+            let mut count = 0_u32;
+            let refused = loop {
+                match bench.engine().put(&key(count), &chance(count, 9).to_be_bytes()) {
+                    Ok(_) => count += 1,
+                    Err(error) => break error,
+                }
+                if count.is_multiple_of(7) {
+                    bench.engine().sync().unwrap();
+                }
+            };
+            assert!(matches!(refused, EngineError::Log(LogError::Full)), "{refused}");
+            println!("round {round}: full at {count} records, {:?}", bench.engine().log().stats());
+            assert!(count > 150, "{count}");
+            for number in 0..4 * count {
+                let number = chance(number, round) % count;
+                bench.engine().put(&key(number), &chance(number, round).to_be_bytes()).unwrap();
+                if number % 8 < 3 {
+                    bench.engine().sync().unwrap();
+                }
+            }
+            bench.check();
+            let before = contents(bench.engine()).unwrap();
+            assert_eq!(before.len(), count as usize);
+            bench.engine().sync().unwrap();
+            let chip = bench.cut();
+            bench.reopen_on(chip);
+            assert!(contents(bench.engine()).unwrap() == before, "all that was put before the sync");
+            for number in 0..count {
+                assert!(bench.engine().delete(&key(number)).unwrap());
+                if number % 5 == 0 {
+                    bench.engine().sync().unwrap();
+                }
+            }
+            bench.engine().settle().unwrap();
+            assert_eq!((bench.engine().record_count(), bench.engine().pending_count()), (0, 0));
+            bench.check();
+        }
+    }
+}

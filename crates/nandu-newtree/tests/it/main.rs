@@ -1,0 +1,14 @@
+//! The tree on the log over a simulated chip.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod bench;
+mod conform;
+mod cost;
+mod cuts;
+mod damage;
+mod fail;
+mod full;
+mod group;
+mod lives;
+mod sync_cuts;

@@ -1,0 +1,21 @@
+//! What the tests of either heart stand on: here the present one, in `next` the new one.
+
+use nandu::Cells;
+pub(crate) use nandu::{LogStats, Map, Store};
+use nandu_sim::{Chip, Sim};
+
+/// The smallest chip that large values are tested on.
+pub(crate) const SMALL: Chip = Chip::TINY;
+
+/// Pages that are left over when a value was put and removed, since leaves beside it were divided.
+pub(crate) const LEFT_OVER_PAGES: u32 = 0;
+
+/// Erases of the most worn block.
+pub(crate) fn erase_count_max(stats: &LogStats) -> u32 {
+    stats.erase_count_max
+}
+
+/// Leaves a store without a word.
+pub(crate) fn leave<C: Cells>(store: Store<'_, Sim, C>) -> Sim {
+    store.abandon()
+}

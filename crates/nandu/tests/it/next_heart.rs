@@ -1,0 +1,32 @@
+//! The new heart, under the names that the tests of either heart use.
+
+use nandu::Cells;
+use nandu::nand::{Ecc, Geometry};
+pub(crate) use nandu::next::{LogStats, Map, Store};
+use nandu_sim::{Chip, Sim};
+
+/// Of a page of 256 bytes the path of a high tree leaves too little for pieces of values.
+pub(crate) const SMALL: Chip = Chip {
+    name: "small",
+    geometry: Geometry {
+        page_size: 1024,
+        spare_size: 32,
+        program_unit: 1024,
+        ecc: Ecc { codeword_size: 1024, correctable_bits: 4 },
+        ..Chip::TINY.geometry
+    },
+    ..Chip::TINY
+};
+
+/// Leaves beside pieces of a value are divided, and joined later.
+pub(crate) const LEFT_OVER_PAGES: u32 = 3;
+
+/// Erases of the most worn block.
+pub(crate) fn erase_count_max(stats: &LogStats) -> u32 {
+    stats.erase_counts.1
+}
+
+/// Leaves a store without a word.
+pub(crate) fn leave<C: Cells>(store: Store<'_, Sim, C>) -> Sim {
+    store.abandon()
+}

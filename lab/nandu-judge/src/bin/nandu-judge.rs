@@ -1,0 +1,89 @@
+//! Measures promises and prints the table; `cargo xtask promises` calls it with what it measured itself.
+
+use std::error::Error;
+use std::fs;
+use std::io::Read;
+use std::process::ExitCode;
+
+use nandu_bench::Heart;
+use nandu_judge::{Form, Given, Judge, Promises, rows, table};
+
+const USAGE: &str = "usage: nandu-judge PROMISES [--heart old|new] [--only ID].. [--full] [--json] [--given]";
+
+/// What is asked for.
+struct Asked {
+    path: String,
+    hearts: Vec<Heart>,
+    only: Vec<String>,
+    form: Form,
+    is_json: bool,
+    /// What was measured elsewhere comes from the standard input.
+    is_given: bool,
+}
+
+fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
+    let mut asked = Asked {
+        path: String::new(),
+        hearts: Heart::ALL.to_vec(),
+        only: Vec::new(),
+        form: Form::Short,
+        is_json: false,
+        is_given: false,
+    };
+    let mut arguments = arguments;
+    while let Some(word) = arguments.next() {
+        let mut value = |what: &str| arguments.next().ok_or_else(|| format!("{word} takes {what}"));
+        match word.as_str() {
+            "--heart" => {
+                let name = value("old or new")?;
+                asked.hearts =
+                    vec![Heart::named(&name).ok_or_else(|| format!("--heart takes old or new, not `{name}`"))?];
+            }
+            "--only" => asked.only.push(value("the id of a promise")?),
+            "--full" => asked.form = Form::Full,
+            "--json" => asked.is_json = true,
+            "--given" => asked.is_given = true,
+            _ if asked.path.is_empty() && !word.starts_with('-') => asked.path = word,
+            _ => return Err(format!("`{word}` is not known\n{USAGE}")),
+        }
+    }
+    if asked.path.is_empty() { Err(USAGE.to_owned()) } else { Ok(asked) }
+}
+
+fn run(asked: &Asked) -> Result<Vec<String>, Box<dyn Error>> {
+    let text = fs::read_to_string(&asked.path).map_err(|error| format!("{}: {error}", asked.path))?;
+    let promises = Promises::parse(&text)?.only(&asked.only)?;
+    let mut given = String::new();
+    if asked.is_given {
+        std::io::stdin().read_to_string(&mut given)?;
+    }
+    let judge = Judge::new(asked.form, Given::parse(&given)?);
+    let rows = rows(&judge, &promises, &asked.hearts)?;
+    if asked.is_json {
+        rows.iter().for_each(|row| println!("{}", row.to_json()));
+    } else {
+        print!("{}", table(&rows));
+    }
+    Ok(rows.iter().filter_map(|row| row.failure()).collect())
+}
+
+fn main() -> ExitCode {
+    let asked = match asked(std::env::args().skip(1)) {
+        Ok(asked) => asked,
+        Err(message) => {
+            eprintln!("nandu-judge: {message}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&asked) {
+        Ok(failures) if failures.is_empty() => ExitCode::SUCCESS,
+        Ok(failures) => {
+            failures.iter().for_each(|failure| eprintln!("nandu-judge: {failure}"));
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("nandu-judge: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

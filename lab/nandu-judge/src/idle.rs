@@ -1,0 +1,126 @@
+//! What idle time programs after the last change.
+
+use nandu::fs::{Attributes, Format, Fs, Ino, Options as FsOptions};
+use nandu::{Durability, Options};
+use nandu_bench::Heart;
+use nandu_bench::heart::Cells;
+use nandu_sim::{Chip, Sim};
+use nandu_suite::Chance;
+
+use crate::measure::{Form, Values, Wrong};
+use crate::pages::failed;
+
+/// Blocks of the chip.
+const BLOCKS: (u32, u32) = (64, 1_024);
+/// Bytes that are written, of which a third is changed.
+const SIZE: (usize, usize) = (1 << 20, 5 << 20);
+/// Pages that a call for idle work may be about.
+const STEP: u32 = 8;
+/// Calls until it has to be done.
+const UNTIL: u32 = 3_600;
+/// Calls after that, one a second: an hour.
+const AFTER: u32 = 3_600;
+
+/// Which time.
+#[derive(Clone, Copy)]
+pub(crate) enum Part {
+    /// From the last change on, until there should be nothing to do.
+    Until,
+    /// The hour after that.
+    After,
+}
+
+/// What was programmed.
+#[derive(Debug, Default)]
+pub(crate) struct Idle {
+    /// In percent of the live pages.
+    until: Values,
+    after: Values,
+}
+
+impl Idle {
+    pub(crate) fn values(&self, part: Part) -> Values {
+        match part {
+            Part::Until => self.until.clone(),
+            Part::After => self.after.clone(),
+        }
+    }
+
+    fn add(&mut self, case: &str, live_pages: u32, [begin, done, end]: [u64; 3]) {
+        self.until.insert(case.to_owned(), 100.0 * (done - begin) as f64 / f64::from(live_pages.max(1)));
+        self.after.insert(case.to_owned(), (end - done) as f64);
+    }
+}
+
+pub(crate) fn measure(heart: Heart, form: Form) -> Result<Idle, Wrong> {
+    let mut idle = Idle::default();
+    if heart.has_records() {
+        records(heart, form, &mut idle)?;
+    }
+    if heart.has_files() {
+        files(form, &mut idle)?;
+    }
+    Ok(idle)
+}
+
+fn chip(form: Form) -> Chip {
+    Chip::W25N01GV.with_blocks(form.pick(BLOCKS.0, BLOCKS.1))
+}
+
+fn records(heart: Heart, form: Form, idle: &mut Idle) -> Result<(), Wrong> {
+    let options =
+        Options { cache_size: 16 << 10, durability: Durability::OnSync, pending_size: 8 << 10, ..Options::DEFAULT };
+    let mut sim = Sim::new(chip(form));
+    let mut memory = vec![0; heart.memory_required(&sim, Cells::Bytes, &options)];
+    let mut store = heart.format(&mut sim, Cells::Bytes, options, &mut memory)?;
+    let (value, mut chance) = ([7; 100], Chance::new(1));
+    let count = form.pick(SIZE.0, SIZE.1) / value.len();
+    for done in 0..count + count / 3 {
+        let number = if done < count { done } else { chance.below(count) };
+        store.put(&(number as u32).wrapping_mul(0x9E37_79B1).to_be_bytes(), &value)?;
+        if done % 16 == 0 {
+            store.sync()?;
+        }
+    }
+    store.sync()?;
+    let live_pages = store.stats().live_pages;
+    let mut programs = [store.nand().counters().programs; 3];
+    for (nth, calls) in [UNTIL, AFTER].into_iter().enumerate() {
+        for _ in 0..calls {
+            store.nand_mut().advance_ns(1_000_000_000);
+            store.idle(STEP)?;
+        }
+        programs[nth + 1] = store.nand().counters().programs;
+    }
+    idle.add("records", live_pages, programs);
+    Ok(())
+}
+
+fn files(form: Form, idle: &mut Idle) -> Result<(), Wrong> {
+    let options = FsOptions { cache_size: 16 << 10, pending_size: 8 << 10, note_count: 64, ..FsOptions::DEFAULT };
+    let chip = chip(form);
+    let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.geometry, &options)];
+    let mut fs = Fs::format(Sim::new(chip), options, Format::default(), &mut memory).map_err(failed)?;
+    let (page, mut chance) = (vec![7; fs.page_size()], Chance::new(1));
+    let pages = form.pick(SIZE.0, SIZE.1) / page.len();
+    let file = fs.create(Ino::ROOT, b"file", Attributes::default()).map_err(failed)?;
+    for done in 0..pages + pages / 3 {
+        let place = if done < pages { done } else { chance.below(pages) };
+        fs.write_at(file, (place * page.len()) as u64, &page).map_err(failed)?;
+        if done % 16 == 0 {
+            fs.fsync(file).map_err(failed)?;
+        }
+    }
+    fs.sync().map_err(failed)?;
+    let live_pages = fs.stats().live_pages;
+    let mut programs = [fs.nand().counters().programs; 3];
+    for (nth, calls) in [UNTIL, AFTER].into_iter().enumerate() {
+        for _ in 0..calls {
+            fs.nand_mut().advance_ns(1_000_000_000);
+            fs.idle(STEP).map_err(failed)?;
+        }
+        programs[nth + 1] = fs.nand().counters().programs;
+    }
+    idle.add("files", live_pages, programs);
+    Ok(())
+}

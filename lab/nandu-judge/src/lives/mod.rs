@@ -1,0 +1,109 @@
+//! Random lives on full chips, with cuts: what the worst call costs, what the worst mount reads, what is refused.
+//!
+//! Each seed is a geometry, memory and habits of its own. A life fills its chip until there is no room, goes on there, and every now and then the power goes,
+//! sometimes in the recovery as well. Whatever is found afterwards has to be what some calls made: a heart that loses something gets no numbers.
+
+mod files;
+mod records;
+mod tally;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use nandu_bench::Heart;
+use nandu_sim::{Chip, Sim};
+use nandu_suite::{Chance, sized};
+
+use crate::measure::{Form, Wrong};
+pub(crate) use tally::Tally;
+use tally::Whose;
+
+/// Lives of each kind.
+const LIVES: (u64, u64) = (60, 2_000);
+
+/// What is lived.
+#[derive(Clone, Copy)]
+enum Kind {
+    Records,
+    Files,
+    Tagged,
+}
+
+/// Lives of every kind that a heart has, on all cores. The same form gives the same numbers on any machine.
+pub(crate) fn live_all(heart: Heart, form: Form) -> Result<Tally, Wrong> {
+    let mut kinds = Vec::new();
+    if heart.has_records() {
+        kinds.push(Kind::Records);
+    }
+    if heart.has_files() {
+        kinds.extend([Kind::Files, Kind::Tagged]);
+    }
+    let seeds = form.pick(LIVES.0, LIVES.1);
+    let (begun, has_failed) = (AtomicU64::new(0), AtomicBool::new(false));
+    let done = Mutex::new((Tally::default(), None::<String>));
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let work = || {
+        while !has_failed.load(Ordering::Relaxed) {
+            let number = begun.fetch_add(1, Ordering::Relaxed);
+            // Lives of all kinds at the same time, so that those that take long do not come last.
+            let (seed, kind) = (number / kinds.len() as u64, kinds[(number % kinds.len() as u64) as usize]);
+            if seed >= seeds {
+                break;
+            }
+            let life = match kind {
+                Kind::Records => records::live(heart, form, seed),
+                Kind::Files => files::live(Whose::Files, form, seed),
+                Kind::Tagged => files::live(Whose::Tagged, form, seed),
+            };
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            match life {
+                Ok(tally) => done.0.add(tally),
+                Err(what) => {
+                    has_failed.store(true, Ordering::Relaxed);
+                    done.1.get_or_insert(what);
+                }
+            }
+        }
+    };
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    let (tally, wrong) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    wrong.map_or(Ok(tally), |what| Err(Wrong::Life(what)))
+}
+
+/// A chip by chance: sizes from the least to the largest, small ones as often as large ones.
+fn chip(chance: &mut Chance, form: Form, least_blocks: usize) -> Chip {
+    let page_size = [512, 2048, 4096, 8192][chance.below(4)];
+    let pages_per_block = [8, 16, 32, 64][chance.below(4)];
+    let pages_max = form.pick(1 << 11, 1 << 16);
+    let most = (pages_max / pages_per_block as usize).min(1024);
+    // As many between 8 and 16 as between 512 and 1,024.
+    let doublings = (most / least_blocks).ilog2() as usize + 1;
+    let least = least_blocks << chance.below(doublings);
+    let blocks = (least + chance.below(least)).min(most);
+    let mut chip = sized(page_size, blocks as u32);
+    chip.geometry.pages_per_block = pages_per_block;
+    chip
+}
+
+/// Bytes for changes that wait, from the least to 8,192.
+fn pending(chance: &mut Chance) -> usize {
+    match chance.below(4) {
+        0 => chance.below(400),
+        1 => chance.below(2_000),
+        _ => chance.below(8_193),
+    }
+}
+
+/// The power goes in one of the next operations.
+fn cut_soon(chip: &mut Sim, chance: &mut Chance, soon: usize) {
+    let operation = chip.operation_count() + chance.below(soon) as u64;
+    chip.cut_somehow_at(operation);
+}
+
+/// Power is back, and nothing is to cut it.
+fn power_on(chip: &mut Sim) {
+    chip.clear_cuts();
+    chip.power_off();
+    chip.power_on();
+}

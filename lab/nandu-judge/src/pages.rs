@@ -1,0 +1,59 @@
+//! Pages of a file, each written and synced.
+
+use nandu::fs::{Attributes, Format, Fs, FsError, Ino, Options};
+use nandu::nand::{Geometry, Pairing, TearScope};
+use nandu_bench::BenchError;
+use nandu_sim::{Chip, Sim, SimError};
+use nandu_suite::Chance;
+
+use crate::measure::{Form, Values, Wrong};
+
+/// Bytes of a tag.
+const TAG_SIZE: u32 = 16;
+
+/// Pages of the file that is written over.
+const FILE_PAGES: usize = 1_024;
+
+pub(crate) fn failed(error: FsError<SimError>) -> Wrong {
+    Wrong::Bench(BenchError::structure(error))
+}
+
+/// Programs for each page of 4 KiB that is written over at random and synced, with tags and without. At most an eighth of the chip lives, so that
+/// the collector has little to move.
+pub(crate) fn values(form: Form) -> Result<Values, Wrong> {
+    let mut values = Values::new();
+    for (case, tag_size) in [("tagged", TAG_SIZE), ("untagged", 0)] {
+        values.insert(case.to_owned(), programs(tag_size, form)?);
+    }
+    Ok(values)
+}
+
+fn programs(tag_size: u32, form: Form) -> Result<f64, Wrong> {
+    // Pages of 4 KiB with one bit a cell, as the kernel's file systems were counted on.
+    let chip = Chip::PAPER_MLC.with_blocks(form.pick(64, 192));
+    let geometry = Geometry { pairing: Pairing::None, tear: TearScope::Page, tag_size, ..chip.geometry };
+    let page_size = geometry.page_size as usize;
+    let options = Options { cache_size: 16 << 10, pending_size: 8 << 10, note_count: 128, ..Options::DEFAULT };
+    let mut memory = vec![0; Fs::<Sim>::memory_required(&geometry, &options)];
+    let sim = Sim::new(Chip { geometry, ..chip });
+    let mut fs = Fs::format(sim, options, Format::default(), &mut memory).map_err(failed)?;
+    let file = fs.create(Ino::ROOT, b"file", Attributes::default()).map_err(failed)?;
+    for page in 0..FILE_PAGES {
+        fs.write_at(file, (page * page_size) as u64, &vec![1; page_size]).map_err(failed)?;
+    }
+    fs.fsync(file).map_err(failed)?;
+    let mut chance = Chance::new(1);
+    let count = form.pick(2_000, 20_000);
+    let mut before = *fs.nand().counters();
+    // As many before as the chip has pages, so that the collector works.
+    let warm = geometry.page_count() as usize;
+    for done in 0..warm + count {
+        if done == warm {
+            before = *fs.nand().counters();
+        }
+        let page = chance.below(FILE_PAGES);
+        fs.write_at(file, (page * page_size) as u64, &vec![done as u8; page_size]).map_err(failed)?;
+        fs.fsync(file).map_err(failed)?;
+    }
+    Ok(fs.nand().counters().since(&before).programs as f64 / count as f64)
+}

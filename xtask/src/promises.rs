@@ -1,0 +1,139 @@
+//! What nandu promises, measured on both hearts: `promises.toml` in one table.
+//!
+//! The judge, `lab/nandu-judge`, reads the promises, measures what flash costs and prints the table. What is told by sources and by firmware is measured
+//! here and given to it, a line for each number.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::firmware;
+use crate::tree::Tree;
+
+const USAGE: &str = "promises: [--heart old|new] [--only ID].. [--full] [--json]";
+
+/// The crates of which the old heart consists.
+const OLD_HEART: &[&str] = &["nandu-log", "nandu-tree", "nandu-fs"];
+
+/// The crates of which the new heart consists; none before it has log, tree and files, since the promise is of all three.
+const NEW_HEART: &[&str] = &[];
+
+/// Promises that firmware tells, with the figure of a profile, and what one of the promise's unit is.
+const OF_FIRMWARE: [(&str, &str, f64); 6] = [
+    ("code", "code", 1024.0),
+    ("ram", "ram", 1024.0),
+    ("stack-call", "stack_call", 1024.0),
+    ("stack-open", "stack_open", 1024.0),
+    ("put-instructions", "put_instructions", 1.0),
+    ("get-instructions", "get_instructions", 1.0),
+];
+
+/// What is asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Asked<'a> {
+    /// Promises that are asked for; all if there are none.
+    only: Vec<&'a str>,
+    is_full: bool,
+}
+
+fn parse<'a>(arguments: &[&'a str]) -> Result<Asked<'a>, String> {
+    let mut asked = Asked::default();
+    let mut rest = arguments;
+    loop {
+        match rest {
+            [] => return Ok(asked),
+            ["--full", more @ ..] => (asked.is_full, rest) = (true, more),
+            ["--json", more @ ..] | ["--heart", "old" | "new", more @ ..] => rest = more,
+            ["--only", id, more @ ..] if !id.starts_with('-') => {
+                asked.only.push(id);
+                rest = more;
+            }
+            [word, ..] => {
+                return Err(format!("`{word}` is not known here, or something is missing behind it\n{USAGE}"));
+            }
+        }
+    }
+}
+
+impl Asked<'_> {
+    fn is_for(&self, id: &str) -> bool {
+        self.only.is_empty() || self.only.contains(&id)
+    }
+}
+
+/// Measures each promise and prints the table; fails if one is not measured, or if the new heart misses what it must have.
+pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
+    let asked = parse(arguments)?;
+    let given = given(root, &asked)?;
+    let mut judge = Command::new("cargo");
+    judge.args(["run", "--quiet", "--release", "--package", "nandu-judge", "--bin", "nandu-judge", "--"]);
+    judge.args(["promises.toml", "--given"]).args(arguments).current_dir(root).stdin(Stdio::piped());
+    let failed = |error: std::io::Error| format!("cargo: {error}");
+    let mut child = judge.spawn().map_err(failed)?;
+    if let Some(mut input) = child.stdin.take() {
+        // One that has ended already says why.
+        let _ = input.write_all(given.as_bytes());
+    }
+    let status = child.wait().map_err(failed)?;
+    if status.success() { Ok(()) } else { Err(format!("the judge ended with {status}")) }
+}
+
+/// Lines of a promise's id, a case, a heart and a number, with tabs between.
+fn given(root: &Path, asked: &Asked<'_>) -> Result<String, String> {
+    let mut lines = String::new();
+    let mut give = |id: &str, case: &str, heart: &str, number: f64| {
+        lines += &format!("{id}\t{case}\t{heart}\t{number}\n");
+    };
+    if asked.is_for("lines") {
+        let tree = Tree::load(root)?;
+        for (heart, crates) in [("old", OLD_HEART), ("new", NEW_HEART)] {
+            if !crates.is_empty() {
+                give("lines", "", heart, line_count(&tree, crates) as f64);
+            }
+        }
+    }
+    if asked.is_full && OF_FIRMWARE.iter().any(|(id, _, _)| asked.is_for(id)) {
+        for (profile, figure, value) in firmware::figures(root)? {
+            for (id, _, unit) in OF_FIRMWARE.iter().filter(|(_, name, _)| *name == figure) {
+                give(id, profile, "old", value as f64 / unit);
+            }
+        }
+    }
+    Ok(lines)
+}
+
+/// Lines of the sources of these crates, with comments.
+fn line_count(tree: &Tree, crates: &[&str]) -> usize {
+    let folders: Vec<String> = crates.iter().map(|name| format!("crates/{name}/src/")).collect();
+    let is_meant = |path: &str| path.ends_with(".rs") && folders.iter().any(|folder| path.starts_with(folder.as_str()));
+    tree.texts().filter(|(path, _)| is_meant(path)).map(|(_, text)| text.lines().count()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_of_the_crates_named_are_counted_and_nothing_else() {
+        let tree = Tree::of(&[
+            ("crates/nandu-log/src/lib.rs", "//! Log.\n\nfn a() {}\n"),
+            ("crates/nandu-log/src/x/y.rs", "fn b() {}\n"),
+            ("crates/nandu-log/tests/it.rs", "fn c() {}\n"),
+            ("crates/nandu-logs/src/lib.rs", "fn d() {}\n"),
+            ("crates/nandu-log/src/table.md", "text\n"),
+        ]);
+        assert_eq!(line_count(&tree, &["nandu-log"]), 4);
+        assert_eq!(line_count(&tree, &["nandu-log", "nandu-logs"]), 5);
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_not_measured() {
+        let asked = parse(&["--json", "--only", "code", "--heart", "new", "--only", "ram"]).unwrap();
+        assert_eq!(asked, Asked { only: vec!["code", "ram"], is_full: false });
+        assert!(asked.is_for("ram") && !asked.is_for("lines"));
+        assert!(parse(&[]).unwrap().is_for("lines"));
+        for wrong in [&["--heart", "third"][..], &["--only"], &["--only", "--full"], &["code"]] {
+            assert!(parse(wrong).unwrap_err().contains("is not known here"), "{wrong:?}");
+        }
+    }
+}
