@@ -15,6 +15,8 @@ const LEVELLING_SHARE: u64 = 1;
 pub struct Budget {
     /// Pages that may be moved.
     pub(crate) programs: u32,
+    /// Programs that one move may take.
+    at_once: u32,
     /// Pages that may be examined.
     pub(crate) examinations: u32,
     /// Checkpoints and erases that may be made.
@@ -27,20 +29,42 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// Pages that may be moved at once, where they take one more that leads to them: more than are due yet, as far as the call has room for them.
+    pub fn moves(&self) -> u32 {
+        self.at_once.saturating_sub(1).max(1)
+    }
+
     /// For idle time: so many programs at most, but for a checkpoint's. Only blocks are emptied that yield much, so that idle time comes to rest.
     pub const fn idle(programs: u32) -> Budget {
-        Budget { programs, examinations: programs * EXAMINED, steps: 1, erases_max: None, is_idle: true, dead_min: 1 }
+        Budget {
+            programs,
+            at_once: programs,
+            examinations: programs * EXAMINED,
+            steps: 1,
+            erases_max: None,
+            is_idle: true,
+            dead_min: 1,
+        }
     }
 
     /// For an operation that waits for room, from blocks with so many dead pages.
     pub const fn urgent(dead_min: u16) -> Budget {
-        Budget { steps: 0, is_idle: false, dead_min, ..Budget::idle(2) }
+        Budget { at_once: u32::MAX, steps: 0, is_idle: false, dead_min, ..Budget::idle(2) }
     }
 
-    /// So many programs for a call, and so many erases, where so many were made since the mount.
-    pub(crate) fn share(programs: u32, erases: u32, made: u64) -> Budget {
+    /// So many pages were moved, with so many programs.
+    pub(crate) fn spend(&mut self, pages: u32, programs: u32) {
+        self.programs = self.programs.saturating_sub(pages);
+        self.at_once = self.at_once.saturating_sub(programs);
+        if self.at_once == 0 {
+            self.programs = 0;
+        }
+    }
+
+    /// So many programs for a call that has room for so many, and so many erases, where so many were made since the mount.
+    pub(crate) fn share(programs: u32, at_once: u32, erases: u32, made: u64) -> Budget {
         let steps = u32::from(erases > 0);
-        Budget { erases_max: Some(made + u64::from(erases)), steps, is_idle: false, ..Budget::idle(programs) }
+        Budget { at_once, erases_max: Some(made + u64::from(erases)), steps, is_idle: false, ..Budget::idle(programs) }
     }
 }
 
@@ -68,6 +92,46 @@ impl Emptying {
 /// Moves that weigh as much as all before them.
 const MOVES_WEIGHED: u32 = 256;
 
+/// Moves that are taken for granted before any were made.
+const MOVES_GRANTED: u64 = MOVES_WEIGHED as u64 / 8;
+
+/// Pages of a block that are taken to be moved with one page that leads to them, at most.
+const SHARED_MAX: u32 = 3;
+
+/// Moves of late of one kind, and programs that they took.
+#[derive(Clone, Copy, Debug)]
+struct Toll {
+    moves: u32,
+    programs: u32,
+}
+
+impl Toll {
+    const NONE: Toll = Toll { moves: 0, programs: 0 };
+
+    /// Programs that moving so many pages takes, where some moves are taken for granted, of so many programs for so many moves.
+    fn of_pages(self, pages: u32, (granted, of): (u32, u32)) -> u64 {
+        debug_assert!(granted >= of && of > 0, "a move takes a program at least");
+        let programs = u64::from(self.programs.max(self.moves)) + MOVES_GRANTED * u64::from(granted) / u64::from(of);
+        u64::from(pages) * programs / (u64::from(self.moves) + MOVES_GRANTED)
+    }
+
+    fn moved(&mut self, pages: u32, programs: u32) {
+        (self.moves, self.programs) = (self.moves + pages, self.programs + programs);
+        if self.moves >= MOVES_WEIGHED {
+            (self.moves, self.programs) = (self.moves / 2, self.programs / 2);
+        }
+    }
+}
+
+/// What a page is that is moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// It has what leads to it with it: a program, or two where that does not fit.
+    Node,
+    /// What names it is in another page, which has to be programmed, too: for one of its pages, or for several at once.
+    Value,
+}
+
 /// What is being emptied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Collector {
@@ -76,27 +140,24 @@ pub(crate) struct Collector {
     skipped: Option<BlockAddr>,
     /// Pages moved for levelling, or that could have been when nothing was to be levelled.
     levelled: u64,
-    /// Moves of late, and programs that they took: an owner may need a second page for what leads to a page that it moves.
-    moves: u32,
+    nodes: Toll,
+    values: Toll,
+    /// Programs for the page that was asked about.
     programs: u32,
 }
 
 impl Collector {
-    /// Some moves of one program each are taken for granted.
     pub(crate) const IDLE: Collector =
-        Collector { emptying: None, skipped: None, levelled: 0, moves: MOVES_WEIGHED / 8, programs: MOVES_WEIGHED / 8 };
+        Collector { emptying: None, skipped: None, levelled: 0, nodes: Toll::NONE, values: Toll::NONE, programs: 0 };
 
-    /// Programs that moving so many pages takes.
-    pub(crate) fn toll(&self, pages: u32) -> u32 {
-        debug_assert!(self.moves > 0, "some moves are taken for granted");
-        (u64::from(pages) * u64::from(self.programs.max(self.moves)) / u64::from(self.moves)) as u32
-    }
-
-    fn moved(&mut self) {
-        self.moves += 1;
-        if self.moves >= MOVES_WEIGHED {
-            (self.moves, self.programs) = (self.moves / 2, self.programs / 2);
-        }
+    /// Programs that moving so many pages takes, of which so many are of values and so many of these stand together, in blocks of so many. What names pages of values is in one of the others: the
+    /// fewer of those there are, the more pages of a block each names.
+    pub(crate) fn toll(&self, pages: u32, (values, together): (u32, u32), block_pages: u16) -> u32 {
+        let values = values.min(pages);
+        let nodes = pages - values;
+        let shared = (u32::from(block_pages) / nodes.max(1)).max(together).clamp(1, SHARED_MAX);
+        let of_values = self.values.of_pages(values, (shared + 1, shared));
+        (self.nodes.of_pages(nodes, (1, 1)) + of_values) as u32
     }
 
     /// A page was programmed for a move.
@@ -151,14 +212,16 @@ impl Collector {
         Some((block, emptying.cursor - 1, emptying.cause))
     }
 
-    /// The page that was asked about does not stay: it is dead, or was moved.
-    pub(crate) fn goes(&mut self, is_moved: bool) {
+    /// The page that was asked about does not stay: it is dead, or was moved, with so many pages of its block in all.
+    pub(crate) fn goes(&mut self, moved: u32, weight: Weight) {
+        let programs = core::mem::take(&mut self.programs);
         let Some(emptying) = &mut self.emptying else { return };
         debug_assert!(emptying.left > 0, "a page is answered for that was not handed out");
         emptying.left = emptying.left.saturating_sub(1);
-        self.levelled += u64::from(is_moved && emptying.cause == Cause::Levelling);
-        if is_moved {
-            self.moved();
+        self.levelled += if emptying.cause == Cause::Levelling { u64::from(moved) } else { 0 };
+        match weight {
+            Weight::Node => self.nodes.moved(moved, programs),
+            Weight::Value => self.values.moved(moved, programs),
         }
     }
 
@@ -218,13 +281,15 @@ mod tests {
         let mut collector = Collector::IDLE;
         let mut moves = |count, programs| {
             for _ in 0..count {
-                (0..programs).for_each(|_| collector.programmed());
-                collector.moved();
+                collector.nodes.moved(1, programs);
             }
-            collector.toll(100)
+            collector.toll(100, (0, 1), 64)
         };
         assert_eq!(moves(0, 1), 100);
-        assert!((190..=200).contains(&moves(500, 2)));
+        assert!((180..=200).contains(&moves(500, 2)));
         assert!(moves(2_000, 1) <= 101);
+        assert_eq!(Collector::IDLE.toll(100, (40, 1), 64), 140, "what names a page of a value is moved, too");
+        assert!((128..=132).contains(&Collector::IDLE.toll(100, (96, 1), 64)), "four pages name all of them");
+        assert_eq!(Collector::IDLE.toll(100, (40, 2), 64), 120, "two are moved at once");
     }
 }

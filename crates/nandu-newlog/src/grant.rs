@@ -13,6 +13,8 @@ pub enum Kind {
     Node,
     /// Changes of the owner's.
     Delta,
+    /// A user's bytes, with what they belong to.
+    Value,
 }
 
 impl Kind {
@@ -20,6 +22,7 @@ impl Kind {
         match self {
             Kind::Node => PageKind::Node,
             Kind::Delta => PageKind::Delta,
+            Kind::Value => PageKind::Value,
         }
     }
 }
@@ -27,7 +30,7 @@ impl Kind {
 /// What a read found out about a page besides its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageInfo {
-    /// What the page holds: a commit, a node, or changes.
+    /// What the page holds: a commit, a node, changes, or a user's bytes.
     pub kind: PageKind,
     /// The page's place in the order of programs.
     pub sequence: u64,
@@ -150,6 +153,8 @@ pub enum Fate {
     Dead,
     /// It is needed; it was copied, and dies with the next commit.
     Copied,
+    /// As [`Fate::Copied`], of pages of values: so many of its block, it among them.
+    Values(u32),
     /// It is needed and was left where it is, since there was no room, or since it must not move.
     Stays,
     /// As [`Fate::Stays`], and a part of what it held was copied: then it counted for the budget, and lives on all the same.

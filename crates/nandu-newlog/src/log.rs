@@ -7,7 +7,7 @@ use nandu_nand::{BlockAddr, Cause, Geometry, Nand, PageAddr};
 
 use crate::blocks::{Blocks, Flag, State};
 use crate::chip::Chip;
-use crate::collector::{Budget, Collector};
+use crate::collector::{Budget, Collector, Weight};
 use crate::disturb::Disturb;
 use crate::dying::{DYING_MAX, Dying};
 use crate::error::LogError;
@@ -48,6 +48,8 @@ pub struct Log<'m, N: Nand> {
     /// Live counts are being made anew.
     is_counting: bool,
     dies_at_once: bool,
+    /// Of the pages that live, those that others name without a path of their own, and how many of them stand together.
+    value_pages: (u32, u32),
 }
 
 impl<N: Nand> fmt::Debug for Log<'_, N> {
@@ -113,6 +115,7 @@ impl<'m, N: Nand> Log<'m, N> {
             was_cut: false,
             is_counting: false,
             dies_at_once: broken.dying,
+            value_pages: (0, 1),
         })
     }
 
@@ -300,6 +303,11 @@ impl<'m, N: Nand> Log<'m, N> {
         Err(self.volume.end())
     }
 
+    /// So many of the pages that live are of values, about: moving one may take another page, that of what names it. So many stand together in the mean, and are named by one.
+    pub fn weigh(&mut self, value_pages: u32, together: u32) {
+        self.value_pages = (value_pages, together);
+    }
+
     /// Whether so many pages may live after an operation that makes them more by so many. It may end above the capacity by a share of a block: it asks for
     /// the most that it may take. Where moving a page takes more than a program, moving all must not take more pages than the blocks in use have,
     /// but one.
@@ -310,7 +318,7 @@ impl<'m, N: Nand> Log<'m, N> {
         let least = live - more.saturating_sub(1);
         live <= capacity + pages / u32::from(WORTH_SHARE)
             && least <= capacity
-            && self.collector.toll(least) <= capacity + spare
+            && self.collector.toll(least, self.value_pages, shape.pages) <= capacity + spare
     }
 
     /// Blocks that an operation with so many pages opens.
@@ -422,13 +430,13 @@ impl<'m, N: Nand> Log<'m, N> {
         // Where the pool is just what opening the next block for commits takes, that comes first; and after a clean mount a checkpoint does.
         let is_opening = self.volume.heads().room(0) == 0 && blocks.pool() == OPENED_FLOOR + 1;
         if is_opening || self.volume.anchors().is_clean() {
-            return Budget::share(0, erases_left, erases);
+            return Budget::share(0, 0, erases_left, erases);
         }
         let share = self.room().share(pages * MOVES_A_PAGE);
         // Bits flip for months before they are lost, and wear takes years.
         let has_other = blocks.endangered() > 0 || self.collector.is_levelling() || self.is_levelling_due();
         let share = if has_other { share.max(2) } else { share };
-        Budget::share(share.min(programs_left), erases_left, erases)
+        Budget::share(share.min(programs_left), programs_left, erases_left, erases)
     }
 
     /// Whether so much was programmed since wear was looked at that a block may be moved for it.
@@ -569,12 +577,16 @@ impl<'m, N: Nand> Log<'m, N> {
     pub fn answer(&mut self, victim: Victim, fate: Fate, budget: &mut Budget) {
         debug_assert!(self.geometry().contains_page(victim.page()));
         match fate {
-            Fate::Dead => self.collector.goes(false),
+            Fate::Dead => self.collector.goes(0, Weight::Node),
             Fate::Copied => {
-                budget.programs = budget.programs.saturating_sub(1);
-                self.collector.goes(true);
+                budget.spend(1, 1);
+                self.collector.goes(1, Weight::Node);
             }
-            Fate::Kept => budget.programs = budget.programs.saturating_sub(1),
+            Fate::Values(pages) => {
+                budget.spend(pages, pages + 1);
+                self.collector.goes(pages, Weight::Value);
+            }
+            Fate::Kept => budget.spend(1, 1),
             Fate::Stays => {}
             Fate::Unreadable => self.collector.is_damaged(),
         }

@@ -212,7 +212,7 @@ impl<'m, N: Nand> Medium<'m, N> {
             Ok(parsed) => parsed,
             Err(why) => return corrupt(if self.chip.is_erased(bytes) { Malformed::Erased } else { why }),
         };
-        if !matches!(parsed.kind(), PageKind::Commit | PageKind::Node | PageKind::Delta) {
+        if !matches!(parsed.kind(), PageKind::Commit | PageKind::Node | PageKind::Delta | PageKind::Value) {
             return corrupt(Malformed::Kind(parsed.kind() as u8));
         }
         if parsed.sequence() >= self.sequence {

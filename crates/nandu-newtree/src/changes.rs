@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! change:    1  tag           bit 0 put; bits 1 to 4 the member of the window that lists it, by its slot, or 15: none does; bit 5 merged: a page under way holds
-//!                             it; bit 6 listed: the commit under way lists it
+//!                             it; bit 6 listed: the commit under way lists it; bit 7 head: its value is the head of the value under way, which
+//!                             stands elsewhere; a put tells that the key is a new one
 //!            3  lengths       of key and value, only where they have any length
 //!               key, value    where all have one length, a delete takes the room of a value too
 //! ```
@@ -17,7 +18,7 @@ use nandu_index::Edit;
 use nandu_media::features::GROUP;
 use nandu_media::journal::Change;
 use nandu_media::tree::{CellFormat, Malformed};
-use nandu_media::value::TAG_INLINE;
+use nandu_media::value::{TAG_HERE, TAG_INLINE};
 
 /// In place of a member's slot: no commit lists the change yet.
 pub(crate) const UNSYNCED: u8 = 15;
@@ -30,6 +31,7 @@ const PUT: u8 = 1;
 const HOME: u8 = 15 << 1;
 const MERGED: u8 = 1 << 5;
 const LISTED: u8 = 1 << 6;
+const HEAD: u8 = 1 << 7;
 
 /// Which changes a commit lists.
 #[derive(Clone, Copy, Debug)]
@@ -161,9 +163,13 @@ impl<'m> Changes<'m> {
         indexes.map(|index| self.edit(index))
     }
 
-    /// Changes that are merged with what is under way.
-    pub(crate) fn merged(&self) -> impl Iterator<Item = Edit<'_>> {
-        (0..self.len()).filter(|&index| self.tag(index) & MERGED != 0).map(|index| self.edit(index))
+    /// Changes that are merged with what is under way; `head` is that of the value under way.
+    pub(crate) fn merged<'e>(&'e self, head: &'e [u8]) -> impl Iterator<Item = Edit<'e>> {
+        let edit = move |index| match self.tag(index) & HEAD == 0 {
+            true => self.edit(index),
+            false => Edit { key: self.key(index), value: Some(head) },
+        };
+        (0..self.len()).filter(|&index| self.tag(index) & MERGED != 0).map(edit)
     }
 
     fn tag(&self, index: usize) -> u8 {
@@ -193,7 +199,8 @@ impl<'m> Changes<'m> {
     /// A change enters the sums or leaves them.
     fn count_in(&mut self, index: usize, is_in: bool) {
         let (tag, edit) = (self.tag(index), self.edit(index));
-        let (home, size, memory) = ((tag & HOME) >> 1, self.list_size(&edit) as u32, self.memory_size(&edit));
+        let (home, memory) = ((tag & HOME) >> 1, self.memory_size(&edit));
+        let size = self.listed(index).size(&self.format) as u32;
         let counts = home == UNSYNCED || tag & MERGED == 0;
         let sum = &mut self.sizes[usize::from(home)];
         debug_assert!(is_in || !counts || *sum >= size, "what leaves a sum was in it");
@@ -250,6 +257,34 @@ impl<'m> Changes<'m> {
         self.gain += gain;
     }
 
+    /// The head of the value under way is merged with what is under way, at a key of which nothing waits; with it the tree has an entry more if the key is a new one.
+    pub(crate) fn set_head(&mut self, key: &[u8], is_new: bool) {
+        debug_assert!(self.find(key).is_err(), "nothing waits of the key");
+        let is_set = self.set(&Edit { key, value: is_new.then_some(&[]) }, UNSYNCED);
+        debug_assert!(is_set, "room was made");
+        if let Ok(index) = self.find(key) {
+            self.count_in(index, false);
+            let offset = self.offset(index);
+            self.memory[offset] |= HEAD | MERGED;
+            self.count_in(index, true);
+            self.gain += i64::from(is_new);
+        }
+    }
+
+    /// Bytes that a head takes in memory and in a list, at most.
+    pub(crate) fn head_size(&self, key: &[u8]) -> usize {
+        self.memory_size(&Edit { key, value: Some(&[]) })
+    }
+
+    /// The change as a commit lists it: of a head that it is in its leaf.
+    fn listed(&self, index: usize) -> Change<'_> {
+        let Edit { key, value } = self.edit(index);
+        match self.tag(index) & HEAD == 0 {
+            true => Change { key, tag: TAG_INLINE, value },
+            false => Change { key, tag: TAG_HERE, value: Some(&[]) },
+        }
+    }
+
     /// Makes place for a change that becomes the one of this index, and returns where.
     fn make_place(&mut self, index: usize, required: usize) -> usize {
         self.count += 1;
@@ -299,7 +334,12 @@ impl<'m> Changes<'m> {
 
     /// What was under way did not happen.
     pub(crate) fn undo(&mut self) {
-        for index in 0..self.len() {
+        for index in (0..self.len()).rev() {
+            if self.tag(index) & HEAD != 0 {
+                self.gain -= i64::from(self.tag(index) & PUT);
+                self.remove(index);
+                continue;
+            }
             self.set_tag(index, self.tag(index) & !(MERGED | LISTED));
         }
     }
@@ -330,7 +370,7 @@ impl<'m> Changes<'m> {
         for index in 0..self.len() {
             let tag = self.tag(index);
             let home = (tag & HOME) >> 1;
-            let bytes = self.list_size(&self.edit(index));
+            let bytes = self.listed(index).size(&self.format);
             let waits = tag & MERGED == 0;
             let is_part = waits && choice.part.is_some_and(|(slot, _)| slot == home) && bytes <= part_left;
             part_left -= if is_part { bytes } else { 0 };
@@ -348,7 +388,7 @@ impl<'m> Changes<'m> {
     pub(crate) fn write_listed(&self, out: &mut [u8]) {
         let mut at = 0;
         for index in (0..self.len()).filter(|&index| self.tag(index) & LISTED != 0) {
-            at += as_change(self.edit(index)).write(&self.format, &mut out[at..]);
+            at += self.listed(index).write(&self.format, &mut out[at..]);
         }
         debug_assert!(at == out.len(), "the list is as long as it was counted");
     }
@@ -388,7 +428,7 @@ impl<'m> Changes<'m> {
         let mut size = 0;
         while !list.is_empty() {
             let (change, rest) = Change::parse(&self.format, list)?;
-            if change.tag != TAG_INLINE || !is_sound(change.key, change.value) {
+            if !matches!(change.tag, TAG_INLINE | TAG_HERE) || !is_sound(change.key, change.value) {
                 return Err(Malformed::Node);
             }
             list = rest;
@@ -400,6 +440,13 @@ impl<'m> Changes<'m> {
                 moved(home, size);
             }
             size += self.memory_size(&edit);
+            if change.tag == TAG_HERE {
+                // What an older member has of the key is not to hide the leaf.
+                if let Ok(index) = self.find(edit.key) {
+                    self.remove(index);
+                }
+                continue;
+            }
             if !self.set(&edit, slot) {
                 return Ok(None);
             }

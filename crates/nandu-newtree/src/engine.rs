@@ -22,8 +22,9 @@ use crate::range::range;
 use crate::reader::Reader;
 use crate::shape::Shape;
 use crate::stats::Stats;
-use crate::sync::{change, flush, sync, value_of};
+use crate::sync::{change, flush, put_head, sync, value_of};
 use crate::tree::Tree;
+use crate::values::Values;
 use crate::verify::verify;
 use crate::window::Window;
 
@@ -92,12 +93,12 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// stack.
     pub fn unopened(parts: Parts<'m, N, C>) -> Self {
         let Parts { log, shape, memory, durability, broken } = parts;
-        let Memory { path, side, reading, cache, pending } = memory;
+        let Memory { path, side, reading, cache, pending, values } = memory;
         let changes = Changes::new(pending, shape.format());
         let waiting = Waiting { changes, window: Window::EMPTY, durability, next: 0, broken };
         let reader = Reader::new(shape, reading, Cache::new(cache));
         let tree = Tree { log, path: Path::new(shape, path, side), reader };
-        Engine { keeper: Keeper::new(tree, waiting) }
+        Engine { keeper: Keeper::new(tree, waiting, Values::new(values)) }
     }
 
     /// Opens an engine that is [`unopened`](Engine::unopened), which is good for nothing before.
@@ -131,6 +132,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// }
     /// ```
     pub fn unmount(mut self) -> Result<N, (EngineError<N::Error>, N)> {
+        self.keeper.give_up_value();
         let synced = sync(&mut self.keeper);
         // If that fails, what was moved never happened.
         if self.keeper.is_unsettled() && !self.keeper.is_broken() {
@@ -166,7 +168,120 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// ```
     pub fn get(&mut self, key: &[u8]) -> Outcome<Option<&[u8]>, N> {
         self.check_key(key)?;
-        value_of(&mut self.keeper, key)
+        let shape = *self.keeper.tree().path.shape();
+        match value_of(&mut self.keeper, key)? {
+            Some(value) => match shape.head(key, value) {
+                Some(division) => Err(EngineError::LargeValue(division.length())),
+                None => Ok(Some(value)),
+            },
+            None => Ok(None),
+        }
+    }
+
+    /// Copies what the value of a key has from `offset` on into `out`, as far as both go. Returns the bytes of the whole value; `None` if there is none. Reads what a get does, and of a
+    /// large value each page concerned, and a page more for each group of them where its pages stand in groups.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::get`], but for [`EngineError::LargeValue`].
+    pub fn read(&mut self, key: &[u8], offset: usize, out: &mut [u8]) -> Outcome<Option<usize>, N> {
+        match self.get(key) {
+            Ok(Some(value)) => {
+                let rest = value.get(offset..).unwrap_or_default();
+                let size = rest.len().min(out.len());
+                out[..size].copy_from_slice(&rest[..size]);
+                Ok(Some(value.len()))
+            }
+            Err(EngineError::LargeValue(_)) => self.keeper.read_value((key, offset), out),
+            Ok(None) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Begins to put a value of so many bytes, at least one, into pages of its own. Nothing has changed before [`Engine::end_value`] returns. A call of another kind that changes something gives
+    /// it up. Costs a count of the live pages where it is not known whether there is room.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::KeySize`]; [`EngineError::ValueSize`] for more than a head can name; [`EngineError::NotCompiled`]; `Full`; those of the log.
+    pub fn begin_value(&mut self, key: &[u8], length: usize) -> Outcome<(), N> {
+        self.check_key(key)?;
+        self.keeper.check_writable()?;
+        self.keeper.begin_value(key, length)
+    }
+
+    /// Bytes of the value under way that its next page takes; `None` if all its pages are programmed. They may be none.
+    pub fn value_part(&self) -> Option<usize> {
+        let values = self.keeper.values();
+        Some(values.division()?.part(values.next()?).len())
+    }
+
+    /// Programs the next page of the value under way, with its next [`Engine::value_part`] bytes. 1 program, and a commit after some hundred pages.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::put`]. The value is given up.
+    pub fn append_value(&mut self, key: &[u8], bytes: &[u8]) -> Outcome<(), N> {
+        let appended = self.call_for_value(|engine| engine.keeper.append_value(key, bytes));
+        if appended.is_err() {
+            self.keeper.give_up_value();
+        }
+        appended
+    }
+
+    /// Puts the value under way, all of which was programmed. Returns whether the key was there. Durable when it returns, with all before it. 1 program, or what a put takes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::put`]. The value is given up.
+    pub fn end_value(&mut self, key: &[u8]) -> Outcome<bool, N> {
+        let put = self.call_for_value(|engine| {
+            let keeper = &mut engine.keeper;
+            let waits = GROUP && keeper.waiting().durability == Durability::OnSync;
+            if waits && keeper.waiting().changes.head_size(key) <= keeper.waiting().changes.size() / 4 {
+                return put_head(keeper, key);
+            }
+            if !keeper.waiting().is_idle() {
+                flush(keeper)?;
+            }
+            put_now(keeper, (key, None))
+        });
+        match put {
+            Ok(_) => self.keeper.end_value(),
+            Err(_) => self.keeper.give_up_value(),
+        }
+        put
+    }
+
+    /// Reads the pages of a large value and checks that they are what its head says; `false` if they are not. `None` if the key has none.
+    ///
+    /// # Errors
+    ///
+    /// Those of the log.
+    pub fn verify_value(&mut self, key: &[u8]) -> Outcome<Option<bool>, N> {
+        let Err(EngineError::LargeValue(size)) = self.get(key) else { return Ok(None) };
+        let (mut at, mut part) = (0, [0; 64]);
+        while at < size {
+            match self.keeper.read_value((key, at), &mut part) {
+                Ok(_) => at += part.len(),
+                Err(EngineError::Corrupt { .. } | EngineError::Log(LogError::Corrupt { .. })) => {
+                    return Ok(Some(false));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(true))
+    }
+
+    /// Whether a value goes to pages of its own: it is larger than an entry may be, or looks like what says where such a value is.
+    pub fn is_large(&self, key: &[u8], value: &[u8]) -> bool {
+        let shape = self.keeper.tree().path.shape();
+        shape.has_values() && shape.key_fits(key) && !shape.value_fits(key, value)
+    }
+
+    /// Bytes of the largest value that a key may have.
+    pub fn value_size_max(&self, key: &[u8]) -> usize {
+        self.keeper.tree().path.shape().value_size_max(key)
     }
 
     /// Puts a value at a key. Returns whether the key was there before. Durable when it returns: 1 program; where a leaf is split 1 or 2 more, and one for each
@@ -182,7 +297,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         let edit = Edit { key, value: Some(value) };
         self.call(CALL_MAX, |engine| match engine.wait(&[edit])? {
             Some(existed) => Ok(existed),
-            None => put_now(&mut engine.keeper, (key, value)),
+            None => put_now(&mut engine.keeper, (key, Some(value))),
         })
     }
 
@@ -269,7 +384,8 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
             }
         }
         let (tree, waiting) = self.keeper.parts();
-        range(tree, &waiting.changes, (from, to, direction), &mut visit)
+        let shape = *tree.path.shape();
+        range(tree, &waiting.changes, (from, to, direction), &mut |entry| visit(shape.entry(entry)))
     }
 
     /// The key of the entry that a range from this bound on begins with: upwards the lowest key above the bound, downwards the highest one below it. Reads
@@ -333,10 +449,11 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
             let key = tree.path.separators()[0].as_slice();
             return Ok(waiting.changes.value(index).map(|value| Entry { key, value, large: None }));
         }
+        let shape = *tree.path.shape();
         let page = find_leaf(tree, key.as_slice())?;
         let place = leaf_in(tree, page)?;
         let (cells, leaf, lent) = (tree.path.shape().cells(), look(tree, &place), tree.path.separators()[0].as_slice());
-        let entry = |index| Entry { key: lent, value: cells.leaf_value(leaf, index), large: None };
+        let entry = |index| shape.entry(Entry { key: lent, value: cells.leaf_value(leaf, index), large: None });
         Ok(cells.leaf_find(leaf, lent).ok().map(entry))
     }
 
@@ -432,8 +549,9 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// Those of the log.
     pub fn idle(&mut self, programs: u32) -> Outcome<bool, N> {
-        self.keeper.check_writable()?;
+        self.keeper.give_up_value();
         let before = self.log().spent();
+        self.keeper.ready()?;
         self.keeper.collect(&mut Budget::idle(programs))?;
         if self.keeper.is_unsettled() && self.log().spent().0 == before.0 {
             self.keeper.settle()?;
@@ -445,6 +563,20 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
 
     /// A call that changes something, with its share of collecting: so many programs together, at most, where the call itself takes less.
     fn call<T>(&mut self, programs_max: u32, work: impl FnOnce(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
+        self.keeper.give_up_value();
+        self.call_with_share(programs_max, work)
+    }
+
+    /// A call for the value under way.
+    fn call_for_value<T>(&mut self, work: impl FnOnce(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
+        self.call_with_share(CALL_MAX, work)
+    }
+
+    fn call_with_share<T>(
+        &mut self,
+        programs_max: u32,
+        work: impl FnOnce(&mut Self) -> Outcome<T, N>,
+    ) -> Outcome<T, N> {
         self.keeper.check_writable()?;
         let begun = self.log().spent();
         let done = work(self)?;
@@ -505,7 +637,7 @@ impl<'m, N: Nand, C: Cells> Parts<'m, N, C> {
         let log = make(nand, options.log, log)?;
         let page_count = geometry.pages_per_block * geometry.block_count;
         let shape = Shape::new(cells, page_size, log.header_size(), page_count, options.cache_size);
-        let shape = shape.ok_or(EngineError::PageSize(page_size))?;
+        let shape = shape.ok_or(EngineError::PageSize(page_size))?.with_values(options.has_values);
         Ok(Parts { log, shape, memory, durability: options.durability, broken: options.broken() })
     }
 }

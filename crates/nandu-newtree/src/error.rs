@@ -37,6 +37,8 @@ pub enum EngineError<E: Error + 'static> {
     /// The value is not of the size that the cells have, or key and value together are larger than
     /// [`Engine::entry_size_max`](crate::Engine::entry_size_max).
     ValueSize(usize),
+    /// The value has so many bytes, more than are lent: [`Engine::read`](crate::Engine::read) copies any part of it.
+    LargeValue(usize),
     /// The keys of a batch do not strictly ascend; the first that does not is this one, from 0.
     NotAscending(usize),
     /// The batch concerns so many leaves that it appends more than [`BATCH_PAGES_MAX`](crate::BATCH_PAGES_MAX) pages. Nothing has changed.
@@ -65,6 +67,7 @@ impl<E: Error> fmt::Display for EngineError<E> {
             EngineError::PageSize(size) => write!(f, "a page of {size} bytes does not suit a tree"),
             EngineError::KeySize(size) => write!(f, "a key of {size} bytes does not suit this tree"),
             EngineError::ValueSize(size) => write!(f, "a value of {size} bytes does not suit this tree"),
+            EngineError::LargeValue(size) => write!(f, "a value of {size} bytes is not lent"),
             EngineError::NotAscending(index) => write!(f, "key {index} is not above the key before it"),
             EngineError::BatchTooLarge { pages } => {
                 write!(f, "the batch appends {pages} pages or more, and {} is the most", BATCH_PAGES_MAX)

@@ -10,6 +10,7 @@ use nandu_newlog::{Budget, Claim, Claimed, Fate, LogError, Victim};
 use crate::commit::{commit, commit_bare, seal, tell, write};
 use crate::descend::load_root;
 use crate::error::{EngineError, Outcome, corrupt, corrupt_page};
+use crate::large::{self, MOVED_MAX, append, named, visit_open};
 use crate::list::{List, Waiting, changes_max, choose};
 use crate::options::Durability;
 use crate::path::REPLACED_MAX;
@@ -17,6 +18,7 @@ use crate::relocate::{copy, lives};
 use crate::replay::replay;
 use crate::shape::State;
 use crate::tree::Tree;
+use crate::values::Values;
 use crate::walk::live_pages;
 use crate::window::Leaf;
 use crate::writer::{Change, Pen};
@@ -30,6 +32,12 @@ pub(crate) const BATCH_DEATHS: usize = REPLACED_MAX + 1;
 
 /// How often room is asked for before an operation is refused. Each time pages were moved, deaths were made to count, or live pages were counted.
 pub(crate) const CLAIMS_MAX: u32 = 4096;
+
+/// Deaths that moving pages of a value may tell besides: some pages, and a leader.
+const MOVED: usize = MOVED_MAX + 1;
+
+/// Pages of a value after which there is a commit, so that a mount finds what comes after them.
+const UNSETTLED_MAX: usize = 512;
 
 /// Most erases of a call.
 const ERASES_MAX: u32 = 2;
@@ -50,6 +58,7 @@ pub(crate) struct Need {
 pub(crate) struct Keeper<'m, N: Nand, C> {
     tree: Tree<'m, N, C>,
     waiting: Waiting<'m>,
+    values: Values<'m>,
     /// The tree of the newest path that was programmed, commit or not, with the entries of the newest commit.
     working: State,
     /// The newest commit, if it is bare and no member of the window.
@@ -64,6 +73,8 @@ pub(crate) struct Keeper<'m, N: Nand, C> {
     is_broken: bool,
     /// A member of the window stands in a block that is to be emptied.
     is_held: bool,
+    /// Pages of values that no record names once what is unsynced is durable.
+    lost_pages: u32,
 }
 
 impl<N: Nand, C> fmt::Debug for Keeper<'_, N, C> {
@@ -73,11 +84,12 @@ impl<N: Nand, C> fmt::Debug for Keeper<'_, N, C> {
 }
 
 impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
-    pub(crate) fn new(tree: Tree<'m, N, C>, waiting: Waiting<'m>) -> Self {
+    pub(crate) fn new(tree: Tree<'m, N, C>, waiting: Waiting<'m>, values: Values<'m>) -> Self {
         debug_assert!(waiting.window.is_empty() && waiting.changes.is_empty(), "nothing waits of what was not opened");
         Keeper {
             tree,
             waiting,
+            values,
             working: State::NONE,
             bare: None,
             owed: 0,
@@ -85,6 +97,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             is_miscounted: false,
             is_broken: false,
             is_held: false,
+            lost_pages: 0,
         }
     }
 
@@ -98,6 +111,22 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
 
     pub(crate) fn parts(&mut self) -> (&mut Tree<'m, N, C>, &mut Waiting<'m>) {
         (&mut self.tree, &mut self.waiting)
+    }
+
+    pub(crate) fn values(&self) -> &Values<'m> {
+        &self.values
+    }
+
+    /// The tree, and a value that is to be put: this one, or the head of the value under way.
+    pub(crate) fn with_value<'k>(&'k mut self, value: Option<&'k [u8]>) -> (&'k mut Tree<'m, N, C>, &'k [u8]) {
+        let Keeper { tree, values, .. } = self;
+        (tree, value.unwrap_or_else(|| values.head()))
+    }
+
+    /// The tree, what waits, and the head of the value under way.
+    pub(crate) fn with_head(&mut self) -> (&mut Tree<'m, N, C>, &mut Waiting<'m>, &[u8]) {
+        let Keeper { tree, waiting, values, .. } = self;
+        (tree, waiting, values.head())
     }
 
     pub(crate) fn into_tree(self) -> Tree<'m, N, C> {
@@ -139,7 +168,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             return Err(corrupt(committed.0, Malformed::Levels));
         }
         self.bare = named.map(|_| committed).filter(|_| !is_member);
-        self.working = State { root, height, records };
+        self.working = State::read(root, height, records);
         debug_assert!(height > 0 && root < self.tree.path.shape().page_count(), "what was read was checked");
         self.tree.path.begin(self.working);
         load_root(&mut self.tree)
@@ -201,7 +230,14 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             self.settle()?;
             return Ok(None);
         }
-        let claimed = self.tree.log.claim(want, pages, live)?;
+        self.tree.log.weigh(self.working.value_pages + self.values.done() as u32, self.values.together());
+        let claimed = match self.tree.log.claim(want, pages, live) {
+            // How much moves take is not known yet: that is counted before anything is refused.
+            Err(LogError::Full) if want == Claim::Grow && self.working.has_heads && self.values.is_unknown() => {
+                Claimed::Recount
+            }
+            claimed => claimed?,
+        };
         if let Claimed::Granted(grant) = claimed {
             return Ok(Some(Change::new(grant, pages)));
         }
@@ -224,6 +260,95 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     pub(crate) fn refuse(&mut self, want: Claim) -> EngineError<N::Error> {
         let error = if want == Claim::Grow { LogError::Full } else { self.tree.log.refuse() };
         self.undo(EngineError::Log(error))
+    }
+
+    /// A value of a key begins. A value that was under way is given up.
+    pub(crate) fn begin_value(&mut self, key: &[u8], length: usize) -> Outcome<(), N> {
+        self.give_up_value();
+        let shape = self.tree.path.shape();
+        if !shape.has_values() || !self.values.is_there() {
+            return Err(EngineError::NotCompiled { feature: "blobs" });
+        }
+        let division = shape.division(key, length).ok_or(EngineError::ValueSize(length))?;
+        // And what the leaf of its head may be divided into.
+        let pages = division.pages() as u32 + DEATHS as u32;
+        self.tree.log.weigh(self.working.value_pages + pages, self.values.together());
+        if !self.tree.log.has_room(pages) {
+            if !self.tree.log.is_exact() || self.values.is_unknown() {
+                self.recount()?;
+                self.tree.log.weigh(self.working.value_pages + pages, self.values.together());
+            }
+            if !self.tree.log.has_room(pages) {
+                return Err(EngineError::Log(LogError::Full));
+            }
+        }
+        let since = self.tree.log.next_sequence();
+        self.values.begin(division, since);
+        Ok(())
+    }
+
+    /// Programs the next page of the value under way. 1 program.
+    pub(crate) fn append_value(&mut self, key: &[u8], bytes: &[u8]) -> Outcome<(), N> {
+        self.ready()?;
+        let need = Need { want: Claim::Grow, pages: 2, live: 1, deaths: 0 };
+        for _ in 0..CLAIMS_MAX {
+            let Some(mut change) = self.claim(need).map_err(|error| self.undo(error))? else { continue };
+            let Keeper { tree, values, .. } = self;
+            let appended = append(tree, values, &mut change, (key, bytes));
+            self.owed += change.appended();
+            self.is_unsettled = true;
+            if self.values.done().is_multiple_of(UNSETTLED_MAX) {
+                self.settle()?;
+            }
+            return appended;
+        }
+        Err(self.refuse(Claim::Grow))
+    }
+
+    /// As [`large::read`]. A value under way is given up.
+    pub(crate) fn read_value(&mut self, of: (&[u8], usize), out: &mut [u8]) -> Outcome<Option<usize>, N> {
+        self.give_up_value();
+        let Keeper { tree, values, .. } = self;
+        match values.scratch() {
+            Some(scratch) => large::read(tree, scratch, of, out),
+            None => Ok(None),
+        }
+    }
+
+    /// The value under way is in its leaf.
+    pub(crate) fn end_value(&mut self) {
+        self.values.close();
+    }
+
+    /// The value under way is given up: its pages are nobody's.
+    pub(crate) fn give_up_value(&mut self) {
+        self.is_miscounted |= self.values.close();
+    }
+
+    /// The pages that the head of a key in its leaf names die with the next commit, since what waits takes its place.
+    pub(crate) fn head_dies(&mut self, key: &[u8]) -> Outcome<(), N> {
+        let (mut is_all, kept) = (true, DEATHS + self.waiting.window.len());
+        self.lost_pages += named(&mut self.tree, key, &mut |tree, page| match page {
+            Some(page) if tree.log.dying_room() > kept => tree.log.dies(PageAddr(page)),
+            _ => is_all = false,
+        })?;
+        self.is_miscounted |= !is_all;
+        Ok(())
+    }
+
+    /// What is in the buffers has so many entries, with what is unsynced or without, and so many pages of values more and fewer.
+    pub(crate) fn count(&mut self, is_synced: bool, (more, fewer): (u32, u32)) {
+        let State { records, has_heads, value_pages, .. } = self.working;
+        let (records, lost) = if is_synced { (self.records(), self.lost_pages) } else { (records, 0) };
+        self.tree.path.set_records(records);
+        let pages = (value_pages + more).saturating_sub(lost + fewer);
+        self.tree.path.set_value_pages(has_heads || more > 0, pages);
+    }
+
+    /// What is in the buffers has so many pages of values more and fewer.
+    pub(crate) fn count_pages(&mut self, (more, fewer): (u32, u32)) {
+        let State { has_heads, value_pages, .. } = self.working;
+        self.tree.path.set_value_pages(has_heads || more > 0, (value_pages + more).saturating_sub(fewer));
     }
 
     /// What a commit lists in so much room, behind what the path replaces.
@@ -288,6 +413,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
                 self.working = self.tree.path.state();
                 self.is_unsettled = false;
                 self.is_held = false;
+                self.lost_pages = 0;
                 self.is_miscounted |= !is_all;
                 debug_assert!(!self.tree.log.has_dying() && !self.tree.path.is_dirty(), "all that was told counts");
                 Ok(())
@@ -341,8 +467,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             Claimed::Granted(grant) => grant,
             _ => return Err(EngineError::Log(LogError::Full)),
         };
-        let records = self.records();
-        self.tree.path.set_records(records);
+        self.count(true, (0, 0));
         let list = self.choose(self.tree.path.shape().bare_room());
         let list = list.ok_or(EngineError::Log(LogError::Full))?;
         self.commit(Change::new(grant, 1), list)
@@ -370,13 +495,13 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.resolve()?;
         let mut any = false;
         loop {
-            if self.tree.log.dying_room() < DEATHS + self.waiting.window.len() {
+            if self.tree.log.dying_room() < DEATHS + MOVED + self.waiting.window.len() {
                 self.settle()?;
                 any = true;
             }
             let Some(victim) = self.tree.log.victim(budget)? else { return Ok(any) };
             any = true;
-            let outcome = self.fate(&victim);
+            let outcome = self.fate(&victim, budget.moves() as usize);
             let fate = outcome.as_ref().map_or(Fate::Stays, |&fate| fate);
             self.tree.log.answer(victim, fate, budget);
             outcome?;
@@ -384,7 +509,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// What becomes of a page of a block that is emptied: it is dead, or it is copied. A member of the window stays until it leaves (W5), and only its leaf is copied.
-    fn fate(&mut self, victim: &Victim) -> Outcome<Fate, N> {
+    fn fate(&mut self, victim: &Victim, most: usize) -> Outcome<Fate, N> {
         let page = victim.page();
         if self.bare == Some(page) {
             // It dies with the next commit.
@@ -396,6 +521,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             Ok(None) if is_member => return Ok(Fate::Stays),
             Ok(None) => return Ok(Fate::Dead),
             Ok(Some(level)) => level,
+            Err(_) if self.tree.reader.value_sequence(page.0).is_some() => return self.fate_of_value((victim, most)),
             Err(error) => {
                 let error = self.undo(error);
                 return match corrupt_page(&error) {
@@ -412,13 +538,43 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
                 self.working = self.tree.path.state();
                 Ok(if is_member { Fate::Kept } else { Fate::Copied })
             }
+            Err(error) => self.not_moved(error),
+        }
+    }
+
+    /// A page stays where it is.
+    fn not_moved(&mut self, error: EngineError<N::Error>) -> Outcome<Fate, N> {
+        let error = self.undo(error);
+        match (corrupt_page(&error), &error) {
+            (Some(_), _) => Ok(Fate::Unreadable),
+            (None, EngineError::Log(LogError::Full)) => Ok(Fate::Stays),
+            _ => Err(error),
+        }
+    }
+
+    /// What becomes of a page of a value, which was read last, where so many programs are left. One of the value under way stays.
+    fn fate_of_value(&mut self, (victim, most): (&Victim, usize)) -> Outcome<Fate, N> {
+        let page = victim.page().0;
+        let sequence = self.tree.reader.value_sequence(page);
+        let Keeper { tree, waiting, values, .. } = self;
+        let (key, number) = match large::lives(tree, &waiting.changes, page) {
+            Ok(Some(found)) => found,
+            Ok(None) if values.since().is_some_and(|since| sequence >= Some(since)) => return Ok(Fate::Stays),
+            Ok(None) => return Ok(Fate::Dead),
+            Err(error) => return self.not_moved(error),
+        };
+        let before = tree.log.spent().0;
+        let copied = large::copy(tree, waiting, (key.as_slice(), number), (victim, most));
+        self.is_unsettled |= self.tree.log.spent().0 != before;
+        match copied {
+            Ok(pages) => {
+                self.working = self.tree.path.state();
+                Ok(Fate::Values(pages))
+            }
             Err(error) => {
-                let error = self.undo(error);
-                match (corrupt_page(&error), &error) {
-                    (Some(_), _) => Ok(Fate::Unreadable),
-                    (None, EngineError::Log(LogError::Full)) => Ok(Fate::Stays),
-                    _ => Err(error),
-                }
+                // Some copies may be nobody's.
+                self.is_miscounted |= self.tree.log.spent().0 != before;
+                self.not_moved(error)
             }
         }
     }
@@ -426,7 +582,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     /// Whether an inner node leads to a page that cannot be read. If that cannot be found out it may be.
     fn reaches(&mut self, page: PageAddr) -> bool {
         let mut is_reached = false;
-        let walked = live_pages(&mut self.tree, &mut |_, live| is_reached |= live == page);
+        let walked = live_pages(&mut self.tree, &self.waiting.changes, &mut |_, live| is_reached |= live == page);
         is_reached || walked.is_err()
     }
 
@@ -434,7 +590,9 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     pub(crate) fn live_pages(&mut self, visit: &mut dyn FnMut(PageAddr)) -> Outcome<(), N> {
         self.resolve()?;
         self.bare.into_iter().chain(self.waiting.window.lonely(usize::MAX)).for_each(&mut *visit);
-        live_pages(&mut self.tree, &mut |_, page| visit(page))
+        let Keeper { tree, waiting, values, .. } = self;
+        visit_open(tree, values, &mut |_, page| visit(page))?;
+        live_pages(tree, &waiting.changes, &mut |_, page| visit(page)).map(drop)
     }
 
     /// Names every live page to the log. Reads the inner nodes that are not in memory; a commit comes first if pages were moved since the newest one.
@@ -445,13 +603,20 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
         self.tree.path.stats_mut().recounts += 1;
         self.tree.log.recount_begin();
-        let walked = live_pages(&mut self.tree, &mut |log, page| log.recount(page));
+        let Keeper { tree, waiting, values, .. } = self;
+        let walked = visit_open(tree, values, &mut |log, page| log.recount(page))
+            .and_then(|()| live_pages(tree, &waiting.changes, &mut |log, page| log.recount(page)));
         for page in self.bare.into_iter().chain(self.waiting.window.lonely(usize::MAX)) {
             self.tree.log.recount(page);
         }
         self.tree.log.recount_end(walked.is_ok());
         self.is_miscounted = false;
         debug_assert!(!self.tree.log.has_dying() && !self.is_unsettled, "nothing died while pages were counted");
-        walked.map_err(|error| self.undo(error))
+        // What is said from here on of whether there are heads.
+        let heads = walked.map_err(|error| self.undo(error))?;
+        (self.working.has_heads, self.working.value_pages) = (heads.count > 0, heads.pages);
+        self.values.counted(heads.count, heads.pages);
+        self.count_pages((0, 0));
+        Ok(())
     }
 }

@@ -14,17 +14,22 @@ use crate::edit::{delete, make_room, put};
 use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
 use crate::fit::inner_splits_max;
 use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper, Need};
+use crate::large::replace;
 use crate::slots::Put;
 use crate::split::join;
 
-/// Puts an entry. Returns whether its key was there.
-pub(crate) fn put_now<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, entry: (&[u8], &[u8])) -> Outcome<bool, N> {
+/// Puts an entry, or the head of the value under way. Returns whether its key was there.
+pub(crate) fn put_now<N: Nand, C: Cells>(
+    keeper: &mut Keeper<'_, N, C>,
+    (key, value): (&[u8], Option<&[u8]>),
+) -> Outcome<bool, N> {
     keeper.ready()?;
     debug_assert!(keeper.waiting().is_idle(), "what waits is in its leaves");
     let (mut may_grow, mut want) = (true, Claim::Grow);
     for _ in 0..CLAIMS_MAX {
-        let tried = put(keeper.parts().0, entry, may_grow);
-        let (outcome, existed) = tried.map_err(|error| keeper.undo(error))?;
+        let (tree, bytes) = keeper.with_value(value);
+        let tried = replace(tree, key).and_then(|fewer| Ok((put(tree, (key, bytes), may_grow)?, fewer)));
+        let ((outcome, existed), fewer) = tried.map_err(|error| keeper.undo(error))?;
         let need = need_of(keeper, outcome);
         want = need.want;
         let mut change = match keeper.claim(need) {
@@ -39,7 +44,9 @@ pub(crate) fn put_now<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, entry: (
             }
             Err(error) => return Err(keeper.undo(error)),
         };
-        let made = make_room(keeper.parts().0, &mut change, (entry, outcome, existed));
+        let (tree, bytes) = keeper.with_value(value);
+        let made = make_room(tree, &mut change, ((key, bytes), outcome, existed));
+        keeper.count_pages((keeper.values().done() as u32, fewer));
         return keeper.conclude(change, made.map(|()| existed));
     }
     Err(keeper.refuse(want))
@@ -57,7 +64,12 @@ fn need_of<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, outcome: Put) -> Need {
         Put::Overflows => (Claim::Grow, 4 + splits, 3 + splits),
     };
     debug_assert!(splits <= HEIGHT_MAX as u32, "a node is split once");
-    Need { want, pages, live, deaths: DEATHS }
+    Need { want, pages, live, deaths: deaths_of(keeper) }
+}
+
+/// How many pages a change of an entry replaces at most.
+fn deaths_of<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> usize {
+    if keeper.tree().path.state().has_heads { BATCH_DEATHS } else { DEATHS }
 }
 
 /// Deletes a key. Returns whether it was there.
@@ -65,15 +77,18 @@ pub(crate) fn delete_now<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: 
     keeper.ready()?;
     debug_assert!(keeper.waiting().is_idle(), "what waits is in its leaves");
     for _ in 0..CLAIMS_MAX {
-        let tried = delete(keeper.parts().0, key);
-        if !tried.map_err(|error| keeper.undo(error))? {
+        let tree = keeper.parts().0;
+        let tried = replace(tree, key).and_then(|fewer| Ok((delete(tree, key)?, fewer)));
+        let (existed, fewer) = tried.map_err(|error| keeper.undo(error))?;
+        if !existed {
             return Ok(false);
         }
         let joined = join(keeper.parts().0);
         joined.map_err(|error| keeper.undo(error))?;
         let pages = if keeper.tree().path.is_staged() { 2 } else { 1 };
-        let need = Need { want: Claim::Free, pages, live: pages - 1, deaths: DEATHS };
+        let need = Need { want: Claim::Free, pages, live: pages - 1, deaths: deaths_of(keeper) };
         if let Some(change) = keeper.claim(need).map_err(|error| keeper.undo(error))? {
+            keeper.count_pages((0, fewer));
             return keeper.conclude(change, Ok(true));
         }
     }
@@ -95,7 +110,13 @@ pub(crate) fn batch_now<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits:
         let want = if frees { Claim::Free } else { Claim::Grow };
         let need = Need { want, pages, live: live + more, deaths: BATCH_DEATHS };
         let Some(mut change) = keeper.claim(need)? else { continue };
-        let applied = apply(keeper.parts().0, &mut change, edits.iter().copied(), true);
+        let tree = keeper.parts().0;
+        let replaced = edits.iter().try_fold(0, |pages, edit| Ok(pages + replace(tree, edit.key)?));
+        let applied = replaced.and_then(|fewer| {
+            apply(tree, &mut change, edits.iter().copied(), true)?;
+            Ok(fewer)
+        });
+        let applied = applied.map(|fewer| keeper.count_pages((0, fewer)));
         match keeper.conclude(change, applied) {
             // Leaves were divided more often than it seemed.
             Err(EngineError::BatchTooLarge { .. }) => {

@@ -3,6 +3,8 @@
 use nandu_nand::{Geometry, Nand};
 use nandu_newlog::{Log, LogOptions};
 
+use crate::division;
+
 /// When changes are durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
@@ -23,6 +25,8 @@ pub struct Options {
     /// Bytes for changes that wait, with [`Durability::OnSync`]; at most 65,535 are used where keys and values have any length. A change takes its key, its value and
     /// 1 byte, or 6 where they have any length. A change of more than half of it does not wait.
     pub pending_size: usize,
+    /// Whether values may be larger than an entry, where keys and values have any length.
+    pub has_values: bool,
     /// Test switch (W1): a commit does not list changes of the leaf in its page.
     #[cfg(feature = "_broken")]
     pub list_others_only: bool,
@@ -48,6 +52,7 @@ impl Options {
         cache_size: 8192,
         durability: Durability::OnCall,
         pending_size: 0,
+        has_values: false,
         #[cfg(feature = "_broken")]
         list_others_only: false,
         #[cfg(feature = "_broken")]
@@ -117,7 +122,13 @@ pub const fn memory_required<N: Nand>(geometry: &Geometry, options: &Options) ->
     BUFFERS * geometry.page_size as usize
         + options.cache_size
         + options.pending_size
+        + values_size(geometry.page_size as usize, options)
         + Log::<N>::memory_required(geometry, &options.log)
+}
+
+/// Bytes for a large value that is being put.
+const fn values_size(page_size: usize, options: &Options) -> usize {
+    if options.has_values { division::memory_required(page_size) } else { 0 }
 }
 
 /// The memory of an engine, divided.
@@ -127,6 +138,7 @@ pub(crate) struct Memory<'m> {
     pub(crate) reading: &'m mut [u8],
     pub(crate) cache: &'m mut [u8],
     pub(crate) pending: &'m mut [u8],
+    pub(crate) values: &'m mut [u8],
 }
 
 impl<'m> Memory<'m> {
@@ -136,8 +148,9 @@ impl<'m> Memory<'m> {
         let (side, rest) = rest.split_at_mut_checked(page_size)?;
         let (reading, rest) = rest.split_at_mut_checked(page_size)?;
         let (cache, rest) = rest.split_at_mut_checked(options.cache_size)?;
-        let (pending, log) = rest.split_at_mut_checked(options.pending_size)?;
-        Some((Memory { path, side, reading, cache, pending }, log))
+        let (pending, rest) = rest.split_at_mut_checked(options.pending_size)?;
+        let (values, log) = rest.split_at_mut_checked(values_size(page_size, options))?;
+        Some((Memory { path, side, reading, cache, pending, values }, log))
     }
 }
 

@@ -26,6 +26,11 @@ impl<const MOST: usize> PageList<MOST> {
         }
     }
 
+    /// A page is left out.
+    pub(crate) fn is_short_of_some(&mut self) {
+        self.is_short = true;
+    }
+
     /// Whether a page was left out.
     pub(crate) fn is_short(&self) -> bool {
         self.is_short

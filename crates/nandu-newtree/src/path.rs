@@ -95,7 +95,7 @@ impl<'m, C: Cells> Path<'m, C> {
 
     /// Becomes the empty tree, to be programmed. What was the root is replaced by the caller.
     pub(crate) fn empty(&mut self) {
-        (self.state.height, self.state.records) = (1, 0);
+        self.state = State { root: self.state.root, ..State::NONE };
         let front = self.front();
         let nothing = LeafRun::new(Stretch::NONE, Stretch::NONE, None);
         let size = self.shape.cells().leaf_encode(&nothing, 0..0, &mut self.page[front..]).unwrap_or(0);
@@ -142,6 +142,30 @@ impl<'m, C: Cells> Path<'m, C> {
     /// Pages that are replaced by what was programmed since they were told last, and by what stands in the buffers.
     pub(crate) fn replaced(&self) -> &PageList<REPLACED_MAX> {
         &self.replaced
+    }
+
+    /// Not all that is replaced is noted.
+    pub(crate) fn misses_replaced(&mut self) {
+        self.replaced.is_short_of_some();
+    }
+
+    /// From here on records name so many pages of values, about; whether any do is said apart.
+    pub(crate) fn set_value_pages(&mut self, has_heads: bool, value_pages: u32) {
+        (self.state.has_heads, self.state.value_pages) = (has_heads, value_pages);
+    }
+
+    /// Puts these bytes into the value of an entry of the leaf that is here.
+    pub(crate) fn patch(&mut self, index: usize, at: Range<usize>, bytes: &[u8]) {
+        let leaf = self.held_leaf();
+        let value = self.shape.cells().leaf_value(leaf, index);
+        debug_assert!(at.end <= value.len() && at.len() == bytes.len(), "a part of the value");
+        let start = value.as_ptr().addr() - leaf.as_ptr().addr();
+        let (from, to) = (start + at.start, start + at.end);
+        let leaf = match self.draft.staged {
+            Some(size) => &mut self.side[self.shape.own_front()..][..size],
+            None => &mut self.page[self.slots[0].range()],
+        };
+        leaf[from..to].copy_from_slice(bytes);
     }
 
     pub(crate) fn forget_replaced(&mut self) {
@@ -734,7 +758,7 @@ impl<'m, C: Cells> Path<'m, C> {
             height,
             lowest,
             format: self.shape.format(),
-            records: self.state.records,
+            records: self.state.written_records(),
             root: None,
             locator: locator.as_slice(),
             sizes: &sizes[usize::from(lowest)..usize::from(height)],

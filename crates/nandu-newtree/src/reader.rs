@@ -10,8 +10,9 @@ use nandu_media::PageKind;
 use nandu_media::path::PathBody;
 use nandu_media::section::Sections;
 use nandu_media::tree::Malformed;
+use nandu_media::value::ValueBody;
 use nandu_nand::{Nand, PageAddr};
-use nandu_newlog::Log;
+use nandu_newlog::{Log, PageInfo};
 
 use crate::error::{Outcome, corrupt};
 use crate::shape::Shape;
@@ -35,12 +36,14 @@ pub(crate) struct Reader<'m, C> {
     /// Leaves that had to be read; wraps.
     misses: u8,
     cache: Cache<'m>,
+    /// The page that `bytes` holds, if it is one of a value, and its sequence.
+    value: Option<(u32, u64)>,
 }
 
 impl<'m, C: Cells> Reader<'m, C> {
     pub(crate) fn new(shape: Shape<C>, bytes: &'m mut [u8], cache: Cache<'m>) -> Self {
         debug_assert!(bytes.len() == shape.page_size(), "the buffer is a page");
-        Reader { shape, bytes, page: None, body: PathBody::EMPTY, checked: u8::MAX, misses: 0, cache }
+        Reader { shape, bytes, page: None, body: PathBody::EMPTY, checked: u8::MAX, misses: 0, cache, value: None }
     }
 
     /// Reads a page, unless it is the one read last, and lends what it says of itself. Reads at most 1 page.
@@ -48,12 +51,9 @@ impl<'m, C: Cells> Reader<'m, C> {
         if self.page == Some(page) {
             return Ok(&self.body);
         }
-        self.page = None;
-        if page >= self.shape.page_count() {
-            return Err(corrupt(page, Malformed::PageNumber));
-        }
-        let info = log.read(PageAddr(page), self.bytes)?;
+        let info = self.fetch(log, page)?;
         if !matches!(info.kind, PageKind::Commit | PageKind::Node) {
+            self.value = (info.kind == PageKind::Value).then_some((page, info.sequence));
             return Err(corrupt(page, Malformed::Levels));
         }
         self.body.read(self.bytes, self.shape.header_size(), info.kind).map_err(|why| corrupt(page, why))?;
@@ -63,6 +63,38 @@ impl<'m, C: Cells> Reader<'m, C> {
         self.page = Some(page);
         self.checked = u8::MAX;
         Ok(&self.body)
+    }
+
+    /// Reads a page.
+    fn fetch<N: Nand>(&mut self, log: &mut Log<'_, N>, page: u32) -> Outcome<PageInfo, N> {
+        (self.page, self.value) = (None, None);
+        if page >= self.shape.page_count() {
+            return Err(corrupt(page, Malformed::PageNumber));
+        }
+        Ok(log.read(PageAddr(page), self.bytes)?)
+    }
+
+    /// The sequence of this page, if it was read last and is one of a value.
+    pub(crate) fn value_sequence(&self, page: u32) -> Option<u64> {
+        self.value.filter(|&(held, _)| held == page).map(|(_, sequence)| sequence)
+    }
+
+    /// Reads a page of a value, unless it is the one read last: what it says. Reads at most 1 page.
+    pub(crate) fn value<N: Nand>(&mut self, log: &mut Log<'_, N>, page: u32) -> Outcome<ValueBody, N> {
+        if self.value_sequence(page).is_none() {
+            let info = self.fetch(log, page)?;
+            if info.kind != PageKind::Value {
+                return Err(corrupt(page, Malformed::Levels));
+            }
+            self.value = Some((page, info.sequence));
+        }
+        ValueBody::parse(self.bytes, self.shape.header_size()).map_err(|_| corrupt(page, Malformed::Short))
+    }
+
+    /// A part of the page of a value that was read last.
+    pub(crate) fn of_value(&self, range: Range<usize>) -> &[u8] {
+        debug_assert!(self.value.is_some(), "a page of a value was read");
+        &self.bytes[range]
     }
 
     /// What a page says besides its path. Reads at most 1 page.
@@ -148,7 +180,7 @@ impl<'m, C: Cells> Reader<'m, C> {
 
     /// The buffer, for a node that is put together; what was read is forgotten.
     pub(crate) fn lend(&mut self) -> &mut [u8] {
-        self.page = None;
+        (self.page, self.value) = (None, None);
         self.bytes
     }
 
@@ -165,14 +197,14 @@ impl<'m, C: Cells> Reader<'m, C> {
     /// This number was given to a page that was programmed now.
     pub(crate) fn programmed(&mut self, page: u32) {
         debug_assert!(page < self.shape.page_count(), "the log keeps to its own size");
-        if self.page == Some(page) {
-            self.page = None;
+        if self.page == Some(page) || self.value_sequence(page).is_some() {
+            (self.page, self.value) = (None, None);
         }
     }
 
     /// Forgets all that was read.
     pub(crate) fn clear(&mut self) {
-        self.page = None;
+        (self.page, self.value) = (None, None);
         self.cache.clear();
     }
 }

@@ -1,8 +1,11 @@
 //! What does not change while a tree is open: cells, sizes, limits.
 
 use nandu_cells::{Cells, Limits};
+use nandu_index::Entry;
 use nandu_media::path::{PathBody, PathFront, flag_sections};
 use nandu_media::tree::CellFormat;
+
+use crate::division::{Division, VALUE_SIZE_MAX, length_in};
 
 /// Cells, sizes and limits of a tree.
 #[derive(Clone, Copy)]
@@ -13,6 +16,8 @@ pub(crate) struct Shape<C> {
     page_size: usize,
     page_count: u32,
     limits: Limits,
+    /// Whether records may name pages of values.
+    has_values: bool,
 }
 
 impl<C: Cells> Shape<C> {
@@ -42,7 +47,53 @@ impl<C: Cells> Shape<C> {
             page_size,
             page_count,
             limits,
+            has_values: false,
         })
+    }
+
+    /// With large values, where keys have any length.
+    pub(crate) fn with_values(self, has_values: bool) -> Self {
+        Shape { has_values: has_values && self.cells.key_size() == 0, ..self }
+    }
+
+    pub(crate) fn has_values(&self) -> bool {
+        self.has_values
+    }
+
+    /// How a value of a key is divided; `None` if it is too large.
+    pub(crate) fn division(&self, key: &[u8], length: usize) -> Option<Division> {
+        let head_max = self.limits.entry_size_max - key.len();
+        Division::new(self.page_size - self.header_size, head_max, key.len(), length)
+    }
+
+    /// An entry as it is handed out: of a large value only its size.
+    pub(crate) fn entry<'e>(&self, entry: Entry<'e>) -> Entry<'e> {
+        match self.head(entry.key, entry.value) {
+            Some(division) => Entry { value: &[], large: Some(division.length()), ..entry },
+            None => entry,
+        }
+    }
+
+    /// Bytes of the largest value that a key may have.
+    pub(crate) fn value_size_max(&self, key: &[u8]) -> usize {
+        let small = self.limits.entry_size_max.saturating_sub(key.len());
+        if !self.has_values {
+            return small;
+        }
+        let (mut low, mut high) = (small, VALUE_SIZE_MAX);
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            if self.division(key, middle).is_some() { low = middle } else { high = middle - 1 }
+        }
+        low
+    }
+
+    /// What a record of a leaf says of pages, if it is a head.
+    pub(crate) fn head(&self, key: &[u8], value: &[u8]) -> Option<Division> {
+        if !self.has_values {
+            return None;
+        }
+        self.division(key, length_in(value)?).filter(|division| division.head_size() == value.len())
     }
 
     pub(crate) fn cells(&self) -> C {
@@ -82,7 +133,9 @@ impl<C: Cells> Shape<C> {
 
     pub(crate) fn value_fits(&self, key: &[u8], value: &[u8]) -> bool {
         match self.cells.value_size() {
-            0 if self.cells.key_size() == 0 => key.len() + value.len() <= self.limits.entry_size_max,
+            0 if self.cells.key_size() == 0 => {
+                key.len() + value.len() <= self.limits.entry_size_max && self.head(key, value).is_none()
+            }
             size => value.len() == usize::from(size),
         }
     }
@@ -160,9 +213,15 @@ impl<C: Cells> Shape<C> {
     /// Makes a buffer a bare commit.
     pub(crate) fn seal_bare(&self, state: State, bytes: &mut [u8]) {
         debug_assert!(state.root < self.page_count, "the root is on flash");
-        let State { root, height, records } = state;
-        let front =
-            PathFront { height, lowest: 0, format: self.format, records, root: Some(root), locator: &[], sizes: &[] };
+        let front = PathFront {
+            height: state.height,
+            lowest: 0,
+            format: self.format,
+            records: state.written_records(),
+            root: Some(state.root),
+            locator: &[],
+            sizes: &[],
+        };
         let end = front.write(bytes, self.header_size);
         debug_assert!(end == self.bare_front(), "the front ends where sections stand");
         bytes[end..].fill(0xFF);
@@ -190,11 +249,38 @@ pub(crate) struct State {
     pub(crate) root: u32,
     pub(crate) height: u8,
     pub(crate) records: u64,
+    /// Whether some of them may name pages of values.
+    pub(crate) has_heads: bool,
+    /// How many pages they name, about.
+    pub(crate) value_pages: u32,
 }
+
+/// Bits of the number of entries, where a page says how many there are.
+const RECORDS_BITS: u32 = 40;
+
+/// Bits of the number of pages of values, which stands above.
+const PAGES_BITS: u32 = 23;
+
+/// Above both: some entries may name pages of values.
+const HEADS: u64 = 1 << 63;
 
 impl State {
     /// Of a tree that is not on flash yet.
-    pub(crate) const NONE: State = State { root: u32::MAX, height: 1, records: 0 };
+    pub(crate) const NONE: State = State { root: u32::MAX, height: 1, records: 0, has_heads: false, value_pages: 0 };
+
+    /// What a page says of its entries.
+    pub(crate) fn read(root: u32, height: u8, records: u64) -> State {
+        let value_pages = (records >> RECORDS_BITS & ((1 << PAGES_BITS) - 1)) as u32;
+        let has_heads = records & HEADS != 0;
+        State { root, height, records: records & ((1 << RECORDS_BITS) - 1), has_heads, value_pages }
+    }
+
+    /// The number of entries as a page says it.
+    pub(crate) fn written_records(self) -> u64 {
+        let pages = u64::from(self.value_pages).min((1 << PAGES_BITS) - 1) << RECORDS_BITS;
+        let records = self.records.min((1 << RECORDS_BITS) - 1);
+        records | pages | if self.has_heads { HEADS } else { 0 }
+    }
 }
 
 #[cfg(test)]
@@ -230,9 +316,11 @@ mod tests {
     #[test]
     fn a_bare_commit_names_the_root() {
         let mut page = [0xEE; 256];
-        shape().seal_bare(State { root: 77, height: 3, records: 500 }, &mut page);
+        let state = State { root: 77, height: 3, records: 500, has_heads: true, value_pages: 9 };
+        shape().seal_bare(state, &mut page);
         let body = PathBody::parse(&page, 40, PageKind::Commit).unwrap();
-        assert_eq!((body.named_root(), body.height(), body.records(), body.levels()), (Some(77), 3, 500, 0));
+        assert_eq!((body.named_root(), body.height(), body.levels()), (Some(77), 3, 0));
+        assert_eq!(State::read(77, 3, body.records()), state);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use nandu_cells::plan::Plan;
 use nandu_cells::{Cells, SELF};
 use nandu_media::tree::Malformed;
 use nandu_nand::Nand;
+use nandu_newlog::Kind;
 
 use nandu_index::KeyBuf;
 
@@ -74,7 +75,7 @@ fn divide_shared<N: Nand, C: Cells>(
     // The part of the path is encoded last, since it stays in the buffer.
     for part in (0..plan.parts).filter(|&part| part != plan.path) {
         let size = tree.path.encode_shared(entry, neighbour, right, plan.part(part)).ok_or_else(too_large)?;
-        splice.pages[part] = change.append(&mut tree.log, tree.path.seal_part(size))?;
+        splice.pages[part] = change.append(&mut tree.log, Kind::Node, tree.path.seal_part(size))?;
     }
     let size = tree.path.encode_shared(entry, neighbour, right, plan.part(plan.path)).ok_or_else(too_large)?;
     tree.path.stage_part(size);
@@ -95,7 +96,7 @@ fn divide_alone<N: Nand, C: Cells>(
         let size = tree.path.encode_alone(entry, plan.part(part), out).ok_or_else(too_large)?;
         let end = out.len();
         shape.seal_leaf(tree.path.state().height, out, size, end);
-        splice.pages[part] = change.append(&mut tree.log, out)?;
+        splice.pages[part] = change.append(&mut tree.log, Kind::Node, out)?;
     }
     let size = tree.path.encode_alone(entry, plan.part(plan.path), out).ok_or_else(too_large)?;
     tree.path.stage(&out[shape.own_front()..][..size]);
@@ -114,7 +115,7 @@ pub(crate) fn start<N: Nand, C: Cells>(
     if tree.path.is_dirty() {
         // In a batch the leaf is not on flash as it is now.
         tree.path.stage_leaf();
-        full = change.append(&mut tree.log, tree.path.seal_staged())?;
+        full = change.append(&mut tree.log, Kind::Node, tree.path.seal_staged())?;
         tree.reader.programmed(full);
         tree.path.unstage();
         retire(tree, 0);
@@ -200,7 +201,7 @@ fn split_inner<N: Nand, C: Cells>(
     let size = encode_half(&tree.path, level, splice, other, out).ok_or(EngineError::TooHigh)?;
     let levels = (tree.path.state().height, level);
     shape.seal_inner(levels, out, size, key.as_slice()).ok_or(EngineError::TooHigh)?;
-    let page = change.append(&mut tree.log, out)?;
+    let page = change.append(&mut tree.log, Kind::Node, out)?;
     let size = encode_half(&tree.path, level, splice, mine.clone(), tree.reader.lend()).ok_or(EngineError::TooHigh)?;
     separator_before(&tree.path, level, splice, cut, &mut key);
     put_inner(tree, level, size, path_index - mine.start)?;

@@ -24,6 +24,7 @@ use crate::descend::{descend, descend_to_leaf, find_leaf, leaf_in, look};
 use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
 use crate::fit::{inner_splits_max, size_with, splits_by};
 use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper, Need};
+use crate::large::replace;
 use crate::list::{changes_max, size_beside};
 use crate::path::Path;
 use crate::slots::Seek;
@@ -100,6 +101,9 @@ pub(crate) fn change<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[
     }
     for edit in edits {
         let gain = i64::from(edit.value.is_some()) - i64::from(value_of(keeper, edit.key)?.is_some());
+        if keeper.waiting().changes.find(edit.key).is_err() {
+            keeper.head_dies(edit.key)?;
+        }
         let (_, waiting) = keeper.parts();
         if let Some((slot, size)) = waiting.changes.recorded(edit.key) {
             waiting.window.moved(slot, size);
@@ -222,8 +226,8 @@ fn divide<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>], 
             groups = groups.and(group.map(|group| waiting.changes.merge(group)));
         }
         let (tree, waiting) = keeper.parts();
-        let applied = groups.and_then(|()| apply(tree, &mut change, waiting.changes.merged(), true));
-        count_records(keeper, true);
+        let applied = groups.and_then(|()| apply(tree, &mut change, waiting.changes.merged(&[]), true));
+        keeper.count(true, (0, 0));
         match keeper.conclude(change, applied) {
             Err(EngineError::BatchTooLarge { .. }) if pages < BATCH_PAGES_MAX => pages *= 2,
             outcome => return outcome,
@@ -232,10 +236,76 @@ fn divide<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>], 
     Err(keeper.refuse(Claim::Replace))
 }
 
-/// What was merged counts already; what is unsynced counts with a commit that lists it.
-fn count_records<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, is_synced: bool) {
-    let records = if is_synced { keeper.records() } else { keeper.working().records };
-    keeper.parts().0.path.set_records(records);
+/// Puts the head of the value under way into its leaf, with what waits for that leaf, and makes it durable with all that is unsynced (W6). Returns whether the key was there.
+///
+/// The commit lists of it that it is in its leaf, so that nothing that an older member has of the key hides it at a mount. What waits of the key goes to the leaf before.
+pub(crate) fn put_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<bool, N> {
+    while keeper.waiting().changes.find(key).is_ok() {
+        sync(keeper)?;
+        let (tree, waiting) = keeper.parts();
+        let group = group_of(tree, &waiting.changes, key)?;
+        // The sync may have taken it along.
+        if waiting.changes.find(key).is_ok() {
+            merge_leaf(keeper, group)?;
+        }
+    }
+    let size = keeper.waiting().changes.head_size(key);
+    if keeper.waiting().changes.bytes_in(UNSYNCED) + size > list_max(keeper) || !has_room(keeper, size) {
+        sync(keeper)?;
+        relieve(keeper, size)?;
+    }
+    let existed = value_of(keeper, key)?.is_some();
+    let mut pages = 0;
+    for _ in 0..CLAIMS_MAX {
+        if pages == 0 {
+            pages = make_room_for_head(keeper, key)?;
+        }
+        let mut left = WINDOW_MAX;
+        while left > 0 && keeper.waiting().listed_next() + size > list_max(keeper) {
+            keeper.ready()?;
+            keeper.settle()?;
+            left -= 1;
+        }
+        keeper.ready()?;
+        let need = Need { want: Claim::Replace, pages, live: 0, deaths: BATCH_DEATHS };
+        let Some(mut change) = keeper.claim(need)? else { continue };
+        let (tree, waiting, head) = keeper.with_head();
+        let group = group_of(tree, &waiting.changes, key);
+        let applied = group.and_then(|group| {
+            waiting.changes.merge(group);
+            waiting.changes.set_head(key, !existed);
+            let fewer = replace(tree, key)?;
+            apply(tree, &mut change, waiting.changes.merged(head), true)?;
+            Ok(fewer)
+        });
+        let more = keeper.values().done() as u32;
+        let applied = applied.map(|fewer| keeper.count(true, (more, fewer)));
+        match keeper.conclude(change, applied) {
+            Err(EngineError::BatchTooLarge { .. }) if pages < BATCH_PAGES_MAX => pages *= 2,
+            outcome => return outcome.map(|()| existed),
+        }
+    }
+    Err(keeper.refuse(Claim::Replace))
+}
+
+/// Claims room for what the leaf of the head under way is divided into, if it does not fit. Returns how many pages that takes, the commit among them.
+fn make_room_for_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<u32, N> {
+    for _ in 0..CLAIMS_MAX {
+        let (tree, waiting, head) = keeper.with_head();
+        let waits = group_of(tree, &waiting.changes, key)?;
+        let child = tree.path.child(0);
+        let place = leaf_in(tree, child)?;
+        let edit = [Edit { key, value: Some(head) }];
+        let edits = merged(waiting.changes.edits(waits), &edit);
+        if size_with(tree.path.shape().cells(), look(tree, &place), edits) <= tree.path.room() {
+            return Ok(2);
+        }
+        let pages = 4 + inner_splits_max(&tree.path);
+        if keeper.claim(Need { want: Claim::Grow, pages, live: pages, deaths: BATCH_DEATHS })?.is_some() {
+            return Ok(pages + 1);
+        }
+    }
+    Err(EngineError::Log(LogError::Full))
 }
 
 /// Makes every change so far durable. Programs one page, or nothing if there is no change since the last sync; and where memory is nearly full as many leaves
@@ -246,7 +316,9 @@ pub(crate) fn sync<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<
         return Ok(());
     }
     keeper.ready()?;
-    for _ in 0..CLAIMS_MAX {
+    let mut left = CLAIMS_MAX;
+    while keeper.waiting().changes.unsynced() > 0 {
+        left = left.checked_sub(1).ok_or_else(|| keeper.refuse(Claim::Replace))?;
         // A leaf that cannot be read is no reason to lose what is to be made durable.
         let ride = find_ride(keeper).map_err(|error| keeper.undo(error)).unwrap_or(None);
         let pages = if ride.is_some() { 2 } else { 1 };
@@ -256,19 +328,17 @@ pub(crate) fn sync<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<
             Some(group) => merge(keeper, &mut change, group),
             None => Ok(()),
         };
-        count_records(keeper, true);
+        keeper.count(true, (0, 0));
         match keeper.conclude(change, applied) {
-            Ok(()) => break,
+            Ok(()) => {}
             Err(error) if ride_failed(keeper, &error) => {
                 let Some(change) = keeper.claim(need)? else { continue };
-                count_records(keeper, true);
+                keeper.count(true, (0, 0));
                 keeper.conclude(change, Ok(()))?;
-                break;
             }
             Err(error) => return Err(error),
         }
     }
-    debug_assert!(keeper.waiting().changes.unsynced() == 0, "nothing is unsynced behind a sync");
     relieve(keeper, group)
 }
 
@@ -287,7 +357,7 @@ fn merge<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, change: &mut Change, 
     if size_with(tree.path.shape().cells(), leaf, waiting.changes.edits(group)) > tree.path.room() {
         tree.path.stage_leaf();
     }
-    apply(tree, change, waiting.changes.merged(), false)
+    apply(tree, change, waiting.changes.merged(&[]), false)
 }
 
 /// Leaves with most changes, of those that are looked at; the densest first.
@@ -370,7 +440,7 @@ fn merge_leaf<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, mut group: Range
             Err(error) => return Err(error),
         };
         let applied = merge(keeper, &mut change, group.clone());
-        count_records(keeper, false);
+        keeper.count(false, (0, 0));
         match keeper.keep(change, applied) {
             Err(EngineError::BatchTooLarge { pages }) if pages < BATCH_PAGES_MAX => more = 2 * more + pages,
             outcome => return outcome,

@@ -6,21 +6,26 @@ use nandu_media::tree::{HEIGHT_MAX, Malformed};
 use nandu_nand::{Nand, PageAddr};
 use nandu_newlog::Log;
 
+use crate::changes::Changes;
 use crate::descend::{descend, load_root};
 use crate::error::{Outcome, corrupt};
+use crate::large::{Heads, visit_leaf};
 use crate::slots::{PENDING, Seek};
 use crate::tree::Tree;
 
-/// Visits every page that lives, each once. Reads the inner nodes that are not in memory, and no leaf.
+/// Visits every page that lives, each once. Reads the inner nodes that are not in memory; and where there may be heads of large values the leaves. Returns how many heads there are.
 pub(crate) fn live_pages<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
+    changes: &Changes<'_>,
     visit: &mut dyn FnMut(&mut Log<'_, N>, PageAddr),
-) -> Outcome<(), N> {
+) -> Outcome<Heads, N> {
     debug_assert!(!tree.path.is_dirty(), "what lives is on flash");
     load_root(tree)?;
+    let (may_have, mut heads) = (tree.path.state().has_heads, Heads::default());
     if tree.path.top() == 0 {
-        visit(&mut tree.log, PageAddr(tree.path.state().root));
-        return Ok(());
+        let root = tree.path.state().root;
+        visit(&mut tree.log, PageAddr(root));
+        return if may_have { visit_leaf(tree, (root, changes), visit) } else { Ok(heads) };
     }
     let cells = tree.path.shape().cells();
     let (mut key, mut fence) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
@@ -44,9 +49,13 @@ pub(crate) fn live_pages<N: Nand, C: Cells>(
             if child < tree.path.shape().page_count() {
                 visit(&mut tree.log, PageAddr(child));
             }
+            if may_have {
+                let of_leaf = visit_leaf(tree, (child, changes), visit)?;
+                (heads.count, heads.pages) = (heads.count + of_leaf.count, heads.pages + of_leaf.pages);
+            }
         }
         if !tree.path.fence(1, true, &mut fence) {
-            return Ok(());
+            return Ok(heads);
         }
         if fence.as_slice() <= key.as_slice() {
             // Separators that do not ascend would lead in circles.
@@ -54,5 +63,5 @@ pub(crate) fn live_pages<N: Nand, C: Cells>(
         }
         key = fence;
     }
-    Ok(())
+    Ok(heads)
 }

@@ -25,11 +25,11 @@ impl Change {
     /// # Errors
     ///
     /// [`EngineError::BatchTooLarge`] if no more pages were granted, before anything was programmed; those of the log.
-    pub(crate) fn append<N: Nand>(&mut self, log: &mut Log<'_, N>, bytes: &mut [u8]) -> Outcome<u32, N> {
+    pub(crate) fn append<N: Nand>(&mut self, log: &mut Log<'_, N>, kind: Kind, bytes: &mut [u8]) -> Outcome<u32, N> {
         if self.appended + 1 >= self.pages {
             return Err(EngineError::BatchTooLarge { pages: self.pages });
         }
-        let PageAddr(page) = log.append(bytes, Kind::Node, &mut self.grant)?;
+        let PageAddr(page) = log.append(bytes, kind, &mut self.grant)?;
         self.appended += 1;
         debug_assert!(self.appended < self.pages, "the commit is still granted");
         Ok(page)
@@ -59,7 +59,7 @@ impl Pen<'_> {
     /// Programs a page that promises nothing.
     pub(crate) fn append<N: Nand>(&mut self, log: &mut Log<'_, N>, bytes: &mut [u8]) -> Outcome<u32, N> {
         match self {
-            Pen::Change(change) => change.append(log, bytes),
+            Pen::Change(change) => change.append(log, Kind::Node, bytes),
             Pen::Move(victim) => Ok(log.copy(bytes, Kind::Node, victim)?.0),
         }
     }

@@ -34,6 +34,7 @@ impl<E: core::error::Error + 'static> From<EngineError<E>> for Error<E> {
             EngineError::PageSize(_) => Error::Unsuitable { what: "pages of this size" },
             EngineError::KeySize(size) => Error::KeySize(size),
             EngineError::ValueSize(size) => Error::ValueSize(size),
+            EngineError::LargeValue(size) => Error::LargeValue(size),
             EngineError::NotAscending(index) => Error::NotAscending(index),
             EngineError::BatchTooLarge { .. } => Error::BatchSize,
             EngineError::PendingSize => Error::PendingSize,

@@ -45,9 +45,7 @@ mod error;
 #[path = "../map.rs"]
 mod map;
 mod options;
-mod records;
 mod store;
-mod values;
 mod verify;
 mod writer;
 

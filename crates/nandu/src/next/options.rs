@@ -4,7 +4,6 @@ use nandu_nand::{CellMode, Geometry, Nand};
 use nandu_newlog::LogOptions;
 
 use super::BLOBS;
-use super::values::Values;
 use crate::{Durability, Error, Options};
 
 /// The tree's options.
@@ -24,17 +23,13 @@ pub(super) const fn engine(options: &Options) -> nandu_newtree::Options {
         Durability::Immediate => nandu_newtree::Durability::OnCall,
         Durability::OnSync => nandu_newtree::Durability::OnSync,
     };
+    engine.has_values = BLOBS;
     engine.log = log;
     engine
 }
 
-/// Bytes of memory for a head, which stand behind those of the tree.
-pub(super) const fn head_memory(geometry: &Geometry) -> usize {
-    if BLOBS { Values::memory_required(geometry.page_size as usize) } else { 0 }
-}
-
 pub(super) const fn memory_required<N: Nand>(geometry: &Geometry, options: &Options) -> usize {
-    nandu_newtree::memory_required::<N>(geometry, &engine(options)) + head_memory(geometry)
+    nandu_newtree::memory_required::<N>(geometry, &engine(options))
 }
 
 /// Refuses what is not built yet.

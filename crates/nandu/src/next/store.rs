@@ -1,19 +1,16 @@
 //! Ordered records of byte strings, on the new heart.
 
 use core::fmt;
-use core::iter;
 use core::ops::{Bound, ControlFlow};
 
 use nandu_index::{Direction, Edit, Entry, KeyBuf, OrderedIndex};
 use nandu_nand::{Geometry, Nand};
-use nandu_newlog::{Log, LogError, LogStats};
+use nandu_newlog::{Log, LogStats};
 use nandu_newtree::{ByteCells, Cells, Cursor as Place, Engine, EngineError, Make, Parts};
 
-use super::records::{HEAD, Head, Layout};
-use super::values::Values;
-use super::verify::{Violation, verify};
+use super::options;
+use super::verify::Violation;
 use super::writer::Writer;
-use super::{BLOBS, options};
 use crate::{Cursor, Error, Options};
 
 /// Entries that a load puts with one commit.
@@ -26,10 +23,6 @@ const LOAD: usize = 32;
 pub struct Store<'m, N: Nand, C = ByteCells> {
     engine: Engine<'m, N, C>,
     cells: C,
-    /// How large values stand among the records. `None` where values are of one size, or pages too small.
-    layout: Option<Layout>,
-    /// The large values, where there can be some and they are compiled.
-    values: Option<Values<'m>>,
 }
 
 impl<N: Nand, C> fmt::Debug for Store<'_, N, C> {
@@ -89,10 +82,10 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         memory: &'m mut [u8],
         make: Make<'m, N>,
     ) -> Result<Self, Error<N::Error>> {
-        let (memory, head) = Self::divide(&nand, &options, memory)?;
+        options::check(&options)?;
         let parts = Parts::new(nand, cells, &options::engine(&options), memory, make)?;
-        let mut store = Store::unopened(cells, parts);
-        store.open_here(head)?;
+        let mut store = Store { engine: Engine::unopened(parts), cells };
+        store.engine.open_here()?;
         Ok(store)
     }
 
@@ -135,13 +128,13 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         make: Make<'m, N>,
     ) -> Result<(), Error<N::Error>> {
         *place = None;
-        let (memory, head) = Self::divide(&nand, &options, memory)?;
+        options::check(&options)?;
         let store = Self::put_unopened(place, nand, cells, options, memory, make)?;
-        let opened = store.open_here(head);
+        let opened = store.engine.open_here();
         if opened.is_err() {
             *place = None;
         }
-        opened
+        Ok(opened?)
     }
 
     /// Puts a store in its place that knows nothing yet. Apart from who opens it, so that what it is put together from is off the stack then.
@@ -155,39 +148,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         make: Make<'m, N>,
     ) -> Result<&'p mut Self, Error<N::Error>> {
         let parts = Parts::new(nand, cells, &options::engine(&options), memory, make)?;
-        Ok(place.insert(Store::unopened(cells, parts)))
-    }
-
-    /// Divides the memory, once the options suit.
-    fn divide(nand: &N, options: &Options, memory: &'m mut [u8]) -> Result<Divided<'m>, Error<N::Error>> {
-        options::check(options)?;
-        let geometry = *nand.geometry();
-        let required = options::memory_required::<N>(&geometry, options);
-        if memory.len() < required {
-            return Err(Error::Memory { required });
-        }
-        Ok(memory.split_at_mut(required - options::head_memory(&geometry)))
-    }
-
-    fn unopened(cells: C, parts: Parts<'m, N, C>) -> Self {
-        let engine = Engine::unopened(parts);
-        let layout = match cells.key_size() {
-            0 => Layout::new(engine.key_size_max(), engine.entry_size_max()),
-            _ => None,
-        };
-        Store { engine, cells, layout, values: None }
-    }
-
-    #[inline(never)]
-    fn open_here(&mut self, head: &'m mut [u8]) -> Result<(), Error<N::Error>> {
-        self.engine.open_here()?;
-        let Some(layout) = self.layout else { return Ok(()) };
-        if BLOBS {
-            self.values = Some(Values::open(&mut self.engine, layout, head)?);
-        } else if self.engine.get(layout.mark_key().as_slice())?.is_some() {
-            return Err(Error::NotCompiled { feature: "blobs" });
-        }
-        Ok(())
+        Ok(place.insert(Store { engine: Engine::unopened(parts), cells }))
     }
 
     /// As [`Store::get`](crate::Store::get).
@@ -196,12 +157,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// As [`Store::get`](crate::Store::get).
     pub fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error<N::Error>> {
-        self.check_key(key)?;
-        let Some(value) = self.engine.get(key)? else { return Ok(None) };
-        match head_in(self.layout, key, value) {
-            Some(head) => Err(Error::LargeValue(head.length)),
-            None => Ok(Some(value)),
-        }
+        Ok(self.engine.get(key)?)
     }
 
     /// As [`Store::value_len`](crate::Store::value_len).
@@ -210,48 +166,40 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// As [`Store::value_len`](crate::Store::value_len).
     pub fn value_len(&mut self, key: &[u8]) -> Result<Option<usize>, Error<N::Error>> {
-        self.check_key(key)?;
-        let value = self.engine.get(key)?;
-        let layout = self.layout;
-        Ok(value.map(|value| head_in(layout, key, value).map_or(value.len(), |head| head.length)))
+        match self.engine.get(key) {
+            Ok(value) => Ok(value.map(<[u8]>::len)),
+            Err(EngineError::LargeValue(size)) => Ok(Some(size)),
+            Err(error) => Err(error.into()),
+        }
     }
 
-    /// As [`Store::read`](crate::Store::read): a page for each leaf of pieces that the part touches.
+    /// As [`Store::read`](crate::Store::read): each page of the value that the part touches, and one more for each group of them, see [`next`](crate::next).
     ///
     /// # Errors
     ///
     /// As [`Store::read`](crate::Store::read).
     pub fn read(&mut self, key: &[u8], offset: usize, out: &mut [u8]) -> Result<Option<usize>, Error<N::Error>> {
-        self.check_key(key)?;
-        let Some(value) = self.engine.get(key)? else { return Ok(None) };
-        let head = head_in(self.layout, key, value);
-        let (length, begin) = match head {
-            Some(head) => (head.length, &value[HEAD..]),
-            None => (value.len(), value),
-        };
-        let size = out.len().min(length.saturating_sub(offset));
-        let (here, rest) = out[..size].split_at_mut(size.min(begin.len().saturating_sub(offset)));
-        here.copy_from_slice(begin.get(offset..).map_or(&[][..], |begin| &begin[..here.len()]));
-        let begin = begin.len();
-        if let (Some(head), Some(values), false) = (head, self.values.as_ref(), rest.is_empty()) {
-            values.read_chunks(&mut self.engine, (head.stamp, begin), offset.max(begin), rest)?;
-        }
-        Ok(Some(size))
+        let size = self.engine.read(key, offset, out)?;
+        Ok(size.map(|size| size.saturating_sub(offset).min(out.len())))
     }
 
-    /// As [`Store::put`](crate::Store::put). A large value is durable when it returns, and all before it. It costs about a program for three of its pieces, of which each has a quarter of a page, and 3.
+    /// As [`Store::put`](crate::Store::put). A large value is durable when it returns, and all before it. It costs a program for each of its pages, and what a put does.
     ///
     /// # Errors
     ///
     /// As [`Store::put`](crate::Store::put).
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Error<N::Error>> {
-        self.check_key(key)?;
-        if self.is_large(key, value.len()) {
-            let (engine, values) = self.parts();
-            let Some(values) = values else { return Err(Error::NotCompiled { feature: "blobs" }) };
-            return Ok(values.put(engine, key, value)?);
+        if !self.engine.is_large(key, value) {
+            return Ok(self.engine.put(key, value)?);
         }
-        self.change(iter::once(key), |engine| engine.put(key, value))
+        self.engine.begin_value(key, value.len())?;
+        let mut rest = value;
+        while let Some(size) = self.engine.value_part().filter(|_| !rest.is_empty()) {
+            let (now, more) = rest.split_at(size.min(rest.len()));
+            self.engine.append_value(key, now)?;
+            rest = more;
+        }
+        self.end_value(key)
     }
 
     /// As [`Store::writer`](crate::Store::writer).
@@ -269,29 +217,26 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         if buffer.len() < required {
             return Err(Error::Memory { required });
         }
-        self.check_key(key)?;
-        let draft = match (self.is_large(key, length), self.parts()) {
-            (false, _) => None,
-            (true, (_, None)) => return Err(Error::NotCompiled { feature: "blobs" }),
-            (true, (engine, Some(values))) => {
-                values.step(engine)?;
-                Some(values.begin(engine, key, length)?)
-            }
-        };
-        Ok(Writer::new(self, draft, key, length, buffer))
+        // Keys of one size have no large values.
+        let is_large = self.cells.key_size() == 0 && key.len() + length > self.entry_size_max();
+        if is_large {
+            self.engine.begin_value(key, length)?;
+        } else {
+            self.check_key(key)?;
+        }
+        Ok(Writer::new(self, is_large, (key, length), buffer))
     }
 
-    /// As [`Store::delete`](crate::Store::delete). Of a large value the head goes, with 2 programs more; the rest is removed in steps.
+    /// As [`Store::delete`](crate::Store::delete).
     ///
     /// # Errors
     ///
     /// As [`Store::delete`](crate::Store::delete).
     pub fn delete(&mut self, key: &[u8]) -> Result<bool, Error<N::Error>> {
-        self.check_key(key)?;
-        self.change(iter::once(key), |engine| engine.delete(key))
+        Ok(self.engine.delete(key)?)
     }
 
-    /// As [`Store::batch`](crate::Store::batch). For each large value that it replaces or deletes it programs 2 pages more.
+    /// As [`Store::batch`](crate::Store::batch).
     ///
     /// # Errors
     ///
@@ -306,7 +251,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
                 return Err(Error::NotAscending(index));
             }
         }
-        self.change(edits.iter().map(|edit| edit.key), |engine| engine.batch(edits))
+        Ok(self.engine.batch(edits)?)
     }
 
     /// As [`Store::load`](crate::Store::load). Commits every 32 entries.
@@ -385,7 +330,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         Ok(self.engine.settle()?)
     }
 
-    /// Changes in memory that no leaf holds yet, synced or not; those of pieces of large values count.
+    /// Changes in memory that no leaf holds yet, synced or not.
     pub fn pending_count(&self) -> usize {
         self.engine.pending_count()
     }
@@ -400,20 +345,9 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
         direction: Direction,
-        mut visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+        visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), Error<N::Error>> {
-        let Some(layout) = self.layout else { return Ok(self.engine.range(from, to, direction, visit)?) };
-        for bound in [from, to] {
-            if let Bound::Included(key) | Bound::Excluded(key) = bound {
-                self.check_key_size(key)?;
-            }
-        }
-        let above = |bound| matches!(bound, Bound::Included(key) | Bound::Excluded(key) if layout.is_reserved(key));
-        if above(from) {
-            return Ok(());
-        }
-        let to = if above(to) || to == Bound::Unbounded { Bound::Excluded(layout.reserved()) } else { to };
-        Ok(self.engine.range(from, to, direction, |entry| visit(user_entry(Some(layout), entry)))?)
+        Ok(self.engine.range(from, to, direction, visit)?)
     }
 
     /// As [`Store::first`](crate::Store::first).
@@ -460,9 +394,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
 
     /// Entries in the store. Costs nothing.
     pub fn record_count(&self) -> u64 {
-        let own = self.values.as_ref().filter(|_| BLOBS).map_or(0, Values::own_count);
-        // What is damaged may count wrongly.
-        self.engine.record_count().saturating_sub(own)
+        self.engine.record_count()
     }
 
     /// Levels of the tree, leaves included.
@@ -477,36 +409,24 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
 
     /// As [`Store::entry_size_max`](crate::Store::entry_size_max).
     pub fn entry_size_max(&self) -> usize {
-        match self.layout {
-            Some(layout) => layout.inline_max(),
-            None => self.engine.entry_size_max(),
-        }
+        self.engine.entry_size_max()
     }
 
-    /// Bytes that the value of a key may have: 16 MiB.
+    /// Bytes that the value of a key may have: 16 MiB, or as many as the numbers of pages beside the key lead to, which on pages of 2 KiB is 13 MiB for a short key.
     pub fn value_size_max(&self, key: &[u8]) -> usize {
-        match self.layout {
-            Some(_) if BLOBS => super::values::VALUE_SIZE_MAX,
-            _ => self.entry_size_max().saturating_sub(key.len()),
-        }
+        self.engine.value_size_max(key)
     }
 
-    /// As [`Store::idle`](crate::Store::idle): up to so many programs, or one step of removing what nobody's value is.
+    /// As [`Store::idle`](crate::Store::idle).
     ///
     /// # Errors
     ///
     /// As [`Store::idle`](crate::Store::idle).
     pub fn idle(&mut self, pages: u32) -> Result<bool, Error<N::Error>> {
-        if let (engine, Some(values)) = self.parts()
-            && values.has_list()
-        {
-            values.step(engine)?;
-            return Ok(true);
-        }
         Ok(self.engine.idle(pages)?)
     }
 
-    /// As [`Store::verify`](crate::Store::verify). Reads the pieces of large values twice.
+    /// As [`Store::verify`](crate::Store::verify). Reads the pages of large values, too.
     ///
     /// # Errors
     ///
@@ -519,9 +439,16 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         };
         self.engine.verify_log(&mut |violation| report(Violation::Log(violation)))?;
         self.engine.verify(&mut |violation| report(Violation::Tree(violation)))?;
-        if let Some(values) = &self.values {
-            verify(values, &mut self.engine, &mut |what, stamp| report(Violation::Value { what, stamp }))?;
+        let mut last = KeyBuf::EMPTY;
+        let mut from = Bound::Unbounded;
+        while let Some(key) = next_large(&mut self.engine, from)? {
+            if self.engine.verify_value(key.as_slice())? == Some(false) {
+                report(Violation::Value(self.engine.root()));
+            }
+            last = key;
+            from = Bound::Excluded(last.as_slice());
         }
+        let _ = last;
         Ok(count)
     }
 
@@ -570,14 +497,9 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         if key.len() <= self.engine.key_size_max() { Ok(()) } else { Err(Error::KeySize(key.len())) }
     }
 
-    /// Refuses keys that are too long, or the store's own. Those of one size are the tree's to check.
+    /// Refuses keys that are too long. Those of one size are the tree's to check.
     fn check_key(&self, key: &[u8]) -> Result<(), Error<N::Error>> {
-        let Some(layout) = self.layout else { return Ok(()) };
-        self.check_key_size(key)?;
-        match layout.is_reserved(key) {
-            true => Err(Error::Unsuitable { what: "a key that begins with so many bytes of 255" }),
-            false => Ok(()),
-        }
+        if self.cells.key_size() == 0 { self.check_key_size(key) } else { Ok(()) }
     }
 
     /// Refuses what its leaf does not take.
@@ -594,78 +516,54 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         if fits { Ok(()) } else { Err(Error::ValueSize(value.len())) }
     }
 
-    /// Changes the records of these keys, after their large values entered the list. Where there is no room it is made, of what is nobody's.
-    fn change<'k, T>(
-        &mut self,
-        keys: impl Iterator<Item = &'k [u8]> + Clone,
-        mut make: impl FnMut(&mut Engine<'m, N, C>) -> Result<T, EngineError<N::Error>>,
-    ) -> Result<T, Error<N::Error>> {
-        let (engine, values) = self.parts();
-        let Some(values) = values else { return Ok(make(engine)?) };
-        values.step(engine)?;
-        loop {
-            values.retire(engine, keys.clone())?;
-            match make(engine).map_err(|error| values.as_full(error)) {
-                Err(EngineError::Log(LogError::Full)) if values.step(engine)? => {}
-                outcome => return Ok(outcome?),
-            }
-        }
-    }
-
     /// The first entry from a bound on, upwards.
     fn above(&mut self, bound: Bound<&[u8]>) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        let Store { engine, layout, .. } = self;
         let mut cursor = match bound {
             Bound::Unbounded => Place::START,
             Bound::Included(key) => Place::below(key),
             Bound::Excluded(key) => Place::above(key),
         };
-        let entry = engine.next(&mut cursor)?;
-        let is_users = |entry: &Entry<'_>| !layout.is_some_and(|layout| layout.is_reserved(entry.key));
-        Ok(entry.filter(is_users).map(|entry| user_entry(*layout, entry)))
+        Ok(self.engine.next(&mut cursor)?)
     }
 
     /// The first entry from a bound on, downwards.
     fn below(&mut self, bound: Bound<&[u8]>) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        if let (Bound::Included(key) | Bound::Excluded(key), Some(_)) = (bound, self.layout) {
-            self.check_key_size(key)?;
-        }
-        let Store { engine, layout, .. } = self;
-        let reserved = layout.map(|layout| layout.reserved());
-        let is_users = |key: &[u8]| reserved.is_none_or(|reserved| key < reserved);
         let mut cursor = match bound {
-            Bound::Included(key) if is_users(key) => Place::above(key),
-            Bound::Excluded(key) if is_users(key) => Place::below(key),
-            _ => reserved.map_or(Place::END, Place::below),
+            Bound::Unbounded => Place::END,
+            Bound::Included(key) => Place::above(key),
+            Bound::Excluded(key) => Place::below(key),
         };
-        Ok(engine.previous(&mut cursor)?.map(|entry| user_entry(*layout, entry)))
+        Ok(self.engine.previous(&mut cursor)?)
     }
 
-    /// Whether a value of so many bytes is a large one.
-    fn is_large(&self, key: &[u8], length: usize) -> bool {
-        self.layout.is_some_and(|layout| key.len() + length > layout.inline_max())
+    /// Puts the value under way, all of whose bytes were programmed.
+    pub(super) fn end_value(&mut self, key: &[u8]) -> Result<bool, Error<N::Error>> {
+        // The last page may have none.
+        while self.engine.value_part().is_some() {
+            self.engine.append_value(key, &[])?;
+        }
+        Ok(self.engine.end_value(key)?)
     }
 
-    /// The engine, and the large values if they are compiled.
-    pub(super) fn parts(&mut self) -> (&mut Engine<'m, N, C>, Option<&mut Values<'m>>) {
-        (&mut self.engine, self.values.as_mut().filter(|_| BLOBS))
+    pub(super) fn engine(&mut self) -> &mut Engine<'m, N, C> {
+        &mut self.engine
     }
 }
 
-/// Memory for the engine, and for a head.
-type Divided<'m> = (&'m mut [u8], &'m mut [u8]);
-
-/// What a record says of a large value.
-fn head_in(layout: Option<Layout>, key: &[u8], value: &[u8]) -> Option<Head> {
-    layout.filter(|_| BLOBS)?.head(key, value)
-}
-
-/// A record as its user sees it: of a large value its size.
-fn user_entry<'e>(layout: Option<Layout>, entry: Entry<'e>) -> Entry<'e> {
-    match head_in(layout, entry.key, entry.value) {
-        Some(head) => Entry { key: entry.key, value: &[], large: Some(head.length) },
-        None => entry,
-    }
+/// The next key with a large value.
+fn next_large<N: Nand, C: Cells>(
+    engine: &mut Engine<'_, N, C>,
+    from: Bound<&[u8]>,
+) -> Result<Option<KeyBuf>, Error<N::Error>> {
+    let mut found = None;
+    engine.range(from, Bound::Unbounded, Direction::Forward, |entry| match entry.large {
+        Some(_) => {
+            found = KeyBuf::new(entry.key);
+            ControlFlow::Break(())
+        }
+        None => ControlFlow::Continue(()),
+    })?;
+    Ok(found)
 }
 
 impl<N: Nand, C: Cells> OrderedIndex for Store<'_, N, C> {

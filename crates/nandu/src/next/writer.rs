@@ -6,17 +6,15 @@ use nandu_nand::Nand;
 use nandu_newtree::{ByteCells, Cells};
 
 use super::store::Store;
-use super::values::Draft;
 use crate::Error;
 
 /// Puts a value that comes in pieces, see [`Store::writer`].
 ///
-/// Nothing has changed before [`finish`](Writer::finish) returns, whenever the power goes. What a writer wrote that was dropped before is removed by the
-/// calls that follow.
+/// Nothing has changed before [`finish`](Writer::finish) returns, whenever the power goes; dropped before, a writer gives
+/// up what it wrote.
 pub struct Writer<'s, 'm, N: Nand, C: Cells = ByteCells> {
     store: &'s mut Store<'m, N, C>,
-    /// Of a large value.
-    draft: Option<Draft>,
+    is_large: bool,
     key: &'s [u8],
     length: usize,
     /// Bytes that came.
@@ -36,15 +34,14 @@ impl<N: Nand, C: Cells> fmt::Debug for Writer<'_, '_, N, C> {
 impl<'s, 'm, N: Nand, C: Cells> Writer<'s, 'm, N, C> {
     pub(super) fn new(
         store: &'s mut Store<'m, N, C>,
-        draft: Option<Draft>,
-        key: &'s [u8],
-        length: usize,
+        is_large: bool,
+        (key, length): (&'s [u8], usize),
         buffer: &'s mut [u8],
     ) -> Self {
-        Writer { store, draft, key, length, done: 0, buffer, filled: 0 }
+        Writer { store, is_large, key, length, done: 0, buffer, filled: 0 }
     }
 
-    /// Takes the next bytes. Programs whenever a leaf's worth came.
+    /// Takes the next bytes. Programs a page whenever one is full.
     ///
     /// # Errors
     ///
@@ -55,24 +52,18 @@ impl<'s, 'm, N: Nand, C: Cells> Writer<'s, 'm, N, C> {
             return Err(Error::ValueSize(self.done + bytes.len()));
         }
         self.done += bytes.len();
-        let (engine, values) = self.store.parts();
-        let (Some(draft), Some(values)) = (&mut self.draft, values) else {
-            self.buffer[self.filled..][..bytes.len()].copy_from_slice(bytes);
-            self.filled += bytes.len();
-            return Ok(());
-        };
-        let mut rest = values.keep(draft, self.key, bytes);
-        let group = values.group_size(self.buffer.len());
+        let engine = self.store.engine();
+        let mut rest = bytes;
         while !rest.is_empty() {
-            // The last bytes go with the head.
-            if self.filled == group {
-                values.extend(engine, draft, self.key, &self.buffer[..group])?;
-                self.filled = 0;
-            }
-            let (now, more) = rest.split_at(rest.len().min(group - self.filled));
+            let size = if self.is_large { engine.value_part().unwrap_or(0) } else { self.buffer.len() };
+            let (now, more) = rest.split_at(rest.len().min(size.saturating_sub(self.filled)));
             self.buffer[self.filled..][..now.len()].copy_from_slice(now);
             self.filled += now.len();
             rest = more;
+            if self.is_large && self.filled == size {
+                self.filled = 0;
+                engine.append_value(self.key, &self.buffer[..size])?;
+            }
         }
         Ok(())
     }
@@ -86,10 +77,9 @@ impl<'s, 'm, N: Nand, C: Cells> Writer<'s, 'm, N, C> {
         if self.done != self.length {
             return Err(Error::ValueSize(self.done));
         }
-        let data = &self.buffer[..self.filled];
-        match (self.draft, self.store.parts()) {
-            (Some(draft), (engine, Some(values))) => Ok(values.finish(engine, draft, self.key, data)?),
-            _ => self.store.put(self.key, data),
+        if !self.is_large {
+            return self.store.put(self.key, &self.buffer[..self.filled]);
         }
+        self.store.end_value(self.key)
     }
 }

@@ -10,12 +10,12 @@ mod cuts;
 mod differential;
 #[path = "next_heart.rs"]
 mod heart;
+#[path = "next_values.rs"]
+mod large_values;
 #[path = "life.rs"]
 mod life;
 #[path = "pending.rs"]
 mod pending;
-#[path = "next_pieces.rs"]
-mod pieces;
 #[path = "suite.rs"]
 mod suite;
 #[path = "sync.rs"]

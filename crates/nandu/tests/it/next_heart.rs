@@ -5,7 +5,7 @@ use nandu::nand::{Ecc, Geometry};
 pub(crate) use nandu::next::{LogStats, Map, Store};
 use nandu_sim::{Chip, Sim};
 
-/// Of a page of 256 bytes the path of a high tree leaves too little for pieces of values.
+/// Pages of 1 KiB, so that a head names many pages beside long keys.
 pub(crate) const SMALL: Chip = Chip {
     name: "small",
     geometry: Geometry {
@@ -18,8 +18,8 @@ pub(crate) const SMALL: Chip = Chip {
     ..Chip::TINY
 };
 
-/// Leaves beside pieces of a value are divided, and joined later.
-pub(crate) const LEFT_OVER_PAGES: u32 = 3;
+/// Pages of a value that is given up are counted behind a commit without a path.
+pub(crate) const LEFT_OVER_PAGES: u32 = 1;
 
 /// Erases of the most worn block.
 pub(crate) fn erase_count_max(stats: &LogStats) -> u32 {

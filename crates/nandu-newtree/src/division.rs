@@ -1,0 +1,206 @@
+//! FORMAT: Large values, on the new heart
+//!
+//! A value that does not fit a leaf stands in pages of its own. The record of its key, the **head**, says which.
+//!
+//! ```text
+//! head    7F 48 D6 9B; length u32: bytes of the value; page numbers, u32 each, exactly as many as a value of that length needs. No other record is such:
+//!         a value that looks like one stands in a page itself
+//! page    of the kind `Value`, as in "Large values", with the stamp 0: what it belongs to, and bytes of the value
+//! ```
+//!
+//! Where a head has room for the numbers of all pages, it has these. Else pages stand in groups, and the head has the number of each group's last page, its **leader**, which
+//! has the numbers of the others behind its bytes. A full group has as many pages as 6 bytes of a page's content each, 292 at most. Pages are full in their order, but for the last
+//! of the bytes; a leader may have none. Numbers are little-endian.
+
+use core::ops::Range;
+
+use nandu_media::value::FRONT_SIZE;
+
+/// The first bytes of a head.
+const MARK: [u8; 4] = [0x7F, 0x48, 0xD6, 0x9B];
+
+/// Bytes of a head before page numbers.
+const FRONT: usize = 8;
+
+/// Bytes of a page number.
+const NUMBER: usize = 4;
+
+/// Pages of a full group, at most.
+const GROUP_MAX: usize = 292;
+
+/// Bytes of the largest value.
+pub(crate) const VALUE_SIZE_MAX: usize = 16 << 20;
+
+/// Bytes of memory for a value that is being put: a head, and the numbers of a group.
+pub(crate) const fn memory_required(page_size: usize) -> usize {
+    let group = 2 * page_size / 3;
+    page_size / 4 + if group < NUMBER * GROUP_MAX { group } else { NUMBER * GROUP_MAX }
+}
+
+/// How a value is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Division {
+    length: usize,
+    /// Bytes of content in a page.
+    payload: usize,
+    /// Pages of a full group; 1 where the head has the numbers of all.
+    group: usize,
+    /// Page numbers in the head.
+    heads: usize,
+}
+
+impl Division {
+    /// A value of so many bytes, where a page has so much room behind its header, a head takes so many bytes at most, and the key so many. `None` if there is no room for so large a
+    /// value, or it has no bytes.
+    pub(crate) fn new(room: usize, head_max: usize, key: usize, length: usize) -> Option<Division> {
+        let payload = room.checked_sub(FRONT_SIZE + key)?;
+        let most = head_max.checked_sub(FRONT)? / NUMBER;
+        let group = (payload / 6).min(GROUP_MAX);
+        if length > VALUE_SIZE_MAX || length == 0 || group < 2 {
+            return None;
+        }
+        [1, group].into_iter().find_map(|group| {
+            let heads = length.div_ceil(group * payload - NUMBER * (group - 1));
+            (heads <= most).then_some(Division { length, payload, group, heads })
+        })
+    }
+
+    /// Bytes of the value.
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Bytes of the head.
+    pub(crate) fn head_size(&self) -> usize {
+        FRONT + NUMBER * self.heads
+    }
+
+    /// Page numbers in the head.
+    pub(crate) fn heads(&self) -> usize {
+        self.heads
+    }
+
+    pub(crate) fn is_grouped(&self) -> bool {
+        self.group > 1
+    }
+
+    fn group_size(&self) -> usize {
+        self.group * self.payload - NUMBER * (self.group - 1)
+    }
+
+    /// Bytes of the value in a group.
+    fn bytes_of(&self, group: usize) -> usize {
+        (self.length - group * self.group_size()).min(self.group_size())
+    }
+
+    /// Pages of a group.
+    pub(crate) fn pages_of(&self, group: usize) -> usize {
+        if self.is_grouped() {
+            (self.bytes_of(group).saturating_sub(NUMBER)).div_ceil(self.payload - NUMBER).max(1)
+        } else {
+            1
+        }
+    }
+
+    /// Pages of the value.
+    pub(crate) fn pages(&self) -> usize {
+        (self.heads - 1) * self.group + self.pages_of(self.heads - 1)
+    }
+
+    /// The group of a page, and its place there.
+    pub(crate) fn place(&self, page: usize) -> (usize, usize) {
+        debug_assert!(page < self.pages(), "a page of the value");
+        (page / self.group, page % self.group)
+    }
+
+    /// Whether a page's number stands in the head.
+    pub(crate) fn is_leader(&self, page: usize) -> bool {
+        let (group, place) = self.place(page);
+        place + 1 == self.pages_of(group)
+    }
+
+    /// What a page has of the value.
+    pub(crate) fn part(&self, page: usize) -> Range<usize> {
+        let (group, place) = self.place(page);
+        let bytes = self.bytes_of(group);
+        let from = (place * self.payload).min(bytes);
+        let to = (from + self.payload).min(bytes);
+        let at = group * self.group_size();
+        at + from..at + to
+    }
+
+    /// The page that has a byte of the value.
+    pub(crate) fn page_at(&self, offset: usize) -> usize {
+        debug_assert!(offset < self.length, "a byte in a page");
+        let (group, rest) = (offset / self.group_size(), offset % self.group_size());
+        group * self.group + (rest / self.payload).min(self.pages_of(group) - 1)
+    }
+}
+
+/// Bytes of the value that a head says it has, if a record begins as one.
+pub(crate) fn length_in(value: &[u8]) -> Option<usize> {
+    let length = value.strip_prefix(&MARK)?.first_chunk()?;
+    Some(u32::from_le_bytes(*length) as usize)
+}
+
+/// Writes what stands before the numbers in a head.
+pub(crate) fn begin_head(head: &mut [u8], length: usize) {
+    head[..MARK.len()].copy_from_slice(&MARK);
+    head[MARK.len()..FRONT].copy_from_slice(&(length as u32).to_le_bytes());
+}
+
+/// Where a page number stands in a head.
+pub(crate) fn number_at(index: usize) -> Range<usize> {
+    FRONT + NUMBER * index..FRONT + NUMBER * (index + 1)
+}
+
+/// A page number of a head.
+pub(crate) fn number_in(head: &[u8], index: usize) -> u32 {
+    number(&head[number_at(index)])
+}
+
+/// Where the numbers stand that a leader has in so many bytes of content, of so many pages.
+pub(crate) fn numbers_of(content: &Range<usize>, pages: usize) -> Option<Range<usize>> {
+    let start = content.end.checked_sub(NUMBER * (pages - 1)).filter(|&start| start >= content.start)?;
+    Some(start..content.end)
+}
+
+/// A number from its bytes.
+pub(crate) fn number(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().map_or(u32::MAX, |&bytes| u32::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Division, NUMBER, VALUE_SIZE_MAX, memory_required};
+
+    /// Every byte stands in one place, in order, and no page has more than it takes.
+    #[test]
+    fn every_byte_of_a_value_has_one_place() {
+        for (room, head, key) in [(460, 85, 16), (1990, 420, 8), (1990, 200, 228), (8140, 1900, 62)] {
+            let mut length = 1;
+            let (mut grouped, mut direct) = (0, 0);
+            while let Some(division) = Division::new(room, head, key, length) {
+                grouped += usize::from(division.is_grouped());
+                direct += usize::from(!division.is_grouped());
+                assert!(division.head_size() <= head);
+                let mut at = 0;
+                for page in 0..division.pages() {
+                    let part = division.part(page);
+                    assert_eq!(part.start, at, "{room} {head} {key} {length} {page}");
+                    let (group, _) = division.place(page);
+                    let numbers = if division.is_leader(page) { division.pages_of(group) - 1 } else { 0 };
+                    assert!(part.len() + NUMBER * numbers <= room - 16 - key, "{length} {page}");
+                    if let Some(last) = part.end.checked_sub(1).filter(|_| !part.is_empty()) {
+                        assert_eq!((division.page_at(part.start), division.page_at(last)), (page, page));
+                    }
+                    at = part.end;
+                }
+                assert_eq!(at, length);
+                length += 1 + length / 61;
+            }
+            assert!(grouped > 5 && direct > 20, "{grouped} {direct}");
+        }
+        assert!(Division::new(8140, 1900, 62, VALUE_SIZE_MAX).is_some() && memory_required(2048) == 512 + 1168);
+    }
+}

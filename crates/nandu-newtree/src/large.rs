@@ -1,0 +1,372 @@
+//! Pages of large values: programmed, found, moved, named when they die.
+//!
+//! A page of a value says its key and its number, and lives while the head of that key names it under that number. It is programmed before its head, and promises nothing: a cut
+//! between leaves pages that no record names.
+//!
+//! A head always stands in its leaf (W6). So a move changes the leaf, as a copy of a leaf does, and nothing that a commit lists names a page.
+
+use nandu_cells::Cells;
+use nandu_index::KeyBuf;
+use nandu_media::tree::Malformed;
+use nandu_media::value::{ValueBody, ValueFields};
+use nandu_nand::{Nand, PageAddr};
+use nandu_newlog::{Kind, Log, Victim};
+
+use crate::changes::Changes;
+use crate::commit::{tell, write};
+use crate::descend::{Leaf, descend_to_leaf, find_leaf, leaf_in, look};
+use crate::division::{Division, number, number_at, number_in, numbers_of};
+use crate::error::{Outcome, corrupt};
+use crate::list::Waiting;
+use crate::tree::Tree;
+use crate::values::Values;
+use crate::writer::{Change, Pen};
+
+/// Pages of values that are moved at once, with the leaf that names them.
+pub(crate) const MOVED_MAX: usize = 16;
+
+/// Programs the next page of the value under way. The value has this key, and these are its bytes there.
+pub(crate) fn append<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    values: &mut Values<'_>,
+    change: &mut Change,
+    (key, bytes): (&[u8], &[u8]),
+) -> Outcome<(), N> {
+    let (Some(division), Some(page)) = (values.division(), values.next()) else { return Ok(()) };
+    let header = tree.path.shape().header_size();
+    let numbers: &[u8] = if division.is_leader(page) { values.numbers() } else { &[] };
+    debug_assert!(bytes.len() == division.part(page).len(), "the bytes that stand there");
+    let size = bytes.len() + numbers.len();
+    let fields = ValueFields { length: division.length() as u32, stamp: 0, number: page as u32, key, size };
+    let out = tree.reader.lend();
+    let content = fields.write(out, header);
+    let (first, last) = out[content].split_at_mut(bytes.len());
+    first.copy_from_slice(bytes);
+    last.copy_from_slice(numbers);
+    let programmed = change.append(&mut tree.log, Kind::Value, out)?;
+    tree.reader.programmed(programmed);
+    values.programmed(programmed);
+    Ok(())
+}
+
+/// The head of a key in a leaf: where it stands there, and how the value is divided.
+fn head_in<N: Nand, C: Cells>(tree: &Tree<'_, N, C>, leaf: &Leaf, key: &[u8]) -> Option<(usize, Division)> {
+    let (shape, leaf) = (tree.path.shape(), look(tree, leaf));
+    let index = shape.cells().leaf_find(leaf, key).ok()?;
+    let division = shape.head(key, shape.cells().leaf_value(leaf, index))?;
+    Some((index, division))
+}
+
+/// A page number of a head in a leaf.
+fn number_of<N: Nand, C: Cells>(tree: &Tree<'_, N, C>, leaf: &Leaf, (index, group): (usize, usize)) -> u32 {
+    number_in(tree.path.shape().cells().leaf_value(look(tree, leaf), index), group)
+}
+
+/// Notes the pages that the head of a key in its leaf names: they are replaced. The leaf is on flash as it is. Returns how many pages the value has.
+pub(crate) fn replace<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, key: &[u8]) -> Outcome<u32, N> {
+    named(tree, key, &mut |tree, page| match page {
+        Some(page) => tree.path.replace(page),
+        None => tree.path.misses_replaced(),
+    })
+}
+
+/// Visits the pages that the head of a key in its leaf names; `None` stands for some that only others name. Returns how many pages the value has.
+pub(crate) fn named<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    key: &[u8],
+    visit: &mut dyn FnMut(&mut Tree<'_, N, C>, Option<u32>),
+) -> Outcome<u32, N> {
+    if !tree.path.state().has_heads {
+        return Ok(0);
+    }
+    let page = find_leaf(tree, key)?;
+    let leaf = leaf_in(tree, page)?;
+    let Some((index, division)) = head_in(tree, &leaf, key) else { return Ok(0) };
+    for group in 0..division.heads() {
+        let page = number_of(tree, &leaf, (index, group));
+        visit(tree, (page < tree.path.shape().page_count()).then_some(page));
+    }
+    if division.is_grouped() {
+        visit(tree, None);
+    }
+    Ok(division.pages() as u32)
+}
+
+/// Reads a page of a value, which says that it is this one of this key's.
+fn read_page<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    page: u32,
+    (key, number): (&[u8], usize),
+) -> Outcome<ValueBody, N> {
+    let body = tree.reader.value(&mut tree.log, page)?;
+    let is_it = body.number as usize == number && tree.reader.of_value(body.key.clone()) == key;
+    if is_it { Ok(body) } else { Err(corrupt(page, Malformed::Node)) }
+}
+
+/// The page of a group's member that a leader names, which was read last.
+fn follower<N: Nand, C: Cells>(
+    tree: &Tree<'_, N, C>,
+    (leader, body): (u32, &ValueBody),
+    (pages, place): (usize, usize),
+) -> Outcome<u32, N> {
+    let numbers = numbers_of(&body.content, pages).ok_or_else(|| corrupt(leader, Malformed::Short))?;
+    Ok(number(&tree.reader.of_value(numbers)[4 * place..]))
+}
+
+/// Whose page this is, which was read last, and which one: while the head of the key names it. Its leaf is in the path then.
+pub(crate) fn lives<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    changes: &Changes<'_>,
+    page: u32,
+) -> Outcome<Option<(KeyBuf, usize)>, N> {
+    let body = tree.reader.value(&mut tree.log, page)?;
+    let Some(key) = KeyBuf::new(tree.reader.of_value(body.key)) else { return Ok(None) };
+    let number = body.number as usize;
+    // What waits takes the place of a head, and names no page.
+    if !tree.path.shape().key_fits(key.as_slice()) || changes.find(key.as_slice()).is_ok() {
+        return Ok(None);
+    }
+    descend_to_leaf(tree, key.as_slice())?;
+    let Some((index, division)) = head_in(tree, &Leaf::OfPath, key.as_slice()) else { return Ok(None) };
+    if number >= division.pages() {
+        return Ok(None);
+    }
+    let (group, place) = division.place(number);
+    let leader = number_of(tree, &Leaf::OfPath, (index, group));
+    let is_named = match division.is_leader(number) {
+        true => leader == page,
+        false => {
+            let pages = division.pages_of(group);
+            let body = read_page(tree, leader, (key.as_slice(), number - place + pages - 1))?;
+            follower(tree, (leader, &body), (pages, place))? == page
+        }
+    };
+    Ok(is_named.then_some((key, number)))
+}
+
+/// Programs a page that lives elsewhere, with other pages of its block that heads of the same leaf name, so many in all, and then that leaf, which is in the path. Returns how many
+/// of the block's pages moved.
+pub(crate) fn copy<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    waiting: &mut Waiting<'_>,
+    (key, page): (&[u8], usize),
+    (victim, most): (&Victim, usize),
+) -> Outcome<u32, N> {
+    let most = most.clamp(1, MOVED_MAX);
+    let Some((first, division)) = head_in(tree, &Leaf::OfPath, key) else { return Ok(0) };
+    let mut moved = match division.is_grouped() {
+        true => copy_grouped(tree, (key, page), (first, &division), (victim, most))?,
+        false => copy_named(tree, (key, page), first, victim)?,
+    };
+    let cells = tree.path.shape().cells();
+    let mut other = KeyBuf::EMPTY;
+    for index in 0..cells.leaf_count(tree.path.held_leaf()) {
+        cells.leaf_key(tree.path.held_leaf(), index, &mut other);
+        if waiting.changes.find(other.as_slice()).is_ok() {
+            // Its pages are dying.
+            continue;
+        }
+        let Some((_, division)) = head_in(tree, &Leaf::OfPath, other.as_slice()) else { continue };
+        for number in 0..division.heads() {
+            let old = number_of(tree, &Leaf::OfPath, (index, number));
+            // What cannot be read the log asks for yet.
+            let may_move = moved < most && !division.is_grouped() && is_beside(tree, old, victim);
+            if may_move && read_page(tree, old, (other.as_slice(), number)).is_ok() {
+                moved += copy_named(tree, (other.as_slice(), number), index, victim)?;
+            }
+        }
+    }
+    tree.path.touch(0);
+    write(tree, &mut Pen::Move(victim))?;
+    tree.path.stats_mut().moves += moved as u64;
+    let is_all = tell(tree, waiting, None);
+    debug_assert!(is_all, "a move is made where there is room for its deaths");
+    Ok(moved as u32)
+}
+
+/// Programs a page that a head names elsewhere, in whose leaf that is then said.
+fn copy_named<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    (key, number): (&[u8], usize),
+    index: usize,
+    victim: &Victim,
+) -> Outcome<usize, N> {
+    let old = number_of(tree, &Leaf::OfPath, (index, number));
+    read_page(tree, old, (key, number))?;
+    let new = program(tree, old, victim)?;
+    tree.path.patch(index, number_at(number), &new.to_le_bytes());
+    Ok(1)
+}
+
+/// The same for a page of a group, with its leader.
+fn copy_grouped<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    (key, page): (&[u8], usize),
+    (index, division): (usize, &Division),
+    (victim, most): (&Victim, usize),
+) -> Outcome<usize, N> {
+    let (group, place) = division.place(page);
+    let pages = division.pages_of(group);
+    let first = page - place;
+    let leader = number_of(tree, &Leaf::OfPath, (index, group));
+    let mut moved = [(0, 0); MOVED_MAX];
+    let mut count = 0;
+    let others = (0..pages - 1).filter(|&other| other != place);
+    for other in core::iter::once(place).filter(|&place| place + 1 < pages).chain(others) {
+        if count == most {
+            break;
+        }
+        let body = read_page(tree, leader, (key, first + pages - 1))?;
+        let old = follower(tree, (leader, &body), (pages, other))?;
+        if !is_beside(tree, old, victim) {
+            continue;
+        }
+        match read_page(tree, old, (key, first + other)) {
+            Err(_) if other != place => continue,
+            read => read?,
+        };
+        moved[count] = (other, program(tree, old, victim)?);
+        count += 1;
+    }
+    let body = read_page(tree, leader, (key, first + pages - 1))?;
+    let numbers = numbers_of(&body.content, pages).ok_or_else(|| corrupt(leader, Malformed::Short))?;
+    let is_leader_beside = is_beside(tree, leader, victim);
+    let bytes = tree.reader.lend();
+    for (other, new) in &moved[..count] {
+        bytes[numbers.start + 4 * other..][..4].copy_from_slice(&new.to_le_bytes());
+    }
+    let new = program(tree, leader, victim)?;
+    tree.path.patch(index, number_at(group), &new.to_le_bytes());
+    Ok(count + usize::from(is_leader_beside))
+}
+
+/// Whether a page is in the block that is emptied.
+fn is_beside<N: Nand, C: Cells>(tree: &Tree<'_, N, C>, page: u32, victim: &Victim) -> bool {
+    let geometry = tree.log.geometry();
+    let page = PageAddr(page);
+    geometry.contains_page(page) && geometry.block_of(page) == geometry.block_of(victim.page())
+}
+
+/// Programs what the reader holds of a page anew, which is replaced.
+fn program<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, old: u32, victim: &Victim) -> Outcome<u32, N> {
+    let PageAddr(new) = tree.log.copy(tree.reader.lend(), Kind::Value, victim)?;
+    tree.reader.programmed(new);
+    tree.path.replace(old);
+    Ok(new)
+}
+
+/// How many heads there are, and how many pages their values have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Heads {
+    pub(crate) count: u32,
+    pub(crate) pages: u32,
+}
+
+/// Visits the pages that the heads of a leaf name, unless something waits that takes their place, and counts them. Reads the leaders of groups.
+pub(crate) fn visit_leaf<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    (page, changes): (u32, &Changes<'_>),
+    visit: &mut dyn FnMut(&mut Log<'_, N>, PageAddr),
+) -> Outcome<Heads, N> {
+    let cells = tree.path.shape().cells();
+    let mut leaf = leaf_in(tree, page)?;
+    let count = cells.leaf_count(look(tree, &leaf));
+    let (mut key, mut heads) = (KeyBuf::EMPTY, Heads::default());
+    for index in 0..count {
+        let bytes = look(tree, &leaf);
+        cells.leaf_key(bytes, index, &mut key);
+        let Some(division) = tree.path.shape().head(key.as_slice(), cells.leaf_value(bytes, index)) else { continue };
+        heads.count += 1;
+        if changes.find(key.as_slice()).is_ok() {
+            continue;
+        }
+        heads.pages += division.pages() as u32;
+        for group in 0..division.heads() {
+            let leader = number_of(tree, &leaf, (index, group));
+            visit(&mut tree.log, PageAddr(leader));
+            if division.is_grouped() {
+                visit_group(tree, (leader, division.pages_of(group)), visit)?;
+                leaf = leaf_in(tree, page)?;
+            }
+        }
+    }
+    Ok(heads)
+}
+
+/// Visits the pages that a leader names.
+fn visit_group<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    (leader, pages): (u32, usize),
+    visit: &mut dyn FnMut(&mut Log<'_, N>, PageAddr),
+) -> Outcome<(), N> {
+    let body = tree.reader.value(&mut tree.log, leader)?;
+    for place in 0..pages - 1 {
+        let page = follower(tree, (leader, &body), (pages, place))?;
+        visit(&mut tree.log, PageAddr(page));
+    }
+    Ok(())
+}
+
+/// Visits the pages of the value under way.
+pub(crate) fn visit_open<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    values: &Values<'_>,
+    visit: &mut dyn FnMut(&mut Log<'_, N>, PageAddr),
+) -> Outcome<(), N> {
+    let Some(division) = values.division() else { return Ok(()) };
+    for group in 0..values.leaders() {
+        let leader = values.leader(group);
+        visit(&mut tree.log, PageAddr(leader));
+        if division.is_grouped() {
+            visit_group(tree, (leader, division.pages_of(group)), visit)?;
+        }
+    }
+    for page in values.numbers().chunks_exact(4) {
+        visit(&mut tree.log, PageAddr(number(page)));
+    }
+    Ok(())
+}
+
+/// Copies what a value has from `offset` on into `out`, as far as both go. Returns the bytes of the whole value; `None` if the key has no large one. Reads a page for each page of the value, and for each leader.
+pub(crate) fn read<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    scratch: &mut [u8],
+    (key, offset): (&[u8], usize),
+    out: &mut [u8],
+) -> Outcome<Option<usize>, N> {
+    let page = find_leaf(tree, key)?;
+    let leaf = leaf_in(tree, page)?;
+    let Some((index, division)) = head_in(tree, &leaf, key) else { return Ok(None) };
+    let head = tree.path.shape().cells().leaf_value(look(tree, &leaf), index);
+    let (head_room, numbers) = scratch.split_at_mut(head.len());
+    head_room.copy_from_slice(head);
+    let end = (offset + out.len()).min(division.length());
+    let mut at = offset;
+    // The numbers of a group are read once.
+    let mut group_read = None;
+    while at < end {
+        let number_of_page = division.page_at(at);
+        let (group, place) = division.place(number_of_page);
+        let mut page = number_in(head_room, group);
+        if !division.is_leader(number_of_page) {
+            let pages = division.pages_of(group);
+            if group_read != Some(group) {
+                let body = read_page(tree, page, (key, number_of_page - place + pages - 1))?;
+                let from = numbers_of(&body.content, pages).ok_or_else(|| corrupt(page, Malformed::Short))?;
+                numbers[..from.len()].copy_from_slice(tree.reader.of_value(from));
+                group_read = Some(group);
+            }
+            page = number(&numbers[4 * place..]);
+        }
+        let body = read_page(tree, page, (key, number_of_page))?;
+        let part = division.part(number_of_page);
+        let to = part.end.min(end);
+        let from = body.content.start + at - part.start;
+        if body.length as usize != division.length() || from + (to - at) > body.content.end {
+            return Err(corrupt(page, Malformed::Short));
+        }
+        out[at - offset..to - offset].copy_from_slice(tree.reader.of_value(from..from + (to - at)));
+        at = to;
+    }
+    Ok(Some(division.length()))
+}

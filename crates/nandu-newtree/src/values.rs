@@ -1,0 +1,137 @@
+//! The value that is being put: its head as far as it is known, and the numbers of the group under way.
+//!
+//! Its pages are named by nothing yet. Whoever counts pages or moves them asks here, too.
+
+use core::ops::Range;
+
+use crate::division::{Division, begin_head, number_at, number_in};
+
+/// A value under way.
+#[derive(Clone, Copy)]
+struct Open {
+    division: Division,
+    /// Pages that were programmed.
+    done: usize,
+    /// Sequence that its first page had at least.
+    since: u64,
+}
+
+/// Memory for a value that is being put.
+pub(crate) struct Values<'m> {
+    memory: &'m mut [u8],
+    open: Option<Open>,
+    /// Pages of a value in the mean of late, times [`WEIGHT`]; 0 where nobody knows.
+    mean: usize,
+}
+
+/// Values of which a new one is one in the mean.
+const WEIGHT: usize = 8;
+
+impl<'m> Values<'m> {
+    pub(crate) fn new(memory: &'m mut [u8]) -> Values<'m> {
+        Values { memory, open: None, mean: 0 }
+    }
+
+    /// Whether there is memory for large values.
+    pub(crate) fn is_there(&self) -> bool {
+        !self.memory.is_empty()
+    }
+
+    /// Begins a value; the next page gets this sequence.
+    pub(crate) fn begin(&mut self, division: Division, since: u64) {
+        debug_assert!(self.open.is_none() && division.head_size() <= self.memory.len(), "one at a time");
+        begin_head(self.memory, division.length());
+        self.mean = match self.mean {
+            0 => WEIGHT * division.pages(),
+            mean => mean - mean / WEIGHT + division.pages(),
+        };
+        self.open = Some(Open { division, done: 0, since });
+    }
+
+    /// No value is under way any more. Returns whether pages of it were programmed.
+    pub(crate) fn close(&mut self) -> bool {
+        self.open.take().is_some_and(|open| open.done > 0)
+    }
+
+    /// Whether nobody knows how many pages values have.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.mean == 0
+    }
+
+    /// So many values with so many pages were counted.
+    pub(crate) fn counted(&mut self, values: u32, pages: u32) {
+        self.mean = WEIGHT * (pages / values.max(1)).max(1) as usize;
+    }
+
+    /// Pages that stand together since they are of one value, in the mean.
+    pub(crate) fn together(&self) -> u32 {
+        (self.mean / WEIGHT).max(1) as u32
+    }
+
+    /// How the value under way is divided.
+    pub(crate) fn division(&self) -> Option<Division> {
+        self.open.map(|open| open.division)
+    }
+
+    /// Sequence from which on a page of no record may be one of the value under way.
+    pub(crate) fn since(&self) -> Option<u64> {
+        self.open.map(|open| open.since)
+    }
+
+    /// The page that comes next, if one is left.
+    pub(crate) fn next(&self) -> Option<usize> {
+        self.open.filter(|open| open.done < open.division.pages()).map(|open| open.done)
+    }
+
+    /// Pages that were programmed.
+    pub(crate) fn done(&self) -> usize {
+        self.open.map_or(0, |open| open.done)
+    }
+
+    /// The numbers of the group under way, as they stand in its leader.
+    pub(crate) fn numbers(&self) -> &[u8] {
+        let Some(Open { division, done, .. }) = self.open else { return &[] };
+        if !division.is_grouped() || done == division.pages() {
+            return &[];
+        }
+        let (head, (_, place)) = (division.head_size(), division.place(done));
+        &self.memory[head..head + 4 * place]
+    }
+
+    /// The page that came next is programmed.
+    pub(crate) fn programmed(&mut self, page: u32) {
+        let Some(open) = &mut self.open else { return };
+        let (group, place) = open.division.place(open.done);
+        let at = match open.division.is_leader(open.done) {
+            true => number_at(group),
+            false => {
+                let start = open.division.head_size() + 4 * place;
+                Range { start, end: start + 4 }
+            }
+        };
+        self.memory[at].copy_from_slice(&page.to_le_bytes());
+        open.done += 1;
+        debug_assert!(open.done <= open.division.pages(), "no more pages than the value has");
+    }
+
+    /// The head, which is whole when all pages are programmed.
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.memory[..self.open.map_or(0, |open| open.division.head_size())]
+    }
+
+    /// Groups whose leaders the head names; where there are no groups, pages.
+    pub(crate) fn leaders(&self) -> usize {
+        let Some(open) = self.open else { return 0 };
+        if open.done == open.division.pages() { open.division.heads() } else { open.division.place(open.done).0 }
+    }
+
+    /// The number of such a leader.
+    pub(crate) fn leader(&self, group: usize) -> u32 {
+        number_in(self.head(), group)
+    }
+
+    /// Room to look at another value's head in, while none is under way.
+    pub(crate) fn scratch(&mut self) -> Option<&mut [u8]> {
+        if self.open.is_none() { Some(self.memory) } else { None }
+    }
+}
