@@ -52,20 +52,18 @@ impl Budget {
         Budget { at_once: u32::MAX, steps: 0, is_idle: false, dead_min, ..Budget::idle(2) }
     }
 
-    /// So many pages were moved, with so many programs.
-    pub(crate) fn spend(&mut self, pages: u32, programs: u32) {
-        self.programs = self.programs.saturating_sub(pages);
-        self.at_once = self.at_once.saturating_sub(programs);
-        if self.at_once == 0 {
-            self.programs = 0;
-        }
-    }
-
     /// So many programs for a call that has room for so many, and so many erases, where so many were made since the mount.
     pub(crate) fn share(programs: u32, at_once: u32, erases: u32, made: u64) -> Budget {
         let steps = u32::from(erases > 0);
         Budget { at_once, erases_max: Some(made + u64::from(erases)), steps, is_idle: false, ..Budget::idle(programs) }
     }
+}
+
+/// What is left of a budget when so many pages were moved with so many programs.
+pub(crate) fn spend(budget: &mut Budget, pages: u32, programs: u32) {
+    debug_assert!(programs >= pages, "a move takes a program at least");
+    budget.at_once = budget.at_once.saturating_sub(programs);
+    budget.programs = if budget.at_once == 0 { 0 } else { budget.programs.saturating_sub(pages) };
 }
 
 /// A block that is being emptied.

@@ -7,7 +7,7 @@ use nandu_nand::{BlockAddr, Cause, Geometry, Nand, PageAddr};
 
 use crate::blocks::{Blocks, Flag, State};
 use crate::chip::Chip;
-use crate::collector::{Budget, Collector, Weight};
+use crate::collector::{Budget, Collector, Weight, spend};
 use crate::disturb::Disturb;
 use crate::dying::{DYING_MAX, Dying};
 use crate::error::LogError;
@@ -579,14 +579,14 @@ impl<'m, N: Nand> Log<'m, N> {
         match fate {
             Fate::Dead => self.collector.goes(0, Weight::Node),
             Fate::Copied => {
-                budget.spend(1, 1);
+                spend(budget, 1, 1);
                 self.collector.goes(1, Weight::Node);
             }
             Fate::Values(pages) => {
-                budget.spend(pages, pages + 1);
+                spend(budget, pages, pages + 1);
                 self.collector.goes(pages, Weight::Value);
             }
-            Fate::Kept => budget.spend(1, 1),
+            Fate::Kept => spend(budget, 1, 1),
             Fate::Stays => {}
             Fate::Unreadable => self.collector.is_damaged(),
         }

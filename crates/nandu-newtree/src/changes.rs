@@ -416,12 +416,12 @@ impl<'m> Changes<'m> {
         listed
     }
 
-    /// Makes a list of changes, which the member of this slot has. `moved` is told of each change of another member that one takes the place of, how many bytes of memory
+    /// Makes a list of changes, which the member of this slot has; one that says that a head is in its leaf takes out what older members have of the key. `moved` is told of each change of another member that one takes the place of, how many bytes of memory
     /// it took. Returns the bytes of memory that the list takes, or `None` if there is no room.
     pub(crate) fn replay(
         &mut self,
         mut list: &[u8],
-        slot: u8,
+        (slot, heeds_heads): (u8, bool),
         is_sound: impl Fn(&[u8], Option<&[u8]>) -> bool,
         mut moved: impl FnMut(u8, usize),
     ) -> Result<Option<usize>, Malformed> {
@@ -432,6 +432,9 @@ impl<'m> Changes<'m> {
                 return Err(Malformed::Node);
             }
             list = rest;
+            if change.tag == TAG_HERE && !heeds_heads {
+                continue;
+            }
             let edit = Edit { key: change.key, value: change.value };
             if let Some((home, size)) = self.recorded(edit.key) {
                 if home == slot {
@@ -545,9 +548,9 @@ mod tests {
         assert_eq!((moved, changes.len(), changes.gain()), (std::vec![(3, 3)], 3, 0), "c is in its leaf");
         assert_eq!([3, 4, 5, UNSYNCED].map(|slot| changes.bytes_in(slot)), [0, 3, 5, 0]);
         let mut opened = Changes::new(&mut other, format);
-        assert_eq!(opened.replay(&list, 0, |_, _| true, |_, _| panic!("nothing was there")), Ok(Some(9)));
+        assert_eq!(opened.replay(&list, (0, true), |_, _| true, |_, _| panic!("nothing was there")), Ok(Some(9)));
         assert_eq!(opened.value(1), Some(&b"3"[..]));
-        assert!(opened.replay(&list[..7], 1, |_, _| true, |_, _| ()).is_err());
-        assert!(opened.replay(&list, 2, |key, _| key != b"c", |_, _| ()).is_err());
+        assert!(opened.replay(&list[..7], (1, true), |_, _| true, |_, _| ()).is_err());
+        assert!(opened.replay(&list, (2, true), |key, _| key != b"c", |_, _| ()).is_err());
     }
 }

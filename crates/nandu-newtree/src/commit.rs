@@ -105,7 +105,7 @@ pub(crate) fn tell<N: Nand, C: Cells>(
             is_all = false;
         }
     }
-    path.forget_replaced();
+    path.replaced_mut().clear();
     debug_assert!(path.replaced().as_slice().is_empty(), "each death is told once");
     is_all
 }

@@ -122,6 +122,7 @@ impl Division {
     /// What a page has of the value.
     pub(crate) fn part(&self, page: usize) -> Range<usize> {
         let (group, place) = self.place(page);
+        debug_assert!(group < self.heads, "the head has its number, or its leader's");
         let bytes = self.bytes_of(group);
         let from = (place * self.payload).min(bytes);
         let to = (from + self.payload).min(bytes);
@@ -145,6 +146,7 @@ pub(crate) fn length_in(value: &[u8]) -> Option<usize> {
 
 /// Writes what stands before the numbers in a head.
 pub(crate) fn begin_head(head: &mut [u8], length: usize) {
+    debug_assert!((1..=VALUE_SIZE_MAX).contains(&length), "a value that can be divided");
     head[..MARK.len()].copy_from_slice(&MARK);
     head[MARK.len()..FRONT].copy_from_slice(&(length as u32).to_le_bytes());
 }

@@ -6,6 +6,7 @@ use nandu_nand::Nand;
 use crate::descend::descend_to_leaf;
 use crate::error::Outcome;
 use crate::fit::ascending_size_max;
+use crate::shape::Counts;
 use crate::slots::Put;
 use crate::split::{overflow, start};
 use crate::tree::Tree;
@@ -39,8 +40,8 @@ pub(crate) fn make_room<N: Nand, C: Cells>(
         Put::Starts => start(tree, change, entry)?,
     }
     if !existed {
-        let records = tree.path.state().records + 1;
-        tree.path.set_records(records);
+        let counts = tree.path.state().counts;
+        tree.path.count(Counts { records: counts.records + 1, ..counts });
     }
     debug_assert!(tree.path.is_dirty(), "the path is programmed next");
     Ok(())

@@ -13,10 +13,10 @@ use crate::error::{EngineError, Outcome, corrupt, corrupt_page};
 use crate::large::{self, MOVED_MAX, append, named, visit_open};
 use crate::list::{List, Waiting, changes_max, choose};
 use crate::options::Durability;
-use crate::path::REPLACED_MAX;
+use crate::pages::REPLACED_MAX;
 use crate::relocate::{copy, lives};
 use crate::replay::replay;
-use crate::shape::State;
+use crate::shape::{Counts, State};
 use crate::tree::Tree;
 use crate::values::Values;
 use crate::walk::live_pages;
@@ -139,7 +139,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
 
     /// Entries with all changes, durable or not.
     pub(crate) fn records(&self) -> u64 {
-        self.working.records.saturating_add_signed(self.waiting.changes.gain())
+        self.working.counts.records.saturating_add_signed(self.waiting.changes.gain())
     }
 
     /// Whether something was programmed that no commit leads to.
@@ -230,10 +230,10 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             self.settle()?;
             return Ok(None);
         }
-        self.tree.log.weigh(self.working.value_pages + self.values.done() as u32, self.values.together());
+        self.tree.log.weigh(self.working.counts.value_pages + self.values.done() as u32, self.values.together());
         let claimed = match self.tree.log.claim(want, pages, live) {
             // How much moves take is not known yet: that is counted before anything is refused.
-            Err(LogError::Full) if want == Claim::Grow && self.working.has_heads && self.values.is_unknown() => {
+            Err(LogError::Full) if want == Claim::Grow && self.working.counts.has_heads && self.values.is_unknown() => {
                 Claimed::Recount
             }
             claimed => claimed?,
@@ -272,17 +272,18 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let division = shape.division(key, length).ok_or(EngineError::ValueSize(length))?;
         // And what the leaf of its head may be divided into.
         let pages = division.pages() as u32 + DEATHS as u32;
-        self.tree.log.weigh(self.working.value_pages + pages, self.values.together());
+        self.tree.log.weigh(self.working.counts.value_pages + pages, self.values.together());
         if !self.tree.log.has_room(pages) {
             if !self.tree.log.is_exact() || self.values.is_unknown() {
                 self.recount()?;
-                self.tree.log.weigh(self.working.value_pages + pages, self.values.together());
+                self.tree.log.weigh(self.working.counts.value_pages + pages, self.values.together());
             }
             if !self.tree.log.has_room(pages) {
                 return Err(EngineError::Log(LogError::Full));
             }
         }
         let since = self.tree.log.next_sequence();
+        debug_assert!(division.length() == length && self.values.division().is_none(), "one value at a time");
         self.values.begin(division, since);
         Ok(())
     }
@@ -317,6 +318,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
 
     /// The value under way is in its leaf.
     pub(crate) fn end_value(&mut self) {
+        debug_assert!(self.values.next().is_none(), "all its pages were programmed");
         self.values.close();
     }
 
@@ -337,18 +339,22 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// What is in the buffers has so many entries, with what is unsynced or without, and so many pages of values more and fewer.
-    pub(crate) fn count(&mut self, is_synced: bool, (more, fewer): (u32, u32)) {
-        let State { records, has_heads, value_pages, .. } = self.working;
-        let (records, lost) = if is_synced { (self.records(), self.lost_pages) } else { (records, 0) };
-        self.tree.path.set_records(records);
-        let pages = (value_pages + more).saturating_sub(lost + fewer);
-        self.tree.path.set_value_pages(has_heads || more > 0, pages);
+    pub(crate) fn count(&mut self, is_synced: bool, pages: (u32, u32)) {
+        let before = self.working.counts;
+        let (records, lost) = if is_synced { (self.records(), self.lost_pages) } else { (before.records, 0) };
+        self.tree.path.count(Counts { records, ..self.counts_with(pages, lost) });
     }
 
     /// What is in the buffers has so many pages of values more and fewer.
-    pub(crate) fn count_pages(&mut self, (more, fewer): (u32, u32)) {
-        let State { has_heads, value_pages, .. } = self.working;
-        self.tree.path.set_value_pages(has_heads || more > 0, (value_pages + more).saturating_sub(fewer));
+    pub(crate) fn count_pages(&mut self, pages: (u32, u32)) {
+        let records = self.tree.path.state().counts.records;
+        self.tree.path.count(Counts { records, ..self.counts_with(pages, 0) });
+    }
+
+    fn counts_with(&self, (more, fewer): (u32, u32), lost: u32) -> Counts {
+        let Counts { has_heads, value_pages, .. } = self.working.counts;
+        let value_pages = (value_pages + more).saturating_sub(lost + fewer);
+        Counts { has_heads: has_heads || more > 0, value_pages, ..self.working.counts }
     }
 
     /// What a commit lists in so much room, behind what the path replaces.
@@ -563,6 +569,10 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             Ok(None) => return Ok(Fate::Dead),
             Err(error) => return self.not_moved(error),
         };
+        debug_assert!(
+            !tree.path.is_dirty() && number < tree.path.shape().page_count() as usize,
+            "nothing is under way"
+        );
         let before = tree.log.spent().0;
         let copied = large::copy(tree, waiting, (key.as_slice(), number), (victim, most));
         self.is_unsettled |= self.tree.log.spent().0 != before;
@@ -614,7 +624,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         debug_assert!(!self.tree.log.has_dying() && !self.is_unsettled, "nothing died while pages were counted");
         // What is said from here on of whether there are heads.
         let heads = walked.map_err(|error| self.undo(error))?;
-        (self.working.has_heads, self.working.value_pages) = (heads.count > 0, heads.pages);
+        let counts = self.working.counts;
+        self.working.counts = Counts { has_heads: heads.count > 0, value_pages: heads.pages, ..counts };
         self.values.counted(heads.count, heads.pages);
         self.count_pages((0, 0));
         Ok(())

@@ -66,19 +66,23 @@ fn number_of<N: Nand, C: Cells>(tree: &Tree<'_, N, C>, leaf: &Leaf, (index, grou
 pub(crate) fn replace<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, key: &[u8]) -> Outcome<u32, N> {
     named(tree, key, &mut |tree, page| match page {
         Some(page) => tree.path.replace(page),
-        None => tree.path.misses_replaced(),
+        None => tree.path.replaced_mut().is_short_of_some(),
     })
 }
 
+/// Whom a page that a head names is told; `None` stands for some that only others name.
+type Tell<'v, 'm, N, C> = &'v mut dyn FnMut(&mut Tree<'m, N, C>, Option<u32>);
+
 /// Visits the pages that the head of a key in its leaf names; `None` stands for some that only others name. Returns how many pages the value has.
-pub(crate) fn named<N: Nand, C: Cells>(
-    tree: &mut Tree<'_, N, C>,
+pub(crate) fn named<'m, N: Nand, C: Cells>(
+    tree: &mut Tree<'m, N, C>,
     key: &[u8],
-    visit: &mut dyn FnMut(&mut Tree<'_, N, C>, Option<u32>),
+    visit: Tell<'_, 'm, N, C>,
 ) -> Outcome<u32, N> {
-    if !tree.path.state().has_heads {
+    if !tree.path.state().counts.has_heads {
         return Ok(0);
     }
+    debug_assert!(!tree.path.is_dirty(), "the leaf is as it is on flash");
     let page = find_leaf(tree, key)?;
     let leaf = leaf_in(tree, page)?;
     let Some((index, division)) = head_in(tree, &leaf, key) else { return Ok(0) };
@@ -152,6 +156,7 @@ pub(crate) fn copy<N: Nand, C: Cells>(
     (key, page): (&[u8], usize),
     (victim, most): (&Victim, usize),
 ) -> Outcome<u32, N> {
+    debug_assert!(!tree.path.is_dirty() && tree.path.leaf().is_some(), "the leaf is as it is on flash");
     let most = most.clamp(1, MOVED_MAX);
     let Some((first, division)) = head_in(tree, &Leaf::OfPath, key) else { return Ok(0) };
     let mut moved = match division.is_grouped() {
@@ -176,6 +181,7 @@ pub(crate) fn copy<N: Nand, C: Cells>(
             }
         }
     }
+    debug_assert!((1..=most + 1).contains(&moved), "the page that was asked about moved");
     tree.path.touch(0);
     write(tree, &mut Pen::Move(victim))?;
     tree.path.stats_mut().moves += moved as u64;
@@ -194,7 +200,7 @@ fn copy_named<N: Nand, C: Cells>(
     let old = number_of(tree, &Leaf::OfPath, (index, number));
     read_page(tree, old, (key, number))?;
     let new = program(tree, old, victim)?;
-    tree.path.patch(index, number_at(number), &new.to_le_bytes());
+    patch(tree, (index, number), new);
     Ok(1)
 }
 
@@ -207,6 +213,7 @@ fn copy_grouped<N: Nand, C: Cells>(
 ) -> Outcome<usize, N> {
     let (group, place) = division.place(page);
     let pages = division.pages_of(group);
+    debug_assert!(division.is_grouped() && place < pages, "a page of a group");
     let first = page - place;
     let leader = number_of(tree, &Leaf::OfPath, (index, group));
     let mut moved = [(0, 0); MOVED_MAX];
@@ -236,8 +243,19 @@ fn copy_grouped<N: Nand, C: Cells>(
         bytes[numbers.start + 4 * other..][..4].copy_from_slice(&new.to_le_bytes());
     }
     let new = program(tree, leader, victim)?;
-    tree.path.patch(index, number_at(group), &new.to_le_bytes());
+    patch(tree, (index, group), new);
     Ok(count + usize::from(is_leader_beside))
+}
+
+/// A head of the leaf in the path names another page from now on.
+fn patch<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, (index, number): (usize, usize), page: u32) {
+    let leaf = tree.path.held_leaf();
+    let head = tree.path.shape().cells().leaf_value(leaf, index);
+    let start = head.as_ptr().addr() - leaf.as_ptr().addr();
+    let at = number_at(number);
+    debug_assert!(at.end <= head.len(), "a number of the head");
+    tree.path.held_leaf_mut()[start + at.start..start + at.end].copy_from_slice(&page.to_le_bytes());
+    debug_assert!(number_of(tree, &Leaf::OfPath, (index, number)) == page, "the head says so");
 }
 
 /// Whether a page is in the block that is emptied.
@@ -299,6 +317,7 @@ fn visit_group<N: Nand, C: Cells>(
     (leader, pages): (u32, usize),
     visit: &mut dyn FnMut(&mut Log<'_, N>, PageAddr),
 ) -> Outcome<(), N> {
+    debug_assert!(pages > 0, "a group has a leader");
     let body = tree.reader.value(&mut tree.log, leader)?;
     for place in 0..pages - 1 {
         let page = follower(tree, (leader, &body), (pages, place))?;
@@ -368,5 +387,6 @@ pub(crate) fn read<N: Nand, C: Cells>(
         out[at - offset..to - offset].copy_from_slice(tree.reader.of_value(from..from + (to - at)));
         at = to;
     }
+    debug_assert!(at >= end, "all that was asked for is there");
     Ok(Some(division.length()))
 }

@@ -42,6 +42,9 @@ pub struct Options {
     /// Test switch (W5): a member dies with its leaf.
     #[cfg(feature = "_broken")]
     pub members_die: bool,
+    /// Test switch (W6): a mount does not heed that a head is in its leaf.
+    #[cfg(feature = "_broken")]
+    pub hide_heads: bool,
     /// Choices of the log.
     pub log: LogOptions,
 }
@@ -63,6 +66,8 @@ impl Options {
         forget_merged: false,
         #[cfg(feature = "_broken")]
         members_die: false,
+        #[cfg(feature = "_broken")]
+        hide_heads: false,
         log: LogOptions::DEFAULT,
     };
 
@@ -75,6 +80,7 @@ impl Options {
             splits_batches: self.split_batches,
             forgets_merged: self.forget_merged,
             members_die: self.members_die,
+            hides_heads: self.hide_heads,
         };
         #[cfg(not(feature = "_broken"))]
         return Broken::NOTHING;
@@ -89,6 +95,7 @@ pub(crate) struct Broken {
     pub(crate) splits_batches: bool,
     pub(crate) forgets_merged: bool,
     pub(crate) members_die: bool,
+    pub(crate) hides_heads: bool,
 }
 
 impl Broken {
@@ -104,6 +111,7 @@ impl Broken {
         splits_batches: false,
         forgets_merged: false,
         members_die: false,
+        hides_heads: false,
     };
 }
 

@@ -1,5 +1,8 @@
 //! A short list of pages.
 
+/// Most pages that an operation replaces.
+pub(crate) const REPLACED_MAX: usize = 48;
+
 /// Pages, each once, in a bounded place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageList<const MOST: usize> {

@@ -14,20 +14,11 @@ use nandu_index::KeyBuf;
 use nandu_media::path::{PathBody, PathFront, flag_sections};
 use nandu_media::tree::{HEIGHT_MAX, Malformed};
 
-use crate::pages::PageList;
-use crate::shape::{Shape, State};
-use crate::slots::{Ascent, Draft, PENDING, Put, Seek, Slot};
+use crate::pages::{PageList, REPLACED_MAX};
+use crate::shape::{Counts, Shape, State};
+use crate::slots::{Ascent, Draft, PENDING, Put, STEPS, STEPS_MAX, Seek, Slot};
 use crate::splice::Splice;
 use crate::stats::Stats;
-
-/// Most pages that an operation replaces.
-pub(crate) const REPLACED_MAX: usize = 48;
-
-/// A neighbour is read when a leaf comes to hold one part less of so many.
-const STEPS: usize = 8;
-
-/// How many of these parts a leaf holds at most when a neighbour is read.
-const STEPS_MAX: usize = 7;
 
 /// One part of so many stays free in a leaf that is joined, so that the next put does not split it again.
 const SPARED: usize = 32;
@@ -134,9 +125,9 @@ impl<'m, C: Cells> Path<'m, C> {
         self.tail().saturating_sub(self.front())
     }
 
-    /// The tree has so many entries, whatever its leaves have: changes that wait count.
-    pub(crate) fn set_records(&mut self, records: u64) {
-        self.state.records = records;
+    /// The tree has as many entries, and pages of values, as are said here, whatever its leaves have: changes that wait count.
+    pub(crate) fn count(&mut self, counts: Counts) {
+        self.state.counts = counts;
     }
 
     /// Pages that are replaced by what was programmed since they were told last, and by what stands in the buffers.
@@ -144,32 +135,16 @@ impl<'m, C: Cells> Path<'m, C> {
         &self.replaced
     }
 
-    /// Not all that is replaced is noted.
-    pub(crate) fn misses_replaced(&mut self) {
-        self.replaced.is_short_of_some();
-    }
-
-    /// From here on records name so many pages of values, about; whether any do is said apart.
-    pub(crate) fn set_value_pages(&mut self, has_heads: bool, value_pages: u32) {
-        (self.state.has_heads, self.state.value_pages) = (has_heads, value_pages);
-    }
-
-    /// Puts these bytes into the value of an entry of the leaf that is here.
-    pub(crate) fn patch(&mut self, index: usize, at: Range<usize>, bytes: &[u8]) {
-        let leaf = self.held_leaf();
-        let value = self.shape.cells().leaf_value(leaf, index);
-        debug_assert!(at.end <= value.len() && at.len() == bytes.len(), "a part of the value");
-        let start = value.as_ptr().addr() - leaf.as_ptr().addr();
-        let (from, to) = (start + at.start, start + at.end);
-        let leaf = match self.draft.staged {
+    /// The leaf that is here, to be patched.
+    pub(crate) fn held_leaf_mut(&mut self) -> &mut [u8] {
+        match self.draft.staged {
             Some(size) => &mut self.side[self.shape.own_front()..][..size],
             None => &mut self.page[self.slots[0].range()],
-        };
-        leaf[from..to].copy_from_slice(bytes);
+        }
     }
 
-    pub(crate) fn forget_replaced(&mut self) {
-        self.replaced.clear();
+    pub(crate) fn replaced_mut(&mut self) -> &mut PageList<REPLACED_MAX> {
+        &mut self.replaced
     }
 
     /// Notes that a page is replaced once what follows is durable.
@@ -368,7 +343,7 @@ impl<'m, C: Cells> Path<'m, C> {
             let fits = if ascending_max.is_some() { None } else { cells.leaf_put(room, size, at, key, value) };
             let Some(size) = fits else { return (Put::Overflows, existed) };
             self.draft = Draft { is_dirty: true, staged: Some(size), ..self.draft };
-            self.state.records += u64::from(!existed);
+            self.state.counts.records += u64::from(!existed);
             return (Put::Fits, existed);
         }
         let (Ok(index) | Err(index)) = at;
@@ -399,7 +374,7 @@ impl<'m, C: Cells> Path<'m, C> {
         };
         self.slots[0].size = size;
         self.draft.is_dirty = true;
-        self.state.records += u64::from(!existed);
+        self.state.counts.records += u64::from(!existed);
         debug_assert!(slot.offset + size <= tail, "the leaf stands before its ancestors");
         (Put::Fits, existed)
     }
@@ -428,7 +403,7 @@ impl<'m, C: Cells> Path<'m, C> {
             }
         };
         // A count that a hostile page made too small is reported by `verify`, and does not end the program.
-        self.state.records = self.state.records.saturating_sub(1);
+        self.state.counts.records = self.state.counts.records.saturating_sub(1);
         self.ascent.at_end = false;
         self.draft.is_dirty = true;
         (true, count == 0 && self.top() > 0)

@@ -56,14 +56,16 @@ pub(crate) fn replay<N: Nand, C: Cells>(
 fn replay_page<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, waiting: &mut Waiting<'_>, page: u32) -> Outcome<(), N> {
     let sections = tree.reader.sections(&mut tree.log, page)?;
     let Some(range) = sections.find(SectionKind::Changes) else { return Err(corrupt(page, Malformed::LevelMissing)) };
-    let Waiting { changes, window, .. } = waiting;
+    let Waiting { changes, window, broken, .. } = waiting;
     let shape = tree.path.shape();
     let is_sound = |key: &[u8], value: Option<&[u8]>| {
         shape.key_fits(key) && value.is_none_or(|value| shape.value_fits(key, value))
     };
     let slot = window.next_slot();
     window.push(page, 0, Leaf::Unknown);
-    let made = changes.replay(tree.reader.lent(range), slot, is_sound, |slot, size| window.moved(slot, size));
+    let heeds_heads = !broken.is(|it| it.hides_heads);
+    let list = tree.reader.lent(range);
+    let made = changes.replay(list, (slot, heeds_heads), is_sound, |slot, size| window.moved(slot, size));
     let size = made.map_err(|why| corrupt(page, why))?.ok_or(EngineError::PendingSize)?;
     window.lists(size);
     Ok(())

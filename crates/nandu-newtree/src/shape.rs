@@ -248,6 +248,12 @@ impl<C: Cells> Shape<C> {
 pub(crate) struct State {
     pub(crate) root: u32,
     pub(crate) height: u8,
+    pub(crate) counts: Counts,
+}
+
+/// How many entries a tree has, and what they name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
     pub(crate) records: u64,
     /// Whether some of them may name pages of values.
     pub(crate) has_heads: bool,
@@ -266,20 +272,22 @@ const HEADS: u64 = 1 << 63;
 
 impl State {
     /// Of a tree that is not on flash yet.
-    pub(crate) const NONE: State = State { root: u32::MAX, height: 1, records: 0, has_heads: false, value_pages: 0 };
+    pub(crate) const NONE: State =
+        State { root: u32::MAX, height: 1, counts: Counts { records: 0, has_heads: false, value_pages: 0 } };
 
     /// What a page says of its entries.
     pub(crate) fn read(root: u32, height: u8, records: u64) -> State {
         let value_pages = (records >> RECORDS_BITS & ((1 << PAGES_BITS) - 1)) as u32;
         let has_heads = records & HEADS != 0;
-        State { root, height, records: records & ((1 << RECORDS_BITS) - 1), has_heads, value_pages }
+        let counts = Counts { records: records & ((1 << RECORDS_BITS) - 1), has_heads, value_pages };
+        State { root, height, counts }
     }
 
     /// The number of entries as a page says it.
     pub(crate) fn written_records(self) -> u64 {
-        let pages = u64::from(self.value_pages).min((1 << PAGES_BITS) - 1) << RECORDS_BITS;
-        let records = self.records.min((1 << RECORDS_BITS) - 1);
-        records | pages | if self.has_heads { HEADS } else { 0 }
+        let Counts { records, has_heads, value_pages } = self.counts;
+        let pages = u64::from(value_pages).min((1 << PAGES_BITS) - 1) << RECORDS_BITS;
+        records.min((1 << RECORDS_BITS) - 1) | pages | if has_heads { HEADS } else { 0 }
     }
 }
 
@@ -289,7 +297,7 @@ mod tests {
     use nandu_media::PageKind;
     use nandu_media::path::PathBody;
 
-    use super::{Shape, State};
+    use super::{Counts, Shape, State};
 
     fn shape() -> Shape<FixedCells<4, 4>> {
         Shape::new(FixedCells::<4, 4>, 256, 40, 128, 0).unwrap()
@@ -316,7 +324,7 @@ mod tests {
     #[test]
     fn a_bare_commit_names_the_root() {
         let mut page = [0xEE; 256];
-        let state = State { root: 77, height: 3, records: 500, has_heads: true, value_pages: 9 };
+        let state = State { root: 77, height: 3, counts: Counts { records: 500, has_heads: true, value_pages: 9 } };
         shape().seal_bare(state, &mut page);
         let body = PathBody::parse(&page, 40, PageKind::Commit).unwrap();
         assert_eq!((body.named_root(), body.height(), body.levels()), (Some(77), 3, 0));

@@ -8,6 +8,12 @@ use nandu_cells::SELF;
 /// child agree.
 pub(crate) const PENDING: u32 = SELF;
 
+/// A neighbour is read when a leaf comes to hold one part less of so many.
+pub(crate) const STEPS: usize = 8;
+
+/// How many of these parts a leaf holds at most when a neighbour is read.
+pub(crate) const STEPS_MAX: usize = 7;
+
 /// A node of the path in the page buffer.
 #[derive(Clone, Copy)]
 pub(crate) struct Slot {

@@ -249,6 +249,7 @@ pub(crate) fn put_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[
             merge_leaf(keeper, group)?;
         }
     }
+    debug_assert!(keeper.values().next().is_none(), "all pages of the value were programmed");
     let size = keeper.waiting().changes.head_size(key);
     if keeper.waiting().changes.bytes_in(UNSYNCED) + size > list_max(keeper) || !has_room(keeper, size) {
         sync(keeper)?;

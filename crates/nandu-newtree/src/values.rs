@@ -60,6 +60,7 @@ impl<'m> Values<'m> {
 
     /// So many values with so many pages were counted.
     pub(crate) fn counted(&mut self, values: u32, pages: u32) {
+        debug_assert!(values > 0 || pages == 0, "pages are of values");
         self.mean = WEIGHT * (pages / values.max(1)).max(1) as usize;
     }
 
@@ -95,6 +96,7 @@ impl<'m> Values<'m> {
             return &[];
         }
         let (head, (_, place)) = (division.head_size(), division.place(done));
+        debug_assert!(head + 4 * place <= self.memory.len(), "there is memory for a group");
         &self.memory[head..head + 4 * place]
     }
 
@@ -127,6 +129,7 @@ impl<'m> Values<'m> {
 
     /// The number of such a leader.
     pub(crate) fn leader(&self, group: usize) -> u32 {
+        debug_assert!(group < self.leaders(), "a leader that was programmed");
         number_in(self.head(), group)
     }
 

@@ -163,13 +163,15 @@ const NEW_TREE: House = House {
     shared: "-",
     called: &[],
     floors: &[
+        &["division"],
         // What is told, and what a tree is made of.
         &["changes", "cursor", "error", "options", "order", "pages", "slots", "splice", "stats"],
-        &["shape", "window"],
+        &["shape", "values", "window"],
         // The path, what is read, who may append, and what a commit lists.
         &["list", "path", "reader", "writer"],
         &["fit", "tree"],
         &["commit", "descend", "replay"],
+        &["large"],
         // What changes nodes, and what walks over them.
         &["range", "relocate", "split", "verify", "walk"],
         &["vanish"],

@@ -12,3 +12,4 @@ mod full;
 mod group;
 mod lives;
 mod sync_cuts;
+mod values;
