@@ -30,13 +30,14 @@
 //!
 //! * **Not built yet**: snapshots; two bits a cell, which are refused with [`Error::Unsuitable`].
 //!   [`Options::journal_pages`](crate::Options::journal_pages) means nothing here.
-//! * **Changes that wait** ([`Durability::OnSync`](crate::Durability)): one that makes a leaf overflow makes all before it durable, and itself. A batch, or a piece of a large value, that does not fit
+//! * **Changes that wait** ([`Durability::OnSync`](crate::Durability)): one that makes a leaf overflow makes all before it durable, and itself. A batch that does not fit
 //!   a page or half of [`Options::pending_size`](crate::Options::pending_size) brings everything that waits to its leaves first. A large value is durable when its call
 //!   returns, with all before it.
-//! * **Keys of 16 and more bytes that all begin with 255** are the store's own, where values may be large: [`Store::put`] and others refuse them with
-//!   [`Error::Unsuitable`]. On smaller pages than 1 KiB fewer such bytes are enough: 10 on 512 bytes.
-//! * **Large values are cut up** into records, of which a leaf holds three or four, and are removed in steps: each change, and idle time, removes up to eight pieces of what was
-//!   replaced, deleted or given up. Until then these take room; a change that finds none removes as many as it needs.
+//! * **Large values** have pages of their own, which their record names; of very large ones it names some pages, and these the others. What was replaced or given up is free with the next commit, or, of
+//!   more pages than die with one commit, when live pages are counted next. A value that a program writes may look like such a record, which takes intent: it gets a page of its own, and a batch refuses it
+//!   with [`Error::ValueSize`].
+//! * **Room for large values**: moving a page of one takes another program for the record that names it, or part of one where several are moved at once. Growth is refused where that would not end, which is at
+//!   four fifths of the room or less. [`Store::value_size_max`] depends on the length of the key.
 //! * **Cargo features**: `group` and `blobs` choose what is compiled, as of [`Store`](crate::Store).
 //! * A batch is limited in its pages: [`Error::BatchSize`].
 //! * [`Violation`] and [`LogStats`] are those of the new log and tree.
