@@ -3,6 +3,7 @@
 use core::fmt;
 
 use nandu_cells::Cells;
+use nandu_media::features::BLOBS;
 use nandu_media::tree::HEIGHT_MAX;
 use nandu_nand::{Nand, PageAddr};
 use nandu_newlog::{Budget, Claim, Claimed, Fate, LogError, Victim};
@@ -169,6 +170,9 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
         self.bare = named.map(|_| committed).filter(|_| !is_member);
         self.working = State::read(root, height, records);
+        if self.working.counts.has_heads && !self.tree.path.shape().has_values() {
+            return Err(EngineError::NotCompiled { feature: "blobs" });
+        }
         debug_assert!(height > 0 && root < self.tree.path.shape().page_count(), "what was read was checked");
         self.tree.path.begin(self.working);
         load_root(&mut self.tree)
@@ -233,7 +237,9 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.tree.log.weigh(self.working.counts.value_pages + self.values.done() as u32, self.values.together());
         let claimed = match self.tree.log.claim(want, pages, live) {
             // How much moves take is not known yet: that is counted before anything is refused.
-            Err(LogError::Full) if want == Claim::Grow && self.working.counts.has_heads && self.values.is_unknown() => {
+            Err(LogError::Full)
+                if want == Claim::Grow && self.working.counts.may_have_heads() && self.values.is_unknown() =>
+            {
                 Claimed::Recount
             }
             claimed => claimed?,
@@ -527,7 +533,9 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             Ok(None) if is_member => return Ok(Fate::Stays),
             Ok(None) => return Ok(Fate::Dead),
             Ok(Some(level)) => level,
-            Err(_) if self.tree.reader.value_sequence(page.0).is_some() => return self.fate_of_value((victim, most)),
+            Err(_) if BLOBS && self.tree.reader.value_sequence(page.0).is_some() => {
+                return self.fate_of_value((victim, most));
+            }
             Err(error) => {
                 let error = self.undo(error);
                 return match corrupt_page(&error) {

@@ -79,7 +79,7 @@ pub(crate) fn named<'m, N: Nand, C: Cells>(
     key: &[u8],
     visit: Tell<'_, 'm, N, C>,
 ) -> Outcome<u32, N> {
-    if !tree.path.state().counts.has_heads {
+    if !tree.path.state().counts.may_have_heads() {
         return Ok(0);
     }
     debug_assert!(!tree.path.is_dirty(), "the leaf is as it is on flash");

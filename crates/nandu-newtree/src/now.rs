@@ -69,7 +69,7 @@ fn need_of<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, outcome: Put) -> Need {
 
 /// How many pages a change of an entry replaces at most.
 fn deaths_of<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> usize {
-    if keeper.tree().path.state().counts.has_heads { BATCH_DEATHS } else { DEATHS }
+    if keeper.tree().path.state().counts.may_have_heads() { BATCH_DEATHS } else { DEATHS }
 }
 
 /// Deletes a key. Returns whether it was there.

@@ -1,5 +1,6 @@
 //! The caller's memory, divided.
 
+use nandu_media::features::BLOBS;
 use nandu_nand::{Geometry, Nand};
 use nandu_newlog::{Log, LogOptions};
 
@@ -136,7 +137,7 @@ pub const fn memory_required<N: Nand>(geometry: &Geometry, options: &Options) ->
 
 /// Bytes for a large value that is being put.
 const fn values_size(page_size: usize, options: &Options) -> usize {
-    if options.has_values { division::memory_required(page_size) } else { 0 }
+    if BLOBS && options.has_values { division::memory_required(page_size) } else { 0 }
 }
 
 /// The memory of an engine, divided.

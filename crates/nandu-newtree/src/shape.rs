@@ -2,6 +2,7 @@
 
 use nandu_cells::{Cells, Limits};
 use nandu_index::Entry;
+use nandu_media::features::BLOBS;
 use nandu_media::path::{PathBody, PathFront, flag_sections};
 use nandu_media::tree::CellFormat;
 
@@ -53,11 +54,11 @@ impl<C: Cells> Shape<C> {
 
     /// With large values, where keys have any length.
     pub(crate) fn with_values(self, has_values: bool) -> Self {
-        Shape { has_values: has_values && self.cells.key_size() == 0, ..self }
+        Shape { has_values: BLOBS && has_values && self.cells.key_size() == 0, ..self }
     }
 
     pub(crate) fn has_values(&self) -> bool {
-        self.has_values
+        BLOBS && self.has_values
     }
 
     /// How a value of a key is divided; `None` if it is too large.
@@ -90,7 +91,7 @@ impl<C: Cells> Shape<C> {
 
     /// What a record of a leaf says of pages, if it is a head.
     pub(crate) fn head(&self, key: &[u8], value: &[u8]) -> Option<Division> {
-        if !self.has_values {
+        if !self.has_values() {
             return None;
         }
         self.division(key, length_in(value)?).filter(|division| division.head_size() == value.len())
@@ -269,6 +270,13 @@ const PAGES_BITS: u32 = 23;
 
 /// Above both: some entries may name pages of values.
 const HEADS: u64 = 1 << 63;
+
+impl Counts {
+    /// Whether some entries may name pages of values, where such are compiled.
+    pub(crate) fn may_have_heads(self) -> bool {
+        BLOBS && self.has_heads
+    }
+}
 
 impl State {
     /// Of a tree that is not on flash yet.

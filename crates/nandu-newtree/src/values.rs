@@ -4,6 +4,8 @@
 
 use core::ops::Range;
 
+use nandu_media::features::BLOBS;
+
 use crate::division::{Division, begin_head, number_at, number_in};
 
 /// A value under way.
@@ -71,7 +73,7 @@ impl<'m> Values<'m> {
 
     /// How the value under way is divided.
     pub(crate) fn division(&self) -> Option<Division> {
-        self.open.map(|open| open.division)
+        self.open.filter(|_| BLOBS).map(|open| open.division)
     }
 
     /// Sequence from which on a page of no record may be one of the value under way.

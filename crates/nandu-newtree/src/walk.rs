@@ -21,7 +21,7 @@ pub(crate) fn live_pages<N: Nand, C: Cells>(
 ) -> Outcome<Heads, N> {
     debug_assert!(!tree.path.is_dirty(), "what lives is on flash");
     load_root(tree)?;
-    let (may_have, mut heads) = (tree.path.state().counts.has_heads, Heads::default());
+    let (may_have, mut heads) = (tree.path.state().counts.may_have_heads(), Heads::default());
     if tree.path.top() == 0 {
         let root = tree.path.state().root;
         visit(&mut tree.log, PageAddr(root));

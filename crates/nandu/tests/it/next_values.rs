@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use nandu::nand::PageAddr;
 use nandu::{Durability, Edit, Error, Options};
+use nandu_media::checksum::checksum;
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 
@@ -68,32 +70,30 @@ fn pages_that_were_replaced_deleted_or_given_up_are_free_at_once() {
     }
 }
 
+/// What says in a leaf where a large value is: a mark, the bytes of the value, and the numbers of its pages.
+const MARK: [u8; 4] = [0x7F, 0x48, 0xD6, 0x9B];
+
 /// A small value whose bytes say where a large one is, as the store writes them, is a value like any other.
 #[test]
 fn a_value_that_looks_like_what_says_where_a_large_one_is() {
-    use nandu_newtree::{ByteCells, Engine};
     let chip = formatted(Chip::TINY.with_blocks(48));
     let mut bytes = memory(&chip);
     let mut store = Store::open(chip, OPTIONS, &mut bytes).unwrap();
-    store.put(b"large", &pattern(900, 1)).unwrap();
-    let chip = store.unmount().unwrap();
-    // As it stands in the leaf.
-    let options = nandu_newtree::Options { cache_size: 512, ..nandu_newtree::Options::DEFAULT };
-    let mut engine = Engine::open(chip, ByteCells, options, &mut bytes).unwrap();
-    let head = engine.get(b"large").unwrap().unwrap().to_vec();
-    let chip = engine.unmount().unwrap();
-    let mut store = Store::open(chip, OPTIONS, &mut bytes).unwrap();
-    assert!(head.len() < 40, "it is a small one");
+    // A value of 100 bytes takes one page.
+    let head = [&MARK[..], &100_u32.to_le_bytes(), &7_u32.to_le_bytes()].concat();
     let key = b"small";
     store.put(key, &head).unwrap();
     assert_eq!(store.value_len(key), Ok(Some(head.len())));
     assert_eq!(read_all(&mut store, key).unwrap(), Some(head.clone()));
     let batch = store.batch(&[Edit { key: b"other", value: Some(&head) }]);
     assert_eq!(batch, Err(Error::ValueSize(head.len())), "a batch has small values only");
-    // With a byte more it is told apart.
+    // With a byte more, or another length, it is told apart.
     let longer = [&head[..], b"!"].concat();
-    store.batch(&[Edit { key: b"other", value: Some(&longer) }]).unwrap();
-    assert_eq!(store.get(b"other"), Ok(Some(&longer[..])));
+    let other = [&MARK[..], &100_000_u32.to_le_bytes(), &7_u32.to_le_bytes()].concat();
+    for value in [longer, other] {
+        store.batch(&[Edit { key: b"other", value: Some(&value) }]).unwrap();
+        assert_eq!(store.get(b"other"), Ok(Some(&value[..])));
+    }
     check_sound(&mut store);
 }
 
@@ -335,30 +335,31 @@ fn changes_over_large_values_cost_a_few_programs() {
     assert!(most.iter().all(|&programs| programs <= 6), "{most:?}");
 }
 
-/// Records that name other pages than their value's: made past the store, on its tree.
+/// Records that name other pages than their value's.
 #[test]
 fn verify_reports_pages_of_values_that_are_not_what_their_record_says() {
-    use nandu_newtree::{ByteCells, Engine};
     let chip = formatted(Chip::TINY.with_blocks(48));
     let mut bytes = memory(&chip);
     let mut store = Store::open(chip, OPTIONS, &mut bytes).unwrap();
     store.put(b"k", &pattern(900, 1)).unwrap();
     let chip = store.unmount().unwrap();
-    let options = nandu_newtree::Options { cache_size: 512, ..nandu_newtree::Options::DEFAULT };
-    let mut engine = Engine::open(chip.clone(), ByteCells, options, &mut bytes).unwrap();
-    let head = engine.get(b"k").unwrap().unwrap().to_vec();
-    drop(engine);
-    let front = head.len() - head.len() / 4 * 4 + 8;
-    for at in front..head.len() {
-        let mut damaged = head.clone();
-        damaged[at] ^= 1;
-        let mut engine = Engine::open(chip.clone(), ByteCells, options, &mut bytes).unwrap();
-        engine.put(b"k", &damaged).unwrap();
-        let chip = engine.unmount().unwrap();
+    let pages = chip.chip().geometry.pages_per_block * chip.chip().geometry.block_count;
+    let has_mark = |page: &u32| chip.peek(PageAddr(*page)).windows(4).any(|bytes| bytes == MARK);
+    let page = PageAddr((0..pages).find(has_mark).unwrap());
+    let size = chip.chip().geometry.page_size as usize;
+    let whole = chip.peek(page)[..size].to_vec();
+    let at = whole.windows(4).position(|bytes| bytes == MARK).unwrap() + 8;
+    for place in at..at + 4 * 5 {
+        let mut damaged = whole.clone();
+        damaged[place] ^= 1;
+        let crc = checksum(&damaged[4..]);
+        damaged[..4].copy_from_slice(&crc.to_le_bytes());
+        let mut chip = chip.clone();
+        chip.poke(page, &damaged);
         let mut store = Store::open(chip, OPTIONS, &mut bytes).unwrap();
         let mut reports = Vec::new();
         let count = store.verify(&mut |violation| reports.push(violation.to_string())).unwrap();
-        assert!(count > 0 && count == reports.len() as u64, "byte {at}");
-        assert!(store.read(b"k", 0, &mut [0; 900]).is_err(), "byte {at}");
+        assert!(count > 0 && count == reports.len() as u64, "byte {place}");
+        assert!(store.read(b"k", 0, &mut [0; 900]).is_err(), "byte {place}");
     }
 }
