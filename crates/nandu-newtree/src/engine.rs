@@ -134,6 +134,8 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     pub fn unmount(mut self) -> Result<N, (EngineError<N::Error>, N)> {
         self.keeper.give_up_value();
         let synced = sync(&mut self.keeper);
+        // The checkpoint is to say the truth of what a failed change or a value that was given up left. If that cannot be counted, counts are too high.
+        let _ = self.keeper.ready();
         // If that fails, what was moved never happened.
         if self.keeper.is_unsettled() && !self.keeper.is_broken() {
             let _ = self.keeper.settle();

@@ -363,3 +363,19 @@ fn verify_reports_pages_of_values_that_are_not_what_their_record_says() {
         assert!(store.read(b"k", 0, &mut [0; 900]).is_err(), "byte {place}");
     }
 }
+
+/// What a writer left that was dropped right before an unmount is counted no more.
+#[test]
+fn a_value_that_is_given_up_before_an_unmount_takes_no_room_afterwards() {
+    let chip = formatted(Chip::W25N01GV.with_blocks(48));
+    let mut bytes = memory(&chip);
+    let mut store = Store::open(chip, OPTIONS, &mut bytes).unwrap();
+    store.put(b"k", b"small").unwrap();
+    let live = store.stats().live_pages;
+    let mut buffer = vec![0; 2048];
+    store.writer(b"k", 90_000, &mut buffer).unwrap().write(&pattern(80_000, 5)).unwrap();
+    assert!(store.stats().live_pages > live + 30);
+    let chip = store.unmount().unwrap();
+    let store = Store::open(chip, OPTIONS, &mut bytes).unwrap();
+    assert!(store.stats().live_pages <= live + 2, "{} pages live, {live} before", store.stats().live_pages);
+}
