@@ -91,9 +91,11 @@ impl<C: Cells> Shape<C> {
 
     /// What a record of a leaf says of pages, if it is a head.
     pub(crate) fn head(&self, key: &[u8], value: &[u8]) -> Option<Division> {
-        if !self.has_values() {
-            return None;
-        }
+        if self.has_values() { self.as_head(key, value) } else { None }
+    }
+
+    /// What a value says of pages, if it looks like a head.
+    fn as_head(&self, key: &[u8], value: &[u8]) -> Option<Division> {
         self.division(key, length_in(value)?).filter(|division| division.head_size() == value.len())
     }
 
@@ -135,7 +137,8 @@ impl<C: Cells> Shape<C> {
     pub(crate) fn value_fits(&self, key: &[u8], value: &[u8]) -> bool {
         match self.cells.value_size() {
             0 if self.cells.key_size() == 0 => {
-                key.len() + value.len() <= self.limits.entry_size_max && self.head(key, value).is_none()
+                // Whether large values are compiled or not, nothing else looks like a head.
+                key.len() + value.len() <= self.limits.entry_size_max && self.as_head(key, value).is_none()
             }
             size => value.len() == usize::from(size),
         }

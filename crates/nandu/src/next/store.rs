@@ -189,7 +189,8 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// As [`Store::put`](crate::Store::put).
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Error<N::Error>> {
-        if !self.engine.is_large(key, value) {
+        let is_longer = self.cells.key_size() == 0 && key.len() + value.len() > self.entry_size_max();
+        if !is_longer && !self.engine.is_large(key, value) {
             return Ok(self.engine.put(key, value)?);
         }
         self.engine.begin_value(key, value.len())?;
