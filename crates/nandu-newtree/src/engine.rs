@@ -157,7 +157,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// # Errors
     ///
-    /// [`EngineError::KeySize`], [`EngineError::Corrupt`], those of the log.
+    /// [`EngineError::KeySize`], [`EngineError::LargeValue`], [`EngineError::Corrupt`], those of the log.
     ///
     /// ```compile_fail,E0499
     /// # use nandu_newtree::{Engine, FixedCells};
@@ -200,7 +200,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         }
     }
 
-    /// Begins to put a value of so many bytes, at least one, into pages of its own. Nothing has changed before [`Engine::end_value`] returns. A call of another kind that changes something gives
+    /// Begins to put a value of so many bytes, at least one, into pages of its own; the calls that go on with it name the same key. Nothing has changed before [`Engine::end_value`] returns. A call of another kind that changes something gives
     /// it up. Costs a count of the live pages where it is not known whether there is room.
     ///
     /// # Errors
@@ -222,8 +222,11 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// # Errors
     ///
-    /// As [`Engine::put`]. The value is given up.
+    /// [`EngineError::ValueSize`] for another number of bytes, before anything was programmed; those of [`Engine::put`], after which the value is given up.
     pub fn append_value(&mut self, key: &[u8], bytes: &[u8]) -> Outcome<(), N> {
+        if self.value_part() != Some(bytes.len()) {
+            return Err(EngineError::ValueSize(bytes.len()));
+        }
         let appended = self.call_for_value(|engine| engine.keeper.append_value(key, bytes));
         if appended.is_err() {
             self.keeper.give_up_value();
@@ -235,8 +238,12 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// # Errors
     ///
-    /// As [`Engine::put`]. The value is given up.
+    /// [`EngineError::ValueSize`] if pages are missing, or no value is under way; those of [`Engine::put`], after which the value is given up.
     pub fn end_value(&mut self, key: &[u8]) -> Outcome<bool, N> {
+        let values = self.keeper.values();
+        if values.division().is_none() || values.next().is_some() {
+            return Err(EngineError::ValueSize(0));
+        }
         let put = self.call_for_value(|engine| {
             let keeper = &mut engine.keeper;
             let waits = GROUP && keeper.waiting().durability == Durability::OnSync;
@@ -255,17 +262,19 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         put
     }
 
-    /// Reads the pages of a large value and checks that they are what its head says; `false` if they are not. `None` if the key has none.
+    /// Checks that the pages of a large value are there and have what its head says; `false` if not. `None` if the key has none. Reads each page, and what leads to it.
     ///
     /// # Errors
     ///
     /// Those of the log.
     pub fn verify_value(&mut self, key: &[u8]) -> Outcome<Option<bool>, N> {
         let Err(EngineError::LargeValue(size)) = self.get(key) else { return Ok(None) };
-        let (mut at, mut part) = (0, [0; 64]);
-        while at < size {
-            match self.keeper.read_value((key, at), &mut part) {
-                Ok(_) => at += part.len(),
+        let Some(division) = self.keeper.tree().path.shape().division(key, size) else { return Ok(Some(false)) };
+        for page in 0..division.pages() {
+            // A leader that has no bytes is read for the pages before it.
+            let Some(last) = division.part(page).last() else { continue };
+            match self.keeper.read_value((key, last), &mut [0]) {
+                Ok(_) => {}
                 Err(EngineError::Corrupt { .. } | EngineError::Log(LogError::Corrupt { .. })) => {
                     return Ok(Some(false));
                 }
@@ -544,7 +553,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.keeper.live_pages(visit)
     }
 
-    /// Does some of what would be due later: at most so many programs, and a commit where pages were moved. Returns whether anything was programmed
+    /// Does some of what would be due later: at most so many programs, two where a page of a large value is moved, and a commit where pages were moved. Returns whether anything was programmed
     /// or erased; if not, nothing will be until something changes.
     ///
     /// # Errors

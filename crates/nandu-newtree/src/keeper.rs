@@ -148,6 +148,11 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.is_unsettled
     }
 
+    /// What is in memory is not to become durable.
+    pub(crate) fn breaks(&mut self, is_broken: bool) {
+        self.is_broken |= is_broken;
+    }
+
     pub(crate) fn is_broken(&self) -> bool {
         self.is_broken
     }

@@ -359,7 +359,7 @@ pub(crate) fn read<N: Nand, C: Cells>(
     let head = tree.path.shape().cells().leaf_value(look(tree, &leaf), index);
     let (head_room, numbers) = scratch.split_at_mut(head.len());
     head_room.copy_from_slice(head);
-    let end = (offset + out.len()).min(division.length());
+    let end = offset.saturating_add(out.len()).min(division.length());
     let mut at = offset;
     // The numbers of a group are read once.
     let mut group_read = None;

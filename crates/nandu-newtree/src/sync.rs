@@ -99,16 +99,9 @@ pub(crate) fn change<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[
         keeper.settle()?;
         left -= 1;
     }
-    for edit in edits {
-        let gain = i64::from(edit.value.is_some()) - i64::from(value_of(keeper, edit.key)?.is_some());
-        if keeper.waiting().changes.find(edit.key).is_err() {
-            keeper.head_dies(edit.key)?;
-        }
-        let (_, waiting) = keeper.parts();
-        if let Some((slot, size)) = waiting.changes.recorded(edit.key) {
-            waiting.window.moved(slot, size);
-        }
-        waiting.changes.set_unsynced(edit, gain);
+    for (index, edit) in edits.iter().enumerate() {
+        // All this was read before. If it cannot be read again, a batch is not left half done: nothing more is made durable.
+        set(keeper, edit).inspect_err(|_| keeper.breaks(index > 0))?;
     }
     if tight > 0 {
         let divided = divide(keeper, edits, tight);
@@ -118,6 +111,20 @@ pub(crate) fn change<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[
         }
     }
     Ok(Some(existed))
+}
+
+/// A change in memory, which has room there.
+fn set<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edit: &Edit<'_>) -> Outcome<(), N> {
+    let gain = i64::from(edit.value.is_some()) - i64::from(value_of(keeper, edit.key)?.is_some());
+    if keeper.waiting().changes.find(edit.key).is_err() {
+        keeper.head_dies(edit.key)?;
+    }
+    let (_, waiting) = keeper.parts();
+    if let Some((slot, size)) = waiting.changes.recorded(edit.key) {
+        waiting.window.moved(slot, size);
+    }
+    waiting.changes.set_unsynced(edit, gain);
+    Ok(())
 }
 
 /// The value of a key, with what waits.

@@ -440,16 +440,13 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         };
         self.engine.verify_log(&mut |violation| report(Violation::Log(violation)))?;
         self.engine.verify(&mut |violation| report(Violation::Tree(violation)))?;
-        let mut last = KeyBuf::EMPTY;
-        let mut from = Bound::Unbounded;
-        while let Some(key) = next_large(&mut self.engine, from)? {
+        let mut found = next_large(&mut self.engine, Bound::Unbounded)?;
+        while let Some(key) = found {
             if self.engine.verify_value(key.as_slice())? == Some(false) {
                 report(Violation::Value(self.engine.root()));
             }
-            last = key;
-            from = Bound::Excluded(last.as_slice());
+            found = next_large(&mut self.engine, Bound::Excluded(key.as_slice()))?;
         }
-        let _ = last;
         Ok(count)
     }
 
