@@ -111,6 +111,14 @@ impl<'m> Changes<'m> {
         }
     }
 
+    /// Bytes that the change of a key takes of memory and, if none lists it yet, of the next list.
+    pub(crate) fn sizes_of(&self, key: &[u8]) -> (usize, usize) {
+        let Ok(index) = self.find(key) else { return (0, 0) };
+        let edit = self.edit(index);
+        let is_unsynced = self.is_unsynced(index..index + 1);
+        (self.memory_size(&edit), if is_unsynced { self.list_size(&edit) } else { 0 })
+    }
+
     /// Bytes that a change takes in a list.
     pub(crate) fn list_size(&self, edit: &Edit<'_>) -> usize {
         as_change(*edit).size(&self.format)
@@ -416,39 +424,45 @@ impl<'m> Changes<'m> {
         listed
     }
 
-    /// Makes a list of changes, which the member of this slot has; one that says that a head is in its leaf takes out what older members have of the key. `moved` is told of each change of another member that one takes the place of, how many bytes of memory
+    /// Makes a list of changes, which the member of this slot has; one that says that a value is in its leaf takes out what older members have of the key. `moved` is told of each change of another member that one takes the place of, how many bytes of memory
     /// it took. Returns the bytes of memory that the list takes, or `None` if there is no room.
+    ///
+    /// All that the list takes the place of goes before any of it comes: so no more memory is taken on the way than when the list was programmed.
     pub(crate) fn replay(
         &mut self,
-        mut list: &[u8],
+        list: &[u8],
         (slot, heeds_heads): (u8, bool),
         is_sound: impl Fn(&[u8], Option<&[u8]>) -> bool,
         mut moved: impl FnMut(u8, usize),
     ) -> Result<Option<usize>, Malformed> {
-        let mut size = 0;
-        while !list.is_empty() {
-            let (change, rest) = Change::parse(&self.format, list)?;
-            if !matches!(change.tag, TAG_INLINE | TAG_HERE) || !is_sound(change.key, change.value) {
+        let mut rest = list;
+        while !rest.is_empty() {
+            let change = Change::parse(&self.format, rest)?;
+            rest = change.1;
+            let Change { key, tag, value } = change.0;
+            if !matches!(tag, TAG_INLINE | TAG_HERE) || !is_sound(key, value) {
                 return Err(Malformed::Node);
             }
-            list = rest;
-            if change.tag == TAG_HERE && !heeds_heads {
+            if tag == TAG_HERE && !heeds_heads {
                 continue;
             }
-            let edit = Edit { key: change.key, value: change.value };
-            if let Some((home, size)) = self.recorded(edit.key) {
-                if home == slot {
-                    return Err(Malformed::Node);
-                }
-                moved(home, size);
+            if let Ok(index) = self.find(key) {
+                moved((self.tag(index) & HOME) >> 1, self.memory_size(&self.edit(index)));
+                self.remove(index);
             }
+        }
+        let (mut rest, mut size) = (list, 0);
+        while !rest.is_empty() {
+            let change = Change::parse(&self.format, rest)?;
+            rest = change.1;
+            let Change { key, tag, value } = change.0;
+            let edit = Edit { key, value };
             size += self.memory_size(&edit);
-            if change.tag == TAG_HERE {
-                // What an older member has of the key is not to hide the leaf.
-                if let Ok(index) = self.find(edit.key) {
-                    self.remove(index);
-                }
+            if tag == TAG_HERE {
                 continue;
+            }
+            if self.find(key).is_ok() {
+                return Err(Malformed::Node);
             }
             if !self.set(&edit, slot) {
                 return Ok(None);

@@ -36,6 +36,11 @@ pub(crate) fn seal<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, pen: &mut Pen<'
 /// Programs the path as a page that promises nothing. 1 program, or 2 if the leaf does not fit beside its ancestors.
 pub(crate) fn write<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, pen: &mut Pen<'_>) -> Outcome<(), N> {
     seal(tree, pen)?;
+    write_sealed(tree, pen)
+}
+
+/// Programs the path that was sealed as a page that promises nothing. 1 program. What is sealed once more would say that pages are replaced which only lost a node.
+pub(crate) fn write_sealed<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, pen: &mut Pen<'_>) -> Outcome<(), N> {
     let page = pen.append(&mut tree.log, tree.path.composed())?;
     settle(tree, page);
     Ok(())

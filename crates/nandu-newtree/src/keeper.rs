@@ -8,7 +8,7 @@ use nandu_media::tree::HEIGHT_MAX;
 use nandu_nand::{Nand, PageAddr};
 use nandu_newlog::{Budget, Claim, Claimed, Fate, LogError, Victim};
 
-use crate::commit::{commit, commit_bare, seal, tell, write};
+use crate::commit::{commit, commit_bare, seal, tell, write, write_sealed};
 use crate::descend::load_root;
 use crate::error::{EngineError, Outcome, corrupt, corrupt_page};
 use crate::large::{self, MOVED_MAX, append, named, visit_open};
@@ -386,8 +386,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             }
         };
         let appended = change.appended();
-        if !self.tree.path.is_dirty() && appended == 0 && list.is_empty() {
-            // There was nothing to change.
+        if !self.tree.path.is_dirty() && appended == 0 && list.is_empty() && list.leaving() == 0 {
+            // There was nothing to change, and no member lists what is not so any more.
             self.waiting.changes.drop_merged();
             return Ok(value);
         }
@@ -403,7 +403,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             if let Some(list) = self.choose(room) {
                 return Ok(list);
             }
-            write(&mut self.tree, &mut Pen::Change(change))?;
+            write_sealed(&mut self.tree, &mut Pen::Change(change))?;
         }
         let room = self.tree.path.shape().bare_room();
         self.choose(room).ok_or(EngineError::Log(LogError::Full))

@@ -53,6 +53,31 @@ fn programs_an_update(chip: Sim, k: u32, updates: u32) -> f64 {
     programs
 }
 
+/// A commit lists the puts, and their leaf does not have them yet; the deletes change nothing in that leaf. They need a commit all the same, that the one with the puts leaves.
+#[test]
+fn what_is_deleted_before_it_came_to_its_leaf_stays_deleted() {
+    for pending in [300, 8192] {
+        let chip = Sim::new(Chip::TINY.with_blocks(96));
+        let mut bench = Bench::new(chip, ByteCells, waiting(512, pending));
+        let engine = bench.engine();
+        let puts: [(&[u8], &[u8]); 5] =
+            [(b"aabcf", &[]), (b"aabdd", &[0; 9]), (b"aabcg", &[0; 12]), (b"aabchzzz", &[]), (b"b\0\0\0\x06", &[0; 8])];
+        for (key, value) in puts {
+            engine.put(key, value).unwrap();
+        }
+        let others: [(&[u8], &[u8]); 3] = [(b"aabedz", &[164]), (b"aacgc", &[1; 18]), (b"aachg", &[59])];
+        let [first, second, third] = others.map(|(key, value)| Edit { key, value: Some(value) });
+        engine.batch(&[first, Edit { key: b"aacaf", value: None }, second, third]).unwrap();
+        for (key, _) in puts.iter().chain(&others) {
+            assert!(engine.delete(key).unwrap());
+        }
+        engine.sync().unwrap();
+        bench.reopen();
+        assert_eq!(bench.engine().record_count(), 0);
+        assert!(bench.engine().first().unwrap().is_none());
+    }
+}
+
 #[test]
 fn updates_that_are_synced_together_cost_a_third_of_a_program() {
     let chip = filled();
