@@ -15,6 +15,8 @@ const LEVELLING_SHARE: u64 = 1;
 pub struct Budget {
     /// Pages that may be moved.
     pub(crate) programs: u32,
+    /// Pages that are due to be moved, now or by the calls that follow.
+    pub(crate) due: u32,
     /// Programs that one move may take.
     at_once: u32,
     /// Pages that may be examined.
@@ -34,10 +36,26 @@ impl Budget {
         self.at_once.saturating_sub(1).max(1)
     }
 
+    /// Programs that may be made in all.
+    pub(crate) fn at_once(&self) -> u32 {
+        self.at_once
+    }
+
+    /// Whether a page may be moved, where a move takes so many programs: a call that has no room for them leaves it to the next one.
+    pub(crate) fn has_move(&self, programs: u32) -> bool {
+        self.programs > 0 && (self.erases_max.is_none() || self.at_once >= programs)
+    }
+
+    /// Pages that are due to be moved and were not: they are for the calls that follow.
+    pub fn left_due(&self) -> u32 {
+        self.due
+    }
+
     /// For idle time: so many programs at most, but for a checkpoint's. Only blocks are emptied that yield much, so that idle time comes to rest.
     pub const fn idle(programs: u32) -> Budget {
         Budget {
             programs,
+            due: 0,
             at_once: programs,
             examinations: programs * EXAMINED,
             steps: 1,
@@ -52,17 +70,18 @@ impl Budget {
         Budget { at_once: u32::MAX, steps: 0, is_idle: false, dead_min, ..Budget::idle(2) }
     }
 
-    /// So many programs for a call that has room for so many, and so many erases, where so many were made since the mount.
-    pub(crate) fn share(programs: u32, at_once: u32, erases: u32, made: u64) -> Budget {
+    /// So many moves are due, for a call that has room for so many programs, and so many erases, where so many were made since the mount.
+    pub(crate) fn share(due: u32, at_once: u32, erases: u32, made: u64) -> Budget {
         let steps = u32::from(erases > 0);
-        Budget { at_once, erases_max: Some(made + u64::from(erases)), steps, is_idle: false, ..Budget::idle(programs) }
+        let erases_max = Some(made + u64::from(erases));
+        Budget { due, at_once, erases_max, steps, is_idle: false, ..Budget::idle(due.min(at_once)) }
     }
 }
 
 /// What is left of a budget when so many pages were moved with so many programs.
 pub(crate) fn spend(budget: &mut Budget, pages: u32, programs: u32) {
-    debug_assert!(programs >= pages, "a move takes a program at least");
     budget.at_once = budget.at_once.saturating_sub(programs);
+    budget.due = budget.due.saturating_sub(pages);
     budget.programs = if budget.at_once == 0 { 0 } else { budget.programs.saturating_sub(pages) };
 }
 
@@ -159,9 +178,25 @@ impl Collector {
         (self.nodes.of_pages(nodes, (1, 1)) + of_values) as u32
     }
 
+    /// Programs for which a call has room before a page is moved that may be of a value, or is none: those of most moves of late.
+    pub(crate) fn programs_of_move(&self, has_values: bool) -> u32 {
+        match has_values {
+            // A page, and the leaf that names it, which may need a page for what leads to it.
+            true => 3,
+            false => {
+                self.nodes.of_pages(MOVES_WEIGHED, (1, 1)).div_ceil((MOVES_WEIGHED + MOVES_WEIGHED / 4).into()) as u32
+            }
+        }
+    }
+
     /// A page was programmed for a move.
     pub(crate) fn programmed(&mut self) {
         self.programs += 1;
+    }
+
+    /// The programs that were made for the page that was asked about.
+    pub(crate) fn take_programs(&mut self) -> u32 {
+        core::mem::take(&mut self.programs)
     }
 
     pub(crate) fn block(&self) -> Option<BlockAddr> {
@@ -192,6 +227,12 @@ impl Collector {
         self.emptying = Some(Emptying { block, erases, cause, cursor: 0, left: 0, is_damaged: false });
     }
 
+    /// Pages of the block that is being emptied which are to be moved yet, where so many die with the next commit; `None` where some stay.
+    pub(crate) fn left_in(&self, blocks: &Blocks<'_>, dying: u16) -> Option<u16> {
+        let emptying = self.emptying.filter(|emptying| emptying.left == 0 && emptying.is_current(blocks))?;
+        Some(blocks.live(emptying.block).saturating_sub(dying))
+    }
+
     /// The next page of the block that is being emptied, by its place there; `None` if it is done with. So many of its pages die with the next
     /// commit. The page counts as one that stays until it is answered for: an owner that fails meanwhile gives no answer.
     pub(crate) fn next(
@@ -211,9 +252,8 @@ impl Collector {
         Some((block, emptying.cursor - 1, emptying.cause))
     }
 
-    /// The page that was asked about does not stay: it is dead, or was moved, with so many pages of its block in all.
-    pub(crate) fn goes(&mut self, moved: u32, weight: Weight) {
-        let programs = core::mem::take(&mut self.programs);
+    /// The page that was asked about does not stay: it is dead, or was moved, with so many pages of its block in all and so many programs.
+    pub(crate) fn goes(&mut self, (moved, programs): (u32, u32), weight: Weight) {
         let Some(emptying) = &mut self.emptying else { return };
         debug_assert!(emptying.left > 0, "a page is answered for that was not handed out");
         emptying.left = emptying.left.saturating_sub(1);

@@ -52,7 +52,7 @@
 //! let node = log.append(&mut other_page, Kind::Node, &mut grant)?;
 //! log.dies(old_page);
 //! log.commit(&mut page, grant)?;         // durable: the new pages count, and the old one is dead
-//! let mut budget = log.instalment(pages, left);
+//! let mut budget = log.instalment((pages, due), left);
 //! while let Some(victim) = log.victim(&mut budget)? { /* log.copy(..) and log.dies(..) if it lives */ log.answer(victim, fate, &mut budget); }
 //! ```
 

@@ -30,6 +30,9 @@ const OPENED_SURE: u32 = 2;
 /// Blocks that can be opened before a checkpoint lists more, if there are more.
 const OPENABLE_MIN: u32 = 2;
 
+/// Programs of a checkpoint for which a call has to have room; one that takes more is made all the same.
+const CHECKPOINT_MAX: u32 = 4;
+
 /// Moves that go with a page that an operation appends, when the pool is at its least: what keeps up with blocks of which four fifths live.
 const MOVES_A_PAGE: u32 = 4;
 
@@ -259,6 +262,7 @@ impl<'m, N: Nand> Log<'m, N> {
         let floor = match (want, opened) {
             (Claim::Settle, _) => 0,
             (_, 0) => FLOOR,
+            _ if self.is_coming(pages) => FLOOR,
             _ => OPENED_FLOOR,
         };
         if want != Claim::Settle && !self.volume.is_exact() && blocks.pool() <= OPENED_FLOOR {
@@ -324,9 +328,35 @@ impl<'m, N: Nand> Log<'m, N> {
     /// Blocks that an operation with so many pages opens.
     fn opened_by(&self, pages: u32) -> u32 {
         let heads = self.volume.heads();
-        let nodes = (pages - 1).saturating_sub(heads.room(1));
+        let last = if self.are_blocks_scarce() { heads.streams() } else { 2 };
+        let room: u32 = (1..last).map(|stream| heads.room(stream)).sum();
         let block_pages = u32::from(self.volume.shape().pages);
-        u32::from(heads.room(0) == 0) + nodes.div_ceil(block_pages)
+        u32::from(heads.room(0) == 0) + (pages - 1).saturating_sub(room).div_ceil(block_pages)
+    }
+
+    /// Whether an operation opens no block where another stream has room for its pages.
+    fn are_blocks_scarce(&self) -> bool {
+        self.volume.blocks().pool() <= OPENED_FLOOR
+    }
+
+    /// The stream of an operation's page that promises nothing.
+    fn stream_of_node(&self) -> u8 {
+        let heads = self.volume.heads();
+        let mut others = (1..heads.streams()).filter(|&stream| heads.room(stream) > 0);
+        let stream = if heads.room(1) == 0 && self.are_blocks_scarce() { others.next_back().unwrap_or(1) } else { 1 };
+        debug_assert!(stream > 0, "a commit stands among commits");
+        stream
+    }
+
+    /// Whether the block that is being emptied will be free with no other block opened, also if an operation appends so many pages first: then no block is needed for shares.
+    fn is_coming(&self, pages: u32) -> bool {
+        let Some(block) = self.collector.block() else { return false };
+        let dying = self.dying.count_in(block, self.geometry());
+        let Some(left) = self.collector.left_in(self.volume.blocks(), dying) else { return false };
+        debug_assert!(left <= self.volume.blocks().pages(), "pages of a block");
+        let stream = (self.volume.blocks().stream(block) + 1).min(self.volume.heads().streams() - 1);
+        // Each move may take a page for what leads to it.
+        2 * u32::from(left) + pages <= self.volume.heads().room(stream)
     }
 
     /// Whether a block would hold nothing if the deaths that were noted counted.
@@ -357,7 +387,7 @@ impl<'m, N: Nand> Log<'m, N> {
     /// [`LogError::Full`] before anything was programmed; [`LogError::ReadOnly`], [`LogError::Poisoned`], [`LogError::Nand`].
     pub fn append(&mut self, bytes: &mut [u8], kind: Kind, grant: &mut Grant) -> Result<PageAddr, LogError<N::Error>> {
         grant.spend();
-        self.append_to(bytes, kind.of_page(), 1, Cause::Tree)
+        self.append_to(bytes, kind.of_page(), self.stream_of_node(), Cause::Tree)
     }
 
     /// Programs a commit. When this returns, it is durable, a mount begins from it, and the deaths that were noted count. Costs as [`Log::append`].
@@ -422,21 +452,22 @@ impl<'m, N: Nand> Log<'m, N> {
         !self.dying.pages().is_empty()
     }
 
-    /// The share of collecting of a call that appended so many pages: nothing while enough blocks hold nothing, at most four moves for each
-    /// page, and no more programs and erases than are left to the call.
-    pub fn instalment(&mut self, pages: u32, (programs_left, erases_left): (u32, u32)) -> Budget {
+    /// The share of collecting of a call that appended so many pages, behind others that left so many moves due: nothing while enough blocks hold nothing, at most four moves for each
+    /// page, and no more programs and erases than are left to the call. What it leaves is [due](Budget::left_due).
+    pub fn instalment(&mut self, (pages, due): (u32, u32), (programs_left, erases_left): (u32, u32)) -> Budget {
         let blocks = self.volume.blocks();
         let (_, erases) = self.spent();
+        let share = self.room().share(pages * MOVES_A_PAGE);
+        let share = if self.room().is_full() { 0 } else { (share + due).min(blocks.pages().into()) };
         // Where the pool is just what opening the next block for commits takes, that comes first; and after a clean mount a checkpoint does.
         let is_opening = self.volume.heads().room(0) == 0 && blocks.pool() == OPENED_FLOOR + 1;
         if is_opening || self.volume.anchors().is_clean() {
-            return Budget::share(0, 0, erases_left, erases);
+            return Budget::share(share, 0, erases_left, erases);
         }
-        let share = self.room().share(pages * MOVES_A_PAGE);
         // Bits flip for months before they are lost, and wear takes years.
         let has_other = blocks.endangered() > 0 || self.collector.is_levelling() || self.is_levelling_due();
         let share = if has_other { share.max(2) } else { share };
-        Budget::share(share.min(programs_left), programs_left, erases_left, erases)
+        Budget::share(share, programs_left, erases_left, erases)
     }
 
     /// Whether so much was programmed since wear was looked at that a block may be moved for it.
@@ -466,7 +497,8 @@ impl<'m, N: Nand> Log<'m, N> {
         }
         // Every turn begins or ends with a block, and a block that has pages to be asked about ends the loop.
         for _ in 0..2 * self.geometry().block_count {
-            if budget.programs == 0 || budget.examinations == 0 || self.dying_room() < 2 {
+            let programs = self.collector.programs_of_move(self.value_pages.0 > 0);
+            if !budget.has_move(programs) || budget.examinations == 0 || self.dying_room() < 2 {
                 return Ok(None);
             }
             let opens = |block| self.stream_of_copy(block).is_some_and(|stream| self.volume.heads().room(stream) == 0);
@@ -486,7 +518,10 @@ impl<'m, N: Nand> Log<'m, N> {
             if !self.collector.finish(self.volume.blocks_mut(), is_exact, dying) {
                 self.volume.set_exact(false);
             }
-            let Some((block, cause)) = self.pick(budget) else { return Ok(None) };
+            let Some((block, cause)) = self.pick(budget) else {
+                budget.due = 0;
+                return Ok(None);
+            };
             if !self.has_live(block) {
                 return Ok(None);
             }
@@ -506,6 +541,11 @@ impl<'m, N: Nand> Log<'m, N> {
         let is_leaving = !budget.is_idle && self.volume.anchors().is_clean();
         if lists_more || is_leaving {
             let (programs, erases) = self.volume.anchors().cost(self.volume.blocks(), self.volume.shape());
+            if !budget.is_idle && budget.at_once() < programs.min(CHECKPOINT_MAX) {
+                // The next call has room for it.
+                budget.due = budget.due.max(1);
+                return Ok(false);
+            }
             budget.programs = if erases > 0 { 0 } else { budget.programs.saturating_sub(programs) };
             budget.steps -= 1;
             self.volume.checkpoint(false)?;
@@ -533,14 +573,14 @@ impl<'m, N: Nand> Log<'m, N> {
         let (victims, blocks) = (self.victims(), self.volume.blocks());
         let (pool, pages) = (blocks.pool(), blocks.pages());
         match () {
-            () if budget.is_idle && pool >= self.room().high() => None,
+            () if budget.is_idle && self.room().is_full() => None,
             () if budget.is_idle => {
                 let live_max = (blocks.live_total() / IDLE_LIVE_SHARE).min(u32::from(pages - pages / IDLE_SHARE));
                 victims.best(pages - live_max as u16)
             }
             // An operation waits, or the next one will.
             () if budget.erases_max.is_none() || pool <= OPENED_FLOOR => victims.emptiest(budget.dead_min),
-            () if pool >= self.room().high() => None,
+            () if self.room().is_full() => None,
             () => victims.best((pages / WORTH_SHARE).max(1)),
         }
     }
@@ -576,17 +616,18 @@ impl<'m, N: Nand> Log<'m, N> {
     /// Tells the log what became of a page that it asked about.
     pub fn answer(&mut self, victim: Victim, fate: Fate, budget: &mut Budget) {
         debug_assert!(self.geometry().contains_page(victim.page()));
+        let programs = self.collector.take_programs();
         match fate {
-            Fate::Dead => self.collector.goes(0, Weight::Node),
+            Fate::Dead => self.collector.goes((0, programs), Weight::Node),
             Fate::Copied => {
-                spend(budget, 1, 1);
-                self.collector.goes(1, Weight::Node);
+                spend(budget, 1, programs);
+                self.collector.goes((1, programs), Weight::Node);
             }
             Fate::Values(pages) => {
-                spend(budget, pages, pages + 1);
-                self.collector.goes(pages, Weight::Value);
+                spend(budget, pages, programs);
+                self.collector.goes((pages, programs), Weight::Value);
             }
-            Fate::Kept => spend(budget, 1, 1),
+            Fate::Kept => spend(budget, 1, programs),
             Fate::Stays => {}
             Fate::Unreadable => self.collector.is_damaged(),
         }

@@ -51,14 +51,19 @@ impl Room<'_, '_> {
         OPENED_FLOOR + (1 + slack(self.blocks.good()).div_ceil(POOL_SHARE)).min(self.shape.ready_max.into())
     }
 
+    /// Whether the pool is full.
+    pub(crate) fn is_full(self) -> bool {
+        self.blocks.pool() >= self.high()
+    }
+
     /// The share of collecting that is due: 0 while the pool is full, `most` when one block more would be all there is.
     pub(crate) fn share(self, most: u32) -> u32 {
         let (pool, high, low) = (self.blocks.pool(), self.high(), OPENED_FLOOR + 1);
-        if pool >= high {
+        if self.is_full() {
             return 0;
         }
         let share = (most * (high - pool)).div_ceil(high.saturating_sub(low).max(1)).min(most);
-        debug_assert!(share > 0 && share <= most);
+        debug_assert!(share <= most);
         share
     }
 }

@@ -48,6 +48,9 @@ const CALL_MAX: u32 = 6;
 /// Those of a call that makes more changes.
 const LARGE_CALL_MAX: u32 = 16;
 
+/// Most erases of a call.
+const ERASES_MAX: u32 = 2;
+
 /// How a log is made or found: [`Log::format`] or [`Log::mount`].
 pub type Make<'m, N> =
     fn(N, LogOptions, &'m mut [u8]) -> Result<Log<'m, N>, LogError<<N as nandu_nand::ErrorType>::Error>>;
@@ -575,23 +578,27 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// A call that changes something, with its share of collecting: so many programs together, at most, where the call itself takes less.
     fn call<T>(&mut self, programs_max: u32, work: impl FnOnce(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
         self.keeper.give_up_value();
-        self.call_with_share(programs_max, work)
+        self.call_with_share(work, |_| (programs_max, ERASES_MAX))
     }
 
-    /// A call for the value under way.
+    /// A call for the value under way. The last page and the head are one page's work together.
     fn call_for_value<T>(&mut self, work: impl FnOnce(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
-        self.call_with_share(CALL_MAX, work)
+        self.call_with_share(work, |engine| match engine.keeper.values().next() {
+            Some(_) => (CALL_MAX, ERASES_MAX),
+            None => (CALL_MAX / 2, ERASES_MAX / 2),
+        })
     }
 
     fn call_with_share<T>(
         &mut self,
-        programs_max: u32,
         work: impl FnOnce(&mut Self) -> Outcome<T, N>,
+        most: impl FnOnce(&Self) -> (u32, u32),
     ) -> Outcome<T, N> {
         self.keeper.check_writable()?;
         let begun = self.log().spent();
         let done = work(self)?;
-        self.keeper.end(begun, programs_max);
+        let most = most(self);
+        self.keeper.end(begun, most);
         Ok(done)
     }
 

@@ -40,9 +40,6 @@ const MOVED: usize = MOVED_MAX + 1;
 /// Pages of a value after which there is a commit, so that a mount finds what comes after them.
 const UNSETTLED_MAX: usize = 512;
 
-/// Most erases of a call.
-const ERASES_MAX: u32 = 2;
-
 /// What an operation asks of the log.
 #[derive(Clone, Copy)]
 pub(crate) struct Need {
@@ -64,8 +61,10 @@ pub(crate) struct Keeper<'m, N: Nand, C> {
     working: State,
     /// The newest commit, if it is bare and no member of the window.
     bare: Option<PageAddr>,
-    /// Pages appended for which no share of collecting was done yet: those of a call under way.
+    /// Pages appended by the call under way.
     owed: u32,
+    /// Moves that calls before had no programs left for.
+    due: u32,
     /// Pages may have been appended since the newest commit.
     is_unsettled: bool,
     /// Pages may count as live that are not.
@@ -94,6 +93,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             working: State::NONE,
             bare: None,
             owed: 0,
+            due: 0,
             is_unsettled: false,
             is_miscounted: false,
             is_broken: false,
@@ -124,10 +124,13 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         (tree, value.unwrap_or_else(|| values.head()))
     }
 
-    /// The tree, what waits, and the head of the value under way.
-    pub(crate) fn with_head(&mut self) -> (&mut Tree<'m, N, C>, &mut Waiting<'m>, &[u8]) {
+    /// The tree, what waits, and a value that is to be put: this one, or the head of the value under way.
+    pub(crate) fn with_head<'k>(
+        &'k mut self,
+        value: Option<&'k [u8]>,
+    ) -> (&'k mut Tree<'m, N, C>, &'k mut Waiting<'m>, &'k [u8]) {
         let Keeper { tree, waiting, values, .. } = self;
-        (tree, waiting, values.head())
+        (tree, waiting, value.unwrap_or_else(|| values.head()))
     }
 
     pub(crate) fn into_tree(self) -> Tree<'m, N, C> {
@@ -210,19 +213,20 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         Ok(())
     }
 
-    /// A call that may take so many programs ends, at whose begin the log had spent this: its share of collecting is done. What it changed stays changed if
+    /// A call that may take so many programs and erases ends, at whose begin the log had spent this: its share of collecting is done. What it changed stays changed if
     /// the chip fails meanwhile; the next call finds that out.
-    pub(crate) fn end(&mut self, (programs_before, erases_before): (u64, u64), programs_max: u32) {
+    pub(crate) fn end(&mut self, (programs_before, erases_before): (u64, u64), (programs_max, erases_max): (u32, u32)) {
         let pages = core::mem::take(&mut self.owed);
-        if pages == 0 || self.is_broken || self.is_miscounted {
+        if pages + self.due == 0 || self.is_broken || self.is_miscounted {
             return;
         }
         let (programs, erases) = self.tree.log.spent();
         // One is left for a commit that lets deaths count.
         let programs = programs_max.saturating_sub((programs - programs_before) as u32 + 1);
-        let erases = ERASES_MAX.saturating_sub((erases - erases_before) as u32);
-        let mut budget = self.tree.log.instalment(pages, (programs, erases));
+        let erases = erases_max.saturating_sub((erases - erases_before) as u32);
+        let mut budget = self.tree.log.instalment((pages, self.due), (programs, erases));
         let _ = self.collect(&mut budget);
+        self.due = budget.left_due();
     }
 
     /// Asks for room. `None` if something else had to be done for it: what was in the buffers is forgotten, and is to be made again.

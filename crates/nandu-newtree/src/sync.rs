@@ -4,8 +4,9 @@
 //! page has room for the list beside them. Leaves that no sync takes along are programmed when memory is nearly full, as pages that promise nothing, behind a sync.
 //! So `k` changes cost one program, or a third or so of a program each where that is more.
 //!
-//! * (W3) What is unsynced fits one commit without a path, however many members the window has, beside what waits of one that has to leave: before a change that would not, there is a sync. Changes that do not fit
-//!   memory or such a page go to their leaves at once, behind all that waits, when the window is empty.
+//! * (W3) What is unsynced fits one commit without a path, however many members the window has, beside what waits of one that has to leave: before a change that would not, there is a sync. A batch that does not fit
+//!   memory or such a page goes to its leaves at once, behind all that waits, when the window is empty.
+//! * (W6) A put for which memory has no room goes to its leaf at once, and the commit lists that it is there. So a put programs a few pages, however many changes wait.
 //! * (W4) What all members list fits the memory for changes, with what was merged since, and a sync lets members leave before it would not.
 //! * What is unsynced is in no leaf but that of the commit which lists it, and every commit lists it all. So undoing a move needs no thought.
 //! * What waits fits its leaf. A change that does not is made durable at once, with all that is unsynced: its leaf is divided, and a full chip refuses it before it was accepted.
@@ -34,8 +35,17 @@ use crate::writer::Change;
 /// Leaves looked at for the one with most changes. All of them would not make it much better.
 const CANDIDATES: usize = 64;
 
+/// Leaves that a sync programs besides, so that changes have room; what is left is done when a change needs it.
+const RELIEVED_MAX: usize = 12;
+
+/// Leaves that a put programs besides where memory is full: so many changes find room then that the commit before them costs little for each.
+const MERGED_BY_PUT: usize = 2;
+
 /// Leaves that are asked whether their page has room.
 const TRIES: usize = 3;
+
+/// How often a put makes room for its entry in memory, before that goes to its leaf at once.
+const WAYS: u32 = 1;
 
 /// Part of the memory, as a divisor, that is kept for what is merged and still listed.
 const RESERVE_SHARE: usize = 8;
@@ -72,8 +82,9 @@ pub(crate) fn change<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[
     if keeper.waiting().broken.is(|it| it.splits_batches) && edits.len() > 1 {
         return edits.chunks(1).map(|edit| change(keeper, edit)).last().unwrap_or(Ok(None));
     }
+    let one = as_put(edits).filter(|_| may_pass(keeper, edits));
     if memory > waiting_max(keeper) / 2 || size > max {
-        return Ok(None);
+        return one.map(|entry| put_through(keeper, entry)).transpose();
     }
     let (mut existed, mut changes_any) = (false, false);
     for edit in edits {
@@ -83,15 +94,16 @@ pub(crate) fn change<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[
     if !changes_any {
         return Ok(Some(existed));
     }
-    if keeper.waiting().changes.bytes_in(UNSYNCED) + size > max {
-        sync(keeper)?;
+    if let Some(entry) = one
+        && !has_way(keeper, edits)
+        && (tightness_of(keeper, edits)?.0 > 0 || !make_way(keeper, edits, WAYS)?)
+    {
+        return put_through(keeper, entry).map(Some);
     }
-    if !has_room(keeper, memory) {
-        sync(keeper)?;
-        relieve(keeper, memory)?;
+    if !make_way(keeper, edits, CLAIMS_MAX)? {
+        return Err(keeper.refuse(Claim::Replace));
     }
-    debug_assert!(keeper.waiting().changes.used() + memory <= keeper.waiting().changes.size(), "there is room");
-    let tight = make_room(keeper, edits)?;
+    let tight = make_room(keeper, |keeper| tightness_of(keeper, edits))?;
     // What waits is carried into fewer members, until the next commit has room for that of the one that has to leave, too.
     let mut left = WINDOW_MAX;
     while left > 0 && keeper.waiting().listed_next() + size > max {
@@ -111,6 +123,64 @@ pub(crate) fn change<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[
         }
     }
     Ok(Some(existed))
+}
+
+/// Bytes that changes take of memory and of the next list, beyond what they take the place of.
+fn takes<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>]) -> (usize, usize) {
+    let changes = &keeper.waiting().changes;
+    let memory = edits.iter().map(|edit| changes.memory_size(edit)).sum::<usize>();
+    let size = edits.iter().map(|edit| changes.list_size(edit)).sum::<usize>();
+    debug_assert!(memory > 0 && size > 0, "a change takes room");
+    // Of several one may come before another one goes.
+    let [edit] = edits else { return (memory, size) };
+    let (memory_gone, size_gone) = changes.sizes_of(edit.key);
+    (memory.saturating_sub(memory_gone), size.saturating_sub(size_gone))
+}
+
+/// A change that puts one entry.
+fn as_put<'e>(edits: &[Edit<'e>]) -> Option<(&'e [u8], &'e [u8])> {
+    match *edits {
+        [Edit { key, value: Some(value) }] => Some((key, value)),
+        _ => None,
+    }
+}
+
+/// Whether changes may go to their leaves at once: memory has room for what a commit lists of their keys. Where all have one length, a list has no word for it, and room for one is soon made.
+fn may_pass<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>]) -> bool {
+    let changes = &keeper.waiting().changes;
+    keeper.tree().path.shape().cells().key_size() == 0
+        && edits.iter().all(|edit| changes.head_size(edit.key) <= changes.size() / 4)
+}
+
+/// Whether memory and the next list have room for changes.
+fn has_way<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>]) -> bool {
+    let (memory, size) = takes(keeper, edits);
+    keeper.waiting().changes.bytes_in(UNSYNCED) + size <= list_max(keeper) && has_room(keeper, memory)
+}
+
+/// Makes room for changes in memory and in the next list, with so many pages about. Returns whether there is.
+fn make_way<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>], most: u32) -> Outcome<bool, N> {
+    let max = list_max(keeper);
+    for _ in 0..most {
+        if has_way(keeper, edits) {
+            return Ok(true);
+        }
+        let (memory, size) = takes(keeper, edits);
+        debug_assert!(size <= max, "a page has room for what is to be listed");
+        let is_short = keeper.waiting().changes.used() + memory > waiting_max(keeper);
+        if keeper.waiting().changes.bytes_in(UNSYNCED) + size > max {
+            commit_some(keeper)?;
+        } else if !is_short {
+            keeper.ready()?;
+            keeper.settle()?;
+        } else if keeper.waiting().changes.unsynced() > 0 {
+            commit_some(keeper)?;
+            merge_leaves(keeper, MERGED_BY_PUT)?;
+        } else {
+            merge_leaves(keeper, MERGED_BY_PUT + 1)?;
+        }
+    }
+    Ok(has_way(keeper, edits))
 }
 
 /// A change in memory, which has room there.
@@ -173,30 +243,41 @@ fn has_room<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, memory: usize) -> bool
         && listed + waiting.changes.unsynced() + memory <= waiting.changes.size()
 }
 
-/// Claims room for what the leaves of these changes are divided into, where they do not fit. Returns how many pages that takes; 0 if all fit. Nothing is in
-/// the buffers then.
-fn make_room<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>]) -> Outcome<u32, N> {
-    for _ in 0..CLAIMS_MAX {
-        let (mut pages, mut is_sure) = (0, true);
-        let mut rest = edits;
-        while let Some(first) = rest.first() {
-            let (tree, waiting) = keeper.parts();
-            let waits = group_of(tree, &waiting.changes, first.key)?;
-            let (here, others) = rest.split_at(count_here(&tree.path, rest));
-            rest = others;
-            let child = tree.path.child(0);
-            let place = leaf_in(tree, child)?;
-            let leaf = look(tree, &place);
-            let cells = tree.path.shape().cells();
-            let before = size_with(cells, leaf, waiting.changes.edits(waits.clone()));
-            let size = size_with(cells, leaf, merged(waiting.changes.edits(waits), here));
-            // What takes no more room than what it replaces is never refused.
-            if size > tree.path.room() && size > before {
-                pages += 4 + inner_splits_max(&tree.path);
-                // On a full chip a leaf that has a page of its own takes what it has room for.
-                is_sure &= before > tree.path.room() && size <= tree.path.shape().own_room();
-            }
+/// Pages that the leaves of these changes are divided into, where they do not fit with what waits; 0 if all fit. And whether they may stay as they are on a full chip, where a leaf that has a page of its own
+/// takes what it has room for.
+fn tightness<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    changes: &Changes<'_>,
+    edits: &[Edit<'_>],
+) -> Outcome<(u32, bool), N> {
+    let (mut pages, mut is_sure) = (0, true);
+    let mut rest = edits;
+    while let Some(first) = rest.first() {
+        let waits = group_of(tree, changes, first.key)?;
+        let (here, others) = rest.split_at(count_here(&tree.path, rest));
+        rest = others;
+        let child = tree.path.child(0);
+        let place = leaf_in(tree, child)?;
+        let leaf = look(tree, &place);
+        let (shape, room) = (tree.path.shape(), tree.path.room());
+        let before = size_with(shape.cells(), leaf, changes.edits(waits.clone()));
+        let size = size_with(shape.cells(), leaf, merged(changes.edits(waits), here));
+        // What takes no more room than what it replaces is never refused.
+        if size > room && size > before {
+            pages += 4 + inner_splits_max(&tree.path);
+            is_sure &= before > room && size <= shape.own_room();
         }
+    }
+    Ok((pages, is_sure))
+}
+
+/// Claims room for what leaves are divided into, of which this says how many pages that are. Returns how many; 0 if all fit. Nothing is in the buffers then.
+fn make_room<N: Nand, C: Cells>(
+    keeper: &mut Keeper<'_, N, C>,
+    tightness: impl Fn(&mut Keeper<'_, N, C>) -> Outcome<(u32, bool), N>,
+) -> Outcome<u32, N> {
+    for _ in 0..CLAIMS_MAX {
+        let (pages, is_sure) = tightness(keeper)?;
         if pages == 0 {
             return Ok(0);
         }
@@ -211,6 +292,12 @@ fn make_room<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>
         }
     }
     Err(EngineError::Log(LogError::Full))
+}
+
+/// As [`tightness`], of changes that are to wait.
+fn tightness_of<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>]) -> Outcome<(u32, bool), N> {
+    let (tree, waiting) = keeper.parts();
+    tightness(tree, &waiting.changes, edits)
 }
 
 /// These changes, and those that wait and are not replaced by one of them.
@@ -243,10 +330,21 @@ fn divide<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>], 
     Err(keeper.refuse(Claim::Replace))
 }
 
-/// Puts the head of the value under way into its leaf, with what waits for that leaf, and makes it durable with all that is unsynced (W6). Returns whether the key was there.
+/// Puts the head of the value under way into its leaf (W6).
+pub(crate) fn put_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<bool, N> {
+    debug_assert!(keeper.values().next().is_none(), "all pages of the value were programmed");
+    pass(keeper, (key, None))
+}
+
+/// Puts an entry into its leaf at once: one for which memory has no room.
+fn put_through<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], &[u8])) -> Outcome<bool, N> {
+    pass(keeper, (key, Some(value)))
+}
+
+/// Puts a value, or the head of the value under way, into its leaf, with what waits for that leaf, and makes it durable with all that is unsynced. Returns whether the key was there.
 ///
 /// The commit lists of it that it is in its leaf, so that nothing that an older member has of the key hides it at a mount. What waits of the key goes to the leaf before.
-pub(crate) fn put_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<bool, N> {
+fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], Option<&[u8]>)) -> Outcome<bool, N> {
     while keeper.waiting().changes.find(key).is_ok() {
         sync(keeper)?;
         let (tree, waiting) = keeper.parts();
@@ -256,17 +354,21 @@ pub(crate) fn put_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[
             merge_leaf(keeper, group)?;
         }
     }
-    debug_assert!(keeper.values().next().is_none(), "all pages of the value were programmed");
-    let size = keeper.waiting().changes.head_size(key);
-    if keeper.waiting().changes.bytes_in(UNSYNCED) + size > list_max(keeper) || !has_room(keeper, size) {
-        sync(keeper)?;
-        relieve(keeper, size)?;
+    let mark = [Edit { key, value: Some(&[]) }];
+    if !make_way(keeper, &mark, CLAIMS_MAX)? {
+        return Err(keeper.refuse(Claim::Replace));
     }
+    let size = keeper.waiting().changes.head_size(key);
+    debug_assert!(keeper.waiting().changes.find(key).is_err(), "nothing waits of the key");
     let existed = value_of(keeper, key)?.is_some();
-    let mut pages = 0;
+    let (mut pages, mut may_grow) = (0, false);
     for _ in 0..CLAIMS_MAX {
         if pages == 0 {
-            pages = make_room_for_head(keeper, key)?;
+            let room = make_room(keeper, |keeper| {
+                let (tree, waiting, bytes) = keeper.with_head(value);
+                tightness(tree, &waiting.changes, &[Edit { key, value: Some(bytes) }])
+            })?;
+            (pages, may_grow) = if room > 0 { (room + 1, true) } else { (2, false) };
         }
         let mut left = WINDOW_MAX;
         while left > 0 && keeper.waiting().listed_next() + size > list_max(keeper) {
@@ -277,16 +379,22 @@ pub(crate) fn put_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[
         keeper.ready()?;
         let need = Need { want: Claim::Replace, pages, live: 0, deaths: BATCH_DEATHS };
         let Some(mut change) = keeper.claim(need)? else { continue };
-        let (tree, waiting, head) = keeper.with_head();
+        let (tree, waiting, bytes) = keeper.with_head(value);
         let group = group_of(tree, &waiting.changes, key);
         let applied = group.and_then(|group| {
+            let fewer = replace(tree, key)?;
+            if !may_grow {
+                descend_to_leaf(tree, key)?;
+                let edit = [Edit { key, value: Some(bytes) }];
+                let edits = merged(waiting.changes.edits(group.clone()), &edit);
+                stage_if_tight(tree, edits);
+            }
             waiting.changes.merge(group);
             waiting.changes.set_head(key, !existed);
-            let fewer = replace(tree, key)?;
-            apply(tree, &mut change, waiting.changes.merged(head), true)?;
+            apply(tree, &mut change, waiting.changes.merged(bytes), may_grow)?;
             Ok(fewer)
         });
-        let more = keeper.values().done() as u32;
+        let more = if value.is_none() { keeper.values().done() as u32 } else { 0 };
         let applied = applied.map(|fewer| keeper.count(true, (more, fewer)));
         match keeper.conclude(change, applied) {
             Err(EngineError::BatchTooLarge { .. }) if pages < BATCH_PAGES_MAX => pages *= 2,
@@ -296,26 +404,6 @@ pub(crate) fn put_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[
     Err(keeper.refuse(Claim::Replace))
 }
 
-/// Claims room for what the leaf of the head under way is divided into, if it does not fit. Returns how many pages that takes, the commit among them.
-fn make_room_for_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<u32, N> {
-    for _ in 0..CLAIMS_MAX {
-        let (tree, waiting, head) = keeper.with_head();
-        let waits = group_of(tree, &waiting.changes, key)?;
-        let child = tree.path.child(0);
-        let place = leaf_in(tree, child)?;
-        let edit = [Edit { key, value: Some(head) }];
-        let edits = merged(waiting.changes.edits(waits), &edit);
-        if size_with(tree.path.shape().cells(), look(tree, &place), edits) <= tree.path.room() {
-            return Ok(2);
-        }
-        let pages = 4 + inner_splits_max(&tree.path);
-        if keeper.claim(Need { want: Claim::Grow, pages, live: pages, deaths: BATCH_DEATHS })?.is_some() {
-            return Ok(pages + 1);
-        }
-    }
-    Err(EngineError::Log(LogError::Full))
-}
-
 /// Makes every change so far durable. Programs one page, or nothing if there is no change since the last sync; and where memory is nearly full as many leaves
 /// as room for as many changes again takes, of which each has three or more in the mean.
 pub(crate) fn sync<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<(), N> {
@@ -323,31 +411,36 @@ pub(crate) fn sync<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<
     if group == 0 {
         return Ok(());
     }
-    keeper.ready()?;
-    let mut left = CLAIMS_MAX;
-    while keeper.waiting().changes.unsynced() > 0 {
-        left = left.checked_sub(1).ok_or_else(|| keeper.refuse(Claim::Replace))?;
-        // A leaf that cannot be read is no reason to lose what is to be made durable.
-        let ride = find_ride(keeper).map_err(|error| keeper.undo(error)).unwrap_or(None);
-        let pages = if ride.is_some() { 2 } else { 1 };
-        let need = Need { want: Claim::Replace, pages, live: 0, deaths: DEATHS };
-        let Some(mut change) = keeper.claim(need)? else { continue };
-        let applied = match ride {
-            Some(group) => merge(keeper, &mut change, group),
-            None => Ok(()),
-        };
-        keeper.count(true, (0, 0));
-        match keeper.conclude(change, applied) {
-            Ok(()) => {}
-            Err(error) if ride_failed(keeper, &error) => {
-                let Some(change) = keeper.claim(need)? else { continue };
-                keeper.count(true, (0, 0));
-                keeper.conclude(change, Ok(()))?;
-            }
-            Err(error) => return Err(error),
+    for _ in 0..CLAIMS_MAX {
+        if keeper.waiting().changes.unsynced() == 0 {
+            return relieve(keeper, group, RELIEVED_MAX);
         }
+        commit_some(keeper)?;
     }
-    relieve(keeper, group)
+    Err(keeper.refuse(Claim::Replace))
+}
+
+/// A commit of all that is unsynced, which takes a leaf along if one has room for the list. Or room is made for it: something is unsynced yet then.
+fn commit_some<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<(), N> {
+    keeper.ready()?;
+    // A leaf that cannot be read is no reason to lose what is to be made durable.
+    let ride = find_ride(keeper).map_err(|error| keeper.undo(error)).unwrap_or(None);
+    let pages = if ride.is_some() { 2 } else { 1 };
+    let need = Need { want: Claim::Replace, pages, live: 0, deaths: DEATHS };
+    let Some(mut change) = keeper.claim(need)? else { return Ok(()) };
+    let applied = match ride {
+        Some(group) => merge(keeper, &mut change, group),
+        None => Ok(()),
+    };
+    keeper.count(true, (0, 0));
+    match keeper.conclude(change, applied) {
+        Err(error) if ride_failed(keeper, &error) => {
+            let Some(change) = keeper.claim(need)? else { return Ok(()) };
+            keeper.count(true, (0, 0));
+            keeper.conclude(change, Ok(()))
+        }
+        outcome => outcome,
+    }
 }
 
 /// Whether a sync goes on without a leaf.
@@ -361,11 +454,15 @@ fn merge<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, change: &mut Change, 
     debug_assert!(!group.is_empty(), "changes of a leaf");
     waiting.changes.merge(group.clone());
     descend_to_leaf(tree, waiting.changes.key(group.start))?;
-    let leaf = tree.path.held_leaf();
-    if size_with(tree.path.shape().cells(), leaf, waiting.changes.edits(group)) > tree.path.room() {
+    stage_if_tight(tree, waiting.changes.edits(group));
+    apply(tree, change, waiting.changes.merged(&[]), false)
+}
+
+/// A leaf that is in the path gets a page of its own if it does not fit beside its ancestors with these changes.
+fn stage_if_tight<'e, N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, edits: impl Iterator<Item = Edit<'e>>) {
+    if size_with(tree.path.shape().cells(), tree.path.held_leaf(), edits) > tree.path.room() {
         tree.path.stage_leaf();
     }
-    apply(tree, change, waiting.changes.merged(&[]), false)
 }
 
 /// Leaves with most changes, of those that are looked at; the densest first.
@@ -412,17 +509,31 @@ fn find_ride<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<Option
     Ok(None)
 }
 
+/// Merges so many leaves into pages that promise nothing, of those with most changes, unless something is unsynced.
+fn merge_leaves<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, count: usize) -> Outcome<(), N> {
+    for _ in 0..count {
+        let changes = &keeper.waiting().changes;
+        if changes.unsynced() > 0 || changes.is_empty() {
+            break;
+        }
+        let [group, ..] = densest(keeper)?;
+        merge_leaf(keeper, group)?;
+    }
+    Ok(())
+}
+
 /// Makes so many bytes of memory free: merges leaves into pages that promise nothing, and lets members leave. Nothing is unsynced.
-fn relieve<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, memory: usize) -> Outcome<(), N> {
+fn relieve<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, memory: usize, mut leaves: usize) -> Outcome<(), N> {
     debug_assert!(keeper.waiting().changes.unsynced() == 0, "what is unsynced is in no leaf");
     let max = waiting_max(keeper);
     let memory = memory.min(max / 2);
-    while keeper.waiting().changes.used() + memory > max {
+    while keeper.waiting().changes.used() + memory > max && leaves > 0 {
+        leaves -= 1;
         let [group, ..] = densest(keeper)?;
         merge_leaf(keeper, group)?;
     }
     for _ in 0..CLAIMS_MAX {
-        if has_room(keeper, memory) {
+        if leaves == 0 || has_room(keeper, memory) {
             break;
         }
         keeper.ready()?;

@@ -16,7 +16,7 @@ fn a_commit_is_one_program_and_a_page_one_read() {
     let mut log = Log::format(&mut sim, PLAIN, &mut bytes).unwrap();
     let mut page = vec![7; 2048];
     for _ in 0..1000 {
-        let mut budget = log.instalment(1, (4, 1));
+        let mut budget = log.instalment((1, 0), (4, 1));
         assert!(log.victim(&mut budget).unwrap().is_none());
         let Claimed::Granted(grant) = log.claim(Claim::Grow, 1, 1).unwrap() else { panic!("no room") };
         let before = *log.nand().counters();

@@ -66,7 +66,7 @@ fn use_it(mut sim: Sim, options: LogOptions, chance: &mut Chance) -> bool {
 fn write_it(log: &mut Log<'_, &mut Sim>, page: &mut [u8], chance: &mut Chance) {
     let page_count = log.geometry().page_count() as usize;
     for _ in 0..20 {
-        let mut budget = log.instalment(2, (4, 1));
+        let mut budget = log.instalment((2, 0), (4, 1));
         for _ in 0..20 {
             let pages = chance.below(3) as u32 + 1;
             let want = [Claim::Grow, Claim::Replace, Claim::Free][chance.below(3)];

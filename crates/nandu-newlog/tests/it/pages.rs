@@ -26,6 +26,8 @@ pub(crate) struct Pages<'m> {
     /// The newest commit, if it holds no entry.
     lone: Option<PageAddr>,
     buffer: Vec<u8>,
+    /// Moves that are due.
+    due: u32,
 }
 
 const NONE: u32 = u32::MAX;
@@ -35,7 +37,7 @@ impl<'m> Pages<'m> {
         let log = Log::format(sim, options, memory).unwrap();
         let count = log.geometry().page_count() as usize;
         let buffer = vec![0; log.page_size()];
-        Pages { log, place: vec![None; count], owner: vec![NONE; count], lone: None, buffer }
+        Pages { log, place: vec![None; count], owner: vec![NONE; count], lone: None, buffer, due: 0 }
     }
 
     pub(crate) fn holds(&self, id: u32) -> bool {
@@ -93,8 +95,9 @@ impl<'m> Pages<'m> {
 
     /// Room for a commit, after which so many pages more live.
     fn claim(&mut self, want: Claim, live: u32) -> Result<Grant, Error> {
-        let mut budget = self.log.instalment(1, (4, 1));
+        let mut budget = self.log.instalment((1, self.due), (4, 1));
         self.work(&mut budget)?;
+        self.due = budget.left_due();
         for _ in 0..10_000 {
             // A commit that holds no entry dies with the next one.
             let more = live.saturating_sub(self.lone.is_some().into());

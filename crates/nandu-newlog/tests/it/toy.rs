@@ -18,6 +18,8 @@ pub(crate) struct Toy<'m, N: Nand> {
     /// The newest commit, if it holds no entry of its own and so dies with the next commit.
     lone_root: Option<PageAddr>,
     buffer: Vec<u8>,
+    /// Moves that are due.
+    due: u32,
     /// The chip is one that loses data: what the log believes may be less than what the toy hopes for.
     pub(crate) is_lenient: bool,
     was_exact: bool,
@@ -52,6 +54,7 @@ impl<'m, N: Nand> Toy<'m, N> {
             map: vec![None; entries],
             lone_root: None,
             buffer,
+            due: 0,
             is_lenient: false,
             was_exact: false,
             has_copied: false,
@@ -126,8 +129,9 @@ impl<'m, N: Nand> Toy<'m, N> {
 
     /// Pays the share of collecting and makes room.
     fn prepare(&mut self, want: Claim, pages: u32, live: u32) -> Result<Grant, ToyError<N>> {
-        let mut budget = self.log.instalment(pages, (4, 1));
+        let mut budget = self.log.instalment((pages, self.due), (4, 1));
         self.work(&mut budget)?;
+        self.due = budget.left_due();
         for _ in 0..10_000 {
             // A commit that holds no entry dies with the next one.
             let more = live.saturating_sub(self.lone_root.is_some().into());

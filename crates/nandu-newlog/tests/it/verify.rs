@@ -15,7 +15,7 @@ fn broken(damage: impl FnOnce(&mut Log<'_, Sim>, &[PageAddr])) -> Vec<u8> {
     let mut page = vec![0; 256];
     let mut pages = Vec::new();
     for _ in 0..20 {
-        let mut budget = log.instalment(1, (4, 1));
+        let mut budget = log.instalment((1, 0), (4, 1));
         assert!(log.victim(&mut budget).unwrap().is_none());
         let Claimed::Granted(grant) = log.claim(Claim::Grow, 1, 1).unwrap() else { panic!("no room") };
         pages.push(log.commit(&mut page, grant).unwrap());

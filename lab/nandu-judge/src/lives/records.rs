@@ -12,6 +12,9 @@ use super::tally::{Tally, Whose};
 use super::{chip, cut_soon, pending, power_on};
 use crate::measure::Form;
 
+/// Bytes of a page of a large value that are not the value's or its key's, at most.
+const FRONT: usize = 64;
+
 /// Blocks of the smallest chip.
 const BLOCKS_LEAST: usize = 8;
 
@@ -287,18 +290,20 @@ impl Life {
     /// One call of any kind.
     fn call(&mut self, store: &mut dyn Records) -> Result<(), String> {
         if self.chance.below(self.habits.sync_one_in) == 0 {
-            let outcome = self.count(store, "sync", |store| store.sync());
+            let outcome = self.count(store, ("sync", 1), |store| store.sync());
             return self.durable(store, outcome);
         }
         match self.chance.below(64) {
-            0 => self.count(store, "idle", |store| store.idle(1)).map_or_else(|error| end(store, error), |_| Ok(())),
+            0 => {
+                self.count(store, ("idle", 1), |store| store.idle(1)).map_or_else(|error| end(store, error), |_| Ok(()))
+            }
             1 if self.habits.has_snapshots => {
-                let outcome = self.count(store, "snapshot", |store| store.snapshot());
+                let outcome = self.count(store, ("snapshot", 1), |store| store.snapshot());
                 self.durable(store, outcome)
             }
             2 | 3 if store.snapshot_count() > 0 => {
                 let index = self.chance.below(store.snapshot_count());
-                let outcome = self.count(store, "release", |store| store.release(index));
+                let outcome = self.count(store, ("release", 1), |store| store.release(index));
                 self.seen("releases of snapshots", outcome == Err(Error::Full));
                 outcome.or_else(|error| end(store, error))
             }
@@ -313,16 +318,23 @@ impl Life {
     fn count<T>(
         &mut self,
         store: &mut dyn Records,
-        kind: &'static str,
+        (kind, pages): (&'static str, u64),
         call: impl FnOnce(&mut dyn Records) -> Outcome<T>,
     ) -> Outcome<T> {
         let before = *store.nand().counters();
         let outcome = call(store);
         if !store.nand().is_off() {
             let done = store.nand().counters().since(&before);
-            self.tally.call((Whose::Records, kind), &done, 1, &self.here());
+            self.tally.call((Whose::Records, kind), &done, pages, &self.here());
         }
         outcome
+    }
+
+    /// Pages that a value takes which is larger than an entry; 1 for all others.
+    fn pages_of(&self, store: &dyn Records, key: &[u8], content: Content) -> u64 {
+        let page_size = store.nand().chip().geometry.page_size as usize;
+        let is_large = key.len() + content.size > store.entry_size_max();
+        if is_large { (key.len() + content.size + FRONT).div_ceil(page_size) as u64 } else { 1 }
     }
 
     /// After a call that makes everything durable.
@@ -346,7 +358,8 @@ impl Life {
     fn put(&mut self, store: &mut dyn Records) -> Result<(), String> {
         let (key, content) = (self.habits.key(&mut self.chance), self.habits.content(&mut self.chance));
         self.known.may_be(&key, Some(content));
-        match self.count(store, "put", |store| store.put(&key, &content.bytes())) {
+        let pages = self.pages_of(store, &key, content);
+        match self.count(store, ("put", pages), |store| store.put(&key, &content.bytes())) {
             Ok(_) => {
                 self.known.is_done(&key, Some(content));
                 self.changed(store);
@@ -359,7 +372,7 @@ impl Life {
     fn delete(&mut self, store: &mut dyn Records) -> Result<(), String> {
         let key = self.habits.key(&mut self.chance);
         self.known.may_be(&key, None);
-        let outcome = self.count(store, "delete", |store| store.delete(&key));
+        let outcome = self.count(store, ("delete", 1), |store| store.delete(&key));
         self.seen("deletes", outcome == Err(Error::Full));
         match outcome {
             Ok(was_there) if was_there != self.known.now.contains_key(&key) => {
@@ -392,7 +405,7 @@ impl Life {
         let values: Vec<Option<Vec<u8>>> = edits.values().map(|it| it.map(|content| content.bytes())).collect();
         let lent: Vec<Edit<'_>> =
             edits.keys().zip(&values).map(|(key, value)| Edit { key, value: value.as_deref() }).collect();
-        match self.count(store, "batch", |store| store.batch(&lent)) {
+        match self.count(store, ("batch", 1), |store| store.batch(&lent)) {
             Ok(()) => {
                 for (key, content) in edits {
                     self.known.is_done(&key, content);
@@ -408,7 +421,7 @@ impl Life {
         let key = self.habits.key(&mut self.chance);
         let expected = self.known.now.get(&key).copied();
         let entry_max = store.entry_size_max();
-        let outcome = self.count(store, "get", |store| store.get(&key).map(|found| found.map(Content::of)));
+        let outcome = self.count(store, ("get", 1), |store| store.get(&key).map(|found| found.map(Content::of)));
         match outcome {
             Ok(found) if found == expected => Ok(()),
             Ok(found) => Err(format!("get of {}: {found:?}, not {expected:?}", key.escape_ascii())),
