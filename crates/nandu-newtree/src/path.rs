@@ -705,6 +705,7 @@ impl<'m, C: Cells> Path<'m, C> {
     pub(crate) fn compose(&mut self) -> Option<usize> {
         let Draft { is_dirty, lowest, linked, staged, .. } = self.draft;
         debug_assert!(is_dirty && staged.is_none(), "there is something to program, and it is all here");
+        debug_assert!(!self.draft.is_composed, "a path is put together once");
         let mut locator = KeyBuf::EMPTY;
         if lowest > 0 {
             self.low_key(lowest, &mut locator);
@@ -742,6 +743,7 @@ impl<'m, C: Cells> Path<'m, C> {
         debug_assert!(at == end, "the front ends where the leaf stands");
         self.page[gap.clone()].fill(0xFF);
         self.gap = gap;
+        self.draft.is_composed = true;
         Some(self.gap.len())
     }
 

@@ -46,10 +46,13 @@ pub(crate) struct Draft {
     pub(crate) staged: Option<usize>,
     /// Whether the leaf shrank, so that a neighbour may fit beside it.
     pub(crate) is_sparse: bool,
+    /// Whether the page was put together. Once more, and it would say that pages are replaced which only lost a node.
+    pub(crate) is_composed: bool,
 }
 
 impl Draft {
-    pub(crate) const NONE: Draft = Draft { is_dirty: false, lowest: 0, linked: None, staged: None, is_sparse: false };
+    pub(crate) const NONE: Draft =
+        Draft { is_dirty: false, lowest: 0, linked: None, staged: None, is_sparse: false, is_composed: false };
 }
 
 /// Whether keys come in ascending order.
