@@ -227,12 +227,6 @@ impl Collector {
         self.emptying = Some(Emptying { block, erases, cause, cursor: 0, left: 0, is_damaged: false });
     }
 
-    /// Pages of the block that is being emptied which are to be moved yet, where so many die with the next commit; `None` where some stay.
-    pub(crate) fn left_in(&self, blocks: &Blocks<'_>, dying: u16) -> Option<u16> {
-        let emptying = self.emptying.filter(|emptying| emptying.left == 0 && emptying.is_current(blocks))?;
-        Some(blocks.live(emptying.block).saturating_sub(dying))
-    }
-
     /// The next page of the block that is being emptied, by its place there; `None` if it is done with. So many of its pages die with the next
     /// commit. The page counts as one that stays until it is answered for: an owner that fails meanwhile gives no answer.
     pub(crate) fn next(

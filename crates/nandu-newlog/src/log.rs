@@ -262,7 +262,6 @@ impl<'m, N: Nand> Log<'m, N> {
         let floor = match (want, opened) {
             (Claim::Settle, _) => 0,
             (_, 0) => FLOOR,
-            _ if self.is_coming(pages) => FLOOR,
             _ => OPENED_FLOOR,
         };
         if want != Claim::Settle && !self.volume.is_exact() && blocks.pool() <= OPENED_FLOOR {
@@ -328,35 +327,9 @@ impl<'m, N: Nand> Log<'m, N> {
     /// Blocks that an operation with so many pages opens.
     fn opened_by(&self, pages: u32) -> u32 {
         let heads = self.volume.heads();
-        let last = if self.are_blocks_scarce() { heads.streams() } else { 2 };
-        let room: u32 = (1..last).map(|stream| heads.room(stream)).sum();
+        let nodes = (pages - 1).saturating_sub(heads.room(1));
         let block_pages = u32::from(self.volume.shape().pages);
-        u32::from(heads.room(0) == 0) + (pages - 1).saturating_sub(room).div_ceil(block_pages)
-    }
-
-    /// Whether an operation opens no block where another stream has room for its pages.
-    fn are_blocks_scarce(&self) -> bool {
-        self.volume.blocks().pool() <= OPENED_FLOOR
-    }
-
-    /// The stream of an operation's page that promises nothing.
-    fn stream_of_node(&self) -> u8 {
-        let heads = self.volume.heads();
-        let mut others = (1..heads.streams()).filter(|&stream| heads.room(stream) > 0);
-        let stream = if heads.room(1) == 0 && self.are_blocks_scarce() { others.next_back().unwrap_or(1) } else { 1 };
-        debug_assert!(stream > 0, "a commit stands among commits");
-        stream
-    }
-
-    /// Whether the block that is being emptied will be free with no other block opened, also if an operation appends so many pages first: then no block is needed for shares.
-    fn is_coming(&self, pages: u32) -> bool {
-        let Some(block) = self.collector.block() else { return false };
-        let dying = self.dying.count_in(block, self.geometry());
-        let Some(left) = self.collector.left_in(self.volume.blocks(), dying) else { return false };
-        debug_assert!(left <= self.volume.blocks().pages(), "pages of a block");
-        let stream = (self.volume.blocks().stream(block) + 1).min(self.volume.heads().streams() - 1);
-        // Each move may take a page for what leads to it.
-        2 * u32::from(left) + pages <= self.volume.heads().room(stream)
+        u32::from(heads.room(0) == 0) + nodes.div_ceil(block_pages)
     }
 
     /// Whether a block would hold nothing if the deaths that were noted counted.
@@ -387,7 +360,7 @@ impl<'m, N: Nand> Log<'m, N> {
     /// [`LogError::Full`] before anything was programmed; [`LogError::ReadOnly`], [`LogError::Poisoned`], [`LogError::Nand`].
     pub fn append(&mut self, bytes: &mut [u8], kind: Kind, grant: &mut Grant) -> Result<PageAddr, LogError<N::Error>> {
         grant.spend();
-        self.append_to(bytes, kind.of_page(), self.stream_of_node(), Cause::Tree)
+        self.append_to(bytes, kind.of_page(), 1, Cause::Tree)
     }
 
     /// Programs a commit. When this returns, it is durable, a mount begins from it, and the deaths that were noted count. Costs as [`Log::append`].

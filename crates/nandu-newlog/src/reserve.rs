@@ -16,8 +16,8 @@
 //! full of dead pages is used up by emptying three others: then nothing is gained, for ever. So the log counts what moves took of late, and what
 //! moving all that lives would take has a bound, too.
 //!
-//! An operation that opens a block leaves the block for shares, too, unless the survivors of the block that is being emptied have room already; one that opens none goes on without it. So a block is emptied over as many
-//! operations as it takes, and none has to wait for the end of it. Where blocks are scarce, an operation's pages go to the open block of any stream but that of commits.
+//! An operation that opens a block leaves the block for shares, too; one that opens none goes on without it. So a block is emptied over as many
+//! operations as it takes, and none has to wait for the end of it.
 //!
 //! Why four blocks stay in any case: a cut takes a block for the copy and leaves those that were open to be emptied. To empty them takes a block, and
 //! the commit that makes it count may be cut, too. From then on each round of the kind frees two blocks for the two that it takes: the
