@@ -158,7 +158,7 @@ fn has_way<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>]) -> 
     keeper.waiting().changes.bytes_in(UNSYNCED) + size <= list_max(keeper) && has_room(keeper, memory)
 }
 
-/// Makes room for changes in memory and in the next list, with so many pages about. Returns whether there is.
+/// Makes room for changes in memory and in the next list, in so many rounds of a few pages at most. Returns whether there is.
 fn make_way<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>], most: u32) -> Outcome<bool, N> {
     let max = list_max(keeper);
     for _ in 0..most {
