@@ -1,7 +1,7 @@
 //! The new log, below any owner.
 
 use nandu_firmware_driver::{ONE_BIT, Pins, SpiNand};
-use nandu_newlog::{Budget, Claim, Claimed, Fate, Kind, Log, LogError, LogOptions};
+use nandu_newlog::{Budget, Claim, Claimed, Fate, Kind, Log, LogError, LogOptions, Parts};
 
 use nandu::nand::NandErrorKind;
 
@@ -15,10 +15,12 @@ pub(crate) fn exercise(number: u32) -> u32 {
 
 fn append(memory: &mut [u8], number: u32) -> Result<u32, LogError<NandErrorKind>> {
     let chip = SpiNand::new(ONE_BIT, Pins);
-    let mut log = match number & 1 {
-        0 => Log::format(chip, LogOptions::DEFAULT, memory)?,
-        _ => Log::mount(chip, LogOptions::DEFAULT, memory)?,
-    };
+    let options = LogOptions::DEFAULT;
+    let mut log = Log::unopened(Parts::new(chip, &options, memory)?);
+    match number & 1 {
+        0 => log.format(&options)?,
+        _ => log.mount(&options)?,
+    }
     let mut page = [number as u8; 2048];
     let mut budget = Budget::idle(number);
     while let Some(victim) = log.victim(&mut budget)? {

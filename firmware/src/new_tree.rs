@@ -3,7 +3,7 @@
 use core::ops::{Bound, ControlFlow};
 
 use nandu_firmware_driver::{ONE_BIT, Pins, SpiNand};
-use nandu_newtree::{ByteCells, Cursor, Direction, Edit, Engine, EngineError, Options};
+use nandu_newtree::{ByteCells, Cursor, Direction, Edit, Engine, EngineError, Log, Options, Parts};
 
 use nandu::nand::NandErrorKind;
 
@@ -17,10 +17,10 @@ pub(crate) fn exercise(number: u32) -> u32 {
 
 fn records(memory: &mut [u8], number: u32) -> Result<u32, EngineError<NandErrorKind>> {
     let chip = SpiNand::new(ONE_BIT, Pins);
-    let mut engine = match number & 1 {
-        0 => Engine::format(chip, ByteCells, Options::DEFAULT, memory)?,
-        _ => Engine::open(chip, ByteCells, Options::DEFAULT, memory)?,
-    };
+    let options = Options::DEFAULT;
+    let mut engine = Engine::unopened(Parts::new(chip, ByteCells, &options, memory)?);
+    let begin = if number & 1 == 0 { Log::format } else { Log::mount };
+    engine.begin(&options, begin)?;
     let key = number.to_be_bytes();
     engine.put(&key, b"value")?;
     engine.batch(&[Edit { key: b"a", value: None }, Edit { key: &key, value: Some(b"other") }])?;

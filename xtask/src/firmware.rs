@@ -35,12 +35,13 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<Outcome, String> {
     match arguments {
         [] => {
             check_everything(root)?;
-            budget::run(root, budget::Print::Table)
+            budget::run(root, budget::Print::Table, None)
         }
-        ["--json"] => budget::run(root, budget::Print::Json),
+        ["--json"] => budget::run(root, budget::Print::Json, None),
+        ["--profile", profile] => budget::run(root, budget::Print::Table, Some(profile)),
         ["--run"] => proof::run(root),
         ["--functions", profile] => budget::functions(root, profile).map(Outcome::from),
-        _ => Err("firmware: [--run | --json | --functions PROFILE]".to_owned()),
+        _ => Err("firmware: [--run | --json | --profile PROFILE | --functions PROFILE]".to_owned()),
     }
 }
 

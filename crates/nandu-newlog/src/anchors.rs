@@ -268,7 +268,7 @@ impl Anchors {
                 continue;
             }
             let page = self.take_page(block, shape);
-            medium.compose(shape.header_size, |body| {
+            medium.compose(shape.header_size(), |body| {
                 let records = body.chunks_exact_mut(RECORD_SIZE).zip(blocks.blocks_of_table_page(index));
                 records.for_each(|(place, block)| {
                     place.copy_from_slice(&blocks.record(BlockAddr(block)).to_bytes());
@@ -282,7 +282,7 @@ impl Anchors {
             blocks.set_table_address(index, page.0);
         }
         let page = self.take_page(block, shape);
-        medium.compose(shape.header_size, |body| self.compose(body, blocks, said));
+        medium.compose(shape.header_size(), |body| self.compose(body, blocks, said));
         let clean = if said.is_clean { FLAG_CLEAN } else { 0 };
         let inexact = if said.is_exact { 0 } else { FLAG_INEXACT };
         // Read back whatever the options say: what this page replaces may be erased because of it.

@@ -106,7 +106,7 @@ const LESS_LIVE: u8 = 1;
 
 /// A block in memory: erase count (18 bits), state (3 from bit 20), stream (3 from bit 24), flags; live pages (13) and reads drawn (2);
 /// coarse time of opening.
-#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct BlockEntry {
     word: U32,
@@ -134,7 +134,7 @@ impl BlockEntry {
 }
 
 /// A page of the block table: where it was programmed last, and whether it has changed since.
-#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct TablePage {
     address: U32,
@@ -159,9 +159,9 @@ pub(crate) struct Blocks<'m> {
 }
 
 impl<'m> Blocks<'m> {
-    /// Takes the memory; every block is free and was never erased. `table` has room for the table of any volume on the chip.
-    pub(crate) fn new(shape: &Shape, entries: &'m mut [BlockEntry], table: &'m mut [TablePage]) -> Blocks<'m> {
-        let mut blocks = Blocks {
+    /// Takes the memory; there is to be a shape before anything is asked. `table` has room for the table of any volume on the chip.
+    pub(crate) fn new(entries: &'m mut [BlockEntry], table: &'m mut [TablePage]) -> Blocks<'m> {
+        Blocks {
             entries,
             table,
             table_pages: 0,
@@ -173,12 +173,10 @@ impl<'m> Blocks<'m> {
             refresh: 0,
             damaged: 0,
             erase_count_sum: 0,
-        };
-        blocks.reshape(shape);
-        blocks
+        }
     }
 
-    /// For a volume of another shape on the same chip: every block is free and was never erased.
+    /// For a volume of this shape: every block is free and was never erased.
     pub(crate) fn reshape(&mut self, shape: &Shape) {
         debug_assert!(usize::from(shape.table_pages) <= self.table.len());
         self.table_pages = shape.table_pages;

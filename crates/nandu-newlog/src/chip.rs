@@ -59,7 +59,7 @@ pub(crate) struct Counters {
     pub(crate) programs: [u64; Cause::COUNT],
     pub(crate) erases: u64,
     /// Programs and erases that failed.
-    pub(crate) failures: u64,
+    pub(crate) failures: u32,
 }
 
 /// A chip, and whether it can still be written.
@@ -202,7 +202,7 @@ impl<N: Nand> Chip<N> {
         if let Ok(erasure) = &outcome {
             debug_assert!(erasure.count > 0 && erasure.count <= u32::from(ATTEMPTS));
             self.counters.erases += u64::from(erasure.count);
-            self.counters.failures += u64::from(!erasure.is_done);
+            self.counters.failures += u32::from(!erasure.is_done);
         }
         outcome
     }

@@ -29,7 +29,7 @@ pub(crate) fn format<N: Nand>(volume: &mut Volume<'_, N>, options: &LogOptions) 
         Err(LogError::Nand(error)) => return Err(LogError::Nand(error)),
         found => found.unwrap_or(None),
     };
-    blocks.clear();
+    blocks.reshape(shape);
     let mut maker = Maker { volume };
     if let Some(old) = &old {
         maker.keep_erase_counts(old)?;

@@ -11,18 +11,18 @@ use crate::collector::{Budget, Collector, Weight, spend};
 use crate::disturb::Disturb;
 use crate::dying::{DYING_MAX, Dying};
 use crate::error::LogError;
+use crate::format;
 use crate::grant::{Claimed, Fate, Grant, Kind, PageInfo, Victim};
 use crate::medium::Medium;
 use crate::mount::mount;
 use crate::options::LogOptions;
+use crate::parts::{Parts, memory_required};
 use crate::reserve::{FLOOR, OPENED_FLOOR, slack};
 use crate::room::{Claim, IDLE_LIVE_SHARE, IDLE_SHARE, Room, WORTH_SHARE};
-use crate::shape::Shape;
 use crate::stats::LogStats;
 use crate::verify::{Violation, verify};
 use crate::victims::Victims;
 use crate::volume::Volume;
-use crate::{format, memory};
 
 /// Blocks that an operation may open for which there is always room, but at the end of the chip's life: one for commits, one for nodes.
 const OPENED_SURE: u32 = 2;
@@ -64,7 +64,25 @@ impl<N: Nand> fmt::Debug for Log<'_, N> {
 impl<'m, N: Nand> Log<'m, N> {
     /// Bytes of memory that a log on this chip takes, exactly: a page, 8 for each block, and 8 for each page that the block table may take.
     pub const fn memory_required(geometry: &Geometry, _options: &LogOptions) -> usize {
-        memory::required(geometry)
+        memory_required(geometry)
+    }
+
+    /// A log that knows nothing of its volume yet: for who keeps it in a place of its own, where [`Log::format`] or [`Log::mount`] begins it. It is good for
+    /// nothing else before. Cannot fail, so that no other log is on the stack. Costs nothing.
+    pub fn unopened(parts: Parts<'m, N>) -> Self {
+        let Parts { nand, shape, page, entries, table, reads_back, reads_max, broken } = parts;
+        let medium = Medium::new(Chip::new(nand, reads_back), page);
+        Log {
+            volume: Volume::new(medium, shape, Blocks::new(entries, table), broken),
+            dying: Dying::NONE,
+            collector: Collector::IDLE,
+            disturb: Disturb::new(reads_max),
+            uncommitted: 0,
+            was_cut: false,
+            is_counting: false,
+            dies_at_once: broken.dying,
+            value_pages: (0, 1),
+        }
     }
 
     /// Makes an empty volume, whatever the chip holds. Respects every bad-block mark, and keeps the erase counts of a volume that stands there.
@@ -74,16 +92,14 @@ impl<'m, N: Nand> Log<'m, N> {
     ///
     /// # Errors
     ///
-    /// [`LogError::Geometry`], [`LogError::Memory`] and [`LogError::Unsuitable`] before anything was changed;
     /// [`LogError::Unsuitable`] if too few blocks are good; [`LogError::Nand`].
-    pub fn format(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
-        let mut log = Self::blank(nand, &options, memory)?;
-        log.for_cause(Cause::Format, |log| format::format(&mut log.volume, &options))?;
-        if log.capacity_pages() == 0 {
+    pub fn format(&mut self, options: &LogOptions) -> Result<(), LogError<N::Error>> {
+        self.for_cause(Cause::Format, |log| format::format(&mut log.volume, options))?;
+        if self.capacity_pages() == 0 {
             return Err(LogError::Unsuitable { what: "too few good blocks" });
         }
-        log.start();
-        Ok(log)
+        self.start();
+        Ok(())
     }
 
     /// Opens a volume. After a cut, repairs it first: the newest commit is copied to a fresh block, since it may be the very page that was being programmed,
@@ -93,33 +109,11 @@ impl<'m, N: Nand> Log<'m, N> {
     ///
     /// # Errors
     ///
-    /// [`LogError::NotFormatted`]; [`LogError::WrongFormat`] if chip or options are not those of the volume; [`LogError::Corrupt`]; [`LogError::Memory`];
-    /// [`LogError::Nand`]. A volume that can be read and not repaired is mounted read-only.
-    pub fn mount(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
-        let mut log = Self::blank(nand, &options, memory)?;
-        log.was_cut = log.for_cause(Cause::Mount, |log| mount(&mut log.volume, &options))?;
-        log.start();
-        Ok(log)
-    }
-
-    fn blank(nand: N, options: &LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
-        let shape = Shape::new(nand.geometry(), options)?;
-        let required = memory::required(&shape.geometry);
-        let parts = memory::divide(&shape.geometry, memory).ok_or(LogError::Memory { required })?;
-        let blocks = Blocks::new(&shape, parts.entries, parts.table);
-        let medium = Medium::new(Chip::new(nand, options.read_back), parts.page);
-        let broken = options.broken();
-        Ok(Log {
-            volume: Volume::new(medium, shape, blocks, broken),
-            dying: Dying::NONE,
-            collector: Collector::IDLE,
-            disturb: Disturb::new(options.reads_max),
-            uncommitted: 0,
-            was_cut: false,
-            is_counting: false,
-            dies_at_once: broken.dying,
-            value_pages: (0, 1),
-        })
+    /// [`LogError::NotFormatted`]; [`LogError::WrongFormat`] if chip or options are not those of the volume; [`LogError::Corrupt`]; [`LogError::Nand`]. A volume that can be read and not repaired is mounted read-only.
+    pub fn mount(&mut self, options: &LogOptions) -> Result<(), LogError<N::Error>> {
+        self.was_cut = self.for_cause(Cause::Mount, |log| mount(&mut log.volume, options))?;
+        self.start();
+        Ok(())
     }
 
     fn start(&mut self) {
@@ -178,7 +172,7 @@ impl<'m, N: Nand> Log<'m, N> {
 
     /// Bytes at the front of a page that the log fills in.
     pub fn header_size(&self) -> usize {
-        self.volume.shape().header_size
+        self.volume.shape().header_size()
     }
 
     /// Id of the volume.
@@ -394,8 +388,9 @@ impl<'m, N: Nand> Log<'m, N> {
     ) -> Result<PageAddr, LogError<N::Error>> {
         assert!(bytes.len() == self.page_size(), "a page is appended whole");
         assert!(self.uncommitted < UNCOMMITTED_MAX, "more pages follow a commit than a mount leaves room for");
+        let page = self.volume.append(bytes, kind, stream, cause)?;
         self.uncommitted += 1;
-        self.volume.append(bytes, kind, stream, cause)
+        Ok(page)
     }
 
     /// Says that a page is needed no longer once the next commit is durable. At most [`Log::dying_room`] pages.
@@ -727,7 +722,7 @@ impl<'m, N: Nand> Log<'m, N> {
             programs: counters.programs,
             erases: counters.erases,
             checkpoints: self.volume.anchors().made(),
-            failures: counters.failures,
+            failures: counters.failures.into(),
             was_cut: self.was_cut,
             live_pages: blocks.live_total(),
             capacity_pages: self.capacity_pages(),

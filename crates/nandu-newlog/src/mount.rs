@@ -197,7 +197,7 @@ impl<N: Nand> Loader<'_, '_, N> {
         if found.sequence >= anchor_sequence {
             return Err(corrupt(Malformed::Sequence));
         }
-        let body = self.medium.bytes().get(self.shape.header_size..).unwrap_or_default();
+        let body = self.medium.bytes().get(self.shape.header_size()..).unwrap_or_default();
         let (records, _) = body.as_chunks::<RECORD_SIZE>();
         for (block, &record) in self.blocks.blocks_of_table_page(index).zip(records) {
             if !self.blocks.load(BlockAddr(block), BlockRecord::from_bytes(record)) {

@@ -33,8 +33,7 @@ pub(crate) struct Shape {
     pub(crate) table_pages: u16,
     /// Records in a page of the block table.
     pub(crate) records_per_page: u32,
-    pub(crate) header_size: usize,
-    birth_shift: u32,
+    birth_shift: u8,
 }
 
 impl Shape {
@@ -62,8 +61,7 @@ impl Shape {
         if !(READY_COUNT_MIN as u8..=READY_COUNT_MAX as u8).contains(&ready_max) {
             return Err(LogError::Unsuitable { what: "ready list outside 3 to 14" });
         }
-        let header_size = header_size(streams);
-        let room = (geometry.page_size as usize).saturating_sub(header_size) as u64;
+        let room = (geometry.page_size as usize).saturating_sub(header_size(streams)) as u64;
         let records_per_page = (room as usize / RECORD_SIZE) as u32;
         if records_per_page == 0 {
             return Err(LogError::Unsuitable { what: "a page has no room for a record" });
@@ -85,9 +83,13 @@ impl Shape {
             ready_max,
             table_pages: table_pages as u16,
             records_per_page,
-            header_size,
-            birth_shift: (geometry.page_count() / 2048).max(1).ilog2(),
+            birth_shift: (geometry.page_count() / 2048).max(1).ilog2() as u8,
         })
+    }
+
+    /// Bytes of a page's header.
+    pub(crate) fn header_size(&self) -> usize {
+        header_size(self.streams)
     }
 
     /// Where streams stand, for a page that says nothing of it.

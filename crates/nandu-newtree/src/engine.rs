@@ -6,8 +6,8 @@ use core::ops::{Bound, ControlFlow};
 use nandu_cells::{Cache, Cells};
 use nandu_index::{Direction, Edit, Entry, KeyBuf, OrderedIndex, Violation};
 use nandu_media::features::GROUP;
-use nandu_nand::{Nand, PageAddr};
-use nandu_newlog::{Budget, Log, LogError, LogOptions};
+use nandu_nand::{Geometry, Nand, PageAddr};
+use nandu_newlog::{Budget, Log, LogError, LogOptions, Parts as LogParts};
 
 use crate::changes::Changes;
 use crate::cursor::Cursor;
@@ -51,13 +51,12 @@ const LARGE_CALL_MAX: u32 = 16;
 /// Most erases of a call.
 const ERASES_MAX: u32 = 2;
 
-/// How a log is made or found: [`Log::format`] or [`Log::mount`].
-pub type Make<'m, N> =
-    fn(N, LogOptions, &'m mut [u8]) -> Result<Log<'m, N>, LogError<<N as nandu_nand::ErrorType>::Error>>;
+/// How a log is begun: [`Log::format`] or [`Log::mount`].
+pub type Begin<'m, N> = fn(&mut Log<'m, N>, &LogOptions) -> Result<(), LogError<<N as nandu_nand::ErrorType>::Error>>;
 
-/// What an engine is put together from: its log, and memory that suffices.
+/// What an engine is put together from: a chip that can hold a volume, and memory that suffices. Small, unlike an engine.
 pub struct Parts<'m, N: Nand, C> {
-    log: Log<'m, N>,
+    log: LogParts<'m, N>,
     shape: Shape<C>,
     memory: Memory<'m>,
     durability: Durability,
@@ -65,33 +64,6 @@ pub struct Parts<'m, N: Nand, C> {
 }
 
 impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
-    /// Makes an empty volume, whatever the chip holds, and an empty tree on it. Costs a [format](Log::format) of the log and 1 program.
-    ///
-    /// `memory` is at least [`memory_required`] bytes; what is beyond is not used.
-    ///
-    /// # Errors
-    ///
-    /// [`EngineError::Memory`], [`EngineError::PageSize`] and [`EngineError::NotCompiled`] before anything was changed; those of the log.
-    pub fn format(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Outcome<Self, N> {
-        Self::with_log(nand, cells, options, memory, Log::format)
-    }
-
-    /// Opens the tree that a volume holds, or makes an empty one where nothing was committed: a format that was cut between making the log and making
-    /// the tree left a volume that holds nothing. Costs a [mount](Log::mount) of the log, and reads 1 page, or 2 if the newest commit holds no node.
-    ///
-    /// # Errors
-    ///
-    /// [`EngineError::Memory`], [`EngineError::PageSize`]; [`EngineError::OtherFormat`]; [`EngineError::NotCompiled`]; [`EngineError::Corrupt`]; those of the log.
-    pub fn open(nand: N, cells: C, options: Options, memory: &'m mut [u8]) -> Outcome<Self, N> {
-        Self::with_log(nand, cells, options, memory, Log::mount)
-    }
-
-    fn with_log(nand: N, cells: C, options: Options, memory: &'m mut [u8], make: Make<'m, N>) -> Outcome<Self, N> {
-        let mut engine = Engine::unopened(Parts::new(nand, cells, &options, memory, make)?);
-        engine.open_here()?;
-        Ok(engine)
-    }
-
     /// An engine that has not looked at its volume yet: for who keeps it in a place of its own, where it is opened. Cannot fail, so that no other engine is on the
     /// stack.
     pub fn unopened(parts: Parts<'m, N, C>) -> Self {
@@ -100,16 +72,23 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         let changes = Changes::new(pending, shape.format());
         let waiting = Waiting { changes, window: Window::EMPTY, durability, next: 0, broken };
         let reader = Reader::new(shape, reading, Cache::new(cache));
-        let tree = Tree { log, path: Path::new(shape, path, side), reader };
+        let tree = Tree { log: Log::unopened(log), path: Path::new(shape, path, side), reader };
         Engine { keeper: Keeper::new(tree, waiting, Values::new(values)) }
     }
 
-    /// Opens an engine that is [`unopened`](Engine::unopened), which is good for nothing before.
+    /// With [`Log::format`] makes an empty volume, whatever the chip holds, and an empty tree on it; with [`Log::mount`] opens the tree that a volume holds, or makes an
+    /// empty one where nothing was committed: a format that was cut between making the log and making the tree left such a volume. The engine was good for nothing
+    /// before. Costs what that costs, and 1 program for an empty tree, or reads 1 page, or 2 if the newest commit holds no node.
     ///
     /// # Errors
     ///
-    /// As [`Engine::open`].
-    pub fn open_here(&mut self) -> Outcome<(), N> {
+    /// [`EngineError::OtherFormat`]; [`EngineError::NotCompiled`]; [`EngineError::Corrupt`]; those of the log.
+    pub fn begin(&mut self, options: &Options, begin: Begin<'m, N>) -> Outcome<(), N> {
+        let (tree, _) = self.keeper.parts();
+        begin(&mut tree.log, &options.log)?;
+        let shape = shape_of::<N, C>(tree.log.geometry(), tree.log.header_size(), tree.path.shape().cells(), options)?;
+        tree.path.reshape(&shape);
+        tree.reader.reshape(&shape);
         match self.log().committed() {
             Some(committed) => self.keeper.load(committed)?,
             None => self.keeper.make()?,
@@ -631,17 +610,17 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
 
 impl<N: Nand, C> fmt::Debug for Parts<'_, N, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts").field("log", &self.log).finish_non_exhaustive()
+        f.debug_struct("Parts").finish_non_exhaustive()
     }
 }
 
 impl<'m, N: Nand, C: Cells> Parts<'m, N, C> {
-    /// Makes or finds the log.
+    /// Divides the memory. Costs nothing.
     ///
     /// # Errors
     ///
-    /// As [`Engine::format`] and [`Engine::open`].
-    pub fn new(nand: N, cells: C, options: &Options, memory: &'m mut [u8], make: Make<'m, N>) -> Outcome<Self, N> {
+    /// [`EngineError::Memory`], [`EngineError::PageSize`], [`EngineError::NotCompiled`], those of [the log's parts](LogParts::new).
+    pub fn new(nand: N, cells: C, options: &Options, memory: &'m mut [u8]) -> Outcome<Self, N> {
         if !GROUP && options.durability == Durability::OnSync {
             return Err(EngineError::NotCompiled { feature: "group" });
         }
@@ -652,12 +631,22 @@ impl<'m, N: Nand, C: Cells> Parts<'m, N, C> {
         }
         let page_size = geometry.page_size as usize;
         let (memory, log) = Memory::divide(memory, page_size, options).ok_or(EngineError::Memory { required })?;
-        let log = make(nand, options.log, log)?;
-        let page_count = geometry.pages_per_block * geometry.block_count;
-        let shape = Shape::new(cells, page_size, log.header_size(), page_count, options.cache_size);
-        let shape = shape.ok_or(EngineError::PageSize(page_size))?.with_values(options.has_values);
+        let log = LogParts::new(nand, &options.log, log)?;
+        let shape = shape_of::<N, C>(log.geometry(), log.header_size(), cells, options)?;
         Ok(Parts { log, shape, memory, durability: options.durability, broken: options.broken() })
     }
+}
+
+/// The shape of a tree on this log. It is another one once a volume was mounted that has another number of streams.
+fn shape_of<N: Nand, C: Cells>(
+    geometry: &Geometry,
+    header_size: usize,
+    cells: C,
+    options: &Options,
+) -> Outcome<Shape<C>, N> {
+    let page_size = geometry.page_size as usize;
+    let shape = Shape::new(cells, page_size, header_size, geometry.page_count(), options.cache_size);
+    Ok(shape.ok_or(EngineError::PageSize(page_size))?.with_values(options.has_values))
 }
 
 impl<N: Nand, C: Cells> OrderedIndex for Engine<'_, N, C> {

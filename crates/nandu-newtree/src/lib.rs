@@ -13,14 +13,15 @@
 //! ([`ByteCells`]). When a leaf overflows it shares with its neighbour before anything is split.
 //!
 //! ```
-//! use nandu_newtree::{Edit, Engine, FixedCells, Options, memory_required};
+//! use nandu_newtree::{Edit, Engine, FixedCells, Log, Options, Parts, memory_required};
 //! use nandu_sim::{Chip, Sim};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let chip = Sim::new(Chip::W25N01GV);
 //! let options = Options::default();
 //! let mut memory = vec![0; memory_required::<Sim>(&chip.chip().geometry, &options)];
-//! let mut engine = Engine::format(chip, FixedCells::<4, 8>, options, &mut memory)?;
+//! let mut engine = Engine::unopened(Parts::new(chip, FixedCells::<4, 8>, &options, &mut memory)?);
+//! engine.begin(&options, Log::format)?;
 //! engine.put(&7_u32.to_be_bytes(), &700_u64.to_be_bytes())?;
 //! engine.batch(&[
 //!     Edit { key: &7_u32.to_be_bytes(), value: None },
@@ -106,11 +107,11 @@ mod window;
 mod writer;
 
 pub use cursor::Cursor;
-pub use engine::{Engine, Make, Parts};
+pub use engine::{Begin, Engine, Parts};
 pub use error::{BATCH_PAGES_MAX, EngineError};
 pub use nandu_cells::{ByteCells, Cells, FixedCells};
 pub use nandu_index::{Direction, Edit, Entry, KeyBuf, OrderedIndex, Violation};
 pub use nandu_media::tree::Malformed;
-pub use nandu_newlog::{LogError, LogOptions};
+pub use nandu_newlog::{Log, LogError, LogOptions};
 pub use options::{Durability, Options, memory_required};
 pub use stats::Stats;

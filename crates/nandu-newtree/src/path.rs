@@ -50,7 +50,7 @@ impl<'m, C: Cells> Path<'m, C> {
             slots: [Slot::ABSENT; HEIGHT_MAX],
             state: State::NONE,
             draft: Draft::NONE,
-            ascent: Ascent { at_end: false, page: None },
+            ascent: Ascent::NONE,
             replaced: PageList::EMPTY,
             keys: const { [KeyBuf::EMPTY; PARTS_MAX - 1] },
             stats: Stats::default(),
@@ -60,6 +60,12 @@ impl<'m, C: Cells> Path<'m, C> {
 
     pub(crate) fn shape(&self) -> &Shape<C> {
         &self.shape
+    }
+
+    /// The volume is one of this shape.
+    pub(crate) fn reshape(&mut self, shape: &Shape<C>) {
+        debug_assert!(shape.page_size() == self.page.len() && !self.holds_root(), "nothing was read yet");
+        self.shape = *shape;
     }
 
     pub(crate) fn stats(&self) -> &Stats {
@@ -77,10 +83,8 @@ impl<'m, C: Cells> Path<'m, C> {
 
     /// Goes on with this tree. What stands in the buffers is forgotten.
     pub(crate) fn begin(&mut self, state: State) {
-        self.state = state;
-        self.slots = [Slot::ABSENT; HEIGHT_MAX];
-        self.draft = Draft::NONE;
-        self.ascent = Ascent { at_end: false, page: None };
+        (self.state, self.slots, self.draft) = (state, [Slot::ABSENT; HEIGHT_MAX], Draft::NONE);
+        self.ascent = Ascent::NONE;
         self.replaced.clear();
     }
 
@@ -605,10 +609,8 @@ impl<'m, C: Cells> Path<'m, C> {
         let Some(size) = cells.inner_encode(&run, 0..run.count(cells), out) else { return false };
         let (tail, end) = (self.tail(), self.page.len());
         self.state.height += 1;
-        if tail < self.front() + size {
-            return false;
-        }
-        self.page.copy_within(tail..end, tail - size);
+        let Some(first) = tail.checked_sub(size).filter(|&first| first >= self.front()) else { return false };
+        self.page.copy_within(tail..end, first);
         for slot in &mut self.slots[1..level] {
             slot.offset -= size;
         }
@@ -624,10 +626,9 @@ impl<'m, C: Cells> Path<'m, C> {
         let at = usize::from(level);
         let slot = self.slots[at];
         debug_assert!(slot.page == PENDING, "what is replaced was retired");
-        let end = slot.range().end;
+        let (front, end) = (self.front(), slot.range().end);
         let below = self.slots[1..at].iter().find(|slot| slot.is_present);
         let first = below.map_or(slot.offset, |below| below.offset);
-        let front = self.front();
         let Some(offset) = end.checked_sub(node.len()) else { return false };
         let Some(first_after) = (first + offset).checked_sub(slot.offset).filter(|&first| first >= front) else {
             return false;
@@ -682,11 +683,10 @@ impl<'m, C: Cells> Path<'m, C> {
     /// Copies the staged leaf before its ancestors, if it fits. Returns whether the leaf stands there, or there is none.
     pub(crate) fn place_leaf(&mut self) -> bool {
         let Some(size) = self.draft.staged else { return true };
-        let (front, tail) = (self.front(), self.tail());
-        if front + size > tail {
+        let (front, own) = (self.front(), self.shape.own_front());
+        if front + size > self.tail() {
             return false;
         }
-        let own = self.shape.own_front();
         self.page[front..front + size].copy_from_slice(&self.side[own..own + size]);
         self.slots[0] = Slot { offset: front, size, index: 0, is_present: true, ..self.slots[0] };
         self.draft.staged = None;

@@ -46,6 +46,12 @@ impl<'m, C: Cells> Reader<'m, C> {
         Reader { shape, bytes, page: None, body: PathBody::EMPTY, checked: u8::MAX, misses: 0, cache, value: None }
     }
 
+    /// The volume is one of this shape.
+    pub(crate) fn reshape(&mut self, shape: &Shape<C>) {
+        debug_assert!(shape.page_size() == self.bytes.len() && self.page.is_none(), "nothing was read yet");
+        self.shape = *shape;
+    }
+
     /// Reads a page, unless it is the one read last, and lends what it says of itself. Reads at most 1 page.
     pub(crate) fn body<N: Nand>(&mut self, log: &mut Log<'_, N>, page: u32) -> Outcome<&PathBody, N> {
         if self.page == Some(page) {

@@ -13,7 +13,7 @@ use crate::division::{Division, VALUE_SIZE_MAX, length_in};
 pub(crate) struct Shape<C> {
     cells: C,
     format: CellFormat,
-    header_size: usize,
+    header_size: u16,
     page_size: usize,
     page_count: u32,
     limits: Limits,
@@ -44,7 +44,7 @@ impl<C: Cells> Shape<C> {
         (fixed_entry <= limits.entry_size_max).then_some(Shape {
             cells,
             format,
-            header_size,
+            header_size: header_size as u16,
             page_size,
             page_count,
             limits,
@@ -64,7 +64,7 @@ impl<C: Cells> Shape<C> {
     /// How a value of a key is divided; `None` if it is too large.
     pub(crate) fn division(&self, key: &[u8], length: usize) -> Option<Division> {
         let head_max = self.limits.entry_size_max - key.len();
-        Division::new(self.page_size - self.header_size, head_max, key.len(), length)
+        Division::new(self.page_size - self.header_size(), head_max, key.len(), length)
     }
 
     /// An entry as it is handed out: of a large value only its size.
@@ -112,7 +112,7 @@ impl<C: Cells> Shape<C> {
     }
 
     pub(crate) fn header_size(&self) -> usize {
-        self.header_size
+        self.header_size.into()
     }
 
     pub(crate) fn page_size(&self) -> usize {
@@ -154,12 +154,12 @@ impl<C: Cells> Shape<C> {
 
     /// Where the leaf of a path stands in the page of the path.
     pub(crate) fn front(&self, height: u8) -> usize {
-        PathBody::front(self.header_size, usize::from(height), true, 0)
+        PathBody::front(self.header_size(), usize::from(height), true, 0)
     }
 
     /// Where a leaf stands in a page of its own, that is not the root's.
     pub(crate) fn own_front(&self) -> usize {
-        PathBody::front(self.header_size, 1, false, 0)
+        PathBody::front(self.header_size(), 1, false, 0)
     }
 
     /// Bytes of a leaf in a page of its own. It may become the root, whose page has a longer front.
@@ -180,7 +180,7 @@ impl<C: Cells> Shape<C> {
             locator: &[],
             sizes: &[size as u16],
         };
-        let at = front.write(bytes, self.header_size);
+        let at = front.write(bytes, self.header_size());
         debug_assert!(at == self.own_front(), "the leaf stands behind the front");
         bytes[at + size..end].fill(0xFF);
     }
@@ -195,7 +195,7 @@ impl<C: Cells> Shape<C> {
     ) -> Option<()> {
         debug_assert!(level > 0 && bytes.len() == self.page_size, "an inner node in a page");
         let at = bytes.len().checked_sub(size)?;
-        if PathBody::front(self.header_size, 1, false, locator.len()) > at {
+        if PathBody::front(self.header_size(), 1, false, locator.len()) > at {
             return None;
         }
         bytes.copy_within(..size, at);
@@ -208,7 +208,7 @@ impl<C: Cells> Shape<C> {
             locator,
             sizes: &[size as u16],
         };
-        let end = front.write(bytes, self.header_size);
+        let end = front.write(bytes, self.header_size());
         debug_assert!(end <= at, "front and node do not overlap");
         bytes[end..at].fill(0xFF);
         Some(())
@@ -226,13 +226,13 @@ impl<C: Cells> Shape<C> {
             locator: &[],
             sizes: &[],
         };
-        let end = front.write(bytes, self.header_size);
+        let end = front.write(bytes, self.header_size());
         debug_assert!(end == self.bare_front(), "the front ends where sections stand");
         bytes[end..].fill(0xFF);
     }
 
     fn bare_front(&self) -> usize {
-        PathBody::front(self.header_size, 0, true, 0)
+        PathBody::front(self.header_size(), 0, true, 0)
     }
 
     /// Bytes for sections in a bare commit.
@@ -242,7 +242,7 @@ impl<C: Cells> Shape<C> {
 
     /// The place for sections in a bare commit, which says from here on that it has some.
     pub(crate) fn sections_of_bare<'b>(&self, bytes: &'b mut [u8]) -> &'b mut [u8] {
-        flag_sections(bytes, self.header_size);
+        flag_sections(bytes, self.header_size());
         &mut bytes[self.bare_front()..]
     }
 }

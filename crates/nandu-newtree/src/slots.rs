@@ -64,6 +64,10 @@ pub(crate) struct Ascent {
     pub(crate) page: Option<u32>,
 }
 
+impl Ascent {
+    pub(crate) const NONE: Ascent = Ascent { at_end: false, page: None };
+}
+
 /// Where a descent goes.
 #[derive(Clone, Copy)]
 pub(crate) enum Seek<'a> {

@@ -148,7 +148,7 @@ const NEW_LOG: House = House {
         &["ready", "shape"],
         // The chip, and what is known of blocks.
         &["blocks", "chip"],
-        &["disturb", "medium", "memory", "room", "stats", "victims"],
+        &["disturb", "medium", "parts", "room", "stats", "victims"],
         &["anchors", "collector", "search"],
         &["grant", "roll"],
         &["volume"],

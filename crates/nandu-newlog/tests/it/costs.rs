@@ -13,7 +13,7 @@ const PLAIN: LogOptions = LogOptions::DEFAULT;
 fn a_commit_is_one_program_and_a_page_one_read() {
     let mut sim = Sim::new(Chip::W25N01GV);
     let mut bytes = memory(sim.geometry(), &PLAIN);
-    let mut log = Log::format(&mut sim, PLAIN, &mut bytes).unwrap();
+    let mut log = crate::formatted(&mut sim, PLAIN, &mut bytes).unwrap();
     let mut page = vec![7; 2048];
     for _ in 0..1000 {
         let mut budget = log.instalment((1, 0), (4, 1));
@@ -44,7 +44,7 @@ fn a_checkpoint_is_one_program_where_the_table_fits_the_anchor_and_one_more_for_
     for (chip, first, next) in [(Chip::W25N01GV.with_blocks(256), 1, 1), (Chip::W25N01GV, 2, 1), (LARGE, 2, 1)] {
         let mut sim = Sim::new(chip);
         let mut bytes = memory(sim.geometry(), &PLAIN);
-        let mut log = Log::format(&mut sim, PLAIN, &mut bytes).unwrap();
+        let mut log = crate::formatted(&mut sim, PLAIN, &mut bytes).unwrap();
         let cost = cost_of(&mut log, |log| log.checkpoint().unwrap());
         assert_eq!((cost.programs, cost.erases), (first, 0), "{}", chip.name);
         let cost = cost_of(&mut log, |log| log.checkpoint().unwrap());

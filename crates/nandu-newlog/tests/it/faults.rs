@@ -27,7 +27,7 @@
 use std::sync::{Arc, Mutex};
 
 use nandu_nand::{BlockAddr, Cause, Nand, NandError, NandErrorKind, PageAddr};
-use nandu_newlog::{Log, LogError, LogOptions};
+use nandu_newlog::{LogError, LogOptions};
 use nandu_sim::{Chip, Fault, Observer, Operation, OperationKind, Sim, SimError, Tear, Trigger};
 
 use crate::cuts::chance;
@@ -232,7 +232,7 @@ fn a_stale_or_misdirected_read_in_the_mount_after_a_cut_hides_no_commit() {
             let cut: Sim = Sim::clone(toy.log.nand());
             let mount = |sim: &mut Sim| {
                 let mut bytes = memory(&chip.geometry, &CAREFUL);
-                Log::mount(sim, CAREFUL, &mut bytes).map(|log| log.is_read_only())
+                crate::mounted(sim, CAREFUL, &mut bytes).map(|log| log.is_read_only())
             };
             let reads = Arc::default();
             let mut sim = cut.clone();
@@ -641,7 +641,7 @@ fn another_version_of_the_format_is_refused() {
         let mut other = rewritten(&sim, |bytes| bytes[VERSION_AT] = version);
         let mut bytes = memory(&TINY.geometry, &PLAIN);
         let programs = other.counters().programs;
-        let error = Log::mount(&mut other, PLAIN, &mut bytes).err();
+        let error = crate::mounted(&mut other, PLAIN, &mut bytes).err();
         assert_eq!(error, Some(LogError::NotFormatted), "version {version}");
         assert_eq!(other.counters().programs, programs);
     }

@@ -33,7 +33,7 @@ fn verify(log: &mut Log<'_, Sim>) {
 /// its recovery. Whether every mount could repair the volume.
 fn a_full_chip_is_recovered(options: LogOptions) -> bool {
     let mut bytes = memory(&SMALL.geometry, &options);
-    let mut log = Log::format(Sim::new(SMALL), options, &mut bytes).unwrap();
+    let mut log = crate::formatted(Sim::new(SMALL), options, &mut bytes).unwrap();
     let kept = u32::from(!options.broken.recovery_block);
     let mut count = 0;
     loop {
@@ -44,7 +44,7 @@ fn a_full_chip_is_recovered(options: LogOptions) -> bool {
         let cuts = if log.stats().pool_blocks < 4 { 1 } else { 2 };
         for round in 0..cuts {
             let mut bytes = memory(&SMALL.geometry, &options);
-            let mut log = Log::mount(cut, options, &mut bytes).unwrap();
+            let mut log = crate::mounted(cut, options, &mut bytes).unwrap();
             if log.is_read_only() {
                 return false;
             }
@@ -81,7 +81,7 @@ fn a_commit_on_a_full_chip_leaves_recovery_a_block() {
 #[test]
 fn a_recovery_erases_no_block_that_was_open_at_the_newest_checkpoint() {
     let mut bytes = memory(&SMALL.geometry, &PLAIN);
-    let mut log = Log::format(Sim::new(SMALL), PLAIN, &mut bytes).unwrap();
+    let mut log = crate::formatted(Sim::new(SMALL), PLAIN, &mut bytes).unwrap();
     let mut page = vec![7; log.page_size()];
     let mut grant = room(&mut log, Claim::Grow, 2).unwrap();
     let dead = log.append(&mut page, Kind::Node, &mut grant).unwrap();
@@ -98,7 +98,7 @@ fn a_recovery_erases_no_block_that_was_open_at_the_newest_checkpoint() {
             sim.inject(Fault::EraseFails, Trigger::Block(BlockAddr(block)));
         }
     }
-    let mut log = Log::mount(sim, PLAIN, &mut bytes).unwrap();
+    let mut log = crate::mounted(sim, PLAIN, &mut bytes).unwrap();
     assert!(log.nand().counters().erases > erases, "the recovery tried the blocks that it may erase");
     assert!(log.is_read_only());
     log.read(dead, &mut page).unwrap();
@@ -110,7 +110,7 @@ fn a_recovery_erases_no_block_that_was_open_at_the_newest_checkpoint() {
 #[test]
 fn what_is_dying_outlives_every_checkpoint_before_the_next_commit() {
     let mut bytes = memory(&SMALL.geometry, &PLAIN);
-    let mut log = Log::format(Sim::new(SMALL), PLAIN, &mut bytes).unwrap();
+    let mut log = crate::formatted(Sim::new(SMALL), PLAIN, &mut bytes).unwrap();
     let mut page = vec![7; log.page_size()];
     // A block of commits, of which all are dying.
     let mut grant = room(&mut log, Claim::Grow, 10).unwrap();
@@ -124,7 +124,7 @@ fn what_is_dying_outlives_every_checkpoint_before_the_next_commit() {
         assert!(log.victim(&mut budget).unwrap().is_none(), "nothing is asked about a page that is dying");
         if round % 5 == 4 {
             let mut bytes = memory(&SMALL.geometry, &PLAIN);
-            let mut cut = Log::mount(log.nand().clone(), PLAIN, &mut bytes).unwrap();
+            let mut cut = crate::mounted(log.nand().clone(), PLAIN, &mut bytes).unwrap();
             nodes.iter().for_each(|&node| assert!(cut.read(node, &mut page).is_ok()));
             cut.read(cut.committed().unwrap(), &mut page).unwrap();
         }
@@ -141,7 +141,7 @@ fn a_block_of_dying_pages_is_not_free_before_the_commit() {
     for (options, live) in [(PLAIN, 8), (LogOptions { broken: Broken { dying: true, ..Broken::NOTHING }, ..PLAIN }, 0)]
     {
         let mut bytes = memory(&SMALL.geometry, &options);
-        let mut log = Log::format(Sim::new(SMALL), options, &mut bytes).unwrap();
+        let mut log = crate::formatted(Sim::new(SMALL), options, &mut bytes).unwrap();
         let mut page = vec![7; log.page_size()];
         let mut grant = room(&mut log, Claim::Grow, 9).unwrap();
         let nodes: Vec<_> = (0..8).map(|_| log.append(&mut page, Kind::Node, &mut grant).unwrap()).collect();
@@ -159,13 +159,13 @@ fn a_block_of_dying_pages_is_not_free_before_the_commit() {
 #[test]
 fn a_batch_of_many_blocks_is_appended_and_lost_or_kept_as_one() {
     let mut bytes = memory(&SMALL.geometry, &PLAIN);
-    let mut log = Log::format(Sim::new(SMALL), PLAIN, &mut bytes).unwrap();
+    let mut log = crate::formatted(Sim::new(SMALL), PLAIN, &mut bytes).unwrap();
     let mut page = vec![7; log.page_size()];
     let before = commit(&mut log).unwrap();
     let mut grant = room(&mut log, Claim::Grow, 31).unwrap();
     let nodes: Vec<_> = (0..30).map(|_| log.append(&mut page, Kind::Node, &mut grant).unwrap()).collect();
     let mut bytes = memory(&SMALL.geometry, &PLAIN);
-    let mut cut = Log::mount(log.nand().clone(), PLAIN, &mut bytes).unwrap();
+    let mut cut = crate::mounted(log.nand().clone(), PLAIN, &mut bytes).unwrap();
     assert!(!cut.is_read_only());
     cut.read(before, &mut page).unwrap();
     let newest = log.commit(&mut page, grant).unwrap();
@@ -174,7 +174,7 @@ fn a_batch_of_many_blocks_is_appended_and_lost_or_kept_as_one() {
     assert!(matches!(log.claim(Claim::Grow, 2, 2), Err(LogError::Full)));
     assert!(matches!(log.claim(Claim::Replace, 100, 100), Err(LogError::Full)));
     assert!(!log.is_read_only());
-    let mut cut = Log::mount(log.abandon_log(), PLAIN, &mut bytes).unwrap();
+    let mut cut = crate::mounted(log.abandon_log(), PLAIN, &mut bytes).unwrap();
     nodes.iter().for_each(|&node| assert!(cut.read(node, &mut page).is_ok()));
     assert_ne!(cut.committed(), Some(newest));
     verify(&mut cut);
@@ -230,7 +230,7 @@ fn a_page_about_which_nobody_answered_stays_counted() {
 #[test]
 fn the_newest_commit_outlives_a_recount_that_does_not_name_it() {
     let mut bytes = memory(&SMALL.geometry, &PLAIN);
-    let mut log = Log::format(Sim::new(SMALL), PLAIN, &mut bytes).unwrap();
+    let mut log = crate::formatted(Sim::new(SMALL), PLAIN, &mut bytes).unwrap();
     let mut page = vec![7; log.page_size()];
     // It is the last page of its block, so that the block is closed.
     let mut newest = commit(&mut log).unwrap();
@@ -252,8 +252,23 @@ fn the_newest_commit_outlives_a_recount_that_does_not_name_it() {
         log.read(newest, &mut page).unwrap();
     }
     // Whole rounds of the chip, with nothing committed: pages that promise nothing go.
-    let mut log = Log::mount(log.abandon_log(), PLAIN, &mut bytes).unwrap();
+    let mut log = crate::mounted(log.abandon_log(), PLAIN, &mut bytes).unwrap();
     log.read(log.committed().unwrap(), &mut page).unwrap();
     assert_eq!(page.last(), Some(&7));
     verify(&mut log);
+}
+
+/// Where the mark of the block to be opened cannot be read, nothing was appended that waits for a commit, and pages can be counted.
+#[test]
+fn an_append_that_did_not_reach_the_chip_is_no_page_before_a_commit() {
+    let mut bytes = memory(&SMALL.geometry, &PLAIN);
+    let chip = crate::formatted(Sim::new(SMALL), PLAIN, &mut bytes).unwrap().abandon_log();
+    let mut log = crate::mounted(chip, PLAIN, &mut bytes).unwrap();
+    let Claimed::Granted(mut grant) = log.claim(Claim::Grow, 2, 2).unwrap() else { panic!("there is room") };
+    log.nand_mut().power_off();
+    let mut page = vec![0; log.page_size()];
+    assert!(log.append(&mut page, Kind::Node, &mut grant).is_err());
+    log.recount_begin();
+    log.recount_end(true);
+    assert_eq!(log.live_pages(), 0);
 }

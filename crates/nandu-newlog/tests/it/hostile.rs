@@ -45,7 +45,7 @@ fn use_it(mut sim: Sim, options: LogOptions, chance: &mut Chance) -> bool {
     let mut bytes = memory(sim.geometry(), &options);
     let before = sim.operation_count();
     let page_count = sim.geometry().page_count();
-    let mounted = match Log::mount(&mut sim, options, &mut bytes) {
+    let mounted = match crate::mounted(&mut sim, options, &mut bytes) {
         Ok(mut log) => {
             let mut count = 0;
             let _ = log.verify(&mut |_| count += 1);
@@ -182,7 +182,7 @@ fn an_image_of_another_chip_is_refused_and_named() {
     let larger = Chip::TINY.with_blocks(20);
     let mut sim = chip_with(larger, &pages_of(&sim));
     let mut bytes = memory(&larger.geometry, &PLAIN);
-    let error = Log::mount(&mut sim, PLAIN, &mut bytes).err();
+    let error = crate::mounted(&mut sim, PLAIN, &mut bytes).err();
     assert_eq!(error, Some(LogError::WrongFormat { what: "block count" }));
 }
 
@@ -197,7 +197,7 @@ fn other_options_than_those_of_the_volume_are_refused_and_named() {
     ];
     for (options, what) in cases {
         let mut bytes_needed = memory(sim.geometry(), &options);
-        let error = Log::mount(&mut sim, options, &mut bytes_needed).err();
+        let error = crate::mounted(&mut sim, options, &mut bytes_needed).err();
         assert_eq!(error, Some(LogError::WrongFormat { what }));
     }
     assert!(Toy::mount(&mut sim, PLAIN, &mut bytes).is_ok());

@@ -16,3 +16,20 @@ mod promises;
 mod room;
 mod toy;
 mod verify;
+
+use nandu_nand::Nand;
+use nandu_newlog::{Log, LogError, LogOptions, Parts};
+
+/// A log on a new volume.
+fn formatted<N: Nand>(nand: N, options: LogOptions, memory: &mut [u8]) -> Result<Log<'_, N>, LogError<N::Error>> {
+    let mut log = Log::unopened(Parts::new(nand, &options, memory)?);
+    log.format(&options)?;
+    Ok(log)
+}
+
+/// A log on the volume that is there.
+fn mounted<N: Nand>(nand: N, options: LogOptions, memory: &mut [u8]) -> Result<Log<'_, N>, LogError<N::Error>> {
+    let mut log = Log::unopened(Parts::new(nand, &options, memory)?);
+    log.mount(&options)?;
+    Ok(log)
+}

@@ -1,7 +1,7 @@
 //! How many pages a mount reads, with cuts inside the recoveries before it.
 
 use nandu_nand::{BlockAddr, CellMode, Geometry, Nand};
-use nandu_newlog::{Log, LogOptions};
+use nandu_newlog::LogOptions;
 use nandu_sim::{Chip, Sim};
 
 use crate::toy::{Toy, memory};
@@ -31,7 +31,7 @@ pub(crate) const READS_MAX: u64 = 40;
 pub(crate) fn reads_of_a_mount(sim: &mut Sim, options: LogOptions) -> u64 {
     let mut bytes = memory(sim.geometry(), &options);
     let before = sim.counters().reads;
-    Log::mount(&mut *sim, options, &mut bytes).unwrap().abandon_log().counters().reads - before
+    crate::mounted(&mut *sim, options, &mut bytes).unwrap().abandon_log().counters().reads - before
 }
 
 /// Most reads of a mount, over chains of cuts: one in some update, the others in the recoveries after it.
@@ -96,7 +96,7 @@ fn a_mount_after_chains_of_cuts_reads_few_pages() {
 fn each_format_makes_a_volume_with_another_id() {
     let format = |sim: &mut Sim, options| {
         let mut bytes = memory(sim.geometry(), &options);
-        Log::format(sim, options, &mut bytes).unwrap().volume()
+        crate::formatted(sim, options, &mut bytes).unwrap().volume()
     };
     let mut seen = std::collections::BTreeSet::new();
     let mut sim = Sim::new(Chip::TINY);

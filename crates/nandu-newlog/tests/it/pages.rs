@@ -34,7 +34,7 @@ const NONE: u32 = u32::MAX;
 
 impl<'m> Pages<'m> {
     pub(crate) fn format(sim: Sim, options: LogOptions, memory: &'m mut [u8]) -> Pages<'m> {
-        let log = Log::format(sim, options, memory).unwrap();
+        let log = crate::formatted(sim, options, memory).unwrap();
         let count = log.geometry().page_count() as usize;
         let buffer = vec![0; log.page_size()];
         Pages { log, place: vec![None; count], owner: vec![NONE; count], lone: None, buffer, due: 0 }

@@ -43,7 +43,7 @@ impl<'m, N: Nand> Toy<'m, N> {
     }
 
     pub(crate) fn format(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, ToyError<N>> {
-        Ok(Self::around(Log::format(nand, options, memory)?))
+        Ok(Self::around(crate::formatted(nand, options, memory)?))
     }
 
     fn around(log: Log<'m, N>) -> Self {
@@ -63,7 +63,7 @@ impl<'m, N: Nand> Toy<'m, N> {
     }
 
     pub(crate) fn mount(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, ToyError<N>> {
-        let mut toy = Self::around(Log::mount(nand, options, memory)?);
+        let mut toy = Self::around(crate::mounted(nand, options, memory)?);
         if let Some(root) = toy.log.committed() {
             let info = toy.log.read(root, &mut toy.buffer)?;
             assert_eq!(info.kind, nandu_newlog::PageKind::Commit);

@@ -11,7 +11,7 @@ const PLAIN: LogOptions = LogOptions::DEFAULT;
 /// Runs on a log with 20 pages appended, given their addresses; returns the invariants that do not hold afterwards.
 fn broken(damage: impl FnOnce(&mut Log<'_, Sim>, &[PageAddr])) -> Vec<u8> {
     let mut bytes = memory(&Chip::TINY.geometry, &PLAIN);
-    let mut log = Log::format(Sim::new(Chip::TINY), PLAIN, &mut bytes).unwrap();
+    let mut log = crate::formatted(Sim::new(Chip::TINY), PLAIN, &mut bytes).unwrap();
     let mut page = vec![0; 256];
     let mut pages = Vec::new();
     for _ in 0..20 {

@@ -5,12 +5,39 @@ use std::ops::{Bound, ControlFlow};
 
 use nandu_index::OrderedIndex;
 use nandu_index::suite::Subject;
-use nandu_newtree::{Cells, Direction, Engine, EngineError, Options, memory_required};
+use nandu_nand::Nand;
+use nandu_newtree::{Cells, Direction, Engine, EngineError, Log, Options, Parts, memory_required};
 use nandu_sim::{Sim, SimError};
 
 pub(crate) type Error = EngineError<SimError>;
 
 pub(crate) const OPTIONS: Options = Options { cache_size: 512, ..Options::DEFAULT };
+
+type Outcome<T, N> = Result<T, EngineError<<N as nandu_nand::ErrorType>::Error>>;
+
+/// An engine on a new volume.
+pub(crate) fn format<N: Nand, C: Cells>(
+    nand: N,
+    cells: C,
+    options: Options,
+    memory: &mut [u8],
+) -> Outcome<Engine<'_, N, C>, N> {
+    let mut engine = Engine::unopened(Parts::new(nand, cells, &options, memory)?);
+    engine.begin(&options, Log::format)?;
+    Ok(engine)
+}
+
+/// An engine on the volume that is there.
+pub(crate) fn open<N: Nand, C: Cells>(
+    nand: N,
+    cells: C,
+    options: Options,
+    memory: &mut [u8],
+) -> Outcome<Engine<'_, N, C>, N> {
+    let mut engine = Engine::unopened(Parts::new(nand, cells, &options, memory)?);
+    engine.begin(&options, Log::mount)?;
+    Ok(engine)
+}
 
 /// Memory that lives as long as the test.
 pub(crate) fn memory(chip: &Sim, options: &Options) -> &'static mut [u8] {
@@ -26,12 +53,12 @@ pub(crate) struct Bench<C: Cells + 'static> {
 impl<C: Cells> Bench<C> {
     pub(crate) fn new(chip: Sim, cells: C, options: Options) -> Bench<C> {
         let bytes = memory(&chip, &options);
-        Bench { engine: Some(Engine::format(chip, cells, options, bytes).unwrap()), cells, options }
+        Bench { engine: Some(format(chip, cells, options, bytes).unwrap()), cells, options }
     }
 
     pub(crate) fn on(chip: Sim, cells: C, options: Options) -> Bench<C> {
         let bytes = memory(&chip, &options);
-        Bench { engine: Some(Engine::open(chip, cells, options, bytes).unwrap()), cells, options }
+        Bench { engine: Some(open(chip, cells, options, bytes).unwrap()), cells, options }
     }
 
     pub(crate) fn engine(&mut self) -> &mut Engine<'static, Sim, C> {

@@ -39,13 +39,13 @@ fn with_engine<T>(
     let options = Options { cache_size: 256, ..OPTIONS };
     let mut memory = vec![0; memory_required::<Sim>(&chip.chip().geometry, &options)];
     let cells = FixedCells::<4, 4>;
-    let opened = Engine::open(&mut *chip, cells, options, &mut memory);
+    let opened = crate::bench::open(&mut *chip, cells, options, &mut memory);
     let is_new = matches!(&opened, Err(EngineError::Log(LogError::NotFormatted)));
     if !is_new || !may_create {
         return work(&mut opened?);
     }
     drop(opened);
-    work(&mut Engine::format(chip, cells, options, &mut memory)?)
+    work(&mut crate::bench::format(chip, cells, options, &mut memory)?)
 }
 
 fn values(engine: &mut Engine<'_, &mut Sim, FixedCells<4, 4>>) -> Result<Values, BoxError> {

@@ -6,7 +6,7 @@ use nandu_media::PageKind;
 use nandu_media::checksum::checksum;
 use nandu_media::path::PathBody;
 use nandu_nand::PageAddr;
-use nandu_newtree::{Direction, Engine, FixedCells, Options, memory_required};
+use nandu_newtree::{Direction, FixedCells, Options, memory_required};
 use nandu_sim::{Chip, Sim};
 
 use crate::bench::Bench;
@@ -156,7 +156,7 @@ fn t6_a_node_whose_size_contradicts_its_content() {
 /// Looks at everything, and changes something, as far as that goes.
 fn use_it(chip: &mut Sim) -> bool {
     let mut memory = vec![0; memory_required::<Sim>(&chip.chip().geometry, &OPTIONS)];
-    let Ok(mut engine) = Engine::open(chip, FixedCells::<4, 4>, OPTIONS, &mut memory) else { return false };
+    let Ok(mut engine) = crate::bench::open(chip, FixedCells::<4, 4>, OPTIONS, &mut memory) else { return false };
     for number in 0..20_u32 {
         let _ = engine.get(&(number * 200_000_000).to_be_bytes());
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nandu_newtree::{BATCH_PAGES_MAX, ByteCells, Edit, Engine, EngineError, FixedCells, Options, memory_required};
+use nandu_newtree::{BATCH_PAGES_MAX, ByteCells, Edit, EngineError, FixedCells, Options, memory_required};
 use nandu_sim::{Chip, Fault, Sim, Tear, Trigger};
 
 use crate::bench::{Bench, OPTIONS, chance, contents, memory};
@@ -14,14 +14,14 @@ fn a_tree_is_not_opened_as_another() {
     bench.engine().put(&[1; 4], &[2; 4]).unwrap();
     let chip = bench.unmount();
     let bytes = || memory(&chip, &OPTIONS);
-    let opened = Engine::open(chip.clone(), FixedCells::<4, 8>, OPTIONS, bytes());
+    let opened = crate::bench::open(chip.clone(), FixedCells::<4, 8>, OPTIONS, bytes());
     assert_eq!(opened.err(), Some(EngineError::OtherFormat));
-    let opened = Engine::open(chip.clone(), ByteCells, OPTIONS, bytes());
+    let opened = crate::bench::open(chip.clone(), ByteCells, OPTIONS, bytes());
     assert_eq!(opened.err(), Some(EngineError::OtherFormat));
     let required = memory_required::<Sim>(&chip.chip().geometry, &OPTIONS);
-    let opened = Engine::open(chip.clone(), FixedCells::<4, 4>, OPTIONS, &mut bytes()[1..]);
+    let opened = crate::bench::open(chip.clone(), FixedCells::<4, 4>, OPTIONS, &mut bytes()[1..]);
     assert_eq!(opened.err(), Some(EngineError::Memory { required }));
-    let opened = Engine::open(chip.clone(), FixedCells::<4, 300>, OPTIONS, bytes());
+    let opened = crate::bench::open(chip.clone(), FixedCells::<4, 300>, OPTIONS, bytes());
     assert_eq!(opened.err(), Some(EngineError::PageSize(256)));
     assert_eq!(Bench::on(chip, FixedCells::<4, 4>, OPTIONS).engine().get(&[1; 4]).unwrap(), Some(&[2; 4][..]));
 }

@@ -26,7 +26,7 @@ fn put(engine: &mut Engine<'_, Sim, ByteCells>, key: &[u8], value: &[u8]) -> Res
 fn after_a_cut(options: Options) -> Result<Option<Vec<u8>>, EngineError<SimError>> {
     let chip = Chip::TINY.with_blocks(32);
     let mut bytes = memory(&chip, &options);
-    let mut engine = Engine::format(Sim::new(chip), ByteCells, options, &mut bytes)?;
+    let mut engine = crate::bench::format(Sim::new(chip), ByteCells, options, &mut bytes)?;
     for number in 0..100_u8 {
         engine.put(&[number], &[1; 9])?;
     }
@@ -38,7 +38,7 @@ fn after_a_cut(options: Options) -> Result<Option<Vec<u8>>, EngineError<SimError
     engine.sync()?;
     put(&mut engine, &[80], &[7; 900])?;
     let chip = engine.abandon();
-    let mut engine = Engine::open(chip, ByteCells, options, &mut bytes)?;
+    let mut engine = crate::bench::open(chip, ByteCells, options, &mut bytes)?;
     engine.get(&[80]).map(|value| value.map(<[u8]>::to_vec))
 }
 
@@ -59,7 +59,7 @@ fn a_large_value_costs_a_program_for_each_page_and_one() {
     for options in [OPTIONS, ON_SYNC] {
         let chip = Chip::W25N01GV.with_blocks(32);
         let mut bytes = memory(&chip, &options);
-        let mut engine = Engine::format(Sim::new(chip), ByteCells, options, &mut bytes).unwrap();
+        let mut engine = crate::bench::format(Sim::new(chip), ByteCells, options, &mut bytes).unwrap();
         put(&mut engine, b"k", &[1; 5_000]).unwrap();
         for (size, pages) in [(600, 1), (1_900, 1), (3_900, 2), (30_000, 16)] {
             let before = engine.log().spent();

@@ -1,7 +1,6 @@
 //! What the options of a store mean to the new log and the new tree.
 
 use nandu_nand::{CellMode, Geometry, Nand};
-use nandu_newlog::LogOptions;
 
 use super::BLOBS;
 use crate::{Durability, Error, Options};
@@ -9,14 +8,13 @@ use crate::{Durability, Error, Options};
 /// The tree's options.
 pub(super) const fn engine(options: &Options) -> nandu_newtree::Options {
     // It has fields besides where the log is built for its own tests.
-    let mut log = LogOptions::DEFAULT;
-    log.volume = options.volume;
-    log.salt = options.salt;
-    log.stream_count = options.stream_count;
-    log.ready_max = options.ready_max;
-    log.read_back = options.read_back;
-    log.reads_max = options.reads_max;
     let mut engine = nandu_newtree::Options::DEFAULT;
+    engine.log.volume = options.volume;
+    engine.log.salt = options.salt;
+    engine.log.stream_count = options.stream_count;
+    engine.log.ready_max = options.ready_max;
+    engine.log.read_back = options.read_back;
+    engine.log.reads_max = options.reads_max;
     engine.cache_size = options.cache_size;
     engine.pending_size = options.pending_size;
     engine.durability = match options.durability {
@@ -24,7 +22,6 @@ pub(super) const fn engine(options: &Options) -> nandu_newtree::Options {
         Durability::OnSync => nandu_newtree::Durability::OnSync,
     };
     engine.has_values = BLOBS;
-    engine.log = log;
     engine
 }
 

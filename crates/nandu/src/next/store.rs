@@ -6,7 +6,7 @@ use core::ops::{Bound, ControlFlow};
 use nandu_index::{Direction, Edit, Entry, KeyBuf, OrderedIndex};
 use nandu_nand::{Geometry, Nand};
 use nandu_newlog::{Log, LogStats};
-use nandu_newtree::{ByteCells, Cells, Cursor as Place, Engine, EngineError, Make, Parts};
+use nandu_newtree::{Begin, ByteCells, Cells, Cursor as Place, Engine, EngineError, Parts};
 
 use super::options;
 use super::verify::Violation;
@@ -80,12 +80,12 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         cells: C,
         options: Options,
         memory: &'m mut [u8],
-        make: Make<'m, N>,
+        begin: Begin<'m, N>,
     ) -> Result<Self, Error<N::Error>> {
         options::check(&options)?;
-        let parts = Parts::new(nand, cells, &options::engine(&options), memory, make)?;
-        let mut store = Store { engine: Engine::unopened(parts), cells };
-        store.engine.open_here()?;
+        let options = options::engine(&options);
+        let mut store = Store { engine: Engine::unopened(Parts::new(nand, cells, &options, memory)?), cells };
+        store.engine.begin(&options, begin)?;
         Ok(store)
     }
 
@@ -125,12 +125,13 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         cells: C,
         options: Options,
         memory: &'m mut [u8],
-        make: Make<'m, N>,
+        begin: Begin<'m, N>,
     ) -> Result<(), Error<N::Error>> {
         *place = None;
         options::check(&options)?;
-        let store = Self::put_unopened(place, nand, cells, options, memory, make)?;
-        let opened = store.engine.open_here();
+        let options = options::engine(&options);
+        let store = Self::put_unopened(place, nand, cells, &options, memory)?;
+        let opened = store.engine.begin(&options, begin);
         if opened.is_err() {
             *place = None;
         }
@@ -143,11 +144,10 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         place: &'p mut Option<Self>,
         nand: N,
         cells: C,
-        options: Options,
+        options: &nandu_newtree::Options,
         memory: &'m mut [u8],
-        make: Make<'m, N>,
     ) -> Result<&'p mut Self, Error<N::Error>> {
-        let parts = Parts::new(nand, cells, &options::engine(&options), memory, make)?;
+        let parts = Parts::new(nand, cells, options, memory)?;
         Ok(place.insert(Store { engine: Engine::unopened(parts), cells }))
     }
 
