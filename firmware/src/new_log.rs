@@ -26,7 +26,7 @@ fn append(memory: &mut [u8], number: u32) -> Result<u32, LogError<NandErrorKind>
     while let Some(victim) = log.victim(&mut budget)? {
         let copy = log.copy(&mut page, Kind::Node, &victim)?;
         log.dies(victim.page());
-        log.answer(victim, if copy.0 > 0 { Fate::Copied } else { Fate::Dead }, &mut budget);
+        log.answer(victim, if copy.0 > 0 { Fate::Copied(1) } else { Fate::Dead }, &mut budget);
     }
     let Claimed::Granted(mut grant) = log.claim(Claim::Grow, 2, 2)? else { return Ok(0) };
     let node = log.append(&mut page, Kind::Node, &mut grant)?;

@@ -112,7 +112,7 @@ pub enum Claimed {
 /// # use nandu_nand::Nand;
 /// fn wrong<N: Nand>(log: &mut Log<'_, N>, victim: Victim, budget: &mut Budget) {
 ///     log.answer(victim, Fate::Dead, budget);
-///     log.answer(victim, Fate::Copied, budget);
+///     log.answer(victim, Fate::Copied(1), budget);
 /// }
 /// ```
 ///
@@ -151,9 +151,9 @@ impl Victim {
 pub enum Fate {
     /// It is not needed.
     Dead,
-    /// It is needed; it was copied, and dies with the next commit.
-    Copied,
-    /// As [`Fate::Copied`], of pages of values: so many of its block, it among them.
+    /// It is needed; it was copied, and dies with the next commit, with others of its block: so many in all.
+    Copied(u32),
+    /// As [`Fate::Copied`], of pages of values.
     Values(u32),
     /// It is needed and was left where it is, since there was no room, or since it must not move.
     Stays,

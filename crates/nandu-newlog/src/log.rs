@@ -306,12 +306,12 @@ impl<'m, N: Nand> Log<'m, N> {
     }
 
     /// Whether so many pages may live after an operation that makes them more by so many. It may end above the capacity by a share of a block: it asks for
-    /// the most that it may take. Where moving a page takes more than a program, moving all must not take more pages than the blocks in use have,
-    /// but one.
+    /// the most that it may take. Where moving a page takes more than a program, moving all must leave half of the slack, or emptying a block yields next to nothing, and
+    /// calls get long.
     fn may_live(&self, live: u32, more: u32) -> bool {
         let (capacity, shape) = (self.capacity_pages(), self.volume.shape());
         let pages = u32::from(shape.pages);
-        let spare = (u32::from(shape.streams) + slack(self.volume.blocks().good()) - 1) * pages;
+        let spare = (u32::from(shape.streams) + slack(self.volume.blocks().good()) / 2) * pages;
         let least = live - more.saturating_sub(1);
         live <= capacity + pages / u32::from(WORTH_SHARE)
             && least <= capacity
@@ -341,7 +341,8 @@ impl<'m, N: Nand> Log<'m, N> {
     }
 
     fn victims(&self) -> Victims<'_, 'm> {
-        Victims { blocks: self.volume.blocks(), now: self.volume.now(), skipped: self.collector.skipped() }
+        let (skipped, scarce_since) = (self.collector.skipped(), self.collector.scarce_since());
+        Victims { blocks: self.volume.blocks(), now: self.volume.now(), skipped, scarce_since }
     }
 
     /// Programs a page that promises nothing: it counts once a commit leads to it. `bytes` is a whole page, with room for the header
@@ -450,6 +451,11 @@ impl<'m, N: Nand> Log<'m, N> {
         (counters.programs.iter().sum(), counters.erases)
     }
 
+    fn note_scarcity(&mut self) {
+        let is_scarce = self.volume.blocks().pool() <= OPENED_FLOOR;
+        self.collector.note_scarcity(is_scarce, self.volume.now());
+    }
+
     /// Does the next piece of work that the budget allows: erases and checkpoints by itself; a page to examine is handed
     /// out and has to be answered. `None`: nothing to do, or the budget is used up.
     ///
@@ -459,6 +465,7 @@ impl<'m, N: Nand> Log<'m, N> {
     pub fn victim(&mut self, budget: &mut Budget) -> Result<Option<Victim>, LogError<N::Error>> {
         self.volume.check_writable()?;
         while budget.steps > 0 && self.step(budget)? {}
+        self.note_scarcity();
         if !self.volume.is_exact() && self.volume.blocks().pool() <= OPENED_FLOOR {
             // With counts that are too high, moves may take the last blocks and free none. Counting reads only, and comes first.
             return Ok(None);
@@ -587,9 +594,9 @@ impl<'m, N: Nand> Log<'m, N> {
         let programs = self.collector.take_programs();
         match fate {
             Fate::Dead => self.collector.goes((0, programs), Weight::Node),
-            Fate::Copied => {
-                spend(budget, 1, programs);
-                self.collector.goes((1, programs), Weight::Node);
+            Fate::Copied(pages) => {
+                spend(budget, pages, programs);
+                self.collector.goes((pages, programs), Weight::Node);
             }
             Fate::Values(pages) => {
                 spend(budget, pages, programs);

@@ -18,6 +18,8 @@ pub(crate) struct Victims<'v, 'm> {
     pub(crate) now: u16,
     /// The block that was done with last.
     pub(crate) skipped: Option<BlockAddr>,
+    /// When blocks became scarce, if what was filled since then has to wait.
+    pub(crate) scarce_since: Option<u16>,
 }
 
 impl<'v, 'm> Victims<'v, 'm> {
@@ -47,14 +49,23 @@ impl<'v, 'm> Victims<'v, 'm> {
         best.map(|block| (block, Cause::Gc))
     }
 
-    /// The block with most dead pages, if so many: it yields most at once. The one that was done with last, where there is no other.
+    /// The block with most dead pages, if so many: it yields most at once. One that was filled since blocks became scarce has to wait every other time, and the one that
+    /// was done with last always, unless there is no other.
+    ///
+    /// Pages that lead to those that were moved die when their neighbours are moved. So two blocks that moves filled may be the emptiest ones again and again, and
+    /// emptying them yield nothing, while others yield something.
     pub(crate) fn emptiest(&self, dead_min: u16) -> Option<(BlockAddr, Cause)> {
         debug_assert!(dead_min > 0, "a block that is full of live pages yields nothing");
+        let age = |time| self.now.wrapping_sub(time);
         let emptiest = |victims: &Self| {
             let worth = victims.all().filter(|&block| self.dead_in(block) >= dead_min);
-            worth.max_by_key(|&block| self.dead_in(block))
+            let old = worth
+                .filter(|&block| victims.scarce_since.is_none_or(|since| age(self.blocks.birth(block)) >= age(since)));
+            old.max_by_key(|&block| self.dead_in(block))
         };
-        let block = emptiest(self).or_else(|| emptiest(&Victims { skipped: None, ..*self }))?;
+        let block = emptiest(self)
+            .or_else(|| emptiest(&Victims { scarce_since: None, ..*self }))
+            .or_else(|| emptiest(&Victims { scarce_since: None, skipped: None, ..*self }))?;
         Some((block, Cause::Gc))
     }
 

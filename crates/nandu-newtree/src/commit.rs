@@ -8,7 +8,7 @@ use nandu_cells::Cells;
 use nandu_media::tree::Malformed;
 use nandu_nand::{Nand, PageAddr};
 
-use crate::error::{Outcome, corrupt};
+use crate::error::{EngineError, Outcome, corrupt};
 use crate::list::{List, Waiting};
 use crate::tree::Tree;
 use crate::window::Leaf;
@@ -16,21 +16,36 @@ use crate::writer::{Change, Pen};
 
 /// Puts the page of the path together. A leaf that does not fit there is programmed into a page of its own. Returns how many bytes are free for what a commit lists.
 pub(crate) fn seal<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, pen: &mut Pen<'_>) -> Outcome<usize, N> {
+    detach(tree, pen)?;
+    compose(tree)
+}
+
+/// Programs the leaf of the path into a page of its own if it does not fit beside its ancestors. Returns whether it does not.
+pub(crate) fn detach<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, pen: &mut Pen<'_>) -> Outcome<bool, N> {
     debug_assert!(tree.path.is_dirty(), "there is something to program");
-    let too_large = corrupt(tree.path.state().root, Malformed::PathTooLarge);
-    if !tree.path.place_leaf() {
-        if tree.path.top() == 0 {
-            return Err(too_large);
-        }
-        tree.path.stats_mut().detached += 1;
-        let old = tree.path.page_of(0);
-        tree.path.replace(old);
-        tree.reader.drop_node(old, 0);
-        let page = pen.append(&mut tree.log, tree.path.seal_staged())?;
-        tree.reader.programmed(page);
-        tree.path.link(page);
+    if tree.path.place_leaf() {
+        return Ok(false);
     }
-    tree.path.compose().ok_or(too_large)
+    if tree.path.top() == 0 {
+        return Err(too_large(tree));
+    }
+    tree.path.stats_mut().detached += 1;
+    let old = tree.path.page_of(0);
+    tree.path.replace(old);
+    tree.reader.drop_node(old, 0);
+    let page = pen.append(&mut tree.log, tree.path.seal_staged())?;
+    tree.reader.programmed(page);
+    tree.path.link(page);
+    Ok(true)
+}
+
+/// Puts the page of the path together, with its leaf or without.
+pub(crate) fn compose<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>) -> Outcome<usize, N> {
+    tree.path.compose().ok_or_else(|| too_large(tree))
+}
+
+fn too_large<N: Nand, C: Cells>(tree: &Tree<'_, N, C>) -> EngineError<N::Error> {
+    corrupt(tree.path.state().root, Malformed::PathTooLarge)
 }
 
 /// Programs the path as a page that promises nothing. 1 program, or 2 if the leaf does not fit beside its ancestors.

@@ -11,13 +11,14 @@ use nandu_newlog::{Budget, Claim, Claimed, Fate, LogError, Victim};
 use crate::commit::{commit, commit_bare, seal, tell, write, write_sealed};
 use crate::descend::load_root;
 use crate::error::{EngineError, Outcome, corrupt, corrupt_page};
-use crate::large::{self, MOVED_MAX, append, named, visit_open};
+use crate::large::{self, append, named, visit_open};
 use crate::list::{List, Waiting, changes_max, choose};
 use crate::options::Durability;
 use crate::pages::REPLACED_MAX;
 use crate::relocate::{copy, lives};
 use crate::replay::replay;
 use crate::shape::{Counts, State};
+use crate::siblings::MOVED_MAX;
 use crate::tree::Tree;
 use crate::values::Values;
 use crate::walk::live_pages;
@@ -34,7 +35,7 @@ pub(crate) const BATCH_DEATHS: usize = REPLACED_MAX + 1;
 /// How often room is asked for before an operation is refused. Each time pages were moved, deaths were made to count, or live pages were counted.
 pub(crate) const CLAIMS_MAX: u32 = 4096;
 
-/// Deaths that moving pages of a value may tell besides: some pages, and a leader.
+/// Deaths that moving several pages at once may tell besides: those, and a leader.
 const MOVED: usize = MOVED_MAX + 1;
 
 /// Pages of a value after which there is a commit, so that a mount finds what comes after them.
@@ -555,13 +556,18 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             }
         };
         self.is_unsettled = true;
+        let before = self.tree.log.spent().0;
         let Keeper { tree, waiting, .. } = self;
-        match copy(tree, waiting, (level, victim)) {
-            Ok(()) => {
+        match copy(tree, waiting, level, (victim, if is_member { 1 } else { most })) {
+            Ok(moved) => {
                 self.working = self.tree.path.state();
-                Ok(if is_member { Fate::Kept } else { Fate::Copied })
+                Ok(if is_member { Fate::Kept } else { Fate::Copied(moved) })
             }
-            Err(error) => self.not_moved(error),
+            Err(error) => {
+                // Copies but the first may be nobody's.
+                self.is_miscounted |= self.tree.log.spent().0 > before + 1;
+                self.not_moved(error)
+            }
         }
     }
 

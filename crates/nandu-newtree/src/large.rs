@@ -13,17 +13,15 @@ use nandu_nand::{Nand, PageAddr};
 use nandu_newlog::{Kind, Log, Victim};
 
 use crate::changes::Changes;
-use crate::commit::{tell, write};
+use crate::commit::tell;
 use crate::descend::{Leaf, descend_to_leaf, find_leaf, leaf_in, look};
 use crate::division::{Division, number, number_at, number_in, numbers_of};
 use crate::error::{Outcome, corrupt};
 use crate::list::Waiting;
+use crate::siblings::{MOVED_MAX, is_beside, write_moved};
 use crate::tree::Tree;
 use crate::values::Values;
-use crate::writer::{Change, Pen};
-
-/// Pages of values that are moved at once, with the leaf that names them.
-pub(crate) const MOVED_MAX: usize = 16;
+use crate::writer::Change;
 
 /// Programs the next page of the value under way. The value has this key, and these are its bytes there.
 pub(crate) fn append<N: Nand, C: Cells>(
@@ -183,7 +181,7 @@ pub(crate) fn copy<N: Nand, C: Cells>(
     }
     debug_assert!((1..=most + 1).contains(&moved), "the page that was asked about moved");
     tree.path.touch(0);
-    write(tree, &mut Pen::Move(victim))?;
+    moved += write_moved(tree, victim, most.saturating_sub(moved))?;
     tree.path.stats_mut().moves += moved as u64;
     let is_all = tell(tree, waiting, None);
     debug_assert!(is_all, "a move is made where there is room for its deaths");
@@ -256,13 +254,6 @@ fn patch<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, (index, number): (usize, 
     debug_assert!(at.end <= head.len(), "a number of the head");
     tree.path.held_leaf_mut()[start + at.start..start + at.end].copy_from_slice(&page.to_le_bytes());
     debug_assert!(number_of(tree, &Leaf::OfPath, (index, number)) == page, "the head says so");
-}
-
-/// Whether a page is in the block that is emptied.
-fn is_beside<N: Nand, C: Cells>(tree: &Tree<'_, N, C>, page: u32, victim: &Victim) -> bool {
-    let geometry = tree.log.geometry();
-    let page = PageAddr(page);
-    geometry.contains_page(page) && geometry.block_of(page) == geometry.block_of(victim.page())
 }
 
 /// Programs what the reader holds of a page anew, which is replaced.

@@ -93,6 +93,7 @@ mod reader;
 mod relocate;
 mod replay;
 mod shape;
+mod siblings;
 mod slots;
 mod splice;
 mod split;

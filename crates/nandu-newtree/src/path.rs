@@ -91,8 +91,7 @@ impl<'m, C: Cells> Path<'m, C> {
     /// Becomes the empty tree, to be programmed. What was the root is replaced by the caller.
     pub(crate) fn empty(&mut self) {
         self.state = State { root: self.state.root, ..State::NONE };
-        let front = self.front();
-        let nothing = LeafRun::new(Stretch::NONE, Stretch::NONE, None);
+        let (front, nothing) = (self.front(), LeafRun::new(Stretch::NONE, Stretch::NONE, None));
         let size = self.shape.cells().leaf_encode(&nothing, 0..0, &mut self.page[front..]).unwrap_or(0);
         debug_assert!(size > 0, "an empty leaf has a front");
         self.slots = [Slot::ABSENT; HEIGHT_MAX];
@@ -119,7 +118,6 @@ impl<'m, C: Cells> Path<'m, C> {
         &self.keys
     }
 
-    /// Whether the last change put an entry at the end of its leaf.
     pub(crate) fn is_ascending(&self) -> bool {
         self.ascent.at_end
     }
@@ -271,8 +269,7 @@ impl<'m, C: Cells> Path<'m, C> {
     pub(crate) fn take_inner(&mut self, level: u8, page: u32, node: &[u8]) -> Result<(), Malformed> {
         debug_assert!(level > 0 && !self.draft.is_dirty, "what is not programmed is not overwritten");
         let end = if level == self.top() { self.page.len() } else { self.slot(level + 1).offset };
-        let front = self.front();
-        let offset = end.checked_sub(node.len()).filter(|&offset| offset >= front);
+        let offset = end.checked_sub(node.len()).filter(|&offset| offset >= self.front());
         let offset = offset.ok_or(Malformed::PathTooLarge)?;
         self.page[offset..end].copy_from_slice(node);
         for below in &mut self.slots[1..usize::from(level)] {
@@ -399,8 +396,7 @@ impl<'m, C: Cells> Path<'m, C> {
                 let leaf = &mut self.page[slot.offset..];
                 let after = cells.leaf_remove(leaf, slot.size, index);
                 self.slots[0].size = after;
-                let count = cells.leaf_count(leaf);
-                let room = self.room().max(1);
+                let (count, room) = (cells.leaf_count(leaf), self.room().max(1));
                 let steps = |size: usize| (size * STEPS).div_ceil(room);
                 self.draft.is_sparse |= steps(after) < steps(slot.size) && steps(after) <= STEPS_MAX;
                 count
@@ -457,8 +453,7 @@ impl<'m, C: Cells> Path<'m, C> {
         let cells = self.shape.cells();
         let room = Room { path: self.room(), own: self.shape.own_room() };
         let edit = self.edit_of(key, value);
-        let own = self.shape.own_front();
-        let leaf = Stretch::whole(cells, &self.side[own..][..self.draft.staged.unwrap_or(0)]);
+        let leaf = Stretch::whole(cells, &self.side[self.shape.own_front()..][..self.draft.staged.unwrap_or(0)]);
         let beside = if right.is_some() { Stretch::whole(cells, neighbour) } else { Stretch::NONE };
         let (run, plan) = choose(cells, leaf, beside, edit, right, room);
         for part in 1..plan.parts {
@@ -478,8 +473,7 @@ impl<'m, C: Cells> Path<'m, C> {
     ) -> Option<usize> {
         let cells = self.shape.cells();
         let edit = self.edit_of(key, value);
-        let own = self.shape.own_front();
-        let tail = self.tail();
+        let (own, tail) = (self.shape.own_front(), self.tail());
         let leaf = Stretch::whole(cells, &self.side[own..][..self.draft.staged.unwrap_or(0)]);
         let beside = Stretch::whole(cells, neighbour);
         let (first, second) = if right { (leaf, beside) } else { (beside, leaf) };
@@ -497,9 +491,7 @@ impl<'m, C: Cells> Path<'m, C> {
     ) -> Option<usize> {
         let cells = self.shape.cells();
         let run = LeafRun::new(Stretch::whole(cells, self.staged()), Stretch::NONE, Some(self.edit_of(key, value)));
-        let own = self.shape.own_front();
-        let end = own + self.shape.own_room();
-        cells.leaf_encode(&run, part, &mut out[own..end])
+        cells.leaf_encode(&run, part, &mut out[self.shape.own_front()..][..self.shape.own_room()])
     }
 
     /// The page buffer, with the part encoded last as a page of its own. The inner nodes of the path stay where they are behind it: they have no meaning
@@ -526,8 +518,7 @@ impl<'m, C: Cells> Path<'m, C> {
 
     /// Stages a new leaf of one entry, which follows all of the path's leaf; the separator between them is noted.
     pub(crate) fn stage_new(&mut self, key: &[u8], value: &[u8]) -> bool {
-        let cells = self.shape.cells();
-        let own = self.shape.own_front();
+        let (cells, own) = (self.shape.cells(), self.shape.own_front());
         let [separator, last] = &mut self.keys;
         let leaf = &self.page[self.slots[0].range()];
         debug_assert!(self.draft.staged.is_none(), "the leaf stands before its ancestors");
@@ -552,8 +543,7 @@ impl<'m, C: Cells> Path<'m, C> {
 
     /// Stages the leaf and a neighbour as one, if both fit the page of the path.
     pub(crate) fn stage_joined(&mut self, neighbour: &[u8], right: bool) -> bool {
-        let cells = self.shape.cells();
-        let room = self.room();
+        let (cells, room) = (self.shape.cells(), self.room());
         let own = Stretch::whole(cells, &self.page[self.slots[0].range()]);
         let other = Stretch::whole(cells, neighbour);
         let (first, second) = if right { (own, other) } else { (other, own) };
@@ -600,8 +590,7 @@ impl<'m, C: Cells> Path<'m, C> {
 
     /// The old root was split, or was a leaf that was: a new one above its halves, put together in `out`. Returns false if the tree would be too high.
     pub(crate) fn grow(&mut self, splice: &Splice, out: &mut [u8]) -> bool {
-        let cells = self.shape.cells();
-        let level = usize::from(self.state.height);
+        let (cells, level) = (self.shape.cells(), usize::from(self.state.height));
         if level == self.shape.limits().height_max() {
             return false;
         }
@@ -630,9 +619,8 @@ impl<'m, C: Cells> Path<'m, C> {
         let below = self.slots[1..at].iter().find(|slot| slot.is_present);
         let first = below.map_or(slot.offset, |below| below.offset);
         let Some(offset) = end.checked_sub(node.len()) else { return false };
-        let Some(first_after) = (first + offset).checked_sub(slot.offset).filter(|&first| first >= front) else {
-            return false;
-        };
+        let after = (first + offset).checked_sub(slot.offset);
+        let Some(first_after) = after.filter(|&first| first >= front) else { return false };
         self.page.copy_within(first..slot.offset, first_after);
         for below in self.slots[1..at].iter_mut().filter(|slot| slot.is_present) {
             below.offset = below.offset + offset - slot.offset;
@@ -698,6 +686,17 @@ impl<'m, C: Cells> Path<'m, C> {
         debug_assert!(self.draft.staged.is_some() && self.top() > 0, "a leaf of its own has a parent");
         self.slots[0] = Slot::ABSENT;
         self.draft = Draft { lowest: 1, linked: Some(page), staged: None, ..self.draft };
+        self.repath(1, 1, Some(page));
+    }
+
+    /// A leaf that was staged behind it was programmed into a page of its own, too: the child at this index of the same parent.
+    pub(crate) fn link_other(&mut self, index: usize, old: u32, page: u32) {
+        debug_assert!(self.draft.linked.is_some() && self.child_at(1, index) == old, "the path is programmed next");
+        self.draft.staged = None;
+        let (cells, page_bits, range) = (self.shape.cells(), self.shape.page_bits(), self.slot(1).range());
+        cells.inner_repath(&mut self.page[range.clone()], old, Some(index), page_bits);
+        cells.inner_repath(&mut self.page[range], page, None, page_bits);
+        self.replace(old);
     }
 
     /// Makes the page buffer the page of the path; notes what it replaces. Returns how many bytes are free for sections; `None`, with nothing changed, if the path does
@@ -711,8 +710,8 @@ impl<'m, C: Cells> Path<'m, C> {
             self.low_key(lowest, &mut locator);
         }
         let height = self.state.height;
-        let levels = usize::from(height - lowest);
-        let end = PathBody::front(self.shape.header_size(), levels, true, locator.as_slice().len());
+        let (header_size, levels) = (self.shape.header_size(), usize::from(height - lowest));
+        let end = PathBody::front(header_size, levels, true, locator.as_slice().len());
         let gap = match lowest {
             0 => end + self.slots[0].size..self.tail(),
             _ => end..self.slot(lowest).offset,
@@ -723,8 +722,9 @@ impl<'m, C: Cells> Path<'m, C> {
         if lowest == 0 {
             self.replace(self.slots[0].page);
         }
-        for level in lowest.max(1)..height {
-            self.repath(level, lowest, linked);
+        // A leaf of its own was linked already.
+        for level in lowest.max(1) + u8::from(linked.is_some())..height {
+            self.repath(level, lowest, None);
         }
         let mut sizes = [0; HEIGHT_MAX];
         for (size, slot) in sizes.iter_mut().zip(&self.slots) {
@@ -739,7 +739,7 @@ impl<'m, C: Cells> Path<'m, C> {
             locator: locator.as_slice(),
             sizes: &sizes[usize::from(lowest)..usize::from(height)],
         };
-        let at = front.write(self.page, self.shape.header_size());
+        let at = front.write(self.page, header_size);
         debug_assert!(at == end, "the front ends where the leaf stands");
         self.page[gap.clone()].fill(0xFF);
         self.gap = gap;

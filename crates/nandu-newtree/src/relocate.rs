@@ -9,13 +9,13 @@ use nandu_media::tree::Malformed;
 use nandu_nand::{Nand, PageAddr};
 use nandu_newlog::Victim;
 
-use crate::commit::{tell, write};
+use crate::commit::tell;
 use crate::descend::{descend, load_inner, load_leaf, load_root};
 use crate::error::{Outcome, corrupt};
 use crate::list::Waiting;
+use crate::siblings::{MOVED_MAX, write_moved};
 use crate::slots::Seek;
 use crate::tree::Tree;
-use crate::writer::Pen;
 
 /// The lowest level of a page that lives, with the path above that level present; `None` if it is dead.
 ///
@@ -51,13 +51,14 @@ pub(crate) fn lives<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, page: PageAddr
     Ok((tree.path.child(lowest) == page).then_some(lowest))
 }
 
-/// Programs the lowest node of a page that lives elsewhere, with the path above it, which is present. 1 program, or 2 if a leaf does not fit beside its
-/// ancestors. The page is dead with the next commit, or when it leaves the window.
+/// Programs the lowest node of a page that lives elsewhere, with the path above it, which is present, and others as [`write_moved`] says, so many in all. Returns how many. The
+/// pages are dead with the next commit, or when they leave the window.
 pub(crate) fn copy<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     waiting: &mut Waiting<'_>,
-    (level, victim): (u8, &Victim),
-) -> Outcome<(), N> {
+    level: u8,
+    (victim, most): (&Victim, usize),
+) -> Outcome<u32, N> {
     let page = victim.page().0;
     load_root(tree)?;
     debug_assert!(tree.path.child(level) == page, "the page lives");
@@ -70,16 +71,10 @@ pub(crate) fn copy<N: Nand, C: Cells>(
     }
     debug_assert!(level <= tree.path.top(), "a node of the path");
     tree.path.touch(level);
-    if let Err(error) = write(tree, &mut Pen::Move(victim)) {
-        // A leaf may have got its own page, and its path not: nothing leads to that page.
-        if let Some(page) = tree.path.linked() {
-            tree.log.dies(PageAddr(page));
-        }
-        return Err(error);
-    }
-    tree.path.stats_mut().moves += 1;
+    let moved = 1 + write_moved(tree, victim, most.clamp(1, MOVED_MAX) - 1)?;
+    tree.path.stats_mut().moves += moved as u64;
     debug_assert!(tree.path.replaced().as_slice().contains(&page), "the source is replaced");
     let is_all = tell(tree, waiting, None);
     debug_assert!(is_all, "a move is made where there is room for its deaths");
-    Ok(())
+    Ok(moved as u32)
 }

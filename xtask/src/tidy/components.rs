@@ -16,7 +16,7 @@ struct House {
 }
 
 const HOUSES: [House; 2] =
-    [House { name: "nandu-newlog", lines_max: 5154 }, House { name: "nandu-newtree", lines_max: 7195 }];
+    [House { name: "nandu-newlog", lines_max: 5194 }, House { name: "nandu-newtree", lines_max: 7273 }];
 
 /// Fewest assertions in 1,000 lines.
 const ASSERTIONS_MIN: usize = 20;

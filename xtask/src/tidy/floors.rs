@@ -171,6 +171,7 @@ const NEW_TREE: House = House {
         &["list", "path", "reader", "writer"],
         &["fit", "tree"],
         &["commit", "descend", "replay"],
+        &["siblings"],
         &["large"],
         // What changes nodes, and what walks over them.
         &["range", "relocate", "split", "verify", "walk"],

@@ -71,7 +71,7 @@ impl<'m> Pages<'m> {
         if self.lone == Some(page) {
             self.lone = None;
             self.log.dies(page);
-            return Ok(Fate::Copied);
+            return Ok(Fate::Copied(1));
         }
         let id = self.owner[page.0 as usize];
         if id == NONE || self.place[id as usize] != Some(page) {
@@ -80,7 +80,7 @@ impl<'m> Pages<'m> {
         self.log.read(page, &mut self.buffer)?;
         let copy = self.log.copy(&mut self.buffer, Kind::Node, victim)?;
         self.set(id, Some(copy));
-        Ok(Fate::Copied)
+        Ok(Fate::Copied(1))
     }
 
     /// An entry stands elsewhere; its page before dies.

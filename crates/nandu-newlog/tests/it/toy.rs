@@ -209,7 +209,7 @@ impl<'m, N: Nand> Toy<'m, N> {
             // The next commit says all that it says.
             self.lone_root = None;
             self.log.dies(page);
-            return Ok(Fate::Copied);
+            return Ok(Fate::Copied(1));
         }
         let Some(id) = self.map.iter().position(|&entry| entry == Some(page)) else { return Ok(Fate::Dead) };
         let value = match self.get(id as u32) {
@@ -223,7 +223,7 @@ impl<'m, N: Nand> Toy<'m, N> {
         self.map[id] = Some(new);
         self.has_copied = true;
         self.log.dies(page);
-        Ok(Fate::Copied)
+        Ok(Fate::Copied(1))
     }
 
     /// Changes several entries, all or none.
