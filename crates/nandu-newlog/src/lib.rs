@@ -32,7 +32,8 @@
 //! * **N3** Stream 0 opened the first entries of the newest checkpoint's ready list, in their order; the other streams opened some of the last.
 //! * **N4** A block is erased only if the newest checkpoint lists it.
 //! * **N5** The live count of a block is never below the number of its pages that the owner needs, now or if the power goes.
-//! * **N6** When a block was opened, an entry of the ready list remains, for recovery to erase and copy to.
+//! * **N6** When a block was opened, an entry of the ready list remains, for recovery to erase and copy to; but a commit that makes deaths count takes it rather than end
+//!   the chip. A cut right then leaves a volume that can be read only, and loses nothing.
 //! * **N7** The newest commit is readable, and its block is not erased.
 //! * **N8** An anchor block is erased only if it holds neither the newest checkpoint nor the newest stable one. Where anchor blocks
 //!   were lost, the first checkpoint of a block counts once a second one was begun behind it.

@@ -17,7 +17,7 @@ use crate::medium::Medium;
 use crate::mount::mount;
 use crate::options::LogOptions;
 use crate::parts::{Parts, memory_required};
-use crate::reserve::{FLOOR, OPENED_FLOOR, slack};
+use crate::reserve::{FLOOR, OPENED_FLOOR};
 use crate::room::{Claim, IDLE_LIVE_SHARE, IDLE_SHARE, Room, WORTH_SHARE};
 use crate::stats::LogStats;
 use crate::verify::{Violation, verify};
@@ -270,7 +270,9 @@ impl<'m, N: Nand> Log<'m, N> {
             if is_short && blocks.listable() > 0 {
                 self.volume.checkpoint(false)?;
             }
-            if self.volume.openable() >= listed {
+            // What makes deaths count is not refused as long as there is a block.
+            let has_last = want == Claim::Settle && self.volume.ready().remaining() > 0;
+            if self.volume.openable() >= listed || has_last {
                 debug_assert!(self.volume.blocks().pool() >= opened);
                 return Ok(Claimed::Granted(Grant::new(pages, want)));
             }
@@ -306,12 +308,12 @@ impl<'m, N: Nand> Log<'m, N> {
     }
 
     /// Whether so many pages may live after an operation that makes them more by so many. It may end above the capacity by a share of a block: it asks for
-    /// the most that it may take. Where moving a page takes more than a program, moving all must leave half of the slack, or emptying a block yields next to nothing, and
-    /// calls get long.
+    /// the most that it may take. Where moving a page takes more than a program, moving all must leave the slack, or emptying a block yields next to nothing, and calls
+    /// get long, or never end.
     fn may_live(&self, live: u32, more: u32) -> bool {
         let (capacity, shape) = (self.capacity_pages(), self.volume.shape());
         let pages = u32::from(shape.pages);
-        let spare = (u32::from(shape.streams) + slack(self.volume.blocks().good()) / 2) * pages;
+        let spare = u32::from(shape.streams) * pages;
         let least = live - more.saturating_sub(1);
         live <= capacity + pages / u32::from(WORTH_SHARE)
             && least <= capacity
@@ -355,7 +357,7 @@ impl<'m, N: Nand> Log<'m, N> {
     /// [`LogError::Full`] before anything was programmed; [`LogError::ReadOnly`], [`LogError::Poisoned`], [`LogError::Nand`].
     pub fn append(&mut self, bytes: &mut [u8], kind: Kind, grant: &mut Grant) -> Result<PageAddr, LogError<N::Error>> {
         grant.spend();
-        self.append_to(bytes, kind.of_page(), 1, Cause::Tree)
+        self.append_to(bytes, kind.of_page(), (1, false), Cause::Tree)
     }
 
     /// Programs a commit. When this returns, it is durable, a mount begins from it, and the deaths that were noted count. Costs as [`Log::append`].
@@ -364,8 +366,9 @@ impl<'m, N: Nand> Log<'m, N> {
     ///
     /// As [`Log::append`]. After an error the page counts as not committed, unless the chip is gone, when a mount may find it.
     pub fn commit(&mut self, bytes: &mut [u8], grant: Grant) -> Result<PageAddr, LogError<N::Error>> {
-        let cause = if grant.want() == Claim::Settle { Cause::Gc } else { Cause::Host };
-        let page = self.append_to(bytes, PageKind::Commit, 0, cause)?;
+        let settles = grant.want() == Claim::Settle;
+        let cause = if settles { Cause::Gc } else { Cause::Host };
+        let page = self.append_to(bytes, PageKind::Commit, (0, settles), cause)?;
         self.uncommitted = 0;
         let geometry = *self.geometry();
         let blocks = self.volume.blocks_mut();
@@ -384,7 +387,7 @@ impl<'m, N: Nand> Log<'m, N> {
         &mut self,
         bytes: &mut [u8],
         kind: PageKind,
-        stream: u8,
+        stream: (u8, bool),
         cause: Cause,
     ) -> Result<PageAddr, LogError<N::Error>> {
         assert!(bytes.len() == self.page_size(), "a page is appended whole");
@@ -414,6 +417,11 @@ impl<'m, N: Nand> Log<'m, N> {
     /// How many pages more can die with the next commit.
     pub fn dying_room(&self) -> usize {
         DYING_MAX - self.dying.pages().len()
+    }
+
+    /// Whether a commit that makes deaths count opens no block: of those that no operation may take, it takes one.
+    pub fn settles_in_place(&self) -> bool {
+        self.volume.heads().room(0) > 0
     }
 
     /// Whether pages were moved or replaced that die with the next commit.
@@ -569,7 +577,7 @@ impl<'m, N: Nand> Log<'m, N> {
     pub fn copy(&mut self, bytes: &mut [u8], kind: Kind, victim: &Victim) -> Result<PageAddr, LogError<N::Error>> {
         let stream = self.stream_of_copy(self.geometry().block_of(victim.page())).ok_or(LogError::Full)?;
         self.collector.programmed();
-        self.append_to(bytes, kind.of_page(), stream, victim.cause())
+        self.append_to(bytes, kind.of_page(), (stream, false), victim.cause())
     }
 
     /// The stream of what survives in a block: one further than where it was. When blocks are scarce, one that has room. A commit can always

@@ -14,7 +14,7 @@
 //!
 //! That counts on a program for each page that is moved. An owner whose page no longer fits what leads to it takes two, and where many do, a block
 //! full of dead pages is used up by emptying three others: then nothing is gained, for ever. So the log counts what moves took of late, and moving all that
-//! lives has to leave half of the slack.
+//! lives has to leave the slack.
 //!
 //! An operation that opens a block leaves the block for shares, too; one that opens none goes on without it. So a block is emptied over as many
 //! operations as it takes, and none has to wait for the end of it.

@@ -297,22 +297,23 @@ impl<'m, N: Nand> Volume<'m, N> {
         self.ready.remaining().saturating_sub(usize::from(!self.is_broken(|it| it.recovery_block))) as u32
     }
 
-    /// Opens the next block of the ready list for a stream.
-    fn open(&mut self, stream: u8) -> Result<(), LogError<N::Error>> {
+    /// Opens the next block of the ready list for a stream; with `takes_last` that of a recovery, too, where the chip would be at its end without it: then a cut ends it.
+    fn open(&mut self, stream: u8, takes_last: bool) -> Result<(), LogError<N::Error>> {
         debug_assert!(self.heads.open(stream).is_none() && stream < self.shape.streams);
+        debug_assert!(!takes_last || stream == 0, "only a commit takes it");
         let end = if stream == 0 || self.is_broken(|it| it.ends) { End::Front } else { End::Back };
         for _ in 0..BLOCKS_TRIED {
             if self.openable() == 0 && self.blocks.listable() > 0 {
                 self.checkpoint(false)?;
             }
-            if self.openable() == 0 {
+            if self.openable() == 0 && !(takes_last && self.ready.remaining() > 0) {
                 return Err(LogError::Full);
             }
             let (slot, listed) = self.ready.take(end);
             if let Some(erased) = self.erase(listed, Cause::Gc)? {
                 self.begin_block(stream, erased, slot);
                 debug_assert!(
-                    self.ready.remaining() > 0 || self.is_broken(|it| it.recovery_block),
+                    self.ready.remaining() > 0 || takes_last || self.is_broken(|it| it.recovery_block),
                     "recovery finds a block"
                 );
                 return Ok(());
@@ -350,7 +351,7 @@ impl<'m, N: Nand> Volume<'m, N> {
         &mut self,
         bytes: &mut [u8],
         kind: PageKind,
-        stream: u8,
+        (stream, takes_last): (u8, bool),
         cause: Cause,
     ) -> Result<PageAddr, LogError<N::Error>> {
         debug_assert!((kind == PageKind::Commit) == (stream == 0), "commits go to stream 0, and nothing else does");
@@ -358,11 +359,11 @@ impl<'m, N: Nand> Volume<'m, N> {
         self.leave_clean()?;
         for _ in 0..BLOCKS_TRIED {
             match self.heads.open(stream) {
-                None => self.open(stream)?,
+                None => self.open(stream, takes_last)?,
                 // The volume was unmounted with this block open, and came to a chip on which it is bad.
                 Some(head) if !self.may_use(head.block)? => {
                     self.close(stream, Programmed::Failed);
-                    self.open(stream)?;
+                    self.open(stream, takes_last)?;
                 }
                 Some(_) => {}
             }

@@ -119,7 +119,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         // The checkpoint is to say the truth of what a failed change or a value that was given up left. If that cannot be counted, counts are too high.
         let _ = self.keeper.ready();
         // If that fails, what was moved never happened.
-        if self.keeper.is_unsettled() && !self.keeper.is_broken() {
+        if self.keeper.is_unsettled() && !self.keeper.is_broken() && self.log().settles_in_place() {
             let _ = self.keeper.settle();
         }
         let log = self.keeper.into_tree().log;

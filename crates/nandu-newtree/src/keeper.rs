@@ -261,8 +261,11 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         match claimed {
             Claimed::Recount => self.recount()?,
             Claimed::Collect(mut budget) => {
-                // What moved may have to count before more can move, and members that are in the way have to leave.
-                if !self.collect(&mut budget)? || self.is_held {
+                // What moved may have to count before more can move, and members that are in the way have to leave; where that takes a block, not as long as something moves.
+                let before = self.tree.log.spent().0;
+                let has_asked = self.collect(&mut budget)?;
+                let has_moved = self.tree.log.spent().0 != before;
+                if !has_asked || self.is_held && (!has_moved || self.tree.log.settles_in_place()) {
                     self.settle()?;
                 }
             }

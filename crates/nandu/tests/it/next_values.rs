@@ -333,7 +333,8 @@ fn a_chip_full_to_the_brim_of_values_can_be_emptied() {
     };
     assert_eq!(refusal, Error::Full);
     let stats = store.stats();
-    assert!(stats.live_pages * 5 > stats.capacity_pages * 4, "full with {stats:?}");
+    // Moving one takes more than a program, so that fewer may live.
+    assert!(stats.live_pages * 4 > stats.capacity_pages * 3, "full with {stats:?}");
     for number in 0..count {
         assert_eq!(store.delete(&key(number)), Ok(true), "{number} of {count}");
     }

@@ -107,3 +107,21 @@ fn power_on(chip: &mut Sim) {
     chip.power_off();
     chip.power_on();
 }
+
+#[cfg(test)]
+mod tests {
+    use nandu_bench::Heart;
+
+    use super::records;
+    use crate::measure::Form;
+
+    /// In these lives chains of cuts on a full chip, or moves that gained nothing, ended a store on the new heart once.
+    #[test]
+    fn a_store_outlives_chains_of_cuts_on_a_full_chip() {
+        for seed in [737, 1313, 3801, 5202] {
+            if let Err(what) = records::live(Heart::New, Form::Short, seed) {
+                panic!("{what}");
+            }
+        }
+    }
+}
