@@ -272,3 +272,21 @@ fn an_append_that_did_not_reach_the_chip_is_no_page_before_a_commit() {
     log.recount_end(true);
     assert_eq!(log.live_pages(), 0);
 }
+
+/// N6: a commit that makes deaths count takes the block of a recovery rather than end the chip. A cut after it leaves a volume that can be read only, with that commit.
+#[test]
+fn a_commit_that_makes_deaths_count_takes_the_last_block_and_is_not_lost() {
+    let mut bytes = memory(&SMALL.geometry, &PLAIN);
+    let mut log = crate::formatted(Sim::new(SMALL), PLAIN, &mut bytes).unwrap();
+    let mut page = vec![7; log.page_size()];
+    let mut newest = None;
+    while log.stats().pool_blocks > 0 {
+        let Claimed::Granted(grant) = log.claim(Claim::Settle, 1, 1).unwrap() else { panic!("a block is left") };
+        newest = Some(log.commit(&mut page, grant).unwrap());
+    }
+    assert!(!log.is_read_only() && log.committed() == newest);
+    let mut bytes = memory(&SMALL.geometry, &PLAIN);
+    let mut cut = crate::mounted(log.nand().clone(), PLAIN, &mut bytes).unwrap();
+    assert!(cut.is_read_only() && cut.committed() == newest);
+    cut.read(newest.unwrap(), &mut page).unwrap();
+}

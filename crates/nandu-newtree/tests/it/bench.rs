@@ -6,7 +6,7 @@ use std::ops::{Bound, ControlFlow};
 use nandu_index::OrderedIndex;
 use nandu_index::suite::Subject;
 use nandu_nand::Nand;
-use nandu_newtree::{Cells, Direction, Engine, EngineError, Log, Options, Parts, memory_required};
+use nandu_newtree::{Begin, Cells, Direction, Engine, EngineError, Log, Options, Parts, memory_required};
 use nandu_sim::{Sim, SimError};
 
 pub(crate) type Error = EngineError<SimError>;
@@ -22,9 +22,7 @@ pub(crate) fn format<N: Nand, C: Cells>(
     options: Options,
     memory: &mut [u8],
 ) -> Outcome<Engine<'_, N, C>, N> {
-    let mut engine = Engine::unopened(Parts::new(nand, cells, &options, memory)?);
-    engine.begin(&options, Log::format)?;
-    Ok(engine)
+    begun(Parts::new(nand, cells, &options, memory)?, options, Log::format)
 }
 
 /// An engine on the volume that is there.
@@ -34,8 +32,16 @@ pub(crate) fn open<N: Nand, C: Cells>(
     options: Options,
     memory: &mut [u8],
 ) -> Outcome<Engine<'_, N, C>, N> {
-    let mut engine = Engine::unopened(Parts::new(nand, cells, &options, memory)?);
-    engine.begin(&options, Log::mount)?;
+    begun(Parts::new(nand, cells, &options, memory)?, options, Log::mount)
+}
+
+fn begun<'m, N: Nand, C: Cells>(
+    parts: Parts<'m, N, C>,
+    options: Options,
+    begin: Begin<'m, N>,
+) -> Outcome<Engine<'m, N, C>, N> {
+    let mut engine = Engine::unopened(parts);
+    engine.begin(&options, begin)?;
     Ok(engine)
 }
 
