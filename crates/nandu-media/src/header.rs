@@ -5,8 +5,8 @@ use core::mem::{offset_of, size_of};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::checksum::checksum;
-use crate::{FORMAT_VERSION, Malformed, NO_PAGE, STREAM_COUNT_MAX};
+use crate::checksum::checksum_of;
+use crate::{Format, Malformed, NO_PAGE, STREAM_COUNT_MAX};
 
 /// Magic of every page, "nd" in memory order.
 pub const MAGIC: u16 = u16::from_le_bytes(*b"nd");
@@ -30,9 +30,9 @@ pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN | FLAG_MOVED | FLAG_INEXACT
 ///
 /// ```text
 /// offset  size  field         meaning
-///      0     4  crc           CRC-32C of the page from `magic` to its last byte
+///      0     4  crc           CRC-32C of the page from `magic` to its last byte; in version 2 its XXH32 with seed 0
 ///      4     2  magic         "nd"
-///      6     1  version       of the format: 1
+///      6     1  version       of the format: 1; 2 on a volume with one stream of commits
 ///      7     1  kind          1 anchor, 2 block table, 3 tree, 4 value, 5 inode, 6 directory, 7 summary,
 ///                             8 journal, 9 value index, 10 snapshot table, 11 notes, 12 commit, 13 node, 14 delta
 ///      8     8  sequence      counts programmed pages of the volume, never reused; gaps are allowed
@@ -201,8 +201,13 @@ pub struct PageFields<'a> {
 
 impl PageFields<'_> {
     /// Writes the header to the front of a page whose body is in place, with the checksum of the whole page. The caller
-    /// guarantees a buffer longer than the header; anything else is a bug.
+    /// guarantees a buffer longer than the header; anything else is a bug. Of format 1; [`PageFields::seal_as`] has the others.
     pub fn seal(&self, bytes: &mut [u8]) {
+        self.seal_as(Format::One, bytes);
+    }
+
+    /// The same in this format.
+    pub fn seal_as(&self, format: Format, bytes: &mut [u8]) {
         let stream_count = self.positions.len();
         assert!((2..=STREAM_COUNT_MAX).contains(&stream_count) && (self.stream as usize) < stream_count);
         assert!(self.flags & !FLAGS_KNOWN == 0 && self.page != NO_PAGE);
@@ -210,7 +215,7 @@ impl PageFields<'_> {
         let header = PageHeader {
             crc: U32::ZERO,
             magic: U16::new(MAGIC),
-            version: FORMAT_VERSION,
+            version: format as u8,
             kind: self.kind as u8,
             sequence: U64::new(self.sequence),
             page: U32::new(self.page),
@@ -227,7 +232,7 @@ impl PageFields<'_> {
         for (place, position) in bytes[size_of::<PageHeader>()..].chunks_exact_mut(2).zip(self.positions) {
             place.copy_from_slice(&position.0.to_le_bytes());
         }
-        let crc = checksum(&bytes[4..]);
+        let crc = checksum_of(format, &bytes[4..]);
         bytes[..4].copy_from_slice(&crc.to_le_bytes());
     }
 }
@@ -242,21 +247,30 @@ pub struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Checks a whole page: magic, checksum, version, kind, flags, reserved bytes. Whether it stands at the right place
+    /// Checks a whole page of format 1: magic, checksum, version, kind, flags, reserved bytes. Whether it stands at the right place
     /// and belongs to the right volume, only the caller knows: [`Page::expect`].
     ///
     /// # Errors
     ///
     /// The first check that fails, in the order above.
     pub fn parse(bytes: &'a [u8]) -> Result<Page<'a>, Malformed> {
+        Page::parse_as(Format::One, bytes)
+    }
+
+    /// The same of a page of this format. One of another format has a wrong checksum.
+    ///
+    /// # Errors
+    ///
+    /// As [`Page::parse`].
+    pub fn parse_as(format: Format, bytes: &'a [u8]) -> Result<Page<'a>, Malformed> {
         let (header, rest) = PageHeader::ref_from_prefix(bytes).map_err(|_| Malformed::Size)?;
         if header.magic.get() != MAGIC {
             return Err(Malformed::Magic);
         }
-        if header.crc.get() != checksum(&bytes[4..]) {
+        if header.crc.get() != checksum_of(format, &bytes[4..]) {
             return Err(Malformed::Checksum);
         }
-        if header.version != FORMAT_VERSION {
+        if header.version != format as u8 {
             return Err(Malformed::Version(header.version));
         }
         let kind = PageKind::from_number(header.kind).ok_or(Malformed::Kind(header.kind))?;
@@ -377,6 +391,10 @@ mod tests {
     use super::*;
 
     fn sample() -> [u8; 64] {
+        sample_of(Format::One)
+    }
+
+    fn sample_of(format: Format) -> [u8; 64] {
         let mut bytes = [0xab; 64];
         PageFields {
             kind: PageKind::Tree,
@@ -389,7 +407,7 @@ mod tests {
             flags: FLAG_COMMIT,
             positions: &[Position::new(14, 9).unwrap(), Position::new(0, 0xabc).unwrap(), Position::NONE],
         }
-        .seal(&mut bytes);
+        .seal_as(format, &mut bytes);
         bytes
     }
 
@@ -401,8 +419,11 @@ mod tests {
             0xff, 0xff, 5, 0, 0, 0, 1, 1, 3, 0, 0x09, 0xe0, 0xbc, 0x0a, 0xff, 0xff, 0, 0,
         ];
         assert_eq!(bytes[4..44], expected[4..]);
-        assert_eq!(bytes[..4], checksum(&bytes[4..]).to_le_bytes());
+        assert_eq!(bytes[..4], checksum_of(Format::One, &bytes[4..]).to_le_bytes());
         assert_eq!(bytes[44..], [0xab; 20]);
+        let second = sample_of(Format::Two);
+        assert_eq!((second[6], &second[7..]), (2, &bytes[7..]));
+        assert_eq!(second[..4], checksum_of(Format::Two, &second[4..]).to_le_bytes());
     }
 
     #[test]
@@ -420,14 +441,26 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_and_every_shorter_page_is_refused() {
-        let bytes = sample();
-        for bit in 0..bytes.len() * 8 {
-            let mut damaged = bytes;
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(Page::parse(&damaged).is_err(), "bit {bit}");
+        for format in [Format::One, Format::Two] {
+            let bytes = sample_of(format);
+            for bit in 0..bytes.len() * 8 {
+                let mut damaged = bytes;
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                assert!(Page::parse_as(format, &damaged).is_err(), "bit {bit} of {format:?}");
+            }
+            for size in 0..bytes.len() {
+                assert!(Page::parse_as(format, &bytes[..size]).is_err(), "{size} bytes of {format:?}");
+            }
         }
-        for size in 0..bytes.len() {
-            assert!(Page::parse(&bytes[..size]).is_err(), "{size} bytes");
+    }
+
+    #[test]
+    fn a_page_of_another_format_is_refused() {
+        for (format, other) in [(Format::One, Format::Two), (Format::Two, Format::One)] {
+            let mut bytes = sample_of(other);
+            assert_eq!(Page::parse_as(format, &bytes).unwrap_err(), Malformed::Checksum);
+            bytes[6] = format as u8;
+            assert_eq!(Page::parse_as(format, &bytes).unwrap_err(), Malformed::Checksum);
         }
     }
 
@@ -446,7 +479,7 @@ mod tests {
         for (offset, value, error) in cases {
             let mut bytes = sample();
             bytes[offset] = value;
-            let crc = checksum(&bytes[4..]);
+            let crc = checksum_of(Format::One, &bytes[4..]);
             bytes[..4].copy_from_slice(&crc.to_le_bytes());
             assert_eq!(Page::parse(&bytes).unwrap_err(), error);
         }

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use nandu_media::{Malformed, Page, PageFields, PageKind, Position, STREAM_COUNT_MAX};
+use nandu_media::{Format, Malformed, Page, PageFields, PageKind, Position, STREAM_COUNT_MAX};
 use nandu_nand::{Cause, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
 use crate::chip::{Chip, Erasure, Programmed};
@@ -106,7 +106,7 @@ impl<'m, N: Nand> Medium<'m, N> {
 
     /// The page read last, parsed again.
     pub(crate) fn parsed(&self) -> Result<Page<'_>, Malformed> {
-        Page::parse(self.bytes)
+        Page::parse_as(Format::Two, self.bytes)
     }
 
     /// Reads a page and says what stands in it. One read.
@@ -130,12 +130,12 @@ impl<'m, N: Nand> Medium<'m, N> {
                     Err(error) if error.kind() == NandErrorKind::Uncorrectable => return Ok(Probe::Garbage),
                     Err(error) => return Err(self.chip.error(error)),
                 }
-                if !Page::parse(self.bytes).is_ok_and(|parsed| parsed.page() != page.0) {
+                if !Page::parse_as(Format::Two, self.bytes).is_ok_and(|parsed| parsed.page() != page.0) {
                     break;
                 }
             }
         }
-        Ok(match Page::parse(self.bytes) {
+        Ok(match Page::parse_as(Format::Two, self.bytes) {
             Ok(parsed) if parsed.page() == page.0 => Probe::Valid(Found::of(&parsed)),
             Ok(_) => Probe::Garbage,
             Err(_) if self.chip.is_erased(self.bytes) => Probe::Erased,
@@ -208,7 +208,7 @@ impl<'m, N: Nand> Medium<'m, N> {
             Err(error) if error.kind() == NandErrorKind::Uncorrectable => return corrupt(Malformed::Unreadable),
             Err(error) => return Err(self.chip.error(error)),
         };
-        let parsed = match Page::parse(bytes).and_then(|parsed| parsed.expect(self.volume, page.0)) {
+        let parsed = match Page::parse_as(Format::Two, bytes).and_then(|parsed| parsed.expect(self.volume, page.0)) {
             Ok(parsed) => parsed,
             Err(why) => return corrupt(if self.chip.is_erased(bytes) { Malformed::Erased } else { why }),
         };
@@ -239,7 +239,7 @@ impl<'m, N: Nand> Medium<'m, N> {
     ) -> Result<Programmed, LogError<N::Error>> {
         debug_assert!(self.volume != 0 || fields.checkpoint > 0);
         self.held = None;
-        PageFields { sequence: self.take_sequence(), volume: self.volume, ..fields }.seal(self.bytes);
+        PageFields { sequence: self.take_sequence(), volume: self.volume, ..fields }.seal_as(Format::Two, self.bytes);
         self.chip.program(PageAddr(fields.page), self.bytes, cause, check)
     }
 
@@ -253,7 +253,7 @@ impl<'m, N: Nand> Medium<'m, N> {
         debug_assert!(bytes.len() == self.bytes.len(), "a page is programmed whole");
         let page = PageAddr(fields.page);
         self.held = self.held.filter(|&held| held != page);
-        PageFields { sequence: self.take_sequence(), volume: self.volume, ..fields }.seal(bytes);
+        PageFields { sequence: self.take_sequence(), volume: self.volume, ..fields }.seal_as(Format::Two, bytes);
         self.chip.program(page, bytes, cause, false)
     }
 

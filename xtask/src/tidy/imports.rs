@@ -100,6 +100,7 @@ const CORE_CRATES: &[(&str, bool)] = &[
     ("log", false),
     ("siphasher", true),
     ("thiserror", true),
+    ("twox-hash", true),
     ("zerocopy", false),
 ];
 

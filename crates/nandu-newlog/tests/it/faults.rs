@@ -26,6 +26,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use nandu_media::Format;
 use nandu_nand::{BlockAddr, Cause, Nand, NandError, NandErrorKind, PageAddr};
 use nandu_newlog::{LogError, LogOptions};
 use nandu_sim::{Chip, Fault, Observer, Operation, OperationKind, Sim, SimError, Tear, Trigger};
@@ -558,9 +559,9 @@ fn rewritten(chip: &Sim, change: impl Fn(&mut [u8])) -> Sim {
     let mut other = chip.clone();
     for page in (0..chip.chip().geometry.page_count()).map(PageAddr) {
         let mut bytes = chip.peek(page)[..chip.chip().geometry.page_size as usize].to_vec();
-        if nandu_media::Page::parse(&bytes).is_ok() {
+        if nandu_media::Page::parse_as(Format::Two, &bytes).is_ok() {
             change(&mut bytes);
-            let crc = nandu_media::checksum::checksum(&bytes[4..]);
+            let crc = nandu_media::checksum::checksum_of(Format::Two, &bytes[4..]);
             bytes[..4].copy_from_slice(&crc.to_le_bytes());
             other.poke(page, &bytes);
         }
@@ -588,7 +589,7 @@ fn newest_checkpoint(chip: &Sim) -> u32 {
     let geometry = chip.chip().geometry;
     let number = |page| {
         let bytes = &chip.peek(PageAddr(page))[..geometry.page_size as usize];
-        nandu_media::Page::parse(bytes).map_or(0, |page| page.checkpoint())
+        nandu_media::Page::parse_as(Format::Two, bytes).map_or(0, |page| page.checkpoint())
     };
     (0..geometry.page_count()).map(number).max().unwrap()
 }
@@ -637,7 +638,7 @@ fn a_volume_whose_numbers_run_out_becomes_read_only_and_stays_readable() {
 #[test]
 fn another_version_of_the_format_is_refused() {
     let (sim, _) = start(TINY, PLAIN);
-    for version in [0, 2, 255] {
+    for version in [0, 1, 3, 255] {
         let mut other = rewritten(&sim, |bytes| bytes[VERSION_AT] = version);
         let mut bytes = memory(&TINY.geometry, &PLAIN);
         let programs = other.counters().programs;
