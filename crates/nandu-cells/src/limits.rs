@@ -48,15 +48,25 @@ pub struct Limits {
     /// Bytes of key and value of an entry together, at most.
     pub entry_size_max: usize,
     /// Children of an inner node for a hundred that it would have with integers as cells.
-    width: u16,
+    width: u8,
+    /// Whether nodes of level 1 have four times the root's children in a tree of four levels or more.
+    has_wide_leaders: bool,
     /// Share of a page that all inner nodes but those of level 1 may take together, in thousandths.
     root_share: u16,
 }
 
 impl Limits {
     /// Of a tree that does not know its medium yet: nothing fits.
-    pub const NONE: Limits =
-        Limits { page_size: 0, shares: SHARES, room: 0, key_size_max: 0, entry_size_max: 0, width: 0, root_share: 0 };
+    pub const NONE: Limits = Limits {
+        page_size: 0,
+        shares: SHARES,
+        room: 0,
+        key_size_max: 0,
+        entry_size_max: 0,
+        width: 0,
+        has_wide_leaders: true,
+        root_share: 0,
+    };
 
     /// `None` if the page is too small for a tree. `front` says where the lowest node stands in a page with so many levels and a locator of so
     /// many bytes.
@@ -82,8 +92,22 @@ impl Limits {
         // pages of two kinds move instead of one (write amplification 2.65, not 2.33, and with another seed 3.5, not
         // 1.43). Longer paths let more inner nodes of small entries stay in memory.
         let width = if key_size == 0 { 115 } else { 100 };
-        let limits = Limits { width, page_size, shares, room, key_size_max, entry_size_max: room / 4, root_share };
+        let limits = Limits {
+            width,
+            page_size,
+            shares,
+            room,
+            key_size_max,
+            entry_size_max: room / 4,
+            has_wide_leaders: true,
+            root_share,
+        };
         (room >= 100 && page_size <= 65_536).then_some(limits)
+    }
+
+    /// The same where all levels below the root have as many children. Then the inner nodes of a path take the least room together, and more is left for its leaf.
+    pub fn with_even_levels(self) -> Limits {
+        Limits { has_wide_leaders: false, ..self }
     }
 
     /// Most levels of a tree.
@@ -115,7 +139,7 @@ impl Limits {
     /// Children of an inner node below the root above which it is split.
     fn children_max(&self, level: u8, height: u8, root_children: usize) -> usize {
         let children = match level {
-            1 if height >= 4 => (4 * root_children).max(24),
+            1 if height >= 4 && self.has_wide_leaders => (4 * root_children).max(24),
             1 => (root_children + root_children / 2).max(24),
             _ => (root_children + root_children / 2).max(12),
         };

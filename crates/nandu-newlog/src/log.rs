@@ -369,6 +369,7 @@ impl<'m, N: Nand> Log<'m, N> {
         let settles = grant.want() == Claim::Settle;
         let cause = if settles { Cause::Gc } else { Cause::Host };
         let page = self.append_to(bytes, PageKind::Commit, (0, settles), cause)?;
+        self.collector.programmed();
         self.uncommitted = 0;
         let geometry = *self.geometry();
         let blocks = self.volume.blocks_mut();
@@ -495,6 +496,7 @@ impl<'m, N: Nand> Log<'m, N> {
                 budget.examinations -= 1;
                 // A checkpoint comes before pages are moved, so that what it takes is known.
                 budget.steps = 0;
+                self.collector.take_programs();
                 return Ok(Some(Victim::new(self.volume.shape().page(block, nth), cause)));
             }
             let is_exact = self.volume.is_exact();
@@ -594,6 +596,15 @@ impl<'m, N: Nand> Log<'m, N> {
         // One more stays for a recovery.
         let kept = u32::from(heads.room(0) == 0) + 1;
         has_room.or_else(|| (blocks.pool() > kept).then_some(stream))
+    }
+
+    /// Whether what survives in the victim's block goes into the stream of commits, if it can: no block for survivors has room, one that is opened for them may be wanted
+    /// after a cut, and the newest block of commits has room.
+    pub fn moves_by_commit(&self, victim: &Victim) -> bool {
+        let heads = self.volume.heads();
+        let has_room = (1..heads.streams()).any(|stream| heads.room(stream) > 0);
+        debug_assert!(self.geometry().contains_page(victim.page()));
+        !has_room && heads.room(0) > 0 && self.volume.blocks().pool() <= FLOOR
     }
 
     /// Tells the log what became of a page that it asked about.

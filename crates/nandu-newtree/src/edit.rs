@@ -5,7 +5,7 @@ use nandu_nand::Nand;
 
 use crate::descend::descend_to_leaf;
 use crate::error::Outcome;
-use crate::fit::ascending_size_max;
+use crate::fit::{ascending_size_max, is_at_end};
 use crate::shape::Counts;
 use crate::slots::Put;
 use crate::split::{overflow, start};
@@ -24,7 +24,9 @@ pub(crate) fn put<N: Nand, C: Cells>(
         descend_to_leaf(tree, key)?;
     }
     debug_assert!(tree.path.leaf().is_some(), "the leaf of the key is here");
-    let ascending_max = may_grow.then(|| ascending_size_max(&tree.path));
+    let path = &tree.path;
+    let ascending_max =
+        may_grow.then(|| if path.is_ascending() || is_at_end(path) { ascending_size_max(path) } else { usize::MAX });
     Ok(tree.path.put(key, value, ascending_max))
 }
 

@@ -5,6 +5,7 @@ use core::ops::Range;
 use nandu_cells::plan::{PARTS_MAX, ascending_cut, inner_cut};
 use nandu_cells::{Cells, InnerRun, LeafRun, RunEdit, Stretch};
 use nandu_index::{Edit, KeyBuf};
+use nandu_media::tree::HEIGHT_MAX;
 
 use crate::path::Path;
 use crate::slots::Respliced;
@@ -151,25 +152,47 @@ pub(crate) fn encode_without<C: Cells>(path: &Path<'_, C>, level: u8, out: &mut 
     cells.inner_encode(&splice_run(path, level, &splice), 0..count - 1, out)
 }
 
+/// Whether the leaf is the last one of the tree.
+pub(crate) fn is_at_end<C: Cells>(path: &Path<'_, C>) -> bool {
+    (1..=path.top()).all(|level| path.index(level) + 1 == path.child_count(level))
+}
+
+/// Bytes of a child of an inner node where there is none yet: a page number and a short separator.
+const CHILD_SIZE: usize = 8;
+
 /// Bytes up to which ascending keys fill a leaf.
 ///
-/// They fill it beside the youngest path, whose nodes have few children yet. When the leaf is moved later, these have grown; a leaf that then does not fit
-/// beside them costs a second page for the path, each time it is moved. So room is left for inner nodes as large as they become before they are split.
+/// They fill one leaf after the other beside the youngest path, whose nodes have few children yet. A leaf that does not fit beside them as they become takes two programs whenever it
+/// changes or is moved; on a full chip full of such leaves, moving uses up what it gains, for ever. So room is left for as many ancestors as there are when the chip is
+/// full of leaves, each as large as it becomes before it is split. Nodes are two thirds full in the mean.
 pub(crate) fn ascending_size_max<C: Cells>(path: &Path<'_, C>) -> usize {
-    let height = path.top() + 1;
-    let limits = path.shape().limits();
-    let room = path.shape().page_size() - path.shape().front(height);
-    if height == 1 {
-        // The first inner nodes come with the second leaf, and their size is not known yet.
-        return room - limits.grown_root_size(2);
+    let (shape, top) = (path.shape(), path.top());
+    let limits = shape.limits();
+    let child_size = |level: u8| match level.min(top) {
+        0 => CHILD_SIZE,
+        level => path.inner(level).len().div_ceil(path.child_count(level).max(2)).max(1),
+    };
+    // A node that was made while the tree was lower stays as large as it became then.
+    let mut grown = [0; HEIGHT_MAX];
+    let mut height = 2;
+    loop {
+        let root = limits.grown_root_size(height);
+        let root_children = root / child_size(height - 1);
+        let mut leaves = root_children;
+        for level in 1..height - 1 {
+            let size = limits.grown_size(level, height, child_size(level), root_children);
+            leaves = leaves.saturating_mul(size / child_size(level)) / 3 * 2;
+            let grown = &mut grown[usize::from(level)];
+            *grown = size.max(*grown);
+        }
+        let is_full = height > top && leaves >= shape.page_count() as usize;
+        if is_full || usize::from(height) == limits.height_max() {
+            let room = shape.page_size() - shape.front(height);
+            let inner = root + grown.iter().sum::<usize>();
+            debug_assert!(inner > 0, "a path has inner nodes");
+            // However long the path, a leaf of some entries is worth a page.
+            return room.saturating_sub(inner).max(room / 3);
+        }
+        height += 1;
     }
-    let child_size = |level| path.inner(level).len().div_ceil(path.child_count(level).max(2));
-    let top = path.top();
-    let grown_root = limits.grown_root_size(height).max(path.inner(top).len());
-    let root_children = grown_root / child_size(top).max(1);
-    let grown = |level| limits.grown_size(level, height, child_size(level), root_children).max(path.inner(level).len());
-    let inner: usize = (1..top).map(grown).sum::<usize>() + grown_root;
-    debug_assert!(inner > 0, "a path has inner nodes");
-    // However long the path, a leaf of some entries is worth a page.
-    room.saturating_sub(inner).max(room / 2)
 }

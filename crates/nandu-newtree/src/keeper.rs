@@ -15,7 +15,7 @@ use crate::large::{self, append, named, visit_open};
 use crate::list::{List, Waiting, changes_max, choose};
 use crate::options::Durability;
 use crate::pages::REPLACED_MAX;
-use crate::relocate::{copy, lives};
+use crate::relocate::{copy, lift, lives};
 use crate::replay::replay;
 use crate::shape::{Counts, State};
 use crate::siblings::MOVED_MAX;
@@ -558,20 +558,42 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
                 };
             }
         };
+        match self.move_page(victim, level, if is_member { 1 } else { most }) {
+            Ok(_) if is_member => Ok(Fate::Kept),
+            Ok(moved) => Ok(Fate::Copied(moved)),
+            Err(error) => self.not_moved(error),
+        }
+    }
+
+    /// Programs a page that lives elsewhere, and others of its block with it, so many in all at most; returns how many. Where no block may be opened for that, it goes into the stream of commits,
+    /// as one: no cut takes it back. 1 program; 1 more if its leaf does not fit beside its ancestors, or if changes are unsynced that such a commit would have to list.
+    fn move_page(&mut self, victim: &Victim, level: u8, most: usize) -> Outcome<u32, N> {
+        let by_commit = self.tree.log.moves_by_commit(victim);
+        if by_commit && self.waiting.changes.unsynced() > 0 {
+            self.settle()?;
+        }
+        lift(&mut self.tree, level, victim.page())?;
+        if by_commit && self.tree.path.place_leaf() {
+            if let Some(list) = self.tree.path.compose().and_then(|room| self.choose(room)) {
+                return match self.tree.log.claim(Claim::Settle, 1, 1)? {
+                    Claimed::Granted(grant) => self.commit(Change::new(grant, 1), list).map(|()| 1),
+                    _ => Err(EngineError::Log(LogError::Full)),
+                };
+            }
+            // What members list that have to leave does not fit beside it.
+            self.tree.path.begin(self.working);
+            lives(&mut self.tree, victim.page())?;
+            lift(&mut self.tree, level, victim.page())?;
+        }
         self.is_unsettled = true;
         let before = self.tree.log.spent().0;
         let Keeper { tree, waiting, .. } = self;
-        match copy(tree, waiting, level, (victim, if is_member { 1 } else { most })) {
-            Ok(moved) => {
-                self.working = self.tree.path.state();
-                Ok(if is_member { Fate::Kept } else { Fate::Copied(moved) })
-            }
-            Err(error) => {
-                // Copies but the first may be nobody's.
-                self.is_miscounted |= self.tree.log.spent().0 > before + 1;
-                self.not_moved(error)
-            }
-        }
+        let moved = copy(tree, waiting, (victim, most));
+        // Copies but the first may be nobody's.
+        self.is_miscounted |= moved.is_err() && self.tree.log.spent().0 > before + 1;
+        let moved = moved?;
+        self.working = self.tree.path.state();
+        Ok(moved)
     }
 
     /// A page stays where it is.

@@ -51,15 +51,9 @@ pub(crate) fn lives<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, page: PageAddr
     Ok((tree.path.child(lowest) == page).then_some(lowest))
 }
 
-/// Programs the lowest node of a page that lives elsewhere, with the path above it, which is present, and others as [`write_moved`] says, so many in all. Returns how many. The
-/// pages are dead with the next commit, or when they leave the window.
-pub(crate) fn copy<N: Nand, C: Cells>(
-    tree: &mut Tree<'_, N, C>,
-    waiting: &mut Waiting<'_>,
-    level: u8,
-    (victim, most): (&Victim, usize),
-) -> Outcome<u32, N> {
-    let page = victim.page().0;
+/// Puts the lowest node of a page that lives into the buffers, to be programmed again with the path above it, which is present.
+pub(crate) fn lift<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, level: u8, page: PageAddr) -> Outcome<(), N> {
+    let PageAddr(page) = page;
     load_root(tree)?;
     debug_assert!(tree.path.child(level) == page, "the page lives");
     if level == 0 {
@@ -71,9 +65,19 @@ pub(crate) fn copy<N: Nand, C: Cells>(
     }
     debug_assert!(level <= tree.path.top(), "a node of the path");
     tree.path.touch(level);
+    Ok(())
+}
+
+/// Programs the page of a victim elsewhere, as it was lifted, and others as [`write_moved`] says, so many in all. Returns how many. The pages are dead with the next commit, or when they
+/// leave the window.
+pub(crate) fn copy<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    waiting: &mut Waiting<'_>,
+    (victim, most): (&Victim, usize),
+) -> Outcome<u32, N> {
     let moved = 1 + write_moved(tree, victim, most.clamp(1, MOVED_MAX) - 1)?;
     tree.path.stats_mut().moves += moved as u64;
-    debug_assert!(tree.path.replaced().as_slice().contains(&page), "the source is replaced");
+    debug_assert!(tree.path.replaced().as_slice().contains(&victim.page().0), "the source is replaced");
     let is_all = tell(tree, waiting, None);
     debug_assert!(is_all, "a move is made where there is room for its deaths");
     Ok(moved as u32)

@@ -39,7 +39,8 @@ impl<C: Cells> Shape<C> {
             |levels, locator| PathBody::front(header_size, levels, true, locator),
             cells.key_size(),
             cache_size,
-        )?;
+        )?
+        .with_even_levels();
         let fixed_entry = usize::from(cells.key_size()) + usize::from(cells.value_size());
         (fixed_entry <= limits.entry_size_max).then_some(Shape {
             cells,

@@ -23,7 +23,7 @@ use crate::batch::apply;
 use crate::changes::{Changes, UNSYNCED};
 use crate::descend::{descend, descend_to_leaf, find_leaf, leaf_in, look};
 use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
-use crate::fit::{inner_splits_max, size_with, splits_by};
+use crate::fit::{ascending_size_max, inner_splits_max, is_at_end, size_with, splits_by};
 use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper, Need};
 use crate::large::replace;
 use crate::list::{changes_max, size_beside};
@@ -259,7 +259,9 @@ fn tightness<N: Nand, C: Cells>(
         let child = tree.path.child(0);
         let place = leaf_in(tree, child)?;
         let leaf = look(tree, &place);
-        let (shape, room) = (tree.path.shape(), tree.path.room());
+        let shape = tree.path.shape();
+        let room = tree.path.room();
+        let room = if is_at_end(&tree.path) { room.min(ascending_size_max(&tree.path)) } else { room };
         let before = size_with(shape.cells(), leaf, changes.edits(waits.clone()));
         let size = size_with(shape.cells(), leaf, merged(changes.edits(waits), here));
         // What takes no more room than what it replaces is never refused.

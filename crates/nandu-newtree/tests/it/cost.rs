@@ -36,7 +36,7 @@ fn single_operations_cost_what_they_did() {
         ("put there once more", (0, 1, 0), |bench| assert!(bench.engine().put(&key(888), &[2; 8]).unwrap())),
         ("delete", (1, 1, 0), |bench| assert!(bench.engine().delete(&key(999)).unwrap())),
         ("delete what is not there", (1, 0, 0), |bench| assert!(!bench.engine().delete(&key(1_000_000)).unwrap())),
-        ("batch of three leaves", (5, 3, 0), |bench| {
+        ("batch of three leaves", (6, 3, 0), |bench| {
             let mut keys = [key(1), key(2), key(3)];
             keys.sort();
             let edits = keys.each_ref().map(|key| Edit { key: &key[..], value: Some(&[3; 8]) });

@@ -102,9 +102,12 @@ fn byte_strings_of_many_sizes_come_and_go_on_a_full_chip() {
 /// programs; in short blocks that must not use up what moving gains.
 #[test]
 fn a_chip_filled_with_ascending_keys_takes_changes_for_ever() {
-    for (blocks, pages, page_size, value) in
-        [(19, 8, 512, 40), (24, 8, 512, 16), (33, 16, 512, 4), (41, 16, 1024, 16), (21, 32, 2048, 20)]
-    {
+    let geometries = [(19, 8, 512, 40), (24, 8, 512, 16), (33, 16, 512, 4), (41, 16, 1024, 16), (21, 32, 2048, 20)];
+    // Where the tree gets a level more when the chip is nearly full.
+    let higher = [38, 41, 45]
+        .into_iter()
+        .flat_map(|blocks| [(blocks, 8, 512, 4), (blocks, 8, 512, 16), (blocks - 12, 16, 512, 4)]);
+    for (blocks, pages, page_size, value) in geometries.into_iter().chain(higher) {
         let mut chip = Chip::TINY.with_blocks(blocks);
         let geometry = &mut chip.geometry;
         (geometry.page_size, geometry.program_unit, geometry.pages_per_block) = (page_size, page_size, pages);
@@ -198,6 +201,40 @@ fn a_full_chip_where_changes_wait_refuses_and_still_deletes_and_syncs() {
             }
             bench.engine().settle().unwrap();
             assert_eq!((bench.engine().record_count(), bench.engine().pending_count()), (0, 0));
+            bench.check();
+        }
+    }
+}
+
+/// Each cut takes a block for the copy of the newest commit, and members of the window pin one each. Where no block may be opened for survivors, moves are commits: what they did before the next cut
+/// stays done.
+#[test]
+fn a_full_chip_that_is_cut_after_every_few_changes_stays_usable() {
+    for (blocks, pages, pending) in [(22, 64, 8192), (26, 8, 400)] {
+        let mut chip = Chip::W25N01GV.with_blocks(blocks);
+        chip.geometry.pages_per_block = pages;
+        for changes in [1, 4] {
+            let mut bench = Bench::new(Sim::new(chip), ByteCells, waiting(512, pending));
+            let mut count = 0;
+            while bench.engine().put(&key(count), &[1; 40]).is_ok() {
+                count += 1;
+            }
+            bench.engine().sync().unwrap();
+            for round in 0..150 {
+                for change in 0..changes {
+                    let number = chance(round * 50 + change, 3) % count;
+                    let put = bench.engine().put(&key(number), &[round as u8; 40]);
+                    assert_eq!(put, Ok(true), "{blocks} x {pages}, round {round}: {}", bench.told());
+                }
+                // Now and then nothing is synced, and what was moved meanwhile is lost.
+                if chance(round, 4).is_multiple_of(4) {
+                    bench.engine().sync().unwrap();
+                }
+                let chip = bench.cut();
+                bench.reopen_on(chip);
+            }
+            let log = bench.engine().log().stats();
+            println!("{blocks} x {pages}, {changes} changes: {count} records, {log:?}");
             bench.check();
         }
     }

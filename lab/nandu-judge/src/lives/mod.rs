@@ -118,7 +118,7 @@ mod tests {
     /// In these lives chains of cuts on a full chip, or moves that gained nothing, ended a store on the new heart once.
     #[test]
     fn a_store_outlives_chains_of_cuts_on_a_full_chip() {
-        for seed in [737, 1313, 3801, 5202] {
+        for seed in [737, 1313, 1897, 3801, 4707, 5202, 9389] {
             if let Err(what) = records::live(Heart::New, Form::Short, seed) {
                 panic!("{what}");
             }
