@@ -94,12 +94,21 @@ fn given(root: &Path, asked: &Asked<'_>) -> Result<String, String> {
     }
     if asked.is_full && OF_FIRMWARE.iter().any(|(id, _, _)| asked.is_for(id)) {
         for (profile, figure, value) in firmware::figures(root)? {
+            let (heart, case) = of_profile(profile);
             for (id, _, unit) in OF_FIRMWARE.iter().filter(|(_, name, _)| *name == figure) {
-                give(id, profile, "old", value as f64 / unit);
+                give(id, case, heart, value as f64 / unit);
             }
         }
     }
     Ok(lines)
+}
+
+/// The heart of a profile of firmware, and the case of a promise that it is.
+fn of_profile(profile: &str) -> (&'static str, &str) {
+    match profile.strip_prefix("new-") {
+        Some(case) => ("new", case),
+        None => ("old", profile),
+    }
 }
 
 /// Lines of the sources of these crates, with comments.
@@ -124,6 +133,12 @@ mod tests {
         ]);
         assert_eq!(line_count(&tree, &["nandu-log"]), 4);
         assert_eq!(line_count(&tree, &["nandu-log", "nandu-logs"]), 5);
+    }
+
+    #[test]
+    fn a_profile_says_of_which_heart_it_is() {
+        assert_eq!(of_profile("store-min"), ("old", "store-min"));
+        assert_eq!(of_profile("new-store-min"), ("new", "store-min"));
     }
 
     #[test]

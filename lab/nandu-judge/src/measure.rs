@@ -167,10 +167,13 @@ impl Judge {
         let each = |value: &dyn Fn(&str) -> Value| promise.limits.iter().map(|case| value(&case.case)).collect();
         if promise.scope == Scope::Code {
             let given = |case: &str| self.given.0.get(&(promise.id.clone(), case.to_owned(), heart)).copied();
+            let is_left_out = self.form == Form::Short && !promise.short;
             return Ok(each(&|case| match (given(case), heart) {
                 (Some(number), _) => Value::Measured(number),
+                // It has a store, and no files yet.
+                (None, Heart::New) if is_left_out && case.starts_with("store") => Value::FullOnly,
                 (None, Heart::New) => Value::NotBuilt,
-                (None, Heart::Old) if self.form == Form::Short && !promise.short => Value::FullOnly,
+                (None, Heart::Old) if is_left_out => Value::FullOnly,
                 (None, Heart::Old) => Value::Missing,
             }));
         }
