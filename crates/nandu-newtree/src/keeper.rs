@@ -575,10 +575,13 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         lift(&mut self.tree, level, victim.page())?;
         if by_commit && self.tree.path.place_leaf() {
             if let Some(list) = self.tree.path.compose().and_then(|room| self.choose(room)) {
-                return match self.tree.log.claim(Claim::Settle, 1, 1)? {
-                    Claimed::Granted(grant) => self.commit(Change::new(grant, 1), list).map(|()| 1),
-                    _ => Err(EngineError::Log(LogError::Full)),
+                let Claimed::Granted(grant) = self.tree.log.claim(Claim::Settle, 1, 1)? else {
+                    return Err(EngineError::Log(LogError::Full));
                 };
+                self.commit(Change::new(grant, 1), list)?;
+                let stats = self.tree.path.stats_mut();
+                (stats.moves, stats.moved_by_commit) = (stats.moves + 1, stats.moved_by_commit + 1);
+                return Ok(1);
             }
             // What members list that have to leave does not fit beside it.
             self.tree.path.begin(self.working);

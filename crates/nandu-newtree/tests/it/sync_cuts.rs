@@ -22,11 +22,13 @@ struct Promise {
     states: Vec<Values>,
     /// Changes begun, over all runs on this chip.
     count: u32,
+    /// Pages that the last run moved as commits.
+    moved_by_commit: u64,
 }
 
 impl Default for Promise {
     fn default() -> Promise {
-        Promise { is_open: false, states: vec![Values::new()], count: 0 }
+        Promise { is_open: false, states: vec![Values::new()], count: 0, moved_by_commit: 0 }
     }
 }
 
@@ -109,6 +111,7 @@ fn workload(operations: u32, mix: Mix) -> impl Fn(&mut Sim, &mut Promise) -> Run
                     other => other?,
                 }
             }
+            promise.moved_by_commit = engine.stats().moved_by_commit;
             Ok(())
         })
     }
@@ -215,6 +218,39 @@ fn pairs_of_cuts_in_recovery_leave_what_was_synced() {
         println!("{summary:?}");
         assert!(summary.cases > 250);
     }
+}
+
+/// Every cut, where no block may be opened for survivors, so that moves are commits. If such a commit is torn, the page is where it was, and the commit before counts.
+#[test]
+fn every_cut_where_moves_are_commits_leaves_what_was_synced() {
+    let mix = Mix { keys: 1300, syncs: 1, ..MIX };
+    let mut chip = Chip::TINY.with_blocks(26);
+    chip.geometry.pages_per_block = 8;
+    let (mut chip, mut promise) = (Sim::new(chip), Promise::default());
+    workload(6000, mix)(&mut chip, &mut promise).unwrap();
+    let moved_by_commit = |mut chip: Sim, mut promise: Promise| {
+        workload(6, mix)(&mut chip, &mut promise).unwrap();
+        promise.moved_by_commit
+    };
+    // Cut again and again after few operations, until that is so.
+    let mut rounds = 0;
+    while moved_by_commit(chip.clone(), promise.clone()) == 0 {
+        assert!(rounds < 400, "moves are never commits");
+        rounds += 1;
+        workload(2, mix)(&mut chip, &mut promise).unwrap();
+    }
+    println!("after {rounds} cuts");
+    let start = |chip: &mut Sim, noted: &mut Promise| {
+        if !noted.is_open {
+            *noted = promise.clone();
+        }
+        workload(6, mix)(chip, noted)
+    };
+    let summary = Driver::new(chip.clone()).every(start, check(mix));
+    println!("{summary:?}");
+    assert!(summary.cases > 60);
+    let summary = Driver::new(chip).resume().seed(4).random(cases(40), start, recover(mix), check(mix));
+    println!("{summary:?}");
 }
 
 /// Whether the cut driver finds a loss with these options.
