@@ -4,7 +4,7 @@ use core::fmt;
 
 use nandu_cells::Cells;
 use nandu_media::features::BLOBS;
-use nandu_media::tree::HEIGHT_MAX;
+use nandu_media::tree::{HEIGHT_MAX, Malformed};
 use nandu_nand::{Nand, PageAddr};
 use nandu_newlog::{Budget, Claim, Claimed, Fate, LogError, Victim};
 
@@ -24,7 +24,6 @@ use crate::values::Values;
 use crate::walk::live_pages;
 use crate::window::Leaf;
 use crate::writer::{Change, Pen};
-use nandu_media::tree::Malformed;
 
 /// Deaths that a move or a change of one entry may tell: two leaves, a node of each level, a bare commit.
 pub(crate) const DEATHS: usize = HEIGHT_MAX + 3;
@@ -579,8 +578,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
                     return Err(EngineError::Log(LogError::Full));
                 };
                 self.commit(Change::new(grant, 1), list)?;
-                let stats = self.tree.path.stats_mut();
-                (stats.moves, stats.moved_by_commit) = (stats.moves + 1, stats.moved_by_commit + 1);
+                self.tree.path.stats_mut().moved_by_commit += 1;
                 return Ok(1);
             }
             // What members list that have to leave does not fit beside it.

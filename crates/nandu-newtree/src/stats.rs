@@ -19,7 +19,7 @@ pub struct Stats {
     pub detached: u64,
     /// Pages moved for the collector.
     pub moves: u64,
-    /// Those of them that were moved as commits, since no block could be opened for them.
+    /// And those moved as commits, since no block could be opened for them.
     pub moved_by_commit: u64,
     /// Commits that hold no node.
     pub bare_commits: u64,
