@@ -26,7 +26,7 @@ pub(crate) fn put<N: Nand, C: Cells>(
     debug_assert!(tree.path.leaf().is_some(), "the leaf of the key is here");
     let path = &tree.path;
     let ascending_max =
-        may_grow.then(|| if path.is_ascending() || is_at_end(path) { ascending_size_max(path) } else { usize::MAX });
+        may_grow.then(|| if path.is_ascending() || is_at_end(path) { ascending_size_max(tree) } else { usize::MAX });
     Ok(tree.path.put(key, value, ascending_max))
 }
 

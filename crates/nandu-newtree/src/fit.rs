@@ -6,10 +6,12 @@ use nandu_cells::plan::{PARTS_MAX, ascending_cut, inner_cut};
 use nandu_cells::{Cells, InnerRun, LeafRun, RunEdit, Stretch};
 use nandu_index::{Edit, KeyBuf};
 use nandu_media::tree::HEIGHT_MAX;
+use nandu_nand::Nand;
 
 use crate::path::Path;
 use crate::slots::Respliced;
 use crate::splice::Splice;
+use crate::tree::Tree;
 
 /// Inner nodes that may have to be split when the leaf becomes up to three.
 pub(crate) fn inner_splits_max<C: Cells>(path: &Path<'_, C>) -> u32 {
@@ -164,13 +166,15 @@ const CHILD_SIZE: usize = 8;
 ///
 /// They fill one leaf after the other beside the youngest path, whose nodes have few children yet. A leaf that does not fit beside them as they become takes two programs whenever it
 /// changes or is moved; on a full chip full of such leaves, moving uses up what it gains, for ever. So room is left for as many ancestors as there are when the chip is
-/// full of leaves, each as large as it becomes before it is split. Nodes are two thirds full in the mean.
-pub(crate) fn ascending_size_max<C: Cells>(path: &Path<'_, C>) -> usize {
-    let (shape, top) = (path.shape(), path.top());
+/// full of leaves, each as large as it becomes before it is split.
+pub(crate) fn ascending_size_max<N: Nand, C: Cells>(tree: &Tree<'_, N, C>) -> usize {
+    let path = &tree.path;
+    let (shape, top, leaves_max) = (path.shape(), path.top(), tree.log.capacity_pages() as usize);
     let limits = shape.limits();
     let child_size = |level: u8| match level.min(top) {
         0 => CHILD_SIZE,
-        level => path.inner(level).len().div_ceil(path.child_count(level).max(2)).max(1),
+        // The front of a node weighs about as much as a child.
+        level => path.inner(level).len().div_ceil(path.child_count(level) + 1).max(1),
     };
     // A node that was made while the tree was lower stays as large as it became then.
     let mut grown = [0; HEIGHT_MAX];
@@ -181,10 +185,10 @@ pub(crate) fn ascending_size_max<C: Cells>(path: &Path<'_, C>) -> usize {
         let mut leaves = root_children;
         for level in 1..height - 1 {
             let size = limits.grown_size(level, height, child_size(level), root_children);
-            leaves = leaves.saturating_mul(size / child_size(level)) / 3 * 2;
+            leaves = leaves.saturating_mul(size / child_size(level));
             grown[usize::from(level)] = size.max(grown[usize::from(level)]);
         }
-        let is_full = height > top && leaves >= shape.page_count() as usize;
+        let is_full = height > top && leaves >= leaves_max;
         if is_full || usize::from(height) == limits.height_max() {
             let room = shape.page_size() - shape.front(height);
             let inner = root + grown.iter().sum::<usize>();

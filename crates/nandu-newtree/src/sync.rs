@@ -261,7 +261,7 @@ fn tightness<N: Nand, C: Cells>(
         let leaf = look(tree, &place);
         let shape = tree.path.shape();
         let room = tree.path.room();
-        let room = if is_at_end(&tree.path) { room.min(ascending_size_max(&tree.path)) } else { room };
+        let room = if is_at_end(&tree.path) { room.min(ascending_size_max(tree)) } else { room };
         let before = size_with(shape.cells(), leaf, changes.edits(waits.clone()));
         let size = size_with(shape.cells(), leaf, merged(changes.edits(waits), here));
         // What takes no more room than what it replaces is never refused.

@@ -128,7 +128,7 @@ fn every_operation_with_every_tear() {
 /// Every second record is deleted from a store that is full of them, so that leaves are joined with their neighbours.
 #[test]
 fn every_operation_while_leaves_are_joined() {
-    const RECORDS: u32 = 120;
+    const RECORDS: u32 = 90;
     let mut chip = formatted(Chip::TINY);
     let live_pages = |chip: &mut Sim| {
         let mut memory = memory(chip);
