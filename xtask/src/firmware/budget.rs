@@ -95,7 +95,7 @@ const PROFILES: [Profile; 6] = [
             figure("stack_open", 4_096, 4 * KIB, 4 * KIB, None),
             figure("stack_call", 2_250, 3 * KIB, 3 * KIB, None),
             figure("put_instructions", 23_500, 28_000, 28_000, None),
-            figure("get_instructions", 7_300, 9_000, 9_000, None),
+            figure("get_instructions", 7_700, 9_000, 9_000, None),
         ],
     },
     Profile {
@@ -107,7 +107,7 @@ const PROFILES: [Profile; 6] = [
             figure("stack_open", 4_150, 4 * KIB, 4 * KIB, None),
             figure("stack_call", 3_200, 3 * KIB, 3 * KIB, None),
             figure("put_instructions", 24_100, 28_000, 28_000, None),
-            figure("get_instructions", 7_500, 9_000, 9_000, None),
+            figure("get_instructions", 7_950, 9_000, 9_000, None),
         ],
     },
 ];
