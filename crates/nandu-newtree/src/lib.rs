@@ -38,7 +38,7 @@
 //! A **commit** is the state of the volume: a page with a leaf and its inner nodes up to the root, or a *bare* one that holds no node and names the root's page. A
 //! **node page** promises nothing. The tree in memory has a *working root*, that of the newest page with a path, commit or not, and every operation descends from it; a
 //! commit makes all node pages before it count. Orders in which pages are programmed, and the tear that makes each necessary, stand in the modules: `split`
-//! (siblings before the path), `commit` (a leaf of its own before its path; deaths with the commit), `relocate` (a copy, and the source lives until the commit),
+//! (siblings before the path), `commit` (a leaf of its own before its path; deaths with the commit), `keeper` (a move as a commit: the source dies with it), `relocate` (a copy, and the source lives until the commit),
 //! `batch` (all leaves before the commit).
 //!
 //! # Invariants
