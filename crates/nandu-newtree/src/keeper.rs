@@ -3,6 +3,7 @@
 use core::fmt;
 
 use nandu_cells::Cells;
+use nandu_index::KeyBuf;
 use nandu_media::features::BLOBS;
 use nandu_media::tree::{HEIGHT_MAX, Malformed};
 use nandu_nand::{Nand, PageAddr};
@@ -612,16 +613,14 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let page = victim.page().0;
         let sequence = self.tree.reader.value_sequence(page);
         let Keeper { tree, waiting, values, .. } = self;
-        let (key, number) = match large::lives(tree, &waiting.changes, page) {
-            Ok(Some(found)) => found,
+        let mut key = KeyBuf::EMPTY;
+        let number = match large::lives(tree, &waiting.changes, (page, &mut key)) {
+            Ok(Some(number)) => number,
             Ok(None) if values.since().is_some_and(|since| sequence >= Some(since)) => return Ok(Fate::Stays),
             Ok(None) => return Ok(Fate::Dead),
             Err(error) => return self.not_moved(error),
         };
-        debug_assert!(
-            !tree.path.is_dirty() && number < tree.path.shape().page_count() as usize,
-            "nothing is under way"
-        );
+        debug_assert!(!tree.path.is_dirty(), "nothing is under way");
         let before = tree.log.spent().0;
         let copied = large::copy(tree, waiting, (key.as_slice(), number), (victim, most));
         self.is_unsettled |= self.tree.log.spent().0 != before;

@@ -115,17 +115,17 @@ fn follower<N: Nand, C: Cells>(
     Ok(number(&tree.reader.of_value(numbers)[4 * place..]))
 }
 
-/// Whose page this is, which was read last, and which one: while the head of the key names it. Its leaf is in the path then.
+/// Of which key a page of a value is, which was read last, and which one of it: while the head of the key names it. Its leaf is in the path then.
 pub(crate) fn lives<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     changes: &Changes<'_>,
-    page: u32,
-) -> Outcome<Option<(KeyBuf, usize)>, N> {
+    (page, key): (u32, &mut KeyBuf),
+) -> Outcome<Option<usize>, N> {
     let body = tree.reader.value(&mut tree.log, page)?;
-    let Some(key) = KeyBuf::new(tree.reader.of_value(body.key)) else { return Ok(None) };
     let number = body.number as usize;
+    let is_key = key.set(tree.reader.of_value(body.key)) && tree.path.shape().key_fits(key.as_slice());
     // What waits takes the place of a head, and names no page.
-    if !tree.path.shape().key_fits(key.as_slice()) || changes.find(key.as_slice()).is_ok() {
+    if !is_key || changes.find(key.as_slice()).is_ok() {
         return Ok(None);
     }
     descend_to_leaf(tree, key.as_slice())?;
@@ -143,7 +143,7 @@ pub(crate) fn lives<N: Nand, C: Cells>(
             follower(tree, (leader, &body), (pages, place))? == page
         }
     };
-    Ok(is_named.then_some((key, number)))
+    Ok(is_named.then_some(number))
 }
 
 /// Programs a page that lives elsewhere, with other pages of its block that heads of the same leaf name, so many in all, and then that leaf, which is in the path. Returns how many
