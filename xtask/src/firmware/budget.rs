@@ -155,15 +155,15 @@ pub(super) enum Print {
     Json,
 }
 
-/// Measures every profile, or only one, prints, and fails if a figure is beyond its limit.
-pub(super) fn run(root: &Path, print: Print, only: Option<&str>) -> Result<Outcome, String> {
+/// Measures the profiles that are asked for, by their names, prints, and fails if a figure is beyond its limit.
+pub(super) fn run(root: &Path, print: Print, is_asked: &dyn Fn(&str) -> bool) -> Result<Outcome, String> {
     let start = Instant::now();
     let can_run = emulator::is_there();
     let mut excesses = String::new();
-    let profiles = match only {
-        Some(name) => core::slice::from_ref(of_name(name)?),
-        None => &PROFILES[..],
-    };
+    let profiles: Vec<_> = PROFILES.iter().filter(|profile| is_asked(profile.name)).collect();
+    if profiles.is_empty() {
+        return Err(format!("no such profile: {}", PROFILES.map(|profile| profile.name).join(", ")));
+    }
     for profile in profiles {
         let measured = measure(root, profile, can_run)?;
         match print {

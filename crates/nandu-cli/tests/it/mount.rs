@@ -47,11 +47,11 @@ pub(crate) fn run_fsx(mounted: &Mounted, name: &str, count: &str, settings: &str
     assert!(said.contains("All operations completed"), "{said}");
 }
 
-/// The file system exerciser itself: a hundred thousand operations, and some more where each mapped write is synced.
+/// The file system exerciser itself: forty thousand operations, and some more where each mapped write is synced.
 #[test]
-fn fsx_finds_nothing_in_a_hundred_thousand_operations() {
+fn fsx_finds_nothing_in_forty_thousand_operations() {
     let Some(mut mounted) = Mounted::new("w25n01gv") else { return };
-    for (name, count, keeps_maps) in [("kept", "100000", true), ("synced", "2000", false)] {
+    for (name, count, keeps_maps) in [("kept", "40000", true), ("synced", "2000", false)] {
         let settings = format!("nomsyncafterwrite = {keeps_maps}\n{FSX_WEIGHTS}");
         run_fsx(&mounted, name, count, &settings);
     }
