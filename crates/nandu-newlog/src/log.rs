@@ -33,6 +33,9 @@ const OPENABLE_MIN: u32 = 2;
 /// Programs of a checkpoint for which a call has to have room; one that takes more is made all the same.
 const CHECKPOINT_MAX: u32 = 4;
 
+/// Part of a block, as a divisor, by which an operation may end above the capacity: it asks for the most that it may take, and takes less.
+const ABOVE_SHARE: u16 = 4;
+
 /// Moves that go with a page that an operation appends, when the pool is at its least: what keeps up with blocks of which four fifths live.
 const MOVES_A_PAGE: u32 = 4;
 
@@ -253,9 +256,9 @@ impl<'m, N: Nand> Log<'m, N> {
             return if self.volume.is_exact() { Err(LogError::Full) } else { Ok(Claimed::Recount) };
         }
         let opened = self.opened_by(pages);
-        let floor = match (want, opened) {
-            (Claim::Settle, _) => 0,
-            (_, 0) => FLOOR,
+        let floor = match want {
+            Claim::Settle => 0,
+            _ if self.volume.heads().room(0) > 0 => FLOOR,
             _ => OPENED_FLOOR,
         };
         if want != Claim::Settle && !self.volume.is_exact() && blocks.pool() <= OPENED_FLOOR {
@@ -311,13 +314,10 @@ impl<'m, N: Nand> Log<'m, N> {
     /// the most that it may take. Where moving a page takes more than a program, moving all must leave the slack, or emptying a block yields next to nothing, and calls
     /// get long, or never end.
     fn may_live(&self, live: u32, more: u32) -> bool {
-        let (capacity, shape) = (self.capacity_pages(), self.volume.shape());
-        let pages = u32::from(shape.pages);
-        let spare = u32::from(shape.streams) * pages;
+        let (capacity, pages) = (self.capacity_pages(), self.volume.shape().pages);
         let least = live - more.saturating_sub(1);
-        live <= capacity + pages / u32::from(WORTH_SHARE)
-            && least <= capacity
-            && self.collector.toll(least, self.value_pages, shape.pages) <= capacity + spare
+        live <= capacity + u32::from(pages / ABOVE_SHARE)
+            && self.collector.toll(least, self.value_pages, pages) <= capacity
     }
 
     /// Blocks that an operation with so many pages opens.

@@ -16,8 +16,8 @@
 //! full of dead pages is used up by emptying three others: then nothing is gained, for ever. So the log counts what moves took of late, and moving all that
 //! lives has to leave the slack.
 //!
-//! An operation that opens a block leaves the block for shares, too; one that opens none goes on without it. So a block is emptied over as many
-//! operations as it takes, and none has to wait for the end of it.
+//! An operation that opens a block for commits leaves the block for shares, too; one that opens none goes on without it, and what one opens for nodes is that
+//! block. So a block is emptied over as many operations as it takes, and none has to wait for the end of it.
 //!
 //! Why four blocks stay in any case: a cut takes a block for the copy and leaves those that were open to be emptied. To empty them takes a block, and
 //! the commit that makes it count may be cut, too. From then on each round of the kind frees two blocks for the two that it takes: the
@@ -26,7 +26,7 @@
 /// Blocks of the pool that stay behind every operation: two for recoveries, two for moves.
 pub(crate) const FLOOR: u32 = 4;
 
-/// Blocks of the pool that stay when an operation opened a block: one more, which the shares of the operations after it may open for survivors.
+/// Blocks of the pool that stay when an operation opened a block for commits: one more, which the shares of the operations after it may open for survivors.
 pub(crate) const OPENED_FLOOR: u32 = FLOOR + 1;
 
 /// Of so many good blocks, those that data never fill.

@@ -49,7 +49,8 @@ fn fill_and_empty(chip: Chip, value_size: impl Fn(u32) -> usize) {
         };
         assert_eq!(refusal, FULL);
         let live = f64::from(store.stats().live_pages) / f64::from(store.stats().capacity_pages);
-        assert!(live > 0.5, "round {round}: full with {live} of the capacity");
+        // Where each page of a value is moved with the leaf that names it, moving takes two programs, and half as many may live.
+        assert!(live > 0.45, "round {round}: full with {live} of the capacity");
         counts.push(expected.len());
         let chip_between = if round == 1 { store.abandon() } else { store.unmount().unwrap() };
 

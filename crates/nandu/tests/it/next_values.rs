@@ -334,8 +334,8 @@ fn a_chip_full_to_the_brim_of_values_can_be_emptied() {
     };
     assert_eq!(refusal, Error::Full);
     let stats = store.stats();
-    // Moving one takes more than a program, so that fewer may live.
-    assert!(stats.live_pages * 4 > stats.capacity_pages * 3, "full with {stats:?}");
+    // Before any is moved, four programs are reckoned for three of them, and moving all of them has to leave the slack.
+    assert!(stats.live_pages * 100 > stats.capacity_pages * 73, "full with {stats:?}");
     for number in 0..count {
         assert_eq!(store.delete(&key(number)), Ok(true), "{number} of {count}");
     }
