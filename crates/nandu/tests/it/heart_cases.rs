@@ -50,8 +50,3 @@ fn a_worn_chip_can_be_read_only_and_is_not_full() {
         (0..100).for_each(|seed| wear_out(blocks, seed));
     }
 }
-
-#[test]
-fn what_was_deleted_has_room_for_other_keys() {
-    crate::pending::deleted_has_room_for_other_keys();
-}

@@ -22,10 +22,3 @@ mod suite;
 mod sync;
 #[path = "values.rs"]
 mod values;
-
-/// A leaf that ascending keys filled does not fit beside a path that grew: each move of it costs two pages.
-#[test]
-#[ignore = "the new heart says Full to a delete, with each change durable at once"]
-fn what_was_deleted_has_room_for_other_keys() {
-    pending::deleted_has_room_for_other_keys();
-}

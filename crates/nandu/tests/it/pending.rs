@@ -251,7 +251,8 @@ fn what_was_deleted_has_room_on_a_full_chip() {
 }
 
 /// Where every second record was deleted, from leaves that were full, others have room: keys of which no leaf has anything.
-pub(crate) fn deleted_has_room_for_other_keys() {
+#[test]
+fn what_was_deleted_has_room_for_other_keys() {
     let on_sync = Options { durability: Durability::OnSync, pending_size: 400, ..Options::DEFAULT };
     for options in [Options { cache_size: 512, ..Options::DEFAULT }, Options { cache_size: 512, ..on_sync }] {
         let mut chip = Chip::W25N01GV.with_blocks(24);
