@@ -19,3 +19,6 @@ pub(crate) fn erase_count_max(stats: &LogStats) -> u32 {
 pub(crate) fn leave<C: Cells>(store: Store<'_, Sim, C>) -> Sim {
     store.abandon()
 }
+
+/// Part of the capacity that values of a few pages fill on a chip of 40 blocks, at least.
+pub(crate) const SMALL_VALUES_LIVE: f64 = 0.5;
