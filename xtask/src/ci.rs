@@ -75,8 +75,11 @@ fn run_lane(steps: &mut Steps, root: &Path, count: &mut TestCount) -> Result<(),
     steps.run("examples", || examples::run(root))?;
     steps.run("package", || package::run(root, &[]))?;
     steps.run("oldest compiler", || package::oldest_compiler(root))?;
-    // What was built for the tests does what README.md names.
-    steps.run("readme", || readme::run(root, &["--quick"]))?;
+    // What was built for the tests does what README.md names; that it builds as a release, too, is looked at here.
+    steps.run("readme", || {
+        call(root, "cargo check --release", &[])?;
+        readme::run(root, &["--quick"])
+    })?;
     steps.run("capi", || capi::run(root, &[]))
 }
 
