@@ -191,7 +191,7 @@ impl<N: Nand> Log<'_, N> {
     pub(crate) fn load(&mut self, page: PageAddr) -> Result<(), LogError<N::Error>> {
         let why = match self.buffer_page(page)? {
             Probe::Valid if self.found.volume == self.volume => return Ok(()),
-            Probe::Valid => Malformed::Volume(self.found.volume),
+            Probe::Valid => Malformed::Volume,
             Probe::Erased => Malformed::Erased,
             Probe::Garbage => Malformed::Unreadable,
         };

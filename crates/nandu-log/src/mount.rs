@@ -4,7 +4,7 @@ use core::fmt;
 
 use nandu_media::anchor::MODE_MLC;
 use nandu_media::table::RECORD_SIZE;
-use nandu_media::{Anchor, BlockRecord, Malformed, Page, PageKind, Position};
+use nandu_media::{Anchor, BlockRecord, Field, Malformed, Page, PageKind, Position};
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
 
 use crate::access::Probe;
@@ -262,7 +262,7 @@ impl<'m, N: Nand> Log<'m, N> {
         }
         self.committed = newest.found.committed.map(PageAddr);
         if self.committed.is_some_and(|page| !geometry.contains_page(page)) {
-            return Err(corrupt(Malformed::Range("committed")));
+            return Err(corrupt(Malformed::Range(Field::Committed)));
         }
         for index in 0..self.blocks.table_page_count() {
             self.load_table_page(index, newest.found.sequence)?;
@@ -279,12 +279,14 @@ impl<'m, N: Nand> Log<'m, N> {
         self.anchors.blocks = anchor.anchors().map(|block| block.map(BlockAddr));
         self.anchors.base = anchor.base() as usize;
         let current = self.anchors.blocks.iter().position(|&listed| listed == Some(block));
-        self.anchors.current = current.ok_or(Malformed::Range("anchors"))?;
+        self.anchors.current = current.ok_or(Malformed::Range(Field::Anchors))?;
         self.anchors.is_clean = parsed.is_clean();
         self.tags.load(anchor.tags().flatten());
         for (stream, head) in anchor.heads().enumerate() {
             self.frontiers[stream] = match head {
-                Some(head) if head.next >= self.shape.pages_of(stream as u8) => return Err(Malformed::Range("heads")),
+                Some(head) if head.next >= self.shape.pages_of(stream as u8) => {
+                    return Err(Malformed::Range(Field::Heads));
+                }
                 Some(head) => Some(Frontier {
                     block: BlockAddr(head.block),
                     next: head.next,
@@ -300,14 +302,14 @@ impl<'m, N: Nand> Log<'m, N> {
         }
         self.ready.divide(self.shape.has_mlc());
         if anchor.table().len() != self.blocks.table_page_count() as usize {
-            return Err(Malformed::Range("table_page_count"));
+            return Err(Malformed::Range(Field::TablePageCount));
         }
         for (index, address) in anchor.table().enumerate() {
             self.blocks.set_table_address(index as u16, address, false);
         }
         for (block, record) in self.blocks.addresses().zip(anchor.records()) {
             if !self.blocks.load(block, BlockRecord::from_bytes(*record)) {
-                return Err(Malformed::Range("records"));
+                return Err(Malformed::Range(Field::Records));
             }
         }
         Ok(())
@@ -331,7 +333,7 @@ impl<'m, N: Nand> Log<'m, N> {
         }
         self.blocks.page = bytes;
         if !is_sound {
-            return Err(corrupt(Malformed::Range("records")));
+            return Err(corrupt(Malformed::Range(Field::Records)));
         }
         self.blocks.set_table_address(index, page.0, false);
         Ok(())
@@ -350,7 +352,7 @@ impl<'m, N: Nand> Log<'m, N> {
             !matches!(self.blocks.state(block), State::Ready | State::Listed) || ready[..place].contains(&block)
         };
         if ready.iter().enumerate().any(is_misplaced) || self.blocks.listed() as usize != ready.len() {
-            return Err(Malformed::Range("ready"));
+            return Err(Malformed::Range(Field::Ready));
         }
         let mut heads = 0;
         for stream in 0..self.frontiers.len() {
@@ -361,16 +363,16 @@ impl<'m, N: Nand> Log<'m, N> {
                 || self.blocks.is_bare(block) != self.shape.is_bare_stream(stream as u8)
                 || self.blocks.mode(block) != self.shape.mode_of(stream as u8)
             {
-                return Err(Malformed::Range("heads"));
+                return Err(Malformed::Range(Field::Heads));
             }
             self.blocks.set(block, HELD, true);
             heads += 1;
         }
         if self.blocks.count(State::Open) != heads {
-            return Err(Malformed::Range("heads"));
+            return Err(Malformed::Range(Field::Heads));
         }
         if self.anchors.blocks.iter().flatten().any(|&block| self.blocks.state(block) != State::Anchor) {
-            return Err(Malformed::Range("anchors"));
+            return Err(Malformed::Range(Field::Anchors));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Reading pages of the owner.
 
-use nandu_media::{Malformed, Page};
+use nandu_media::{Field, Malformed, Page};
 use nandu_nand::{Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
 use crate::block_table::REFRESH;
@@ -21,7 +21,7 @@ impl<N: Nand> Log<'_, N> {
         }
         let corrupt = |why| Err(LogError::Corrupt { page, why });
         if !self.shape.geometry.contains_page(page) {
-            return corrupt(Malformed::Range("page"));
+            return corrupt(Malformed::Range(Field::Page));
         }
         if bytes.len() != self.page_size() {
             return corrupt(Malformed::Size);
@@ -77,7 +77,7 @@ impl<N: Nand> Log<'_, N> {
         }
         let corrupt = |why| Err(LogError::Corrupt { page, why });
         if !self.is_bare(page) {
-            return corrupt(Malformed::Range("page"));
+            return corrupt(Malformed::Range(Field::Page));
         }
         if offset.checked_add(bytes.len()).is_none_or(|end| end > self.page_size()) {
             return corrupt(Malformed::Size);

@@ -1,7 +1,7 @@
 //! Putting right what a cut left: the newest commit, the blocks that were open, and a checkpoint that says so.
 
 use nandu_media::anchor::Tail;
-use nandu_media::{Malformed, PageFields, Position, STREAM_COUNT_MAX};
+use nandu_media::{Field, Malformed, PageFields, Position, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
 
 use crate::access::{Probe, Programmed};
@@ -41,7 +41,7 @@ impl<N: Nand> Log<'_, N> {
                 self.committed = moved.committed.map(PageAddr);
                 found = self.load_commit()?.then_some(self.found);
                 if found.is_some_and(|found| found.sequence >= moved.sequence) {
-                    return Err(LogError::Corrupt { page: moved.page, why: Malformed::Range("committed") });
+                    return Err(LogError::Corrupt { page: moved.page, why: Malformed::Range(Field::Committed) });
                 }
             }
             let promised = found.map_or(0, |found| found.sequence).max(self.anchors.sequence);
@@ -74,7 +74,7 @@ impl<N: Nand> Log<'_, N> {
     fn load_commit(&mut self) -> Result<bool, LogError<N::Error>> {
         let Some(page) = self.committed else { return Ok(false) };
         if !self.shape.geometry.contains_page(page) {
-            return Err(LogError::Corrupt { page, why: Malformed::Range("committed") });
+            return Err(LogError::Corrupt { page, why: Malformed::Range(Field::Committed) });
         }
         self.load(page)?;
         let found = &self.found;
@@ -92,7 +92,7 @@ impl<N: Nand> Log<'_, N> {
         let Some(page) = self.committed else { return Ok(()) };
         let block = self.shape.geometry.block_of(page);
         if !self.blocks.state(block).holds_data() || self.blocks.is_bare(block) {
-            return Err(LogError::Corrupt { page, why: Malformed::Range("committed") });
+            return Err(LogError::Corrupt { page, why: Malformed::Range(Field::Committed) });
         }
         if self.blocks.live(block) == 0 {
             self.blocks.set_live(block, 1);

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use nandu_media::{ANCHOR_COUNT, Anchor, Malformed, Page, PageKind};
+use nandu_media::{ANCHOR_COUNT, Anchor, Field, Malformed, Page, PageKind};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 
 use crate::access::Probe;
@@ -122,7 +122,7 @@ impl<N: Nand> Log<'_, N> {
     /// The error for an anchor that cannot be used.
     pub(crate) fn bad_anchor(page: PageAddr, why: Malformed) -> LogError<N::Error> {
         match why {
-            Malformed::Range("incompatible") => LogError::WrongFormat { what: "features" },
+            Malformed::Range(Field::Incompatible) => LogError::WrongFormat { what: "features" },
             why => LogError::Corrupt { page, why },
         }
     }

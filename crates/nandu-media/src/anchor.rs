@@ -7,7 +7,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::table::RECORD_SIZE;
 use crate::{
-    ANCHOR_COUNT, BlockRecord, Malformed, NO_BLOCK, NO_PAGE, Page, PageKind, READY_COUNT_MAX, READY_COUNT_MIN,
+    ANCHOR_COUNT, BlockRecord, Field, Malformed, NO_BLOCK, NO_PAGE, Page, PageKind, READY_COUNT_MAX, READY_COUNT_MIN,
     STREAM_COUNT_MIN,
 };
 
@@ -312,7 +312,7 @@ impl<'a> Anchor<'a> {
         anchor.check_fields()?;
         anchor.check_addresses()?;
         if rest.iter().any(|&byte| byte != 0) {
-            return Err(Malformed::Range("reserved"));
+            return Err(Malformed::Range(Field::Reserved));
         }
         Ok(anchor)
     }
@@ -320,25 +320,25 @@ impl<'a> Anchor<'a> {
     fn check_fields(&self) -> Result<(), Malformed> {
         let fields = self.fields;
         if fields.incompatible.get() & !INCOMPATIBLE_KNOWN != 0 {
-            return Err(Malformed::Range("incompatible"));
+            return Err(Malformed::Range(Field::Incompatible));
         }
         if fields.base as usize >= ANCHOR_COUNT {
-            return Err(Malformed::Range("base"));
+            return Err(Malformed::Range(Field::Base));
         }
         if fields.mode > MODE_MLC {
-            return Err(Malformed::Range("mode"));
+            return Err(Malformed::Range(Field::Mode));
         }
         if fields.ready_max as usize > READY_COUNT_MAX || fields.ready_count > fields.ready_max {
-            return Err(Malformed::Range("ready_count"));
+            return Err(Malformed::Range(Field::ReadyCount));
         }
         let has_bare = fields.incompatible.get() & INCOMPATIBLE_BARE != 0;
         if has_bare != (fields.bare_streams > 0) || fields.bare_streams as usize > self.heads.len() - STREAM_COUNT_MIN {
-            return Err(Malformed::Range("bare_streams"));
+            return Err(Malformed::Range(Field::BareStreams));
         }
         let has_mlc = fields.incompatible.get() & INCOMPATIBLE_MLC_STREAMS != 0;
         let is_mixed = fields.mlc_streams > 0 && fields.mlc_streams < fields.bare_streams && fields.mode == MODE_SLC;
         if has_mlc != (fields.mlc_streams > 0) || (has_mlc && !is_mixed) {
-            return Err(Malformed::Range("mlc_streams"));
+            return Err(Malformed::Range(Field::MlcStreams));
         }
         let tail_is_sound = |tail: &TailRecord| match tail.first.get() {
             NO_PAGE => tail.flags.get() == 0 && tail.commit.get() == 0,
@@ -346,14 +346,14 @@ impl<'a> Anchor<'a> {
         };
         let are_tags_sound = self.tail.is_none_or(tail_is_sound) && (self.tail.is_none() || (has_bare && !has_mlc));
         if !are_tags_sound {
-            return Err(Malformed::Range("tail"));
+            return Err(Malformed::Range(Field::Tail));
         }
         if self.heads.iter().any(|head| head.reserved.get() != 0) {
-            return Err(Malformed::Range("reserved"));
+            return Err(Malformed::Range(Field::Reserved));
         }
         let sizes = [fields.page_size.get(), fields.pages_per_block.get(), fields.block_count.get()];
         if sizes.contains(&0) || fields.block_count.get() > (NO_PAGE - 1) / fields.pages_per_block.get() {
-            return Err(Malformed::Range("block_count"));
+            return Err(Malformed::Range(Field::BlockCount));
         }
         Ok(())
     }
@@ -363,24 +363,24 @@ impl<'a> Anchor<'a> {
         let pages_per_block = self.fields.pages_per_block.get();
         let none_or_inside = |block: &U32| block.get() == NO_BLOCK || block.get() < block_count;
         if !self.fields.anchors.iter().all(none_or_inside) {
-            return Err(Malformed::Range("anchors"));
+            return Err(Malformed::Range(Field::Anchors));
         }
         let head_is_sound = |head: &HeadRecord| match head.block.get() {
             NO_BLOCK => head.next.get() == 0,
             block => block < block_count && (1..=pages_per_block).contains(&u32::from(head.next.get())),
         };
         if !self.heads.iter().all(head_is_sound) {
-            return Err(Malformed::Range("heads"));
+            return Err(Malformed::Range(Field::Heads));
         }
         let first = self.tail.map_or(NO_PAGE, |tail| tail.first.get());
         if first != NO_PAGE && first >= block_count * pages_per_block {
-            return Err(Malformed::Range("tail"));
+            return Err(Malformed::Range(Field::Tail));
         }
         if self.ready.iter().any(|block| block.get() >= block_count) {
-            return Err(Malformed::Range("ready"));
+            return Err(Malformed::Range(Field::Ready));
         }
         if self.table.iter().any(|page| page.get() >= block_count * pages_per_block) {
-            return Err(Malformed::Range("table"));
+            return Err(Malformed::Range(Field::Table));
         }
         Ok(())
     }
@@ -587,14 +587,14 @@ mod tests {
         assert_eq!((Anchor::parse(&page).unwrap().bare_streams(), page.body()[0]), (2, 1));
         let bytes = write(4, 3, 0);
         let page = Page::parse(&bytes).unwrap();
-        assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range("bare_streams"));
+        assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range(Field::BareStreams));
         // One bare stream at least keeps one bit a cell.
         let bytes = write(4, 2, 1);
         let page = Page::parse(&bytes).unwrap();
         assert_eq!((Anchor::parse(&page).unwrap().mlc_streams(), page.body()[0]), (1, 3));
         let bytes = write(4, 2, 2);
         let page = Page::parse(&bytes).unwrap();
-        assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range("mlc_streams"));
+        assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range(Field::MlcStreams));
     }
 
     #[test]
@@ -622,7 +622,7 @@ mod tests {
         for (bare_streams, first) in [(2, 32), (0, 31)] {
             let bytes = write(bare_streams, Some(Tail { first, ..tail }));
             let page = Page::parse(&bytes).unwrap();
-            assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range("tail"));
+            assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range(Field::Tail));
         }
     }
 
@@ -662,25 +662,25 @@ mod tests {
     fn fields_out_of_range_are_refused_although_the_checksum_is_right() {
         let body = header_size(2);
         let cases = [
-            (0, 1, "bare_streams"),
-            (0, 2, "mlc_streams"),
-            (0, 4, "incompatible"),
-            (0, 8, "incompatible"),
-            (0, 64, "incompatible"),
-            (40, 4, "base"),
-            (41, 2, "mode"),
-            (43, 4, "ready_count"),
-            (46, 1, "bare_streams"),
-            (47, 1, "mlc_streams"),
-            (24, 4, "anchors"),
-            (48, 4, "heads"),
-            (52, 0, "heads"),
-            (52, 9, "heads"),
-            (60, 1, "heads"),
-            (54, 1, "reserved"),
-            (64, 4, "ready"),
-            (200, 1, "reserved"),
-            (16, 0, "block_count"),
+            (0, 1, Field::BareStreams),
+            (0, 2, Field::MlcStreams),
+            (0, 4, Field::Incompatible),
+            (0, 8, Field::Incompatible),
+            (0, 64, Field::Incompatible),
+            (40, 4, Field::Base),
+            (41, 2, Field::Mode),
+            (43, 4, Field::ReadyCount),
+            (46, 1, Field::BareStreams),
+            (47, 1, Field::MlcStreams),
+            (24, 4, Field::Anchors),
+            (48, 4, Field::Heads),
+            (52, 0, Field::Heads),
+            (52, 9, Field::Heads),
+            (60, 1, Field::Heads),
+            (54, 1, Field::Reserved),
+            (64, 4, Field::Ready),
+            (200, 1, Field::Reserved),
+            (16, 0, Field::BlockCount),
         ];
         for (offset, value, field) in cases {
             let mut bytes = sample();

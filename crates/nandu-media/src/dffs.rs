@@ -11,8 +11,8 @@ use core::mem::{offset_of, size_of};
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::Malformed;
 use crate::checksum::checksum;
+use crate::{Field, Malformed};
 
 /// Version of the format that this crate writes and reads.
 pub const VERSION: u8 = 1;
@@ -305,11 +305,11 @@ pub fn open(bytes: &[u8], volume: u32, page: u32) -> Result<Fields, Malformed> {
     if matches!(fields.kind, Kind::Directory | Kind::Virtual | Kind::File) {
         let name = body.get(ATTRIBUTES_SIZE..PREVIOUS_AT).ok_or(Malformed::Size)?;
         if !name.contains(&0) {
-            return Err(Malformed::Range("name"));
+            return Err(Malformed::Range(Field::Name));
         }
     }
     if fields.kind == Kind::File && fields.size as usize > pointer_count(bytes.len()) * bytes.len() {
-        return Err(Malformed::Range("size"));
+        return Err(Malformed::Range(Field::Size));
     }
     Ok(fields)
 }

@@ -6,7 +6,7 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::checksum::checksum_of;
-use crate::{Format, Malformed, NO_PAGE, STREAM_COUNT_MAX};
+use crate::{Field, Format, Malformed, NO_PAGE, STREAM_COUNT_MAX};
 
 /// Magic of every page, "nd" in memory order.
 pub const MAGIC: u16 = u16::from_le_bytes(*b"nd");
@@ -276,25 +276,25 @@ impl<'a> Page<'a> {
         let kind = PageKind::from_number(header.kind).ok_or(Malformed::Kind(header.kind))?;
         let stream_count = header.stream_count as usize;
         if !(2..=STREAM_COUNT_MAX).contains(&stream_count) {
-            return Err(Malformed::Range("stream_count"));
+            return Err(Malformed::Range(Field::StreamCount));
         }
         if header.stream >= header.stream_count {
-            return Err(Malformed::Range("stream"));
+            return Err(Malformed::Range(Field::Stream));
         }
         if header.flags & !FLAGS_KNOWN != 0 {
-            return Err(Malformed::Range("flags"));
+            return Err(Malformed::Range(Field::Flags));
         }
         if header.codec != 0 {
-            return Err(Malformed::Range("codec"));
+            return Err(Malformed::Range(Field::Codec));
         }
         if header.page.get() == NO_PAGE {
-            return Err(Malformed::Range("page"));
+            return Err(Malformed::Range(Field::Page));
         }
         let (positions, rest) = <[U16]>::ref_from_prefix_with_elems(rest, stream_count).map_err(|_| Malformed::Size)?;
         let reserved = header_size(header.stream_count) - size_of::<PageHeader>() - 2 * stream_count;
         let (reserved, body) = rest.split_at_checked(reserved).ok_or(Malformed::Size)?;
         if reserved.iter().any(|&byte| byte != 0) {
-            return Err(Malformed::Range("reserved"));
+            return Err(Malformed::Range(Field::Reserved));
         }
         Ok(Page { header, kind, positions, body })
     }
@@ -306,10 +306,10 @@ impl<'a> Page<'a> {
     /// [`Malformed::Volume`], [`Malformed::Misplaced`].
     pub fn expect(self, volume: u32, page: u32) -> Result<Page<'a>, Malformed> {
         if self.volume() != volume {
-            return Err(Malformed::Volume(self.volume()));
+            return Err(Malformed::Volume);
         }
         if self.page() != page {
-            return Err(Malformed::Misplaced(self.page()));
+            return Err(Malformed::Misplaced);
         }
         Ok(self)
     }
@@ -435,8 +435,8 @@ mod tests {
         assert_eq!((page.position(1).slot(), page.position(1).last()), (Some(0), 0xabc));
         assert_eq!((page.position(2).slot(), page.position(7)), (None, Position::NONE));
         assert_eq!(page.body(), [0xab; 20]);
-        assert_eq!(page.expect(1, 77).unwrap_err(), Malformed::Volume(0xfeed_f00d));
-        assert_eq!(page.expect(0xfeed_f00d, 78).unwrap_err(), Malformed::Misplaced(77));
+        assert_eq!(page.expect(1, 77).unwrap_err(), Malformed::Volume);
+        assert_eq!(page.expect(0xfeed_f00d, 78).unwrap_err(), Malformed::Misplaced);
     }
 
     #[test]
@@ -469,12 +469,12 @@ mod tests {
         let cases = [
             (6, 2, Malformed::Version(2)),
             (7, 0, Malformed::Kind(0)),
-            (32, 3, Malformed::Range("stream")),
-            (33, 16, Malformed::Range("flags")),
-            (34, 9, Malformed::Range("stream_count")),
-            (34, 1, Malformed::Range("stream_count")),
-            (35, 1, Malformed::Range("codec")),
-            (42, 1, Malformed::Range("reserved")),
+            (32, 3, Malformed::Range(Field::Stream)),
+            (33, 16, Malformed::Range(Field::Flags)),
+            (34, 9, Malformed::Range(Field::StreamCount)),
+            (34, 1, Malformed::Range(Field::StreamCount)),
+            (35, 1, Malformed::Range(Field::Codec)),
+            (42, 1, Malformed::Range(Field::Reserved)),
         ];
         for (offset, value, error) in cases {
             let mut bytes = sample();

@@ -8,8 +8,8 @@ use core::mem::{offset_of, size_of};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::Malformed;
 use crate::checksum::checksum;
+use crate::{Field, Malformed};
 
 pub mod anchor;
 pub mod journal;
@@ -182,10 +182,10 @@ impl FrontFields {
     /// [`Malformed::Volume`], [`Malformed::Misplaced`].
     pub fn expect(self, volume: u32, page: u32) -> Result<FrontFields, Malformed> {
         if self.volume != volume {
-            return Err(Malformed::Volume(self.volume));
+            return Err(Malformed::Volume);
         }
         if self.page != page {
-            return Err(Malformed::Misplaced(self.page));
+            return Err(Malformed::Misplaced);
         }
         Ok(self)
     }
@@ -288,13 +288,13 @@ impl NodeFields {
         let rest = bytes.get(FRONT_SIZE..).ok_or(Malformed::Size)?;
         let (front, _) = NodeFront::ref_from_prefix(rest).map_err(|_| Malformed::Size)?;
         if front.node.get() == 0 {
-            return Err(Malformed::Range("node"));
+            return Err(Malformed::Range(Field::Node));
         }
         if front.flags & !FLAGS_KNOWN != 0 || (front.flags & FLAG_UNBOUNDED != 0 && front.high_size != 0) {
-            return Err(Malformed::Range("flags"));
+            return Err(Malformed::Range(Field::Flags));
         }
         if NODE_SIZE + usize::from(front.low_size) + usize::from(front.high_size) > bytes.len() {
-            return Err(Malformed::Range("fences"));
+            return Err(Malformed::Range(Field::Fences));
         }
         Ok(NodeFields {
             node: front.node.get(),
@@ -354,8 +354,8 @@ mod tests {
         assert_eq!(page[..4], checksum(&page[4..60]).to_le_bytes());
         assert_eq!(FrontFields::parse(&page), Ok(FIELDS));
         assert_eq!(FIELDS.expect(0x2122_2324, 0x1112_1314), Ok(FIELDS));
-        assert_eq!(FIELDS.expect(1, 0x1112_1314), Err(Malformed::Volume(0x2122_2324)));
-        assert_eq!(FIELDS.expect(0x2122_2324, 1), Err(Malformed::Misplaced(0x1112_1314)));
+        assert_eq!(FIELDS.expect(1, 0x1112_1314), Err(Malformed::Volume));
+        assert_eq!(FIELDS.expect(0x2122_2324, 1), Err(Malformed::Misplaced));
         let fields = NodeFields::parse(&page).unwrap();
         assert_eq!((fields.node, fields.level, fields.entry_count, fields.low_size), (9, 1, 2, 2));
     }
@@ -377,10 +377,10 @@ mod tests {
             page[at] = value;
             NodeFields::parse(&page)
         };
-        assert_eq!(with(32, 0), Err(Malformed::Range("node")));
-        assert_eq!(with(47, 8), Err(Malformed::Range("flags")));
-        assert_eq!(with(51, 1), Err(Malformed::Range("flags")));
-        assert_eq!(with(50, 200), Err(Malformed::Range("fences")));
+        assert_eq!(with(32, 0), Err(Malformed::Range(Field::Node)));
+        assert_eq!(with(47, 8), Err(Malformed::Range(Field::Flags)));
+        assert_eq!(with(51, 1), Err(Malformed::Range(Field::Flags)));
+        assert_eq!(with(50, 200), Err(Malformed::Range(Field::Fences)));
         assert_eq!(NodeFields::parse(&page()[..40]), Err(Malformed::Size));
     }
 }

@@ -41,7 +41,7 @@ pub mod volume;
 
 pub use anchor::{Anchor, AnchorFields, Head};
 pub use header::{Page, PageFields, PageHeader, PageKind, Position};
-pub use malformed::Malformed;
+pub use malformed::{Field, Malformed};
 pub use table::{BlockRecord, BlockState};
 
 /// Versions of the format that this crate writes and reads.

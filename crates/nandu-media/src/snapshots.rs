@@ -8,8 +8,8 @@ use core::mem::size_of;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::Malformed;
 use crate::tree::HEIGHT_MAX;
+use crate::{Field, Malformed};
 
 /// Most snapshots there are at a time. A table of them fits a page of 256 bytes.
 pub const SNAPSHOT_COUNT_MAX: usize = 8;
@@ -124,21 +124,21 @@ impl SnapshotTable {
         let body = page.get(header_size..).ok_or(Malformed::Size)?;
         let (front, rest) = SnapshotFront::ref_from_prefix(body).map_err(|_| Malformed::Size)?;
         if front.reserved != 0 || front.flags > FLAG_VALUES {
-            return Err(Malformed::Range("reserved"));
+            return Err(Malformed::Range(Field::Reserved));
         }
         if front.count as usize > SNAPSHOT_COUNT_MAX {
-            return Err(Malformed::Range("count"));
+            return Err(Malformed::Range(Field::Count));
         }
         let count = front.count as usize;
         let (entries, _) = <[SnapshotEntry]>::ref_from_prefix_with_elems(rest, count).map_err(|_| Malformed::Size)?;
         let mut records = [SnapshotRecord::default(); SNAPSHOT_COUNT_MAX];
         for (place, entry) in entries.iter().enumerate() {
             if entry.reserved != [0; 3] {
-                return Err(Malformed::Range("reserved"));
+                return Err(Malformed::Range(Field::Reserved));
             }
             let number = entry.number.get();
             if records[..place].iter().any(|earlier| earlier.number == number) {
-                return Err(Malformed::Range("number"));
+                return Err(Malformed::Range(Field::Number));
             }
             let root = Self::root(entry.root.get(), entry.height, entry.records.get())?;
             records[place] = SnapshotRecord { number, root };
@@ -152,7 +152,7 @@ impl SnapshotTable {
         if (1..=HEIGHT_MAX as u8).contains(&height) {
             Ok(Root { page, height, records })
         } else {
-            Err(Malformed::Range("height"))
+            Err(Malformed::Range(Field::Height))
         }
     }
 
@@ -218,19 +218,19 @@ mod tests {
             SnapshotTable::parse(&page, 8).map(|_| ())
         };
         for at in [8 + 15, 8 + 20 + 17, 8 + 20 + 19] {
-            assert_eq!(with(at, 1), Err(Malformed::Range("reserved")), "byte {at}");
+            assert_eq!(with(at, 1), Err(Malformed::Range(Field::Reserved)), "byte {at}");
         }
-        assert_eq!(with(8 + 13, 2), Err(Malformed::Range("reserved")));
-        assert_eq!(with(8 + 14, 9), Err(Malformed::Range("count")));
+        assert_eq!(with(8 + 13, 2), Err(Malformed::Range(Field::Reserved)));
+        assert_eq!(with(8 + 14, 9), Err(Malformed::Range(Field::Count)));
         // Three entries would take more bytes than there are.
         assert_eq!(with(8 + 14, 3), Err(Malformed::Size));
         for height in [8 + 12, 8 + 20 + 16, 8 + 40 + 16] {
-            assert_eq!(with(height, 0), Err(Malformed::Range("height")));
-            assert_eq!(with(height, 9), Err(Malformed::Range("height")));
+            assert_eq!(with(height, 0), Err(Malformed::Range(Field::Height)));
+            assert_eq!(with(height, 9), Err(Malformed::Range(Field::Height)));
         }
         let mut twice = page;
         twice.copy_within(28..32, 48);
-        assert_eq!(SnapshotTable::parse(&twice, 8), Err(Malformed::Range("number")));
+        assert_eq!(SnapshotTable::parse(&twice, 8), Err(Malformed::Range(Field::Number)));
         assert_eq!(SnapshotTable::parse(&page[..20], 8), Err(Malformed::Size));
         assert_eq!(SnapshotTable::parse(&page[..4], 8), Err(Malformed::Size));
     }

@@ -11,7 +11,7 @@ use core::ops::Range;
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::Malformed;
+use crate::{Field, Malformed};
 
 /// First byte of a value in a leaf of byte strings: the value follows.
 pub const TAG_INLINE: u8 = 0;
@@ -99,13 +99,13 @@ impl ValueBody {
         let body = page.get(header_size..).ok_or(Malformed::Size)?;
         let (front, _) = ValueFront::ref_from_prefix(body).map_err(|_| Malformed::Size)?;
         if front.reserved != 0 {
-            return Err(Malformed::Range("reserved"));
+            return Err(Malformed::Range(Field::Reserved));
         }
         let key = header_size + size_of::<ValueFront>();
         let content = key + front.key_size as usize;
         let end = content + usize::from(front.size.get());
         if end > page.len() {
-            return Err(Malformed::Range("size"));
+            return Err(Malformed::Range(Field::Size));
         }
         Ok(ValueBody {
             length: front.length.get(),
@@ -391,9 +391,9 @@ mod tests {
             page[at] = value;
             ValueBody::parse(&page, 8)
         };
-        assert_eq!(with(23, 1), Err(Malformed::Range("reserved")));
-        assert_eq!(with(20, 14), Err(Malformed::Range("size")));
-        assert_eq!(with(22, 200), Err(Malformed::Range("size")));
+        assert_eq!(with(23, 1), Err(Malformed::Range(Field::Reserved)));
+        assert_eq!(with(20, 14), Err(Malformed::Range(Field::Size)));
+        assert_eq!(with(22, 200), Err(Malformed::Range(Field::Size)));
         assert_eq!(ValueBody::parse(&page[..20], 8), Err(Malformed::Size));
     }
 

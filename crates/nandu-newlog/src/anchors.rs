@@ -7,7 +7,7 @@ use nandu_media::anchor::MODE_SLC;
 use nandu_media::header::{FLAG_CLEAN, FLAG_INEXACT};
 use nandu_media::table::RECORD_SIZE;
 use nandu_media::{
-    ANCHOR_COUNT, Anchor, AnchorFields, Head as StoredHead, Malformed, PageFields, PageKind, READY_COUNT_MAX,
+    ANCHOR_COUNT, Anchor, AnchorFields, Field, Head as StoredHead, Malformed, PageFields, PageKind, READY_COUNT_MAX,
     STREAM_COUNT_MAX,
 };
 use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
@@ -94,7 +94,7 @@ impl Anchors {
     ) -> Result<Anchors, Malformed> {
         let block = shape.block_of(found.page);
         let blocks = anchor.anchors().map(|block| block.map(BlockAddr));
-        let current = blocks.iter().position(|&listed| listed == Some(block)).ok_or(Malformed::Range("anchors"))?;
+        let current = blocks.iter().position(|&it| it == Some(block)).ok_or(Malformed::Range(Field::Anchors))?;
         Ok(Anchors {
             blocks,
             current,

@@ -3,7 +3,7 @@
 use nandu_media::Malformed;
 use nandu_nand::{GeometryError, PageAddr};
 
-/// Why the log refused or failed.
+/// Why the log refused or failed. Eight bytes on a chip of 32 bits: every call hands it on, so a text is a thin reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError<E: core::error::Error + 'static> {
@@ -36,13 +36,13 @@ pub enum LogError<E: core::error::Error + 'static> {
     #[error("the volume on the chip differs in {what}")]
     WrongFormat {
         /// Name of the value that differs.
-        what: &'static str,
+        what: &'static &'static str,
     },
     /// The options cannot be had on this chip.
     #[error("not possible on this chip: {what}")]
     Unsuitable {
         /// What is in the way.
-        what: &'static str,
+        what: &'static &'static str,
     },
     /// The chip describes itself as no chip can be.
     #[error(transparent)]

@@ -133,7 +133,7 @@ impl<N: Nand> Maker<'_, '_, N> {
         {
             chosen.iter_mut().for_each(|place| *place = place.filter(|&anchor| anchor != block));
         }
-        Anchors::chosen(chosen).ok_or(LogError::Unsuitable { what: "no good block for anchors" })
+        Anchors::chosen(chosen).ok_or(LogError::Unsuitable { what: &"no good block for anchors" })
     }
 
     /// Erases a block that no volume needs any more; `false` if it is out of use now.

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use nandu_media::{Malformed, PageKind};
+use nandu_media::{Field, Malformed, PageKind};
 use nandu_nand::{BlockAddr, Cause, Geometry, Nand, PageAddr};
 
 use crate::blocks::{Blocks, Flag, State};
@@ -99,7 +99,7 @@ impl<'m, N: Nand> Log<'m, N> {
     pub fn format(&mut self, options: &LogOptions) -> Result<(), LogError<N::Error>> {
         self.for_cause(Cause::Format, |log| format::format(&mut log.volume, options))?;
         if self.capacity_pages() == 0 {
-            return Err(LogError::Unsuitable { what: "too few good blocks" });
+            return Err(LogError::Unsuitable { what: &"too few good blocks" });
         }
         self.start();
         Ok(())
@@ -219,7 +219,7 @@ impl<'m, N: Nand> Log<'m, N> {
             return Err(LogError::Poisoned);
         }
         if !self.geometry().contains_page(page) {
-            return Err(LogError::Corrupt { page, why: Malformed::Range("page") });
+            return Err(LogError::Corrupt { page, why: Malformed::Range(Field::Page) });
         }
         if bytes.len() != self.page_size() {
             return Err(LogError::Corrupt { page, why: Malformed::Size });

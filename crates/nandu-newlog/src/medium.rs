@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use nandu_media::{Format, Malformed, Page, PageFields, PageKind, Position, STREAM_COUNT_MAX};
+use nandu_media::{Field, Format, Malformed, Page, PageFields, PageKind, Position, STREAM_COUNT_MAX};
 use nandu_nand::{Cause, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
 use crate::chip::{Chip, Erasure, Programmed};
@@ -184,11 +184,11 @@ impl<'m, N: Nand> Medium<'m, N> {
     /// Reads a page that has to be there. One read, none if it was the last one read.
     pub(crate) fn load(&mut self, page: PageAddr) -> Result<Found, LogError<N::Error>> {
         if !self.chip.geometry().contains_page(page) {
-            return Err(LogError::Corrupt { page, why: Malformed::Range("page") });
+            return Err(LogError::Corrupt { page, why: Malformed::Range(Field::Page) });
         }
         let why = match self.probe_any(page)? {
             Probe::Valid(found) if found.volume == self.volume => return Ok(found),
-            Probe::Valid(found) => Malformed::Volume(found.volume),
+            Probe::Valid(_) => Malformed::Volume,
             Probe::Erased => Malformed::Erased,
             Probe::Garbage => Malformed::Unreadable,
         };

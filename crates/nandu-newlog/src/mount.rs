@@ -3,7 +3,7 @@
 use nandu_media::anchor::MODE_SLC;
 use nandu_media::header::FLAG_INEXACT;
 use nandu_media::table::{LIVE_MAX, RECORD_SIZE};
-use nandu_media::{Anchor, BlockRecord, Malformed, PageKind};
+use nandu_media::{Anchor, BlockRecord, Field, Malformed, PageKind};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 
 use crate::anchors::{Anchors, Loaded};
@@ -46,7 +46,7 @@ fn open<N: Nand>(volume: &mut Volume<'_, N>, options: &LogOptions) -> Result<boo
     let (medium, blocks, shape) = volume.reader();
     medium.set_volume(newest.found.volume);
     if options.volume.is_some_and(|volume| volume != newest.found.volume) {
-        return Err(LogError::WrongFormat { what: "volume id" });
+        return Err(LogError::WrongFormat { what: &"volume id" });
     }
     let loaded = Loader { medium, blocks, shape }.proven(newest)?;
     medium.pass_sequence(newest.sequence.saturating_add(1));
@@ -77,13 +77,13 @@ fn stored_options<N: Nand>(
     let differs = |wish: Option<u8>, found: u8| wish.is_some_and(|wish| wish != found);
     let has_more = anchor.bare_streams() > 0 || anchor.mlc_streams() > 0 || anchor.tags().is_some();
     let differences = [
-        (!anchor.has_commit_stream() || has_more, "features"),
-        (anchor.page_size() != geometry.page_size, "page size"),
-        (anchor.pages_per_block() != geometry.pages_per_block, "pages per block"),
-        (anchor.block_count() != geometry.block_count, "block count"),
-        (anchor.mode() != MODE_SLC, "cell mode"),
-        (differs(options.stream_count, parsed.stream_count()), "stream count"),
-        (differs(options.ready_max, anchor.ready_max()), "ready list"),
+        (!anchor.has_commit_stream() || has_more, &"features"),
+        (anchor.page_size() != geometry.page_size, &"page size"),
+        (anchor.pages_per_block() != geometry.pages_per_block, &"pages per block"),
+        (anchor.block_count() != geometry.block_count, &"block count"),
+        (anchor.mode() != MODE_SLC, &"cell mode"),
+        (differs(options.stream_count, parsed.stream_count()), &"stream count"),
+        (differs(options.ready_max, anchor.ready_max()), &"ready list"),
     ];
     match differences.iter().find(|(is_other, _)| *is_other) {
         Some(&(_, what)) => Err(LogError::WrongFormat { what }),
@@ -143,7 +143,7 @@ impl<N: Nand> Loader<'_, '_, N> {
         self.medium.load(found.page)?;
         let loaded = self.take_anchor(found).map_err(corrupt)?;
         if loaded.committed.is_some_and(|page| !self.shape.geometry.contains_page(page)) {
-            return Err(corrupt(Malformed::Range("committed")));
+            return Err(corrupt(Malformed::Range(Field::Committed)));
         }
         for index in 0..self.blocks.table_pages() {
             self.load_table_page(index, found.sequence)?;
@@ -164,7 +164,7 @@ impl<N: Nand> Loader<'_, '_, N> {
         for (stream, head) in anchor.heads().enumerate() {
             let Some(head) = head else { continue };
             if head.next >= self.shape.pages {
-                return Err(Malformed::Range("heads"));
+                return Err(Malformed::Range(Field::Heads));
             }
             debug_assert!(head.next > 0, "an anchor with an open block of no page is refused");
             heads.begin(stream as u8, BlockAddr(head.block), head.next, None);
@@ -172,14 +172,14 @@ impl<N: Nand> Loader<'_, '_, N> {
         let mut ready = Ready::EMPTY;
         anchor.ready().for_each(|block| ready.push(BlockAddr(block)));
         if anchor.table().len() != usize::from(self.blocks.table_pages()) {
-            return Err(Malformed::Range("table_page_count"));
+            return Err(Malformed::Range(Field::TablePageCount));
         }
         for (index, address) in anchor.table().enumerate() {
             self.blocks.set_table_address(index as u16, address);
         }
         for (block, record) in self.blocks.addresses().zip(anchor.records()) {
             if !self.blocks.load(block, BlockRecord::from_bytes(*record)) {
-                return Err(Malformed::Range("records"));
+                return Err(Malformed::Range(Field::Records));
             }
         }
         // A recovery needs the next number, for what it copies and for its checkpoint.
@@ -201,7 +201,7 @@ impl<N: Nand> Loader<'_, '_, N> {
         let (records, _) = body.as_chunks::<RECORD_SIZE>();
         for (block, &record) in self.blocks.blocks_of_table_page(index).zip(records) {
             if !self.blocks.load(BlockAddr(block), BlockRecord::from_bytes(record)) {
-                return Err(corrupt(Malformed::Range("records")));
+                return Err(corrupt(Malformed::Range(Field::Records)));
             }
         }
         self.blocks.set_table_address(index, page.0);
@@ -216,26 +216,26 @@ impl<N: Nand> Loader<'_, '_, N> {
             match self.blocks.state(block) {
                 State::Free => self.blocks.list(block),
                 State::Ready => {}
-                _ => return Err(Malformed::Range("ready")),
+                _ => return Err(Malformed::Range(Field::Ready)),
             }
         }
         if self.blocks.in_state(State::Ready) + self.blocks.in_state(State::Listed) != ready.len() as u32 {
-            return Err(Malformed::Range("ready"));
+            return Err(Malformed::Range(Field::Ready));
         }
         let mut open = 0;
         for head in (0..loaded.heads.streams()).filter_map(|stream| loaded.heads.open(stream)) {
             if self.blocks.state(head.block) != State::Open {
-                return Err(Malformed::Range("heads"));
+                return Err(Malformed::Range(Field::Heads));
             }
             // Recorded counts are rounded up, and an image may say anything.
             self.blocks.set_live(head.block, self.blocks.live(head.block).min(head.next));
             open += 1;
         }
         if self.blocks.in_state(State::Open) != open {
-            return Err(Malformed::Range("heads"));
+            return Err(Malformed::Range(Field::Heads));
         }
         if loaded.anchors.blocks().any(|block| self.blocks.state(block) != State::Anchor) {
-            return Err(Malformed::Range("anchors"));
+            return Err(Malformed::Range(Field::Anchors));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use nandu_media::{ANCHOR_COUNT, Anchor, Malformed, PageKind};
+use nandu_media::{ANCHOR_COUNT, Anchor, Field, Malformed, PageKind};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 
 use crate::error::LogError;
@@ -175,7 +175,7 @@ fn valid_at_or_after<N: Nand>(
 /// The error for an anchor that cannot be used.
 pub(crate) fn bad_anchor<E: core::error::Error>(page: PageAddr, why: Malformed) -> LogError<E> {
     match why {
-        Malformed::Range("incompatible") => LogError::WrongFormat { what: "features" },
+        Malformed::Range(Field::Incompatible) => LogError::WrongFormat { what: &"features" },
         why => LogError::Corrupt { page, why },
     }
 }

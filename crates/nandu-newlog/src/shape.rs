@@ -46,7 +46,7 @@ impl Shape {
         geometry.validate().map_err(LogError::Geometry)?;
         let blocks = geometry.block_count;
         if !options.streams_are_sound() {
-            return Err(LogError::Unsuitable { what: "stream count outside 2 to 8" });
+            return Err(LogError::Unsuitable { what: &"stream count outside 2 to 8" });
         }
         let streams = options.stream_count.unwrap_or(match blocks {
             0..128 => 2,
@@ -59,22 +59,22 @@ impl Shape {
             _ => (blocks / 32).min(READY_COUNT_MAX as u32) as u8,
         });
         if !(READY_COUNT_MIN as u8..=READY_COUNT_MAX as u8).contains(&ready_max) {
-            return Err(LogError::Unsuitable { what: "ready list outside 3 to 14" });
+            return Err(LogError::Unsuitable { what: &"ready list outside 3 to 14" });
         }
         let room = (geometry.page_size as usize).saturating_sub(header_size(streams)) as u64;
         let records_per_page = (room as usize / RECORD_SIZE) as u32;
         if records_per_page == 0 {
-            return Err(LogError::Unsuitable { what: "a page has no room for a record" });
+            return Err(LogError::Unsuitable { what: &"a page has no room for a record" });
         }
         let stands_in_anchor = anchor_size(streams, ready_max, 0, blocks, false) <= room;
         let table_pages = if stands_in_anchor { 0 } else { blocks.div_ceil(records_per_page) };
         let pages = geometry.pages_in_mode(MODE);
         if table_pages >= pages || anchor_size(streams, ready_max, table_pages as u16, 0, false) > room {
-            return Err(LogError::Unsuitable { what: "the block table does not fit an anchor block" });
+            return Err(LogError::Unsuitable { what: &"the block table does not fit an anchor block" });
         }
         let data_blocks = blocks.saturating_sub(ANCHOR_COUNT as u32 + geometry.bad_block_max);
         if pages < 2 || data_blocks <= kept_back(data_blocks, streams) {
-            return Err(LogError::Unsuitable { what: "too few blocks or pages beside those that may be bad" });
+            return Err(LogError::Unsuitable { what: &"too few blocks or pages beside those that may be bad" });
         }
         Ok(Shape {
             geometry: *geometry,

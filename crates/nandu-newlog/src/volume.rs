@@ -1,6 +1,6 @@
 //! A volume that is open: its blocks, its streams, its checkpoints, and what a cut left of them.
 
-use nandu_media::{Malformed, PageFields, PageKind, Position};
+use nandu_media::{Field, Malformed, PageFields, PageKind, Position};
 use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
 
 use crate::anchors::{Anchors, Loaded, Said};
@@ -541,7 +541,7 @@ impl<'m, N: Nand> Volume<'m, N> {
         let block = self.shape.block_of(page);
         let is_right = found.kind == PageKind::Commit && self.blocks.state(block).holds_data();
         if !is_right || found.sequence >= self.medium.sequence() {
-            return Err(LogError::Corrupt { page, why: Malformed::Range("committed") });
+            return Err(LogError::Corrupt { page, why: Malformed::Range(Field::Committed) });
         }
         if self.blocks.live(block) == 0 {
             self.blocks.set_live(block, 1);

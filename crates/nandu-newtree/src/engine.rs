@@ -622,7 +622,7 @@ impl<'m, N: Nand, C: Cells> Parts<'m, N, C> {
     /// [`EngineError::Memory`], [`EngineError::PageSize`], [`EngineError::NotCompiled`], those of [the log's parts](LogParts::new).
     pub fn new(nand: N, cells: C, options: &Options, memory: &'m mut [u8]) -> Outcome<Self, N> {
         if !GROUP && options.durability == Durability::OnSync {
-            return Err(EngineError::NotCompiled { feature: "group" });
+            return Err(EngineError::NotCompiled { feature: &"group" });
         }
         let geometry = *nand.geometry();
         let required = memory_required::<N>(&geometry, options);

@@ -53,7 +53,7 @@ pub enum EngineError<E: Error + 'static> {
     /// What is on the volume, or what was asked for, needs a part that was not compiled: the Cargo feature of this name.
     NotCompiled {
         /// The Cargo feature.
-        feature: &'static str,
+        feature: &'static &'static str,
     },
 }
 

@@ -180,7 +180,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.bare = named.map(|_| committed).filter(|_| !is_member);
         self.working = State::read(root, height, records);
         if self.working.counts.has_heads && !self.tree.path.shape().has_values() {
-            return Err(EngineError::NotCompiled { feature: "blobs" });
+            return Err(EngineError::NotCompiled { feature: &"blobs" });
         }
         debug_assert!(height > 0 && root < self.tree.path.shape().page_count(), "what was read was checked");
         self.tree.path.begin(self.working);
@@ -286,7 +286,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.give_up_value();
         let shape = self.tree.path.shape();
         if !shape.has_values() || !self.values.is_there() {
-            return Err(EngineError::NotCompiled { feature: "blobs" });
+            return Err(EngineError::NotCompiled { feature: &"blobs" });
         }
         let division = shape.division(key, length).ok_or(EngineError::ValueSize(length))?;
         // And what the leaf of its head may be divided into.

@@ -26,7 +26,7 @@ pub(crate) fn replay<N: Nand, C: Cells>(
     let has_changes = sections.find(SectionKind::Changes).is_some();
     if !GROUP {
         let is_idle = !has_changes && sections.find(SectionKind::Window).is_none();
-        return if is_idle { Ok(false) } else { Err(EngineError::NotCompiled { feature: "group" }) };
+        return if is_idle { Ok(false) } else { Err(EngineError::NotCompiled { feature: &"group" }) };
     }
     let mut pages = [0; WINDOW_MAX];
     let mut count = 0;

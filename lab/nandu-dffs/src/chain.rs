@@ -1,7 +1,7 @@
 //! Chains: the pages of a directory's hash table, and the pointers in both ways that hold them together.
 
-use nandu_media::Malformed;
 use nandu_media::dffs::{self as media, Fields, Kind, NEXT_AT, POINTER_BASE, PREVIOUS_AT};
+use nandu_media::{Field, Malformed};
 use nandu_nand::{Nand, PageAddr};
 
 use crate::blocks::Area;
@@ -83,7 +83,7 @@ impl<N: Nand> Dffs<'_, N> {
                 return Ok(None);
             }
         }
-        Err(Error::Corrupt { page: self.mapped(directory), why: Malformed::Range("next") })
+        Err(Error::Corrupt { page: self.mapped(directory), why: Malformed::Range(Field::Next) })
     }
 
     /// The page of a chain that has this pointer in this bucket: its logical number, with the page in the frame.

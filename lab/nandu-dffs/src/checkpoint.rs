@@ -394,11 +394,11 @@ impl<N: Nand> Dffs<'_, N> {
             }
             let is_there = self.geometry.contains_block(BlockAddr(head.block)) && head.index < self.block_pages;
             if !is_there || self.blocks.get(BlockAddr(head.block)).area() != area {
-                return corrupt("head");
+                return corrupt(nandu_media::Field::Head);
             }
         }
         if self.map_pages.iter().any(|&page| !self.geometry.contains_page(PageAddr(page))) {
-            return corrupt("map");
+            return corrupt(nandu_media::Field::Map);
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Content of files.
 
-use nandu_media::Malformed;
 use nandu_media::dffs as media;
+use nandu_media::{Field, Malformed};
 use nandu_nand::{Nand, PageAddr};
 
 use crate::chip;
@@ -55,7 +55,7 @@ impl<N: Nand> Dffs<'_, N> {
             return Ok(());
         }
         if !self.geometry.contains_page(page) {
-            return Err(Error::Corrupt { page, why: Malformed::Range("pointer") });
+            return Err(Error::Corrupt { page, why: Malformed::Range(Field::Pointer) });
         }
         self.stats.reads += 1;
         match chip::read(&mut self.nand, page, start as u32, bytes)? {
@@ -127,7 +127,7 @@ impl<N: Nand> Dffs<'_, N> {
             self.pages.get_mut(frame).fill(0);
         } else {
             if !self.geometry.contains_page(page) {
-                return Err(Error::Corrupt { page, why: Malformed::Range("pointer") });
+                return Err(Error::Corrupt { page, why: Malformed::Range(Field::Pointer) });
             }
             self.stats.reads += 1;
             if chip::read(&mut self.nand, page, 0, self.pages.get_mut(frame))?.is_none() {

@@ -5,8 +5,8 @@
 
 use core::ops::ControlFlow;
 
-use nandu_media::Malformed;
 use nandu_media::dffs as media;
+use nandu_media::{Field, Malformed};
 use nandu_nand::Nand;
 
 use crate::dffs::{Dffs, Result};
@@ -83,7 +83,7 @@ impl<N: Nand> Dffs<'_, N> {
             let Some(left_out) = left_out else { return Ok(ControlFlow::Continue(())) };
             if at == 0 {
                 let page = self.mapped(directory);
-                return Err(Error::Corrupt { page, why: Malformed::Range("second hash") });
+                return Err(Error::Corrupt { page, why: Malformed::Range(Field::SecondHash) });
             }
             (from, behind) = (left_out, 0);
         }

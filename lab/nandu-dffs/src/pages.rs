@@ -1,7 +1,7 @@
 //! Pages in memory: frames to work in, and those that were read or programmed last.
 
-use nandu_media::Malformed;
 use nandu_media::dffs::{self as media, Fields, Kind};
+use nandu_media::{Field, Malformed};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -108,7 +108,7 @@ impl<N: Nand> Dffs<'_, N> {
         frame: Frame,
     ) -> Result<core::result::Result<Fields, Malformed>, N> {
         if page.0 == 0 || !self.geometry.contains_page(page) {
-            return Ok(Err(Malformed::Range("page")));
+            return Ok(Err(Malformed::Range(Field::Page)));
         }
         if self.pages.recall(page, frame) {
             return Ok(Fields::read(self.pages.get(frame)));

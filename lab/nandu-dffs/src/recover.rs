@@ -96,7 +96,7 @@ impl<N: Nand> Dffs<'_, N> {
             }
             let id = fields.id;
             if id == 0 || id as usize >= self.map.len() {
-                return Err(Error::Corrupt { page, why: nandu_media::Malformed::Range("id") });
+                return Err(Error::Corrupt { page, why: nandu_media::Malformed::Range(nandu_media::Field::Id) });
             }
             let old = self.mapped(id);
             if old.0 != 0 && old != page && self.inspect_again(old, OLD)?.is_some_and(|old| old.id == id) {
@@ -222,7 +222,7 @@ impl<N: Nand> Dffs<'_, N> {
         if self.lags.set(lag) {
             return Ok(());
         }
-        Err(Error::Corrupt { page, why: nandu_media::Malformed::Range("files behind") })
+        Err(Error::Corrupt { page, why: nandu_media::Malformed::Range(nandu_media::Field::FilesBehind) })
     }
 
     /// The entry of a file under its old name, if it is still there.

@@ -191,6 +191,6 @@ impl<N: Nand> Dffs<'_, N> {
             }
             above = self.load_head(above)?.parent;
         }
-        Err(Error::Corrupt { page: PageAddr(0), why: nandu_media::Malformed::Range("parent") })
+        Err(Error::Corrupt { page: PageAddr(0), why: nandu_media::Malformed::Range(nandu_media::Field::Parent) })
     }
 }

@@ -1,7 +1,7 @@
 //! Finding again what was programmed since a checkpoint, in the order in which it was.
 
-use nandu_media::Malformed;
 use nandu_media::dffs::{FLAG_RECOVERY, Fields, Kind};
+use nandu_media::{Field, Malformed};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -78,7 +78,7 @@ impl<N: Nand> Dffs<'_, N> {
     fn add_cursor(&mut self, count: &mut usize, block: u32, first: u32, area: Area) -> Result<(), N> {
         let page = self.page_of(BlockAddr(block), first);
         let cursor = self.cursors.get_mut(*count);
-        let cursor = cursor.ok_or(Error::Corrupt { page, why: Malformed::Range("blocks since the checkpoint") })?;
+        let cursor = cursor.ok_or(Error::Corrupt { page, why: Malformed::Range(Field::BlocksSinceTheCheckpoint) })?;
         *cursor = Cursor { sequence: u64::MAX, block, first, index: first, area: area as u32 };
         *count += 1;
         Ok(())

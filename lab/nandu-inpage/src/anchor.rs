@@ -10,7 +10,7 @@
 
 use nandu_media::inpage::anchor::{ANCHOR_COUNT, AnchorFields, EraseCounts};
 use nandu_media::inpage::{FrontFields, Kind};
-use nandu_media::{Malformed, NO_BLOCK};
+use nandu_media::{Field, Malformed, NO_BLOCK};
 use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
 
 use crate::blocks::State;
@@ -169,7 +169,7 @@ impl<N: Nand> InPage<'_, N> {
             }
         }
         let position = |block: BlockAddr| self.anchors.blocks.iter().position(|&other| other == Some(block));
-        self.anchors.current = position(current).ok_or(corrupt(Malformed::Range("anchors")))?;
+        self.anchors.current = position(current).ok_or(corrupt(Malformed::Range(Field::Anchors)))?;
         let stable = (fields.stable != NO_BLOCK).then_some(BlockAddr(fields.stable)).and_then(position);
         self.anchors.stable = stable.unwrap_or(self.anchors.current);
         self.volume = found.volume;

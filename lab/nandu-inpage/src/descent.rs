@@ -1,6 +1,6 @@
 //! The way from the root to a node.
 
-use nandu_media::Malformed;
+use nandu_media::{Field, Malformed};
 use nandu_nand::{Nand, PageAddr};
 
 use crate::arena::Frame;
@@ -62,7 +62,7 @@ impl<N: Nand> InPage<'_, N> {
     fn missing_child(&self, index: u32) -> Error<N::Error> {
         let entry = &self.nodes[index];
         let page = entry.block().map_or(PageAddr(0), |block| self.page_of(block, entry.page));
-        Error::Corrupt { page, why: Malformed::Range("child") }
+        Error::Corrupt { page, why: Malformed::Range(Field::Child) }
     }
 
     /// Has a node in the buffer, with its base, and counts the reference. The range that it answers for is `near`.

@@ -1,7 +1,7 @@
 //! Reading a node: its page, and the log pages of its block.
 
-use nandu_media::Malformed;
 use nandu_media::inpage::{FrontFields, Kind};
+use nandu_media::{Field, Malformed};
 use nandu_nand::{BlockAddr, Nand};
 
 use crate::arena::Frame;
@@ -75,7 +75,7 @@ impl<N: Nand> InPage<'_, N> {
         let parsed = Node::parse(self.buffer.arena.frame(frame), parts.size, self.options.cells);
         Ok(parsed.and_then(|(_, fields)| {
             if fields.node != entry.id || fields.level != entry.level {
-                return Err(Malformed::Range("node"));
+                return Err(Malformed::Range(Field::Node));
             }
             if front.sequence == entry.sequence { Ok(()) } else { Err(Malformed::Sequence) }
         }))
@@ -98,7 +98,7 @@ impl<N: Nand> InPage<'_, N> {
             // the node would be an older one.
             if attempt == READS {
                 let page = self.page_of(block, entry.page);
-                return Err(Error::Corrupt { page, why: Malformed::Range("log sectors") });
+                return Err(Error::Corrupt { page, why: Malformed::Range(Field::LogSectors) });
             }
             attempt += 1;
         }
@@ -176,9 +176,9 @@ impl<N: Nand> InPage<'_, N> {
         let cells = self.options.cells;
         let mut node = NodeMut::new(self.buffer.arena.frame_mut(frame), cells);
         if node.view().low() != self.near.low.as_slice() {
-            return Err(corrupt(Malformed::Range("low")));
+            return Err(corrupt(Malformed::Range(Field::Low)));
         }
-        node.clip(self.near.high()).ok_or(corrupt(Malformed::Range("high")))?;
+        node.clip(self.near.high()).ok_or(corrupt(Malformed::Range(Field::High)))?;
         self.apply_changes(unit, frame)?;
         self.nodes[index].size = Node::new(self.buffer.arena.frame(frame), cells).size() as u32;
         Ok(())

@@ -1,9 +1,9 @@
 //! Log pages: where they are, and the sectors in them.
 
-use nandu_media::Malformed;
 use nandu_media::inpage::record::Cells;
 use nandu_media::inpage::sector::{Place, Sector};
 use nandu_media::inpage::{FRONT_SIZE, FrontFields, Kind};
+use nandu_media::{Field, Malformed};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 
 use crate::chip::Read;
@@ -71,7 +71,7 @@ impl Dialect {
             for record in sector.records(self.cells) {
                 let record = record?;
                 if high.is_none_or(|high| record.key() < high) {
-                    node.apply(record).ok_or(Malformed::Range("records"))?;
+                    node.apply(record).ok_or(Malformed::Range(Field::Records))?;
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! Merging a block: its nodes, with their logs, go to another block, and it is erased.
 
 use nandu_index::KeyBuf;
-use nandu_media::Malformed;
 use nandu_media::inpage::FLAG_MOVED;
+use nandu_media::{Field, Malformed};
 use nandu_nand::{BlockAddr, Cause, Nand};
 
 use crate::arena::Frame;
@@ -153,7 +153,7 @@ impl<N: Nand> InPage<'_, N> {
             // As when a node is read: a log page was read by mistake, or it decayed.
             if attempt == READS {
                 let page = self.page_of(old, self.nodes[index].page);
-                return Err(Error::Corrupt { page, why: Malformed::Range("log sectors") });
+                return Err(Error::Corrupt { page, why: Malformed::Range(Field::LogSectors) });
             }
             attempt += 1;
             self.read_logs(old)?;

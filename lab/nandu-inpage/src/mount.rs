@@ -5,7 +5,7 @@
 //! is dead, whatever stopped it from being linked.
 
 use nandu_index::KeyBuf;
-use nandu_media::Malformed;
+use nandu_media::{Field, Malformed};
 use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
 
 use crate::blocks::{DECAYED, MAYBE_TORN, State};
@@ -164,7 +164,7 @@ impl<'m, N: Nand> InPage<'m, N> {
     fn broken_walk(&self, index: u32) -> Error<N::Error> {
         let entry = &self.nodes[index];
         let page = entry.block().map_or(PageAddr(0), |block| self.page_of(block, entry.page));
-        Error::Corrupt { page, why: Malformed::Range("fences") }
+        Error::Corrupt { page, why: Malformed::Range(Field::Fences) }
     }
 
     /// Marks the children of an inner node in the buffer.

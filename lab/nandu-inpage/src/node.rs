@@ -3,9 +3,9 @@
 //! In memory a node may be larger than a page by the records that are still to be flushed; so its buffer is larger, and the
 //! size that the front states may be, too. Everything is checked once, when a page was read; after that accessors cannot fail.
 
-use nandu_media::Malformed;
 use nandu_media::inpage::record::{Cells, Record};
 use nandu_media::inpage::{FLAG_UNBOUNDED, NODE_SIZE, NodeFields};
+use nandu_media::{Field, Malformed};
 
 const SIZE_AT: usize = 28;
 const COUNT_AT: usize = 44;
@@ -64,18 +64,18 @@ impl<'a> Node<'a> {
         let end = self.size();
         let mut before: Option<&[u8]> = None;
         for _ in 0..self.count() {
-            let cell = self.read(at).ok_or(Malformed::Range("entries"))?;
+            let cell = self.read(at).ok_or(Malformed::Range(Field::Entries))?;
             if before.is_some_and(|before| before >= cell.key) {
-                return Err(Malformed::Range("order"));
+                return Err(Malformed::Range(Field::Order));
             }
             before = Some(cell.key);
             at += cell.size;
         }
         if at != end {
-            return Err(Malformed::Range("entry_count"));
+            return Err(Malformed::Range(Field::EntryCount));
         }
         if self.level() > 0 && self.count() == 0 {
-            return Err(Malformed::Range("children"));
+            return Err(Malformed::Range(Field::Children));
         }
         Ok(())
     }
@@ -459,11 +459,11 @@ mod tests {
         assert!(Node::parse(&bytes, size, FIXED).is_ok());
         assert!(Node::parse(&bytes, 200, FIXED).is_err());
         bytes[COUNT_AT] = 3;
-        assert_eq!(Node::parse(&bytes, size, FIXED).map(drop), Err(Malformed::Range("entries")));
+        assert_eq!(Node::parse(&bytes, size, FIXED).map(drop), Err(Malformed::Range(Field::Entries)));
         bytes[COUNT_AT] = 1;
-        assert_eq!(Node::parse(&bytes, size, FIXED).map(drop), Err(Malformed::Range("entry_count")));
+        assert_eq!(Node::parse(&bytes, size, FIXED).map(drop), Err(Malformed::Range(Field::EntryCount)));
         bytes[COUNT_AT] = 2;
         bytes[NODE_SIZE] = b'z';
-        assert_eq!(Node::parse(&bytes, size, FIXED).map(drop), Err(Malformed::Range("order")));
+        assert_eq!(Node::parse(&bytes, size, FIXED).map(drop), Err(Malformed::Range(Field::Order)));
     }
 }

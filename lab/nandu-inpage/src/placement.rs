@@ -1,8 +1,8 @@
 //! Where a new node goes: round robin over the blocks of a group.
 
-use nandu_media::Malformed;
 use nandu_media::inpage::record::Cells;
 use nandu_media::inpage::{FLAG_MOVED, FrontFields, Kind, NodeFields};
+use nandu_media::{Field, Malformed};
 use nandu_nand::{BlockAddr, Nand};
 
 use crate::arena::Frame;
@@ -167,7 +167,7 @@ impl<N: Nand> InPage<'_, N> {
         let size = crate::node::Node::new(bytes, Cells::Bytes).size() as u32;
         if size > capacity {
             // Only records that no index wrote make a node as large as that.
-            return Err(Error::Corrupt { page, why: Malformed::Range("size") });
+            return Err(Error::Corrupt { page, why: Malformed::Range(Field::Size) });
         }
         if let Ok(fields) = NodeFields::parse(bytes) {
             let flags = fields.flags & !FLAG_MOVED | flags;

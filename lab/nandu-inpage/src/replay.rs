@@ -4,10 +4,10 @@
 //! already: the last one on a key decides, and nothing newer is in any node. Until all of it stands in nodes and an anchor
 //! says so, the ring stays; so a cut in between changes nothing.
 
-use nandu_media::Malformed;
 use nandu_media::inpage::journal::JournalFields;
 use nandu_media::inpage::record::Record;
 use nandu_media::inpage::{FrontFields, Kind};
+use nandu_media::{Field, Malformed};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 
 use crate::blocks::State;
@@ -103,7 +103,7 @@ impl<N: Nand> InPage<'_, N> {
 
     /// Reads a journal page into the journal's memory. If it stands in two places, the one that can be read.
     fn read_journal(&mut self, number: u64) -> Result<(JournalFields, u32), N> {
-        let mut missing = Error::Corrupt { page: PageAddr(0), why: Malformed::Range("journal") };
+        let mut missing = Error::Corrupt { page: PageAddr(0), why: Malformed::Range(Field::Journal) };
         for place in (0..self.journal.block_count() as usize).rev() {
             let Some(entry) = self.journal.blocks().nth(place) else { break };
             if !(entry.first..entry.end()).contains(&number) {
@@ -114,7 +114,7 @@ impl<N: Nand> InPage<'_, N> {
             for _ in 0..READS {
                 match self.try_journal(page)? {
                     Ok((fields, size)) if fields.number == number => return Ok((fields, size)),
-                    Ok(_) => missing = Error::Corrupt { page, why: Malformed::Range("number") },
+                    Ok(_) => missing = Error::Corrupt { page, why: Malformed::Range(Field::Number) },
                     Err(why) => missing = Error::Corrupt { page, why },
                 }
             }
@@ -165,12 +165,12 @@ impl<N: Nand> InPage<'_, N> {
                 _ => false,
             };
             if !fits {
-                return Err(corrupt(Malformed::Range("records")));
+                return Err(corrupt(Malformed::Range(Field::Records)));
             }
             self.buffer.unpin();
             self.change(record, true)?;
             done += 1;
         }
-        if done == count { Ok(()) } else { Err(corrupt(Malformed::Range("record_count"))) }
+        if done == count { Ok(()) } else { Err(corrupt(Malformed::Range(Field::RecordCount))) }
     }
 }

@@ -131,7 +131,7 @@ impl<'m, N: Nand> Toy<'m, N> {
         }
         let (stored, value, _) = self.parse();
         if stored != id {
-            return Err(LogError::Corrupt { page, why: nandu_log::Malformed::Misplaced(stored) });
+            return Err(LogError::Corrupt { page, why: nandu_log::Malformed::Misplaced });
         }
         Ok(Some(value))
     }
@@ -302,7 +302,7 @@ impl<'m, N: Nand> Toy<'m, N> {
             Err(error) => return Err(error),
         }
         if self.parse().0 != id as u32 {
-            return Ok(Examined::Unreadable(nandu_log::Malformed::Misplaced(page.0)));
+            return Ok(Examined::Unreadable(nandu_log::Malformed::Misplaced));
         }
         if self.log.mlc_streams() > 0 {
             let to = self.append_bare(Placement::Survivor { from: page }, cause)?;

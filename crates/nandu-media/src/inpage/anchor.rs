@@ -7,7 +7,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::FRONT_SIZE;
 use super::record::Cells;
-use crate::{Malformed, NO_BLOCK};
+use crate::{Field, Malformed, NO_BLOCK};
 
 /// Blocks that hold anchors.
 pub const ANCHOR_COUNT: usize = 3;
@@ -164,20 +164,20 @@ impl AnchorFields {
         let content = bytes.get(FRONT_SIZE..size as usize).ok_or(Malformed::Size)?;
         let (body, lists) = AnchorBody::ref_from_prefix(content).map_err(|_| Malformed::Size)?;
         let bad_size = 4 * usize::from(body.bad_count.get());
-        let (lists, counts) = lists.split_at_checked(bad_size).ok_or(Malformed::Range("bad_count"))?;
+        let (lists, counts) = lists.split_at_checked(bad_size).ok_or(Malformed::Range(Field::BadCount))?;
         EraseCounts::parse(counts)?;
         if body.has_journal > 1 {
-            return Err(Malformed::Range("has_journal"));
+            return Err(Malformed::Range(Field::HasJournal));
         }
         if !matches!(body.kind, 1 | 2) || body.reserved != [0; 2] {
-            return Err(Malformed::Range("kind"));
+            return Err(Malformed::Range(Field::Kind));
         }
         if !matches!(body.layout, 1 | 2) || body.is_clean > 1 || body.log_pages_max == 0 {
-            return Err(Malformed::Range("layout"));
+            return Err(Malformed::Range(Field::Layout));
         }
         let cells = match (body.key_size, body.value_size) {
             (0, 0) => Cells::Bytes,
-            (0, _) => return Err(Malformed::Range("value_size")),
+            (0, _) => return Err(Malformed::Range(Field::ValueSize)),
             (key, value) => Cells::Fixed { key, value },
         };
         let anchors = body.anchors.map(U32::get);
@@ -229,10 +229,10 @@ impl<'a> EraseCounts<'a> {
         if bytes.is_empty() {
             return Ok(EraseCounts { first: 0, base: 0, width: 1, counts: &[] });
         }
-        let (front, counts) = CountsFront::ref_from_prefix(bytes).map_err(|_| Malformed::Range("bad_count"))?;
+        let (front, counts) = CountsFront::ref_from_prefix(bytes).map_err(|_| Malformed::Range(Field::BadCount))?;
         let width = usize::from(front.width);
         if !matches!(width, 1 | 2) || front.reserved != 0 || counts.len() != width * usize::from(front.number.get()) {
-            return Err(Malformed::Range("counts"));
+            return Err(Malformed::Range(Field::Counts));
         }
         Ok(EraseCounts { first: front.first.get(), base: front.base.get(), width, counts })
     }
@@ -362,7 +362,7 @@ mod tests {
         for (at, value) in [(end + 8, 9), (end + 10, 3), (end + 11, 1)] {
             let mut bad = bytes;
             bad[at] = value;
-            assert_eq!(AnchorFields::parse(&bad, end as u32 + 20).map(drop), Err(Malformed::Range("counts")));
+            assert_eq!(AnchorFields::parse(&bad, end as u32 + 20).map(drop), Err(Malformed::Range(Field::Counts)));
         }
     }
 
@@ -371,14 +371,14 @@ mod tests {
         let mut good = [0; 128];
         let size = FIELDS.write(&mut good, [7, 9].into_iter()).unwrap() as u32;
         for (at, value, field) in [
-            (48, 0, "layout"),
-            (49, 0, "layout"),
-            (50, 0, "value_size"),
-            (52, 2, "layout"),
-            (53, 2, "has_journal"),
-            (54, 9, "bad_count"),
-            (96, 3, "kind"),
-            (98, 1, "kind"),
+            (48, 0, Field::Layout),
+            (49, 0, Field::Layout),
+            (50, 0, Field::ValueSize),
+            (52, 2, Field::Layout),
+            (53, 2, Field::HasJournal),
+            (54, 9, Field::BadCount),
+            (96, 3, Field::Kind),
+            (98, 1, Field::Kind),
         ] {
             let mut bad = good;
             bad[at] = value;

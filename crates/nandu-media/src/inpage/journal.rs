@@ -11,7 +11,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::FRONT_SIZE;
 use super::record::{Cells, Records};
-use crate::Malformed;
+use crate::{Field, Malformed};
 
 /// What stands behind the front of a journal page.
 ///
@@ -89,13 +89,13 @@ impl JournalFields {
             record_count: front.record_count.get(),
         };
         if front.reserved.get() != 0 {
-            return Err(Malformed::Range("reserved"));
+            return Err(Malformed::Range(Field::Reserved));
         }
         if fields.oldest == 0 || !(fields.oldest..=fields.number).contains(&fields.whole_page) {
-            return Err(Malformed::Range("number"));
+            return Err(Malformed::Range(Field::Number));
         }
         if fields.whole_page == fields.number && fields.whole_count > fields.record_count {
-            return Err(Malformed::Range("whole_count"));
+            return Err(Malformed::Range(Field::WholeCount));
         }
         Ok((fields, Records::new(cells, records)))
     }
@@ -138,16 +138,16 @@ mod tests {
             JournalFields::parse(&page, 71, CELLS).map(drop)
         };
         // A first page that is behind this one, and none at all.
-        assert_eq!(with(40, 3), Err(Malformed::Range("number")));
+        assert_eq!(with(40, 3), Err(Malformed::Range(Field::Number)));
         assert_eq!(with(41, 0).and(with(40, 0)), Ok(()));
         let mut none = page();
         none[40..48].fill(0);
-        assert_eq!(JournalFields::parse(&none, 71, CELLS).map(drop), Err(Malformed::Range("number")));
+        assert_eq!(JournalFields::parse(&none, 71, CELLS).map(drop), Err(Malformed::Range(Field::Number)));
         // Changes that hold up to a page behind this one, or before the first that counts.
-        assert_eq!(with(48, 3), Err(Malformed::Range("number")));
-        assert_eq!(with(48, 0), Err(Malformed::Range("number")));
-        assert_eq!(with(56, 3), Err(Malformed::Range("whole_count")));
-        assert_eq!(with(60, 1), Err(Malformed::Range("reserved")));
+        assert_eq!(with(48, 3), Err(Malformed::Range(Field::Number)));
+        assert_eq!(with(48, 0), Err(Malformed::Range(Field::Number)));
+        assert_eq!(with(56, 3), Err(Malformed::Range(Field::WholeCount)));
+        assert_eq!(with(60, 1), Err(Malformed::Range(Field::Reserved)));
         assert_eq!(JournalFields::parse(&page(), 90, CELLS).map(drop), Err(Malformed::Size));
         assert_eq!(JournalFields::parse(&page(), 60, CELLS).map(drop), Err(Malformed::Size));
     }

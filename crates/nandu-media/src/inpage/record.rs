@@ -3,7 +3,7 @@
 //! What changed in a node, in the order in which it changed. The same records stand in journal pages, there without a
 //! node.
 
-use crate::Malformed;
+use crate::{Field, Malformed};
 
 /// How entries and records are laid out, fixed when a volume is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -153,7 +153,7 @@ impl<'a> Record<'a> {
                 if op == LINK { Record::Link(key, node) } else { Record::Truncate(key, node) }
             }
             CLEAR => Record::Clear,
-            _ => return Err(Malformed::Range("op")),
+            _ => return Err(Malformed::Range(Field::Op)),
         };
         Ok((record, rest))
     }
@@ -223,7 +223,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(Record::parse(FIXED, b"\x07ab"), Err(Malformed::Range("op")));
+        assert_eq!(Record::parse(FIXED, b"\x07ab"), Err(Malformed::Range(Field::Op)));
     }
 
     #[test]

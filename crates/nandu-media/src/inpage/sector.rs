@@ -10,8 +10,8 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::record::{Cells, Records};
-use crate::Malformed;
 use crate::checksum::checksum;
+use crate::{Field, Malformed};
 
 /// Magic of a log sector, "LS" in memory order.
 pub const MAGIC: u16 = u16::from_le_bytes(*b"LS");
@@ -90,7 +90,7 @@ impl<'a> Sector<'a> {
             return Err(Malformed::Checksum);
         }
         if header.flags != 0 || header.reserved.get() != 0 || header.node.get() == 0 {
-            return Err(Malformed::Range("sector"));
+            return Err(Malformed::Range(Field::Sector));
         }
         let size = HEADER_SIZE + records.len();
         Ok(Sector { node: header.node.get(), sequence: header.sequence.get(), size, records })

@@ -183,7 +183,7 @@ fn an_image_of_another_chip_is_refused_and_named() {
     let mut sim = chip_with(larger, &pages_of(&sim));
     let mut bytes = memory(&larger.geometry, &PLAIN);
     let error = crate::mounted(&mut sim, PLAIN, &mut bytes).err();
-    assert_eq!(error, Some(LogError::WrongFormat { what: "block count" }));
+    assert_eq!(error, Some(LogError::WrongFormat { what: &"block count" }));
 }
 
 #[test]
@@ -191,9 +191,9 @@ fn other_options_than_those_of_the_volume_are_refused_and_named() {
     let mut sim = volume(Chip::TINY, PLAIN, true);
     let mut bytes = memory(sim.geometry(), &PLAIN);
     let cases = [
-        (LogOptions { volume: Some(77), ..PLAIN }, "volume id"),
-        (LogOptions { stream_count: Some(3), ..PLAIN }, "stream count"),
-        (LogOptions { ready_max: Some(5), ..PLAIN }, "ready list"),
+        (LogOptions { volume: Some(77), ..PLAIN }, &"volume id"),
+        (LogOptions { stream_count: Some(3), ..PLAIN }, &"stream count"),
+        (LogOptions { ready_max: Some(5), ..PLAIN }, &"ready list"),
     ];
     for (options, what) in cases {
         let mut bytes_needed = memory(sim.geometry(), &options);

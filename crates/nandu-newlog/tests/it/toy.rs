@@ -112,7 +112,7 @@ impl<'m, N: Nand> Toy<'m, N> {
         self.log.read(page, &mut self.buffer)?;
         let (stored, value, _) = self.parse();
         if stored != id {
-            return Err(LogError::Corrupt { page, why: nandu_newlog::Malformed::Misplaced(stored) });
+            return Err(LogError::Corrupt { page, why: nandu_newlog::Malformed::Misplaced });
         }
         Ok(Some(value))
     }
