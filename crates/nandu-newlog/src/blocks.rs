@@ -361,10 +361,7 @@ impl<'m> Blocks<'m> {
         let block = erased.block();
         debug_assert!(self.state(block) == State::Ready && self.live(block) == 0);
         self.entries[block.0 as usize].birth.set(now);
-        let word = self.word(block) & !(STATE_BITS | STREAM_BITS);
-        let word = word | u32::from(stream & 7) << STREAM_SHIFT | (State::Open as u32) << STATE_SHIFT;
-        self.change(block, word, 0);
-        debug_assert!(self.state(block) == State::Open);
+        self.reopen(block, stream);
     }
 
     /// Nothing more goes to a block.
@@ -388,9 +385,12 @@ impl<'m> Blocks<'m> {
         debug_assert!(self.state(block) == State::Closed && self.live(block) <= self.pages);
     }
 
-    /// Test switch: a block that was open at a cut is open again.
-    pub(crate) fn reopen(&mut self, block: BlockAddr) {
-        self.set_state(block, State::Open);
+    /// A stream goes on in a block that was open at a cut.
+    pub(crate) fn reopen(&mut self, block: BlockAddr, stream: u8) {
+        let word = self.word(block) & !(STATE_BITS | STREAM_BITS);
+        let word = word | u32::from(stream & 7) << STREAM_SHIFT | (State::Open as u32) << STATE_SHIFT;
+        self.change(block, word, self.live(block));
+        debug_assert!(self.state(block) == State::Open);
     }
 
     /// A block is out of use; its mark is put on the chip after the next checkpoint.

@@ -37,7 +37,7 @@
 //! * **N7** The newest commit is readable, and its block is not erased.
 //! * **N8** An anchor block is erased only if it holds neither the newest checkpoint nor the newest stable one. Where anchor blocks
 //!   were lost, the first checkpoint of a block counts once a second one was begun behind it.
-//! * **N9** A block that was open at a cut is not programmed before it is erased.
+//! * **N9** A page that may be torn is not programmed before it is erased: a block that was open at a cut goes on behind it, once a checkpoint says so.
 //!
 //! # An owner's operation
 //!

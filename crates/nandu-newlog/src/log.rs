@@ -258,7 +258,8 @@ impl<'m, N: Nand> Log<'m, N> {
         let opened = self.opened_by(pages);
         let floor = match want {
             Claim::Settle => 0,
-            _ if self.volume.heads().room(0) > 0 => FLOOR,
+            // One that opens a block for nodes leaves that one for survivors.
+            _ if self.volume.heads().room(0) > 0 || opened > 1 => FLOOR,
             _ => OPENED_FLOOR,
         };
         if want != Claim::Settle && !self.volume.is_exact() && blocks.pool() <= OPENED_FLOOR {

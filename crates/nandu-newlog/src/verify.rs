@@ -6,7 +6,7 @@ use nandu_nand::{BlockAddr, Nand, PageAddr};
 use crate::blocks::State;
 use crate::error::LogError;
 use crate::medium::Probe;
-use crate::volume::Volume;
+use crate::volume::{SEQUENCE_GAP, Volume};
 
 /// An invariant that does not hold, and where. The numbers are those of the crate's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,7 +64,7 @@ pub(crate) fn verify<N: Nand>(
 }
 
 /// N1: within a block sequences rise, and each page says where it stands. A page that is neither valid nor erased may
-/// only be the last one.
+/// only be the last one, or the last one before a cut, over which the sequence jumps.
 fn verify_block<N: Nand>(
     volume: &mut Volume<'_, N>,
     block: BlockAddr,
@@ -81,7 +81,8 @@ fn verify_block<N: Nand>(
                 if before.is_some_and(|before| found.sequence <= before) || is_late {
                     tell(1, block, Some(page));
                 }
-                if let Some(damaged) = damaged.take() {
+                let is_cut = found.sequence.saturating_sub(before.unwrap_or(0)) >= SEQUENCE_GAP;
+                if let Some(damaged) = damaged.take().filter(|_| !is_cut) {
                     tell(1, block, Some(damaged));
                 }
                 before = Some(found.sequence);

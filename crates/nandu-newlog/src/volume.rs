@@ -8,7 +8,7 @@ use crate::blocks::{Blocks, Flag, State};
 use crate::chip::Programmed;
 use crate::error::LogError;
 use crate::heads::{Head, Heads};
-use crate::medium::{Found, Medium};
+use crate::medium::{Found, Medium, Probe};
 use crate::options::Broken;
 use crate::order::{Erased, Listed};
 use crate::ready::{End, Ready};
@@ -20,7 +20,7 @@ use crate::shape::Shape;
 const BLOCKS_TRIED: u32 = 8;
 
 /// By how much the sequence jumps after a cut: more pages than one operation programs, or a recovery.
-const SEQUENCE_GAP: u64 = 4096;
+pub(crate) const SEQUENCE_GAP: u64 = 4096;
 
 /// Highest sequence of a volume that can be written: far enough from the end that nothing overflows in a mount.
 pub(crate) const SEQUENCE_MAX: u64 = u64::MAX - (1 << 40);
@@ -449,11 +449,8 @@ impl<'m, N: Nand> Volume<'m, N> {
         self.resume(loaded);
         self.is_exact = false;
         self.committed = rolled.newest.map_or(loaded.committed, |found| Some(found.page));
-        self.classify(rolled);
-        debug_assert!(
-            self.is_broken(|it| it.quarantine) || self.blocks.in_state(State::Open) == 0,
-            "nothing goes on where it was (N9)"
-        );
+        let last = self.classify(rolled);
+        debug_assert!(self.blocks.in_state(State::Open) == 0, "nothing goes on where it was");
         if let Some(page) = self.committed {
             self.hold_commit(page)?;
         }
@@ -470,14 +467,15 @@ impl<'m, N: Nand> Volume<'m, N> {
             self.is_read_only = true;
             return Ok(());
         }
+        self.go_on(last)?;
         match self.checkpoint(false) {
             Err(LogError::ReadOnly) => Ok(()),
             result => result,
         }
     }
 
-    /// Sets the states of the blocks that were open at the checkpoint or opened since.
-    fn classify(&mut self, rolled: &Rolled) {
+    /// Sets the states of the blocks that were open at the checkpoint or opened since. Returns where stream 0 would have gone on.
+    fn classify(&mut self, rolled: &Rolled) -> Option<(BlockAddr, u16)> {
         let positions = rolled.newest.map(|found| found.positions);
         let pages = self.shape.pages;
         let heads = core::mem::replace(&mut self.heads, Heads::new(self.shape.streams, pages));
@@ -515,24 +513,23 @@ impl<'m, N: Nand> Volume<'m, N> {
             if let Some(block) = position.slot().and_then(|slot| self.ready.at(slot)) {
                 self.blocks.found_used(block, next);
             }
-            if self.is_broken(|it| it.quarantine) {
-                self.go_on(stream, position, at_checkpoint.map(|head| head.block));
-            }
         }
+        let newest = rolled.newest.map(|found| (self.shape.block_of(found.page), self.shape.nth_of(found.page) + 1));
+        newest.or(heads.open(0).map(|head| (head.block, head.next)))
     }
 
-    /// Test switch: goes on in a block that was open.
-    fn go_on(&mut self, stream: u8, position: Position, at_checkpoint: Option<BlockAddr>) {
-        let block = match position.slot() {
-            Some(Position::SLOT_OPEN) => at_checkpoint,
-            Some(slot) => self.ready.at(slot),
-            None => None,
-        };
-        let next = position.last() + 1;
-        if let Some(block) = block.filter(|_| next < self.shape.pages) {
-            self.heads.begin(stream, block, next, None);
-            self.blocks.reopen(block);
+    /// Goes on in the block that stream 0 was in, behind the page that may be torn (N9): with commits, or with survivors where the newest commit was copied to another block. The checkpoint
+    /// that says so is complete before the next program, so a mount after another cut begins behind that page, however often that happens: a cut takes a page. One read.
+    fn go_on(&mut self, last: Option<(BlockAddr, u16)>) -> Result<(), LogError<N::Error>> {
+        let torn = u16::from(!self.is_broken(|it| it.quarantine));
+        let Some((block, next)) = last.filter(|&(_, next)| next + torn < self.shape.pages) else { return Ok(()) };
+        let is_erased = matches!(self.medium.probe(self.shape.page(block, next + torn))?, Probe::Erased);
+        if is_erased && self.blocks.state(block) == State::Closed && !self.blocks.has(block, Flag::Refresh) {
+            let stream = u8::from(self.heads.open(0).is_some());
+            self.heads.begin(stream, block, next + torn, None);
+            self.blocks.reopen(block, stream);
         }
+        Ok(())
     }
 
     /// The block of the newest commit has to hold data, and at least that page; a hostile image may say otherwise.

@@ -95,7 +95,7 @@ pub(crate) fn change<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[
         return Ok(Some(existed));
     }
     if let Some(entry) = one
-        && !has_way(keeper, edits)
+        && !has_way(keeper, edits, 0)
         && (tightness_of(keeper, edits)?.0 > 0 || !make_way(keeper, edits, WAYS)?)
     {
         return put_through(keeper, entry).map(Some);
@@ -152,17 +152,17 @@ fn may_pass<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>]) ->
         && edits.iter().all(|edit| changes.head_size(edit.key) <= changes.size() / 4)
 }
 
-/// Whether memory and the next list have room for changes.
-fn has_way<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>]) -> bool {
+/// Whether memory and the next list have room for changes; where so much may wait in any case, that is enough.
+fn has_way<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>], waits: usize) -> bool {
     let (memory, size) = takes(keeper, edits);
-    keeper.waiting().changes.bytes_in(UNSYNCED) + size <= list_max(keeper) && has_room(keeper, memory)
+    keeper.waiting().changes.bytes_in(UNSYNCED) + size <= list_max(keeper) && has_room(keeper, memory, waits)
 }
 
-/// Makes room for changes in memory and in the next list, in so many rounds of a few pages at most. Returns whether there is.
+/// Makes room for changes in memory and in the next list, in so many rounds of a few pages at most. Returns whether there is. After a mount more may wait than is let in, since what members list waits again: then a round has to make as much room as the changes take, no more.
 fn make_way<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>], most: u32) -> Outcome<bool, N> {
-    let max = list_max(keeper);
+    let (max, before) = (list_max(keeper), keeper.waiting().changes.used());
     for _ in 0..most {
-        if has_way(keeper, edits) {
+        if has_way(keeper, edits, before) {
             return Ok(true);
         }
         let (memory, size) = takes(keeper, edits);
@@ -180,7 +180,7 @@ fn make_way<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>]
             merge_leaves(keeper, MERGED_BY_PUT + 1)?;
         }
     }
-    Ok(has_way(keeper, edits))
+    Ok(has_way(keeper, edits, before))
 }
 
 /// A change in memory, which has room there.
@@ -235,11 +235,11 @@ fn count_here<C: Cells>(path: &Path<'_, C>, edits: &[Edit<'_>]) -> usize {
     }
 }
 
-/// Whether memory has room for so many bytes of changes more (W4).
-fn has_room<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, memory: usize) -> bool {
+/// Whether memory has room for so many bytes of changes more (W4), where so much may wait in any case.
+fn has_room<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, memory: usize, waits: usize) -> bool {
     let waiting = keeper.waiting();
     let listed = if waiting.broken.is(|it| it.forgets_merged) { 0 } else { waiting.window.listed() };
-    waiting.changes.used() + memory <= waiting_max(keeper)
+    waiting.changes.used() + memory <= waiting_max(keeper).max(waits)
         && listed + waiting.changes.unsynced() + memory <= waiting.changes.size()
 }
 
@@ -348,13 +348,14 @@ fn put_through<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (
 /// The commit lists of it that it is in its leaf, so that nothing that an older member has of the key hides it at a mount. What waits of the key goes to the leaf before.
 fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], Option<&[u8]>)) -> Outcome<bool, N> {
     while keeper.waiting().changes.find(key).is_ok() {
-        sync(keeper)?;
+        // A commit may take it along.
+        if keeper.waiting().changes.unsynced() > 0 {
+            commit_some(keeper)?;
+            continue;
+        }
         let (tree, waiting) = keeper.parts();
         let group = group_of(tree, &waiting.changes, key)?;
-        // The sync may have taken it along.
-        if waiting.changes.find(key).is_ok() {
-            merge_leaf(keeper, group)?;
-        }
+        merge_leaf(keeper, group)?;
     }
     let mark = [Edit { key, value: Some(&[]) }];
     if !make_way(keeper, &mark, CLAIMS_MAX)? {
@@ -535,7 +536,7 @@ fn relieve<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, memory: usize, mut 
         merge_leaf(keeper, group)?;
     }
     for _ in 0..CLAIMS_MAX {
-        if leaves == 0 || has_room(keeper, memory) {
+        if leaves == 0 || has_room(keeper, memory, 0) {
             break;
         }
         keeper.ready()?;

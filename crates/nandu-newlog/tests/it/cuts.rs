@@ -332,3 +332,34 @@ fn where_survivors_open_blocks_from_the_same_end_volumes_are_lost() {
     });
     assert!(std::panic::catch_unwind(run).is_err());
 }
+
+/// The block that was open goes on behind the page that may be torn (N9): else each cut would take a block, and a call behind it would have to empty others first.
+#[test]
+fn behind_a_cut_commits_go_on_in_their_block() {
+    for cuts in 1..5 {
+        let mut sim = Sim::new(TINY);
+        let mut bytes = memory(&sim.chip().geometry, &PLAIN);
+        let mut toy = Toy::format(&mut sim, PLAIN, &mut bytes).unwrap();
+        toy.put(0, 1).unwrap();
+        drop(toy);
+        let mut pools = Vec::new();
+        for _ in 0..cuts {
+            let mut toy = Toy::mount(&mut sim, PLAIN, &mut bytes).unwrap();
+            pools.push(toy.log.stats().pool_blocks);
+            // Torn before it is durable.
+            let at = toy.log.nand().operation_count();
+            toy.log.nand_mut().cut_somehow_at(at);
+            assert!(toy.put(1, 1).is_err());
+            drop(toy);
+            sim.power_on();
+            sim.clear_cuts();
+        }
+        let mut toy = Toy::mount(&mut sim, PLAIN, &mut bytes).unwrap();
+        let block = |toy: &Toy<'_, &mut Sim>| toy.log.committed().map(|page| TINY.geometry.block_of(page));
+        let before = block(&toy);
+        pools.push(toy.log.stats().pool_blocks);
+        assert!(pools.is_sorted(), "{pools:?}");
+        toy.put(1, 1).unwrap();
+        assert_eq!(block(&toy), before, "{cuts} cuts");
+    }
+}
