@@ -192,9 +192,8 @@ impl Anchors {
 
     /// Whether the first checkpoint in an anchor block is made twice, before anything else is programmed or erased.
     ///
-    /// After a cut the first one may be a page that reads well once and not again, so neither its block nor the one with the
-    /// checkpoint before may be erased, and recovery takes a third one. Where there might be none, the second anchor says of the
-    /// first that it is complete, and without a second one nothing rests on the first.
+    /// After a cut the first one may be a page that reads well once and not again, so neither its block nor the one with the checkpoint before may be erased, and recovery takes
+    /// a third one. Where there might be none, the second anchor says of the first that it is complete, and without a second one nothing rests on the first.
     fn repeats_the_first(&self, shape: &Shape) -> bool {
         self.blocks().count() < ANCHOR_COUNT && shape.table_pages + 2 <= shape.pages
     }

@@ -104,8 +104,7 @@ const CHANGED: u8 = 2;
 /// Live counts in it fell: a checkpoint need not say so, but after a clean one counts are taken for exact.
 const LESS_LIVE: u8 = 1;
 
-/// A block in memory: erase count (18 bits), state (3 from bit 20), stream (3 from bit 24), flags; live pages (13) and reads drawn (2);
-/// coarse time of opening.
+/// A block in memory: erase count (18 bits), state (3 from bit 20), stream (3 from bit 24), flags; live pages (13) and reads drawn (2); coarse time of opening.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct BlockEntry {

@@ -1,9 +1,8 @@
 //! Single operations on the chip, and what its answers mean.
 //!
-//! A program or an erase that fails is a fault of its block, one whose outcome nobody knows is a fault of its block or of nothing at all, and
-//! an outage of the bus is a fault of no block: none is retired for it, and memory is not to be trusted any more. A read gets through when
-//! the bus works, so a short read tells the second from the third. Where the chip takes reads and no programs or erases in a row, its line
-//! for write protection is loose or the driver's time limit too short; that passes for an outage, too.
+//! A program or an erase that fails is a fault of its block, one whose outcome nobody knows is a fault of its block or of nothing at all, and an outage of the bus is a fault of
+//! no block: none is retired for it, and memory is not to be trusted any more. A read gets through when the bus works, so a short read tells the second from the third. Where the
+//! chip takes reads and no programs or erases in a row, its line for write protection is loose or the driver's time limit too short; that passes for an outage, too.
 
 use nandu_nand::{BlockAddr, Cause, Geometry, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 

@@ -14,8 +14,7 @@ use crate::options::LogOptions;
 use crate::search::{NewestAnchor, Search};
 use crate::volume::{SEQUENCE_MAX, Volume};
 
-/// Sequences of pages on the chip from here on are not left behind, since a volume that begins there could hardly be written: the block
-/// is erased.
+/// Sequences of pages on the chip from here on are not left behind, since a volume that begins there could hardly be written: the block is erased.
 const OUTDATED_MAX: u64 = SEQUENCE_MAX / 2;
 
 /// By how much a new volume's sequences are ahead of what stands on the chip.
@@ -147,12 +146,10 @@ impl<N: Nand> Maker<'_, '_, N> {
         Ok(erasure.is_done)
     }
 
-    /// Sees to it that no page on the chip passes for one of the new volume. One may have its volume id, if that was asked for, or by
-    /// chance; and a block is erased only when it is opened. Until then, mounts look at its first two pages, so sequences begin behind
-    /// those, of whatever volume. A block with a page that is far ahead is erased.
+    /// Sees to it that no page on the chip passes for one of the new volume. One may have its volume id, if that was asked for, or by chance; and a block is erased only when it
+    /// is opened. Until then, mounts look at its first two pages, so sequences begin behind those, of whatever volume. A block with a page that is far ahead is erased.
     ///
-    /// What is found goes into the id, and so does which blocks are bad: a format that was cut after it had erased the anchors is
-    /// followed by one that knows of no volume before.
+    /// What is found goes into the id, and so does which blocks are bad: a format that was cut after it had erased the anchors is followed by one that knows of no volume before.
     ///
     /// One read for each block, two where the first page is programmed.
     fn outdate_pages(&mut self, id: &mut VolumeId) -> Result<(), LogError<N::Error>> {

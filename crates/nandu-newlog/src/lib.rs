@@ -2,14 +2,12 @@
 //!
 //! **For** whoever builds an engine of their own over raw NAND and wants wear, bad blocks, garbage collection and recovery done.
 //!
-//! The owner of a [`Log`] appends whole pages and reads them back by address. A page that it **commits** is its state: after a mount,
-//! [`Log::committed`] is the newest of them, and the owner finds everything else from there. All other pages promise nothing by
-//! themselves.
+//! The owner of a [`Log`] appends whole pages and reads them back by address. A page that it **commits** is its state: after a mount, [`Log::committed`] is the newest of them,
+//! and the owner finds everything else from there. All other pages promise nothing by themselves.
 //!
 //! **The key decision** is that liveness belongs to the owner and time belongs to the log. The log keeps no map of pages,
-//! only a count for each block that is never too low; a page is proved dead by its owner's looking from the root. The alternative, a
-//! translation layer with a map of its own, would free the owner of that and cost a second tree of the size of the first: every synced write
-//! would program its path twice.
+//! only a count for each block that is never too low; a page is proved dead by its owner's looking from the root. The alternative, a translation layer with a map of its own,
+//! would free the owner of that and cost a second tree of the size of the first: every synced write would program its path twice.
 //!
 //! Two rules carry the rest:
 //!

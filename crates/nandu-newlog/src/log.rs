@@ -22,7 +22,7 @@ use crate::room::{Claim, IDLE_LIVE_SHARE, IDLE_SHARE, Room, WORTH_SHARE};
 use crate::stats::LogStats;
 use crate::verify::{Violation, verify};
 use crate::victims::Victims;
-use crate::volume::Volume;
+use crate::volume::{SEQUENCE_GAP, Volume};
 
 /// Blocks that an operation may open for which there is always room, but at the end of the chip's life: one for commits, one for nodes.
 const OPENED_SURE: u32 = 2;
@@ -234,6 +234,21 @@ impl<'m, N: Nand> Log<'m, N> {
         Ok(PageInfo { kind, sequence, stream, status })
     }
 
+    /// Whether a page that is none was left out behind a cut (N9): the sequence jumps over it. Reads the pages beside it, four on a side at most.
+    pub fn is_left_out(&mut self, page: PageAddr) -> Result<bool, LogError<N::Error>> {
+        let (block, shape) = (self.geometry().block_of(page), *self.volume.shape());
+        let nth = shape.nth_of(page);
+        let mut sequences = [None; 2];
+        for beside in 1..=4 {
+            for (sequence, nth) in sequences.iter_mut().zip([nth.checked_sub(beside), nth.checked_add(beside)]) {
+                if let Some(nth) = nth.filter(|&nth| nth < shape.pages && sequence.is_none()) {
+                    *sequence = self.volume.medium_mut().probe(shape.page(block, nth))?.valid().map(|it| it.sequence);
+                }
+            }
+        }
+        Ok(matches!(sequences, [Some(before), Some(behind)] if behind.saturating_sub(before) >= SEQUENCE_GAP))
+    }
+
     /// Room for an operation that appends at most `pages` pages, the last of them a commit, after which at most `live` pages more live than
     /// before. Costs a checkpoint at most, where one lists the blocks that are wanted.
     ///
@@ -311,9 +326,8 @@ impl<'m, N: Nand> Log<'m, N> {
         self.value_pages = (value_pages, together);
     }
 
-    /// Whether so many pages may live after an operation that makes them more by so many. It may end above the capacity by a share of a block: it asks for
-    /// the most that it may take. Where moving a page takes more than a program, moving all must leave the slack, or emptying a block yields next to nothing, and calls
-    /// get long, or never end.
+    /// Whether so many pages may live after an operation that makes them more by so many. It may end above the capacity by a share of a block: it asks for the most that it may
+    /// take. Where moving a page takes more than a program, moving all must leave the slack, or emptying a block yields next to nothing, and calls get long, or never end.
     fn may_live(&self, live: u32, more: u32) -> bool {
         let (capacity, pages) = (self.capacity_pages(), self.volume.shape().pages);
         let least = live - more.saturating_sub(1);

@@ -1,8 +1,7 @@
 //! Finding the newest commit after the newest checkpoint, in a bounded number of reads.
 //!
-//! Commits stand in one stream, and that stream opened the first entries of the ready list, one after the other (N3). So the last block with
-//! a commit is found among them, and the last commit in that block. Nobody looks for other pages: the commit says where the other streams
-//! stood, and what they programmed after it promises nothing (R1).
+//! Commits stand in one stream, and that stream opened the first entries of the ready list, one after the other (N3). So the last block with a commit is found among them, and
+//! the last commit in that block. Nobody looks for other pages: the commit says where the other streams stood, and what they programmed after it promises nothing (R1).
 
 use core::ops::Range;
 

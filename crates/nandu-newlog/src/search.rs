@@ -30,9 +30,8 @@ impl<'s, 'm, N: Nand> Search<'s, 'm, N> {
 
     /// The newest anchor on the chip, or `None` on a chip without one.
     ///
-    /// Reads the first pages of the first blocks until one is part of a checkpoint, and of as many blocks behind it as there
-    /// are other anchor blocks; searches the one that was begun last; and looks at the first pages of anchor blocks that it
-    /// names elsewhere. About 5 reads and the binary logarithm of the pages in a block.
+    /// Reads the first pages of the first blocks until one is part of a checkpoint, and of as many blocks behind it as there are other anchor blocks; searches the one that was
+    /// begun last; and looks at the first pages of anchor blocks that it names elsewhere. About 5 reads and the binary logarithm of the pages in a block.
     pub(crate) fn newest(&mut self) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
         let mut begun = [None; ANCHOR_COUNT];
         let (mut seen, mut count, mut looked) = (0, 0, 0);

@@ -401,8 +401,7 @@ impl<'m, N: Nand> Volume<'m, N> {
         Err(self.end())
     }
 
-    /// Open blocks that are to be emptied since they were read too often are closed, where there are others to open. A mount finds the next one by
-    /// the ready list, as after a failed program.
+    /// Open blocks that are to be emptied since they were read too often are closed, where there are others to open. A mount finds the next one by the ready list, as after a failed program.
     pub(crate) fn close_endangered(&mut self) {
         for stream in 0..self.shape.streams {
             let is_endangered = |head: &Head| self.blocks.has(head.block, Flag::Refresh);
@@ -549,8 +548,7 @@ impl<'m, N: Nand> Volume<'m, N> {
 
     /// Copies the newest commit to a block of the ready list, which is erased here; `false` if there is no block for it.
     ///
-    /// Neither this checkpoint nor the one before it needs the block. A cut leaves in it a page with the number of a checkpoint that does not
-    /// exist, which roll-forward passes over.
+    /// Neither this checkpoint nor the one before it needs the block. A cut leaves in it a page with the number of a checkpoint that does not exist, which roll-forward passes over.
     fn copy_commit(&mut self, found: &Found) -> Result<bool, LogError<N::Error>> {
         debug_assert!(self.committed == Some(found.page) && found.kind == PageKind::Commit);
         while self.ready.remaining() > 0 {

@@ -67,8 +67,7 @@ pub(crate) fn descend_to_leaf<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, key:
     Ok(())
 }
 
-/// The page of the leaf whose range holds a key. Inner nodes are searched where they are, in the path or in memory; the path is changed only where one has
-/// to be read.
+/// The page of the leaf whose range holds a key. Inner nodes are searched where they are, in the path or in memory; the path is changed only where one has to be read.
 pub(crate) fn find_leaf<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, key: &[u8]) -> Outcome<u32, N> {
     load_root(tree)?;
     let cells = tree.path.shape().cells();

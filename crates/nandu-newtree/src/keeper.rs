@@ -552,6 +552,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             Err(error) => {
                 let error = self.undo(error);
                 return match corrupt_page(&error) {
+                    Some(lost) if lost == page && self.tree.log.is_left_out(page)? => Ok(Fate::Dead),
                     Some(lost) if lost == page && !is_member && !self.reaches(page) => Ok(Fate::Dead),
                     Some(_) => Ok(Fate::Unreadable),
                     None => Err(error),
