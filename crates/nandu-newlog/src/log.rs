@@ -234,19 +234,20 @@ impl<'m, N: Nand> Log<'m, N> {
         Ok(PageInfo { kind, sequence, stream, status })
     }
 
-    /// Whether a page that is none was left out behind a cut (N9): the sequence jumps over it. Reads the pages beside it, four on a side at most.
+    /// Whether a page that is none was left out behind a cut (N9), as the sequence jumps over it. Reads the two pages beside it.
     pub fn is_left_out(&mut self, page: PageAddr) -> Result<bool, LogError<N::Error>> {
-        let (block, shape) = (self.geometry().block_of(page), *self.volume.shape());
-        let nth = shape.nth_of(page);
-        let mut sequences = [None; 2];
-        for beside in 1..=4 {
-            for (sequence, nth) in sequences.iter_mut().zip([nth.checked_sub(beside), nth.checked_add(beside)]) {
-                if let Some(nth) = nth.filter(|&nth| nth < shape.pages && sequence.is_none()) {
-                    *sequence = self.volume.medium_mut().probe(shape.page(block, nth))?.valid().map(|it| it.sequence);
-                }
+        let (shape, mut before) = (*self.volume.shape(), u64::MAX);
+        let (block, nth) = (shape.block_of(page), shape.nth_of(page));
+        for beside in [nth.wrapping_sub(1), nth + 1] {
+            let is_page = beside < shape.pages;
+            let found = if is_page { self.volume.medium_mut().probe(shape.page(block, beside))?.valid() } else { None };
+            let Some(found) = found else { return Ok(false) };
+            if beside > nth {
+                return Ok(found.sequence.saturating_sub(before) >= SEQUENCE_GAP);
             }
+            before = found.sequence;
         }
-        Ok(matches!(sequences, [Some(before), Some(behind)] if behind.saturating_sub(before) >= SEQUENCE_GAP))
+        Ok(false)
     }
 
     /// Room for an operation that appends at most `pages` pages, the last of them a commit, after which at most `live` pages more live than
