@@ -5,9 +5,8 @@
 //! its block, and the third that is drawn has the block emptied. A block is emptied after `reads_max` reads in the mean. That it is read eight times as often before that happens
 //! has a probability of 1e-8, if its reads are few among many; if they are most of all reads, the distances between draws are bounded and so is the count.
 //!
-//! A mount knows nothing of reads before it. It gives each block a number of drawn reads by chance, as blocks have that are read evenly, so that many short
-//! sessions move a block as often as a long one does. That chance follows the sequence; a session that programmed nothing and read much makes a checkpoint
-//! when it is unmounted, so that the next one draws anew.
+//! A mount knows nothing of reads before it. It gives each block a number of drawn reads by chance, as blocks have that are read evenly, so that many short sessions move a block as often as
+//! a long one does. That chance follows the sequence; a session that programmed nothing and read much makes a checkpoint when it is unmounted, so that the next one draws anew.
 
 use nandu_nand::BlockAddr;
 

@@ -53,8 +53,7 @@ struct Maker<'v, 'm, N> {
 }
 
 impl<N: Nand> Maker<'_, '_, N> {
-    /// Takes over the erase counts of a volume that stands on the chip, as far as its block table can be read: wear goes on from
-    /// there. One read, and one for each page of the block table.
+    /// Takes over the erase counts of a volume that stands on the chip, as far as its block table can be read: wear goes on from there. One read, and one for each page of the block table.
     fn keep_erase_counts(&mut self, old: &NewestAnchor) -> Result<(), LogError<N::Error>> {
         let (medium, blocks, shape) = self.volume.reader();
         if medium.probe_any(old.found.page)?.valid().is_none() {
@@ -109,8 +108,7 @@ impl<N: Nand> Maker<'_, '_, N> {
         Ok(())
     }
 
-    /// Takes the first good blocks for anchors and erases them; the one with the newest anchor of an old volume last, since
-    /// the older ones alone would pass for a volume that is long gone.
+    /// Takes the first good blocks for anchors and erases them; the one with the newest anchor of an old volume last, since the older ones alone would pass for a volume that is long gone.
     fn choose_anchors(&mut self, old: Option<BlockAddr>) -> Result<Anchors, LogError<N::Error>> {
         let mut chosen = [None; ANCHOR_COUNT];
         let mut count = 0;

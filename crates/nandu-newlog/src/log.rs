@@ -22,7 +22,7 @@ use crate::room::{Claim, IDLE_LIVE_SHARE, IDLE_SHARE, Room, WORTH_SHARE};
 use crate::stats::LogStats;
 use crate::verify::{Violation, verify};
 use crate::victims::Victims;
-use crate::volume::{SEQUENCE_GAP, Volume};
+use crate::volume::Volume;
 
 /// Blocks that an operation may open for which there is always room, but at the end of the chip's life: one for commits, one for nodes.
 const OPENED_SURE: u32 = 2;
@@ -234,20 +234,17 @@ impl<'m, N: Nand> Log<'m, N> {
         Ok(PageInfo { kind, sequence, stream, status })
     }
 
-    /// Whether a page that is none was left out behind a cut (N9), as the sequence jumps over it. Reads the two pages beside it.
+    /// Whether a page that is none was left out behind a cut (N9). Reads the two pages beside it, which say so.
     pub fn is_left_out(&mut self, page: PageAddr) -> Result<bool, LogError<N::Error>> {
-        let (shape, mut before) = (*self.volume.shape(), u64::MAX);
+        let shape = *self.volume.shape();
         let (block, nth) = (shape.block_of(page), shape.nth_of(page));
-        for beside in [nth.wrapping_sub(1), nth + 1] {
-            let is_page = beside < shape.pages;
-            let found = if is_page { self.volume.medium_mut().probe(shape.page(block, beside))?.valid() } else { None };
-            let Some(found) = found else { return Ok(false) };
-            if beside > nth {
-                return Ok(found.sequence.saturating_sub(before) >= SEQUENCE_GAP);
-            }
-            before = found.sequence;
+        if nth == 0 || nth + 1 >= shape.pages {
+            return Ok(false);
         }
-        Ok(false)
+        let medium = self.volume.medium_mut();
+        let Some(before) = medium.probe(shape.page(block, nth - 1))?.valid() else { return Ok(false) };
+        let behind = medium.probe(shape.page(block, nth + 1))?.valid();
+        Ok(behind.is_some_and(|behind| before.is_last_before(&behind)))
     }
 
     /// Room for an operation that appends at most `pages` pages, the last of them a commit, after which at most `live` pages more live than
@@ -416,8 +413,7 @@ impl<'m, N: Nand> Log<'m, N> {
 
     /// Says that a page is needed no longer once the next commit is durable. At most [`Log::dying_room`] pages.
     ///
-    /// An image may lead its owner to a page that the counts do not know of, or to one page on two ways. Then counts are not the truth, and
-    /// are made anew before they refuse anything.
+    /// An image may lead its owner to a page that the counts do not know of, or to one page on two ways. Then counts are not the truth, and are made anew before they refuse anything.
     pub fn dies(&mut self, page: PageAddr) {
         if !self.geometry().contains_page(page) {
             return;

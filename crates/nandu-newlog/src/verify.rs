@@ -5,8 +5,8 @@ use nandu_nand::{BlockAddr, Nand, PageAddr};
 
 use crate::blocks::State;
 use crate::error::LogError;
-use crate::medium::Probe;
-use crate::volume::{SEQUENCE_GAP, Volume};
+use crate::medium::{Found, Probe};
+use crate::volume::Volume;
 
 /// An invariant that does not hold, and where. The numbers are those of the crate's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,13 +64,13 @@ pub(crate) fn verify<N: Nand>(
 }
 
 /// N1: within a block sequences rise, and each page says where it stands. A page that is neither valid nor erased may
-/// only be the last one, or the last one before a cut, over which the sequence jumps.
+/// only be the last one, or one that was left out behind a cut.
 fn verify_block<N: Nand>(
     volume: &mut Volume<'_, N>,
     block: BlockAddr,
     tell: &mut impl FnMut(u8, BlockAddr, Option<PageAddr>),
 ) -> Result<(), LogError<N::Error>> {
-    let mut before = None;
+    let mut before: Option<Found> = None;
     let mut damaged = None;
     let mut valid = 0;
     for nth in 0..volume.shape().pages {
@@ -78,14 +78,14 @@ fn verify_block<N: Nand>(
         match volume.medium_mut().probe(page)? {
             Probe::Valid(found) => {
                 let is_late = found.sequence >= volume.medium().sequence();
-                if before.is_some_and(|before| found.sequence <= before) || is_late {
+                if before.is_some_and(|before| found.sequence <= before.sequence) || is_late {
                     tell(1, block, Some(page));
                 }
-                let is_cut = found.sequence.saturating_sub(before.unwrap_or(0)) >= SEQUENCE_GAP;
+                let is_cut = before.is_some_and(|before| before.is_last_before(&found));
                 if let Some(damaged) = damaged.take().filter(|_| !is_cut) {
                     tell(1, block, Some(damaged));
                 }
-                before = Some(found.sequence);
+                before = Some(found);
                 valid += 1;
             }
             Probe::Garbage => damaged = Some(page),

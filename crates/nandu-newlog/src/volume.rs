@@ -20,7 +20,7 @@ use crate::shape::Shape;
 const BLOCKS_TRIED: u32 = 8;
 
 /// By how much the sequence jumps after a cut: more pages than one operation programs, or a recovery.
-pub(crate) const SEQUENCE_GAP: u64 = 4096;
+const SEQUENCE_GAP: u64 = 4096;
 
 /// Highest sequence of a volume that can be written: far enough from the end that nothing overflows in a mount.
 pub(crate) const SEQUENCE_MAX: u64 = u64::MAX - (1 << 40);
