@@ -33,9 +33,8 @@ pub(crate) struct Said<'a> {
     pub(crate) is_exact: bool,
 }
 
-/// What a mount takes from a checkpoint.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Loaded {
+/// Where a volume stands, beside its block table: what a checkpoint says, and a mount takes from it.
+pub(crate) struct Standing {
     pub(crate) anchors: Anchors,
     pub(crate) heads: Heads,
     pub(crate) ready: Ready,

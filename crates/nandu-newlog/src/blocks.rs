@@ -1,4 +1,4 @@
-//! What the log knows of each block: eight bytes in memory, four in a checkpoint.
+//! What the log knows of each block: six bytes in memory, four in a checkpoint.
 //!
 //! ```text
 //!          checkpoint       erase        stream         full, cut, failed
@@ -83,17 +83,23 @@ impl State {
 #[repr(u32)]
 pub(crate) enum Flag {
     /// Bits begin to flip, or it was read too often: to be emptied.
-    Refresh = 1 << 28,
+    Refresh = 1 << 29,
     /// Holds a page that is live and cannot be read, so it is never erased.
-    Damaged = 1 << 29,
+    Damaged = 1 << 30,
     /// Of a bad block: its mark is not on the chip yet. Of any other: its mark was looked at in this session, and is not set.
-    Mark = 1 << 30,
+    Mark = 1 << 31,
 }
 
-const STATE_SHIFT: u32 = 20;
-const STREAM_SHIFT: u32 = 24;
+const STATE_SHIFT: u32 = 18;
+const STREAM_SHIFT: u32 = 21;
+const AGE_SHIFT: u32 = 24;
 const STATE_BITS: u32 = 7 << STATE_SHIFT;
 const STREAM_BITS: u32 = 7 << STREAM_SHIFT;
+const AGE_BITS: u32 = 31 << AGE_SHIFT;
+
+/// How much older blocks are when as many were opened as there are. At 16 none grows older after two times. Of skewed updates of a chip of which 80 % live,
+/// those under a 95/5 load take as many programs as with ages of 16 bits, and those under a Zipf load 1 % fewer.
+const AGES: u32 = 16;
 
 /// Beside the live count, which takes 13 bits at most: how many of its reads were drawn since its erase; 2 bits.
 const READS_SHIFT: u32 = 13;
@@ -104,13 +110,12 @@ const CHANGED: u8 = 2;
 /// Live counts in it fell: a checkpoint need not say so, but after a clean one counts are taken for exact.
 const LESS_LIVE: u8 = 1;
 
-/// A block in memory: erase count (18 bits), state (3 from bit 20), stream (3 from bit 24), flags; live pages (13) and reads drawn (2); coarse time of opening.
+/// A block in memory: erase count (18 bits), state (3), stream (3), age (5), flags (3); live pages (13) and reads drawn (2).
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct BlockEntry {
     word: U32,
     live: U16,
-    birth: U16,
 }
 
 impl BlockEntry {
@@ -155,6 +160,8 @@ pub(crate) struct Blocks<'m> {
     refresh: u32,
     damaged: u32,
     erase_count_sum: u64,
+    /// Blocks opened since all grew older.
+    opened: u32,
 }
 
 impl<'m> Blocks<'m> {
@@ -172,6 +179,7 @@ impl<'m> Blocks<'m> {
             refresh: 0,
             damaged: 0,
             erase_count_sum: 0,
+            opened: 0,
         }
     }
 
@@ -186,7 +194,7 @@ impl<'m> Blocks<'m> {
 
     /// Back to where every block is free and was never erased.
     pub(crate) fn clear(&mut self) {
-        self.entries.fill(BlockEntry { word: U32::ZERO, live: U16::ZERO, birth: U16::ZERO });
+        self.entries.fill(BlockEntry { word: U32::ZERO, live: U16::ZERO });
         self.table.fill(TablePage { address: U32::new(NO_PAGE), changed: CHANGED, reserved: [0; 3] });
         self.counts = [0; STATES.len()];
         self.counts[State::Free as usize] = self.entries.len() as u32;
@@ -237,8 +245,9 @@ impl<'m> Blocks<'m> {
         self.live_total
     }
 
-    pub(crate) fn birth(&self, block: BlockAddr) -> u16 {
-        self.entry(block).birth.get()
+    /// How long ago a block was opened, in sixteenths of the time in which as many are opened as there are; 31 at most.
+    pub(crate) fn age(&self, block: BlockAddr) -> u32 {
+        (self.word(block) & AGE_BITS) >> AGE_SHIFT
     }
 
     /// Reads drawn since the erase.
@@ -293,7 +302,7 @@ impl<'m> Blocks<'m> {
     fn change(&mut self, block: BlockAddr, word: u32, live: u16) {
         debug_assert!(live <= self.pages, "block {block} has no {live} pages");
         let old = self.entry(block);
-        let new = BlockEntry { word: U32::new(word), live: U16::new(live | old.live.get() & READS), ..old };
+        let new = BlockEntry { word: U32::new(word), live: U16::new(live | old.live.get() & READS) };
         self.entries[block.0 as usize] = new;
         let step = |sum: u32, before: bool, after: bool| sum - u32::from(before) + u32::from(after);
         self.counts[old.state() as usize] -= 1;
@@ -356,10 +365,19 @@ impl<'m> Blocks<'m> {
     }
 
     /// A stream opens a block.
-    pub(crate) fn open(&mut self, erased: Erased, stream: u8, now: u16) {
+    pub(crate) fn open(&mut self, erased: Erased, stream: u8) {
         let block = erased.block();
         debug_assert!(self.state(block) == State::Ready && self.live(block) == 0);
-        self.entries[block.0 as usize].birth.set(now);
+        self.opened += 1;
+        if self.opened * AGES >= self.count() {
+            self.opened = 0;
+            for BlockEntry { word, .. } in
+                self.entries.iter_mut().filter(|entry| entry.word.get() & AGE_BITS != AGE_BITS)
+            {
+                word.set(word.get() + (1 << AGE_SHIFT));
+            }
+        }
+        self.entries[block.0 as usize].word.set(self.word(block) & !AGE_BITS);
         self.reopen(block, stream);
     }
 
@@ -439,10 +457,6 @@ impl<'m> Blocks<'m> {
     pub(crate) fn set_reads(&mut self, block: BlockAddr, reads: u8) {
         let live = &mut self.entries[block.0 as usize].live;
         live.set(live.get() & !READS | u16::from(reads & 3) << READS_SHIFT);
-    }
-
-    pub(crate) fn set_birth(&mut self, block: BlockAddr, birth: u16) {
-        self.entries[block.0 as usize].birth.set(birth);
     }
 
     pub(crate) fn count_erases(&mut self, block: BlockAddr, count: u32) {

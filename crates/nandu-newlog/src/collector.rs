@@ -156,10 +156,6 @@ pub(crate) struct Collector {
     emptying: Option<Emptying>,
     /// The block that was done with last: the next one is another, if there is another. What lived in it may still be dying.
     skipped: Option<BlockAddr>,
-    /// When blocks became scarce, if they are.
-    scarce_since: Option<u16>,
-    /// Whether it is the turn of a block that was not filled since then.
-    is_turn_of_old: bool,
     /// Pages moved for levelling, or that could have been when nothing was to be levelled.
     levelled: u64,
     nodes: Toll,
@@ -169,16 +165,8 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    pub(crate) const IDLE: Collector = Collector {
-        emptying: None,
-        skipped: None,
-        scarce_since: None,
-        is_turn_of_old: false,
-        levelled: 0,
-        nodes: Toll::NONE,
-        values: Toll::NONE,
-        programs: 0,
-    };
+    pub(crate) const IDLE: Collector =
+        Collector { emptying: None, skipped: None, levelled: 0, nodes: Toll::NONE, values: Toll::NONE, programs: 0 };
 
     /// Programs that moving so many pages takes, of which so many are of values and so many of these stand together, in blocks of so many. What names pages of values is in one of the others: the
     /// fewer of those there are, the more pages of a block each names.
@@ -217,15 +205,6 @@ impl Collector {
 
     pub(crate) fn skipped(&self) -> Option<BlockAddr> {
         self.skipped
-    }
-
-    pub(crate) fn scarce_since(&self) -> Option<u16> {
-        self.scarce_since.filter(|_| self.is_turn_of_old)
-    }
-
-    /// Whether blocks are scarce now.
-    pub(crate) fn note_scarcity(&mut self, is_scarce: bool, now: u16) {
-        self.scarce_since = if is_scarce { self.scarce_since.or(Some(now)) } else { None };
     }
 
     pub(crate) fn is_levelling(&self) -> bool {
@@ -293,7 +272,6 @@ impl Collector {
         let Some(emptying) = self.emptying.take() else { return true };
         let Emptying { block, cursor, left, is_damaged, .. } = emptying;
         self.skipped = Some(block);
-        self.is_turn_of_old = !self.is_turn_of_old;
         if !emptying.is_current(blocks) {
             // It was empty, and a checkpoint listed it. Since then it may have been filled again, with pages that nobody was asked about.
             return true;

@@ -1,7 +1,7 @@
 //! Read disturb: reading a page wears, a little, on the other pages of its block, and error correction says nothing of them
 //! until they are read. So a block that was read too often since its erase is emptied.
 //!
-//! Counting every read would take more memory than eight bytes a block leave, so reads are **drawn**: one of about every so many, at distances that look like chance, counts for
+//! Counting every read would take more memory than six bytes a block leave, so reads are **drawn**: one of about every so many, at distances that look like chance, counts for
 //! its block, and the third that is drawn has the block emptied. A block is emptied after `reads_max` reads in the mean. That it is read eight times as often before that happens
 //! has a probability of 1e-8, if its reads are few among many; if they are most of all reads, the distances between draws are bounded and so is the count.
 //!

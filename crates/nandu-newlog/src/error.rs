@@ -22,8 +22,7 @@ pub enum LogError<E: core::error::Error + 'static> {
     /// There is no room, and none can be made. Nothing was changed.
     #[error("no block can be freed")]
     Full,
-    /// The chip is at the end of its life, or the volume uses features that this version does not know: it can be read
-    /// and not written.
+    /// The chip is at the end of its life, or the volume uses features that this version does not know: it can be read and not written.
     #[error("the volume can only be read")]
     ReadOnly,
     /// An earlier operation failed so that memory cannot be trusted; mount again.

@@ -65,6 +65,7 @@ mod disturb;
 mod dying;
 mod error;
 mod format;
+mod gap;
 mod grant;
 mod heads;
 mod log;

@@ -12,6 +12,7 @@ use crate::disturb::Disturb;
 use crate::dying::{DYING_MAX, Dying};
 use crate::error::LogError;
 use crate::format;
+use crate::gap;
 use crate::grant::{Claimed, Fate, Grant, Kind, PageInfo, Victim};
 use crate::medium::Medium;
 use crate::mount::mount;
@@ -65,7 +66,7 @@ impl<N: Nand> fmt::Debug for Log<'_, N> {
 }
 
 impl<'m, N: Nand> Log<'m, N> {
-    /// Bytes of memory that a log on this chip takes, exactly: a page, 8 for each block, and 8 for each page that the block table may take.
+    /// Bytes of memory that a log on this chip takes, exactly: a page, 6 for each block, and 8 for each page that the block table may take.
     pub const fn memory_required(geometry: &Geometry, _options: &LogOptions) -> usize {
         memory_required(geometry)
     }
@@ -234,17 +235,10 @@ impl<'m, N: Nand> Log<'m, N> {
         Ok(PageInfo { kind, sequence, stream, status })
     }
 
-    /// Whether a page that is none was left out behind a cut (N9). Reads the two pages beside it, which say so.
+    /// Whether a page that cannot be read was left out behind a cut (N9). Reads the pages beside it, which say so: two, or one more for each other that cannot be read.
     pub fn is_left_out(&mut self, page: PageAddr) -> Result<bool, LogError<N::Error>> {
-        let shape = *self.volume.shape();
-        let (block, nth) = (shape.block_of(page), shape.nth_of(page));
-        if nth == 0 || nth + 1 >= shape.pages {
-            return Ok(false);
-        }
-        let medium = self.volume.medium_mut();
-        let Some(before) = medium.probe(shape.page(block, nth - 1))?.valid() else { return Ok(false) };
-        let behind = medium.probe(shape.page(block, nth + 1))?.valid();
-        Ok(behind.is_some_and(|behind| before.is_last_before(&behind)))
+        let (medium, _, shape) = self.volume.reader();
+        gap::is_left_out(medium, shape, page)
     }
 
     /// Room for an operation that appends at most `pages` pages, the last of them a commit, after which at most `live` pages more live than
@@ -356,8 +350,7 @@ impl<'m, N: Nand> Log<'m, N> {
     }
 
     fn victims(&self) -> Victims<'_, 'm> {
-        let (skipped, scarce_since) = (self.collector.skipped(), self.collector.scarce_since());
-        Victims { blocks: self.volume.blocks(), now: self.volume.now(), skipped, scarce_since }
+        Victims { blocks: self.volume.blocks(), skipped: self.collector.skipped() }
     }
 
     /// Programs a page that promises nothing: it counts once a commit leads to it. `bytes` is a whole page, with room for the header
@@ -472,11 +465,6 @@ impl<'m, N: Nand> Log<'m, N> {
         (counters.programs.iter().sum(), counters.erases)
     }
 
-    fn note_scarcity(&mut self) {
-        let is_scarce = self.volume.blocks().pool() <= OPENED_FLOOR;
-        self.collector.note_scarcity(is_scarce, self.volume.now());
-    }
-
     /// Does the next piece of work that the budget allows: erases and checkpoints by itself; a page to examine is handed
     /// out and has to be answered. `None`: nothing to do, or the budget is used up.
     ///
@@ -486,7 +474,6 @@ impl<'m, N: Nand> Log<'m, N> {
     pub fn victim(&mut self, budget: &mut Budget) -> Result<Option<Victim>, LogError<N::Error>> {
         self.volume.check_writable()?;
         while budget.steps > 0 && self.step(budget)? {}
-        self.note_scarcity();
         if !self.volume.is_exact() && self.volume.blocks().pool() <= OPENED_FLOOR {
             // With counts that are too high, moves may take the last blocks and free none. Counting reads only, and comes first.
             return Ok(None);

@@ -36,13 +36,6 @@ impl Found {
     }
 }
 
-impl Found {
-    /// Whether no page that counts stood between this one and another of its block: a commit names the one before, and survivors follow commits behind a cut alone.
-    pub(crate) fn is_last_before(&self, behind: &Found) -> bool {
-        self.kind == PageKind::Commit && (behind.stream != 0 || behind.committed == Some(self.page))
-    }
-}
-
 /// What stands in a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Probe {

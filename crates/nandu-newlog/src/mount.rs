@@ -6,7 +6,7 @@ use nandu_media::table::{LIVE_MAX, RECORD_SIZE};
 use nandu_media::{Anchor, BlockRecord, Field, Malformed, PageKind};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 
-use crate::anchors::{Anchors, Loaded};
+use crate::anchors::{Anchors, Standing};
 use crate::blocks::{Blocks, State};
 use crate::error::LogError;
 use crate::heads::Heads;
@@ -43,22 +43,22 @@ fn open<N: Nand>(volume: &mut Volume<'_, N>, options: &LogOptions) -> Result<boo
     let newest = Search::new(medium, shape).newest()?.ok_or(LogError::NotFormatted)?;
     let stored = stored_options(medium, newest.found.page, options)?;
     volume.reshape(Shape::new(volume.medium().chip().geometry(), &stored)?);
-    let (medium, blocks, shape) = volume.reader();
+    let (medium, blocks, shape, standing) = volume.loader();
     medium.set_volume(newest.found.volume);
     if options.volume.is_some_and(|volume| volume != newest.found.volume) {
         return Err(LogError::WrongFormat { what: &"volume id" });
     }
-    let loaded = Loader { medium, blocks, shape }.proven(newest)?;
+    Loader { medium, blocks, shape, standing }.proven(&newest)?;
     medium.pass_sequence(newest.sequence.saturating_add(1));
-    let roll = Roll { shape, loaded: &loaded };
-    if !loaded.anchors.is_clean() {
+    let roll = Roll { shape, standing };
+    if !standing.anchors.is_clean() {
         let rolled = roll.forward(medium)?;
-        volume.recover(&loaded, &rolled)?;
+        volume.recover(&rolled)?;
         return Ok(true);
     }
     roll.check_clean(medium)?;
-    volume.resume(&loaded);
-    if let Some(page) = loaded.committed {
+    volume.resume();
+    if let Some(page) = volume.committed() {
         volume.hold_commit(page)?;
     }
     Ok(false)
@@ -100,6 +100,7 @@ struct Loader<'l, 'm, N> {
     medium: &'l mut Medium<'m, N>,
     blocks: &'l mut Blocks<'m>,
     shape: &'l Shape,
+    standing: &'l mut Standing,
 }
 
 impl<N: Nand> Loader<'_, '_, N> {
@@ -111,9 +112,9 @@ impl<N: Nand> Loader<'_, '_, N> {
     /// begun. Where that one is gone, an earlier mount saw the second one, and erased it.
     ///
     /// Nothing more is read on a volume with all its anchor blocks; else one page, and in doubt as much as in a search for an anchor.
-    fn proven(&mut self, newest: NewestAnchor) -> Result<Loaded, LogError<N::Error>> {
-        let mut loaded = self.load(&newest.found)?;
-        let Some(base) = loaded.anchors.base_in_doubt(self.shape) else { return Ok(loaded) };
+    fn proven(&mut self, newest: &NewestAnchor) -> Result<(), LogError<N::Error>> {
+        self.load(&newest.found)?;
+        let Some(base) = self.standing.anchors.base_in_doubt(self.shape) else { return Ok(()) };
         let block = self.shape.block_of(newest.found.page);
         let nth = self.shape.nth_of(newest.found.page) + 1;
         let is_confirmed = self.medium.chip().reads_back();
@@ -126,33 +127,32 @@ impl<N: Nand> Loader<'_, '_, N> {
             |before: &Found| before.volume == newest.found.volume && before.sequence < newest.found.sequence;
         if let Some(before) = before.filter(is_before) {
             match self.load(&before) {
-                Err(LogError::Corrupt { .. }) => loaded = self.load(&newest.found)?,
-                result => loaded = result?,
+                Err(LogError::Corrupt { .. }) => self.load(&newest.found)?,
+                result => result?,
             }
         }
-        debug_assert!(loaded.anchors.number() > 0);
+        debug_assert!(self.standing.anchors.number() > 0);
         // Whoever began the other block knew that the one before is stable.
-        loaded.anchors.settle();
-        Ok(loaded)
+        self.standing.anchors.settle();
+        Ok(())
     }
 
     /// Takes over what an anchor says.
-    fn load(&mut self, found: &Found) -> Result<Loaded, LogError<N::Error>> {
+    fn load(&mut self, found: &Found) -> Result<(), LogError<N::Error>> {
         let corrupt = |why| LogError::Corrupt { page: found.page, why };
         self.blocks.clear();
         self.medium.load(found.page)?;
-        let loaded = self.take_anchor(found).map_err(corrupt)?;
-        if loaded.committed.is_some_and(|page| !self.shape.geometry.contains_page(page)) {
+        self.take_anchor(found).map_err(corrupt)?;
+        if found.committed.is_some_and(|page| !self.shape.geometry.contains_page(page)) {
             return Err(corrupt(Malformed::Range(Field::Committed)));
         }
         for index in 0..self.blocks.table_pages() {
             self.load_table_page(index, found.sequence)?;
         }
-        self.check(&loaded).map_err(corrupt)?;
-        Ok(loaded)
+        self.check().map_err(corrupt)
     }
 
-    fn take_anchor(&mut self, found: &Found) -> Result<Loaded, Malformed> {
+    fn take_anchor(&mut self, found: &Found) -> Result<(), Malformed> {
         let parsed = self.medium.parsed()?;
         let anchor = Anchor::parse(&parsed)?;
         let is_exact = parsed.is_clean()
@@ -160,17 +160,25 @@ impl<N: Nand> Loader<'_, '_, N> {
             // Larger blocks have their counts rounded up.
             && self.shape.pages <= u16::from(LIVE_MAX);
         let anchors = Anchors::found(&anchor, found, self.shape, parsed.is_clean())?;
-        let mut heads = Heads::new(self.shape.streams, self.shape.pages);
+        // A recovery needs the next number, for what it copies and for its checkpoint.
+        let is_read_only = anchor.is_read_only() || found.checkpoint == u32::MAX;
+        *self.standing = Standing {
+            anchors,
+            heads: Heads::new(self.shape.streams, self.shape.pages),
+            ready: Ready::EMPTY,
+            committed: found.committed,
+            is_exact,
+            is_read_only,
+        };
         for (stream, head) in anchor.heads().enumerate() {
             let Some(head) = head else { continue };
             if head.next >= self.shape.pages {
                 return Err(Malformed::Range(Field::Heads));
             }
             debug_assert!(head.next > 0, "an anchor with an open block of no page is refused");
-            heads.begin(stream as u8, BlockAddr(head.block), head.next, None);
+            self.standing.heads.begin(stream as u8, BlockAddr(head.block), head.next, None);
         }
-        let mut ready = Ready::EMPTY;
-        anchor.ready().for_each(|block| ready.push(BlockAddr(block)));
+        anchor.ready().for_each(|block| self.standing.ready.push(BlockAddr(block)));
         if anchor.table().len() != usize::from(self.blocks.table_pages()) {
             return Err(Malformed::Range(Field::TablePageCount));
         }
@@ -182,9 +190,7 @@ impl<N: Nand> Loader<'_, '_, N> {
                 return Err(Malformed::Range(Field::Records));
             }
         }
-        // A recovery needs the next number, for what it copies and for its checkpoint.
-        let is_read_only = anchor.is_read_only() || found.checkpoint == u32::MAX;
-        Ok(Loaded { anchors, heads, ready, committed: found.committed, is_exact, is_read_only })
+        Ok(())
     }
 
     fn load_table_page(&mut self, index: u16, anchor_sequence: u64) -> Result<(), LogError<N::Error>> {
@@ -209,9 +215,10 @@ impl<N: Nand> Loader<'_, '_, N> {
     }
 
     /// Whether the parts of the checkpoint agree; a hostile image may say anything.
-    fn check(&mut self, loaded: &Loaded) -> Result<(), Malformed> {
+    fn check(&mut self) -> Result<(), Malformed> {
+        let Standing { heads, ready, anchors, .. } = &*self.standing;
         // What is listed or open twice shows in the sums.
-        let ready = loaded.ready.all();
+        let ready = ready.all();
         for &block in ready {
             match self.blocks.state(block) {
                 State::Free => self.blocks.list(block),
@@ -223,7 +230,7 @@ impl<N: Nand> Loader<'_, '_, N> {
             return Err(Malformed::Range(Field::Ready));
         }
         let mut open = 0;
-        for head in (0..loaded.heads.streams()).filter_map(|stream| loaded.heads.open(stream)) {
+        for head in (0..heads.streams()).filter_map(|stream| heads.open(stream)) {
             if self.blocks.state(head.block) != State::Open {
                 return Err(Malformed::Range(Field::Heads));
             }
@@ -234,7 +241,7 @@ impl<N: Nand> Loader<'_, '_, N> {
         if self.blocks.in_state(State::Open) != open {
             return Err(Malformed::Range(Field::Heads));
         }
-        if loaded.anchors.blocks().any(|block| self.blocks.state(block) != State::Anchor) {
+        if anchors.blocks().any(|block| self.blocks.state(block) != State::Anchor) {
             return Err(Malformed::Range(Field::Anchors));
         }
         Ok(())

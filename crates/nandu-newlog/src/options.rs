@@ -14,15 +14,12 @@ pub struct LogOptions {
     pub salt: u64,
     /// Streams, 2 to 8: one of commits, the others of what survives, by how often it did; left open: by the size of the chip.
     pub stream_count: Option<u8>,
-    /// Longest list of blocks in a checkpoint that are opened next, 3 to 14; left open: by the size of the chip. Longer means
-    /// fewer checkpoints and more blocks that hold no data.
+    /// Longest list of blocks in a checkpoint that are opened next, 3 to 14; left open: by the size of the chip. Longer means fewer checkpoints and more blocks that hold no data.
     pub ready_max: Option<u8>,
-    /// Read the header of each page back after it was programmed: one more short read a program, and a program that the chip
-    /// reported and lost (fault F14) is repeated elsewhere. A mount after a cut reads a second time where what it finds ends, so
-    /// that a read of something else (F15, F16) does not hide the newest commit.
+    /// Read the header of each page back after it was programmed: one more short read a program, and a program that the chip reported and lost (fault F14) is repeated elsewhere. A mount
+    /// after a cut reads a second time where what it finds ends, so that a read of something else (F15, F16) does not hide the newest commit.
     pub read_back: bool,
-    /// Reads of a block since its erase after which its pages are moved; left open: 131,072, about an eighth of what chips are rated
-    /// for. Reads are estimated, not counted. 0: never.
+    /// Reads of a block since its erase after which its pages are moved; left open: 131,072, about an eighth of what chips are rated for. Reads are estimated, not counted. 0: never.
     pub reads_max: Option<u32>,
     /// Test switches.
     #[cfg(feature = "_broken")]

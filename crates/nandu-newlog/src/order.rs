@@ -1,8 +1,7 @@
 //! Orders that types keep: a block goes from [`Listed`] to [`Erased`] to open, and none of the two is made but by the step before.
 //!
-//! A block that is erased while a checkpoint still counts pages in it would, torn in that, have pages that can be taken neither for live nor
-//! for dead (N4). A block that only looks erased loses what is programmed into it (N2). So an erase takes a block that the newest checkpoint
-//! lists, and opening takes one that was erased since:
+//! A block that is erased while a checkpoint still counts pages in it would, torn in that, have pages that can be taken neither for live nor for dead (N4). A block that only looks erased
+//! loses what is programmed into it (N2). So an erase takes a block that the newest checkpoint lists, and opening takes one that was erased since:
 //!
 //! ```compile_fail,E0308
 //! # use nandu_newlog::order::{Erased, Listed};

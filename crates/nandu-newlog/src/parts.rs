@@ -50,7 +50,7 @@ impl<'m, N: Nand> Parts<'m, N> {
     }
 }
 
-/// Bytes needed for any volume on a chip: one page, 8 for each block, and 8 for each page that the block table may take.
+/// Bytes needed for any volume on a chip: one page, 6 for each block, and 8 for each page that the block table may take.
 pub(crate) const fn memory_required(geometry: &Geometry) -> usize {
     geometry.page_size as usize
         + geometry.block_count as usize * size_of::<BlockEntry>()

@@ -8,9 +8,8 @@
 //! | shares | 1 | a block for survivors that the shares of operations fill, one after the other, before the emptied one is free |
 //! | slack | a tenth of the good blocks without the one before, at least 1 | dead pages, so that a block that is emptied yields something |
 //!
-//! An operation that grows is refused with `Full` when what lives would take more than the other blocks. One that replaces or frees is not
-//! asked: what lives is below the capacity, so that dead pages are left, and emptying a block yields more than it takes. Only a chip that lost
-//! more good blocks than that is at its end: it can be read and not written.
+//! An operation that grows is refused with `Full` when what lives would take more than the other blocks. One that replaces or frees is not asked: what lives is below the capacity, so that
+//! dead pages are left, and emptying a block yields more than it takes. Only a chip that lost more good blocks than that is at its end: it can be read and not written.
 //!
 //! That counts on a program for each page that is moved. An owner whose page no longer fits what leads to it takes two, and where many do, a block full of dead pages is used up
 //! by emptying three others: then nothing is gained, for ever. So the log counts what moves took of late, and moving all that lives has to leave the slack.
@@ -18,9 +17,8 @@
 //! An operation that opens a block for commits leaves the block for shares, too; one that opens none goes on without it, and what one opens for nodes is that
 //! block. So a block is emptied over as many operations as it takes, and none has to wait for the end of it.
 //!
-//! Why four blocks stay in any case: a cut takes a block for the copy, and leaves those of survivors to be emptied, into the one that commits were in. That may
-//! take a block, and the commit that makes it count may be cut, too, again and again. Of lives on full chips that are cut every few operations, 190 times, 1 of 492 ended
-//! read-only with four, and 6 of 510 with three.
+//! Why four blocks stay in any case: a cut takes a block for the copy, and leaves those of survivors to be emptied, into the one that commits were in. That may take a block, and the commit
+//! that makes it count may be cut, too, again and again. Of lives on full chips that are cut every few operations, 190 times, 1 of 492 ended read-only with four, and 6 of 510 with three.
 
 /// Blocks of the pool that stay behind every operation: two for recoveries, two for moves.
 pub(crate) const FLOOR: u32 = 4;

@@ -8,7 +8,7 @@ use core::ops::Range;
 use nandu_media::{Malformed, PageKind, Position};
 use nandu_nand::{BlockAddr, Nand};
 
-use crate::anchors::Loaded;
+use crate::anchors::Standing;
 use crate::error::LogError;
 use crate::medium::{Found, Medium, Probe};
 use crate::shape::Shape;
@@ -25,14 +25,14 @@ pub(crate) struct Rolled {
 /// A roll forward from a checkpoint.
 pub(crate) struct Roll<'r> {
     pub(crate) shape: &'r Shape,
-    pub(crate) loaded: &'r Loaded,
+    pub(crate) standing: &'r Standing,
 }
 
 impl Roll<'_> {
     /// Finds the newest commit. Two reads more than the binary logarithms of the ready list and of a block, at most; and where the options
     /// want what is programmed to be read back, four more.
     pub(crate) fn forward<N: Nand>(&self, medium: &mut Medium<'_, N>) -> Result<Rolled, LogError<N::Error>> {
-        let ready = self.loaded.ready.all();
+        let ready = self.standing.ready.all();
         let (pages, is_confirmed) = (self.shape.pages, medium.chip().reads_back());
         let opened = medium.last(0..ready.len() as u16, [], is_confirmed, |medium, entries| {
             let found = self.current(medium, ready[usize::from(entries.start)], 0..pages)?;
@@ -41,7 +41,7 @@ impl Roll<'_> {
         let (front, newest) = opened.map_or((0, None), |(entry, found)| (usize::from(entry) + 1, Some(found)));
         let at = match newest {
             Some(found) => Some((self.shape.block_of(found.page), self.shape.nth_of(found.page) + 1)),
-            None => self.loaded.heads.open(0).map(|head| (head.block, head.next)),
+            None => self.standing.heads.open(0).map(|head| (head.block, head.next)),
         };
         let Some((block, next)) = at else { return Ok(Rolled { front, newest }) };
         let last = medium.last(next..pages, [], is_confirmed, |medium, pages| {
@@ -53,10 +53,10 @@ impl Roll<'_> {
 
     /// Nothing may have been committed after a clean checkpoint. If something was, a newer checkpoint has decayed. Two reads at most.
     pub(crate) fn check_clean<N: Nand>(&self, medium: &mut Medium<'_, N>) -> Result<(), LogError<N::Error>> {
-        if let Some(head) = self.loaded.heads.open(0) {
+        if let Some(head) = self.standing.heads.open(0) {
             self.current(medium, head.block, head.next..self.shape.pages)?;
         }
-        if let Some(&block) = self.loaded.ready.unopened().first() {
+        if let Some(&block) = self.standing.ready.unopened().first() {
             self.current(medium, block, 0..self.shape.pages)?;
         }
         Ok(())
@@ -89,12 +89,12 @@ impl Roll<'_> {
     fn is_current(&self, found: &Found) -> bool {
         let is_sound = |position: &Position| match position.slot() {
             Some(Position::SLOT_OPEN) | None => true,
-            Some(slot) => self.loaded.ready.at(slot).is_some(),
+            Some(slot) => self.standing.ready.at(slot).is_some(),
         };
         found.kind == PageKind::Commit
             && found.stream == 0
-            && found.checkpoint == self.loaded.anchors.number()
-            && found.sequence > self.loaded.anchors.sequence()
+            && found.checkpoint == self.standing.anchors.number()
+            && found.sequence > self.standing.anchors.sequence()
             && found.positions[0].slot().is_some()
             && found.positions.iter().all(is_sound)
     }
@@ -102,8 +102,8 @@ impl Roll<'_> {
     /// Whether a page was committed after a checkpoint newer than the newest one found, so that that one must have decayed.
     /// What is left is too old to build on. A copy made by a recovery that was cut has no positions, and is no such page.
     fn is_of_a_lost_checkpoint(&self, found: &Found) -> bool {
-        found.checkpoint > self.loaded.anchors.number()
-            && found.sequence > self.loaded.anchors.sequence()
+        found.checkpoint > self.standing.anchors.number()
+            && found.sequence > self.standing.anchors.sequence()
             && found.positions.iter().any(|position| position.slot().is_some())
     }
 }

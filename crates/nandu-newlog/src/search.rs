@@ -153,8 +153,7 @@ impl<'s, 'm, N: Nand> Search<'s, 'm, N> {
     }
 }
 
-/// The first of these pages, or the one after it if this one is neither valid nor erased: a single damaged page must not pass for the end
-/// of the block. What is behind them is not valid.
+/// The first of these pages, or the one after it if this one is neither valid nor erased: a single damaged page must not pass for the end of the block. What is behind them is not valid.
 fn valid_at_or_after<N: Nand>(
     medium: &mut Medium<'_, N>,
     shape: &Shape,

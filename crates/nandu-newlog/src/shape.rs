@@ -33,7 +33,6 @@ pub(crate) struct Shape {
     pub(crate) table_pages: u16,
     /// Records in a page of the block table.
     pub(crate) records_per_page: u32,
-    birth_shift: u8,
 }
 
 impl Shape {
@@ -83,7 +82,6 @@ impl Shape {
             ready_max,
             table_pages: table_pages as u16,
             records_per_page,
-            birth_shift: (geometry.page_count() / 2048).max(1).ilog2() as u8,
         })
     }
 
@@ -95,11 +93,6 @@ impl Shape {
     /// Where streams stand, for a page that says nothing of it.
     pub(crate) fn no_positions(&self) -> &'static [Position] {
         &[Position::NONE; STREAM_COUNT_MAX][..usize::from(self.streams)]
-    }
-
-    /// Coarse time: sequences, shifted.
-    pub(crate) fn time_of(&self, sequence: u64) -> u16 {
-        (sequence >> self.birth_shift) as u16
     }
 
     /// The address of the `nth` page of a block.

@@ -5,7 +5,8 @@ use nandu_nand::{BlockAddr, Nand, PageAddr};
 
 use crate::blocks::State;
 use crate::error::LogError;
-use crate::medium::{Found, Probe};
+use crate::gap::is_left_out;
+use crate::medium::Probe;
 use crate::volume::Volume;
 
 /// An invariant that does not hold, and where. The numbers are those of the crate's documentation.
@@ -63,32 +64,33 @@ pub(crate) fn verify<N: Nand>(
     Ok(count)
 }
 
-/// N1: within a block sequences rise, and each page says where it stands. A page that is neither valid nor erased may
-/// only be the last one, or one that was left out behind a cut.
+/// N1: within a block sequences rise, and each page says where it stands. A page that is neither valid nor erased may only be the last one, or one that was left out behind a cut.
 fn verify_block<N: Nand>(
     volume: &mut Volume<'_, N>,
     block: BlockAddr,
     tell: &mut impl FnMut(u8, BlockAddr, Option<PageAddr>),
 ) -> Result<(), LogError<N::Error>> {
-    let mut before: Option<Found> = None;
+    let (mut before, mut valid) = (0, 0);
+    // The first one behind the last page that is valid.
     let mut damaged = None;
-    let mut valid = 0;
     for nth in 0..volume.shape().pages {
         let page = volume.shape().page(block, nth);
         match volume.medium_mut().probe(page)? {
             Probe::Valid(found) => {
-                let is_late = found.sequence >= volume.medium().sequence();
-                if before.is_some_and(|before| found.sequence <= before.sequence) || is_late {
+                if found.sequence <= before || found.sequence >= volume.medium().sequence() {
                     tell(1, block, Some(page));
                 }
-                let is_cut = before.is_some_and(|before| before.is_last_before(&found));
-                if let Some(damaged) = damaged.take().filter(|_| !is_cut) {
-                    tell(1, block, Some(damaged));
+                for place in damaged.take().into_iter().flat_map(|first| first..nth) {
+                    let (medium, _, shape) = volume.reader();
+                    let page = shape.page(block, place);
+                    if matches!(medium.probe(page)?, Probe::Garbage) && !is_left_out(medium, shape, page)? {
+                        tell(1, block, Some(page));
+                    }
                 }
-                before = Some(found);
+                before = found.sequence;
                 valid += 1;
             }
-            Probe::Garbage => damaged = Some(page),
+            Probe::Garbage => damaged = damaged.or(Some(nth)),
             Probe::Erased => {}
         }
     }

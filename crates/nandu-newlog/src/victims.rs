@@ -15,11 +15,8 @@ const LEAD_MAX: u32 = 6;
 /// Looks for a block to empty.
 pub(crate) struct Victims<'v, 'm> {
     pub(crate) blocks: &'v Blocks<'m>,
-    pub(crate) now: u16,
     /// The block that was done with last.
     pub(crate) skipped: Option<BlockAddr>,
-    /// When blocks became scarce, if what was filled since then has to wait.
-    pub(crate) scarce_since: Option<u16>,
 }
 
 impl<'v, 'm> Victims<'v, 'm> {
@@ -49,23 +46,17 @@ impl<'v, 'm> Victims<'v, 'm> {
         best.map(|block| (block, Cause::Gc))
     }
 
-    /// The block with most dead pages, if so many: it yields most at once. One that was filled since blocks became scarce has to wait every other time, and the one that
-    /// was done with last always, unless there is no other.
+    /// The block with most dead pages, if so many: it yields most at once. The one that was done with last has to wait, unless there is no other.
     ///
-    /// Pages that lead to those that were moved die when their neighbours are moved. So two blocks that moves filled may be the emptiest ones again and again, and
-    /// emptying them yield nothing, while others yield something.
+    /// Pages that lead to those that were moved die when their neighbours are moved. So a block that moves filled may be the emptiest one again and again, and
+    /// emptying it yield nothing, while others yield something.
     pub(crate) fn emptiest(&self, dead_min: u16) -> Option<(BlockAddr, Cause)> {
         debug_assert!(dead_min > 0, "a block that is full of live pages yields nothing");
-        let age = |time| self.now.wrapping_sub(time);
         let emptiest = |victims: &Self| {
             let worth = victims.all().filter(|&block| self.dead_in(block) >= dead_min);
-            let old = worth
-                .filter(|&block| victims.scarce_since.is_none_or(|since| age(self.blocks.birth(block)) >= age(since)));
-            old.max_by_key(|&block| self.dead_in(block))
+            worth.max_by_key(|&block| self.dead_in(block))
         };
-        let block = emptiest(self)
-            .or_else(|| emptiest(&Victims { scarce_since: None, ..*self }))
-            .or_else(|| emptiest(&Victims { scarce_since: None, skipped: None, ..*self }))?;
+        let block = emptiest(self).or_else(|| emptiest(&Victims { skipped: None, ..*self }))?;
         Some((block, Cause::Gc))
     }
 
@@ -94,8 +85,8 @@ impl<'v, 'm> Victims<'v, 'm> {
         // Times 2^16; a count that is too high may leave nothing of it.
         let inverse = ((u64::from(self.blocks.pages()) << 16) / live).max(1 << 16);
         let yields = 4 * (inverse << 16).isqrt() + inverse - (5 << 16);
-        let age = u64::from(self.now.wrapping_sub(self.blocks.birth(block))) + 1;
-        // The age has 17 bits, the yield 30 and the weight 10.
+        let age = u64::from(self.blocks.age(block)) + 1;
+        // The age has 6 bits, the yield 30 and the weight 10.
         yields * age * self.lag_weight(block)
     }
 

@@ -3,7 +3,7 @@
 use nandu_media::{Field, Malformed, PageFields, PageKind, Position};
 use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
 
-use crate::anchors::{Anchors, Loaded, Said};
+use crate::anchors::{Anchors, Said, Standing};
 use crate::blocks::{Blocks, Flag, State};
 use crate::chip::Programmed;
 use crate::error::LogError;
@@ -30,12 +30,7 @@ pub(crate) struct Volume<'m, N> {
     medium: Medium<'m, N>,
     shape: Shape,
     blocks: Blocks<'m>,
-    heads: Heads,
-    ready: Ready,
-    anchors: Anchors,
-    committed: Option<PageAddr>,
-    is_exact: bool,
-    is_read_only: bool,
+    standing: Standing,
     broken: Broken,
 }
 
@@ -46,12 +41,14 @@ impl<'m, N: Nand> Volume<'m, N> {
             medium,
             shape,
             blocks,
-            heads: Heads::new(shape.streams, shape.pages),
-            ready: Ready::EMPTY,
-            anchors: Anchors::UNKNOWN,
-            committed: None,
-            is_exact: true,
-            is_read_only: false,
+            standing: Standing {
+                anchors: Anchors::UNKNOWN,
+                heads: Heads::new(shape.streams, shape.pages),
+                ready: Ready::EMPTY,
+                committed: None,
+                is_exact: true,
+                is_read_only: false,
+            },
             broken,
         }
     }
@@ -86,53 +83,49 @@ impl<'m, N: Nand> Volume<'m, N> {
     }
 
     pub(crate) fn heads(&self) -> &Heads {
-        &self.heads
+        &self.standing.heads
     }
 
     pub(crate) fn ready(&self) -> &Ready {
-        &self.ready
+        &self.standing.ready
     }
 
     pub(crate) fn anchors(&self) -> &Anchors {
-        &self.anchors
+        &self.standing.anchors
     }
 
     pub(crate) fn committed(&self) -> Option<PageAddr> {
-        self.committed
+        self.standing.committed
     }
 
     /// Whether live counts are the truth, and not above it.
     pub(crate) fn is_exact(&self) -> bool {
-        self.is_exact
+        self.standing.is_exact
     }
 
     pub(crate) fn set_exact(&mut self, is_exact: bool) {
-        self.is_exact = is_exact;
+        self.standing.is_exact = is_exact;
     }
 
     pub(crate) fn is_read_only(&self) -> bool {
-        self.is_read_only
+        self.standing.is_read_only
     }
 
     /// The chip is at its end. With a checkpoint, as far as one can be made: the next mount has to know of the bad blocks, too.
     pub(crate) fn end(&mut self) -> LogError<N::Error> {
-        let outcome = if self.is_read_only { Ok(()) } else { self.checkpoint(false) };
-        self.is_read_only = true;
+        let outcome = if self.standing.is_read_only { Ok(()) } else { self.checkpoint(false) };
+        self.standing.is_read_only = true;
         match outcome {
             Ok(()) | Err(LogError::ReadOnly) => LogError::ReadOnly,
             Err(error) => error,
         }
     }
 
-    pub(crate) fn now(&self) -> u16 {
-        self.shape.time_of(self.medium.sequence())
-    }
-
     /// Refuses unless the volume can be written.
     pub(crate) fn check_writable(&self) -> Result<(), LogError<N::Error>> {
         if self.medium.chip().is_lost() {
             Err(LogError::Poisoned)
-        } else if self.is_read_only {
+        } else if self.standing.is_read_only {
             Err(LogError::ReadOnly)
         } else {
             Ok(())
@@ -150,29 +143,26 @@ impl<'m, N: Nand> Volume<'m, N> {
         (&mut self.medium, &mut self.blocks, &self.shape)
     }
 
-    /// Takes over a new volume's anchor blocks.
-    pub(crate) fn begin(&mut self, anchors: Anchors) {
-        self.anchors = anchors;
+    /// The same, and where a checkpoint is taken over to.
+    pub(crate) fn loader(&mut self) -> (&mut Medium<'m, N>, &mut Blocks<'m>, &Shape, &mut Standing) {
+        (&mut self.medium, &mut self.blocks, &self.shape, &mut self.standing)
     }
 
-    /// Takes over what a checkpoint says.
-    pub(crate) fn resume(&mut self, loaded: &Loaded) {
-        self.anchors = loaded.anchors;
-        self.heads = loaded.heads;
-        self.ready = loaded.ready;
-        self.committed = loaded.committed;
-        self.is_exact = loaded.is_exact;
-        self.is_read_only = loaded.is_read_only || self.medium.sequence() >= SEQUENCE_MAX;
-        for block in self.blocks.addresses() {
-            self.blocks.set_birth(block, self.shape.time_of(self.medium.sequence()));
-        }
+    /// Takes over a new volume's anchor blocks.
+    pub(crate) fn begin(&mut self, anchors: Anchors) {
+        self.standing.anchors = anchors;
+    }
+
+    /// A checkpoint was read. A volume of which the sequences are at their end is not written.
+    pub(crate) fn resume(&mut self) {
+        self.standing.is_read_only |= self.medium.sequence() >= SEQUENCE_MAX;
     }
 
     /// Leaves the state that a clean unmount left: from here on a mount has to look for what was programmed.
     ///
     /// Before the first program or erase after a clean mount: after a cut, a clean checkpoint would have open blocks continued where a page was torn.
     pub(crate) fn leave_clean(&mut self) -> Result<(), LogError<N::Error>> {
-        if self.anchors.is_clean() { self.checkpoint(false) } else { Ok(()) }
+        if self.standing.anchors.is_clean() { self.checkpoint(false) } else { Ok(()) }
     }
 
     /// Makes a checkpoint: what is known of the blocks becomes durable, and blocks that hold nothing can be opened.
@@ -183,21 +173,21 @@ impl<'m, N: Nand> Volume<'m, N> {
     pub(crate) fn checkpoint(&mut self, is_clean: bool) -> Result<(), LogError<N::Error>> {
         self.check_writable()?;
         self.refill();
-        self.heads.forget_closed();
+        self.standing.heads.forget_closed();
         let said = Said {
             shape: &self.shape,
-            heads: &self.heads,
-            ready: &self.ready,
-            committed: self.committed,
+            heads: &self.standing.heads,
+            ready: &self.standing.ready,
+            committed: self.standing.committed,
             is_clean,
-            is_exact: self.is_exact,
+            is_exact: self.standing.is_exact,
         };
-        if !self.anchors.write(&mut self.medium, &mut self.blocks, &said)? {
-            self.is_read_only = true;
+        if !self.standing.anchors.write(&mut self.medium, &mut self.blocks, &said)? {
+            self.standing.is_read_only = true;
             return Err(LogError::ReadOnly);
         }
-        self.heads.rebase();
-        debug_assert!(!self.medium.chip().is_lost() && self.anchors.is_clean() == is_clean);
+        self.standing.heads.rebase();
+        debug_assert!(!self.medium.chip().is_lost() && self.standing.anchors.is_clean() == is_clean);
         self.mark_retired()
     }
 
@@ -209,7 +199,7 @@ impl<'m, N: Nand> Volume<'m, N> {
         let mut ready = Ready::EMPTY;
         // One that failed meanwhile is bad.
         let is_left = |block: &&BlockAddr| matches!(self.blocks.state(**block), State::Ready | State::Listed);
-        self.ready.unopened().iter().filter(is_left).for_each(|&block| ready.push(block));
+        self.standing.ready.unopened().iter().filter(is_left).for_each(|&block| ready.push(block));
         while ready.all().len() < usize::from(self.shape.ready_max) {
             let listable = self.blocks.addresses().filter(|&block| self.blocks.is_listable(block));
             let Some(block) = listable.min_by_key(|&block| self.blocks.erase_count(block)) else { break };
@@ -217,8 +207,8 @@ impl<'m, N: Nand> Volume<'m, N> {
             ready.push(block);
         }
         debug_assert!(ready.all().iter().all(|&block| self.blocks.live(block) == 0), "a listed block holds nothing");
-        self.ready = ready;
-        debug_assert!(self.ready.remaining() == self.ready.all().len());
+        self.standing.ready = ready;
+        debug_assert!(self.standing.ready.remaining() == self.standing.ready.all().len());
     }
 
     /// Marks the blocks that the newest checkpoint calls bad.
@@ -273,7 +263,7 @@ impl<'m, N: Nand> Volume<'m, N> {
     /// A block at an end of the ready list that is not erased yet.
     fn due_ahead(&self) -> Option<Listed> {
         let is_due = |listed: &Listed| self.blocks.state(listed.block()) == State::Listed;
-        [End::Front, End::Back].into_iter().filter_map(|end| self.ready.peek(end)).find(is_due)
+        [End::Front, End::Back].into_iter().filter_map(|end| self.standing.ready.peek(end)).find(is_due)
     }
 
     /// Erases a block at an end of the ready list, so that the operation that opens it does not have to; `false` if none is due.
@@ -294,26 +284,26 @@ impl<'m, N: Nand> Volume<'m, N> {
     /// Blocks that streams can open before a checkpoint lists more. One more stays for a recovery, which erases it to copy the newest commit
     /// there, and can use no other block without destroying what roll-forward may need (N6).
     pub(crate) fn openable(&self) -> u32 {
-        self.ready.remaining().saturating_sub(usize::from(!self.is_broken(|it| it.recovery_block))) as u32
+        self.standing.ready.remaining().saturating_sub(usize::from(!self.is_broken(|it| it.recovery_block))) as u32
     }
 
     /// Opens the next block of the ready list for a stream; with `takes_last` that of a recovery, too, where the chip would be at its end without it: then a cut ends it.
     fn open(&mut self, stream: u8, takes_last: bool) -> Result<(), LogError<N::Error>> {
-        debug_assert!(self.heads.open(stream).is_none() && stream < self.shape.streams);
+        debug_assert!(self.standing.heads.open(stream).is_none() && stream < self.shape.streams);
         debug_assert!(!takes_last || stream == 0, "only a commit takes it");
         let end = if stream == 0 || self.is_broken(|it| it.ends) { End::Front } else { End::Back };
         for _ in 0..BLOCKS_TRIED {
             if self.openable() == 0 && self.blocks.listable() > 0 {
                 self.checkpoint(false)?;
             }
-            if self.openable() == 0 && !(takes_last && self.ready.remaining() > 0) {
+            if self.openable() == 0 && !(takes_last && self.standing.ready.remaining() > 0) {
                 return Err(LogError::Full);
             }
-            let (slot, listed) = self.ready.take(end);
+            let (slot, listed) = self.standing.ready.take(end);
             if let Some(erased) = self.erase(listed, Cause::Gc)? {
                 self.begin_block(stream, erased, slot);
                 debug_assert!(
-                    self.ready.remaining() > 0 || takes_last || self.is_broken(|it| it.recovery_block),
+                    self.standing.ready.remaining() > 0 || takes_last || self.is_broken(|it| it.recovery_block),
                     "recovery finds a block"
                 );
                 return Ok(());
@@ -327,15 +317,14 @@ impl<'m, N: Nand> Volume<'m, N> {
 
     /// A stream goes on in a block that it took from this place of the ready list.
     fn begin_block(&mut self, stream: u8, erased: Erased, slot: u8) {
-        let now = self.now();
-        self.heads.begin(stream, erased.block(), 0, Some(slot));
-        self.blocks.open(erased, stream, now);
+        self.standing.heads.begin(stream, erased.block(), 0, Some(slot));
+        self.blocks.open(erased, stream);
     }
 
     /// A page was programmed in the block of a stream, and lives.
     fn grow(&mut self, stream: u8, block: BlockAddr) {
         self.blocks.gain(block);
-        if let Some(full) = self.heads.advance(stream) {
+        if let Some(full) = self.standing.heads.advance(stream) {
             self.blocks.close(full);
         }
     }
@@ -358,7 +347,7 @@ impl<'m, N: Nand> Volume<'m, N> {
         self.check_writable()?;
         self.leave_clean()?;
         for _ in 0..BLOCKS_TRIED {
-            match self.heads.open(stream) {
+            match self.standing.heads.open(stream) {
                 None => self.open(stream, takes_last)?,
                 // The volume was unmounted with this block open, and came to a chip on which it is bad.
                 Some(head) if !self.may_use(head.block)? => {
@@ -367,16 +356,16 @@ impl<'m, N: Nand> Volume<'m, N> {
                 }
                 Some(_) => {}
             }
-            let Some(head) = self.heads.open(stream) else { return Err(LogError::Full) };
+            let Some(head) = self.standing.heads.open(stream) else { return Err(LogError::Full) };
             let page = self.shape.page(head.block, head.next);
-            let positions = self.heads.positions_with(stream);
+            let positions = self.standing.heads.positions_with(stream);
             let fields = PageFields {
                 kind,
                 sequence: 0,
                 page: page.0,
                 volume: 0,
-                committed: self.committed.map(|page| page.0),
-                checkpoint: self.anchors.number(),
+                committed: self.standing.committed.map(|page| page.0),
+                checkpoint: self.standing.anchors.number(),
                 stream,
                 flags: 0,
                 positions: &positions[..usize::from(self.shape.streams)],
@@ -391,7 +380,7 @@ impl<'m, N: Nand> Volume<'m, N> {
             if outcome == Programmed::Done {
                 self.grow(stream, head.block);
                 if kind == PageKind::Commit {
-                    self.committed = Some(page);
+                    self.standing.committed = Some(page);
                 }
                 debug_assert!(self.blocks.live(head.block) > 0 && self.blocks.state(head.block).holds_data());
                 return Ok(page);
@@ -405,7 +394,8 @@ impl<'m, N: Nand> Volume<'m, N> {
     pub(crate) fn close_endangered(&mut self) {
         for stream in 0..self.shape.streams {
             let is_endangered = |head: &Head| self.blocks.has(head.block, Flag::Refresh);
-            if self.blocks.pool() > OPENED_FLOOR && self.heads.open(stream).as_ref().is_some_and(is_endangered) {
+            if self.blocks.pool() > OPENED_FLOOR && self.standing.heads.open(stream).as_ref().is_some_and(is_endangered)
+            {
                 self.close(stream, Programmed::Done);
             }
         }
@@ -413,22 +403,22 @@ impl<'m, N: Nand> Volume<'m, N> {
 
     /// No more pages go to the block of a stream.
     pub(crate) fn close(&mut self, stream: u8, outcome: Programmed) {
-        let Some(head) = self.heads.open(stream) else { return };
-        self.heads.close(stream);
+        let Some(head) = self.standing.heads.open(stream) else { return };
+        self.standing.heads.close(stream);
         match outcome {
             Programmed::Failed => self.blocks.fail(head.block),
             Programmed::Done | Programmed::Unknown => self.blocks.close(head.block),
         }
-        debug_assert!(self.heads.open(stream).is_none() && self.blocks.state(head.block).is_closed());
+        debug_assert!(self.standing.heads.open(stream).is_none() && self.blocks.state(head.block).is_closed());
     }
 
     /// A program failed, or nobody knows: no more of them in this block.
     fn give_up(&mut self, stream: u8, outcome: Programmed) -> Result<(), LogError<N::Error>> {
-        let Some(head) = self.heads.open(stream) else { return Ok(()) };
+        let Some(head) = self.standing.heads.open(stream) else { return Ok(()) };
         self.close(stream, outcome);
         if head.next == 0 {
             // Nothing in it is needed, and no header has to tell of it.
-            self.heads.forget(stream);
+            self.standing.heads.forget(stream);
         }
         // A program that went astray may have hit the only page before it.
         let is_lonely = head.next == 0 || (head.next == 1 && outcome == Programmed::Unknown);
@@ -442,18 +432,18 @@ impl<'m, N: Nand> Volume<'m, N> {
 
     /// Puts right what a cut left. It can be cut itself and begun again: it erases nothing that the newest checkpoint or the one before it
     /// needs, and what it programs counts only once its own checkpoint is complete.
-    pub(crate) fn recover(&mut self, loaded: &Loaded, rolled: &Rolled) -> Result<(), LogError<N::Error>> {
+    pub(crate) fn recover(&mut self, rolled: &Rolled) -> Result<(), LogError<N::Error>> {
         self.medium.pass_sequence(rolled.newest.map_or(0, |found| found.sequence.saturating_add(1)));
         self.medium.pass_sequence(self.medium.sequence().saturating_add(SEQUENCE_GAP));
-        self.resume(loaded);
-        self.is_exact = false;
-        self.committed = rolled.newest.map_or(loaded.committed, |found| Some(found.page));
+        self.resume();
+        self.standing.is_exact = false;
+        self.standing.committed = rolled.newest.map(|found| found.page).or(self.standing.committed);
         let last = self.classify(rolled);
         debug_assert!(self.blocks.in_state(State::Open) == 0, "nothing goes on where it was");
-        if let Some(page) = self.committed {
+        if let Some(page) = self.standing.committed {
             self.hold_commit(page)?;
         }
-        if self.is_read_only {
+        if self.standing.is_read_only {
             return Ok(());
         }
         // A commit that the checkpoint names was complete. One behind it may be the very page that was being programmed when the power went;
@@ -463,7 +453,7 @@ impl<'m, N: Nand> Volume<'m, N> {
             None => true,
         };
         if !is_recovered {
-            self.is_read_only = true;
+            self.standing.is_read_only = true;
             return Ok(());
         }
         self.go_on(last)?;
@@ -477,14 +467,18 @@ impl<'m, N: Nand> Volume<'m, N> {
     fn classify(&mut self, rolled: &Rolled) -> Option<(BlockAddr, u16)> {
         let positions = rolled.newest.map(|found| found.positions);
         let pages = self.shape.pages;
-        let heads = core::mem::replace(&mut self.heads, Heads::new(self.shape.streams, pages));
+        let heads = core::mem::replace(&mut self.standing.heads, Heads::new(self.shape.streams, pages));
         // The other streams take from the back, and keep their block until they open the next.
         let others = positions.iter().flat_map(|positions| &positions[1..]).filter_map(|position| position.slot());
-        let first =
-            others.filter(|&slot| slot != Position::SLOT_OPEN).min().map_or(self.ready.all().len(), usize::from);
-        self.ready.resume(rolled.front, self.ready.all().len() - first.min(self.ready.all().len()));
-        let unopened = self.ready.unopened();
-        for &block in self.ready.all() {
+        let first = others
+            .filter(|&slot| slot != Position::SLOT_OPEN)
+            .min()
+            .map_or(self.standing.ready.all().len(), usize::from);
+        self.standing
+            .ready
+            .resume(rolled.front, self.standing.ready.all().len() - first.min(self.standing.ready.all().len()));
+        let unopened = self.standing.ready.unopened();
+        for &block in self.standing.ready.all() {
             // Whether they were opened after the newest commit or not: nothing in them is needed, and they are erased before they are
             // opened (again).
             if unopened.contains(&block) {
@@ -509,7 +503,7 @@ impl<'m, N: Nand> Volume<'m, N> {
                 let live = self.blocks.live(head.block) + end.saturating_sub(head.next);
                 self.blocks.found_used(head.block, live);
             }
-            if let Some(block) = position.slot().and_then(|slot| self.ready.at(slot)) {
+            if let Some(block) = position.slot().and_then(|slot| self.standing.ready.at(slot)) {
                 self.blocks.found_used(block, next);
             }
         }
@@ -524,8 +518,8 @@ impl<'m, N: Nand> Volume<'m, N> {
         let Some((block, next)) = last.filter(|&(_, next)| next + torn < self.shape.pages) else { return Ok(()) };
         let is_erased = matches!(self.medium.probe(self.shape.page(block, next + torn))?, Probe::Erased);
         if is_erased && self.blocks.state(block) == State::Closed && !self.blocks.has(block, Flag::Refresh) {
-            let stream = u8::from(self.heads.open(0).is_some());
-            self.heads.begin(stream, block, next + torn, None);
+            let stream = u8::from(self.standing.heads.open(0).is_some());
+            self.standing.heads.begin(stream, block, next + torn, None);
             self.blocks.reopen(block, stream);
         }
         Ok(())
@@ -550,9 +544,9 @@ impl<'m, N: Nand> Volume<'m, N> {
     ///
     /// Neither this checkpoint nor the one before it needs the block. A cut leaves in it a page with the number of a checkpoint that does not exist, which roll-forward passes over.
     fn copy_commit(&mut self, found: &Found) -> Result<bool, LogError<N::Error>> {
-        debug_assert!(self.committed == Some(found.page) && found.kind == PageKind::Commit);
-        while self.ready.remaining() > 0 {
-            let (slot, listed) = self.ready.take(End::Front);
+        debug_assert!(self.standing.committed == Some(found.page) && found.kind == PageKind::Commit);
+        while self.standing.ready.remaining() > 0 {
+            let (slot, listed) = self.standing.ready.take(End::Front);
             let Some(erased) = self.erase(listed, Cause::Recovery)? else { continue };
             let block = erased.block();
             self.begin_block(0, erased, slot);
@@ -565,7 +559,7 @@ impl<'m, N: Nand> Volume<'m, N> {
                 page: page.0,
                 volume: 0,
                 committed: found.committed.map(|page| page.0),
-                checkpoint: self.anchors.number().saturating_add(1),
+                checkpoint: self.standing.anchors.number().saturating_add(1),
                 stream: 0,
                 flags: 0,
                 positions: self.shape.no_positions(),
@@ -574,12 +568,12 @@ impl<'m, N: Nand> Volume<'m, N> {
             if outcome == Programmed::Done {
                 self.grow(0, block);
                 self.blocks.lose(self.shape.block_of(found.page));
-                self.committed = Some(page);
+                self.standing.committed = Some(page);
                 debug_assert!(self.blocks.live(block) == 1 && page != found.page);
                 return Ok(true);
             }
             self.close(0, outcome);
-            self.heads.forget(0);
+            self.standing.heads.forget(0);
         }
         Ok(false)
     }

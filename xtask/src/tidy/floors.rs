@@ -149,7 +149,7 @@ const NEW_LOG: House = House {
         // The chip, and what is known of blocks.
         &["blocks", "chip"],
         &["disturb", "medium", "parts", "room", "stats", "victims"],
-        &["anchors", "collector", "search"],
+        &["anchors", "collector", "gap", "search"],
         &["grant", "roll"],
         &["volume"],
         &["format", "mount", "verify"],

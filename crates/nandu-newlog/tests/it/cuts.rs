@@ -2,7 +2,7 @@
 
 use nandu_newlog::{Broken, LogError, LogOptions};
 use nandu_sim::power_cut::{Driver, Run};
-use nandu_sim::{Chip, Sim};
+use nandu_sim::{Chip, Fault, Sim, Trigger};
 
 use crate::toy::{Toy, Values, memory};
 
@@ -361,5 +361,40 @@ fn behind_a_cut_commits_go_on_in_their_block() {
         assert!(pools.is_sorted(), "{pools:?}");
         toy.put(1, 1).unwrap();
         assert_eq!(block(&toy), before, "{cuts} cuts");
+    }
+}
+
+/// What a cut left out is told by the pages beside it from what was lost. The newest commit may decay when its copy counts, also where it was the first page of a block.
+#[test]
+fn what_a_cut_left_out_is_told_from_a_survivor_that_is_lost() {
+    for nth in [0, 3] {
+        let mut sim = Sim::new(TINY);
+        let geometry = TINY.geometry;
+        let mut bytes = memory(&geometry, &PLAIN);
+        let mut toy = Toy::format(&mut sim, PLAIN, &mut bytes).unwrap();
+        let newest = (0..)
+            .find_map(|count| {
+                toy.put(0, count).unwrap();
+                toy.log.committed().filter(|&page| count > 20 && geometry.index_in_block(page) == nth)
+            })
+            .unwrap();
+        drop(toy);
+        let page = |nth| geometry.page_at(geometry.block_of(newest), nth);
+        let mut toy = Toy::mount(&mut sim, PLAIN, &mut bytes).unwrap();
+        assert_ne!(toy.log.committed(), Some(newest), "it was copied");
+        for count in 0..2 {
+            toy.batch(&[(1 + 2 * count, Some(1)), (2 + 2 * count, Some(1))]).unwrap();
+        }
+        toy.verify().unwrap();
+        drop(toy);
+        for (lost, is_left_out) in [(page(nth), true), (page(nth + 2), false)] {
+            let mut sim = sim.clone();
+            let mut toy = Toy::mount(&mut sim, PLAIN, &mut bytes).unwrap();
+            toy.log.nand_mut().inject(Fault::Uncorrectable, Trigger::Page(lost));
+            assert_eq!(toy.log.is_left_out(lost).unwrap(), is_left_out, "{lost}");
+            let mut found = Vec::new();
+            toy.log.verify(&mut |violation| found.extend(violation.page)).unwrap();
+            assert_eq!(found, if is_left_out { vec![] } else { vec![lost] });
+        }
     }
 }
