@@ -2,11 +2,14 @@
 
 use core::fmt;
 
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
 /// No key is longer than this many bytes.
 pub const KEY_SIZE_MAX: usize = 255;
 
-/// A key of up to [`KEY_SIZE_MAX`] bytes in memory of its own.
-#[derive(Clone, Copy)]
+/// A key of up to [`KEY_SIZE_MAX`] bytes in memory of its own. Any bytes are one, so it may stand in memory that is handed over.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
 pub struct KeyBuf {
     len: u8,
     bytes: [u8; KEY_SIZE_MAX],

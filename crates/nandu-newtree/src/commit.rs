@@ -1,8 +1,7 @@
 //! Programming the path: as a page that promises nothing, or as the commit.
 //!
-//! A leaf that does not fit beside its ancestors is programmed before them: a cut between the two leaves a page that nothing leads to. What a commit
-//! replaces is told to the log right before it, and counts as dead once it is durable, not earlier: else the log might erase a page that the tree before
-//! the cut leads to.
+//! A leaf that does not fit beside its ancestors is programmed before them: a cut between the two leaves a page that nothing leads to. What a commit replaces is told to the log right before
+//! it, and counts as dead once it is durable, not earlier: else the log might erase a page that the tree before the cut leads to.
 
 use nandu_cells::Cells;
 use nandu_media::tree::Malformed;
@@ -106,8 +105,7 @@ pub(crate) fn commit_bare<N: Nand, C: Cells>(
     Ok(((!is_member).then_some(commit.page()), is_all))
 }
 
-/// Tells the log what dies with the commit that comes next: what was replaced, unless it is a member of the window. Returns whether that is all: else live
-/// counts are too high.
+/// Tells the log what dies with the commit that comes next: what was replaced, unless it is a member of the window. Returns whether that is all: else live counts are too high.
 pub(crate) fn tell<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     waiting: &mut Waiting<'_>,

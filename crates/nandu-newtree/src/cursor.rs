@@ -4,8 +4,7 @@ use core::ops::Bound;
 
 use nandu_index::{KEY_SIZE_MAX, KeyBuf};
 
-/// A position between two keys, from which [`Engine::next`](crate::Engine::next) and [`Engine::previous`](crate::Engine::previous) go on, one entry with each
-/// call.
+/// A position between two keys, from which [`Engine::next`](crate::Engine::next) and [`Engine::previous`](crate::Engine::previous) go on, one entry with each call.
 ///
 /// A cursor borrows nothing, so the tree may be changed between two steps: what is put above the cursor is met by `next`, what is put below it is met by
 /// `previous`, and what was deleted is met no more.

@@ -49,8 +49,7 @@ pub(crate) fn make_room<N: Nand, C: Cells>(
     Ok(())
 }
 
-/// Deletes a key, in the buffers. Returns whether it was there. Reads the leaf, what is not in memory of its ancestors, and a page for each
-/// level that the tree loses.
+/// Deletes a key, in the buffers. Returns whether it was there. Reads the leaf, what is not in memory of its ancestors, and a page for each level that the tree loses.
 pub(crate) fn delete<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, key: &[u8]) -> Outcome<bool, N> {
     if !tree.path.is_dirty() {
         descend_to_leaf(tree, key)?;

@@ -64,15 +64,14 @@ pub struct Parts<'m, N: Nand, C> {
 }
 
 impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
-    /// An engine that has not looked at its volume yet: for who keeps it in a place of its own, where it is opened. Cannot fail, so that no other engine is on the
-    /// stack.
+    /// An engine that has not looked at its volume yet: for who keeps it in a place of its own, where it is opened. Cannot fail, so that no other engine is on the stack.
     pub fn unopened(parts: Parts<'m, N, C>) -> Self {
         let Parts { log, shape, memory, durability, broken } = parts;
-        let Memory { path, side, reading, cache, pending, values } = memory;
+        let Memory { path, side, reading, cache, pending, values, keys } = memory;
         let changes = Changes::new(pending, shape.format());
         let waiting = Waiting { changes, window: Window::EMPTY, durability, next: 0, broken };
         let reader = Reader::new(shape, reading, Cache::new(cache));
-        let tree = Tree { log: Log::unopened(log), path: Path::new(shape, path, side), reader };
+        let tree = Tree { log: Log::unopened(log), path: Path::new(shape, (path, side), keys), reader };
         Engine { keeper: Keeper::new(tree, waiting, Values::new(values)) }
     }
 
@@ -294,9 +293,8 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         })
     }
 
-    /// Deletes a key. Returns whether it was there. Durable when it returns; programs nothing if the key was not there. 1 program, or 2 if the leaf does
-    /// not fit beside its ancestors; with [`Durability::OnSync`] nothing, or what [`Engine::sync`] does. Not refused for want of room, but in states
-    /// that chapter 11 of the design names as not kept yet.
+    /// Deletes a key. Returns whether it was there. Durable when it returns; programs nothing if the key was not there. 1 program, or 2 if the leaf does not fit beside its ancestors; with
+    /// [`Durability::OnSync`] nothing, or what [`Engine::sync`] does. Not refused for want of room, but in states that chapter 11 of the design names as not kept yet.
     ///
     /// # Errors
     ///
@@ -344,8 +342,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.call(LARGE_CALL_MAX, |engine| sync(&mut engine.keeper))
     }
 
-    /// Brings every change to its leaf, so that the volume can be opened without memory for changes. Programs about one page for each leaf concerned, on a full
-    /// chip too.
+    /// Brings every change to its leaf, so that the volume can be opened without memory for changes. Programs about one page for each leaf concerned, on a full chip too.
     ///
     /// # Errors
     ///
@@ -509,8 +506,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.keeper.parts().0.log.nand_mut()
     }
 
-    /// Checks T1 to T6 and reports each violation. Reads each live page once, a page whose nodes serve several paths again when it no longer is the page read
-    /// last, and nothing from memory.
+    /// Checks T1 to T6 and reports each violation. Reads each live page once, a page whose nodes serve several paths again when it no longer is the page read last, and nothing from memory.
     ///
     /// # Errors
     ///

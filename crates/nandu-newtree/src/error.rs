@@ -34,8 +34,7 @@ pub enum EngineError<E: Error + 'static> {
     PageSize(usize),
     /// The key is not of the size that the cells have, or is longer than [`Engine::key_size_max`](crate::Engine::key_size_max).
     KeySize(usize),
-    /// The value is not of the size that the cells have, or key and value together are larger than
-    /// [`Engine::entry_size_max`](crate::Engine::entry_size_max).
+    /// The value is not of the size that the cells have, or key and value together are larger than [`Engine::entry_size_max`](crate::Engine::entry_size_max).
     ValueSize(usize),
     /// The value has so many bytes, more than are lent: [`Engine::read`](crate::Engine::read) copies any part of it.
     LargeValue(usize),

@@ -450,8 +450,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
     }
 
-    /// Programs what a change left in the buffers as a page that promises nothing, and goes on from there: what it merged is in its leaf once a commit
-    /// follows. Nothing of it was unsynced.
+    /// Programs what a change left in the buffers as a page that promises nothing, and goes on from there: what it merged is in its leaf once a commit follows. Nothing of it was unsynced.
     pub(crate) fn keep(&mut self, mut change: Change, outcome: Outcome<(), N>) -> Outcome<(), N> {
         let written = outcome.and_then(|()| match self.tree.path.is_dirty() {
             true => write(&mut self.tree, &mut Pen::Change(&mut change)),

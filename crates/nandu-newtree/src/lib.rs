@@ -2,15 +2,13 @@
 //!
 //! **For** whoever builds something other than records or files on this index. It takes the place of `nandu-tree`.
 //!
-//! On flash nothing is changed in place. In an ordinary B+-tree a changed leaf therefore gets a new address, so its
-//! parent changes, and so on up to the root: as many pages programmed as the tree is high. In the mu-Tree the changed leaf and all its
-//! ancestors, root included, go into *one* page. **The key decision** here is that a page of the collector's promises nothing: it holds a survivor with the
-//! path above it, the tree in memory goes on from there, and the next commit makes it count. The alternative, moves that are commits of their own, needs
-//! rules for moves of moves at a mount, and was refused.
+//! On flash nothing is changed in place. In an ordinary B+-tree a changed leaf therefore gets a new address, so its parent changes, and so on up to the root: as many pages programmed as the
+//! tree is high. In the mu-Tree the changed leaf and all its ancestors, root included, go into *one* page. **The key decision** here is that a page of the collector's promises nothing: it
+//! holds a survivor with the path above it, the tree in memory goes on from there, and the next commit makes it count. The alternative, moves that are commits of their own, needs rules for
+//! moves of moves at a mount, and was refused.
 //!
-//! Nodes have no fixed share of the page: they are stacked, and the only rule is that they fit. They are packed: keys
-//! and page numbers take the bits they need ([`FixedCells`]), or begin with a common prefix stored once
-//! ([`ByteCells`]). When a leaf overflows it shares with its neighbour before anything is split.
+//! Nodes have no fixed share of the page: they are stacked, and the only rule is that they fit. They are packed: keys and page numbers take the bits they need ([`FixedCells`]), or begin
+//! with a common prefix stored once ([`ByteCells`]). When a leaf overflows it shares with its neighbour before anything is split.
 //!
 //! ```
 //! use nandu_newtree::{Edit, Engine, FixedCells, Log, Options, Parts, memory_required};
@@ -35,11 +33,10 @@
 //!
 //! # How it works
 //!
-//! A **commit** is the state of the volume: a page with a leaf and its inner nodes up to the root, or a *bare* one that holds no node and names the root's page. A
-//! **node page** promises nothing. The tree in memory has a *working root*, that of the newest page with a path, commit or not, and every operation descends from it; a
-//! commit makes all node pages before it count. Orders in which pages are programmed, and the tear that makes each necessary, stand in the modules: `split`
-//! (siblings before the path), `commit` (a leaf of its own before its path; deaths with the commit), `keeper` (a move as a commit: the source dies with it), `relocate` (a copy, and the source lives until the commit),
-//! `batch` (all leaves before the commit).
+//! A **commit** is the state of the volume: a page with a leaf and its inner nodes up to the root, or a *bare* one that holds no node and names the root's page. A **node page** promises
+//! nothing. The tree in memory has a *working root*, that of the newest page with a path, commit or not, and every operation descends from it; a commit makes all node pages before it count.
+//! Orders in which pages are programmed, and the tear that makes each necessary, stand in the modules: `split` (siblings before the path), `commit` (a leaf of its own before its path;
+//! deaths with the commit), `keeper` (a move as a commit: the source dies with it), `relocate` (a copy, and the source lives until the commit), `batch` (all leaves before the commit).
 //!
 //! # Invariants
 //!
@@ -63,10 +60,9 @@
 //!
 //! # Cost
 //!
-//! With `h` the height and `c` the number of levels whose nodes are in memory (the root always is, with the default
-//! cache all inner nodes of a million 8-byte entries are): a get reads at most `h - c` pages; a put or a delete reads as
-//! many and programs 1. A split programs 1 or 2 pages more and comes once in some hundred puts. Each operation does a share of collecting besides, which the
-//! log bounds.
+//! With `h` the height and `c` the number of levels whose nodes are in memory (the root always is, with the default cache all inner nodes of a million 8-byte entries are): a get reads at
+//! most `h - c` pages; a put or a delete reads as many and programs 1. A split programs 1 or 2 pages more and comes once in some hundred puts. Each operation does a share of collecting
+//! besides, which the log bounds.
 
 #![no_std]
 

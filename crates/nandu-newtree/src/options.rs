@@ -1,8 +1,13 @@
 //! The caller's memory, divided.
 
+use core::mem::size_of;
+
+use nandu_cells::plan::PARTS_MAX;
+use nandu_index::KeyBuf;
 use nandu_media::features::BLOBS;
 use nandu_nand::{Geometry, Nand};
 use nandu_newlog::{Log, LogOptions};
+use zerocopy::FromBytes;
 
 use crate::division;
 
@@ -122,15 +127,18 @@ impl Default for Options {
     }
 }
 
+/// The keys between new children of a node.
+pub(crate) type Separators = [KeyBuf; PARTS_MAX - 1];
+
 /// Buffers of a page each: the path, what leaves it, and what is read.
 const BUFFERS: usize = 3;
 
-/// Bytes of memory that an engine needs on this chip. Nothing else is allocated. Buffers for pages come first, so that each is as
-/// aligned as the memory, to 32 bytes and more.
+/// Bytes of memory that an engine needs on this chip. Nothing else is allocated. Buffers for pages come first, so that each is as aligned as the memory, to 32 bytes and more.
 pub const fn memory_required<N: Nand>(geometry: &Geometry, options: &Options) -> usize {
     BUFFERS * geometry.page_size as usize
         + options.cache_size
         + options.pending_size
+        + size_of::<Separators>()
         + values_size(geometry.page_size as usize, options)
         + Log::<N>::memory_required(geometry, &options.log)
 }
@@ -148,6 +156,7 @@ pub(crate) struct Memory<'m> {
     pub(crate) cache: &'m mut [u8],
     pub(crate) pending: &'m mut [u8],
     pub(crate) values: &'m mut [u8],
+    pub(crate) keys: &'m mut Separators,
 }
 
 impl<'m> Memory<'m> {
@@ -158,8 +167,10 @@ impl<'m> Memory<'m> {
         let (reading, rest) = rest.split_at_mut_checked(page_size)?;
         let (cache, rest) = rest.split_at_mut_checked(options.cache_size)?;
         let (pending, rest) = rest.split_at_mut_checked(options.pending_size)?;
+        let (keys, rest) = Separators::mut_from_prefix(rest).ok()?;
+        keys.fill(KeyBuf::EMPTY);
         let (values, log) = rest.split_at_mut_checked(values_size(page_size, options))?;
-        Some((Memory { path, side, reading, cache, pending, values }, log))
+        Some((Memory { path, side, reading, cache, pending, values, keys }, log))
     }
 }
 
@@ -169,13 +180,13 @@ mod tests {
 
     #[test]
     fn memory_is_divided_without_overlap_and_pages_come_first() {
-        let mut memory = [0; 3 * 256 + 100 + 30 + 50];
+        let mut memory = [0; 3 * 256 + 100 + 30 + 512 + 50];
         let start = memory.as_ptr().addr();
         let options = Options { cache_size: 100, pending_size: 30, ..Options::DEFAULT };
         let (parts, log) = Memory::divide(&mut memory, 256, &options).unwrap();
         let sizes = [parts.path.len(), parts.side.len(), parts.reading.len(), parts.cache.len(), log.len()];
         assert_eq!((sizes, parts.pending.len()), ([256, 256, 256, 100, 50], 30));
         assert_eq!([parts.path.as_ptr(), parts.side.as_ptr()].map(|at| at.addr() - start), [0, 256]);
-        assert!(Memory::divide(&mut [0; 3 * 256 + 129], 256, &options).is_none());
+        assert!(Memory::divide(&mut [0; 3 * 256 + 512 + 129], 256, &options).is_none());
     }
 }

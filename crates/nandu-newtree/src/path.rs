@@ -8,12 +8,13 @@
 
 use core::ops::Range;
 
-use nandu_cells::plan::{PARTS_MAX, Plan, Room, choose, separator_at};
+use nandu_cells::plan::{Plan, Room, choose, separator_at};
 use nandu_cells::{Cells, LeafRun, RunEdit, Stretch};
 use nandu_index::KeyBuf;
 use nandu_media::path::{PathBody, PathFront, flag_sections};
 use nandu_media::tree::{HEIGHT_MAX, Malformed};
 
+use crate::options::Separators;
 use crate::pages::{PageList, REPLACED_MAX};
 use crate::shape::{Counts, Shape, State};
 use crate::slots::{Ascent, Draft, PENDING, Put, STEPS, STEPS_MAX, Seek, Slot};
@@ -34,14 +35,14 @@ pub(crate) struct Path<'m, C> {
     ascent: Ascent,
     replaced: PageList<REPLACED_MAX>,
     /// The separators that are spliced in; between two changes the first is the key of the entry that is lent.
-    keys: [KeyBuf; PARTS_MAX - 1],
+    keys: &'m mut Separators,
     stats: Stats,
     /// What is free in the page that was composed.
     gap: Range<usize>,
 }
 
 impl<'m, C: Cells> Path<'m, C> {
-    pub(crate) fn new(shape: Shape<C>, page: &'m mut [u8], side: &'m mut [u8]) -> Self {
+    pub(crate) fn new(shape: Shape<C>, (page, side): (&'m mut [u8], &'m mut [u8]), keys: &'m mut Separators) -> Self {
         debug_assert!(page.len() == shape.page_size() && side.len() == page.len(), "the buffers are pages");
         Path {
             shape,
@@ -52,7 +53,7 @@ impl<'m, C: Cells> Path<'m, C> {
             draft: Draft::NONE,
             ascent: Ascent::NONE,
             replaced: PageList::EMPTY,
-            keys: const { [KeyBuf::EMPTY; PARTS_MAX - 1] },
+            keys,
             stats: Stats::default(),
             gap: 0..0,
         }
@@ -115,7 +116,7 @@ impl<'m, C: Cells> Path<'m, C> {
 
     /// The separators that are spliced in, or the key that is lent.
     pub(crate) fn separators(&self) -> &[KeyBuf] {
-        &self.keys
+        &self.keys[..]
     }
 
     pub(crate) fn is_ascending(&self) -> bool {
@@ -494,8 +495,7 @@ impl<'m, C: Cells> Path<'m, C> {
         cells.leaf_encode(&run, part, &mut out[self.shape.own_front()..][..self.shape.own_room()])
     }
 
-    /// The page buffer, with the part encoded last as a page of its own. The inner nodes of the path stay where they are behind it: they have no meaning
-    /// there.
+    /// The page buffer, with the part encoded last as a page of its own. The inner nodes of the path stay where they are behind it: they have no meaning there.
     pub(crate) fn seal_part(&mut self, size: usize) -> &mut [u8] {
         let tail = self.tail();
         self.shape.seal_leaf(self.state.height, self.page, size, tail);
@@ -519,7 +519,7 @@ impl<'m, C: Cells> Path<'m, C> {
     /// Stages a new leaf of one entry, which follows all of the path's leaf; the separator between them is noted.
     pub(crate) fn stage_new(&mut self, key: &[u8], value: &[u8]) -> bool {
         let (cells, own) = (self.shape.cells(), self.shape.own_front());
-        let [separator, last] = &mut self.keys;
+        let [separator, last] = &mut *self.keys;
         let leaf = &self.page[self.slots[0].range()];
         debug_assert!(self.draft.staged.is_none(), "the leaf stands before its ancestors");
         let count = cells.leaf_count(leaf);
@@ -594,7 +594,7 @@ impl<'m, C: Cells> Path<'m, C> {
         if level == self.shape.limits().height_max() {
             return false;
         }
-        let run = splice.run((&[], PENDING), self.shape.page_bits(), &self.keys);
+        let run = splice.run((&[], PENDING), self.shape.page_bits(), &self.keys[..]);
         let Some(size) = cells.inner_encode(&run, 0..run.count(cells), out) else { return false };
         let (tail, end) = (self.tail(), self.page.len());
         self.state.height += 1;
@@ -609,8 +609,7 @@ impl<'m, C: Cells> Path<'m, C> {
         true
     }
 
-    /// A new inner node takes the place of the path's node of this level, which was retired. The levels below that are present make room. Returns false if
-    /// there is none.
+    /// A new inner node takes the place of the path's node of this level, which was retired. The levels below that are present make room. Returns false if there is none.
     pub(crate) fn replace_inner(&mut self, level: u8, node: &[u8], index: usize) -> bool {
         let at = usize::from(level);
         let slot = self.slots[at];

@@ -147,8 +147,7 @@ impl<'m, C: Cells> Reader<'m, C> {
         self.cache.find(page, level).map(Place::Kept)
     }
 
-    /// A leaf that is safe to use. One that had to be read is kept where there is memory that nothing stands in, and now and then where another
-    /// leaf makes room. Reads at most 1 page.
+    /// A leaf that is safe to use. One that had to be read is kept where there is memory that nothing stands in, and now and then where another leaf makes room. Reads at most 1 page.
     pub(crate) fn leaf<N: Nand>(&mut self, log: &mut Log<'_, N>, page: u32) -> Outcome<Place, N> {
         let was_read = self.page == Some(page);
         if !was_read && let Some(place) = self.kept(page, 0) {

@@ -19,8 +19,7 @@ use crate::tree::Tree;
 
 /// The lowest level of a page that lives, with the path above that level present; `None` if it is dead.
 ///
-/// A page lives exactly while its lowest node does (T3), and a node is found from the root by a key of its own: so this reads the page, and
-/// at most the path to it.
+/// A page lives exactly while its lowest node does (T3), and a node is found from the root by a key of its own: so this reads the page, and at most the path to it.
 pub(crate) fn lives<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, page: PageAddr) -> Outcome<Option<u8>, N> {
     debug_assert!(!tree.path.is_dirty(), "nothing moves while a change is under way");
     let PageAddr(page) = page;

@@ -4,8 +4,7 @@ use core::ops::Range;
 
 use nandu_cells::SELF;
 
-/// In place of a page number: the page that is being put together. Equals [`SELF`], so that a node encoded with a child there and a slot of that
-/// child agree.
+/// In place of a page number: the page that is being put together. Equals [`SELF`], so that a node encoded with a child there and a slot of that child agree.
 pub(crate) const PENDING: u32 = SELF;
 
 /// A neighbour is read when a leaf comes to hold one part less of so many.

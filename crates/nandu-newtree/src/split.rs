@@ -1,9 +1,8 @@
 //! Overflow: sharing with a neighbour, splitting, and what that changes in the levels above.
 //!
-//! Nodes that are not on the path are programmed first, each in a page of its own; the path is programmed last, by the commit. A cut before it
-//! leaves the tree as it was, since nothing leads to those pages. In the other order a torn page of a sibling would be missing from a tree that
-//! leads to it. The half of an inner node that holds the path's child stays in the path's page, the other half leaves it: a node may stand in a
-//! page above another only if it is its parent (T3).
+//! Nodes that are not on the path are programmed first, each in a page of its own; the path is programmed last, by the commit. A cut before it leaves the tree as it was, since nothing leads
+//! to those pages. In the other order a torn page of a sibling would be missing from a tree that leads to it. The half of an inner node that holds the path's child stays in the path's page,
+//! the other half leaves it: a node may stand in a page above another only if it is its parent (T3).
 
 use nandu_cells::plan::Plan;
 use nandu_cells::{Cells, SELF};
@@ -130,9 +129,8 @@ pub(crate) fn start<N: Nand, C: Cells>(
     Ok(())
 }
 
-/// Two leaves that fit one page become one: a neighbour that fits beside what is left of the path's leaf is taken in. The leaf is programmed again
-/// anyway, so this costs a read or two and no program, and frees a page. Without it a chip stays full where every second record was deleted: no
-/// leaf is empty, and only keys between those that are left have room.
+/// Two leaves that fit one page become one: a neighbour that fits beside what is left of the path's leaf is taken in. The leaf is programmed again anyway, so this costs a read or two and no
+/// program, and frees a page. Without it a chip stays full where every second record was deleted: no leaf is empty, and only keys between those that are left have room.
 pub(crate) fn join<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>) -> Outcome<(), N> {
     if !tree.path.take_sparse() {
         return Ok(());
