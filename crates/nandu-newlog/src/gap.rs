@@ -21,11 +21,10 @@ pub(crate) fn is_left_out<N: Nand>(
     page: PageAddr,
 ) -> Result<bool, LogError<N::Error>> {
     let (block, nth) = (shape.block_of(page), shape.nth_of(page));
-    // The nearest page that is valid, how far it is, and whether the page beside this one is erased.
+    // The nearest page that is valid, how far it is, and whether the page beside this one is erased. Before the first page of a block the place wraps.
     let mut nearest = |step| {
         let (mut place, mut distance, mut is_beside_erased) = (nth, 0_u16, false);
         loop {
-            // Before the first one it wraps.
             (place, distance) = (place.wrapping_add_signed(step), distance + 1);
             if place >= shape.pages {
                 return Ok(None);

@@ -319,12 +319,13 @@ impl<'m, N: Nand> Log<'m, N> {
     }
 
     /// Whether so many pages may live after an operation that makes them more by so many. It may end above the capacity by a share of a block: it asks for the most that it may
-    /// take. Where moving a page takes more than a program, moving all must leave the slack, or emptying a block yields next to nothing, and calls get long, or never end.
+    /// take. Where moving a page takes more than a program, moving all must leave the slack but for half a block, or emptying one yields next to nothing, and calls get long, or never end.
     fn may_live(&self, live: u32, more: u32) -> bool {
         let (capacity, pages) = (self.capacity_pages(), self.volume.shape().pages);
         let least = live - more.saturating_sub(1);
-        live <= capacity + u32::from(pages / ABOVE_SHARE)
-            && self.collector.toll(least, self.value_pages, pages) <= capacity
+        let toll = self.collector.toll(least, self.value_pages, pages);
+        let bounds = [(live, pages / ABOVE_SHARE), (least, 0), (toll, pages / 2)];
+        bounds.iter().all(|&(taken, above)| taken <= capacity + u32::from(above))
     }
 
     /// Blocks that an operation with so many pages opens.
@@ -521,7 +522,7 @@ impl<'m, N: Nand> Log<'m, N> {
             return Ok(true);
         }
         let lists_more = self.volume.openable() < OPENABLE_MIN && self.volume.blocks().listable() > 0;
-        // The checkpoint that leaves a clean mount's state comes with an erase of its own.
+        // The checkpoint that leaves a clean mount's state comes with an erase of its own. In idle time one comes on top of the budget.
         let is_leaving = !budget.is_idle && self.volume.anchors().is_clean();
         if lists_more || is_leaving {
             let (programs, erases) = self.volume.anchors().cost(self.volume.blocks(), self.volume.shape());
@@ -532,6 +533,7 @@ impl<'m, N: Nand> Log<'m, N> {
             }
             budget.programs = if erases > 0 { 0 } else { budget.programs.saturating_sub(programs) };
             budget.steps -= 1;
+            spend(budget, 0, if budget.is_idle { 0 } else { programs });
             self.volume.checkpoint(false)?;
             return Ok(true);
         }

@@ -41,6 +41,9 @@ const RELIEVED_MAX: usize = 12;
 /// Leaves that a put programs besides where memory is full: so many changes find room then that the commit before them costs little for each.
 const MERGED_BY_PUT: usize = 2;
 
+/// Programs of a put behind which it merges no leaf more: of six, one more leaf takes two, and its entry two where it goes to its leaf at once.
+const MERGING_MAX: u64 = 2;
+
 /// Leaves that are asked whether their page has room.
 const TRIES: usize = 3;
 
@@ -96,11 +99,11 @@ pub(crate) fn change<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[
     }
     if let Some(entry) = one
         && !has_way(keeper, edits, 0)
-        && (tightness_of(keeper, edits)?.0 > 0 || !make_way(keeper, edits, WAYS)?)
+        && (tightness_of(keeper, edits)?.0 > 0 || !make_way(keeper, edits, (WAYS, MERGED_BY_PUT))?)
     {
         return put_through(keeper, entry).map(Some);
     }
-    if !make_way(keeper, edits, CLAIMS_MAX)? {
+    if !make_way(keeper, edits, (CLAIMS_MAX, MERGED_BY_PUT))? {
         return Err(keeper.refuse(Claim::Replace));
     }
     let tight = make_room(keeper, |keeper| tightness_of(keeper, edits))?;
@@ -159,13 +162,17 @@ fn has_way<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>], wai
 }
 
 /// Makes room for changes in memory and in the next list, in so many rounds of a few pages at most. Returns whether there is. After a mount more may wait than is let in, since what members list waits again: then a round has to make as much room as the changes take, no more.
-fn make_way<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>], most: u32) -> Outcome<bool, N> {
+fn make_way<N: Nand, C: Cells>(
+    keeper: &mut Keeper<'_, N, C>,
+    edits: &[Edit<'_>],
+    (most, leaves): (u32, usize),
+) -> Outcome<bool, N> {
     let (max, before) = (list_max(keeper), keeper.waiting().changes.used());
     for _ in 0..most {
         if has_way(keeper, edits, before) {
             return Ok(true);
         }
-        let (memory, size) = takes(keeper, edits);
+        let ((memory, size), spent) = (takes(keeper, edits), keeper.tree().log.spent().0);
         debug_assert!(size <= max, "a page has room for what is to be listed");
         let is_short = keeper.waiting().changes.used() + memory > waiting_max(keeper);
         if keeper.waiting().changes.bytes_in(UNSYNCED) + size > max {
@@ -175,9 +182,9 @@ fn make_way<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>]
             keeper.settle()?;
         } else if keeper.waiting().changes.unsynced() > 0 {
             commit_some(keeper)?;
-            merge_leaves(keeper, MERGED_BY_PUT)?;
+            merge_leaves(keeper, leaves, spent)?;
         } else {
-            merge_leaves(keeper, MERGED_BY_PUT + 1)?;
+            merge_leaves(keeper, 2 * leaves - 1, spent)?;
         }
     }
     Ok(has_way(keeper, edits, before))
@@ -358,7 +365,8 @@ fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], 
         merge_leaf(keeper, group)?;
     }
     let mark = [Edit { key, value: Some(&[]) }];
-    if !make_way(keeper, &mark, CLAIMS_MAX)? {
+    // It takes little room, and goes to its leaf with some programs yet.
+    if !make_way(keeper, &mark, (CLAIMS_MAX, 1))? {
         return Err(keeper.refuse(Claim::Replace));
     }
     let size = keeper.waiting().changes.head_size(key);
@@ -512,11 +520,12 @@ fn find_ride<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<Option
     Ok(None)
 }
 
-/// Merges so many leaves into pages that promise nothing, of those with most changes, unless something is unsynced.
-fn merge_leaves<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, count: usize) -> Outcome<(), N> {
-    for _ in 0..count {
+/// Merges so many leaves at most into pages that promise nothing, of those with most changes, unless something is unsynced; for a put at whose begin the log had spent this.
+fn merge_leaves<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, count: usize, spent: u64) -> Outcome<(), N> {
+    for nth in 0..count {
         let changes = &keeper.waiting().changes;
-        if changes.unsynced() > 0 || changes.is_empty() {
+        let is_enough = nth > 0 && keeper.tree().log.spent().0 > spent + MERGING_MAX;
+        if is_enough || changes.unsynced() > 0 || changes.is_empty() {
             break;
         }
         let [group, ..] = densest(keeper)?;
