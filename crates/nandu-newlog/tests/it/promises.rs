@@ -14,7 +14,7 @@ const PROGRAMS_MAX: u64 = 6;
 const ERASES_MAX: u64 = 2;
 
 /// Most programs of idle time after the last change: a tenth of the live pages; the rest of a block that was being emptied; a commit for each
-/// eight copies, and a few. In 200 lives of each shape, not 24, three of blocks of 4 pages took three programs more than with 8 for a few.
+/// eight copies, and a few. A few are 12: with 8, 3 of 200 lives on blocks of 4 pages took up to 3 programs more.
 fn idle_max(live: u64, pages: u32) -> u64 {
     live / 10 + u64::from(pages + pages / 8) + 12
 }
