@@ -97,7 +97,7 @@ const STATE_BITS: u32 = 7 << STATE_SHIFT;
 const STREAM_BITS: u32 = 7 << STREAM_SHIFT;
 const AGE_BITS: u32 = 31 << AGE_SHIFT;
 
-/// How much older blocks are when as many were opened as there are. At 16 none grows older after two times. Of skewed updates of a chip of which 80 % live,
+/// How much older blocks are when as many were opened as there are. At 16 none grows older after two times. Of skewed updates at 80 % of the capacity,
 /// those under a 95/5 load take as many programs as with ages of 16 bits, and those under a Zipf load 1 % fewer.
 const AGES: u32 = 16;
 

@@ -12,13 +12,13 @@
 //! dead pages are left, and emptying a block yields more than it takes. Only a chip that lost more good blocks than that is at its end: it can be read and not written.
 //!
 //! That counts on a program for each page that is moved. An owner whose page no longer fits what leads to it takes two, and where many do, a block full of dead pages is used up
-//! by emptying three others: then nothing is gained, for ever. So the log counts what moves took of late, and moving all that lives has to leave the slack.
+//! by emptying three others: then nothing is gained, for ever. So the log counts what moves took of late, and moving all that lives has to leave the slack but for half a block.
 //!
 //! An operation that opens a block for commits leaves the block for shares, too; one that opens none goes on without it, and what one opens for nodes is that
 //! block. So a block is emptied over as many operations as it takes, and none has to wait for the end of it.
 //!
 //! Why four blocks stay in any case: a cut takes a block for the copy, and leaves those of survivors to be emptied, into the one that commits were in. That may take a block, and the commit
-//! that makes it count may be cut, too, again and again. Of lives on full chips that are cut every few operations, 190 times, 1 of 492 ended read-only with four, and 6 of 510 with three.
+//! that makes it count may be cut, too, again and again. Of lives on full chips that are cut every few operations, 190 times, 2 of 491 ended read-only with four; 6 of 510 with three, when it was 1 of 492 with four.
 
 /// Blocks of the pool that stay behind every operation: two for recoveries, two for moves.
 pub(crate) const FLOOR: u32 = 4;

@@ -161,7 +161,7 @@ fn has_way<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>], wai
     keeper.waiting().changes.bytes_in(UNSYNCED) + size <= list_max(keeper) && has_room(keeper, memory, waits)
 }
 
-/// Makes room for changes in memory and in the next list, in so many rounds of a few pages at most. Returns whether there is. After a mount more may wait than is let in, since what members list waits again: then a round has to make as much room as the changes take, no more.
+/// Makes room for changes in memory and in the next list, in so many rounds at most, each with so many leaves behind a commit, or one more if they are two and none is made. Returns whether there is. After a mount more may wait than is let in, since what members list waits again: then a round has to make as much room as the changes take, no more.
 fn make_way<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
     edits: &[Edit<'_>],
@@ -520,7 +520,7 @@ fn find_ride<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<Option
     Ok(None)
 }
 
-/// Merges so many leaves at most into pages that promise nothing, of those with most changes, unless something is unsynced; for a put at whose begin the log had spent this.
+/// Merges so many leaves at most into pages that promise nothing, of those with most changes, unless something is unsynced; in a round at whose begin the log had spent this.
 fn merge_leaves<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, count: usize, spent: u64) -> Outcome<(), N> {
     for nth in 0..count {
         let changes = &keeper.waiting().changes;

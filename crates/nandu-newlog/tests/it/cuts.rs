@@ -387,7 +387,10 @@ fn what_a_cut_left_out_is_told_from_a_survivor_that_is_lost() {
         }
         toy.verify().unwrap();
         drop(toy);
-        for (lost, is_left_out) in [(page(nth), true), (page(nth + 2), false)] {
+        // Before the newest commit stands the one that it names, where it is not the first page.
+        let before = nth.checked_sub(1).map(|nth| (page(nth), false));
+        let cases = [(page(nth), true), (page(nth + 1), true), (page(nth + 2), false)];
+        for (lost, is_left_out) in cases.into_iter().chain(before) {
             let mut sim = sim.clone();
             let mut toy = Toy::mount(&mut sim, PLAIN, &mut bytes).unwrap();
             toy.log.nand_mut().inject(Fault::Uncorrectable, Trigger::Page(lost));

@@ -14,9 +14,9 @@ const PROGRAMS_MAX: u64 = 6;
 const ERASES_MAX: u64 = 2;
 
 /// Most programs of idle time after the last change: a tenth of the live pages; the rest of a block that was being emptied; a commit for each
-/// eight copies, and a few. A few are 12: with 8, 3 of 200 lives on blocks of 4 pages took up to 3 programs more.
+/// eight copies, and a few.
 fn idle_max(live: u64, pages: u32) -> u64 {
-    live / 10 + u64::from(pages + pages / 8) + 12
+    live / 10 + u64::from(pages + pages / 8) + 8
 }
 
 /// Blocks that hold nothing when what a cut took is made good: as many as the collector keeps on a small chip.
