@@ -1,12 +1,14 @@
-//! Changes that no leaf holds yet, in memory, sorted by key.
+//! Changes in memory, sorted by key: those that wait, and those that are in their leaf and that a member of the window lists all the same.
+//!
+//! So memory holds what a mount would make there (W4), and who looks for a key here learns whether a member lists it.
 //!
 //! Changes of one size lie one after another from the front of the memory; a change that comes or goes moves those behind it, which costs less than the two bytes
 //! each that a table takes. Where keys and values have any length changes lie in no order, and a table of their offsets, sorted by key, grows from the back.
 //!
 //! ```text
 //! change:    1  tag           bit 0 put; bits 1 to 4 the member of the window that lists it, by its slot, or 15: none does; bit 5 merged: a page under way holds
-//!                             it; bit 6 listed: the commit under way lists it; bit 7 head: its value is the head of the value under way, which
-//!                             stands elsewhere; a put tells that the key is a new one
+//!                             it; bit 6 listed: the commit under way lists it; bit 7 home: its leaf holds it; with merged: its value is what is put at once,
+//!                             which stands elsewhere
 //!            3  lengths       of key and value, only where they have any length
 //!               key, value    where all have one length, a delete takes the room of a value too
 //! ```
@@ -31,7 +33,18 @@ const PUT: u8 = 1;
 const HOME: u8 = 15 << 1;
 const MERGED: u8 = 1 << 5;
 const LISTED: u8 = 1 << 6;
-const HEAD: u8 = 1 << 7;
+const IN_LEAF: u8 = 1 << 7;
+const AT_ONCE: u8 = IN_LEAF | MERGED;
+
+/// Whether a change waits.
+const fn waits(tag: u8) -> bool {
+    tag & AT_ONCE != IN_LEAF
+}
+
+/// Whether the value of a change is what is put at once.
+const fn is_at_once(tag: u8) -> bool {
+    tag & AT_ONCE == AT_ONCE
+}
 
 /// Which changes a commit lists.
 #[derive(Clone, Copy, Debug)]
@@ -50,19 +63,25 @@ pub(crate) struct Changes<'m> {
     format: CellFormat,
     count: usize,
     used: usize,
-    /// Bytes that the changes of each member take in a list, without those that are merged; last of those that are unsynced, with them.
+    /// Bytes that the changes of each member that wait take in a list, without those that are merged; last of those that are unsynced, with them.
     sizes: [u32; UNSYNCED as usize + 1],
+    /// Bytes of memory of changes that wait.
+    waiting: usize,
     /// Bytes of memory of unsynced changes.
     unsynced: usize,
     /// Entries that the unsynced changes add, without those that they remove.
     gain: i64,
+    /// Of what is put at once: which member listed the key's change before, and whether the key is a new one.
+    at_once: (u8, bool),
 }
 
 impl<'m> Changes<'m> {
     pub(crate) fn new(memory: &'m mut [u8], format: CellFormat) -> Changes<'m> {
         let most = if format.key_size > 0 { memory.len() } else { memory.len().min(u16::MAX.into()) };
         let memory = &mut memory[..most];
-        Changes { memory, format, count: 0, used: 0, sizes: [0; UNSYNCED as usize + 1], unsynced: 0, gain: 0 }
+        let sizes = [0; UNSYNCED as usize + 1];
+        let at_once = (UNSYNCED, false);
+        Changes { memory, format, count: 0, used: 0, sizes, waiting: 0, unsynced: 0, gain: 0, at_once }
     }
 
     fn is_fixed(&self) -> bool {
@@ -85,6 +104,11 @@ impl<'m> Changes<'m> {
     /// Bytes of memory that changes take.
     pub(crate) fn used(&self) -> usize {
         if self.is_fixed() { self.used } else { self.used + ENTRY_SIZE * self.count }
+    }
+
+    /// Bytes of memory that changes take which wait.
+    pub(crate) fn waiting(&self) -> usize {
+        if GROUP { self.waiting } else { 0 }
     }
 
     /// Bytes of memory that unsynced changes take.
@@ -171,11 +195,11 @@ impl<'m> Changes<'m> {
         indexes.map(|index| self.edit(index))
     }
 
-    /// Changes that are merged with what is under way; `head` is that of the value under way.
-    pub(crate) fn merged<'e>(&'e self, head: &'e [u8]) -> impl Iterator<Item = Edit<'e>> {
-        let edit = move |index| match self.tag(index) & HEAD == 0 {
-            true => self.edit(index),
-            false => Edit { key: self.key(index), value: Some(head) },
+    /// Changes that are merged with what is under way; `value` is what is put at once.
+    pub(crate) fn merged<'e>(&'e self, value: &'e [u8]) -> impl Iterator<Item = Edit<'e>> {
+        let edit = move |index| match is_at_once(self.tag(index)) {
+            false => self.edit(index),
+            true => Edit { key: self.key(index), value: Some(value) },
         };
         (0..self.len()).filter(|&index| self.tag(index) & MERGED != 0).map(edit)
     }
@@ -209,13 +233,16 @@ impl<'m> Changes<'m> {
         let (tag, edit) = (self.tag(index), self.edit(index));
         let (home, memory) = ((tag & HOME) >> 1, self.memory_size(&edit));
         let size = self.listed(index).size(&self.format) as u32;
-        let counts = home == UNSYNCED || tag & MERGED == 0;
+        let counts = home == UNSYNCED || tag & (MERGED | IN_LEAF) == 0;
         let sum = &mut self.sizes[usize::from(home)];
         debug_assert!(is_in || !counts || *sum >= size, "what leaves a sum was in it");
         match (is_in, counts) {
             (_, false) => {}
             (true, true) => *sum += size,
             (false, true) => *sum -= size,
+        }
+        if waits(tag) {
+            self.waiting = if is_in { self.waiting + memory } else { self.waiting - memory };
         }
         if home == UNSYNCED {
             self.unsynced = if is_in { self.unsynced + memory } else { self.unsynced - memory };
@@ -265,31 +292,31 @@ impl<'m> Changes<'m> {
         self.gain += gain;
     }
 
-    /// The head of the value under way is merged with what is under way, at a key of which nothing waits; with it the tree has an entry more if the key is a new one.
-    pub(crate) fn set_head(&mut self, key: &[u8], is_new: bool) {
-        debug_assert!(self.find(key).is_err(), "nothing waits of the key");
-        let is_set = self.set(&Edit { key, value: is_new.then_some(&[]) }, UNSYNCED);
-        debug_assert!(is_set, "room was made");
-        if let Ok(index) = self.find(key) {
-            self.count_in(index, false);
-            let offset = self.offset(index);
-            self.memory[offset] |= HEAD | MERGED;
-            self.count_in(index, true);
-            self.gain += i64::from(is_new);
+    /// What is put at once at a key, of which nothing waits, is merged with what is under way.
+    pub(crate) fn set_at_once(&mut self, key: &[u8], is_new: bool) {
+        debug_assert!(!self.waits_at(key), "nothing waits of the key");
+        if self.find(key).is_err() {
+            let is_set = self.set(&Edit { key, value: None }, UNSYNCED);
+            debug_assert!(is_set, "room was made");
         }
+        let Ok(index) = self.find(key) else { return };
+        let tag = self.tag(index);
+        self.at_once = ((tag & HOME) >> 1, is_new);
+        self.set_tag(index, tag & PUT | UNSYNCED << 1 | AT_ONCE);
+        self.gain += i64::from(is_new);
     }
 
-    /// Bytes that a head takes in memory and in a list, at most.
-    pub(crate) fn head_size(&self, key: &[u8]) -> usize {
+    /// Bytes that what is put at once takes in memory and in a list, at most.
+    pub(crate) fn at_once_size(&self, key: &[u8]) -> usize {
         self.memory_size(&Edit { key, value: Some(&[]) })
     }
 
-    /// The change as a commit lists it: of a head that it is in its leaf.
+    /// The change as a commit lists it: of what is put at once that it is in its leaf.
     fn listed(&self, index: usize) -> Change<'_> {
         let Edit { key, value } = self.edit(index);
-        match self.tag(index) & HEAD == 0 {
-            true => Change { key, tag: TAG_INLINE, value },
-            false => Change { key, tag: TAG_HERE, value: Some(&[]) },
+        match is_at_once(self.tag(index)) {
+            false => Change { key, tag: TAG_INLINE, value },
+            true => Change { key, tag: TAG_HERE, value: Some(&[]) },
         }
     }
 
@@ -333,31 +360,72 @@ impl<'m> Changes<'m> {
         debug_assert!(self.used() <= self.memory.len(), "less is used than before");
     }
 
-    /// These changes are merged with what is under way.
+    /// How many of these changes wait.
+    pub(crate) fn waits_in(&self, indexes: Range<usize>) -> usize {
+        indexes.filter(|&index| waits(self.tag(index))).count()
+    }
+
+    /// Whether a change of a key waits.
+    pub(crate) fn waits_at(&self, key: &[u8]) -> bool {
+        self.find(key).is_ok_and(|index| waits(self.tag(index)))
+    }
+
+    /// The first change that waits.
+    pub(crate) fn first_waiting(&self) -> Option<usize> {
+        (0..self.len()).find(|&index| waits(self.tag(index)))
+    }
+
+    /// So many of these changes that wait at most, the first ones, and how many these are.
+    pub(crate) fn first_of(&self, indexes: Range<usize>, most: usize) -> (Range<usize>, usize) {
+        let mut waiting = indexes.clone().filter(|&index| waits(self.tag(index)));
+        let count = waiting.by_ref().take(most).count();
+        let end = waiting.next().unwrap_or(indexes.end);
+        (indexes.start..end, count)
+    }
+
+    /// Those of these changes that wait are merged with what is under way.
     pub(crate) fn merge(&mut self, indexes: Range<usize>) {
         for index in indexes {
-            self.set_tag(index, self.tag(index) | MERGED);
+            if waits(self.tag(index)) {
+                self.set_tag(index, self.tag(index) | MERGED);
+            }
         }
     }
 
     /// What was under way did not happen.
     pub(crate) fn undo(&mut self) {
         for index in (0..self.len()).rev() {
-            if self.tag(index) & HEAD != 0 {
-                self.gain -= i64::from(self.tag(index) & PUT);
-                self.remove(index);
-                continue;
+            let tag = self.tag(index);
+            match (is_at_once(tag), self.at_once) {
+                (false, _) => self.set_tag(index, tag & !(MERGED | LISTED)),
+                (true, (UNSYNCED, is_new)) => {
+                    self.gain -= i64::from(is_new);
+                    self.remove(index);
+                }
+                (true, (home, is_new)) => {
+                    self.gain -= i64::from(is_new);
+                    self.set_tag(index, tag & PUT | home << 1 | IN_LEAF);
+                }
             }
-            self.set_tag(index, self.tag(index) & !(MERGED | LISTED));
         }
     }
 
-    /// What is merged is in its leaf.
-    pub(crate) fn drop_merged(&mut self) {
+    /// What is merged is in its leaf: it stays here while a member lists it, if it is to.
+    pub(crate) fn merged_is_in_leaf(&mut self, stays: bool) {
         for index in (0..self.len()).rev() {
             if self.tag(index) & MERGED != 0 {
-                self.remove(index);
+                self.is_in_leaf(index, stays);
             }
+        }
+    }
+
+    /// A change is in its leaf.
+    fn is_in_leaf(&mut self, index: usize, stays: bool) {
+        let tag = self.tag(index);
+        if stays && tag & HOME != UNSYNCED << 1 && !is_at_once(tag) {
+            self.set_tag(index, tag & !MERGED | IN_LEAF);
+        } else {
+            self.remove(index);
         }
     }
 
@@ -379,7 +447,7 @@ impl<'m> Changes<'m> {
             let tag = self.tag(index);
             let home = (tag & HOME) >> 1;
             let bytes = self.listed(index).size(&self.format);
-            let waits = tag & MERGED == 0;
+            let waits = tag & (MERGED | IN_LEAF) == 0;
             let is_part = waits && choice.part.is_some_and(|(slot, _)| slot == home) && bytes <= part_left;
             part_left -= if is_part { bytes } else { 0 };
             let is_listed = match home {
@@ -401,31 +469,26 @@ impl<'m> Changes<'m> {
         debug_assert!(at == out.len(), "the list is as long as it was counted");
     }
 
-    /// The commit is durable: what it lists is recorded in the member of this slot, and what was merged is in its leaf. `moved` is told of each
-    /// change that another member recorded before, how many bytes of memory it takes. Returns bytes of memory of all that it lists.
-    pub(crate) fn committed(&mut self, slot: u8, mut moved: impl FnMut(u8, usize)) -> usize {
-        let mut listed = 0;
+    /// The commit is durable: what it lists is recorded in the member of this slot, and what was merged is in its leaf, where it stays here, if it is to, until its member leaves. These members leave, a bit for each slot.
+    pub(crate) fn committed(&mut self, slot: u8, (leaving, stays): (u16, bool)) {
         for index in (0..self.len()).rev() {
             let tag = self.tag(index);
-            let (home, size) = ((tag & HOME) >> 1, self.memory_size(&self.edit(index)));
             if tag & LISTED != 0 {
-                listed += size;
-                if home != UNSYNCED {
-                    moved(home, size);
-                }
                 self.set_tag(index, tag & !(HOME | LISTED) | slot << 1);
             }
+            let tag = self.tag(index);
+            let leaves = leaving >> ((tag & HOME) >> 1) & 1 != 0;
             if tag & MERGED != 0 {
+                self.is_in_leaf(index, stays && !leaves);
+            } else if leaves && !waits(tag) {
                 self.remove(index);
             }
         }
         debug_assert!(self.unsynced == 0, "every change is in a leaf or in a list");
         self.gain = 0;
-        listed
     }
 
-    /// Makes a list of changes, which the member of this slot has; one that says that a value is in its leaf takes out what older members have of the key. `moved` is told of each change of another member that one takes the place of, how many bytes of memory
-    /// it took. Returns the bytes of memory that the list takes, or `None` if there is no room.
+    /// Makes a list of changes, which the member of this slot has; one that says that a value is in its leaf takes out what older members have of the key. Returns whether there is room.
     ///
     /// All that the list takes the place of goes before any of it comes: so no more memory is taken on the way than when the list was programmed.
     pub(crate) fn replay(
@@ -433,8 +496,7 @@ impl<'m> Changes<'m> {
         list: &[u8],
         (slot, heeds_heads): (u8, bool),
         is_sound: impl Fn(&[u8], Option<&[u8]>) -> bool,
-        mut moved: impl FnMut(u8, usize),
-    ) -> Result<Option<usize>, Malformed> {
+    ) -> Result<bool, Malformed> {
         let mut rest = list;
         while !rest.is_empty() {
             let change = Change::parse(&self.format, rest)?;
@@ -447,35 +509,25 @@ impl<'m> Changes<'m> {
                 continue;
             }
             if let Ok(index) = self.find(key) {
-                moved((self.tag(index) & HOME) >> 1, self.memory_size(&self.edit(index)));
                 self.remove(index);
             }
         }
-        let (mut rest, mut size) = (list, 0);
+        let mut rest = list;
         while !rest.is_empty() {
             let change = Change::parse(&self.format, rest)?;
             rest = change.1;
             let Change { key, tag, value } = change.0;
-            let edit = Edit { key, value };
-            size += self.memory_size(&edit);
             if tag == TAG_HERE {
                 continue;
             }
             if self.find(key).is_ok() {
                 return Err(Malformed::Node);
             }
-            if !self.set(&edit, slot) {
-                return Ok(None);
+            if !self.set(&Edit { key, value }, slot) {
+                return Ok(false);
             }
         }
-        Ok(Some(size))
-    }
-
-    /// The member that lists the change of a key which waits, and how many bytes of memory that takes.
-    pub(crate) fn recorded(&self, key: &[u8]) -> Option<(u8, usize)> {
-        let index = self.find(key).ok()?;
-        let home = (self.tag(index) & HOME) >> 1;
-        (home != UNSYNCED).then(|| (home, self.memory_size(&self.edit(index))))
+        Ok(true)
     }
 }
 
@@ -557,14 +609,13 @@ mod tests {
         let mut list = [0; 8];
         changes.write_listed(&mut list);
         assert_eq!(&list, b"\x01a1\x01c3\x00d");
-        let mut moved = Vec::new();
-        assert_eq!(changes.committed(5, |slot, size| moved.push((slot, size))), 9);
-        assert_eq!((moved, changes.len(), changes.gain()), (std::vec![(3, 3)], 3, 0), "c is in its leaf");
+        changes.committed(5, (1 << 3, true));
+        assert_eq!((changes.len(), changes.waits_in(0..4), changes.gain()), (4, 3, 0), "c is in its leaf");
         assert_eq!([3, 4, 5, UNSYNCED].map(|slot| changes.bytes_in(slot)), [0, 3, 5, 0]);
         let mut opened = Changes::new(&mut other, format);
-        assert_eq!(opened.replay(&list, (0, true), |_, _| true, |_, _| panic!("nothing was there")), Ok(Some(9)));
+        assert_eq!(opened.replay(&list, (0, true), |_, _| true), Ok(true));
         assert_eq!(opened.value(1), Some(&b"3"[..]));
-        assert!(opened.replay(&list[..7], (1, true), |_, _| true, |_, _| ()).is_err());
-        assert!(opened.replay(&list, (2, true), |key, _| key != b"c", |_, _| ()).is_err());
+        assert!(opened.replay(&list[..7], (1, true), |_, _| true).is_err());
+        assert!(opened.replay(&list, (2, true), |key, _| key != b"c").is_err());
     }
 }

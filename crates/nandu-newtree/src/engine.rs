@@ -228,7 +228,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         let put = self.call_for_value(|engine| {
             let keeper = &mut engine.keeper;
             let waits = GROUP && keeper.waiting().durability == Durability::OnSync;
-            if waits && keeper.waiting().changes.head_size(key) <= keeper.waiting().changes.size() / 4 {
+            if waits && keeper.waiting().changes.at_once_size(key) <= keeper.waiting().changes.size() / 4 {
                 return put_head(keeper, key);
             }
             if !keeper.waiting().is_idle() {
@@ -351,9 +351,10 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.call(LARGE_CALL_MAX, |engine| flush(&mut engine.keeper))
     }
 
-    /// Changes in memory, synced or not. Costs nothing.
+    /// Changes that are in no leaf yet, synced or not. Costs nothing.
     pub fn pending_count(&self) -> usize {
-        self.keeper.waiting().changes.len()
+        let changes = &self.keeper.waiting().changes;
+        changes.waits_in(0..changes.len())
     }
 
     /// Visits the entries between two bounds in order, until `visit` breaks off. Reads each leaf concerned once, and each inner node above them once.

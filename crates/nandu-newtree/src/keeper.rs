@@ -13,7 +13,7 @@ use crate::commit::{commit, commit_bare, seal, tell, write, write_sealed};
 use crate::descend::load_root;
 use crate::error::{EngineError, Outcome, corrupt, corrupt_page};
 use crate::large::{self, append, named, visit_open};
-use crate::list::{List, Waiting, changes_max, choose};
+use crate::list::{List, Waiting, changes_max, choose, merged_is_in_leaf};
 use crate::options::Durability;
 use crate::pages::REPLACED_MAX;
 use crate::relocate::{copy, lift, lives};
@@ -396,7 +396,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let appended = change.appended();
         if !self.tree.path.is_dirty() && appended == 0 && list.is_empty() && list.leaving() == 0 {
             // There was nothing to change, and no member lists what is not so any more.
-            self.waiting.changes.drop_merged();
+            merged_is_in_leaf(&mut self.waiting);
             return Ok(value);
         }
         self.owed += appended + 1;
@@ -464,7 +464,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.is_unsettled |= change.appended() > 0;
         let Keeper { tree, waiting, .. } = self;
         self.is_miscounted |= !tell(tree, waiting, None);
-        waiting.changes.drop_merged();
+        merged_is_in_leaf(waiting);
         self.working = tree.path.state();
         debug_assert!(!self.tree.path.is_dirty(), "it is on flash");
         Ok(())

@@ -54,7 +54,7 @@
 //! * **W1** A commit lists every change that becomes durable with it, unless all are in its own leaf and no other commit is needed.
 //! * **W2** Members leave the window oldest first, when what still waited of them is listed by a durable commit ([`order`]).
 //! * **W3** What is unsynced fits one commit, and is in no leaf but that commit's.
-//! * **W4** What all members list fits the memory for changes, since a mount makes it there.
+//! * **W4** What members list is in memory until they leave, in its leaf or not, since a mount makes it there.
 //! * **W5** The page of a member lives until it leaves, and is not moved.
 //! * **W6** A record that names pages of a value, or for which memory has no room, is in its leaf as soon as it is durable. A commit lists only that it is there.
 //!

@@ -45,6 +45,11 @@ impl Waiting<'_> {
     }
 }
 
+/// What is merged is in its leaf.
+pub(crate) fn merged_is_in_leaf(waiting: &mut Waiting<'_>) {
+    waiting.changes.merged_is_in_leaf(!waiting.broken.is(|it| it.forgets_merged));
+}
+
 /// What a commit will say.
 #[derive(Debug)]
 pub(crate) struct List {
@@ -147,15 +152,16 @@ impl List {
 
     /// The commit is durable: what it lists is recorded in it, and it is a member if it lists anything. Returns whether it is.
     pub(crate) fn committed(self, waiting: &mut Waiting<'_>, commit: &Committed, leaf: Leaf) -> bool {
-        let Waiting { changes, window, .. } = waiting;
+        let Waiting { changes, window, broken, .. } = waiting;
         let is_member = self.size > 0;
-        let listed = changes.committed(window.next_slot(), |slot, size| window.moved(slot, size));
+        let leaving = window.slots().take(self.leaving()).fold(0, |slots, slot| slots | 1 << slot);
+        changes.committed(window.next_slot(), (leaving, !broken.is(|it| it.forgets_merged)));
         window.leave(&self.carried.with(commit));
         if is_member {
             let PageAddr(page) = commit.page();
-            window.push(page, listed, leaf);
+            window.push(page, leaf);
         }
-        debug_assert!((listed > 0) == is_member, "a member lists changes");
+        debug_assert!(!window.is_empty() || changes.is_empty(), "a member lists what is here");
         is_member
     }
 }

@@ -62,11 +62,9 @@ fn replay_page<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, waiting: &mut Waiti
         shape.key_fits(key) && value.is_none_or(|value| shape.value_fits(key, value))
     };
     let slot = window.next_slot();
-    window.push(page, 0, Leaf::Unknown);
+    window.push(page, Leaf::Unknown);
     let heeds_heads = !broken.is(|it| it.hides_heads);
     let list = tree.reader.lent(range);
-    let made = changes.replay(list, (slot, heeds_heads), is_sound, |slot, size| window.moved(slot, size));
-    let size = made.map_err(|why| corrupt(page, why))?.ok_or(EngineError::PendingSize)?;
-    window.lists(size);
-    Ok(())
+    let is_made = changes.replay(list, (slot, heeds_heads), is_sound).map_err(|why| corrupt(page, why))?;
+    if is_made { Ok(()) } else { Err(EngineError::PendingSize) }
 }

@@ -7,7 +7,7 @@
 //! * (W3) What is unsynced fits one commit without a path, however many members the window has, beside what waits of one that has to leave: before a change that would not, there is a sync. A batch that does not fit
 //!   memory or such a page goes to its leaves at once, behind all that waits, when the window is empty.
 //! * (W6) A put for which memory has no room goes to its leaf at once, and the commit lists that it is there. So a put programs a few pages, however many changes wait.
-//! * (W4) What all members list fits the memory for changes, with what was merged since, and a sync lets members leave before it would not.
+//! * (W4) What members list stays in memory until they leave, also what is in its leaf meanwhile: a mount makes it there. A sync lets members leave before memory is full of it.
 //! * What is unsynced is in no leaf but that of the commit which lists it, and every commit lists it all. So undoing a move needs no thought.
 //! * What waits fits its leaf. A change that does not is made durable at once, with all that is unsynced: its leaf is divided, and a full chip refuses it before it was accepted.
 
@@ -152,7 +152,7 @@ fn as_put<'e>(edits: &[Edit<'e>]) -> Option<(&'e [u8], &'e [u8])> {
 fn may_pass<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>]) -> bool {
     let changes = &keeper.waiting().changes;
     keeper.tree().path.shape().cells().key_size() == 0
-        && edits.iter().all(|edit| changes.head_size(edit.key) <= changes.size() / 4)
+        && edits.iter().all(|edit| changes.at_once_size(edit.key) <= changes.size() / 4)
 }
 
 /// Whether memory and the next list have room for changes; where so much may wait in any case, that is enough.
@@ -167,14 +167,14 @@ fn make_way<N: Nand, C: Cells>(
     edits: &[Edit<'_>],
     (most, leaves): (u32, usize),
 ) -> Outcome<bool, N> {
-    let (max, before) = (list_max(keeper), keeper.waiting().changes.used());
+    let (max, before) = (list_max(keeper), keeper.waiting().changes.waiting());
     for _ in 0..most {
         if has_way(keeper, edits, before) {
             return Ok(true);
         }
         let ((memory, size), spent) = (takes(keeper, edits), keeper.tree().log.spent().0);
         debug_assert!(size <= max, "a page has room for what is to be listed");
-        let is_short = keeper.waiting().changes.used() + memory > waiting_max(keeper);
+        let is_short = keeper.waiting().changes.waiting() + memory > waiting_max(keeper);
         if keeper.waiting().changes.bytes_in(UNSYNCED) + size > max {
             commit_some(keeper)?;
         } else if !is_short {
@@ -196,11 +196,7 @@ fn set<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edit: &Edit<'_>) -> Out
     if keeper.waiting().changes.find(edit.key).is_err() {
         keeper.head_dies(edit.key)?;
     }
-    let (_, waiting) = keeper.parts();
-    if let Some((slot, size)) = waiting.changes.recorded(edit.key) {
-        waiting.window.moved(slot, size);
-    }
-    waiting.changes.set_unsynced(edit, gain);
+    keeper.parts().1.changes.set_unsynced(edit, gain);
     Ok(())
 }
 
@@ -244,10 +240,8 @@ fn count_here<C: Cells>(path: &Path<'_, C>, edits: &[Edit<'_>]) -> usize {
 
 /// Whether memory has room for so many bytes of changes more (W4), where so much may wait in any case.
 fn has_room<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, memory: usize, waits: usize) -> bool {
-    let waiting = keeper.waiting();
-    let listed = if waiting.broken.is(|it| it.forgets_merged) { 0 } else { waiting.window.listed() };
-    waiting.changes.used() + memory <= waiting_max(keeper).max(waits)
-        && listed + waiting.changes.unsynced() + memory <= waiting.changes.size()
+    let changes = &keeper.waiting().changes;
+    changes.waiting() + memory <= waiting_max(keeper).max(waits) && changes.used() + memory <= changes.size()
 }
 
 /// Pages that the leaves of these changes are divided into, where they do not fit with what waits; 0 if all fit. And whether they may stay as they are on a full chip, where a leaf that has a page of its own
@@ -354,23 +348,21 @@ fn put_through<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (
 ///
 /// The commit lists of it that it is in its leaf, so that nothing that an older member has of the key hides it at a mount. What waits of the key goes to the leaf before.
 fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], Option<&[u8]>)) -> Outcome<bool, N> {
-    while keeper.waiting().changes.find(key).is_ok() {
+    while keeper.waiting().changes.waits_at(key) {
         // A commit may take it along.
         if keeper.waiting().changes.unsynced() > 0 {
             commit_some(keeper)?;
             continue;
         }
-        let (tree, waiting) = keeper.parts();
-        let group = group_of(tree, &waiting.changes, key)?;
-        merge_leaf(keeper, group)?;
+        merge_leaf(keeper, Which::Of(key))?;
     }
     let mark = [Edit { key, value: Some(&[]) }];
     // It takes little room, and goes to its leaf with some programs yet.
     if !make_way(keeper, &mark, (CLAIMS_MAX, 1))? {
         return Err(keeper.refuse(Claim::Replace));
     }
-    let size = keeper.waiting().changes.head_size(key);
-    debug_assert!(keeper.waiting().changes.find(key).is_err(), "nothing waits of the key");
+    let size = keeper.waiting().changes.at_once_size(key);
+    debug_assert!(!keeper.waiting().changes.waits_at(key), "nothing waits of the key");
     let existed = value_of(keeper, key)?.is_some();
     let (mut pages, mut may_grow) = (0, false);
     for _ in 0..CLAIMS_MAX {
@@ -401,7 +393,7 @@ fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], 
                 stage_if_tight(tree, edits);
             }
             waiting.changes.merge(group);
-            waiting.changes.set_head(key, !existed);
+            waiting.changes.set_at_once(key, !existed);
             apply(tree, &mut change, waiting.changes.merged(bytes), may_grow)?;
             Ok(fewer)
         });
@@ -462,7 +454,7 @@ fn ride_failed<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, error: &EngineError
 /// Makes changes of one leaf in the buffers. A leaf that does not fit beside its ancestors then gets a page of its own: what was accepted asks for no more room.
 fn merge<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, change: &mut Change, group: Range<usize>) -> Outcome<(), N> {
     let (tree, waiting) = keeper.parts();
-    debug_assert!(!group.is_empty(), "changes of a leaf");
+    debug_assert!(waiting.changes.waits_in(group.clone()) > 0, "changes of a leaf");
     waiting.changes.merge(group.clone());
     descend_to_leaf(tree, waiting.changes.key(group.start))?;
     stage_if_tight(tree, waiting.changes.edits(group));
@@ -482,16 +474,19 @@ fn densest<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<[Range<u
     let mut best = [const { 0..0 }; TRIES];
     let (tree, waiting) = keeper.parts();
     let count = waiting.changes.len();
-    let (mut at, mut left) = (waiting.next, count);
-    for _ in 0..CANDIDATES {
-        if left == 0 {
-            break;
-        }
+    let (mut at, mut left, mut candidates) = (waiting.next, count, CANDIDATES);
+    while left > 0 && candidates > 0 {
         at = if at < count { at } else { 0 };
+        if waiting.changes.waits_in(at..at + 1) == 0 {
+            (at, left) = (at + 1, left - 1);
+            continue;
+        }
+        candidates -= 1;
         let group = group_of(tree, &waiting.changes, waiting.changes.key(at))?;
         let mut other = group.clone();
         for place in &mut best {
-            if other.len() > place.len() && *place != other {
+            let (more, fewer) = (waiting.changes.waits_in(other.clone()), waiting.changes.waits_in(place.clone()));
+            if more > fewer && *place != other {
                 core::mem::swap(place, &mut other);
             }
         }
@@ -525,11 +520,10 @@ fn merge_leaves<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, count: usize, 
     for nth in 0..count {
         let changes = &keeper.waiting().changes;
         let is_enough = nth > 0 && keeper.tree().log.spent().0 > spent + MERGING_MAX;
-        if is_enough || changes.unsynced() > 0 || changes.is_empty() {
+        if is_enough || changes.unsynced() > 0 || changes.waiting() == 0 {
             break;
         }
-        let [group, ..] = densest(keeper)?;
-        merge_leaf(keeper, group)?;
+        merge_leaf(keeper, Which::Densest)?;
     }
     Ok(())
 }
@@ -539,10 +533,9 @@ fn relieve<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, memory: usize, mut 
     debug_assert!(keeper.waiting().changes.unsynced() == 0, "what is unsynced is in no leaf");
     let max = waiting_max(keeper);
     let memory = memory.min(max / 2);
-    while keeper.waiting().changes.used() + memory > max && leaves > 0 {
+    while keeper.waiting().changes.waiting() + memory > max && leaves > 0 {
         leaves -= 1;
-        let [group, ..] = densest(keeper)?;
-        merge_leaf(keeper, group)?;
+        merge_leaf(keeper, Which::Densest)?;
     }
     for _ in 0..CLAIMS_MAX {
         if leaves == 0 || has_room(keeper, memory, 0) {
@@ -554,23 +547,50 @@ fn relieve<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, memory: usize, mut 
     Ok(())
 }
 
-/// Brings the changes of a leaf there, in a page that promises nothing; or some of them, where it is to be divided and there is no room for that many pages at once.
-fn merge_leaf<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, mut group: Range<usize>) -> Outcome<(), N> {
+/// A leaf for which changes wait.
+#[derive(Clone, Copy)]
+enum Which<'k> {
+    /// That of a key.
+    Of(&'k [u8]),
+    First,
+    /// The one with most changes, of those that are looked at.
+    Densest,
+}
+
+/// The changes of a leaf.
+fn group_for<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, which: Which<'_>) -> Outcome<Range<usize>, N> {
+    let (tree, waiting) = keeper.parts();
+    match (which, waiting.changes.first_waiting()) {
+        (_, None) => Ok(0..0),
+        (Which::Densest, _) => densest(keeper).map(|[group, ..]| group),
+        (Which::Of(key), _) => group_of(tree, &waiting.changes, key),
+        (Which::First, Some(first)) => group_of(tree, &waiting.changes, waiting.changes.key(first)),
+    }
+}
+
+/// Brings the changes of a leaf there, in a page that promises nothing; or some of them, where it is to be divided and there is no room for that many pages at once. Which these are is asked again
+/// whenever something had to be done for their room: what is in its leaf may have left memory.
+fn merge_leaf<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, which: Which<'_>) -> Outcome<(), N> {
     keeper.ready()?;
-    let mut more = 0;
+    let (mut more, mut most) = (0, usize::MAX);
     for _ in 0..CLAIMS_MAX {
+        let group = group_for(keeper, which)?;
+        let (group, count) = keeper.waiting().changes.first_of(group, most);
+        if count == 0 {
+            return Ok(());
+        }
         let (pages, deaths) = pages_of(keeper, &group)?;
         let pages = (pages + more).min(BATCH_PAGES_MAX);
         let mut change = match keeper.claim(Need { want: Claim::Replace, pages, live: 0, deaths }) {
             Ok(Some(change)) => change,
             Ok(None) => continue,
-            Err(EngineError::Log(LogError::Full)) if group.len() > 1 => {
-                group.end = group.start + group.len() / 2;
+            Err(EngineError::Log(LogError::Full)) if count > 1 => {
+                most = count / 2;
                 continue;
             }
             Err(error) => return Err(error),
         };
-        let applied = merge(keeper, &mut change, group.clone());
+        let applied = merge(keeper, &mut change, group);
         keeper.count(false, (0, 0));
         match keeper.keep(change, applied) {
             Err(EngineError::BatchTooLarge { pages }) if pages < BATCH_PAGES_MAX => more = 2 * more + pages,
@@ -598,10 +618,8 @@ fn pages_of<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, group: &Range<usiz
 /// Brings every change to its leaf, and lets all members leave. Programs a page for each leaf concerned.
 pub(crate) fn flush<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<(), N> {
     sync(keeper)?;
-    while !keeper.waiting().changes.is_empty() {
-        let (tree, waiting) = keeper.parts();
-        let group = group_of(tree, &waiting.changes, waiting.changes.key(0))?;
-        merge_leaf(keeper, group)?;
+    while keeper.waiting().changes.first_waiting().is_some() {
+        merge_leaf(keeper, Which::First)?;
     }
     while !keeper.waiting().window.is_empty() {
         keeper.ready()?;

@@ -28,8 +28,6 @@ pub(crate) enum Leaf {
 #[derive(Clone, Copy, Debug)]
 struct Member {
     page: u32,
-    /// Bytes of memory that a mount takes for what it lists, without what was carried to newer members.
-    listed: u32,
     slot: u8,
     leaf: Leaf,
 }
@@ -43,11 +41,8 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub(crate) const EMPTY: Window = Window {
-        members: [Member { page: u32::MAX, listed: 0, slot: 0, leaf: Leaf::Unknown }; MEMBERS],
-        count: 0,
-        next_slot: 0,
-    };
+    pub(crate) const EMPTY: Window =
+        Window { members: [Member { page: u32::MAX, slot: 0, leaf: Leaf::Unknown }; MEMBERS], count: 0, next_slot: 0 };
 
     fn all(&self) -> &[Member] {
         &self.members[..self.len()]
@@ -102,41 +97,19 @@ impl Window {
         MEMBERS - self.lonely(MEMBERS).count()
     }
 
-    /// Bytes of memory that a mount takes for all that the members list (W4).
-    pub(crate) fn listed(&self) -> usize {
-        self.all().iter().map(|member| member.listed as usize).sum()
-    }
-
     /// The slot of the member that comes next. No member has it.
     pub(crate) fn next_slot(&self) -> u8 {
         debug_assert!(self.slots().all(|slot| slot != self.next_slot), "there are more slots than members");
         self.next_slot
     }
 
-    /// The newest member, which lists changes of so many bytes of memory.
-    pub(crate) fn push(&mut self, page: u32, listed: usize, leaf: Leaf) {
+    /// The newest member.
+    pub(crate) fn push(&mut self, page: u32, leaf: Leaf) {
         debug_assert!(!self.contains(page), "a page is a member once");
         assert!(self.count < self.members.len(), "one left before");
-        self.members[self.count] = Member { page, listed: listed as u32, slot: self.next_slot(), leaf };
+        self.members[self.count] = Member { page, slot: self.next_slot(), leaf };
         self.count += 1;
         self.next_slot = (self.next_slot + 1) % UNSYNCED;
-    }
-
-    /// The newest member lists changes of so many bytes of memory.
-    pub(crate) fn lists(&mut self, size: usize) {
-        debug_assert!(!self.is_empty(), "there is a newest member");
-        if let Some(member) = self.all_mut().last_mut() {
-            member.listed = size as u32;
-        }
-    }
-
-    /// What a member lists was carried to a newer one: so many bytes of memory.
-    pub(crate) fn moved(&mut self, slot: u8, size: usize) {
-        let member = self.all_mut().iter_mut().find(|member| member.slot == slot);
-        debug_assert!(member.is_some(), "a change is recorded in a member");
-        if let Some(member) = member {
-            member.listed = member.listed.saturating_sub(size as u32);
-        }
     }
 
     /// The oldest members leave: a commit lists what still waited of them.
@@ -193,24 +166,22 @@ mod tests {
                 window.leave(&left);
             }
             let slot = window.next_slot();
-            window.push(page, 10, if page % 3 == 0 { Leaf::Dead } else { Leaf::Lives });
+            window.push(page, if page % 3 == 0 { Leaf::Dead } else { Leaf::Lives });
             assert_eq!((window.slots().last(), window.pages().last()), (Some(slot), Some(page)));
             let pages: Vec<_> = window.pages().collect();
             assert!(pages.is_sorted() && pages.len() <= 13 && window.contains(page));
-            assert_eq!(window.listed(), 10 * pages.len());
         }
     }
 
     #[test]
     fn a_member_whose_leaf_died_is_needed_until_it_leaves() {
         let mut window = Window::EMPTY;
-        window.push(7, 30, Leaf::Lives);
-        window.push(8, 30, Leaf::Unknown);
+        window.push(7, Leaf::Lives);
+        window.push(8, Leaf::Unknown);
         assert!(window.leaf_died(7) && !window.leaf_died(9));
         assert_eq!(window.unknown(), Some(8));
         window.resolve(8, Leaf::Lives);
-        window.moved(0, 12);
-        assert_eq!((window.unknown(), window.listed()), (None, 48));
+        assert_eq!(window.unknown(), None);
         assert_eq!(window.lonely(2).collect::<Vec<_>>(), [PageAddr(7)]);
         assert_eq!(window.lonely(0).count(), 0);
     }

@@ -158,6 +158,12 @@ pub trait Records {
     ///
     /// As [`put`](Records::put).
     fn get(&mut self, key: &[u8]) -> Outcome<Option<&[u8]>>;
+    /// Copies the value of a key, however large, into `out` as far as that goes, and returns how many bytes that are.
+    ///
+    /// # Errors
+    ///
+    /// As [`put`](Records::put).
+    fn read(&mut self, key: &[u8], out: &mut [u8]) -> Outcome<Option<usize>>;
     /// Deletes a record; says whether its key was there.
     ///
     /// # Errors

@@ -55,6 +55,10 @@ impl<C: nandu::Cells> Records for Store<'_, &mut Sim, C> {
         Store::get(self, key)
     }
 
+    fn read(&mut self, key: &[u8], out: &mut [u8]) -> Outcome<Option<usize>> {
+        Store::read(self, key, 0, out)
+    }
+
     fn delete(&mut self, key: &[u8]) -> Outcome<bool> {
         Store::delete(self, key)
     }

@@ -18,7 +18,7 @@ const FRONT: usize = 64;
 /// Blocks of the smallest chip.
 const BLOCKS_LEAST: usize = 8;
 
-/// A value: how long it is, and what all its bytes are. One that is too large to be lent is known by neither.
+/// A value: how long it is, and what all its bytes are; 0 where it has none, or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Content {
     byte: u8,
@@ -27,7 +27,8 @@ struct Content {
 
 impl Content {
     fn of(bytes: &[u8]) -> Content {
-        Content { byte: bytes.first().copied().unwrap_or(0), size: bytes.len() }
+        let first = bytes.first().copied().unwrap_or(0);
+        Content { byte: if bytes.iter().all(|&byte| byte == first) { first } else { 0 }, size: bytes.len() }
     }
 
     fn bytes(self) -> Vec<u8> {
@@ -70,28 +71,15 @@ impl Known {
     }
 
     /// Holds what was found against what may be; then it is what there is.
-    fn found(&mut self, found: BTreeMap<Vec<u8>, Option<Content>>, entry_max: usize) -> Result<(), String> {
-        let is_large = |key: &[u8], content: &Content| key.len() + content.size > entry_max;
-        let mut now = Model::new();
+    fn found(&mut self, found: Model) -> Result<(), String> {
         for key in found.keys().chain(self.durable.keys()) {
-            if now.contains_key(key) {
-                continue;
-            }
-            let possible = self.since.get(key).into_iter().flatten().copied().rev();
-            let mut possible = possible.chain([self.durable.get(key).copied()]);
-            let fits = match found.get(key) {
-                None => possible.find(Option::is_none),
-                Some(Some(content)) => possible.find(|it| *it == Some(*content)),
-                // A value that is not lent: which of those it was is not asked.
-                Some(None) => possible.find(|it| it.is_some_and(|it| is_large(key, &it))),
-            };
-            match fits {
-                Some(Some(content)) => drop(now.insert(key.clone(), content)),
-                Some(None) => {}
-                None => return Err(format!("found {:?} of key {}", found.get(key), key.escape_ascii())),
+            let mut possible =
+                self.since.get(key).into_iter().flatten().copied().chain([self.durable.get(key).copied()]);
+            if possible.all(|it| it != found.get(key).copied()) {
+                return Err(format!("found {:?} of key {}", found.get(key), key.escape_ascii()));
             }
         }
-        *self = Known { now: now.clone(), durable: now, since: BTreeMap::new() };
+        *self = Known { now: found.clone(), durable: found, since: BTreeMap::new() };
         Ok(())
     }
 }
@@ -232,13 +220,18 @@ impl Life {
         let mut store = self.heart.open(chip, Cells::Bytes, self.options, memory).map_err(|error| error.to_string())?;
         let reads = store.nand().counters().since(&before).reads;
         self.tally.mount(Whose::Records, reads, &self.here());
-        let mut found = BTreeMap::new();
-        let visited = store.visit(&mut |key, value| {
-            let content = value.map(Content::of);
-            found.insert(key.to_vec(), content);
+        let (mut found, mut large) = (Model::new(), Vec::new());
+        let visited = store.visit(&mut |key, value| match value {
+            Some(value) => drop(found.insert(key.to_vec(), Content::of(value))),
+            None => large.push(key.to_vec()),
         });
         visited.map_err(|error| error.to_string())?;
-        self.known.found(found, store.entry_size_max())?;
+        let mut buffer = vec![0; self.habits.value_max];
+        for key in large {
+            let size = store.read(&key, &mut buffer).map_err(|error| format!("{}: {error}", key.escape_ascii()))?;
+            found.insert(key, Content::of(&buffer[..size.unwrap_or(0)]));
+        }
+        self.known.found(found)?;
         Ok(store)
     }
 
@@ -420,16 +413,10 @@ impl Life {
     fn get(&mut self, store: &mut dyn Records) -> Result<(), String> {
         let key = self.habits.key(&mut self.chance);
         let expected = self.known.now.get(&key).copied();
-        let entry_max = store.entry_size_max();
-        let outcome = self.count(store, ("get", 1), |store| store.get(&key).map(|found| found.map(Content::of)));
-        match outcome {
-            Ok(found) if found == expected => Ok(()),
-            Ok(found) => Err(format!("get of {}: {found:?}, not {expected:?}", key.escape_ascii())),
-            // Which of several large ones a cut left is known only now.
-            Err(Error::LargeValue(size)) if expected.is_some_and(|it| key.len() + it.size > entry_max) => {
-                self.known.is_done(&key, expected.map(|it| Content { size, ..it }));
-                Ok(())
-            }
+        let mut buffer = vec![0; self.habits.value_max];
+        match self.count(store, ("get", 1), |store| store.read(&key, &mut buffer)) {
+            Ok(size) if size.map(|size| Content::of(&buffer[..size])) == expected => Ok(()),
+            Ok(size) => Err(format!("get of {}: {size:?} bytes, not {expected:?}", key.escape_ascii())),
             Err(error) => end(store, error),
         }
     }
