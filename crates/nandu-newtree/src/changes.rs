@@ -22,6 +22,8 @@ use nandu_media::journal::Change;
 use nandu_media::tree::{CellFormat, Malformed};
 use nandu_media::value::{TAG_HERE, TAG_INLINE};
 
+use crate::division::set_number;
+
 /// In place of a member's slot: no commit lists the change yet.
 pub(crate) const UNSYNCED: u8 = 15;
 
@@ -124,6 +126,15 @@ impl<'m> Changes<'m> {
     /// Bytes that what still waits of a member takes in a list; with [`UNSYNCED`], what none lists.
     pub(crate) fn bytes_in(&self, slot: u8) -> usize {
         if GROUP { self.sizes[usize::from(slot)] as usize } else { 0 }
+    }
+
+    /// A page that the head at a key names is another one, which no member says yet.
+    pub(crate) fn set_page(&mut self, index: usize, page: u32) {
+        let tag = self.tag(index);
+        debug_assert!(tag & (PUT | MERGED) == PUT, "a head, and nothing is under way");
+        self.set_tag(index, PUT | UNSYNCED << 1);
+        let value = self.parts(self.offset(index)).1;
+        set_number(&mut self.memory[value], page);
     }
 
     /// Bytes of memory that a change takes.

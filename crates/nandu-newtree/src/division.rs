@@ -3,12 +3,12 @@
 //! A value that does not fit a leaf stands in pages of its own. The record of its key, the **head**, says which.
 //!
 //! ```text
-//! head    7F 48 D6 9B; length u32: bytes of the value; page numbers, u32 each, exactly as many as a value of that length needs. No other record is such:
-//!         a value that looks like one stands in a page itself
+//! head    7F 48 D6 9B; length u32: bytes of the value; page numbers, u32 each, exactly as many as a value of that length needs; the last bytes of the value,
+//!         at most 96, if no page has them. No other record is such: a value that looks like one stands in a page itself
 //! page    of the kind `Value`, as in "Large values", with the stamp 0: what it belongs to, and bytes of the value
 //! ```
 //!
-//! Where a head has room for the numbers of all pages, it has these. Else pages stand in groups, and the head has the number of each group's last page, its **leader**, which
+//! Where a head has room for the numbers of all pages, it has these, and what is left of the value beyond full pages if that is little: so a value as large as a page takes one. Else pages stand in groups, and the head has the number of each group's last page, its **leader**, which
 //! has the numbers of the others behind its bytes. A full group has as many pages as 6 bytes of a page's content each, 292 at most. Pages are full in their order, but for the last
 //! of the bytes; a leader may have none. Numbers are little-endian.
 
@@ -27,6 +27,12 @@ const NUMBER: usize = 4;
 
 /// Pages of a full group, at most.
 const GROUP_MAX: usize = 292;
+
+/// Bytes of a value that its head has, at most: a value as large as a page takes one page then, if its key is not long.
+const REST_MAX: usize = 96;
+
+/// Bytes of the head of a value of one page, at most.
+pub(crate) const SINGLE_MAX: usize = FRONT + NUMBER + REST_MAX;
 
 /// Bytes of the largest value.
 pub(crate) const VALUE_SIZE_MAX: usize = 16 << 20;
@@ -47,6 +53,8 @@ pub(crate) struct Division {
     group: usize,
     /// Page numbers in the head.
     heads: usize,
+    /// Bytes of the value in the head.
+    rest: usize,
 }
 
 impl Division {
@@ -54,14 +62,16 @@ impl Division {
     /// value, or it has no bytes.
     pub(crate) fn new(room: usize, head_max: usize, key: usize, length: usize) -> Option<Division> {
         let payload = room.checked_sub(FRONT_SIZE + key)?;
-        let most = head_max.checked_sub(FRONT)? / NUMBER;
         let group = (payload / 6).min(GROUP_MAX);
         if length > VALUE_SIZE_MAX || length == 0 || group < 2 {
             return None;
         }
-        [1, group].into_iter().find_map(|group| {
-            let heads = length.div_ceil(group * payload - NUMBER * (group - 1));
-            (heads <= most).then_some(Division { length, payload, group, heads })
+        [(1, REST_MAX), (1, 0), (group, 0)].into_iter().find_map(|(group, rest_max)| {
+            let size = group * payload - NUMBER * (group - 1);
+            let heads = length.saturating_sub(rest_max).div_ceil(size).max(1);
+            let rest = length.saturating_sub(heads * size);
+            let division = Division { length, payload, group, heads, rest };
+            (division.head_size() <= head_max).then_some(division)
         })
     }
 
@@ -72,7 +82,12 @@ impl Division {
 
     /// Bytes of the head.
     pub(crate) fn head_size(&self) -> usize {
-        FRONT + NUMBER * self.heads
+        FRONT + NUMBER * self.heads + self.rest
+    }
+
+    /// Which bytes of the value its head has.
+    pub(crate) fn rest(&self) -> Range<usize> {
+        self.length - self.rest..self.length
     }
 
     /// Page numbers in the head.
@@ -132,7 +147,7 @@ impl Division {
 
     /// The page that has a byte of the value.
     pub(crate) fn page_at(&self, offset: usize) -> usize {
-        debug_assert!(offset < self.length, "a byte in a page");
+        debug_assert!(offset < self.rest().start, "a byte in a page");
         let (group, rest) = (offset / self.group_size(), offset % self.group_size());
         group * self.group + (rest / self.payload).min(self.pages_of(group) - 1)
     }
@@ -159,6 +174,16 @@ pub(crate) fn number_at(index: usize) -> Range<usize> {
 /// A page number of a head.
 pub(crate) fn number_in(head: &[u8], index: usize) -> u32 {
     number(&head[number_at(index)])
+}
+
+/// The bytes of the value that a head has.
+pub(crate) fn rest_in<'h>(head: &'h [u8], division: &Division) -> &'h [u8] {
+    &head[number_at(division.heads()).start..]
+}
+
+/// The head of a value of one page names this one.
+pub(crate) fn set_number(head: &mut [u8], page: u32) {
+    head[number_at(0)].copy_from_slice(&page.to_le_bytes());
 }
 
 /// Where the numbers stand that a leader has in so many bytes of content, of so many pages.
@@ -198,7 +223,7 @@ mod tests {
                     }
                     at = part.end;
                 }
-                assert_eq!(at, length);
+                assert_eq!(division.rest(), at..length);
                 length += 1 + length / 61;
             }
             assert!(grouped > 5 && direct > 20, "{grouped} {direct}");

@@ -193,13 +193,12 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.keeper.begin_value(key, length)
     }
 
-    /// Bytes of the value under way that its next page takes; `None` if all its pages are programmed. They may be none.
+    /// Bytes of the value under way that come next: those of a page, or the last ones, which its head takes; `None` if it is whole. They may be none.
     pub fn value_part(&self) -> Option<usize> {
-        let values = self.keeper.values();
-        Some(values.division()?.part(values.next()?).len())
+        self.keeper.values().part()
     }
 
-    /// Programs the next page of the value under way, with its next [`Engine::value_part`] bytes. 1 program, and a commit after some hundred pages.
+    /// Takes the next [`Engine::value_part`] bytes of the value under way. 1 program, and a commit after some hundred pages; nothing for bytes that the head takes.
     ///
     /// # Errors
     ///
@@ -208,6 +207,9 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         if self.value_part() != Some(bytes.len()) {
             return Err(EngineError::ValueSize(bytes.len()));
         }
+        if self.keeper.take_rest(bytes) {
+            return Ok(());
+        }
         let appended = self.call_for_value(|engine| engine.keeper.append_value(key, bytes));
         if appended.is_err() {
             self.keeper.give_up_value();
@@ -215,14 +217,15 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         appended
     }
 
-    /// Puts the value under way, all of which was programmed. Returns whether the key was there. Durable when it returns, with all before it. 1 program, or what a put takes.
+    /// Puts the value under way, which is whole. Returns whether the key was there. Durable when it returns, with all before it; but with [`Durability::OnSync`] one of one page waits, as any other
+    /// change. 1 program, or what a put takes.
     ///
     /// # Errors
     ///
     /// [`EngineError::ValueSize`] if pages are missing, or no value is under way; those of [`Engine::put`], after which the value is given up.
     pub fn end_value(&mut self, key: &[u8]) -> Outcome<bool, N> {
         let values = self.keeper.values();
-        if values.division().is_none() || values.next().is_some() {
+        if values.division().is_none() || values.part().is_some() {
             return Err(EngineError::ValueSize(0));
         }
         let put = self.call_for_value(|engine| {
@@ -237,6 +240,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
             put_now(keeper, (key, None))
         });
         match put {
+            // One whose head waits is not under way any more.
             Ok(_) => self.keeper.end_value(),
             Err(_) => self.keeper.give_up_value(),
         }
@@ -435,12 +439,12 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// The entry of a key.
     fn entry(&mut self, key: KeyBuf) -> Outcome<Option<Entry<'_>>, N> {
         let (tree, waiting) = self.keeper.parts();
+        let shape = *tree.path.shape();
         tree.path.lend(key);
         if let Ok(index) = waiting.changes.find(key.as_slice()) {
             let key = tree.path.separators()[0].as_slice();
-            return Ok(waiting.changes.value(index).map(|value| Entry { key, value, large: None }));
+            return Ok(waiting.changes.value(index).map(|value| shape.entry(Entry { key, value, large: None })));
         }
-        let shape = *tree.path.shape();
         let page = find_leaf(tree, key.as_slice())?;
         let place = leaf_in(tree, page)?;
         let (cells, leaf, lent) = (tree.path.shape().cells(), look(tree, &place), tree.path.separators()[0].as_slice());

@@ -5,6 +5,7 @@ use core::fmt;
 use nandu_cells::Cells;
 use nandu_index::KeyBuf;
 use nandu_media::features::BLOBS;
+use nandu_media::path::WINDOW_MAX;
 use nandu_media::tree::{HEIGHT_MAX, Malformed};
 use nandu_nand::{Nand, PageAddr};
 use nandu_newlog::{Budget, Claim, Claimed, Fate, LogError, Victim};
@@ -12,7 +13,7 @@ use nandu_newlog::{Budget, Claim, Claimed, Fate, LogError, Victim};
 use crate::commit::{commit, commit_bare, seal, tell, write, write_sealed};
 use crate::descend::load_root;
 use crate::error::{EngineError, Outcome, corrupt, corrupt_page};
-use crate::large::{self, append, named, visit_open};
+use crate::large::{self, Namer, append, copy_waiting, named, visit_open, visit_waiting};
 use crate::list::{List, Waiting, changes_max, choose, merged_is_in_leaf};
 use crate::options::Durability;
 use crate::pages::REPLACED_MAX;
@@ -74,8 +75,8 @@ pub(crate) struct Keeper<'m, N: Nand, C> {
     is_broken: bool,
     /// A member of the window stands in a block that is to be emptied.
     is_held: bool,
-    /// Pages of values that no record names once what is unsynced is durable.
-    lost_pages: u32,
+    /// Pages of values that records name more once what is unsynced is durable.
+    more_pages: i32,
 }
 
 impl<N: Nand, C> fmt::Debug for Keeper<'_, N, C> {
@@ -99,7 +100,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             is_miscounted: false,
             is_broken: false,
             is_held: false,
-            lost_pages: 0,
+            more_pages: 0,
         }
     }
 
@@ -244,7 +245,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             self.settle()?;
             return Ok(None);
         }
-        self.tree.log.weigh(self.working.counts.value_pages + self.values.done() as u32, self.values.together());
+        self.weigh(self.values.done());
         let claimed = match self.tree.log.claim(want, pages, live) {
             // How much moves take is not known yet: that is counted before anything is refused.
             Err(LogError::Full)
@@ -290,12 +291,13 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
         let division = shape.division(key, length).ok_or(EngineError::ValueSize(length))?;
         // And what the leaf of its head may be divided into.
-        let pages = division.pages() as u32 + DEATHS as u32;
-        self.tree.log.weigh(self.working.counts.value_pages + pages, self.values.together());
+        let pages = division.pages() + DEATHS;
+        self.weigh(pages);
+        let pages = pages as u32;
         if !self.tree.log.has_room(pages) {
             if !self.tree.log.is_exact() || self.values.is_unknown() {
                 self.recount()?;
-                self.tree.log.weigh(self.working.counts.value_pages + pages, self.values.together());
+                self.weigh(pages as usize);
             }
             if !self.tree.log.has_room(pages) {
                 return Err(EngineError::Log(LogError::Full));
@@ -307,10 +309,19 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         Ok(())
     }
 
+    /// The head of the value under way takes the bytes that no page has. Returns whether it is time for that.
+    pub(crate) fn take_rest(&mut self, bytes: &[u8]) -> bool {
+        let is_rest = self.values.next().is_none();
+        if is_rest {
+            self.values.set_rest(bytes);
+        }
+        is_rest
+    }
+
     /// Programs the next page of the value under way. 1 program.
     pub(crate) fn append_value(&mut self, key: &[u8], bytes: &[u8]) -> Outcome<(), N> {
         self.ready()?;
-        let need = Need { want: Claim::Grow, pages: 2, live: 1, deaths: 0 };
+        let need = Need { want: Claim::Grow, pages: 2, live: 1, deaths: DEATHS };
         for _ in 0..CLAIMS_MAX {
             let Some(mut change) = self.claim(need).map_err(|error| self.undo(error))? else { continue };
             let Keeper { tree, values, .. } = self;
@@ -328,16 +339,22 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     /// As [`large::read`]. A value under way is given up.
     pub(crate) fn read_value(&mut self, of: (&[u8], usize), out: &mut [u8]) -> Outcome<Option<usize>, N> {
         self.give_up_value();
-        let Keeper { tree, values, .. } = self;
+        let Keeper { tree, waiting, values, .. } = self;
         match values.scratch() {
-            Some(scratch) => large::read(tree, scratch, of, out),
+            Some(scratch) => large::read(tree, (&waiting.changes, scratch), of, out),
             None => Ok(None),
         }
     }
 
+    /// Tells the log how many pages of values there will be, with so many more.
+    fn weigh(&mut self, more: usize) {
+        let pages = self.working.counts.value_pages.saturating_add_signed(self.more_pages) + more as u32;
+        self.tree.log.weigh(pages, self.values.together());
+    }
+
     /// The value under way is in its leaf.
     pub(crate) fn end_value(&mut self) {
-        debug_assert!(self.values.next().is_none(), "all its pages were programmed");
+        debug_assert!(self.values.part().is_none(), "it is whole");
         self.values.close();
     }
 
@@ -346,22 +363,42 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.is_miscounted |= self.values.close();
     }
 
-    /// The pages that the head of a key in its leaf names die with the next commit, since what waits takes its place.
+    /// What waits takes the place of what was at a key: the pages that its head names die with the next commit.
     pub(crate) fn head_dies(&mut self, key: &[u8]) -> Outcome<(), N> {
         let (mut is_all, kept) = (true, DEATHS + self.waiting.window.len());
-        self.lost_pages += named(&mut self.tree, key, &mut |tree, page| match page {
+        let Keeper { tree, waiting, more_pages, .. } = self;
+        let dies = &mut |tree: &mut Tree<'_, N, C>, page| match page {
             Some(page) if tree.log.dying_room() > kept => tree.log.dies(PageAddr(page)),
             _ => is_all = false,
-        })?;
+        };
+        let fewer = match waiting.changes.find(key) {
+            Ok(index) => {
+                let page = tree.path.shape().page_of(key, waiting.changes.value(index));
+                page.map_or(0, |page| {
+                    dies(tree, Some(page));
+                    1
+                })
+            }
+            Err(_) => named(tree, key, dies)?,
+        };
+        *more_pages -= fewer as i32;
         self.is_miscounted |= !is_all;
         Ok(())
+    }
+
+    /// The head of the value under way waits, which is not under way any more.
+    pub(crate) fn head_waits(&mut self) {
+        self.end_value();
+        self.more_pages += 1;
+        self.working.counts.has_heads = true;
+        self.count_pages((0, 0));
     }
 
     /// What is in the buffers has so many entries, with what is unsynced or without, and so many pages of values more and fewer.
     pub(crate) fn count(&mut self, is_synced: bool, pages: (u32, u32)) {
         let before = self.working.counts;
-        let (records, lost) = if is_synced { (self.records(), self.lost_pages) } else { (before.records, 0) };
-        self.tree.path.count(Counts { records, ..self.counts_with(pages, lost) });
+        let (records, waits) = if is_synced { (self.records(), self.more_pages) } else { (before.records, 0) };
+        self.tree.path.count(Counts { records, ..self.counts_with(pages, waits) });
     }
 
     /// What is in the buffers has so many pages of values more and fewer.
@@ -370,9 +407,9 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.tree.path.count(Counts { records, ..self.counts_with(pages, 0) });
     }
 
-    fn counts_with(&self, (more, fewer): (u32, u32), lost: u32) -> Counts {
+    fn counts_with(&self, (more, fewer): (u32, u32), waits: i32) -> Counts {
         let Counts { has_heads, value_pages, .. } = self.working.counts;
-        let value_pages = (value_pages + more).saturating_sub(lost + fewer);
+        let value_pages = (value_pages + more).saturating_add_signed(waits).saturating_sub(fewer);
         Counts { has_heads: has_heads || more > 0, value_pages, ..self.working.counts }
     }
 
@@ -438,7 +475,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
                 self.working = self.tree.path.state();
                 self.is_unsettled = false;
                 self.is_held = false;
-                self.lost_pages = 0;
+                self.more_pages = 0;
                 self.is_miscounted |= !is_all;
                 debug_assert!(!self.tree.log.has_dying() && !self.tree.path.is_dirty(), "all that was told counts");
                 Ok(())
@@ -612,17 +649,29 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     fn fate_of_value(&mut self, (victim, most): (&Victim, usize)) -> Outcome<Fate, N> {
         let page = victim.page().0;
         let sequence = self.tree.reader.value_sequence(page);
-        let Keeper { tree, waiting, values, .. } = self;
         let mut key = KeyBuf::EMPTY;
-        let number = match large::lives(tree, &waiting.changes, (page, &mut key)) {
-            Ok(Some(number)) => number,
-            Ok(None) if values.since().is_some_and(|since| sequence >= Some(since)) => return Ok(Fate::Stays),
-            Ok(None) => return Ok(Fate::Dead),
-            Err(error) => return self.not_moved(error),
+        let mut is_room_made = false;
+        let named = loop {
+            let Keeper { tree, waiting, values, .. } = self;
+            match large::lives(tree, &waiting.changes, (page, &mut key)) {
+                Ok(Some(Namer::Change)) if !is_room_made => {
+                    // A commit may let the change leave memory.
+                    self.make_list_room(key.as_slice())?;
+                    is_room_made = true;
+                }
+                Ok(Some(named)) => break named,
+                Ok(None) if values.since().is_some_and(|since| sequence >= Some(since)) => return Ok(Fate::Stays),
+                Ok(None) => return Ok(Fate::Dead),
+                Err(error) => return self.not_moved(error),
+            }
         };
+        let Keeper { tree, waiting, .. } = self;
         debug_assert!(!tree.path.is_dirty(), "nothing is under way");
         let before = tree.log.spent().0;
-        let copied = large::copy(tree, waiting, (key.as_slice(), number), (victim, most));
+        let copied = match named {
+            Namer::Change => copy_waiting(tree, &mut waiting.changes, (key.as_slice(), victim)),
+            Namer::Leaf(number) => large::copy(tree, waiting, (key.as_slice(), number), (victim, most)),
+        };
         self.is_unsettled |= self.tree.log.spent().0 != before;
         match copied {
             Ok(pages) => {
@@ -635,6 +684,21 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
                 self.not_moved(error)
             }
         }
+    }
+
+    /// The next commit has room to list the change of a key that is here.
+    fn make_list_room(&mut self, key: &[u8]) -> Outcome<(), N> {
+        let max = changes_max(self.tree.path.shape().bare_room());
+        for _ in 0..=WINDOW_MAX {
+            let changes = &self.waiting.changes;
+            let Ok(index) = changes.find(key) else { break };
+            let is_listed_next = changes.is_unsynced(index..index + 1);
+            if is_listed_next || self.waiting.listed_next() + changes.list_size(&changes.edit(index)) <= max {
+                break;
+            }
+            self.settle()?;
+        }
+        Ok(())
     }
 
     /// Whether an inner node leads to a page that cannot be read. If that cannot be found out it may be.
@@ -650,6 +714,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.bare.into_iter().chain(self.waiting.window.lonely(usize::MAX)).for_each(&mut *visit);
         let Keeper { tree, waiting, values, .. } = self;
         visit_open(tree, values, &mut |_, page| visit(page))?;
+        visit_waiting(tree, &waiting.changes, &mut |_, page| visit(page));
         live_pages(tree, &waiting.changes, &mut |_, page| visit(page)).map(drop)
     }
 
@@ -662,6 +727,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.tree.path.stats_mut().recounts += 1;
         self.tree.log.recount_begin();
         let Keeper { tree, waiting, values, .. } = self;
+        let waits = visit_waiting(tree, &waiting.changes, &mut |log, page| log.recount(page));
         let walked = visit_open(tree, values, &mut |log, page| log.recount(page))
             .and_then(|()| live_pages(tree, &waiting.changes, &mut |log, page| log.recount(page)));
         for page in self.bare.into_iter().chain(self.waiting.window.lonely(usize::MAX)) {
@@ -673,8 +739,10 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         // What is said from here on of whether there are heads.
         let heads = walked.map_err(|error| self.undo(error))?;
         let counts = self.working.counts;
-        self.working.counts = Counts { has_heads: heads.count > 0, value_pages: heads.pages, ..counts };
-        self.values.counted(heads.count, heads.pages);
+        let (count, value_pages) = (heads.count + waits, heads.pages + waits);
+        self.working.counts = Counts { has_heads: count > 0, value_pages, ..counts };
+        self.more_pages = 0;
+        self.values.counted(count, value_pages);
         self.count_pages((0, 0));
         Ok(())
     }

@@ -3,7 +3,8 @@
 //! A page of a value says its key and its number, and lives while the head of that key names it under that number. It is programmed before its head, and promises nothing: a cut
 //! between leaves pages that no record names.
 //!
-//! A head always stands in its leaf (W6). So a move changes the leaf, as a copy of a leaf does, and nothing that a commit lists names a page.
+//! The head of a value of one page may wait, as any other change. A move of its page then makes another change of it: the head names the copy, and the next commit lists it. Memory holds whatever a member
+//! lists (W4), so a head that is not there is in its leaf and nowhere else (W6): a move of its page changes the leaf, as a copy of a leaf does.
 
 use nandu_cells::Cells;
 use nandu_index::KeyBuf;
@@ -15,7 +16,7 @@ use nandu_newlog::{Kind, Log, Victim};
 use crate::changes::Changes;
 use crate::commit::tell;
 use crate::descend::{Leaf, descend_to_leaf, find_leaf, leaf_in, look};
-use crate::division::{Division, number, number_at, number_in, numbers_of};
+use crate::division::{Division, number, number_at, number_in, numbers_of, rest_in};
 use crate::error::{Outcome, corrupt};
 use crate::list::Waiting;
 use crate::siblings::{MOVED_MAX, is_beside, write_moved};
@@ -115,18 +116,30 @@ fn follower<N: Nand, C: Cells>(
     Ok(number(&tree.reader.of_value(numbers)[4 * place..]))
 }
 
-/// Of which key a page of a value is, which was read last, and which one of it: while the head of the key names it. Its leaf is in the path then.
+/// What names a page of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Namer {
+    /// A head in memory.
+    Change,
+    /// The head in its leaf, which is in the path: it is this one of the value.
+    Leaf(usize),
+}
+
+/// Of which key a page of a value is, which was read last, and what names it.
 pub(crate) fn lives<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     changes: &Changes<'_>,
     (page, key): (u32, &mut KeyBuf),
-) -> Outcome<Option<usize>, N> {
+) -> Outcome<Option<Namer>, N> {
     let body = tree.reader.value(&mut tree.log, page)?;
     let number = body.number as usize;
-    let is_key = key.set(tree.reader.of_value(body.key)) && tree.path.shape().key_fits(key.as_slice());
-    // What waits takes the place of a head, and names no page.
-    if !is_key || changes.find(key.as_slice()).is_ok() {
+    if !key.set(tree.reader.of_value(body.key)) || !tree.path.shape().key_fits(key.as_slice()) {
         return Ok(None);
+    }
+    // What is in memory takes the place of a head.
+    if let Ok(index) = changes.find(key.as_slice()) {
+        let named = tree.path.shape().page_of(key.as_slice(), changes.value(index));
+        return Ok((named == Some(page) && number == 0).then_some(Namer::Change));
     }
     descend_to_leaf(tree, key.as_slice())?;
     let Some((index, division)) = head_in(tree, &Leaf::OfPath, key.as_slice()) else { return Ok(None) };
@@ -143,7 +156,23 @@ pub(crate) fn lives<N: Nand, C: Cells>(
             follower(tree, (leader, &body), (pages, place))? == page
         }
     };
-    Ok(is_named.then_some(number))
+    Ok(is_named.then_some(Namer::Leaf(number)))
+}
+
+/// Programs a page elsewhere that a head in memory names, which was read last: the head names the copy from now on. The next commit has room for what it has to say of that.
+pub(crate) fn copy_waiting<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    changes: &mut Changes<'_>,
+    (key, victim): (&[u8], &Victim),
+) -> Outcome<u32, N> {
+    let Ok(index) = changes.find(key) else { return Ok(0) };
+    let PageAddr(new) = tree.log.copy(tree.reader.lend(), Kind::Value, victim)?;
+    tree.reader.programmed(new);
+    changes.set_page(index, new);
+    tree.log.dies(victim.page());
+    tree.path.stats_mut().moves += 1;
+    debug_assert!(tree.path.shape().page_of(key, changes.value(index)) == Some(new), "the head says so");
+    Ok(1)
 }
 
 /// Programs a page that lives elsewhere, with other pages of its block that heads of the same leaf name, so many in all, and then that leaf, which is in the path. Returns how many
@@ -166,7 +195,7 @@ pub(crate) fn copy<N: Nand, C: Cells>(
     for index in 0..cells.leaf_count(tree.path.held_leaf()) {
         cells.leaf_key(tree.path.held_leaf(), index, &mut other);
         if waiting.changes.find(other.as_slice()).is_ok() {
-            // Its pages are dying.
+            // Its pages are dying, or it is named in memory.
             continue;
         }
         let Some((_, division)) = head_in(tree, &Leaf::OfPath, other.as_slice()) else { continue };
@@ -302,6 +331,24 @@ pub(crate) fn visit_leaf<N: Nand, C: Cells>(
     Ok(heads)
 }
 
+/// Visits the pages that heads in memory name.
+pub(crate) fn visit_waiting<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    changes: &Changes<'_>,
+    visit: &mut dyn FnMut(&mut Log<'_, N>, PageAddr),
+) -> u32 {
+    let mut count = 0;
+    if tree.path.shape().has_values() {
+        for edit in changes.edits(0..changes.len()) {
+            if let Some(page) = tree.path.shape().page_of(edit.key, edit.value) {
+                visit(&mut tree.log, PageAddr(page));
+                count += 1;
+            }
+        }
+    }
+    count
+}
+
 /// Visits the pages that a leader names.
 fn visit_group<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
@@ -340,21 +387,30 @@ pub(crate) fn visit_open<N: Nand, C: Cells>(
 /// Copies what a value has from `offset` on into `out`, as far as both go. Returns the bytes of the whole value; `None` if the key has no large one. Reads a page for each page of the value, and for each leader.
 pub(crate) fn read<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
-    scratch: &mut [u8],
+    (changes, scratch): (&Changes<'_>, &mut [u8]),
     (key, offset): (&[u8], usize),
     out: &mut [u8],
 ) -> Outcome<Option<usize>, N> {
-    let page = find_leaf(tree, key)?;
-    let leaf = leaf_in(tree, page)?;
-    let Some((index, division)) = head_in(tree, &leaf, key) else { return Ok(None) };
-    let head = tree.path.shape().cells().leaf_value(look(tree, &leaf), index);
+    let shape = *tree.path.shape();
+    let value = match changes.find(key) {
+        Ok(index) => changes.value(index),
+        Err(_) => {
+            let page = find_leaf(tree, key)?;
+            let leaf = leaf_in(tree, page)?;
+            let leaf = look(tree, &leaf);
+            shape.cells().leaf_find(leaf, key).ok().map(|index| shape.cells().leaf_value(leaf, index))
+        }
+    };
+    let Some((head, division)) = value.and_then(|value| Some((value, shape.head(key, value)?))) else {
+        return Ok(None);
+    };
     let (head_room, numbers) = scratch.split_at_mut(head.len());
     head_room.copy_from_slice(head);
     let end = offset.saturating_add(out.len()).min(division.length());
     let mut at = offset;
     // The numbers of a group are read once.
     let mut group_read = None;
-    while at < end {
+    while at < end.min(division.rest().start) {
         let number_of_page = division.page_at(at);
         let (group, place) = division.place(number_of_page);
         let mut page = number_in(head_room, group);
@@ -378,6 +434,10 @@ pub(crate) fn read<N: Nand, C: Cells>(
         out[at - offset..to - offset].copy_from_slice(tree.reader.of_value(from..from + (to - at)));
         at = to;
     }
-    debug_assert!(at >= end, "all that was asked for is there");
+    if at < end {
+        let rest = rest_in(head_room, &division);
+        let from = at - division.rest().start;
+        out[at - offset..end - offset].copy_from_slice(&rest[from..from + end - at]);
+    }
     Ok(Some(division.length()))
 }

@@ -58,9 +58,7 @@ fn replay_page<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, waiting: &mut Waiti
     let Some(range) = sections.find(SectionKind::Changes) else { return Err(corrupt(page, Malformed::LevelMissing)) };
     let Waiting { changes, window, broken, .. } = waiting;
     let shape = tree.path.shape();
-    let is_sound = |key: &[u8], value: Option<&[u8]>| {
-        shape.key_fits(key) && value.is_none_or(|value| shape.value_fits(key, value))
-    };
+    let is_sound = |key: &[u8], value: Option<&[u8]>| shape.key_fits(key) && shape.may_wait(key, value);
     let slot = window.next_slot();
     window.push(page, Leaf::Unknown);
     let heeds_heads = !broken.is(|it| it.hides_heads);

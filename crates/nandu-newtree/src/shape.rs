@@ -6,7 +6,7 @@ use nandu_media::features::BLOBS;
 use nandu_media::path::{PathBody, PathFront, flag_sections};
 use nandu_media::tree::CellFormat;
 
-use crate::division::{Division, VALUE_SIZE_MAX, length_in};
+use crate::division::{Division, VALUE_SIZE_MAX, length_in, number_in};
 
 /// Cells, sizes and limits of a tree.
 #[derive(Clone, Copy)]
@@ -93,6 +93,18 @@ impl<C: Cells> Shape<C> {
     /// What a record of a leaf says of pages, if it is a head.
     pub(crate) fn head(&self, key: &[u8], value: &[u8]) -> Option<Division> {
         if self.has_values() { self.as_head(key, value) } else { None }
+    }
+
+    /// The page that a change names, if its value is the head of a value of one page; only such wait.
+    pub(crate) fn page_of(&self, key: &[u8], value: Option<&[u8]>) -> Option<u32> {
+        let head = value.filter(|value| self.head(key, value).is_some_and(|it| it.pages() == 1))?;
+        Some(number_in(head, 0))
+    }
+
+    /// Whether a change may wait that has this value.
+    pub(crate) fn may_wait(&self, key: &[u8], value: Option<&[u8]>) -> bool {
+        let is_page = |page| page < self.page_count;
+        value.is_none_or(|it| self.value_fits(key, it) || self.page_of(key, value).is_some_and(is_page))
     }
 
     /// What a value says of pages, if it looks like a head.

@@ -22,6 +22,7 @@ use nandu_newlog::{Claim, LogError};
 use crate::batch::apply;
 use crate::changes::{Changes, UNSYNCED};
 use crate::descend::{descend, descend_to_leaf, find_leaf, leaf_in, look};
+use crate::division::SINGLE_MAX;
 use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
 use crate::fit::{ascending_size_max, inner_splits_max, is_at_end, size_with, splits_by};
 use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper, Need};
@@ -193,8 +194,9 @@ fn make_way<N: Nand, C: Cells>(
 /// A change in memory, which has room there.
 fn set<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edit: &Edit<'_>) -> Outcome<(), N> {
     let gain = i64::from(edit.value.is_some()) - i64::from(value_of(keeper, edit.key)?.is_some());
-    if keeper.waiting().changes.find(edit.key).is_err() {
-        keeper.head_dies(edit.key)?;
+    keeper.head_dies(edit.key)?;
+    if keeper.tree().path.shape().page_of(edit.key, edit.value).is_some() {
+        keeper.head_waits();
     }
     keeper.parts().1.changes.set_unsynced(edit, gain);
     Ok(())
@@ -333,9 +335,17 @@ fn divide<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>], 
     Err(keeper.refuse(Claim::Replace))
 }
 
-/// Puts the head of the value under way into its leaf (W6).
+/// Puts the value under way: the head of one of one page waits, where there is room; any other goes to its leaf at once (W6).
 pub(crate) fn put_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<bool, N> {
-    debug_assert!(keeper.values().next().is_none(), "all pages of the value were programmed");
+    debug_assert!(keeper.values().part().is_none(), "the value is whole");
+    let mut room = [0; SINGLE_MAX];
+    let head = keeper.values().head();
+    if let Some(room) = room.get_mut(..head.len()).filter(|_| keeper.values().done() == 1) {
+        room.copy_from_slice(head);
+        if let Some(existed) = change(keeper, &[Edit { key, value: Some(room) }])? {
+            return Ok(existed);
+        }
+    }
     pass(keeper, (key, None))
 }
 
@@ -397,7 +407,8 @@ fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], 
             apply(tree, &mut change, waiting.changes.merged(bytes), may_grow)?;
             Ok(fewer)
         });
-        let more = if value.is_none() { keeper.values().done() as u32 } else { 0 };
+        let (tree, _, bytes) = keeper.with_head(value);
+        let more = tree.path.shape().head(key, bytes).map_or(0, |division| division.pages() as u32);
         let applied = applied.map(|fewer| keeper.count(true, (more, fewer)));
         match keeper.conclude(change, applied) {
             Err(EngineError::BatchTooLarge { .. }) if pages < BATCH_PAGES_MAX => pages *= 2,

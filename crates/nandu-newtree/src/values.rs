@@ -14,6 +14,8 @@ struct Open {
     division: Division,
     /// Pages that were programmed.
     done: usize,
+    /// Whether the head has the bytes that no page has.
+    has_rest: bool,
     /// Sequence that its first page had at least.
     since: u64,
 }
@@ -47,7 +49,7 @@ impl<'m> Values<'m> {
             0 => WEIGHT * division.pages(),
             mean => mean - mean / WEIGHT + division.pages(),
         };
-        self.open = Some(Open { division, done: 0, since });
+        self.open = Some(Open { division, done: 0, has_rest: division.rest().is_empty(), since });
     }
 
     /// No value is under way any more. Returns whether pages of it were programmed.
@@ -84,6 +86,25 @@ impl<'m> Values<'m> {
     /// The page that comes next, if one is left.
     pub(crate) fn next(&self) -> Option<usize> {
         self.open.filter(|open| open.done < open.division.pages()).map(|open| open.done)
+    }
+
+    /// Bytes of the value that come next, if some are missing; they may be none.
+    pub(crate) fn part(&self) -> Option<usize> {
+        let Open { division, has_rest, .. } = self.open?;
+        match self.next() {
+            Some(page) => Some(division.part(page).len()),
+            None if has_rest => None,
+            None => Some(division.rest().len()),
+        }
+    }
+
+    /// The head gets the bytes that no page has.
+    pub(crate) fn set_rest(&mut self, bytes: &[u8]) {
+        let Some(open) = &mut self.open else { return };
+        let end = open.division.head_size();
+        debug_assert!(bytes.len() == open.division.rest().len() && open.done == open.division.pages(), "what is left");
+        self.memory[end - bytes.len()..end].copy_from_slice(bytes);
+        open.has_rest = true;
     }
 
     /// Pages that were programmed.
