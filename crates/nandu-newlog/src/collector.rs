@@ -170,10 +170,10 @@ impl Collector {
 
     /// Programs that moving so many pages takes, of which so many are of values and so many of these stand together, in blocks of so many. What names pages of values is in one of the others: the
     /// fewer of those there are, the more pages of a block each names.
-    pub(crate) fn toll(&self, pages: u32, (values, together): (u32, u32), block_pages: u16) -> u32 {
+    pub(crate) fn toll(&self, pages: u32, (values, together): (u32, u32), block_pages: u32) -> u32 {
         let values = values.min(pages);
         let nodes = pages - values;
-        let shared = (u32::from(block_pages) / nodes.max(1)).max(together).clamp(1, SHARED_MAX);
+        let shared = (block_pages / nodes.max(1)).max(together).clamp(1, SHARED_MAX);
         let of_values = self.values.of_pages(values, (shared + 1, shared));
         (self.nodes.of_pages(nodes, (1, 1)) + of_values) as u32
     }

@@ -18,7 +18,7 @@ use crate::medium::Medium;
 use crate::mount::mount;
 use crate::options::LogOptions;
 use crate::parts::{Parts, memory_required};
-use crate::reserve::{FLOOR, OPENED_FLOOR};
+use crate::reserve::{FLOOR, OPENED_FLOOR, slack};
 use crate::room::{Claim, IDLE_LIVE_SHARE, IDLE_SHARE, Room, WORTH_SHARE};
 use crate::stats::LogStats;
 use crate::verify::{Violation, verify};
@@ -35,7 +35,7 @@ const OPENABLE_MIN: u32 = 2;
 const CHECKPOINT_MAX: u32 = 4;
 
 /// Part of a block, as a divisor, by which an operation may end above the capacity: it asks for the most that it may take, and takes less.
-const ABOVE_SHARE: u16 = 4;
+const ABOVE_SHARE: u32 = 4;
 
 /// Moves that go with a page that an operation appends, when the pool is at its least: what keeps up with blocks of which four fifths live.
 const MOVES_A_PAGE: u32 = 4;
@@ -172,6 +172,11 @@ impl<'m, N: Nand> Log<'m, N> {
     /// Bytes of a page.
     pub fn page_size(&self) -> usize {
         self.geometry().page_size as usize
+    }
+
+    /// Pages that a checkpoint has besides its anchor, which a mount reads.
+    pub fn table_pages(&self) -> usize {
+        self.volume.shape().table_pages.into()
     }
 
     /// Bytes at the front of a page that the log fills in.
@@ -319,13 +324,14 @@ impl<'m, N: Nand> Log<'m, N> {
     }
 
     /// Whether so many pages may live after an operation that makes them more by so many. It may end above the capacity by a share of a block: it asks for the most that it may
-    /// take. Where moving a page takes more than a program, moving all must leave the slack but for half a block, or emptying one yields next to nothing, and calls get long, or never end.
+    /// take. Where moving a page takes more than a program, moving all must leave most of the slack, or emptying one yields next to nothing, and calls get long, or never end.
     fn may_live(&self, live: u32, more: u32) -> bool {
-        let (capacity, pages) = (self.capacity_pages(), self.volume.shape().pages);
+        let (capacity, pages) = (self.capacity_pages(), u32::from(self.volume.shape().pages));
         let least = live - more.saturating_sub(1);
         let toll = self.collector.toll(least, self.value_pages, pages);
-        let bounds = [(live, pages / ABOVE_SHARE), (least, 0), (toll, pages / 2)];
-        bounds.iter().all(|&(taken, above)| taken <= capacity + u32::from(above))
+        let for_moves = (slack(self.volume.blocks().good()) * pages / 8).max(pages / 2);
+        let bounds = [(live, pages / ABOVE_SHARE), (least, 0), (toll, for_moves)];
+        bounds.iter().all(|&(taken, above)| taken <= capacity + above)
     }
 
     /// Blocks that an operation with so many pages opens.

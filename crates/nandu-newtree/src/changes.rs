@@ -154,6 +154,12 @@ impl<'m> Changes<'m> {
         (self.memory_size(&edit), if is_unsynced { self.list_size(&edit) } else { 0 })
     }
 
+    /// Bytes that the next list takes more if it is to have the change of a key.
+    pub(crate) fn listing(&self, key: &[u8]) -> usize {
+        let found = self.find(key).ok().filter(|&index| !self.is_unsynced(index..index + 1));
+        found.map_or(0, |index| self.list_size(&self.edit(index)))
+    }
+
     /// Bytes that a change takes in a list.
     pub(crate) fn list_size(&self, edit: &Edit<'_>) -> usize {
         as_change(*edit).size(&self.format)
@@ -388,6 +394,7 @@ impl<'m> Changes<'m> {
 
     /// So many of these changes that wait at most, the first ones, and how many these are.
     pub(crate) fn first_of(&self, indexes: Range<usize>, most: usize) -> (Range<usize>, usize) {
+        debug_assert!(indexes.end <= self.len(), "changes that are here");
         let mut waiting = indexes.clone().filter(|&index| waits(self.tag(index)));
         let count = waiting.by_ref().take(most).count();
         let end = waiting.next().unwrap_or(indexes.end);
@@ -396,6 +403,7 @@ impl<'m> Changes<'m> {
 
     /// Those of these changes that wait are merged with what is under way.
     pub(crate) fn merge(&mut self, indexes: Range<usize>) {
+        debug_assert!(indexes.end <= self.len(), "changes that are here");
         for index in indexes {
             if waits(self.tag(index)) {
                 self.set_tag(index, self.tag(index) | MERGED);
@@ -496,6 +504,7 @@ impl<'m> Changes<'m> {
             }
         }
         debug_assert!(self.unsynced == 0, "every change is in a leaf or in a list");
+        debug_assert!(self.waiting <= self.used(), "what waits is a part of what is here");
         self.gain = 0;
     }
 

@@ -83,8 +83,9 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// [`EngineError::OtherFormat`]; [`EngineError::NotCompiled`]; [`EngineError::Corrupt`]; those of the log.
     pub fn begin(&mut self, options: &Options, begin: Begin<'m, N>) -> Outcome<(), N> {
-        let (tree, _) = self.keeper.parts();
+        let (tree, waiting) = self.keeper.parts();
         begin(&mut tree.log, &options.log)?;
+        waiting.window.limit(tree.log.table_pages());
         let shape = shape_of::<N, C>(tree.log.geometry(), tree.log.header_size(), tree.path.shape().cells(), options)?;
         tree.path.reshape(&shape);
         tree.reader.reshape(&shape);

@@ -8,12 +8,12 @@ use nandu_media::features::BLOBS;
 use nandu_media::path::WINDOW_MAX;
 use nandu_media::tree::{HEIGHT_MAX, Malformed};
 use nandu_nand::{Nand, PageAddr};
-use nandu_newlog::{Budget, Claim, Claimed, Fate, LogError, Victim};
+use nandu_newlog::{Budget, Claim, Claimed, Fate, Log, LogError, Victim};
 
 use crate::commit::{commit, commit_bare, seal, tell, write, write_sealed};
 use crate::descend::load_root;
 use crate::error::{EngineError, Outcome, corrupt, corrupt_page};
-use crate::large::{self, Namer, append, copy_waiting, named, visit_open, visit_waiting};
+use crate::large::{self, Heads, Namer, append, copy_waiting, named, visit_open, visit_waiting};
 use crate::list::{List, Waiting, changes_max, choose, merged_is_in_leaf};
 use crate::options::Durability;
 use crate::pages::REPLACED_MAX;
@@ -656,7 +656,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             match large::lives(tree, &waiting.changes, (page, &mut key)) {
                 Ok(Some(Namer::Change)) if !is_room_made => {
                     // A commit may let the change leave memory.
-                    self.make_list_room(key.as_slice())?;
+                    let size = waiting.changes.listing(key.as_slice());
+                    self.make_list_room(size)?;
                     is_room_made = true;
                 }
                 Ok(Some(named)) => break named,
@@ -686,14 +687,12 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
     }
 
-    /// The next commit has room to list the change of a key that is here.
-    fn make_list_room(&mut self, key: &[u8]) -> Outcome<(), N> {
+    /// The next commit has room to list so many bytes more: what waits is carried into fewer members, until there is room for that of the one that has to leave, too.
+    pub(crate) fn make_list_room(&mut self, size: usize) -> Outcome<(), N> {
         let max = changes_max(self.tree.path.shape().bare_room());
-        for _ in 0..=WINDOW_MAX {
-            let changes = &self.waiting.changes;
-            let Ok(index) = changes.find(key) else { break };
-            let is_listed_next = changes.is_unsynced(index..index + 1);
-            if is_listed_next || self.waiting.listed_next() + changes.list_size(&changes.edit(index)) <= max {
+        debug_assert!(size <= max, "a page has room for what is to be listed");
+        for _ in 0..WINDOW_MAX {
+            if self.waiting.listed_next() + size <= max {
                 break;
             }
             self.settle()?;
@@ -711,11 +710,19 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     /// Visits each live page once: those of the tree, members of the window, and the newest commit if it holds no node. Reads the inner nodes that are not in memory.
     pub(crate) fn live_pages(&mut self, visit: &mut dyn FnMut(PageAddr)) -> Outcome<(), N> {
         self.resolve()?;
-        self.bare.into_iter().chain(self.waiting.window.lonely(usize::MAX)).for_each(&mut *visit);
-        let Keeper { tree, waiting, values, .. } = self;
-        visit_open(tree, values, &mut |_, page| visit(page))?;
-        visit_waiting(tree, &waiting.changes, &mut |_, page| visit(page));
-        live_pages(tree, &waiting.changes, &mut |_, page| visit(page)).map(drop)
+        self.visit_live(&mut |_, page| visit(page)).map(drop)
+    }
+
+    /// Visits each live page once. Returns how many heads of values there are.
+    fn visit_live(&mut self, visit: &mut dyn FnMut(&mut Log<'_, N>, PageAddr)) -> Outcome<Heads, N> {
+        let Keeper { tree, waiting, values, bare, .. } = self;
+        for page in bare.iter().copied().chain(waiting.window.lonely(usize::MAX)) {
+            visit(&mut tree.log, page);
+        }
+        let waits = visit_waiting(tree, &waiting.changes, visit);
+        visit_open(tree, values, visit)?;
+        let Heads { count, pages } = live_pages(tree, &waiting.changes, visit)?;
+        Ok(Heads { count: count + waits, pages: pages + waits })
     }
 
     /// Names every live page to the log. Reads the inner nodes that are not in memory; a commit comes first if pages were moved since the newest one.
@@ -726,23 +733,16 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
         self.tree.path.stats_mut().recounts += 1;
         self.tree.log.recount_begin();
-        let Keeper { tree, waiting, values, .. } = self;
-        let waits = visit_waiting(tree, &waiting.changes, &mut |log, page| log.recount(page));
-        let walked = visit_open(tree, values, &mut |log, page| log.recount(page))
-            .and_then(|()| live_pages(tree, &waiting.changes, &mut |log, page| log.recount(page)));
-        for page in self.bare.into_iter().chain(self.waiting.window.lonely(usize::MAX)) {
-            self.tree.log.recount(page);
-        }
+        let walked = self.visit_live(&mut |log, page| log.recount(page));
         self.tree.log.recount_end(walked.is_ok());
         self.is_miscounted = false;
         debug_assert!(!self.tree.log.has_dying() && !self.is_unsettled, "nothing died while pages were counted");
         // What is said from here on of whether there are heads.
         let heads = walked.map_err(|error| self.undo(error))?;
         let counts = self.working.counts;
-        let (count, value_pages) = (heads.count + waits, heads.pages + waits);
-        self.working.counts = Counts { has_heads: count > 0, value_pages, ..counts };
+        self.working.counts = Counts { has_heads: heads.count > 0, value_pages: heads.pages, ..counts };
         self.more_pages = 0;
-        self.values.counted(count, value_pages);
+        self.values.counted(heads.count, heads.pages);
         self.count_pages((0, 0));
         Ok(())
     }

@@ -337,6 +337,7 @@ pub(crate) fn visit_waiting<N: Nand, C: Cells>(
     changes: &Changes<'_>,
     visit: &mut dyn FnMut(&mut Log<'_, N>, PageAddr),
 ) -> u32 {
+    debug_assert!(!tree.path.is_dirty(), "what lives is on flash");
     let mut count = 0;
     if tree.path.shape().has_values() {
         for edit in changes.edits(0..changes.len()) {

@@ -103,7 +103,7 @@ pub(crate) fn choose(waiting: &mut Waiting<'_>, (room, max): (usize, usize), dea
         (used, leaving) = (used + waits, leaving + 1);
     }
     let named = members - leaving;
-    if named > WINDOW_MAX || used > max || sections_size(named, used) > room {
+    if named > window.most() || used > max || sections_size(named, used) > room {
         return None;
     }
     if named == 0 && carries_nothing(&choice, changes) && !changes.has_others() {

@@ -15,7 +15,6 @@ use core::ops::Range;
 
 use nandu_cells::Cells;
 use nandu_index::{Edit, KeyBuf};
-use nandu_media::path::WINDOW_MAX;
 use nandu_nand::Nand;
 use nandu_newlog::{Claim, LogError};
 
@@ -42,6 +41,9 @@ const RELIEVED_MAX: usize = 12;
 /// Leaves that a put programs besides where memory is full: so many changes find room then that the commit before them costs little for each.
 const MERGED_BY_PUT: usize = 2;
 
+/// The same where the put has programmed the page of its value.
+const MERGED_BY_VALUE: usize = 1;
+
 /// Programs of a put behind which it merges no leaf more: of six, one more leaf takes two, and its entry two where it goes to its leaf at once.
 const MERGING_MAX: u64 = 2;
 
@@ -54,8 +56,8 @@ const WAYS: u32 = 1;
 /// Part of the memory, as a divisor, that is kept for what is merged and still listed.
 const RESERVE_SHARE: usize = 8;
 
-/// What waits takes as many full pages at most, of those that the window has: then most commits hold a leaf, and few are made to list again what waits.
-const WINDOW_WAITING: usize = WINDOW_MAX / 2;
+/// Part of the pages that the window has, as a divisor, that what waits takes at most, where they are full of it: then most commits hold a leaf, and few are made to list again what waits.
+const WAITING_SHARE: usize = 2;
 
 /// Bytes of memory that what waits may take.
 fn waiting_max<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> usize {
@@ -67,7 +69,7 @@ fn waiting_max<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> usize {
     };
     let size = keeper.waiting().changes.size();
     // All that waits can be carried into fewer pages than the window has members, whatever their sizes are.
-    let pages = WINDOW_WAITING * changes_max(shape.bare_room()).saturating_sub(largest);
+    let pages = keeper.waiting().window.most() / WAITING_SHARE * changes_max(shape.bare_room()).saturating_sub(largest);
     (size - size / RESERVE_SHARE).min(pages)
 }
 
@@ -87,6 +89,7 @@ pub(crate) fn change<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[
         return edits.chunks(1).map(|edit| change(keeper, edit)).last().unwrap_or(Ok(None));
     }
     let one = as_put(edits).filter(|_| may_pass(keeper, edits));
+    let leaves = if keeper.values().done() > 0 { MERGED_BY_VALUE } else { MERGED_BY_PUT };
     if memory > waiting_max(keeper) / 2 || size > max {
         return one.map(|entry| put_through(keeper, entry)).transpose();
     }
@@ -100,21 +103,16 @@ pub(crate) fn change<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[
     }
     if let Some(entry) = one
         && !has_way(keeper, edits, 0)
-        && (tightness_of(keeper, edits)?.0 > 0 || !make_way(keeper, edits, (WAYS, MERGED_BY_PUT))?)
+        && (tightness_of(keeper, edits)?.0 > 0 || !make_way(keeper, edits, (WAYS, leaves))?)
     {
         return put_through(keeper, entry).map(Some);
     }
-    if !make_way(keeper, edits, (CLAIMS_MAX, MERGED_BY_PUT))? {
+    if !make_way(keeper, edits, (CLAIMS_MAX, leaves))? {
         return Err(keeper.refuse(Claim::Replace));
     }
     let tight = make_room(keeper, |keeper| tightness_of(keeper, edits))?;
-    // What waits is carried into fewer members, until the next commit has room for that of the one that has to leave, too.
-    let mut left = WINDOW_MAX;
-    while left > 0 && keeper.waiting().listed_next() + size > max {
-        keeper.ready()?;
-        keeper.settle()?;
-        left -= 1;
-    }
+    keeper.ready()?;
+    keeper.make_list_room(size)?;
     for (index, edit) in edits.iter().enumerate() {
         // All this was read before. If it cannot be read again, a batch is not left half done: nothing more is made durable.
         set(keeper, edit).inspect_err(|_| keeper.breaks(index > 0))?;
@@ -383,13 +381,8 @@ fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], 
             })?;
             (pages, may_grow) = if room > 0 { (room + 1, true) } else { (2, false) };
         }
-        let mut left = WINDOW_MAX;
-        while left > 0 && keeper.waiting().listed_next() + size > list_max(keeper) {
-            keeper.ready()?;
-            keeper.settle()?;
-            left -= 1;
-        }
         keeper.ready()?;
+        keeper.make_list_room(size)?;
         let need = Need { want: Claim::Replace, pages, live: 0, deaths: BATCH_DEATHS };
         let Some(mut change) = keeper.claim(need)? else { continue };
         let (tree, waiting, bytes) = keeper.with_head(value);

@@ -38,11 +38,29 @@ pub(crate) struct Window {
     members: [Member; MEMBERS],
     count: usize,
     next_slot: u8,
+    /// Members that a commit may name.
+    most: u8,
 }
 
 impl Window {
-    pub(crate) const EMPTY: Window =
-        Window { members: [Member { page: u32::MAX, slot: 0, leaf: Leaf::Unknown }; MEMBERS], count: 0, next_slot: 0 };
+    pub(crate) const EMPTY: Window = Window {
+        members: [Member { page: u32::MAX, slot: 0, leaf: Leaf::Unknown }; MEMBERS],
+        count: 0,
+        next_slot: 0,
+        most: WINDOW_MAX as u8,
+    };
+
+    /// A mount reads so many pages of the log's table: with them the members are [`WINDOW_MAX`] pages at most, so that it reads no more where the table is large. There are two in any case: one that
+    /// leaves, and one that takes over what waits.
+    pub(crate) fn limit(&mut self, table_pages: usize) {
+        debug_assert!(self.is_empty(), "before anything is replayed");
+        self.most = WINDOW_MAX.saturating_sub(table_pages).max(2) as u8;
+    }
+
+    /// Members that a commit may name.
+    pub(crate) fn most(&self) -> usize {
+        usize::from(self.most)
+    }
 
     fn all(&self) -> &[Member] {
         &self.members[..self.len()]
@@ -63,7 +81,7 @@ impl Window {
 
     /// Whether a commit has no place for all members: one has to leave with it.
     pub(crate) fn is_full(&self) -> bool {
-        self.len() > WINDOW_MAX
+        self.len() > self.most()
     }
 
     /// Whether a page is a member.
@@ -156,6 +174,15 @@ mod tests {
 
     use super::{Leaf, Window};
     use crate::order::{Carried, Committed};
+
+    #[test]
+    fn where_the_table_is_large_fewer_commits_are_needed() {
+        let mut window = Window::EMPTY;
+        for (table_pages, most) in [(0, 12), (3, 9), (9, 3), (20, 2)] {
+            window.limit(table_pages);
+            assert_eq!(window.most(), most);
+        }
+    }
 
     #[test]
     fn the_oldest_leave_first_and_slots_are_used_again() {
