@@ -19,7 +19,7 @@ pub enum Claim {
 
 /// Blocks that hold nothing that the collector keeps beyond [`OPENED_FLOOR`] when it can, as a part of the slack, and one
 /// more: with one alone, a block has to be free by the time the next one is full, and calls get longer where that fails.
-const POOL_SHARE: u32 = 12;
+const POOL_SHARE: u32 = 4;
 
 /// Part of a block, as a divisor, that has to be dead for the block to be emptied while the pool is not down.
 pub(crate) const WORTH_SHARE: u16 = 8;
