@@ -329,7 +329,7 @@ impl<'m, N: Nand> Log<'m, N> {
         let (capacity, pages) = (self.capacity_pages(), u32::from(self.volume.shape().pages));
         let least = live - more.saturating_sub(1);
         let toll = self.collector.toll(least, self.value_pages, pages);
-        let for_moves = (slack(self.volume.blocks().good()) * pages / 8).max(pages / 2);
+        let for_moves = (slack(self.volume.blocks().good()) * pages / 16).max(pages / 2);
         let bounds = [(live, pages / ABOVE_SHARE), (least, 0), (toll, for_moves)];
         bounds.iter().all(|&(taken, above)| taken <= capacity + above)
     }

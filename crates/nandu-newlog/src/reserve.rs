@@ -12,7 +12,7 @@
 //! dead pages are left, and emptying a block yields more than it takes. Only a chip that lost more good blocks than that is at its end: it can be read and not written.
 //!
 //! That counts on a program for each page that is moved. An owner whose page no longer fits what leads to it takes two, and where many do, a block full of dead pages is used up
-//! by emptying three others: then nothing is gained, for ever. So the log counts what moves took of late, and moving all that lives has to leave seven eighths of the slack, or all but half a block where that is less.
+//! by emptying three others: then nothing is gained, for ever. So the log counts what moves took of late, and moving all that lives may take a sixteenth of the slack at most, or half a block where that is more.
 //!
 //! An operation that opens a block for commits leaves the block for shares, too; one that opens none goes on without it, and what one opens for nodes is that
 //! block. So a block is emptied over as many operations as it takes, and none has to wait for the end of it.

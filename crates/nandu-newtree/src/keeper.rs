@@ -348,8 +348,10 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
 
     /// Tells the log how many pages of values there will be, with so many more.
     fn weigh(&mut self, more: usize) {
-        let pages = self.working.counts.value_pages.saturating_add_signed(self.more_pages) + more as u32;
-        self.tree.log.weigh(pages, self.values.together());
+        if BLOBS {
+            let pages = self.working.counts.value_pages.saturating_add_signed(self.more_pages) + more as u32;
+            self.tree.log.weigh(pages, self.values.together());
+        }
     }
 
     /// The value under way is in its leaf.

@@ -56,7 +56,7 @@
 //! * **W3** What is unsynced fits one commit, and is in no leaf but that commit's.
 //! * **W4** What members list is in memory until they leave, in its leaf or not, since a mount makes it there.
 //! * **W5** The page of a member lives until it leaves, and is not moved.
-//! * **W6** A record that names pages of a value, or for which memory has no room, is in its leaf as soon as it is durable. A commit lists only that it is there.
+//! * **W6** A record that names several pages of a value, or for which memory has no room, is in its leaf as soon as it is durable. A commit lists only that it is there.
 //!
 //! # Cost
 //!

@@ -183,7 +183,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
         Ok(size.map(|size| size.saturating_sub(offset).min(out.len())))
     }
 
-    /// As [`Store::put`](crate::Store::put). A large value is durable when it returns, and all before it. It costs a program for each of its pages, and what a put does.
+    /// As [`Store::put`](crate::Store::put). A large value is durable when it returns, and all before it; one of one page, which a value as large as a page is if its key is not long, waits as any other change does. It costs a program for each of its pages, and what a put does.
     ///
     /// # Errors
     ///

@@ -10,6 +10,9 @@ pub(crate) const SMALL: Chip = Chip::TINY;
 /// Pages that are left over when a value was put and removed, since leaves beside it were divided.
 pub(crate) const LEFT_OVER_PAGES: u32 = 0;
 
+/// Whether a large value of one page waits for a sync, where changes do.
+pub(crate) const VALUES_WAIT: bool = false;
+
 /// Erases of the most worn block.
 pub(crate) fn erase_count_max(stats: &LogStats) -> u32 {
     stats.erase_count_max

@@ -21,6 +21,9 @@ pub(crate) const SMALL: Chip = Chip {
 /// Pages of a value that is given up are counted behind a commit without a path.
 pub(crate) const LEFT_OVER_PAGES: u32 = 1;
 
+/// Whether a large value of one page waits for a sync, where changes do.
+pub(crate) const VALUES_WAIT: bool = true;
+
 /// Erases of the most worn block.
 pub(crate) fn erase_count_max(stats: &LogStats) -> u32 {
     stats.erase_counts.1

@@ -8,7 +8,7 @@ use nandu::{Direction, Durability, Edit, FixedCells, Options};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 
-use super::heart::{SMALL, Store};
+use super::heart::{SMALL, Store, VALUES_WAIT};
 
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -86,8 +86,10 @@ fn workload(changes: u32, large: bool) -> impl Fn(&mut Sim, &mut Promise) -> Run
                     after.insert(key.clone(), value.clone());
                     promise.states.push(after.clone());
                     store.put(&key, &value)?;
-                    // Durable when it returns, and all before it.
-                    promise.states = vec![after];
+                    // Durable when it returns, and all before it, unless it waits.
+                    if !VALUES_WAIT || value.len() > SMALL.geometry.page_size as usize {
+                        promise.states = vec![after];
+                    }
                 }
                 0 | 1 => {
                     after.remove(&key(1));

@@ -295,7 +295,7 @@ fn check(chip: &mut Sim, promise: &Promise) -> Records {
 
 #[test]
 fn every_cut_leaves_the_value_before_or_the_value_after() {
-    let summary = Driver::new(formatted(SMALL.with_blocks(24))).resume().every(workload(60), check);
+    let summary = Driver::new(formatted(SMALL.with_blocks(24))).resume().every(workload(75), check);
     assert!(summary.cases > 1_500, "{summary:?}");
 }
 
