@@ -28,7 +28,7 @@ const NUMBER: usize = 4;
 /// Pages of a full group, at most.
 const GROUP_MAX: usize = 292;
 
-/// Bytes of a value that its head has, at most: a value as large as a page takes one page then, if its key is not long.
+/// Bytes of a value that its head has, at most.
 const REST_MAX: usize = 96;
 
 /// Bytes of the head of a value of one page, at most.

@@ -245,7 +245,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             self.settle()?;
             return Ok(None);
         }
-        self.weigh(self.values.done());
+        self.weigh(self.values.done() as u32);
         let claimed = match self.tree.log.claim(want, pages, live) {
             // How much moves take is not known yet: that is counted before anything is refused.
             Err(LogError::Full)
@@ -291,17 +291,14 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
         let division = shape.division(key, length).ok_or(EngineError::ValueSize(length))?;
         // And what the leaf of its head may be divided into.
-        let pages = division.pages() + DEATHS;
+        let pages = (division.pages() + DEATHS) as u32;
         self.weigh(pages);
-        let pages = pages as u32;
+        if !self.tree.log.has_room(pages) && (!self.tree.log.is_exact() || self.values.is_unknown()) {
+            self.recount()?;
+            self.weigh(pages);
+        }
         if !self.tree.log.has_room(pages) {
-            if !self.tree.log.is_exact() || self.values.is_unknown() {
-                self.recount()?;
-                self.weigh(pages as usize);
-            }
-            if !self.tree.log.has_room(pages) {
-                return Err(EngineError::Log(LogError::Full));
-            }
+            return Err(EngineError::Log(LogError::Full));
         }
         let since = self.tree.log.next_sequence();
         debug_assert!(division.length() == length && self.values.division().is_none(), "one value at a time");
@@ -347,9 +344,9 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// Tells the log how many pages of values there will be, with so many more.
-    fn weigh(&mut self, more: usize) {
+    fn weigh(&mut self, more: u32) {
         if BLOBS {
-            let pages = self.working.counts.value_pages.saturating_add_signed(self.more_pages) + more as u32;
+            let pages = self.working.counts.value_pages.saturating_add_signed(self.more_pages) + more;
             self.tree.log.weigh(pages, self.values.together());
         }
     }
