@@ -109,7 +109,7 @@ impl<'m> Life<'m> {
         let small = Some(self.next(300)).filter(|_| self.next(4) == 0);
         let (key, byte, is_synced) = (self.next(Life::KEYS), 1 + self.next(255) as u8, self.next(6) == 0);
         let engine = &mut self.engine;
-        for number in small {
+        if let Some(number) = small {
             match engine.put(&(256 + number).to_be_bytes(), &[9; 9]) {
                 Err(EngineError::Log(LogError::Full)) => {}
                 other => drop(other?),
