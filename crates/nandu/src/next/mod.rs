@@ -31,9 +31,9 @@
 //! * **Not built yet**: snapshots; two bits a cell, which are refused with [`Error::Unsuitable`].
 //!   [`Options::journal_pages`](crate::Options::journal_pages) means nothing here.
 //! * **Changes that wait** ([`Durability::OnSync`](crate::Durability)): one that makes a leaf overflow makes all before it durable, and itself. A batch that does not fit
-//!   a page or half of [`Options::pending_size`](crate::Options::pending_size) brings everything that waits to its leaves first. A large value is durable when its call
-//!   returns, with all before it.
-//! * **Large values** have pages of their own, which their record names; of very large ones it names some pages, and these the others. What was replaced or given up is free with the next commit, or, of
+//!   a page or half of [`Options::pending_size`](crate::Options::pending_size) brings everything that waits to its leaves first. A large value of several
+//!   pages is durable when its call returns, with all before it; one of one page waits, as any other change.
+//! * **Large values** have pages of their own, which their record names, with up to 96 last bytes, so that a value as large as a page takes one; of very large ones it names some pages, and these the others. What was replaced or given up is free with the next commit, or, of
 //!   more pages than die with one commit, when live pages are counted next. A value that a program writes may look like such a record, which takes intent: it gets a page of its own, and a batch refuses it
 //!   with [`Error::ValueSize`].
 //! * **Room for large values**: moving a page of one takes another program for the record that names it, or part of one where several are moved at once. Growth is refused where that would not end, which is at
