@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! change:    1  tag           bit 0 put; bits 1 to 4 the member of the window that lists it, by its slot, or 15: none does; bit 5 merged: a page under way holds
-//!                             it; bit 6 listed: the commit under way lists it; bit 7 home: its leaf holds it; with merged: its value is what is put at once,
+//!                             it; bit 6 listed: the commit under way lists it; bit 7 in leaf: its leaf holds it; with merged: its value is what is put at once,
 //!                             which stands elsewhere
 //!            3  lengths       of key and value, only where they have any length
 //!               key, value    where all have one length, a delete takes the room of a value too
