@@ -159,7 +159,7 @@ pub(crate) fn lives<N: Nand, C: Cells>(
     Ok(is_named.then_some(Namer::Leaf(number)))
 }
 
-/// Programs a page elsewhere that a head in memory names, which was read last: the head names the copy from now on. The next commit has room for what it has to say of that.
+/// Programs a page elsewhere that a head in memory names, which was read last: the head names the copy from now on. The next commit has room for what it has to say of that, and the source dies with it: after a cut before it what is on flash names the source.
 pub(crate) fn copy_waiting<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     changes: &mut Changes<'_>,

@@ -132,7 +132,7 @@ impl<'m> Life<'m> {
         Ok(())
     }
 
-    /// How many values are not what they may be if the power goes now, and comes back with more memory.
+    /// How many values are not what they may be if the power goes now, between two calls, and comes back with more memory.
     fn lost(&mut self, options: Options) -> Result<usize, EngineError<SimError>> {
         let options = Options { pending_size: 8_000, ..options };
         let mut bytes = memory(&CHIP, &options);
@@ -165,7 +165,7 @@ fn lost_in_lives(options: Options) -> Result<usize, EngineError<SimError>> {
 
 /// W4: their pages move while their records wait, and while a member lists them that are in their leaves.
 #[test]
-fn values_of_a_page_that_wait_are_found_wherever_the_power_goes() {
+fn values_of_a_page_that_wait_are_found_when_the_power_goes_between_calls() {
     for pending_size in [400, 1_500] {
         assert_eq!(lost_in_lives(Options { pending_size, ..ON_SYNC }), Ok(0));
     }

@@ -226,10 +226,12 @@ impl Life {
             None => large.push(key.to_vec()),
         });
         visited.map_err(|error| error.to_string())?;
-        let mut buffer = vec![0; self.habits.value_max];
+        // One byte more than any value has, so that one that is too long shows.
+        let mut buffer = vec![0; self.habits.value_max + 1];
         for key in large {
             let size = store.read(&key, &mut buffer).map_err(|error| format!("{}: {error}", key.escape_ascii()))?;
-            found.insert(key, Content::of(&buffer[..size.unwrap_or(0)]));
+            let size = size.ok_or_else(|| format!("key {} is visited and cannot be read", key.escape_ascii()))?;
+            found.insert(key, Content::of(&buffer[..size]));
         }
         self.known.found(found)?;
         Ok(store)
@@ -413,7 +415,7 @@ impl Life {
     fn get(&mut self, store: &mut dyn Records) -> Result<(), String> {
         let key = self.habits.key(&mut self.chance);
         let expected = self.known.now.get(&key).copied();
-        let mut buffer = vec![0; self.habits.value_max];
+        let mut buffer = vec![0; self.habits.value_max + 1];
         match self.count(store, ("get", 1), |store| store.read(&key, &mut buffer)) {
             Ok(size) if size.map(|size| Content::of(&buffer[..size])) == expected => Ok(()),
             Ok(size) => Err(format!("get of {}: {size:?} bytes, not {expected:?}", key.escape_ascii())),
