@@ -62,7 +62,12 @@ impl Mounted {
             let status = Command::new(program).args(arguments).arg(self.root()).stderr(Stdio::null()).status();
             status.is_ok_and(|status| status.success())
         };
-        assert!(unmount("umount", &[]) || unmount("fusermount3", &["-u"]), "the mount cannot be ended");
+        // A process that another test begins has the files of this one open for a moment, and the mount is in use until it has its program.
+        let start = Instant::now();
+        while !unmount("umount", &[]) && !unmount("fusermount3", &["-u"]) {
+            assert!(start.elapsed() < Duration::from_secs(10), "the mount cannot be ended");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Waits until the process is gone.
