@@ -34,7 +34,7 @@ const ORDER: [&str; 20] = [
     "crates/nandu-media/src/value.rs",
     "crates/nandu-media/src/snapshots.rs",
     "crates/nandu-media/src/tag.rs",
-    "crates/nandu-fs/src/mount.rs",
+    "crates/nandu-fs/src/super_block.rs",
     "crates/nandu-fs/src/keys.rs",
     "crates/nandu-fs/src/inode.rs",
     "crates/nandu-fs/src/names.rs",

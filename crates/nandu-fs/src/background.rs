@@ -6,7 +6,7 @@ use nandu_nand::{BlockAddr, Cause, CellMode, Nand};
 use nandu_tree::{Examined, Pages};
 
 use crate::fs::Fs;
-use crate::keys::{Key, Meaning};
+use crate::keys::{Key, Meaning, WEAR};
 use crate::placement::{Class, FullBlock, Head, Levelling, Placement, Share};
 use crate::placing::{microseconds, stream_of, time};
 use crate::{FsError, Time};
@@ -57,7 +57,7 @@ impl<'m, N: Nand> Fs<'m, N> {
         let Some(placing) = &mut self.placing else { return Ok(()) };
         let Some(windows) = placing.policies.account(pages, placing.now_us) else { return Ok(()) };
         self.flush()?;
-        let key = Key::wear();
+        let key = Key::of_volume(WEAR);
         Ok(self.tree.batch(&[Edit { key: key.as_slice(), value: Some(&windows.to_le_bytes()) }])?)
     }
 

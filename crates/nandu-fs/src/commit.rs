@@ -92,8 +92,8 @@ impl<N: Nand> Fs<'_, N> {
     /// no less room than there was.
     fn has_kept_room(&mut self, batch: &Batch<'_>, is_data: bool) -> Result<bool, FsError<N::Error>> {
         let growth = self.growth(batch)?;
-        let (pages, share) = (self.tree.growth_pages_max(), if growth.adds { ADDED_SHARE } else { CHANGED_SHARE });
-        Ok(growth.bytes <= 0 || !is_data && self.tree.pages().has_capacity_for_records(pages, share))
+        let share = if growth.adds { ADDED_SHARE } else { CHANGED_SHARE };
+        Ok(growth.bytes <= 0 || !is_data && self.has_kept(share)?)
     }
 
     /// What changes of records take more than there is. Reads the leaves concerned.

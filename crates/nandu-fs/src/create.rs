@@ -7,7 +7,7 @@ use crate::commit::{Commit, Lent};
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::{INO_END, Key};
-use crate::mount::CHUNK_SIZE;
+use crate::super_block::CHUNK_SIZE;
 use crate::{Attributes, FileKind, FsError, Ino};
 
 /// Bit of a directory's mode: what is made in it gets its group.

@@ -4,11 +4,9 @@ use core::error::Error;
 use core::fmt;
 
 use nandu_files::{Feature, FileError};
-use nandu_log::LogError;
 use nandu_nand::{GeometryError, PageAddr};
-use nandu_tree::{PageDamage, TreeError};
 
-use crate::Ino;
+use crate::{Ino, PageDamage};
 
 /// Why an operation was refused or failed. Whatever it is, the file system is what it was before the call, but for the part of a
 /// write, a truncation or a deletion in steps that was done already.
@@ -297,42 +295,5 @@ impl<E: Error + 'static> FileError for FsError<E> {
 
     fn lacks(feature: Feature) -> Self {
         FsError::Lacks(feature)
-    }
-}
-
-impl<E: Error + 'static> From<TreeError<LogError<E>>> for FsError<E> {
-    fn from(error: TreeError<LogError<E>>) -> FsError<E> {
-        match error {
-            TreeError::Pages(error) => FsError::from(error),
-            TreeError::Corrupt { page, why } => FsError::CorruptPage { page, why: PageDamage::Node(why) },
-            TreeError::NotesFull => FsError::Full,
-            TreeError::NotFound => FsError::NoFileSystem,
-            TreeError::OtherFormat => FsError::OtherFormat { what: "cells" },
-            TreeError::MemoryTooSmall { required } => FsError::Memory { required },
-            TreeError::PageSize(size) => FsError::PageSize(size),
-            TreeError::PendingSize | TreeError::NoteCount(_) => FsError::PendingSize,
-            TreeError::NotCompiled { feature } => FsError::NotCompiled { feature },
-            // The others are of keys, values and batches that the file system does not make.
-            _ => FsError::Inconsistent,
-        }
-    }
-}
-
-impl<E: Error + 'static> From<LogError<E>> for FsError<E> {
-    fn from(error: LogError<E>) -> FsError<E> {
-        match error {
-            LogError::Nand(error) => FsError::Chip(error),
-            LogError::Corrupt { page, why } => FsError::CorruptPage { page, why: PageDamage::Page(why) },
-            LogError::Full => FsError::Full,
-            LogError::Poisoned => FsError::Poisoned,
-            LogError::NotFormatted => FsError::NotFormatted,
-            LogError::WrongFormat { what } => FsError::OtherFormat { what },
-            LogError::NotCompiled { feature } => FsError::NotCompiled { feature },
-            LogError::Unsuitable { what } => FsError::Unsuitable { what },
-            LogError::Geometry(error) => FsError::Geometry(error),
-            LogError::Memory { required } => FsError::Memory { required },
-            // Of what is not known here, this says least: nothing more is written.
-            LogError::ReadOnly | _ => FsError::ReadOnly,
-        }
     }
 }

@@ -15,9 +15,6 @@ use crate::tagging::Tagging;
 use crate::write_buffer::{Written, with_head};
 use crate::{FsError, Ino, Time};
 
-/// Blocks of pages that have to be free for a part of a page to wait in memory.
-const SPARE_BLOCKS: u32 = 3;
-
 impl<N: Nand> Fs<'_, N> {
     /// Reads what the memory lacks of the page that is being written. Reads it, twice if it was written in its middle.
     pub(crate) fn load_rest(&mut self) -> Result<(), FsError<N::Error>> {
@@ -39,10 +36,7 @@ impl<N: Nand> Fs<'_, N> {
     /// Where room is short, what was written goes to the tree at once, so that the call that wrote it says that there is none. Later
     /// calls, which may be to delete, then have nothing to write.
     pub(crate) fn spare_room(&mut self) -> Result<(), FsError<N::Error>> {
-        let pages = self.tree.pages();
-        if self.buffer.written.is_none()
-            || pages.has_capacity_for(SPARE_BLOCKS * pages.log().geometry().pages_per_block)
-        {
+        if self.buffer.written.is_none() || self.has_spare_room()? {
             return Ok(());
         }
         let outcome = self.flush();

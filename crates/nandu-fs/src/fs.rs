@@ -2,14 +2,13 @@
 
 use core::fmt;
 
-use nandu_log::LogStats;
 use nandu_nand::{Geometry, Nand};
-use nandu_tree::TreeError;
 
+use crate::below::{self, FileTree, LogStats, TreeError};
 use crate::error::Damage;
 use crate::fragments::FragmentLimits;
 use crate::inode::Inode;
-use crate::keys::{FileTree, INO_END, Key};
+use crate::keys::{INO_END, Key};
 use crate::open_files::OpenFiles;
 use crate::placing::Placing;
 use crate::tagging::Tagging;
@@ -80,22 +79,22 @@ impl<N: Nand> Fs<'_, N> {
 
     /// What was done since the file system was mounted, by cause, and how full and how worn the chip is.
     pub fn stats(&self) -> LogStats {
-        self.tree.pages().log().stats()
+        below::stats(&self.tree)
     }
 
     /// The chip, for looking at it.
     pub fn nand(&self) -> &N {
-        self.tree.pages().log().nand()
+        below::nand(&self.tree)
     }
 
     /// The chip, for its clock and its counters. Programming or erasing past the file system destroys it.
     pub fn nand_mut(&mut self) -> &mut N {
-        self.tree.pages_mut().log_mut().nand_mut()
+        below::nand_mut(&mut self.tree)
     }
 
     /// Bytes of a page: what is best read and written at once.
     pub fn page_size(&self) -> usize {
-        self.tree.pages().log().page_size()
+        below::page_size(&self.tree)
     }
 
     pub(crate) fn fragment_limits(&self) -> FragmentLimits {
@@ -157,7 +156,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     pub(crate) fn check_writable(&self) -> Result<(), FsError<N::Error>> {
-        let is_read_only = self.options.read_only || self.tree.pages().log().is_read_only();
+        let is_read_only = self.options.read_only || below::is_worn_out(&self.tree);
         if is_read_only { Err(FsError::ReadOnly) } else { Ok(()) }
     }
 

@@ -22,11 +22,6 @@
 //! inode (6)  0x40 (1)  part (1)                     target of a symbolic link
 //! ```
 
-use nandu_tree::{ByteCells, OnLog, Tree};
-
-/// The tree that holds everything.
-pub(crate) type FileTree<'m, N> = Tree<'m, OnLog<'m, N>, ByteCells>;
-
 /// Bytes of the longest key.
 pub(crate) const KEY_SIZE_MAX: usize = 13;
 
@@ -35,8 +30,8 @@ pub(crate) const INO_END: u64 = 1 << 48;
 
 const INODE: u8 = 0x00;
 const ORPHAN: u8 = 0x01;
-const WEAR: u8 = 0x02;
-const TAIL: u8 = 0x03;
+pub(crate) const WEAR: u8 = 0x02;
+pub(crate) const TAIL: u8 = 0x03;
 const NAME: u8 = 0x10;
 const PAGE: u8 = 0x20;
 const XATTR: u8 = 0x30;
@@ -86,21 +81,16 @@ impl Key {
     }
 
     pub(crate) fn super_block() -> Key {
-        Key::start(0, INODE)
+        Key::of_volume(INODE)
     }
 
     pub(crate) fn orphan(ino: u64) -> Key {
         Key::start(0, ORPHAN).with(&ino.to_be_bytes()[2..])
     }
 
-    #[cfg(any(feature = "mlc", test))]
-    pub(crate) fn wear() -> Key {
-        Key::start(0, WEAR)
-    }
-
-    #[cfg(any(feature = "tags", test))]
-    pub(crate) fn tail() -> Key {
-        Key::start(0, TAIL)
+    /// That of a record of the whole volume, of this kind.
+    pub(crate) fn of_volume(kind: u8) -> Key {
+        Key::start(0, kind)
     }
 
     pub(crate) fn inode(ino: u64) -> Key {
@@ -223,8 +213,8 @@ mod tests {
         let records = [
             (Key::super_block(), Meaning::SuperBlock),
             (Key::orphan(ino), Meaning::Orphan { ino }),
-            (Key::wear(), Meaning::Wear),
-            (Key::tail(), Meaning::Tail),
+            (Key::of_volume(super::WEAR), Meaning::Wear),
+            (Key::of_volume(super::TAIL), Meaning::Tail),
             (Key::inode(ino), Meaning::Inode { ino }),
             (Key::name(ino, 0xA1_B2C3_D4E5), Meaning::Name { directory: ino, position: 0xA1_B2C3_D4E5 }),
             (Key::page(ino, 7), Meaning::Page { ino, index: 7 }),

@@ -79,6 +79,7 @@ mod attributes;
 #[cfg(feature = "mlc")]
 mod background;
 mod batch;
+mod below;
 mod check;
 mod collection;
 mod commit;
@@ -92,6 +93,7 @@ mod files;
 mod flush;
 mod fragments;
 mod fs;
+mod heart;
 mod holes;
 mod inode;
 mod keys;
@@ -108,8 +110,11 @@ mod paths;
 mod place;
 #[cfg_attr(not(feature = "mlc"), path = "without/placing.rs")]
 mod placing;
+mod put_page;
+mod regions;
 mod rename;
 mod space;
+mod super_block;
 mod sync;
 #[cfg_attr(not(feature = "tags"), path = "without/tagging.rs")]
 mod tagging;
@@ -120,6 +125,7 @@ mod write_buffer;
 mod xattr_records;
 mod xattrs;
 
+pub use below::{LogStats, LogViolation, PageDamage, TreeViolation};
 pub use check::{Mended, Repair, Violation};
 pub use error::{Damage, FsError};
 pub use file::{File, OpenOptions};
@@ -130,12 +136,11 @@ pub use nandu_files::{
     Allocation, Attributes, Capabilities, Cuts, DirEntry, Feature, FileError, FileKind, FileSystem, FsStat, Ino, Order,
     RenameMode, SetAttributes, Stat, Time, XattrMode,
 };
-pub use nandu_log::{BlockUse, LogOptions, LogStats};
+pub use nandu_log::{BlockUse, LogOptions};
 /// Where pages of files go on chips with one and two bits a cell.
 #[cfg(feature = "mlc")]
 pub use nandu_placement as placement;
-pub use nandu_tree::PageDamage;
 #[cfg(feature = "_broken")]
 pub use options::Broken;
 pub use options::{Format, Options};
-pub use space::Regions;
+pub use regions::Regions;

@@ -3,7 +3,7 @@
 use nandu_nand::Nand;
 
 use crate::fs::Fs;
-use crate::keys::Key;
+use crate::keys::{Key, WEAR};
 use crate::placement::{Class, Placement, PlacementOptions, WearUsed};
 use crate::placing::{Placing, microseconds, stream_of};
 use crate::{FsError, Ino};
@@ -37,7 +37,7 @@ impl<'m, N: Nand> Fs<'m, N> {
         if self.options.wear.is_none() || self.options.placement.is_none() {
             return Ok(0);
         }
-        let bytes = self.tree.get(Key::wear().as_slice())?;
+        let bytes = self.tree.get(Key::of_volume(WEAR).as_slice())?;
         Ok(bytes.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes))
     }
 

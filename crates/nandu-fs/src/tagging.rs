@@ -24,10 +24,11 @@
 //! follow from it, and the fragments that go. The last page is programmed again, since it may be torn (D4); the others are named where they
 //! stand. A cut may leave half of that: the tail is found by every mount until a checkpoint says that it was taken over.
 
+use crate::below::TAG_OWNER_SIZE;
 use nandu_nand::{Geometry, Nand};
-use nandu_tree::TAG_OWNER_SIZE;
 
-use crate::keys::{FileTree, INO_END};
+use crate::below::FileTree;
+use crate::keys::INO_END;
 use crate::{Ino, Time};
 
 /// Blocks of pages that have to be free for a page to be tagged: after a cut that many are needed at most to write a tail again, with its

@@ -9,7 +9,7 @@ use crate::Ino;
 use crate::batch::{Batch, PageRoom, batch_in};
 use crate::fs::Fs;
 use crate::inode::{CTIME, MTIME};
-use crate::keys::Key;
+use crate::keys::{Key, TAIL};
 use crate::tagging::Tag;
 
 /// How often a tail is taken over where there is no room, after the collector has made some.
@@ -105,7 +105,7 @@ impl<N: Nand> Fs<'_, N> {
     #[inline(never)]
     fn has_taken_over(&mut self) -> Result<bool, FsError<N::Error>> {
         let stated = self.tail_record();
-        let key = Key::tail();
+        let key = Key::of_volume(TAIL);
         match self.tree.get(key.as_slice()) {
             Err(TreeError::LargeValue(_)) => Ok(false),
             found => Ok(found?.is_some_and(|bytes| bytes == stated)),
@@ -134,7 +134,7 @@ impl<N: Nand> Fs<'_, N> {
         batch_in!(batch: PageRoom);
         if is_last {
             // The next mount may find this page torn, and would make the changes before it on top of this one.
-            batch.put_lent(Key::tail(), &record);
+            batch.put_lent(Key::of_volume(TAIL), &record);
         }
         if !self.put_tagged(&mut batch, &tag, crc)? {
             return Ok(());

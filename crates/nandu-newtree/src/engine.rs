@@ -7,12 +7,13 @@ use nandu_cells::{Cache, Cells};
 use nandu_index::{Direction, Edit, Entry, KeyBuf, OrderedIndex, Violation};
 use nandu_media::features::GROUP;
 use nandu_nand::{Geometry, Nand, PageAddr};
-use nandu_newlog::{Budget, Log, LogError, LogOptions, Parts as LogParts};
+use nandu_newlog::{Budget, Claim, Log, LogError, LogOptions, Parts as LogParts};
 
 use crate::changes::Changes;
 use crate::cursor::Cursor;
 use crate::descend::{find_leaf, leaf_in, look};
-use crate::error::{EngineError, Outcome};
+use crate::division::SINGLE_MAX;
+use crate::error::{BESIDE_MAX, EngineError, Outcome};
 use crate::keeper::Keeper;
 use crate::list::Waiting;
 use crate::now::{batch_now, delete_now, put_now};
@@ -183,7 +184,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     }
 
     /// Begins to put a value of so many bytes, at least one, into pages of its own; the calls that go on with it name the same key. Nothing has changed before [`Engine::end_value`] returns. A call of another kind that changes something gives
-    /// it up. Costs a count of the live pages where it is not known whether there is room.
+    /// it up. One that takes a page in the place of one that has some is begun on a full chip too. Costs a count of the live pages where it is not known whether there is room.
     ///
     /// # Errors
     ///
@@ -191,7 +192,33 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     pub fn begin_value(&mut self, key: &[u8], length: usize) -> Outcome<(), N> {
         self.check_key(key)?;
         self.keeper.check_writable()?;
-        self.keeper.begin_value(key, length)
+        match self.keeper.begin_value(key, length, Claim::Grow) {
+            Err(EngineError::Log(LogError::Full)) if self.replaces_page(key, length)? => {
+                self.keeper.begin_value(key, length, Claim::Replace)
+            }
+            begun => begun,
+        }
+    }
+
+    /// Whether a value of so many bytes takes one page, and comes in the place of one that has some.
+    fn replaces_page(&mut self, key: &[u8], length: usize) -> Outcome<bool, N> {
+        let shape = *self.keeper.tree().path.shape();
+        let is_single = shape.division(key, length).is_some_and(|division| division.pages() == 1);
+        Ok(is_single && value_of(&mut self.keeper, key)?.is_some_and(|value| shape.head(key, value).is_some()))
+    }
+
+    /// Whether so many pages more may live: what grows is refused where not. Costs a count of the live pages where it is not known.
+    ///
+    /// # Errors
+    ///
+    /// Those of the log.
+    pub fn has_room(&mut self, pages: u32) -> Outcome<bool, N> {
+        self.keeper.has_room(pages)
+    }
+
+    /// Pages of values that may be put yet, at least. Costs nothing on flash.
+    pub fn pages_left(&mut self) -> u32 {
+        self.keeper.pages_left()
     }
 
     /// Bytes of the value under way that come next: those of a page, or the last ones, which its head takes; `None` if it is whole. They may be none.
@@ -225,11 +252,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// [`EngineError::ValueSize`] if pages are missing, or no value is under way; those of [`Engine::put`], after which the value is given up.
     pub fn end_value(&mut self, key: &[u8]) -> Outcome<bool, N> {
-        let values = self.keeper.values();
-        if values.division().is_none() || values.part().is_some() {
-            return Err(EngineError::ValueSize(0));
-        }
-        let put = self.call_for_value(|engine| {
+        self.end_value_by(|engine| {
             let keeper = &mut engine.keeper;
             let waits = GROUP && keeper.waiting().durability == Durability::OnSync;
             if waits && keeper.waiting().changes.at_once_size(key) <= keeper.waiting().changes.size() / 4 {
@@ -239,7 +262,43 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
                 flush(keeper)?;
             }
             put_now(keeper, (key, None))
-        });
+        })
+    }
+
+    /// Puts the value under way, which is whole and has one page, and makes other changes, at most [`BESIDE_MAX`](crate::BESIDE_MAX), none of which is of this key: all of it or nothing, as [`Engine::batch`] does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Engine::end_value`] and [`Engine::batch`]; [`EngineError::ValueSize`] of a value of more pages too. The value is given up then.
+    pub fn end_value_with(&mut self, key: &[u8], beside: &[Edit<'_>]) -> Outcome<(), N> {
+        let checked = self.check_edits(beside);
+        if checked.is_err() || beside.len() > BESIDE_MAX {
+            self.keeper.give_up_value();
+            return checked.and(Err(EngineError::NotAscending(BESIDE_MAX)));
+        }
+        debug_assert!(beside.iter().all(|edit| edit.key != key), "the value is put once");
+        let mut room = [0; SINGLE_MAX];
+        let values = self.keeper.values();
+        let (want, head) = (values.claim(), values.single_head(&mut room));
+        let at = beside.partition_point(|edit| edit.key < key);
+        let mut edits = [Edit { key, value: head.as_deref() }; BESIDE_MAX + 1];
+        edits[..at].copy_from_slice(&beside[..at]);
+        edits[at + 1..=beside.len()].copy_from_slice(&beside[at..]);
+        let edits = &edits[..=beside.len()];
+        self.end_value_by(|engine| match (edits[at].value, engine.wait(edits, want)?) {
+            (None, _) => Err(EngineError::ValueSize(0)),
+            (_, Some(_)) => Ok(()),
+            (_, None) => batch_now(&mut engine.keeper, edits, want),
+        })
+    }
+
+    /// Puts the value under way, which is whole.
+    fn end_value_by<T>(&mut self, put: impl FnOnce(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
+        let values = self.keeper.values();
+        if values.division().is_none() || values.part().is_some() {
+            return Err(EngineError::ValueSize(0));
+        }
+        let put = self.call_for_value(put);
         match put {
             // One whose head waits is not under way any more.
             Ok(_) => self.keeper.end_value(),
@@ -292,7 +351,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.check_key(key)?;
         self.check_value(key, value)?;
         let edit = Edit { key, value: Some(value) };
-        self.call(CALL_MAX, |engine| match engine.wait(&[edit])? {
+        self.call(CALL_MAX, |engine| match engine.wait(&[edit], Claim::Grow)? {
             Some(existed) => Ok(existed),
             None => put_now(&mut engine.keeper, (key, Some(value))),
         })
@@ -306,7 +365,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// [`EngineError::KeySize`], [`EngineError::Corrupt`]; those of the log but `Full`.
     pub fn delete(&mut self, key: &[u8]) -> Outcome<bool, N> {
         self.check_key(key)?;
-        self.call(CALL_MAX, |engine| match engine.wait(&[Edit { key, value: None }])? {
+        self.call(CALL_MAX, |engine| match engine.wait(&[Edit { key, value: None }], Claim::Free)? {
             Some(existed) => Ok(existed),
             None => delete_now(&mut engine.keeper, key),
         })
@@ -319,21 +378,27 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// [`EngineError::NotAscending`], [`EngineError::BatchTooLarge`]; those of [`put`](Engine::put). Nothing has changed then.
     pub fn batch(&mut self, edits: &[Edit<'_>]) -> Outcome<(), N> {
-        for (index, edit) in edits.iter().enumerate() {
-            self.check_key(edit.key)?;
-            if let Some(value) = edit.value {
-                self.check_value(edit.key, value)?;
-            }
-            if index > 0 && edits[index - 1].key >= edit.key {
-                return Err(EngineError::NotAscending(index));
-            }
-        }
+        let frees = edits.iter().all(|edit| edit.value.is_none());
+        self.batch_by(edits, if frees { Claim::Free } else { Claim::Grow })
+    }
+
+    /// The same of changes that leave no less room than there was: not refused for want of room, as a delete is not, though a leaf may have to be divided for them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::batch`], but `Full`.
+    pub fn batch_freeing(&mut self, edits: &[Edit<'_>]) -> Outcome<(), N> {
+        self.batch_by(edits, Claim::Free)
+    }
+
+    fn batch_by(&mut self, edits: &[Edit<'_>], want: Claim) -> Outcome<(), N> {
+        self.check_edits(edits)?;
         if edits.is_empty() {
             return Ok(());
         }
-        self.call(LARGE_CALL_MAX, |engine| match engine.wait(edits)? {
+        self.call(LARGE_CALL_MAX, |engine| match engine.wait(edits, want)? {
             Some(_) => Ok(()),
-            None => batch_now(&mut engine.keeper, edits),
+            None => batch_now(&mut engine.keeper, edits, want),
         })
     }
 
@@ -584,10 +649,10 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     }
 
     /// Changes that wait for a sync. `None` if these are to go to their leaves at once; then nothing else waits.
-    fn wait(&mut self, edits: &[Edit<'_>]) -> Outcome<Option<bool>, N> {
+    fn wait(&mut self, edits: &[Edit<'_>], want: Claim) -> Outcome<Option<bool>, N> {
         if GROUP
             && self.keeper.waiting().durability == Durability::OnSync
-            && let Some(existed) = change(&mut self.keeper, edits)?
+            && let Some(existed) = change(&mut self.keeper, edits, want)?
         {
             return Ok(Some(existed));
         }
@@ -599,6 +664,19 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
 
     fn check_key(&self, key: &[u8]) -> Outcome<(), N> {
         if self.keeper.tree().path.shape().key_fits(key) { Ok(()) } else { Err(EngineError::KeySize(key.len())) }
+    }
+
+    fn check_edits(&self, edits: &[Edit<'_>]) -> Outcome<(), N> {
+        for (index, edit) in edits.iter().enumerate() {
+            self.check_key(edit.key)?;
+            if let Some(value) = edit.value {
+                self.check_value(edit.key, value)?;
+            }
+            if index > 0 && edits[index - 1].key >= edit.key {
+                return Err(EngineError::NotAscending(index));
+            }
+        }
+        Ok(())
     }
 
     fn check_value(&self, key: &[u8], value: &[u8]) -> Outcome<(), N> {

@@ -10,6 +10,9 @@ use nandu_newlog::LogError;
 /// Most pages that a batch appends.
 pub const BATCH_PAGES_MAX: u32 = 128;
 
+/// Most changes that are made with the end of a value.
+pub const BESIDE_MAX: usize = 20;
+
 /// What can go wrong. Whatever it is, the tree holds what it held before the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

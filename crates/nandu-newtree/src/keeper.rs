@@ -282,8 +282,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.undo(EngineError::Log(error))
     }
 
-    /// A value of a key begins. A value that was under way is given up.
-    pub(crate) fn begin_value(&mut self, key: &[u8], length: usize) -> Outcome<(), N> {
+    /// A value of a key begins, by this claim. A value that was under way is given up.
+    pub(crate) fn begin_value(&mut self, key: &[u8], length: usize, want: Claim) -> Outcome<(), N> {
         self.give_up_value();
         let shape = self.tree.path.shape();
         if !shape.has_values() || !self.values.is_there() {
@@ -292,18 +292,36 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let division = shape.division(key, length).ok_or(EngineError::ValueSize(length))?;
         // And what the leaf of its head may be divided into.
         let pages = (division.pages() + DEATHS) as u32;
+        if want == Claim::Grow && !self.has_room(pages)? {
+            return Err(EngineError::Log(LogError::Full));
+        }
+        let since = self.tree.log.next_sequence();
+        debug_assert!(division.length() == length && self.values.division().is_none(), "one value at a time");
+        self.values.begin(division, since, want);
+        Ok(())
+    }
+
+    /// Whether so many pages more may live, as pages of values. Only the truth says no.
+    pub(crate) fn has_room(&mut self, pages: u32) -> Outcome<bool, N> {
         self.weigh(pages);
         if !self.tree.log.has_room(pages) && (!self.tree.log.is_exact() || self.values.is_unknown()) {
             self.recount()?;
             self.weigh(pages);
         }
-        if !self.tree.log.has_room(pages) {
-            return Err(EngineError::Log(LogError::Full));
+        Ok(self.tree.log.has_room(pages))
+    }
+
+    /// How many pages of values more may live, as far as is known.
+    pub(crate) fn pages_left(&mut self) -> u32 {
+        let log = &self.tree.log;
+        let (mut least, mut most) = (0, log.capacity_pages().saturating_sub(log.live_pages()));
+        while least < most {
+            let middle = (least + most).div_ceil(2);
+            self.weigh(middle);
+            (least, most) = if self.tree.log.has_room(middle) { (middle, most) } else { (least, middle - 1) };
         }
-        let since = self.tree.log.next_sequence();
-        debug_assert!(division.length() == length && self.values.division().is_none(), "one value at a time");
-        self.values.begin(division, since);
-        Ok(())
+        // Members may need pages of their own.
+        least.saturating_sub(self.waiting.window.lonely_left() as u32)
     }
 
     /// The head of the value under way takes the bytes that no page has. Returns whether it is time for that.
@@ -318,7 +336,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     /// Programs the next page of the value under way. 1 program.
     pub(crate) fn append_value(&mut self, key: &[u8], bytes: &[u8]) -> Outcome<(), N> {
         self.ready()?;
-        let need = Need { want: Claim::Grow, pages: 2, live: 1, deaths: DEATHS };
+        // And the page in whose place it comes.
+        let need = Need { want: self.values.claim(), pages: 2, live: 1, deaths: DEATHS + 1 };
         for _ in 0..CLAIMS_MAX {
             let Some(mut change) = self.claim(need).map_err(|error| self.undo(error))? else { continue };
             let Keeper { tree, values, .. } = self;
@@ -330,7 +349,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             }
             return appended;
         }
-        Err(self.refuse(Claim::Grow))
+        Err(self.refuse(need.want))
     }
 
     /// As [`large::read`]. A value under way is given up.

@@ -105,7 +105,7 @@ mod writer;
 
 pub use cursor::Cursor;
 pub use engine::{Begin, Engine, Parts};
-pub use error::{BATCH_PAGES_MAX, EngineError};
+pub use error::{BATCH_PAGES_MAX, BESIDE_MAX, EngineError};
 pub use nandu_cells::{ByteCells, Cells, FixedCells};
 pub use nandu_index::{Direction, Edit, Entry, KeyBuf, OrderedIndex, Violation};
 pub use nandu_media::tree::Malformed;

@@ -95,11 +95,14 @@ pub(crate) fn delete_now<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: 
     Err(keeper.refuse(Claim::Free))
 }
 
-/// Makes these changes, which ascend.
-pub(crate) fn batch_now<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>]) -> Outcome<(), N> {
+/// Makes these changes, which ascend, by this claim.
+pub(crate) fn batch_now<N: Nand, C: Cells>(
+    keeper: &mut Keeper<'_, N, C>,
+    edits: &[Edit<'_>],
+    want: Claim,
+) -> Outcome<(), N> {
     keeper.ready()?;
     debug_assert!(keeper.waiting().is_idle(), "what waits is in its leaves");
-    let frees = edits.iter().all(|edit| edit.value.is_none());
     let mut more = 0;
     for _ in 0..CLAIMS_MAX {
         let (pages, live) = measure(keeper.parts().0, edits)?;
@@ -107,7 +110,6 @@ pub(crate) fn batch_now<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits:
         if pages > BATCH_PAGES_MAX {
             return Err(EngineError::BatchTooLarge { pages });
         }
-        let want = if frees { Claim::Free } else { Claim::Grow };
         let need = Need { want, pages, live: live + more, deaths: BATCH_DEATHS };
         let Some(mut change) = keeper.claim(need)? else { continue };
         let tree = keeper.parts().0;
@@ -116,7 +118,7 @@ pub(crate) fn batch_now<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits:
             apply(tree, &mut change, edits.iter().copied(), true)?;
             Ok(fewer)
         });
-        let applied = applied.map(|fewer| keeper.count_pages((0, fewer)));
+        let applied = applied.map(|fewer| keeper.count_pages((keeper.values().done() as u32, fewer)));
         match keeper.conclude(change, applied) {
             // Leaves were divided more often than it seemed.
             Err(EngineError::BatchTooLarge { .. }) => {
@@ -126,5 +128,5 @@ pub(crate) fn batch_now<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits:
             other => return other,
         }
     }
-    Err(keeper.refuse(if frees { Claim::Free } else { Claim::Grow }))
+    Err(keeper.refuse(want))
 }

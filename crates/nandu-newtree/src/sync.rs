@@ -78,15 +78,19 @@ fn list_max<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> usize {
     changes_max(keeper.tree().path.shape().bare_room())
 }
 
-/// Changes in memory, all to be synced together. Returns whether the key of the last was there; `None` if they cannot wait. Reads the leaves that are not in memory.
-pub(crate) fn change<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>]) -> Outcome<Option<bool>, N> {
+/// Changes in memory, all to be synced together; where a leaf has to be divided for them, by this claim. Returns whether the key of the last was there; `None` if they cannot wait. Reads the leaves that are not in memory.
+pub(crate) fn change<N: Nand, C: Cells>(
+    keeper: &mut Keeper<'_, N, C>,
+    edits: &[Edit<'_>],
+    want: Claim,
+) -> Outcome<Option<bool>, N> {
     keeper.check_writable()?;
     let changes = &keeper.waiting().changes;
     let memory: usize = edits.iter().map(|edit| changes.memory_size(edit)).sum();
     let size: usize = edits.iter().map(|edit| changes.list_size(edit)).sum();
     let max = list_max(keeper);
     if keeper.waiting().broken.is(|it| it.splits_batches) && edits.len() > 1 {
-        return edits.chunks(1).map(|edit| change(keeper, edit)).last().unwrap_or(Ok(None));
+        return edits.chunks(1).map(|edit| change(keeper, edit, want)).last().unwrap_or(Ok(None));
     }
     let one = as_put(edits).filter(|_| may_pass(keeper, edits));
     let leaves = if keeper.values().done() > 0 { MERGED_BY_VALUE } else { MERGED_BY_PUT };
@@ -110,7 +114,7 @@ pub(crate) fn change<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[
     if !make_way(keeper, edits, (CLAIMS_MAX, leaves))? {
         return Err(keeper.refuse(Claim::Replace));
     }
-    let tight = make_room(keeper, |keeper| tightness_of(keeper, edits))?;
+    let tight = make_room(keeper, want, |keeper| tightness_of(keeper, edits))?;
     keeper.ready()?;
     keeper.make_list_room(size)?;
     for (index, edit) in edits.iter().enumerate() {
@@ -277,6 +281,7 @@ fn tightness<N: Nand, C: Cells>(
 /// Claims room for what leaves are divided into, of which this says how many pages that are. Returns how many; 0 if all fit. Nothing is in the buffers then.
 fn make_room<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
+    want: Claim,
     tightness: impl Fn(&mut Keeper<'_, N, C>) -> Outcome<(u32, bool), N>,
 ) -> Outcome<u32, N> {
     for _ in 0..CLAIMS_MAX {
@@ -287,7 +292,7 @@ fn make_room<N: Nand, C: Cells>(
         if pages > BATCH_PAGES_MAX {
             return Err(EngineError::BatchTooLarge { pages });
         }
-        match keeper.claim(Need { want: Claim::Grow, pages, live: pages, deaths: BATCH_DEATHS }) {
+        match keeper.claim(Need { want, pages, live: pages, deaths: BATCH_DEATHS }) {
             Ok(Some(_)) => return Ok(pages),
             Ok(None) => {}
             Err(EngineError::Log(LogError::Full)) if is_sure => return Ok(0),
@@ -337,12 +342,10 @@ fn divide<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>], 
 pub(crate) fn put_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<bool, N> {
     debug_assert!(keeper.values().part().is_none(), "the value is whole");
     let mut room = [0; SINGLE_MAX];
-    let head = keeper.values().head();
-    if let Some(room) = room.get_mut(..head.len()).filter(|_| keeper.values().done() == 1) {
-        room.copy_from_slice(head);
-        if let Some(existed) = change(keeper, &[Edit { key, value: Some(room) }])? {
-            return Ok(existed);
-        }
+    if let Some(head) = keeper.values().single_head(&mut room)
+        && let Some(existed) = change(keeper, &[Edit { key, value: Some(head) }], keeper.values().claim())?
+    {
+        return Ok(existed);
     }
     pass(keeper, (key, None))
 }
@@ -375,7 +378,7 @@ fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], 
     let (mut pages, mut may_grow) = (0, false);
     for _ in 0..CLAIMS_MAX {
         if pages == 0 {
-            let room = make_room(keeper, |keeper| {
+            let room = make_room(keeper, Claim::Grow, |keeper| {
                 let (tree, waiting, bytes) = keeper.with_head(value);
                 tightness(tree, &waiting.changes, &[Edit { key, value: Some(bytes) }])
             })?;

@@ -5,8 +5,9 @@
 use core::ops::Range;
 
 use nandu_media::features::BLOBS;
+use nandu_newlog::Claim;
 
-use crate::division::{Division, begin_head, number_at, number_in};
+use crate::division::{Division, SINGLE_MAX, begin_head, number_at, number_in};
 
 /// A value under way.
 #[derive(Clone, Copy)]
@@ -18,6 +19,8 @@ struct Open {
     has_rest: bool,
     /// Sequence that its first page had at least.
     since: u64,
+    /// What it asks of the log.
+    want: Claim,
 }
 
 /// Memory for a value that is being put.
@@ -41,15 +44,15 @@ impl<'m> Values<'m> {
         !self.memory.is_empty()
     }
 
-    /// Begins a value; the next page gets this sequence.
-    pub(crate) fn begin(&mut self, division: Division, since: u64) {
+    /// Begins a value, by this claim; the next page gets this sequence.
+    pub(crate) fn begin(&mut self, division: Division, since: u64, want: Claim) {
         debug_assert!(self.open.is_none() && division.head_size() <= self.memory.len(), "one at a time");
         begin_head(self.memory, division.length());
         self.mean = match self.mean {
             0 => WEIGHT * division.pages(),
             mean => mean - mean / WEIGHT + division.pages(),
         };
-        self.open = Some(Open { division, done: 0, has_rest: division.rest().is_empty(), since });
+        self.open = Some(Open { division, done: 0, has_rest: division.rest().is_empty(), since, want });
     }
 
     /// No value is under way any more. Returns whether pages of it were programmed.
@@ -81,6 +84,11 @@ impl<'m> Values<'m> {
     /// Sequence from which on a page of no record may be one of the value under way.
     pub(crate) fn since(&self) -> Option<u64> {
         self.open.map(|open| open.since)
+    }
+
+    /// What the value under way asks of the log.
+    pub(crate) fn claim(&self) -> Claim {
+        self.open.map_or(Claim::Grow, |open| open.want)
     }
 
     /// The page that comes next, if one is left.
@@ -142,6 +150,14 @@ impl<'m> Values<'m> {
     /// The head, which is whole when all pages are programmed.
     pub(crate) fn head(&self) -> &[u8] {
         &self.memory[..self.open.map_or(0, |open| open.division.head_size())]
+    }
+
+    /// A copy of the head of a value of one page, which is whole; `None` if it has more pages.
+    pub(crate) fn single_head<'h>(&self, room: &'h mut [u8; SINGLE_MAX]) -> Option<&'h [u8]> {
+        let head = self.head();
+        let room = room.get_mut(..head.len()).filter(|_| self.done() == 1)?;
+        room.copy_from_slice(head);
+        Some(room)
     }
 
     /// Groups whose leaders the head names; where there are no groups, pages.

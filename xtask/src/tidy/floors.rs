@@ -64,7 +64,8 @@ const FILE_SYSTEM: House = House {
     called: &["self.", "fs.", "Self::", "Fs::"],
     floors: &[
         // What is told, what stands in records, and what the file system holds of each concern.
-        &["error", "keys", "open_files"],
+        &["below", "keys", "open_files"],
+        &["error"],
         &["fragments", "inode", "placing", "tagging"],
         &["page_records"],
         &["batch"],
@@ -72,13 +73,13 @@ const FILE_SYSTEM: House = House {
         &["options"],
         &["fs"],
         // What reads records, and what removes them.
-        &["collection", "place", "walk"],
+        &["collection", "heart", "place", "regions", "walk"],
         &["xattr_records"],
         &["names", "orphans"],
         // What changes records, and pages.
-        &["commit", "pages", "paths", "space"],
+        &["commit", "pages", "paths", "put_page", "space"],
         &["flush"],
-        &["background", "sync", "tags"],
+        &["background", "super_block", "sync", "tags"],
         // The calls.
         &["attributes", "holes", "mount"],
         &["files", "xattrs"],

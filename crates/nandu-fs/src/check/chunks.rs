@@ -12,7 +12,7 @@ use nandu_nand::Nand;
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::{Key, Meaning};
-use crate::mount::CHUNK_SIZE;
+use crate::super_block::CHUNK_SIZE;
 use crate::{FsError, Ino};
 
 /// More than one directory has numbers of the chunk left.

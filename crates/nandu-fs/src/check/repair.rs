@@ -25,7 +25,7 @@ use crate::commit::Commit;
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::{INO_END, Key, Meaning};
-use crate::mount::CHUNK_SIZE;
+use crate::super_block::CHUNK_SIZE;
 use crate::{FsError, Ino};
 
 /// What was done to an inode, or what of it is lost.

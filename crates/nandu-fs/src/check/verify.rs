@@ -6,6 +6,7 @@ use core::ops::{Bound, ControlFlow};
 use nandu_index::Direction;
 use nandu_nand::Nand;
 
+use crate::below::{LogViolation, TreeViolation};
 use crate::check::walk::Tally;
 use crate::fragments::FRAGMENTS_FOUND_MAX;
 use crate::fs::Fs;
@@ -19,9 +20,9 @@ use crate::{FileKind, FsError, Ino, fragments};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Violation {
     /// One of the log: L1 to L12 of `nandu-log`.
-    Log(nandu_log::Violation),
+    Log(LogViolation),
     /// One of the tree: T1 to T12 of `nandu-tree`.
-    Tree(nandu_tree::Violation),
+    Tree(TreeViolation),
     /// One of the file system: S1 to S10.
     Fs {
         /// Its number, as the crate's documentation lists them.
@@ -98,8 +99,8 @@ impl<N: Nand> Fs<'_, N> {
             self.flush()?;
         }
         let mut report = Report { to: report, count: 0 };
-        self.tree.pages_mut().log_mut().verify(&mut |violation| report.tell(Violation::Log(violation)))?;
-        self.tree.verify(&mut |violation| report.tell(Violation::Tree(violation)))?;
+        self.verify_log(&mut |violation| report.tell(Violation::Log(violation)))?;
+        self.verify_tree(&mut |violation| report.tell(Violation::Tree(violation)))?;
         let outcome = self.verify_files(scratch, &mut report);
         match outcome {
             // What cannot be read was reported of the tree.

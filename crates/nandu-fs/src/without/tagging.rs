@@ -1,9 +1,9 @@
 //! In place of `tagging.rs` where feature `tags` is left out: a page of a file is durable with the commit that names it.
 
+use crate::below::TAG_OWNER_SIZE;
 use nandu_nand::Nand;
-use nandu_tree::TAG_OWNER_SIZE;
 
-use crate::keys::FileTree;
+use crate::below::FileTree;
 use crate::{Ino, Time};
 
 /// No write is told of by a tag.

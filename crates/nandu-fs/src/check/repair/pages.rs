@@ -3,7 +3,6 @@
 use core::ops::ControlFlow;
 
 use nandu_nand::Nand;
-use nandu_tree::TreeError;
 
 use super::{Journal, Mended};
 use crate::batch::{WholeRoom, batch_in};
@@ -127,14 +126,8 @@ impl<N: Nand> Fs<'_, N> {
     /// Whether a page value is there and is what its entry says. Reads it.
     pub(in crate::check) fn can_read_page(&mut self, key: Key) -> Result<bool, FsError<N::Error>> {
         let page_size = self.page_size();
-        match self.tree.read(key.as_slice(), 0, &mut [0; 1]) {
-            Ok(size) => {
-                let length = self.tree.value_len(key.as_slice())?;
-                Ok(size == Some(1) && length.is_some_and(|length| length <= page_size))
-            }
-            Err(TreeError::Corrupt { .. } | TreeError::Pages(nandu_log::LogError::Corrupt { .. })) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        let length = self.tree.value_len(key.as_slice())?;
+        Ok(length.is_some_and(|length| length <= page_size) && self.has_sound_page(key)?)
     }
 
     /// Makes a page of what its records hold and zeros, and lets what lies over it go.

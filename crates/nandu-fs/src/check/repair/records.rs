@@ -11,9 +11,9 @@ use crate::error::Damage;
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::{Key, Meaning};
-use crate::mount::CHUNK_SIZE;
 use crate::names::parse as parse_name;
 use crate::page_records::{Base, base_of};
+use crate::super_block::CHUNK_SIZE;
 use crate::xattr_records::{HEAD_SIZE_MAX, NAME_SIZE_MAX, Value, long_value, parse as parse_xattr};
 use crate::{FileKind, FsError, Ino};
 

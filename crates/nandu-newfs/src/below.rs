@@ -1,0 +1,225 @@
+//! The tree and the log below: all that the file system asks of them.
+
+use core::error::Error;
+use core::fmt;
+use core::ops::{Bound, ControlFlow};
+
+use nandu_index::{Direction, Edit, Entry};
+use nandu_nand::Nand;
+use nandu_newlog::{Log, LogError, Malformed as MalformedPage};
+use nandu_newtree::{Begin, ByteCells, Engine, Malformed, Parts};
+
+pub use nandu_newlog::{LogStats, Violation as LogViolation};
+pub(crate) use nandu_newtree::EngineError as TreeError;
+pub use nandu_newtree::Violation as TreeViolation;
+
+/// The tree that holds everything.
+pub(crate) type FileTree<'m, N> = Records<'m, N>;
+
+/// Part of the capacity, as a divisor, that is kept for changes of records: content of files leaves it.
+const KEPT_SHARE: u32 = 32;
+
+/// Pages that are kept at least.
+const KEPT_MIN: u32 = 16;
+
+/// How something ends that the tree does.
+type Outcome<T, N> = Result<T, TreeError<<N as nandu_nand::ErrorType>::Error>>;
+
+/// What is wrong with a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageDamage {
+    /// It is not what a page of a volume is.
+    Page(MalformedPage),
+    /// The node in it contradicts itself.
+    Node(Malformed),
+}
+
+impl fmt::Display for PageDamage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PageDamage::Page(why) => why.fmt(f),
+            PageDamage::Node(why) => why.fmt(f),
+        }
+    }
+}
+
+impl Error for PageDamage {}
+
+/// The records of the volume, by their keys.
+pub(crate) struct Records<'m, N: Nand> {
+    engine: Engine<'m, N, ByteCells>,
+}
+
+impl<N: Nand> fmt::Debug for Records<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.engine.fmt(f)
+    }
+}
+
+impl<'m, N: Nand> Records<'m, N> {
+    /// Records of which nothing is known yet.
+    pub(crate) fn unopened(parts: Parts<'m, N, ByteCells>) -> Self {
+        Records { engine: Engine::unopened(parts) }
+    }
+
+    pub(crate) fn begin(&mut self, options: &nandu_newtree::Options, begin: Begin<'m, N>) -> Outcome<(), N> {
+        self.engine.begin(options, begin)
+    }
+
+    /// Makes everything durable and gives the chip back.
+    pub(crate) fn unmount(self) -> Outcome<N, N> {
+        self.engine.unmount().map_err(|(error, _)| error)
+    }
+
+    /// Gives the chip back as it is.
+    pub(crate) fn abandon(self) -> N {
+        self.engine.abandon()
+    }
+
+    pub(crate) fn get(&mut self, key: &[u8]) -> Outcome<Option<&[u8]>, N> {
+        self.engine.get(key)
+    }
+
+    /// Bytes of a value, in its record or in a page.
+    pub(crate) fn value_len(&mut self, key: &[u8]) -> Outcome<Option<usize>, N> {
+        match self.engine.get(key) {
+            Ok(value) => Ok(value.map(<[u8]>::len)),
+            Err(TreeError::LargeValue(size)) => Ok(Some(size)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Copies a part of a value; returns how many bytes that are.
+    pub(crate) fn read(&mut self, key: &[u8], from: usize, out: &mut [u8]) -> Outcome<Option<usize>, N> {
+        let size = self.engine.read(key, from, out)?;
+        Ok(size.map(|size| size.saturating_sub(from).min(out.len())))
+    }
+
+    pub(crate) fn range(
+        &mut self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        direction: Direction,
+        visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Outcome<(), N> {
+        self.engine.range(from, to, direction, visit)
+    }
+
+    pub(crate) fn last(&mut self) -> Outcome<Option<Entry<'_>>, N> {
+        self.engine.last()
+    }
+
+    /// Whether what is kept for changes of records is there, or this part of it, a divisor.
+    pub(crate) fn has_kept(&mut self, share: u32) -> Outcome<bool, N> {
+        self.engine.has_room(self.kept() / share)
+    }
+
+    /// Whether so many pages can be put beside what is kept.
+    pub(crate) fn has_room(&mut self, pages: u32) -> Outcome<bool, N> {
+        self.engine.has_room(self.kept() + pages)
+    }
+
+    /// Pages that can be put beside what is kept, at least.
+    pub(crate) fn pages_left(&mut self) -> u32 {
+        self.engine.pages_left().saturating_sub(self.kept())
+    }
+
+    fn kept(&self) -> u32 {
+        (self.log().capacity_pages() / KEPT_SHARE).max(KEPT_MIN)
+    }
+
+    /// Makes changes, which leave what is kept.
+    pub(crate) fn batch(&mut self, edits: &[Edit<'_>]) -> Outcome<(), N> {
+        if self.has_kept(1)? { self.engine.batch(edits) } else { Err(TreeError::Log(LogError::Full)) }
+    }
+
+    /// Makes changes that a full chip does not refuse.
+    pub(crate) fn batch_freeing(&mut self, edits: &[Edit<'_>]) -> Outcome<(), N> {
+        self.engine.batch_freeing(edits)
+    }
+
+    /// Makes these bytes, which have a page, the value of a key, and other changes: all of it or nothing. 1 program. They may come in the place of a page on a full chip, too.
+    pub(crate) fn put_page(
+        &mut self,
+        key: &[u8],
+        bytes: &[u8],
+        (beside, replaces): (&[Edit<'_>], bool),
+    ) -> Outcome<(), N> {
+        if !replaces && !self.has_room(1)? {
+            return Err(TreeError::Log(LogError::Full));
+        }
+        self.engine.begin_value(key, bytes.len())?;
+        let mut rest = bytes;
+        while let Some(size) = self.engine.value_part() {
+            let (now, more) = rest.split_at(size.min(rest.len()));
+            self.engine.append_value(key, now)?;
+            rest = more;
+        }
+        self.engine.end_value_with(key, beside)
+    }
+
+    pub(crate) fn sync(&mut self) -> Outcome<(), N> {
+        self.engine.sync()
+    }
+
+    /// Brings every change to its leaf.
+    pub(crate) fn settle(&mut self) -> Outcome<(), N> {
+        self.engine.settle()
+    }
+
+    /// Changes that are in no leaf.
+    pub(crate) fn pending_count(&self) -> usize {
+        self.engine.pending_count()
+    }
+
+    /// Uses idle time.
+    pub(crate) fn idle(&mut self, programs: u32) -> Outcome<bool, N> {
+        self.engine.idle(programs)
+    }
+
+    pub(crate) fn entry_size_max(&self) -> usize {
+        self.engine.entry_size_max()
+    }
+
+    pub(crate) fn log(&self) -> &Log<'m, N> {
+        self.engine.log()
+    }
+
+    pub(crate) fn nand_mut(&mut self) -> &mut N {
+        self.engine.nand_mut()
+    }
+
+    pub(crate) fn verify(&mut self, report: &mut dyn FnMut(TreeViolation)) -> Outcome<(), N> {
+        self.engine.verify(report)
+    }
+
+    pub(crate) fn verify_log(&mut self, report: &mut dyn FnMut(LogViolation)) -> Outcome<(), N> {
+        self.engine.verify_log(report).map(drop)
+    }
+
+    /// Whether every page of a value can be read; `false` if it is none.
+    pub(crate) fn is_value_sound(&mut self, key: &[u8]) -> Outcome<bool, N> {
+        Ok(self.engine.verify_value(key)?.unwrap_or(false))
+    }
+}
+
+pub(crate) fn stats<N: Nand>(tree: &FileTree<'_, N>) -> LogStats {
+    tree.log().stats()
+}
+
+pub(crate) fn nand<'t, N: Nand>(tree: &'t FileTree<'_, N>) -> &'t N {
+    tree.log().nand()
+}
+
+pub(crate) fn nand_mut<'t, N: Nand>(tree: &'t mut FileTree<'_, N>) -> &'t mut N {
+    tree.nand_mut()
+}
+
+pub(crate) fn page_size<N: Nand>(tree: &FileTree<'_, N>) -> usize {
+    tree.log().page_size()
+}
+
+/// Whether the chip can only be read.
+pub(crate) fn is_worn_out<N: Nand>(tree: &FileTree<'_, N>) -> bool {
+    tree.log().is_read_only()
+}

@@ -1,0 +1,100 @@
+//! The file system of `nandu-fs` on the new heart.
+//!
+//! **The key decision** is that inodes, names, attributes and pages of files are records of one tree, and that all of them wait in memory as changes for the next sync. A page of a file is a value of
+//! one page: what of it does not fit beside the page's header stands in its record. So there are no pages that say nothing of themselves, no summaries that say whose they are, and nothing to
+//! find again after a cut (docs/notes, "Files on the new heart").
+//!
+//! **What is shared.** The files of `nandu-fs` that ask the tree for no more than [`Records`](below::Records) has are compiled here a second time, from where they are. What differs is here: `below.rs`
+//! (the calls of the tree), `heart.rs`, `mount.rs`, `options.rs`, `put_page.rs`. When the old heart goes, they move here.
+//!
+//! **What is not built yet**: pages that are durable with their own program (tags), two bits a cell, snapshots, and small files inside of a commit. What is durable when is as of `nandu-fs`.
+
+#![no_std]
+
+#[path = "../../nandu-fs/src/attributes.rs"]
+mod attributes;
+#[path = "../../nandu-fs/src/batch.rs"]
+mod batch;
+mod below;
+#[path = "../../nandu-fs/src/check/mod.rs"]
+mod check;
+#[path = "../../nandu-fs/src/commit.rs"]
+mod commit;
+#[path = "../../nandu-fs/src/create.rs"]
+mod create;
+#[path = "../../nandu-fs/src/error.rs"]
+mod error;
+#[path = "../../nandu-fs/src/file.rs"]
+mod file;
+#[cfg(feature = "embedded-io")]
+#[path = "../../nandu-fs/src/file_on.rs"]
+mod file_on;
+#[path = "../../nandu-fs/src/file_system.rs"]
+mod file_system;
+#[path = "../../nandu-fs/src/files.rs"]
+mod files;
+#[path = "../../nandu-fs/src/flush.rs"]
+mod flush;
+#[path = "../../nandu-fs/src/fragments.rs"]
+mod fragments;
+#[path = "../../nandu-fs/src/fs.rs"]
+mod fs;
+mod heart;
+#[path = "../../nandu-fs/src/holes.rs"]
+mod holes;
+#[path = "../../nandu-fs/src/inode.rs"]
+mod inode;
+#[path = "../../nandu-fs/src/keys.rs"]
+mod keys;
+#[path = "../../nandu-fs/src/links.rs"]
+mod links;
+mod mount;
+#[path = "../../nandu-fs/src/names.rs"]
+mod names;
+#[path = "../../nandu-fs/src/open_files.rs"]
+mod open_files;
+mod options;
+#[path = "../../nandu-fs/src/orphans.rs"]
+mod orphans;
+#[path = "../../nandu-fs/src/page_records.rs"]
+mod page_records;
+#[path = "../../nandu-fs/src/pages.rs"]
+mod pages;
+#[path = "../../nandu-fs/src/paths.rs"]
+mod paths;
+mod place;
+#[path = "../../nandu-fs/src/without/placing.rs"]
+mod placing;
+mod put_page;
+#[path = "../../nandu-fs/src/rename.rs"]
+mod rename;
+#[path = "../../nandu-fs/src/space.rs"]
+mod space;
+#[path = "../../nandu-fs/src/super_block.rs"]
+mod super_block;
+#[path = "../../nandu-fs/src/sync.rs"]
+mod sync;
+mod tagging;
+#[path = "../../nandu-fs/src/walk.rs"]
+mod walk;
+#[path = "../../nandu-fs/src/write_buffer.rs"]
+mod write_buffer;
+#[path = "../../nandu-fs/src/xattr_records.rs"]
+mod xattr_records;
+#[path = "../../nandu-fs/src/xattrs.rs"]
+mod xattrs;
+
+pub use below::{LogStats, LogViolation, PageDamage, TreeViolation};
+pub use check::{Mended, Repair, Violation};
+pub use error::{Damage, FsError};
+pub use file::{File, OpenOptions};
+#[cfg(feature = "embedded-io")]
+pub use file_on::FileOn;
+pub use fs::Fs;
+pub use nandu_files::{
+    Allocation, Attributes, Capabilities, Cuts, DirEntry, Feature, FileError, FileKind, FileSystem, FsStat, Ino, Order,
+    RenameMode, SetAttributes, Stat, Time, XattrMode,
+};
+#[cfg(feature = "_broken")]
+pub use options::Broken;
+pub use options::{Format, Options};

@@ -1,0 +1,112 @@
+//! Formatting, mounting, unmounting.
+
+use nandu_nand::Nand;
+use nandu_newlog::{Log, LogOptions};
+use nandu_newtree::{Begin, ByteCells, Parts};
+
+use crate::below::Records;
+use crate::fs::Fs;
+use crate::open_files::{OPEN_FILE_SIZE, OpenFiles};
+use crate::tagging::Tagging;
+use crate::write_buffer::WriteBuffer;
+use crate::{Format, FsError, Options, Time};
+
+/// Bytes of the smallest page: an inode and a name of some length have to fit a quarter of it.
+const PAGE_SIZE_MIN: usize = 512;
+
+impl<'m, N: Nand> Fs<'m, N> {
+    /// Makes an empty file system on a chip. What was on it is lost, but for bad-block marks and, of a volume found there, erase
+    /// counts. Erases what was written.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::Memory`] and [`FsError::PageSize`], before anything happened.
+    pub fn format(nand: N, options: Options, format: Format, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
+        let key = u128::from_le_bytes(format.hash_key);
+        // The key is chance that the caller has.
+        let salt = options.log.salt ^ ((key >> 64) as u64).rotate_left(1) ^ key as u64;
+        let log = LogOptions { salt, ..options.log };
+        let mut fs = Self::begun(nand, Options { log, ..options }, memory, Log::format)?;
+        (fs.hash_key, fs.now) = (format.hash_key, format.now);
+        fs.make_root(&format)?;
+        Ok(fs)
+    }
+
+    /// Mounts the file system on a chip. After [`Fs::unmount`] it only reads; after a power cut it reads 40 pages at most
+    /// and programs a copy of the newest page and a checkpoint before it returns, however much the volume holds.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NotFormatted`] and [`FsError::NoFileSystem`] if there is none; [`FsError::OtherFormat`] of a volume with other properties, as a
+    /// store of records has; [`FsError::OtherVersion`]; [`FsError::Memory`]; [`FsError::PendingSize`] if changes were left waiting and do not fit [`Options::pending_size`].
+    pub fn mount(nand: N, options: Options, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
+        let mut fs = match Self::begun(nand, options, memory, Log::mount) {
+            Err(FsError::OtherFormat { what: "cells" }) => return Err(FsError::NoFileSystem),
+            begun => begun?,
+        };
+        fs.read_super_block()?;
+        Ok(fs)
+    }
+
+    /// A file system that knows nothing yet of its files.
+    fn begun(nand: N, options: Options, memory: &'m mut [u8], begin: Begin<'m, N>) -> Result<Self, FsError<N::Error>> {
+        let page_size = nand.geometry().page_size as usize;
+        if page_size < PAGE_SIZE_MIN {
+            return Err(FsError::PageSize(page_size));
+        }
+        let required = options.memory_required::<N>(nand.geometry());
+        if memory.len() < required {
+            return Err(FsError::Memory { required });
+        }
+        // What holds pages comes first, so that each is as aligned as the memory.
+        let (buffer, rest) = memory.split_at_mut(WriteBuffer::memory_size(page_size));
+        let (tree, open) = rest.split_at_mut(rest.len() - OPEN_FILE_SIZE * options.open_max);
+        let engine = options.engine();
+        let mut fs = Fs {
+            tree: Records::unopened(Parts::new(nand, ByteCells, &engine, tree)?),
+            buffer: WriteBuffer::new(buffer, page_size),
+            open: OpenFiles::new(open),
+            options,
+            hash_key: [0; 16],
+            chunk_next: 0,
+            now: Time::EPOCH,
+            has_orphans: true,
+            placing: None,
+            tagging: Tagging::NONE,
+        };
+        fs.tree.begin(&engine, begin)?;
+        Ok(fs)
+    }
+
+    /// Makes everything durable, leaves the file system so that the next mount has nothing to recover, and gives the chip back.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::Full`] as in [`Fs::sync`]; errors of the chip, which is gone with them.
+    pub fn unmount(mut self) -> Result<N, FsError<N::Error>> {
+        if !self.options.read_only {
+            self.flush()?;
+        }
+        Ok(self.tree.unmount()?)
+    }
+
+    /// Gives the chip back as it is, as if the power had gone: what was durable is there, and the next mount recovers.
+    pub fn abandon(self) -> N {
+        self.tree.abandon()
+    }
+
+    /// Uses idle time: makes changes durable, removes what is deleted and was left for later, and collects garbage, with up to
+    /// this many programs. Returns whether there was anything to do: after the last change false before long, and for ever.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::Full`] as in [`Fs::sync`]; errors of the chip.
+    pub fn idle(&mut self, pages: u32) -> Result<bool, FsError<N::Error>> {
+        self.check_writable()?;
+        self.flush()?;
+        let is_reaped = self.has_orphans;
+        self.reap_some()?;
+        self.tree.sync()?;
+        Ok(self.tree.idle(pages)? || is_reaped)
+    }
+}

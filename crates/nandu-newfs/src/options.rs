@@ -1,0 +1,103 @@
+//! Choices made when a file system is formatted or mounted.
+
+use nandu_nand::{Geometry, Nand};
+use nandu_newlog::LogOptions;
+use nandu_newtree::Durability;
+
+use crate::open_files::OPEN_FILE_SIZE;
+use crate::write_buffer::WriteBuffer;
+
+/// Choices made when a file system is formatted or mounted. What a volume was formatted with is found on the chip and need not be
+/// repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Choices of the log below.
+    pub log: LogOptions,
+    /// Bytes of memory for nodes of the tree that are kept.
+    pub cache_size: usize,
+    /// Bytes of memory for changes that are not in their place yet. The more there are, the more changes go to their place with one program. A volume takes as many to mount as it was last used with.
+    pub pending_size: usize,
+    /// Files that may be open at a time, 12 bytes each.
+    pub open_max: usize,
+    /// Refuse every change. A mount after a power cut repairs what the cut left all the same.
+    pub read_only: bool,
+    /// Test switches.
+    #[cfg(feature = "_broken")]
+    pub broken: Broken,
+}
+
+/// Rules of the name space to be left out, so that a test can show that it fails without them.
+#[cfg(feature = "_broken")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Broken {
+    /// S11: a rename, link, mkdir or symlink returns before it is durable.
+    pub without_sync: bool,
+    /// S12: a name comes in another commit than its inode.
+    pub name_first: bool,
+    /// S13: a replaced name goes in another commit than the new one comes.
+    pub replace_in_parts: bool,
+    /// S14: the inode of a deleted file goes, and its pages later, with nothing that says so.
+    pub without_orphans: bool,
+    /// Bits of the hash of a name that are zero, to make names collide.
+    pub hash_zeros: u32,
+}
+
+impl Options {
+    /// 4 KiB for nodes, 8 KiB for changes, 64 open files.
+    pub const DEFAULT: Options = Options {
+        log: LogOptions::DEFAULT,
+        cache_size: 4096,
+        pending_size: 8192,
+        open_max: 64,
+        read_only: false,
+        #[cfg(feature = "_broken")]
+        broken: Broken {
+            without_sync: false,
+            name_first: false,
+            replace_in_parts: false,
+            without_orphans: false,
+            hash_zeros: 0,
+        },
+    };
+
+    pub(crate) const fn engine(&self) -> nandu_newtree::Options {
+        // It has fields besides where the tree is built for its own tests.
+        let mut options = nandu_newtree::Options::DEFAULT;
+        options.log = self.log;
+        options.cache_size = self.cache_size;
+        options.pending_size = self.pending_size;
+        options.durability = Durability::OnSync;
+        options.has_values = true;
+        options
+    }
+
+    /// Bytes for everything but log and tree.
+    pub(crate) const fn own_memory(&self, page_size: usize) -> usize {
+        WriteBuffer::memory_size(page_size) + OPEN_FILE_SIZE * self.open_max
+    }
+
+    pub(crate) const fn memory_required<N: Nand>(&self, geometry: &Geometry) -> usize {
+        nandu_newtree::memory_required::<N>(geometry, &self.engine()) + self.own_memory(geometry.page_size as usize)
+    }
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options::DEFAULT
+    }
+}
+
+/// What a file system begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Format {
+    /// Key by which names are hashed: by chance, so that nobody can make names collide on purpose.
+    pub hash_key: [u8; 16],
+    /// Permissions of the root directory; 0 stands for 0o755.
+    pub root_mode: u32,
+    /// Owner of the root directory.
+    pub uid: u32,
+    /// Group of the root directory.
+    pub gid: u32,
+    /// The time at which it is made.
+    pub now: crate::Time,
+}

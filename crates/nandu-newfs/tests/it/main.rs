@@ -1,0 +1,22 @@
+//! The file system on the new heart over the simulator. The cases are those of `nandu-fs`, from where they are.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+// By the name that the shared cases know it by.
+extern crate nandu_newfs as nandu_fs;
+
+#[path = "../../../nandu-fs/tests/it/cuts.rs"]
+mod cuts;
+#[path = "../../../nandu-fs/tests/it/directories.rs"]
+mod directories;
+#[path = "../../../nandu-fs/tests/it/files.rs"]
+mod files;
+#[path = "../../../nandu-fs/tests/it/paths.rs"]
+mod paths;
+#[path = "../../../nandu-fs/tests/it/random.rs"]
+mod random;
+mod rig;
+#[path = "../../../nandu-fs/tests/it/space.rs"]
+mod space;
+#[path = "../../../nandu-fs/tests/it/suite.rs"]
+mod suite;
