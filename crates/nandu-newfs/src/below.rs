@@ -19,8 +19,9 @@ pub(crate) type FileTree<'m, N> = Records<'m, N>;
 /// Part of the capacity, as a divisor, that is kept for changes of records: content of files leaves it.
 const KEPT_SHARE: u32 = 32;
 
-/// Pages that are kept at least.
+/// Pages that are kept at least, but of a chip on which hardly anything may live: this part of it, a divisor.
 const KEPT_MIN: u32 = 16;
+const KEPT_SHARE_MOST: u32 = 4;
 
 /// How something ends that the tree does.
 type Outcome<T, N> = Result<T, TreeError<<N as nandu_nand::ErrorType>::Error>>;
@@ -111,12 +112,17 @@ impl<'m, N: Nand> Records<'m, N> {
 
     /// Whether what is kept for changes of records is there, or this part of it, a divisor.
     pub(crate) fn has_kept(&mut self, share: u32) -> Outcome<bool, N> {
-        self.engine.has_room(self.kept() / share)
+        self.has(self.kept() / share)
     }
 
     /// Whether so many pages can be put beside what is kept.
     pub(crate) fn has_room(&mut self, pages: u32) -> Outcome<bool, N> {
-        self.engine.has_room(self.kept() + pages)
+        self.has(self.kept() + pages)
+    }
+
+    /// Whether so many pages more may live, or the chip is at its end, which the log says of the change itself.
+    fn has(&mut self, pages: u32) -> Outcome<bool, N> {
+        Ok(self.log().capacity_pages() == 0 || self.engine.has_room(pages)?)
     }
 
     /// Pages that can be put beside what is kept, at least.
@@ -125,7 +131,8 @@ impl<'m, N: Nand> Records<'m, N> {
     }
 
     fn kept(&self) -> u32 {
-        (self.log().capacity_pages() / KEPT_SHARE).max(KEPT_MIN)
+        let capacity = self.log().capacity_pages();
+        (capacity / KEPT_SHARE).max(KEPT_MIN).min(capacity / KEPT_SHARE_MOST)
     }
 
     /// Makes changes, which leave what is kept.
@@ -221,5 +228,5 @@ pub(crate) fn page_size<N: Nand>(tree: &FileTree<'_, N>) -> usize {
 
 /// Whether the chip can only be read.
 pub(crate) fn is_worn_out<N: Nand>(tree: &FileTree<'_, N>) -> bool {
-    tree.log().is_read_only()
+    tree.log().is_read_only() || tree.log().capacity_pages() == 0
 }

@@ -11,6 +11,7 @@ mod cuts;
 mod directories;
 #[path = "../../../nandu-fs/tests/it/files.rs"]
 mod files;
+mod lives;
 #[path = "../../../nandu-fs/tests/it/paths.rs"]
 mod paths;
 #[path = "../../../nandu-fs/tests/it/random.rs"]
@@ -20,3 +21,5 @@ mod rig;
 mod space;
 #[path = "../../../nandu-fs/tests/it/suite.rs"]
 mod suite;
+#[path = "../../../nandu-fs/tests/it/worn.rs"]
+mod worn;

@@ -1,0 +1,130 @@
+//! Lives of file systems: the power goes at every program, memory for changes is of any size, chips are nearly full.
+
+use nandu_newfs::{Broken, Fs, Ino, Options};
+use nandu_sim::{Chip, Sim};
+use nandu_suite::idle::comes_to_rest;
+use nandu_suite::lives::{self, Count, Way, live};
+use nandu_suite::{Chance, Refused, SMALL, full, live_all, lives_asked_for};
+
+use crate::rig::{FILE, Nandu, OPTIONS, formatted_with, memory};
+
+/// Every operation there is.
+const VARIED: Way = Way::varied(SMALL.with_blocks(44));
+
+/// Pages of two files are overwritten again and again.
+const OVERWRITING: Way = Way::overwriting(SMALL.with_blocks(26));
+
+/// Cuts that continuous integration makes.
+const CUTS: u64 = 60_000;
+
+/// In every fourth life pages are overwritten.
+fn world() -> impl Fn(u64) -> Count {
+    let formatted = [VARIED, OVERWRITING].map(|way| formatted_with(way.chip, OPTIONS));
+    move |seed| {
+        let (way, chip) = if seed % 4 == 3 { (OVERWRITING, 1) } else { (VARIED, 0) };
+        live(&Nandu(OPTIONS), way, &formatted[chip], seed)
+    }
+}
+
+#[test]
+fn sixty_thousand_cuts() {
+    let world = world();
+    let Count { cuts, erases, nested, .. } = lives::lives(0, CUTS, world);
+    assert!(cuts >= CUTS && erases > CUTS / 20 && nested > CUTS / 10, "{cuts}, {erases}, {nested}");
+}
+
+/// As many cuts as somebody asks for, on every core; or one life alone.
+#[test]
+#[ignore = "takes as long as it is told to"]
+fn swarm() {
+    nandu_suite::swarm(world);
+}
+
+/// Whether any of some lives ends early.
+fn is_caught(broken: Broken) -> bool {
+    let options = Options { broken, ..OPTIONS };
+    let formatted = formatted_with(VARIED.chip, OPTIONS);
+    let run = || (0..60).for_each(|seed| _ = live(&Nandu(options), VARIED, &formatted, seed));
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err()
+}
+
+/// Lives find out what is wrong: each rule left out within the cuts that continuous integration makes.
+#[test]
+fn each_rule_left_out_ends_a_life() {
+    let kept = Broken::default();
+    assert!(is_caught(Broken { without_sync: true, ..kept }), "S11");
+    assert!(is_caught(Broken { name_first: true, ..kept }), "S12");
+    assert!(is_caught(Broken { replace_in_parts: true, ..kept }), "S13");
+    assert!(is_caught(Broken { without_orphans: true, ..kept }), "S14");
+}
+
+/// A part with blocks of 8 pages, and memory for changes of a size by chance.
+fn full_life(pending: (usize, usize), seed: u64) -> Refused {
+    let mut chip = Chip::W25N01GV.with_blocks(38);
+    chip.geometry.pages_per_block = 8;
+    let mut chance = Chance::new(seed);
+    let pending_size = pending.0 + chance.below(pending.1 - pending.0 + 1);
+    let options = Options { cache_size: 512, pending_size, open_max: 4, ..Options::DEFAULT };
+    full::live(&Nandu(options), chip, seed, &mut chance, 800)
+}
+
+#[test]
+fn names_are_never_refused_to_go() {
+    live_all(0..20, full::WRITES, |seed| full_life((200, 4000), seed));
+}
+
+/// A page that is written over takes the place of the one before, on a chip that is full too, for as long as one likes.
+#[test]
+fn pages_are_written_over_on_a_full_chip() {
+    for pending_size in [300, 4096] {
+        full::pages_are_written_over(&Nandu(Options { pending_size, ..OPTIONS }), SMALL);
+    }
+}
+
+/// As many lives as somebody lets run, with memory for changes of any size.
+#[test]
+#[ignore = "as many as NANDU_LIVES says"]
+fn many_lives() {
+    live_all(lives_asked_for(), full::WRITES, |seed| full_life((0, 8192), seed));
+}
+
+#[test]
+fn files_come_to_rest() {
+    for seed in 0..4 {
+        comes_to_rest(&Nandu(OPTIONS), SMALL.with_blocks(44), seed);
+        comes_to_rest(&Nandu(Options { pending_size: 8000, ..OPTIONS }), SMALL.with_blocks(120), seed);
+    }
+}
+
+/// Reads of a mount after a cut, at most.
+const MOUNT_MAX: u64 = 40;
+
+/// What is cut at random is mounted with few reads, however much there is.
+#[test]
+fn a_mount_stays_short() {
+    let mut most = 0;
+    for (seed, blocks) in [(1, 16), (2, 40), (3, 128), (4, 400)] {
+        let chip = Chip::W25N01GV.with_blocks(blocks);
+        let options = Options { pending_size: 8192, ..Options::DEFAULT };
+        let mut memory = memory(&chip.geometry, &options);
+        let mut chance = Chance::new(seed);
+        let mut sim: Sim = formatted_with(chip, options);
+        for _ in 0..60 {
+            let before = sim.counters().reads;
+            let mut fs = Fs::mount(sim, options, &mut memory).unwrap();
+            most = most.max(fs.nand().counters().reads - before);
+            for _ in 0..chance.below(40) {
+                let name = chance.below(200).to_string();
+                let found = fs.lookup(Ino::ROOT, name.as_bytes());
+                let Ok(ino) = found.or_else(|_| fs.create(Ino::ROOT, name.as_bytes(), FILE)) else { break };
+                let (at, size) = (chance.below(20_000) as u64, 1 + chance.below(6000));
+                let bytes = chance.bytes(size);
+                if fs.write_at(ino, at, &bytes).is_err() || fs.fsync(ino).is_err() {
+                    fs.unlink(Ino::ROOT, name.as_bytes()).unwrap();
+                }
+            }
+            sim = fs.abandon();
+        }
+    }
+    assert!(most <= MOUNT_MAX, "{most} reads");
+}
