@@ -281,7 +281,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         let values = self.keeper.values();
         let (want, head) = (values.claim(), values.single_head(&mut room));
         let at = beside.partition_point(|edit| edit.key < key);
-        let mut edits = [Edit { key, value: head.as_deref() }; BESIDE_MAX + 1];
+        let mut edits = [Edit { key, value: head }; BESIDE_MAX + 1];
         edits[..at].copy_from_slice(&beside[..at]);
         edits[at + 1..=beside.len()].copy_from_slice(&beside[at..]);
         let edits = &edits[..=beside.len()];

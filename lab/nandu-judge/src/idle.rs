@@ -1,12 +1,13 @@
 //! What idle time programs after the last change.
 
-use nandu::fs::{Attributes, Format, Fs, Ino, Options as FsOptions};
 use nandu::{Durability, Options};
 use nandu_bench::Heart;
 use nandu_bench::heart::Cells;
+use nandu_files::{Attributes, FileSystem, Ino};
 use nandu_sim::{Chip, Sim};
-use nandu_suite::Chance;
+use nandu_suite::{Chance, System};
 
+use crate::files::{Choice, NewFiles, OldFiles};
 use crate::measure::{Form, Values, Wrong};
 use crate::pages::failed;
 
@@ -57,8 +58,10 @@ pub(crate) fn measure(heart: Heart, form: Form) -> Result<Idle, Wrong> {
     if heart.has_records() {
         records(heart, form, &mut idle)?;
     }
-    if heart.has_files() {
-        files(form, &mut idle)?;
+    let choice = Choice { cache_size: 16 << 10, pending_size: 8 << 10 };
+    match heart {
+        Heart::Old => files(&OldFiles::new(choice), form, &mut idle)?,
+        Heart::New => files(&NewFiles::new(choice), form, &mut idle)?,
     }
     Ok(idle)
 }
@@ -96,14 +99,13 @@ fn records(heart: Heart, form: Form, idle: &mut Idle) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn files(form: Form, idle: &mut Idle) -> Result<(), Wrong> {
-    let options = FsOptions { cache_size: 16 << 10, pending_size: 8 << 10, note_count: 64, ..FsOptions::DEFAULT };
+fn files<S: System>(system: &S, form: Form, idle: &mut Idle) -> Result<(), Wrong> {
     let chip = chip(form);
-    let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.geometry, &options)];
-    let mut fs = Fs::format(Sim::new(chip), options, Format::default(), &mut memory).map_err(failed)?;
-    let (page, mut chance) = (vec![7; fs.page_size()], Chance::new(1));
+    let mut memory = system.memory(&chip.geometry);
+    let mut fs = system.format(Sim::new(chip), &mut memory).map_err(failed)?;
+    let (page, mut chance) = (vec![7; chip.geometry.page_size as usize], Chance::new(1));
     let pages = form.pick(SIZE.0, SIZE.1) / page.len();
-    let file = fs.create(Ino::ROOT, b"file", Attributes::default()).map_err(failed)?;
+    let file = fs.create(Ino::ROOT, b"file", Attributes::FILE).map_err(failed)?;
     for done in 0..pages + pages / 3 {
         let place = if done < pages { done } else { chance.below(pages) };
         fs.write_at(file, (place * page.len()) as u64, &page).map_err(failed)?;
@@ -112,7 +114,8 @@ fn files(form: Form, idle: &mut Idle) -> Result<(), Wrong> {
         }
     }
     fs.sync().map_err(failed)?;
-    let live_pages = fs.stats().live_pages;
+    let stat = fs.statfs().map_err(failed)?;
+    let live_pages = (stat.blocks - stat.blocks_free) as u32;
     let mut programs = [fs.nand().counters().programs; 3];
     for (nth, calls) in [UNTIL, AFTER].into_iter().enumerate() {
         for _ in 0..calls {

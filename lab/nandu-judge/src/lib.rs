@@ -12,6 +12,7 @@
 //! was measured last and a tenth, made every removal of a mechanism illegal, and told nobody what a user may expect.
 
 mod experiments;
+mod files;
 mod idle;
 mod lives;
 mod measure;

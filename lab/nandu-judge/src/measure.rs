@@ -120,23 +120,30 @@ const MEASURES: &[(&str, Measure)] = &[
     ("update", |judge, heart| experiments::values("update", judge.form, heart)),
     ("million-update", |judge, heart| experiments::values("million-update", judge.form, heart)),
     ("million-lookup", |judge, heart| experiments::values("million-lookup", judge.form, heart)),
-    ("small-file", |judge, heart| experiments::values("small-file", judge.form, heart)),
-    ("small-write", |judge, heart| experiments::values("small-write", judge.form, heart)),
-    ("synced-page", |judge, _| pages::values(judge.form)),
-    ("postmark", |judge, heart| experiments::values("postmark", judge.form, heart)),
+    ("small-file", |judge, heart| old_alone(heart).and_then(|()| experiments::values("small-file", judge.form, heart))),
+    ("small-write", |judge, heart| {
+        old_alone(heart).and_then(|()| experiments::values("small-write", judge.form, heart))
+    }),
+    ("synced-page", |judge, heart| old_alone(heart).and_then(|()| pages::values(judge.form))),
+    ("postmark", |judge, heart| old_alone(heart).and_then(|()| experiments::values("postmark", judge.form, heart))),
     ("amplification", |judge, heart| experiments::values("amplification", judge.form, heart)),
-    ("flexfs", |judge, _| experiments::flexfs(judge.form)),
+    ("flexfs", |judge, heart| old_alone(heart).and_then(|()| experiments::flexfs(judge.form))),
     ("mount", |judge, heart| judge.of_lives(heart, Tally::mounts)),
     ("call-programs", |judge, heart| judge.of_lives(heart, Tally::programs)),
     ("call-erases", |judge, heart| judge.of_lives(heart, Tally::erases)),
     ("refused", |judge, heart| judge.of_lives(heart, Tally::refused)),
     ("room-records", |judge, heart| room::records(judge.form, heart)),
-    ("room-files", |judge, _| room::files(judge.form)),
-    ("room-two-bits", |_, _| room::two_bits()),
+    ("room-files", |judge, heart| room::files(judge.form, heart)),
+    ("room-two-bits", |_, heart| old_alone(heart).and_then(|()| room::two_bits())),
     ("idle", |judge, heart| judge.idle(heart, idle::Part::Until)),
     ("idle-for-ever", |judge, heart| judge.idle(heart, idle::Part::After)),
     ("snapshot", |judge, heart| snapshot::values(judge.form, heart)),
 ];
+
+/// What the new heart is not measured for yet.
+fn old_alone(heart: Heart) -> Result<(), Wrong> {
+    if heart == Heart::Old { Ok(()) } else { Err(Wrong::Bench(BenchError::NotBuilt)) }
+}
 
 /// Measures promises.
 #[derive(Debug)]
@@ -203,8 +210,9 @@ impl Judge {
         let value = |case: &Case| match values.get(&case.case) {
             Some(&number) => Value::Measured(number),
             None if self.form == Form::Short && case.full_only => Value::FullOnly,
-            // Of a promise of both, what the heart has no files for.
-            None if promise.scope == Scope::Both && !heart.has_files() => Value::NotBuilt,
+            // Of a promise of several, what the heart does not have.
+            None if !heart.has_tags() && case.case.contains("tagged") => Value::NotBuilt,
+            None if !heart.has_snapshots() && case.case.contains("snapshots") => Value::NotBuilt,
             None => Value::Missing,
         };
         Ok(promise.limits.iter().map(value).collect())

@@ -1,9 +1,9 @@
 //! Pages of a file, each written and synced.
 
-use nandu::fs::{Attributes, Format, Fs, FsError, Ino, Options};
+use nandu::fs::{Attributes, Format, Fs, Ino, Options};
 use nandu::nand::{Geometry, Pairing, TearScope};
 use nandu_bench::BenchError;
-use nandu_sim::{Chip, Sim, SimError};
+use nandu_sim::{Chip, Sim};
 use nandu_suite::Chance;
 
 use crate::measure::{Form, Values, Wrong};
@@ -14,8 +14,8 @@ const TAG_SIZE: u32 = 16;
 /// Pages of the file that is written over.
 const FILE_PAGES: usize = 1_024;
 
-pub(crate) fn failed(error: FsError<SimError>) -> Wrong {
-    Wrong::Bench(BenchError::structure(error))
+pub(crate) fn failed(error: impl std::fmt::Display) -> Wrong {
+    Wrong::Bench(BenchError::Other(error.to_string()))
 }
 
 /// Programs for each page of 4 KiB that is written over at random and synced, with tags and without. At most an eighth of the chip lives, so that

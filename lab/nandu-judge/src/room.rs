@@ -1,12 +1,16 @@
 //! How much fits: the real thing is filled until there is no room, read back, emptied, and filled again. The lesser of both times counts.
 
-use nandu::fs::{Attributes, Format, Fs, FsError, Ino, Options as FsOptions, Time};
+use nandu::fs::Options as FsOptions;
 use nandu::nand::Geometry;
 use nandu::{Durability, Error, Options};
 use nandu_bench::heart::{Cells, Records};
 use nandu_bench::{BenchError, Heart};
-use nandu_sim::{Chip, Sim, SimError};
+use nandu_files::errno::ENOSPC;
+use nandu_files::{Attributes, FileError, FileSystem, Ino, Time};
+use nandu_sim::{Chip, Sim};
+use nandu_suite::System;
 
+use crate::files::{Choice, NewFiles, OldFiles};
 use crate::measure::{Form, Values, Wrong};
 use crate::pages::failed;
 
@@ -29,9 +33,6 @@ fn cases(form: Form) -> impl Iterator<Item = (String, Chip)> {
     let chip = |&blocks: &u32| (format!("{blocks} blocks"), Chip::W25N01GV.with_blocks(blocks));
     BLOCKS[..form.pick(BLOCKS.len() - 1, BLOCKS.len())].iter().map(chip)
 }
-
-/// What a call of the file system returns.
-type Asked<T> = Result<T, FsError<SimError>>;
 
 fn wrong(what: String) -> Wrong {
     Wrong::Bench(BenchError::Other(what))
@@ -86,12 +87,16 @@ fn fill_records(store: &mut dyn Records, version: u8) -> Result<u32, Wrong> {
 }
 
 /// Bytes of files on a full volume, of all bytes of the chip, in percent.
-pub(crate) fn files(form: Form) -> Result<Values, Wrong> {
+pub(crate) fn files(form: Form, heart: Heart) -> Result<Values, Wrong> {
     let mut values = Values::new();
     for (case, chip) in cases(form) {
-        let options = FsOptions { cache_size: 16 << 10, pending_size: 8 << 10, note_count: 64, ..FsOptions::DEFAULT };
+        let choice = Choice { cache_size: 16 << 10, pending_size: 8 << 10 };
         let all = u64::from(chip.geometry.page_count()) * u64::from(chip.geometry.page_size);
-        values.insert(case, 100.0 * filled(chip, options)? as f64 / all as f64);
+        let bytes = match heart {
+            Heart::Old => filled(&OldFiles::new(choice), chip)?,
+            Heart::New => filled(&NewFiles::new(choice), chip)?,
+        };
+        values.insert(case, 100.0 * bytes as f64 / all as f64);
     }
     Ok(values)
 }
@@ -102,57 +107,59 @@ pub(crate) fn two_bits() -> Result<Values, Wrong> {
     let memory = FsOptions { cache_size: 64 << 10, pending_size: 16 << 10, note_count: 128, ..FsOptions::DEFAULT };
     let geometry: &Geometry = &chip.geometry;
     let all = u64::from(geometry.page_count()) * u64::from(geometry.page_size);
-    let bytes = filled(chip, memory.both_modes(geometry))?;
+    let bytes = filled(&OldFiles(memory.both_modes(geometry)), chip)?;
     Ok(Values::from([(format!("{BLOCKS_TWO_BITS} blocks"), 100.0 * bytes as f64 / all as f64)]))
 }
 
-fn filled(chip: Chip, options: FsOptions) -> Result<u64, Wrong> {
-    let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.geometry, &options)];
-    let fs = Fs::format(Sim::new(chip), options, Format::default(), &mut memory).map_err(failed)?;
-    let mut filling = Filling { fs, now: Time::from_seconds(100) };
+fn filled<S: System>(system: &S, chip: Chip) -> Result<u64, Wrong> {
+    let mut memory = system.memory(&chip.geometry);
+    let fs = system.format(Sim::new(chip), &mut memory).map_err(failed)?;
+    let mut filling = Filling { system, fs, page_size: chip.geometry.page_size as usize, now: Time::from_seconds(100) };
     let first = filling.filled(1)?;
     Ok(first.min(filling.filled(2)?))
 }
 
 /// A volume at a time that passes, as policies of two bits a cell want it.
-struct Filling<'m> {
-    fs: Fs<'m, Sim>,
+struct Filling<'s, 'm, S: System> {
+    system: &'s S,
+    fs: S::Mounted<'m, Sim>,
+    page_size: usize,
     now: Time,
 }
 
-impl<'m> Filling<'m> {
-    fn request<T>(&mut self, request: impl FnOnce(&mut Fs<'m, Sim>) -> Asked<T>) -> Asked<T> {
-        self.fs.request_begin(self.now)?;
+/// What a call of a file system returns.
+type Asked<'m, S, T> = Result<T, <<S as System>::Mounted<'m, Sim> as FileSystem>::Error>;
+
+impl<'m, S: System> Filling<'_, 'm, S> {
+    fn request<T>(&mut self, request: impl FnOnce(&mut S::Mounted<'m, Sim>) -> Asked<'m, S, T>) -> Asked<'m, S, T> {
+        self.system.begin(&mut self.fs, self.now, false);
         let outcome = request(&mut self.fs);
-        self.fs.request_end(self.now);
+        self.system.end(&mut self.fs, self.now);
         outcome
     }
 
-    /// Everything becomes durable, and time passes in which pages may move.
-    fn rest(&mut self) -> Asked<()> {
+    /// Time passes in which pages may move.
+    fn rest(&mut self) {
         self.now = Time::from_seconds(self.now.seconds + REST_S);
-        while let Some(due) = self.fs.step_due().filter(|due| due.seconds < self.now.seconds) {
-            self.fs.step(due)?;
-        }
-        Ok(())
+        while self.system.step(&mut self.fs, self.now).is_some() {}
     }
 
     /// Writes files until there is no room; returns the bytes of each.
-    fn fill(&mut self, version: u8) -> Asked<Vec<usize>> {
-        let page = vec![version; self.fs.page_size()];
+    fn fill(&mut self, version: u8) -> Asked<'m, S, Vec<usize>> {
+        let page = vec![version; self.page_size];
         let mut sizes = Vec::new();
         loop {
             let name = name(sizes.len());
-            let file = match self.request(|fs| fs.create(Ino::ROOT, &name, Attributes::default())) {
+            let file = match self.request(|fs| fs.create(Ino::ROOT, &name, Attributes::FILE)) {
                 Ok(file) => file,
-                Err(FsError::Full) => return Ok(sizes),
+                Err(error) if error.errno() == ENOSPC => return Ok(sizes),
                 Err(error) => return Err(error),
             };
             let mut size = 0;
             while size < FILE_SIZE {
                 match self.request(|fs| fs.write_at(file, size as u64, &page)) {
                     Ok(count) => size += count,
-                    Err(FsError::Full) => {
+                    Err(error) if error.errno() == ENOSPC => {
                         sizes.push(size);
                         return Ok(sizes);
                     }
@@ -160,14 +167,14 @@ impl<'m> Filling<'m> {
                 }
             }
             sizes.push(size);
-            self.rest()?;
+            self.rest();
         }
     }
 
     /// Bytes that files took when there was no room for more, all of them read back; then they are removed.
     fn filled(&mut self, version: u8) -> Result<u64, Wrong> {
         let sizes = self.fill(version).map_err(failed)?;
-        self.request(Fs::sync).map_err(failed)?;
+        self.request(FileSystem::sync).map_err(failed)?;
         let mut bytes = vec![0; FILE_SIZE];
         for (number, &size) in sizes.iter().enumerate() {
             let file = self.fs.lookup(Ino::ROOT, &name(number)).map_err(failed)?;
@@ -179,8 +186,8 @@ impl<'m> Filling<'m> {
         for number in 0..sizes.len() {
             self.request(|fs| fs.unlink(Ino::ROOT, &name(number))).map_err(failed)?;
         }
-        self.request(Fs::sync).map_err(failed)?;
-        self.rest().map_err(failed)?;
+        self.request(FileSystem::sync).map_err(failed)?;
+        self.rest();
         Ok(sizes.iter().sum::<usize>() as u64)
     }
 }

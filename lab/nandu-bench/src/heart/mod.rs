@@ -55,8 +55,13 @@ impl Heart {
         }
     }
 
-    /// Whether a file system can be made on it. Whatever works on files knows the old one only.
+    /// Whether a file system can be made on it. The experiments of the lab know the old one only.
     pub const fn has_files(self) -> bool {
+        true
+    }
+
+    /// Whether its file system has pages that are durable with their own program.
+    pub const fn has_tags(self) -> bool {
         matches!(self, Heart::Old)
     }
 

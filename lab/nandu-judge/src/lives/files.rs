@@ -1,14 +1,14 @@
-//! Lives of file systems.
+//! Lives of file systems, of either heart: which one the module around says.
 
 use std::collections::BTreeMap;
 
-use nandu::fs::{Format, Fs, FsError, Ino, LogOptions, Options};
 use nandu_files::errno;
 use nandu_sim::{Counters, Sim, SimError};
 use nandu_suite::{Chance, NEW, Op, Slots, apply, resolve, violations};
 
-use super::tally::{Tally, Whose};
-use super::{chip, cut_soon, pending, power_on};
+use super::{Format, Fs, FsError, Ino, Options, options};
+use crate::lives::tally::{Tally, Whose};
+use crate::lives::{chip, cut_soon, pending, power_on};
 use crate::measure::Form;
 
 /// Blocks of the smallest chip.
@@ -58,7 +58,7 @@ fn name(number: usize) -> Vec<u8> {
 }
 
 /// Lives a life; what was wrong if something was.
-pub(super) fn live(whose: Whose, form: Form, seed: u64) -> Result<Tally, String> {
+pub(in crate::lives) fn live(whose: Whose, form: Form, seed: u64) -> Result<Tally, String> {
     let mut chance = Chance::new(seed ^ 0xF_11E5);
     let mut chip = chip(&mut chance, form, BLOCKS_LEAST);
     let geometry = &mut chip.geometry;
@@ -67,15 +67,13 @@ pub(super) fn live(whose: Whose, form: Form, seed: u64) -> Result<Tally, String>
         geometry.tag_size = TAG_SIZE;
     }
     let (pages, page_size) = ((geometry.block_count * geometry.pages_per_block) as usize, geometry.page_size as usize);
-    let log = LogOptions { bare_streams: 1 + (seed % 2) as u8, tags: whose == Whose::Tagged, ..Options::DEFAULT.log };
-    let options = Options {
-        log,
-        cache_size: [512, 4_096, 16_384][chance.below(3)],
-        pending_size: pending(&mut chance),
-        note_count: [16, 64, 128][chance.below(3)],
-        open_max: 4,
-        ..Options::DEFAULT
-    };
+    let options = options(
+        seed,
+        whose,
+        [512, 4_096, 16_384][chance.below(3)],
+        pending(&mut chance),
+        [16, 64, 128][chance.below(3)],
+    );
     let habits = Habits {
         file_pages: [2, 8, 32, 200][chance.below(4)].min(pages / 8),
         varied: [2, 8, 14][chance.below(3)],

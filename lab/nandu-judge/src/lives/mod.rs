@@ -3,7 +3,8 @@
 //! Each seed is a geometry, memory and habits of its own. A life fills its chip until there is no room, goes on there, and every now and then the power goes,
 //! sometimes in the recovery as well. Whatever is found afterwards has to be what some calls made: a heart that loses something gets no numbers.
 
-mod files;
+mod new_files;
+mod old_files;
 mod records;
 mod tally;
 
@@ -37,7 +38,10 @@ pub(crate) fn live_all(heart: Heart, form: Form) -> Result<Tally, Wrong> {
         kinds.push(Kind::Records);
     }
     if heart.has_files() {
-        kinds.extend([Kind::Files, Kind::Tagged]);
+        kinds.push(Kind::Files);
+    }
+    if heart.has_tags() {
+        kinds.push(Kind::Tagged);
     }
     let seeds = form.pick(LIVES.0, LIVES.1);
     let (begun, has_failed) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -53,8 +57,9 @@ pub(crate) fn live_all(heart: Heart, form: Form) -> Result<Tally, Wrong> {
             }
             let life = match kind {
                 Kind::Records => records::live(heart, form, seed),
-                Kind::Files => files::live(Whose::Files, form, seed),
-                Kind::Tagged => files::live(Whose::Tagged, form, seed),
+                Kind::Files if heart == Heart::New => new_files::live(Whose::Files, form, seed),
+                Kind::Files => old_files::live(Whose::Files, form, seed),
+                Kind::Tagged => old_files::live(Whose::Tagged, form, seed),
             };
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             match life {

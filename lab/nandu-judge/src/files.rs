@@ -1,0 +1,80 @@
+//! The file systems of both hearts, as the suite knows them.
+
+use nandu::fs::Options;
+use nandu::nand::{Geometry, Nand};
+use nandu_files::Time;
+use nandu_suite::{Opened, Stepped, System};
+
+/// How a file system is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    pub(crate) cache_size: usize,
+    pub(crate) pending_size: usize,
+}
+
+/// That of `nandu-fs`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OldFiles(pub(crate) Options);
+
+/// That of `nandu-newfs`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewFiles(pub(crate) nandu_newfs::Options);
+
+impl OldFiles {
+    pub(crate) fn new(Choice { cache_size, pending_size }: Choice) -> OldFiles {
+        OldFiles(Options { cache_size, pending_size, note_count: 64, ..Options::DEFAULT })
+    }
+}
+
+impl NewFiles {
+    pub(crate) fn new(Choice { cache_size, pending_size }: Choice) -> NewFiles {
+        NewFiles(nandu_newfs::Options { cache_size, pending_size, ..nandu_newfs::Options::DEFAULT })
+    }
+}
+
+impl System for OldFiles {
+    type Mounted<'m, N: Nand + 'm> = nandu::fs::Fs<'m, N>;
+
+    fn memory_size(&self, geometry: &Geometry) -> usize {
+        nandu::fs::Fs::<nandu_sim::Sim>::memory_required(geometry, &self.0)
+    }
+
+    fn format<'m, N: Nand + 'm>(&self, chip: N, memory: &'m mut [u8]) -> Opened<Self::Mounted<'m, N>> {
+        nandu::fs::Fs::format(chip, self.0, nandu::fs::Format::default(), memory)
+    }
+
+    fn mount<'m, N: Nand + 'm>(&self, chip: N, memory: &'m mut [u8]) -> Opened<Self::Mounted<'m, N>> {
+        nandu::fs::Fs::mount(chip, self.0, memory)
+    }
+
+    fn begin<N: Nand>(&self, fs: &mut nandu::fs::Fs<'_, N>, now: Time, _is_synced: bool) {
+        // Of a volume that cannot be changed, the call says so.
+        let _ = fs.request_begin(now);
+    }
+
+    fn end<N: Nand>(&self, fs: &mut nandu::fs::Fs<'_, N>, now: Time) {
+        fs.request_end(now);
+    }
+
+    fn step<N: Nand>(&self, fs: &mut nandu::fs::Fs<'_, N>, now: Time) -> Option<Stepped> {
+        let at = fs.step_due().filter(|due| due.seconds < now.seconds)?;
+        fs.step(at).ok()?;
+        Some(Stepped { at, levelled: false })
+    }
+}
+
+impl System for NewFiles {
+    type Mounted<'m, N: Nand + 'm> = nandu_newfs::Fs<'m, N>;
+
+    fn memory_size(&self, geometry: &Geometry) -> usize {
+        nandu_newfs::Fs::<nandu_sim::Sim>::memory_required(geometry, &self.0)
+    }
+
+    fn format<'m, N: Nand + 'm>(&self, chip: N, memory: &'m mut [u8]) -> Opened<Self::Mounted<'m, N>> {
+        nandu_newfs::Fs::format(chip, self.0, nandu_newfs::Format::default(), memory)
+    }
+
+    fn mount<'m, N: Nand + 'm>(&self, chip: N, memory: &'m mut [u8]) -> Opened<Self::Mounted<'m, N>> {
+        nandu_newfs::Fs::mount(chip, self.0, memory)
+    }
+}
