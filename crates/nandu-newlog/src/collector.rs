@@ -115,7 +115,7 @@ const MOVES_GRANTED: u64 = MOVES_WEIGHED as u64 / 8;
 /// Pages of a block that are taken to be moved with one page that leads to them, at most.
 const SHARED_MAX: u32 = 3;
 
-/// Moves of late of one kind, and programs that they took.
+/// Moves of late, and programs that they took.
 #[derive(Clone, Copy, Debug)]
 struct Toll {
     moves: u32,
@@ -125,11 +125,10 @@ struct Toll {
 impl Toll {
     const NONE: Toll = Toll { moves: 0, programs: 0 };
 
-    /// Programs that moving so many pages takes. As long as few were moved, some are taken for granted, of so many programs for so many moves.
-    fn of_pages(self, pages: u32, (granted, of): (u32, u32)) -> u64 {
-        debug_assert!(granted >= of && of > 0, "a move takes a program at least");
+    /// Programs that moving so many pages takes. As long as few were moved, some of one program are taken for granted.
+    fn of_pages(self, pages: u32) -> u64 {
         let missing = MOVES_GRANTED.saturating_sub(self.moves.into());
-        let programs = u64::from(self.programs.max(self.moves)) + (missing * u64::from(granted)).div_ceil(of.into());
+        let programs = u64::from(self.programs.max(self.moves)) + missing;
         u64::from(pages) * programs / (u64::from(self.moves) + missing)
     }
 
@@ -159,23 +158,21 @@ pub(crate) struct Collector {
     /// Pages moved for levelling, or that could have been when nothing was to be levelled.
     levelled: u64,
     nodes: Toll,
-    values: Toll,
     /// Programs for the page that was asked about.
     programs: u32,
 }
 
 impl Collector {
     pub(crate) const IDLE: Collector =
-        Collector { emptying: None, skipped: None, levelled: 0, nodes: Toll::NONE, values: Toll::NONE, programs: 0 };
+        Collector { emptying: None, skipped: None, levelled: 0, nodes: Toll::NONE, programs: 0 };
 
-    /// Programs that moving so many pages takes, of which so many are of values and so many of these stand together, in blocks of so many. What names pages of values is in one of the others: the
-    /// fewer of those there are, the more pages of a block each names.
+    /// Programs that moving so many pages takes, of which so many are of values and so many of these stand together, in blocks of so many. What names pages of values is in one of the others, which is
+    /// programmed for so many of them; the fewer of those there are, the more pages of a block each names.
     pub(crate) fn toll(&self, pages: u32, (values, together): (u32, u32), block_pages: u32) -> u32 {
         let values = values.min(pages);
         let nodes = pages - values;
         let shared = (block_pages / nodes.max(1)).max(together).clamp(1, SHARED_MAX);
-        let of_values = self.values.of_pages(values, (shared + 1, shared));
-        (self.nodes.of_pages(nodes, (1, 1)) + of_values) as u32
+        self.nodes.of_pages(nodes) as u32 + values + values.div_ceil(shared)
     }
 
     /// Programs for which a call has room before a page is moved that may be of a value, or is none: those of most moves of late.
@@ -184,7 +181,7 @@ impl Collector {
             // A page, and the leaf that names it, which may need a page for what leads to it.
             true => 3,
             false => {
-                self.nodes.of_pages(MOVES_WEIGHED, (1, 1)).div_ceil((MOVES_WEIGHED + MOVES_WEIGHED / 4).into()) as u32
+                self.nodes.of_pages(MOVES_WEIGHED).div_ceil((MOVES_WEIGHED + MOVES_WEIGHED / 4).into()) as u32
             }
         }
     }
@@ -252,9 +249,8 @@ impl Collector {
         debug_assert!(emptying.left > 0, "a page is answered for that was not handed out");
         emptying.left = emptying.left.saturating_sub(1);
         self.levelled += if emptying.cause == Cause::Levelling { u64::from(moved) } else { 0 };
-        match weight {
-            Weight::Node => self.nodes.moved(moved, programs),
-            Weight::Value => self.values.moved(moved, programs),
+        if weight == Weight::Node {
+            self.nodes.moved(moved, programs);
         }
     }
 
