@@ -180,9 +180,7 @@ impl Collector {
         match has_values {
             // A page, and the leaf that names it, which may need a page for what leads to it.
             true => 3,
-            false => {
-                self.nodes.of_pages(MOVES_WEIGHED).div_ceil((MOVES_WEIGHED + MOVES_WEIGHED / 4).into()) as u32
-            }
+            false => self.nodes.of_pages(MOVES_WEIGHED).div_ceil((MOVES_WEIGHED + MOVES_WEIGHED / 4).into()) as u32,
         }
     }
 

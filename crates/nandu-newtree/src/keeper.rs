@@ -739,8 +739,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
         let waits = visit_waiting(tree, &waiting.changes, visit);
         visit_open(tree, values, visit)?;
-        let Heads { count, pages, runs } = live_pages(tree, &waiting.changes, visit)?;
-        Ok(Heads { count: count + waits, pages: pages + waits, runs })
+        let Heads { count, pages } = live_pages(tree, &waiting.changes, visit)?;
+        Ok(Heads { count: count + waits, pages: pages + waits })
     }
 
     /// Names every live page to the log. Reads the inner nodes that are not in memory; a commit comes first if pages were moved since the newest one.
@@ -760,7 +760,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let counts = self.working.counts;
         self.working.counts = Counts { has_heads: heads.count > 0, value_pages: heads.pages, ..counts };
         self.more_pages = 0;
-        self.values.count(heads.pages, heads.runs);
+        self.values.counted(heads.count, heads.pages);
         self.count_pages((0, 0));
         Ok(())
     }

@@ -298,16 +298,6 @@ fn program<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, old: u32, victim: &Vict
 pub(crate) struct Heads {
     pub(crate) count: u32,
     pub(crate) pages: u32,
-    /// Runs of pages of one block that heads of one leaf name one behind the other.
-    pub(crate) runs: u32,
-}
-
-impl Heads {
-    pub(crate) fn add(&mut self, other: Heads) {
-        self.count += other.count;
-        self.pages += other.pages;
-        self.runs += other.runs;
-    }
 }
 
 /// Visits the pages that the heads of a leaf name, unless something waits that takes their place, and counts them. Reads the leaders of groups.
@@ -319,7 +309,7 @@ pub(crate) fn visit_leaf<N: Nand, C: Cells>(
     let cells = tree.path.shape().cells();
     let mut leaf = leaf_in(tree, page)?;
     let count = cells.leaf_count(look(tree, &leaf));
-    let (mut key, mut heads, mut last) = (KeyBuf::EMPTY, Heads::default(), None);
+    let (mut key, mut heads) = (KeyBuf::EMPTY, Heads::default());
     for index in 0..count {
         let bytes = look(tree, &leaf);
         cells.leaf_key(bytes, index, &mut key);
@@ -332,9 +322,6 @@ pub(crate) fn visit_leaf<N: Nand, C: Cells>(
         for group in 0..division.heads() {
             let leader = number_of(tree, &leaf, (index, group));
             visit(&mut tree.log, PageAddr(leader));
-            let block = Some(leader / tree.log.geometry().pages_per_block);
-            heads.runs += u32::from(block != last);
-            last = block;
             if division.is_grouped() {
                 visit_group(tree, (leader, division.pages_of(group)), visit)?;
                 leaf = leaf_in(tree, page)?;

@@ -27,21 +27,16 @@ struct Open {
 pub(crate) struct Values<'m> {
     memory: &'m mut [u8],
     open: Option<Open>,
-    /// Pages of values when they were counted last, and in how many runs they stood: of one block and named one behind the other. No runs where nobody counted.
-    counted: (u32, u32),
-    /// Values that were begun since.
-    since_counted: u32,
+    /// Pages of a value in the mean of late, times [`WEIGHT`]; 0 where nobody knows.
+    mean: usize,
 }
 
-/// Part of the pages that were counted, as a divisor, after which so many values more were begun that nobody knows any more how they stand.
-const NEWS_SHARE: u32 = 4;
-
-/// Values more after which they are counted at the earliest.
-const NEWS_MIN: u32 = 64;
+/// Values of which a new one is one in the mean.
+const WEIGHT: usize = 8;
 
 impl<'m> Values<'m> {
     pub(crate) fn new(memory: &'m mut [u8]) -> Values<'m> {
-        Values { memory, open: None, counted: (0, 0), since_counted: 0 }
+        Values { memory, open: None, mean: 0 }
     }
 
     /// Whether there is memory for large values.
@@ -53,7 +48,10 @@ impl<'m> Values<'m> {
     pub(crate) fn begin(&mut self, division: Division, since: u64, want: Claim) {
         debug_assert!(self.open.is_none() && division.head_size() <= self.memory.len(), "one at a time");
         begin_head(self.memory, division.length());
-        self.since_counted = self.since_counted.saturating_add(1);
+        self.mean = match self.mean {
+            0 => WEIGHT * division.pages(),
+            mean => mean - mean / WEIGHT + division.pages(),
+        };
         self.open = Some(Open { division, done: 0, has_rest: division.rest().is_empty(), since, want });
     }
 
@@ -62,22 +60,20 @@ impl<'m> Values<'m> {
         self.open.take().is_some_and(|open| open.done > 0)
     }
 
-    /// Whether nobody knows how pages of values stand.
+    /// Whether nobody knows how many pages values have.
     pub(crate) fn is_unknown(&self) -> bool {
-        let (pages, runs) = self.counted;
-        runs == 0 || self.since_counted > pages / NEWS_SHARE + NEWS_MIN
+        self.mean == 0
     }
 
-    /// So many pages of values were counted, in so many runs.
-    pub(crate) fn count(&mut self, pages: u32, runs: u32) {
-        debug_assert!(runs <= pages || pages == 0, "a run has a page");
-        (self.counted, self.since_counted) = ((pages, runs.max(1)), 0);
+    /// So many values with so many pages were counted.
+    pub(crate) fn counted(&mut self, values: u32, pages: u32) {
+        debug_assert!(values > 0 || pages == 0, "pages are of values");
+        self.mean = WEIGHT * (pages / values.max(1)).max(1) as usize;
     }
 
-    /// Pages of a run, in the mean.
+    /// Pages that stand together since they are of one value, in the mean.
     pub(crate) fn together(&self) -> u32 {
-        let (pages, runs) = self.counted;
-        (pages / runs.max(1)).max(1)
+        (self.mean / WEIGHT).max(1) as u32
     }
 
     /// How the value under way is divided.

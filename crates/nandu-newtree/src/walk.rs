@@ -51,7 +51,7 @@ pub(crate) fn live_pages<N: Nand, C: Cells>(
             }
             if may_have {
                 let of_leaf = visit_leaf(tree, (child, changes), visit)?;
-                heads.add(of_leaf);
+                (heads.count, heads.pages) = (heads.count + of_leaf.count, heads.pages + of_leaf.pages);
             }
         }
         if !tree.path.fence(1, true, &mut fence) {
