@@ -207,13 +207,13 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         Ok(is_single && value_of(&mut self.keeper, key)?.is_some_and(|value| shape.head(key, value).is_some()))
     }
 
-    /// Whether so many pages more may live: what grows is refused where not. Costs a count of the live pages where it is not known.
+    /// Whether so many pages of values more may live: what grows is refused where not. Costs a count of the live pages where it is not known.
     ///
     /// # Errors
     ///
     /// Those of the log.
     pub fn has_room(&mut self, pages: u32) -> Outcome<bool, N> {
-        self.keeper.has_room(pages)
+        self.keeper.has_room(pages, 0)
     }
 
     /// Pages of values that may be put yet, at least. Costs nothing on flash.

@@ -237,9 +237,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         // What is listed may not fit beside the path, and then has a page of its own.
         let pages = pages + u32::from(!self.waiting.is_idle());
         // Members take no room from what is there.
-        let may_wait = self.waiting.durability == Durability::OnSync;
-        let members = if may_wait { self.waiting.window.lonely_left() as u32 } else { 0 };
-        let live = if want == Claim::Grow { live + members } else { live };
+        let live = if want == Claim::Grow { live + self.members_left() } else { live };
         if self.tree.log.dying_room() < deaths + self.waiting.window.len() {
             self.tree.path.begin(self.working);
             self.settle()?;
@@ -292,7 +290,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let division = shape.division(key, length).ok_or(EngineError::ValueSize(length))?;
         // And what the leaf of its head may be divided into.
         let pages = (division.pages() + DEATHS) as u32;
-        if want == Claim::Grow && !self.has_room(pages)? {
+        if want == Claim::Grow && !self.has_room(pages, self.members_left())? {
             return Err(EngineError::Log(LogError::Full));
         }
         let since = self.tree.log.next_sequence();
@@ -301,27 +299,35 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         Ok(())
     }
 
-    /// Whether so many pages more may live, as pages of values. Only the truth says no.
-    pub(crate) fn has_room(&mut self, pages: u32) -> Outcome<bool, N> {
-        self.weigh(pages);
-        if !self.tree.log.has_room(pages) && (!self.tree.log.is_exact() || self.values.is_unknown()) {
+    /// Whether so many pages of values more may live, and so many others. Only the truth says no.
+    pub(crate) fn has_room(&mut self, values: u32, others: u32) -> Outcome<bool, N> {
+        if !self.is_room_for(values, others) && (!self.tree.log.is_exact() || self.values.is_unknown()) {
             self.recount()?;
-            self.weigh(pages);
         }
-        Ok(self.tree.log.has_room(pages))
+        Ok(self.is_room_for(values, others))
     }
 
-    /// How many pages of values more may live, as far as is known.
+    /// The same as far as is known.
+    fn is_room_for(&mut self, values: u32, others: u32) -> bool {
+        self.weigh(values);
+        self.tree.log.has_room(values + others)
+    }
+
+    /// Pages that members of the window may need yet.
+    fn members_left(&self) -> u32 {
+        let may_wait = self.waiting.durability == Durability::OnSync;
+        if may_wait { self.waiting.window.lonely_left() as u32 } else { 0 }
+    }
+
+    /// How many pages of values more may live, as far as is known, beside those that members of the window may need.
     pub(crate) fn pages_left(&mut self) -> u32 {
-        let log = &self.tree.log;
-        let (mut least, mut most) = (0, log.capacity_pages().saturating_sub(log.live_pages()));
+        let members = self.members_left();
+        let (mut least, mut most) = (0, self.tree.log.capacity_pages().saturating_sub(self.tree.log.live_pages()));
         while least < most {
             let middle = (least + most).div_ceil(2);
-            self.weigh(middle);
-            (least, most) = if self.tree.log.has_room(middle) { (middle, most) } else { (least, middle - 1) };
+            (least, most) = if self.is_room_for(middle, members) { (middle, most) } else { (least, middle - 1) };
         }
-        // Members may need pages of their own.
-        least.saturating_sub(self.waiting.window.lonely_left() as u32)
+        least
     }
 
     /// The head of the value under way takes the bytes that no page has. Returns whether it is time for that.

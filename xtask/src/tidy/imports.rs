@@ -49,6 +49,7 @@ pub(crate) const LAYERS: &[Layer] = &[
         "nandu-fs",
         &["nandu-nand", "nandu-media", "nandu-index", "nandu-files", "nandu-placement", "nandu-log", "nandu-tree"],
     ),
+    core("nandu-newfs", &["nandu-nand", "nandu-index", "nandu-files", "nandu-newlog", "nandu-newtree"]),
     core(
         "nandu",
         &["nandu-nand", "nandu-index", "nandu-log", "nandu-newlog", "nandu-tree", "nandu-newtree", "nandu-fs"],
@@ -67,7 +68,7 @@ pub(crate) const LAYERS: &[Layer] = &[
         "nandu-bench",
         &["nandu-index", "nandu-files", "nandu-sim", "nandu", "nandu-inpage", "nandu-dffs", "nandu-baselines"],
     ),
-    host("nandu-judge", &["nandu", "nandu-files", "nandu-sim", "nandu-bench", "nandu-suite"]),
+    host("nandu-judge", &["nandu", "nandu-newfs", "nandu-files", "nandu-sim", "nandu-bench", "nandu-suite"]),
     // The command works on the chip itself, below any engine, so it may import the contract as well; and it shows what a
     // page says of itself, damaged ones included, which no engine would hand out.
     host(

@@ -5,6 +5,7 @@ use nandu_newfs::{Format, Fs, FsError, Ino, Options};
 use super::tally::Whose;
 
 #[path = "files.rs"]
+#[allow(clippy::duplicate_mod, reason = "the same lives of both, which have the same names")]
 mod files;
 
 pub(super) use files::live;

@@ -5,6 +5,7 @@ use nandu::fs::{Format, Fs, FsError, Ino, LogOptions, Options};
 use super::tally::Whose;
 
 #[path = "files.rs"]
+#[allow(clippy::duplicate_mod, reason = "the same lives of both, which have the same names")]
 mod files;
 
 pub(super) use files::live;
