@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use nandu_nand::{Geometry, Nand};
+use nandu_nand::Nand;
 
 use crate::below::{self, FileTree, LogStats, TreeError};
 use crate::error::Damage;
@@ -48,19 +48,6 @@ impl<N: Nand> fmt::Debug for Fs<'_, N> {
 }
 
 impl<N: Nand> Fs<'_, N> {
-    /// Bytes of memory that [`Fs::format`] and [`Fs::mount`] take, exactly. The file system itself is `size_of::<Fs<N>>()` bytes beside, and nothing
-    /// else is used but stack. For a geometry that is known beforehand it can size a static buffer.
-    ///
-    /// # Alignment
-    ///
-    /// Memory of any alignment will do. Whole pages go to the chip from buffers in it and come into them, and those lie at multiples of 8 from its
-    /// beginning, with [`Options::aligned`] of 32: in memory aligned likewise, as [`Aligned`](nandu_nand::Aligned) is, each begins and ends at a line of a Cortex-M7's data cache.
-    /// Whole pages of a file that [`write_at`](Fs::write_at) and [`read_at`](Fs::read_at) move go straight from and to the caller's buffer: they are
-    /// as aligned as that if the offset is a multiple of the page size. Shorter reads, of headers above all, go to the stack and are not aligned.
-    pub const fn memory_required(geometry: &Geometry, options: &Options) -> usize {
-        options.memory_required::<N>(geometry)
-    }
-
     /// Sets the time that changes from now on are stamped with. It counts in whole milliseconds, rounded down, since that is what a tag has room
     /// for; times that [`Fs::set_attributes`] sets are kept to the nanosecond.
     pub fn set_now(&mut self, now: Time) {

@@ -1,7 +1,7 @@
 //! Formatting, mounting, unmounting.
 
 use nandu_log::{Budget, Log, LogOptions};
-use nandu_nand::Nand;
+use nandu_nand::{Geometry, Nand};
 use nandu_tree::{ByteCells, OnLog, Tree, TreeError};
 
 use crate::fs::Fs;
@@ -41,6 +41,21 @@ fn divide<'m, N: Nand>(nand: &N, options: &Options, memory: &'m mut [u8]) -> Res
     let (tree, rest) = rest.split_at_mut(rest.len() - open_size - placing_size);
     let (open, placing) = rest.split_at_mut(open_size);
     Ok((log, Rest { tree, buffer, open }, placing))
+}
+
+impl<N: Nand> Fs<'_, N> {
+    /// Bytes of memory that [`Fs::format`] and [`Fs::mount`] take, exactly. The file system itself is `size_of::<Fs<N>>()` bytes beside, and nothing
+    /// else is used but stack. For a geometry that is known beforehand it can size a static buffer.
+    ///
+    /// # Alignment
+    ///
+    /// Memory of any alignment will do. Whole pages go to the chip from buffers in it and come into them, and those lie at multiples of 8 from its
+    /// beginning, with [`Options::aligned`] of 32: in memory aligned likewise, as [`Aligned`](nandu_nand::Aligned) is, each begins and ends at a line of a Cortex-M7's data cache.
+    /// Whole pages of a file that [`write_at`](Fs::write_at) and [`read_at`](Fs::read_at) move go straight from and to the caller's buffer: they are
+    /// as aligned as that if the offset is a multiple of the page size. Shorter reads, of headers above all, go to the stack and are not aligned.
+    pub const fn memory_required(geometry: &Geometry, options: &Options) -> usize {
+        options.memory_required::<N>(geometry)
+    }
 }
 
 impl<'m, N: Nand> Fs<'m, N> {

@@ -4,8 +4,8 @@
 //! one page: what of it does not fit beside the page's header stands in its record. So there are no pages that say nothing of themselves, no summaries that say whose they are, and nothing to
 //! find again after a cut (docs/notes, "Files on the new heart").
 //!
-//! **What is shared.** The files of `nandu-fs` that ask the tree for no more than [`Records`](below::Records) has are compiled here a second time, from where they are. What differs is here: `below.rs`
-//! (the calls of the tree), `heart.rs`, `mount.rs`, `options.rs`, `put_page.rs`. When the old heart goes, they move here.
+//! **What is shared.** The files of `nandu-fs` that ask the tree for no more than `Records` has are compiled here a second time, from where they are. What differs is here: `below.rs`
+//! (`Records`, the calls of the tree), `heart.rs`, `mount.rs`, `options.rs`, `put_page.rs`. When the old heart goes, they move here.
 //!
 //! **What is not built yet**: pages that are durable with their own program (tags), two bits a cell, snapshots, and small files inside of a commit. What is durable when is as of `nandu-fs`.
 

@@ -1,6 +1,6 @@
 //! Formatting, mounting, unmounting.
 
-use nandu_nand::Nand;
+use nandu_nand::{Geometry, Nand};
 use nandu_newlog::{Log, LogOptions};
 use nandu_newtree::{Begin, ByteCells, Parts};
 
@@ -13,6 +13,15 @@ use crate::{Format, FsError, Options, Time};
 
 /// Bytes of the smallest page: an inode and a name of some length have to fit a quarter of it.
 const PAGE_SIZE_MIN: usize = 512;
+
+impl<N: Nand> Fs<'_, N> {
+    /// Bytes of memory that [`Fs::format`] and [`Fs::mount`] take, exactly. The file system itself is `size_of::<Fs<N>>()` bytes beside, and nothing
+    /// else is used but stack. For a geometry that is known beforehand it can size a static buffer. Memory of any alignment will do; buffers for pages that go to the chip lie at
+    /// multiples of 32 from its beginning.
+    pub const fn memory_required(geometry: &Geometry, options: &Options) -> usize {
+        options.memory_required::<N>(geometry)
+    }
+}
 
 impl<'m, N: Nand> Fs<'m, N> {
     /// Makes an empty file system on a chip. What was on it is lost, but for bad-block marks and, of a volume found there, erase
