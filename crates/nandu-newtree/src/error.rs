@@ -8,7 +8,7 @@ use nandu_nand::{ErrorType, PageAddr};
 use nandu_newlog::LogError;
 
 /// Most pages that a batch appends.
-pub const BATCH_PAGES_MAX: u32 = 128;
+pub const BATCH_PAGES_MAX: u32 = 256;
 
 /// Most changes that are made with the end of a value.
 pub const BESIDE_MAX: usize = 20;

@@ -3,13 +3,14 @@
 use std::ops::ControlFlow;
 
 use nandu_fs::{Allocation, Format, Fs, Ino, RenameMode, XattrMode};
-use nandu_log::Log;
+use nandu_index::{Direction, Entry};
 use nandu_nand::{BlockAddr, CellMode, Nand, PageAddr};
 use nandu_sim::{Chip, Sim};
 use nandu_suite::{Chance, SMALL, everything, violations};
-use nandu_tree::{ByteCells, Durability, OnLog, Tree};
 
+use crate::records::{Records, checksum, edit};
 use crate::rig::{FILE, OPTIONS, memory};
+
 pub(crate) const CHIP: Chip = SMALL.with_blocks(32);
 
 /// A file system with something of each kind; inodes: directory 64, file 65 in it (link in the root), symlink 2, file with holes 3.
@@ -38,34 +39,12 @@ pub(crate) fn key(ino: u64, kind: u8, rest: &[u8]) -> Vec<u8> {
     key
 }
 
-/// The tree below a file system.
-pub(crate) type Records<'m> = Tree<'m, OnLog<'m, Sim>, ByteCells>;
-
-/// Changes records behind the file system's back.
-pub(crate) fn edit(chip: Sim, change: impl FnOnce(&mut Records<'_>)) -> Sim {
-    let options = nandu_tree::Options {
-        cache_size: 512,
-        pending_size: 32_768,
-        note_count: OPTIONS.note_count,
-        durability: Durability::Immediate,
-        ..nandu_tree::Options::DEFAULT
-    };
-    let geometry = chip.chip().geometry;
-    let mut log_memory = vec![0; Log::<Sim>::memory_required(&geometry, &OPTIONS.log)];
-    let log = Log::mount(chip, OPTIONS.log, &mut log_memory).unwrap();
-    let mut memory = vec![0; nandu_tree::memory_required(geometry.page_size as usize, &options)];
-    let mut tree = Tree::open(OnLog::new(log), ByteCells, options, &mut memory).unwrap();
-    change(&mut tree);
-    tree.settle().unwrap();
-    tree.close().into_log().unmount().map_err(|(error, _)| error).unwrap()
-}
-
 /// The keys of an inode's records of a kind.
 pub(crate) fn keys_of(tree: &mut Records<'_>, ino: u64, kind: u8) -> Vec<Vec<u8>> {
     let (from, to) = (key(ino, kind, &[]), key(ino, kind + 1, &[]));
     let mut found = Vec::new();
     let bounds = (std::ops::Bound::Included(&from[..]), std::ops::Bound::Excluded(&to[..]));
-    tree.range(bounds.0, bounds.1, nandu_tree::Direction::Forward, |entry| {
+    tree.range(bounds.0, bounds.1, Direction::Forward, |entry| {
         found.push(entry.key.to_vec());
         ControlFlow::Continue(())
     })
@@ -233,12 +212,11 @@ fn records_of_any_content_do_no_harm() {
     let volume = volume();
     let mut keys = Vec::new();
     let copy = edit(volume.clone(), |tree| {
-        let visit = |entry: nandu_tree::Entry<'_>| {
+        let visit = |entry: Entry<'_>| {
             keys.push((entry.key.to_vec(), entry.value.to_vec()));
             ControlFlow::Continue(())
         };
-        tree.range(std::ops::Bound::Unbounded, std::ops::Bound::Unbounded, nandu_tree::Direction::Forward, visit)
-            .unwrap();
+        tree.range(std::ops::Bound::Unbounded, std::ops::Bound::Unbounded, Direction::Forward, visit).unwrap();
     });
     assert!(keys.len() > 20);
     let mut chance = Chance::new(9);
@@ -291,7 +269,7 @@ fn damaged_pages_do_no_harm() {
                     let at = 36 + chance.below(476);
                     bytes[at] = bytes[at].wrapping_add(1 + chance.below(255) as u8);
                 }
-                let crc = nandu_media::checksum::checksum(&bytes[4..]);
+                let crc = checksum(&bytes[4..]);
                 bytes[..4].copy_from_slice(&crc.to_le_bytes());
             }
             chip.poke(PageAddr(*page), &bytes);

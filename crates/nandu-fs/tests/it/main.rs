@@ -17,6 +17,7 @@ mod paths;
 mod pending;
 mod placing;
 mod random;
+mod records;
 mod repair;
 mod rig;
 mod space;

@@ -4,8 +4,9 @@ use nandu_fs::{Allocation, Fs, FsError, Ino};
 use nandu_sim::Sim;
 use nandu_suite::{PAGE_SIZES, Pace, agree, content, sized, violations};
 
-use crate::damage::{edit, key};
+use crate::damage::key;
 use crate::lives::varied_lives;
+use crate::records::{ENTRY_FRONT, edit};
 use crate::rig::{FILE, Nandu, formatted_with, fresh, memory, options_for};
 
 /// Blocks of the chips.
@@ -97,7 +98,7 @@ fn records_that_are_too_large_are_refused() {
     for page_size in PAGE_SIZES {
         let (chip, options) = (sized(page_size, BLOCKS), options_for(page_size));
         let mut memory = memory(&chip.geometry, &options);
-        let entry_max = (page_size as usize / 4).saturating_sub(60);
+        let entry_max = (page_size as usize / 4).saturating_sub(ENTRY_FRONT);
         for kind in 0..4 {
             let mut fs = Fs::mount(formatted_with(chip, options), options, &mut memory).unwrap();
             let file = fs.create(Ino::ROOT, b"file", FILE).unwrap();
@@ -111,7 +112,7 @@ fn records_that_are_too_large_are_refused() {
                 tree.range(
                     std::ops::Bound::Included(&key(ino, 0x30, &[])),
                     std::ops::Bound::Unbounded,
-                    nandu_tree::Direction::Forward,
+                    nandu_index::Direction::Forward,
                     |entry| {
                         xattr = entry.key.to_vec();
                         std::ops::ControlFlow::Break(())

@@ -6,7 +6,8 @@ use nandu_sim::{Chip, Sim};
 use nandu_suite::cuts::{check, fixed, recover};
 use nandu_suite::{Op, PAGE_SIZES, SMALL, everything, sized, violations, xattrs};
 
-use crate::damage::{CHIP, edit, key, keys_of, value};
+use crate::damage::{CHIP, key, keys_of, value};
+use crate::records::{Records, edit};
 use crate::rig::{FILE, Nandu, OPTIONS, formatted_with, fresh, memory, options_for};
 
 const LONGEST: usize = 65_536;
@@ -190,7 +191,7 @@ fn long_values_that_are_damaged_are_named_and_repaired() {
     let chip = edit(volume(), |tree| assert!(tree.put(&key(2, 0x31, &part(0, 0)), &[1, 2, 3, 4, 5]).unwrap()));
     assert_eq!(repaired(chip), lost);
     // There is a part too many.
-    let last = |tree: &mut crate::damage::Records<'_>| keys_of(tree, 2, 0x31).len() as u16;
+    let last = |tree: &mut Records<'_>| keys_of(tree, 2, 0x31).len() as u16;
     let chip = edit(volume(), |tree| {
         let next = last(tree);
         tree.put(&key(2, 0x31, &part(0, next)), &[1]).unwrap();

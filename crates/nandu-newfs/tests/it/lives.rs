@@ -14,6 +14,12 @@ const VARIED: Way = Way::varied(SMALL.with_blocks(44));
 /// Pages of two files are overwritten again and again.
 const OVERWRITING: Way = Way::overwriting(SMALL.with_blocks(26));
 
+/// Lives with any operations on a chip with pages of this size, until so many cuts were checked.
+pub(crate) fn varied_lives(chip: Chip, options: Options, cuts: u64) {
+    let formatted = formatted_with(chip, options);
+    lives::lives(0, cuts, |seed| live(&Nandu(options), Way::varied(chip), &formatted, seed));
+}
+
 /// Cuts that continuous integration makes.
 const CUTS: u64 = 60_000;
 

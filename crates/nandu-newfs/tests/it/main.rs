@@ -7,15 +7,22 @@ extern crate nandu_newfs as nandu_fs;
 
 #[path = "../../../nandu-fs/tests/it/cuts.rs"]
 mod cuts;
+#[path = "../../../nandu-fs/tests/it/damage.rs"]
+mod damage;
 #[path = "../../../nandu-fs/tests/it/directories.rs"]
 mod directories;
 #[path = "../../../nandu-fs/tests/it/files.rs"]
 mod files;
 mod lives;
+#[path = "../../../nandu-fs/tests/it/page_sizes.rs"]
+mod page_sizes;
 #[path = "../../../nandu-fs/tests/it/paths.rs"]
 mod paths;
 #[path = "../../../nandu-fs/tests/it/random.rs"]
 mod random;
+mod records;
+#[path = "../../../nandu-fs/tests/it/repair.rs"]
+mod repair;
 mod rig;
 #[path = "../../../nandu-fs/tests/it/space.rs"]
 mod space;
@@ -23,3 +30,5 @@ mod space;
 mod suite;
 #[path = "../../../nandu-fs/tests/it/worn.rs"]
 mod worn;
+#[path = "../../../nandu-fs/tests/it/xattrs.rs"]
+mod xattrs;
