@@ -110,19 +110,14 @@ impl<'m, N: Nand> Records<'m, N> {
         self.engine.last()
     }
 
-    /// Whether what is kept for changes of records is there, or this part of it, a divisor.
+    /// Whether what is kept for changes of records is there, or this part of it, a divisor. Of a chip at its end it is: that, the log says of the change itself.
     pub(crate) fn has_kept(&mut self, share: u32) -> Outcome<bool, N> {
-        self.has(self.kept() / share)
+        Ok(self.log().capacity_pages() == 0 || self.engine.has_room(self.kept() / share)?)
     }
 
-    /// Whether so many pages can be put beside what is kept.
+    /// Whether so many pages can be put beside what is kept, or the chip is at its end.
     pub(crate) fn has_room(&mut self, pages: u32) -> Outcome<bool, N> {
-        self.has(self.kept() + pages)
-    }
-
-    /// Whether so many pages more may live, or the chip is at its end, which the log says of the change itself.
-    fn has(&mut self, pages: u32) -> Outcome<bool, N> {
-        Ok(self.log().capacity_pages() == 0 || self.engine.has_room(pages)?)
+        Ok(self.log().capacity_pages() == 0 || self.engine.has_room_for_values(self.kept() + pages)?)
     }
 
     /// Pages that can be put beside what is kept, at least.

@@ -216,6 +216,16 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.keeper.has_room(pages, 0)
     }
 
+    /// The same beside pages that members of the window may need.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::has_room`].
+    pub fn has_room_for_values(&mut self, pages: u32) -> Outcome<bool, N> {
+        let members = self.keeper.members_left();
+        self.keeper.has_room(pages, members)
+    }
+
     /// Pages of values that may be put yet, at least. Costs nothing on flash.
     pub fn pages_left(&mut self) -> u32 {
         self.keeper.pages_left()

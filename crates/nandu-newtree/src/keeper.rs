@@ -314,7 +314,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// Pages that members of the window may need yet.
-    fn members_left(&self) -> u32 {
+    pub(crate) fn members_left(&self) -> u32 {
         let may_wait = self.waiting.durability == Durability::OnSync;
         if may_wait { self.waiting.window.lonely_left() as u32 } else { 0 }
     }
