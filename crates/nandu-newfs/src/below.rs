@@ -20,8 +20,8 @@ pub(crate) type FileTree<'m, N> = Records<'m, N>;
 const KEPT_SHARE: u32 = 32;
 
 /// Pages that are kept at least, but of a chip on which hardly anything may live: this part of it, a divisor.
-const KEPT_MIN: u32 = 16;
-const KEPT_SHARE_MOST: u32 = 4;
+const KEPT_MIN: u32 = 32;
+const KEPT_SHARE_MOST: u32 = 8;
 
 /// How something ends that the tree does.
 type Outcome<T, N> = Result<T, TreeError<<N as nandu_nand::ErrorType>::Error>>;
@@ -112,17 +112,17 @@ impl<'m, N: Nand> Records<'m, N> {
 
     /// Whether what is kept for changes of records is there, or this part of it, a divisor. Of a chip at its end it is: that, the log says of the change itself.
     pub(crate) fn has_kept(&mut self, share: u32) -> Outcome<bool, N> {
-        Ok(self.log().capacity_pages() == 0 || self.engine.has_room(self.kept() / share)?)
+        Ok(self.log().capacity_pages() == 0 || self.engine.has_room(0, self.kept() / share)?)
     }
 
     /// Whether so many pages can be put beside what is kept, or the chip is at its end.
     pub(crate) fn has_room(&mut self, pages: u32) -> Outcome<bool, N> {
-        Ok(self.log().capacity_pages() == 0 || self.engine.has_room_for_values(self.kept() + pages)?)
+        Ok(self.log().capacity_pages() == 0 || self.engine.has_room(pages, self.kept())?)
     }
 
     /// Pages that can be put beside what is kept, at least.
     pub(crate) fn pages_left(&mut self) -> u32 {
-        self.engine.pages_left().saturating_sub(self.kept())
+        self.engine.pages_left(self.kept())
     }
 
     fn kept(&self) -> u32 {

@@ -207,28 +207,20 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         Ok(is_single && value_of(&mut self.keeper, key)?.is_some_and(|value| shape.head(key, value).is_some()))
     }
 
-    /// Whether so many pages of values more may live: what grows is refused where not. Costs a count of the live pages where it is not known.
+    /// Whether so many pages of values more may live, and so many others; where values are asked for, beside pages that members of the window may need. What grows is refused where not. Costs a count of the
+    /// live pages where it is not known.
     ///
     /// # Errors
     ///
     /// Those of the log.
-    pub fn has_room(&mut self, pages: u32) -> Outcome<bool, N> {
-        self.keeper.has_room(pages, 0)
+    pub fn has_room(&mut self, values: u32, others: u32) -> Outcome<bool, N> {
+        let members = if values > 0 { self.keeper.members_left() } else { 0 };
+        self.keeper.has_room(values, others + members)
     }
 
-    /// The same beside pages that members of the window may need.
-    ///
-    /// # Errors
-    ///
-    /// As [`Engine::has_room`].
-    pub fn has_room_for_values(&mut self, pages: u32) -> Outcome<bool, N> {
-        let members = self.keeper.members_left();
-        self.keeper.has_room(pages, members)
-    }
-
-    /// Pages of values that may be put yet, at least. Costs nothing on flash.
-    pub fn pages_left(&mut self) -> u32 {
-        self.keeper.pages_left()
+    /// Pages of values that may be put yet beside so many others, at least. Costs nothing on flash.
+    pub fn pages_left(&mut self, others: u32) -> u32 {
+        self.keeper.pages_left(others)
     }
 
     /// Bytes of the value under way that come next: those of a page, or the last ones, which its head takes; `None` if it is whole. They may be none.

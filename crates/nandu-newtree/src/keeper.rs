@@ -319,13 +319,13 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         if may_wait { self.waiting.window.lonely_left() as u32 } else { 0 }
     }
 
-    /// How many pages of values more may live, as far as is known, beside those that members of the window may need.
-    pub(crate) fn pages_left(&mut self) -> u32 {
-        let members = self.members_left();
+    /// How many pages of values more may live, as far as is known, beside so many others and those that members of the window may need.
+    pub(crate) fn pages_left(&mut self, others: u32) -> u32 {
+        let others = others + self.members_left();
         let (mut least, mut most) = (0, self.tree.log.capacity_pages().saturating_sub(self.tree.log.live_pages()));
         while least < most {
             let middle = (least + most).div_ceil(2);
-            (least, most) = if self.is_room_for(middle, members) { (middle, most) } else { (least, middle - 1) };
+            (least, most) = if self.is_room_for(middle, others) { (middle, most) } else { (least, middle - 1) };
         }
         least
     }
