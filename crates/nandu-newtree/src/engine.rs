@@ -271,18 +271,22 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// # Errors
     ///
-    /// Those of [`Engine::end_value`] and [`Engine::batch`]; [`EngineError::ValueSize`] of a value of more pages too. The value is given up then.
+    /// Those of [`Engine::end_value`] and [`Engine::batch`]; [`EngineError::NotAscending`] also of too many changes, and of one of this key; [`EngineError::ValueSize`] also of a value of more pages. The value is
+    /// given up then.
     pub fn end_value_with(&mut self, key: &[u8], beside: &[Edit<'_>]) -> Outcome<(), N> {
-        let checked = self.check_edits(beside);
-        if checked.is_err() || beside.len() > BESIDE_MAX {
+        let at = beside.partition_point(|edit| edit.key < key);
+        let checked = match beside.get(at) {
+            Some(edit) if edit.key == key => Err(EngineError::NotAscending(at)),
+            _ if beside.len() > BESIDE_MAX => Err(EngineError::NotAscending(BESIDE_MAX)),
+            _ => self.check_edits(beside),
+        };
+        if checked.is_err() {
             self.keeper.give_up_value();
-            return checked.and(Err(EngineError::NotAscending(BESIDE_MAX)));
+            return checked;
         }
-        debug_assert!(beside.iter().all(|edit| edit.key != key), "the value is put once");
         let mut room = [0; SINGLE_MAX];
         let values = self.keeper.values();
         let (want, head) = (values.claim(), values.single_head(&mut room));
-        let at = beside.partition_point(|edit| edit.key < key);
         let mut edits = [Edit { key, value: head }; BESIDE_MAX + 1];
         edits[..at].copy_from_slice(&beside[..at]);
         edits[at + 1..=beside.len()].copy_from_slice(&beside[at..]);

@@ -1,6 +1,6 @@
 //! Large values in the tree: what a commit lists of them, what they cost, how they are moved.
 
-use nandu_newtree::{ByteCells, Durability, Engine, EngineError, LogError, Options, memory_required};
+use nandu_newtree::{BESIDE_MAX, ByteCells, Durability, Edit, Engine, EngineError, LogError, Options, memory_required};
 use nandu_sim::{Chip, Sim, SimError};
 
 const OPTIONS: Options = Options { cache_size: 512, pending_size: 600, has_values: true, ..Options::DEFAULT };
@@ -169,4 +169,124 @@ fn values_of_a_page_that_wait_are_found_when_the_power_goes_between_calls() {
     for pending_size in [400, 1_500] {
         assert_eq!(lost_in_lives(Options { pending_size, ..ON_SYNC }), Ok(0));
     }
+}
+
+/// The version that a value of one page and the two records beside it say, in a volume as it is found.
+fn versions(chip: Sim) -> [Option<u8>; 3] {
+    let mut bytes = memory(&CHIP, &ON_SYNC);
+    let mut engine = crate::bench::open(chip, ByteCells, ON_SYNC, &mut bytes).unwrap();
+    let mut value = [0; 190];
+    let size = engine.read(b"m", 0, &mut value).unwrap();
+    assert!(size.is_none() || value.iter().all(|&byte| byte == value[0]));
+    [
+        size.map(|_| value[0]),
+        engine.get(b"a").unwrap().map(|value| value[0]),
+        engine.get(b"z").unwrap().map(|value| value[0]),
+    ]
+}
+
+/// Puts versions of a value with two records beside it, a sync after every third, until the power goes at this operation; returns how many there were, and how many were synced.
+fn put_versions(options: Options, cut_at: Option<u64>) -> (Sim, u8, u8) {
+    let mut bytes = memory(&CHIP, &options);
+    let mut engine = crate::bench::format(Sim::new(CHIP), ByteCells, options, &mut bytes).unwrap();
+    // Leaves enough that the three are not in one.
+    for number in 0..120_u8 {
+        engine.put(&[b'a' + number % 26, number], &[0; 9]).unwrap();
+    }
+    engine.sync().unwrap();
+    let begin = engine.nand_mut().operation_count();
+    if let Some(at) = cut_at {
+        engine.nand_mut().cut_at(begin + at, nandu_sim::Tear::Prefix);
+    }
+    let (mut begun, mut synced) = (0, 0);
+    for version in 1..=9 {
+        begun = version;
+        let value = [version; 9];
+        let edits = [b"a", b"z"].map(|key| Edit { key, value: Some(&value) });
+        let put = engine.begin_value(b"m", 190).and_then(|()| {
+            while let Some(size) = engine.value_part() {
+                engine.append_value(b"m", &[version; 190][..size])?;
+            }
+            engine.end_value_with(b"m", &edits)
+        });
+        let done = put.and_then(|()| if version % 3 == 0 { engine.sync() } else { Ok(()) });
+        if done.is_err() {
+            assert!(engine.nand_mut().is_off());
+            break;
+        }
+        if version % 3 == 0 || options.durability == Durability::OnCall {
+            synced = version;
+        }
+    }
+    (engine.abandon(), begun, synced)
+}
+
+#[test]
+fn a_value_and_what_changes_with_it_are_there_together_or_not_at_all() {
+    for options in [OPTIONS, ON_SYNC] {
+        for at in 0..40 {
+            let (mut chip, begun, synced) = put_versions(options, Some(at));
+            chip.clear_cuts();
+            chip.power_off();
+            chip.power_on();
+            let [value, first, second] = versions(chip);
+            assert!(value == first && value == second, "cut at {at}: {value:?} {first:?} {second:?}");
+            assert!((synced..=begun).contains(&value.unwrap_or(0)), "cut at {at}: {value:?}, {synced} were synced");
+        }
+        let (chip, ..) = put_versions(options, None);
+        assert_eq!(versions(chip), [Some(9); 3]);
+    }
+}
+
+/// What is asked for wrongly is refused, and the value is given up.
+#[test]
+fn what_cannot_end_with_a_value_is_refused() {
+    let mut bytes = memory(&CHIP, &ON_SYNC);
+    let mut engine = crate::bench::format(Sim::new(CHIP), ByteCells, ON_SYNC, &mut bytes).unwrap();
+    let edit = |key| Edit { key, value: None };
+    for beside in [&[edit(&b"b"[..]), edit(b"a")][..], &[edit(b"m")], &[edit(b"a"); BESIDE_MAX + 1]] {
+        engine.begin_value(b"m", 150).unwrap();
+        while let Some(size) = engine.value_part() {
+            engine.append_value(b"m", &[1; 150][..size]).unwrap();
+        }
+        assert!(matches!(engine.end_value_with(b"m", beside), Err(EngineError::NotAscending(_))));
+        assert_eq!(engine.get(b"m"), Ok(None));
+    }
+    // One of two pages cannot.
+    engine.begin_value(b"m", 600).unwrap();
+    while let Some(size) = engine.value_part() {
+        engine.append_value(b"m", &[1; 600][..size]).unwrap();
+    }
+    assert_eq!(engine.end_value_with(b"m", &[]), Err(EngineError::ValueSize(0)));
+    assert_eq!(engine.get(b"m"), Ok(None));
+}
+
+/// On a full chip a value of one page may come in the place of one, and what frees room is not refused.
+#[test]
+fn a_page_comes_in_the_place_of_a_page_on_a_full_chip() {
+    let mut bytes = memory(&CHIP, &ON_SYNC);
+    let mut engine = crate::bench::format(Sim::new(CHIP), ByteCells, ON_SYNC, &mut bytes).unwrap();
+    let mut count = 0_u8;
+    while engine.pages_left(0) > 0 || engine.has_room(1, 0).unwrap() {
+        match put(&mut engine, &[count], &[1; 190]) {
+            Ok(_) => count += 1,
+            Err(error) => {
+                assert_eq!(error, EngineError::Log(LogError::Full));
+                break;
+            }
+        }
+    }
+    assert!(count > 20, "{count} values");
+    for round in 0..200_u8 {
+        let key = [round.wrapping_mul(37) % count];
+        assert_eq!(put(&mut engine, &key, &[round; 190]), Ok(true), "round {round}");
+        if round % 4 == 0 {
+            engine.sync().unwrap();
+        }
+    }
+    for key in 0..count {
+        engine.batch_freeing(&[Edit { key: &[key], value: None }, Edit { key: &[255], value: Some(&[key]) }]).unwrap();
+    }
+    engine.sync().unwrap();
+    assert_eq!(engine.record_count(), 1);
 }
