@@ -327,6 +327,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             let middle = (least + most).div_ceil(2);
             (least, most) = if self.is_room_for(middle, others) { (middle, most) } else { (least, middle - 1) };
         }
+        debug_assert!(least == 0 || self.is_room_for(least, others), "so many have room");
         least
     }
 
