@@ -124,7 +124,7 @@ const MEASURES: &[(&str, Measure)] = &[
     ("small-write", |judge, heart| {
         old_alone(heart).and_then(|()| experiments::values("small-write", judge.form, heart))
     }),
-    ("synced-page", |judge, heart| old_alone(heart).and_then(|()| pages::values(judge.form))),
+    ("synced-page", |judge, heart| pages::values(judge.form, heart)),
     ("postmark", |judge, heart| old_alone(heart).and_then(|()| experiments::values("postmark", judge.form, heart))),
     ("amplification", |judge, heart| experiments::values("amplification", judge.form, heart)),
     ("flexfs", |judge, heart| old_alone(heart).and_then(|()| experiments::flexfs(judge.form))),

@@ -1,11 +1,12 @@
 //! Pages of a file, each written and synced.
 
-use nandu::fs::{Attributes, Format, Fs, Ino, Options};
 use nandu::nand::{Geometry, Pairing, TearScope};
-use nandu_bench::BenchError;
+use nandu_bench::{BenchError, Heart};
+use nandu_files::{Attributes, FileSystem, Ino};
 use nandu_sim::{Chip, Sim};
-use nandu_suite::Chance;
+use nandu_suite::{Chance, System};
 
+use crate::files::{Choice, NewFiles, OldFiles};
 use crate::measure::{Form, Values, Wrong};
 
 /// Bytes of a tag.
@@ -20,24 +21,28 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> Wrong {
 
 /// Programs for each page of 4 KiB that is written over at random and synced, with tags and without. At most an eighth of the chip lives, so that
 /// the collector has little to move.
-pub(crate) fn values(form: Form) -> Result<Values, Wrong> {
+pub(crate) fn values(form: Form, heart: Heart) -> Result<Values, Wrong> {
+    let choice = Choice { cache_size: 16 << 10, pending_size: 8 << 10 };
     let mut values = Values::new();
     for (case, tag_size) in [("tagged", TAG_SIZE), ("untagged", 0)] {
-        values.insert(case.to_owned(), programs(tag_size, form)?);
+        let programs = match heart {
+            Heart::Old => programs(&OldFiles::new(choice), tag_size, form)?,
+            Heart::New if tag_size > 0 => continue,
+            Heart::New => programs(&NewFiles::new(choice), tag_size, form)?,
+        };
+        values.insert(case.to_owned(), programs);
     }
     Ok(values)
 }
 
-fn programs(tag_size: u32, form: Form) -> Result<f64, Wrong> {
+fn programs<S: System>(system: &S, tag_size: u32, form: Form) -> Result<f64, Wrong> {
     // Pages of 4 KiB with one bit a cell, as the kernel's file systems were counted on.
     let chip = Chip::PAPER_MLC.with_blocks(form.pick(64, 192));
     let geometry = Geometry { pairing: Pairing::None, tear: TearScope::Page, tag_size, ..chip.geometry };
     let page_size = geometry.page_size as usize;
-    let options = Options { cache_size: 16 << 10, pending_size: 8 << 10, note_count: 128, ..Options::DEFAULT };
-    let mut memory = vec![0; Fs::<Sim>::memory_required(&geometry, &options)];
-    let sim = Sim::new(Chip { geometry, ..chip });
-    let mut fs = Fs::format(sim, options, Format::default(), &mut memory).map_err(failed)?;
-    let file = fs.create(Ino::ROOT, b"file", Attributes::default()).map_err(failed)?;
+    let mut memory = system.memory(&geometry);
+    let mut fs = system.format(Sim::new(Chip { geometry, ..chip }), &mut memory).map_err(failed)?;
+    let file = fs.create(Ino::ROOT, b"file", Attributes::FILE).map_err(failed)?;
     for page in 0..FILE_PAGES {
         fs.write_at(file, (page * page_size) as u64, &vec![1; page_size]).map_err(failed)?;
     }
