@@ -49,18 +49,18 @@ fn what_does_not_suit_is_refused_and_changes_nothing() {
 
 #[test]
 fn a_batch_that_is_too_large_is_refused_and_changes_nothing() {
-    let mut bench = Bench::new(Sim::new(Chip::TINY.with_blocks(96)), FixedCells::<4, 4>, OPTIONS);
-    for number in 0..4000_u32 {
+    let mut bench = Bench::new(Sim::new(Chip::TINY.with_blocks(192)), FixedCells::<4, 4>, OPTIONS);
+    for number in 0..8000_u32 {
         bench.engine().put(&(number * 1000).to_be_bytes(), &[1; 4]).unwrap();
     }
-    let keys: Vec<[u8; 4]> = (0..200_u32).map(|number| (number * 20_000 + 1).to_be_bytes()).collect();
+    let keys: Vec<[u8; 4]> = (0..400_u32).map(|number| (number * 20_000 + 1).to_be_bytes()).collect();
     let edits: Vec<Edit<'_>> = keys.iter().map(|key| Edit { key, value: Some(&[2; 4]) }).collect();
     let refused = bench.engine().batch(&edits).unwrap_err();
     assert!(matches!(refused, EngineError::BatchTooLarge { pages } if pages > BATCH_PAGES_MAX), "{refused}");
-    assert_eq!((bench.engine().record_count(), bench.engine().get(&keys[0]).unwrap()), (4000, None));
+    assert_eq!((bench.engine().record_count(), bench.engine().get(&keys[0]).unwrap()), (8000, None));
     bench.check_exact();
     bench.engine().batch(&edits[..20]).unwrap();
-    assert_eq!(bench.engine().record_count(), 4020);
+    assert_eq!(bench.engine().record_count(), 8020);
     bench.check_exact();
 }
 
