@@ -142,5 +142,6 @@ pub use nandu_log::{BlockUse, LogOptions};
 pub use nandu_placement as placement;
 #[cfg(feature = "_broken")]
 pub use options::Broken;
-pub use options::{Format, Options};
+pub use options::Options;
 pub use regions::Regions;
+pub use super_block::Format;

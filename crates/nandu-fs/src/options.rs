@@ -166,18 +166,3 @@ impl Default for Options {
         Options::DEFAULT
     }
 }
-
-/// What a file system begins with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Format {
-    /// Key by which names are hashed: by chance, so that nobody can make names collide on purpose.
-    pub hash_key: [u8; 16],
-    /// Permissions of the root directory; 0 stands for 0o755.
-    pub root_mode: u32,
-    /// Owner of the root directory.
-    pub uid: u32,
-    /// Group of the root directory.
-    pub gid: u32,
-    /// The time at which it is made.
-    pub now: crate::Time,
-}

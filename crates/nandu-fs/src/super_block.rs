@@ -26,7 +26,7 @@ use crate::error::Damage;
 use crate::fs::Fs;
 use crate::inode::Inode;
 use crate::keys::{INO_END, Key};
-use crate::{FileKind, Format, FsError, Ino};
+use crate::{FileKind, FsError, Ino, Time};
 
 const MAGIC: [u8; 4] = *b"nduF";
 const VERSION: u8 = 1;
@@ -34,6 +34,21 @@ const SUPER_BLOCK_SIZE: usize = 44;
 
 /// Numbers that a directory takes at a time for what is made in it.
 pub(crate) const CHUNK_SIZE: u64 = 64;
+
+/// What a file system begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Format {
+    /// Key by which names are hashed: by chance, so that nobody can make names collide on purpose.
+    pub hash_key: [u8; 16],
+    /// Permissions of the root directory; 0 stands for 0o755.
+    pub root_mode: u32,
+    /// Owner of the root directory.
+    pub uid: u32,
+    /// Group of the root directory.
+    pub gid: u32,
+    /// The time at which it is made.
+    pub now: Time,
+}
 
 struct SuperBlock {
     features: [u32; 3],

@@ -97,4 +97,5 @@ pub use nandu_files::{
 };
 #[cfg(feature = "_broken")]
 pub use options::Broken;
-pub use options::{Format, Options};
+pub use options::Options;
+pub use super_block::Format;
