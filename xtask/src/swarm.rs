@@ -17,28 +17,36 @@ struct Arguments {
 /// Runs the swarms of the crate `nandu`, with changes durable one by one and together and with snapshots, which share the cases; and
 /// those of the file system: as many cuts in lives on all cores for each kind of chip, and a twentieth as many chains.
 ///
-/// With `--heart new`: as many cuts of stores on the new heart, a tenth as many pairs of cuts and a hundredth as many triples, and as many operations on both
-/// hearts. Takes `--cases N` and `--seed S` too, all optional.
+/// With `--heart new`: as many cuts of stores on the new heart, a tenth as many pairs of cuts and a hundredth as many triples, as many operations on both
+/// hearts, and as many cuts in lives of its file system. Takes `--cases N` and `--seed S` too, all optional.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let Arguments { cases, seed, is_new } = parse(arguments)?;
-    let (packages, tests): (&[&str], &[&str]) = if is_new {
-        (&["-p", "nandu", "--features", "next,std"], &["next::campaign::swarm", "next::differential::swarm"])
+    let runs: &[(&[&str], &[&str])] = if is_new {
+        &[
+            (&["-p", "nandu", "--features", "next,std"], &["next::campaign::swarm", "next::differential::swarm"]),
+            (&["-p", "nandu-newfs"], &["lives::swarm"]),
+        ]
     } else {
-        (&["-p", "nandu", "-p", "nandu-fs"], &["swarm"])
+        &[(&["-p", "nandu", "-p", "nandu-fs"], &["swarm"])]
     };
-    let status = Command::new("cargo")
-        .args(["test", "--release"])
-        .args(packages)
-        .args(["--test", "it", "--"])
-        .args(tests)
-        .args(["--ignored", "--test-threads=1", "--nocapture"])
-        .current_dir(root)
-        .env("NANDU_SWARM_CASES", cases.to_string())
-        .env("NANDU_SWARM_SEED", seed.to_string())
-        .stdin(Stdio::null())
-        .status()
-        .map_err(|error| format!("cargo: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("a case failed: {status}")) }
+    for (packages, tests) in runs {
+        let status = Command::new("cargo")
+            .args(["test", "--release"])
+            .args(*packages)
+            .args(["--test", "it", "--"])
+            .args(*tests)
+            .args(["--ignored", "--test-threads=1", "--nocapture"])
+            .current_dir(root)
+            .env("NANDU_SWARM_CASES", cases.to_string())
+            .env("NANDU_SWARM_SEED", seed.to_string())
+            .stdin(Stdio::null())
+            .status()
+            .map_err(|error| format!("cargo: {error}"))?;
+        if !status.success() {
+            return Err(format!("a case failed: {status}"));
+        }
+    }
+    Ok(())
 }
 
 fn parse(arguments: &[&str]) -> Result<Arguments, String> {
