@@ -65,6 +65,8 @@ impl<E: Error + 'static> From<TreeError<E>> for FsError<E> {
             TreeError::Memory { required } => FsError::Memory { required },
             TreeError::PageSize(size) => FsError::PageSize(size),
             TreeError::PendingSize => FsError::PendingSize,
+            // There is no room for so much at once.
+            TreeError::BatchTooLarge { .. } => FsError::Full,
             TreeError::NotCompiled { feature } => FsError::NotCompiled { feature },
             // The others are of keys, values and batches that the file system does not make.
             _ => FsError::Inconsistent,

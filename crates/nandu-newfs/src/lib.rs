@@ -8,6 +8,7 @@
 //! (`Records`, the calls of the tree), `heart.rs`, `mount.rs`, `options.rs`, `put_page.rs`. When the old heart goes, they move here.
 //!
 //! **What is not built yet**: pages that are durable with their own program (tags), two bits a cell, snapshots, and small files inside of a commit. What is durable when is as of `nandu-fs`.
+//! Where the documentation of a shared call speaks of these, of invariants of `nandu-log` and `nandu-tree`, or of an eighth that is kept, it is that of `nandu-fs`: here a thirty-second is kept, or 32 pages.
 
 #![no_std]
 

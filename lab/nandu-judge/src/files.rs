@@ -58,6 +58,7 @@ impl System for OldFiles {
 
     fn step<N: Nand>(&self, fs: &mut nandu::fs::Fs<'_, N>, now: Time) -> Option<Stepped> {
         let at = fs.step_due().filter(|due| due.seconds < now.seconds)?;
+        // What fails here fails in the next call, too, which says so.
         fs.step(at).ok()?;
         Some(Stepped { at, levelled: false })
     }

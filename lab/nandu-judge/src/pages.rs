@@ -1,5 +1,6 @@
 //! Pages of a file, each written and synced.
 
+use nandu::fs::Options;
 use nandu::nand::{Geometry, Pairing, TearScope};
 use nandu_bench::{BenchError, Heart};
 use nandu_files::{Attributes, FileSystem, Ino};
@@ -26,7 +27,10 @@ pub(crate) fn values(form: Form, heart: Heart) -> Result<Values, Wrong> {
     let mut values = Values::new();
     for (case, tag_size) in [("tagged", TAG_SIZE), ("untagged", 0)] {
         let programs = match heart {
-            Heart::Old => programs(&OldFiles::new(choice), tag_size, form)?,
+            Heart::Old => {
+                let OldFiles(options) = OldFiles::new(choice);
+                programs(&OldFiles(Options { note_count: 128, ..options }), tag_size, form)?
+            }
             Heart::New if tag_size > 0 => continue,
             Heart::New => programs(&NewFiles::new(choice), tag_size, form)?,
         };

@@ -199,7 +199,13 @@ fn put_versions(options: Options, cut_at: Option<u64>) -> (Sim, u8, u8) {
         engine.nand_mut().cut_at(begin + at, nandu_sim::Tear::Prefix);
     }
     let (mut begun, mut synced) = (0, 0);
-    for version in 1..=9 {
+    for version in 1..=18 {
+        // Others fill the memory for changes, so that a commit may come between any two.
+        let is_off = (0..version % 4).any(|other| engine.put(&[b'b' + other, 200 + version], &[7; 20]).is_err());
+        if is_off {
+            assert!(engine.nand_mut().is_off());
+            break;
+        }
         begun = version;
         let value = [version; 9];
         let edits = [b"a", b"z"].map(|key| Edit { key, value: Some(&value) });
@@ -224,7 +230,7 @@ fn put_versions(options: Options, cut_at: Option<u64>) -> (Sim, u8, u8) {
 #[test]
 fn a_value_and_what_changes_with_it_are_there_together_or_not_at_all() {
     for options in [OPTIONS, ON_SYNC] {
-        for at in 0..40 {
+        for at in 0..80 {
             let (mut chip, begun, synced) = put_versions(options, Some(at));
             chip.clear_cuts();
             chip.power_off();
@@ -234,8 +240,17 @@ fn a_value_and_what_changes_with_it_are_there_together_or_not_at_all() {
             assert!((synced..=begun).contains(&value.unwrap_or(0)), "cut at {at}: {value:?}, {synced} were synced");
         }
         let (chip, ..) = put_versions(options, None);
-        assert_eq!(versions(chip), [Some(9); 3]);
+        assert_eq!(versions(chip), [Some(18); 3]);
     }
+    let is_torn = |&at: &u64| {
+        let (mut chip, ..) = put_versions(Options { split_batches: true, ..ON_SYNC }, Some(at));
+        chip.clear_cuts();
+        chip.power_off();
+        chip.power_on();
+        let [value, first, second] = versions(chip);
+        value != first || value != second
+    };
+    assert!((0..80).filter(is_torn).count() > 0, "one by one, some are there and others are not");
 }
 
 /// What is asked for wrongly is refused, and the value is given up.
