@@ -132,6 +132,11 @@ impl<N: Nand> Fs<'_, N> {
         Ok(None)
     }
 
+    /// Whether an inode has a long value.
+    pub(crate) fn has_long_value(&mut self, ino: u64) -> Result<bool, FsError<N::Error>> {
+        Ok(self.next_value(ino, 0)?.is_some())
+    }
+
     fn next_value(&mut self, ino: u64, from: u32) -> Result<Option<u32>, FsError<N::Error>> {
         self.first_record((Key::long_value(ino, from, 0), Key::long_values_end(ino)), |meaning| match meaning {
             Meaning::LongValue { number, .. } => Some(number),

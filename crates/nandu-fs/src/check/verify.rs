@@ -141,7 +141,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// What belongs to no inode is the superblock, or an orphan's record; that names an inode that has no name, or a file, or one with
-    /// a long value that no attribute names.
+    /// a long value: no attribute names it yet, or one does since the change before.
     fn verify_volume(&mut self, report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {
         self.tree.range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
             report.check(Meaning::of(entry.key).is_some(), "S2", Key::owner(entry.key), "a key belongs to nothing");
@@ -162,7 +162,7 @@ impl<N: Nand> Fs<'_, N> {
 
     /// Whether an orphan's record may name an inode that is there.
     pub(super) fn may_be_orphan(&mut self, ino: u64, inode: &Inode) -> Result<bool, FsError<N::Error>> {
-        Ok(inode.nlink == 0 || inode.is_file() || self.nobodys_value(ino, 0)?.is_some())
+        Ok(inode.nlink == 0 || inode.is_file() || self.has_long_value(ino)?)
     }
 
     fn verify_inode(&mut self, ino: u64, report: &mut Report<'_>) -> Result<(), FsError<N::Error>> {

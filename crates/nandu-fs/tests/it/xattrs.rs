@@ -210,6 +210,9 @@ fn long_values_that_are_damaged_are_named_and_repaired() {
         let chip = edit(stray(number), |tree| assert!(!tree.put(&key(0, 1, &key(64, 0, &[])[..6]), &[]).unwrap()));
         assert_eq!(repaired(chip), (vec![], vec![], [2, 1]));
     }
+    // A value that an attribute names, and an orphan's record that stood there before: a cut right behind the change that names it leaves that.
+    let chip = edit(volume(), |tree| assert!(!tree.put(&key(0, 1, &key(64, 0, &[])[..6]), &[]).unwrap()));
+    assert_eq!(repaired(chip), (vec![], vec![], [2, 1]));
     // An attribute names the value of none.
     let chip = edit(volume(), |tree| {
         let first = keys_of(tree, 64, 0x30).remove(0);

@@ -1,0 +1,204 @@
+//! FORMAT: Raw pages, on the new heart
+//!
+//! A raw page is its owner's bytes and nothing else, so that a page of a file fits a page. Raw pages stand in blocks of their own, and the block table says which these are. Whose a raw
+//! page is says the last page of its group, the **summary**, of the kind `Summary`.
+//!
+//! ```text
+//! block    raw pages, and a summary behind each so many of them as it has room for: (page size - 52) / 12; the last page of a block is a summary
+//! body     12 bytes for each page of the group, in their order: bytes of the key (0: nobody's), key (11)
+//! ```
+//!
+//! A summary is a hint. While its group is filled the owners are in memory, and a cut loses them; then whoever empties the block asks the owner which keys name pages of it.
+//! When a volume is unmounted a summary is programmed early, in the place of a raw page, and the group goes on behind it.
+//!
+//! What a raw page holds comes from anywhere, so it may be made to look like a page of the log. Such a page has to state its own address: it is programmed at the next one.
+
+use nandu_media::STREAM_COUNT_MAX;
+use nandu_media::header::{MAGIC, header_size};
+use nandu_nand::{BlockAddr, Geometry, PageAddr};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::shape::{MODE, Shape};
+
+/// Bytes of an owner's key, at most.
+pub const OWNER_MAX: usize = 11;
+
+/// Entries that a header with raw pages has beside those of other streams: where they stand, and which blocks are theirs.
+pub(crate) const RAW_POSITIONS: u8 = 2;
+
+/// Whose a page is: its key, and how long that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Owner {
+    size: u8,
+    key: [u8; OWNER_MAX],
+}
+
+impl Owner {
+    const NOBODY: Owner = Owner { size: 0, key: [0; OWNER_MAX] };
+
+    /// `None` for a key that is too long, or empty.
+    pub(crate) fn new(key: &[u8]) -> Option<Owner> {
+        let mut owner = Owner { size: key.len() as u8, ..Owner::NOBODY };
+        owner.key.get_mut(..key.len())?.copy_from_slice(key);
+        (owner.size > 0).then_some(owner)
+    }
+
+    /// The key; `None` if it is nobody's, or says what cannot be.
+    pub fn key(&self) -> Option<&[u8]> {
+        self.key.get(..usize::from(self.size)).filter(|key| !key.is_empty())
+    }
+}
+
+/// What is known of whose a page is in a block of raw pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// It was programmed for this owner, which may have another page in its place now.
+    Of(Owner),
+    /// It is dead: nobody's, or a summary.
+    Nobodys,
+    /// Nobody knows: its owner has to be found.
+    Unknown,
+}
+
+/// Pages of a group, its summary included.
+pub(crate) const fn raw_span(geometry: &Geometry) -> u16 {
+    let room = (geometry.page_size as usize).saturating_sub(header_size(STREAM_COUNT_MAX as u8));
+    let (owners, pages) = (room / size_of::<Owner>(), geometry.pages_in_mode(MODE));
+    (if owners < pages as usize { owners as u32 + 1 } else { pages }) as u16
+}
+
+/// Owners of the pages of a group, at most.
+pub(crate) const fn owners_max(geometry: &Geometry) -> usize {
+    raw_span(geometry).saturating_sub(1) as usize
+}
+
+/// The owners of the pages of one group.
+pub(crate) struct Owners<'m> {
+    owners: &'m mut [Owner],
+    /// The group: its block, how often that was erased, and its first page.
+    group: Option<(BlockAddr, u32, u16)>,
+    /// Whether of each of its pages it is known whose it is.
+    is_known: bool,
+}
+
+impl<'m> Owners<'m> {
+    pub(crate) fn new(owners: &'m mut [Owner]) -> Owners<'m> {
+        Owners { owners, group: None, is_known: false }
+    }
+
+    /// The group from here on is this one, and of no page is known whose it is, unless it is this one already. Returns whether it is.
+    pub(crate) fn begin(&mut self, block: BlockAddr, erases: u32, first: u16) -> bool {
+        let group = Some((block, erases, first));
+        let is_same = self.group == group;
+        if !is_same {
+            self.owners.fill(Owner::NOBODY);
+            (self.group, self.is_known) = (group, false);
+        }
+        debug_assert!(self.group.is_some());
+        is_same
+    }
+
+    /// Of each page of the group it is known whose it is.
+    pub(crate) fn set_known(&mut self) {
+        debug_assert!(self.group.is_some());
+        self.is_known = true;
+    }
+
+    /// A page of the group is of this owner.
+    pub(crate) fn set(&mut self, shape: &Shape, nth: u16, owner: Owner) {
+        debug_assert!(self.group.is_some() && !shape.is_summary(nth));
+        if let Some(place) = self.owners.get_mut(usize::from(nth % shape.raw_span)) {
+            *place = owner;
+        }
+    }
+
+    /// Whose a page of the group is.
+    pub(crate) fn whose(&self, shape: &Shape, nth: u16) -> Whose {
+        debug_assert!(self.group.is_some());
+        let owner = self.owners.get(usize::from(nth % shape.raw_span));
+        match owner.filter(|owner| owner.key().is_some()) {
+            _ if !self.is_known => Whose::Unknown,
+            Some(&owner) => Whose::Of(owner),
+            None => Whose::Nobodys,
+        }
+    }
+
+    /// Whether no page of a group is known to be anybody's.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.group.is_none() || self.owners.iter().all(|owner| *owner == Owner::NOBODY)
+    }
+
+    /// A page that may be of the group is of this key.
+    pub(crate) fn found(&mut self, shape: &Shape, page: PageAddr, key: &[u8]) {
+        let Some((block, _, first)) = self.group else { return };
+        let nth = shape.nth_of(page);
+        let is_here = shape.block_of(page) == block && nth / shape.raw_span == first / shape.raw_span;
+        if let Some(owner) = Owner::new(key).filter(|_| is_here && !shape.is_summary(nth)) {
+            self.set(shape, nth, owner);
+        }
+    }
+
+    /// Writes the body of the summary.
+    pub(crate) fn write(&self, body: &mut [u8]) {
+        let bytes = self.owners.as_bytes();
+        debug_assert!(bytes.len() <= body.len(), "a summary has room for its group");
+        body[..bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Takes over the body of a summary.
+    pub(crate) fn read(&mut self, body: &[u8]) {
+        debug_assert!(self.group.is_some());
+        for (owner, bytes) in self.owners.iter_mut().zip(body.chunks_exact(size_of::<Owner>())) {
+            *owner = Owner::read_from_bytes(bytes).unwrap_or(Owner::NOBODY);
+        }
+    }
+}
+
+/// Whether bytes begin as those of a page of any volume would that stands at this address.
+pub(crate) fn is_disguised(bytes: &[u8], page: PageAddr) -> bool {
+    bytes.get(4..6) == Some(&MAGIC.to_le_bytes()) && bytes.get(16..20) == Some(&page.0.to_le_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use nandu_nand::{BlockAddr, PageAddr};
+
+    use super::{OWNER_MAX, Owner, Owners, Whose, is_disguised, owners_max};
+    use crate::options::LogOptions;
+    use crate::shape::Shape;
+
+    #[test]
+    fn a_summary_brings_the_owners_of_its_group_back() {
+        let geometry = nandu_sim::Chip::TINY.geometry;
+        let options = LogOptions { has_raw: true, ..LogOptions::DEFAULT };
+        let shape = Shape::new::<core::convert::Infallible>(&geometry, &options).unwrap();
+        let mut memory = [[Owner::NOBODY; 7]; 2];
+        let [first, second] = &mut memory;
+        assert_eq!((owners_max(&geometry), shape.summaries(), shape.is_summary(7)), (7, 1, true));
+        let (mut owners, mut again) = (Owners::new(first), Owners::new(second));
+        assert!(!owners.begin(BlockAddr(3), 5, 0) && owners.is_empty());
+        owners.found(&shape, PageAddr(25), b"one");
+        owners.found(&shape, PageAddr(33), b"of another block");
+        owners.found(&shape, PageAddr(31), b"summary");
+        let mut body = [0; 100];
+        owners.write(&mut body);
+        again.begin(BlockAddr(3), 5, 0);
+        again.read(&body);
+        assert_eq!(again.whose(&shape, 1), Whose::Unknown);
+        again.set_known();
+        assert_eq!(again.whose(&shape, 1), Whose::Of(Owner::new(b"one").unwrap()));
+        assert_eq!([2, 6].map(|nth| again.whose(&shape, nth)), [Whose::Nobodys; 2]);
+        assert!(again.begin(BlockAddr(3), 5, 0) && !again.is_empty());
+        assert!(!again.begin(BlockAddr(3), 6, 0) && again.is_empty(), "the block was filled anew");
+        assert_eq!(Owner::new(&[1; OWNER_MAX + 1]), None);
+    }
+
+    #[test]
+    fn a_page_that_states_its_address_is_disguised() {
+        let mut page = [0; 64];
+        page[4..6].copy_from_slice(b"nd");
+        page[16..20].copy_from_slice(&77_u32.to_le_bytes());
+        assert!(is_disguised(&page, PageAddr(77)) && !is_disguised(&page, PageAddr(78)));
+    }
+}
