@@ -50,6 +50,8 @@ pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN | FLAG_MOVED | FLAG_INEXACT
 ///                             the block (0 to 13 its place in the checkpoint's ready list, 14 the block that was open at
 ///                             the checkpoint, 15 none), bits 0 to 11 the last page programmed, by its place in the block
 ///                             (counting pages of the cell mode); all ones: none
+///                             In version 2, on a volume with raw pages, the last entry is none of a stream: bits 0 to 13
+///                             say which places of the ready list became blocks of raw pages since the checkpoint
 ///  ...    0..2  reserved      zero, to a multiple of 4
 ///  ...     ...  body          by kind
 /// ```
@@ -168,6 +170,16 @@ impl Position {
     pub const fn slot(self) -> Option<u8> {
         let slot = (self.0 >> 12) as u8;
         if slot <= Position::SLOT_OPEN { Some(slot) } else { None }
+    }
+
+    /// In place of a position behind those of the streams: the slots of which bits are set, of 14.
+    pub const fn of_slots(slots: u16) -> Position {
+        Position(slots)
+    }
+
+    /// Whether such a set has a slot.
+    pub const fn has_slot(self, slot: u8) -> bool {
+        slot < Position::SLOT_OPEN && self.0 != u16::MAX && self.0 >> slot & 1 == 1
     }
 
     /// The last page programmed, by its place in the block; without meaning if there is no block.

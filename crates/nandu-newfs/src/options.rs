@@ -64,6 +64,7 @@ impl Options {
         // It has fields besides where the tree is built for its own tests.
         let mut options = nandu_newtree::Options::DEFAULT;
         options.log = self.log;
+        options.log.has_raw = true;
         options.cache_size = self.cache_size;
         options.pending_size = self.pending_size;
         options.durability = Durability::OnSync;

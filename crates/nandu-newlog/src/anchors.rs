@@ -310,7 +310,7 @@ impl Anchors {
             mode: MODE_SLC,
             ready_max: said.shape.ready_max,
             table_page_count: blocks.table_pages(),
-            bare_streams: 0,
+            bare_streams: u8::from(said.shape.has_raw()),
             mlc_streams: 0,
             tags: None,
             has_commit_stream: true,
@@ -323,7 +323,7 @@ impl Anchors {
         ready.iter_mut().zip(unopened).for_each(|(place, block)| *place = block.0);
         fields.write(
             body,
-            &heads[..usize::from(said.shape.streams)],
+            &heads[..usize::from(said.shape.positions())],
             &ready[..unopened.len()],
             (0..blocks.table_pages()).map(|index| blocks.table_address(index)),
             blocks.addresses().map(|block| blocks.record(block)),

@@ -11,6 +11,7 @@
 //!
 //! A live count is never below the number of pages that the owner needs (N5); it is exact but after a cut.
 
+use nandu_media::features::FILES;
 use nandu_media::table::{ERASE_COUNT_MAX, scale_live, unscale_live};
 use nandu_media::{BlockRecord, BlockState, NO_PAGE};
 use nandu_nand::BlockAddr;
@@ -105,12 +106,15 @@ const AGES: u32 = 16;
 const READS_SHIFT: u32 = 13;
 const READS: u16 = 3 << READS_SHIFT;
 
+/// And whether its pages are raw.
+const RAW: u16 = 1 << 15;
+
 /// Something in a page of the block table changed that a checkpoint has to say.
 const CHANGED: u8 = 2;
 /// Live counts in it fell: a checkpoint need not say so, but after a clean one counts are taken for exact.
 const LESS_LIVE: u8 = 1;
 
-/// A block in memory: erase count (18 bits), state (3), stream (3), age (5), flags (3); live pages (13) and reads drawn (2).
+/// A block in memory: erase count (18 bits), state (3), stream (3), age (5), flags (3); live pages (13), reads drawn (2), and whether its pages are raw (1).
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct BlockEntry {
@@ -124,7 +128,7 @@ impl BlockEntry {
     }
 
     fn live(self) -> u16 {
-        self.live.get() & !READS
+        self.live.get() & !(READS | RAW)
     }
 
     fn has(self, flag: Flag) -> bool {
@@ -151,9 +155,7 @@ pub(crate) struct Blocks<'m> {
     entries: &'m mut [BlockEntry],
     /// As many as the table of any volume takes; the first ones are in use.
     table: &'m mut [TablePage],
-    table_pages: u16,
-    records_per_page: u32,
-    pages: u16,
+    shape: Shape,
     counts: [u32; STATES.len()],
     empty: u32,
     live_total: u32,
@@ -165,14 +167,12 @@ pub(crate) struct Blocks<'m> {
 }
 
 impl<'m> Blocks<'m> {
-    /// Takes the memory; there is to be a shape before anything is asked. `table` has room for the table of any volume on the chip.
-    pub(crate) fn new(entries: &'m mut [BlockEntry], table: &'m mut [TablePage]) -> Blocks<'m> {
+    /// Takes the memory, for a volume of this shape as far as is known. `table` has room for the table of any volume on the chip.
+    pub(crate) fn new(entries: &'m mut [BlockEntry], table: &'m mut [TablePage], shape: Shape) -> Blocks<'m> {
         Blocks {
             entries,
             table,
-            table_pages: 0,
-            records_per_page: 1,
-            pages: 0,
+            shape,
             counts: [0; STATES.len()],
             empty: 0,
             live_total: 0,
@@ -186,9 +186,7 @@ impl<'m> Blocks<'m> {
     /// For a volume of this shape: every block is free and was never erased.
     pub(crate) fn reshape(&mut self, shape: &Shape) {
         debug_assert!(usize::from(shape.table_pages) <= self.table.len());
-        self.table_pages = shape.table_pages;
-        self.records_per_page = shape.records_per_page;
-        self.pages = shape.pages;
+        self.shape = *shape;
         self.clear();
     }
 
@@ -232,7 +230,7 @@ impl<'m> Blocks<'m> {
     }
 
     pub(crate) fn pages(&self) -> u16 {
-        self.pages
+        self.shape.pages
     }
 
     /// Pages that are live, at most.
@@ -300,9 +298,9 @@ impl<'m> Blocks<'m> {
 
     /// Changes a block and keeps the sums.
     fn change(&mut self, block: BlockAddr, word: u32, live: u16) {
-        debug_assert!(live <= self.pages, "block {block} has no {live} pages");
+        debug_assert!(live <= self.shape.pages, "block {block} has no {live} pages");
         let old = self.entry(block);
-        let new = BlockEntry { word: U32::new(word), live: U16::new(live | old.live.get() & READS) };
+        let new = BlockEntry { word: U32::new(word), live: U16::new(live | old.live.get() & (READS | RAW)) };
         self.entries[block.0 as usize] = new;
         let step = |sum: u32, before: bool, after: bool| sum - u32::from(before) + u32::from(after);
         self.counts[old.state() as usize] -= 1;
@@ -323,7 +321,7 @@ impl<'m> Blocks<'m> {
         } else {
             return;
         };
-        if let Some(page) = self.table.get_mut((block.0 / self.records_per_page) as usize) {
+        if let Some(page) = self.table.get_mut((block.0 / self.shape.records_per_page) as usize) {
             page.changed = page.changed.max(change);
         }
     }
@@ -333,6 +331,8 @@ impl<'m> Blocks<'m> {
         if state.holds_data() {
             return self.change(block, word, self.live(block));
         }
+        let word_of_live = &mut self.entries[block.0 as usize].live;
+        word_of_live.set(word_of_live.get() & !RAW);
         // What the mark's flag says depends on whether the block is bad.
         let lost =
             if state == State::Bad { Flag::Mark as u32 } else { 0 } | Flag::Refresh as u32 | Flag::Damaged as u32;
@@ -365,7 +365,7 @@ impl<'m> Blocks<'m> {
     }
 
     /// A stream opens a block.
-    pub(crate) fn open(&mut self, erased: Erased, stream: u8) {
+    pub(crate) fn open(&mut self, erased: Erased, (stream, is_raw): (u8, bool)) {
         let block = erased.block();
         debug_assert!(self.state(block) == State::Ready && self.live(block) == 0);
         self.opened += 1;
@@ -379,6 +379,25 @@ impl<'m> Blocks<'m> {
         }
         self.entries[block.0 as usize].word.set(self.word(block) & !AGE_BITS);
         self.reopen(block, stream);
+        if is_raw {
+            self.found_raw(block);
+        }
+    }
+
+    /// The pages of a block are raw.
+    pub(crate) fn found_raw(&mut self, block: BlockAddr) {
+        debug_assert!(self.state(block).holds_data() && self.shape.summaries() > 0);
+        let live = &mut self.entries[block.0 as usize].live;
+        live.set(live.get() | RAW);
+    }
+
+    pub(crate) fn is_raw(&self, block: BlockAddr) -> bool {
+        FILES && self.entry(block).live.get() & RAW != 0
+    }
+
+    /// Pages of a block that an owner may have.
+    pub(crate) fn owned(&self, block: BlockAddr) -> u16 {
+        self.shape.pages - if self.is_raw(block) { self.shape.summaries() } else { 0 }
     }
 
     /// Nothing more goes to a block.
@@ -398,8 +417,8 @@ impl<'m> Blocks<'m> {
     /// After a cut: a block was opened since the checkpoint or was open there, and so many pages in it may be live.
     pub(crate) fn found_used(&mut self, block: BlockAddr, live: u16) {
         self.set_state(block, State::Closed);
-        self.change(block, self.word(block), live.min(self.pages));
-        debug_assert!(self.state(block) == State::Closed && self.live(block) <= self.pages);
+        self.change(block, self.word(block), live.min(self.shape.pages));
+        debug_assert!(self.state(block) == State::Closed && self.live(block) <= self.shape.pages);
     }
 
     /// A stream goes on in a block that was open at a cut.
@@ -431,21 +450,40 @@ impl<'m> Blocks<'m> {
     }
 
     pub(crate) fn set_live(&mut self, block: BlockAddr, live: u16) {
-        self.change(block, self.word(block), live.min(self.pages));
+        self.change(block, self.word(block), live.min(self.shape.pages));
     }
 
     /// A page of a block lives.
     pub(crate) fn gain(&mut self, block: BlockAddr) {
         debug_assert!(self.state(block).holds_data(), "a page lives in a block that holds none");
-        debug_assert!(self.live(block) < self.pages, "block {block} has no page more");
+        debug_assert!(self.live(block) < self.shape.pages, "block {block} has no page more");
         self.set_live(block, self.live(block) + 1);
+    }
+
+    /// So many pages live of each block that holds data, as far as it has them; of an open one this says how many it has.
+    pub(crate) fn set_all_live(&mut self, live: u16, next_in: impl Fn(BlockAddr) -> Option<u16>) {
+        for block in self.addresses() {
+            if self.state(block).holds_data() {
+                self.set_live(block, live.min(next_in(block).unwrap_or(u16::MAX)));
+            }
+        }
+        debug_assert!(live > 0 || self.live_total == 0);
+    }
+
+    /// Pages were counted: what was kept for the sake of a count that was wrong can be erased.
+    pub(crate) fn release_unreached(&mut self) {
+        for block in self.addresses() {
+            if self.has(block, Flag::Damaged) && self.live(block) == 0 {
+                self.set(block, Flag::Damaged, false);
+            }
+        }
     }
 
     /// A page of a block died. Returns false if none lived there: then whoever owns the pages is wrong, as about a damaged tree.
     pub(crate) fn lose(&mut self, block: BlockAddr) -> bool {
         let live = self.live(block);
         self.set_live(block, live.saturating_sub(1));
-        debug_assert!(live <= self.pages && self.live(block) <= live, "a death takes a page at most");
+        debug_assert!(live <= self.shape.pages && self.live(block) <= live, "a death takes a page at most");
         live > 0
     }
 
@@ -475,9 +513,9 @@ impl<'m> Blocks<'m> {
         BlockRecord {
             erase_count: self.erase_count(block),
             state: self.state(block).to_media(),
-            live: scale_live(self.live(block), self.pages),
+            live: scale_live(self.live(block), self.shape.pages),
             is_inexact: false,
-            is_bare: false,
+            is_bare: self.is_raw(block),
             is_mlc: false,
         }
     }
@@ -486,14 +524,18 @@ impl<'m> Blocks<'m> {
     #[must_use]
     pub(crate) fn load(&mut self, block: BlockAddr, record: BlockRecord) -> bool {
         let state = State::from_media(record.state);
-        let live = if state.holds_data() { unscale_live(record.live, self.pages) } else { 0 };
+        let live = if state.holds_data() { unscale_live(record.live, self.shape.pages) } else { 0 };
         let word = record.erase_count & ERASE_COUNT_MAX | (state as u32) << STATE_SHIFT;
         self.change(block, word, live);
-        !record.is_bare && !record.is_mlc && (state.holds_data() || record.live == 0)
+        let may_be_raw = self.shape.summaries() > 0 && state.holds_data();
+        if record.is_bare && may_be_raw {
+            self.found_raw(block);
+        }
+        (!record.is_bare || may_be_raw) && !record.is_mlc && (state.holds_data() || record.live == 0)
     }
 
     pub(crate) fn table_pages(&self) -> u16 {
-        self.table_pages
+        self.shape.table_pages
     }
 
     /// Where a page of the block table was programmed last.
@@ -503,7 +545,7 @@ impl<'m> Blocks<'m> {
 
     /// A page of the block table stands there, and says what is so.
     pub(crate) fn set_table_address(&mut self, index: u16, address: u32) {
-        debug_assert!(index < self.table_pages);
+        debug_assert!(index < self.shape.table_pages);
         let page = &mut self.table[usize::from(index)];
         page.address.set(address);
         page.changed = 0;
@@ -526,7 +568,7 @@ impl<'m> Blocks<'m> {
 
     /// The blocks whose records stand in a page of the block table.
     pub(crate) fn blocks_of_table_page(&self, index: u16) -> core::ops::Range<u32> {
-        let first = u32::from(index) * self.records_per_page;
-        first..(first + self.records_per_page).min(self.count())
+        let first = u32::from(index) * self.shape.records_per_page;
+        first..(first + self.shape.records_per_page).min(self.count())
     }
 }

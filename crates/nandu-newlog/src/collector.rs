@@ -149,6 +149,23 @@ pub(crate) enum Weight {
     Value,
 }
 
+/// Pages of values, which others name without a path of their own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weights {
+    /// How many live.
+    pub(crate) pages: u32,
+    /// How many of them stand together.
+    pub(crate) together: u32,
+    /// How many that were moved may be named in memory, before what names them is programmed.
+    pub(crate) waits: u32,
+    /// Pages that name them.
+    pub(crate) namers: u32,
+}
+
+impl Weights {
+    pub(crate) const NONE: Weights = Weights { pages: 0, together: 1, waits: 0, namers: 1 };
+}
+
 /// What is being emptied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Collector {
@@ -166,13 +183,18 @@ impl Collector {
     pub(crate) const IDLE: Collector =
         Collector { emptying: None, skipped: None, levelled: 0, nodes: Toll::NONE, programs: 0 };
 
-    /// Programs that moving so many pages takes, of which so many are of values and so many of these stand together, in blocks of so many. What names pages of values is in one of the others, which is
-    /// programmed for so many of them; the fewer of those there are, the more pages of a block each names.
-    pub(crate) fn toll(&self, pages: u32, (values, together): (u32, u32), block_pages: u32) -> u32 {
-        let values = values.min(pages);
-        let nodes = pages - values;
+    /// Programs that moving so many pages takes, in blocks of so many. What names pages of values is in one of the others, which is programmed for so many of them: the fewer of those there are, the more
+    /// pages of a block each names, and the more changes wait for each.
+    pub(crate) fn toll(&self, pages: u32, values: Weights, block_pages: u32) -> u32 {
+        let Weights { pages: value_pages, together, waits, namers } = values;
+        let value_pages = value_pages.min(pages);
+        let nodes = pages - value_pages;
         let shared = (block_pages / nodes.max(1)).max(together).clamp(1, SHARED_MAX);
-        self.nodes.of_pages(nodes) as u32 + values + values.div_ceil(shared)
+        let at_once = value_pages.div_ceil(shared);
+        // Where none waits, each is named at once.
+        let with_others = u64::from(value_pages) * u64::from(namers).min(waits.into()) / u64::from(waits.max(1));
+        let naming = if waits > 0 { at_once.min(with_others as u32) } else { at_once };
+        self.nodes.of_pages(nodes) as u32 + value_pages + naming
     }
 
     /// Programs for which a call has room before a page is moved that may be of a value, or is none: those of most moves of late.
@@ -301,7 +323,7 @@ impl Collector {
 
 #[cfg(test)]
 mod tests {
-    use super::Collector;
+    use super::{Collector, Weights};
 
     #[test]
     fn a_move_that_takes_two_programs_makes_what_lives_weigh_more() {
@@ -310,13 +332,23 @@ mod tests {
             for _ in 0..count {
                 collector.nodes.moved(1, programs);
             }
-            collector.toll(100, (0, 1), 64)
+            collector.toll(100, Weights::NONE, 64)
         };
         assert_eq!(moves(0, 1), 100);
         assert!((190..=200).contains(&moves(500, 2)));
         assert!(moves(2_000, 1) <= 101);
-        assert_eq!(Collector::IDLE.toll(100, (40, 1), 64), 140, "what names a page of a value is moved, too");
-        assert!((132..=133).contains(&Collector::IDLE.toll(100, (96, 1), 64)), "four pages name all of them");
-        assert_eq!(Collector::IDLE.toll(100, (40, 2), 64), 120, "two are moved at once");
+        assert_eq!(
+            Collector::IDLE.toll(100, Weights { pages: 40, ..Weights::NONE }, 64),
+            140,
+            "what names a page of a value is moved, too"
+        );
+        assert!(
+            (132..=133).contains(&Collector::IDLE.toll(100, Weights { pages: 96, ..Weights::NONE }, 64)),
+            "four pages name all of them"
+        );
+        let together = Weights { pages: 40, together: 2, ..Weights::NONE };
+        assert_eq!(Collector::IDLE.toll(100, together, 64), 120, "two are moved at once");
+        let waits = Weights { pages: 40, waits: 300, namers: 60, ..Weights::NONE };
+        assert_eq!(Collector::IDLE.toll(100, waits, 64), 108, "five wait for each of those that name them");
     }
 }

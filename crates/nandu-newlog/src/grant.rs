@@ -8,21 +8,24 @@ use crate::room::Claim;
 
 /// What a page holds that promises nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Kind<'k> {
     /// A path of the owner's.
     Node,
     /// Changes of the owner's.
     Delta,
     /// A user's bytes, with what they belong to.
     Value,
+    /// A user's bytes and nothing else, which belong to this key.
+    Raw(&'k [u8]),
 }
 
-impl Kind {
+impl Kind<'_> {
+    /// What the header says, of one that has a header.
     pub(crate) fn of_page(self) -> PageKind {
         match self {
             Kind::Node => PageKind::Node,
             Kind::Delta => PageKind::Delta,
-            Kind::Value => PageKind::Value,
+            Kind::Value | Kind::Raw(_) => PageKind::Value,
         }
     }
 }

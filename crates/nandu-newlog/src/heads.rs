@@ -1,5 +1,6 @@
 //! Where each stream stands.
 
+use nandu_media::features::FILES;
 use nandu_media::{Position, STREAM_COUNT_MAX};
 use nandu_nand::BlockAddr;
 
@@ -21,11 +22,19 @@ pub(crate) struct Heads {
     heads: [Option<Head>; STREAM_COUNT_MAX],
     streams: u8,
     pages: u16,
+    /// Whether the last stream is one of raw pages, and a bit for each place of the ready list that it opened since the checkpoint.
+    has_raw: bool,
+    raw_slots: u16,
 }
 
 impl Heads {
-    pub(crate) const fn new(streams: u8, pages: u16) -> Heads {
-        Heads { heads: [None; STREAM_COUNT_MAX], streams, pages }
+    pub(crate) const fn new((streams, has_raw): (u8, bool), pages: u16) -> Heads {
+        Heads { heads: [None; STREAM_COUNT_MAX], streams, pages, has_raw, raw_slots: 0 }
+    }
+
+    /// The stream of raw pages, if there is one.
+    pub(crate) fn raw(&self) -> Option<u8> {
+        (FILES && self.has_raw).then(|| self.streams - 1)
     }
 
     pub(crate) fn streams(&self) -> u8 {
@@ -46,10 +55,25 @@ impl Heads {
         self.open(stream).map_or(0, |head| u32::from(self.pages - head.next))
     }
 
+    /// Blocks that an operation with so many pages opens, the last of them a commit.
+    pub(crate) fn opened_by(&self, pages: u32) -> u32 {
+        debug_assert!(pages > 0, "an operation has a commit");
+        let nodes = (pages - 1).saturating_sub(self.room(1));
+        u32::from(self.room(0) == 0) + nodes.div_ceil(self.pages.into())
+    }
+
+    /// Blocks that a raw page opens.
+    pub(crate) fn opened_by_raw(&self) -> u32 {
+        u32::from(self.raw().is_some_and(|raw| self.room(raw) == 0))
+    }
+
     /// A stream goes on in another block; `slot` is `None` where the checkpoint says that it is open.
     pub(crate) fn begin(&mut self, stream: u8, block: BlockAddr, next: u16, slot: Option<u8>) {
         debug_assert!(self.open(stream).is_none(), "a block is closed before the next one is opened");
         debug_assert!(stream < self.streams && next < self.pages);
+        if let Some(slot) = slot.filter(|_| self.raw() == Some(stream)) {
+            self.raw_slots |= 1 << slot;
+        }
         let slot = slot.unwrap_or(Position::SLOT_OPEN);
         self.heads[usize::from(stream)] = Some(Head { block, next, slot, is_closed: false });
     }
@@ -90,6 +114,7 @@ impl Heads {
     /// A checkpoint was made: blocks are those that were open there.
     pub(crate) fn rebase(&mut self) {
         self.heads.iter_mut().flatten().for_each(|head| head.slot = Position::SLOT_OPEN);
+        self.raw_slots = 0;
     }
 
     /// Where each stream stands, counting the page that is about to be programmed in one of them.
@@ -103,19 +128,23 @@ impl Heads {
                 *position = Position::new(head.slot, last).unwrap_or(Position::NONE);
             }
         }
+        if self.raw().is_some() {
+            positions[usize::from(self.streams)] = Position::of_slots(self.raw_slots);
+        }
         positions
     }
 }
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
     use super::Heads;
     use nandu_media::Position;
     use nandu_nand::BlockAddr;
 
     #[test]
     fn headers_tell_of_a_block_until_the_next_one_is_opened() {
-        let mut heads = Heads::new(2, 2);
+        let mut heads = Heads::new((2, false), 2);
         heads.begin(0, BlockAddr(7), 0, Some(3));
         assert_eq!(heads.positions_with(1)[0], Position::NONE);
         assert_eq!(heads.positions_with(0)[0], Position::new(3, 0).unwrap());
@@ -129,5 +158,18 @@ mod tests {
         heads.close(0);
         heads.forget_closed();
         assert_eq!(heads.heads[0], None);
+    }
+
+    #[test]
+    fn headers_say_which_blocks_of_the_list_are_raw() {
+        let mut heads = Heads::new((3, true), 2);
+        heads.begin(1, BlockAddr(4), 0, Some(5));
+        heads.begin(2, BlockAddr(7), 0, Some(4));
+        heads.close(2);
+        heads.begin(2, BlockAddr(8), 0, Some(3));
+        let raw = heads.positions_with(0)[3];
+        assert_eq!((0..14).filter(|&slot| raw.has_slot(slot)).collect::<std::vec::Vec<_>>(), [3, 4]);
+        heads.rebase();
+        assert!((0..14).all(|slot| !heads.positions_with(0)[3].has_slot(slot)));
     }
 }

@@ -74,6 +74,7 @@ mod mount;
 mod options;
 pub mod order;
 mod parts;
+mod raw;
 mod ready;
 mod reserve;
 mod roll;
@@ -93,8 +94,9 @@ pub use log::Log;
 pub use nandu_media::{Malformed, PageKind};
 #[cfg(feature = "_broken")]
 pub use options::Broken;
-pub use options::LogOptions;
+pub use options::{LogOptions, OWNER_MAX};
 pub use parts::Parts;
+pub use raw::{Owner, Whose};
 pub use room::Claim;
 pub use stats::LogStats;
 pub use verify::Violation;

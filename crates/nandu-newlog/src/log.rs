@@ -2,12 +2,12 @@
 
 use core::fmt;
 
-use nandu_media::{Field, Malformed, PageKind};
+use nandu_media::PageKind;
 use nandu_nand::{BlockAddr, Cause, Geometry, Nand, PageAddr};
 
-use crate::blocks::{Blocks, Flag, State};
+use crate::blocks::Blocks;
 use crate::chip::Chip;
-use crate::collector::{Budget, Collector, Weight, spend};
+use crate::collector::{Budget, Collector, Weight, Weights, spend};
 use crate::disturb::Disturb;
 use crate::dying::{DYING_MAX, Dying};
 use crate::error::LogError;
@@ -18,8 +18,9 @@ use crate::medium::Medium;
 use crate::mount::mount;
 use crate::options::LogOptions;
 use crate::parts::{Parts, memory_required};
+use crate::raw::{Owner, Whose};
 use crate::reserve::{FLOOR, OPENED_FLOOR, slack};
-use crate::room::{Claim, IDLE_LIVE_SHARE, IDLE_SHARE, Room, WORTH_SHARE};
+use crate::room::{Claim, Room};
 use crate::stats::LogStats;
 use crate::verify::{Violation, verify};
 use crate::victims::Victims;
@@ -48,15 +49,13 @@ pub struct Log<'m, N: Nand> {
     volume: Volume<'m, N>,
     dying: Dying,
     collector: Collector,
-    disturb: Disturb,
     /// Pages since the newest commit.
     uncommitted: u32,
     was_cut: bool,
     /// Live counts are being made anew.
     is_counting: bool,
     dies_at_once: bool,
-    /// Of the pages that live, those that others name without a path of their own, and how many of them stand together.
-    value_pages: (u32, u32),
+    values: Weights,
 }
 
 impl<N: Nand> fmt::Debug for Log<'_, N> {
@@ -66,26 +65,31 @@ impl<N: Nand> fmt::Debug for Log<'_, N> {
 }
 
 impl<'m, N: Nand> Log<'m, N> {
-    /// Bytes of memory that a log on this chip takes, exactly: a page, 6 for each block, and 8 for each page that the block table may take.
-    pub const fn memory_required(geometry: &Geometry, _options: &LogOptions) -> usize {
-        memory_required(geometry)
+    /// Bytes of memory that a log on this chip takes, exactly: a page, 6 for each block, and 8 for each page that the block table may take; and where there are raw pages 24 for each of a group.
+    pub const fn memory_required(geometry: &Geometry, options: &LogOptions) -> usize {
+        memory_required(geometry, options)
     }
 
     /// A log that knows nothing of its volume yet: for who keeps it in a place of its own, where [`Log::format`] or [`Log::mount`] begins it. It is good for
     /// nothing else before. Cannot fail, so that no other log is on the stack. Costs nothing.
     pub fn unopened(parts: Parts<'m, N>) -> Self {
-        let Parts { nand, shape, page, entries, table, reads_back, reads_max, broken } = parts;
+        let Parts { nand, shape, page, entries, table, owners, reads_back, reads_max, broken } = parts;
+
         let medium = Medium::new(Chip::new(nand, reads_back), page);
         Log {
-            volume: Volume::new(medium, shape, Blocks::new(entries, table), broken),
+            volume: Volume::new(
+                (medium, shape),
+                Blocks::new(entries, table, shape),
+                owners,
+                (Disturb::new(reads_max), broken),
+            ),
             dying: Dying::NONE,
             collector: Collector::IDLE,
-            disturb: Disturb::new(reads_max),
             uncommitted: 0,
             was_cut: false,
             is_counting: false,
             dies_at_once: broken.dying,
-            value_pages: (0, 1),
+            values: Weights::NONE,
         }
     }
 
@@ -102,7 +106,7 @@ impl<'m, N: Nand> Log<'m, N> {
         if self.capacity_pages() == 0 {
             return Err(LogError::Unsuitable { what: &"too few good blocks" });
         }
-        self.start();
+        self.volume.start();
         Ok(())
     }
 
@@ -116,13 +120,8 @@ impl<'m, N: Nand> Log<'m, N> {
     /// [`LogError::NotFormatted`]; [`LogError::WrongFormat`] if chip or options are not those of the volume; [`LogError::Corrupt`]; [`LogError::Nand`]. A volume that can be read and not repaired is mounted read-only.
     pub fn mount(&mut self, options: &LogOptions) -> Result<(), LogError<N::Error>> {
         self.was_cut = self.for_cause(Cause::Mount, |log| mount(&mut log.volume, options))?;
-        self.start();
+        self.volume.start();
         Ok(())
-    }
-
-    fn start(&mut self) {
-        let sequence = self.volume.medium().sequence();
-        self.disturb.start(sequence, self.volume.blocks_mut());
     }
 
     /// Runs something with another cause in the chip's ledger.
@@ -149,13 +148,14 @@ impl<'m, N: Nand> Log<'m, N> {
     }
 
     fn leave(&mut self) -> Result<(), LogError<N::Error>> {
-        let is_done = self.volume.anchors().is_clean() && !self.disturb.has_read_much();
+        let is_done = self.volume.anchors().is_clean() && !self.volume.has_read_much();
         if self.volume.check_writable().is_err() || is_done {
             return Ok(());
         }
         if self.uncommitted > 0 || !self.dying.pages().is_empty() {
             self.volume.set_exact(false);
         }
+        self.volume.leave_raw()?;
         self.volume.checkpoint(true)
     }
 
@@ -221,23 +221,21 @@ impl<'m, N: Nand> Log<'m, N> {
     ///
     /// [`LogError::Corrupt`] for a page that cannot be read, is erased or is not the owner's; [`LogError::Nand`].
     pub fn read(&mut self, page: PageAddr, bytes: &mut [u8]) -> Result<PageInfo, LogError<N::Error>> {
-        if self.volume.medium().chip().is_lost() {
-            return Err(LogError::Poisoned);
-        }
-        if !self.geometry().contains_page(page) {
-            return Err(LogError::Corrupt { page, why: Malformed::Range(Field::Page) });
-        }
-        if bytes.len() != self.page_size() {
-            return Err(LogError::Corrupt { page, why: Malformed::Size });
-        }
-        let block = self.geometry().block_of(page);
-        self.disturb.note(block, self.volume.blocks_mut());
-        let (kind, sequence, stream, status) = self.volume.medium_mut().read(page, bytes)?;
-        if status.refresh_advised() && self.volume.blocks().state(block).holds_data() {
-            self.volume.blocks_mut().set(block, Flag::Refresh, true);
-        }
-        debug_assert!(sequence < self.next_sequence());
-        Ok(PageInfo { kind, sequence, stream, status })
+        self.volume.read(page, bytes)
+    }
+
+    /// Whether a page is in a block of raw pages.
+    pub fn is_raw(&self, page: PageAddr) -> bool {
+        self.geometry().contains_page(page) && self.volume.blocks().is_raw(self.geometry().block_of(page))
+    }
+
+    /// Reads a raw page into `bytes`, a whole page, as it is: whether it is the one that is wanted only its owner can tell. One read. A page whose bits begin to flip has its block noted for refresh.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Corrupt`] for a page that cannot be read or is in no block of raw pages; [`LogError::Nand`].
+    pub fn read_raw(&mut self, page: PageAddr, bytes: &mut [u8]) -> Result<(), LogError<N::Error>> {
+        self.volume.read_raw(page, bytes)
     }
 
     /// Whether a page that cannot be read was left out behind a cut (N9). Reads the pages beside it, which say so: two, or one more for each other that cannot be read.
@@ -254,6 +252,23 @@ impl<'m, N: Nand> Log<'m, N> {
     /// [`LogError::Full`], for an operation that grows: more would live than may; and for one that appends more pages than a block takes: there is no room
     /// for so many at once. [`LogError::ReadOnly`] where so many blocks are bad that nothing can be changed; [`LogError::Poisoned`], [`LogError::Nand`].
     pub fn claim(&mut self, want: Claim, pages: u32, live: u32) -> Result<Claimed, LogError<N::Error>> {
+        self.claim_with(want, (pages, 0), live)
+    }
+
+    /// The same for an operation that appends so many raw pages besides, which live; one at most.
+    ///
+    /// # Errors
+    ///
+    /// As [`Log::claim`].
+    pub fn claim_with(
+        &mut self,
+        want: Claim,
+        (pages, raws): (u32, u32),
+        live: u32,
+    ) -> Result<Claimed, LogError<N::Error>> {
+        debug_assert!(raws <= 1, "a block takes more than one");
+        let opened = self.volume.heads().opened_by(pages) + raws * self.volume.heads().opened_by_raw();
+        let (pages, live, sure) = (pages + raws, live + raws, OPENED_SURE + raws);
         debug_assert!(pages > 0 && pages <= UNCOMMITTED_MAX / 2 && !self.is_counting);
         self.volume.check_writable()?;
         let capacity = self.capacity_pages();
@@ -267,7 +282,6 @@ impl<'m, N: Nand> Log<'m, N> {
             // Only the truth may refuse.
             return if self.volume.is_exact() { Err(LogError::Full) } else { Ok(Claimed::Recount) };
         }
-        let opened = self.opened_by(pages);
         let floor = match want {
             Claim::Settle => 0,
             // One that opens a block for nodes leaves that one for survivors.
@@ -302,8 +316,8 @@ impl<'m, N: Nand> Log<'m, N> {
             }
             // Moves make pages dead elsewhere, so that what is dead can never be gathered all. For many blocks nobody moves much for little.
             let pages = self.volume.shape().pages;
-            let dead_min = if opened > OPENED_SURE { pages / 2 } else { 1 };
-            let is_begun = opened <= OPENED_SURE && self.collector.block().is_some();
+            let dead_min = if opened > sure { pages / 2 } else { 1 };
+            let is_begun = opened <= sure && self.collector.block().is_some();
             if is_begun || self.victims().emptiest(dead_min).is_some_and(|(block, _)| self.has_live(block)) {
                 return Ok(Claimed::Collect(Budget::urgent(dead_min)));
             }
@@ -311,35 +325,31 @@ impl<'m, N: Nand> Log<'m, N> {
                 return Ok(Claimed::Settle);
             }
             // That there is no room for many pages at once does not say that the chip is at its end.
-            if want == Claim::Grow || opened > OPENED_SURE {
+            if want == Claim::Grow || opened > sure {
                 return Err(LogError::Full);
             }
         }
         Err(self.volume.end())
     }
 
-    /// So many of the pages that live are of values, about: moving one may take another page, that of what names it. So many stand together in the mean, and are named by one.
-    pub fn weigh(&mut self, value_pages: u32, together: u32) {
-        self.value_pages = (value_pages, together);
+    /// So many of the pages that live are of values, about: moving one may take another page, that of what names it. So many stand together in the mean, and are named by one; and of
+    /// those that are moved the owner may remember so many before it programs what names them, which are so many pages.
+    pub fn weigh(&mut self, pages: u32, together: u32, (waits, namers): (u32, u32)) {
+        self.values = Weights { pages, together, waits, namers };
     }
 
     /// Whether so many pages may live after an operation that makes them more by so many. It may end above the capacity by a share of a block: it asks for the most that it may
     /// take. Where moving a page takes more than a program, moving all must leave most of the slack, or emptying one yields next to nothing, and calls get long, or never end.
     fn may_live(&self, live: u32, more: u32) -> bool {
         let (capacity, pages) = (self.capacity_pages(), u32::from(self.volume.shape().pages));
+        // Raw pages come with summaries, which are never moved.
+        let (values, summaries) = (self.values.pages, u32::from(self.volume.shape().summaries()));
+        let live = live + values * summaries / (pages - summaries);
         let least = live - more.saturating_sub(1);
-        let toll = self.collector.toll(least, self.value_pages, pages);
+        let toll = self.collector.toll(least, self.values, pages);
         let for_moves = (slack(self.volume.blocks().good()) * pages / 16).max(pages / 2);
         let bounds = [(live, pages / ABOVE_SHARE), (least, 0), (toll, for_moves)];
         bounds.iter().all(|&(taken, above)| taken <= capacity + above)
-    }
-
-    /// Blocks that an operation with so many pages opens.
-    fn opened_by(&self, pages: u32) -> u32 {
-        let heads = self.volume.heads();
-        let nodes = (pages - 1).saturating_sub(heads.room(1));
-        let block_pages = u32::from(self.volume.shape().pages);
-        u32::from(heads.room(0) == 0) + nodes.div_ceil(block_pages)
     }
 
     /// Whether a block would hold nothing if the deaths that were noted counted.
@@ -360,17 +370,22 @@ impl<'m, N: Nand> Log<'m, N> {
         Victims { blocks: self.volume.blocks(), skipped: self.collector.skipped() }
     }
 
-    /// Programs a page that promises nothing: it counts once a commit leads to it. `bytes` is a whole page, with room for the header
-    /// ([`Log::header_size`]) at its front, which is filled in here. The page counts as live from here on.
+    /// Programs a page that promises nothing: it counts once a commit leads to it. `bytes` is a whole page. One with a header has room for that
+    /// ([`Log::header_size`]) at its front, where it is filled in; a raw one is programmed as it is, and has a key that is short enough ([`OWNER_MAX`](crate::OWNER_MAX)). The page counts as live from here on.
     ///
-    /// Costs one program; after a failed one another one, and a checkpoint where it was a block's first.
+    /// Costs one program, and one more behind the last raw page of a group; after a failed program another one, and a checkpoint where it was a block's first.
     ///
     /// # Errors
     ///
-    /// [`LogError::Full`] before anything was programmed; [`LogError::ReadOnly`], [`LogError::Poisoned`], [`LogError::Nand`].
-    pub fn append(&mut self, bytes: &mut [u8], kind: Kind, grant: &mut Grant) -> Result<PageAddr, LogError<N::Error>> {
+    /// [`LogError::Full`] before anything was programmed; [`LogError::Unsuitable`] for a key that is too long; [`LogError::ReadOnly`], [`LogError::Poisoned`], [`LogError::Nand`].
+    pub fn append(
+        &mut self,
+        bytes: &mut [u8],
+        kind: Kind<'_>,
+        grant: &mut Grant,
+    ) -> Result<PageAddr, LogError<N::Error>> {
         grant.spend();
-        self.append_to(bytes, kind.of_page(), (1, false), Cause::Tree)
+        self.append_kind(bytes, kind, (1, Cause::Tree))
     }
 
     /// Programs a commit. When this returns, it is durable, a mount begins from it, and the deaths that were noted count. Costs as [`Log::append`].
@@ -394,6 +409,20 @@ impl<'m, N: Nand> Log<'m, N> {
             self.volume.set_exact(false);
         }
         debug_assert!(self.dying.pages().is_empty() && self.committed() == Some(page));
+        Ok(page)
+    }
+
+    fn append_kind(
+        &mut self,
+        bytes: &mut [u8],
+        kind: Kind<'_>,
+        (stream, cause): (u8, Cause),
+    ) -> Result<PageAddr, LogError<N::Error>> {
+        let Kind::Raw(key) = kind else { return self.append_to(bytes, kind.of_page(), (stream, false), cause) };
+        assert!(bytes.len() == self.page_size(), "a page is appended whole");
+        let owner = Owner::new(key).ok_or(LogError::Unsuitable { what: &"the key of a raw page" })?;
+        let page = self.volume.append_raw(bytes, owner, cause)?;
+        debug_assert!(self.is_raw(page) && self.has_live(self.geometry().block_of(page)));
         Ok(page)
     }
 
@@ -487,11 +516,14 @@ impl<'m, N: Nand> Log<'m, N> {
         }
         // Every turn begins or ends with a block, and a block that has pages to be asked about ends the loop.
         for _ in 0..2 * self.geometry().block_count {
-            let programs = self.collector.programs_of_move(self.value_pages.0 > 0);
+            let programs = self.collector.programs_of_move(self.values.pages > 0);
             if !budget.has_move(programs) || budget.examinations == 0 || self.dying_room() < 2 {
                 return Ok(None);
             }
-            let opens = |block| self.stream_of_copy(block).is_some_and(|stream| self.volume.heads().room(stream) == 0);
+            let opens = |block| {
+                let stream = self.stream_of_copy((block, self.volume.blocks().is_raw(block)));
+                stream.is_some_and(|stream| self.volume.heads().room(stream) == 0)
+            };
             let may_erase = budget.erases_max.is_none_or(|most| self.spent().1 < most);
             if !may_erase && self.collector.block().is_some_and(opens) {
                 return Ok(None);
@@ -562,19 +594,7 @@ impl<'m, N: Nand> Log<'m, N> {
             }
             self.collector.passes_levelling(self.spent().0);
         }
-        let (victims, blocks) = (self.victims(), self.volume.blocks());
-        let (pool, pages) = (blocks.pool(), blocks.pages());
-        match () {
-            () if budget.is_idle && self.room().is_full() => None,
-            () if budget.is_idle => {
-                let live_max = (blocks.live_total() / IDLE_LIVE_SHARE).min(u32::from(pages - pages / IDLE_SHARE));
-                victims.best(pages - live_max as u16)
-            }
-            // An operation waits, or the next one will.
-            () if budget.erases_max.is_none() || pool <= OPENED_FLOOR => victims.emptiest(budget.dead_min),
-            () if self.room().is_full() => None,
-            () => victims.best((pages / WORTH_SHARE).max(1)),
-        }
+        self.victims().next(budget, self.room().is_full())
     }
 
     /// Programs the copy of a page that the log asked about. It promises nothing; the next commit has to lead to it, and the page that
@@ -583,23 +603,49 @@ impl<'m, N: Nand> Log<'m, N> {
     /// # Errors
     ///
     /// [`LogError::Full`]: there is no room, and nothing was programmed. Else as [`Log::append`].
-    pub fn copy(&mut self, bytes: &mut [u8], kind: Kind, victim: &Victim) -> Result<PageAddr, LogError<N::Error>> {
-        let stream = self.stream_of_copy(self.geometry().block_of(victim.page())).ok_or(LogError::Full)?;
+    pub fn copy(&mut self, bytes: &mut [u8], kind: Kind<'_>, victim: &Victim) -> Result<PageAddr, LogError<N::Error>> {
+        let is_raw = matches!(kind, Kind::Raw(_));
+        let stream = self.stream_of_copy((self.geometry().block_of(victim.page()), is_raw)).ok_or(LogError::Full)?;
         self.collector.programmed();
-        self.append_to(bytes, kind.of_page(), (stream, false), victim.cause())
+        self.append_kind(bytes, kind, (stream, victim.cause()))
     }
 
-    /// The stream of what survives in a block: one further than where it was. When blocks are scarce, one that has room. A commit can always
+    /// Whose the page is that the log asks about, in a block of raw pages. One read for the pages of a group together. Where nobody knows, the owner says which keys name pages
+    /// ([`Log::found_owner`]), and that these are all ([`Log::found_owners`]).
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Nand`].
+    pub fn whose(&mut self, victim: &Victim) -> Result<Whose, LogError<N::Error>> {
+        self.volume.whose(victim.page())
+    }
+
+    /// A key names a page. What is of another group than the page that the log asks about is not needed.
+    pub fn found_owner(&mut self, page: PageAddr, key: &[u8]) {
+        if self.is_raw(page) {
+            self.volume.found_owner(page, key);
+        }
+    }
+
+    /// Every key was asked.
+    pub fn found_owners(&mut self) {
+        self.volume.found_owners();
+    }
+
+    /// The stream of what survives in a block, raw or with a header: that of raw pages, or one further than where it was. When blocks are scarce, one that has room. A commit can always
     /// follow: the last block that can be opened is left for that, if it needs one.
-    fn stream_of_copy(&self, block: BlockAddr) -> Option<u8> {
+    fn stream_of_copy(&self, (block, is_raw): (BlockAddr, bool)) -> Option<u8> {
         let heads = self.volume.heads();
         let blocks = self.volume.blocks();
-        let last = heads.streams() - 1;
-        let stream = (blocks.stream(block) + 1).min(last);
+        let last = self.volume.shape().headed() - 1;
+        let raw = heads.raw().filter(|_| is_raw);
+        // A page of the tree that names raw pages goes where those go that survived once.
+        let before = if blocks.is_raw(block) { 0 } else { blocks.stream(block) };
+        let stream = raw.unwrap_or_else(|| (before + 1).min(last));
         if heads.room(stream) > 0 || blocks.pool() > FLOOR {
             return Some(stream);
         }
-        let has_room = (1..=last).rev().find(|&other| heads.room(other) > 0);
+        let has_room = (1..=last).rev().find(|&other| raw.is_none() && heads.room(other) > 0);
         // One more stays for a recovery.
         let kept = u32::from(heads.room(0) == 0) + 1;
         has_room.or_else(|| (blocks.pool() > kept).then_some(stream))
@@ -609,7 +655,7 @@ impl<'m, N: Nand> Log<'m, N> {
     /// after a cut, and the newest block of commits has room.
     pub fn moves_by_commit(&self, victim: &Victim) -> bool {
         let heads = self.volume.heads();
-        let has_room = (1..heads.streams()).any(|stream| heads.room(stream) > 0);
+        let has_room = (1..self.volume.shape().headed()).any(|stream| heads.room(stream) > 0);
         debug_assert!(self.geometry().contains_page(victim.page()));
         !has_room && heads.room(0) > 0 && self.volume.blocks().pool() <= FLOOR
     }
@@ -665,7 +711,7 @@ impl<'m, N: Nand> Log<'m, N> {
         self.is_counting = false;
         self.volume.set_exact(is_complete);
         if is_complete {
-            self.release_unreached();
+            self.volume.blocks_mut().release_unreached();
         } else {
             self.set_all_live(self.volume.shape().pages);
         }
@@ -678,26 +724,9 @@ impl<'m, N: Nand> Log<'m, N> {
         debug_assert!(self.volume.is_exact() == is_complete);
     }
 
-    /// What was kept for the sake of a count that was wrong can be erased.
-    fn release_unreached(&mut self) {
-        debug_assert!(self.volume.is_exact(), "pages were counted");
-        let blocks = self.volume.blocks_mut();
-        for block in blocks.addresses() {
-            if blocks.has(block, Flag::Damaged) && blocks.live(block) == 0 {
-                blocks.set(block, Flag::Damaged, false);
-            }
-        }
-    }
-
     fn set_all_live(&mut self, live: u16) {
         let heads = *self.volume.heads();
-        let next_in = |block| heads.next_in(block).unwrap_or(u16::MAX);
-        let blocks = self.volume.blocks_mut();
-        for block in blocks.addresses() {
-            if blocks.state(block).holds_data() {
-                blocks.set_live(block, live.min(next_in(block)));
-            }
-        }
+        self.volume.blocks_mut().set_all_live(live, |block| heads.next_in(block));
     }
 
     /// Makes a checkpoint: what is known of the blocks becomes durable. The log makes checkpoints by itself; one more shortens the next recovery.
@@ -714,6 +743,11 @@ impl<'m, N: Nand> Log<'m, N> {
     /// Pages that are live, at most.
     pub fn live_pages(&self) -> u32 {
         self.volume.blocks().live_total()
+    }
+
+    /// Pages that are live behind the next commit, at most.
+    pub fn lasting_pages(&self) -> u32 {
+        self.live_pages().saturating_sub(self.dying.pages().len() as u32)
     }
 
     /// Whether live counts are the truth, and not above it as after a cut.
@@ -733,7 +767,7 @@ impl<'m, N: Nand> Log<'m, N> {
 
     /// Whether so many pages more may live.
     pub fn has_room(&self, pages: u32) -> bool {
-        self.may_live(self.live_pages() + pages, 1)
+        self.may_live(self.lasting_pages() + pages, 1)
     }
 
     /// How many pages of a block may be live, at most. An owner that walks its data can hold N5 against it.
@@ -743,26 +777,12 @@ impl<'m, N: Nand> Log<'m, N> {
 
     /// What the log did since the mount, and how it stands. Costs a pass over the block table in memory.
     pub fn stats(&self) -> LogStats {
-        let (blocks, counters) = (self.volume.blocks(), self.volume.medium().chip().counters());
-        let (mut least, mut most, mut sum) = (u32::MAX, 0, 0);
-        for block in blocks.addresses() {
-            if !matches!(blocks.state(block), State::Bad | State::Anchor) {
-                let erases = blocks.erase_count(block);
-                (least, most, sum) = (least.min(erases), most.max(erases), sum + u64::from(erases));
-            }
-        }
+        let volume = &self.volume;
         LogStats {
-            programs: counters.programs,
-            erases: counters.erases,
-            checkpoints: self.volume.anchors().made(),
-            failures: counters.failures.into(),
+            checkpoints: volume.anchors().made(),
             was_cut: self.was_cut,
-            live_pages: blocks.live_total(),
             capacity_pages: self.capacity_pages(),
-            pool_blocks: blocks.pool(),
-            bad_blocks: blocks.in_state(State::Bad),
-            damaged_blocks: blocks.damaged(),
-            erase_counts: (least.min(most), most, sum),
+            ..LogStats::of(volume.blocks(), volume.medium().chip().counters())
         }
     }
 

@@ -257,6 +257,30 @@ impl<'m, N: Nand> Medium<'m, N> {
         self.chip.program(page, bytes, cause, false)
     }
 
+    /// Programs a page as it is.
+    pub(crate) fn program_raw(
+        &mut self,
+        page: PageAddr,
+        bytes: &[u8],
+        cause: Cause,
+    ) -> Result<Programmed, LogError<N::Error>> {
+        debug_assert!(bytes.len() == self.bytes.len(), "a page is programmed whole");
+        self.held = self.held.filter(|&held| held != page);
+        self.chip.program(page, bytes, cause, false)
+    }
+
+    /// Reads a page as it is into the owner's bytes. One read.
+    pub(crate) fn read_raw(&mut self, page: PageAddr, bytes: &mut [u8]) -> Result<ReadStatus, LogError<N::Error>> {
+        debug_assert!(bytes.len() == self.bytes.len(), "a page is read whole");
+        match self.chip.read(page, 0, bytes) {
+            Ok(status) => Ok(status),
+            Err(error) if error.kind() == NandErrorKind::Uncorrectable => {
+                Err(LogError::Corrupt { page, why: Malformed::Unreadable })
+            }
+            Err(error) => Err(self.chip.error(error)),
+        }
+    }
+
     /// Erases the block of which this is the first page. The buffer keeps its bytes.
     pub(crate) fn erase(&mut self, first: PageAddr, cause: Cause) -> Result<Erasure, LogError<N::Error>> {
         let geometry = self.chip.geometry();

@@ -9,9 +9,8 @@ use nandu_nand::{BlockAddr, Nand, PageAddr};
 use crate::anchors::{Anchors, Standing};
 use crate::blocks::{Blocks, State};
 use crate::error::LogError;
-use crate::heads::Heads;
 use crate::medium::{Found, Medium, Probe};
-use crate::options::LogOptions;
+use crate::options::{LogOptions, RAW_POSITIONS};
 use crate::ready::Ready;
 use crate::roll::Roll;
 use crate::search::{NewestAnchor, Search, bad_anchor};
@@ -58,6 +57,7 @@ fn open<N: Nand>(volume: &mut Volume<'_, N>, options: &LogOptions) -> Result<boo
     }
     roll.check_clean(medium)?;
     volume.resume();
+    volume.resume_raw()?;
     if let Some(page) = volume.committed() {
         volume.hold_commit(page)?;
     }
@@ -75,23 +75,22 @@ fn stored_options<N: Nand>(
     let parsed = medium.parsed().map_err(|why| LogError::Corrupt { page, why })?;
     let anchor = Anchor::parse(&parsed).map_err(|why| bad_anchor(page, why))?;
     let differs = |wish: Option<u8>, found: u8| wish.is_some_and(|wish| wish != found);
-    let has_more = anchor.bare_streams() > 0 || anchor.mlc_streams() > 0 || anchor.tags().is_some();
+    let has_more = anchor.bare_streams() > 1 || anchor.mlc_streams() > 0 || anchor.tags().is_some();
+    let has_raw = anchor.bare_streams() > 0;
+    let streams = parsed.stream_count().saturating_sub(if has_raw { RAW_POSITIONS } else { 0 });
     let differences = [
         (!anchor.has_commit_stream() || has_more, &"features"),
+        (has_raw != options.has_raw, &"raw pages"),
         (anchor.page_size() != geometry.page_size, &"page size"),
         (anchor.pages_per_block() != geometry.pages_per_block, &"pages per block"),
         (anchor.block_count() != geometry.block_count, &"block count"),
         (anchor.mode() != MODE_SLC, &"cell mode"),
-        (differs(options.stream_count, parsed.stream_count()), &"stream count"),
+        (differs(options.stream_count, streams), &"stream count"),
         (differs(options.ready_max, anchor.ready_max()), &"ready list"),
     ];
     match differences.iter().find(|(is_other, _)| *is_other) {
         Some(&(_, what)) => Err(LogError::WrongFormat { what }),
-        None => Ok(LogOptions {
-            stream_count: Some(parsed.stream_count()),
-            ready_max: Some(anchor.ready_max()),
-            ..*options
-        }),
+        None => Ok(LogOptions { stream_count: Some(streams), ready_max: Some(anchor.ready_max()), ..*options }),
     }
 }
 
@@ -164,7 +163,7 @@ impl<N: Nand> Loader<'_, '_, N> {
         let is_read_only = anchor.is_read_only() || found.checkpoint == u32::MAX;
         *self.standing = Standing {
             anchors,
-            heads: Heads::new(self.shape.streams, self.shape.pages),
+            heads: self.shape.no_heads(),
             ready: Ready::EMPTY,
             committed: found.committed,
             is_exact,
@@ -172,7 +171,7 @@ impl<N: Nand> Loader<'_, '_, N> {
         };
         for (stream, head) in anchor.heads().enumerate() {
             let Some(head) = head else { continue };
-            if head.next >= self.shape.pages {
+            if head.next >= self.shape.pages || stream >= usize::from(self.shape.streams) {
                 return Err(Malformed::Range(Field::Heads));
             }
             debug_assert!(head.next > 0, "an anchor with an open block of no page is refused");
@@ -231,7 +230,8 @@ impl<N: Nand> Loader<'_, '_, N> {
         }
         let mut open = 0;
         for head in (0..heads.streams()).filter_map(|stream| heads.open(stream)) {
-            if self.blocks.state(head.block) != State::Open {
+            let is_raw = heads.raw().is_some_and(|raw| heads.open(raw).is_some_and(|it| it.block == head.block));
+            if self.blocks.state(head.block) != State::Open || self.blocks.is_raw(head.block) != is_raw {
                 return Err(Malformed::Range(Field::Heads));
             }
             // Recorded counts are rounded up, and an image may say anything.

@@ -4,6 +4,15 @@
 
 use nandu_media::{STREAM_COUNT_MAX, STREAM_COUNT_MIN};
 
+/// Bytes of the key that owns a raw page, at most.
+pub const OWNER_MAX: usize = 11;
+
+/// Bytes that such a key takes, with how long it is.
+pub(crate) const OWNER_SIZE: usize = OWNER_MAX + 1;
+
+/// Entries that a header with raw pages has beside those of other streams: where they stand, and which blocks are theirs.
+pub(crate) const RAW_POSITIONS: u8 = 2;
+
 /// Choices made at format. At mount, a choice that is not left open has to agree with the volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogOptions {
@@ -12,10 +21,12 @@ pub struct LogOptions {
     pub volume: Option<u32>,
     /// At format, what else the id is drawn from: something by chance, or what tells this chip from others, such as its serial number.
     pub salt: u64,
-    /// Streams, 2 to 8: one of commits, the others of what survives, by how often it did; left open: by the size of the chip.
+    /// Streams, 2 to 8, or 6 beside raw pages: one of commits, the others of what survives, by how often it did; left open: by the size of the chip.
     pub stream_count: Option<u8>,
     /// Longest list of blocks in a checkpoint that are opened next, 3 to 14; left open: by the size of the chip. Longer means fewer checkpoints and more blocks that hold no data.
     pub ready_max: Option<u8>,
+    /// Whether there are raw pages: an owner's bytes and nothing else, in a stream and in blocks of their own.
+    pub has_raw: bool,
     /// Read the header of each page back after it was programmed: one more short read a program, and a program that the chip reported and lost (fault F14) is repeated elsewhere. A mount
     /// after a cut reads a second time where what it finds ends, so that a read of something else (F15, F16) does not hide the newest commit.
     pub read_back: bool,
@@ -33,6 +44,7 @@ impl LogOptions {
         salt: 0,
         stream_count: None,
         ready_max: None,
+        has_raw: false,
         read_back: false,
         reads_max: None,
         #[cfg(feature = "_broken")]
@@ -40,7 +52,8 @@ impl LogOptions {
     };
 
     pub(crate) fn streams_are_sound(&self) -> bool {
-        let range = STREAM_COUNT_MIN as u8..=STREAM_COUNT_MAX as u8;
+        let most = STREAM_COUNT_MAX as u8 - if self.has_raw { RAW_POSITIONS } else { 0 };
+        let range = STREAM_COUNT_MIN as u8..=most;
         self.stream_count.is_none_or(|count| range.contains(&count))
     }
 

@@ -2,6 +2,7 @@
 //!
 //! What holds a whole page comes first: so in aligned memory, as a driver with DMA wants it, the page is aligned.
 
+use core::fmt;
 use core::mem::size_of;
 
 use nandu_nand::{Geometry, Nand};
@@ -10,19 +11,27 @@ use zerocopy::FromBytes;
 use crate::blocks::{BlockEntry, TablePage};
 use crate::error::LogError;
 use crate::options::{Broken, LogOptions};
-use crate::shape::{Shape, table_pages_max};
+use crate::raw::{Owner, Owners};
+use crate::shape::{Shape, owners_max, table_pages_max};
 
 /// A chip that can hold a volume, and memory that suffices. Small, unlike a log.
-#[derive(Debug)]
 pub struct Parts<'m, N> {
     pub(crate) nand: N,
     pub(crate) shape: Shape,
     pub(crate) page: &'m mut [u8],
     pub(crate) entries: &'m mut [BlockEntry],
     pub(crate) table: &'m mut [TablePage],
+    /// Of the group of raw pages that is filled, and of the one that is emptied.
+    pub(crate) owners: [Owners<'m>; 2],
     pub(crate) reads_back: bool,
     pub(crate) reads_max: Option<u32>,
     pub(crate) broken: Broken,
+}
+
+impl<N> fmt::Debug for Parts<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts").field("shape", &self.shape).finish_non_exhaustive()
+    }
 }
 
 impl<'m, N: Nand> Parts<'m, N> {
@@ -33,10 +42,11 @@ impl<'m, N: Nand> Parts<'m, N> {
     /// [`LogError::Geometry`], [`LogError::Memory`] and [`LogError::Unsuitable`].
     pub fn new(nand: N, options: &LogOptions, memory: &'m mut [u8]) -> Result<Self, LogError<N::Error>> {
         let shape = Shape::new(nand.geometry(), options)?;
-        let required = memory_required(&shape.geometry);
-        let (page, entries, table) = divide(&shape.geometry, memory).ok_or(LogError::Memory { required })?;
+        let required = memory_required(&shape.geometry, options);
+        let divided = divide(&shape.geometry, options, memory).ok_or(LogError::Memory { required })?;
+        let (page, entries, table, owners) = divided;
         let (reads_back, reads_max, broken) = (options.read_back, options.reads_max, options.broken());
-        Ok(Parts { nand, shape, page, entries, table, reads_back, reads_max, broken })
+        Ok(Parts { nand, shape, page, entries, table, owners, reads_back, reads_max, broken })
     }
 
     /// The chip's geometry.
@@ -50,19 +60,28 @@ impl<'m, N: Nand> Parts<'m, N> {
     }
 }
 
-/// Bytes needed for any volume on a chip: one page, 6 for each block, and 8 for each page that the block table may take.
-pub(crate) const fn memory_required(geometry: &Geometry) -> usize {
+/// Bytes needed for any volume on a chip: one page, 6 for each block, 8 for each page that the block table may take; and where there are raw pages 24 for each of a group.
+pub(crate) const fn memory_required(geometry: &Geometry, options: &LogOptions) -> usize {
     geometry.page_size as usize
         + geometry.block_count as usize * size_of::<BlockEntry>()
         + table_pages_max(geometry) as usize * size_of::<TablePage>()
+        + 2 * owners(geometry, options) * size_of::<Owner>()
 }
 
-type Divided<'m> = (&'m mut [u8], &'m mut [BlockEntry], &'m mut [TablePage]);
+/// Owners that are kept of a group.
+const fn owners(geometry: &Geometry, options: &LogOptions) -> usize {
+    if options.has_raw { owners_max(geometry) } else { 0 }
+}
+
+type Divided<'m> = (&'m mut [u8], &'m mut [BlockEntry], &'m mut [TablePage], [Owners<'m>; 2]);
 
 /// Divides the memory; `None` if it is too small.
-fn divide<'m>(geometry: &Geometry, memory: &'m mut [u8]) -> Option<Divided<'m>> {
+fn divide<'m>(geometry: &Geometry, options: &LogOptions, memory: &'m mut [u8]) -> Option<Divided<'m>> {
     let (page, rest) = memory.split_at_mut_checked(geometry.page_size as usize)?;
     let (entries, rest) = <[BlockEntry]>::mut_from_prefix_with_elems(rest, geometry.block_count as usize).ok()?;
-    let (table, _) = <[TablePage]>::mut_from_prefix_with_elems(rest, table_pages_max(geometry) as usize).ok()?;
-    Some((page, entries, table))
+    let (table, rest) = <[TablePage]>::mut_from_prefix_with_elems(rest, table_pages_max(geometry) as usize).ok()?;
+    let count = owners(geometry, options);
+    let (filled, rest) = <[Owner]>::mut_from_prefix_with_elems(rest, count).ok()?;
+    let (emptied, _) = <[Owner]>::mut_from_prefix_with_elems(rest, count).ok()?;
+    Some((page, entries, table, [filled, emptied].map(Owners::new)))
 }

@@ -13,18 +13,15 @@
 //!
 //! What a raw page holds comes from anywhere, so it may be made to look like a page of the log. Such a page has to state its own address: it is programmed at the next one.
 
-use nandu_media::STREAM_COUNT_MAX;
-use nandu_media::header::{MAGIC, header_size};
-use nandu_nand::{BlockAddr, Geometry, PageAddr};
+use nandu_media::PageKind;
+use nandu_media::header::MAGIC;
+use nandu_nand::{BlockAddr, Nand, PageAddr};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::shape::{MODE, Shape};
-
-/// Bytes of an owner's key, at most.
-pub const OWNER_MAX: usize = 11;
-
-/// Entries that a header with raw pages has beside those of other streams: where they stand, and which blocks are theirs.
-pub(crate) const RAW_POSITIONS: u8 = 2;
+use crate::error::LogError;
+use crate::medium::Medium;
+use crate::options::{OWNER_MAX, OWNER_SIZE};
+use crate::shape::Shape;
 
 /// Whose a page is: its key, and how long that is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -33,6 +30,8 @@ pub struct Owner {
     size: u8,
     key: [u8; OWNER_MAX],
 }
+
+const _: () = assert!(size_of::<Owner>() == OWNER_SIZE);
 
 impl Owner {
     const NOBODY: Owner = Owner { size: 0, key: [0; OWNER_MAX] };
@@ -59,18 +58,6 @@ pub enum Whose {
     Nobodys,
     /// Nobody knows: its owner has to be found.
     Unknown,
-}
-
-/// Pages of a group, its summary included.
-pub(crate) const fn raw_span(geometry: &Geometry) -> u16 {
-    let room = (geometry.page_size as usize).saturating_sub(header_size(STREAM_COUNT_MAX as u8));
-    let (owners, pages) = (room / size_of::<Owner>(), geometry.pages_in_mode(MODE));
-    (if owners < pages as usize { owners as u32 + 1 } else { pages }) as u16
-}
-
-/// Owners of the pages of a group, at most.
-pub(crate) const fn owners_max(geometry: &Geometry) -> usize {
-    raw_span(geometry).saturating_sub(1) as usize
 }
 
 /// The owners of the pages of one group.
@@ -146,9 +133,22 @@ impl<'m> Owners<'m> {
         body[..bytes.len()].copy_from_slice(bytes);
     }
 
+    /// Takes over whose the pages of the group are from a page, if that is a summary. Returns whether it is. One read.
+    pub(crate) fn read_from<N: Nand>(
+        &mut self,
+        medium: &mut Medium<'_, N>,
+        (shape, page): (&Shape, PageAddr),
+    ) -> Result<bool, LogError<N::Error>> {
+        let is_there = medium.probe(page)?.valid().is_some_and(|found| found.kind == PageKind::Summary);
+        if is_there {
+            self.read(&medium.bytes()[shape.header_size()..]);
+        }
+        Ok(is_there)
+    }
+
     /// Takes over the body of a summary.
-    pub(crate) fn read(&mut self, body: &[u8]) {
-        debug_assert!(self.group.is_some());
+    fn read(&mut self, body: &[u8]) {
+        self.set_known();
         for (owner, bytes) in self.owners.iter_mut().zip(body.chunks_exact(size_of::<Owner>())) {
             *owner = Owner::read_from_bytes(bytes).unwrap_or(Owner::NOBODY);
         }
@@ -164,9 +164,9 @@ pub(crate) fn is_disguised(bytes: &[u8], page: PageAddr) -> bool {
 mod tests {
     use nandu_nand::{BlockAddr, PageAddr};
 
-    use super::{OWNER_MAX, Owner, Owners, Whose, is_disguised, owners_max};
-    use crate::options::LogOptions;
-    use crate::shape::Shape;
+    use super::{Owner, Owners, Whose, is_disguised};
+    use crate::options::{LogOptions, OWNER_MAX};
+    use crate::shape::{Shape, owners_max};
 
     #[test]
     fn a_summary_brings_the_owners_of_its_group_back() {
@@ -184,9 +184,8 @@ mod tests {
         let mut body = [0; 100];
         owners.write(&mut body);
         again.begin(BlockAddr(3), 5, 0);
-        again.read(&body);
         assert_eq!(again.whose(&shape, 1), Whose::Unknown);
-        again.set_known();
+        again.read(&body);
         assert_eq!(again.whose(&shape, 1), Whose::Of(Owner::new(b"one").unwrap()));
         assert_eq!([2, 6].map(|nth| again.whose(&shape, nth)), [Whose::Nobodys; 2]);
         assert!(again.begin(BlockAddr(3), 5, 0) && !again.is_empty());

@@ -96,7 +96,7 @@ impl Roll<'_> {
             && found.checkpoint == self.standing.anchors.number()
             && found.sequence > self.standing.anchors.sequence()
             && found.positions[0].slot().is_some()
-            && found.positions.iter().all(is_sound)
+            && found.positions[..usize::from(self.shape.streams)].iter().all(is_sound)
     }
 
     /// Whether a page was committed after a checkpoint newer than the newest one found, so that that one must have decayed.

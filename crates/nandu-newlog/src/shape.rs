@@ -1,13 +1,15 @@
 //! Sizes that follow from the geometry and the options, constant while a volume is mounted.
 
 use nandu_media::anchor::anchor_size;
+use nandu_media::features::FILES;
 use nandu_media::header::header_size;
 use nandu_media::table::RECORD_SIZE;
 use nandu_media::{ANCHOR_COUNT, Position, READY_COUNT_MAX, READY_COUNT_MIN, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, CellMode, Geometry, PageAddr};
 
 use crate::error::LogError;
-use crate::options::LogOptions;
+use crate::heads::Heads;
+use crate::options::{LogOptions, OWNER_SIZE, RAW_POSITIONS};
 use crate::reserve::kept_back;
 
 /// How the cells of every block are used.
@@ -20,13 +22,28 @@ pub(crate) const fn table_pages_max(geometry: &Geometry) -> u32 {
     if room < RECORD_SIZE { 0 } else { geometry.block_count.div_ceil((room / RECORD_SIZE) as u32) }
 }
 
+/// Pages of a group of raw pages, its summary included.
+const fn raw_span(geometry: &Geometry) -> u16 {
+    let room = (geometry.page_size as usize).saturating_sub(header_size(STREAM_COUNT_MAX as u8));
+    let (owners, pages) = (room / OWNER_SIZE, geometry.pages_in_mode(MODE));
+    (if owners < pages as usize { owners as u32 + 1 } else { pages }) as u16
+}
+
+/// Owners of the raw pages of a group, at most.
+pub(crate) const fn owners_max(geometry: &Geometry) -> usize {
+    raw_span(geometry).saturating_sub(1) as usize
+}
+
 /// Sizes and counts of a volume.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) geometry: Geometry,
     /// Pages of a block.
     pub(crate) pages: u16,
+    /// Streams, that of raw pages among them, which is the last one.
     pub(crate) streams: u8,
+    /// Pages of a block of raw pages up to its first summary, that included; 0 where there are no raw pages.
+    pub(crate) raw_span: u16,
     /// Longest ready list.
     pub(crate) ready_max: u8,
     /// Pages of the block table; 0 if it stands in the anchor.
@@ -47,11 +64,16 @@ impl Shape {
         if !options.streams_are_sound() {
             return Err(LogError::Unsuitable { what: &"stream count outside 2 to 8" });
         }
+        if options.has_raw && !FILES {
+            return Err(LogError::Unsuitable { what: &"raw pages, which are not compiled: feature `files`" });
+        }
+        let raw = u8::from(options.has_raw);
         let streams = options.stream_count.unwrap_or(match blocks {
             0..128 => 2,
             128..256 => 3,
             _ => 4,
-        });
+        }) + raw;
+        let positions = streams + raw * (RAW_POSITIONS - 1);
         let ready_max = options.ready_max.unwrap_or(match blocks {
             0..128 => READY_COUNT_MIN as u8,
             128..256 => 6,
@@ -60,15 +82,15 @@ impl Shape {
         if !(READY_COUNT_MIN as u8..=READY_COUNT_MAX as u8).contains(&ready_max) {
             return Err(LogError::Unsuitable { what: &"ready list outside 3 to 14" });
         }
-        let room = (geometry.page_size as usize).saturating_sub(header_size(streams)) as u64;
+        let room = (geometry.page_size as usize).saturating_sub(header_size(positions)) as u64;
         let records_per_page = (room as usize / RECORD_SIZE) as u32;
         if records_per_page == 0 {
             return Err(LogError::Unsuitable { what: &"a page has no room for a record" });
         }
-        let stands_in_anchor = anchor_size(streams, ready_max, 0, blocks, false) <= room;
+        let stands_in_anchor = anchor_size(positions, ready_max, 0, blocks, false) <= room;
         let table_pages = if stands_in_anchor { 0 } else { blocks.div_ceil(records_per_page) };
         let pages = geometry.pages_in_mode(MODE);
-        if table_pages >= pages || anchor_size(streams, ready_max, table_pages as u16, 0, false) > room {
+        if table_pages >= pages || anchor_size(positions, ready_max, table_pages as u16, 0, false) > room {
             return Err(LogError::Unsuitable { what: &"the block table does not fit an anchor block" });
         }
         let data_blocks = blocks.saturating_sub(ANCHOR_COUNT as u32 + geometry.bad_block_max);
@@ -79,6 +101,7 @@ impl Shape {
             geometry: *geometry,
             pages: pages as u16,
             streams,
+            raw_span: if options.has_raw { raw_span(geometry) } else { 0 },
             ready_max,
             table_pages: table_pages as u16,
             records_per_page,
@@ -87,12 +110,42 @@ impl Shape {
 
     /// Bytes of a page's header.
     pub(crate) fn header_size(&self) -> usize {
-        header_size(self.streams)
+        header_size(self.positions())
+    }
+
+    /// Where no stream stands yet.
+    pub(crate) fn no_heads(&self) -> Heads {
+        Heads::new((self.streams, self.has_raw()), self.pages)
+    }
+
+    pub(crate) fn has_raw(&self) -> bool {
+        FILES && self.raw_span > 0
+    }
+
+    /// The streams of pages that say what they are: all but that of raw pages.
+    pub(crate) fn headed(&self) -> u8 {
+        self.streams - u8::from(self.has_raw())
+    }
+
+    /// What a header says of streams: where each stands, and where there are raw pages which blocks are of them.
+    pub(crate) fn positions(&self) -> u8 {
+        self.streams + if self.has_raw() { RAW_POSITIONS - 1 } else { 0 }
+    }
+
+    /// Whether a page of a block of raw pages is a summary.
+    pub(crate) fn is_summary(&self, nth: u16) -> bool {
+        debug_assert!(self.has_raw() && nth < self.pages);
+        nth % self.raw_span == self.raw_span - 1 || nth == self.pages - 1
+    }
+
+    /// Summaries of a block of raw pages.
+    pub(crate) fn summaries(&self) -> u16 {
+        if self.has_raw() { self.pages.div_ceil(self.raw_span) } else { 0 }
     }
 
     /// Where streams stand, for a page that says nothing of it.
     pub(crate) fn no_positions(&self) -> &'static [Position] {
-        &[Position::NONE; STREAM_COUNT_MAX][..usize::from(self.streams)]
+        &[Position::NONE; STREAM_COUNT_MAX][..usize::from(self.positions())]
     }
 
     /// The address of the `nth` page of a block.

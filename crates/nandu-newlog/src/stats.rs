@@ -2,6 +2,9 @@
 
 use nandu_nand::Cause;
 
+use crate::blocks::{Blocks, State};
+use crate::chip::Counters;
+
 /// What the log did since the mount, and how it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogStats {
@@ -30,6 +33,30 @@ pub struct LogStats {
 }
 
 impl LogStats {
+    /// What blocks and chip say. Costs a pass over the block table in memory.
+    pub(crate) fn of(blocks: &Blocks<'_>, counters: &Counters) -> LogStats {
+        let (mut least, mut most, mut sum) = (u32::MAX, 0, 0);
+        for block in blocks.addresses() {
+            if !matches!(blocks.state(block), State::Bad | State::Anchor) {
+                let erases = blocks.erase_count(block);
+                (least, most, sum) = (least.min(erases), most.max(erases), sum + u64::from(erases));
+            }
+        }
+        LogStats {
+            programs: counters.programs,
+            erases: counters.erases,
+            checkpoints: 0,
+            failures: counters.failures.into(),
+            was_cut: false,
+            live_pages: blocks.live_total(),
+            capacity_pages: 0,
+            pool_blocks: blocks.pool(),
+            bad_blocks: blocks.in_state(State::Bad),
+            damaged_blocks: blocks.damaged(),
+            erase_counts: (least.min(most), most, sum),
+        }
+    }
+
     /// Pages programmed for all causes.
     pub fn programs_total(&self) -> u64 {
         self.programs.iter().sum()

@@ -70,6 +70,12 @@ fn verify_block<N: Nand>(
     block: BlockAddr,
     tell: &mut impl FnMut(u8, BlockAddr, Option<PageAddr>),
 ) -> Result<(), LogError<N::Error>> {
+    if volume.blocks().is_raw(block) {
+        if volume.is_exact() && volume.blocks().live(block) > volume.blocks().owned(block) {
+            tell(5, block, None);
+        }
+        return Ok(());
+    }
     let (mut before, mut valid) = (0, 0);
     // The first one behind the last page that is valid.
     let mut damaged = None;

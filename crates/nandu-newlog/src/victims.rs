@@ -3,7 +3,9 @@
 use nandu_nand::{BlockAddr, Cause};
 
 use crate::blocks::{Blocks, Flag, State};
-use crate::reserve::FLOOR;
+use crate::collector::Budget;
+use crate::reserve::{FLOOR, OPENED_FLOOR};
+use crate::room::{IDLE_LIVE_SHARE, IDLE_SHARE, WORTH_SHARE};
 
 /// Erases by which the most worn block may be ahead of a full one before that is emptied.
 const SPREAD_MAX: u32 = 8;
@@ -60,8 +62,24 @@ impl<'v, 'm> Victims<'v, 'm> {
         Some((block, Cause::Gc))
     }
 
+    /// The block that is emptied within this budget, if none has to be for the sake of what is in it; the pool may be full.
+    pub(crate) fn next(&self, budget: &Budget, is_full: bool) -> Option<(BlockAddr, Cause)> {
+        let (pool, pages) = (self.blocks.pool(), self.blocks.pages());
+        match () {
+            () if budget.is_idle && is_full => None,
+            () if budget.is_idle => {
+                let live_max = (self.blocks.live_total() / IDLE_LIVE_SHARE).min(u32::from(pages - pages / IDLE_SHARE));
+                self.best(pages - live_max as u16)
+            }
+            // An operation waits, or the next one will.
+            () if budget.erases_max.is_none() || pool <= OPENED_FLOOR => self.emptiest(budget.dead_min),
+            () if is_full => None,
+            () => self.best((pages / WORTH_SHARE).max(1)),
+        }
+    }
+
     fn dead_in(&self, block: BlockAddr) -> u16 {
-        self.blocks.pages().saturating_sub(self.blocks.live(block))
+        self.blocks.owned(block).saturating_sub(self.blocks.live(block))
     }
 
     /// Blocks that can be emptied.
@@ -83,7 +101,7 @@ impl<'v, 'm> Victims<'v, 'm> {
     fn benefit(&self, block: BlockAddr) -> u64 {
         let live = u64::from(self.blocks.live(block)).max(1);
         // Times 2^16; a count that is too high may leave nothing of it.
-        let inverse = ((u64::from(self.blocks.pages()) << 16) / live).max(1 << 16);
+        let inverse = ((u64::from(self.blocks.owned(block)) << 16) / live).max(1 << 16);
         let yields = 4 * (inverse << 16).isqrt() + inverse - (5 << 16);
         let age = u64::from(self.blocks.age(block)) + 1;
         // The age has 6 bits, the yield 30 and the weight 10.

@@ -1,16 +1,19 @@
 //! A volume that is open: its blocks, its streams, its checkpoints, and what a cut left of them.
 
 use nandu_media::{Field, Malformed, PageFields, PageKind, Position};
-use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
+use nandu_nand::{BlockAddr, Cause, Nand, PageAddr, ReadStatus};
 
 use crate::anchors::{Anchors, Said, Standing};
 use crate::blocks::{Blocks, Flag, State};
 use crate::chip::Programmed;
+use crate::disturb::Disturb;
 use crate::error::LogError;
+use crate::grant::PageInfo;
 use crate::heads::{Head, Heads};
 use crate::medium::{Found, Medium, Probe};
 use crate::options::Broken;
 use crate::order::{Erased, Listed};
+use crate::raw::{Owner, Owners, Whose, is_disguised};
 use crate::ready::{End, Ready};
 use crate::reserve::OPENED_FLOOR;
 use crate::roll::Rolled;
@@ -31,24 +34,36 @@ pub(crate) struct Volume<'m, N> {
     shape: Shape,
     blocks: Blocks<'m>,
     standing: Standing,
+    disturb: Disturb,
+    /// Owners of the raw pages of the group that is filled, and of the one that is emptied.
+    owners: Owners<'m>,
+    emptied: Owners<'m>,
     broken: Broken,
 }
 
 impl<'m, N: Nand> Volume<'m, N> {
     /// A volume of which nothing is known yet.
-    pub(crate) fn new(medium: Medium<'m, N>, shape: Shape, blocks: Blocks<'m>, broken: Broken) -> Volume<'m, N> {
+    pub(crate) fn new(
+        (medium, shape): (Medium<'m, N>, Shape),
+        blocks: Blocks<'m>,
+        [owners, emptied]: [Owners<'m>; 2],
+        (disturb, broken): (Disturb, Broken),
+    ) -> Volume<'m, N> {
         Volume {
             medium,
             shape,
             blocks,
             standing: Standing {
                 anchors: Anchors::UNKNOWN,
-                heads: Heads::new(shape.streams, shape.pages),
+                heads: shape.no_heads(),
                 ready: Ready::EMPTY,
                 committed: None,
                 is_exact: true,
                 is_read_only: false,
             },
+            disturb,
+            owners,
+            emptied,
             broken,
         }
     }
@@ -146,6 +161,58 @@ impl<'m, N: Nand> Volume<'m, N> {
     /// The same, and where a checkpoint is taken over to.
     pub(crate) fn loader(&mut self) -> (&mut Medium<'m, N>, &mut Blocks<'m>, &Shape, &mut Standing) {
         (&mut self.medium, &mut self.blocks, &self.shape, &mut self.standing)
+    }
+
+    /// The volume is open: reads are drawn from here on.
+    pub(crate) fn start(&mut self) {
+        self.disturb.start(self.medium.sequence(), &mut self.blocks);
+    }
+
+    /// Whether so much was read since the mount that the next one should not begin as this one did.
+    pub(crate) fn has_read_much(&self) -> bool {
+        self.disturb.has_read_much()
+    }
+
+    /// Reads a page with a header into `bytes`, a whole page, and checks what it says of itself. One read.
+    pub(crate) fn read(&mut self, page: PageAddr, bytes: &mut [u8]) -> Result<PageInfo, LogError<N::Error>> {
+        self.begin_read(page, bytes)?;
+        let (kind, sequence, stream, status) = self.medium.read(page, bytes)?;
+        self.heed(page, status);
+        debug_assert!(sequence < self.medium.sequence());
+        Ok(PageInfo { kind, sequence, stream, status })
+    }
+
+    /// Reads a raw page into `bytes`, a whole page, as it is. One read.
+    pub(crate) fn read_raw(&mut self, page: PageAddr, bytes: &mut [u8]) -> Result<(), LogError<N::Error>> {
+        self.begin_read(page, bytes)?;
+        if !self.blocks.is_raw(self.shape.block_of(page)) {
+            return Err(LogError::Corrupt { page, why: Malformed::Range(Field::Page) });
+        }
+        let status = self.medium.read_raw(page, bytes)?;
+        self.heed(page, status);
+        Ok(())
+    }
+
+    fn begin_read(&mut self, page: PageAddr, bytes: &[u8]) -> Result<(), LogError<N::Error>> {
+        if self.medium.chip().is_lost() {
+            return Err(LogError::Poisoned);
+        }
+        if !self.shape.geometry.contains_page(page) {
+            return Err(LogError::Corrupt { page, why: Malformed::Range(Field::Page) });
+        }
+        if bytes.len() != self.shape.geometry.page_size as usize {
+            return Err(LogError::Corrupt { page, why: Malformed::Size });
+        }
+        self.disturb.note(self.shape.block_of(page), &mut self.blocks);
+        Ok(())
+    }
+
+    /// A page whose bits begin to flip has its block emptied.
+    fn heed(&mut self, page: PageAddr, status: ReadStatus) {
+        let block = self.shape.block_of(page);
+        if status.refresh_advised() && self.blocks.state(block).holds_data() {
+            self.blocks.set(block, Flag::Refresh, true);
+        }
     }
 
     /// Takes over a new volume's anchor blocks.
@@ -318,7 +385,7 @@ impl<'m, N: Nand> Volume<'m, N> {
     /// A stream goes on in a block that it took from this place of the ready list.
     fn begin_block(&mut self, stream: u8, erased: Erased, slot: u8) {
         self.standing.heads.begin(stream, erased.block(), 0, Some(slot));
-        self.blocks.open(erased, stream);
+        self.blocks.open(erased, (stream, self.standing.heads.raw() == Some(stream)));
     }
 
     /// A page was programmed in the block of a stream, and lives.
@@ -344,19 +411,11 @@ impl<'m, N: Nand> Volume<'m, N> {
         cause: Cause,
     ) -> Result<PageAddr, LogError<N::Error>> {
         debug_assert!((kind == PageKind::Commit) == (stream == 0), "commits go to stream 0, and nothing else does");
+        debug_assert!(stream < self.shape.headed(), "a page with a header is no raw one");
         self.check_writable()?;
         self.leave_clean()?;
         for _ in 0..BLOCKS_TRIED {
-            match self.standing.heads.open(stream) {
-                None => self.open(stream, takes_last)?,
-                // The volume was unmounted with this block open, and came to a chip on which it is bad.
-                Some(head) if !self.may_use(head.block)? => {
-                    self.close(stream, Programmed::Failed);
-                    self.open(stream, takes_last)?;
-                }
-                Some(_) => {}
-            }
-            let Some(head) = self.standing.heads.open(stream) else { return Err(LogError::Full) };
+            let head = self.head_for(stream, takes_last)?;
             let page = self.shape.page(head.block, head.next);
             let positions = self.standing.heads.positions_with(stream);
             let fields = PageFields {
@@ -368,7 +427,7 @@ impl<'m, N: Nand> Volume<'m, N> {
                 checkpoint: self.standing.anchors.number(),
                 stream,
                 flags: 0,
-                positions: &positions[..usize::from(self.shape.streams)],
+                positions: &positions[..usize::from(self.shape.positions())],
             };
             let outcome = match self.medium.program(fields, cause, bytes) {
                 Ok(outcome) => outcome,
@@ -388,6 +447,153 @@ impl<'m, N: Nand> Volume<'m, N> {
             self.give_up(stream, outcome)?;
         }
         Err(self.end())
+    }
+
+    /// Where a stream goes on.
+    fn head_for(&mut self, stream: u8, takes_last: bool) -> Result<Head, LogError<N::Error>> {
+        match self.standing.heads.open(stream) {
+            None => self.open(stream, takes_last)?,
+            // The volume was unmounted with this block open, and came to a chip on which it is bad.
+            Some(head) if !self.may_use(head.block)? => {
+                self.close(stream, Programmed::Failed);
+                self.open(stream, takes_last)?;
+            }
+            Some(_) => {}
+        }
+        self.standing.heads.open(stream).ok_or(LogError::Full)
+    }
+
+    /// Programs a raw page of this owner, which lives, and its summary if it is the last one of its group. Costs as [`Volume::append`], and a program for a summary.
+    ///
+    /// # Errors
+    ///
+    /// As [`Volume::append`].
+    pub(crate) fn append_raw(
+        &mut self,
+        bytes: &[u8],
+        owner: Owner,
+        cause: Cause,
+    ) -> Result<PageAddr, LogError<N::Error>> {
+        self.check_writable()?;
+        self.leave_clean()?;
+        let Some(stream) = self.standing.heads.raw() else { return Err(LogError::Full) };
+        for _ in 0..BLOCKS_TRIED {
+            let mut head = self.head_for(stream, false)?;
+            let mut page = self.shape.page(head.block, head.next);
+            if is_disguised(bytes, page) {
+                let _ = self.standing.heads.advance(stream);
+                self.summarize(false)?;
+                head = self.head_for(stream, false)?;
+                page = self.shape.page(head.block, head.next);
+            }
+            debug_assert!(!is_disguised(bytes, page) && !self.shape.is_summary(head.next));
+            let outcome = match self.medium.program_raw(page, bytes, cause) {
+                Ok(outcome) => outcome,
+                Err(error) => {
+                    self.close(stream, Programmed::Unknown);
+                    return Err(error);
+                }
+            };
+            if outcome == Programmed::Done {
+                self.begin_group(head);
+                self.owners.set(&self.shape, head.next, owner);
+                self.grow(stream, head.block);
+                self.summarize(false)?;
+                return Ok(page);
+            }
+            self.give_up(stream, outcome)?;
+        }
+        Err(self.end())
+    }
+
+    /// The owners in memory are those of the group in which a stream goes on.
+    fn begin_group(&mut self, head: Head) {
+        let first = head.next - head.next % self.shape.raw_span;
+        self.owners.begin(head.block, self.blocks.erase_count(head.block), first);
+    }
+
+    /// Programs the summary of the group of raw pages that is filled, if it is full, or in any case if it is to be early and would say anything.
+    fn summarize(&mut self, is_early: bool) -> Result<(), LogError<N::Error>> {
+        let Some(stream) = self.standing.heads.raw() else { return Ok(()) };
+        let Some(head) = self.standing.heads.open(stream) else { return Ok(()) };
+        self.begin_group(head);
+        if !self.shape.is_summary(head.next) && (!is_early || self.owners.is_empty()) {
+            return Ok(());
+        }
+        let page = self.shape.page(head.block, head.next);
+        let positions = self.standing.heads.positions_with(stream);
+        let Volume { medium, owners, shape, standing, .. } = self;
+        medium.compose(shape.header_size(), |body| owners.write(body));
+        let fields = PageFields {
+            kind: PageKind::Summary,
+            sequence: 0,
+            page: page.0,
+            volume: 0,
+            committed: standing.committed.map(|page| page.0),
+            checkpoint: standing.anchors.number(),
+            stream,
+            flags: 0,
+            positions: &positions[..usize::from(shape.positions())],
+        };
+        match medium.program_own(fields, Cause::Tree, false) {
+            Ok(Programmed::Done) => {
+                if let Some(full) = self.standing.heads.advance(stream) {
+                    self.blocks.close(full);
+                }
+                // An early one may stand right before the place of the last one.
+                if is_early { self.summarize(false) } else { Ok(()) }
+            }
+            // The owners are found otherwise.
+            Ok(outcome) => self.give_up(stream, outcome),
+            Err(error) => {
+                self.close(stream, Programmed::Unknown);
+                Err(error)
+            }
+        }
+    }
+
+    /// Before a clean checkpoint: says whose the raw pages are of the group that is filled.
+    pub(crate) fn leave_raw(&mut self) -> Result<(), LogError<N::Error>> {
+        self.summarize(true)
+    }
+
+    /// After a clean mount: whose the raw pages are of the group that is filled says the page before the next one. If it does not, nothing more goes to that block. One read.
+    pub(crate) fn resume_raw(&mut self) -> Result<(), LogError<N::Error>> {
+        let Some(stream) = self.standing.heads.raw() else { return Ok(()) };
+        let Some(head) = self.standing.heads.open(stream) else { return Ok(()) };
+        self.begin_group(head);
+        let page = self.shape.page(head.block, head.next.saturating_sub(1));
+        let Volume { medium, owners, shape, .. } = self;
+        let is_begun = !head.next.is_multiple_of(shape.raw_span);
+        if shape.is_summary(head.next) || is_begun && !owners.read_from(medium, (shape, page))? {
+            self.close(stream, Programmed::Unknown);
+        }
+        Ok(())
+    }
+
+    /// Whose a page in a block of raw pages is. Reads the summary of its group, unless that is the one that is emptied.
+    pub(crate) fn whose(&mut self, page: PageAddr) -> Result<Whose, LogError<N::Error>> {
+        let Volume { medium, shape, blocks, emptied, .. } = self;
+        let (block, nth) = (shape.block_of(page), shape.nth_of(page));
+        if shape.is_summary(nth) {
+            return Ok(Whose::Nobodys);
+        }
+        let first = nth - nth % shape.raw_span;
+        if !emptied.begin(block, blocks.erase_count(block), first) {
+            let last = (first + shape.raw_span).min(shape.pages) - 1;
+            emptied.read_from(medium, (shape, shape.page(block, last)))?;
+        }
+        Ok(emptied.whose(shape, nth))
+    }
+
+    /// A key names a raw page, which may be one of the group that is emptied.
+    pub(crate) fn found_owner(&mut self, page: PageAddr, key: &[u8]) {
+        self.emptied.found(&self.shape, page, key);
+    }
+
+    /// Every key was asked.
+    pub(crate) fn found_owners(&mut self) {
+        self.emptied.set_known();
     }
 
     /// Open blocks that are to be emptied since they were read too often are closed, where there are others to open. A mount finds the next one by the ready list, as after a failed program.
@@ -467,9 +673,10 @@ impl<'m, N: Nand> Volume<'m, N> {
     fn classify(&mut self, rolled: &Rolled) -> Option<(BlockAddr, u16)> {
         let positions = rolled.newest.map(|found| found.positions);
         let pages = self.shape.pages;
-        let heads = core::mem::replace(&mut self.standing.heads, Heads::new(self.shape.streams, pages));
+        let heads = core::mem::replace(&mut self.standing.heads, self.shape.no_heads());
         // The other streams take from the back, and keep their block until they open the next.
-        let others = positions.iter().flat_map(|positions| &positions[1..]).filter_map(|position| position.slot());
+        let streams = usize::from(self.shape.streams);
+        let others = positions.iter().flat_map(|it| &it[1..streams]).filter_map(|position| position.slot());
         let first = others
             .filter(|&slot| slot != Position::SLOT_OPEN)
             .min()
@@ -487,6 +694,12 @@ impl<'m, N: Nand> Volume<'m, N> {
                 }
             } else {
                 self.blocks.found_used(block, pages);
+            }
+        }
+        let raw_slots = positions.filter(|_| self.shape.has_raw()).map(|positions| positions[streams]);
+        for (slot, &block) in (0..).zip(self.standing.ready.all()) {
+            if raw_slots.is_some_and(|slots| slots.has_slot(slot)) && self.blocks.state(block) == State::Closed {
+                self.blocks.found_raw(block);
             }
         }
         for stream in 0..self.shape.streams {

@@ -6,18 +6,25 @@
 //! head    7F 48 D6 9B; length u32: bytes of the value; page numbers, u32 each, exactly as many as a value of that length needs; the last bytes of the value,
 //!         at most 96, if no page has them. No other record is such: a value that looks like one stands in a page itself
 //! page    of the kind `Value`, as in "Large values", with the stamp 0: what it belongs to, and bytes of the value
+//! raw     7F 48 D6 9C; length u32; number u32 of a raw page, which has the bytes of the value and then FF; XXH32 u32 of that page, with seed 0
 //! ```
 //!
+//! On a volume with raw pages each head is as the last one: a value has a page at most, and its key 11 bytes.
 //! Where a head has room for the numbers of all pages, it has these, and what is left of the value beyond full pages if that is little: so a value as large as a page takes one. Else pages stand in groups, and the head has the number of each group's last page, its **leader**, which
 //! has the numbers of the others behind its bytes. A full group has as many pages as 6 bytes of a page's content each, 292 at most. Pages are full in their order, but for the last
 //! of the bytes; a leader may have none. Numbers are little-endian.
 
 use core::ops::Range;
 
+use nandu_media::features::FILES;
+
 use nandu_media::value::FRONT_SIZE;
 
 /// The first bytes of a head.
 const MARK: [u8; 4] = [0x7F, 0x48, 0xD6, 0x9B];
+
+/// Those of a head that names a raw page.
+const RAW_MARK: [u8; 4] = [0x7F, 0x48, 0xD6, 0x9C];
 
 /// Bytes of a head before page numbers.
 const FRONT: usize = 8;
@@ -55,6 +62,8 @@ pub(crate) struct Division {
     heads: usize,
     /// Bytes of the value in the head.
     rest: usize,
+    /// Whether its page is a raw one.
+    is_raw: bool,
 }
 
 impl Division {
@@ -70,9 +79,20 @@ impl Division {
             let size = group * payload - NUMBER * (group - 1);
             let heads = length.saturating_sub(rest_max).div_ceil(size).max(1);
             let rest = length.saturating_sub(heads * size);
-            let division = Division { length, payload, group, heads, rest };
+            let division = Division { length, payload, group, heads, rest, is_raw: false };
             (division.head_size() <= head_max).then_some(division)
         })
+    }
+
+    /// A value of so many bytes in a raw page of this size. `None` if it does not fit, or has no bytes.
+    pub(crate) fn raw(page_size: usize, length: usize) -> Option<Division> {
+        let division = Division { length, payload: page_size, group: 1, heads: 1, rest: 0, is_raw: true };
+        (1..=page_size).contains(&length).then_some(division)
+    }
+
+    /// Whether the value is in a raw page.
+    pub(crate) fn is_raw(&self) -> bool {
+        FILES && self.is_raw
     }
 
     /// Bytes of the value.
@@ -82,7 +102,7 @@ impl Division {
 
     /// Bytes of the head.
     pub(crate) fn head_size(&self) -> usize {
-        FRONT + NUMBER * self.heads + self.rest
+        FRONT + NUMBER * self.heads + self.rest + if self.is_raw { CHECK.end - CHECK.start } else { 0 }
     }
 
     /// Which bytes of the value its head has.
@@ -153,18 +173,25 @@ impl Division {
     }
 }
 
-/// Bytes of the value that a head says it has, if a record begins as one.
-pub(crate) fn length_in(value: &[u8]) -> Option<usize> {
-    let length = value.strip_prefix(&MARK)?.first_chunk()?;
-    Some(u32::from_le_bytes(*length) as usize)
+/// Bytes of the value that a head says it has, if a record begins as one, and whether it names a raw page.
+pub(crate) fn length_in(value: &[u8]) -> Option<(usize, bool)> {
+    let is_raw = value.starts_with(&RAW_MARK);
+    let length = value.strip_prefix(if is_raw { &RAW_MARK } else { &MARK })?.first_chunk()?;
+    Some((u32::from_le_bytes(*length) as usize, is_raw))
 }
 
 /// Writes what stands before the numbers in a head.
-pub(crate) fn begin_head(head: &mut [u8], length: usize) {
-    debug_assert!((1..=VALUE_SIZE_MAX).contains(&length), "a value that can be divided");
-    head[..MARK.len()].copy_from_slice(&MARK);
-    head[MARK.len()..FRONT].copy_from_slice(&(length as u32).to_le_bytes());
+pub(crate) fn begin_head(head: &mut [u8], division: &Division) {
+    debug_assert!((1..=VALUE_SIZE_MAX).contains(&division.length), "a value that can be divided");
+    head[..MARK.len()].copy_from_slice(if division.is_raw { &RAW_MARK } else { &MARK });
+    head[MARK.len()..FRONT].copy_from_slice(&(division.length as u32).to_le_bytes());
 }
+
+/// Bytes of a head that names a raw page.
+pub(crate) const RAW_HEAD_SIZE: usize = CHECK.end;
+
+/// Where the checksum of a raw page stands in a head.
+pub(crate) const CHECK: Range<usize> = FRONT + NUMBER..FRONT + 2 * NUMBER;
 
 /// Where a page number stands in a head.
 pub(crate) fn number_at(index: usize) -> Range<usize> {

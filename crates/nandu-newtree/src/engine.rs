@@ -7,7 +7,7 @@ use nandu_cells::{Cache, Cells};
 use nandu_index::{Direction, Edit, Entry, KeyBuf, OrderedIndex, Violation};
 use nandu_media::features::GROUP;
 use nandu_nand::{Geometry, Nand, PageAddr};
-use nandu_newlog::{Budget, Claim, Log, LogError, LogOptions, Parts as LogParts};
+use nandu_newlog::{Budget, Claim, Log, LogError, LogOptions, OWNER_MAX, Parts as LogParts};
 
 use crate::changes::Changes;
 use crate::cursor::Cursor;
@@ -15,7 +15,7 @@ use crate::descend::{find_leaf, leaf_in, look};
 use crate::division::SINGLE_MAX;
 use crate::error::{BESIDE_MAX, EngineError, Outcome};
 use crate::keeper::Keeper;
-use crate::list::Waiting;
+use crate::list::{Waiting, members_left};
 use crate::now::{batch_now, delete_now, put_now};
 use crate::options::{Broken, Durability, Memory, Options, memory_required};
 use crate::path::Path;
@@ -214,7 +214,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// Those of the log.
     pub fn has_room(&mut self, values: u32, others: u32) -> Outcome<bool, N> {
-        let members = if values > 0 { self.keeper.members_left() } else { 0 };
+        let members = if values > 0 { members_left(self.keeper.waiting()) } else { 0 };
         self.keeper.has_room(values, others + members)
     }
 
@@ -732,7 +732,8 @@ fn shape_of<N: Nand, C: Cells>(
 ) -> Outcome<Shape<C>, N> {
     let page_size = geometry.page_size as usize;
     let shape = Shape::new(cells, page_size, header_size, geometry.page_count(), options.cache_size);
-    Ok(shape.ok_or(EngineError::PageSize(page_size))?.with_values(options.has_values))
+    let owner_max = options.log.has_raw.then_some(OWNER_MAX);
+    Ok(shape.ok_or(EngineError::PageSize(page_size))?.with_values(options.has_values).with_raw(owner_max))
 }
 
 impl<N: Nand, C: Cells> OrderedIndex for Engine<'_, N, C> {

@@ -8,24 +8,25 @@ use nandu_media::features::BLOBS;
 use nandu_media::path::WINDOW_MAX;
 use nandu_media::tree::{HEIGHT_MAX, Malformed};
 use nandu_nand::{Nand, PageAddr};
-use nandu_newlog::{Budget, Claim, Claimed, Fate, Log, LogError, Victim};
+use nandu_newlog::{Budget, Claim, Claimed, Fate, LogError, Victim, Whose};
 
 use crate::commit::{commit, commit_bare, seal, tell, write, write_sealed};
 use crate::descend::load_root;
 use crate::error::{EngineError, Outcome, corrupt, corrupt_page};
-use crate::large::{self, Heads, Namer, append, copy_waiting, named, visit_open, visit_waiting};
-use crate::list::{List, Waiting, changes_max, choose, merged_is_in_leaf};
-use crate::options::Durability;
+use crate::large::{self, Heads, Namer, append, visit_open, visit_waiting};
+use crate::list::{
+    HEAD_MEMORY, List, Waiting, changes_max, choose, has_head_room, heads_max, members_left, merged_is_in_leaf,
+};
 use crate::pages::REPLACED_MAX;
 use crate::relocate::{copy, lift, lives};
 use crate::replay::replay;
 use crate::shape::{Counts, State};
 use crate::siblings::MOVED_MAX;
-use crate::tree::Tree;
+use crate::tree::{Tree, Visit};
 use crate::values::Values;
 use crate::walk::live_pages;
 use crate::window::Leaf;
-use crate::writer::{Change, Pen};
+use crate::writer::{Change, Need, Pen};
 
 /// Deaths that a move or a change of one entry may tell: two leaves, a node of each level, a bare commit.
 pub(crate) const DEATHS: usize = HEIGHT_MAX + 3;
@@ -41,18 +42,6 @@ const MOVED: usize = MOVED_MAX + 1;
 
 /// Pages of a value after which there is a commit, so that a mount finds what comes after them.
 const UNSETTLED_MAX: usize = 512;
-
-/// What an operation asks of the log.
-#[derive(Clone, Copy)]
-pub(crate) struct Need {
-    pub(crate) want: Claim,
-    /// Pages that it appends at most, the commit among them.
-    pub(crate) pages: u32,
-    /// Pages that live more after it, at most.
-    pub(crate) live: u32,
-    /// Pages that die with it, at most.
-    pub(crate) deaths: usize,
-}
 
 /// The tree, what waits for it, and where both stand.
 pub(crate) struct Keeper<'m, N: Nand, C> {
@@ -233,21 +222,29 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
 
     /// Asks for room. `None` if something else had to be done for it: what was in the buffers is forgotten, and is to be made again.
     pub(crate) fn claim(&mut self, need: Need) -> Outcome<Option<Change>, N> {
+        self.claim_for(need, false)
+    }
+
+    /// The same where one of the pages may be a raw one.
+    fn claim_for(&mut self, need: Need, is_raw: bool) -> Outcome<Option<Change>, N> {
         let Need { want, pages, live, deaths } = need;
         // What is listed may not fit beside the path, and then has a page of its own.
         let pages = pages + u32::from(!self.waiting.is_idle());
         // Members take no room from what is there.
-        let live = if want == Claim::Grow { live + self.members_left() } else { live };
+        let live = if want == Claim::Grow { live + members_left(&self.waiting) } else { live };
         if self.tree.log.dying_room() < deaths + self.waiting.window.len() {
             self.tree.path.begin(self.working);
             self.settle()?;
             return Ok(None);
         }
         self.weigh(self.values.done() as u32);
-        let claimed = match self.tree.log.claim(want, pages, live) {
+        let raws = u32::from(is_raw);
+        let claimed = match self.tree.log.claim_with(want, (pages - raws, raws), live - raws) {
             // How much moves take is not known yet: that is counted before anything is refused.
             Err(LogError::Full)
-                if want == Claim::Grow && self.working.counts.may_have_heads() && self.values.is_unknown() =>
+                if want == Claim::Grow
+                    && self.working.counts.may_have_heads()
+                    && self.values.is_unknown(self.nodes()) =>
             {
                 Claimed::Recount
             }
@@ -290,7 +287,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let division = shape.division(key, length).ok_or(EngineError::ValueSize(length))?;
         // And what the leaf of its head may be divided into.
         let pages = (division.pages() + DEATHS) as u32;
-        if want == Claim::Grow && !self.has_room(pages, self.members_left())? {
+        if want == Claim::Grow && !self.has_room(pages, members_left(&self.waiting))? {
             return Err(EngineError::Log(LogError::Full));
         }
         let since = self.tree.log.next_sequence();
@@ -301,7 +298,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
 
     /// Whether so many pages of values more may live, and so many others. Only the truth says no.
     pub(crate) fn has_room(&mut self, values: u32, others: u32) -> Outcome<bool, N> {
-        if !self.is_room_for(values, others) && (!self.tree.log.is_exact() || self.values.is_unknown()) {
+        if !self.is_room_for(values, others) && (!self.tree.log.is_exact() || self.values.is_unknown(self.nodes())) {
             self.recount()?;
         }
         Ok(self.is_room_for(values, others))
@@ -313,15 +310,9 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.tree.log.has_room(values + others)
     }
 
-    /// Pages that members of the window may need yet.
-    pub(crate) fn members_left(&self) -> u32 {
-        let may_wait = self.waiting.durability == Durability::OnSync;
-        if may_wait { self.waiting.window.lonely_left() as u32 } else { 0 }
-    }
-
     /// How many pages of values more may live, as far as is known, beside so many others and those that members of the window may need.
     pub(crate) fn pages_left(&mut self, others: u32) -> u32 {
-        let others = others + self.members_left();
+        let others = others + members_left(&self.waiting);
         let (mut least, mut most) = (0, self.tree.log.capacity_pages().saturating_sub(self.tree.log.live_pages()));
         while least < most {
             let middle = (least + most).div_ceil(2);
@@ -333,11 +324,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
 
     /// The head of the value under way takes the bytes that no page has. Returns whether it is time for that.
     pub(crate) fn take_rest(&mut self, bytes: &[u8]) -> bool {
-        let is_rest = self.values.next().is_none();
-        if is_rest {
-            self.values.set_rest(bytes);
-        }
-        is_rest
+        self.values.take_rest(bytes)
     }
 
     /// Programs the next page of the value under way. 1 program.
@@ -345,8 +332,9 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.ready()?;
         // And the page in whose place it comes.
         let need = Need { want: self.values.claim(), pages: 2, live: 1, deaths: DEATHS + 1 };
+        let is_raw = self.values.is_raw_next();
         for _ in 0..CLAIMS_MAX {
-            let Some(mut change) = self.claim(need).map_err(|error| self.undo(error))? else { continue };
+            let Some(mut change) = self.claim_for(need, is_raw).map_err(|error| self.undo(error))? else { continue };
             let Keeper { tree, values, .. } = self;
             let appended = append(tree, values, &mut change, (key, bytes));
             self.owed += change.appended();
@@ -369,11 +357,25 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
     }
 
+    /// Pages of values that records name.
+    fn value_pages(&self) -> u32 {
+        self.working.counts.value_pages.saturating_add_signed(self.more_pages)
+    }
+
+    /// Pages of the tree, about, where it matters how many name pages that are moved.
+    fn nodes(&self) -> u32 {
+        let has_raw = self.tree.path.shape().has_raw();
+        if has_raw { self.tree.log.lasting_pages().saturating_sub(self.value_pages()) } else { 0 }
+    }
+
     /// Tells the log how many pages of values there will be, with so many more.
     fn weigh(&mut self, more: u32) {
         if BLOBS {
-            let pages = self.working.counts.value_pages.saturating_add_signed(self.more_pages) + more;
-            self.tree.log.weigh(pages, self.values.together());
+            let pages = self.value_pages();
+            let nodes = self.nodes();
+            let Tree { log, path, .. } = &mut self.tree;
+            let namers = self.values.namers(nodes) + path.shape().namers(more);
+            log.weigh(pages + more, self.values.together(), (heads_max(&self.waiting, path.shape()), namers));
         }
     }
 
@@ -388,25 +390,11 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.is_miscounted |= self.values.close();
     }
 
-    /// What waits takes the place of what was at a key: the pages that its head names die with the next commit.
+    /// As [`large::head_dies`].
     pub(crate) fn head_dies(&mut self, key: &[u8]) -> Outcome<(), N> {
-        let (mut is_all, kept) = (true, DEATHS + self.waiting.window.len());
-        let Keeper { tree, waiting, more_pages, .. } = self;
-        let dies = &mut |tree: &mut Tree<'_, N, C>, page| match page {
-            Some(page) if tree.log.dying_room() > kept => tree.log.dies(PageAddr(page)),
-            _ => is_all = false,
-        };
-        let fewer = match waiting.changes.find(key) {
-            Ok(index) => {
-                let page = tree.path.shape().page_of(key, waiting.changes.value(index));
-                page.map_or(0, |page| {
-                    dies(tree, Some(page));
-                    1
-                })
-            }
-            Err(_) => named(tree, key, dies)?,
-        };
-        *more_pages -= fewer as i32;
+        let Keeper { tree, waiting, .. } = self;
+        let (fewer, is_all) = large::head_dies(tree, waiting, (key, DEATHS))?;
+        self.more_pages -= fewer as i32;
         self.is_miscounted |= !is_all;
         Ok(())
     }
@@ -601,6 +589,9 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             // It dies with the next commit.
             return Ok(Fate::Stays);
         }
+        if BLOBS && self.tree.log.is_raw(page) {
+            return self.fate_of_raw((victim, most));
+        }
         let is_member = self.waiting.window.contains(page.0) && !self.waiting.broken.is(|it| it.members_die);
         self.is_held |= is_member;
         let level = match lives(&mut self.tree, page) {
@@ -670,35 +661,68 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
     }
 
+    /// What becomes of a page in a block of raw pages. Where a cut left nothing that says whose those are, every leaf is read for the pages of a group.
+    fn fate_of_raw(&mut self, (victim, most): (&Victim, usize)) -> Outcome<Fate, N> {
+        if self.values.has_raw(victim.page().0) {
+            return Ok(Fate::Stays);
+        }
+        debug_assert!(!self.tree.path.is_dirty(), "nothing is under way");
+        let mut whose = self.tree.log.whose(victim)?;
+        if whose == Whose::Unknown {
+            match self.visit_live(&mut |log, page, key| log.found_owner(page, key)) {
+                Ok(_) => self.tree.log.found_owners(),
+                Err(error) => return self.not_moved(error),
+            }
+            whose = self.tree.log.whose(victim)?;
+        }
+        match whose {
+            Whose::Of(owner) => self.fate_of_named((victim, most), (owner.key().unwrap_or_default(), 0)),
+            _ => Ok(Fate::Dead),
+        }
+    }
+
     /// What becomes of a page of a value, which was read last, where so many programs are left. One of the value under way stays.
     fn fate_of_value(&mut self, (victim, most): (&Victim, usize)) -> Outcome<Fate, N> {
         let page = victim.page().0;
         let sequence = self.tree.reader.value_sequence(page);
         let mut key = KeyBuf::EMPTY;
+        let fate = match large::key_of(&mut self.tree, page, &mut key) {
+            Ok(Some(number)) => self.fate_of_named((victim, most), (key.as_slice(), number))?,
+            Ok(None) => Fate::Dead,
+            Err(error) => self.not_moved(error)?,
+        };
+        let is_open = fate == Fate::Dead && self.values.since().is_some_and(|since| sequence >= Some(since));
+        Ok(if is_open { Fate::Stays } else { fate })
+    }
+
+    /// What becomes of a page of a value, which is this one of this key's.
+    fn fate_of_named(&mut self, (victim, most): (&Victim, usize), (key, number): (&[u8], usize)) -> Outcome<Fate, N> {
+        let page = victim.page().0;
         let mut is_room_made = false;
         let named = loop {
-            let Keeper { tree, waiting, values, .. } = self;
-            match large::lives(tree, &waiting.changes, (page, &mut key)) {
+            let Keeper { tree, waiting, .. } = self;
+            match large::lives(tree, &waiting.changes, (page, key, number)) {
                 Ok(Some(Namer::Change)) if !is_room_made => {
                     // A commit may let the change leave memory.
-                    let size = waiting.changes.listing(key.as_slice());
+                    let size = waiting.changes.listing(key);
                     self.make_list_room(size)?;
                     is_room_made = true;
                 }
+                Ok(Some(Namer::Leaf(_))) if !is_room_made && has_head_room(waiting, tree.path.shape()) => {
+                    self.make_list_room(HEAD_MEMORY)?;
+                    is_room_made = true;
+                }
                 Ok(Some(named)) => break named,
-                Ok(None) if values.since().is_some_and(|since| sequence >= Some(since)) => return Ok(Fate::Stays),
                 Ok(None) => return Ok(Fate::Dead),
                 Err(error) => return self.not_moved(error),
             }
         };
         let Keeper { tree, waiting, .. } = self;
         debug_assert!(!tree.path.is_dirty(), "nothing is under way");
+        let waits = is_room_made && has_head_room(waiting, tree.path.shape());
         let before = tree.log.spent().0;
-        let copied = match named {
-            Namer::Change => copy_waiting(tree, &mut waiting.changes, (key.as_slice(), victim)),
-            Namer::Leaf(number) => large::copy(tree, waiting, (key.as_slice(), number), (victim, most)),
-        };
-        self.is_unsettled |= self.tree.log.spent().0 != before;
+        let copied = large::copy(tree, waiting, (key, named, waits), (victim, most));
+        self.is_unsettled |= tree.log.spent().0 != before;
         match copied {
             Ok(pages) => {
                 self.working = self.tree.path.state();
@@ -728,26 +752,26 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     /// Whether an inner node leads to a page that cannot be read. If that cannot be found out it may be.
     fn reaches(&mut self, page: PageAddr) -> bool {
         let mut is_reached = false;
-        let walked = live_pages(&mut self.tree, &self.waiting.changes, &mut |_, live| is_reached |= live == page);
+        let walked = live_pages(&mut self.tree, &self.waiting.changes, &mut |_, live, _| is_reached |= live == page);
         is_reached || walked.is_err()
     }
 
     /// Visits each live page once: those of the tree, members of the window, and the newest commit if it holds no node. Reads the inner nodes that are not in memory.
     pub(crate) fn live_pages(&mut self, visit: &mut dyn FnMut(PageAddr)) -> Outcome<(), N> {
         self.resolve()?;
-        self.visit_live(&mut |_, page| visit(page)).map(drop)
+        self.visit_live(&mut |_, page, _| visit(page)).map(drop)
     }
 
     /// Visits each live page once. Returns how many heads of values there are.
-    fn visit_live(&mut self, visit: &mut dyn FnMut(&mut Log<'_, N>, PageAddr)) -> Outcome<Heads, N> {
+    fn visit_live(&mut self, visit: Visit<'_, N>) -> Outcome<Heads, N> {
         let Keeper { tree, waiting, values, bare, .. } = self;
         for page in bare.iter().copied().chain(waiting.window.lonely(usize::MAX)) {
-            visit(&mut tree.log, page);
+            visit(&mut tree.log, page, &[]);
         }
         let waits = visit_waiting(tree, &waiting.changes, visit);
         visit_open(tree, values, visit)?;
-        let Heads { count, pages } = live_pages(tree, &waiting.changes, visit)?;
-        Ok(Heads { count: count + waits, pages: pages + waits })
+        let Heads { count, pages, leaves } = live_pages(tree, &waiting.changes, visit)?;
+        Ok(Heads { count: count + waits, pages: pages + waits, leaves })
     }
 
     /// Names every live page to the log. Reads the inner nodes that are not in memory; a commit comes first if pages were moved since the newest one.
@@ -758,16 +782,16 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
         self.tree.path.stats_mut().recounts += 1;
         self.tree.log.recount_begin();
-        let walked = self.visit_live(&mut |log, page| log.recount(page));
+        let walked = self.visit_live(&mut |log, page, _| log.recount(page));
         self.tree.log.recount_end(walked.is_ok());
         self.is_miscounted = false;
         debug_assert!(!self.tree.log.has_dying() && !self.is_unsettled, "nothing died while pages were counted");
         // What is said from here on of whether there are heads.
         let heads = walked.map_err(|error| self.undo(error))?;
         let counts = self.working.counts;
-        self.working.counts = Counts { has_heads: heads.count > 0, value_pages: heads.pages, ..counts };
-        self.more_pages = 0;
-        self.values.counted(heads.count, heads.pages);
+        (self.working.counts, self.more_pages) =
+            (Counts { has_heads: heads.count > 0, value_pages: heads.pages, ..counts }, 0);
+        self.values.counted((heads.count, heads.pages), (heads.leaves, self.nodes()));
         self.count_pages((0, 0));
         Ok(())
     }

@@ -7,20 +7,21 @@
 //! lists (W4), so a head that is not there is in its leaf and nowhere else (W6): a move of its page changes the leaf, as a copy of a leaf does.
 
 use nandu_cells::Cells;
-use nandu_index::KeyBuf;
+use nandu_index::{Edit, KeyBuf};
 use nandu_media::tree::Malformed;
 use nandu_media::value::{ValueBody, ValueFields};
 use nandu_nand::{Nand, PageAddr};
-use nandu_newlog::{Kind, Log, Victim};
+use nandu_newlog::{Kind, Victim};
 
 use crate::changes::Changes;
 use crate::commit::tell;
 use crate::descend::{Leaf, descend_to_leaf, find_leaf, leaf_in, look};
-use crate::division::{Division, number, number_at, number_in, numbers_of, rest_in};
+use crate::division::{CHECK, Division, SINGLE_MAX, number, number_at, number_in, numbers_of, rest_in, set_number};
 use crate::error::{Outcome, corrupt};
 use crate::list::Waiting;
+use crate::reader::raw_check;
 use crate::siblings::{MOVED_MAX, is_beside, write_moved};
-use crate::tree::Tree;
+use crate::tree::{Tree, Visit};
 use crate::values::Values;
 use crate::writer::Change;
 
@@ -32,6 +33,18 @@ pub(crate) fn append<N: Nand, C: Cells>(
     (key, bytes): (&[u8], &[u8]),
 ) -> Outcome<(), N> {
     let (Some(division), Some(page)) = (values.division(), values.next()) else { return Ok(()) };
+    if division.is_raw() {
+        let out = tree.reader.lend();
+        debug_assert!(page == 0 && bytes.len() == division.length(), "a raw page has all of it");
+        let (first, last) = out.split_at_mut(bytes.len());
+        first.copy_from_slice(bytes);
+        last.fill(0xFF);
+        values.set_check(raw_check(out));
+        let programmed = change.append(&mut tree.log, Kind::Raw(key), out)?;
+        tree.reader.programmed(programmed);
+        values.programmed(programmed);
+        return Ok(());
+    }
     let header = tree.path.shape().header_size();
     let numbers: &[u8] = if division.is_leader(page) { values.numbers() } else { &[] };
     debug_assert!(bytes.len() == division.part(page).len(), "the bytes that stand there");
@@ -73,11 +86,7 @@ pub(crate) fn replace<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, key: &[u8]) 
 type Tell<'v, 'm, N, C> = &'v mut dyn FnMut(&mut Tree<'m, N, C>, Option<u32>);
 
 /// Visits the pages that the head of a key in its leaf names; `None` stands for some that only others name. Returns how many pages the value has.
-pub(crate) fn named<'m, N: Nand, C: Cells>(
-    tree: &mut Tree<'m, N, C>,
-    key: &[u8],
-    visit: Tell<'_, 'm, N, C>,
-) -> Outcome<u32, N> {
+fn named<'m, N: Nand, C: Cells>(tree: &mut Tree<'m, N, C>, key: &[u8], visit: Tell<'_, 'm, N, C>) -> Outcome<u32, N> {
     if !tree.path.state().counts.may_have_heads() {
         return Ok(0);
     }
@@ -93,6 +102,30 @@ pub(crate) fn named<'m, N: Nand, C: Cells>(
         visit(tree, None);
     }
     Ok(division.pages() as u32)
+}
+
+/// What waits takes the place of what was at a key: the pages that its head names die with the next commit, as far as so many deaths and those of members can be told yet. Returns how many pages, and whether all were told.
+pub(crate) fn head_dies<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    waiting: &Waiting<'_>,
+    (key, kept): (&[u8], usize),
+) -> Outcome<(u32, bool), N> {
+    let (mut is_all, kept) = (true, kept + waiting.window.len());
+    let dies = &mut |tree: &mut Tree<'_, N, C>, page| match page {
+        Some(page) if tree.log.dying_room() > kept => tree.log.dies(PageAddr(page)),
+        _ => is_all = false,
+    };
+    let fewer = match waiting.changes.find(key) {
+        Ok(index) => {
+            let page = tree.path.shape().page_of(key, waiting.changes.value(index));
+            page.map_or(0, |page| {
+                dies(tree, Some(page));
+                1
+            })
+        }
+        Err(_) => named(tree, key, dies)?,
+    };
+    Ok((fewer, is_all))
 }
 
 /// Reads a page of a value, which says that it is this one of this key's.
@@ -125,24 +158,32 @@ pub(crate) enum Namer {
     Leaf(usize),
 }
 
-/// Of which key a page of a value is, which was read last, and what names it.
+/// Of which key a page of a value is, which was read last, and which of its pages; `None` for a key that no record has.
+pub(crate) fn key_of<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    page: u32,
+    key: &mut KeyBuf,
+) -> Outcome<Option<usize>, N> {
+    let body = tree.reader.value(&mut tree.log, page)?;
+    Ok(key.set(tree.reader.of_value(body.key)).then_some(body.number as usize))
+}
+
+/// What names a page of a value, which is this one of this key's.
 pub(crate) fn lives<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     changes: &Changes<'_>,
-    (page, key): (u32, &mut KeyBuf),
+    (page, key, number): (u32, &[u8], usize),
 ) -> Outcome<Option<Namer>, N> {
-    let body = tree.reader.value(&mut tree.log, page)?;
-    let number = body.number as usize;
-    if !key.set(tree.reader.of_value(body.key)) || !tree.path.shape().key_fits(key.as_slice()) {
+    if !tree.path.shape().key_fits(key) {
         return Ok(None);
     }
     // What is in memory takes the place of a head.
-    if let Ok(index) = changes.find(key.as_slice()) {
-        let named = tree.path.shape().page_of(key.as_slice(), changes.value(index));
+    if let Ok(index) = changes.find(key) {
+        let named = tree.path.shape().page_of(key, changes.value(index));
         return Ok((named == Some(page) && number == 0).then_some(Namer::Change));
     }
-    descend_to_leaf(tree, key.as_slice())?;
-    let Some((index, division)) = head_in(tree, &Leaf::OfPath, key.as_slice()) else { return Ok(None) };
+    descend_to_leaf(tree, key)?;
+    let Some((index, division)) = head_in(tree, &Leaf::OfPath, key) else { return Ok(None) };
     if number >= division.pages() {
         return Ok(None);
     }
@@ -152,22 +193,27 @@ pub(crate) fn lives<N: Nand, C: Cells>(
         true => leader == page,
         false => {
             let pages = division.pages_of(group);
-            let body = read_page(tree, leader, (key.as_slice(), number - place + pages - 1))?;
+            let body = read_page(tree, leader, (key, number - place + pages - 1))?;
             follower(tree, (leader, &body), (pages, place))? == page
         }
     };
     Ok(is_named.then_some(Namer::Leaf(number)))
 }
 
-/// Programs a page elsewhere that a head in memory names, which was read last: the head names the copy from now on. The next commit has room for what it has to say of that, and the source dies with it: after a cut before it what is on flash names the source.
-pub(crate) fn copy_waiting<N: Nand, C: Cells>(
+/// Programs a page elsewhere that a head in memory names: the head names the copy from now on. The next commit has room for what it has to say of that, and the source dies with it: after a cut before it what is on flash names the source.
+fn copy_waiting<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     changes: &mut Changes<'_>,
     (key, victim): (&[u8], &Victim),
 ) -> Outcome<u32, N> {
     let Ok(index) = changes.find(key) else { return Ok(0) };
-    let PageAddr(new) = tree.log.copy(tree.reader.lend(), Kind::Value, victim)?;
-    tree.reader.programmed(new);
+    let head = changes.value(index).unwrap_or_default();
+    let check = tree.path.shape().head(key, head).and_then(|division| check_in(head, &division));
+    match check {
+        Some(check) => tree.reader.raw(&mut tree.log, (victim.page().0, check))?,
+        None => tree.reader.value(&mut tree.log, victim.page().0).map(drop)?,
+    }
+    let new = program_copy(tree, (key, check.is_some()), victim)?;
     changes.set_page(index, new);
     tree.log.dies(victim.page());
     tree.path.stats_mut().moves += 1;
@@ -175,9 +221,46 @@ pub(crate) fn copy_waiting<N: Nand, C: Cells>(
     Ok(1)
 }
 
+/// Programs a raw page elsewhere that a head in its leaf names, which is in the path: a change waits that the head names the copy.
+fn copy_and_wait<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    changes: &mut Changes<'_>,
+    (key, victim): (&[u8], &Victim),
+) -> Outcome<u32, N> {
+    debug_assert!(changes.find(key).is_err(), "what waits of the key is changed where it is");
+    let Some((index, division)) = head_in(tree, &Leaf::OfPath, key) else { return Ok(0) };
+    debug_assert!(division.is_raw(), "its page says nothing of itself");
+    let mut room = [0; SINGLE_MAX];
+    let value = tree.path.shape().cells().leaf_value(tree.path.held_leaf(), index);
+    let head = &mut room[..value.len()];
+    head.copy_from_slice(value);
+    load(tree, (index, victim.page().0), (key, 0), &division)?;
+    let new = program_copy(tree, (key, true), victim)?;
+    set_number(head, new);
+    changes.set_unsynced(&Edit { key, value: Some(head) }, 0);
+    tree.log.dies(victim.page());
+    tree.path.stats_mut().moves += 1;
+    debug_assert!(!tree.path.is_dirty(), "the leaf stays as it is");
+    Ok(1)
+}
+
+/// Programs a page of a value elsewhere, which is named so, and says so in memory, if that may be, or in its leaf. Returns how many of the block's pages moved.
+pub(crate) fn copy<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    waiting: &mut Waiting<'_>,
+    (key, named, waits): (&[u8], Namer, bool),
+    (victim, most): (&Victim, usize),
+) -> Outcome<u32, N> {
+    match named {
+        Namer::Change => copy_waiting(tree, &mut waiting.changes, (key, victim)),
+        Namer::Leaf(_) if waits => copy_and_wait(tree, &mut waiting.changes, (key, victim)),
+        Namer::Leaf(number) => copy_in_leaf(tree, waiting, (key, number), (victim, most)),
+    }
+}
+
 /// Programs a page that lives elsewhere, with other pages of its block that heads of the same leaf name, so many in all, and then that leaf, which is in the path. Returns how many
 /// of the block's pages moved.
-pub(crate) fn copy<N: Nand, C: Cells>(
+fn copy_in_leaf<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     waiting: &mut Waiting<'_>,
     (key, page): (&[u8], usize),
@@ -203,7 +286,7 @@ pub(crate) fn copy<N: Nand, C: Cells>(
             let old = number_of(tree, &Leaf::OfPath, (index, number));
             // What cannot be read the log asks for yet.
             let may_move = moved < most && !division.is_grouped() && is_beside(tree, old, victim);
-            if may_move && read_page(tree, old, (other.as_slice(), number)).is_ok() {
+            if may_move && load(tree, (index, old), (other.as_slice(), number), &division).is_ok() {
                 moved += copy_named(tree, (other.as_slice(), number), index, victim)?;
             }
         }
@@ -225,10 +308,32 @@ fn copy_named<N: Nand, C: Cells>(
     victim: &Victim,
 ) -> Outcome<usize, N> {
     let old = number_of(tree, &Leaf::OfPath, (index, number));
-    read_page(tree, old, (key, number))?;
-    let new = program(tree, old, victim)?;
+    let Some((_, division)) = head_in(tree, &Leaf::OfPath, key) else { return Ok(0) };
+    load(tree, (index, old), (key, number), &division)?;
+    let new = program_copy(tree, (key, division.is_raw()), victim)?;
+    tree.path.replace(old);
     patch(tree, (index, number), new);
     Ok(1)
+}
+
+/// Reads a page that a head of the leaf in the path names.
+fn load<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    (index, page): (usize, u32),
+    of: (&[u8], usize),
+    division: &Division,
+) -> Outcome<(), N> {
+    let head = tree.path.shape().cells().leaf_value(tree.path.held_leaf(), index);
+    match check_in(head, division) {
+        Some(check) => tree.reader.raw(&mut tree.log, (page, check)),
+        None => read_page(tree, page, of).map(drop),
+    }
+}
+
+/// The checksum of the raw page that a head names.
+fn check_in(head: &[u8], division: &Division) -> Option<u32> {
+    let check = head.get(CHECK).filter(|_| division.is_raw())?;
+    Some(number(check))
 }
 
 /// The same for a page of a group, with its leader.
@@ -287,9 +392,20 @@ fn patch<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, (index, number): (usize, 
 
 /// Programs what the reader holds of a page anew, which is replaced.
 fn program<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, old: u32, victim: &Victim) -> Outcome<u32, N> {
-    let PageAddr(new) = tree.log.copy(tree.reader.lend(), Kind::Value, victim)?;
-    tree.reader.programmed(new);
+    let new = program_copy(tree, (&[], false), victim)?;
     tree.path.replace(old);
+    Ok(new)
+}
+
+/// Programs what the reader holds of a page anew; a raw page is of this key.
+fn program_copy<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    (key, is_raw): (&[u8], bool),
+    victim: &Victim,
+) -> Outcome<u32, N> {
+    let kind = if is_raw { Kind::Raw(key) } else { Kind::Value };
+    let PageAddr(new) = tree.log.copy(tree.reader.lend(), kind, victim)?;
+    tree.reader.programmed(new);
     Ok(new)
 }
 
@@ -298,13 +414,15 @@ fn program<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, old: u32, victim: &Vict
 pub(crate) struct Heads {
     pub(crate) count: u32,
     pub(crate) pages: u32,
+    /// Leaves that have some.
+    pub(crate) leaves: u32,
 }
 
 /// Visits the pages that the heads of a leaf name, unless something waits that takes their place, and counts them. Reads the leaders of groups.
 pub(crate) fn visit_leaf<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     (page, changes): (u32, &Changes<'_>),
-    visit: &mut dyn FnMut(&mut Log<'_, N>, PageAddr),
+    visit: Visit<'_, N>,
 ) -> Outcome<Heads, N> {
     let cells = tree.path.shape().cells();
     let mut leaf = leaf_in(tree, page)?;
@@ -314,14 +432,14 @@ pub(crate) fn visit_leaf<N: Nand, C: Cells>(
         let bytes = look(tree, &leaf);
         cells.leaf_key(bytes, index, &mut key);
         let Some(division) = tree.path.shape().head(key.as_slice(), cells.leaf_value(bytes, index)) else { continue };
-        heads.count += 1;
+        (heads.count, heads.leaves) = (heads.count + 1, 1);
         if changes.find(key.as_slice()).is_ok() {
             continue;
         }
         heads.pages += division.pages() as u32;
         for group in 0..division.heads() {
             let leader = number_of(tree, &leaf, (index, group));
-            visit(&mut tree.log, PageAddr(leader));
+            visit(&mut tree.log, PageAddr(leader), key.as_slice());
             if division.is_grouped() {
                 visit_group(tree, (leader, division.pages_of(group)), visit)?;
                 leaf = leaf_in(tree, page)?;
@@ -335,14 +453,14 @@ pub(crate) fn visit_leaf<N: Nand, C: Cells>(
 pub(crate) fn visit_waiting<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     changes: &Changes<'_>,
-    visit: &mut dyn FnMut(&mut Log<'_, N>, PageAddr),
+    visit: Visit<'_, N>,
 ) -> u32 {
     debug_assert!(!tree.path.is_dirty(), "what lives is on flash");
     let mut count = 0;
     if tree.path.shape().has_values() {
         for edit in changes.edits(0..changes.len()) {
             if let Some(page) = tree.path.shape().page_of(edit.key, edit.value) {
-                visit(&mut tree.log, PageAddr(page));
+                visit(&mut tree.log, PageAddr(page), edit.key);
                 count += 1;
             }
         }
@@ -354,13 +472,13 @@ pub(crate) fn visit_waiting<N: Nand, C: Cells>(
 fn visit_group<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     (leader, pages): (u32, usize),
-    visit: &mut dyn FnMut(&mut Log<'_, N>, PageAddr),
+    visit: Visit<'_, N>,
 ) -> Outcome<(), N> {
     debug_assert!(pages > 0, "a group has a leader");
     let body = tree.reader.value(&mut tree.log, leader)?;
     for place in 0..pages - 1 {
         let page = follower(tree, (leader, &body), (pages, place))?;
-        visit(&mut tree.log, PageAddr(page));
+        visit(&mut tree.log, PageAddr(page), &[]);
     }
     Ok(())
 }
@@ -369,18 +487,18 @@ fn visit_group<N: Nand, C: Cells>(
 pub(crate) fn visit_open<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     values: &Values<'_>,
-    visit: &mut dyn FnMut(&mut Log<'_, N>, PageAddr),
+    visit: Visit<'_, N>,
 ) -> Outcome<(), N> {
     let Some(division) = values.division() else { return Ok(()) };
     for group in 0..values.leaders() {
         let leader = values.leader(group);
-        visit(&mut tree.log, PageAddr(leader));
+        visit(&mut tree.log, PageAddr(leader), &[]);
         if division.is_grouped() {
             visit_group(tree, (leader, division.pages_of(group)), visit)?;
         }
     }
     for page in values.numbers().chunks_exact(4) {
-        visit(&mut tree.log, PageAddr(number(page)));
+        visit(&mut tree.log, PageAddr(number(page)), &[]);
     }
     Ok(())
 }
@@ -425,9 +543,15 @@ pub(crate) fn read<N: Nand, C: Cells>(
             }
             page = number(&numbers[4 * place..]);
         }
-        let body = read_page(tree, page, (key, number_of_page))?;
         let part = division.part(number_of_page);
         let to = part.end.min(end);
+        if let Some(check) = check_in(head_room, &division) {
+            tree.reader.raw(&mut tree.log, (page, check))?;
+            out[at - offset..to - offset].copy_from_slice(tree.reader.of_value(at..to));
+            at = to;
+            continue;
+        }
+        let body = read_page(tree, page, (key, number_of_page))?;
         let from = body.content.start + at - part.start;
         if body.length as usize != division.length() || from + (to - at) > body.content.end {
             return Err(corrupt(page, Malformed::Short));

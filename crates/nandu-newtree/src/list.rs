@@ -8,14 +8,18 @@
 
 use core::ops::Range;
 
+use nandu_cells::Cells;
 use nandu_media::features::GROUP;
 use nandu_media::path::WINDOW_MAX;
 use nandu_media::section::{SECTION_FRONT_SIZE, SectionKind, SectionWriter};
 use nandu_nand::PageAddr;
+use nandu_newlog::OWNER_MAX;
 
 use crate::changes::{Changes, Choice, UNSYNCED};
+use crate::division::RAW_HEAD_SIZE;
 use crate::options::{Broken, Durability};
 use crate::order::{Carried, Committed};
+use crate::shape::Shape;
 use crate::window::{Leaf, Window};
 
 /// Bytes of a member in a list of them.
@@ -43,6 +47,54 @@ impl Waiting<'_> {
         let oldest = self.window.slots().next().filter(|_| self.window.is_full());
         self.changes.bytes_in(UNSYNCED) + oldest.map_or(0, |slot| self.changes.bytes_in(slot))
     }
+}
+
+/// Part of the memory, as a divisor, that is kept for what is merged and still listed.
+const RESERVE_SHARE: usize = 8;
+
+/// Part of the pages that the window has, as a divisor, that what waits takes at most, where they are full of it: then most commits hold a leaf, and few are made to list again what waits.
+const WAITING_SHARE: usize = 2;
+
+/// Bytes of memory that what waits may take.
+pub(crate) fn waiting_max<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>) -> usize {
+    let cells = shape.cells();
+    let largest = match cells.key_size() {
+        0 => shape.limits().entry_size_max + 4,
+        size => usize::from(size) + usize::from(cells.value_size()) + 1,
+    };
+    let size = waiting.changes.size();
+    // All that waits can be carried into fewer pages than the window has members, whatever their sizes are.
+    let pages = waiting.window.most() / WAITING_SHARE * changes_max(shape.bare_room()).saturating_sub(largest);
+    (size - size / RESERVE_SHARE).min(pages)
+}
+
+/// Whether memory has room for so many bytes of changes more (W4), where so much may wait in any case.
+pub(crate) fn has_room<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>, (memory, waits): (usize, usize)) -> bool {
+    let changes = &waiting.changes;
+    changes.waiting() + memory <= waiting_max(waiting, shape).max(waits) && changes.used() + memory <= changes.size()
+}
+
+/// Bytes of memory, and of a list, that the head of a raw page takes as a change, at most.
+pub(crate) const HEAD_MEMORY: usize = RAW_HEAD_SIZE + OWNER_MAX + 8;
+
+/// Heads of raw pages that may wait.
+pub(crate) fn heads_max<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>) -> u32 {
+    let may_wait = waiting.durability == Durability::OnSync && shape.has_raw();
+    if may_wait { (waiting_max(waiting, shape) / HEAD_MEMORY) as u32 } else { 0 }
+}
+
+/// Whether one more may.
+pub(crate) fn has_head_room<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>) -> bool {
+    debug_assert!(
+        HEAD_MEMORY >= waiting.changes.at_once_size(&[]) + OWNER_MAX + RAW_HEAD_SIZE || shape.cells().key_size() > 0
+    );
+    heads_max(waiting, shape) > 0 && has_room(waiting, shape, (HEAD_MEMORY, 0))
+}
+
+/// Pages that members of the window may need yet.
+pub(crate) fn members_left(waiting: &Waiting<'_>) -> u32 {
+    let may_wait = waiting.durability == Durability::OnSync;
+    if may_wait { waiting.window.lonely_left() as u32 } else { 0 }
 }
 
 /// What is merged is in its leaf.

@@ -13,10 +13,11 @@ use crate::batch::{apply, measure};
 use crate::edit::{delete, make_room, put};
 use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
 use crate::fit::inner_splits_max;
-use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper, Need};
+use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper};
 use crate::large::replace;
 use crate::slots::Put;
 use crate::split::join;
+use crate::writer::Need;
 
 /// Puts an entry, or the head of the value under way. Returns whether its key was there.
 pub(crate) fn put_now<N: Nand, C: Cells>(

@@ -31,7 +31,7 @@ pub struct Options {
     /// Bytes for changes that wait, with [`Durability::OnSync`]; at most 65,535 are used where keys and values have any length. A change takes its key, its value and
     /// 1 byte, or 6 where they have any length. A change of more than half of it does not wait.
     pub pending_size: usize,
-    /// Whether values may be larger than an entry, where keys and values have any length.
+    /// Whether values may be larger than an entry, where keys and values have any length. With raw pages ([`LogOptions::has_raw`]) such a value has a page at most, and its key 11 bytes.
     pub has_values: bool,
     /// Test switch (W1): a commit does not list changes of the leaf in its page.
     #[cfg(feature = "_broken")]
@@ -145,7 +145,11 @@ pub const fn memory_required<N: Nand>(geometry: &Geometry, options: &Options) ->
 
 /// Bytes for a large value that is being put.
 const fn values_size(page_size: usize, options: &Options) -> usize {
-    if BLOBS && options.has_values { division::memory_required(page_size) } else { 0 }
+    match options.has_values {
+        true if BLOBS && options.log.has_raw => division::SINGLE_MAX,
+        true if BLOBS => division::memory_required(page_size),
+        _ => 0,
+    }
 }
 
 /// The memory of an engine, divided.

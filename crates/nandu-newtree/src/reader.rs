@@ -6,16 +6,22 @@
 use core::ops::Range;
 
 use nandu_cells::{Cache, Cells};
-use nandu_media::PageKind;
+use nandu_media::checksum::checksum_of;
 use nandu_media::path::PathBody;
 use nandu_media::section::Sections;
 use nandu_media::tree::Malformed;
 use nandu_media::value::ValueBody;
+use nandu_media::{Format, PageKind};
 use nandu_nand::{Nand, PageAddr};
 use nandu_newlog::{Log, PageInfo};
 
 use crate::error::{Outcome, corrupt};
 use crate::shape::Shape;
+
+/// The checksum of a raw page.
+pub(crate) fn raw_check(bytes: &[u8]) -> u32 {
+    checksum_of(Format::Two, bytes)
+}
 
 /// Where a node is, until the reader is used again.
 #[derive(Clone, Debug)]
@@ -38,12 +44,24 @@ pub(crate) struct Reader<'m, C> {
     cache: Cache<'m>,
     /// The page that `bytes` holds, if it is one of a value, and its sequence.
     value: Option<(u32, u64)>,
+    /// The raw page that `bytes` holds, which has the checksum that was asked for.
+    raw: Option<u32>,
 }
 
 impl<'m, C: Cells> Reader<'m, C> {
     pub(crate) fn new(shape: Shape<C>, bytes: &'m mut [u8], cache: Cache<'m>) -> Self {
         debug_assert!(bytes.len() == shape.page_size(), "the buffer is a page");
-        Reader { shape, bytes, page: None, body: PathBody::EMPTY, checked: u8::MAX, misses: 0, cache, value: None }
+        Reader {
+            shape,
+            bytes,
+            page: None,
+            body: PathBody::EMPTY,
+            checked: u8::MAX,
+            misses: 0,
+            cache,
+            value: None,
+            raw: None,
+        }
     }
 
     /// The volume is one of this shape.
@@ -73,7 +91,7 @@ impl<'m, C: Cells> Reader<'m, C> {
 
     /// Reads a page.
     fn fetch<N: Nand>(&mut self, log: &mut Log<'_, N>, page: u32) -> Outcome<PageInfo, N> {
-        (self.page, self.value) = (None, None);
+        self.forget();
         if page >= self.shape.page_count() {
             return Err(corrupt(page, Malformed::PageNumber));
         }
@@ -97,9 +115,32 @@ impl<'m, C: Cells> Reader<'m, C> {
         ValueBody::parse(self.bytes, self.shape.header_size()).map_err(|_| corrupt(page, Malformed::Short))
     }
 
+    /// Reads a raw page, which has to have this checksum, unless it is the one read last. Reads at most 1 page.
+    pub(crate) fn raw<N: Nand>(&mut self, log: &mut Log<'_, N>, (page, check): (u32, u32)) -> Outcome<(), N> {
+        if self.raw == Some(page) {
+            return Ok(());
+        }
+        self.forget();
+        if page >= self.shape.page_count() {
+            return Err(corrupt(page, Malformed::PageNumber));
+        }
+        log.read_raw(PageAddr(page), self.bytes)?;
+        if raw_check(self.bytes) != check {
+            return Err(corrupt(page, Malformed::Short));
+        }
+        self.raw = Some(page);
+        debug_assert!(self.page.is_none() && self.value.is_none(), "the buffer holds one page");
+        Ok(())
+    }
+
+    /// Of what was read nothing is here.
+    fn forget(&mut self) {
+        (self.page, self.value, self.raw) = (None, None, None);
+    }
+
     /// A part of the page of a value that was read last.
     pub(crate) fn of_value(&self, range: Range<usize>) -> &[u8] {
-        debug_assert!(self.value.is_some(), "a page of a value was read");
+        debug_assert!(self.value.is_some() || self.raw.is_some(), "a page of a value was read");
         &self.bytes[range]
     }
 
@@ -185,7 +226,7 @@ impl<'m, C: Cells> Reader<'m, C> {
 
     /// The buffer, for a node that is put together; what was read is forgotten.
     pub(crate) fn lend(&mut self) -> &mut [u8] {
-        (self.page, self.value) = (None, None);
+        self.forget();
         self.bytes
     }
 
@@ -202,14 +243,14 @@ impl<'m, C: Cells> Reader<'m, C> {
     /// This number was given to a page that was programmed now.
     pub(crate) fn programmed(&mut self, page: u32) {
         debug_assert!(page < self.shape.page_count(), "the log keeps to its own size");
-        if self.page == Some(page) || self.value_sequence(page).is_some() {
-            (self.page, self.value) = (None, None);
+        if self.page == Some(page) || self.raw == Some(page) || self.value_sequence(page).is_some() {
+            self.forget();
         }
     }
 
     /// Forgets all that was read.
     pub(crate) fn clear(&mut self) {
-        (self.page, self.value) = (None, None);
+        self.forget();
         self.cache.clear();
     }
 }

@@ -2,11 +2,12 @@
 
 use nandu_cells::{Cells, Limits};
 use nandu_index::Entry;
-use nandu_media::features::BLOBS;
+use nandu_media::features::{BLOBS, FILES};
 use nandu_media::path::{PathBody, PathFront, flag_sections};
 use nandu_media::tree::CellFormat;
+use nandu_newlog::OWNER_MAX;
 
-use crate::division::{Division, VALUE_SIZE_MAX, length_in, number_in};
+use crate::division::{Division, RAW_HEAD_SIZE, VALUE_SIZE_MAX, length_in, number_in};
 
 /// Cells, sizes and limits of a tree.
 #[derive(Clone, Copy)]
@@ -19,6 +20,8 @@ pub(crate) struct Shape<C> {
     limits: Limits,
     /// Whether records may name pages of values.
     has_values: bool,
+    /// Bytes of a key that may own a raw page, at most; 0 where there are none. Where there are, all values have one.
+    owner_max: u8,
 }
 
 impl<C: Cells> Shape<C> {
@@ -50,6 +53,7 @@ impl<C: Cells> Shape<C> {
             page_count,
             limits,
             has_values: false,
+            owner_max: 0,
         })
     }
 
@@ -58,14 +62,33 @@ impl<C: Cells> Shape<C> {
         Shape { has_values: BLOBS && has_values && self.cells.key_size() == 0, ..self }
     }
 
+    /// With raw pages for values of keys of so many bytes.
+    pub(crate) fn with_raw(self, owner_max: Option<usize>) -> Self {
+        Shape { owner_max: owner_max.map_or(0, |most| most as u8), ..self }
+    }
+
+    pub(crate) fn has_raw(&self) -> bool {
+        FILES && self.owner_max > 0
+    }
+
     pub(crate) fn has_values(&self) -> bool {
         BLOBS && self.has_values
     }
 
     /// How a value of a key is divided; `None` if it is too large.
     pub(crate) fn division(&self, key: &[u8], length: usize) -> Option<Division> {
+        if self.has_raw() {
+            return Division::raw(self.page_size, length)
+                .filter(|_| (1..=usize::from(self.owner_max)).contains(&key.len()));
+        }
         let head_max = self.limits.entry_size_max - key.len();
         Division::new(self.page_size - self.header_size(), head_max, key.len(), length)
+    }
+
+    /// Leaves that so many heads of raw pages take, about, filled as leaves are after some time.
+    pub(crate) fn namers(&self, heads: u32) -> u32 {
+        let head = 3 * (RAW_HEAD_SIZE + OWNER_MAX + 4) / 2;
+        heads.div_ceil((self.own_room() / head).max(1) as u32)
     }
 
     /// An entry as it is handed out: of a large value only its size.
@@ -109,7 +132,9 @@ impl<C: Cells> Shape<C> {
 
     /// What a value says of pages, if it looks like a head.
     fn as_head(&self, key: &[u8], value: &[u8]) -> Option<Division> {
-        self.division(key, length_in(value)?).filter(|division| division.head_size() == value.len())
+        let (length, is_raw) = length_in(value)?;
+        let is_it = |it: &Division| it.is_raw() == is_raw && it.head_size() == value.len();
+        self.division(key, length).filter(is_it)
     }
 
     pub(crate) fn cells(&self) -> C {

@@ -24,13 +24,13 @@ use crate::descend::{descend, descend_to_leaf, find_leaf, leaf_in, look};
 use crate::division::SINGLE_MAX;
 use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
 use crate::fit::{ascending_size_max, inner_splits_max, is_at_end, size_with, splits_by};
-use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper, Need};
+use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper};
 use crate::large::replace;
-use crate::list::{changes_max, size_beside};
+use crate::list::{changes_max, has_room, size_beside, waiting_max};
 use crate::path::Path;
 use crate::slots::Seek;
 use crate::tree::Tree;
-use crate::writer::Change;
+use crate::writer::{Change, Need};
 
 /// Leaves looked at for the one with most changes. All of them would not make it much better.
 const CANDIDATES: usize = 64;
@@ -53,26 +53,6 @@ const TRIES: usize = 3;
 /// How often a put makes room for its entry in memory, before that goes to its leaf at once.
 const WAYS: u32 = 1;
 
-/// Part of the memory, as a divisor, that is kept for what is merged and still listed.
-const RESERVE_SHARE: usize = 8;
-
-/// Part of the pages that the window has, as a divisor, that what waits takes at most, where they are full of it: then most commits hold a leaf, and few are made to list again what waits.
-const WAITING_SHARE: usize = 2;
-
-/// Bytes of memory that what waits may take.
-fn waiting_max<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> usize {
-    let shape = keeper.tree().path.shape();
-    let cells = shape.cells();
-    let largest = match cells.key_size() {
-        0 => shape.limits().entry_size_max + 4,
-        size => usize::from(size) + usize::from(cells.value_size()) + 1,
-    };
-    let size = keeper.waiting().changes.size();
-    // All that waits can be carried into fewer pages than the window has members, whatever their sizes are.
-    let pages = keeper.waiting().window.most() / WAITING_SHARE * changes_max(shape.bare_room()).saturating_sub(largest);
-    (size - size / RESERVE_SHARE).min(pages)
-}
-
 /// Bytes of changes that fit a commit.
 fn list_max<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> usize {
     changes_max(keeper.tree().path.shape().bare_room())
@@ -94,7 +74,7 @@ pub(crate) fn change<N: Nand, C: Cells>(
     }
     let one = as_put(edits).filter(|_| may_pass(keeper, edits));
     let leaves = if keeper.values().done() > 0 { MERGED_BY_VALUE } else { MERGED_BY_PUT };
-    if memory > waiting_max(keeper) / 2 || size > max {
+    if memory > waiting_max(keeper.waiting(), keeper.tree().path.shape()) / 2 || size > max {
         return one.map(|entry| put_through(keeper, entry)).transpose();
     }
     let (mut existed, mut changes_any) = (false, false);
@@ -161,7 +141,8 @@ fn may_pass<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>]) ->
 /// Whether memory and the next list have room for changes; where so much may wait in any case, that is enough.
 fn has_way<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>], waits: usize) -> bool {
     let (memory, size) = takes(keeper, edits);
-    keeper.waiting().changes.bytes_in(UNSYNCED) + size <= list_max(keeper) && has_room(keeper, memory, waits)
+    keeper.waiting().changes.bytes_in(UNSYNCED) + size <= list_max(keeper)
+        && has_room(keeper.waiting(), keeper.tree().path.shape(), (memory, waits))
 }
 
 /// Makes room for changes in memory and in the next list, in so many rounds at most, each with so many leaves behind a commit, or one more if they are two and none is made. Returns whether there is. After a mount more may wait than is let in, since what members list waits again: then a round has to make as much room as the changes take, no more.
@@ -177,7 +158,8 @@ fn make_way<N: Nand, C: Cells>(
         }
         let ((memory, size), spent) = (takes(keeper, edits), keeper.tree().log.spent().0);
         debug_assert!(size <= max, "a page has room for what is to be listed");
-        let is_short = keeper.waiting().changes.waiting() + memory > waiting_max(keeper);
+        let is_short =
+            keeper.waiting().changes.waiting() + memory > waiting_max(keeper.waiting(), keeper.tree().path.shape());
         if keeper.waiting().changes.bytes_in(UNSYNCED) + size > max {
             commit_some(keeper)?;
         } else if !is_short {
@@ -240,12 +222,6 @@ fn count_here<C: Cells>(path: &Path<'_, C>, edits: &[Edit<'_>]) -> usize {
         true => edits.partition_point(|edit| edit.key < fence.as_slice()).max(1),
         false => edits.len(),
     }
-}
-
-/// Whether memory has room for so many bytes of changes more (W4), where so much may wait in any case.
-fn has_room<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, memory: usize, waits: usize) -> bool {
-    let changes = &keeper.waiting().changes;
-    changes.waiting() + memory <= waiting_max(keeper).max(waits) && changes.used() + memory <= changes.size()
 }
 
 /// Pages that the leaves of these changes are divided into, where they do not fit with what waits; 0 if all fit. And whether they may stay as they are on a full chip, where a leaf that has a page of its own
@@ -538,14 +514,14 @@ fn merge_leaves<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, count: usize, 
 /// Makes so many bytes of memory free: merges leaves into pages that promise nothing, and lets members leave. Nothing is unsynced.
 fn relieve<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, memory: usize, mut leaves: usize) -> Outcome<(), N> {
     debug_assert!(keeper.waiting().changes.unsynced() == 0, "what is unsynced is in no leaf");
-    let max = waiting_max(keeper);
+    let max = waiting_max(keeper.waiting(), keeper.tree().path.shape());
     let memory = memory.min(max / 2);
     while keeper.waiting().changes.waiting() + memory > max && leaves > 0 {
         leaves -= 1;
         merge_leaf(keeper, Which::Densest)?;
     }
     for _ in 0..CLAIMS_MAX {
-        if leaves == 0 || has_room(keeper, memory, 0) {
+        if leaves == 0 || has_room(keeper.waiting(), keeper.tree().path.shape(), (memory, 0)) {
             break;
         }
         keeper.ready()?;

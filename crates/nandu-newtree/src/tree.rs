@@ -1,6 +1,7 @@
 //! What operations work on.
 
 use nandu_nand::Nand;
+use nandu_nand::PageAddr;
 use nandu_newlog::Log;
 
 use crate::path::Path;
@@ -12,3 +13,6 @@ pub(crate) struct Tree<'m, N: Nand, C> {
     pub(crate) path: Path<'m, C>,
     pub(crate) reader: Reader<'m, C>,
 }
+
+/// Who is shown pages that live, each with the key of the record that names it; empty for a page of the tree.
+pub(crate) type Visit<'v, N> = &'v mut dyn FnMut(&mut Log<'_, N>, PageAddr, &[u8]);

@@ -7,7 +7,7 @@ use core::ops::Range;
 use nandu_media::features::BLOBS;
 use nandu_newlog::Claim;
 
-use crate::division::{Division, SINGLE_MAX, begin_head, number_at, number_in};
+use crate::division::{CHECK, Division, SINGLE_MAX, begin_head, number_at, number_in};
 
 /// A value under way.
 #[derive(Clone, Copy)]
@@ -29,6 +29,8 @@ pub(crate) struct Values<'m> {
     open: Option<Open>,
     /// Pages of a value in the mean of late, times [`WEIGHT`]; 0 where nobody knows.
     mean: usize,
+    /// Leaves that named values when they were counted last, and pages of the tree then.
+    named_by: (u32, u32),
 }
 
 /// Values of which a new one is one in the mean.
@@ -36,7 +38,7 @@ const WEIGHT: usize = 8;
 
 impl<'m> Values<'m> {
     pub(crate) fn new(memory: &'m mut [u8]) -> Values<'m> {
-        Values { memory, open: None, mean: 0 }
+        Values { memory, open: None, mean: 0, named_by: (0, 0) }
     }
 
     /// Whether there is memory for large values.
@@ -47,7 +49,7 @@ impl<'m> Values<'m> {
     /// Begins a value, by this claim; the next page gets this sequence.
     pub(crate) fn begin(&mut self, division: Division, since: u64, want: Claim) {
         debug_assert!(self.open.is_none() && division.head_size() <= self.memory.len(), "one at a time");
-        begin_head(self.memory, division.length());
+        begin_head(self.memory, &division);
         self.mean = match self.mean {
             0 => WEIGHT * division.pages(),
             mean => mean - mean / WEIGHT + division.pages(),
@@ -60,14 +62,21 @@ impl<'m> Values<'m> {
         self.open.take().is_some_and(|open| open.done > 0)
     }
 
-    /// Whether nobody knows how many pages values have.
-    pub(crate) fn is_unknown(&self) -> bool {
-        self.mean == 0
+    /// Whether counting may show that values are moved with less than is known, where the tree has so many pages.
+    pub(crate) fn is_unknown(&self, nodes: u32) -> bool {
+        self.mean == 0 || self.namers(nodes) > self.named_by.0
     }
 
-    /// So many values with so many pages were counted.
-    pub(crate) fn counted(&mut self, values: u32, pages: u32) {
+    /// Pages that name values, at most, where the tree has so many.
+    pub(crate) fn namers(&self, nodes: u32) -> u32 {
+        let (leaves, before) = self.named_by;
+        (leaves + nodes.saturating_sub(before)).min(nodes)
+    }
+
+    /// So many values with so many pages were counted, which so many leaves name, where the tree has so many pages.
+    pub(crate) fn counted(&mut self, (values, pages): (u32, u32), (leaves, nodes): (u32, u32)) {
         debug_assert!(values > 0 || pages == 0, "pages are of values");
+        self.named_by = (leaves.min(nodes), nodes);
         self.mean = WEIGHT * (pages / values.max(1)).max(1) as usize;
     }
 
@@ -106,13 +115,31 @@ impl<'m> Values<'m> {
         }
     }
 
-    /// The head gets the bytes that no page has.
-    pub(crate) fn set_rest(&mut self, bytes: &[u8]) {
-        let Some(open) = &mut self.open else { return };
+    /// The head gets the bytes that no page has. Returns whether it is time for that.
+    pub(crate) fn take_rest(&mut self, bytes: &[u8]) -> bool {
+        let is_rest = self.next().is_none();
+        let Some(open) = self.open.as_mut().filter(|_| is_rest) else { return is_rest };
         let end = open.division.head_size();
         debug_assert!(bytes.len() == open.division.rest().len() && open.done == open.division.pages(), "what is left");
         self.memory[end - bytes.len()..end].copy_from_slice(bytes);
         open.has_rest = true;
+        is_rest
+    }
+
+    /// The head gets the checksum of the raw page.
+    pub(crate) fn set_check(&mut self, check: u32) {
+        debug_assert!(self.division().is_some_and(|division| division.is_raw()));
+        self.memory[CHECK].copy_from_slice(&check.to_le_bytes());
+    }
+
+    /// Whether the next page of the value under way is a raw one.
+    pub(crate) fn is_raw_next(&self) -> bool {
+        self.next().is_some() && self.division().is_some_and(|division| division.is_raw())
+    }
+
+    /// Whether a raw page is that of the value under way.
+    pub(crate) fn has_raw(&self, page: u32) -> bool {
+        self.done() == 1 && self.division().is_some_and(|division| division.is_raw()) && self.leader(0) == page
     }
 
     /// Pages that were programmed.

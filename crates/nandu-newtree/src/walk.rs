@@ -4,27 +4,26 @@ use nandu_cells::Cells;
 use nandu_index::KeyBuf;
 use nandu_media::tree::{HEIGHT_MAX, Malformed};
 use nandu_nand::{Nand, PageAddr};
-use nandu_newlog::Log;
 
 use crate::changes::Changes;
 use crate::descend::{descend, load_root};
 use crate::error::{Outcome, corrupt};
 use crate::large::{Heads, visit_leaf};
 use crate::slots::{PENDING, Seek};
-use crate::tree::Tree;
+use crate::tree::{Tree, Visit};
 
 /// Visits every page that lives, each once. Reads the inner nodes that are not in memory; and where there may be heads of large values the leaves. Returns how many heads there are.
 pub(crate) fn live_pages<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     changes: &Changes<'_>,
-    visit: &mut dyn FnMut(&mut Log<'_, N>, PageAddr),
+    visit: Visit<'_, N>,
 ) -> Outcome<Heads, N> {
     debug_assert!(!tree.path.is_dirty(), "what lives is on flash");
     load_root(tree)?;
     let (may_have, mut heads) = (tree.path.state().counts.may_have_heads(), Heads::default());
     if tree.path.top() == 0 {
         let root = tree.path.state().root;
-        visit(&mut tree.log, PageAddr(root));
+        visit(&mut tree.log, PageAddr(root), &[]);
         return if may_have { visit_leaf(tree, (root, changes), visit) } else { Ok(heads) };
     }
     let cells = tree.path.shape().cells();
@@ -40,18 +39,20 @@ pub(crate) fn live_pages<N: Nand, C: Cells>(
                 seen[usize::from(level)] = page;
                 // A node is the lowest in its page unless it has a child there.
                 if cells.inner_path(tree.path.inner(level)).is_none() {
-                    visit(&mut tree.log, PageAddr(page));
+                    visit(&mut tree.log, PageAddr(page), &[]);
                 }
             }
         }
         for index in 0..tree.path.child_count(1) {
             let child = tree.path.child_at(1, index);
             if child < tree.path.shape().page_count() {
-                visit(&mut tree.log, PageAddr(child));
+                visit(&mut tree.log, PageAddr(child), &[]);
             }
             if may_have {
                 let of_leaf = visit_leaf(tree, (child, changes), visit)?;
-                (heads.count, heads.pages) = (heads.count + of_leaf.count, heads.pages + of_leaf.pages);
+                heads.count += of_leaf.count;
+                heads.pages += of_leaf.pages;
+                heads.leaves += of_leaf.leaves;
             }
         }
         if !tree.path.fence(1, true, &mut fence) {

@@ -1,10 +1,22 @@
 //! Who may append: an operation that has a grant, or a move of a victim.
 
 use nandu_nand::{Nand, PageAddr};
-use nandu_newlog::{Grant, Kind, Log, Victim};
+use nandu_newlog::{Claim, Grant, Kind, Log, Victim};
 
 use crate::error::{EngineError, Outcome};
 use crate::order::Committed;
+
+/// What an operation asks of the log.
+#[derive(Clone, Copy)]
+pub(crate) struct Need {
+    pub(crate) want: Claim,
+    /// Pages that it appends at most, the commit among them.
+    pub(crate) pages: u32,
+    /// Pages that live more after it, at most.
+    pub(crate) live: u32,
+    /// Pages that die with it, at most.
+    pub(crate) deaths: usize,
+}
 
 /// An operation under way: a grant of the log, and how much was appended with it. It ends with a commit, or it fails.
 pub(crate) struct Change {
@@ -25,7 +37,12 @@ impl Change {
     /// # Errors
     ///
     /// [`EngineError::BatchTooLarge`] if no more pages were granted, before anything was programmed; those of the log.
-    pub(crate) fn append<N: Nand>(&mut self, log: &mut Log<'_, N>, kind: Kind, bytes: &mut [u8]) -> Outcome<u32, N> {
+    pub(crate) fn append<N: Nand>(
+        &mut self,
+        log: &mut Log<'_, N>,
+        kind: Kind<'_>,
+        bytes: &mut [u8],
+    ) -> Outcome<u32, N> {
         if self.appended + 1 >= self.pages {
             return Err(EngineError::BatchTooLarge { pages: self.pages });
         }

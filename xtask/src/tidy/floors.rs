@@ -149,9 +149,9 @@ const NEW_LOG: House = House {
         &["ready", "shape"],
         // The chip, and what is known of blocks.
         &["blocks", "chip"],
-        &["disturb", "medium", "parts", "room", "stats", "victims"],
-        &["anchors", "collector", "gap", "search"],
-        &["grant", "roll"],
+        &["disturb", "medium", "room", "stats"],
+        &["anchors", "collector", "gap", "raw", "search"],
+        &["grant", "parts", "roll", "victims"],
         &["volume"],
         &["format", "mount", "verify"],
         &["log"],

@@ -3,6 +3,7 @@
 use nandu_media::Format;
 use nandu_media::checksum::checksum_of;
 use nandu_newlog::Log;
+use nandu_newlog::LogOptions;
 use nandu_newtree::{ByteCells, Durability, Engine, Options, Parts, memory_required};
 use nandu_sim::Sim;
 
@@ -35,7 +36,7 @@ pub(crate) type Records<'m> = Engine<'m, Sim, ByteCells>;
 /// Changes records behind the file system's back.
 pub(crate) fn edit(chip: Sim, change: impl FnOnce(&mut Records<'_>)) -> Sim {
     let options = Options {
-        log: OPTIONS.log,
+        log: LogOptions { has_raw: true, ..OPTIONS.log },
         cache_size: 512,
         pending_size: 32_768,
         durability: Durability::OnSync,

@@ -13,6 +13,7 @@ mod model;
 mod mounts;
 mod pages;
 mod promises;
+mod raw;
 mod room;
 mod toy;
 mod verify;

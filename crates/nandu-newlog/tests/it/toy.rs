@@ -1,9 +1,9 @@
-//! An owner as simple as can be: an array of values, each in a page of its own, and on every page the whole map.
+//! An owner as simple as can be: an array of values, each in a page of its own, and on every page with a header the whole map. With raw pages every other value is in one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use nandu_nand::{Nand, PageAddr};
-use nandu_newlog::{Budget, Claim, Claimed, Fate, Grant, Kind, Log, LogError, LogOptions, Victim};
+use nandu_newlog::{Budget, Claim, Claimed, Fate, Grant, Kind, Log, LogError, LogOptions, Victim, Whose};
 
 const NONE: u32 = u32::MAX;
 const SELF: u32 = u32::MAX - 1;
@@ -25,11 +25,18 @@ pub(crate) struct Toy<'m, N: Nand> {
     was_exact: bool,
     /// Pages were copied since the newest commit.
     has_copied: bool,
+    has_raw: bool,
+    /// How often the log did not know whose raw pages are.
+    pub(crate) searches: u32,
     /// Pages that the toy named for a recount.
     pub(crate) recounts: u32,
 }
 
 pub(crate) type ToyError<N> = LogError<<N as nandu_nand::ErrorType>::Error>;
+
+fn misplaced<E: core::error::Error>(page: PageAddr) -> LogError<E> {
+    LogError::Corrupt { page, why: nandu_newlog::Malformed::Misplaced }
+}
 
 pub(crate) fn memory(geometry: &nandu_nand::Geometry, options: &LogOptions) -> Vec<u8> {
     vec![0xa5; Log::<nandu_sim::Sim>::memory_required(geometry, options)]
@@ -43,10 +50,10 @@ impl<'m, N: Nand> Toy<'m, N> {
     }
 
     pub(crate) fn format(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, ToyError<N>> {
-        Ok(Self::around(crate::formatted(nand, options, memory)?))
+        Ok(Self::around(crate::formatted(nand, options, memory)?, options.has_raw))
     }
 
-    fn around(log: Log<'m, N>) -> Self {
+    fn around(log: Log<'m, N>, has_raw: bool) -> Self {
         let entries = Self::entries(&log);
         let buffer = vec![0; log.page_size()];
         Toy {
@@ -58,12 +65,14 @@ impl<'m, N: Nand> Toy<'m, N> {
             is_lenient: false,
             was_exact: false,
             has_copied: false,
+            has_raw,
+            searches: 0,
             recounts: 0,
         }
     }
 
     pub(crate) fn mount(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, ToyError<N>> {
-        let mut toy = Self::around(crate::mounted(nand, options, memory)?);
+        let mut toy = Self::around(crate::mounted(nand, options, memory)?, options.has_raw);
         if let Some(root) = toy.log.committed() {
             let info = toy.log.read(root, &mut toy.buffer)?;
             assert_eq!(info.kind, nandu_newlog::PageKind::Commit);
@@ -109,12 +118,30 @@ impl<'m, N: Nand> Toy<'m, N> {
 
     pub(crate) fn get(&mut self, id: u32) -> Result<Option<u64>, ToyError<N>> {
         let Some(page) = self.map[id as usize] else { return Ok(None) };
+        if self.is_raw(id) {
+            self.log.read_raw(page, &mut self.buffer)?;
+            let (start, value) =
+                (self.buffer[..4].to_vec(), u64::from_le_bytes(self.buffer[4..12].try_into().unwrap()));
+            let is_whole = start == id.to_le_bytes() && self.buffer[12..].iter().all(|&byte| byte == value as u8);
+            return if is_whole { Ok(Some(value)) } else { Err(misplaced(page)) };
+        }
         self.log.read(page, &mut self.buffer)?;
         let (stored, value, _) = self.parse();
         if stored != id {
-            return Err(LogError::Corrupt { page, why: nandu_newlog::Malformed::Misplaced });
+            return Err(misplaced(page));
         }
         Ok(Some(value))
+    }
+
+    /// Whether the value of an entry is in a raw page.
+    pub(crate) fn is_raw(&self, id: u32) -> bool {
+        self.has_raw && id.is_multiple_of(2)
+    }
+
+    fn fill_raw(&mut self, id: u32, value: u64) {
+        self.buffer.fill(value as u8);
+        self.buffer[..4].copy_from_slice(&id.to_le_bytes());
+        self.buffer[4..12].copy_from_slice(&value.to_le_bytes());
     }
 
     pub(crate) fn values(&mut self) -> Result<Values, ToyError<N>> {
@@ -128,14 +155,14 @@ impl<'m, N: Nand> Toy<'m, N> {
     }
 
     /// Pays the share of collecting and makes room.
-    fn prepare(&mut self, want: Claim, pages: u32, live: u32) -> Result<Grant, ToyError<N>> {
-        let mut budget = self.log.instalment((pages, self.due), (4, 1));
+    fn prepare(&mut self, want: Claim, (pages, raws): (u32, u32), live: u32) -> Result<Grant, ToyError<N>> {
+        let mut budget = self.log.instalment((pages + raws, self.due), (4, 1));
         self.work(&mut budget)?;
         self.due = budget.left_due();
         for _ in 0..10_000 {
             // A commit that holds no entry dies with the next one.
             let more = live.saturating_sub(self.lone_root.is_some().into());
-            match self.log.claim(want, pages, more)? {
+            match self.log.claim_with(want, (pages, raws), more.saturating_sub(raws))? {
                 Claimed::Granted(grant) => return Ok(grant),
                 Claimed::Collect(mut budget) => self.work(&mut budget)?,
                 Claimed::Settle => self.settle()?,
@@ -205,6 +232,9 @@ impl<'m, N: Nand> Toy<'m, N> {
 
     pub(crate) fn relocate(&mut self, victim: &Victim) -> Result<Fate, ToyError<N>> {
         let page = victim.page();
+        if self.log.is_raw(page) {
+            return self.relocate_raw(victim);
+        }
         if self.lone_root == Some(page) {
             // The next commit says all that it says.
             self.lone_root = None;
@@ -226,16 +256,53 @@ impl<'m, N: Nand> Toy<'m, N> {
         Ok(Fate::Copied(1))
     }
 
-    /// Changes several entries, all or none.
+    fn relocate_raw(&mut self, victim: &Victim) -> Result<Fate, ToyError<N>> {
+        let page = victim.page();
+        let mut whose = self.log.whose(victim)?;
+        if whose == Whose::Unknown {
+            self.searches += 1;
+            for (id, page) in (0_u32..).zip(&self.map) {
+                if let Some(page) = page {
+                    self.log.found_owner(*page, &id.to_le_bytes());
+                }
+            }
+            self.log.found_owners();
+            whose = self.log.whose(victim)?;
+        }
+        let Whose::Of(owner) = whose else {
+            assert!(!self.map.contains(&Some(page)), "a page is called nobody's that is somebody's");
+            return Ok(Fate::Dead);
+        };
+        let id = u32::from_le_bytes(owner.key().unwrap().try_into().unwrap());
+        if self.map[id as usize] != Some(page) {
+            assert!(!self.map.contains(&Some(page)), "it is another's");
+            return Ok(Fate::Dead);
+        }
+        match self.get(id) {
+            Ok(_) => {}
+            Err(LogError::Corrupt { .. }) => return Ok(Fate::Unreadable),
+            Err(error) => return Err(error),
+        }
+        let new = self.log.copy(&mut self.buffer, Kind::Raw(&id.to_le_bytes()), victim)?;
+        self.map[id as usize] = Some(new);
+        self.has_copied = true;
+        self.log.dies(page);
+        Ok(Fate::Values(1))
+    }
+
+    /// Changes several entries, all or none; of those in raw pages it puts one at most.
     pub(crate) fn batch(&mut self, changes: &[(u32, Option<u64>)]) -> Result<(), ToyError<N>> {
         let puts: Vec<_> = changes.iter().filter_map(|&(id, value)| Some((id, value?))).collect();
         let new = puts.iter().filter(|&&(id, _)| self.map[id as usize].is_none()).count() as u32;
-        let (want, pages) = match (puts.len() as u32, new) {
-            (0, _) => (Claim::Free, 1),
-            (pages, 0) => (Claim::Replace, pages),
-            (pages, _) => (Claim::Grow, pages),
+        let want = match (puts.len(), new) {
+            (0, _) => Claim::Free,
+            (_, 0) => Claim::Replace,
+            _ => Claim::Grow,
         };
-        let mut grant = self.prepare(want, pages, new)?;
+        let (raws, puts): (Vec<_>, Vec<_>) = puts.into_iter().partition(|&(id, _)| self.is_raw(id));
+        let is_lone = puts.is_empty() && want != Claim::Free;
+        let pages = (puts.len().max(1) as u32, raws.len() as u32);
+        let mut grant = self.prepare(want, pages, new + u32::from(is_lone))?;
         for &(id, value) in changes {
             if let Some(page) = self.map[id as usize] {
                 self.log.dies(page);
@@ -243,6 +310,11 @@ impl<'m, N: Nand> Toy<'m, N> {
             if value.is_none() {
                 self.map[id as usize] = None;
             }
+        }
+        for (id, value) in raws {
+            self.fill_raw(id, value);
+            let page = self.log.append(&mut self.buffer, Kind::Raw(&id.to_le_bytes()), &mut grant)?;
+            self.map[id as usize] = Some(page);
         }
         let Some((&(last, value), others)) = puts.split_last() else {
             let map = self.map.clone();

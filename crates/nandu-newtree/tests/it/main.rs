@@ -11,5 +11,6 @@ mod fail;
 mod full;
 mod group;
 mod lives;
+mod raw;
 mod sync_cuts;
 mod values;

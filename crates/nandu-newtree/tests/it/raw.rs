@@ -1,0 +1,149 @@
+//! Values in raw pages: what they cost, what they refuse, and whether they are all there after cuts and moves.
+
+use std::collections::BTreeMap;
+
+use nandu_newtree::{ByteCells, Durability, Engine, EngineError, LogError, LogOptions, Options, memory_required};
+use nandu_sim::{Chip, Sim, SimError};
+
+const OPTIONS: Options = Options {
+    cache_size: 512,
+    pending_size: 1_200,
+    has_values: true,
+    durability: Durability::OnSync,
+    log: LogOptions { has_raw: true, ..LogOptions::DEFAULT },
+    ..Options::DEFAULT
+};
+
+fn memory(chip: &Chip) -> Vec<u8> {
+    vec![0; memory_required::<Sim>(&chip.geometry, &OPTIONS)]
+}
+
+fn put(engine: &mut Engine<'_, Sim, ByteCells>, key: &[u8], value: &[u8]) -> Result<bool, EngineError<SimError>> {
+    engine.begin_value(key, value.len())?;
+    engine.append_value(key, value)?;
+    assert_eq!(engine.value_part(), None, "a page has all of it");
+    engine.end_value(key)
+}
+
+fn value_of(engine: &mut Engine<'_, Sim, ByteCells>, key: &[u8]) -> Option<Vec<u8>> {
+    let size = engine.read(key, 0, &mut []).unwrap()?;
+    let mut value = vec![0; size];
+    assert_eq!(engine.read(key, 0, &mut value), Ok(Some(size)));
+    Some(value)
+}
+
+#[test]
+fn a_value_takes_a_program_and_waits_and_is_read_with_a_read() {
+    let chip = Chip::W25N01GV.with_blocks(32);
+    let mut bytes = memory(&chip);
+    let mut engine = crate::bench::format(Sim::new(chip), ByteCells, OPTIONS, &mut bytes).unwrap();
+    put(&mut engine, b"k", &[3; 600]).unwrap();
+    engine.sync().unwrap();
+    for size in [600, 1_900, 2_048, 2_048] {
+        let before = engine.log().spent().0;
+        put(&mut engine, b"k", &vec![3; size]).unwrap();
+        assert_eq!(engine.log().spent().0, before + 1);
+        engine.sync().unwrap();
+        assert_eq!(engine.log().spent().0, before + 2);
+        let reads = engine.nand_mut().counters().reads;
+        let mut value = vec![0; size];
+        assert_eq!(engine.read(b"k", 0, &mut value), Ok(Some(size)));
+        // And the leaf, where nothing waits of the key.
+        let reads = engine.nand_mut().counters().reads - reads;
+        assert!(value == vec![3; size] && (1..=2).contains(&reads), "{reads} reads");
+    }
+    assert_eq!(engine.value_size_max(b"k"), 2_048);
+    assert_eq!(engine.begin_value(b"k", 2_049), Err(EngineError::ValueSize(2_049)));
+    assert_eq!(engine.begin_value(b"twelve bytes", 2_000), Err(EngineError::ValueSize(2_000)));
+    assert_eq!(value_of(&mut engine, b"k"), Some(vec![3; 2_048]));
+}
+
+type Values = BTreeMap<[u8; 2], Option<Vec<u8>>>;
+
+/// A part with short blocks, filled to what it takes and written over, with cuts: what was synced is there, and what was not is the old value or the new one.
+fn life(seed: u64) -> (u32, u32) {
+    let mut chip = Chip::W25N01GV.with_blocks(40);
+    chip.geometry.pages_per_block = 8;
+    let mut bytes = memory(&chip);
+    let mut engine = crate::bench::format(Sim::new(chip), ByteCells, OPTIONS, &mut bytes).unwrap();
+    let (mut synced, mut unsynced) = (Values::new(), BTreeMap::<[u8; 2], Vec<Option<Vec<u8>>>>::new());
+    let (mut state, mut refused, mut cuts) = (seed, 0, 0);
+    let mut draw = |most: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % most
+    };
+    for step in 0..1_500_u32 {
+        let key = (draw(220) as u16).to_be_bytes();
+        let value = (draw(8) > 0).then(|| vec![step as u8; 1 + draw(2_048) as usize]);
+        let done = match &value {
+            Some(value) => put(&mut engine, &key, value),
+            None => engine.delete(&key),
+        };
+        match done {
+            Ok(_) => unsynced.entry(key).or_default().push(value),
+            Err(EngineError::Log(LogError::Full)) if value.is_some() => refused += 1,
+            Err(error) => panic!("{error}"),
+        }
+        match draw(60) {
+            0 => {
+                cuts += 1;
+                engine = crate::bench::open(engine.abandon(), ByteCells, OPTIONS, &mut bytes).unwrap();
+                for (key, mut values) in core::mem::take(&mut unsynced) {
+                    let found = value_of(&mut engine, &key);
+                    values.push(synced.get(&key).cloned().flatten());
+                    assert!(values.contains(&found), "life {seed}, step {step}");
+                    synced.insert(key, found);
+                }
+            }
+            1..10 => {
+                engine.sync().unwrap();
+                let last = core::mem::take(&mut unsynced)
+                    .into_iter()
+                    .filter_map(|(key, mut values)| Some((key, values.pop()?)));
+                synced.extend(last);
+            }
+            _ => {}
+        }
+        if step % 50 == 0 {
+            let all: Vec<_> = synced.iter().filter(|(key, _)| !unsynced.contains_key(*key)).collect();
+            for (key, value) in all {
+                assert_eq!(value_of(&mut engine, key), *value, "life {seed}, step {step}");
+            }
+            let mut wrong = Vec::new();
+            engine.verify_log(&mut |violation| wrong.push(violation.to_string())).unwrap();
+            engine.verify(&mut |violation| wrong.push(violation.to_string())).unwrap();
+            assert_eq!(wrong, Vec::<String>::new(), "life {seed}, step {step}");
+        }
+    }
+    (refused, cuts)
+}
+
+#[test]
+fn raw_pages_survive_moves_and_cuts_on_a_full_chip() {
+    let (mut refused, mut cuts) = (0, 0);
+    for seed in 0..24 {
+        let life = life(seed);
+        (refused, cuts) = (refused + life.0, cuts + life.1);
+    }
+    assert!(refused > 500 && cuts > 400, "{refused} refused, {cuts} cuts");
+}
+
+/// What stands in a raw page the head of its key tells by a checksum.
+#[test]
+fn a_raw_page_that_has_other_bytes_is_not_taken_for_the_value() {
+    let chip = Chip::W25N01GV.with_blocks(32);
+    let mut bytes = memory(&chip);
+    let mut engine = crate::bench::format(Sim::new(chip), ByteCells, OPTIONS, &mut bytes).unwrap();
+    put(&mut engine, b"k", &[3; 2_000]).unwrap();
+    put(&mut engine, b"l", &[4; 2_000]).unwrap();
+    engine.sync().unwrap();
+    let mut pages = Vec::new();
+    engine.live_pages(&mut |page| pages.push(page)).unwrap();
+    let raw: Vec<_> = pages.into_iter().filter(|&page| engine.log().is_raw(page)).collect();
+    assert_eq!(raw.len(), 2);
+    let mut sim = engine.unmount().map_err(|(error, _)| error).unwrap();
+    sim.corrupt(raw[0], 100);
+    let mut engine = crate::bench::open(sim, ByteCells, OPTIONS, &mut bytes).unwrap();
+    let read: Vec<_> = [b"k", b"l"].map(|key| engine.verify_value(key).unwrap()).into();
+    assert!(read.contains(&Some(true)) && read.contains(&Some(false)), "{read:?}");
+}
