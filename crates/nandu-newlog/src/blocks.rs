@@ -150,12 +150,22 @@ pub(crate) struct TablePage {
     reserved: [u8; 3],
 }
 
+/// How large the table is, and a block.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    table_pages: u16,
+    records_per_page: u32,
+    pages: u16,
+    /// Of a block of raw pages those that are the log's.
+    summaries: u16,
+}
+
 /// The block table with its sums.
 pub(crate) struct Blocks<'m> {
     entries: &'m mut [BlockEntry],
     /// As many as the table of any volume takes; the first ones are in use.
     table: &'m mut [TablePage],
-    shape: Shape,
+    size: Size,
     counts: [u32; STATES.len()],
     empty: u32,
     live_total: u32,
@@ -167,12 +177,12 @@ pub(crate) struct Blocks<'m> {
 }
 
 impl<'m> Blocks<'m> {
-    /// Takes the memory, for a volume of this shape as far as is known. `table` has room for the table of any volume on the chip.
-    pub(crate) fn new(entries: &'m mut [BlockEntry], table: &'m mut [TablePage], shape: Shape) -> Blocks<'m> {
+    /// Takes the memory; there is to be a shape before anything is asked. `table` has room for the table of any volume on the chip.
+    pub(crate) fn new(entries: &'m mut [BlockEntry], table: &'m mut [TablePage]) -> Blocks<'m> {
         Blocks {
             entries,
             table,
-            shape,
+            size: Size { table_pages: 0, records_per_page: 1, pages: 0, summaries: 0 },
             counts: [0; STATES.len()],
             empty: 0,
             live_total: 0,
@@ -186,7 +196,12 @@ impl<'m> Blocks<'m> {
     /// For a volume of this shape: every block is free and was never erased.
     pub(crate) fn reshape(&mut self, shape: &Shape) {
         debug_assert!(usize::from(shape.table_pages) <= self.table.len());
-        self.shape = *shape;
+        self.size = Size {
+            table_pages: shape.table_pages,
+            records_per_page: shape.records_per_page,
+            pages: shape.pages,
+            summaries: shape.summaries(),
+        };
         self.clear();
     }
 
@@ -230,7 +245,7 @@ impl<'m> Blocks<'m> {
     }
 
     pub(crate) fn pages(&self) -> u16 {
-        self.shape.pages
+        self.size.pages
     }
 
     /// Pages that are live, at most.
@@ -298,7 +313,7 @@ impl<'m> Blocks<'m> {
 
     /// Changes a block and keeps the sums.
     fn change(&mut self, block: BlockAddr, word: u32, live: u16) {
-        debug_assert!(live <= self.shape.pages, "block {block} has no {live} pages");
+        debug_assert!(live <= self.size.pages, "block {block} has no {live} pages");
         let old = self.entry(block);
         let new = BlockEntry { word: U32::new(word), live: U16::new(live | old.live.get() & (READS | RAW)) };
         self.entries[block.0 as usize] = new;
@@ -321,7 +336,7 @@ impl<'m> Blocks<'m> {
         } else {
             return;
         };
-        if let Some(page) = self.table.get_mut((block.0 / self.shape.records_per_page) as usize) {
+        if let Some(page) = self.table.get_mut((block.0 / self.size.records_per_page) as usize) {
             page.changed = page.changed.max(change);
         }
     }
@@ -331,8 +346,10 @@ impl<'m> Blocks<'m> {
         if state.holds_data() {
             return self.change(block, word, self.live(block));
         }
-        let word_of_live = &mut self.entries[block.0 as usize].live;
-        word_of_live.set(word_of_live.get() & !RAW);
+        if FILES {
+            let live = &mut self.entries[block.0 as usize].live;
+            live.set(live.get() & !RAW);
+        }
         // What the mark's flag says depends on whether the block is bad.
         let lost =
             if state == State::Bad { Flag::Mark as u32 } else { 0 } | Flag::Refresh as u32 | Flag::Damaged as u32;
@@ -386,7 +403,7 @@ impl<'m> Blocks<'m> {
 
     /// The pages of a block are raw.
     pub(crate) fn found_raw(&mut self, block: BlockAddr) {
-        debug_assert!(self.state(block).holds_data() && self.shape.summaries() > 0);
+        debug_assert!(self.state(block).holds_data() && self.size.summaries > 0);
         let live = &mut self.entries[block.0 as usize].live;
         live.set(live.get() | RAW);
     }
@@ -397,7 +414,7 @@ impl<'m> Blocks<'m> {
 
     /// Pages of a block that an owner may have.
     pub(crate) fn owned(&self, block: BlockAddr) -> u16 {
-        self.shape.pages - if self.is_raw(block) { self.shape.summaries() } else { 0 }
+        self.size.pages - if self.is_raw(block) { self.size.summaries } else { 0 }
     }
 
     /// Nothing more goes to a block.
@@ -417,8 +434,8 @@ impl<'m> Blocks<'m> {
     /// After a cut: a block was opened since the checkpoint or was open there, and so many pages in it may be live.
     pub(crate) fn found_used(&mut self, block: BlockAddr, live: u16) {
         self.set_state(block, State::Closed);
-        self.change(block, self.word(block), live.min(self.shape.pages));
-        debug_assert!(self.state(block) == State::Closed && self.live(block) <= self.shape.pages);
+        self.change(block, self.word(block), live.min(self.size.pages));
+        debug_assert!(self.state(block) == State::Closed && self.live(block) <= self.size.pages);
     }
 
     /// A stream goes on in a block that was open at a cut.
@@ -450,13 +467,13 @@ impl<'m> Blocks<'m> {
     }
 
     pub(crate) fn set_live(&mut self, block: BlockAddr, live: u16) {
-        self.change(block, self.word(block), live.min(self.shape.pages));
+        self.change(block, self.word(block), live.min(self.size.pages));
     }
 
     /// A page of a block lives.
     pub(crate) fn gain(&mut self, block: BlockAddr) {
         debug_assert!(self.state(block).holds_data(), "a page lives in a block that holds none");
-        debug_assert!(self.live(block) < self.shape.pages, "block {block} has no page more");
+        debug_assert!(self.live(block) < self.size.pages, "block {block} has no page more");
         self.set_live(block, self.live(block) + 1);
     }
 
@@ -483,7 +500,7 @@ impl<'m> Blocks<'m> {
     pub(crate) fn lose(&mut self, block: BlockAddr) -> bool {
         let live = self.live(block);
         self.set_live(block, live.saturating_sub(1));
-        debug_assert!(live <= self.shape.pages && self.live(block) <= live, "a death takes a page at most");
+        debug_assert!(live <= self.size.pages && self.live(block) <= live, "a death takes a page at most");
         live > 0
     }
 
@@ -513,7 +530,7 @@ impl<'m> Blocks<'m> {
         BlockRecord {
             erase_count: self.erase_count(block),
             state: self.state(block).to_media(),
-            live: scale_live(self.live(block), self.shape.pages),
+            live: scale_live(self.live(block), self.size.pages),
             is_inexact: false,
             is_bare: self.is_raw(block),
             is_mlc: false,
@@ -524,10 +541,10 @@ impl<'m> Blocks<'m> {
     #[must_use]
     pub(crate) fn load(&mut self, block: BlockAddr, record: BlockRecord) -> bool {
         let state = State::from_media(record.state);
-        let live = if state.holds_data() { unscale_live(record.live, self.shape.pages) } else { 0 };
+        let live = if state.holds_data() { unscale_live(record.live, self.size.pages) } else { 0 };
         let word = record.erase_count & ERASE_COUNT_MAX | (state as u32) << STATE_SHIFT;
         self.change(block, word, live);
-        let may_be_raw = self.shape.summaries() > 0 && state.holds_data();
+        let may_be_raw = FILES && self.size.summaries > 0 && state.holds_data();
         if record.is_bare && may_be_raw {
             self.found_raw(block);
         }
@@ -535,7 +552,7 @@ impl<'m> Blocks<'m> {
     }
 
     pub(crate) fn table_pages(&self) -> u16 {
-        self.shape.table_pages
+        self.size.table_pages
     }
 
     /// Where a page of the block table was programmed last.
@@ -545,7 +562,7 @@ impl<'m> Blocks<'m> {
 
     /// A page of the block table stands there, and says what is so.
     pub(crate) fn set_table_address(&mut self, index: u16, address: u32) {
-        debug_assert!(index < self.shape.table_pages);
+        debug_assert!(index < self.size.table_pages);
         let page = &mut self.table[usize::from(index)];
         page.address.set(address);
         page.changed = 0;
@@ -568,7 +585,7 @@ impl<'m> Blocks<'m> {
 
     /// The blocks whose records stand in a page of the block table.
     pub(crate) fn blocks_of_table_page(&self, index: u16) -> core::ops::Range<u32> {
-        let first = u32::from(index) * self.shape.records_per_page;
-        first..(first + self.shape.records_per_page).min(self.count())
+        let first = u32::from(index) * self.size.records_per_page;
+        first..(first + self.size.records_per_page).min(self.count())
     }
 }

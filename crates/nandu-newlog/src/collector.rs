@@ -154,16 +154,14 @@ pub(crate) enum Weight {
 pub(crate) struct Weights {
     /// How many live.
     pub(crate) pages: u32,
-    /// How many of them stand together.
-    pub(crate) together: u32,
-    /// How many that were moved may be named in memory, before what names them is programmed.
-    pub(crate) waits: u32,
-    /// Pages that name them.
-    pub(crate) namers: u32,
+    /// How many are moved for each page that is programmed since it names them, in sixteenths.
+    pub(crate) shared: u32,
 }
 
 impl Weights {
-    pub(crate) const NONE: Weights = Weights { pages: 0, together: 1, waits: 0, namers: 1 };
+    /// One page.
+    pub(crate) const ONE: u32 = 16;
+    pub(crate) const NONE: Weights = Weights { pages: 0, shared: Weights::ONE };
 }
 
 /// What is being emptied.
@@ -186,15 +184,11 @@ impl Collector {
     /// Programs that moving so many pages takes, in blocks of so many. What names pages of values is in one of the others, which is programmed for so many of them: the fewer of those there are, the more
     /// pages of a block each names, and the more changes wait for each.
     pub(crate) fn toll(&self, pages: u32, values: Weights, block_pages: u32) -> u32 {
-        let Weights { pages: value_pages, together, waits, namers } = values;
-        let value_pages = value_pages.min(pages);
+        let value_pages = values.pages.min(pages);
         let nodes = pages - value_pages;
-        let shared = (block_pages / nodes.max(1)).max(together).clamp(1, SHARED_MAX);
-        let at_once = value_pages.div_ceil(shared);
-        // Where none waits, each is named at once.
-        let with_others = u64::from(value_pages) * u64::from(namers).min(waits.into()) / u64::from(waits.max(1));
-        let naming = if waits > 0 { at_once.min(with_others as u32) } else { at_once };
-        self.nodes.of_pages(nodes) as u32 + value_pages + naming
+        let shared = (block_pages / nodes.max(1)).clamp(1, SHARED_MAX) * Weights::ONE;
+        let naming = u64::from(value_pages) * u64::from(Weights::ONE) / u64::from(shared.max(values.shared));
+        self.nodes.of_pages(nodes) as u32 + value_pages + naming as u32
     }
 
     /// Programs for which a call has room before a page is moved that may be of a value, or is none: those of most moves of late.
@@ -346,9 +340,9 @@ mod tests {
             (132..=133).contains(&Collector::IDLE.toll(100, Weights { pages: 96, ..Weights::NONE }, 64)),
             "four pages name all of them"
         );
-        let together = Weights { pages: 40, together: 2, ..Weights::NONE };
+        let together = Weights { pages: 40, shared: 32 };
         assert_eq!(Collector::IDLE.toll(100, together, 64), 120, "two are moved at once");
-        let waits = Weights { pages: 40, waits: 300, namers: 60, ..Weights::NONE };
+        let waits = Weights { pages: 40, shared: 5 * Weights::ONE };
         assert_eq!(Collector::IDLE.toll(100, waits, 64), 108, "five wait for each of those that name them");
     }
 }

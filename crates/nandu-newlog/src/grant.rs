@@ -1,6 +1,7 @@
 //! What the log and its owner hand to each other: the right to append, and a page to be moved.
 
 use nandu_media::PageKind;
+use nandu_media::features::FILES;
 use nandu_nand::{Cause, PageAddr, ReadStatus};
 
 use crate::collector::Budget;
@@ -20,6 +21,14 @@ pub enum Kind<'k> {
 }
 
 impl Kind<'_> {
+    /// Whose a raw page is.
+    pub(crate) fn key(&self) -> Option<&[u8]> {
+        match self {
+            Kind::Raw(key) if FILES => Some(key),
+            _ => None,
+        }
+    }
+
     /// What the header says, of one that has a header.
     pub(crate) fn of_page(self) -> PageKind {
         match self {

@@ -22,19 +22,21 @@ pub(crate) struct Heads {
     heads: [Option<Head>; STREAM_COUNT_MAX],
     streams: u8,
     pages: u16,
-    /// Whether the last stream is one of raw pages, and a bit for each place of the ready list that it opened since the checkpoint.
-    has_raw: bool,
+    /// Where the last stream is one of raw pages, a bit for each place of the ready list that it opened since the checkpoint, and [`HAS_RAW`].
     raw_slots: u16,
 }
 
+/// The last stream is one of raw pages.
+const HAS_RAW: u16 = 1 << 15;
+
 impl Heads {
     pub(crate) const fn new((streams, has_raw): (u8, bool), pages: u16) -> Heads {
-        Heads { heads: [None; STREAM_COUNT_MAX], streams, pages, has_raw, raw_slots: 0 }
+        Heads { heads: [None; STREAM_COUNT_MAX], streams, pages, raw_slots: if has_raw { HAS_RAW } else { 0 } }
     }
 
     /// The stream of raw pages, if there is one.
     pub(crate) fn raw(&self) -> Option<u8> {
-        (FILES && self.has_raw).then(|| self.streams - 1)
+        (FILES && self.raw_slots & HAS_RAW != 0).then(|| self.streams - 1)
     }
 
     pub(crate) fn streams(&self) -> u8 {
@@ -114,7 +116,7 @@ impl Heads {
     /// A checkpoint was made: blocks are those that were open there.
     pub(crate) fn rebase(&mut self) {
         self.heads.iter_mut().flatten().for_each(|head| head.slot = Position::SLOT_OPEN);
-        self.raw_slots = 0;
+        self.raw_slots &= HAS_RAW;
     }
 
     /// Where each stream stands, counting the page that is about to be programmed in one of them.
@@ -129,7 +131,7 @@ impl Heads {
             }
         }
         if self.raw().is_some() {
-            positions[usize::from(self.streams)] = Position::of_slots(self.raw_slots);
+            positions[usize::from(self.streams)] = Position::of_slots(self.raw_slots & !HAS_RAW);
         }
         positions
     }

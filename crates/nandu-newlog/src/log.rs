@@ -5,16 +5,12 @@ use core::fmt;
 use nandu_media::PageKind;
 use nandu_nand::{BlockAddr, Cause, Geometry, Nand, PageAddr};
 
-use crate::blocks::Blocks;
-use crate::chip::Chip;
 use crate::collector::{Budget, Collector, Weight, Weights, spend};
-use crate::disturb::Disturb;
 use crate::dying::{DYING_MAX, Dying};
 use crate::error::LogError;
 use crate::format;
 use crate::gap;
 use crate::grant::{Claimed, Fate, Grant, Kind, PageInfo, Victim};
-use crate::medium::Medium;
 use crate::mount::mount;
 use crate::options::LogOptions;
 use crate::parts::{Parts, memory_required};
@@ -65,7 +61,7 @@ impl<N: Nand> fmt::Debug for Log<'_, N> {
 }
 
 impl<'m, N: Nand> Log<'m, N> {
-    /// Bytes of memory that a log on this chip takes, exactly: a page, 6 for each block, and 8 for each page that the block table may take; and where there are raw pages 24 for each of a group.
+    /// Bytes of memory that a log on this chip takes, exactly: a page, 6 for each block, and 8 for each page that the block table may take; and where there are raw pages 24 for each of a group and 24 more.
     pub const fn memory_required(geometry: &Geometry, options: &LogOptions) -> usize {
         memory_required(geometry, options)
     }
@@ -73,22 +69,15 @@ impl<'m, N: Nand> Log<'m, N> {
     /// A log that knows nothing of its volume yet: for who keeps it in a place of its own, where [`Log::format`] or [`Log::mount`] begins it. It is good for
     /// nothing else before. Cannot fail, so that no other log is on the stack. Costs nothing.
     pub fn unopened(parts: Parts<'m, N>) -> Self {
-        let Parts { nand, shape, page, entries, table, owners, reads_back, reads_max, broken } = parts;
-
-        let medium = Medium::new(Chip::new(nand, reads_back), page);
+        let dies_at_once = parts.broken.dying;
         Log {
-            volume: Volume::new(
-                (medium, shape),
-                Blocks::new(entries, table, shape),
-                owners,
-                (Disturb::new(reads_max), broken),
-            ),
+            volume: Volume::new(parts),
             dying: Dying::NONE,
             collector: Collector::IDLE,
             uncommitted: 0,
             was_cut: false,
             is_counting: false,
-            dies_at_once: broken.dying,
+            dies_at_once,
             values: Weights::NONE,
         }
     }
@@ -332,10 +321,11 @@ impl<'m, N: Nand> Log<'m, N> {
         Err(self.volume.end())
     }
 
-    /// So many of the pages that live are of values, about: moving one may take another page, that of what names it. So many stand together in the mean, and are named by one; and of
-    /// those that are moved the owner may remember so many before it programs what names them, which are so many pages.
-    pub fn weigh(&mut self, pages: u32, together: u32, (waits, namers): (u32, u32)) {
-        self.values = Weights { pages, together, waits, namers };
+    /// So many of the pages that live are of values, about: moving one may take another page, that of what names it. Where so many are moved for each of those, in sixteenths: since they stand
+    /// together, or since their owner remembers them for a while.
+    pub fn weigh(&mut self, pages: u32, shared: u32) {
+        debug_assert!(shared >= Weights::ONE, "a page is named by one");
+        self.values = Weights { pages, shared };
     }
 
     /// Whether so many pages may live after an operation that makes them more by so many. It may end above the capacity by a share of a block: it asks for the most that it may
@@ -344,7 +334,7 @@ impl<'m, N: Nand> Log<'m, N> {
         let (capacity, pages) = (self.capacity_pages(), u32::from(self.volume.shape().pages));
         // Raw pages come with summaries, which are never moved.
         let (values, summaries) = (self.values.pages, u32::from(self.volume.shape().summaries()));
-        let live = live + values * summaries / (pages - summaries);
+        let live = live + if summaries > 0 { values * summaries / (pages - summaries) } else { 0 };
         let least = live - more.saturating_sub(1);
         let toll = self.collector.toll(least, self.values, pages);
         let for_moves = (slack(self.volume.blocks().good()) * pages / 16).max(pages / 2);
@@ -418,7 +408,7 @@ impl<'m, N: Nand> Log<'m, N> {
         kind: Kind<'_>,
         (stream, cause): (u8, Cause),
     ) -> Result<PageAddr, LogError<N::Error>> {
-        let Kind::Raw(key) = kind else { return self.append_to(bytes, kind.of_page(), (stream, false), cause) };
+        let Some(key) = kind.key() else { return self.append_to(bytes, kind.of_page(), (stream, false), cause) };
         assert!(bytes.len() == self.page_size(), "a page is appended whole");
         let owner = Owner::new(key).ok_or(LogError::Unsuitable { what: &"the key of a raw page" })?;
         let page = self.volume.append_raw(bytes, owner, cause)?;
@@ -604,8 +594,8 @@ impl<'m, N: Nand> Log<'m, N> {
     ///
     /// [`LogError::Full`]: there is no room, and nothing was programmed. Else as [`Log::append`].
     pub fn copy(&mut self, bytes: &mut [u8], kind: Kind<'_>, victim: &Victim) -> Result<PageAddr, LogError<N::Error>> {
-        let is_raw = matches!(kind, Kind::Raw(_));
-        let stream = self.stream_of_copy((self.geometry().block_of(victim.page()), is_raw)).ok_or(LogError::Full)?;
+        let block = self.geometry().block_of(victim.page());
+        let stream = self.stream_of_copy((block, kind.key().is_some())).ok_or(LogError::Full)?;
         self.collector.programmed();
         self.append_kind(bytes, kind, (stream, victim.cause()))
     }

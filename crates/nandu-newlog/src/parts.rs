@@ -11,7 +11,7 @@ use zerocopy::FromBytes;
 use crate::blocks::{BlockEntry, TablePage};
 use crate::error::LogError;
 use crate::options::{Broken, LogOptions};
-use crate::raw::{Owner, Owners};
+use crate::raw::Owner;
 use crate::shape::{Shape, owners_max, table_pages_max};
 
 /// A chip that can hold a volume, and memory that suffices. Small, unlike a log.
@@ -22,7 +22,7 @@ pub struct Parts<'m, N> {
     pub(crate) entries: &'m mut [BlockEntry],
     pub(crate) table: &'m mut [TablePage],
     /// Of the group of raw pages that is filled, and of the one that is emptied.
-    pub(crate) owners: [Owners<'m>; 2],
+    pub(crate) owners: &'m mut [Owner],
     pub(crate) reads_back: bool,
     pub(crate) reads_max: Option<u32>,
     pub(crate) broken: Broken,
@@ -60,7 +60,7 @@ impl<'m, N: Nand> Parts<'m, N> {
     }
 }
 
-/// Bytes needed for any volume on a chip: one page, 6 for each block, 8 for each page that the block table may take; and where there are raw pages 24 for each of a group.
+/// Bytes needed for any volume on a chip: one page, 6 for each block, 8 for each page that the block table may take; and where there are raw pages 24 for each of a group and 24 more.
 pub(crate) const fn memory_required(geometry: &Geometry, options: &LogOptions) -> usize {
     geometry.page_size as usize
         + geometry.block_count as usize * size_of::<BlockEntry>()
@@ -68,20 +68,19 @@ pub(crate) const fn memory_required(geometry: &Geometry, options: &LogOptions) -
         + 2 * owners(geometry, options) * size_of::<Owner>()
 }
 
-/// Owners that are kept of a group.
+/// Places for the owners of a group, and for which that is.
 const fn owners(geometry: &Geometry, options: &LogOptions) -> usize {
-    if options.has_raw { owners_max(geometry) } else { 0 }
+    if options.has_raw { owners_max(geometry) + 1 } else { 0 }
 }
 
-type Divided<'m> = (&'m mut [u8], &'m mut [BlockEntry], &'m mut [TablePage], [Owners<'m>; 2]);
+type Divided<'m> = (&'m mut [u8], &'m mut [BlockEntry], &'m mut [TablePage], &'m mut [Owner]);
 
 /// Divides the memory; `None` if it is too small.
 fn divide<'m>(geometry: &Geometry, options: &LogOptions, memory: &'m mut [u8]) -> Option<Divided<'m>> {
     let (page, rest) = memory.split_at_mut_checked(geometry.page_size as usize)?;
     let (entries, rest) = <[BlockEntry]>::mut_from_prefix_with_elems(rest, geometry.block_count as usize).ok()?;
     let (table, rest) = <[TablePage]>::mut_from_prefix_with_elems(rest, table_pages_max(geometry) as usize).ok()?;
-    let count = owners(geometry, options);
-    let (filled, rest) = <[Owner]>::mut_from_prefix_with_elems(rest, count).ok()?;
-    let (emptied, _) = <[Owner]>::mut_from_prefix_with_elems(rest, count).ok()?;
-    Some((page, entries, table, [filled, emptied].map(Owners::new)))
+    let (owners, _) = <[Owner]>::mut_from_prefix_with_elems(rest, 2 * owners(geometry, options)).ok()?;
+    owners.fill(Owner::NOBODY);
+    Some((page, entries, table, owners))
 }

@@ -16,6 +16,7 @@
 use nandu_media::PageKind;
 use nandu_media::header::MAGIC;
 use nandu_nand::{BlockAddr, Nand, PageAddr};
+use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::error::LogError;
@@ -34,7 +35,7 @@ pub struct Owner {
 const _: () = assert!(size_of::<Owner>() == OWNER_SIZE);
 
 impl Owner {
-    const NOBODY: Owner = Owner { size: 0, key: [0; OWNER_MAX] };
+    pub(crate) const NOBODY: Owner = Owner { size: 0, key: [0; OWNER_MAX] };
 
     /// `None` for a key that is too long, or empty.
     pub(crate) fn new(key: &[u8]) -> Option<Owner> {
@@ -60,52 +61,89 @@ pub enum Whose {
     Unknown,
 }
 
-/// The owners of the pages of one group.
+/// Which group the owners are of: its block, how often that was erased, its first page, and whether of each of its pages it is known whose it is.
+#[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct Group {
+    block: U32,
+    erases: U32,
+    first: U16,
+    is_known: u8,
+    is_there: u8,
+}
+
+const _: () = assert!(size_of::<Group>() == OWNER_SIZE);
+
+/// The owners of the pages of one group. The first place says which that is: so where there are no raw pages this takes no memory to speak of.
 pub(crate) struct Owners<'m> {
-    owners: &'m mut [Owner],
-    /// The group: its block, how often that was erased, and its first page.
-    group: Option<(BlockAddr, u32, u16)>,
-    /// Whether of each of its pages it is known whose it is.
-    is_known: bool,
+    places: &'m mut [Owner],
 }
 
 impl<'m> Owners<'m> {
-    pub(crate) fn new(owners: &'m mut [Owner]) -> Owners<'m> {
-        Owners { owners, group: None, is_known: false }
+    /// Those of the group that is filled, in the first half of the places.
+    pub(crate) fn filled(places: &'m mut [Owner]) -> Owners<'m> {
+        let half = places.len() / 2;
+        Owners { places: &mut places[..half] }
+    }
+
+    /// Those of the group that is emptied, in the second half.
+    pub(crate) fn emptied(places: &'m mut [Owner]) -> Owners<'m> {
+        let half = places.len() / 2;
+        Owners { places: &mut places[half..] }
+    }
+
+    fn group(&self) -> Option<Group> {
+        let group = Group::read_from_bytes(self.places.first()?.as_bytes()).ok()?;
+        Some(group).filter(|group| group.is_there == 1)
+    }
+
+    fn set_group(&mut self, group: Group) {
+        if let Some(place) = self.places.first_mut() {
+            place.as_mut_bytes().copy_from_slice(group.as_bytes());
+        }
+        debug_assert!(self.group() == Some(group), "there are places where there are raw pages");
+    }
+
+    fn owners(&self) -> &[Owner] {
+        self.places.get(1..).unwrap_or_default()
+    }
+
+    fn owners_mut(&mut self) -> &mut [Owner] {
+        self.places.get_mut(1..).unwrap_or_default()
     }
 
     /// The group from here on is this one, and of no page is known whose it is, unless it is this one already. Returns whether it is.
-    pub(crate) fn begin(&mut self, block: BlockAddr, erases: u32, first: u16) -> bool {
-        let group = Some((block, erases, first));
-        let is_same = self.group == group;
+    pub(crate) fn begin(&mut self, BlockAddr(block): BlockAddr, erases: u32, first: u16) -> bool {
+        let group = Group { block: block.into(), erases: erases.into(), first: first.into(), is_known: 0, is_there: 1 };
+        let is_same = self.group().is_some_and(|it| Group { is_known: 0, ..it } == group);
         if !is_same {
-            self.owners.fill(Owner::NOBODY);
-            (self.group, self.is_known) = (group, false);
+            self.owners_mut().fill(Owner::NOBODY);
+            self.set_group(group);
         }
-        debug_assert!(self.group.is_some());
+        debug_assert!(self.group().is_some());
         is_same
     }
 
     /// Of each page of the group it is known whose it is.
     pub(crate) fn set_known(&mut self) {
-        debug_assert!(self.group.is_some());
-        self.is_known = true;
+        if let Some(group) = self.group() {
+            self.set_group(Group { is_known: 1, ..group });
+        }
     }
 
     /// A page of the group is of this owner.
     pub(crate) fn set(&mut self, shape: &Shape, nth: u16, owner: Owner) {
-        debug_assert!(self.group.is_some() && !shape.is_summary(nth));
-        if let Some(place) = self.owners.get_mut(usize::from(nth % shape.raw_span)) {
+        debug_assert!(self.group().is_some() && !shape.is_summary(nth));
+        if let Some(place) = self.owners_mut().get_mut(usize::from(nth % shape.raw_span)) {
             *place = owner;
         }
     }
 
     /// Whose a page of the group is.
     pub(crate) fn whose(&self, shape: &Shape, nth: u16) -> Whose {
-        debug_assert!(self.group.is_some());
-        let owner = self.owners.get(usize::from(nth % shape.raw_span));
+        let owner = self.owners().get(usize::from(nth % shape.raw_span));
         match owner.filter(|owner| owner.key().is_some()) {
-            _ if !self.is_known => Whose::Unknown,
+            _ if self.group().is_none_or(|group| group.is_known == 0) => Whose::Unknown,
             Some(&owner) => Whose::Of(owner),
             None => Whose::Nobodys,
         }
@@ -113,14 +151,14 @@ impl<'m> Owners<'m> {
 
     /// Whether no page of a group is known to be anybody's.
     pub(crate) fn is_empty(&self) -> bool {
-        self.group.is_none() || self.owners.iter().all(|owner| *owner == Owner::NOBODY)
+        self.owners().iter().all(|owner| *owner == Owner::NOBODY)
     }
 
     /// A page that may be of the group is of this key.
     pub(crate) fn found(&mut self, shape: &Shape, page: PageAddr, key: &[u8]) {
-        let Some((block, _, first)) = self.group else { return };
-        let nth = shape.nth_of(page);
-        let is_here = shape.block_of(page) == block && nth / shape.raw_span == first / shape.raw_span;
+        let Some(group) = self.group() else { return };
+        let (BlockAddr(block), nth) = (shape.block_of(page), shape.nth_of(page));
+        let is_here = block == group.block.get() && nth / shape.raw_span == group.first.get() / shape.raw_span;
         if let Some(owner) = Owner::new(key).filter(|_| is_here && !shape.is_summary(nth)) {
             self.set(shape, nth, owner);
         }
@@ -128,7 +166,7 @@ impl<'m> Owners<'m> {
 
     /// Writes the body of the summary.
     pub(crate) fn write(&self, body: &mut [u8]) {
-        let bytes = self.owners.as_bytes();
+        let bytes = self.owners().as_bytes();
         debug_assert!(bytes.len() <= body.len(), "a summary has room for its group");
         body[..bytes.len()].copy_from_slice(bytes);
     }
@@ -149,7 +187,7 @@ impl<'m> Owners<'m> {
     /// Takes over the body of a summary.
     fn read(&mut self, body: &[u8]) {
         self.set_known();
-        for (owner, bytes) in self.owners.iter_mut().zip(body.chunks_exact(size_of::<Owner>())) {
+        for (owner, bytes) in self.owners_mut().iter_mut().zip(body.chunks_exact(size_of::<Owner>())) {
             *owner = Owner::read_from_bytes(bytes).unwrap_or(Owner::NOBODY);
         }
     }
@@ -173,10 +211,10 @@ mod tests {
         let geometry = nandu_sim::Chip::TINY.geometry;
         let options = LogOptions { has_raw: true, ..LogOptions::DEFAULT };
         let shape = Shape::new::<core::convert::Infallible>(&geometry, &options).unwrap();
-        let mut memory = [[Owner::NOBODY; 7]; 2];
+        let mut memory = [[Owner::NOBODY; 16]; 2];
         let [first, second] = &mut memory;
         assert_eq!((owners_max(&geometry), shape.summaries(), shape.is_summary(7)), (7, 1, true));
-        let (mut owners, mut again) = (Owners::new(first), Owners::new(second));
+        let (mut owners, mut again) = (Owners::filled(first), Owners::emptied(second));
         assert!(!owners.begin(BlockAddr(3), 5, 0) && owners.is_empty());
         owners.found(&shape, PageAddr(25), b"one");
         owners.found(&shape, PageAddr(33), b"of another block");

@@ -5,7 +5,7 @@ use nandu_nand::{BlockAddr, Cause, Nand, PageAddr, ReadStatus};
 
 use crate::anchors::{Anchors, Said, Standing};
 use crate::blocks::{Blocks, Flag, State};
-use crate::chip::Programmed;
+use crate::chip::{Chip, Programmed};
 use crate::disturb::Disturb;
 use crate::error::LogError;
 use crate::grant::PageInfo;
@@ -13,6 +13,7 @@ use crate::heads::{Head, Heads};
 use crate::medium::{Found, Medium, Probe};
 use crate::options::Broken;
 use crate::order::{Erased, Listed};
+use crate::parts::Parts;
 use crate::raw::{Owner, Owners, Whose, is_disguised};
 use crate::ready::{End, Ready};
 use crate::reserve::OPENED_FLOOR;
@@ -36,23 +37,18 @@ pub(crate) struct Volume<'m, N> {
     standing: Standing,
     disturb: Disturb,
     /// Owners of the raw pages of the group that is filled, and of the one that is emptied.
-    owners: Owners<'m>,
-    emptied: Owners<'m>,
+    owners: &'m mut [Owner],
     broken: Broken,
 }
 
 impl<'m, N: Nand> Volume<'m, N> {
     /// A volume of which nothing is known yet.
-    pub(crate) fn new(
-        (medium, shape): (Medium<'m, N>, Shape),
-        blocks: Blocks<'m>,
-        [owners, emptied]: [Owners<'m>; 2],
-        (disturb, broken): (Disturb, Broken),
-    ) -> Volume<'m, N> {
+    pub(crate) fn new(parts: Parts<'m, N>) -> Volume<'m, N> {
+        let Parts { nand, shape, page, entries, table, owners, reads_back, reads_max, broken } = parts;
         Volume {
-            medium,
+            medium: Medium::new(Chip::new(nand, reads_back), page),
             shape,
-            blocks,
+            blocks: Blocks::new(entries, table),
             standing: Standing {
                 anchors: Anchors::UNKNOWN,
                 heads: shape.no_heads(),
@@ -61,9 +57,8 @@ impl<'m, N: Nand> Volume<'m, N> {
                 is_exact: true,
                 is_read_only: false,
             },
-            disturb,
+            disturb: Disturb::new(reads_max),
             owners,
-            emptied,
             broken,
         }
     }
@@ -496,7 +491,7 @@ impl<'m, N: Nand> Volume<'m, N> {
             };
             if outcome == Programmed::Done {
                 self.begin_group(head);
-                self.owners.set(&self.shape, head.next, owner);
+                Owners::filled(self.owners).set(&self.shape, head.next, owner);
                 self.grow(stream, head.block);
                 self.summarize(false)?;
                 return Ok(page);
@@ -509,7 +504,7 @@ impl<'m, N: Nand> Volume<'m, N> {
     /// The owners in memory are those of the group in which a stream goes on.
     fn begin_group(&mut self, head: Head) {
         let first = head.next - head.next % self.shape.raw_span;
-        self.owners.begin(head.block, self.blocks.erase_count(head.block), first);
+        Owners::filled(self.owners).begin(head.block, self.blocks.erase_count(head.block), first);
     }
 
     /// Programs the summary of the group of raw pages that is filled, if it is full, or in any case if it is to be early and would say anything.
@@ -517,13 +512,13 @@ impl<'m, N: Nand> Volume<'m, N> {
         let Some(stream) = self.standing.heads.raw() else { return Ok(()) };
         let Some(head) = self.standing.heads.open(stream) else { return Ok(()) };
         self.begin_group(head);
-        if !self.shape.is_summary(head.next) && (!is_early || self.owners.is_empty()) {
+        if !self.shape.is_summary(head.next) && (!is_early || Owners::filled(self.owners).is_empty()) {
             return Ok(());
         }
         let page = self.shape.page(head.block, head.next);
         let positions = self.standing.heads.positions_with(stream);
         let Volume { medium, owners, shape, standing, .. } = self;
-        medium.compose(shape.header_size(), |body| owners.write(body));
+        medium.compose(shape.header_size(), |body| Owners::filled(owners).write(body));
         let fields = PageFields {
             kind: PageKind::Summary,
             sequence: 0,
@@ -565,7 +560,7 @@ impl<'m, N: Nand> Volume<'m, N> {
         let page = self.shape.page(head.block, head.next.saturating_sub(1));
         let Volume { medium, owners, shape, .. } = self;
         let is_begun = !head.next.is_multiple_of(shape.raw_span);
-        if shape.is_summary(head.next) || is_begun && !owners.read_from(medium, (shape, page))? {
+        if shape.is_summary(head.next) || is_begun && !Owners::filled(owners).read_from(medium, (shape, page))? {
             self.close(stream, Programmed::Unknown);
         }
         Ok(())
@@ -573,7 +568,8 @@ impl<'m, N: Nand> Volume<'m, N> {
 
     /// Whose a page in a block of raw pages is. Reads the summary of its group, unless that is the one that is emptied.
     pub(crate) fn whose(&mut self, page: PageAddr) -> Result<Whose, LogError<N::Error>> {
-        let Volume { medium, shape, blocks, emptied, .. } = self;
+        let Volume { medium, shape, blocks, owners, .. } = self;
+        let mut emptied = Owners::emptied(owners);
         let (block, nth) = (shape.block_of(page), shape.nth_of(page));
         if shape.is_summary(nth) {
             return Ok(Whose::Nobodys);
@@ -588,12 +584,12 @@ impl<'m, N: Nand> Volume<'m, N> {
 
     /// A key names a raw page, which may be one of the group that is emptied.
     pub(crate) fn found_owner(&mut self, page: PageAddr, key: &[u8]) {
-        self.emptied.found(&self.shape, page, key);
+        Owners::emptied(self.owners).found(&self.shape, page, key);
     }
 
     /// Every key was asked.
     pub(crate) fn found_owners(&mut self) {
-        self.emptied.set_known();
+        Owners::emptied(self.owners).set_known();
     }
 
     /// Open blocks that are to be emptied since they were read too often are closed, where there are others to open. A mount finds the next one by the ready list, as after a failed program.

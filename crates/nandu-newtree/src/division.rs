@@ -57,7 +57,7 @@ pub(crate) struct Division {
     /// Bytes of content in a page.
     payload: usize,
     /// Pages of a full group; 1 where the head has the numbers of all.
-    group: usize,
+    group: u16,
     /// Page numbers in the head.
     heads: usize,
     /// Bytes of the value in the head.
@@ -79,7 +79,7 @@ impl Division {
             let size = group * payload - NUMBER * (group - 1);
             let heads = length.saturating_sub(rest_max).div_ceil(size).max(1);
             let rest = length.saturating_sub(heads * size);
-            let division = Division { length, payload, group, heads, rest, is_raw: false };
+            let division = Division { length, payload, group: group as u16, heads, rest, is_raw: false };
             (division.head_size() <= head_max).then_some(division)
         })
     }
@@ -120,7 +120,8 @@ impl Division {
     }
 
     fn group_size(&self) -> usize {
-        self.group * self.payload - NUMBER * (self.group - 1)
+        let group = usize::from(self.group);
+        group * self.payload - NUMBER * (group - 1)
     }
 
     /// Bytes of the value in a group.
@@ -139,13 +140,13 @@ impl Division {
 
     /// Pages of the value.
     pub(crate) fn pages(&self) -> usize {
-        (self.heads - 1) * self.group + self.pages_of(self.heads - 1)
+        (self.heads - 1) * usize::from(self.group) + self.pages_of(self.heads - 1)
     }
 
     /// The group of a page, and its place there.
     pub(crate) fn place(&self, page: usize) -> (usize, usize) {
         debug_assert!(page < self.pages(), "a page of the value");
-        (page / self.group, page % self.group)
+        (page / usize::from(self.group), page % usize::from(self.group))
     }
 
     /// Whether a page's number stands in the head.
@@ -169,7 +170,7 @@ impl Division {
     pub(crate) fn page_at(&self, offset: usize) -> usize {
         debug_assert!(offset < self.rest().start, "a byte in a page");
         let (group, rest) = (offset / self.group_size(), offset % self.group_size());
-        group * self.group + (rest / self.payload).min(self.pages_of(group) - 1)
+        group * usize::from(self.group) + (rest / self.payload).min(self.pages_of(group) - 1)
     }
 }
 

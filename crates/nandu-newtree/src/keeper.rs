@@ -375,7 +375,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             let nodes = self.nodes();
             let Tree { log, path, .. } = &mut self.tree;
             let namers = self.values.namers(nodes) + path.shape().namers(more);
-            log.weigh(pages + more, self.values.together(), (heads_max(&self.waiting, path.shape()), namers));
+            let shared = self.values.shared((heads_max(&self.waiting, path.shape()), namers));
+            log.weigh(pages + more, shared);
         }
     }
 

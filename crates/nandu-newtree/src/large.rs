@@ -208,7 +208,8 @@ fn copy_waiting<N: Nand, C: Cells>(
 ) -> Outcome<u32, N> {
     let Ok(index) = changes.find(key) else { return Ok(0) };
     let head = changes.value(index).unwrap_or_default();
-    let check = tree.path.shape().head(key, head).and_then(|division| check_in(head, &division));
+    let shape = tree.path.shape();
+    let check = if shape.has_raw() { shape.head(key, head).and_then(|it| check_in(head, &it)) } else { None };
     match check {
         Some(check) => tree.reader.raw(&mut tree.log, (victim.page().0, check))?,
         None => tree.reader.value(&mut tree.log, victim.page().0).map(drop)?,
@@ -271,7 +272,7 @@ fn copy_in_leaf<N: Nand, C: Cells>(
     let Some((first, division)) = head_in(tree, &Leaf::OfPath, key) else { return Ok(0) };
     let mut moved = match division.is_grouped() {
         true => copy_grouped(tree, (key, page), (first, &division), (victim, most))?,
-        false => copy_named(tree, (key, page), first, victim)?,
+        false => copy_named(tree, (key, page), (first, &division), victim)?,
     };
     let cells = tree.path.shape().cells();
     let mut other = KeyBuf::EMPTY;
@@ -287,7 +288,7 @@ fn copy_in_leaf<N: Nand, C: Cells>(
             // What cannot be read the log asks for yet.
             let may_move = moved < most && !division.is_grouped() && is_beside(tree, old, victim);
             if may_move && load(tree, (index, old), (other.as_slice(), number), &division).is_ok() {
-                moved += copy_named(tree, (other.as_slice(), number), index, victim)?;
+                moved += copy_named(tree, (other.as_slice(), number), (index, &division), victim)?;
             }
         }
     }
@@ -304,12 +305,11 @@ fn copy_in_leaf<N: Nand, C: Cells>(
 fn copy_named<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     (key, number): (&[u8], usize),
-    index: usize,
+    (index, division): (usize, &Division),
     victim: &Victim,
 ) -> Outcome<usize, N> {
     let old = number_of(tree, &Leaf::OfPath, (index, number));
-    let Some((_, division)) = head_in(tree, &Leaf::OfPath, key) else { return Ok(0) };
-    load(tree, (index, old), (key, number), &division)?;
+    load(tree, (index, old), (key, number), division)?;
     let new = program_copy(tree, (key, division.is_raw()), victim)?;
     tree.path.replace(old);
     patch(tree, (index, number), new);

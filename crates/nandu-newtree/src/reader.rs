@@ -44,24 +44,15 @@ pub(crate) struct Reader<'m, C> {
     cache: Cache<'m>,
     /// The page that `bytes` holds, if it is one of a value, and its sequence.
     value: Option<(u32, u64)>,
-    /// The raw page that `bytes` holds, which has the checksum that was asked for.
-    raw: Option<u32>,
 }
+
+/// In place of the sequence: it is a raw page, which has the checksum that was asked for.
+const RAW: u64 = u64::MAX;
 
 impl<'m, C: Cells> Reader<'m, C> {
     pub(crate) fn new(shape: Shape<C>, bytes: &'m mut [u8], cache: Cache<'m>) -> Self {
         debug_assert!(bytes.len() == shape.page_size(), "the buffer is a page");
-        Reader {
-            shape,
-            bytes,
-            page: None,
-            body: PathBody::EMPTY,
-            checked: u8::MAX,
-            misses: 0,
-            cache,
-            value: None,
-            raw: None,
-        }
+        Reader { shape, bytes, page: None, body: PathBody::EMPTY, checked: u8::MAX, misses: 0, cache, value: None }
     }
 
     /// The volume is one of this shape.
@@ -100,7 +91,7 @@ impl<'m, C: Cells> Reader<'m, C> {
 
     /// The sequence of this page, if it was read last and is one of a value.
     pub(crate) fn value_sequence(&self, page: u32) -> Option<u64> {
-        self.value.filter(|&(held, _)| held == page).map(|(_, sequence)| sequence)
+        self.value.filter(|&(held, sequence)| held == page && sequence != RAW).map(|(_, sequence)| sequence)
     }
 
     /// Reads a page of a value, unless it is the one read last: what it says. Reads at most 1 page.
@@ -117,7 +108,7 @@ impl<'m, C: Cells> Reader<'m, C> {
 
     /// Reads a raw page, which has to have this checksum, unless it is the one read last. Reads at most 1 page.
     pub(crate) fn raw<N: Nand>(&mut self, log: &mut Log<'_, N>, (page, check): (u32, u32)) -> Outcome<(), N> {
-        if self.raw == Some(page) {
+        if self.value == Some((page, RAW)) {
             return Ok(());
         }
         self.forget();
@@ -128,19 +119,19 @@ impl<'m, C: Cells> Reader<'m, C> {
         if raw_check(self.bytes) != check {
             return Err(corrupt(page, Malformed::Short));
         }
-        self.raw = Some(page);
-        debug_assert!(self.page.is_none() && self.value.is_none(), "the buffer holds one page");
+        self.value = Some((page, RAW));
+        debug_assert!(self.page.is_none(), "the buffer holds one page");
         Ok(())
     }
 
     /// Of what was read nothing is here.
     fn forget(&mut self) {
-        (self.page, self.value, self.raw) = (None, None, None);
+        (self.page, self.value) = (None, None);
     }
 
     /// A part of the page of a value that was read last.
     pub(crate) fn of_value(&self, range: Range<usize>) -> &[u8] {
-        debug_assert!(self.value.is_some() || self.raw.is_some(), "a page of a value was read");
+        debug_assert!(self.value.is_some(), "a page of a value was read");
         &self.bytes[range]
     }
 
@@ -243,7 +234,7 @@ impl<'m, C: Cells> Reader<'m, C> {
     /// This number was given to a page that was programmed now.
     pub(crate) fn programmed(&mut self, page: u32) {
         debug_assert!(page < self.shape.page_count(), "the log keeps to its own size");
-        if self.page == Some(page) || self.raw == Some(page) || self.value_sequence(page).is_some() {
+        if self.page == Some(page) || self.value.is_some_and(|(held, _)| held == page) {
             self.forget();
         }
     }

@@ -4,7 +4,7 @@
 
 use core::ops::Range;
 
-use nandu_media::features::BLOBS;
+use nandu_media::features::{BLOBS, FILES};
 use nandu_newlog::Claim;
 
 use crate::division::{CHECK, Division, SINGLE_MAX, begin_head, number_at, number_in};
@@ -32,6 +32,9 @@ pub(crate) struct Values<'m> {
     /// Leaves that named values when they were counted last, and pages of the tree then.
     named_by: (u32, u32),
 }
+
+/// Pages of a value that are taken to be moved at once, at most.
+const TOGETHER_MAX: usize = 3;
 
 /// Values of which a new one is one in the mean.
 const WEIGHT: usize = 8;
@@ -64,7 +67,7 @@ impl<'m> Values<'m> {
 
     /// Whether counting may show that values are moved with less than is known, where the tree has so many pages.
     pub(crate) fn is_unknown(&self, nodes: u32) -> bool {
-        self.mean == 0 || self.namers(nodes) > self.named_by.0
+        self.mean == 0 || FILES && self.namers(nodes) > self.named_by.0
     }
 
     /// Pages that name values, at most, where the tree has so many.
@@ -76,13 +79,16 @@ impl<'m> Values<'m> {
     /// So many values with so many pages were counted, which so many leaves name, where the tree has so many pages.
     pub(crate) fn counted(&mut self, (values, pages): (u32, u32), (leaves, nodes): (u32, u32)) {
         debug_assert!(values > 0 || pages == 0, "pages are of values");
-        self.named_by = (leaves.min(nodes), nodes);
+        if FILES {
+            self.named_by = (leaves.min(nodes), nodes);
+        }
         self.mean = WEIGHT * (pages / values.max(1)).max(1) as usize;
     }
 
-    /// Pages that stand together since they are of one value, in the mean.
-    pub(crate) fn together(&self) -> u32 {
-        (self.mean / WEIGHT).max(1) as u32
+    /// Pages that are moved for each that names them, in sixteenths: those of one value stand together; and so many of them may be remembered, which so many pages name.
+    pub(crate) fn shared(&self, (waits, namers): (u32, u32)) -> u32 {
+        let together = (self.mean / WEIGHT).clamp(1, TOGETHER_MAX) as u32;
+        if FILES { (16 * together).max(16 * waits / namers.max(1)) } else { 16 * together }
     }
 
     /// How the value under way is divided.

@@ -2,6 +2,7 @@
 
 use nandu_cells::Cells;
 use nandu_index::KeyBuf;
+use nandu_media::features::FILES;
 use nandu_media::tree::{HEIGHT_MAX, Malformed};
 use nandu_nand::{Nand, PageAddr};
 
@@ -52,7 +53,7 @@ pub(crate) fn live_pages<N: Nand, C: Cells>(
                 let of_leaf = visit_leaf(tree, (child, changes), visit)?;
                 heads.count += of_leaf.count;
                 heads.pages += of_leaf.pages;
-                heads.leaves += of_leaf.leaves;
+                heads.leaves += if FILES { of_leaf.leaves } else { 0 };
             }
         }
         if !tree.path.fence(1, true, &mut fence) {
