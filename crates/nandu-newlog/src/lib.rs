@@ -23,7 +23,7 @@
 //!
 //! The numbers are those of `docs/invariants.md`.
 //!
-//! * **N1** Each page carries its own address, the volume, and a sequence that no other page was given; within a block
+//! * **N1** Each page but a raw one carries its own address, the volume, and a sequence that no other page was given; within a block
 //!   sequences rise.
 //! * **N2** A block is programmed only after an erase of it returned in this session, or before the clean checkpoint that calls
 //!   it erased.
@@ -36,6 +36,7 @@
 //! * **N8** An anchor block is erased only if it holds neither the newest checkpoint nor the newest stable one. Where anchor blocks
 //!   were lost, the first checkpoint of a block counts once a second one was begun behind it.
 //! * **N9** A page that may be torn is not programmed before it is erased: a block that was open at a cut goes on behind it, once a checkpoint says so.
+//! * **N10** Only the owner says that a raw page lives. A summary says whose each raw page before it was when it was programmed; where there is none, the owner is asked.
 //!
 //! # An owner's operation
 //!
