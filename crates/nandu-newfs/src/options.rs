@@ -69,6 +69,8 @@ impl Options {
         options.pending_size = self.pending_size;
         options.durability = Durability::OnSync;
         options.has_values = true;
+        // A call of the file system makes two of these, most often.
+        options.call_max = 8;
         options
     }
 

@@ -35,6 +35,8 @@ use crate::window::Window;
 /// The memory holds three page buffers, the nodes that are kept, changes that wait, and what the log needs.
 pub struct Engine<'m, N: Nand, C> {
     keeper: Keeper<'m, N, C>,
+    /// Programs of a call that makes several changes, with its share of collecting.
+    call_max: u8,
 }
 
 impl<N: Nand, C> fmt::Debug for Engine<'_, N, C> {
@@ -45,9 +47,6 @@ impl<N: Nand, C> fmt::Debug for Engine<'_, N, C> {
 
 /// Programs of a put or a delete with its share of collecting.
 const CALL_MAX: u32 = 6;
-
-/// Those of a call that makes more changes.
-const LARGE_CALL_MAX: u32 = 16;
 
 /// Most erases of a call.
 const ERASES_MAX: u32 = 2;
@@ -61,19 +60,20 @@ pub struct Parts<'m, N: Nand, C> {
     shape: Shape<C>,
     memory: Memory<'m>,
     durability: Durability,
+    call_max: u8,
     broken: Broken,
 }
 
 impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// An engine that has not looked at its volume yet: for who keeps it in a place of its own, where it is opened. Cannot fail, so that no other engine is on the stack.
     pub fn unopened(parts: Parts<'m, N, C>) -> Self {
-        let Parts { log, shape, memory, durability, broken } = parts;
+        let Parts { log, shape, memory, durability, call_max, broken } = parts;
         let Memory { path, side, reading, cache, pending, values, keys } = memory;
         let changes = Changes::new(pending, shape.format());
         let waiting = Waiting { changes, window: Window::EMPTY, durability, next: 0, broken };
         let reader = Reader::new(shape, reading, Cache::new(cache));
         let tree = Tree { log: Log::unopened(log), path: Path::new(shape, (path, side), keys), reader };
-        Engine { keeper: Keeper::new(tree, waiting, Values::new(values)) }
+        Engine { keeper: Keeper::new(tree, waiting, Values::new(values)), call_max }
     }
 
     /// With [`Log::format`] makes an empty volume, whatever the chip holds, and an empty tree on it; with [`Log::mount`] opens the tree that a volume holds, or makes an
@@ -402,7 +402,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         if edits.is_empty() {
             return Ok(());
         }
-        self.call(LARGE_CALL_MAX, |engine| match engine.wait(edits, want)? {
+        self.call(self.call_max.into(), |engine| match engine.wait(edits, want)? {
             Some(_) => Ok(()),
             None => batch_now(&mut engine.keeper, edits, want),
         })
@@ -415,7 +415,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// [`EngineError::Corrupt`]; those of the log but `Full`.
     pub fn sync(&mut self) -> Outcome<(), N> {
-        self.call(LARGE_CALL_MAX, |engine| sync(&mut engine.keeper))
+        self.call(self.call_max.into(), |engine| sync(&mut engine.keeper))
     }
 
     /// Brings every change to its leaf, so that the volume can be opened without memory for changes. Programs about one page for each leaf concerned, on a full chip too.
@@ -424,7 +424,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// As [`Engine::sync`].
     pub fn settle(&mut self) -> Outcome<(), N> {
-        self.call(LARGE_CALL_MAX, |engine| flush(&mut engine.keeper))
+        self.call(self.call_max.into(), |engine| flush(&mut engine.keeper))
     }
 
     /// Changes that are in no leaf yet, synced or not. Costs nothing.
@@ -719,7 +719,8 @@ impl<'m, N: Nand, C: Cells> Parts<'m, N, C> {
         let (memory, log) = Memory::divide(memory, page_size, options).ok_or(EngineError::Memory { required })?;
         let log = LogParts::new(nand, &options.log, log)?;
         let shape = shape_of::<N, C>(log.geometry(), log.header_size(), cells, options)?;
-        Ok(Parts { log, shape, memory, durability: options.durability, broken: options.broken() })
+        let (durability, call_max, broken) = (options.durability, options.call_max, options.broken());
+        Ok(Parts { log, shape, memory, durability, call_max, broken })
     }
 }
 

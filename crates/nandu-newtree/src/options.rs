@@ -31,6 +31,8 @@ pub struct Options {
     /// Bytes for changes that wait, with [`Durability::OnSync`]; at most 65,535 are used where keys and values have any length. A change takes its key, its value and
     /// 1 byte, or 6 where they have any length. A change of more than half of it does not wait.
     pub pending_size: usize,
+    /// Programs of a call that makes several changes, with its share of collecting, where the call itself takes less: 16, or less where several calls are one for who waits.
+    pub call_max: u8,
     /// Whether values may be larger than an entry, where keys and values have any length. With raw pages ([`LogOptions::has_raw`]) such a value has a page at most, and its key 11 bytes.
     pub has_values: bool,
     /// Test switch (W1): a commit does not list changes of the leaf in its page.
@@ -61,6 +63,7 @@ impl Options {
         cache_size: 8192,
         durability: Durability::OnCall,
         pending_size: 0,
+        call_max: 16,
         has_values: false,
         #[cfg(feature = "_broken")]
         list_others_only: false,
