@@ -88,12 +88,13 @@ impl<N: Nand> Fs<'_, N> {
         FragmentLimits::new(self.page_size(), self.tree.entry_size_max())
     }
 
-    /// An inode, as it is in memory if it is being written.
+    /// An inode, as it is in memory if it is being written. One without a name is there for who has it open.
     pub(crate) fn inode(&mut self, ino: Ino) -> Result<Inode, FsError<N::Error>> {
         if let Some(inode) = self.buffer.inode(ino.0) {
             return Ok(inode);
         }
-        self.find_inode(ino)?.ok_or(FsError::NoInode(ino))
+        let is_open = self.open.is_open(ino.0);
+        self.find_inode(ino)?.filter(|inode| inode.nlink > 0 || is_open).ok_or(FsError::NoInode(ino))
     }
 
     /// The same from the tree alone; `None` if there is none.

@@ -118,6 +118,12 @@ impl<N: Nand> Fs<'_, N> {
         Ok(())
     }
 
+    /// Begins to remove an orphan that nobody uses: the changes that follow remove the rest, a step each.
+    pub(crate) fn begin_reaping(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
+        self.has_orphans |= !self.reap_step(ino, &mut { Key::EMPTY })?;
+        Ok(())
+    }
+
     /// Removes a part of it. Returns whether that was the last one.
     #[inline(never)]
     fn reap_step(&mut self, ino: Ino, last: &mut Key) -> Result<bool, FsError<N::Error>> {
