@@ -149,21 +149,6 @@ pub(crate) enum Weight {
     Value,
 }
 
-/// Pages of values, which others name without a path of their own.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Weights {
-    /// How many live.
-    pub(crate) pages: u32,
-    /// How many are moved for each page that is programmed since it names them, in sixteenths.
-    pub(crate) shared: u32,
-}
-
-impl Weights {
-    /// One page.
-    pub(crate) const ONE: u32 = 16;
-    pub(crate) const NONE: Weights = Weights { pages: 0, shared: Weights::ONE };
-}
-
 /// What is being emptied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Collector {
@@ -181,14 +166,19 @@ impl Collector {
     pub(crate) const IDLE: Collector =
         Collector { emptying: None, skipped: None, levelled: 0, nodes: Toll::NONE, programs: 0 };
 
-    /// Programs that moving so many pages takes, in blocks of so many. What names pages of values is in one of the others, which is programmed for so many of them: the fewer of those there are, the more
-    /// pages of a block each names, and the more changes wait for each.
-    pub(crate) fn toll(&self, pages: u32, values: Weights, block_pages: u32) -> u32 {
-        let value_pages = values.pages.min(pages);
-        let nodes = pages - value_pages;
-        let shared = (block_pages / nodes.max(1)).clamp(1, SHARED_MAX) * Weights::ONE;
-        let naming = u64::from(value_pages) * u64::from(Weights::ONE) / u64::from(shared.max(values.shared));
-        self.nodes.of_pages(nodes) as u32 + value_pages + naming as u32
+    /// Programs that moving so many pages takes, of which so many are of values and so many of these stand together, in blocks of so many. What names pages of values is in one of the others, which is
+    /// programmed for so many of them; the fewer of those there are, the more pages of a block each names.
+    pub(crate) fn toll(&self, pages: u32, (values, together): (u32, u32), block_pages: u32) -> u32 {
+        let values = values.min(pages);
+        let nodes = pages - values;
+        let shared = (block_pages / nodes.max(1)).max(together).clamp(1, SHARED_MAX);
+        self.nodes.of_pages(nodes) as u32 + values + values.div_ceil(shared)
+    }
+
+    /// The same where values are in raw pages: what names those stands in other blocks, among pages that die soon.
+    pub(crate) fn toll_of_raw(&self, pages: u32, raws: u32) -> u32 {
+        let raws = raws.min(pages);
+        self.nodes.of_pages(pages - raws) as u32 + raws
     }
 
     /// Programs for which a call has room before a page is moved that may be of a value, or is none: those of most moves of late.
@@ -317,7 +307,7 @@ impl Collector {
 
 #[cfg(test)]
 mod tests {
-    use super::{Collector, Weights};
+    use super::Collector;
 
     #[test]
     fn a_move_that_takes_two_programs_makes_what_lives_weigh_more() {
@@ -326,23 +316,14 @@ mod tests {
             for _ in 0..count {
                 collector.nodes.moved(1, programs);
             }
-            collector.toll(100, Weights::NONE, 64)
+            collector.toll(100, (0, 1), 64)
         };
         assert_eq!(moves(0, 1), 100);
         assert!((190..=200).contains(&moves(500, 2)));
         assert!(moves(2_000, 1) <= 101);
-        assert_eq!(
-            Collector::IDLE.toll(100, Weights { pages: 40, ..Weights::NONE }, 64),
-            140,
-            "what names a page of a value is moved, too"
-        );
-        assert!(
-            (132..=133).contains(&Collector::IDLE.toll(100, Weights { pages: 96, ..Weights::NONE }, 64)),
-            "four pages name all of them"
-        );
-        let together = Weights { pages: 40, shared: 32 };
-        assert_eq!(Collector::IDLE.toll(100, together, 64), 120, "two are moved at once");
-        let waits = Weights { pages: 40, shared: 5 * Weights::ONE };
-        assert_eq!(Collector::IDLE.toll(100, waits, 64), 108, "five wait for each of those that name them");
+        assert_eq!(Collector::IDLE.toll(100, (40, 1), 64), 140, "what names a page of a value is moved, too");
+        assert!((132..=133).contains(&Collector::IDLE.toll(100, (96, 1), 64)), "four pages name all of them");
+        assert_eq!(Collector::IDLE.toll(100, (40, 2), 64), 120, "two are moved at once");
+        assert_eq!(Collector::IDLE.toll_of_raw(100, 40), 100, "what names them is elsewhere");
     }
 }

@@ -5,7 +5,7 @@ use core::fmt;
 use nandu_media::PageKind;
 use nandu_nand::{BlockAddr, Cause, Geometry, Nand, PageAddr};
 
-use crate::collector::{Budget, Collector, Weight, Weights, spend};
+use crate::collector::{Budget, Collector, Weight, spend};
 use crate::dying::{DYING_MAX, Dying};
 use crate::error::LogError;
 use crate::format;
@@ -51,7 +51,8 @@ pub struct Log<'m, N: Nand> {
     /// Live counts are being made anew.
     is_counting: bool,
     dies_at_once: bool,
-    values: Weights,
+    /// Of the pages that live, those that others name without a path of their own, and how many of them stand together.
+    value_pages: (u32, u32),
 }
 
 impl<N: Nand> fmt::Debug for Log<'_, N> {
@@ -78,7 +79,7 @@ impl<'m, N: Nand> Log<'m, N> {
             was_cut: false,
             is_counting: false,
             dies_at_once,
-            values: Weights::NONE,
+            value_pages: (0, 1),
         }
     }
 
@@ -321,11 +322,9 @@ impl<'m, N: Nand> Log<'m, N> {
         Err(self.volume.end())
     }
 
-    /// So many of the pages that live are of values, about: moving one may take another page, that of what names it. Where so many are moved for each of those, in sixteenths: since they stand
-    /// together, or since their owner remembers them for a while.
-    pub fn weigh(&mut self, pages: u32, shared: u32) {
-        debug_assert!(shared >= Weights::ONE, "a page is named by one");
-        self.values = Weights { pages, shared };
+    /// So many of the pages that live are of values, about: moving one may take another page, that of what names it. So many stand together in the mean, and are named by one.
+    pub fn weigh(&mut self, value_pages: u32, together: u32) {
+        self.value_pages = (value_pages, together);
     }
 
     /// Whether so many pages may live after an operation that makes them more by so many. It may end above the capacity by a share of a block: it asks for the most that it may
@@ -333,10 +332,13 @@ impl<'m, N: Nand> Log<'m, N> {
     fn may_live(&self, live: u32, more: u32) -> bool {
         let (capacity, pages) = (self.capacity_pages(), u32::from(self.volume.shape().pages));
         // Raw pages come with summaries, which are never moved.
-        let (values, summaries) = (self.values.pages, u32::from(self.volume.shape().summaries()));
-        let live = live + if summaries > 0 { values * summaries / (pages - summaries) } else { 0 };
+        let summaries = u32::from(self.volume.shape().summaries());
+        let live = live + if summaries > 0 { self.value_pages.0 * summaries / (pages - summaries) } else { 0 };
         let least = live - more.saturating_sub(1);
-        let toll = self.collector.toll(least, self.values, pages);
+        let toll = match self.volume.shape().has_raw() {
+            true => self.collector.toll_of_raw(least, self.value_pages.0),
+            false => self.collector.toll(least, self.value_pages, pages),
+        };
         let for_moves = (slack(self.volume.blocks().good()) * pages / 16).max(pages / 2);
         let bounds = [(live, pages / ABOVE_SHARE), (least, 0), (toll, for_moves)];
         bounds.iter().all(|&(taken, above)| taken <= capacity + above)
@@ -506,7 +508,7 @@ impl<'m, N: Nand> Log<'m, N> {
         }
         // Every turn begins or ends with a block, and a block that has pages to be asked about ends the loop.
         for _ in 0..2 * self.geometry().block_count {
-            let programs = self.collector.programs_of_move(self.values.pages > 0);
+            let programs = self.collector.programs_of_move(self.value_pages.0 > 0);
             if !budget.has_move(programs) || budget.examinations == 0 || self.dying_room() < 2 {
                 return Ok(None);
             }

@@ -633,9 +633,10 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.call_with_share(work, |_| (programs_max, ERASES_MAX))
     }
 
-    /// A call for the value under way. The last page and the head are one page's work together.
+    /// A call for the value under way. The last page and the head are one page's work together: that of a put, or where the page is a raw one twice that of a change, since its user makes no other call for it.
     fn call_for_value<T>(&mut self, work: impl FnOnce(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
         self.call_with_share(work, |engine| match engine.keeper.values().next() {
+            _ if engine.keeper.tree().path.shape().has_raw() => (engine.call_max.into(), ERASES_MAX / 2),
             Some(_) => (CALL_MAX, ERASES_MAX),
             None => (CALL_MAX / 2, ERASES_MAX / 2),
         })

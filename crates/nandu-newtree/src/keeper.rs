@@ -14,9 +14,7 @@ use crate::commit::{commit, commit_bare, seal, tell, write, write_sealed};
 use crate::descend::load_root;
 use crate::error::{EngineError, Outcome, corrupt, corrupt_page};
 use crate::large::{self, Heads, Namer, append, visit_open, visit_waiting};
-use crate::list::{
-    HEAD_MEMORY, List, Waiting, changes_max, choose, has_head_room, heads_max, members_left, merged_is_in_leaf,
-};
+use crate::list::{HEAD_MEMORY, List, Waiting, changes_max, choose, has_head_room, members_left, merged_is_in_leaf};
 use crate::pages::REPLACED_MAX;
 use crate::relocate::{copy, lift, lives};
 use crate::replay::replay;
@@ -242,9 +240,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let claimed = match self.tree.log.claim_with(want, (pages - raws, raws), live - raws) {
             // How much moves take is not known yet: that is counted before anything is refused.
             Err(LogError::Full)
-                if want == Claim::Grow
-                    && self.working.counts.may_have_heads()
-                    && self.values.is_unknown(self.nodes()) =>
+                if want == Claim::Grow && self.working.counts.may_have_heads() && self.values.is_unknown() =>
             {
                 Claimed::Recount
             }
@@ -298,7 +294,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
 
     /// Whether so many pages of values more may live, and so many others. Only the truth says no.
     pub(crate) fn has_room(&mut self, values: u32, others: u32) -> Outcome<bool, N> {
-        if !self.is_room_for(values, others) && (!self.tree.log.is_exact() || self.values.is_unknown(self.nodes())) {
+        if !self.is_room_for(values, others) && (!self.tree.log.is_exact() || self.values.is_unknown()) {
             self.recount()?;
         }
         Ok(self.is_room_for(values, others))
@@ -357,26 +353,11 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
     }
 
-    /// Pages of values that records name.
-    fn value_pages(&self) -> u32 {
-        self.working.counts.value_pages.saturating_add_signed(self.more_pages)
-    }
-
-    /// Pages of the tree, about, where it matters how many name pages that are moved.
-    fn nodes(&self) -> u32 {
-        let has_raw = self.tree.path.shape().has_raw();
-        if has_raw { self.tree.log.lasting_pages().saturating_sub(self.value_pages()) } else { 0 }
-    }
-
     /// Tells the log how many pages of values there will be, with so many more.
     fn weigh(&mut self, more: u32) {
         if BLOBS {
-            let pages = self.value_pages();
-            let nodes = self.nodes();
-            let Tree { log, path, .. } = &mut self.tree;
-            let namers = self.values.namers(nodes) + path.shape().namers(more);
-            let shared = self.values.shared((heads_max(&self.waiting, path.shape()), namers));
-            log.weigh(pages + more, shared);
+            let pages = self.working.counts.value_pages.saturating_add_signed(self.more_pages) + more;
+            self.tree.log.weigh(pages, self.values.together());
         }
     }
 
@@ -771,8 +752,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
         let waits = visit_waiting(tree, &waiting.changes, visit);
         visit_open(tree, values, visit)?;
-        let Heads { count, pages, leaves } = live_pages(tree, &waiting.changes, visit)?;
-        Ok(Heads { count: count + waits, pages: pages + waits, leaves })
+        let Heads { count, pages } = live_pages(tree, &waiting.changes, visit)?;
+        Ok(Heads { count: count + waits, pages: pages + waits })
     }
 
     /// Names every live page to the log. Reads the inner nodes that are not in memory; a commit comes first if pages were moved since the newest one.
@@ -792,7 +773,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let counts = self.working.counts;
         (self.working.counts, self.more_pages) =
             (Counts { has_heads: heads.count > 0, value_pages: heads.pages, ..counts }, 0);
-        self.values.counted((heads.count, heads.pages), (heads.leaves, self.nodes()));
+        self.values.counted(heads.count, heads.pages);
         self.count_pages((0, 0));
         Ok(())
     }

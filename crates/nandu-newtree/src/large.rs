@@ -414,8 +414,6 @@ fn program_copy<N: Nand, C: Cells>(
 pub(crate) struct Heads {
     pub(crate) count: u32,
     pub(crate) pages: u32,
-    /// Leaves that have some.
-    pub(crate) leaves: u32,
 }
 
 /// Visits the pages that the heads of a leaf name, unless something waits that takes their place, and counts them. Reads the leaders of groups.
@@ -432,7 +430,7 @@ pub(crate) fn visit_leaf<N: Nand, C: Cells>(
         let bytes = look(tree, &leaf);
         cells.leaf_key(bytes, index, &mut key);
         let Some(division) = tree.path.shape().head(key.as_slice(), cells.leaf_value(bytes, index)) else { continue };
-        (heads.count, heads.leaves) = (heads.count + 1, 1);
+        heads.count += 1;
         if changes.find(key.as_slice()).is_ok() {
             continue;
         }

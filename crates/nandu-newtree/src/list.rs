@@ -77,18 +77,11 @@ pub(crate) fn has_room<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>, (memor
 /// Bytes of memory, and of a list, that the head of a raw page takes as a change, at most.
 pub(crate) const HEAD_MEMORY: usize = RAW_HEAD_SIZE + OWNER_MAX + 8;
 
-/// Heads of raw pages that may wait.
-pub(crate) fn heads_max<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>) -> u32 {
-    let may_wait = waiting.durability == Durability::OnSync && shape.has_raw();
-    if may_wait { (waiting_max(waiting, shape) / HEAD_MEMORY) as u32 } else { 0 }
-}
-
-/// Whether one more may.
+/// Whether the head of a raw page that is moved may wait.
 pub(crate) fn has_head_room<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>) -> bool {
-    debug_assert!(
-        HEAD_MEMORY >= waiting.changes.at_once_size(&[]) + OWNER_MAX + RAW_HEAD_SIZE || shape.cells().key_size() > 0
-    );
-    heads_max(waiting, shape) > 0 && has_room(waiting, shape, (HEAD_MEMORY, 0))
+    let may_wait = waiting.durability == Durability::OnSync && shape.has_raw();
+    debug_assert!(!may_wait || HEAD_MEMORY >= waiting.changes.at_once_size(&[]) + OWNER_MAX + RAW_HEAD_SIZE);
+    may_wait && has_room(waiting, shape, (HEAD_MEMORY, 0))
 }
 
 /// Pages that members of the window may need yet.

@@ -5,9 +5,8 @@ use nandu_index::Entry;
 use nandu_media::features::{BLOBS, FILES};
 use nandu_media::path::{PathBody, PathFront, flag_sections};
 use nandu_media::tree::CellFormat;
-use nandu_newlog::OWNER_MAX;
 
-use crate::division::{Division, RAW_HEAD_SIZE, VALUE_SIZE_MAX, length_in, number_in};
+use crate::division::{Division, VALUE_SIZE_MAX, length_in, number_in};
 
 /// Cells, sizes and limits of a tree.
 #[derive(Clone, Copy)]
@@ -83,12 +82,6 @@ impl<C: Cells> Shape<C> {
         }
         let head_max = self.limits.entry_size_max - key.len();
         Division::new(self.page_size - self.header_size(), head_max, key.len(), length)
-    }
-
-    /// Leaves that so many heads of raw pages take, about, filled as leaves are after some time.
-    pub(crate) fn namers(&self, heads: u32) -> u32 {
-        let head = 3 * (RAW_HEAD_SIZE + OWNER_MAX + 4) / 2;
-        heads.div_ceil((self.own_room() / head).max(1) as u32)
     }
 
     /// An entry as it is handed out: of a large value only its size.

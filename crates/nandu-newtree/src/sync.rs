@@ -91,12 +91,21 @@ pub(crate) fn change<N: Nand, C: Cells>(
     {
         return put_through(keeper, entry).map(Some);
     }
-    if !make_way(keeper, edits, (CLAIMS_MAX, leaves))? {
-        return Err(keeper.refuse(Claim::Replace));
+    let mut tight = None;
+    for _ in 0..CLAIMS_MAX {
+        if !make_way(keeper, edits, (CLAIMS_MAX, leaves))? {
+            return Err(keeper.refuse(Claim::Replace));
+        }
+        let pages = make_room(keeper, want, |keeper| tightness_of(keeper, edits))?;
+        keeper.ready()?;
+        keeper.make_list_room(size)?;
+        // Pages that were moved for the room of pages may have taken that in memory.
+        if has_way(keeper, edits, usize::MAX) {
+            tight = Some(pages);
+            break;
+        }
     }
-    let tight = make_room(keeper, want, |keeper| tightness_of(keeper, edits))?;
-    keeper.ready()?;
-    keeper.make_list_room(size)?;
+    let Some(tight) = tight else { return Err(keeper.refuse(Claim::Replace)) };
     for (index, edit) in edits.iter().enumerate() {
         // All this was read before. If it cannot be read again, a batch is not left half done: nothing more is made durable.
         set(keeper, edit).inspect_err(|_| keeper.breaks(index > 0))?;
@@ -362,6 +371,10 @@ fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], 
         }
         keeper.ready()?;
         keeper.make_list_room(size)?;
+        // As in `change`.
+        if !has_way(keeper, &mark, usize::MAX) && !make_way(keeper, &mark, (CLAIMS_MAX, 1))? {
+            return Err(keeper.refuse(Claim::Replace));
+        }
         let need = Need { want: Claim::Replace, pages, live: 0, deaths: BATCH_DEATHS };
         let Some(mut change) = keeper.claim(need)? else { continue };
         let (tree, waiting, bytes) = keeper.with_head(value);

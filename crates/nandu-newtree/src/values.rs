@@ -4,7 +4,7 @@
 
 use core::ops::Range;
 
-use nandu_media::features::{BLOBS, FILES};
+use nandu_media::features::BLOBS;
 use nandu_newlog::Claim;
 
 use crate::division::{CHECK, Division, SINGLE_MAX, begin_head, number_at, number_in};
@@ -29,19 +29,14 @@ pub(crate) struct Values<'m> {
     open: Option<Open>,
     /// Pages of a value in the mean of late, times [`WEIGHT`]; 0 where nobody knows.
     mean: usize,
-    /// Leaves that named values when they were counted last, and pages of the tree then.
-    named_by: (u32, u32),
 }
-
-/// Pages of a value that are taken to be moved at once, at most.
-const TOGETHER_MAX: usize = 3;
 
 /// Values of which a new one is one in the mean.
 const WEIGHT: usize = 8;
 
 impl<'m> Values<'m> {
     pub(crate) fn new(memory: &'m mut [u8]) -> Values<'m> {
-        Values { memory, open: None, mean: 0, named_by: (0, 0) }
+        Values { memory, open: None, mean: 0 }
     }
 
     /// Whether there is memory for large values.
@@ -65,30 +60,20 @@ impl<'m> Values<'m> {
         self.open.take().is_some_and(|open| open.done > 0)
     }
 
-    /// Whether counting may show that values are moved with less than is known, where the tree has so many pages.
-    pub(crate) fn is_unknown(&self, nodes: u32) -> bool {
-        self.mean == 0 || FILES && self.namers(nodes) > self.named_by.0
+    /// Whether nobody knows how many pages values have.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.mean == 0
     }
 
-    /// Pages that name values, at most, where the tree has so many.
-    pub(crate) fn namers(&self, nodes: u32) -> u32 {
-        let (leaves, before) = self.named_by;
-        (leaves + nodes.saturating_sub(before)).min(nodes)
-    }
-
-    /// So many values with so many pages were counted, which so many leaves name, where the tree has so many pages.
-    pub(crate) fn counted(&mut self, (values, pages): (u32, u32), (leaves, nodes): (u32, u32)) {
+    /// So many values with so many pages were counted.
+    pub(crate) fn counted(&mut self, values: u32, pages: u32) {
         debug_assert!(values > 0 || pages == 0, "pages are of values");
-        if FILES {
-            self.named_by = (leaves.min(nodes), nodes);
-        }
         self.mean = WEIGHT * (pages / values.max(1)).max(1) as usize;
     }
 
-    /// Pages that are moved for each that names them, in sixteenths: those of one value stand together; and so many of them may be remembered, which so many pages name.
-    pub(crate) fn shared(&self, (waits, namers): (u32, u32)) -> u32 {
-        let together = (self.mean / WEIGHT).clamp(1, TOGETHER_MAX) as u32;
-        if FILES { (16 * together).max(16 * waits / namers.max(1)) } else { 16 * together }
+    /// Pages that stand together since they are of one value, in the mean.
+    pub(crate) fn together(&self) -> u32 {
+        (self.mean / WEIGHT).max(1) as u32
     }
 
     /// How the value under way is divided.

@@ -2,7 +2,6 @@
 
 use nandu_cells::Cells;
 use nandu_index::KeyBuf;
-use nandu_media::features::FILES;
 use nandu_media::tree::{HEIGHT_MAX, Malformed};
 use nandu_nand::{Nand, PageAddr};
 
@@ -51,9 +50,7 @@ pub(crate) fn live_pages<N: Nand, C: Cells>(
             }
             if may_have {
                 let of_leaf = visit_leaf(tree, (child, changes), visit)?;
-                heads.count += of_leaf.count;
-                heads.pages += of_leaf.pages;
-                heads.leaves += if FILES { of_leaf.leaves } else { 0 };
+                (heads.count, heads.pages) = (heads.count + of_leaf.count, heads.pages + of_leaf.pages);
             }
         }
         if !tree.path.fence(1, true, &mut fence) {

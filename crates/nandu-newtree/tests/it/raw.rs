@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nandu_newtree::{ByteCells, Durability, Engine, EngineError, LogError, LogOptions, Options, memory_required};
+use nandu_newtree::{ByteCells, Durability, Edit, Engine, EngineError, LogError, LogOptions, Options, memory_required};
 use nandu_sim::{Chip, Sim, SimError};
 
 const OPTIONS: Options = Options {
@@ -23,6 +23,17 @@ fn put(engine: &mut Engine<'_, Sim, ByteCells>, key: &[u8], value: &[u8]) -> Res
     engine.append_value(key, value)?;
     assert_eq!(engine.value_part(), None, "a page has all of it");
     engine.end_value(key)
+}
+
+fn put_with(
+    engine: &mut Engine<'_, Sim, ByteCells>,
+    key: &[u8],
+    value: &[u8],
+    beside: &[Edit<'_>],
+) -> Result<bool, EngineError<SimError>> {
+    engine.begin_value(key, value.len())?;
+    engine.append_value(key, value)?;
+    engine.end_value_with(key, beside).map(|()| true)
 }
 
 fn value_of(engine: &mut Engine<'_, Sim, ByteCells>, key: &[u8]) -> Option<Vec<u8>> {
@@ -60,12 +71,13 @@ fn a_value_takes_a_program_and_waits_and_is_read_with_a_read() {
 
 type Values = BTreeMap<[u8; 2], Option<Vec<u8>>>;
 
-/// A part with short blocks, filled to what it takes and written over, with cuts: what was synced is there, and what was not is the old value or the new one.
+/// A part with short blocks, filled to what it takes and written over, with records beside and cuts: what was synced is there, and what was not is the old value or the new one.
 fn life(seed: u64) -> (u32, u32) {
     let mut chip = Chip::W25N01GV.with_blocks(40);
     chip.geometry.pages_per_block = 8;
-    let mut bytes = memory(&chip);
-    let mut engine = crate::bench::format(Sim::new(chip), ByteCells, OPTIONS, &mut bytes).unwrap();
+    let options = Options { pending_size: 600 + 400 * (seed as usize % 8), ..OPTIONS };
+    let mut bytes = vec![0; memory_required::<Sim>(&chip.geometry, &options)];
+    let mut engine = crate::bench::format(Sim::new(chip), ByteCells, options, &mut bytes).unwrap();
     let (mut synced, mut unsynced) = (Values::new(), BTreeMap::<[u8; 2], Vec<Option<Vec<u8>>>>::new());
     let (mut state, mut refused, mut cuts) = (seed, 0, 0);
     let mut draw = |most: u64| {
@@ -73,10 +85,23 @@ fn life(seed: u64) -> (u32, u32) {
         (state >> 33) % most
     };
     for step in 0..1_500_u32 {
-        let key = (draw(220) as u16).to_be_bytes();
-        let value = (draw(8) > 0).then(|| vec![step as u8; 1 + draw(2_048) as usize]);
+        let is_record = draw(2) == 0;
+        let key = (if is_record { 256 + draw(400) } else { draw(220) } as u16).to_be_bytes();
+        let size_max = if is_record { 150 } else { 2_048 };
+        let value = (draw(8) > 0).then(|| vec![step as u8; 1 + draw(size_max) as usize]);
         let done = match &value {
-            Some(value) => put(&mut engine, &key, value),
+            Some(value) if is_record => engine.put(&key, value),
+            Some(value) if step % 3 == 0 => put(&mut engine, &key, value),
+            Some(value) => {
+                // With a record that is replaced or comes, as the inode of a file does.
+                let beside = (1_000 + draw(300) as u16).to_be_bytes();
+                let record = vec![step as u8; 20 + draw(180) as usize];
+                let done = put_with(&mut engine, &key, value, &[Edit { key: &beside, value: Some(&record) }]);
+                if done.is_ok() {
+                    unsynced.entry(beside).or_default().push(Some(record));
+                }
+                done
+            }
             None => engine.delete(&key),
         };
         match done {
@@ -87,7 +112,7 @@ fn life(seed: u64) -> (u32, u32) {
         match draw(60) {
             0 => {
                 cuts += 1;
-                engine = crate::bench::open(engine.abandon(), ByteCells, OPTIONS, &mut bytes).unwrap();
+                engine = crate::bench::open(engine.abandon(), ByteCells, options, &mut bytes).unwrap();
                 for (key, mut values) in core::mem::take(&mut unsynced) {
                     let found = value_of(&mut engine, &key);
                     values.push(synced.get(&key).cloned().flatten());
