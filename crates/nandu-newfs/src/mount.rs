@@ -1,8 +1,8 @@
 //! Formatting, mounting, unmounting.
 
 use nandu_nand::{Geometry, Nand};
-use nandu_newlog::{Log, LogOptions};
-use nandu_newtree::{Begin, ByteCells, Parts};
+use nandu_newlog::Log;
+use nandu_newtree::{ByteCells, Parts};
 
 use crate::below::Records;
 use crate::fs::Fs;
@@ -31,14 +31,40 @@ impl<'m, N: Nand> Fs<'m, N> {
     ///
     /// [`FsError::Memory`] and [`FsError::PageSize`], before anything happened.
     pub fn format(nand: N, options: Options, format: Format, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
+        let mut place = None;
+        Self::format_in(&mut place, nand, options, &format, memory)?;
+        // Where it was made it is.
+        place.ok_or(FsError::NotFormatted)
+    }
+
+    /// As [`Fs::format`], into a place, as [`Fs::mount_in`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Fs::format`].
+    pub fn format_in(
+        place: &mut Option<Self>,
+        nand: N,
+        options: Options,
+        format: &Format,
+        memory: &'m mut [u8],
+    ) -> Result<(), FsError<N::Error>> {
+        let made = Self::put_unopened(place, nand, options, memory).and_then(|fs| fs.make_volume(format));
+        if made.is_err() {
+            *place = None;
+        }
+        made
+    }
+
+    /// Makes the log, the tree and the root directory.
+    fn make_volume(&mut self, format: &Format) -> Result<(), FsError<N::Error>> {
         let key = u128::from_le_bytes(format.hash_key);
+        let mut engine = self.options.engine();
         // The key is chance that the caller has.
-        let salt = options.log.salt ^ ((key >> 64) as u64).rotate_left(1) ^ key as u64;
-        let log = LogOptions { salt, ..options.log };
-        let mut fs = Self::begun(nand, Options { log, ..options }, memory, Log::format)?;
-        (fs.hash_key, fs.now) = (format.hash_key, format.now);
-        fs.make_root(&format)?;
-        Ok(fs)
+        engine.log.salt ^= ((key >> 64) as u64).rotate_left(1) ^ key as u64;
+        self.tree.begin(&engine, Log::format)?;
+        (self.hash_key, self.now) = (format.hash_key, format.now);
+        self.make_root(format)
     }
 
     /// Mounts the file system on a chip. After [`Fs::unmount`] it only reads; after a power cut it reads 40 pages at most
@@ -49,16 +75,50 @@ impl<'m, N: Nand> Fs<'m, N> {
     /// [`FsError::NotFormatted`] and [`FsError::NoFileSystem`] if there is none; [`FsError::OtherFormat`] of a volume with other properties, as a
     /// store of records has; [`FsError::OtherVersion`]; [`FsError::Memory`]; [`FsError::PendingSize`] if changes were left waiting and do not fit [`Options::pending_size`].
     pub fn mount(nand: N, options: Options, memory: &'m mut [u8]) -> Result<Self, FsError<N::Error>> {
-        let mut fs = match Self::begun(nand, options, memory, Log::mount) {
-            Err(FsError::OtherFormat { what: "cells" }) => return Err(FsError::NoFileSystem),
-            begun => begun?,
-        };
-        fs.read_super_block()?;
-        Ok(fs)
+        let mut place = None;
+        Self::mount_in(&mut place, nand, options, memory)?;
+        // Where it was mounted it is.
+        place.ok_or(FsError::NotFormatted)
     }
 
-    /// A file system that knows nothing yet of its files.
-    fn begun(nand: N, options: Options, memory: &'m mut [u8], begin: Begin<'m, N>) -> Result<Self, FsError<N::Error>> {
+    /// As [`Fs::mount`], into a place, so that the file system is on the stack for a moment only and not while it mounts: for who keeps it in
+    /// memory of its own. After an error the place is empty.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fs::mount`].
+    pub fn mount_in(
+        place: &mut Option<Self>,
+        nand: N,
+        options: Options,
+        memory: &'m mut [u8],
+    ) -> Result<(), FsError<N::Error>> {
+        let mounted = Self::put_unopened(place, nand, options, memory).and_then(Self::open_volume);
+        if mounted.is_err() {
+            *place = None;
+        }
+        mounted
+    }
+
+    /// Looks for the volume and reads what it says of itself.
+    fn open_volume(&mut self) -> Result<(), FsError<N::Error>> {
+        let engine = self.options.engine();
+        match self.tree.begin(&engine, Log::mount).map_err(FsError::from) {
+            Err(FsError::OtherFormat { what: "cells" }) => return Err(FsError::NoFileSystem),
+            begun => begun?,
+        }
+        self.read_super_block()
+    }
+
+    /// Puts a file system that knows nothing yet into its place.
+    #[inline(never)]
+    fn put_unopened<'p>(
+        place: &'p mut Option<Self>,
+        nand: N,
+        options: Options,
+        memory: &'m mut [u8],
+    ) -> Result<&'p mut Self, FsError<N::Error>> {
+        *place = None;
         let page_size = nand.geometry().page_size as usize;
         if page_size < PAGE_SIZE_MIN {
             return Err(FsError::PageSize(page_size));
@@ -71,8 +131,9 @@ impl<'m, N: Nand> Fs<'m, N> {
         let (buffer, rest) = memory.split_at_mut(WriteBuffer::memory_size(page_size));
         let (tree, open) = rest.split_at_mut(rest.len() - OPEN_FILE_SIZE * options.open_max);
         let engine = options.engine();
-        let mut fs = Fs {
-            tree: Records::unopened(Parts::new(nand, ByteCells, &engine, tree)?),
+        let parts = Parts::new(nand, ByteCells, &engine, tree)?;
+        Ok(place.insert(Fs {
+            tree: Records::unopened(parts),
             buffer: WriteBuffer::new(buffer, page_size),
             open: OpenFiles::new(open),
             options,
@@ -82,9 +143,7 @@ impl<'m, N: Nand> Fs<'m, N> {
             has_orphans: true,
             placing: None,
             tagging: Tagging::NONE,
-        };
-        fs.tree.begin(&engine, begin)?;
-        Ok(fs)
+        }))
     }
 
     /// Makes everything durable, leaves the file system so that the next mount has nothing to recover, and gives the chip back.

@@ -39,7 +39,7 @@ struct Profile {
     figures: &'static [Figure],
 }
 
-const PROFILES: [Profile; 6] = [
+const PROFILES: [Profile; 7] = [
     Profile {
         name: "store-min",
         calls: "open, put, get, delete",
@@ -108,6 +108,16 @@ const PROFILES: [Profile; 6] = [
             figure("stack_call", 3_000, 3 * KIB, 3 * KIB, None),
             figure("put_instructions", 23_650, 28_000, 28_000, None),
             figure("get_instructions", 7_750, 9_000, 9_000, None),
+        ],
+    },
+    Profile {
+        name: "new-files",
+        calls: "files on the new heart: mount, create, read, write, rename, unlink",
+        figures: &[
+            figure("code", 128_000, 105 * KIB, 90 * KIB, None),
+            figure("ram", 27_800, 28 * KIB, 26 * KIB, None),
+            figure("stack_open", 3_850, 4 * KIB, 4 * KIB, None),
+            figure("stack_call", 4_600, 3 * KIB, 3 * KIB, None),
         ],
     },
 ];

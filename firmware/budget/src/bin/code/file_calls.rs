@@ -1,8 +1,8 @@
 //! The calls of a file system.
 
-use nandu::fs::{Attributes, Fs, Ino, Options, RenameMode};
 use nandu::nand::Geometry;
 use nandu_budget::files::{OPTIONS, Outcome};
+use nandu_budget::fs::{Attributes, Fs, Ino, Options, RenameMode};
 use nandu_firmware_driver::{Pins, SpiNand};
 
 const MEMORY_SIZE: usize = 40 * 1024;
@@ -13,7 +13,7 @@ pub(crate) fn exercise(number: u32) -> u32 {
     files(&mut memory, number, geometry, options).unwrap_or(0)
 }
 
-#[cfg(feature = "files")]
+#[cfg(any(feature = "files", feature = "new-files"))]
 fn volume(_: u32) -> (Geometry, Options) {
     (nandu_firmware_driver::ONE_BIT, OPTIONS)
 }
