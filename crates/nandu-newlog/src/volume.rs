@@ -729,6 +729,8 @@ impl<'m, N: Nand> Volume<'m, N> {
         if is_erased && self.blocks.state(block) == State::Closed && !self.blocks.has(block, Flag::Refresh) {
             let stream = u8::from(self.standing.heads.open(0).is_some());
             self.standing.heads.begin(stream, block, next + torn, None);
+            // An image may say that more live than there are.
+            self.blocks.set_live(block, self.blocks.live(block).min(next + torn));
             self.blocks.reopen(block, stream);
         }
         Ok(())

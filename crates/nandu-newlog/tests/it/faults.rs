@@ -208,6 +208,34 @@ fn a_stale_read_loses_nothing() {
     }
 }
 
+/// Raw pages say nothing of themselves: their summaries, their owners and the blocks that hold them get the same faults.
+#[test]
+fn raw_pages_survive_what_others_do() {
+    let chip = TINY.with_blocks(24);
+    let plain = LogOptions { has_raw: true, ..PLAIN };
+    let careful = LogOptions { has_raw: true, ..CAREFUL };
+    for fault in [Fault::ProgramFails, Fault::EraseFails, Fault::BitFlips(4), Fault::ReadDisturb(4)] {
+        try_everywhere(fault, chip, plain, Demand::Survives);
+    }
+    for tear in [Tear::Before, Tear::Complete, Tear::SomeBits] {
+        try_everywhere(Fault::Bus(tear), chip, plain, Demand::Survives);
+    }
+    try_everywhere(Fault::NothingHappens, chip, careful, Demand::Survives);
+    try_everywhere(Fault::Stale, chip, plain, Demand::Heals);
+    for fault in [Fault::Uncorrectable, Fault::MarkInverted] {
+        try_everywhere(fault, chip, plain, Demand::NeverWrong);
+    }
+    try_everywhere(Fault::Misdirected(None), chip, careful, Demand::NeverWrong);
+    let (sim, values) = start(chip, plain);
+    let count = operations(&sim, plain, &values);
+    for first in 0..count {
+        for second in first + 1..first + 4 {
+            let pair = [(Fault::ProgramFails, first), (Fault::Bus(Tear::Complete), second)];
+            try_at(&sim, &values, &pair, plain, Demand::Survives);
+        }
+    }
+}
+
 /// Notes which operations are reads.
 struct Reads(Arc<Mutex<Vec<bool>>>);
 

@@ -7,6 +7,8 @@ use nandu_sim::{Chip, Sim};
 use crate::toy::{Toy, memory};
 
 const PLAIN: LogOptions = LogOptions::DEFAULT;
+const RAW: LogOptions = LogOptions { has_raw: true, ..PLAIN };
+const RAW_CHIP: Chip = Chip::TINY.with_blocks(20);
 
 fn volume(chip: Chip, options: LogOptions, is_clean: bool) -> Sim {
     let mut sim = Sim::new(chip);
@@ -53,7 +55,10 @@ fn use_it(mut sim: Sim, options: LogOptions, chance: &mut Chance) -> bool {
             for address in 0..page_count {
                 let _ = log.read(PageAddr(address), &mut page);
             }
-            write_it(&mut log, &mut page, chance);
+            for address in 0..page_count {
+                let _ = log.read_raw(PageAddr(address), &mut page);
+            }
+            write_it(&mut log, (&mut page, options.has_raw), chance);
             true
         }
         Err(_) => false,
@@ -63,7 +68,7 @@ fn use_it(mut sim: Sim, options: LogOptions, chance: &mut Chance) -> bool {
 }
 
 /// Appends and gives up what an owner might that believes what it reads. The chip panics if that programs what is not erased.
-fn write_it(log: &mut Log<'_, &mut Sim>, page: &mut [u8], chance: &mut Chance) {
+fn write_it(log: &mut Log<'_, &mut Sim>, (page, has_raw): (&mut [u8], bool), chance: &mut Chance) {
     let page_count = log.geometry().page_count() as usize;
     for _ in 0..20 {
         let mut budget = log.instalment((2, 0), (4, 1));
@@ -71,11 +76,22 @@ fn write_it(log: &mut Log<'_, &mut Sim>, page: &mut [u8], chance: &mut Chance) {
             let pages = chance.below(3) as u32 + 1;
             let want = [Claim::Grow, Claim::Replace, Claim::Free][chance.below(3)];
             while let Ok(Some(victim)) = log.victim(&mut budget) {
+                if log.is_raw(victim.page()) && log.whose(&victim).is_ok() {
+                    log.found_owner(PageAddr(chance.below(page_count) as u32), b"somebody");
+                    let copy = log.copy(page, Kind::Raw(b"somebody"), &victim);
+                    let fate = if copy.is_ok() { Fate::Values(1) } else { Fate::Stays };
+                    log.answer(victim, fate, &mut budget);
+                    continue;
+                }
                 let fate = [Fate::Dead, Fate::Stays, Fate::Unreadable][chance.below(3)];
                 log.answer(victim, fate, &mut budget);
             }
-            match log.claim(want, pages, 1) {
+            let raws = u32::from(has_raw && chance.below(2) == 0);
+            match log.claim_with(want, (pages, raws), 1) {
                 Ok(Claimed::Granted(mut grant)) => {
+                    if raws > 0 && log.append(page, Kind::Raw(b"somebody"), &mut grant).is_err() {
+                        return;
+                    }
                     for _ in 1..pages {
                         if log.append(page, Kind::Node, &mut grant).is_err() {
                             return;
@@ -133,9 +149,12 @@ fn damaged_images_are_refused_or_mounted_and_never_panic() {
     let mut chance = Chance(3);
     let mut mounted = 0;
     let streams = LogOptions { stream_count: Some(4), ready_max: Some(5), ..PLAIN };
-    for (chip, options) in
-        [(Chip::TINY, PLAIN), (Chip::TINY.with_blocks(64), PLAIN), (Chip::TINY.with_blocks(20), streams)]
-    {
+    for (chip, options) in [
+        (Chip::TINY, PLAIN),
+        (Chip::TINY.with_blocks(64), PLAIN),
+        (Chip::TINY.with_blocks(20), streams),
+        (RAW_CHIP, RAW),
+    ] {
         for is_clean in [true, false] {
             let pages = pages_of(&volume(chip, options, is_clean));
             for round in 0..3000 {
