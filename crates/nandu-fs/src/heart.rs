@@ -20,6 +20,9 @@ const SPARE_BLOCKS: u32 = 3;
 /// come in the order of their hashes, so that most leaves were parted: 93 on pages of 2 KiB, 113 on those of 4 KiB.
 const RECORDS_SIZE: u32 = 120;
 
+/// Whether the call that takes the last name of a file removes all of it, or a step, and the changes that follow the rest.
+pub(crate) const REMOVES_AT_ONCE: bool = true;
+
 impl<N: Nand> Fs<'_, N> {
     /// Whether there is so much room that a part of a page may wait in memory.
     pub(crate) fn has_spare_room(&mut self) -> Result<bool, FsError<N::Error>> {

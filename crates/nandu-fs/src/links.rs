@@ -193,7 +193,7 @@ impl<N: Nand> Fs<'_, N> {
                 self.open.unlink(ino.0);
                 Ok(())
             }
-            Ending::Orphan => self.begin_reaping(ino),
+            Ending::Orphan => self.remove_orphan(ino),
         }
     }
 
@@ -218,7 +218,7 @@ impl<N: Nand> Fs<'_, N> {
             // What was written to it last concerns nobody.
             self.buffer.written = self.buffer.written.take().filter(|written| written.ino != ino.0);
             self.flush()?;
-            self.begin_reaping(ino)?;
+            self.remove_orphan(ino)?;
         }
         Ok(())
     }

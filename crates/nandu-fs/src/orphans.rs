@@ -14,6 +14,7 @@ use nandu_nand::Nand;
 use crate::batch::{Batch, INODE_ROOM, Room, batch_in};
 use crate::error::Damage;
 use crate::fs::Fs;
+use crate::heart::REMOVES_AT_ONCE;
 use crate::inode::Inode;
 use crate::keys::{KEY_SIZE_MAX, Key, Meaning};
 use crate::xattr_records::long_value;
@@ -118,8 +119,11 @@ impl<N: Nand> Fs<'_, N> {
         Ok(())
     }
 
-    /// Begins to remove an orphan that nobody uses: the changes that follow remove the rest, a step each.
-    pub(crate) fn begin_reaping(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
+    /// Removes an orphan that nobody uses any more, or begins to.
+    pub(crate) fn remove_orphan(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
+        if REMOVES_AT_ONCE {
+            return self.reap(ino);
+        }
         self.has_orphans |= !self.reap_step(ino, &mut { Key::EMPTY })?;
         Ok(())
     }

@@ -130,9 +130,15 @@ impl<'m, N: Nand> Records<'m, N> {
         (capacity / KEPT_SHARE).max(KEPT_MIN).min(capacity / KEPT_SHARE_MOST)
     }
 
+    /// Why there is no room. Where so many blocks died that more lives than may, the chip is at its end, and takes nothing but what frees.
+    fn refuse(&self) -> TreeError<N::Error> {
+        let is_at_end = self.log().lasting_pages() > self.log().capacity_pages();
+        TreeError::Log(if is_at_end { LogError::ReadOnly } else { LogError::Full })
+    }
+
     /// Makes changes, which leave what is kept.
     pub(crate) fn batch(&mut self, edits: &[Edit<'_>]) -> Outcome<(), N> {
-        if self.has_kept(1)? { self.engine.batch(edits) } else { Err(TreeError::Log(LogError::Full)) }
+        if self.has_kept(1)? { self.engine.batch(edits) } else { Err(self.refuse()) }
     }
 
     /// Makes changes that a full chip does not refuse.
@@ -148,7 +154,7 @@ impl<'m, N: Nand> Records<'m, N> {
         (beside, replaces): (&[Edit<'_>], bool),
     ) -> Outcome<(), N> {
         if !replaces && !self.has_room(1)? {
-            return Err(TreeError::Log(LogError::Full));
+            return Err(self.refuse());
         }
         self.engine.begin_value(key, bytes.len())?;
         let mut rest = bytes;

@@ -16,6 +16,9 @@ const SPARE_BLOCKS: u32 = 3;
 /// Bytes that a file of one page takes of leaves: its name, its inode, and the record of its page, of which some stands there.
 const RECORDS_SIZE: u32 = 220;
 
+/// Whether the call that takes the last name of a file removes all of it, or a step, and the changes that follow the rest: so no call takes long.
+pub(crate) const REMOVES_AT_ONCE: bool = false;
+
 impl<N: Nand> Fs<'_, N> {
     /// Whether there is so much room that a part of a page may wait in memory.
     pub(crate) fn has_spare_room(&mut self) -> Result<bool, FsError<N::Error>> {
