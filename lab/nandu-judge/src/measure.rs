@@ -177,8 +177,8 @@ impl Judge {
             let is_left_out = self.form == Form::Short && !promise.short;
             return Ok(each(&|case| match (given(case), heart) {
                 (Some(number), _) => Value::Measured(number),
-                // It has a store, and no files yet.
-                (None, Heart::New) if is_left_out && case.starts_with("store") => Value::FullOnly,
+                // It has no firmware with everything yet.
+                (None, Heart::New) if is_left_out && case != "all" => Value::FullOnly,
                 (None, Heart::New) => Value::NotBuilt,
                 (None, Heart::Old) if is_left_out => Value::FullOnly,
                 (None, Heart::Old) => Value::Missing,
