@@ -13,7 +13,7 @@ use crate::keys::Key;
 /// Blocks of pages that have to be free for a part of a page to wait in memory.
 const SPARE_BLOCKS: u32 = 3;
 
-/// Bytes that a file of one page takes of leaves: its name, its inode, and the record of its page, of which some stands there.
+/// Bytes that a file of one page takes of leaves, at most: its name, its inode, and the record of its page, in leaves that are not full.
 const RECORDS_SIZE: u32 = 220;
 
 /// Whether the call that takes the last name of a file removes all of it, or a step, and the changes that follow the rest: so no call takes long.

@@ -1,8 +1,8 @@
 //! The file system of `nandu-fs` on the new heart.
 //!
-//! **The key decision** is that inodes, names, attributes and pages of files are records of one tree, and that all of them wait in memory as changes for the next sync. A page of a file is a value of
-//! one page: what of it does not fit beside the page's header stands in its record. So there are no pages that say nothing of themselves, no summaries that say whose they are, and nothing to
-//! find again after a cut (docs/notes, "Files on the new heart").
+//! **The key decision** is that inodes, names, attributes and pages of files are records of one tree, and that all of them wait in memory as changes for the next sync. A page of a file is a raw
+//! page, its bytes and nothing else, and its record has its number and checksum. Only records say what lives: what stands beside raw pages of whose they are is a hint, and where a cut lost it the leaves are
+//! read when that block is emptied (docs/notes, "Files on the new heart").
 //!
 //! **What is shared.** The files of `nandu-fs` that ask the tree for no more than `Records` has are compiled here a second time, from where they are. What differs is here: `below.rs`
 //! (`Records`, the calls of the tree), `heart.rs`, `mount.rs`, `options.rs`, `put_page.rs`. When the old heart goes, they move here.

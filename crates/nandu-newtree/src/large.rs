@@ -5,6 +5,9 @@
 //!
 //! The head of a value of one page may wait, as any other change. A move of its page then makes another change of it: the head names the copy, and the next commit lists it. Memory holds whatever a member
 //! lists (W4), so a head that is not there is in its leaf and nowhere else (W6): a move of its page changes the leaf, as a copy of a leaf does.
+//!
+//! A raw page says nothing of itself. Its head has its checksum, and the log knows whose it was when it was programmed; only the head says that it lives. A move of one whose head is in its leaf makes a change that waits,
+//! where memory has room: the source dies with the commit that lists it, so a cut before that leaves the leaf, which names the source.
 
 use nandu_cells::Cells;
 use nandu_index::{Edit, KeyBuf};
