@@ -1,14 +1,16 @@
 //! A file system under the programs whose operations are counted.
 
+use std::error::Error;
 use std::ops::ControlFlow;
 
-use nandu::fs::{Attributes, FileKind, Format, Fs, FsError, Ino, Options, RenameMode};
+use nandu::fs::{Attributes, FileKind, Fs, Ino, Options, RenameMode};
 use nandu::nand::{Geometry, Pairing, TearScope};
 use nandu_dffs::Dffs;
 use nandu_files::FileSystem;
-use nandu_sim::{Chip, Ledger, Sim, SimError};
+use nandu_sim::{Chip, Ledger, Sim};
 
 use crate::BenchError;
+use crate::heart::{Maker, OldFiles};
 use crate::workload::{FileName, Files};
 
 /// Bytes of a block of [`kernel_chip`].
@@ -37,7 +39,7 @@ pub(crate) type Published<'m> = Volume<Dffs<'m, Sim>>;
 
 impl<F> Volume<F> {
     /// What was formatted or mounted.
-    fn of(fs: F) -> Volume<F> {
+    pub(crate) fn of(fs: F) -> Volume<F> {
         Volume { fs, directories: Vec::new(), open: Ino::ROOT }
     }
 
@@ -60,16 +62,16 @@ impl<'m> Published<'m> {
 impl<'m> Ours<'m> {
     /// Formats a chip. The key of its hash comes from the chip's seed.
     pub(crate) fn format(chip: Sim, options: Options, memory: &'m mut [u8]) -> Result<Ours<'m>, BenchError> {
-        let mut format = Format::default();
-        format.hash_key[..8].copy_from_slice(&chip.seed().to_le_bytes());
-        Ok(Volume::of(Fs::format(chip, options, format, memory).map_err(failed)?))
+        Ok(Volume::of(OldFiles.format(chip, options, memory)?))
     }
 
     /// Mounts a chip, to be looked at.
     pub(crate) fn mount(chip: Sim, options: Options, memory: &'m mut [u8]) -> Result<Ours<'m>, BenchError> {
-        Ok(Volume::of(Fs::mount(chip, options, memory).map_err(failed)?))
+        Ok(Volume::of(OldFiles.mount(chip, options, memory)?))
     }
+}
 
+impl<F: FileSystem<Chip = Sim, Error: Send + Sync>> Volume<F> {
     /// What the chip did so far, by cause.
     pub(crate) fn ledger(&self) -> Ledger {
         self.fs.nand().ledger().clone()
@@ -82,7 +84,7 @@ impl<'m> Ours<'m> {
         let mut files = 0;
         while let Some(directory) = directories.pop() {
             let mut names = Vec::new();
-            let visited = fs.read_dir(directory, 2, |entry| {
+            let visited = fs.read_dir(directory, 2, &mut |entry| {
                 names.push(entry.name.to_vec());
                 ControlFlow::Continue(())
             });
@@ -99,14 +101,12 @@ impl<'m> Ours<'m> {
     }
 }
 
-pub(crate) fn failed(error: FsError<SimError>) -> BenchError {
+/// What any file system says.
+pub(crate) fn failed(error: impl Error + Send + Sync + 'static) -> BenchError {
     BenchError::structure(error)
 }
 
-impl<F: FileSystem<Chip = Sim>> Files for Volume<F>
-where
-    F::Error: Send + Sync,
-{
+impl<F: FileSystem<Chip = Sim, Error: Send + Sync>> Files for Volume<F> {
     fn make_directory(&mut self, directory: u32) -> Result<(), BenchError> {
         let name = FileName::directory_name(directory);
         let ino = self.fs.mkdir(Ino::ROOT, name.as_bytes(), Attributes::default()).map_err(BenchError::structure)?;

@@ -1,12 +1,16 @@
-//! The two hearts that may beat under records: the one of `nandu`, and the one that is to take its place.
+//! The two hearts that may beat under records and files: the one of `nandu`, and the one that is to take its place.
 //!
-//! Whatever is measured on both takes its store from [`Heart::format`] and [`Heart::open`]. **The new heart plugs in by one file, `new.rs`.**
+//! Whatever is measured on both takes its store from [`Heart::format`] and [`Heart::open`]. **The new heart plugs in by one file, `new.rs`.** A file system comes from a
+//! [`Maker`].
 
+mod files;
 mod new;
 mod old;
 
 use std::fmt;
 
+pub use files::Maker;
+pub(crate) use files::OldFiles;
 use nandu::{Edit, Error, Options};
 use nandu_sim::{Sim, SimError};
 
@@ -55,7 +59,7 @@ impl Heart {
         }
     }
 
-    /// Whether a file system can be made on it. The experiments of the lab know the old one only.
+    /// Whether a file system can be made on it. The lab has a [`Maker`] for the old one only; whoever has another hands that in.
     pub const fn has_files(self) -> bool {
         true
     }

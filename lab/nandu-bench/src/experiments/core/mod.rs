@@ -5,7 +5,7 @@ mod million;
 mod mount;
 mod peers_500;
 mod skew;
-mod workloads;
+pub(super) mod workloads;
 
 use crate::Experiment;
 

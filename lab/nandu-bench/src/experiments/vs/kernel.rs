@@ -1,10 +1,12 @@
 //! The file system on the work that the kernel's flash file systems were counted on.
 
-use nandu::fs::{Fs, Options};
+use nandu::fs::Options;
 use nandu::nand::Cause;
+use nandu_files::FileSystem;
 use nandu_sim::{Ledger, Sim};
 
-use crate::experiments::volume::{Ours, failed, kernel_chip};
+use crate::experiments::volume::{Volume, failed, kernel_chip};
+use crate::heart::{Maker, OldFiles};
 use crate::workload::{Durable, Population, Postmark, Updates};
 use crate::{Accept, BenchError, Context, Experiment, Figure, Limit, Scale, Stated};
 
@@ -74,7 +76,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Limit::at_most("reads", 40.0).in_case("*/cut"),
         Limit::at_most("reads_per_op", 1.2).in_case("*/walk"),
     ],
-    run: |context, part| run(&CASES[part], context),
+    run: |context, part| run(&OldFiles, &CASES[part], context),
     ..Experiment::PLAIN
 };
 
@@ -229,18 +231,27 @@ fn options(memory: Memory) -> Options {
     Options { cache_size, pending_size, note_count, ..Options::DEFAULT }
 }
 
-fn run(case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+/// Runs a part on file systems of somebody else; `None` if there is no such part.
+pub(crate) fn run_on<M: Maker>(
+    maker: &M,
+    part: &str,
+    context: &mut Context<'_>,
+) -> Option<Result<Vec<Figure>, BenchError>> {
+    CASES.iter().find(|case| case.name("") == part).map(|case| run(maker, case, context))
+}
+
+fn run<M: Maker>(maker: &M, case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let mut chip = kernel_chip(context.scaled(case.size_mib, 32));
     chip.geometry.tag_size = case.tag_size;
     let options = options(case.memory);
-    let size = Fs::<Sim>::memory_required(&chip.geometry, &options);
+    let size = maker.memory_required(&chip.geometry, &options);
     let mut memory = vec![0; size];
-    let volume = Ours::format(Sim::with_seed(chip, context.seed), options, &mut memory)?;
+    let volume = Volume::of(maker.format(Sim::with_seed(chip, context.seed), options, &mut memory)?);
     let mut figures = match case.work {
         Work::Postmark { write_size } => postmark(case, write_size, volume, context),
         Work::Updates => updates(case, volume, context),
         Work::Creates => creates(case, volume, context),
-        Work::Mount { files } => mount(case, files, volume, context),
+        Work::Mount { files } => mount(maker, case, files, volume, context),
     }?;
     figures.push(Figure::new(EXPERIMENT.name, &case.name(""), "memory", size as f64, "bytes"));
     if context.scale == Scale::Full {
@@ -303,10 +314,10 @@ fn figures(case: &str, before: &Ledger, chip: &Sim, done: &Done) -> Vec<Figure> 
     figures
 }
 
-fn postmark(
+fn postmark<F: FileSystem<Chip = Sim, Error: Send + Sync>>(
     case: &Case,
     write_size: usize,
-    mut volume: Ours<'_>,
+    mut volume: Volume<F>,
     context: &mut Context<'_>,
 ) -> Result<Vec<Figure>, BenchError> {
     let (files, transactions) = context.scaled((1300, 2000), (65, 100));
@@ -336,7 +347,11 @@ fn postmark(
     Ok(all)
 }
 
-fn updates(case: &Case, mut volume: Ours<'_>, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+fn updates<F: FileSystem<Chip = Sim, Error: Send + Sync>>(
+    case: &Case,
+    mut volume: Volume<F>,
+    context: &mut Context<'_>,
+) -> Result<Vec<Figure>, BenchError> {
     let (size, count) = context.scaled((16 << 20, 20_000_u64), (1 << 20, 1_000));
     let mut updates = Updates::new(size, 100, WORKLOAD_SEED);
     updates.fill(&mut volume, 131_072)?;
@@ -351,7 +366,11 @@ fn updates(case: &Case, mut volume: Ours<'_>, context: &mut Context<'_>) -> Resu
     Ok(figures)
 }
 
-fn creates(case: &Case, mut volume: Ours<'_>, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+fn creates<F: FileSystem<Chip = Sim, Error: Send + Sync>>(
+    case: &Case,
+    mut volume: Volume<F>,
+    context: &mut Context<'_>,
+) -> Result<Vec<Figure>, BenchError> {
     let files = context.scaled(10_000, 300);
     let population = Population { files, directories: 0, size: 0, write_size: 4096, durable: Durable::OnClose };
     let before = volume.ledger();
@@ -361,7 +380,13 @@ fn creates(case: &Case, mut volume: Ours<'_>, context: &mut Context<'_>) -> Resu
 }
 
 /// Files of 1 KiB in 100 directories; mounted after an unmount and walked, and mounted after the power was cut.
-fn mount(case: &Case, files: u64, mut volume: Ours<'_>, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+fn mount<M: Maker>(
+    maker: &M,
+    case: &Case,
+    files: u64,
+    mut volume: Volume<M::Made<'_>>,
+    context: &mut Context<'_>,
+) -> Result<Vec<Figure>, BenchError> {
     let files = context.scaled(files, files / 20);
     let population = Population {
         files,
@@ -375,10 +400,10 @@ fn mount(case: &Case, files: u64, mut volume: Ours<'_>, context: &mut Context<'_
     let chip = volume.fs.unmount().map_err(failed)?;
 
     let options = options(case.memory);
-    let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.chip().geometry, &options)];
+    let mut memory = vec![0; maker.memory_required(&chip.chip().geometry, &options)];
     let once = Done { operations: 1, files, bytes: 0 };
     let before = chip.ledger().clone();
-    let mut volume = Ours::mount(chip, options, &mut memory)?;
+    let mut volume = Volume::of(maker.mount(chip, options, &mut memory)?);
     let mut all = figures(&case.name("/clean"), &before, volume.fs.nand(), &once);
     let mounted = volume.ledger();
     let walked = volume.walk()?;
@@ -390,7 +415,7 @@ fn mount(case: &Case, files: u64, mut volume: Ours<'_>, context: &mut Context<'_
     drop(volume);
 
     let before = cut.ledger().clone();
-    let volume = Ours::mount(cut, options, &mut memory)?;
+    let volume = Volume::of(maker.mount(cut, options, &mut memory)?);
     all.extend(figures(&case.name("/cut"), &before, volume.fs.nand(), &once));
     Ok(all)
 }

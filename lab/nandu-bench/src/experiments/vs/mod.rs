@@ -1,6 +1,6 @@
 //! The file system beside those of others.
 
-mod kernel;
+pub(super) mod kernel;
 
 use crate::Experiment;
 

@@ -1,11 +1,13 @@
 //! Files that programs write: logs, records, small ones, large ones.
 
 use nandu::fs::{Attributes, Ino, Options, RenameMode};
+use nandu_files::FileSystem;
 use nandu_sim::Chip;
 use rand::RngExt;
 
 use super::{MEMORY, Phase, STATIC_SIZE, chance, chip, expect, filled, random_bytes, verify, write_all};
 use crate::experiments::volume::{failed, kernel_chip};
+use crate::heart::Maker;
 use crate::workload::{Durable, FileName, Files, Population, Postmark, Updates};
 use crate::{BenchError, Context, Figure};
 
@@ -19,10 +21,47 @@ pub(super) const MUCH: Options =
 const APPEND_SIZE: usize = 300;
 const LOG_SIZE_MAX: u64 = 256 << 10;
 
+/// What a program does to files.
+pub(super) enum Work {
+    /// A log that grows.
+    Appends,
+    /// Records of a file, a sync after every `k`.
+    Updates { k: u64 },
+    /// Small files, made and removed.
+    SmallFiles,
+    /// Postmark on a chip with tags of so many bytes.
+    Postmark { tag_size: u32, options: Options },
+    /// One large file.
+    Large,
+}
+
+impl Work {
+    /// Does it on a file system of this maker.
+    pub(super) fn run<M: Maker>(
+        &self,
+        maker: &M,
+        case: &str,
+        context: &mut Context<'_>,
+    ) -> Result<Vec<Figure>, BenchError> {
+        match *self {
+            Work::Appends => appends(maker, case, context),
+            Work::Updates { k } => updates(maker, case, k, context),
+            Work::SmallFiles => small_files(maker, case, context),
+            Work::Postmark { tag_size, options } => postmark(maker, case, tag_size, options, context),
+            Work::Large => large(maker, case, context),
+        }
+    }
+}
+
+/// Bytes of a page of files.
+fn page_size<F: FileSystem<Error: Send + Sync>>(fs: &mut F) -> Result<usize, BenchError> {
+    Ok(fs.statfs().map_err(failed)?.block_size as usize)
+}
+
 /// A log to which 300 bytes are appended and synced. When it is full it takes the place of the one before.
-pub(super) fn appends(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+fn appends<M: Maker>(maker: &M, case: &str, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let mut memory = Vec::new();
-    let mut volume = filled(chip(context.scaled(128, 48)), MEMORY, 75, &mut memory, context)?;
+    let mut volume = filled(maker, chip(context.scaled(128, 48)), MEMORY, 75, &mut memory, context)?;
     let fs = &mut volume.fs;
     let (warm, count) = context.scaled((4_000, 12_000), (500, 1_500));
     let mut random = chance(1);
@@ -44,16 +83,17 @@ pub(super) fn appends(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchErr
         }
         context.tell(done, warm + count);
     }
-    let figures = phase.figures("appends", fs.nand(), count);
+    let figures = phase.figures(case, fs.nand(), count);
     expect(fs, log, &content)?;
     verify(fs)?;
     Ok(figures)
 }
 
 /// Records of 100 bytes of a file of 4 MiB overwritten by chance, a sync after every `k`.
-pub(super) fn updates(case: &str, k: u64, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+fn updates<M: Maker>(maker: &M, case: &str, k: u64, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let mut memory = Vec::new();
-    let mut volume = filled(chip(context.scaled(128, 48)), MEMORY, context.scaled(45, 40), &mut memory, context)?;
+    let mut volume =
+        filled(maker, chip(context.scaled(128, 48)), MEMORY, context.scaled(45, 40), &mut memory, context)?;
     let mut updates = Updates::new(context.scaled(4 << 20, 1 << 20), 100, 1);
     updates.fill(&mut volume, 16 << 10)?;
     let (warm, count) = context.scaled((8_000_u64, 16_000_u64), (800, 1_600));
@@ -68,16 +108,16 @@ pub(super) fn updates(case: &str, k: u64, context: &mut Context<'_>) -> Result<V
     let mut figures = phase.figures(case, volume.fs.nand(), count);
     let phase = Phase::start(volume.fs.nand());
     updates.verify(&mut volume)?;
-    let pages = updates.size as u64 / volume.fs.page_size() as u64;
+    let pages = updates.size as u64 / page_size(&mut volume.fs)? as u64;
     figures.push(phase.reads(&format!("{case}/read"), volume.fs.nand(), pages));
     verify(&mut volume.fs)?;
     Ok(figures)
 }
 
 /// Files of 2 KiB on pages of 4 KiB, each made, written and synced, and the oldest removed.
-pub(super) fn small_files(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+fn small_files<M: Maker>(maker: &M, case: &str, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let mut memory = Vec::new();
-    let mut volume = filled(kernel_chip(32), MEMORY, 50, &mut memory, context)?;
+    let mut volume = filled(maker, kernel_chip(32), MEMORY, 50, &mut memory, context)?;
     let (warm, count) = context.scaled((4_000, 8_000), (400, 800));
     let kept = context.scaled(1_000, 300);
     let name = |number: u64| FileName { directory: None, number };
@@ -94,14 +134,15 @@ pub(super) fn small_files(context: &mut Context<'_>) -> Result<Vec<Figure>, Benc
         }
         context.tell(done, warm + count);
     }
-    let figures = phase.figures("small-files", volume.fs.nand(), count);
+    let figures = phase.figures(case, volume.fs.nand(), count);
     volume.expect(name(warm), &[warm as u8; 2048]).or_else(|error| if kept < count { Ok(()) } else { Err(error) })?;
     verify(&mut volume.fs)?;
     Ok(figures)
 }
 
 /// Postmark with writes of 4 KiB, each synced; the chip is as full as the 256 MiB on which the kernel's file systems were counted.
-pub(super) fn postmark(
+fn postmark<M: Maker>(
+    maker: &M,
     case: &str,
     tag_size: u32,
     options: Options,
@@ -110,7 +151,7 @@ pub(super) fn postmark(
     let mut chip: Chip = kernel_chip(context.scaled(96, 32));
     chip.geometry.tag_size = tag_size;
     let mut memory = Vec::new();
-    let mut volume = filled(chip, options, 0, &mut memory, context)?;
+    let mut volume = filled(maker, chip, options, 0, &mut memory, context)?;
     let (files, transactions) = context.scaled((400, 800), (80, 100));
     let population = Population {
         files,
@@ -135,9 +176,9 @@ pub(super) fn postmark(
 }
 
 /// One file of 16 MiB, written once, synced and read.
-pub(super) fn large(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+fn large<M: Maker>(maker: &M, case: &str, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let mut memory = Vec::new();
-    let mut volume = filled(chip(context.scaled(512, 64)), MEMORY, 50, &mut memory, context)?;
+    let mut volume = filled(maker, chip(context.scaled(512, 64)), MEMORY, 50, &mut memory, context)?;
     let fs = &mut volume.fs;
     // Holes all over the chip, so that what is written needs the collector.
     let directory = fs.lookup(Ino::ROOT, b"static").map_err(failed)?;
@@ -151,7 +192,7 @@ pub(super) fn large(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError
     fs.sync().map_err(failed)?;
     let size = context.scaled(16 << 20, 1 << 20);
     let content = random_bytes(&mut random, size);
-    let pages = (size / fs.page_size()) as u64;
+    let pages = (size / page_size(fs)?) as u64;
     let phase = Phase::start(fs.nand());
     let file = fs.create(Ino::ROOT, b"large", Attributes::default()).map_err(failed)?;
     for (part, bytes) in content.chunks(64 << 10).enumerate() {
@@ -159,10 +200,10 @@ pub(super) fn large(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError
         context.tell((part * (64 << 10)) as u64, size as u64);
     }
     fs.fsync(file).map_err(failed)?;
-    let mut figures = phase.figures("large/write", fs.nand(), pages);
+    let mut figures = phase.figures(&format!("{case}/write"), fs.nand(), pages);
     let phase = Phase::start(fs.nand());
     expect(fs, file, &content)?;
-    figures.extend(phase.figures("large/read", fs.nand(), pages));
+    figures.extend(phase.figures(&format!("{case}/read"), fs.nand(), pages));
     verify(fs)?;
     Ok(figures)
 }

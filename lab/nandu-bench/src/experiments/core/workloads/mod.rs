@@ -15,12 +15,15 @@ mod programs;
 mod records;
 
 use nandu::Durability;
-use nandu::fs::{Attributes, Fs, Ino, Options};
+use nandu::fs::{Attributes, Ino, Options};
+use nandu_files::FileSystem;
 use nandu_sim::{Chip, Counters, Sim};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-use crate::experiments::volume::{Ours, failed};
+use self::files::Work;
+use crate::experiments::volume::{Volume, failed};
+use crate::heart::{Maker, OldFiles};
 use crate::{BenchError, Context, Experiment, Figure};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -53,7 +56,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     part_name: |part| PARTS[part].0.to_owned(),
     limits: limits::LIMITS,
     small_limits: limits::SMALL_LIMITS,
-    run: |context, part| (PARTS[part].1)(context),
+    run: |context, part| match &PARTS[part] {
+        (name, Part::Files(work)) => work.run(&OldFiles, name, context),
+        (_, Part::Own(run)) => run(context),
+    },
     ..Experiment::PLAIN
 };
 
@@ -62,31 +68,48 @@ Limits are what was measured then and a tenth: what may be lost where a mechanis
 
 `small-files`, `grow` and `snapshot` decide nothing by themselves; they watch what may get worse.";
 
-/// Gives the figures of a workload.
-type Part = fn(&mut Context<'_>) -> Result<Vec<Figure>, BenchError>;
+/// Who runs a workload.
+enum Part {
+    /// What programs do to files, on any file system.
+    Files(Work),
+    /// Everything else, which gives the figures itself.
+    Own(fn(&mut Context<'_>) -> Result<Vec<Figure>, BenchError>),
+}
 
 /// Parts of the experiment by name; those that take long come first, since they are run at the same time.
 const PARTS: [(&str, Part); 19] = [
-    ("postmark/tags", |context| files::postmark("postmark/tags", files::TAGS, MEMORY, context)),
-    ("postmark/untagged", |context| files::postmark("postmark/untagged", 0, MEMORY, context)),
-    ("postmark/250k", |context| files::postmark("postmark/250k", files::TAGS, files::MUCH, context)),
-    ("mobile", mobile::run),
-    ("unpack", programs::unpack),
-    ("database", programs::database),
-    ("mounts/store", mounts::store),
-    ("mounts/files", |context| mounts::files("mounts/files", 0, context)),
-    ("mounts/tags", |context| mounts::files("mounts/tags", files::TAGS, context)),
-    ("appends", files::appends),
-    ("updates/1", |context| files::updates("updates/1", 1, context)),
-    ("updates/16", |context| files::updates("updates/16", 16, context)),
-    ("large", files::large),
-    ("small-files", files::small_files),
-    ("records/1", |context| records::updates("records/1", Durability::Immediate, 1, context)),
-    ("records/sync", |context| records::updates("records/sync", Durability::OnSync, 1, context)),
-    ("records/16", |context| records::updates("records/16", Durability::OnSync, 16, context)),
-    ("snapshot", records::with_snapshot),
-    ("grow", records::grow),
+    ("postmark/tags", Part::Files(Work::Postmark { tag_size: files::TAGS, options: MEMORY })),
+    ("postmark/untagged", Part::Files(Work::Postmark { tag_size: 0, options: MEMORY })),
+    ("postmark/250k", Part::Files(Work::Postmark { tag_size: files::TAGS, options: files::MUCH })),
+    ("mobile", Part::Own(mobile::run)),
+    ("unpack", Part::Own(programs::unpack)),
+    ("database", Part::Own(programs::database)),
+    ("mounts/store", Part::Own(mounts::store)),
+    ("mounts/files", Part::Own(|context| mounts::files("mounts/files", 0, context))),
+    ("mounts/tags", Part::Own(|context| mounts::files("mounts/tags", files::TAGS, context))),
+    ("appends", Part::Files(Work::Appends)),
+    ("updates/1", Part::Files(Work::Updates { k: 1 })),
+    ("updates/16", Part::Files(Work::Updates { k: 16 })),
+    ("large", Part::Files(Work::Large)),
+    ("small-files", Part::Files(Work::SmallFiles)),
+    ("records/1", Part::Own(|context| records::updates("records/1", Durability::Immediate, 1, context))),
+    ("records/sync", Part::Own(|context| records::updates("records/sync", Durability::OnSync, 1, context))),
+    ("records/16", Part::Own(|context| records::updates("records/16", Durability::OnSync, 16, context))),
+    ("snapshot", Part::Own(records::with_snapshot)),
+    ("grow", Part::Own(records::grow)),
 ];
+
+/// Runs a part on file systems of somebody else; `None` if there is no such part, or it makes its own.
+pub(crate) fn run_on<M: Maker>(
+    maker: &M,
+    part: &str,
+    context: &mut Context<'_>,
+) -> Option<Result<Vec<Figure>, BenchError>> {
+    PARTS.iter().find_map(|(name, what)| match what {
+        Part::Files(work) if *name == part => Some(work.run(maker, name, context)),
+        _ => None,
+    })
+}
 
 /// What a file system is given where nothing else is said.
 const MEMORY: Options = Options { cache_size: 16 << 10, pending_size: 8 << 10, note_count: 128, ..Options::DEFAULT };
@@ -151,19 +174,19 @@ fn per_operation(case: &str, unit: &'static str, count: u64, operations: u64) ->
 }
 
 /// A new file system of which static files take so much of what it offers, in percent.
-fn filled<'m>(
+fn filled<'m, M: Maker>(
+    maker: &M,
     chip: Chip,
     options: Options,
     percent: u64,
     memory: &'m mut Vec<u8>,
     context: &Context<'_>,
-) -> Result<Ours<'m>, BenchError> {
-    memory.resize(Fs::<Sim>::memory_required(&chip.geometry, &options), 0);
-    let mut volume = Ours::format(Sim::with_seed(chip, context.seed), options, memory)?;
-    let fs = &mut volume.fs;
+) -> Result<Volume<M::Made<'m>>, BenchError> {
+    memory.resize(maker.memory_required(&chip.geometry, &options), 0);
+    let mut fs = maker.format(Sim::with_seed(chip, context.seed), options, memory)?;
     let directory = fs.mkdir(Ino::ROOT, b"static", Attributes::default()).map_err(failed)?;
     let statistics = fs.statfs().map_err(failed)?;
-    let page_size = fs.page_size() as u64;
+    let page_size = u64::from(statistics.block_size);
     let mut left = statistics.blocks_available * percent / 100;
     let bytes = vec![0x5A; STATIC_SIZE];
     for number in 0_u32.. {
@@ -171,17 +194,22 @@ fn filled<'m>(
             break;
         }
         let ino = fs.create(directory, format!("{number}").as_bytes(), Attributes::default()).map_err(failed)?;
-        write_all(fs, ino, 0, &bytes)?;
+        write_all(&mut fs, ino, 0, &bytes)?;
         left -= STATIC_SIZE as u64 / page_size;
     }
     fs.sync().map_err(failed)?;
-    Ok(volume)
+    Ok(Volume::of(fs))
 }
 
 /// Bytes of a file that never changes.
 const STATIC_SIZE: usize = 128 << 10;
 
-fn write_all(fs: &mut Fs<'_, Sim>, ino: Ino, offset: u64, bytes: &[u8]) -> Result<(), BenchError> {
+fn write_all<F: FileSystem<Error: Send + Sync>>(
+    fs: &mut F,
+    ino: Ino,
+    offset: u64,
+    bytes: &[u8],
+) -> Result<(), BenchError> {
     let mut done = 0;
     while done < bytes.len() {
         done += fs.write_at(ino, offset + done as u64, &bytes[done..]).map_err(failed)?;
@@ -190,17 +218,17 @@ fn write_all(fs: &mut Fs<'_, Sim>, ino: Ino, offset: u64, bytes: &[u8]) -> Resul
 }
 
 /// Reads a file and compares it.
-fn expect(fs: &mut Fs<'_, Sim>, ino: Ino, content: &[u8]) -> Result<(), BenchError> {
+fn expect<F: FileSystem<Error: Send + Sync>>(fs: &mut F, ino: Ino, content: &[u8]) -> Result<(), BenchError> {
     let mut found = vec![0; content.len() + 1];
     let count = fs.read_at(ino, 0, &mut found).map_err(failed)?;
     if found[..count] == *content { Ok(()) } else { Err(BenchError::Other(format!("{ino:?} differs"))) }
 }
 
 /// Holds a volume against every invariant.
-fn verify(fs: &mut Fs<'_, Sim>) -> Result<(), BenchError> {
+fn verify<F: FileSystem<Error: Send + Sync>>(fs: &mut F) -> Result<(), BenchError> {
     fs.sync().map_err(failed)?;
     let mut violations = Vec::new();
-    fs.verify(&mut [], &mut |violation| violations.push(violation.to_string())).map_err(failed)?;
+    fs.check(&mut [], &mut |violation| violations.push(violation.to_string())).map_err(failed)?;
     match violations.first() {
         None => Ok(()),
         Some(violation) => Err(BenchError::Other(format!("an invariant is violated: {violation}"))),
