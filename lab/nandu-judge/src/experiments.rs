@@ -2,6 +2,7 @@
 
 use nandu_bench::{BenchError, Context, Figure, Heart, Scale, experiments};
 
+use crate::files::NewMaker;
 use crate::measure::{Form, Values, Wrong};
 
 /// Where the number of a case comes from.
@@ -42,11 +43,32 @@ const SOURCES: &[Source] = &[
     source("amplification", "Zipf", "core/skew", "zipf-0.99", "zipf-0.99", "write_amplification"),
 ];
 
-/// The numbers of a promise.
+/// The numbers of a promise of records.
 pub(crate) fn values(promise: &str, form: Form, heart: Heart) -> Result<Values, Wrong> {
+    let run = |source: &Source| run(source.experiment, source.part, form, heart);
+    all(promise, |_| true, run)
+}
+
+/// The numbers of a promise of files. What takes tags is left out where the heart has none.
+pub(crate) fn of_files(promise: &str, form: Form, heart: Heart) -> Result<Values, Wrong> {
+    let run = |source: &Source| match heart {
+        Heart::Old => run(source.experiment, source.part, form, heart),
+        Heart::New => {
+            let context = &mut context(form, heart);
+            experiments::run_part_on(&NewMaker, source.experiment, source.part, context)
+        }
+    };
+    all(promise, |source| heart.has_tags() || source.case != "tagged", run)
+}
+
+fn all(
+    promise: &str,
+    has: impl Fn(&Source) -> bool,
+    run: impl Fn(&Source) -> Result<Vec<Figure>, BenchError>,
+) -> Result<Values, Wrong> {
     let mut values = Values::new();
-    for source in SOURCES.iter().filter(|source| source.promise == promise) {
-        let figures = run(source.experiment, source.part, form, heart)?;
+    for source in SOURCES.iter().filter(|source| source.promise == promise && has(source)) {
+        let figures = run(source)?;
         values.insert(source.case.to_owned(), value(&figures, source.figure, source.metric)?);
     }
     Ok(values)
@@ -64,8 +86,11 @@ fn run(experiment: &str, part: &str, form: Form, heart: Heart) -> Result<Vec<Fig
     let missing = || BenchError::Other(format!("there is no part `{part}` of an experiment `{experiment}`"));
     let experiment = experiments::named(experiment).ok_or_else(missing)?;
     let part = experiment.part_named(part).ok_or_else(missing)?;
-    let mut context = Context { seed: 0, scale: form.pick(Scale::Small, Scale::Full), heart, progress: None };
-    experiment.run_part(&mut context, part)
+    experiment.run_part(&mut context(form, heart), part)
+}
+
+fn context(form: Form, heart: Heart) -> Context<'static> {
+    Context { seed: 0, scale: form.pick(Scale::Small, Scale::Full), heart, progress: None }
 }
 
 fn value(figures: &[Figure], case: &str, metric: &str) -> Result<f64, BenchError> {

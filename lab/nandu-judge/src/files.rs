@@ -1,8 +1,11 @@
-//! The file systems of both hearts, as the suite knows them.
+//! The file systems of both hearts, as the suite knows them, and that of the new one, as experiments of the lab do.
 
 use nandu::fs::Options;
 use nandu::nand::{Geometry, Nand};
+use nandu_bench::BenchError;
+use nandu_bench::heart::Maker;
 use nandu_files::Time;
+use nandu_sim::Sim;
 use nandu_suite::{Opened, Stepped, System};
 
 /// How a file system is made.
@@ -36,7 +39,7 @@ impl System for OldFiles {
     type Mounted<'m, N: Nand + 'm> = nandu::fs::Fs<'m, N>;
 
     fn memory_size(&self, geometry: &Geometry) -> usize {
-        nandu::fs::Fs::<nandu_sim::Sim>::memory_required(geometry, &self.0)
+        nandu::fs::Fs::<Sim>::memory_required(geometry, &self.0)
     }
 
     fn format<'m, N: Nand + 'm>(&self, chip: N, memory: &'m mut [u8]) -> Opened<Self::Mounted<'m, N>> {
@@ -68,7 +71,7 @@ impl System for NewFiles {
     type Mounted<'m, N: Nand + 'm> = nandu_newfs::Fs<'m, N>;
 
     fn memory_size(&self, geometry: &Geometry) -> usize {
-        nandu_newfs::Fs::<nandu_sim::Sim>::memory_required(geometry, &self.0)
+        nandu_newfs::Fs::<Sim>::memory_required(geometry, &self.0)
     }
 
     fn format<'m, N: Nand + 'm>(&self, chip: N, memory: &'m mut [u8]) -> Opened<Self::Mounted<'m, N>> {
@@ -77,5 +80,35 @@ impl System for NewFiles {
 
     fn mount<'m, N: Nand + 'm>(&self, chip: N, memory: &'m mut [u8]) -> Opened<Self::Mounted<'m, N>> {
         nandu_newfs::Fs::mount(chip, self.0, memory)
+    }
+}
+
+/// Makes file systems of `nandu-newfs` for experiments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewMaker;
+
+impl NewMaker {
+    /// What the file system knows of the options of `nandu-fs`.
+    fn options(options: &Options) -> nandu_newfs::Options {
+        let &Options { cache_size, pending_size, open_max, read_only, .. } = options;
+        nandu_newfs::Options { cache_size, pending_size, open_max, read_only, ..nandu_newfs::Options::DEFAULT }
+    }
+}
+
+impl Maker for NewMaker {
+    type Made<'m> = nandu_newfs::Fs<'m, Sim>;
+
+    fn memory_required(&self, geometry: &Geometry, options: &Options) -> usize {
+        nandu_newfs::Fs::<Sim>::memory_required(geometry, &NewMaker::options(options))
+    }
+
+    fn format<'m>(&self, chip: Sim, options: Options, memory: &'m mut [u8]) -> Result<Self::Made<'m>, BenchError> {
+        let mut format = nandu_newfs::Format::default();
+        format.hash_key[..8].copy_from_slice(&chip.seed().to_le_bytes());
+        nandu_newfs::Fs::format(chip, NewMaker::options(&options), format, memory).map_err(BenchError::structure)
+    }
+
+    fn mount<'m>(&self, chip: Sim, options: Options, memory: &'m mut [u8]) -> Result<Self::Made<'m>, BenchError> {
+        nandu_newfs::Fs::mount(chip, NewMaker::options(&options), memory).map_err(BenchError::structure)
     }
 }

@@ -120,12 +120,10 @@ const MEASURES: &[(&str, Measure)] = &[
     ("update", |judge, heart| experiments::values("update", judge.form, heart)),
     ("million-update", |judge, heart| experiments::values("million-update", judge.form, heart)),
     ("million-lookup", |judge, heart| experiments::values("million-lookup", judge.form, heart)),
-    ("small-file", |judge, heart| old_alone(heart).and_then(|()| experiments::values("small-file", judge.form, heart))),
-    ("small-write", |judge, heart| {
-        old_alone(heart).and_then(|()| experiments::values("small-write", judge.form, heart))
-    }),
+    ("small-file", |judge, heart| experiments::of_files("small-file", judge.form, heart)),
+    ("small-write", |judge, heart| experiments::of_files("small-write", judge.form, heart)),
     ("synced-page", |judge, heart| pages::values(judge.form, heart)),
-    ("postmark", |judge, heart| old_alone(heart).and_then(|()| experiments::values("postmark", judge.form, heart))),
+    ("postmark", |judge, heart| experiments::of_files("postmark", judge.form, heart)),
     ("amplification", |judge, heart| experiments::values("amplification", judge.form, heart)),
     ("flexfs", |judge, heart| old_alone(heart).and_then(|()| experiments::flexfs(judge.form))),
     ("mount", |judge, heart| judge.of_lives(heart, Tally::mounts)),

@@ -21,6 +21,16 @@ fn a_row_is_measured_and_printed() {
     assert!(text.contains("\"new_verdict\":\"met\""), "{text}");
 }
 
+/// What programs do to files runs on the file systems of both.
+#[test]
+fn files_are_measured_on_both_hearts() {
+    let output = judge(&["--only", "small-file", "--only", "small-write", "--json"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    assert_eq!(text.lines().count(), 2, "{text}");
+    assert!(!text.contains("null,\"new_verdict\"") && !text.contains("not built"), "{text}");
+}
+
 #[test]
 fn what_is_not_known_is_named() {
     for (arguments, said) in [
