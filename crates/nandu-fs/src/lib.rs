@@ -116,6 +116,8 @@ mod rename;
 mod space;
 mod super_block;
 mod sync;
+#[cfg(feature = "tags")]
+mod tag;
 #[cfg_attr(not(feature = "tags"), path = "without/tagging.rs")]
 mod tagging;
 #[cfg_attr(not(feature = "tags"), path = "without/tags.rs")]

@@ -10,7 +10,7 @@ use crate::batch::{Batch, PageRoom, batch_in};
 use crate::fs::Fs;
 use crate::inode::{CTIME, MTIME};
 use crate::keys::{Key, TAIL};
-use crate::tagging::Tag;
+use crate::tag::Tag;
 
 /// How often a tail is taken over where there is no room, after the collector has made some.
 const ATTEMPTS: u32 = 3;

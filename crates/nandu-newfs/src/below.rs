@@ -6,12 +6,19 @@ use core::ops::{Bound, ControlFlow};
 
 use nandu_index::{Direction, Edit, Entry};
 use nandu_nand::Nand;
+#[cfg(feature = "tags")]
+use nandu_newlog::TAIL_MAX;
 use nandu_newlog::{Log, LogError, Malformed as MalformedPage};
-use nandu_newtree::{Begin, ByteCells, Engine, Malformed, Parts};
+use nandu_newtree::{Begin, ByteCells, Engine, Malformed, Parts, Tag};
 
 pub use nandu_newlog::{LogStats, Violation as LogViolation};
 pub(crate) use nandu_newtree::EngineError as TreeError;
+#[cfg(feature = "tags")]
+pub(crate) use nandu_newtree::TaggedPage;
 pub use nandu_newtree::Violation as TreeViolation;
+
+/// Bytes that a tag has room for.
+pub(crate) const TAG_OWNER_SIZE: usize = size_of::<Tag>();
 
 /// The tree that holds everything.
 pub(crate) type FileTree<'m, N> = Records<'m, N>;
@@ -22,6 +29,10 @@ const KEPT_SHARE: u32 = 32;
 /// Pages that are kept at least, but of a chip on which hardly anything may live: this part of it, a divisor.
 const KEPT_MIN: u32 = 32;
 const KEPT_SHARE_MOST: u32 = 8;
+
+/// Reads of a mount for the tail and the members of the window, and for each file concerned two that lead to its inode: those for a whole tail of one file.
+#[cfg(feature = "tags")]
+const TAIL_READS_MAX: usize = TAIL_MAX as usize + 2;
 
 /// How something ends that the tree does.
 type Outcome<T, N> = Result<T, TreeError<<N as nandu_nand::ErrorType>::Error>>;
@@ -49,6 +60,9 @@ impl Error for PageDamage {}
 /// The records of the volume, by their keys.
 pub(crate) struct Records<'m, N: Nand> {
     engine: Engine<'m, N, ByteCells>,
+    /// File of the page that was tagged last, and how often that was another one since the tail began.
+    #[cfg(feature = "tags")]
+    tagged: (u64, u8),
 }
 
 impl<N: Nand> fmt::Debug for Records<'_, N> {
@@ -60,7 +74,11 @@ impl<N: Nand> fmt::Debug for Records<'_, N> {
 impl<'m, N: Nand> Records<'m, N> {
     /// Records of which nothing is known yet.
     pub(crate) fn unopened(parts: Parts<'m, N, ByteCells>) -> Self {
-        Records { engine: Engine::unopened(parts) }
+        Records {
+            engine: Engine::unopened(parts),
+            #[cfg(feature = "tags")]
+            tagged: (0, 0),
+        }
     }
 
     pub(crate) fn begin(&mut self, options: &nandu_newtree::Options, begin: Begin<'m, N>) -> Outcome<(), N> {
@@ -164,6 +182,46 @@ impl<'m, N: Nand> Records<'m, N> {
             rest = more;
         }
         self.engine.end_value_with(key, beside)
+    }
+
+    /// The same of a whole page of a file, with a tag that says all of it, so that all of it is durable; `false` if that cannot be. A tail is as long as a mount reads no more for it than it may.
+    #[cfg(feature = "tags")]
+    pub(crate) fn put_tagged(
+        &mut self,
+        ino: u64,
+        (key, page): (&[u8], &[u8]),
+        tag: &Tag,
+        beside: &[Edit<'_>],
+    ) -> Outcome<bool, N> {
+        let Some((place, members)) = self.engine.tag_next() else { return Ok(false) };
+        let (newest, files) = self.tagged;
+        let files = if place == 0 { 1 } else { files + u8::from(newest != ino) };
+        // It looks for a page behind the last one, too.
+        let tail = (place as usize + 2).min(TAIL_MAX.into());
+        let has_place = tail + members + 2 * usize::from(files) <= TAIL_READS_MAX;
+        if !has_place || !self.has_room(1)? || !self.engine.put_tagged(key, (page, tag), beside)? {
+            return Ok(false);
+        }
+        self.tagged = (ino, files);
+        Ok(true)
+    }
+
+    /// As [`Engine::next_tagged`].
+    #[cfg(feature = "tags")]
+    pub(crate) fn next_tagged(&mut self, place: &mut u16, bytes: &mut [u8]) -> Outcome<Option<TaggedPage>, N> {
+        self.engine.next_tagged(place, bytes)
+    }
+
+    /// As [`Engine::adopt`].
+    #[cfg(feature = "tags")]
+    pub(crate) fn adopt(&mut self, key: &[u8], found: (&TaggedPage, bool), beside: &[Edit<'_>]) -> Outcome<(), N> {
+        self.engine.adopt(key, found, beside)
+    }
+
+    /// As [`Engine::end_tail`].
+    #[cfg(feature = "tags")]
+    pub(crate) fn end_tail(&mut self, last: (&TaggedPage, &[u8], &[u8])) -> Outcome<(), N> {
+        self.engine.end_tail(last)
     }
 
     pub(crate) fn sync(&mut self) -> Outcome<(), N> {

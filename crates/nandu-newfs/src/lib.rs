@@ -75,7 +75,13 @@ mod space;
 mod super_block;
 #[path = "../../nandu-fs/src/sync.rs"]
 mod sync;
+#[cfg(feature = "tags")]
+#[path = "../../nandu-fs/src/tag.rs"]
+mod tag;
+#[cfg_attr(not(feature = "tags"), path = "../../nandu-fs/src/without/tagging.rs")]
 mod tagging;
+#[cfg(feature = "tags")]
+mod tags;
 #[path = "../../nandu-fs/src/walk.rs"]
 mod walk;
 #[path = "../../nandu-fs/src/write_buffer.rs"]
@@ -96,6 +102,7 @@ pub use nandu_files::{
     Allocation, Attributes, Capabilities, Cuts, DirEntry, Feature, FileError, FileKind, FileSystem, FsStat, Ino, Order,
     RenameMode, SetAttributes, Stat, Time, XattrMode,
 };
+pub use nandu_newlog::LogOptions;
 #[cfg(feature = "_broken")]
 pub use options::Broken;
 pub use options::Options;

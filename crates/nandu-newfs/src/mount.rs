@@ -68,7 +68,7 @@ impl<'m, N: Nand> Fs<'m, N> {
     }
 
     /// Mounts the file system on a chip. After [`Fs::unmount`] it only reads; after a power cut it reads 40 pages at most
-    /// and programs a copy of the newest page and a checkpoint before it returns, however much the volume holds.
+    /// and programs a copy of the newest page and a checkpoint before it returns, however much the volume holds; and where tags tell of pages, a copy of the last of them and a commit.
     ///
     /// # Errors
     ///
@@ -107,7 +107,10 @@ impl<'m, N: Nand> Fs<'m, N> {
             Err(FsError::OtherFormat { what: "cells" }) => return Err(FsError::NoFileSystem),
             begun => begun?,
         }
-        self.read_super_block()
+        self.read_super_block()?;
+        #[cfg(feature = "tags")]
+        self.take_over_tail()?;
+        Ok(())
     }
 
     /// Puts a file system that knows nothing yet into its place.

@@ -38,6 +38,8 @@ pub struct Broken {
     pub replace_in_parts: bool,
     /// S14: the inode of a deleted file goes, and its pages later, with nothing that says so.
     pub without_orphans: bool,
+    /// What tags tell of is not made again after a cut.
+    pub without_tail: bool,
     /// Bits of the hash of a name that are zero, to make names collide.
     pub hash_zeros: u32,
 }
@@ -45,7 +47,7 @@ pub struct Broken {
 impl Options {
     /// 4 KiB for nodes, 8 KiB for changes, 64 open files.
     pub const DEFAULT: Options = Options {
-        log: LogOptions::DEFAULT,
+        log: LogOptions { has_tags: cfg!(feature = "tags"), ..LogOptions::DEFAULT },
         cache_size: 4096,
         pending_size: 8192,
         open_max: 64,
@@ -56,6 +58,7 @@ impl Options {
             name_first: false,
             replace_in_parts: false,
             without_orphans: false,
+            without_tail: false,
             hash_zeros: 0,
         },
     };

@@ -17,12 +17,28 @@ impl<N: Nand> Fs<'_, N> {
     /// One that replaces a page is possible on a full chip too.
     pub(crate) fn put_page(
         &mut self,
-        (ino, index): (u64, u32),
+        place: (u64, u32),
         page: &[u8],
         edits: &[Edit<'_>],
         before: Base,
     ) -> Result<(), FsError<N::Error>> {
+        self.put_content(place, (page, page.len()), edits, before)
+    }
+
+    /// The same of a page that is zero behind so many bytes. One that a tag tells of has all of them.
+    fn put_content(
+        &mut self,
+        (ino, index): (u64, u32),
+        (page, size): (&[u8], usize),
+        edits: &[Edit<'_>],
+        before: Base,
+    ) -> Result<(), FsError<N::Error>> {
         let (key, how) = (Key::page(ino, index), (edits, before == Base::Page));
+        #[cfg(feature = "tags")]
+        if self.put_tagged((ino, index), page, edits, before)? {
+            return Ok(());
+        }
+        let page = &page[..size];
         match self.tree.put_page(key.as_slice(), page, how).map_err(FsError::from) {
             Err(FsError::Full) if self.make_room()? => Ok(self.tree.put_page(key.as_slice(), page, how)?),
             outcome => outcome,
@@ -47,6 +63,6 @@ impl<N: Nand> Fs<'_, N> {
         edits: &[Edit<'_>],
         before: Base,
     ) -> Result<(), FsError<N::Error>> {
-        self.with_memory(|fs, memory| fs.put_page(place, &memory[..size], edits, before))
+        self.with_memory(|fs, memory| fs.put_content(place, (memory, size), edits, before))
     }
 }

@@ -1,21 +1,38 @@
-//! Tags, of which there are none yet: a page of a file is durable with the commit that lists its record.
+//! Pages of files that are durable with one program, by their tags ([`nandu_newlog`], "Tags, on the new heart").
+//!
+//! What is written is noted before the first change, and taken by the call that programs the page, which makes all of them. If the tree cannot tag it then, the page is put as any other.
 
 use nandu_nand::Nand;
 
 use crate::below::FileTree;
+use crate::tag::Tag;
 use crate::{Ino, Time};
 
-/// No write is told of by a tag.
-pub(crate) struct Tagging;
+/// What tells of the write of a page under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tagging(Option<Tag>);
 
 impl Tagging {
-    pub(crate) const NONE: Tagging = Tagging;
+    /// No write is under way.
+    pub(crate) const NONE: Tagging = Tagging(None);
 
-    pub(crate) fn begin<N: Nand>(_tree: &FileTree<'_, N>, _page: (Ino, u32), _end: usize, _now: Time) -> Tagging {
-        Tagging
+    /// What the tag is to say.
+    pub(crate) fn take(&mut self) -> Option<Tag> {
+        self.0.take()
     }
 
-    pub(crate) fn give_up(&mut self) {}
+    /// Before the first change of the write of a page.
+    pub(crate) fn begin<N: Nand>(_tree: &FileTree<'_, N>, page: (Ino, u32), end: usize, now: Time) -> Tagging {
+        Tagging(Some(Tag::of(page, end, now)))
+    }
 
-    pub(crate) fn end<N: Nand>(&mut self, _tree: &mut FileTree<'_, N>) {}
+    /// Something else changed on the way.
+    pub(crate) fn give_up(&mut self) {
+        *self = Tagging::NONE;
+    }
+
+    /// Behind the last change of the write of a page.
+    pub(crate) fn end<N: Nand>(&mut self, _tree: &mut FileTree<'_, N>) {
+        self.give_up();
+    }
 }

@@ -19,6 +19,7 @@ use crate::heads::Heads;
 use crate::medium::{Found, Medium};
 use crate::ready::Ready;
 use crate::shape::Shape;
+use crate::tail::Tail;
 
 /// What a checkpoint says besides the block table.
 #[derive(Clone, Copy)]
@@ -27,6 +28,7 @@ pub(crate) struct Said<'a> {
     pub(crate) heads: &'a Heads,
     pub(crate) ready: &'a Ready,
     pub(crate) committed: Option<PageAddr>,
+    pub(crate) tail: Tail,
     /// Nothing will be programmed after it.
     pub(crate) is_clean: bool,
     /// Live counts are the truth.
@@ -39,6 +41,7 @@ pub(crate) struct Standing {
     pub(crate) heads: Heads,
     pub(crate) ready: Ready,
     pub(crate) committed: Option<PageAddr>,
+    pub(crate) tail: Tail,
     pub(crate) is_exact: bool,
     pub(crate) is_read_only: bool,
 }
@@ -312,7 +315,7 @@ impl Anchors {
             table_page_count: blocks.table_pages(),
             bare_streams: u8::from(said.shape.has_raw()),
             mlc_streams: 0,
-            tags: None,
+            tags: said.shape.has_tags().then(|| said.tail.to_stored()),
             has_commit_stream: true,
         };
         let heads: [Option<StoredHead>; STREAM_COUNT_MAX] = core::array::from_fn(|stream| {

@@ -4,6 +4,8 @@
 //! no block: none is retired for it, and memory is not to be trusted any more. A read gets through when the bus works, so a short read tells the second from the third. Where the
 //! chip takes reads and no programs or erases in a row, its line for write protection is loose or the driver's time limit too short; that passes for an outage, too.
 
+use nandu_media::features::TAGS;
+use nandu_media::tag::TAG_SIZE;
 use nandu_nand::{BlockAddr, Cause, Geometry, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
 use crate::error::LogError;
@@ -137,7 +139,23 @@ impl<N: Nand> Chip<N> {
         }
     }
 
-    /// Programs a page. With `check`, and where the options say so, it is looked at afterwards: one short read.
+    /// Reads a page and its tag, again where the transfer failed.
+    pub(crate) fn read_tagged(
+        &mut self,
+        page: PageAddr,
+        bytes: &mut [u8],
+        tag: &mut [u8; TAG_SIZE],
+    ) -> Result<ReadStatus, N::Error> {
+        let mut attempt = 1;
+        loop {
+            match self.nand.read_tagged(page, bytes, tag) {
+                Err(error) if error.kind() == NandErrorKind::Bus && attempt < ATTEMPTS => attempt += 1,
+                result => return result,
+            }
+        }
+    }
+
+    /// Programs a page, and its tag. With `check`, and where the options say so, it is looked at afterwards: one short read.
     ///
     /// # Errors
     ///
@@ -145,13 +163,13 @@ impl<N: Nand> Chip<N> {
     pub(crate) fn program(
         &mut self,
         page: PageAddr,
-        bytes: &[u8],
+        (bytes, tag): (&[u8], Option<&[u8; TAG_SIZE]>),
         cause: Cause,
         check: bool,
     ) -> Result<Programmed, LogError<N::Error>> {
         debug_assert!(!self.is_lost, "a chip that is lost is not programmed");
         debug_assert!(self.geometry().contains_page(page) && bytes.len() == self.geometry().page_size as usize);
-        let outcome = self.for_cause(cause, |chip| chip.program_once(page, bytes, check));
+        let outcome = self.for_cause(cause, |chip| chip.program_once(page, (bytes, tag), check));
         self.counters.programs[cause as usize] += 1;
         if !matches!(outcome, Ok(Programmed::Done)) {
             self.counters.failures += 1;
@@ -159,8 +177,17 @@ impl<N: Nand> Chip<N> {
         outcome
     }
 
-    fn program_once(&mut self, page: PageAddr, bytes: &[u8], check: bool) -> Result<Programmed, LogError<N::Error>> {
-        match self.nand.program(page, 0, bytes) {
+    fn program_once(
+        &mut self,
+        page: PageAddr,
+        (bytes, tag): (&[u8], Option<&[u8; TAG_SIZE]>),
+        check: bool,
+    ) -> Result<Programmed, LogError<N::Error>> {
+        let programmed = match tag.filter(|_| TAGS) {
+            Some(tag) => self.nand.program_tagged(page, bytes, tag),
+            None => self.nand.program(page, 0, bytes),
+        };
+        match programmed {
             Ok(()) => self.losses.programs = 0,
             Err(error) if self.is_outage(&error, page) => return Err(self.write_error(error)),
             Err(error) => match error.kind() {

@@ -1,11 +1,12 @@
 //! What the log and its owner hand to each other: the right to append, and a page to be moved.
 
 use nandu_media::PageKind;
-use nandu_media::features::FILES;
+use nandu_media::features::{FILES, TAGS};
 use nandu_nand::{Cause, PageAddr, ReadStatus};
 
 use crate::collector::Budget;
 use crate::room::Claim;
+use crate::tail::Tag;
 
 /// What a page holds that promises nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,13 +19,23 @@ pub enum Kind<'k> {
     Value,
     /// A user's bytes and nothing else, which belong to this key.
     Raw(&'k [u8]),
+    /// The same, with a tag in which the owner says this, if it can have one.
+    Tagged(&'k [u8], &'k Tag),
 }
 
 impl Kind<'_> {
     /// Whose a raw page is.
     pub(crate) fn key(&self) -> Option<&[u8]> {
         match self {
-            Kind::Raw(key) if FILES => Some(key),
+            Kind::Raw(key) | Kind::Tagged(key, _) if FILES => Some(key),
+            _ => None,
+        }
+    }
+
+    /// What its tag is to say.
+    pub(crate) fn tag(&self) -> Option<&Tag> {
+        match self {
+            Kind::Tagged(_, tag) if TAGS => Some(tag),
             _ => None,
         }
     }
@@ -34,7 +45,7 @@ impl Kind<'_> {
         match self {
             Kind::Node => PageKind::Node,
             Kind::Delta => PageKind::Delta,
-            Kind::Value | Kind::Raw(_) => PageKind::Value,
+            Kind::Value | Kind::Raw(_) | Kind::Tagged(..) => PageKind::Value,
         }
     }
 }

@@ -37,6 +37,8 @@
 //!   were lost, the first checkpoint of a block counts once a second one was begun behind it.
 //! * **N9** A page that may be torn is not programmed before it is erased: a block that was open at a cut goes on behind it, once a checkpoint says so.
 //! * **N10** Only the owner says that a raw page lives. A summary says whose each raw page before it was when it was programmed; where there is none, the owner is asked.
+//! * **N11** The pages of a tail stand in one block, from where the newest commit says that the stream of raw pages stood, or a checkpoint after it. A tag fits one page, one content, one commit and one place. Nothing is tagged where a
+//!   mount would not find it.
 //!
 //! # An owner's operation
 //!
@@ -61,6 +63,7 @@
 mod anchors;
 mod blocks;
 mod chip;
+mod classify;
 mod collector;
 mod disturb;
 mod dying;
@@ -83,6 +86,7 @@ mod room;
 mod search;
 mod shape;
 mod stats;
+mod tail;
 mod verify;
 mod victims;
 mod volume;
@@ -100,4 +104,5 @@ pub use parts::Parts;
 pub use raw::{Owner, Whose};
 pub use room::Claim;
 pub use stats::LogStats;
+pub use tail::{TAIL_MAX, Tag, Tagged, TailStats};
 pub use verify::Violation;

@@ -15,9 +15,10 @@ use crate::mount::mount;
 use crate::options::LogOptions;
 use crate::parts::{Parts, memory_required};
 use crate::raw::{Owner, Whose};
-use crate::reserve::{FLOOR, OPENED_FLOOR, slack};
+use crate::reserve::{FLOOR, OPENED_FLOOR};
 use crate::room::{Claim, Room};
 use crate::stats::LogStats;
+use crate::tail::Tagged;
 use crate::verify::{Violation, verify};
 use crate::victims::Victims;
 use crate::volume::Volume;
@@ -30,9 +31,6 @@ const OPENABLE_MIN: u32 = 2;
 
 /// Programs of a checkpoint for which a call has to have room; one that takes more is made all the same.
 const CHECKPOINT_MAX: u32 = 4;
-
-/// Part of a block, as a divisor, by which an operation may end above the capacity: it asks for the most that it may take, and takes less.
-const ABOVE_SHARE: u32 = 4;
 
 /// Moves that go with a page that an operation appends, when the pool is at its least: what keeps up with blocks of which four fifths live.
 const MOVES_A_PAGE: u32 = 4;
@@ -125,7 +123,7 @@ impl<'m, N: Nand> Log<'m, N> {
     /// Makes a clean checkpoint, so that the next mount has nothing to recover, and gives the chip back. Costs at most
     /// one checkpoint; nothing if since a clean mount nothing was programmed and little was read.
     ///
-    /// What was appended and not committed never happened.
+    /// What was appended and not committed never happened, but what tags tell of: then the next mount recovers as after a cut.
     ///
     /// # Errors
     ///
@@ -146,7 +144,7 @@ impl<'m, N: Nand> Log<'m, N> {
             self.volume.set_exact(false);
         }
         self.volume.leave_raw()?;
-        self.volume.checkpoint(true)
+        self.volume.checkpoint(!self.volume.tail().may_have_pages())
     }
 
     /// Gives the chip back as it is, as if the power had gone.
@@ -226,6 +224,30 @@ impl<'m, N: Nand> Log<'m, N> {
     /// [`LogError::Corrupt`] for a page that cannot be read or is in no block of raw pages; [`LogError::Nand`].
     pub fn read_raw(&mut self, page: PageAddr, bytes: &mut [u8]) -> Result<(), LogError<N::Error>> {
         self.volume.read_raw(page, bytes)
+    }
+
+    /// Whether raw pages may have tags.
+    pub fn has_tags(&self) -> bool {
+        self.volume.shape().has_tags()
+    }
+
+    /// The place of the next raw page in the tail; `None` if it would be none of it.
+    pub fn tag_next(&self) -> Option<u32> {
+        self.volume.tag_next().map(|said| said.place)
+    }
+
+    /// Whether a page is durable by its tag, right after it was programmed.
+    pub fn is_tagged(&self, page: PageAddr) -> bool {
+        self.volume.tail().is_newest(page)
+    }
+
+    /// Reads what stands in this place of the tail that was found at the mount, into `bytes`, a whole page, up to [`TAIL_MAX`](crate::TAIL_MAX). One read.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Nand`].
+    pub fn read_tail(&mut self, place: u16, bytes: &mut [u8]) -> Result<Tagged, LogError<N::Error>> {
+        self.volume.read_tail(place, bytes)
     }
 
     /// Whether a page that cannot be read was left out behind a cut (N9). Reads the pages beside it, which say so: two, or one more for each other that cannot be read.
@@ -327,21 +349,9 @@ impl<'m, N: Nand> Log<'m, N> {
         self.value_pages = (value_pages, together);
     }
 
-    /// Whether so many pages may live after an operation that makes them more by so many. It may end above the capacity by a share of a block: it asks for the most that it may
-    /// take. Where moving a page takes more than a program, moving all must leave most of the slack, or emptying one yields next to nothing, and calls get long, or never end.
+    /// As [`Room::may_hold`].
     fn may_live(&self, live: u32, more: u32) -> bool {
-        let (capacity, pages) = (self.capacity_pages(), u32::from(self.volume.shape().pages));
-        // Raw pages come with summaries, which are never moved.
-        let summaries = u32::from(self.volume.shape().summaries());
-        let live = live + if summaries > 0 { self.value_pages.0 * summaries / (pages - summaries) } else { 0 };
-        let least = live - more.saturating_sub(1);
-        let toll = match self.volume.shape().has_raw() {
-            true => self.collector.toll_of_raw(least, self.value_pages.0),
-            false => self.collector.toll(least, self.value_pages, pages),
-        };
-        let for_moves = (slack(self.volume.blocks().good()) * pages / 16).max(pages / 2);
-        let bounds = [(live, pages / ABOVE_SHARE), (least, 0), (toll, for_moves)];
-        bounds.iter().all(|&(taken, above)| taken <= capacity + above)
+        self.room().may_hold((live, more), (&self.collector, self.value_pages))
     }
 
     /// Whether a block would hold nothing if the deaths that were noted counted.
@@ -413,7 +423,7 @@ impl<'m, N: Nand> Log<'m, N> {
         let Some(key) = kind.key() else { return self.append_to(bytes, kind.of_page(), (stream, false), cause) };
         assert!(bytes.len() == self.page_size(), "a page is appended whole");
         let owner = Owner::new(key).ok_or(LogError::Unsuitable { what: &"the key of a raw page" })?;
-        let page = self.volume.append_raw(bytes, owner, cause)?;
+        let page = self.volume.append_raw(bytes, (owner, kind.tag()), cause)?;
         debug_assert!(self.is_raw(page) && self.has_live(self.geometry().block_of(page)));
         Ok(page)
     }
@@ -774,12 +784,11 @@ impl<'m, N: Nand> Log<'m, N> {
             checkpoints: volume.anchors().made(),
             was_cut: self.was_cut,
             capacity_pages: self.capacity_pages(),
-            ..LogStats::of(volume.blocks(), volume.medium().chip().counters())
+            ..LogStats::of(volume.blocks(), volume.tail(), volume.medium().chip().counters())
         }
     }
 
-    /// Walks over every page once, reads only, and reports every violation of the invariants that flash and memory can
-    /// show: N1, N2, N5, N7. Returns how many there were. Costs one read for each page of the chip that may be programmed.
+    /// Walks over every page once, reads only, and reports every violation of N1, N2, N5 and N7. Returns how many there were. Costs one read for each page of the chip that may be programmed.
     ///
     /// # Errors
     ///

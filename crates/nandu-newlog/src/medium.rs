@@ -2,11 +2,14 @@
 
 use core::ops::Range;
 
+use nandu_media::checksum::checksum;
+use nandu_media::tag::{TAG_SIZE, TagPlace};
 use nandu_media::{Field, Format, Malformed, Page, PageFields, PageKind, Position, STREAM_COUNT_MAX};
 use nandu_nand::{Cause, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
 use crate::chip::{Chip, Erasure, Programmed};
 use crate::error::LogError;
+use crate::tail::Tagged;
 
 /// What the header of a page says.
 #[derive(Clone, Copy, Debug)]
@@ -240,7 +243,7 @@ impl<'m, N: Nand> Medium<'m, N> {
         debug_assert!(self.volume != 0 || fields.checkpoint > 0);
         self.held = None;
         PageFields { sequence: self.take_sequence(), volume: self.volume, ..fields }.seal_as(Format::Two, self.bytes);
-        self.chip.program(PageAddr(fields.page), self.bytes, cause, check)
+        self.chip.program(PageAddr(fields.page), (self.bytes, None), cause, check)
     }
 
     /// The same with a page of the owner's.
@@ -254,19 +257,43 @@ impl<'m, N: Nand> Medium<'m, N> {
         let page = PageAddr(fields.page);
         self.held = self.held.filter(|&held| held != page);
         PageFields { sequence: self.take_sequence(), volume: self.volume, ..fields }.seal_as(Format::Two, bytes);
-        self.chip.program(page, bytes, cause, false)
+        self.chip.program(page, (bytes, None), cause, false)
     }
 
-    /// Programs a page as it is.
+    /// Programs a page as it is, and its tag.
     pub(crate) fn program_raw(
         &mut self,
         page: PageAddr,
         bytes: &[u8],
-        cause: Cause,
+        (tag, cause): (Option<&[u8; TAG_SIZE]>, Cause),
     ) -> Result<Programmed, LogError<N::Error>> {
         debug_assert!(bytes.len() == self.bytes.len(), "a page is programmed whole");
         self.held = self.held.filter(|&held| held != page);
-        self.chip.program(page, bytes, cause, false)
+        self.chip.program(page, (bytes, tag), cause, false)
+    }
+
+    /// Reads a raw page and its tag, which has to say this. One read, and a second one of what is not there where what is programmed is to be read back.
+    pub(crate) fn read_tagged(
+        &mut self,
+        page: PageAddr,
+        bytes: &mut [u8],
+        said: &TagPlace,
+    ) -> Result<Tagged, LogError<N::Error>> {
+        let mut tag = [0; TAG_SIZE];
+        let mut found = Tagged::Other;
+        for _ in 0..=u8::from(self.chip.reads_back()) {
+            found = match self.chip.read_tagged(page, bytes, &mut tag) {
+                Ok(_) => match said.open(checksum(bytes), &tag) {
+                    Some(owner) => return Ok(Tagged::Of(page, owner)),
+                    None if !self.chip.is_erased(&tag) => Tagged::Lost,
+                    None if self.chip.is_erased(bytes) => Tagged::End,
+                    None => Tagged::Other,
+                },
+                Err(error) if error.kind() == NandErrorKind::Uncorrectable => Tagged::Lost,
+                Err(error) => return Err(self.chip.error(error)),
+            };
+        }
+        Ok(found)
     }
 
     /// Reads a page as it is into the owner's bytes. One read.

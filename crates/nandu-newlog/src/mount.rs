@@ -1,8 +1,10 @@
 //! Mounting: the newest checkpoint, read and checked; then the newest commit after it.
 
 use nandu_media::anchor::MODE_SLC;
+use nandu_media::features::TAGS;
 use nandu_media::header::FLAG_INEXACT;
 use nandu_media::table::{LIVE_MAX, RECORD_SIZE};
+use nandu_media::tag::TAG_SIZE;
 use nandu_media::{Anchor, BlockRecord, Field, Malformed, PageKind};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 
@@ -15,6 +17,7 @@ use crate::ready::Ready;
 use crate::roll::Roll;
 use crate::search::{NewestAnchor, Search, bad_anchor};
 use crate::shape::Shape;
+use crate::tail::Tail;
 use crate::volume::Volume;
 
 /// How often a mount is tried. A page that was being programmed at the cut may read well once and badly the next time, even
@@ -75,12 +78,14 @@ fn stored_options<N: Nand>(
     let parsed = medium.parsed().map_err(|why| LogError::Corrupt { page, why })?;
     let anchor = Anchor::parse(&parsed).map_err(|why| bad_anchor(page, why))?;
     let differs = |wish: Option<u8>, found: u8| wish.is_some_and(|wish| wish != found);
-    let has_more = anchor.bare_streams() > 1 || anchor.mlc_streams() > 0 || anchor.tags().is_some();
-    let has_raw = anchor.bare_streams() > 0;
+    let has_more = anchor.bare_streams() > 1 || anchor.mlc_streams() > 0;
+    let (has_raw, has_tags) = (anchor.bare_streams() > 0, anchor.tags().is_some());
+    let may_have_tags = TAGS && geometry.tag_size as usize >= TAG_SIZE;
     let streams = parsed.stream_count().saturating_sub(if has_raw { RAW_POSITIONS } else { 0 });
     let differences = [
         (!anchor.has_commit_stream() || has_more, &"features"),
         (has_raw != options.has_raw, &"raw pages"),
+        (has_tags && !may_have_tags, &"tags"),
         (anchor.page_size() != geometry.page_size, &"page size"),
         (anchor.pages_per_block() != geometry.pages_per_block, &"pages per block"),
         (anchor.block_count() != geometry.block_count, &"block count"),
@@ -90,7 +95,10 @@ fn stored_options<N: Nand>(
     ];
     match differences.iter().find(|(is_other, _)| *is_other) {
         Some(&(_, what)) => Err(LogError::WrongFormat { what }),
-        None => Ok(LogOptions { stream_count: Some(streams), ready_max: Some(anchor.ready_max()), ..*options }),
+        None => {
+            let ready_max = Some(anchor.ready_max());
+            Ok(LogOptions { stream_count: Some(streams), ready_max, has_tags, ..*options })
+        }
     }
 }
 
@@ -159,6 +167,7 @@ impl<N: Nand> Loader<'_, '_, N> {
             // Larger blocks have their counts rounded up.
             && self.shape.pages <= u16::from(LIVE_MAX);
         let anchors = Anchors::found(&anchor, found, self.shape, parsed.is_clean())?;
+        let tail = anchor.tags().flatten().filter(|_| !parsed.is_clean());
         // A recovery needs the next number, for what it copies and for its checkpoint.
         let is_read_only = anchor.is_read_only() || found.checkpoint == u32::MAX;
         *self.standing = Standing {
@@ -166,6 +175,7 @@ impl<N: Nand> Loader<'_, '_, N> {
             heads: self.shape.no_heads(),
             ready: Ready::EMPTY,
             committed: found.committed,
+            tail: tail.map_or(Tail::NONE, |tail| Tail::stored(PageAddr(tail.first), tail.commit)),
             is_exact,
             is_read_only,
         };

@@ -27,6 +27,8 @@ pub struct LogOptions {
     pub ready_max: Option<u8>,
     /// Whether there are raw pages: an owner's bytes and nothing else, in a stream and in blocks of their own.
     pub has_raw: bool,
+    /// Whether raw pages may have tags, which make them durable with their own program, where the chip has room for that in their spare areas.
+    pub has_tags: bool,
     /// Read the header of each page back after it was programmed: one more short read a program, and a program that the chip reported and lost (fault F14) is repeated elsewhere. A mount
     /// after a cut reads a second time where what it finds ends, so that a read of something else (F15, F16) does not hide the newest commit.
     pub read_back: bool,
@@ -45,6 +47,7 @@ impl LogOptions {
         stream_count: None,
         ready_max: None,
         has_raw: false,
+        has_tags: false,
         read_back: false,
         reads_max: None,
         #[cfg(feature = "_broken")]

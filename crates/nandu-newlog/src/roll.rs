@@ -12,6 +12,7 @@ use crate::anchors::Standing;
 use crate::error::LogError;
 use crate::medium::{Found, Medium, Probe};
 use crate::shape::Shape;
+use crate::tail::Tail;
 
 /// What a roll forward found.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +50,21 @@ impl Roll<'_> {
             Ok(found.map(|found| (self.shape.nth_of(found.page), found)))
         })?;
         Ok(Rolled { front, newest: last.map(|(_, found)| found).or(newest) })
+    }
+
+    /// The tail behind a commit that was found behind the checkpoint: where that says that the stream of raw pages stood.
+    pub(crate) fn tail_behind(&self, found: &Found) -> Tail {
+        debug_assert!(found.kind == PageKind::Commit);
+        let Roll { shape, standing } = self;
+        let Some(raw) = standing.heads.raw().filter(|_| shape.has_tags()) else { return Tail::NONE };
+        let position = found.positions[usize::from(raw)];
+        let at_checkpoint = || standing.heads.open(raw).map(|head| head.block);
+        let block = position.slot().and_then(|slot| standing.ready.at(slot).or_else(at_checkpoint));
+        let next = position.last() + 1;
+        match block.filter(|_| next < shape.pages) {
+            Some(block) => Tail::stored(shape.page(block, next), found.sequence),
+            None => Tail::NONE,
+        }
     }
 
     /// Nothing may have been committed after a clean checkpoint. If something was, a newer checkpoint has decayed. Two reads at most.

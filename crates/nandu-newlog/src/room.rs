@@ -1,6 +1,7 @@
 //! How much may live, and when it is time to collect.
 
 use crate::blocks::Blocks;
+use crate::collector::Collector;
 use crate::reserve::{OPENED_FLOOR, kept_back, slack};
 use crate::shape::Shape;
 
@@ -30,6 +31,9 @@ pub(crate) const IDLE_SHARE: u16 = 2;
 /// Part of all live pages, as a divisor, that a block may hold to be emptied in idle time. A few blocks are emptied before idle time comes to
 /// rest, and all of that is to be a small part of what lives; on a chip of a few blocks it would not be.
 pub(crate) const IDLE_LIVE_SHARE: u32 = 32;
+
+/// Part of a block, as a divisor, by which an operation may end above the capacity: it asks for the most that it may take, and takes less.
+const ABOVE_SHARE: u32 = 4;
 
 /// The room of a volume.
 #[derive(Clone, Copy)]
@@ -65,5 +69,22 @@ impl Room<'_, '_> {
         let share = (most * (high - pool)).div_ceil(high.saturating_sub(low).max(1)).min(most);
         debug_assert!(share <= most);
         share
+    }
+
+    /// Whether so many pages may live after an operation that makes them more by so many. It may end above the capacity by a share of a block: it asks for the most that it may
+    /// take. Where moving a page takes more than a program, moving all must leave most of the slack, or emptying one yields next to nothing, and calls get long, or never end.
+    pub(crate) fn may_hold(self, (live, more): (u32, u32), (collector, values): (&Collector, (u32, u32))) -> bool {
+        let (capacity, pages) = (self.capacity(), u32::from(self.shape.pages));
+        // Raw pages come with summaries, which are never moved.
+        let summaries = u32::from(self.shape.summaries());
+        let live = live + if summaries > 0 { values.0 * summaries / (pages - summaries) } else { 0 };
+        let least = live - more.saturating_sub(1);
+        let toll = match self.shape.has_raw() {
+            true => collector.toll_of_raw(least, values.0),
+            false => collector.toll(least, values, pages),
+        };
+        let for_moves = (slack(self.blocks.good()) * pages / 16).max(pages / 2);
+        let bounds = [(live, pages / ABOVE_SHARE), (least, 0), (toll, for_moves)];
+        bounds.iter().all(|&(taken, above)| taken <= capacity + above)
     }
 }

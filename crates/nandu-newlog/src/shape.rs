@@ -1,9 +1,10 @@
 //! Sizes that follow from the geometry and the options, constant while a volume is mounted.
 
 use nandu_media::anchor::anchor_size;
-use nandu_media::features::FILES;
+use nandu_media::features::{FILES, TAGS};
 use nandu_media::header::header_size;
 use nandu_media::table::RECORD_SIZE;
+use nandu_media::tag::TAG_SIZE;
 use nandu_media::{ANCHOR_COUNT, Position, READY_COUNT_MAX, READY_COUNT_MIN, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, CellMode, Geometry, PageAddr};
 
@@ -44,6 +45,8 @@ pub(crate) struct Shape {
     pub(crate) streams: u8,
     /// Pages of a block of raw pages up to its first summary, that included; 0 where there are no raw pages.
     pub(crate) raw_span: u16,
+    /// Whether raw pages may have tags.
+    has_tags: bool,
     /// Longest ready list.
     pub(crate) ready_max: u8,
     /// Pages of the block table; 0 if it stands in the anchor.
@@ -67,6 +70,7 @@ impl Shape {
         if options.has_raw && !FILES {
             return Err(LogError::Unsuitable { what: &"raw pages, which are not compiled: feature `files`" });
         }
+        let has_tags = TAGS && options.has_raw && options.has_tags && geometry.tag_size as usize >= TAG_SIZE;
         let raw = u8::from(options.has_raw);
         let streams = options.stream_count.unwrap_or(match blocks {
             0..128 => 2,
@@ -87,10 +91,10 @@ impl Shape {
         if records_per_page == 0 {
             return Err(LogError::Unsuitable { what: &"a page has no room for a record" });
         }
-        let stands_in_anchor = anchor_size(positions, ready_max, 0, blocks, false) <= room;
+        let stands_in_anchor = anchor_size(positions, ready_max, 0, blocks, has_tags) <= room;
         let table_pages = if stands_in_anchor { 0 } else { blocks.div_ceil(records_per_page) };
         let pages = geometry.pages_in_mode(MODE);
-        if table_pages >= pages || anchor_size(positions, ready_max, table_pages as u16, 0, false) > room {
+        if table_pages >= pages || anchor_size(positions, ready_max, table_pages as u16, 0, has_tags) > room {
             return Err(LogError::Unsuitable { what: &"the block table does not fit an anchor block" });
         }
         let data_blocks = blocks.saturating_sub(ANCHOR_COUNT as u32 + geometry.bad_block_max);
@@ -102,6 +106,7 @@ impl Shape {
             pages: pages as u16,
             streams,
             raw_span: if options.has_raw { raw_span(geometry) } else { 0 },
+            has_tags,
             ready_max,
             table_pages: table_pages as u16,
             records_per_page,
@@ -120,6 +125,11 @@ impl Shape {
 
     pub(crate) fn has_raw(&self) -> bool {
         FILES && self.raw_span > 0
+    }
+
+    /// Whether raw pages may have tags.
+    pub(crate) fn has_tags(&self) -> bool {
+        TAGS && self.has_tags
     }
 
     /// The streams of pages that say what they are: all but that of raw pages.

@@ -4,6 +4,7 @@ use nandu_nand::Cause;
 
 use crate::blocks::{Blocks, State};
 use crate::chip::Counters;
+use crate::tail::{Tail, TailStats};
 
 /// What the log did since the mount, and how it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct LogStats {
     pub failures: u64,
     /// Whether the mount found that the volume had not been unmounted, and recovered it.
     pub was_cut: bool,
+    /// What the mount found of pages that only tags told of.
+    pub tail: TailStats,
     /// Pages that are live, at most.
     pub live_pages: u32,
     /// Pages that may be live.
@@ -33,8 +36,8 @@ pub struct LogStats {
 }
 
 impl LogStats {
-    /// What blocks and chip say. Costs a pass over the block table in memory.
-    pub(crate) fn of(blocks: &Blocks<'_>, counters: &Counters) -> LogStats {
+    /// What blocks, tail and chip say. Costs a pass over the block table in memory.
+    pub(crate) fn of(blocks: &Blocks<'_>, tail: &Tail, counters: &Counters) -> LogStats {
         let (mut least, mut most, mut sum) = (u32::MAX, 0, 0);
         for block in blocks.addresses() {
             if !matches!(blocks.state(block), State::Bad | State::Anchor) {
@@ -48,6 +51,7 @@ impl LogStats {
             checkpoints: 0,
             failures: counters.failures.into(),
             was_cut: false,
+            tail: tail.mounted(),
             live_pages: blocks.live_total(),
             capacity_pages: 0,
             pool_blocks: blocks.pool(),

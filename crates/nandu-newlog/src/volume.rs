@@ -1,11 +1,14 @@
 //! A volume that is open: its blocks, its streams, its checkpoints, and what a cut left of them.
 
-use nandu_media::{Field, Malformed, PageFields, PageKind, Position};
+use nandu_media::checksum::checksum;
+use nandu_media::tag::TagPlace;
+use nandu_media::{Field, Malformed, PageFields, PageKind};
 use nandu_nand::{BlockAddr, Cause, Nand, PageAddr, ReadStatus};
 
 use crate::anchors::{Anchors, Said, Standing};
 use crate::blocks::{Blocks, Flag, State};
 use crate::chip::{Chip, Programmed};
+use crate::classify::classify;
 use crate::disturb::Disturb;
 use crate::error::LogError;
 use crate::grant::PageInfo;
@@ -17,11 +20,15 @@ use crate::parts::Parts;
 use crate::raw::{Owner, Owners, Whose, is_disguised};
 use crate::ready::{End, Ready};
 use crate::reserve::OPENED_FLOOR;
-use crate::roll::Rolled;
+use crate::roll::{Roll, Rolled};
 use crate::shape::Shape;
+use crate::tail::{Tag, Tagged, Tail};
 
 /// Blocks that one page tries before it is given up.
 const BLOCKS_TRIED: u32 = 8;
+
+/// Blocks of the pool where a page may be tagged: after a cut one is for the copy of the newest commit, one for that of the page, and one for a leaf, and pages are neither moved nor counted before those of the tail are named.
+const TAGGED_FLOOR: u32 = OPENED_FLOOR + 3;
 
 /// By how much the sequence jumps after a cut: more pages than one operation programs, or a recovery.
 const SEQUENCE_GAP: u64 = 4096;
@@ -54,6 +61,7 @@ impl<'m, N: Nand> Volume<'m, N> {
                 heads: shape.no_heads(),
                 ready: Ready::EMPTY,
                 committed: None,
+                tail: Tail::NONE,
                 is_exact: true,
                 is_read_only: false,
             },
@@ -241,6 +249,7 @@ impl<'m, N: Nand> Volume<'m, N> {
             heads: &self.standing.heads,
             ready: &self.standing.ready,
             committed: self.standing.committed,
+            tail: if is_clean { Tail::NONE } else { self.standing.tail },
             is_clean,
             is_exact: self.standing.is_exact,
         };
@@ -435,6 +444,7 @@ impl<'m, N: Nand> Volume<'m, N> {
                 self.grow(stream, head.block);
                 if kind == PageKind::Commit {
                     self.standing.committed = Some(page);
+                    self.begin_tail(self.medium.sequence() - 1);
                 }
                 debug_assert!(self.blocks.live(head.block) > 0 && self.blocks.state(head.block).holds_data());
                 return Ok(page);
@@ -466,7 +476,7 @@ impl<'m, N: Nand> Volume<'m, N> {
     pub(crate) fn append_raw(
         &mut self,
         bytes: &[u8],
-        owner: Owner,
+        (owner, tag): (Owner, Option<&Tag>),
         cause: Cause,
     ) -> Result<PageAddr, LogError<N::Error>> {
         self.check_writable()?;
@@ -477,12 +487,14 @@ impl<'m, N: Nand> Volume<'m, N> {
             let mut page = self.shape.page(head.block, head.next);
             if is_disguised(bytes, page) {
                 let _ = self.standing.heads.advance(stream);
+                self.standing.tail.end();
                 self.summarize(false)?;
                 head = self.head_for(stream, false)?;
                 page = self.shape.page(head.block, head.next);
             }
             debug_assert!(!is_disguised(bytes, page) && !self.shape.is_summary(head.next));
-            let outcome = match self.medium.program_raw(page, bytes, cause) {
+            let tag = tag.and_then(|tag| Some(self.tag_place(page)?.seal(checksum(bytes), tag)));
+            let outcome = match self.medium.program_raw(page, bytes, (tag.as_ref(), cause)) {
                 Ok(outcome) => outcome,
                 Err(error) => {
                     self.close(stream, Programmed::Unknown);
@@ -493,12 +505,48 @@ impl<'m, N: Nand> Volume<'m, N> {
                 self.begin_group(head);
                 Owners::filled(self.owners).set(&self.shape, head.next, owner);
                 self.grow(stream, head.block);
+                let is_seen = tag.is_some() || !self.medium.chip().is_erased(bytes);
+                self.standing.tail.grow(page, (tag.is_some(), is_seen));
                 self.summarize(false)?;
                 return Ok(page);
             }
             self.give_up(stream, outcome)?;
         }
         Err(self.end())
+    }
+
+    /// A commit with this sequence was programmed: behind it a tail begins, where the stream of raw pages stands.
+    fn begin_tail(&mut self, commit: u64) {
+        let raw = self.standing.heads.raw().filter(|_| self.shape.has_tags());
+        let head = raw.and_then(|raw| self.standing.heads.open(raw)).filter(|head| head.next > 0);
+        self.standing.tail.begin(commit, head.map(|head| self.shape.page(head.block, head.next)));
+    }
+
+    /// What the next raw page has to say to be one of the tail, if it can be one: a mount would find it, and a recovery finds a block.
+    pub(crate) fn tag_next(&self) -> Option<TagPlace> {
+        let head = self.standing.heads.open(self.standing.heads.raw()?)?;
+        self.tag_place(self.shape.page(head.block, head.next))
+    }
+
+    fn tag_place(&self, page: PageAddr) -> Option<TagPlace> {
+        let is_safe = self.blocks.pool() >= TAGGED_FLOOR && self.standing.ready.remaining() > 0;
+        self.standing.tail.open_place(&self.shape, (self.medium.volume(), page)).filter(|_| is_safe)
+    }
+
+    pub(crate) fn tail(&self) -> &Tail {
+        &self.standing.tail
+    }
+
+    /// Reads a page of the tail that the newest commit has, into `bytes`, a whole page, and what its owner said of it. One read.
+    pub(crate) fn read_tail(&mut self, place: u16, bytes: &mut [u8]) -> Result<Tagged, LogError<N::Error>> {
+        let Volume { medium, shape, blocks, standing, .. } = self;
+        let Some((page, said)) = standing.tail.place(shape, (medium.volume(), place)) else { return Ok(Tagged::End) };
+        if !blocks.is_raw(shape.block_of(page)) {
+            return Ok(Tagged::End);
+        }
+        let found = medium.read_tagged(page, bytes, &said)?;
+        standing.tail.found_at(place, found);
+        Ok(found)
     }
 
     /// The owners in memory are those of the group in which a stream goes on.
@@ -640,7 +688,12 @@ impl<'m, N: Nand> Volume<'m, N> {
         self.resume();
         self.standing.is_exact = false;
         self.standing.committed = rolled.newest.map(|found| found.page).or(self.standing.committed);
-        let last = self.classify(rolled);
+        if let Some(found) = &rolled.newest {
+            self.standing.tail = Roll { shape: &self.shape, standing: &self.standing }.tail_behind(found);
+        }
+        let doubts = !self.is_broken(|it| it.erase_proof);
+        let Volume { blocks, standing, shape, .. } = self;
+        let last = classify((blocks, standing), (shape, doubts), rolled);
         debug_assert!(self.blocks.in_state(State::Open) == 0, "nothing goes on where it was");
         if let Some(page) = self.standing.committed {
             self.hold_commit(page)?;
@@ -663,61 +716,6 @@ impl<'m, N: Nand> Volume<'m, N> {
             Err(LogError::ReadOnly) => Ok(()),
             result => result,
         }
-    }
-
-    /// Sets the states of the blocks that were open at the checkpoint or opened since. Returns where stream 0 would have gone on.
-    fn classify(&mut self, rolled: &Rolled) -> Option<(BlockAddr, u16)> {
-        let positions = rolled.newest.map(|found| found.positions);
-        let pages = self.shape.pages;
-        let heads = core::mem::replace(&mut self.standing.heads, self.shape.no_heads());
-        // The other streams take from the back, and keep their block until they open the next.
-        let streams = usize::from(self.shape.streams);
-        let others = positions.iter().flat_map(|it| &it[1..streams]).filter_map(|position| position.slot());
-        let first = others
-            .filter(|&slot| slot != Position::SLOT_OPEN)
-            .min()
-            .map_or(self.standing.ready.all().len(), usize::from);
-        self.standing
-            .ready
-            .resume(rolled.front, self.standing.ready.all().len() - first.min(self.standing.ready.all().len()));
-        let unopened = self.standing.ready.unopened();
-        for &block in self.standing.ready.all() {
-            // Whether they were opened after the newest commit or not: nothing in them is needed, and they are erased before they are
-            // opened (again).
-            if unopened.contains(&block) {
-                if !self.is_broken(|it| it.erase_proof) {
-                    self.blocks.doubt(block);
-                }
-            } else {
-                self.blocks.found_used(block, pages);
-            }
-        }
-        let raw_slots = positions.filter(|_| self.shape.has_raw()).map(|positions| positions[streams]);
-        for (slot, &block) in (0..).zip(self.standing.ready.all()) {
-            if raw_slots.is_some_and(|slots| slots.has_slot(slot)) && self.blocks.state(block) == State::Closed {
-                self.blocks.found_raw(block);
-            }
-        }
-        for stream in 0..self.shape.streams {
-            let at_checkpoint = heads.open(stream);
-            let position = positions.map_or(Position::NONE, |positions| positions[usize::from(stream)]);
-            let next = position.last() + 1;
-            if let Some(head) = at_checkpoint {
-                // Where the stream went on in another block, this one was filled before.
-                let end = match position.slot() {
-                    Some(Position::SLOT_OPEN) => next,
-                    Some(_) => pages,
-                    None => head.next,
-                };
-                let live = self.blocks.live(head.block) + end.saturating_sub(head.next);
-                self.blocks.found_used(head.block, live);
-            }
-            if let Some(block) = position.slot().and_then(|slot| self.standing.ready.at(slot)) {
-                self.blocks.found_used(block, next);
-            }
-        }
-        let newest = rolled.newest.map(|found| (self.shape.block_of(found.page), self.shape.nth_of(found.page) + 1));
-        newest.or(heads.open(0).map(|head| (head.block, head.next)))
     }
 
     /// Goes on in the block that stream 0 was in, behind the page that may be torn (N9): with commits, or with survivors where the newest commit was copied to another block. The checkpoint

@@ -10,12 +10,22 @@ use nandu_nand::Nand;
 use crate::commit::write;
 use crate::descend::{descend, leaf_in, look};
 use crate::edit::{delete, make_room, put};
-use crate::error::Outcome;
+use crate::error::{BESIDE_MAX, Outcome};
 use crate::fit::{inner_splits_max, splits_by};
 use crate::slots::Seek;
 use crate::split::join;
 use crate::tree::Tree;
 use crate::writer::{Change, Pen};
+
+/// Calls with a change and those that go with it, none of which is of its key, in the order of their keys.
+pub(crate) fn with_beside<'e, T>(one: Edit<'e>, beside: &[Edit<'e>], call: impl FnOnce(&[Edit<'e>]) -> T) -> T {
+    let mut edits = [one; BESIDE_MAX + 1];
+    let at = beside.partition_point(|edit| edit.key < one.key);
+    debug_assert!(beside.get(at).is_none_or(|edit| edit.key != one.key), "keys ascend");
+    edits[..at].copy_from_slice(&beside[..at]);
+    edits[at + 1..=beside.len()].copy_from_slice(&beside[at..]);
+    call(&edits[..=beside.len()])
+}
 
 /// What a batch appends, about: pages, and how many of these make the tree grow. Reads the leaves that are not in memory.
 pub(crate) fn measure<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, edits: &[Edit<'_>]) -> Outcome<(u32, u32), N> {

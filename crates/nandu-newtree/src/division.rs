@@ -191,6 +191,17 @@ pub(crate) fn begin_head(head: &mut [u8], division: &Division) {
 /// Bytes of a head that names a raw page.
 pub(crate) const RAW_HEAD_SIZE: usize = CHECK.end;
 
+/// The head of a value of so many bytes in a raw page, which has this number and this checksum.
+pub(crate) fn raw_head(length: usize, (page, check): (u32, u32)) -> [u8; RAW_HEAD_SIZE] {
+    debug_assert!((1..=VALUE_SIZE_MAX).contains(&length), "a value that can be divided");
+    let mut head = [0; RAW_HEAD_SIZE];
+    head[..MARK.len()].copy_from_slice(&RAW_MARK);
+    head[MARK.len()..FRONT].copy_from_slice(&(length as u32).to_le_bytes());
+    set_number(&mut head, page);
+    head[CHECK].copy_from_slice(&check.to_le_bytes());
+    head
+}
+
 /// Where the checksum of a raw page stands in a head.
 pub(crate) const CHECK: Range<usize> = FRONT + NUMBER..FRONT + 2 * NUMBER;
 

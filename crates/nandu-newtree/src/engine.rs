@@ -6,9 +6,10 @@ use core::ops::{Bound, ControlFlow};
 use nandu_cells::{Cache, Cells};
 use nandu_index::{Direction, Edit, Entry, KeyBuf, OrderedIndex, Violation};
 use nandu_media::features::GROUP;
-use nandu_nand::{Geometry, Nand, PageAddr};
-use nandu_newlog::{Budget, Claim, Log, LogError, LogOptions, OWNER_MAX, Parts as LogParts};
+use nandu_nand::{Nand, PageAddr};
+use nandu_newlog::{Budget, Claim, Log, LogError, LogOptions, Tag};
 
+use crate::batch::with_beside;
 use crate::changes::Changes;
 use crate::cursor::Cursor;
 use crate::descend::{find_leaf, leaf_in, look};
@@ -17,13 +18,14 @@ use crate::error::{BESIDE_MAX, EngineError, Outcome};
 use crate::keeper::Keeper;
 use crate::list::{Waiting, members_left};
 use crate::now::{batch_now, delete_now, put_now};
-use crate::options::{Broken, Durability, Memory, Options, memory_required};
+use crate::options::{Durability, Memory, Options};
+use crate::parts::{Parts, shape_of};
 use crate::path::Path;
 use crate::range::range;
 use crate::reader::Reader;
-use crate::shape::Shape;
 use crate::stats::Stats;
 use crate::sync::{change, flush, put_head, sync, value_of};
+use crate::tags::{TaggedPage, adopt, end_tail, next_tagged, put_tagged, tag_next};
 use crate::tree::Tree;
 use crate::values::Values;
 use crate::verify::verify;
@@ -54,23 +56,13 @@ const ERASES_MAX: u32 = 2;
 /// How a log is begun: [`Log::format`] or [`Log::mount`].
 pub type Begin<'m, N> = fn(&mut Log<'m, N>, &LogOptions) -> Result<(), LogError<<N as nandu_nand::ErrorType>::Error>>;
 
-/// What an engine is put together from: a chip that can hold a volume, and memory that suffices. Small, unlike an engine.
-pub struct Parts<'m, N: Nand, C> {
-    log: LogParts<'m, N>,
-    shape: Shape<C>,
-    memory: Memory<'m>,
-    durability: Durability,
-    call_max: u8,
-    broken: Broken,
-}
-
 impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// An engine that has not looked at its volume yet: for who keeps it in a place of its own, where it is opened. Cannot fail, so that no other engine is on the stack.
     pub fn unopened(parts: Parts<'m, N, C>) -> Self {
         let Parts { log, shape, memory, durability, call_max, broken } = parts;
         let Memory { path, side, reading, cache, pending, values, keys } = memory;
         let changes = Changes::new(pending, shape.format());
-        let waiting = Waiting { changes, window: Window::EMPTY, durability, next: 0, broken };
+        let waiting = Waiting { changes, window: Window::EMPTY, durability, is_owed: false, next: 0, broken };
         let reader = Reader::new(shape, reading, Cache::new(cache));
         let tree = Tree { log: Log::unopened(log), path: Path::new(shape, (path, side), keys), reader };
         Engine { keeper: Keeper::new(tree, waiting, Values::new(values)), call_max }
@@ -274,12 +266,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// Those of [`Engine::end_value`] and [`Engine::batch`]; [`EngineError::NotAscending`] also of too many changes, and of one of this key; [`EngineError::ValueSize`] also of a value of more pages. The value is
     /// given up then.
     pub fn end_value_with(&mut self, key: &[u8], beside: &[Edit<'_>]) -> Outcome<(), N> {
-        let at = beside.partition_point(|edit| edit.key < key);
-        let checked = match beside.get(at) {
-            Some(edit) if edit.key == key => Err(EngineError::NotAscending(at)),
-            _ if beside.len() > BESIDE_MAX => Err(EngineError::NotAscending(BESIDE_MAX)),
-            _ => self.check_edits(beside),
-        };
+        let checked = self.check_beside(key, beside);
         if checked.is_err() {
             self.keeper.give_up_value();
             return checked;
@@ -287,15 +274,14 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         let mut room = [0; SINGLE_MAX];
         let values = self.keeper.values();
         let (want, head) = (values.claim(), values.single_head(&mut room));
-        let mut edits = [Edit { key, value: head }; BESIDE_MAX + 1];
-        edits[..at].copy_from_slice(&beside[..at]);
-        edits[at + 1..=beside.len()].copy_from_slice(&beside[at..]);
-        let edits = &edits[..=beside.len()];
-        self.end_value_by(|engine| match (edits[at].value, engine.wait(edits, want)?) {
-            (None, _) => Err(EngineError::ValueSize(0)),
-            (_, Some(_)) => Ok(()),
-            (_, None) => batch_now(&mut engine.keeper, edits, want),
-        })
+        let put = |edits: &[Edit<'_>]| {
+            self.end_value_by(|engine| match (head, engine.wait(edits, want)?) {
+                (None, _) => Err(EngineError::ValueSize(0)),
+                (_, Some(_)) => Ok(()),
+                (_, None) => batch_now(&mut engine.keeper, edits, want),
+            })
+        };
+        with_beside(Edit { key, value: head }, beside, put)
     }
 
     /// Puts the value under way, which is whole.
@@ -415,7 +401,60 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// [`EngineError::Corrupt`]; those of the log but `Full`.
     pub fn sync(&mut self) -> Outcome<(), N> {
-        self.call(self.call_max.into(), |engine| sync(&mut engine.keeper))
+        self.call(self.call_max.into(), |engine| match engine.keeper.is_owed() {
+            true => sync(&mut engine.keeper),
+            false => Ok(()),
+        })
+    }
+
+    /// Whether a raw page that is put next can be durable by a tag: then its place in the tail, and how many members the window has. A mount reads all of them.
+    pub fn tag_next(&self) -> Option<(u32, usize)> {
+        tag_next(&self.keeper)
+    }
+
+    /// Puts a value of a whole page at a key by one program, and makes other changes with it, as [`Engine::end_value_with`] does; all of it is durable when this returns. Its tag says this: a mount after a cut hands it out
+    /// ([`Engine::next_tagged`]), and whoever mounts makes the same changes again. False if that cannot be, since the chip has no tags, or something else has to be done first: nothing was changed then.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Engine::end_value_with`] but `Full`.
+    pub fn put_tagged(&mut self, key: &[u8], of: (&[u8], &Tag), beside: &[Edit<'_>]) -> Outcome<bool, N> {
+        if of.0.len() != self.log().page_size() || tag_next(&self.keeper).is_none() {
+            return Ok(false);
+        }
+        self.check_beside(key, beside)?;
+        self.keeper.give_up_value();
+        let most = (self.call_max.into(), ERASES_MAX / 2);
+        self.call_with_share(|engine| put_tagged(&mut engine.keeper, key, of, beside), |_| most)
+    }
+
+    /// After a mount: the next page that its tag makes durable, from this place on, at first 0; the buffer, a whole page, gets its bytes, and keeps them where there is none. For each, in order, [`Engine::adopt`] makes the changes again, and for the last one
+    /// [`Engine::end_tail`] ends that. Nothing else is changed before. A read for each place, nine at most.
+    ///
+    /// # Errors
+    ///
+    /// Those of the log.
+    pub fn next_tagged(&mut self, place: &mut u16, bytes: &mut [u8]) -> Outcome<Option<TaggedPage>, N> {
+        if bytes.len() == self.log().page_size() { next_tagged(&mut self.keeper, place, bytes) } else { Ok(None) }
+    }
+
+    /// Makes the changes in memory again that were made with a tagged page: it is the value of this key, which is a new one or not, and with it go these, which put no new keys. Reads nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Engine::end_value_with`] but `Full`; [`EngineError::PendingSize`].
+    pub fn adopt(&mut self, key: &[u8], page: (&TaggedPage, bool), beside: &[Edit<'_>]) -> Outcome<(), N> {
+        self.check_beside(key, beside)?;
+        adopt(&mut self.keeper, key, page, beside)
+    }
+
+    /// Ends that: of the pages that were handed out this one was the last, and has this key and these bytes. It is programmed elsewhere, since it may be torn, and what was made again becomes durable in another way. 1 program, and 1 for a commit.
+    ///
+    /// # Errors
+    ///
+    /// Those of the log.
+    pub fn end_tail(&mut self, last: (&TaggedPage, &[u8], &[u8])) -> Outcome<(), N> {
+        end_tail(&mut self.keeper, last)
     }
 
     /// Brings every change to its leaf, so that the volume can be opened without memory for changes. Programs about one page for each leaf concerned, on a full chip too.
@@ -673,6 +712,17 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         if self.keeper.tree().path.shape().key_fits(key) { Ok(()) } else { Err(EngineError::KeySize(key.len())) }
     }
 
+    /// Whether these changes can be made beside one of this key.
+    fn check_beside(&self, key: &[u8], beside: &[Edit<'_>]) -> Outcome<(), N> {
+        self.check_key(key)?;
+        let at = beside.partition_point(|edit| edit.key < key);
+        match beside.get(at) {
+            Some(edit) if edit.key == key => Err(EngineError::NotAscending(at)),
+            _ if beside.len() > BESIDE_MAX => Err(EngineError::NotAscending(BESIDE_MAX)),
+            _ => self.check_edits(beside),
+        }
+    }
+
     fn check_edits(&self, edits: &[Edit<'_>]) -> Outcome<(), N> {
         for (index, edit) in edits.iter().enumerate() {
             self.check_key(edit.key)?;
@@ -693,49 +743,6 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
             Err(EngineError::ValueSize(value.len()))
         }
     }
-}
-
-impl<N: Nand, C> fmt::Debug for Parts<'_, N, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts").finish_non_exhaustive()
-    }
-}
-
-impl<'m, N: Nand, C: Cells> Parts<'m, N, C> {
-    /// Divides the memory. Costs nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`EngineError::Memory`], [`EngineError::PageSize`], [`EngineError::NotCompiled`], those of [the log's parts](LogParts::new).
-    pub fn new(nand: N, cells: C, options: &Options, memory: &'m mut [u8]) -> Outcome<Self, N> {
-        if !GROUP && options.durability == Durability::OnSync {
-            return Err(EngineError::NotCompiled { feature: &"group" });
-        }
-        let geometry = *nand.geometry();
-        let required = memory_required::<N>(&geometry, options);
-        if memory.len() < required {
-            return Err(EngineError::Memory { required });
-        }
-        let page_size = geometry.page_size as usize;
-        let (memory, log) = Memory::divide(memory, page_size, options).ok_or(EngineError::Memory { required })?;
-        let log = LogParts::new(nand, &options.log, log)?;
-        let shape = shape_of::<N, C>(log.geometry(), log.header_size(), cells, options)?;
-        let (durability, call_max, broken) = (options.durability, options.call_max, options.broken());
-        Ok(Parts { log, shape, memory, durability, call_max, broken })
-    }
-}
-
-/// The shape of a tree on this log. It is another one once a volume was mounted that has another number of streams.
-fn shape_of<N: Nand, C: Cells>(
-    geometry: &Geometry,
-    header_size: usize,
-    cells: C,
-    options: &Options,
-) -> Outcome<Shape<C>, N> {
-    let page_size = geometry.page_size as usize;
-    let shape = Shape::new(cells, page_size, header_size, geometry.page_count(), options.cache_size);
-    let owner_max = options.log.has_raw.then_some(OWNER_MAX);
-    Ok(shape.ok_or(EngineError::PageSize(page_size))?.with_values(options.has_values).with_raw(owner_max))
 }
 
 impl<N: Nand, C: Cells> OrderedIndex for Engine<'_, N, C> {

@@ -140,6 +140,11 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.is_unsettled
     }
 
+    /// Whether a sync has something to make durable. Where pages have tags, moves do not count: a commit for each would be one for each page.
+    pub(crate) fn is_owed(&self) -> bool {
+        self.waiting.is_owed || !self.tree.log.has_tags() && self.waiting.changes.unsynced() > 0
+    }
+
     /// What is in memory is not to become durable.
     pub(crate) fn breaks(&mut self, is_broken: bool) {
         self.is_broken |= is_broken;
@@ -224,7 +229,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// The same where one of the pages may be a raw one.
-    fn claim_for(&mut self, need: Need, is_raw: bool) -> Outcome<Option<Change>, N> {
+    pub(crate) fn claim_for(&mut self, need: Need, is_raw: bool) -> Outcome<Option<Change>, N> {
         let Need { want, pages, live, deaths } = need;
         // What is listed may not fit beside the path, and then has a page of its own.
         let pages = pages + u32::from(!self.waiting.is_idle());
@@ -381,10 +386,10 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         Ok(())
     }
 
-    /// The head of the value under way waits, which is not under way any more.
-    pub(crate) fn head_waits(&mut self) {
+    /// The head of the value under way waits, which is not under way any more; so many pages more are named.
+    pub(crate) fn head_waits(&mut self, more: u8) {
         self.end_value();
-        self.more_pages += 1;
+        self.more_pages += i32::from(more);
         self.working.counts.has_heads = true;
         self.count_pages((0, 0));
     }

@@ -57,6 +57,7 @@
 //! * **W4** What members list is in memory until they leave, in its leaf or not, since a mount makes it there.
 //! * **W5** The page of a member lives until it leaves, and is not moved.
 //! * **W6** A record that names several pages of a value, or for which memory has no room, is in its leaf as soon as it is durable. A commit lists only that it is there.
+//! * **W7** A page has a tag only if everything before it is durable and its changes have room in memory, in the next list and in their leaves. No commit comes between the page and its changes.
 //!
 //! # Cost
 //!
@@ -83,6 +84,7 @@ mod now;
 mod options;
 pub mod order;
 mod pages;
+mod parts;
 mod path;
 mod range;
 mod reader;
@@ -95,6 +97,7 @@ mod splice;
 mod split;
 mod stats;
 mod sync;
+mod tags;
 mod tree;
 mod values;
 mod vanish;
@@ -104,11 +107,15 @@ mod window;
 mod writer;
 
 pub use cursor::Cursor;
-pub use engine::{Begin, Engine, Parts};
+pub use engine::{Begin, Engine};
 pub use error::{BATCH_PAGES_MAX, BESIDE_MAX, EngineError};
 pub use nandu_cells::{ByteCells, Cells, FixedCells};
 pub use nandu_index::{Direction, Edit, Entry, KeyBuf, OrderedIndex, Violation};
 pub use nandu_media::tree::Malformed;
-pub use nandu_newlog::{Log, LogError, LogOptions};
+pub use nandu_newlog::{Log, LogError, LogOptions, Tag};
+#[cfg(feature = "_broken")]
+pub use options::Broken;
 pub use options::{Durability, Options, memory_required};
+pub use parts::Parts;
 pub use stats::Stats;
+pub use tags::TaggedPage;

@@ -31,6 +31,8 @@ pub(crate) struct Waiting<'m> {
     pub(crate) window: Window,
     /// Whether changes are to wait.
     pub(crate) durability: Durability,
+    /// Whether something is unsynced that a sync has to make durable: more than moves, and what tags tell of.
+    pub(crate) is_owed: bool,
     /// Where leaves are looked at next for the one with most changes.
     pub(crate) next: usize,
     pub(crate) broken: Broken,
@@ -138,7 +140,7 @@ pub(crate) fn choose(waiting: &mut Waiting<'_>, (room, max): (usize, usize), dea
     for slot in window.slots() {
         let waits = if broken.is(|it| it.skips_carrying) { 0 } else { changes.bytes_in(slot) };
         let is_last = used + waits > max || sections_size(members - leaving - 1, used + waits) > room;
-        if is_last || window.lonely(leaving + 1).count() > deaths {
+        if is_last || window.lonely(leaving + 1).count() > deaths || !window.is_known(leaving + 1) {
             // What goes along of it takes less of the next commit.
             let left = room.checked_sub(sections_size(members - leaving, used.max(1)));
             choice.part = left.map(|left| (slot, left.min(max.saturating_sub(used))));
@@ -197,6 +199,7 @@ impl List {
 
     /// The commit is durable: what it lists is recorded in it, and it is a member if it lists anything. Returns whether it is.
     pub(crate) fn committed(self, waiting: &mut Waiting<'_>, commit: &Committed, leaf: Leaf) -> bool {
+        waiting.is_owed = false;
         let Waiting { changes, window, broken, .. } = waiting;
         let is_member = self.size > 0;
         let leaving = window.slots().take(self.leaving()).fold(0, |slots, slot| slots | 1 << slot);

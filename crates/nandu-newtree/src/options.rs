@@ -1,5 +1,7 @@
 //! The caller's memory, divided.
 
+#![cfg_attr(not(feature = "_broken"), expect(unreachable_pub, reason = "tests alone see what is left out"))]
+
 use core::mem::size_of;
 
 use nandu_cells::plan::PARTS_MAX;
@@ -35,24 +37,9 @@ pub struct Options {
     pub call_max: u8,
     /// Whether values may be larger than an entry, where keys and values have any length. With raw pages ([`LogOptions::has_raw`]) such a value has a page at most, and its key 11 bytes.
     pub has_values: bool,
-    /// Test switch (W1): a commit does not list changes of the leaf in its page.
+    /// Test switches.
     #[cfg(feature = "_broken")]
-    pub list_others_only: bool,
-    /// Test switch (W2): members leave although changes still wait that they list.
-    #[cfg(feature = "_broken")]
-    pub skip_carrying: bool,
-    /// Test switch (W3): a batch that does not fit a commit becomes durable in parts.
-    #[cfg(feature = "_broken")]
-    pub split_batches: bool,
-    /// Test switch (W4): what is merged takes no memory.
-    #[cfg(feature = "_broken")]
-    pub forget_merged: bool,
-    /// Test switch (W5): a member dies with its leaf.
-    #[cfg(feature = "_broken")]
-    pub members_die: bool,
-    /// Test switch (W6): a mount does not heed that a head is in its leaf.
-    #[cfg(feature = "_broken")]
-    pub hide_heads: bool,
+    pub broken: Broken,
     /// Choices of the log.
     pub log: LogOptions,
 }
@@ -66,62 +53,54 @@ impl Options {
         call_max: 16,
         has_values: false,
         #[cfg(feature = "_broken")]
-        list_others_only: false,
-        #[cfg(feature = "_broken")]
-        skip_carrying: false,
-        #[cfg(feature = "_broken")]
-        split_batches: false,
-        #[cfg(feature = "_broken")]
-        forget_merged: false,
-        #[cfg(feature = "_broken")]
-        members_die: false,
-        #[cfg(feature = "_broken")]
-        hide_heads: false,
+        broken: Broken::NOTHING,
         log: LogOptions::DEFAULT,
     };
 
     /// Which rules a test leaves out.
     pub(crate) const fn broken(&self) -> Broken {
         #[cfg(feature = "_broken")]
-        return Broken {
-            lists_others_only: self.list_others_only,
-            skips_carrying: self.skip_carrying,
-            splits_batches: self.split_batches,
-            forgets_merged: self.forget_merged,
-            members_die: self.members_die,
-            hides_heads: self.hide_heads,
-        };
+        return self.broken;
         #[cfg(not(feature = "_broken"))]
         return Broken::NOTHING;
     }
 }
 
 /// Rules that a test leaves out; none, in a build without the feature for tests.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Broken {
-    pub(crate) lists_others_only: bool,
-    pub(crate) skips_carrying: bool,
-    pub(crate) splits_batches: bool,
-    pub(crate) forgets_merged: bool,
-    pub(crate) members_die: bool,
-    pub(crate) hides_heads: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// W1: a commit does not list changes of the leaf in its page.
+    pub lists_others_only: bool,
+    /// W2: members leave although changes still wait that they list.
+    pub skips_carrying: bool,
+    /// W3: a batch that does not fit a commit becomes durable in parts.
+    pub splits_batches: bool,
+    /// W4: what is merged takes no memory.
+    pub forgets_merged: bool,
+    /// W5: a member dies with its leaf.
+    pub members_die: bool,
+    /// W6: a mount does not heed that a head is in its leaf.
+    pub hides_heads: bool,
+    /// W7: a page is tagged although something waits.
+    pub tags_unsynced: bool,
 }
 
 impl Broken {
-    /// Whether a test leaves this rule out. Known to the compiler where there are no such tests.
-    pub(crate) fn is(&self, rule: impl FnOnce(&Broken) -> bool) -> bool {
-        cfg!(feature = "_broken") && rule(self)
-    }
-
-    #[cfg(not(feature = "_broken"))]
-    const NOTHING: Broken = Broken {
+    /// Every rule is kept.
+    pub const NOTHING: Broken = Broken {
         lists_others_only: false,
         skips_carrying: false,
         splits_batches: false,
         forgets_merged: false,
         members_die: false,
         hides_heads: false,
+        tags_unsynced: false,
     };
+
+    /// Whether a test leaves this rule out. Known to the compiler where there are no such tests.
+    pub(crate) fn is(&self, rule: impl FnOnce(&Broken) -> bool) -> bool {
+        cfg!(feature = "_broken") && rule(self)
+    }
 }
 
 impl Default for Options {

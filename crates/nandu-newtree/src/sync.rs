@@ -106,6 +106,7 @@ pub(crate) fn change<N: Nand, C: Cells>(
         }
     }
     let Some(tight) = tight else { return Err(keeper.refuse(Claim::Replace)) };
+    keeper.parts().1.is_owed = true;
     for (index, edit) in edits.iter().enumerate() {
         // All this was read before. If it cannot be read again, a batch is not left half done: nothing more is made durable.
         set(keeper, edit).inspect_err(|_| keeper.breaks(index > 0))?;
@@ -148,7 +149,7 @@ fn may_pass<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>]) ->
 }
 
 /// Whether memory and the next list have room for changes; where so much may wait in any case, that is enough.
-fn has_way<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>], waits: usize) -> bool {
+pub(crate) fn has_way<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>], waits: usize) -> bool {
     let (memory, size) = takes(keeper, edits);
     keeper.waiting().changes.bytes_in(UNSYNCED) + size <= list_max(keeper)
         && has_room(keeper.waiting(), keeper.tree().path.shape(), (memory, waits))
@@ -185,11 +186,11 @@ fn make_way<N: Nand, C: Cells>(
 }
 
 /// A change in memory, which has room there.
-fn set<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edit: &Edit<'_>) -> Outcome<(), N> {
+pub(crate) fn set<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edit: &Edit<'_>) -> Outcome<(), N> {
     let gain = i64::from(edit.value.is_some()) - i64::from(value_of(keeper, edit.key)?.is_some());
     keeper.head_dies(edit.key)?;
     if keeper.tree().path.shape().page_of(edit.key, edit.value).is_some() {
-        keeper.head_waits();
+        keeper.head_waits(1);
     }
     keeper.parts().1.changes.set_unsynced(edit, gain);
     Ok(())
@@ -288,7 +289,10 @@ fn make_room<N: Nand, C: Cells>(
 }
 
 /// As [`tightness`], of changes that are to wait.
-fn tightness_of<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>]) -> Outcome<(u32, bool), N> {
+pub(crate) fn tightness_of<N: Nand, C: Cells>(
+    keeper: &mut Keeper<'_, N, C>,
+    edits: &[Edit<'_>],
+) -> Outcome<(u32, bool), N> {
     let (tree, waiting) = keeper.parts();
     tightness(tree, &waiting.changes, edits)
 }

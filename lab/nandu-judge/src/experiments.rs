@@ -46,10 +46,10 @@ const SOURCES: &[Source] = &[
 /// The numbers of a promise of records.
 pub(crate) fn values(promise: &str, form: Form, heart: Heart) -> Result<Values, Wrong> {
     let run = |source: &Source| run(source.experiment, source.part, form, heart);
-    all(promise, |_| true, run)
+    all(promise, run)
 }
 
-/// The numbers of a promise of files. What takes tags is left out where the heart has none.
+/// The numbers of a promise of files.
 pub(crate) fn of_files(promise: &str, form: Form, heart: Heart) -> Result<Values, Wrong> {
     let run = |source: &Source| match heart {
         Heart::Old => run(source.experiment, source.part, form, heart),
@@ -58,16 +58,12 @@ pub(crate) fn of_files(promise: &str, form: Form, heart: Heart) -> Result<Values
             experiments::run_part_on(&NewMaker, source.experiment, source.part, context)
         }
     };
-    all(promise, |source| heart.has_tags() || source.case != "tagged", run)
+    all(promise, run)
 }
 
-fn all(
-    promise: &str,
-    has: impl Fn(&Source) -> bool,
-    run: impl Fn(&Source) -> Result<Vec<Figure>, BenchError>,
-) -> Result<Values, Wrong> {
+fn all(promise: &str, run: impl Fn(&Source) -> Result<Vec<Figure>, BenchError>) -> Result<Values, Wrong> {
     let mut values = Values::new();
-    for source in SOURCES.iter().filter(|source| source.promise == promise && has(source)) {
+    for source in SOURCES.iter().filter(|source| source.promise == promise) {
         let figures = run(source)?;
         values.insert(source.case.to_owned(), value(&figures, source.figure, source.metric)?);
     }

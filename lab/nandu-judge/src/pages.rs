@@ -31,7 +31,6 @@ pub(crate) fn values(form: Form, heart: Heart) -> Result<Values, Wrong> {
                 let OldFiles(options) = OldFiles::new(choice);
                 programs(&OldFiles(Options { note_count: 128, ..options }), tag_size, form)?
             }
-            Heart::New if tag_size > 0 => continue,
             Heart::New => programs(&NewFiles::new(choice), tag_size, form)?,
         };
         values.insert(case.to_owned(), programs);

@@ -66,7 +66,8 @@ const FILE_SYSTEM: House = House {
         // What is told, what stands in records, and what the file system holds of each concern.
         &["below", "keys", "open_files"],
         &["error"],
-        &["fragments", "inode", "placing", "tagging"],
+        &["fragments", "inode", "placing", "tag"],
+        &["tagging"],
         &["page_records"],
         &["batch"],
         &["write_buffer"],
@@ -148,10 +149,11 @@ const NEW_LOG: House = House {
         &["dying", "error", "heads", "options", "order", "reserve"],
         &["ready", "shape"],
         // The chip, and what is known of blocks.
-        &["blocks", "chip"],
-        &["disturb", "medium", "room", "stats"],
+        &["blocks", "chip", "tail"],
+        &["disturb", "medium", "stats"],
         &["anchors", "collector", "gap", "raw", "search"],
-        &["grant", "parts", "roll", "victims"],
+        &["parts", "roll", "room"],
+        &["classify", "grant", "victims"],
         &["volume"],
         &["format", "mount", "verify"],
         &["log"],
@@ -181,6 +183,7 @@ const NEW_TREE: House = House {
         &["batch", "keeper"],
         // Changes at once, and changes that wait.
         &["now", "sync"],
+        &["parts", "tags"],
         &["engine"],
     ],
     large: &[],

@@ -1,5 +1,6 @@
 //! Lives of file systems: the power goes at every program, memory for changes is of any size, chips are nearly full.
 
+use nandu_nand::Geometry;
 use nandu_newfs::{Broken, Fs, Ino, Options};
 use nandu_sim::{Chip, Sim};
 use nandu_suite::idle::comes_to_rest;
@@ -10,6 +11,12 @@ use crate::rig::{FILE, Nandu, OPTIONS, formatted_with, memory};
 
 /// Every operation there is.
 const VARIED: Way = Way::varied(SMALL.with_blocks(44));
+
+/// Pages have room for tags.
+const TAGGED: Chip = Chip { geometry: Geometry { spare_size: 32, tag_size: 16, ..SMALL.geometry }, ..SMALL };
+
+/// Every operation there is, where pages are durable by their tags.
+const TAGGED_VARIED: Way = Way::varied(TAGGED.with_blocks(44));
 
 /// Pages of two files are overwritten again and again.
 const OVERWRITING: Way = Way::overwriting(SMALL.with_blocks(26));
@@ -23,20 +30,23 @@ pub(crate) fn varied_lives(chip: Chip, options: Options, cuts: u64) {
 /// Cuts that continuous integration makes.
 const CUTS: u64 = 60_000;
 
-/// In every fourth life pages are overwritten.
+/// In every fourth life pages are overwritten; in half of them pages have tags.
 fn world() -> impl Fn(u64) -> Count {
-    let formatted = [VARIED, OVERWRITING].map(|way| formatted_with(way.chip, OPTIONS));
+    let tagged_overwriting = Way::overwriting(TAGGED.with_blocks(26));
+    let ways = [VARIED, TAGGED_VARIED, VARIED, tagged_overwriting, VARIED, TAGGED_VARIED, TAGGED_VARIED, OVERWRITING];
+    let formatted = ways.map(|way| formatted_with(way.chip, OPTIONS));
     move |seed| {
-        let (way, chip) = if seed % 4 == 3 { (OVERWRITING, 1) } else { (VARIED, 0) };
-        live(&Nandu(OPTIONS), way, &formatted[chip], seed)
+        let way = seed as usize % ways.len();
+        live(&Nandu(OPTIONS), ways[way], &formatted[way], seed)
     }
 }
 
 #[test]
 fn sixty_thousand_cuts() {
     let world = world();
-    let Count { cuts, erases, nested, .. } = lives::lives(0, CUTS, world);
+    let Count { cuts, erases, nested, tails, .. } = lives::lives(0, CUTS, world);
     assert!(cuts >= CUTS && erases > CUTS / 20 && nested > CUTS / 10, "{cuts}, {erases}, {nested}");
+    assert!(tails > CUTS / 50, "{tails}");
 }
 
 /// As many cuts as somebody asks for, on every core; or one life alone.
@@ -49,8 +59,9 @@ fn swarm() {
 /// Whether any of some lives ends early.
 fn is_caught(broken: Broken) -> bool {
     let options = Options { broken, ..OPTIONS };
-    let formatted = formatted_with(VARIED.chip, OPTIONS);
-    let run = || (0..60).for_each(|seed| _ = live(&Nandu(options), VARIED, &formatted, seed));
+    let way = if broken.without_tail { TAGGED_VARIED } else { VARIED };
+    let formatted = formatted_with(way.chip, OPTIONS);
+    let run = || (0..60).for_each(|seed| _ = live(&Nandu(options), way, &formatted, seed));
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err()
 }
 
@@ -62,6 +73,7 @@ fn each_rule_left_out_ends_a_life() {
     assert!(is_caught(Broken { name_first: true, ..kept }), "S12");
     assert!(is_caught(Broken { replace_in_parts: true, ..kept }), "S13");
     assert!(is_caught(Broken { without_orphans: true, ..kept }), "S14");
+    assert!(is_caught(Broken { without_tail: true, ..kept }), "tags");
 }
 
 /// A part with blocks of 8 pages, and memory for changes of a size by chance.

@@ -28,6 +28,7 @@ mod rig;
 mod space;
 #[path = "../../../nandu-fs/tests/it/suite.rs"]
 mod suite;
+mod tags;
 #[path = "../../../nandu-fs/tests/it/worn.rs"]
 mod worn;
 #[path = "../../../nandu-fs/tests/it/xattrs.rs"]

@@ -66,4 +66,8 @@ impl System for Nandu {
     fn mount<'m, N: Nand + 'm>(&self, chip: N, memory: &'m mut [u8]) -> Opened<Fs<'m, N>> {
         Fs::mount(chip, self.0, memory)
     }
+
+    fn has_tail<N: Nand>(&self, fs: &Fs<'_, N>) -> bool {
+        fs.stats().tail.pages > 0
+    }
 }

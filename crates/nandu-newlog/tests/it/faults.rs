@@ -27,7 +27,7 @@
 use std::sync::{Arc, Mutex};
 
 use nandu_media::Format;
-use nandu_nand::{BlockAddr, Cause, Nand, NandError, NandErrorKind, PageAddr};
+use nandu_nand::{BlockAddr, Cause, Geometry, Nand, NandError, NandErrorKind, PageAddr};
 use nandu_newlog::{LogError, LogOptions};
 use nandu_sim::{Chip, Fault, Observer, Operation, OperationKind, Sim, SimError, Tear, Trigger};
 
@@ -226,6 +226,13 @@ fn raw_pages_survive_what_others_do() {
         try_everywhere(fault, chip, plain, Demand::NeverWrong);
     }
     try_everywhere(Fault::Misdirected(None), chip, careful, Demand::NeverWrong);
+    let tagged = |options| LogOptions { has_tags: true, ..options };
+    let tagged_chip = Chip { geometry: Geometry { spare_size: 32, tag_size: 16, ..chip.geometry }, ..chip };
+    for fault in [Fault::ProgramFails, Fault::EraseFails, Fault::BitFlips(4), Fault::Bus(Tear::SomeBits)] {
+        try_everywhere(fault, tagged_chip, tagged(plain), Demand::Survives);
+    }
+    try_everywhere(Fault::NothingHappens, tagged_chip, tagged(careful), Demand::Survives);
+    try_everywhere(Fault::Stale, tagged_chip, tagged(careful), Demand::Heals);
     let (sim, values) = start(chip, plain);
     let count = operations(&sim, plain, &values);
     for first in 0..count {

@@ -1,7 +1,7 @@
 //! Images that are not what a log wrote (F22, F24).
 
-use nandu_nand::{BlockAddr, Nand, PageAddr};
-use nandu_newlog::{Claim, Claimed, Fate, Kind, Log, LogError, LogOptions};
+use nandu_nand::{BlockAddr, Geometry, Nand, PageAddr};
+use nandu_newlog::{Claim, Claimed, Fate, Kind, Log, LogError, LogOptions, TAIL_MAX};
 use nandu_sim::{Chip, Sim};
 
 use crate::toy::{Toy, memory};
@@ -9,6 +9,8 @@ use crate::toy::{Toy, memory};
 const PLAIN: LogOptions = LogOptions::DEFAULT;
 const RAW: LogOptions = LogOptions { has_raw: true, ..PLAIN };
 const RAW_CHIP: Chip = Chip::TINY.with_blocks(20);
+const TAGGED: LogOptions = LogOptions { has_tags: true, ..RAW };
+const TAGGED_CHIP: Chip = Chip { geometry: Geometry { spare_size: 32, tag_size: 16, ..RAW_CHIP.geometry }, ..RAW_CHIP };
 
 fn volume(chip: Chip, options: LogOptions, is_clean: bool) -> Sim {
     let mut sim = Sim::new(chip);
@@ -25,7 +27,10 @@ fn volume(chip: Chip, options: LogOptions, is_clean: bool) -> Sim {
 
 fn pages_of(sim: &Sim) -> Vec<Vec<u8>> {
     let geometry = sim.chip().geometry;
-    (0..geometry.page_count()).map(|page| sim.peek(PageAddr(page))[..geometry.page_size as usize].to_vec()).collect()
+    // With its tag, if it has one.
+    let size = if geometry.tag_size > 0 { usize::MAX } else { geometry.page_size as usize };
+    let bytes = |page| sim.peek(PageAddr(page)).iter().copied().take(size).collect();
+    (0..geometry.page_count()).map(bytes).collect()
 }
 
 /// A chip with these pages, as an image of it would be loaded.
@@ -58,12 +63,17 @@ fn use_it(mut sim: Sim, options: LogOptions, chance: &mut Chance) -> bool {
             for address in 0..page_count {
                 let _ = log.read_raw(PageAddr(address), &mut page);
             }
+            for place in 0..=TAIL_MAX {
+                let _ = log.read_tail(place, &mut page);
+            }
             write_it(&mut log, (&mut page, options.has_raw), chance);
             true
         }
         Err(_) => false,
     };
-    assert!(sim.operation_count() - before < 2000, "{} operations", sim.operation_count() - before);
+    // A tail is read besides.
+    let most = if options.has_tags { 2100 } else { 2000 };
+    assert!(sim.operation_count() - before < most, "{} operations", sim.operation_count() - before);
     mounted
 }
 
@@ -89,7 +99,9 @@ fn write_it(log: &mut Log<'_, &mut Sim>, (page, has_raw): (&mut [u8], bool), cha
             let raws = u32::from(has_raw && chance.below(2) == 0);
             match log.claim_with(want, (pages, raws), 1) {
                 Ok(Claimed::Granted(mut grant)) => {
-                    if raws > 0 && log.append(page, Kind::Raw(b"somebody"), &mut grant).is_err() {
+                    let kind =
+                        if chance.below(2) == 0 { Kind::Raw(b"somebody") } else { Kind::Tagged(b"me", &[7; 12]) };
+                    if raws > 0 && log.append(page, kind, &mut grant).is_err() {
                         return;
                     }
                     for _ in 1..pages {
@@ -154,6 +166,7 @@ fn damaged_images_are_refused_or_mounted_and_never_panic() {
         (Chip::TINY.with_blocks(64), PLAIN),
         (Chip::TINY.with_blocks(20), streams),
         (RAW_CHIP, RAW),
+        (TAGGED_CHIP, TAGGED),
     ] {
         for is_clean in [true, false] {
             let pages = pages_of(&volume(chip, options, is_clean));

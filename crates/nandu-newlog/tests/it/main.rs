@@ -15,6 +15,7 @@ mod pages;
 mod promises;
 mod raw;
 mod room;
+mod tags;
 mod toy;
 mod verify;
 

@@ -1,9 +1,11 @@
-//! An owner as simple as can be: an array of values, each in a page of its own, and on every page with a header the whole map. With raw pages every other value is in one.
+//! An owner as simple as can be: an array of values, each in a page of its own, and on every page with a header the whole map. With raw pages every other value is in one, durable by its tag where it can have one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use nandu_nand::{Nand, PageAddr};
-use nandu_newlog::{Budget, Claim, Claimed, Fate, Grant, Kind, Log, LogError, LogOptions, Victim, Whose};
+use nandu_newlog::{
+    Budget, Claim, Claimed, Fate, Grant, Kind, Log, LogError, LogOptions, TAIL_MAX, Tagged, Victim, Whose,
+};
 
 const NONE: u32 = u32::MAX;
 const SELF: u32 = u32::MAX - 1;
@@ -28,6 +30,8 @@ pub(crate) struct Toy<'m, N: Nand> {
     has_raw: bool,
     /// How often the log did not know whose raw pages are.
     pub(crate) searches: u32,
+    /// Pages of the tail that the mount found.
+    pub(crate) tail: u32,
     /// Pages that the toy named for a recount.
     pub(crate) recounts: u32,
 }
@@ -67,6 +71,7 @@ impl<'m, N: Nand> Toy<'m, N> {
             has_copied: false,
             has_raw,
             searches: 0,
+            tail: 0,
             recounts: 0,
         }
     }
@@ -85,7 +90,36 @@ impl<'m, N: Nand> Toy<'m, N> {
             };
             toy.map = map.into_iter().map(page).collect();
         }
+        toy.take_over_tail()?;
         Ok(toy)
+    }
+
+    /// Names the pages of the tail that the mount found, the last of them in a place where it was not torn.
+    fn take_over_tail(&mut self) -> Result<(), ToyError<N>> {
+        let mut last = None;
+        for place in 0..TAIL_MAX {
+            match self.log.read_tail(place, &mut self.buffer)? {
+                Tagged::End => break,
+                Tagged::Other | Tagged::Lost => {}
+                Tagged::Of(page, tag) => {
+                    let id = u32::from_le_bytes(tag[..4].try_into().unwrap());
+                    if let Some(old) = self.map[id as usize].replace(page) {
+                        self.log.dies(old);
+                    }
+                    self.tail += 1;
+                    last = Some((id, page, self.buffer.clone()));
+                }
+            }
+        }
+        let Some((id, page, bytes)) = last.filter(|_| !self.log.is_read_only()) else { return Ok(()) };
+        let Claimed::Granted(mut grant) = self.log.claim_with(Claim::Settle, (1, 1), 0)? else { panic!("no room") };
+        self.buffer = bytes;
+        let copy = self.log.append(&mut self.buffer, Kind::Raw(&id.to_le_bytes()), &mut grant)?;
+        self.log.dies(page);
+        self.map[id as usize] = Some(copy);
+        let map = self.map.clone();
+        self.fill(NONE, 0, &map);
+        self.commit(grant, NONE)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -311,10 +345,16 @@ impl<'m, N: Nand> Toy<'m, N> {
                 self.map[id as usize] = None;
             }
         }
-        for (id, value) in raws {
+        let mut tag = [0; 12];
+        for &(id, value) in &raws {
             self.fill_raw(id, value);
-            let page = self.log.append(&mut self.buffer, Kind::Raw(&id.to_le_bytes()), &mut grant)?;
+            tag[..4].copy_from_slice(&id.to_le_bytes());
+            let kind = if changes.len() == 1 { Kind::Tagged(&tag[..4], &tag) } else { Kind::Raw(&tag[..4]) };
+            let page = self.log.append(&mut self.buffer, kind, &mut grant)?;
             self.map[id as usize] = Some(page);
+            if self.log.is_tagged(page) {
+                return Ok(());
+            }
         }
         let Some((&(last, value), others)) = puts.split_last() else {
             let map = self.map.clone();

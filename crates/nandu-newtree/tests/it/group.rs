@@ -5,7 +5,7 @@ use std::panic::catch_unwind;
 
 use nandu_index::suite::Subject;
 use nandu_nand::{Pairing, TearScope};
-use nandu_newtree::{ByteCells, Cells, Durability, Edit, EngineError, FixedCells, LogError, Options};
+use nandu_newtree::{Broken, ByteCells, Cells, Durability, Edit, EngineError, FixedCells, LogError, Options};
 use nandu_sim::{Chip, Sim};
 
 use crate::bench::{Bench, chance, contents};
@@ -202,7 +202,10 @@ fn a_life_of_large_values_with_syncs_is_as_the_model_says() {
 #[test]
 fn without_counting_what_is_merged_a_mount_has_too_little_memory() {
     let is_lost = (0..20).any(|seed| {
-        let options = Options { forget_merged: true, ..waiting(512, 100 + 40 * seed as usize) };
+        let options = Options {
+            broken: Broken { forgets_merged: true, ..Broken::NOTHING },
+            ..waiting(512, 100 + 40 * seed as usize)
+        };
         let run = || live(&mut Bench::new(Sim::new(Chip::TINY.with_blocks(48)), ByteCells, options), 4000, seed, large);
         catch_unwind(run).is_err()
     });

@@ -13,4 +13,5 @@ mod group;
 mod lives;
 mod raw;
 mod sync_cuts;
+mod tags;
 mod values;

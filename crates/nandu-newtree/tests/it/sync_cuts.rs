@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use nandu_newtree::{Edit, Engine, EngineError, FixedCells, LogError, Options, memory_required};
+use nandu_newtree::{Broken, Edit, Engine, EngineError, FixedCells, LogError, Options, memory_required};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 
@@ -288,7 +288,7 @@ fn without_changes_of_its_own_leaf_in_the_list_an_old_value_comes_back() {
     let all = || (8..24).step_by(3).flat_map(|listed| (0..listed).map(move |one| (listed, one)));
     let options = waiting(256, 2000);
     assert!(!all().any(|(listed, one)| comes_back(options, listed, one)));
-    let broken = Options { list_others_only: true, ..options };
+    let broken = Options { broken: Broken { lists_others_only: true, ..Broken::NOTHING }, ..options };
     let count = all().filter(|&(listed, one)| comes_back(broken, listed, one)).count();
     println!("{count} values");
     assert!(count > 0);
@@ -297,20 +297,27 @@ fn without_changes_of_its_own_leaf_in_the_list_an_old_value_comes_back() {
 /// W2: a member that leaves while a change waits that it alone lists.
 #[test]
 fn without_carrying_changes_are_lost() {
-    assert!(loses(Mix { options: Options { skip_carrying: true, ..MIX.options }, ..MIX }));
+    assert!(loses(Mix {
+        options: Options { broken: Broken { skips_carrying: true, ..Broken::NOTHING }, ..MIX.options },
+        ..MIX
+    }));
 }
 
 /// W3: a batch that fits no commit, in memory all the same.
 #[test]
 fn without_a_limit_to_what_is_unsynced_a_batch_is_torn() {
     let large = Mix { batch: 25, ..MIX };
-    assert!(loses(Mix { options: Options { split_batches: true, ..large.options }, ..large }));
+    assert!(loses(Mix {
+        options: Options { broken: Broken { splits_batches: true, ..Broken::NOTHING }, ..large.options },
+        ..large
+    }));
 }
 
 /// W5: a page that a mount replays is erased.
 #[test]
 fn a_member_that_dies_with_its_leaf_is_missed() {
     let mix = Mix { keys: 500, syncs: 5, ..MIX };
-    let broken = Mix { options: Options { members_die: true, ..mix.options }, ..mix };
+    let broken =
+        Mix { options: Options { broken: Broken { members_die: true, ..Broken::NOTHING }, ..mix.options }, ..mix };
     assert!(loses(broken) || catch_unwind(AssertUnwindSafe(|| prepared(Chip::TINY, 12, broken))).is_err());
 }

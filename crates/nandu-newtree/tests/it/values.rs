@@ -1,6 +1,8 @@
 //! Large values in the tree: what a commit lists of them, what they cost, how they are moved.
 
-use nandu_newtree::{BESIDE_MAX, ByteCells, Durability, Edit, Engine, EngineError, LogError, Options, memory_required};
+use nandu_newtree::{
+    BESIDE_MAX, Broken, ByteCells, Durability, Edit, Engine, EngineError, LogError, Options, memory_required,
+};
 use nandu_sim::{Chip, Sim, SimError};
 
 const OPTIONS: Options = Options { cache_size: 512, pending_size: 600, has_values: true, ..Options::DEFAULT };
@@ -48,7 +50,10 @@ fn a_large_value_is_not_hidden_by_what_an_older_member_lists() {
     let mut lost = 0;
     for key in (0..100).step_by(20) {
         assert_eq!(after_a_cut(ON_SYNC, key), Err(EngineError::LargeValue(900)));
-        lost += u32::from(after_a_cut(Options { hide_heads: true, ..ON_SYNC }, key) == Ok(Some(vec![2; 9])));
+        lost += u32::from(
+            after_a_cut(Options { broken: Broken { hides_heads: true, ..Broken::NOTHING }, ..ON_SYNC }, key)
+                == Ok(Some(vec![2; 9])),
+        );
     }
     assert!(lost > 0, "values are lost without the rule");
 }
@@ -243,7 +248,8 @@ fn a_value_and_what_changes_with_it_are_there_together_or_not_at_all() {
         assert_eq!(versions(chip), [Some(18); 3]);
     }
     let is_torn = |&at: &u64| {
-        let (mut chip, ..) = put_versions(Options { split_batches: true, ..ON_SYNC }, Some(at));
+        let (mut chip, ..) =
+            put_versions(Options { broken: Broken { splits_batches: true, ..Broken::NOTHING }, ..ON_SYNC }, Some(at));
         chip.clear_cuts();
         chip.power_off();
         chip.power_on();

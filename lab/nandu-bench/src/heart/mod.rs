@@ -64,11 +64,6 @@ impl Heart {
         true
     }
 
-    /// Whether its file system has pages that are durable with their own program.
-    pub const fn has_tags(self) -> bool {
-        matches!(self, Heart::Old)
-    }
-
     /// Bytes of memory that a store with these options takes on a chip.
     pub fn memory_required(self, chip: &Sim, cells: Cells, options: &Options) -> usize {
         match self {

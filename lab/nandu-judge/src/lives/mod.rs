@@ -38,10 +38,7 @@ pub(crate) fn live_all(heart: Heart, form: Form) -> Result<Tally, Wrong> {
         kinds.push(Kind::Records);
     }
     if heart.has_files() {
-        kinds.push(Kind::Files);
-    }
-    if heart.has_tags() {
-        kinds.push(Kind::Tagged);
+        kinds.extend([Kind::Files, Kind::Tagged]);
     }
     let seeds = form.pick(LIVES.0, LIVES.1);
     let (begun, has_failed) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -58,6 +55,7 @@ pub(crate) fn live_all(heart: Heart, form: Form) -> Result<Tally, Wrong> {
             let life = match kind {
                 Kind::Records => records::live(heart, form, seed),
                 Kind::Files if heart == Heart::New => new_files::live(Whose::Files, form, seed),
+                Kind::Tagged if heart == Heart::New => new_files::live(Whose::Tagged, form, seed),
                 Kind::Files => old_files::live(Whose::Files, form, seed),
                 Kind::Tagged => old_files::live(Whose::Tagged, form, seed),
             };

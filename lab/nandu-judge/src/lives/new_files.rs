@@ -1,6 +1,6 @@
 //! Lives of the file system of `nandu-newfs`.
 
-use nandu_newfs::{Format, Fs, FsError, Ino, Options};
+use nandu_newfs::{Format, Fs, FsError, Ino, LogOptions, Options};
 
 use super::tally::Whose;
 
@@ -10,6 +10,7 @@ mod files;
 
 pub(super) use files::live;
 
-fn options(_seed: u64, _whose: Whose, cache_size: usize, pending_size: usize, _note_count: usize) -> Options {
-    Options { cache_size, pending_size, open_max: 4, ..Options::DEFAULT }
+fn options(_seed: u64, whose: Whose, cache_size: usize, pending_size: usize, _note_count: usize) -> Options {
+    let log = LogOptions { has_tags: whose == Whose::Tagged, ..Options::DEFAULT.log };
+    Options { log, cache_size, pending_size, open_max: 4, ..Options::DEFAULT }
 }

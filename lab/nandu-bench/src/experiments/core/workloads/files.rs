@@ -30,7 +30,7 @@ pub(super) enum Work {
     /// Small files, made and removed.
     SmallFiles,
     /// Postmark on a chip with tags of so many bytes.
-    Postmark { tag_size: u32, options: Options },
+    Postmark { tag_size: u32, options: &'static Options },
     /// One large file.
     Large,
 }
@@ -47,7 +47,7 @@ impl Work {
             Work::Appends => appends(maker, case, context),
             Work::Updates { k } => updates(maker, case, k, context),
             Work::SmallFiles => small_files(maker, case, context),
-            Work::Postmark { tag_size, options } => postmark(maker, case, tag_size, options, context),
+            Work::Postmark { tag_size, options } => postmark(maker, case, tag_size, *options, context),
             Work::Large => large(maker, case, context),
         }
     }

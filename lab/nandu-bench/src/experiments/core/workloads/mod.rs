@@ -78,9 +78,9 @@ enum Part {
 
 /// Parts of the experiment by name; those that take long come first, since they are run at the same time.
 const PARTS: [(&str, Part); 19] = [
-    ("postmark/tags", Part::Files(Work::Postmark { tag_size: files::TAGS, options: MEMORY })),
-    ("postmark/untagged", Part::Files(Work::Postmark { tag_size: 0, options: MEMORY })),
-    ("postmark/250k", Part::Files(Work::Postmark { tag_size: files::TAGS, options: files::MUCH })),
+    ("postmark/tags", Part::Files(Work::Postmark { tag_size: files::TAGS, options: &MEMORY })),
+    ("postmark/untagged", Part::Files(Work::Postmark { tag_size: 0, options: &MEMORY })),
+    ("postmark/250k", Part::Files(Work::Postmark { tag_size: files::TAGS, options: &files::MUCH })),
     ("mobile", Part::Own(mobile::run)),
     ("unpack", Part::Own(programs::unpack)),
     ("database", Part::Own(programs::database)),
