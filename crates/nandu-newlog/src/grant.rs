@@ -40,6 +40,14 @@ impl Kind<'_> {
         }
     }
 
+    /// To what it is booked.
+    pub(crate) fn cause(&self) -> Cause {
+        match self {
+            Kind::Node | Kind::Delta => Cause::Tree,
+            Kind::Value | Kind::Raw(_) | Kind::Tagged(..) => Cause::Value,
+        }
+    }
+
     /// What the header says, of one that has a header.
     pub(crate) fn of_page(self) -> PageKind {
         match self {

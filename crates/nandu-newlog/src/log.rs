@@ -387,7 +387,7 @@ impl<'m, N: Nand> Log<'m, N> {
         grant: &mut Grant,
     ) -> Result<PageAddr, LogError<N::Error>> {
         grant.spend();
-        self.append_kind(bytes, kind, (1, Cause::Tree))
+        self.append_kind(bytes, kind, (1, kind.cause()))
     }
 
     /// Programs a commit. When this returns, it is durable, a mount begins from it, and the deaths that were noted count. Costs as [`Log::append`].
