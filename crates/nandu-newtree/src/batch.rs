@@ -12,7 +12,7 @@ use crate::descend::{descend, leaf_in, look};
 use crate::edit::{delete, make_room, put};
 use crate::error::{BESIDE_MAX, Outcome};
 use crate::fit::{inner_splits_max, splits_by};
-use crate::slots::Seek;
+use crate::slots::{Growth, Seek};
 use crate::split::join;
 use crate::tree::Tree;
 use crate::writer::{Change, Pen};
@@ -52,23 +52,23 @@ pub(crate) fn measure<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, edits: &[Edi
     Ok((pages + splits + 1, grows + splits))
 }
 
-/// Makes changes in the buffers, in the order of their keys, and programs all pages but the last. `may_grow` is as of [`put`].
+/// Makes changes in the buffers, in the order of their keys, and programs all pages but the last.
 pub(crate) fn apply<'e, N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     change: &mut Change,
     edits: impl Iterator<Item = Edit<'e>>,
-    may_grow: bool,
+    growth: Growth,
 ) -> Outcome<(), N> {
     for edit in edits {
         // A leaf that is to grow and does not fit beside its ancestors is divided rather than filled up.
-        let is_done = may_grow && tree.path.is_staged();
+        let is_done = growth != Growth::Own && tree.path.is_staged();
         if tree.path.is_dirty() && (is_done || !tree.path.is_on(edit.key)) {
             write(tree, &mut Pen::Change(change))?;
         }
         match edit.value {
             Some(value) => {
                 let entry = (edit.key, value);
-                let (outcome, existed) = put(tree, entry, may_grow)?;
+                let (outcome, existed) = put(tree, entry, growth)?;
                 make_room(tree, change, (entry, outcome, existed))?;
             }
             None => {

@@ -7,27 +7,26 @@ use crate::descend::descend_to_leaf;
 use crate::error::Outcome;
 use crate::fit::{ascending_size_max, is_at_end};
 use crate::shape::Counts;
-use crate::slots::Put;
+use crate::slots::{Growth, Put};
 use crate::split::{overflow, start};
 use crate::tree::Tree;
 use crate::vanish::vanish;
 use crate::writer::Change;
 
-/// Puts an entry into its leaf, in the buffers, if it is to go there. Returns whether its key was there. `may_grow` is as of
-/// [`Path::put`]. Reads the leaf and what is not in memory of its ancestors.
+/// Puts an entry into its leaf, in the buffers, if it is to go there. Returns whether its key was there. Reads the leaf and what is not in memory of its ancestors.
 pub(crate) fn put<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     (key, value): (&[u8], &[u8]),
-    may_grow: bool,
+    growth: Growth,
 ) -> Outcome<(Put, bool), N> {
     if !tree.path.is_dirty() {
         descend_to_leaf(tree, key)?;
     }
     debug_assert!(tree.path.leaf().is_some(), "the leaf of the key is here");
     let path = &tree.path;
-    let ascending_max =
-        may_grow.then(|| if path.is_ascending() || is_at_end(path) { ascending_size_max(tree) } else { usize::MAX });
-    Ok(tree.path.put(key, value, ascending_max))
+    let is_at_end = growth != Growth::Own && (path.is_ascending() || is_at_end(path));
+    let ascending_max = if is_at_end { ascending_size_max(tree) } else { usize::MAX };
+    Ok(tree.path.put(key, value, (growth, ascending_max)))
 }
 
 /// Makes room for the entry of a put that did not fit, and puts it there.

@@ -15,7 +15,7 @@ use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
 use crate::fit::inner_splits_max;
 use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper};
 use crate::large::replace;
-use crate::slots::Put;
+use crate::slots::{Growth, Put};
 use crate::split::join;
 use crate::writer::Need;
 
@@ -26,10 +26,10 @@ pub(crate) fn put_now<N: Nand, C: Cells>(
 ) -> Outcome<bool, N> {
     keeper.ready()?;
     debug_assert!(keeper.waiting().is_idle(), "what waits is in its leaves");
-    let (mut may_grow, mut want) = (true, Claim::Grow);
+    let (mut growth, mut want) = (Growth::Full, Claim::Grow);
     for _ in 0..CLAIMS_MAX {
         let (tree, bytes) = keeper.with_value(value);
-        let tried = replace(tree, key).and_then(|fewer| Ok((put(tree, (key, bytes), may_grow)?, fewer)));
+        let tried = replace(tree, key).and_then(|fewer| Ok((put(tree, (key, bytes), growth)?, fewer)));
         let ((outcome, existed), fewer) = tried.map_err(|error| keeper.undo(error))?;
         let need = need_of(keeper, outcome);
         want = need.want;
@@ -37,8 +37,8 @@ pub(crate) fn put_now<N: Nand, C: Cells>(
             Ok(Some(change)) => change,
             Ok(None) => continue,
             // On a full chip a leaf takes what it has room for.
-            Err(EngineError::Log(LogError::Full)) if may_grow && outcome != Put::Fits => {
-                may_grow = false;
+            Err(EngineError::Log(LogError::Full)) if growth != Growth::Own && outcome != Put::Fits => {
+                growth = Growth::Own;
                 let working = keeper.working();
                 keeper.parts().0.path.begin(working);
                 continue;
@@ -116,7 +116,7 @@ pub(crate) fn batch_now<N: Nand, C: Cells>(
         let tree = keeper.parts().0;
         let replaced = edits.iter().try_fold(0, |pages, edit| Ok(pages + replace(tree, edit.key)?));
         let applied = replaced.and_then(|fewer| {
-            apply(tree, &mut change, edits.iter().copied(), true)?;
+            apply(tree, &mut change, edits.iter().copied(), Growth::Full)?;
             Ok(fewer)
         });
         let applied = applied.map(|fewer| keeper.count_pages((keeper.values().done() as u32, fewer)));

@@ -61,5 +61,9 @@ pub(crate) fn shape_of<N: Nand, C: Cells>(
     let page_size = geometry.page_size as usize;
     let shape = Shape::new(cells, page_size, header_size, geometry.page_count(), options.cache_size);
     let owner_max = options.log.has_raw.then_some(OWNER_MAX);
-    Ok(shape.ok_or(EngineError::PageSize(page_size))?.with_values(options.has_values).with_raw(owner_max))
+    Ok(shape
+        .ok_or(EngineError::PageSize(page_size))?
+        .with_values(options.has_values)
+        .with_raw(owner_max)
+        .with_list_room(GROUP && options.durability == Durability::OnSync))
 }

@@ -17,7 +17,7 @@ use nandu_media::tree::{HEIGHT_MAX, Malformed};
 use crate::options::Separators;
 use crate::pages::{PageList, REPLACED_MAX};
 use crate::shape::{Counts, Shape, State};
-use crate::slots::{Ascent, Draft, PENDING, Put, STEPS, STEPS_MAX, Seek, Slot};
+use crate::slots::{Ascent, Draft, Growth, PENDING, Put, STEPS, STEPS_MAX, Seek, Slot};
 use crate::splice::Splice;
 use crate::stats::Stats;
 
@@ -331,9 +331,8 @@ impl<'m, C: Cells> Path<'m, C> {
         (index < self.child_count(1)).then(|| self.child_at(1, index))
     }
 
-    /// Puts an entry into the leaf that is here, if it is to go there. Returns whether its key was there. Where a leaf may grow to
-    /// `ascending_max` bytes, ascending keys leave it behind then, and one that does not fit beside its ancestors is divided; else it takes what it has room for.
-    pub(crate) fn put(&mut self, key: &[u8], value: &[u8], ascending_max: Option<usize>) -> (Put, bool) {
+    /// Puts an entry into the leaf that is here, if it is to go there. Returns whether its key was there. Where a leaf that is divided would grow beyond `ascending_max` bytes, ascending keys leave it behind.
+    pub(crate) fn put(&mut self, key: &[u8], value: &[u8], (growth, ascending_max): (Growth, usize)) -> (Put, bool) {
         let cells = self.shape.cells();
         let Some(leaf) = self.leaf() else { return (Put::Overflows, false) };
         let at = cells.leaf_find(leaf, key);
@@ -342,7 +341,7 @@ impl<'m, C: Cells> Path<'m, C> {
             self.ascent.at_end = false;
             let own = self.shape.own_front();
             let room = &mut self.side[own..own + self.shape.own_room()];
-            let fits = if ascending_max.is_some() { None } else { cells.leaf_put(room, size, at, key, value) };
+            let fits = if growth != Growth::Own { None } else { cells.leaf_put(room, size, at, key, value) };
             let Some(size) = fits else { return (Put::Overflows, existed) };
             self.draft = Draft { is_dirty: true, staged: Some(size), ..self.draft };
             self.state.counts.records += u64::from(!existed);
@@ -353,12 +352,14 @@ impl<'m, C: Cells> Path<'m, C> {
         let count = cells.leaf_count(leaf);
         let follows = self.ascent.at_end && (self.draft.is_dirty || self.ascent.page == Some(slot.page));
         self.ascent.at_end = !existed && index == count;
-        let may_start = self.ascent.at_end && count > 0 && ascending_max.is_some();
+        let may_start = self.ascent.at_end && count > 0 && growth != Growth::Own;
         let is_last = |level| self.slot(level).index + 1 == self.child_count(level);
         let ascends = may_start && (follows || (1..self.state.height).all(is_last));
-        if ascends && ascending_max.is_some_and(|most| slot.size + cells.entry_size(key, value) > most) {
+        if ascends && slot.size + cells.entry_size(key, value) > ascending_max {
             return (Put::Starts, existed);
         }
+        let kept = if growth == Growth::Early { self.shape.list_room() } else { 0 };
+        let tail = tail.saturating_sub(kept).max(slot.offset + slot.size);
         let buf = &mut self.page[slot.offset..tail];
         let size = match cells.leaf_put(buf, slot.size, at, key, value) {
             Some(size) => size,
@@ -452,7 +453,7 @@ impl<'m, C: Cells> Path<'m, C> {
     /// How the staged leaf is divided, with a neighbour that stands on this side of it if that works out. Where the parts end is noted.
     pub(crate) fn plan(&mut self, (key, value): (&[u8], &[u8]), neighbour: &[u8], right: Option<bool>) -> Plan {
         let cells = self.shape.cells();
-        let room = Room { path: self.room(), own: self.shape.own_room() };
+        let room = Room { path: self.room().saturating_sub(self.shape.list_room()), own: self.shape.own_room() };
         let edit = self.edit_of(key, value);
         let leaf = Stretch::whole(cells, &self.side[self.shape.own_front()..][..self.draft.staged.unwrap_or(0)]);
         let beside = if right.is_some() { Stretch::whole(cells, neighbour) } else { Stretch::NONE };

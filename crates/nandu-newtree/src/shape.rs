@@ -8,6 +8,9 @@ use nandu_media::tree::CellFormat;
 
 use crate::division::{Division, VALUE_SIZE_MAX, length_in, number_in};
 
+/// Part of a page, as a divisor, that a leaf leaves free where changes wait. A commit takes along the leaf with most changes, of those that have room for what it lists beside them, so that full leaves would be left over, and take a page each without one.
+const LIST_SHARE: usize = 16;
+
 /// Cells, sizes and limits of a tree.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape<C> {
@@ -21,6 +24,8 @@ pub(crate) struct Shape<C> {
     has_values: bool,
     /// Bytes of a key that may own a raw page, at most; 0 where there are none. Where there are, all values have one.
     owner_max: u8,
+    /// Bytes that a leaf leaves free beside its ancestors, for what a commit lists.
+    list_room: u16,
 }
 
 impl<C: Cells> Shape<C> {
@@ -53,6 +58,7 @@ impl<C: Cells> Shape<C> {
             limits,
             has_values: false,
             owner_max: 0,
+            list_room: 0,
         })
     }
 
@@ -64,6 +70,17 @@ impl<C: Cells> Shape<C> {
     /// With raw pages for values of keys of so many bytes.
     pub(crate) fn with_raw(self, owner_max: Option<usize>) -> Self {
         Shape { owner_max: owner_max.map_or(0, |most| most as u8), ..self }
+    }
+
+    /// With room for a list beside each leaf that is divided.
+    pub(crate) fn with_list_room(self, has_list: bool) -> Self {
+        let list_room = if has_list { self.page_size / LIST_SHARE } else { 0 };
+        Shape { list_room: list_room as u16, ..self }
+    }
+
+    /// Bytes that a leaf leaves free for a list.
+    pub(crate) fn list_room(&self) -> usize {
+        self.list_room.into()
     }
 
     pub(crate) fn has_raw(&self) -> bool {

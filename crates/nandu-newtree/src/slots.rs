@@ -78,6 +78,17 @@ pub(crate) enum Seek<'a> {
     Last,
 }
 
+/// How far a leaf grows before it is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Growth {
+    /// It is never divided: it takes what it has room for, in a page of its own if need be.
+    Own,
+    /// As far as it fits beside its ancestors.
+    Full,
+    /// As far as there is room for a list beside it, too.
+    Early,
+}
+
 /// How a put went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Put {

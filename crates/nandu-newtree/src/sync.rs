@@ -28,7 +28,7 @@ use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper};
 use crate::large::replace;
 use crate::list::{changes_max, has_room, size_beside, waiting_max};
 use crate::path::Path;
-use crate::slots::Seek;
+use crate::slots::{Growth, Seek};
 use crate::tree::Tree;
 use crate::writer::{Change, Need};
 
@@ -241,7 +241,7 @@ fn tightness<N: Nand, C: Cells>(
     changes: &Changes<'_>,
     edits: &[Edit<'_>],
 ) -> Outcome<(u32, bool), N> {
-    let (mut pages, mut is_sure) = (0, true);
+    let (mut pages, mut is_sure, mut tight) = (0, true, 0);
     let mut rest = edits;
     while let Some(first) = rest.first() {
         let waits = group_of(tree, changes, first.key)?;
@@ -256,12 +256,15 @@ fn tightness<N: Nand, C: Cells>(
         let before = size_with(shape.cells(), leaf, changes.edits(waits.clone()));
         let size = size_with(shape.cells(), leaf, merged(changes.edits(waits), here));
         // What takes no more room than what it replaces is never refused.
-        if size > room && size > before {
-            pages += 4 + inner_splits_max(&tree.path);
-            is_sure &= before > room && size <= shape.own_room();
+        if size > room.min(tree.path.room().saturating_sub(shape.list_room())) && size > before {
+            let parts = 4 + inner_splits_max(&tree.path);
+            let fits = size <= room;
+            (pages, tight) = if fits { (pages, tight + parts) } else { (pages + parts, tight) };
+            is_sure &= fits || before > room && size <= shape.own_room();
         }
     }
-    Ok((pages, is_sure))
+    // Leaves that only leave no room for a list are divided where no other is.
+    Ok((if pages > 0 { pages } else { tight }, is_sure))
 }
 
 /// Claims room for what leaves are divided into, of which this says how many pages that are. Returns how many; 0 if all fit. Nothing is in the buffers then.
@@ -317,7 +320,7 @@ fn divide<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>], 
             groups = groups.and(group.map(|group| waiting.changes.merge(group)));
         }
         let (tree, waiting) = keeper.parts();
-        let applied = groups.and_then(|()| apply(tree, &mut change, waiting.changes.merged(&[]), true));
+        let applied = groups.and_then(|()| apply(tree, &mut change, waiting.changes.merged(&[]), Growth::Early));
         keeper.count(true, (0, 0));
         match keeper.conclude(change, applied) {
             Err(EngineError::BatchTooLarge { .. }) if pages < BATCH_PAGES_MAX => pages *= 2,
@@ -364,14 +367,14 @@ fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], 
     let size = keeper.waiting().changes.at_once_size(key);
     debug_assert!(!keeper.waiting().changes.waits_at(key), "nothing waits of the key");
     let existed = value_of(keeper, key)?.is_some();
-    let (mut pages, mut may_grow) = (0, false);
+    let (mut pages, mut growth) = (0, Growth::Own);
     for _ in 0..CLAIMS_MAX {
         if pages == 0 {
             let room = make_room(keeper, Claim::Grow, |keeper| {
                 let (tree, waiting, bytes) = keeper.with_head(value);
                 tightness(tree, &waiting.changes, &[Edit { key, value: Some(bytes) }])
             })?;
-            (pages, may_grow) = if room > 0 { (room + 1, true) } else { (2, false) };
+            (pages, growth) = if room > 0 { (room + 1, Growth::Early) } else { (2, Growth::Own) };
         }
         keeper.ready()?;
         keeper.make_list_room(size)?;
@@ -385,7 +388,7 @@ fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], 
         let group = group_of(tree, &waiting.changes, key);
         let applied = group.and_then(|group| {
             let fewer = replace(tree, key)?;
-            if !may_grow {
+            if growth == Growth::Own {
                 descend_to_leaf(tree, key)?;
                 let edit = [Edit { key, value: Some(bytes) }];
                 let edits = merged(waiting.changes.edits(group.clone()), &edit);
@@ -393,7 +396,7 @@ fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], 
             }
             waiting.changes.merge(group);
             waiting.changes.set_at_once(key, !existed);
-            apply(tree, &mut change, waiting.changes.merged(bytes), may_grow)?;
+            apply(tree, &mut change, waiting.changes.merged(bytes), growth)?;
             Ok(fewer)
         });
         let (tree, _, bytes) = keeper.with_head(value);
@@ -458,7 +461,7 @@ fn merge<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, change: &mut Change, 
     waiting.changes.merge(group.clone());
     descend_to_leaf(tree, waiting.changes.key(group.start))?;
     stage_if_tight(tree, waiting.changes.edits(group));
-    apply(tree, change, waiting.changes.merged(&[]), false)
+    apply(tree, change, waiting.changes.merged(&[]), Growth::Own)
 }
 
 /// A leaf that is in the path gets a page of its own if it does not fit beside its ancestors with these changes.
