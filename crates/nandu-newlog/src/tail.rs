@@ -19,6 +19,7 @@
 //! * What tags say of becomes durable in another way with the next commit, and the tail ends.
 
 use nandu_media::anchor;
+use nandu_media::features::TAGS;
 use nandu_media::tag::{TAG_OWNER_SIZE, TagPlace};
 use nandu_nand::PageAddr;
 
@@ -52,9 +53,14 @@ pub struct TailStats {
     pub lost: u32,
 }
 
-/// The raw pages behind the newest commit that may have tags.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The raw pages behind the newest commit that may have tags. Takes no memory where tags are not compiled.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Tail {
+    state: [State; TAGS as usize],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct State {
     first: Option<PageAddr>,
     /// Sequence of the commit.
     commit: u64,
@@ -62,95 +68,100 @@ pub(crate) struct Tail {
     newest: Option<PageAddr>,
     /// Whether another page can become one of it.
     is_open: bool,
-    mounted: TailStats,
-    /// Pages that a mount has to call lost if it finds another one behind them.
-    doubtful: u32,
+    /// What a mount found: pages, lost pages, and those that were lost if another page is found behind them.
+    mounted: (u8, u8, u8),
+}
+
+impl State {
+    const NONE: State = State { first: None, commit: 0, newest: None, is_open: false, mounted: (0, 0, 0) };
 }
 
 impl Tail {
-    pub(crate) const NONE: Tail = Tail {
-        first: None,
-        commit: 0,
-        newest: None,
-        is_open: false,
-        mounted: TailStats { pages: 0, lost: 0 },
-        doubtful: 0,
-    };
+    pub(crate) const NONE: Tail = Tail { state: [State::NONE; TAGS as usize] };
+
+    fn state(&self) -> State {
+        self.state.first().copied().unwrap_or(State::NONE)
+    }
 
     /// Begins behind a commit that was just programmed, with the page that comes next in the stream of raw pages.
     pub(crate) fn begin(&mut self, commit: u64, first: Option<PageAddr>) {
-        debug_assert!(commit > self.commit, "sequences ascend");
-        *self = Tail { mounted: self.mounted, ..Tail::behind(commit, first) };
-    }
-
-    fn behind(commit: u64, first: Option<PageAddr>) -> Tail {
-        Tail { first, commit, is_open: first.is_some(), ..Tail::NONE }
+        let Some(state) = self.state.first_mut() else { return };
+        debug_assert!(commit > state.commit, "sequences ascend");
+        *state = State { first, commit, newest: None, is_open: first.is_some(), ..*state };
     }
 
     /// What a mount knows of: the first page, and the commit.
     pub(crate) fn stored(first: PageAddr, commit: u64) -> Tail {
-        // There may be one.
-        Tail { first: Some(first), commit, newest: Some(first), ..Tail::NONE }
+        let mut tail = Tail::NONE;
+        if let Some(state) = tail.state.first_mut() {
+            // There may be one.
+            *state = State { first: Some(first), commit, newest: Some(first), ..State::NONE };
+        }
+        tail
     }
 
     /// A mount found this in a place. Where nothing is in the first one, there is no tail.
     pub(crate) fn found_at(&mut self, place: u16, found: Tagged) {
-        debug_assert!(place < TAIL_MAX && !self.is_open, "only a mount looks for the tail");
+        let Some(state) = self.state.first_mut() else { return };
+        debug_assert!(place < TAIL_MAX && !state.is_open, "only a mount looks for the tail");
+        let (pages, lost, doubtful) = state.mounted;
         match found {
-            Tagged::End if place == 0 => *self = Tail::NONE,
-            Tagged::Lost => self.doubtful += 1,
-            Tagged::Of(..) => {
-                self.mounted.pages += 1;
-                self.mounted.lost += core::mem::take(&mut self.doubtful);
-            }
+            Tagged::End if place == 0 => *state = State::NONE,
+            Tagged::Lost => state.mounted = (pages, lost, doubtful + 1),
+            Tagged::Of(..) => state.mounted = (pages + 1, lost + doubtful, 0),
             Tagged::End | Tagged::Other => {}
         }
     }
 
     pub(crate) fn mounted(&self) -> TailStats {
-        self.mounted
+        let (pages, lost, _) = self.state().mounted;
+        TailStats { pages: pages.into(), lost: lost.into() }
     }
 
     /// What a checkpoint says of it.
     pub(crate) fn to_stored(self) -> Option<anchor::Tail> {
-        self.first.map(|PageAddr(first)| anchor::Tail { first, commit: self.commit, is_due: false })
+        let State { first, commit, .. } = self.state();
+        first.map(|PageAddr(first)| anchor::Tail { first, commit, is_due: false })
     }
 
     /// No other page becomes one of it.
     pub(crate) fn end(&mut self) {
-        self.is_open = false;
+        self.state.iter_mut().for_each(|state| state.is_open = false);
     }
 
     /// A raw page was programmed in the block, with a tag or without. One that looks erased without one ends the tail, since it would end what a mount finds.
     pub(crate) fn grow(&mut self, page: PageAddr, (is_tagged, is_seen): (bool, bool)) {
-        debug_assert!(!is_tagged || self.is_open && self.newest < Some(page), "pages of a tail ascend");
+        let Some(state) = self.state.first_mut() else { return };
+        debug_assert!(!is_tagged || state.is_open && state.newest < Some(page), "pages of a tail ascend");
         if is_tagged {
-            self.newest = Some(page);
+            state.newest = Some(page);
         }
-        self.is_open &= is_tagged || is_seen;
+        state.is_open &= is_tagged || is_seen;
     }
 
     /// Whether a page is the one of it that was programmed last.
     pub(crate) fn is_newest(&self, page: PageAddr) -> bool {
-        self.newest == Some(page)
+        self.state().newest == Some(page)
     }
 
     /// Whether it may have pages: some were programmed, or a mount found it and nothing was committed since.
     pub(crate) fn may_have_pages(&self) -> bool {
-        self.newest.is_some()
+        self.state().newest.is_some()
     }
 
     /// A page of the volume that may have a tag, and what that says of its place.
     pub(crate) fn place(&self, shape: &Shape, (volume, place): (u32, u16)) -> Option<(PageAddr, TagPlace)> {
-        let first = self.first.filter(|&first| place < TAIL_MAX && shape.geometry.contains_page(first))?;
+        let State { first, commit, .. } = self.state();
+        let first = first.filter(|&first| place < TAIL_MAX && shape.geometry.contains_page(first))?;
         let nth = shape.nth_of(first) + place;
         let page = (nth < shape.pages).then(|| shape.page(shape.block_of(first), nth))?;
-        Some((page, TagPlace { volume, page: page.0, commit: self.commit, place: place.into() }))
+        Some((page, TagPlace { volume, page: page.0, commit, place: place.into() }))
     }
 
     /// The place that a page would have that is programmed next.
     pub(crate) fn open_place(&self, shape: &Shape, (volume, page): (u32, PageAddr)) -> Option<TagPlace> {
-        let first = self.first.filter(|_| self.is_open)?;
+        let State { first, is_open, .. } = self.state();
+        let first = first.filter(|_| is_open)?;
         let is_here = shape.block_of(first) == shape.block_of(page) && first <= page;
         let place = is_here.then(|| shape.nth_of(page) - shape.nth_of(first))?;
         let (found, said) = self.place(shape, (volume, place))?;
@@ -173,14 +184,20 @@ mod tests {
         Shape::new::<core::convert::Infallible>(&geometry, &options).unwrap()
     }
 
+    fn behind(commit: u64, first: Option<PageAddr>) -> Tail {
+        let mut tail = Tail::NONE;
+        tail.begin(commit, first);
+        tail
+    }
+
     #[test]
     fn a_tail_has_nine_places_and_ends_with_its_block() {
         let shape = shape();
-        let tail = Tail::behind(7, Some(PageAddr(64 * 5 + 60)));
+        let tail = behind(7, Some(PageAddr(64 * 5 + 60)));
         let places: [_; 4] = core::array::from_fn(|place| tail.place(&shape, (1, place as u16)).unwrap().0.0);
         assert_eq!(places, [380, 381, 382, 383]);
         assert_eq!(tail.place(&shape, (1, 4)), None);
-        assert_eq!(Tail::behind(7, Some(PageAddr(64 * 5))).place(&shape, (1, TAIL_MAX)), None);
+        assert_eq!(behind(7, Some(PageAddr(64 * 5))).place(&shape, (1, TAIL_MAX)), None);
         assert_eq!(tail.open_place(&shape, (1, PageAddr(382))).unwrap().place, 2);
         for page in [379, 384, 64 * 5] {
             assert_eq!(tail.open_place(&shape, (1, PageAddr(page))), None);
@@ -190,13 +207,13 @@ mod tests {
     #[test]
     fn what_a_mount_would_not_see_ends_the_tail() {
         let shape = shape();
-        let mut tail = Tail::behind(7, Some(PageAddr(70)));
+        let mut tail = behind(7, Some(PageAddr(70)));
         tail.grow(PageAddr(70), (true, true));
         tail.grow(PageAddr(71), (false, true));
         assert!(tail.is_newest(PageAddr(70)) && tail.open_place(&shape, (1, PageAddr(72))).is_some());
         tail.grow(PageAddr(72), (false, false));
         assert_eq!(tail.open_place(&shape, (1, PageAddr(73))), None);
         assert_eq!(tail.to_stored().unwrap().first, 70);
-        assert_eq!(Tail::behind(7, None).to_stored(), None);
+        assert_eq!(behind(7, None).to_stored(), None);
     }
 }

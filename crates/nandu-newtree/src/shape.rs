@@ -2,7 +2,7 @@
 
 use nandu_cells::{Cells, Limits};
 use nandu_index::Entry;
-use nandu_media::features::{BLOBS, FILES};
+use nandu_media::features::{BLOBS, FILES, GROUP};
 use nandu_media::path::{PathBody, PathFront, flag_sections};
 use nandu_media::tree::CellFormat;
 
@@ -80,7 +80,7 @@ impl<C: Cells> Shape<C> {
 
     /// Bytes that a leaf leaves free for a list.
     pub(crate) fn list_room(&self) -> usize {
-        self.list_room.into()
+        if GROUP { self.list_room.into() } else { 0 }
     }
 
     pub(crate) fn has_raw(&self) -> bool {
