@@ -56,11 +56,11 @@ pub struct TailStats {
 /// The raw pages behind the newest commit that may have tags. Takes no memory where tags are not compiled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tail {
-    state: [State; TAGS as usize],
+    state: [TailState; TAGS as usize],
 }
 
 #[derive(Clone, Copy, Debug)]
-struct State {
+struct TailState {
     first: Option<PageAddr>,
     /// Sequence of the commit.
     commit: u64,
@@ -72,22 +72,22 @@ struct State {
     mounted: (u8, u8, u8),
 }
 
-impl State {
-    const NONE: State = State { first: None, commit: 0, newest: None, is_open: false, mounted: (0, 0, 0) };
+impl TailState {
+    const NONE: TailState = TailState { first: None, commit: 0, newest: None, is_open: false, mounted: (0, 0, 0) };
 }
 
 impl Tail {
-    pub(crate) const NONE: Tail = Tail { state: [State::NONE; TAGS as usize] };
+    pub(crate) const NONE: Tail = Tail { state: [TailState::NONE; TAGS as usize] };
 
-    fn state(&self) -> State {
-        self.state.first().copied().unwrap_or(State::NONE)
+    fn state(&self) -> TailState {
+        self.state.first().copied().unwrap_or(TailState::NONE)
     }
 
     /// Begins behind a commit that was just programmed, with the page that comes next in the stream of raw pages.
     pub(crate) fn begin(&mut self, commit: u64, first: Option<PageAddr>) {
         let Some(state) = self.state.first_mut() else { return };
         debug_assert!(commit > state.commit, "sequences ascend");
-        *state = State { first, commit, newest: None, is_open: first.is_some(), ..*state };
+        *state = TailState { first, commit, newest: None, is_open: first.is_some(), ..*state };
     }
 
     /// What a mount knows of: the first page, and the commit.
@@ -95,7 +95,7 @@ impl Tail {
         let mut tail = Tail::NONE;
         if let Some(state) = tail.state.first_mut() {
             // There may be one.
-            *state = State { first: Some(first), commit, newest: Some(first), ..State::NONE };
+            *state = TailState { first: Some(first), commit, newest: Some(first), ..TailState::NONE };
         }
         tail
     }
@@ -106,7 +106,7 @@ impl Tail {
         debug_assert!(place < TAIL_MAX && !state.is_open, "only a mount looks for the tail");
         let (pages, lost, doubtful) = state.mounted;
         match found {
-            Tagged::End if place == 0 => *state = State::NONE,
+            Tagged::End if place == 0 => *state = TailState::NONE,
             Tagged::Lost => state.mounted = (pages, lost, doubtful + 1),
             Tagged::Of(..) => state.mounted = (pages + 1, lost + doubtful, 0),
             Tagged::End | Tagged::Other => {}
@@ -120,7 +120,7 @@ impl Tail {
 
     /// What a checkpoint says of it.
     pub(crate) fn to_stored(self) -> Option<anchor::Tail> {
-        let State { first, commit, .. } = self.state();
+        let TailState { first, commit, .. } = self.state();
         first.map(|PageAddr(first)| anchor::Tail { first, commit, is_due: false })
     }
 
@@ -151,7 +151,11 @@ impl Tail {
 
     /// A page of the volume that may have a tag, and what that says of its place.
     pub(crate) fn place(&self, shape: &Shape, (volume, place): (u32, u16)) -> Option<(PageAddr, TagPlace)> {
-        let State { first, commit, .. } = self.state();
+        let TailState { first, commit, is_open, newest, .. } = self.state();
+        debug_assert!(
+            !is_open || newest.is_none_or(|newest| first <= Some(newest)),
+            "pages of a tail stand behind its first place"
+        );
         let first = first.filter(|&first| place < TAIL_MAX && shape.geometry.contains_page(first))?;
         let nth = shape.nth_of(first) + place;
         let page = (nth < shape.pages).then(|| shape.page(shape.block_of(first), nth))?;
@@ -160,7 +164,7 @@ impl Tail {
 
     /// The place that a page would have that is programmed next.
     pub(crate) fn open_place(&self, shape: &Shape, (volume, page): (u32, PageAddr)) -> Option<TagPlace> {
-        let State { first, is_open, .. } = self.state();
+        let TailState { first, is_open, .. } = self.state();
         let first = first.filter(|_| is_open)?;
         let is_here = shape.block_of(first) == shape.block_of(page) && first <= page;
         let place = is_here.then(|| shape.nth_of(page) - shape.nth_of(first))?;

@@ -66,6 +66,15 @@ pub(crate) fn splits_by<'e, C: Cells>(path: &Path<'_, C>, leaf: &[u8], edits: im
     1 + (sum / (room / 4).max(1)) as u32
 }
 
+/// Part of the pages that may live, as a divisor, that has to be left for leaves to leave room for lists.
+const LEFT_SHARE: u32 = 8;
+
+/// Bytes that a leaf leaves free for what a commit lists: none on a chip that is nearly full.
+pub(crate) fn list_room<N: Nand, C: Cells>(tree: &Tree<'_, N, C>) -> usize {
+    let is_plenty = tree.log.has_room(tree.log.capacity_pages() / LEFT_SHARE);
+    if is_plenty { tree.path.shape().list_room() } else { 0 }
+}
+
 /// Bytes of a leaf when these edits of it are made, at most. What is replaced gives its room.
 pub(crate) fn size_with<'e, C: Cells>(cells: C, leaf: &[u8], edits: impl Iterator<Item = Edit<'e>>) -> usize {
     let (mut most, mut sum, mut count) = (0, 0, 0);

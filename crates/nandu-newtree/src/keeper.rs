@@ -736,6 +736,15 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         Ok(())
     }
 
+    /// So many pages of values more can be told to die with the next commit, if no more die with one than can: else live counts would be too high, and be made anew with a read of every leaf.
+    pub(crate) fn make_dying_room(&mut self, pages: usize) -> Outcome<(), N> {
+        let needed = DEATHS + self.waiting.window.len() + pages;
+        if self.working.counts.may_have_heads() && self.tree.log.has_dying() && self.tree.log.dying_room() < needed {
+            self.settle()?;
+        }
+        Ok(())
+    }
+
     /// Whether an inner node leads to a page that cannot be read. If that cannot be found out it may be.
     fn reaches(&mut self, page: PageAddr) -> bool {
         let mut is_reached = false;

@@ -542,9 +542,9 @@ impl<'m, C: Cells> Path<'m, C> {
         is_sparse && is_here && self.top() > 0 && self.child_count(1) > 2
     }
 
-    /// Stages the leaf and a neighbour as one, if both fit the page of the path.
-    pub(crate) fn stage_joined(&mut self, neighbour: &[u8], right: bool) -> bool {
-        let (cells, room) = (self.shape.cells(), self.room());
+    /// Stages the leaf and a neighbour as one, if both fit the page of the path and leave so much of it free.
+    pub(crate) fn stage_joined(&mut self, (neighbour, right): (&[u8], bool), kept: usize) -> bool {
+        let (cells, room) = (self.shape.cells(), self.room().saturating_sub(kept));
         let own = Stretch::whole(cells, &self.page[self.slots[0].range()]);
         let other = Stretch::whole(cells, neighbour);
         let (first, second) = if right { (own, other) } else { (other, own) };

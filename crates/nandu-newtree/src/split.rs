@@ -13,7 +13,7 @@ use nandu_newlog::Kind;
 use nandu_index::KeyBuf;
 
 use crate::error::{EngineError, Outcome, corrupt};
-use crate::fit::{cut, encode_half, respliced, separator_before};
+use crate::fit::{cut, encode_half, list_room, respliced, separator_before};
 use crate::reader::Place;
 use crate::slots::Respliced;
 use crate::splice::Splice;
@@ -135,11 +135,12 @@ pub(crate) fn join<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>) -> Outcome<(), 
     if !tree.path.take_sparse() {
         return Ok(());
     }
+    let kept = list_room(tree);
     for right in [true, false] {
         let Some(page) = tree.path.neighbour(right) else { continue };
         // A leaf that cannot be read is no reason to refuse a change of this one.
         let Ok(place) = tree.reader.node(&mut tree.log, page, 0) else { continue };
-        if !tree.path.stage_joined(tree.reader.at(&place), right) {
+        if !tree.path.stage_joined((tree.reader.at(&place), right), kept) {
             continue;
         }
         tree.path.stats_mut().joins += 1;

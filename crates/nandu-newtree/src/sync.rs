@@ -23,7 +23,7 @@ use crate::changes::{Changes, UNSYNCED};
 use crate::descend::{descend, descend_to_leaf, find_leaf, leaf_in, look};
 use crate::division::SINGLE_MAX;
 use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
-use crate::fit::{ascending_size_max, inner_splits_max, is_at_end, size_with, splits_by};
+use crate::fit::{ascending_size_max, inner_splits_max, is_at_end, list_room, size_with, splits_by};
 use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper};
 use crate::large::replace;
 use crate::list::{changes_max, has_room, size_beside, waiting_max};
@@ -77,9 +77,12 @@ pub(crate) fn change<N: Nand, C: Cells>(
     if memory > waiting_max(keeper.waiting(), keeper.tree().path.shape()) / 2 || size > max {
         return one.map(|entry| put_through(keeper, entry)).transpose();
     }
-    let (mut existed, mut changes_any) = (false, false);
+    let (mut existed, mut changes_any, mut deaths) = (false, false, 0);
+    let shape = *keeper.tree().path.shape();
     for edit in edits {
-        existed = value_of(keeper, edit.key)?.is_some();
+        let before = value_of(keeper, edit.key)?;
+        existed = before.is_some();
+        deaths += usize::from(before.is_some_and(|value| shape.head(edit.key, value).is_some()));
         changes_any |= existed || edit.value.is_some();
     }
     if !changes_any {
@@ -99,6 +102,7 @@ pub(crate) fn change<N: Nand, C: Cells>(
         let pages = make_room(keeper, want, |keeper| tightness_of(keeper, edits))?;
         keeper.ready()?;
         keeper.make_list_room(size)?;
+        keeper.make_dying_room(deaths)?;
         // Pages that were moved for the room of pages may have taken that in memory.
         if has_way(keeper, edits, usize::MAX) {
             tight = Some(pages);
@@ -242,6 +246,7 @@ fn tightness<N: Nand, C: Cells>(
     edits: &[Edit<'_>],
 ) -> Outcome<(u32, bool), N> {
     let (mut pages, mut is_sure, mut tight) = (0, true, 0);
+    let kept = list_room(tree);
     let mut rest = edits;
     while let Some(first) = rest.first() {
         let waits = group_of(tree, changes, first.key)?;
@@ -256,7 +261,7 @@ fn tightness<N: Nand, C: Cells>(
         let before = size_with(shape.cells(), leaf, changes.edits(waits.clone()));
         let size = size_with(shape.cells(), leaf, merged(changes.edits(waits), here));
         // What takes no more room than what it replaces is never refused.
-        if size > room.min(tree.path.room().saturating_sub(shape.list_room())) && size > before {
+        if size > room.min(tree.path.room().saturating_sub(kept)) && size > before {
             let parts = 4 + inner_splits_max(&tree.path);
             let fits = size <= room;
             (pages, tight) = if fits { (pages, tight + parts) } else { (pages + parts, tight) };

@@ -172,3 +172,29 @@ fn a_raw_page_that_has_other_bytes_is_not_taken_for_the_value() {
     let read: Vec<_> = [b"k", b"l"].map(|key| engine.verify_value(key).unwrap()).into();
     assert!(read.contains(&Some(true)) && read.contains(&Some(false)), "{read:?}");
 }
+
+/// Pages that die are told to the log, however many there are: else it would not know what lives, and all leaves would be read.
+#[test]
+fn where_many_values_go_nothing_is_counted_anew() {
+    let chip = Chip::W25N01GV.with_blocks(40);
+    let options = Options { pending_size: 8_192, ..OPTIONS };
+    let mut bytes = vec![0; memory_required::<Sim>(&chip.geometry, &options)];
+    let mut engine = crate::bench::format(Sim::new(chip), ByteCells, options, &mut bytes).unwrap();
+    for round in 0..3 {
+        for key in 0..90_u8 {
+            put(&mut engine, &[key], &[round; 2_000]).unwrap();
+        }
+        engine.sync().unwrap();
+        let keys: Vec<_> = (0..90_u8).map(|key| [key]).collect();
+        for step in keys.chunks(30) {
+            let gone: Vec<_> = step.iter().map(|key| Edit { key, value: None }).collect();
+            engine.batch(&gone).unwrap();
+        }
+        put(&mut engine, &[0], &[round; 2_000]).unwrap();
+        assert_eq!(engine.stats().recounts, 0, "round {round}");
+    }
+    engine.sync().unwrap();
+    let mut live = 0;
+    engine.live_pages(&mut |_| live += 1).unwrap();
+    assert_eq!(engine.log().live_pages(), live);
+}
