@@ -1,10 +1,11 @@
-//! Changing modes, owners and times.
+//! What is known of an inode, and changing modes, owners and times.
 
 use nandu_nand::Nand;
 
 use crate::fs::Fs;
+use crate::heart::REMOVES_AT_ONCE;
 use crate::inode::{ATIME, CTIME, Inode, MTIME};
-use crate::{FileKind, FsError, Ino, SetAttributes};
+use crate::{FileKind, FsError, Ino, SetAttributes, Stat};
 
 /// Seconds after which a read is noted again.
 const NOTE_SECONDS: i64 = 24 * 60 * 60;
@@ -29,6 +30,20 @@ impl Inode {
 }
 
 impl<N: Nand> Fs<'_, N> {
+    /// What is known of an inode. Reads the leaf that it is in. What a truncation cut off and is not removed yet is not counted as allocated.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::NoInode`]; errors of the chip, as every call has them.
+    pub fn stat(&mut self, ino: Ino) -> Result<Stat, FsError<N::Error>> {
+        let page_size = self.page_size();
+        let mut stat = self.inode(ino)?.stat(ino, page_size);
+        if !REMOVES_AT_ONCE && self.is_cut_off(ino)? {
+            stat.allocated_size = stat.allocated_size.min(stat.size.next_multiple_of(page_size as u64));
+        }
+        Ok(stat)
+    }
+
     /// Changes an inode. Durable at the next sync. Costs what [`Fs::create`] does.
     ///
     /// # Errors

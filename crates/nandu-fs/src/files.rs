@@ -55,7 +55,7 @@ impl<N: Nand> Fs<'_, N> {
             return Err(FsError::FileSize { size_max });
         }
         self.file_size(ino)?;
-        self.finish_truncation(ino)?;
+        self.finish_truncation(ino, offset + bytes.len() as u64)?;
         let page_size = self.page_size();
         let mut at = 0;
         // Where what stands in memory alone begins.

@@ -13,7 +13,7 @@ use crate::open_files::OpenFiles;
 use crate::placing::Placing;
 use crate::tagging::Tagging;
 use crate::write_buffer::WriteBuffer;
-use crate::{FsError, Ino, Options, Stat, Time};
+use crate::{FsError, Ino, Options, Time};
 
 /// A file system on a chip `N`, in memory handed over when it is formatted or mounted.
 ///
@@ -52,16 +52,6 @@ impl<N: Nand> Fs<'_, N> {
     /// for; times that [`Fs::set_attributes`] sets are kept to the nanosecond.
     pub fn set_now(&mut self, now: Time) {
         self.now = Time { nanoseconds: now.nanoseconds - now.nanoseconds % 1_000_000, ..now };
-    }
-
-    /// What is known of an inode. Reads the leaf that it is in.
-    ///
-    /// # Errors
-    ///
-    /// [`FsError::NoInode`]; errors of the chip, as every call has them.
-    pub fn stat(&mut self, ino: Ino) -> Result<Stat, FsError<N::Error>> {
-        let page_size = self.page_size();
-        Ok(self.inode(ino)?.stat(ino, page_size))
     }
 
     /// What was done since the file system was mounted, by cause, and how full and how worn the chip is.

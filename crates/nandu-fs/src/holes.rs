@@ -39,7 +39,7 @@ impl<N: Nand> Fs<'_, N> {
             return Err(FsError::FileSize { size_max });
         }
         self.begin_change()?;
-        self.finish_truncation(ino)?;
+        self.finish_truncation(ino, size)?;
         let mut left = Left::Nothing;
         self.change(&[], &mut |fs, batch, _| {
             let how;
@@ -50,7 +50,7 @@ impl<N: Nand> Fs<'_, N> {
             // Its record says that it is an orphan, and not that it was cut.
             self.open.set_cut(ino.0, true);
         }
-        if left == Left::Nothing { Ok(()) } else { self.reap(ino) }
+        if left == Left::Nothing { Ok(()) } else { self.remove_cut_off(ino) }
     }
 
     /// The first part of it, which is durable as one.
@@ -159,7 +159,8 @@ impl<N: Nand> Fs<'_, N> {
             return Err(FsError::Range);
         }
         self.begin_change()?;
-        self.finish_truncation(ino)?;
+        // What is allocated behind the end is to stay.
+        self.finish_truncation(ino, u64::MAX)?;
         let old_size = self.file_size(ino)?;
         let page_size = self.page_size() as u64;
         let (mut index, last) = ((offset / page_size) as u32, ((end - 1) / page_size) as u32);

@@ -122,6 +122,7 @@ mod tag;
 mod tagging;
 #[cfg_attr(not(feature = "tags"), path = "without/tags.rs")]
 mod tags;
+mod truncation;
 mod walk;
 mod write_buffer;
 mod xattr_records;

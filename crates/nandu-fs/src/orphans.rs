@@ -30,7 +30,7 @@ pub(crate) const REMOVED_COUNT: usize = STEP_COUNT / 2;
 const STEP_SHARE: usize = 32;
 
 /// A step's room: what it deletes, the inode and the orphan's record.
-type StepRoom = Room<{ STEP_COUNT + 2 }, { (STEP_COUNT + 1) * KEY_SIZE_MAX + INODE_ROOM }>;
+pub(crate) type StepRoom = Room<{ STEP_COUNT + 2 }, { (STEP_COUNT + 1) * KEY_SIZE_MAX + INODE_ROOM }>;
 
 /// What of some records is going to be deleted.
 pub(crate) struct Doomed {
@@ -130,7 +130,7 @@ impl<N: Nand> Fs<'_, N> {
 
     /// Removes a part of it. Returns whether that was the last one.
     #[inline(never)]
-    fn reap_step(&mut self, ino: Ino, last: &mut Key) -> Result<bool, FsError<N::Error>> {
+    pub(crate) fn reap_step(&mut self, ino: Ino, last: &mut Key) -> Result<bool, FsError<N::Error>> {
         let page_size = self.page_size() as u64;
         let mut inode = self.find_inode(ino)?;
         // Who has it open goes on using it without a name.
@@ -217,21 +217,6 @@ impl<N: Nand> Fs<'_, N> {
             from = ino + 1;
         }
         Ok(None)
-    }
-
-    /// Before a file is changed: a truncation that a cut interrupted is brought to its end, since what it left behind the end of the
-    /// file would come to light if the file grew.
-    pub(crate) fn finish_truncation(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
-        if self.open.is_cut(ino.0) {
-            return self.reap(ino);
-        }
-        if !self.has_orphans || !self.has_orphan_record(ino.0)? {
-            return Ok(());
-        }
-        match self.find_inode(ino)? {
-            Some(inode) if inode.nlink > 0 => self.reap(ino),
-            _ => Ok(()),
-        }
     }
 
     /// On a full chip: removes everything that waits to be, and brings what was removed to the leaves, until which it is counted as

@@ -82,6 +82,8 @@ mod tag;
 mod tagging;
 #[cfg(feature = "tags")]
 mod tags;
+#[path = "../../nandu-fs/src/truncation.rs"]
+mod truncation;
 #[path = "../../nandu-fs/src/walk.rs"]
 mod walk;
 #[path = "../../nandu-fs/src/write_buffer.rs"]

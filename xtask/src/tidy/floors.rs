@@ -80,7 +80,7 @@ const FILE_SYSTEM: House = House {
         // What changes records, and pages.
         &["commit", "pages", "paths", "put_page", "space"],
         &["flush"],
-        &["background", "super_block", "sync", "tags"],
+        &["background", "super_block", "sync", "tags", "truncation"],
         // The calls.
         &["attributes", "holes", "mount"],
         &["files", "xattrs"],
