@@ -36,6 +36,10 @@ impl<N: Nand> Fs<'_, N> {
         if !self.is_cut_off(ino)? {
             return Ok(());
         }
+        // With what waits in memory to be written the file may be longer: its end is where that ends.
+        if !REMOVES_AT_ONCE {
+            self.flush()?;
+        }
         let Some(inode) = self.find_inode(ino)?.filter(|inode| is_cut || inode.nlink > 0) else { return Ok(()) };
         let page_size = self.page_size() as u64;
         let page = |size: u64| u32::try_from(size.div_ceil(page_size)).unwrap_or(u32::MAX);
@@ -43,8 +47,6 @@ impl<N: Nand> Fs<'_, N> {
         if REMOVES_AT_ONCE || last == u32::MAX {
             return self.reap(ino);
         }
-        // What waits in memory to be written has the inode as it was.
-        self.flush()?;
         let mut removed = Key::EMPTY;
         while first < last
             && !self.remove_pages(ino, (Key::page(ino.0, first), Key::page(ino.0, last)), &mut removed)?
@@ -53,6 +55,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Removes a step of the pages of a file between two keys. Returns whether these were all.
+    #[inline(never)]
     fn remove_pages(&mut self, ino: Ino, range: (Key, Key), last: &mut Key) -> Result<bool, FsError<N::Error>> {
         let Some(mut inode) = self.find_inode(ino)? else { return Ok(true) };
         batch_in!(batch: StepRoom);

@@ -182,6 +182,32 @@ fn a_file_that_was_open_without_a_name_is_gone_after_a_cut() {
 }
 
 /// A truncation that failed half-way is brought to its end before the file grows, also if it lost its name meanwhile.
+/// However much of what was cut off is left: it does not come to light when the file grows, and nothing goes that was written since.
+#[test]
+fn a_file_that_was_cut_off_grows_again() {
+    with_file(|fs, file| {
+        for new_size in [0, 700, 5 * 512] {
+            fs.write_at(file, 0, &[5; 200 * 512]).unwrap();
+            fs.sync().unwrap();
+            fs.truncate(file, new_size).unwrap();
+            let mut expected = vec![5; new_size as usize];
+            // In memory, then behind it, with a hole between; within what is there; far behind.
+            for (offset, size) in [(new_size, 100), (new_size + 3 * 512, 512), (new_size + 20, 30), (90 * 512, 1000)] {
+                fs.write_at(file, offset, &vec![7; size]).unwrap();
+                expected.resize(expected.len().max(offset as usize + size), 0);
+                expected[offset as usize..][..size].fill(7);
+                assert_eq!(content(fs, file).unwrap(), expected, "{new_size} {offset}");
+            }
+            fs.truncate(file, 150 * 512).unwrap();
+            expected.resize(150 * 512, 0);
+            assert_eq!(content(fs, file).unwrap(), expected, "{new_size}");
+            fs.sync().unwrap();
+            assert_eq!(violations(fs), Vec::<String>::new());
+            assert_eq!(content(fs, file).unwrap(), expected, "{new_size}");
+        }
+    });
+}
+
 #[test]
 fn what_a_failed_truncation_left_does_not_come_to_light() {
     let chip = formatted_with(SMALL, OPTIONS);

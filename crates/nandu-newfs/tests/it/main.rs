@@ -29,6 +29,7 @@ mod space;
 #[path = "../../../nandu-fs/tests/it/suite.rs"]
 mod suite;
 mod tags;
+mod truncations;
 #[path = "../../../nandu-fs/tests/it/worn.rs"]
 mod worn;
 #[path = "../../../nandu-fs/tests/it/xattrs.rs"]
