@@ -20,7 +20,7 @@ const SPARE_BLOCKS: u32 = 3;
 /// come in the order of their hashes, so that most leaves were parted: 93 on pages of 2 KiB, 113 on those of 4 KiB.
 const RECORDS_SIZE: u32 = 120;
 
-/// Whether the call that takes the last name of a file removes all of it, or a step, and the changes that follow the rest.
+/// Whether the call that takes the last name of a file, or cuts a part of it off, removes all of that, or a step, and the changes that follow the rest.
 pub(crate) const REMOVES_AT_ONCE: bool = true;
 
 impl<N: Nand> Fs<'_, N> {

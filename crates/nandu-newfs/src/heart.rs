@@ -16,7 +16,7 @@ const SPARE_BLOCKS: u32 = 3;
 /// Bytes that a file of one page takes of leaves, at most: its name, its inode, and the record of its page, in leaves that are not full.
 const RECORDS_SIZE: u32 = 220;
 
-/// Whether the call that takes the last name of a file removes all of it, or a step, and the changes that follow the rest: so no call takes long.
+/// Whether the call that takes the last name of a file, or cuts a part of it off, removes all of that, or a step, and the changes that follow the rest: so no call takes long.
 pub(crate) const REMOVES_AT_ONCE: bool = false;
 
 impl<N: Nand> Fs<'_, N> {

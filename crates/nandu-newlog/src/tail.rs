@@ -124,6 +124,11 @@ impl Tail {
         first.map(|PageAddr(first)| anchor::Tail { first, commit, is_due: false })
     }
 
+    /// Whether another page can become one of it: then no mount found it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.state().is_open
+    }
+
     /// No other page becomes one of it.
     pub(crate) fn end(&mut self) {
         self.state.iter_mut().for_each(|state| state.is_open = false);

@@ -541,7 +541,7 @@ impl<'m, N: Nand> Volume<'m, N> {
     pub(crate) fn read_tail(&mut self, place: u16, bytes: &mut [u8]) -> Result<Tagged, LogError<N::Error>> {
         let Volume { medium, shape, blocks, standing, .. } = self;
         let Some((page, said)) = standing.tail.place(shape, (medium.volume(), place)) else { return Ok(Tagged::End) };
-        if !blocks.is_raw(shape.block_of(page)) {
+        if standing.tail.is_open() || !blocks.is_raw(shape.block_of(page)) {
             return Ok(Tagged::End);
         }
         let found = medium.read_tagged(page, bytes, &said)?;

@@ -394,7 +394,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         })
     }
 
-    /// Makes every change so far durable, in order. Programs 1 page, or nothing if there is no change since the last sync; 1 more if a leaf that goes with it leaves no
+    /// Makes every change so far durable, in order. Programs 1 page, or nothing if there is no change since the last sync but what tags tell of; 1 more if a leaf that goes with it leaves no
     /// room for what is to be listed. Where memory for changes is nearly full leaves are programmed besides, until as many changes again have room.
     ///
     /// # Errors

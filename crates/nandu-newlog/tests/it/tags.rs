@@ -101,6 +101,8 @@ fn nine_pages_follow_a_commit_with_a_program_each_and_a_mount_finds_them() {
             assert_eq!(log.nand().counters().programs, before + 1);
         }
     }
+    // What is written now no mount found.
+    assert_eq!(tail(&mut log), []);
     let sim = log.abandon_log();
     let mut log = crate::mounted(sim, TAGGED, &mut bytes).unwrap();
     assert_eq!(tail(&mut log), [(0, 21), (1, 22), (2, 23), (3, 24)]);
