@@ -122,6 +122,14 @@ impl Limits {
         children >= 2 && size > self.room * usize::from(share) / 1000
     }
 
+    /// Bytes that a root takes at most in a tree as high as can be, where it is not divided: its share, and half of what those of all levels leave. The other half is for nodes that were
+    /// made while the tree was lower.
+    pub fn highest_root_size(&self) -> usize {
+        let top = self.height_max() - 1;
+        let below: u16 = self.shares[..top].iter().map(|share| share.inner).sum();
+        self.room * usize::from((1000 - below + self.shares[top].root) / 2) / 1000
+    }
+
     /// Bytes that an inner node of this level takes when it is about to be split, if each child of it takes
     /// `child_size` and the root has `root_children`.
     pub fn grown_size(&self, level: u8, height: u8, child_size: usize, root_children: usize) -> usize {

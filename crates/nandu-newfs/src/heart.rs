@@ -69,7 +69,7 @@ impl<E: Error + 'static> From<TreeError<E>> for FsError<E> {
             TreeError::PageSize(size) => FsError::PageSize(size),
             TreeError::PendingSize => FsError::PendingSize,
             // There is no room for so much at once.
-            TreeError::BatchTooLarge { .. } => FsError::Full,
+            TreeError::BatchTooLarge { .. } | TreeError::TooHigh => FsError::Full,
             TreeError::NotCompiled { feature } => FsError::NotCompiled { feature },
             // The others are of keys, values and batches that the file system does not make.
             _ => FsError::Inconsistent,

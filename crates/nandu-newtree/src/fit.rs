@@ -149,6 +149,9 @@ pub(crate) fn separator_before<C: Cells>(
 
 fn is_oversize<C: Cells>(path: &Path<'_, C>, level: u8, count: usize, size: usize) -> bool {
     let (height, limits) = (path.top() + 1, path.shape().limits());
+    if level == path.top() && usize::from(height) == limits.height_max() {
+        return size > limits.highest_root_size();
+    }
     let root_children = path.child_count(path.top());
     limits.must_split(level, height, count, size) || limits.should_split(level, height, count, size, root_children)
 }

@@ -77,6 +77,7 @@ mod edit;
 mod engine;
 mod error;
 mod fit;
+mod growth;
 mod keeper;
 mod large;
 mod list;

@@ -13,6 +13,7 @@ use crate::batch::{apply, measure};
 use crate::edit::{delete, make_room, put};
 use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
 use crate::fit::inner_splits_max;
+use crate::growth::claim_growth;
 use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper};
 use crate::large::replace;
 use crate::slots::{Growth, Put};
@@ -33,11 +34,13 @@ pub(crate) fn put_now<N: Nand, C: Cells>(
         let ((outcome, existed), fewer) = tried.map_err(|error| keeper.undo(error))?;
         let need = need_of(keeper, outcome);
         want = need.want;
-        let mut change = match keeper.claim(need) {
+        let mut change = match claim_growth(keeper, need) {
             Ok(Some(change)) => change,
             Ok(None) => continue,
             // On a full chip a leaf takes what it has room for.
-            Err(EngineError::Log(LogError::Full)) if growth != Growth::Own && outcome != Put::Fits => {
+            Err(EngineError::Log(LogError::Full) | EngineError::TooHigh)
+                if growth != Growth::Own && outcome != Put::Fits =>
+            {
                 growth = Growth::Own;
                 let working = keeper.working();
                 keeper.parts().0.path.begin(working);
@@ -112,7 +115,7 @@ pub(crate) fn batch_now<N: Nand, C: Cells>(
             return Err(EngineError::BatchTooLarge { pages });
         }
         let need = Need { want, pages, live: live + more, deaths: BATCH_DEATHS };
-        let Some(mut change) = keeper.claim(need)? else { continue };
+        let Some(mut change) = claim_growth(keeper, need)? else { continue };
         let tree = keeper.parts().0;
         let replaced = edits.iter().try_fold(0, |pages, edit| Ok(pages + replace(tree, edit.key)?));
         let applied = replaced.and_then(|fewer| {

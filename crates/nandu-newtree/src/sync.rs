@@ -24,6 +24,7 @@ use crate::descend::{descend, descend_to_leaf, find_leaf, leaf_in, look};
 use crate::division::SINGLE_MAX;
 use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
 use crate::fit::{ascending_size_max, inner_splits_max, is_at_end, list_room, size_with, splits_by};
+use crate::growth::claim_growth;
 use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper};
 use crate::large::replace;
 use crate::list::{changes_max, has_room, size_beside, waiting_max};
@@ -286,10 +287,10 @@ fn make_room<N: Nand, C: Cells>(
         if pages > BATCH_PAGES_MAX {
             return Err(EngineError::BatchTooLarge { pages });
         }
-        match keeper.claim(Need { want, pages, live: pages, deaths: BATCH_DEATHS }) {
+        match claim_growth(keeper, Need { want, pages, live: pages, deaths: BATCH_DEATHS }) {
             Ok(Some(_)) => return Ok(pages),
             Ok(None) => {}
-            Err(EngineError::Log(LogError::Full)) if is_sure => return Ok(0),
+            Err(EngineError::Log(LogError::Full) | EngineError::TooHigh) if is_sure => return Ok(0),
             Err(error) => return Err(keeper.undo(error)),
         }
     }

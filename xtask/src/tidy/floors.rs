@@ -181,6 +181,7 @@ const NEW_TREE: House = House {
         &["vanish"],
         &["edit"],
         &["batch", "keeper"],
+        &["growth"],
         // Changes at once, and changes that wait.
         &["now", "sync"],
         &["parts", "tags"],

@@ -1,6 +1,6 @@
 //! A chip that is full.
 
-use nandu_newtree::{ByteCells, EngineError, FixedCells, LogError};
+use nandu_newtree::{ByteCells, Edit, EngineError, FixedCells, LogError};
 use nandu_sim::{Chip, Sim};
 
 use crate::bench::{Bench, OPTIONS, chance, contents};
@@ -249,4 +249,50 @@ fn a_full_chip_that_is_cut_after_every_few_changes_stays_usable() {
         bench.check();
     }
     assert!(moved_by_commit > 0);
+}
+
+/// A page holds only so long a path. A tree that is as high as can be refuses what would make it grow, and nothing else: what frees may divide leaves on the way, as a record does that says what is to go.
+#[test]
+fn a_tree_that_is_as_high_as_can_be_refuses_growth_and_still_deletes() {
+    let mut chip = Chip::TINY.with_blocks(160);
+    chip.geometry.pages_per_block = 64;
+    for (durability, options) in [("at once", OPTIONS), ("waits", waiting(512, 60)), ("waits", waiting(512, 4096))] {
+        let mut bench = Bench::new(Sim::new(chip), ByteCells, options);
+        let name = |number: u32| (u64::from(chance(number, 7)) << 8 | u64::from(number % 251)).to_be_bytes();
+        let mut count = 0_u32;
+        let refused = loop {
+            match bench.engine().put(&name(count), &[count as u8; 12]) {
+                Ok(_) => count += 1,
+                Err(error) => break error,
+            }
+        };
+        println!("{durability}: {refused} at {count} records, height {}, {}", bench.engine().height(), bench.told());
+        assert_eq!(refused, EngineError::TooHigh, "{durability}");
+        bench.check();
+        // A record comes in another place than those that go.
+        for number in 0..count / 8 {
+            let mut goes =
+                [[name(2 * number), name(1_000_000 + number)], [name(2 * number + 1), name(1_000_000 + number)]];
+            goes.iter_mut().for_each(|keys| keys.sort());
+            for (nth, keys) in goes.iter().enumerate() {
+                let value = |key: &[u8]| (nth == 0 && *key == name(1_000_000 + number)).then_some(&[9; 12][..]);
+                let edits = keys.each_ref().map(|key| Edit { key, value: value(key) });
+                let freed = bench.engine().batch_freeing(&edits);
+                assert_eq!(freed, Ok(()), "{durability}: {number} of {count}, {}", bench.told());
+            }
+        }
+        bench.engine().sync().unwrap();
+        let chip = bench.unmount();
+        bench.reopen_on(chip);
+        bench.check();
+        let left: Vec<_> = contents(bench.engine()).unwrap().into_keys().collect();
+        assert_eq!(left.len() as u32, count - count / 8 * 2);
+        for key in left {
+            assert_eq!(bench.engine().delete(&key), Ok(true));
+        }
+        bench.engine().settle().unwrap();
+        bench.check();
+        let again = (0..count).take_while(|&number| bench.engine().put(&name(number), &[1; 12]).is_ok()).count() as u32;
+        assert!(again > count * 3 / 4, "{again} after {count}");
+    }
 }
