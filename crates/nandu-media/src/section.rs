@@ -7,7 +7,7 @@
 //! offset  size  field     meaning
 //!      0     1  kind      1 changes that wait for their leaves: as described under "Journal page"
 //!                         2 notes: pages of the owner's bytes that nothing else on flash describes yet
-//!                         3 a value; nothing writes it
+//!                         3 a value that a record in the section of the kind 1 names
 //!                         4 commits whose changes are still needed: as described under "Path page"
 //!      1     1  reserved  zero, checked on read
 //!      2     2  size      bytes of `content`
@@ -29,7 +29,7 @@ pub enum SectionKind {
     Changes = 1,
     /// Pages of the owner's bytes that nothing else describes.
     Notes = 2,
-    /// A value.
+    /// A value that a record among the changes names.
     Value = 3,
     /// Commits whose changes are still needed.
     Window = 4,

@@ -174,6 +174,9 @@ impl<'m, N: Nand> Records<'m, N> {
         if !replaces && !self.has_room(1)? {
             return Err(self.refuse());
         }
+        if self.engine.put_blob(key, bytes, beside)? {
+            return Ok(());
+        }
         self.engine.begin_value(key, bytes.len())?;
         let mut rest = bytes;
         while let Some(size) = self.engine.value_part() {

@@ -22,7 +22,7 @@ use nandu_media::journal::Change;
 use nandu_media::tree::{CellFormat, Malformed};
 use nandu_media::value::{TAG_HERE, TAG_INLINE};
 
-use crate::division::set_number;
+use crate::division::{name_raw, names_own_page, set_number};
 
 /// In place of a member's slot: no commit lists the change yet.
 pub(crate) const UNSYNCED: u8 = 15;
@@ -135,6 +135,22 @@ impl<'m> Changes<'m> {
         self.set_tag(index, PUT | UNSYNCED << 1);
         let value = self.parts(self.offset(index)).1;
         set_number(&mut self.memory[value], page);
+    }
+
+    /// The value of which the head at a key says where it stands is in a raw page, which has this number and this checksum, which no member says yet.
+    pub(crate) fn set_raw(&mut self, index: usize, named: (u32, u32)) {
+        self.set_page(index, named.0);
+        let value = self.parts(self.offset(index)).1;
+        name_raw(&mut self.memory[value], named);
+    }
+
+    /// A head that says that its value is in the commit that lists it says from here on which page that is.
+    pub(crate) fn name_own_page(&mut self, page: u32) {
+        let own = (0..self.len()).find(|&index| self.value(index).is_some_and(names_own_page));
+        if let Some(index) = own {
+            let value = self.parts(self.offset(index)).1;
+            set_number(&mut self.memory[value], page);
+        }
     }
 
     /// Bytes of memory that a change takes.

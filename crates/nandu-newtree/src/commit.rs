@@ -66,7 +66,7 @@ pub(crate) fn commit<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     waiting: &mut Waiting<'_>,
     change: Change,
-    (bare, list): (Option<PageAddr>, List),
+    (bare, list): (Option<PageAddr>, List<'_>),
 ) -> Outcome<bool, N> {
     let is_all = tell(tree, waiting, bare) & tell_leaving(tree, waiting, &list);
     if !list.is_empty() {
@@ -89,7 +89,7 @@ pub(crate) fn commit_bare<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     waiting: &mut Waiting<'_>,
     change: Change,
-    (bare, list): (Option<PageAddr>, List),
+    (bare, list): (Option<PageAddr>, List<'_>),
 ) -> Outcome<(Option<PageAddr>, bool), N> {
     debug_assert!(!tree.path.is_dirty(), "the root is on flash");
     let is_all = tell(tree, waiting, bare) & tell_leaving(tree, waiting, &list);
@@ -129,7 +129,7 @@ pub(crate) fn tell<N: Nand, C: Cells>(
 }
 
 /// Tells the log which members die that leave with the commit that comes next.
-fn tell_leaving<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, waiting: &Waiting<'_>, list: &List) -> bool {
+fn tell_leaving<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, waiting: &Waiting<'_>, list: &List<'_>) -> bool {
     let mut is_all = true;
     debug_assert!(waiting.window.is_known(list.leaving()), "of who leaves it is known whether it dies");
     for page in waiting.window.lonely(list.leaving()) {

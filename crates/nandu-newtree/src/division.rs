@@ -7,9 +7,10 @@
 //!         at most 96, if no page has them. No other record is such: a value that looks like one stands in a page itself
 //! page    of the kind `Value`, as in "Large values", with the stamp 0: what it belongs to, and bytes of the value
 //! raw     7F 48 D6 9C; length u32; number u32 of a raw page, which has the bytes of the value and then FF; XXH32 u32 of that page, with seed 0
+//! blob    7F 48 D6 9D; length u32; number u32 of a commit, whose section of the kind 3 has the bytes of the value, or FF FF FF FF in a list: the commit that lists it; XXH32 u32 of these
 //! ```
 //!
-//! On a volume with raw pages each head is as the last one: a value has a page at most, and its key 11 bytes.
+//! On a volume with raw pages each head is as one of the last two: a value has a page at most, and its key 11 bytes.
 //! Where a head has room for the numbers of all pages, it has these, and what is left of the value beyond full pages if that is little: so a value as large as a page takes one. Else pages stand in groups, and the head has the number of each group's last page, its **leader**, which
 //! has the numbers of the others behind its bytes. A full group has as many pages as 6 bytes of a page's content each, 292 at most. Pages are full in their order, but for the last
 //! of the bytes; a leader may have none. Numbers are little-endian.
@@ -25,6 +26,12 @@ const MARK: [u8; 4] = [0x7F, 0x48, 0xD6, 0x9B];
 
 /// Those of a head that names a raw page.
 const RAW_MARK: [u8; 4] = [0x7F, 0x48, 0xD6, 0x9C];
+
+/// Those of a head that names a commit.
+const BLOB_MARK: [u8; 4] = [0x7F, 0x48, 0xD6, 0x9D];
+
+/// In place of the number of a commit: the one that lists the head.
+pub(crate) const OWN_PAGE: u32 = u32::MAX;
 
 /// Bytes of a head before page numbers.
 const FRONT: usize = 8;
@@ -50,6 +57,27 @@ pub(crate) const fn memory_required(page_size: usize) -> usize {
     page_size / 4 + if group < NUMBER * GROUP_MAX { group } else { NUMBER * GROUP_MAX }
 }
 
+/// Where the bytes of a value stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// In pages of values.
+    Pages,
+    /// In a raw page.
+    Raw,
+    /// In a commit.
+    Blob,
+}
+
+impl Form {
+    fn mark(self) -> &'static [u8; 4] {
+        match self {
+            Form::Pages => &MARK,
+            Form::Raw => &RAW_MARK,
+            Form::Blob => &BLOB_MARK,
+        }
+    }
+}
+
 /// How a value is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Division {
@@ -62,8 +90,7 @@ pub(crate) struct Division {
     heads: usize,
     /// Bytes of the value in the head.
     rest: usize,
-    /// Whether its page is a raw one.
-    is_raw: bool,
+    form: Form,
 }
 
 impl Division {
@@ -79,20 +106,36 @@ impl Division {
             let size = group * payload - NUMBER * (group - 1);
             let heads = length.saturating_sub(rest_max).div_ceil(size).max(1);
             let rest = length.saturating_sub(heads * size);
-            let division = Division { length, payload, group: group as u16, heads, rest, is_raw: false };
+            let division = Division { length, payload, group: group as u16, heads, rest, form: Form::Pages };
             (division.head_size() <= head_max).then_some(division)
         })
     }
 
     /// A value of so many bytes in a raw page of this size. `None` if it does not fit, or has no bytes.
     pub(crate) fn raw(page_size: usize, length: usize) -> Option<Division> {
-        let division = Division { length, payload: page_size, group: 1, heads: 1, rest: 0, is_raw: true };
+        let division = Division { length, payload: page_size, group: 1, heads: 1, rest: 0, form: Form::Raw };
         (1..=page_size).contains(&length).then_some(division)
+    }
+
+    /// The same of one whose head has this form: in one page, or none.
+    pub(crate) fn in_form(self, form: Form) -> Option<Division> {
+        let is_it = (self.form == Form::Pages) == (form == Form::Pages);
+        is_it.then_some(Division { form, ..self })
+    }
+
+    /// Whether the value is in a raw page, or in a commit: then its head has a checksum of it.
+    pub(crate) fn has_check(&self) -> bool {
+        FILES && self.form != Form::Pages
     }
 
     /// Whether the value is in a raw page.
     pub(crate) fn is_raw(&self) -> bool {
-        FILES && self.is_raw
+        FILES && self.form == Form::Raw
+    }
+
+    /// Whether the value is in a commit.
+    pub(crate) fn is_blob(&self) -> bool {
+        FILES && self.form == Form::Blob
     }
 
     /// Bytes of the value.
@@ -102,7 +145,7 @@ impl Division {
 
     /// Bytes of the head.
     pub(crate) fn head_size(&self) -> usize {
-        FRONT + NUMBER * self.heads + self.rest + if self.is_raw { CHECK.end - CHECK.start } else { 0 }
+        FRONT + NUMBER * self.heads + self.rest + if self.has_check() { CHECK.end - CHECK.start } else { 0 }
     }
 
     /// Which bytes of the value its head has.
@@ -174,17 +217,22 @@ impl Division {
     }
 }
 
-/// Bytes of the value that a head says it has, if a record begins as one, and whether it names a raw page.
-pub(crate) fn length_in(value: &[u8]) -> Option<(usize, bool)> {
-    let is_raw = value.starts_with(&RAW_MARK);
-    let length = value.strip_prefix(if is_raw { &RAW_MARK } else { &MARK })?.first_chunk()?;
-    Some((u32::from_le_bytes(*length) as usize, is_raw))
+/// Bytes of the value that a head says it has, if a record begins as one, and where they stand.
+pub(crate) fn length_in(value: &[u8]) -> Option<(usize, Form)> {
+    let (mark, rest) = value.split_first_chunk()?;
+    let form = [Form::Pages, Form::Raw, Form::Blob].into_iter().find(|form| form.mark() == mark)?;
+    Some((u32::from_le_bytes(*rest.first_chunk()?) as usize, form))
+}
+
+/// Whether a head names the commit that lists it.
+pub(crate) fn names_own_page(value: &[u8]) -> bool {
+    value.len() == RAW_HEAD_SIZE && value.starts_with(&BLOB_MARK) && number_in(value, 0) == OWN_PAGE
 }
 
 /// Writes what stands before the numbers in a head.
 pub(crate) fn begin_head(head: &mut [u8], division: &Division) {
     debug_assert!((1..=VALUE_SIZE_MAX).contains(&division.length), "a value that can be divided");
-    head[..MARK.len()].copy_from_slice(if division.is_raw { &RAW_MARK } else { &MARK });
+    head[..MARK.len()].copy_from_slice(division.form.mark());
     head[MARK.len()..FRONT].copy_from_slice(&(division.length as u32).to_le_bytes());
 }
 
@@ -192,14 +240,27 @@ pub(crate) fn begin_head(head: &mut [u8], division: &Division) {
 pub(crate) const RAW_HEAD_SIZE: usize = CHECK.end;
 
 /// The head of a value of so many bytes in a raw page, which has this number and this checksum.
-pub(crate) fn raw_head(length: usize, (page, check): (u32, u32)) -> [u8; RAW_HEAD_SIZE] {
-    debug_assert!((1..=VALUE_SIZE_MAX).contains(&length), "a value that can be divided");
+pub(crate) fn raw_head(length: usize, named: (u32, u32)) -> [u8; RAW_HEAD_SIZE] {
     let mut head = [0; RAW_HEAD_SIZE];
-    head[..MARK.len()].copy_from_slice(&RAW_MARK);
     head[MARK.len()..FRONT].copy_from_slice(&(length as u32).to_le_bytes());
-    set_number(&mut head, page);
-    head[CHECK].copy_from_slice(&check.to_le_bytes());
+    name_raw(&mut head, named);
     head
+}
+
+/// The head of a value of so many bytes with this checksum in the commit that lists it.
+pub(crate) fn blob_head(length: usize, check: u32) -> [u8; RAW_HEAD_SIZE] {
+    let mut head = raw_head(length, (OWN_PAGE, check));
+    head[..MARK.len()].copy_from_slice(&BLOB_MARK);
+    debug_assert!(names_own_page(&head), "it says so");
+    head
+}
+
+/// A head of a value in one page names a raw page, with this number and this checksum.
+pub(crate) fn name_raw(head: &mut [u8], (page, check): (u32, u32)) {
+    debug_assert!(head.len() == RAW_HEAD_SIZE, "a value in one page");
+    head[..MARK.len()].copy_from_slice(&RAW_MARK);
+    set_number(head, page);
+    head[CHECK].copy_from_slice(&check.to_le_bytes());
 }
 
 /// Where the checksum of a raw page stands in a head.

@@ -10,11 +10,13 @@ use nandu_nand::{Nand, PageAddr};
 use nandu_newlog::{Budget, Claim, Log, LogError, LogOptions, Tag};
 
 use crate::batch::with_beside;
+use crate::blobs::put_blob;
 use crate::changes::Changes;
+use crate::check::{check_beside, check_edits, check_key, check_value};
 use crate::cursor::Cursor;
 use crate::descend::{find_leaf, leaf_in, look};
 use crate::division::SINGLE_MAX;
-use crate::error::{BESIDE_MAX, EngineError, Outcome};
+use crate::error::{EngineError, Outcome};
 use crate::keeper::Keeper;
 use crate::list::{Waiting, members_left};
 use crate::now::{batch_now, delete_now, put_now};
@@ -43,7 +45,7 @@ pub struct Engine<'m, N: Nand, C> {
 
 impl<N: Nand, C> fmt::Debug for Engine<'_, N, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine").field("keeper", &self.keeper).finish_non_exhaustive()
+        f.debug_struct("Engine").field("log", &self.keeper.tree().log).finish_non_exhaustive()
     }
 }
 
@@ -266,7 +268,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// Those of [`Engine::end_value`] and [`Engine::batch`]; [`EngineError::NotAscending`] also of too many changes, and of one of this key; [`EngineError::ValueSize`] also of a value of more pages. The value is
     /// given up then.
     pub fn end_value_with(&mut self, key: &[u8], beside: &[Edit<'_>]) -> Outcome<(), N> {
-        let checked = self.check_beside(key, beside);
+        let checked = check_beside(self.keeper.tree().path.shape(), key, beside);
         if checked.is_err() {
             self.keeper.give_up_value();
             return checked;
@@ -341,7 +343,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// [`EngineError::KeySize`], [`EngineError::ValueSize`], [`EngineError::TooHigh`], [`EngineError::Corrupt`]; those of the log, among them `Full`.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Outcome<bool, N> {
         self.check_key(key)?;
-        self.check_value(key, value)?;
+        check_value(self.keeper.tree().path.shape(), key, value)?;
         let edit = Edit { key, value: Some(value) };
         self.call(CALL_MAX, |engine| match engine.wait(&[edit], Claim::Grow)? {
             Some(existed) => Ok(existed),
@@ -361,6 +363,21 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
             Some(existed) => Ok(existed),
             None => delete_now(&mut engine.keeper, key),
         })
+    }
+
+    /// Puts a value that fits beside what a commit lists, and makes other changes with it, as [`Engine::end_value_with`] does: the commit has the value, so that all of it is durable when this returns, with everything
+    /// before it. False if that cannot be: nothing was changed then. 1 program, and what a [sync](Engine::sync) takes besides where memory is nearly full.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Engine::end_value_with`] but `Full`.
+    pub fn put_blob(&mut self, key: &[u8], bytes: &[u8], beside: &[Edit<'_>]) -> Outcome<bool, N> {
+        let shape = *self.keeper.tree().path.shape();
+        if !shape.has_raw() || !(1..shape.bare_room()).contains(&bytes.len()) {
+            return Ok(false);
+        }
+        check_beside(&shape, key, beside)?;
+        self.call(self.call_max.into(), |engine| put_blob(&mut engine.keeper, key, bytes, beside))
     }
 
     /// Makes all these changes or none. The keys must strictly ascend. Programs about one page for each leaf concerned, [`BATCH_PAGES_MAX`](crate::BATCH_PAGES_MAX) at most; with
@@ -384,7 +401,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     }
 
     fn batch_by(&mut self, edits: &[Edit<'_>], want: Claim) -> Outcome<(), N> {
-        self.check_edits(edits)?;
+        check_edits(self.keeper.tree().path.shape(), edits)?;
         if edits.is_empty() {
             return Ok(());
         }
@@ -422,7 +439,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         if of.0.len() != self.log().page_size() || tag_next(&self.keeper).is_none() {
             return Ok(false);
         }
-        self.check_beside(key, beside)?;
+        check_beside(self.keeper.tree().path.shape(), key, beside)?;
         self.keeper.give_up_value();
         let most = (self.call_max.into(), ERASES_MAX / 2);
         self.call_with_share(|engine| put_tagged(&mut engine.keeper, key, of, beside), |_| most)
@@ -444,7 +461,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// Those of [`Engine::end_value_with`] but `Full`; [`EngineError::PendingSize`].
     pub fn adopt(&mut self, key: &[u8], page: (&TaggedPage, bool), beside: &[Edit<'_>]) -> Outcome<(), N> {
-        self.check_beside(key, beside)?;
+        check_beside(self.keeper.tree().path.shape(), key, beside)?;
         adopt(&mut self.keeper, key, page, beside)
     }
 
@@ -709,39 +726,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     }
 
     fn check_key(&self, key: &[u8]) -> Outcome<(), N> {
-        if self.keeper.tree().path.shape().key_fits(key) { Ok(()) } else { Err(EngineError::KeySize(key.len())) }
-    }
-
-    /// Whether these changes can be made beside one of this key.
-    fn check_beside(&self, key: &[u8], beside: &[Edit<'_>]) -> Outcome<(), N> {
-        self.check_key(key)?;
-        let at = beside.partition_point(|edit| edit.key < key);
-        match beside.get(at) {
-            Some(edit) if edit.key == key => Err(EngineError::NotAscending(at)),
-            _ if beside.len() > BESIDE_MAX => Err(EngineError::NotAscending(BESIDE_MAX)),
-            _ => self.check_edits(beside),
-        }
-    }
-
-    fn check_edits(&self, edits: &[Edit<'_>]) -> Outcome<(), N> {
-        for (index, edit) in edits.iter().enumerate() {
-            self.check_key(edit.key)?;
-            if let Some(value) = edit.value {
-                self.check_value(edit.key, value)?;
-            }
-            if index > 0 && edits[index - 1].key >= edit.key {
-                return Err(EngineError::NotAscending(index));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_value(&self, key: &[u8], value: &[u8]) -> Outcome<(), N> {
-        if self.keeper.tree().path.shape().value_fits(key, value) {
-            Ok(())
-        } else {
-            Err(EngineError::ValueSize(value.len()))
-        }
+        check_key(self.keeper.tree().path.shape(), key)
     }
 }
 

@@ -1,7 +1,5 @@
 //! The tree between two operations: room, commits, moves, counting. Operations on top say what they need and what they made.
 
-use core::fmt;
-
 use nandu_cells::Cells;
 use nandu_index::KeyBuf;
 use nandu_media::features::BLOBS;
@@ -66,9 +64,9 @@ pub(crate) struct Keeper<'m, N: Nand, C> {
     more_pages: i32,
 }
 
-impl<N: Nand, C> fmt::Debug for Keeper<'_, N, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keeper").field("log", &self.tree.log).field("working", &self.working).finish_non_exhaustive()
+impl<'m, N: Nand, C> Keeper<'m, N, C> {
+    pub(crate) fn tree(&self) -> &Tree<'m, N, C> {
+        &self.tree
     }
 }
 
@@ -89,10 +87,6 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             is_held: false,
             more_pages: 0,
         }
-    }
-
-    pub(crate) fn tree(&self) -> &Tree<'m, N, C> {
-        &self.tree
     }
 
     pub(crate) fn waiting(&self) -> &Waiting<'m> {
@@ -413,16 +407,26 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         Counts { has_heads: has_heads || more > 0, value_pages, ..self.working.counts }
     }
 
-    /// What a commit lists in so much room, behind what the path replaces.
-    fn choose(&mut self, room: usize) -> Option<List> {
+    /// What a commit lists in so much room, behind what the path replaces, beside a value if it has one.
+    fn choose<'b>(&mut self, room: usize, blob: &'b [u8]) -> Option<List<'b>> {
         let told = self.tree.path.replaced().as_slice().len() + usize::from(self.bare.is_some());
         let max = changes_max(self.tree.path.shape().bare_room());
-        choose(&mut self.waiting, (room, max), self.tree.log.dying_room().saturating_sub(told))
+        choose(&mut self.waiting, (room, max), (self.tree.log.dying_room().saturating_sub(told), blob))
     }
 
     /// Commits what a change left in the buffers and what is unsynced, or undoes it.
-    pub(crate) fn conclude<T>(&mut self, mut change: Change, outcome: Outcome<T, N>) -> Outcome<T, N> {
-        let sealed = outcome.and_then(|value| Ok((value, self.seal(&mut change)?)));
+    pub(crate) fn conclude<T>(&mut self, change: Change, outcome: Outcome<T, N>) -> Outcome<T, N> {
+        self.conclude_with(change, outcome, &[])
+    }
+
+    /// The same with a value in the commit, which has no path then.
+    pub(crate) fn conclude_with<T>(
+        &mut self,
+        mut change: Change,
+        outcome: Outcome<T, N>,
+        blob: &[u8],
+    ) -> Outcome<T, N> {
+        let sealed = outcome.and_then(|value| Ok((value, self.seal(&mut change, blob)?)));
         let (value, list) = match sealed {
             Ok(sealed) => sealed,
             Err(error) => {
@@ -442,16 +446,16 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// Puts the page together that is to be the commit. Where the path leaves no room for what it lists, that goes into a page without one.
-    fn seal(&mut self, change: &mut Change) -> Outcome<List, N> {
+    fn seal<'b>(&mut self, change: &mut Change, blob: &'b [u8]) -> Outcome<List<'b>, N> {
         if self.tree.path.is_dirty() {
             let room = seal(&mut self.tree, &mut Pen::Change(change))?;
-            if let Some(list) = self.choose(room) {
+            if let Some(list) = self.choose(room, blob) {
                 return Ok(list);
             }
             write_sealed(&mut self.tree, &mut Pen::Change(change))?;
         }
         let room = self.tree.path.shape().bare_room();
-        self.choose(room).ok_or(EngineError::Log(LogError::Full))
+        self.choose(room, blob).ok_or(EngineError::Log(LogError::Full))
     }
 
     /// A change under way is not committed: nothing leads to what was appended, and it counts as live.
@@ -461,7 +465,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// Programs the commit.
-    fn commit(&mut self, change: Change, list: List) -> Outcome<(), N> {
+    fn commit(&mut self, change: Change, list: List<'_>) -> Outcome<(), N> {
         let bare = self.bare.take();
         let Keeper { tree, waiting, .. } = self;
         let done = match tree.path.is_dirty() {
@@ -529,7 +533,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             _ => return Err(EngineError::Log(LogError::Full)),
         };
         self.count(true, (0, 0));
-        let list = self.choose(self.tree.path.shape().bare_room());
+        let list = self.choose(self.tree.path.shape().bare_room(), &[]);
         let list = list.ok_or(EngineError::Log(LogError::Full))?;
         self.commit(Change::new(grant, 1), list)
     }
@@ -538,6 +542,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     pub(crate) fn resolve(&mut self) -> Outcome<(), N> {
         while let Some(page) = self.waiting.window.unknown() {
             let leaf = match lives(&mut self.tree, PageAddr(page)) {
+                Ok(None) if large::waits_for(&self.tree, &self.waiting.changes, page) => Leaf::Lives,
                 Ok(None) => Leaf::Dead,
                 Ok(Some(_)) => Leaf::Lives,
                 Err(error) => {
@@ -583,11 +588,11 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.is_held |= is_member;
         let level = match lives(&mut self.tree, page) {
             Ok(None) if is_member => return Ok(Fate::Stays),
-            Ok(None) => return Ok(Fate::Dead),
             Ok(Some(level)) => level,
-            Err(_) if BLOBS && self.tree.reader.value_sequence(page.0).is_some() => {
+            Ok(None) | Err(_) if BLOBS && self.tree.reader.has_value(&mut self.tree.log, page.0) => {
                 return self.fate_of_value((victim, most));
             }
+            Ok(None) => return Ok(Fate::Dead),
             Err(error) => {
                 let error = self.undo(error);
                 return match corrupt_page(&error) {
@@ -614,7 +619,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
         lift(&mut self.tree, level, victim.page())?;
         if by_commit && self.tree.path.place_leaf() {
-            if let Some(list) = self.tree.path.compose().and_then(|room| self.choose(room)) {
+            if let Some(list) = self.tree.path.compose().and_then(|room| self.choose(room, &[])) {
                 let Claimed::Granted(grant) = self.tree.log.claim(Claim::Settle, 1, 1)? else {
                     return Err(EngineError::Log(LogError::Full));
                 };
@@ -745,10 +750,10 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         Ok(())
     }
 
-    /// Whether an inner node leads to a page that cannot be read. If that cannot be found out it may be.
+    /// Whether anything leads to a page that cannot be read. If that cannot be found out it may be.
     fn reaches(&mut self, page: PageAddr) -> bool {
         let mut is_reached = false;
-        let walked = live_pages(&mut self.tree, &self.waiting.changes, &mut |_, live, _| is_reached |= live == page);
+        let walked = self.visit_live(&mut |_, live, _| is_reached |= live == page);
         is_reached || walked.is_err()
     }
 

@@ -11,18 +11,22 @@
 
 use nandu_cells::Cells;
 use nandu_index::{Edit, KeyBuf};
+use nandu_media::journal::Change as Listed;
+use nandu_media::section::SectionKind;
 use nandu_media::tree::Malformed;
 use nandu_media::value::{ValueBody, ValueFields};
 use nandu_nand::{Nand, PageAddr};
-use nandu_newlog::{Kind, Victim};
+use nandu_newlog::{Kind, Log, Victim};
 
 use crate::changes::Changes;
 use crate::commit::tell;
 use crate::descend::{Leaf, descend_to_leaf, find_leaf, leaf_in, look};
-use crate::division::{CHECK, Division, SINGLE_MAX, number, number_at, number_in, numbers_of, rest_in, set_number};
+use crate::division::{
+    CHECK, Division, SINGLE_MAX, name_raw, names_own_page, number, number_at, number_in, numbers_of, rest_in,
+};
 use crate::error::{Outcome, corrupt};
 use crate::list::Waiting;
-use crate::reader::raw_check;
+use crate::reader::{Reader, raw_check};
 use crate::siblings::{MOVED_MAX, is_beside, write_moved};
 use crate::tree::{Tree, Visit};
 use crate::values::Values;
@@ -110,17 +114,20 @@ fn named<'m, N: Nand, C: Cells>(tree: &mut Tree<'m, N, C>, key: &[u8], visit: Te
 /// What waits takes the place of what was at a key: the pages that its head names die with the next commit, as far as so many deaths and those of members can be told yet. Returns how many pages, and whether all were told.
 pub(crate) fn head_dies<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
-    waiting: &Waiting<'_>,
+    waiting: &mut Waiting<'_>,
     (key, kept): (&[u8], usize),
 ) -> Outcome<(u32, bool), N> {
-    let (mut is_all, kept) = (true, kept + waiting.window.len());
+    let Waiting { changes, window, .. } = waiting;
+    let (mut is_all, kept) = (true, kept + window.len());
     let dies = &mut |tree: &mut Tree<'_, N, C>, page| match page {
+        // A member dies when it leaves.
+        Some(page) if window.leaf_died(page) => {}
         Some(page) if tree.log.dying_room() > kept => tree.log.dies(PageAddr(page)),
         _ => is_all = false,
     };
-    let fewer = match waiting.changes.find(key) {
+    let fewer = match changes.find(key) {
         Ok(index) => {
-            let page = tree.path.shape().page_of(key, waiting.changes.value(index));
+            let page = tree.path.shape().page_of(key, changes.value(index));
             page.map_or(0, |page| {
                 dies(tree, Some(page));
                 1
@@ -161,14 +168,31 @@ pub(crate) enum Namer {
     Leaf(usize),
 }
 
-/// Of which key a page of a value is, which was read last, and which of its pages; `None` for a key that no record has.
+/// Of which key a page of a value is, or the value in a commit, which was read last, and which of its pages; `None` for a key that no record has.
 pub(crate) fn key_of<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     page: u32,
     key: &mut KeyBuf,
 ) -> Outcome<Option<usize>, N> {
+    if tree.path.shape().has_raw() {
+        return Ok(blob_key(tree, page, key)?.then_some(0));
+    }
     let body = tree.reader.value(&mut tree.log, page)?;
     Ok(key.set(tree.reader.of_value(body.key)).then_some(body.number as usize))
+}
+
+/// The key of the value in a commit: that of the change which says that its value is in the commit that lists it.
+fn blob_key<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, page: u32, key: &mut KeyBuf) -> Outcome<bool, N> {
+    let Some(range) = tree.reader.sections(&mut tree.log, page)?.find(SectionKind::Changes) else { return Ok(false) };
+    let (format, mut rest) = (tree.path.shape().format(), tree.reader.lent(range));
+    while !rest.is_empty() {
+        let (change, behind) = Listed::parse(&format, rest).map_err(|why| corrupt(page, why))?;
+        if change.value.is_some_and(names_own_page) {
+            return Ok(key.set(change.key));
+        }
+        rest = behind;
+    }
+    Ok(false)
 }
 
 /// What names a page of a value, which is this one of this key's.
@@ -212,13 +236,22 @@ fn copy_waiting<N: Nand, C: Cells>(
     let Ok(index) = changes.find(key) else { return Ok(0) };
     let head = changes.value(index).unwrap_or_default();
     let shape = tree.path.shape();
-    let check = if shape.has_raw() { shape.head(key, head).and_then(|it| check_in(head, &it)) } else { None };
-    match check {
-        Some(check) => tree.reader.raw(&mut tree.log, (victim.page().0, check))?,
-        None => tree.reader.value(&mut tree.log, victim.page().0).map(drop)?,
-    }
-    let new = program_copy(tree, (key, check.is_some()), victim)?;
-    changes.set_page(index, new);
+    let (page, head) =
+        (victim.page().0, if shape.has_raw() { shape.head(key, head).map(|it| (head, it)) } else { None });
+    let new = match head {
+        Some((head, division)) => {
+            let check = load_checked((&mut tree.log, &mut tree.reader), (page, head), &division)?;
+            let new = program_copy(tree, (key, true), victim)?;
+            changes.set_raw(index, (new, check));
+            new
+        }
+        None => {
+            tree.reader.value(&mut tree.log, page)?;
+            let new = program_copy(tree, (key, false), victim)?;
+            changes.set_page(index, new);
+            new
+        }
+    };
     tree.log.dies(victim.page());
     tree.path.stats_mut().moves += 1;
     debug_assert!(tree.path.shape().page_of(key, changes.value(index)) == Some(new), "the head says so");
@@ -233,14 +266,14 @@ fn copy_and_wait<N: Nand, C: Cells>(
 ) -> Outcome<u32, N> {
     debug_assert!(changes.find(key).is_err(), "what waits of the key is changed where it is");
     let Some((index, division)) = head_in(tree, &Leaf::OfPath, key) else { return Ok(0) };
-    debug_assert!(division.is_raw(), "its page says nothing of itself");
+    debug_assert!(division.has_check(), "its page says nothing of itself");
     let mut room = [0; SINGLE_MAX];
     let value = tree.path.shape().cells().leaf_value(tree.path.held_leaf(), index);
     let head = &mut room[..value.len()];
     head.copy_from_slice(value);
-    load(tree, (index, victim.page().0), (key, 0), &division)?;
+    let check = load(tree, (index, victim.page().0), (key, 0), &division)?;
     let new = program_copy(tree, (key, true), victim)?;
-    set_number(head, new);
+    name_raw(head, (new, check.unwrap_or_default()));
     changes.set_unsynced(&Edit { key, value: Some(head) }, 0);
     tree.log.dies(victim.page());
     tree.path.stats_mut().moves += 1;
@@ -289,7 +322,8 @@ fn copy_in_leaf<N: Nand, C: Cells>(
         for number in 0..division.heads() {
             let old = number_of(tree, &Leaf::OfPath, (index, number));
             // What cannot be read the log asks for yet.
-            let may_move = moved < most && !division.is_grouped() && is_beside(tree, old, victim);
+            let is_free = is_beside(tree, old, victim) && !waiting.window.contains(old);
+            let may_move = moved < most && !division.is_grouped() && is_free;
             if may_move && load(tree, (index, old), (other.as_slice(), number), &division).is_ok() {
                 moved += copy_named(tree, (other.as_slice(), number), (index, &division), victim)?;
             }
@@ -312,30 +346,48 @@ fn copy_named<N: Nand, C: Cells>(
     victim: &Victim,
 ) -> Outcome<usize, N> {
     let old = number_of(tree, &Leaf::OfPath, (index, number));
-    load(tree, (index, old), (key, number), division)?;
-    let new = program_copy(tree, (key, division.is_raw()), victim)?;
+    let check = load(tree, (index, old), (key, number), division)?;
+    let new = program_copy(tree, (key, check.is_some()), victim)?;
     tree.path.replace(old);
-    patch(tree, (index, number), new);
+    match check {
+        Some(check) => name_raw(head_mut(tree, index), (new, check)),
+        None => patch(tree, (index, number), new),
+    }
     Ok(1)
 }
 
-/// Reads a page that a head of the leaf in the path names.
+/// Reads a page that a head of the leaf in the path names. Returns the checksum that it has as a raw page, if it is to be one.
 fn load<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     (index, page): (usize, u32),
     of: (&[u8], usize),
     division: &Division,
-) -> Outcome<(), N> {
-    let head = tree.path.shape().cells().leaf_value(tree.path.held_leaf(), index);
-    match check_in(head, division) {
-        Some(check) => tree.reader.raw(&mut tree.log, (page, check)),
-        None => read_page(tree, page, of).map(drop),
+) -> Outcome<Option<u32>, N> {
+    let Tree { log, path, reader } = tree;
+    let head = path.shape().cells().leaf_value(path.held_leaf(), index);
+    if division.has_check() {
+        return load_checked((log, reader), (page, head), division).map(Some);
     }
+    read_page(tree, page, of).map(|_| None)
 }
 
-/// The checksum of the raw page that a head names.
+/// Reads the value in one page that a head names, as a raw page. Returns its checksum.
+fn load_checked<N: Nand, C: Cells>(
+    (log, reader): (&mut Log<'_, N>, &mut Reader<'_, C>),
+    (page, head): (u32, &[u8]),
+    division: &Division,
+) -> Outcome<u32, N> {
+    let check = check_in(head, division).unwrap_or_default();
+    if division.is_blob() {
+        return reader.blob_as_raw(log, (page, check), division.length());
+    }
+    reader.raw(log, (page, check))?;
+    Ok(check)
+}
+
+/// The checksum of the value in one page that a head names.
 fn check_in(head: &[u8], division: &Division) -> Option<u32> {
-    let check = head.get(CHECK).filter(|_| division.is_raw())?;
+    let check = head.get(CHECK).filter(|_| division.has_check())?;
     Some(number(check))
 }
 
@@ -382,14 +434,18 @@ fn copy_grouped<N: Nand, C: Cells>(
     Ok(count + usize::from(is_leader_beside))
 }
 
-/// A head of the leaf in the path names another page from now on.
-fn patch<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, (index, number): (usize, usize), page: u32) {
+/// A head of the leaf in the path.
+fn head_mut<'t, N: Nand, C: Cells>(tree: &'t mut Tree<'_, N, C>, index: usize) -> &'t mut [u8] {
     let leaf = tree.path.held_leaf();
     let head = tree.path.shape().cells().leaf_value(leaf, index);
-    let start = head.as_ptr().addr() - leaf.as_ptr().addr();
-    let at = number_at(number);
-    debug_assert!(at.end <= head.len(), "a number of the head");
-    tree.path.held_leaf_mut()[start + at.start..start + at.end].copy_from_slice(&page.to_le_bytes());
+    let (start, size) = (head.as_ptr().addr() - leaf.as_ptr().addr(), head.len());
+    debug_assert!(start + size <= leaf.len(), "a value in the leaf");
+    &mut tree.path.held_leaf_mut()[start..start + size]
+}
+
+/// A head of the leaf in the path names another page from now on.
+fn patch<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, (index, number): (usize, usize), page: u32) {
+    head_mut(tree, index)[number_at(number)].copy_from_slice(&page.to_le_bytes());
     debug_assert!(number_of(tree, &Leaf::OfPath, (index, number)) == page, "the head says so");
 }
 
@@ -448,6 +504,12 @@ pub(crate) fn visit_leaf<N: Nand, C: Cells>(
         }
     }
     Ok(heads)
+}
+
+/// Whether a head in memory names a page.
+pub(crate) fn waits_for<N: Nand, C: Cells>(tree: &Tree<'_, N, C>, changes: &Changes<'_>, page: u32) -> bool {
+    let shape = tree.path.shape();
+    shape.has_raw() && changes.edits(0..changes.len()).any(|it| shape.page_of(it.key, it.value) == Some(page))
 }
 
 /// Visits the pages that heads in memory name.
@@ -547,8 +609,14 @@ pub(crate) fn read<N: Nand, C: Cells>(
         let part = division.part(number_of_page);
         let to = part.end.min(end);
         if let Some(check) = check_in(head_room, &division) {
-            tree.reader.raw(&mut tree.log, (page, check))?;
-            out[at - offset..to - offset].copy_from_slice(tree.reader.of_value(at..to));
+            let bytes = if division.is_blob() {
+                let range = tree.reader.blob(&mut tree.log, (page, check), division.length())?;
+                &tree.reader.lent(range)[at..to]
+            } else {
+                tree.reader.raw(&mut tree.log, (page, check))?;
+                tree.reader.of_value(at..to)
+            };
+            out[at - offset..to - offset].copy_from_slice(bytes);
             at = to;
             continue;
         }

@@ -58,6 +58,7 @@
 //! * **W5** The page of a member lives until it leaves, and is not moved.
 //! * **W6** A record that names several pages of a value, or for which memory has no room, is in its leaf as soon as it is durable. A commit lists only that it is there.
 //! * **W7** A page has a tag only if everything before it is durable and its changes have room in memory, in the next list and in their leaves. No commit comes between the page and its changes.
+//! * **W8** The page of a commit with a value lives while it is a member, and while a record names the value.
 //!
 //! # Cost
 //!
@@ -68,7 +69,9 @@
 #![no_std]
 
 mod batch;
+mod blobs;
 mod changes;
+mod check;
 mod commit;
 mod cursor;
 mod descend;

@@ -79,11 +79,11 @@ pub(crate) fn has_room<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>, (memor
 /// Bytes of memory, and of a list, that the head of a raw page takes as a change, at most.
 pub(crate) const HEAD_MEMORY: usize = RAW_HEAD_SIZE + OWNER_MAX + 8;
 
-/// Whether the head of a raw page that is moved may wait.
+/// Whether the head of a raw page that is moved may wait. Not where nothing waits: then changes go to their leaves at once, and would be hidden by it.
 pub(crate) fn has_head_room<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>) -> bool {
     let may_wait = waiting.durability == Durability::OnSync && shape.has_raw();
     debug_assert!(!may_wait || HEAD_MEMORY >= waiting.changes.at_once_size(&[]) + OWNER_MAX + RAW_HEAD_SIZE);
-    may_wait && has_room(waiting, shape, (HEAD_MEMORY, 0))
+    may_wait && !waiting.is_idle() && has_room(waiting, shape, (HEAD_MEMORY, 0))
 }
 
 /// Pages that members of the window may need yet.
@@ -99,12 +99,14 @@ pub(crate) fn merged_is_in_leaf(waiting: &mut Waiting<'_>) {
 
 /// What a commit will say.
 #[derive(Debug)]
-pub(crate) struct List {
+pub(crate) struct List<'b> {
     /// Bytes of changes.
     size: usize,
     carried: Carried,
     /// Members that it names.
     named: usize,
+    /// A value, if it has bytes, which a change names that is listed.
+    blob: &'b [u8],
 }
 
 /// Bytes of sections with so many members and so many bytes of changes.
@@ -116,6 +118,11 @@ fn sections_size(members: usize, changes: usize) -> usize {
 /// Bytes of changes that always fit a commit with so much room for sections, however many members there are.
 pub(crate) const fn changes_max(room: usize) -> usize {
     room.saturating_sub(2 * SECTION_FRONT_SIZE + PAGE_SIZE * WINDOW_MAX)
+}
+
+/// Bytes that a value of so many takes in a commit.
+pub(crate) const fn blob_size(bytes: usize) -> usize {
+    if bytes > 0 { SECTION_FRONT_SIZE + bytes } else { 0 }
 }
 
 /// Bytes that a commit lists at least beside a leaf with these changes.
@@ -130,7 +137,12 @@ pub(crate) fn size_beside(waiting: &Waiting<'_>, group: &Range<usize>) -> usize 
 
 /// Chooses what a commit says that has so much room for it, with so many bytes of changes at most, and may tell so many deaths of members. `None` if there is too
 /// little: then nothing is chosen. No member has more changes than a commit without a path has room for beside a full window, so that each can leave.
-pub(crate) fn choose(waiting: &mut Waiting<'_>, (room, max): (usize, usize), deaths: usize) -> Option<List> {
+pub(crate) fn choose<'b>(
+    waiting: &mut Waiting<'_>,
+    (room, max): (usize, usize),
+    (deaths, blob): (usize, &'b [u8]),
+) -> Option<List<'b>> {
+    let room = room.checked_sub(blob_size(blob.len()))?;
     let Waiting { changes, window, broken, .. } = waiting;
     let mut choice = Choice { unsynced: true, carried: 0, part: None };
     // With no other member, nothing is said of changes that are all in the leaf of the page (W1).
@@ -162,7 +174,8 @@ pub(crate) fn choose(waiting: &mut Waiting<'_>, (room, max): (usize, usize), dea
     let size = changes.choose(choice);
     debug_assert!(size <= max, "what is listed can be carried whole");
     debug_assert!(sections_size(named, size) <= room, "what was chosen fits");
-    Some(List { size, carried: Carried::of(leaving), named })
+    debug_assert!(blob.is_empty() || size > 0, "what names a value is listed");
+    Some(List { size, carried: Carried::of(leaving), named, blob })
 }
 
 /// Whether nothing of older members is listed again.
@@ -170,7 +183,7 @@ fn carries_nothing(choice: &Choice, changes: &Changes<'_>) -> bool {
     (0..UNSYNCED).all(|slot| choice.carried >> slot & 1 == 0 || changes.bytes_in(slot) == 0)
 }
 
-impl List {
+impl List<'_> {
     /// Whether the page has no sections.
     pub(crate) fn is_empty(&self) -> bool {
         !GROUP || self.size == 0 && self.named == 0
@@ -183,10 +196,16 @@ impl List {
 
     /// Writes the sections into their room in a page.
     pub(crate) fn write(&self, waiting: &Waiting<'_>, room: &mut [u8]) {
-        debug_assert!(sections_size(self.named, self.size) <= room.len(), "the list fits its page");
+        debug_assert!(
+            sections_size(self.named, self.size) + blob_size(self.blob.len()) <= room.len(),
+            "it fits its page"
+        );
         let mut writer = SectionWriter::new(room);
         if self.size > 0 {
             waiting.changes.write_listed(writer.add(SectionKind::Changes, self.size));
+        }
+        if !self.blob.is_empty() {
+            writer.add(SectionKind::Value, self.blob.len()).copy_from_slice(self.blob);
         }
         if self.named > 0 {
             let out = writer.add(SectionKind::Window, PAGE_SIZE * self.named);
@@ -201,12 +220,17 @@ impl List {
     pub(crate) fn committed(self, waiting: &mut Waiting<'_>, commit: &Committed, leaf: Leaf) -> bool {
         waiting.is_owed = false;
         let Waiting { changes, window, broken, .. } = waiting;
+        let PageAddr(page) = commit.page();
         let is_member = self.size > 0;
+        let mut leaf = leaf;
+        if !self.blob.is_empty() {
+            changes.name_own_page(page);
+            leaf = if broken.is(|it| it.blobs_leave) { Leaf::Dead } else { Leaf::Lives };
+        }
         let leaving = window.slots().take(self.leaving()).fold(0, |slots, slot| slots | 1 << slot);
         changes.committed(window.next_slot(), (leaving, !broken.is(|it| it.forgets_merged)));
         window.leave(&self.carried.with(commit));
         if is_member {
-            let PageAddr(page) = commit.page();
             window.push(page, leaf);
         }
         debug_assert!(!window.is_empty() || changes.is_empty(), "a member lists what is here");

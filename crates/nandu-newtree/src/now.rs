@@ -1,4 +1,4 @@
-//! Changes that are durable when the call returns. Nothing waits when they begin.
+//! Changes that are durable when the call returns. Nothing waits when they begin, nor while room is made for them: else what waits would hide them.
 //!
 //! An operation makes its change in the buffers first, and asks for room when it knows what it takes. If pages have to be moved then, the change is
 //! forgotten and made again, since moves use the same buffers. Nothing is on flash before the room is granted.
@@ -34,6 +34,7 @@ pub(crate) fn put_now<N: Nand, C: Cells>(
         let ((outcome, existed), fewer) = tried.map_err(|error| keeper.undo(error))?;
         let need = need_of(keeper, outcome);
         want = need.want;
+        debug_assert!(keeper.waiting().is_idle(), "what was moved is in its leaf");
         let mut change = match claim_growth(keeper, need) {
             Ok(Some(change)) => change,
             Ok(None) => continue,
@@ -109,6 +110,7 @@ pub(crate) fn batch_now<N: Nand, C: Cells>(
     debug_assert!(keeper.waiting().is_idle(), "what waits is in its leaves");
     let mut more = 0;
     for _ in 0..CLAIMS_MAX {
+        debug_assert!(keeper.waiting().is_idle(), "what was moved is in its leaf");
         let (pages, live) = measure(keeper.parts().0, edits)?;
         let pages = pages + more;
         if pages > BATCH_PAGES_MAX {

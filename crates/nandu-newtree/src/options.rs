@@ -83,6 +83,8 @@ pub struct Broken {
     pub hides_heads: bool,
     /// W7: a page is tagged although something waits.
     pub tags_unsynced: bool,
+    /// W8: a commit dies when it leaves the window although a head names the value in it.
+    pub blobs_leave: bool,
 }
 
 impl Broken {
@@ -95,6 +97,7 @@ impl Broken {
         members_die: false,
         hides_heads: false,
         tags_unsynced: false,
+        blobs_leave: false,
     };
 
     /// Whether a test leaves this rule out. Known to the compiler where there are no such tests.

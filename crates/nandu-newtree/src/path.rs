@@ -754,7 +754,7 @@ impl<'m, C: Cells> Path<'m, C> {
         &mut self.page[self.gap.clone()]
     }
 
-    /// The page that was composed last.
+    /// The page that was composed last; before there is a tree, room for one.
     pub(crate) fn composed(&mut self) -> &mut [u8] {
         self.page
     }

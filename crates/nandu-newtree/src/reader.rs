@@ -8,7 +8,7 @@ use core::ops::Range;
 use nandu_cells::{Cache, Cells};
 use nandu_media::checksum::checksum_of;
 use nandu_media::path::PathBody;
-use nandu_media::section::Sections;
+use nandu_media::section::{SectionKind, Sections};
 use nandu_media::tree::Malformed;
 use nandu_media::value::ValueBody;
 use nandu_media::{Format, PageKind};
@@ -122,6 +122,41 @@ impl<'m, C: Cells> Reader<'m, C> {
         self.value = Some((page, RAW));
         debug_assert!(self.page.is_none(), "the buffer holds one page");
         Ok(())
+    }
+
+    /// The value in a commit, which has so many bytes and this checksum. Reads at most 1 page.
+    pub(crate) fn blob<N: Nand>(
+        &mut self,
+        log: &mut Log<'_, N>,
+        (page, check): (u32, u32),
+        length: usize,
+    ) -> Outcome<Range<usize>, N> {
+        debug_assert!(length > 0, "a value has bytes");
+        let sections = self.sections(log, page)?;
+        let range = sections.find(SectionKind::Value).filter(|range| range.len() == length);
+        range
+            .filter(|range| raw_check(self.lent(range.clone())) == check)
+            .ok_or_else(|| corrupt(page, Malformed::Short))
+    }
+
+    /// Makes the value in a commit a raw page in the buffer, as [`Reader::raw`] reads one. Returns its checksum.
+    pub(crate) fn blob_as_raw<N: Nand>(
+        &mut self,
+        log: &mut Log<'_, N>,
+        named: (u32, u32),
+        length: usize,
+    ) -> Outcome<u32, N> {
+        let range = self.blob(log, named, length)?;
+        self.forget();
+        self.bytes.copy_within(range, 0);
+        self.bytes[length..].fill(0xFF);
+        Ok(raw_check(self.bytes))
+    }
+
+    /// Whether a page is one of a value, if it was read last, or is a commit with a value. Reads at most 1 page.
+    pub(crate) fn has_value<N: Nand>(&mut self, log: &mut Log<'_, N>, page: u32) -> bool {
+        let has_blob = |it: Sections| it.find(SectionKind::Value).is_some();
+        self.value_sequence(page).is_some() || self.shape.has_raw() && self.sections(log, page).is_ok_and(has_blob)
     }
 
     /// Of what was read nothing is here.

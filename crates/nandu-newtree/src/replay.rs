@@ -3,6 +3,9 @@
 //! The newest commit names the members of the window, the oldest first; what they list is made in memory in their order, and then what it lists itself. A leaf that holds a change
 //! already is none the worse: a replay may be made any number of times.
 
+use core::error::Error;
+use core::ops::Range;
+
 use nandu_cells::Cells;
 use nandu_media::features::GROUP;
 use nandu_media::path::WINDOW_MAX;
@@ -12,18 +15,19 @@ use nandu_nand::{Nand, PageAddr};
 
 use crate::error::{EngineError, Outcome, corrupt};
 use crate::list::Waiting;
+use crate::shape::Shape;
 use crate::tree::Tree;
 use crate::window::Leaf;
 
-/// Reads what the commit in a page says besides its path, and every member of the window. Returns whether the commit lists changes. Reads a page for each member, and the commit's
-/// again if there is one.
+/// Reads what the commit in a page says besides its path, and every member of the window. Returns whether the commit lists changes. Reads a page for each member.
 pub(crate) fn replay<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     waiting: &mut Waiting<'_>,
     committed: PageAddr,
 ) -> Outcome<bool, N> {
     let sections = tree.reader.sections(&mut tree.log, committed.0)?;
-    let has_changes = sections.find(SectionKind::Changes).is_some();
+    let own = sections.find(SectionKind::Changes);
+    let has_changes = own.is_some();
     if !GROUP {
         let is_idle = !has_changes && sections.find(SectionKind::Window).is_none();
         return if is_idle { Ok(false) } else { Err(EngineError::NotCompiled { feature: &"group" }) };
@@ -39,30 +43,41 @@ pub(crate) fn replay<N: Nand, C: Cells>(
         pages.iter_mut().zip(numbers).for_each(|(page, number)| *page = u32::from_le_bytes(*number));
     }
     debug_assert!(waiting.window.is_empty(), "a volume is opened once");
+    // What it lists itself is made last, and waits where paths are put together, so that the page is not read again.
+    let own_size = own.as_ref().map_or(0, Range::len);
+    tree.path.composed()[..own_size].copy_from_slice(tree.reader.lent(own.unwrap_or_default()));
     for &page in &pages[..count] {
         if waiting.window.contains(page) || page == committed.0 {
             return Err(corrupt(committed.0, Malformed::PageNumber));
         }
-        replay_page(tree, waiting, page)?;
+        let sections = tree.reader.sections(&mut tree.log, page)?;
+        let Some(range) = sections.find(SectionKind::Changes) else {
+            return Err(corrupt(page, Malformed::LevelMissing));
+        };
+        replay_list(tree.path.shape(), waiting, (page, tree.reader.lent(range)))?;
     }
     if has_changes {
-        replay_page(tree, waiting, committed.0)?;
+        let shape = *tree.path.shape();
+        replay_list(&shape, waiting, (committed.0, &tree.path.composed()[..own_size]))?;
     }
     debug_assert!(waiting.window.len() <= WINDOW_MAX + 1, "no more members than there can be");
     Ok(has_changes)
 }
 
 /// Makes the changes that a page lists. It is the newest member then.
-fn replay_page<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, waiting: &mut Waiting<'_>, page: u32) -> Outcome<(), N> {
-    let sections = tree.reader.sections(&mut tree.log, page)?;
-    let Some(range) = sections.find(SectionKind::Changes) else { return Err(corrupt(page, Malformed::LevelMissing)) };
+fn replay_list<E: Error, C: Cells>(
+    shape: &Shape<C>,
+    waiting: &mut Waiting<'_>,
+    (page, list): (u32, &[u8]),
+) -> Result<(), EngineError<E>> {
     let Waiting { changes, window, broken, .. } = waiting;
-    let shape = tree.path.shape();
     let is_sound = |key: &[u8], value: Option<&[u8]>| shape.key_fits(key) && shape.may_wait(key, value);
     let slot = window.next_slot();
     window.push(page, Leaf::Unknown);
     let heeds_heads = !broken.is(|it| it.hides_heads);
-    let list = tree.reader.lent(range);
     let is_made = changes.replay(list, (slot, heeds_heads), is_sound).map_err(|why| corrupt(page, why))?;
+    if shape.has_raw() {
+        changes.name_own_page(page);
+    }
     if is_made { Ok(()) } else { Err(EngineError::PendingSize) }
 }

@@ -6,7 +6,7 @@ use nandu_media::features::{BLOBS, FILES, GROUP};
 use nandu_media::path::{PathBody, PathFront, flag_sections};
 use nandu_media::tree::CellFormat;
 
-use crate::division::{Division, VALUE_SIZE_MAX, length_in, number_in};
+use crate::division::{Division, VALUE_SIZE_MAX, length_in, names_own_page, number_in};
 
 /// Part of a page, as a divisor, that a leaf leaves free where changes wait. A commit takes along the leaf with most changes, of those that have room for what it lists beside them, so that full leaves would be left over, and take a page each without one.
 const LIST_SHARE: usize = 16;
@@ -136,15 +136,15 @@ impl<C: Cells> Shape<C> {
 
     /// Whether a change may wait that has this value.
     pub(crate) fn may_wait(&self, key: &[u8], value: Option<&[u8]>) -> bool {
-        let is_page = |page| page < self.page_count;
-        value.is_none_or(|it| self.value_fits(key, it) || self.page_of(key, value).is_some_and(is_page))
+        let is_page = |it, page| page < self.page_count || self.has_raw() && names_own_page(it);
+        value
+            .is_none_or(|it| self.value_fits(key, it) || self.page_of(key, value).is_some_and(|page| is_page(it, page)))
     }
 
     /// What a value says of pages, if it looks like a head.
     fn as_head(&self, key: &[u8], value: &[u8]) -> Option<Division> {
-        let (length, is_raw) = length_in(value)?;
-        let is_it = |it: &Division| it.is_raw() == is_raw && it.head_size() == value.len();
-        self.division(key, length).filter(is_it)
+        let (length, form) = length_in(value)?;
+        self.division(key, length)?.in_form(form).filter(|it| it.head_size() == value.len())
     }
 
     pub(crate) fn cells(&self) -> C {

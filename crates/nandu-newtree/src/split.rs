@@ -214,6 +214,7 @@ pub(crate) fn put_inner<N: Nand, C: Cells>(
     size: usize,
     index: usize,
 ) -> Outcome<(), N> {
+    debug_assert!(level > 0 && level <= tree.path.top(), "an inner node of the path");
     retire(tree, level);
     let node = &tree.reader.lend()[..size];
     if tree.path.replace_inner(level, node, index) { Ok(()) } else { Err(EngineError::TooHigh) }

@@ -23,6 +23,8 @@ pub struct Stats {
     pub moved_by_commit: u64,
     /// Commits that hold no node.
     pub bare_commits: u64,
+    /// And those that hold a value.
+    pub blobs: u64,
     /// Times that all live pages were named to the log.
     pub recounts: u64,
 }

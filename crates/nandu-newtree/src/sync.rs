@@ -27,7 +27,7 @@ use crate::fit::{ascending_size_max, inner_splits_max, is_at_end, list_room, siz
 use crate::growth::claim_growth;
 use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper};
 use crate::large::replace;
-use crate::list::{changes_max, has_room, size_beside, waiting_max};
+use crate::list::{changes_max, has_room, members_left, size_beside, waiting_max};
 use crate::path::Path;
 use crate::slots::{Growth, Seek};
 use crate::tree::Tree;
@@ -37,7 +37,7 @@ use crate::writer::{Change, Need};
 const CANDIDATES: usize = 64;
 
 /// Leaves that a sync programs besides, so that changes have room; what is left is done when a change needs it.
-const RELIEVED_MAX: usize = 12;
+pub(crate) const RELIEVED_MAX: usize = 12;
 
 /// Leaves that a put programs besides where memory is full: so many changes find room then that the commit before them costs little for each.
 const MERGED_BY_PUT: usize = 2;
@@ -158,6 +158,22 @@ pub(crate) fn has_way<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edi
     let (memory, size) = takes(keeper, edits);
     keeper.waiting().changes.bytes_in(UNSYNCED) + size <= list_max(keeper)
         && has_room(keeper.waiting(), keeper.tree().path.shape(), (memory, waits))
+}
+
+/// Whether changes have room in memory and in their leaves, in the next list beside so many bytes, and a page with them: so that nothing is to be done for them.
+pub(crate) fn has_all<N: Nand, C: Cells>(
+    keeper: &mut Keeper<'_, N, C>,
+    edits: &[Edit<'_>],
+    beside: usize,
+) -> Outcome<bool, N> {
+    keeper.ready()?;
+    let (pages, is_sure) = tightness_of(keeper, edits)?;
+    if !has_way(keeper, edits, 0) || pages > 0 && !is_sure {
+        return Ok(false);
+    }
+    let size: usize = edits.iter().map(|edit| keeper.waiting().changes.list_size(edit)).sum();
+    let has_list_room = keeper.waiting().listed_next() + size + beside <= list_max(keeper);
+    Ok(has_list_room && keeper.has_room(1, members_left(keeper.waiting()))?)
 }
 
 /// Makes room for changes in memory and in the next list, in so many rounds at most, each with so many leaves behind a commit, or one more if they are two and none is made. Returns whether there is. After a mount more may wait than is let in, since what members list waits again: then a round has to make as much room as the changes take, no more.
@@ -357,21 +373,13 @@ fn put_through<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (
 ///
 /// The commit lists of it that it is in its leaf, so that nothing that an older member has of the key hides it at a mount. What waits of the key goes to the leaf before.
 fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], Option<&[u8]>)) -> Outcome<bool, N> {
-    while keeper.waiting().changes.waits_at(key) {
-        // A commit may take it along.
-        if keeper.waiting().changes.unsynced() > 0 {
-            commit_some(keeper)?;
-            continue;
-        }
-        merge_leaf(keeper, Which::Of(key))?;
-    }
+    bring_home(keeper, key)?;
     let mark = [Edit { key, value: Some(&[]) }];
     // It takes little room, and goes to its leaf with some programs yet.
     if !make_way(keeper, &mark, (CLAIMS_MAX, 1))? {
         return Err(keeper.refuse(Claim::Replace));
     }
     let size = keeper.waiting().changes.at_once_size(key);
-    debug_assert!(!keeper.waiting().changes.waits_at(key), "nothing waits of the key");
     let existed = value_of(keeper, key)?.is_some();
     let (mut pages, mut growth) = (0, Growth::Own);
     for _ in 0..CLAIMS_MAX {
@@ -382,14 +390,20 @@ fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], 
             })?;
             (pages, growth) = if room > 0 { (room + 1, Growth::Early) } else { (2, Growth::Own) };
         }
+        // Where room was made its page may have moved.
+        bring_home(keeper, key)?;
         keeper.ready()?;
         keeper.make_list_room(size)?;
         // As in `change`.
         if !has_way(keeper, &mark, usize::MAX) && !make_way(keeper, &mark, (CLAIMS_MAX, 1))? {
             return Err(keeper.refuse(Claim::Replace));
         }
+        if keeper.waiting().changes.waits_at(key) {
+            continue;
+        }
         let need = Need { want: Claim::Replace, pages, live: 0, deaths: BATCH_DEATHS };
         let Some(mut change) = keeper.claim(need)? else { continue };
+        debug_assert!(!keeper.waiting().changes.waits_at(key), "nothing waits of the key");
         let (tree, waiting, bytes) = keeper.with_head(value);
         let group = group_of(tree, &waiting.changes, key);
         let applied = group.and_then(|group| {
@@ -414,6 +428,19 @@ fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], 
         }
     }
     Err(keeper.refuse(Claim::Replace))
+}
+
+/// What waits of a key goes to its leaf.
+fn bring_home<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<(), N> {
+    while keeper.waiting().changes.waits_at(key) {
+        // A commit may take it along.
+        if keeper.waiting().changes.unsynced() > 0 {
+            commit_some(keeper)?;
+        } else {
+            merge_leaf(keeper, Which::Of(key))?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes every change so far durable. Programs one page, or nothing if there is no change since the last sync; and where memory is nearly full as many leaves
@@ -538,7 +565,11 @@ fn merge_leaves<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, count: usize, 
 }
 
 /// Makes so many bytes of memory free: merges leaves into pages that promise nothing, and lets members leave. Nothing is unsynced.
-fn relieve<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, memory: usize, mut leaves: usize) -> Outcome<(), N> {
+pub(crate) fn relieve<N: Nand, C: Cells>(
+    keeper: &mut Keeper<'_, N, C>,
+    memory: usize,
+    mut leaves: usize,
+) -> Outcome<(), N> {
     debug_assert!(keeper.waiting().changes.unsynced() == 0, "what is unsynced is in no leaf");
     let max = waiting_max(keeper.waiting(), keeper.tree().path.shape());
     let memory = memory.min(max / 2);

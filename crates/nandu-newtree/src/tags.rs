@@ -19,10 +19,10 @@ use crate::batch::with_beside;
 use crate::division::raw_head;
 use crate::error::{EngineError, Outcome};
 use crate::keeper::{CLAIMS_MAX, DEATHS, Keeper};
-use crate::list::{changes_max, members_left};
+use crate::list::changes_max;
 use crate::options::Durability;
 use crate::reader::raw_check;
-use crate::sync::{has_way, set, tightness_of};
+use crate::sync::{has_all, set};
 use crate::writer::Need;
 
 /// A page that a mount found behind the newest commit, and what its user said of it.
@@ -55,7 +55,7 @@ pub(crate) fn put_tagged<N: Nand, C: Cells>(
     keeper.check_writable()?;
     debug_assert!(bytes.len() == keeper.tree().log.page_size(), "a tag tells of a whole page");
     let mut head = raw_head(bytes.len(), (0, 0));
-    let has_all = with_beside(Edit { key, value: Some(&head) }, beside, |edits| has_all(keeper, edits))?;
+    let has_all = with_beside(Edit { key, value: Some(&head) }, beside, |edits| has_all(keeper, edits, 0))?;
     if !has_all {
         return Ok(false);
     }
@@ -81,18 +81,6 @@ pub(crate) fn put_tagged<N: Nand, C: Cells>(
     with_beside(Edit { key, value: Some(&head) }, beside, |edits| edits.iter().try_for_each(|edit| set(keeper, edit)))
         .inspect_err(|_| keeper.breaks(true))?;
     Ok(true)
-}
-
-/// Whether changes and a page have room, so that nothing is to be done for them.
-fn has_all<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>]) -> Outcome<bool, N> {
-    keeper.ready()?;
-    if !has_way(keeper, edits, 0) || tightness_of(keeper, edits)?.0 > 0 {
-        return Ok(false);
-    }
-    let size: usize = edits.iter().map(|edit| keeper.waiting().changes.list_size(edit)).sum();
-    let max = changes_max(keeper.tree().path.shape().bare_room());
-    let has_list_room = keeper.waiting().listed_next() + size <= max;
-    Ok(has_list_room && keeper.has_room(1, members_left(keeper.waiting()))?)
 }
 
 /// The next page of the tail that was found at the mount, from this place on, which goes behind it; the buffer gets its bytes, and keeps them where there is none. A read for each place.

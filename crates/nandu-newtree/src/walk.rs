@@ -43,6 +43,7 @@ pub(crate) fn live_pages<N: Nand, C: Cells>(
                 }
             }
         }
+        debug_assert!(!tree.path.is_dirty(), "nothing changes on the way");
         for index in 0..tree.path.child_count(1) {
             let child = tree.path.child_at(1, index);
             if child < tree.path.shape().page_count() {

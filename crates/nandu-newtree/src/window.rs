@@ -16,7 +16,7 @@ const MEMBERS: usize = if GROUP { WINDOW_MAX + 1 } else { 0 };
 /// What is known of a member's page besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaf {
-    /// Its lowest node is part of the tree.
+    /// Its lowest node is part of the tree, or a head names the value in it.
     Lives,
     /// It is not: the page dies when the member leaves.
     Dead,

@@ -171,7 +171,7 @@ const NEW_TREE: House = House {
         &["changes", "cursor", "error", "options", "order", "pages", "slots", "splice", "stats"],
         &["shape", "values", "window"],
         // The path, what is read, who may append, and what a commit lists.
-        &["list", "path", "reader", "writer"],
+        &["check", "list", "path", "reader", "writer"],
         &["fit", "tree"],
         &["commit", "descend", "replay"],
         &["siblings"],
@@ -184,7 +184,7 @@ const NEW_TREE: House = House {
         &["growth"],
         // Changes at once, and changes that wait.
         &["now", "sync"],
-        &["parts", "tags"],
+        &["blobs", "parts", "tags"],
         &["engine"],
     ],
     large: &[],

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod bench;
+mod blobs;
 mod conform;
 mod cost;
 mod cuts;
