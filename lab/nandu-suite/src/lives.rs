@@ -13,7 +13,7 @@ use nandu_sim::{Chip, Decay, OperationKind, Sim, SimError, Tear};
 
 use crate::cuts::choose;
 use crate::model::Model;
-use crate::operation::{Chance, Op, Slots, apply_errno};
+use crate::operation::{Chance, NAMES, Op, Slots, apply_errno};
 use crate::promise::Promise;
 use crate::seen::{Everything, everything, violations};
 use crate::system::System;
@@ -41,6 +41,40 @@ impl Way {
     /// that is named by the newest state, and are erased although a cut would bring back what is in them, unless the log is told late.
     pub const fn overwriting(chip: Chip) -> Way {
         Way { chip, choose: choose_overwriting, round_operations: 45, steps: (60, 40) }
+    }
+
+    /// Files of less than a page come and go, most of them synced: content that a commit may have room for, and that lives long among commits that die soon.
+    pub const fn small_files(chip: Chip) -> Way {
+        Way { chip, choose: choose_small_files, round_operations: 60, steps: (60, 40) }
+    }
+}
+
+/// The operation of a number where files are smaller than a page: of four numbers in a row one makes a file, one writes it, and one syncs it.
+fn choose_small_files(model: &Model, seed: u64, number: u64, page_size: usize) -> Op {
+    let mut chance = Chance::with_paths(seed.wrapping_mul(1_000_033).wrapping_add(number / 4), model.all_paths());
+    // One large file, two directories, and small files elsewhere.
+    let [large, first, second, others @ ..] = NAMES;
+    let (folder, name) = (chance.below(5), chance.below(NAMES.len()));
+    let path = match folder {
+        0 | 1 => vec![first, NAMES[name]],
+        2 | 3 => vec![second, NAMES[name]],
+        _ => vec![others[name % others.len()]],
+    };
+    let kind = chance.below(8);
+    let size = page_size / 4 + page_size * chance.below(400) / 1_000;
+    let bytes = chance.bytes(size);
+    match (number % 4, kind) {
+        (0, 0 | 1) => Op::Unlink(path),
+        (0, _) => Op::Create(path),
+        (1, 0) => Op::Truncate(path, (page_size / 3) as u64),
+        (1, _) => Op::Write(path, 0, bytes),
+        (2, 0 | 1) => Op::Idle,
+        (2, _) => Op::Fsync(path),
+        (_, 0) => Op::Sync,
+        (_, 1) => Op::Append(path, bytes),
+        (_, 2) => Op::Create(vec![large]),
+        (_, 3) => Op::Mkdir(vec![[first, second][folder % 2]]),
+        _ => Op::Write(vec![large], (page_size * chance.below(8)) as u64, chance.bytes(page_size)),
     }
 }
 

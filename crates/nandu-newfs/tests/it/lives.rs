@@ -30,10 +30,21 @@ pub(crate) fn varied_lives(chip: Chip, options: Options, cuts: u64) {
 /// Cuts that continuous integration makes.
 const CUTS: u64 = 60_000;
 
-/// In every fourth life pages are overwritten; in half of them pages have tags.
+/// In every fourth life pages are overwritten, in every fourth files are small; in half of them pages have tags.
 fn world() -> impl Fn(u64) -> Count {
     let tagged_overwriting = Way::overwriting(TAGGED.with_blocks(26));
-    let ways = [VARIED, TAGGED_VARIED, VARIED, tagged_overwriting, VARIED, TAGGED_VARIED, TAGGED_VARIED, OVERWRITING];
+    let small_files = Way::small_files(SMALL.with_blocks(26));
+    let tagged_small_files = Way::small_files(TAGGED.with_blocks(26));
+    let ways = [
+        VARIED,
+        TAGGED_VARIED,
+        small_files,
+        tagged_overwriting,
+        VARIED,
+        tagged_small_files,
+        TAGGED_VARIED,
+        OVERWRITING,
+    ];
     let formatted = ways.map(|way| formatted_with(way.chip, OPTIONS));
     move |seed| {
         let way = seed as usize % ways.len();
