@@ -12,7 +12,7 @@ use crate::descend::{descend, leaf_in, look};
 use crate::edit::{delete, make_room, put};
 use crate::error::{BESIDE_MAX, Outcome};
 use crate::fit::{inner_splits_max, splits_by};
-use crate::slots::{Growth, Seek};
+use crate::slots::{Growth, Put, Seek};
 use crate::split::join;
 use crate::tree::Tree;
 use crate::writer::{Change, Pen};
@@ -68,7 +68,11 @@ pub(crate) fn apply<'e, N: Nand, C: Cells>(
         match edit.value {
             Some(value) => {
                 let entry = (edit.key, value);
-                let (outcome, existed) = put(tree, entry, growth)?;
+                let (mut outcome, mut existed) = put(tree, entry, growth)?;
+                if growth == Growth::Own && outcome == Put::Overflows && !tree.path.is_staged() {
+                    tree.path.stage_leaf();
+                    (outcome, existed) = put(tree, entry, growth)?;
+                }
                 make_room(tree, change, (entry, outcome, existed))?;
             }
             None => {

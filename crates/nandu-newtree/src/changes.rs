@@ -48,6 +48,11 @@ const fn is_at_once(tag: u8) -> bool {
     tag & AT_ONCE == AT_ONCE
 }
 
+/// The member that lists a change, by its slot: of what is put at once none does, whatever one lists of its key.
+const fn home(tag: u8) -> u8 {
+    if is_at_once(tag) { UNSYNCED } else { (tag & HOME) >> 1 }
+}
+
 /// Which changes a commit lists.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choice {
@@ -73,8 +78,8 @@ pub(crate) struct Changes<'m> {
     unsynced: usize,
     /// Entries that the unsynced changes add, without those that they remove.
     gain: i64,
-    /// Of what is put at once: which member listed the key's change before, and whether the key is a new one.
-    at_once: (u8, bool),
+    /// Entries that what is put at once adds.
+    at_once_gain: i64,
 }
 
 impl<'m> Changes<'m> {
@@ -82,8 +87,7 @@ impl<'m> Changes<'m> {
         let most = if format.key_size > 0 { memory.len() } else { memory.len().min(u16::MAX.into()) };
         let memory = &mut memory[..most];
         let sizes = [0; UNSYNCED as usize + 1];
-        let at_once = (UNSYNCED, false);
-        Changes { memory, format, count: 0, used: 0, sizes, waiting: 0, unsynced: 0, gain: 0, at_once }
+        Changes { memory, format, count: 0, used: 0, sizes, waiting: 0, unsynced: 0, gain: 0, at_once_gain: 0 }
     }
 
     fn is_fixed(&self) -> bool {
@@ -228,11 +232,12 @@ impl<'m> Changes<'m> {
         indexes.map(|index| self.edit(index))
     }
 
-    /// Changes that are merged with what is under way; `value` is what is put at once.
-    pub(crate) fn merged<'e>(&'e self, value: &'e [u8]) -> impl Iterator<Item = Edit<'e>> {
-        let edit = move |index| match is_at_once(self.tag(index)) {
-            false => self.edit(index),
-            true => Edit { key: self.key(index), value: Some(value) },
+    /// Changes that are merged with what is under way; these are put at once, in the order of their keys.
+    pub(crate) fn merged<'e>(&'e self, at_once: &'e [Edit<'e>]) -> impl Iterator<Item = Edit<'e>> {
+        let edit = move |index| {
+            let edit = self.edit(index);
+            let put = at_once.binary_search_by(|it| it.key.cmp(edit.key)).ok().filter(|_| is_at_once(self.tag(index)));
+            put.map_or(edit, |at| at_once[at])
         };
         (0..self.len()).filter(|&index| self.tag(index) & MERGED != 0).map(edit)
     }
@@ -264,7 +269,7 @@ impl<'m> Changes<'m> {
     /// A change enters the sums or leaves them.
     fn count_in(&mut self, index: usize, is_in: bool) {
         let (tag, edit) = (self.tag(index), self.edit(index));
-        let (home, memory) = ((tag & HOME) >> 1, self.memory_size(&edit));
+        let (home, memory) = (home(tag), self.memory_size(&edit));
         let size = self.listed(index).size(&self.format) as u32;
         let counts = home == UNSYNCED || tag & (MERGED | IN_LEAF) == 0;
         let sum = &mut self.sizes[usize::from(home)];
@@ -325,18 +330,22 @@ impl<'m> Changes<'m> {
         self.gain += gain;
     }
 
-    /// What is put at once at a key, of which nothing waits, is merged with what is under way.
-    pub(crate) fn set_at_once(&mut self, key: &[u8], is_new: bool) {
-        debug_assert!(!self.waits_at(key), "nothing waits of the key");
+    /// What is put at once at a key, of which nothing is unsynced, is merged with what is under way, in place of what waits of it; the tree has so many entries more.
+    pub(crate) fn set_at_once(&mut self, key: &[u8], gain: i64) {
+        debug_assert!(!self.is_unsynced_at(key), "what is there of the key a member lists");
         if self.find(key).is_err() {
             let is_set = self.set(&Edit { key, value: None }, UNSYNCED);
             debug_assert!(is_set, "room was made");
         }
         let Ok(index) = self.find(key) else { return };
-        let tag = self.tag(index);
-        self.at_once = ((tag & HOME) >> 1, is_new);
-        self.set_tag(index, tag & PUT | UNSYNCED << 1 | AT_ONCE);
-        self.gain += i64::from(is_new);
+        self.set_tag(index, self.tag(index) | AT_ONCE);
+        (self.gain, self.at_once_gain) = (self.gain + gain, self.at_once_gain + gain);
+    }
+
+    /// Bytes that what is put at once at a key takes in memory, beside what is there of the key, and in a list.
+    pub(crate) fn at_once_sizes(&self, key: &[u8]) -> (usize, usize) {
+        let memory = if self.find(key).is_ok() { 0 } else { self.memory_size(&Edit { key, value: None }) };
+        (memory, as_here(key).size(&self.format))
     }
 
     /// Bytes that what is put at once takes in memory and in a list, at most.
@@ -349,7 +358,7 @@ impl<'m> Changes<'m> {
         let Edit { key, value } = self.edit(index);
         match is_at_once(self.tag(index)) {
             false => Change { key, tag: TAG_INLINE, value },
-            true => Change { key, tag: TAG_HERE, value: Some(&[]) },
+            true => as_here(key),
         }
     }
 
@@ -393,14 +402,14 @@ impl<'m> Changes<'m> {
         debug_assert!(self.used() <= self.memory.len(), "less is used than before");
     }
 
+    /// Whether no commit lists the change of a key.
+    pub(crate) fn is_unsynced_at(&self, key: &[u8]) -> bool {
+        self.find(key).is_ok_and(|index| home(self.tag(index)) == UNSYNCED)
+    }
+
     /// How many of these changes wait.
     pub(crate) fn waits_in(&self, indexes: Range<usize>) -> usize {
         indexes.filter(|&index| waits(self.tag(index))).count()
-    }
-
-    /// Whether a change of a key waits.
-    pub(crate) fn waits_at(&self, key: &[u8]) -> bool {
-        self.find(key).is_ok_and(|index| waits(self.tag(index)))
     }
 
     /// The first change that waits.
@@ -427,22 +436,17 @@ impl<'m> Changes<'m> {
         }
     }
 
-    /// What was under way did not happen.
+    /// What was under way did not happen. What was to be put at once in the place of a change that a member lists waits again, in its leaf or not.
     pub(crate) fn undo(&mut self) {
         for index in (0..self.len()).rev() {
             let tag = self.tag(index);
-            match (is_at_once(tag), self.at_once) {
+            match (is_at_once(tag), tag & HOME == UNSYNCED << 1) {
+                (true, true) => self.remove(index),
+                (true, false) => self.set_tag(index, tag & (PUT | HOME)),
                 (false, _) => self.set_tag(index, tag & !(MERGED | LISTED)),
-                (true, (UNSYNCED, is_new)) => {
-                    self.gain -= i64::from(is_new);
-                    self.remove(index);
-                }
-                (true, (home, is_new)) => {
-                    self.gain -= i64::from(is_new);
-                    self.set_tag(index, tag & PUT | home << 1 | IN_LEAF);
-                }
             }
         }
+        self.gain -= core::mem::take(&mut self.at_once_gain);
     }
 
     /// What is merged is in its leaf: it stays here while a member lists it, if it is to.
@@ -466,12 +470,12 @@ impl<'m> Changes<'m> {
 
     /// Whether none of these changes is listed.
     pub(crate) fn is_unsynced(&self, mut indexes: Range<usize>) -> bool {
-        indexes.all(|index| self.tag(index) & HOME == UNSYNCED << 1)
+        indexes.all(|index| home(self.tag(index)) == UNSYNCED)
     }
 
     /// Whether a change that none lists is not merged with what is under way.
     pub(crate) fn has_others(&self) -> bool {
-        (0..self.len()).any(|index| self.tag(index) & (HOME | MERGED) == UNSYNCED << 1)
+        (0..self.len()).any(|index| home(self.tag(index)) == UNSYNCED && self.tag(index) & MERGED == 0)
     }
 
     /// Chooses what the commit under way lists. Returns how many bytes the list takes.
@@ -480,7 +484,7 @@ impl<'m> Changes<'m> {
         let mut part_left = choice.part.map_or(0, |(_, left)| left);
         for index in 0..self.len() {
             let tag = self.tag(index);
-            let home = (tag & HOME) >> 1;
+            let home = home(tag);
             let bytes = self.listed(index).size(&self.format);
             let waits = tag & (MERGED | IN_LEAF) == 0;
             let is_part = waits && choice.part.is_some_and(|(slot, _)| slot == home) && bytes <= part_left;
@@ -521,7 +525,7 @@ impl<'m> Changes<'m> {
         }
         debug_assert!(self.unsynced == 0, "every change is in a leaf or in a list");
         debug_assert!(self.waiting <= self.used(), "what waits is a part of what is here");
-        self.gain = 0;
+        (self.gain, self.at_once_gain) = (0, 0);
     }
 
     /// Makes a list of changes, which the member of this slot has; one that says that a value is in its leaf takes out what older members have of the key. Returns whether there is room.
@@ -565,6 +569,11 @@ impl<'m> Changes<'m> {
         }
         Ok(true)
     }
+}
+
+/// The value of a key is in its leaf, or there is none.
+fn as_here(key: &[u8]) -> Change<'_> {
+    Change { key, tag: TAG_HERE, value: Some(&[]) }
 }
 
 fn as_change(edit: Edit<'_>) -> Change<'_> {

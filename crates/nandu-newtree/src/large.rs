@@ -81,6 +81,20 @@ fn number_of<N: Nand, C: Cells>(tree: &Tree<'_, N, C>, leaf: &Leaf, (index, grou
     number_in(tree.path.shape().cells().leaf_value(look(tree, leaf), index), group)
 }
 
+/// As [`replace`], of a key of which a change may wait that names a page.
+pub(crate) fn replace_waiting<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    changes: &Changes<'_>,
+    key: &[u8],
+) -> Outcome<u32, N> {
+    let Ok(index) = changes.find(key) else { return replace(tree, key) };
+    let page = tree.path.shape().page_of(key, changes.value(index));
+    page.map_or(Ok(0), |page| {
+        tree.path.replace(page);
+        Ok(1)
+    })
+}
+
 /// Notes the pages that the head of a key in its leaf names: they are replaced. The leaf is on flash as it is. Returns how many pages the value has.
 pub(crate) fn replace<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, key: &[u8]) -> Outcome<u32, N> {
     named(tree, key, &mut |tree, page| match page {

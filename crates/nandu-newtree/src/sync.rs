@@ -20,14 +20,14 @@ use nandu_newlog::{Claim, LogError};
 
 use crate::batch::apply;
 use crate::changes::{Changes, UNSYNCED};
-use crate::descend::{descend, descend_to_leaf, find_leaf, leaf_in, look};
+use crate::descend::{descend, find_leaf, leaf_in, look};
 use crate::division::SINGLE_MAX;
 use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
 use crate::fit::{ascending_size_max, inner_splits_max, is_at_end, list_room, size_with, splits_by};
 use crate::growth::claim_growth;
 use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper};
-use crate::large::replace;
-use crate::list::{changes_max, has_room, members_left, size_beside, waiting_max};
+use crate::large::replace_waiting;
+use crate::list::{Waiting, changes_max, has_room, members_left, size_beside, waiting_max};
 use crate::path::Path;
 use crate::slots::{Growth, Seek};
 use crate::tree::Tree;
@@ -73,10 +73,10 @@ pub(crate) fn change<N: Nand, C: Cells>(
     if keeper.waiting().broken.is(|it| it.splits_batches) && edits.len() > 1 {
         return edits.chunks(1).map(|edit| change(keeper, edit, want)).last().unwrap_or(Ok(None));
     }
-    let one = as_put(edits).filter(|_| may_pass(keeper, edits));
+    let passes = may_pass(keeper, edits);
     let leaves = if keeper.values().done() > 0 { MERGED_BY_VALUE } else { MERGED_BY_PUT };
     if memory > waiting_max(keeper.waiting(), keeper.tree().path.shape()) / 2 || size > max {
-        return one.map(|entry| put_through(keeper, entry)).transpose();
+        return passes.then(|| pass(keeper, AtOnce::Edits(edits), want)).transpose();
     }
     let (mut existed, mut changes_any, mut deaths) = (false, false, 0);
     let shape = *keeper.tree().path.shape();
@@ -89,11 +89,11 @@ pub(crate) fn change<N: Nand, C: Cells>(
     if !changes_any {
         return Ok(Some(existed));
     }
-    if let Some(entry) = one
+    if passes
         && !has_way(keeper, edits, 0)
-        && (tightness_of(keeper, edits)?.0 > 0 || !make_way(keeper, edits, (WAYS, leaves))?)
+        && (tightness_of(keeper, edits)?.pages > 0 || !make_way(keeper, edits, (WAYS, leaves))?)
     {
-        return put_through(keeper, entry).map(Some);
+        return pass(keeper, AtOnce::Edits(edits), want).map(Some);
     }
     let mut tight = None;
     for _ in 0..CLAIMS_MAX {
@@ -138,24 +138,24 @@ fn takes<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>]) -> (u
     (memory.saturating_sub(memory_gone), size.saturating_sub(size_gone))
 }
 
-/// A change that puts one entry.
-fn as_put<'e>(edits: &[Edit<'e>]) -> Option<(&'e [u8], &'e [u8])> {
-    match *edits {
-        [Edit { key, value: Some(value) }] => Some((key, value)),
-        _ => None,
-    }
-}
+/// Part of memory and of a list, as a divisor, that what is put at once takes at most.
+const MARKS_SHARE: usize = 2;
 
 /// Whether changes may go to their leaves at once: memory has room for what a commit lists of their keys. Where all have one length, a list has no word for it, and room for one is soon made.
 fn may_pass<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>]) -> bool {
-    let changes = &keeper.waiting().changes;
-    keeper.tree().path.shape().cells().key_size() == 0
-        && edits.iter().all(|edit| changes.at_once_size(edit.key) <= changes.size() / 4)
+    let (waiting, shape) = (keeper.waiting(), keeper.tree().path.shape());
+    let memory: usize = edits.iter().map(|edit| waiting.changes.at_once_size(edit.key)).sum();
+    shape.cells().key_size() == 0
+        && memory <= (waiting_max(waiting, shape) / MARKS_SHARE).min(list_max(keeper) / MARKS_SHARE)
 }
 
 /// Whether memory and the next list have room for changes; where so much may wait in any case, that is enough.
 pub(crate) fn has_way<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, edits: &[Edit<'_>], waits: usize) -> bool {
-    let (memory, size) = takes(keeper, edits);
+    has_way_for(keeper, takes(keeper, edits), waits)
+}
+
+/// The same for what takes so many bytes of memory and of the next list.
+fn has_way_for<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, (memory, size): (usize, usize), waits: usize) -> bool {
     keeper.waiting().changes.bytes_in(UNSYNCED) + size <= list_max(keeper)
         && has_room(keeper.waiting(), keeper.tree().path.shape(), (memory, waits))
 }
@@ -167,7 +167,7 @@ pub(crate) fn has_all<N: Nand, C: Cells>(
     beside: usize,
 ) -> Outcome<bool, N> {
     keeper.ready()?;
-    let (pages, is_sure) = tightness_of(keeper, edits)?;
+    let Tightness { pages, is_sure, .. } = tightness_of(keeper, edits)?;
     if !has_way(keeper, edits, 0) || pages > 0 && !is_sure {
         return Ok(false);
     }
@@ -180,14 +180,23 @@ pub(crate) fn has_all<N: Nand, C: Cells>(
 fn make_way<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
     edits: &[Edit<'_>],
+    ways: (u32, usize),
+) -> Outcome<bool, N> {
+    make_way_for(keeper, |keeper| takes(keeper, edits), ways)
+}
+
+/// The same for what takes so many bytes of memory and of the next list.
+fn make_way_for<N: Nand, C: Cells>(
+    keeper: &mut Keeper<'_, N, C>,
+    takes: impl Fn(&Keeper<'_, N, C>) -> (usize, usize),
     (most, leaves): (u32, usize),
 ) -> Outcome<bool, N> {
     let (max, before) = (list_max(keeper), keeper.waiting().changes.waiting());
     for _ in 0..most {
-        if has_way(keeper, edits, before) {
+        if has_way_for(keeper, takes(keeper), before) {
             return Ok(true);
         }
-        let ((memory, size), spent) = (takes(keeper, edits), keeper.tree().log.spent().0);
+        let ((memory, size), spent) = (takes(keeper), keeper.tree().log.spent().0);
         debug_assert!(size <= max, "a page has room for what is to be listed");
         let is_short =
             keeper.waiting().changes.waiting() + memory > waiting_max(keeper.waiting(), keeper.tree().path.shape());
@@ -203,7 +212,7 @@ fn make_way<N: Nand, C: Cells>(
             merge_leaves(keeper, 2 * leaves - 1, spent)?;
         }
     }
-    Ok(has_way(keeper, edits, before))
+    Ok(has_way_for(keeper, takes(keeper), before))
 }
 
 /// A change in memory, which has room there.
@@ -255,20 +264,29 @@ fn count_here<C: Cells>(path: &Path<'_, C>, edits: &[Edit<'_>]) -> usize {
     }
 }
 
-/// Pages that the leaves of these changes are divided into, where they do not fit with what waits; 0 if all fit. And whether they may stay as they are on a full chip, where a leaf that has a page of its own
-/// takes what it has room for.
+/// How changes fit their leaves, with what waits for these.
+pub(crate) struct Tightness {
+    /// Pages that the leaves are divided into; 0 if all fit.
+    pub(crate) pages: u32,
+    /// Whether they may stay as they are on a full chip, where a leaf that has a page of its own takes what it has room for.
+    pub(crate) is_sure: bool,
+    /// Leaves that are concerned.
+    leaves: u32,
+}
+
+/// How these changes fit.
 fn tightness<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     changes: &Changes<'_>,
     edits: &[Edit<'_>],
-) -> Outcome<(u32, bool), N> {
-    let (mut pages, mut is_sure, mut tight) = (0, true, 0);
+) -> Outcome<Tightness, N> {
+    let (mut pages, mut is_sure, mut tight, mut leaves) = (0, true, 0, 0);
     let kept = list_room(tree);
     let mut rest = edits;
     while let Some(first) = rest.first() {
         let waits = group_of(tree, changes, first.key)?;
         let (here, others) = rest.split_at(count_here(&tree.path, rest));
-        rest = others;
+        (rest, leaves) = (others, leaves + 1);
         let child = tree.path.child(0);
         let place = leaf_in(tree, child)?;
         let leaf = look(tree, &place);
@@ -286,17 +304,17 @@ fn tightness<N: Nand, C: Cells>(
         }
     }
     // Leaves that only leave no room for a list are divided where no other is.
-    Ok((if pages > 0 { pages } else { tight }, is_sure))
+    Ok(Tightness { pages: if pages > 0 { pages } else { tight }, is_sure, leaves })
 }
 
 /// Claims room for what leaves are divided into, of which this says how many pages that are. Returns how many; 0 if all fit. Nothing is in the buffers then.
 fn make_room<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
     want: Claim,
-    tightness: impl Fn(&mut Keeper<'_, N, C>) -> Outcome<(u32, bool), N>,
+    tightness: impl Fn(&mut Keeper<'_, N, C>) -> Outcome<Tightness, N>,
 ) -> Outcome<u32, N> {
     for _ in 0..CLAIMS_MAX {
-        let (pages, is_sure) = tightness(keeper)?;
+        let Tightness { pages, is_sure, .. } = tightness(keeper)?;
         if pages == 0 {
             return Ok(0);
         }
@@ -317,7 +335,7 @@ fn make_room<N: Nand, C: Cells>(
 pub(crate) fn tightness_of<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
     edits: &[Edit<'_>],
-) -> Outcome<(u32, bool), N> {
+) -> Outcome<Tightness, N> {
     let (tree, waiting) = keeper.parts();
     tightness(tree, &waiting.changes, edits)
 }
@@ -361,86 +379,131 @@ pub(crate) fn put_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[
     {
         return Ok(existed);
     }
-    pass(keeper, (key, None))
+    pass(keeper, AtOnce::Head(key), Claim::Grow)
 }
 
-/// Puts an entry into its leaf at once: one for which memory has no room.
-fn put_through<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], &[u8])) -> Outcome<bool, N> {
-    pass(keeper, (key, Some(value)))
+/// What goes to its leaves at once.
+#[derive(Clone, Copy)]
+enum AtOnce<'e> {
+    /// Changes, in the order of their keys.
+    Edits(&'e [Edit<'e>]),
+    /// The head of the value under way, at this key.
+    Head(&'e [u8]),
 }
 
-/// Puts a value, or the head of the value under way, into its leaf, with what waits for that leaf, and makes it durable with all that is unsynced. Returns whether the key was there.
-///
-/// The commit lists of it that it is in its leaf, so that nothing that an older member has of the key hides it at a mount. What waits of the key goes to the leaf before.
-fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, (key, value): (&[u8], Option<&[u8]>)) -> Outcome<bool, N> {
-    bring_home(keeper, key)?;
-    let mark = [Edit { key, value: Some(&[]) }];
-    // It takes little room, and goes to its leaf with some programs yet.
-    if !make_way(keeper, &mark, (CLAIMS_MAX, 1))? {
-        return Err(keeper.refuse(Claim::Replace));
+impl<'e> AtOnce<'e> {
+    fn keys(self) -> impl Iterator<Item = &'e [u8]> {
+        let (edits, key) = match self {
+            AtOnce::Edits(edits) => (edits, None),
+            AtOnce::Head(key) => (&[][..], Some(key)),
+        };
+        edits.iter().map(|edit| edit.key).chain(key)
     }
-    let size = keeper.waiting().changes.at_once_size(key);
-    let existed = value_of(keeper, key)?.is_some();
+
+    /// Bytes that it takes of memory and of a list.
+    fn takes<N: Nand, C: Cells>(self, keeper: &Keeper<'_, N, C>) -> (usize, usize) {
+        let sizes = self.keys().map(|key| keeper.waiting().changes.at_once_sizes(key));
+        sizes.fold((0, 0), |sum, (memory, size)| (sum.0 + memory, sum.1 + size))
+    }
+
+    /// Calls with the tree, what waits, and the changes.
+    fn with<'m, N: Nand, C: Cells, T>(
+        self,
+        keeper: &mut Keeper<'m, N, C>,
+        call: impl FnOnce(&mut Tree<'m, N, C>, &mut Waiting<'m>, &[Edit<'_>]) -> T,
+    ) -> T {
+        match self {
+            AtOnce::Edits(edits) => {
+                let (tree, waiting) = keeper.parts();
+                call(tree, waiting, edits)
+            }
+            AtOnce::Head(key) => {
+                let (tree, waiting, head) = keeper.with_head(None);
+                call(tree, waiting, &[Edit { key, value: Some(head) }])
+            }
+        }
+    }
+}
+
+/// Puts changes, or the head of the value under way, into their leaves, with what waits for those leaves, and makes them durable with all that is unsynced; where a leaf has to be divided, by this claim. Returns whether the key of the last was there.
+///
+/// The commit lists of each that it is in its leaf, so that nothing that an older member has of the key hides it at a mount.
+fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, what: AtOnce<'_>, want: Claim) -> Outcome<bool, N> {
     let (mut pages, mut growth) = (0, Growth::Own);
     for _ in 0..CLAIMS_MAX {
-        if pages == 0 {
-            let room = make_room(keeper, Claim::Grow, |keeper| {
-                let (tree, waiting, bytes) = keeper.with_head(value);
-                tightness(tree, &waiting.changes, &[Edit { key, value: Some(bytes) }])
-            })?;
-            (pages, growth) = if room > 0 { (room + 1, Growth::Early) } else { (2, Growth::Own) };
+        // A commit may take it along. Then a member lists what is there of the key, and comes before this.
+        if what.keys().any(|key| keeper.waiting().changes.is_unsynced_at(key)) {
+            commit_some(keeper)?;
+            continue;
         }
-        // Where room was made its page may have moved.
-        bring_home(keeper, key)?;
-        keeper.ready()?;
-        keeper.make_list_room(size)?;
-        // As in `change`.
-        if !has_way(keeper, &mark, usize::MAX) && !make_way(keeper, &mark, (CLAIMS_MAX, 1))? {
+        // It takes little room, and goes to its leaves with some programs yet.
+        if !make_way_for(keeper, |keeper| what.takes(keeper), (CLAIMS_MAX, 1))? {
             return Err(keeper.refuse(Claim::Replace));
         }
-        if keeper.waiting().changes.waits_at(key) {
+        if pages == 0 {
+            let tightness = |keeper: &mut Keeper<'_, N, C>| {
+                what.with(keeper, |tree, waiting, edits| tightness(tree, &waiting.changes, edits))
+            };
+            let (room, leaves) = (make_room(keeper, want, tightness)?, tightness(keeper)?.leaves);
+            (pages, growth) = if room > 0 { (room + leaves, Growth::Early) } else { (2 * leaves, Growth::Own) };
+            pages = pages.min(BATCH_PAGES_MAX);
+        }
+        keeper.ready()?;
+        let (memory, size) = what.takes(keeper);
+        keeper.make_list_room(size)?;
+        // As in `change`; and where room was made a page of the key may have moved.
+        let is_unsynced = what.keys().any(|key| keeper.waiting().changes.is_unsynced_at(key));
+        if is_unsynced || !has_way_for(keeper, (memory, size), usize::MAX) {
             continue;
         }
         let need = Need { want: Claim::Replace, pages, live: 0, deaths: BATCH_DEATHS };
         let Some(mut change) = keeper.claim(need)? else { continue };
-        debug_assert!(!keeper.waiting().changes.waits_at(key), "nothing waits of the key");
-        let (tree, waiting, bytes) = keeper.with_head(value);
-        let group = group_of(tree, &waiting.changes, key);
-        let applied = group.and_then(|group| {
-            let fewer = replace(tree, key)?;
-            if growth == Growth::Own {
-                descend_to_leaf(tree, key)?;
-                let edit = [Edit { key, value: Some(bytes) }];
-                let edits = merged(waiting.changes.edits(group.clone()), &edit);
-                stage_if_tight(tree, edits);
-            }
-            waiting.changes.merge(group);
-            waiting.changes.set_at_once(key, !existed);
-            apply(tree, &mut change, waiting.changes.merged(bytes), growth)?;
-            Ok(fewer)
+        let applied =
+            what.with(keeper, |tree, waiting, edits| put_through(tree, waiting, &mut change, (edits, growth)));
+        let applied = applied.map(|(existed, pages)| {
+            keeper.count(true, pages);
+            existed
         });
-        let (tree, _, bytes) = keeper.with_head(value);
-        let more = tree.path.shape().head(key, bytes).map_or(0, |division| division.pages() as u32);
-        let applied = applied.map(|fewer| keeper.count(true, (more, fewer)));
         match keeper.conclude(change, applied) {
-            Err(EngineError::BatchTooLarge { .. }) if pages < BATCH_PAGES_MAX => pages *= 2,
-            outcome => return outcome.map(|()| existed),
+            Err(EngineError::BatchTooLarge { .. }) if pages < BATCH_PAGES_MAX => {
+                pages = (2 * pages).min(BATCH_PAGES_MAX)
+            }
+            outcome => return outcome,
         }
     }
     Err(keeper.refuse(Claim::Replace))
 }
 
-/// What waits of a key goes to its leaf.
-fn bring_home<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<(), N> {
-    while keeper.waiting().changes.waits_at(key) {
-        // A commit may take it along.
-        if keeper.waiting().changes.unsynced() > 0 {
-            commit_some(keeper)?;
-        } else {
-            merge_leaf(keeper, Which::Of(key))?;
-        }
+/// Makes changes in their leaves, with what waits for those. Returns whether the key of the last was there, and how many pages of values there are more and fewer.
+fn put_through<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    waiting: &mut Waiting<'_>,
+    change: &mut Change,
+    (edits, growth): (&[Edit<'_>], Growth),
+) -> Outcome<(bool, (u32, u32)), N> {
+    let (mut existed, mut more, mut fewer) = (false, 0, 0);
+    for edit in edits {
+        fewer += replace_waiting(tree, &waiting.changes, edit.key)?;
+        more += edit.value.and_then(|value| tree.path.shape().head(edit.key, value)).map_or(0, |it| it.pages() as u32);
+        let group = group_of(tree, &waiting.changes, edit.key)?;
+        waiting.changes.merge(group);
     }
-    Ok(())
+    for edit in edits {
+        existed = is_there(tree, &waiting.changes, edit.key)?;
+        waiting.changes.set_at_once(edit.key, i64::from(edit.value.is_some()) - i64::from(existed));
+    }
+    apply(tree, change, waiting.changes.merged(edits), growth)?;
+    Ok((existed, (more, fewer)))
+}
+
+/// Whether a key is there, with what waits.
+fn is_there<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, changes: &Changes<'_>, key: &[u8]) -> Outcome<bool, N> {
+    if let Ok(index) = changes.find(key) {
+        return Ok(changes.value(index).is_some());
+    }
+    let page = find_leaf(tree, key)?;
+    let place = leaf_in(tree, page)?;
+    Ok(tree.path.shape().cells().leaf_find(look(tree, &place), key).is_ok())
 }
 
 /// Makes every change so far durable. Programs one page, or nothing if there is no change since the last sync; and where memory is nearly full as many leaves
@@ -491,17 +554,8 @@ fn ride_failed<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, error: &EngineError
 fn merge<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, change: &mut Change, group: Range<usize>) -> Outcome<(), N> {
     let (tree, waiting) = keeper.parts();
     debug_assert!(waiting.changes.waits_in(group.clone()) > 0, "changes of a leaf");
-    waiting.changes.merge(group.clone());
-    descend_to_leaf(tree, waiting.changes.key(group.start))?;
-    stage_if_tight(tree, waiting.changes.edits(group));
+    waiting.changes.merge(group);
     apply(tree, change, waiting.changes.merged(&[]), Growth::Own)
-}
-
-/// A leaf that is in the path gets a page of its own if it does not fit beside its ancestors with these changes.
-fn stage_if_tight<'e, N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, edits: impl Iterator<Item = Edit<'e>>) {
-    if size_with(tree.path.shape().cells(), tree.path.held_leaf(), edits) > tree.path.room() {
-        tree.path.stage_leaf();
-    }
 }
 
 /// Leaves with most changes, of those that are looked at; the densest first.
@@ -589,28 +643,25 @@ pub(crate) fn relieve<N: Nand, C: Cells>(
 
 /// A leaf for which changes wait.
 #[derive(Clone, Copy)]
-enum Which<'k> {
-    /// That of a key.
-    Of(&'k [u8]),
+enum Which {
     First,
     /// The one with most changes, of those that are looked at.
     Densest,
 }
 
 /// The changes of a leaf.
-fn group_for<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, which: Which<'_>) -> Outcome<Range<usize>, N> {
+fn group_for<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, which: Which) -> Outcome<Range<usize>, N> {
     let (tree, waiting) = keeper.parts();
     match (which, waiting.changes.first_waiting()) {
         (_, None) => Ok(0..0),
         (Which::Densest, _) => densest(keeper).map(|[group, ..]| group),
-        (Which::Of(key), _) => group_of(tree, &waiting.changes, key),
         (Which::First, Some(first)) => group_of(tree, &waiting.changes, waiting.changes.key(first)),
     }
 }
 
 /// Brings the changes of a leaf there, in a page that promises nothing; or some of them, where it is to be divided and there is no room for that many pages at once. Which these are is asked again
 /// whenever something had to be done for their room: what is in its leaf may have left memory.
-fn merge_leaf<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, which: Which<'_>) -> Outcome<(), N> {
+fn merge_leaf<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, which: Which) -> Outcome<(), N> {
     keeper.ready()?;
     let (mut more, mut most) = (0, usize::MAX);
     for _ in 0..CLAIMS_MAX {
