@@ -148,9 +148,10 @@ impl<'m, N: Nand> Records<'m, N> {
         (capacity / KEPT_SHARE).max(KEPT_MIN).min(capacity / KEPT_SHARE_MOST)
     }
 
-    /// Why there is no room. Where so many blocks died that more lives than may, the chip is at its end, and takes nothing but what frees.
+    /// Why there is no room. Where so many blocks died that more lives than may, by more than a full chip ends above that, the chip is at its end, and takes nothing but what frees.
     fn refuse(&self) -> TreeError<N::Error> {
-        let is_at_end = self.log().lasting_pages() > self.log().capacity_pages();
+        let block = self.log().geometry().pages_per_block;
+        let is_at_end = self.log().lasting_pages() > self.log().capacity_pages() + block;
         TreeError::Log(if is_at_end { LogError::ReadOnly } else { LogError::Full })
     }
 

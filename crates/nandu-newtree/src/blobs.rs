@@ -16,7 +16,7 @@ use crate::batch::with_beside;
 use crate::division::blob_head;
 use crate::error::{EngineError, Outcome};
 use crate::keeper::{CLAIMS_MAX, DEATHS, Keeper};
-use crate::list::blob_size;
+use crate::list::{blob_size, members_left};
 use crate::options::Durability;
 use crate::reader::raw_check;
 use crate::sync::{RELIEVED_MAX, has_all, relieve, set};
@@ -57,7 +57,9 @@ fn claim<N: Nand, C: Cells>(
 ) -> Outcome<Option<Change>, N> {
     let need = Need { want: Claim::Grow, pages: 1, live: 1, deaths: DEATHS + edits.len() };
     for _ in 0..CLAIMS_MAX {
-        if !has_all(keeper, edits, size)? {
+        // And what the leaf of its head may be divided into, as for a value in pages of its own.
+        let more = DEATHS as u32 + members_left(keeper.waiting());
+        if !has_all(keeper, edits, size)? || !keeper.has_room(1, more)? {
             break;
         }
         match keeper.claim(need) {
