@@ -353,13 +353,26 @@ impl<'m> Changes<'m> {
         self.memory_size(&Edit { key, value: Some(&[]) })
     }
 
-    /// The change as a commit lists it: of what is put at once that it is in its leaf.
+    /// Whether a commit lists of a change only that it is in its leaf: of what is put at once, and, where a list has a word for that, of what is merged and unsynced.
+    fn is_here(&self, tag: u8) -> bool {
+        is_at_once(tag) || !self.is_fixed() && tag & MERGED != 0 && home(tag) == UNSYNCED
+    }
+
+    /// The change as a commit lists it.
     fn listed(&self, index: usize) -> Change<'_> {
         let Edit { key, value } = self.edit(index);
-        match is_at_once(self.tag(index)) {
+        match self.is_here(self.tag(index)) {
             false => Change { key, tag: TAG_INLINE, value },
             true => as_here(key),
         }
+    }
+
+    /// Bytes that the next list takes less if these changes are merged with its commit.
+    pub(crate) fn merging_spares(&self, indexes: Range<usize>) -> usize {
+        let unsynced = indexes.filter(|&index| !self.is_fixed() && self.is_unsynced(index..index + 1));
+        let spared =
+            |index| self.list_size(&self.edit(index)).saturating_sub(as_here(self.key(index)).size(&self.format));
+        unsynced.map(spared).sum()
     }
 
     /// Makes place for a change that becomes the one of this index, and returns where.
@@ -512,13 +525,15 @@ impl<'m> Changes<'m> {
     pub(crate) fn committed(&mut self, slot: u8, (leaving, stays): (u16, bool)) {
         for index in (0..self.len()).rev() {
             let tag = self.tag(index);
+            let is_here = self.is_here(tag);
             if tag & LISTED != 0 {
                 self.set_tag(index, tag & !(HOME | LISTED) | slot << 1);
             }
             let tag = self.tag(index);
             let leaves = leaving >> ((tag & HOME) >> 1) & 1 != 0;
             if tag & MERGED != 0 {
-                self.is_in_leaf(index, stays && !leaves);
+                // Of what is listed so a mount makes nothing in memory.
+                self.is_in_leaf(index, stays && !leaves && !is_here);
             } else if leaves && !waits(tag) {
                 self.remove(index);
             }

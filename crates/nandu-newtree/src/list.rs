@@ -1,7 +1,7 @@
 //! What a commit says besides its path: the changes that it lists, and the window.
 //!
 //! * (W1) With no other member and all changes in the commit's own leaf, nothing. Else *every* change that becomes durable with it, also those of the leaf in the same page: otherwise an
-//!   older member's value of the same key would come back at a mount and hide what the leaf has.
+//!   older member's value of the same key would come back at a mount and hide what the leaf has. Where keys have any length, the list says of such only that they are in their leaf.
 //! * Every commit makes all changes durable that are not yet, also one that only lets deaths count: a change that replaced one of a member is all that is left of that key in memory. If the
 //!   member left and the change stayed out, a cut would leave neither.
 //! * (W2) What still waits of the oldest members is listed again, *carried*, and they leave, in their order.
@@ -132,7 +132,8 @@ pub(crate) fn size_beside(waiting: &Waiting<'_>, group: &Range<usize>) -> usize 
     if window.is_empty() && own == changes.bytes_in(UNSYNCED) && changes.is_unsynced(group.clone()) {
         return 0;
     }
-    sections_size(window.len().min(WINDOW_MAX), waiting.listed_next())
+    let spared = changes.merging_spares(group.clone());
+    sections_size(window.len().min(WINDOW_MAX), waiting.listed_next().saturating_sub(spared))
 }
 
 /// Chooses what a commit says that has so much room for it, with so many bytes of changes at most, and may tell so many deaths of members. `None` if there is too
