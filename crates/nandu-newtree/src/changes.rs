@@ -339,6 +339,7 @@ impl<'m> Changes<'m> {
         }
         let Ok(index) = self.find(key) else { return };
         self.set_tag(index, self.tag(index) | AT_ONCE);
+        debug_assert!(self.is_here(self.tag(index)), "a list says that it is in its leaf");
         (self.gain, self.at_once_gain) = (self.gain + gain, self.at_once_gain + gain);
     }
 
@@ -526,6 +527,7 @@ impl<'m> Changes<'m> {
         for index in (0..self.len()).rev() {
             let tag = self.tag(index);
             let is_here = self.is_here(tag);
+            debug_assert!(!is_here || tag & MERGED != 0, "it is in a leaf of the commit");
             if tag & LISTED != 0 {
                 self.set_tag(index, tag & !(HOME | LISTED) | slot << 1);
             }

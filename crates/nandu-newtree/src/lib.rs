@@ -51,12 +51,12 @@
 //!
 //! Where changes wait for a sync ([`Durability::OnSync`]):
 //!
-//! * **W1** A commit lists every change that becomes durable with it, unless all are in its own leaf and no other commit is needed.
+//! * **W1** A commit lists every change that becomes durable with it, unless all are in its own leaf and no other commit is needed. Of those in its leaves it lists the keys, where keys have any length.
 //! * **W2** Members leave the window oldest first, when what still waited of them is listed by a durable commit ([`order`]).
 //! * **W3** What is unsynced fits one commit, and is in no leaf but that commit's.
 //! * **W4** What members list is in memory until they leave, in its leaf or not, since a mount makes it there.
 //! * **W5** The page of a member lives until it leaves, and is not moved.
-//! * **W6** A record that names several pages of a value, or for which memory has no room, is in its leaf as soon as it is durable. A commit lists only that it is there.
+//! * **W6** A record that names several pages of a value, and changes for which memory has no room, are in their leaves as soon as they are durable. A commit lists only that they are there.
 //! * **W7** A page has a tag only if everything before it is durable and its changes have room in memory, in the next list and in their leaves. No commit comes between the page and its changes.
 //! * **W8** The page of a commit with a value lives while it is a member, and while a record names the value.
 //!

@@ -4,9 +4,9 @@
 //! page has room for the list beside them. Leaves that no sync takes along are programmed when memory is nearly full, as pages that promise nothing, behind a sync.
 //! So `k` changes cost one program, or a third or so of a program each where that is more.
 //!
-//! * (W3) What is unsynced fits one commit without a path, however many members the window has, beside what waits of one that has to leave: before a change that would not, there is a sync. A batch that does not fit
-//!   memory or such a page goes to its leaves at once, behind all that waits, when the window is empty.
-//! * (W6) A put for which memory has no room goes to its leaf at once, and the commit lists that it is there. So a put programs a few pages, however many changes wait.
+//! * (W3) What is unsynced fits one commit without a path, however many members the window has, beside what waits of one that has to leave: before a change that would not, there is a sync.
+//! * (W6) Changes for which memory or such a page has no room go to their leaves at once, and the commit lists that they are there. So they program a few pages, however many changes wait. Those whose keys are too many
+//!   even for that, or all of one length, go behind all that waits, when the window is empty.
 //! * (W4) What members list stays in memory until they leave, also what is in its leaf meanwhile: a mount makes it there. A sync lets members leave before memory is full of it.
 //! * What is unsynced is in no leaf but that of the commit which lists it, and every commit lists it all. So undoing a move needs no thought.
 //! * What waits fits its leaf. A change that does not is made durable at once, with all that is unsynced: its leaf is divided, and a full chip refuses it before it was accepted.
