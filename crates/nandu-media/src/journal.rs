@@ -31,6 +31,7 @@
 //!                             leaf is to hold where that is
 //! ```
 //!
+//! In a commit of the new heart 5 comes without a value, any number of times: what the key has, or that it has nothing, stands in its leaf, whatever older commits list of it.
 //! At most one change of a page is of kind 5, and none of a page of the tree. Such a page is needed as long as a leaf or a change leads to
 //! it, although nothing else in it may be.
 //!
