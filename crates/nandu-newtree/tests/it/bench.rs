@@ -6,7 +6,7 @@ use std::ops::{Bound, ControlFlow};
 use nandu_index::OrderedIndex;
 use nandu_index::suite::Subject;
 use nandu_nand::Nand;
-use nandu_newtree::{Begin, Cells, Direction, Engine, EngineError, Log, Options, Parts, memory_required};
+use nandu_newtree::{Begin, ByteCells, Cells, Direction, Engine, EngineError, Log, Options, Parts, memory_required};
 use nandu_sim::{Sim, SimError};
 
 pub(crate) type Error = EngineError<SimError>;
@@ -147,6 +147,14 @@ pub(crate) fn contents<N: nandu_nand::Nand, C: Cells>(
     })?;
     assert_eq!(found.len() as u64, engine.record_count());
     Ok(found)
+}
+
+/// The value of a key, whatever its size.
+pub(crate) fn value_of(engine: &mut Engine<'_, Sim, ByteCells>, key: &[u8]) -> Option<Vec<u8>> {
+    let size = engine.read(key, 0, &mut []).unwrap()?;
+    let mut value = vec![0; size];
+    assert_eq!(engine.read(key, 0, &mut value), Ok(Some(size)));
+    Some(value)
 }
 
 /// Numbers that look like chance and are the same each time.

@@ -3,6 +3,8 @@
 use nandu_newtree::{Broken, ByteCells, Durability, Edit, Engine, LogOptions, Options, memory_required};
 use nandu_sim::{Chip, Sim};
 
+use crate::bench::value_of;
+
 const OPTIONS: Options = Options {
     cache_size: 512,
     pending_size: 2_000,
@@ -23,13 +25,6 @@ fn memory() -> Vec<u8> {
 
 fn formatted(options: Options, bytes: &mut [u8]) -> Engine<'_, Sim, ByteCells> {
     crate::bench::format(Sim::new(CHIP), ByteCells, options, bytes).unwrap()
-}
-
-fn value_of(engine: &mut Engine<'_, Sim, ByteCells>, key: &[u8]) -> Option<Vec<u8>> {
-    let size = engine.read(key, 0, &mut []).unwrap()?;
-    let mut value = vec![0; size];
-    assert_eq!(engine.read(key, 0, &mut value), Ok(Some(size)));
-    Some(value)
 }
 
 #[test]

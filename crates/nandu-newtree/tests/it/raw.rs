@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use nandu_newtree::{ByteCells, Durability, Edit, Engine, EngineError, LogError, LogOptions, Options, memory_required};
 use nandu_sim::{Chip, Sim, SimError};
 
+use crate::bench::value_of;
+
 const OPTIONS: Options = Options {
     cache_size: 512,
     pending_size: 1_200,
@@ -34,13 +36,6 @@ fn put_with(
     engine.begin_value(key, value.len())?;
     engine.append_value(key, value)?;
     engine.end_value_with(key, beside).map(|()| true)
-}
-
-fn value_of(engine: &mut Engine<'_, Sim, ByteCells>, key: &[u8]) -> Option<Vec<u8>> {
-    let size = engine.read(key, 0, &mut []).unwrap()?;
-    let mut value = vec![0; size];
-    assert_eq!(engine.read(key, 0, &mut value), Ok(Some(size)));
-    Some(value)
 }
 
 #[test]
