@@ -100,7 +100,7 @@ pub(crate) fn change<N: Nand, C: Cells>(
         if !make_way(keeper, edits, (CLAIMS_MAX, leaves))? {
             return Err(keeper.refuse(Claim::Replace));
         }
-        let pages = make_room(keeper, want, |keeper| tightness_of(keeper, edits))?;
+        let pages = make_room(keeper, want, &|keeper| tightness_of(keeper, edits))?;
         keeper.ready()?;
         keeper.make_list_room(size)?;
         keeper.make_dying_room(deaths)?;
@@ -182,13 +182,13 @@ fn make_way<N: Nand, C: Cells>(
     edits: &[Edit<'_>],
     ways: (u32, usize),
 ) -> Outcome<bool, N> {
-    make_way_for(keeper, |keeper| takes(keeper, edits), ways)
+    make_way_for(keeper, &|keeper| takes(keeper, edits), ways)
 }
 
 /// The same for what takes so many bytes of memory and of the next list.
-fn make_way_for<N: Nand, C: Cells>(
-    keeper: &mut Keeper<'_, N, C>,
-    takes: impl Fn(&Keeper<'_, N, C>) -> (usize, usize),
+fn make_way_for<'m, N: Nand, C: Cells>(
+    keeper: &mut Keeper<'m, N, C>,
+    takes: &dyn Fn(&Keeper<'m, N, C>) -> (usize, usize),
     (most, leaves): (u32, usize),
 ) -> Outcome<bool, N> {
     let (max, before) = (list_max(keeper), keeper.waiting().changes.waiting());
@@ -308,10 +308,10 @@ fn tightness<N: Nand, C: Cells>(
 }
 
 /// Claims room for what leaves are divided into, of which this says how many pages that are. Returns how many; 0 if all fit. Nothing is in the buffers then.
-fn make_room<N: Nand, C: Cells>(
-    keeper: &mut Keeper<'_, N, C>,
+fn make_room<'m, N: Nand, C: Cells>(
+    keeper: &mut Keeper<'m, N, C>,
     want: Claim,
-    tightness: impl Fn(&mut Keeper<'_, N, C>) -> Outcome<Tightness, N>,
+    tightness: &dyn Fn(&mut Keeper<'m, N, C>) -> Outcome<Tightness, N>,
 ) -> Outcome<u32, N> {
     for _ in 0..CLAIMS_MAX {
         let Tightness { pages, is_sure, .. } = tightness(keeper)?;
@@ -428,7 +428,7 @@ impl<'e> AtOnce<'e> {
 /// Puts changes, or the head of the value under way, into their leaves, with what waits for those leaves, and makes them durable with all that is unsynced; where a leaf has to be divided, by this claim. Returns whether the key of the last was there.
 ///
 /// The commit lists of each that it is in its leaf, so that nothing that an older member has of the key hides it at a mount.
-fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, what: AtOnce<'_>, want: Claim) -> Outcome<bool, N> {
+fn pass<'m, N: Nand, C: Cells>(keeper: &mut Keeper<'m, N, C>, what: AtOnce<'_>, want: Claim) -> Outcome<bool, N> {
     let (mut pages, mut growth) = (0, Growth::Own);
     for _ in 0..CLAIMS_MAX {
         // A commit may take it along. Then a member lists what is there of the key, and comes before this.
@@ -437,14 +437,14 @@ fn pass<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, what: AtOnce<'_>, want
             continue;
         }
         // It takes little room, and goes to its leaves with some programs yet.
-        if !make_way_for(keeper, |keeper| what.takes(keeper), (CLAIMS_MAX, 1))? {
+        if !make_way_for(keeper, &|keeper| what.takes(keeper), (CLAIMS_MAX, 1))? {
             return Err(keeper.refuse(Claim::Replace));
         }
         if pages == 0 {
-            let tightness = |keeper: &mut Keeper<'_, N, C>| {
+            let tightness = |keeper: &mut Keeper<'m, N, C>| {
                 what.with(keeper, |tree, waiting, edits| tightness(tree, &waiting.changes, edits))
             };
-            let (room, leaves) = (make_room(keeper, want, tightness)?, tightness(keeper)?.leaves);
+            let (room, leaves) = (make_room(keeper, want, &tightness)?, tightness(keeper)?.leaves);
             (pages, growth) = if room > 0 { (room + leaves, Growth::Early) } else { (2 * leaves, Growth::Own) };
             pages = pages.min(BATCH_PAGES_MAX);
         }

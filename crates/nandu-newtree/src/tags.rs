@@ -42,7 +42,12 @@ pub(crate) fn tag_next<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> Option<(
         return None;
     }
     let (place, members) = (keeper.tree().log.tag_next()?, waiting.window.len());
-    (place as usize + members < usize::from(TAIL_MAX)).then_some((place, members))
+    is_place(place as usize, members).then_some((place, members))
+}
+
+/// Whether a page may be tagged at this place of the tail, where the window has so many members.
+fn is_place(place: usize, members: usize) -> bool {
+    place + members < usize::from(TAIL_MAX)
 }
 
 /// Puts a value of a whole page at a key, and makes other changes with it, none of which is of this key; all of it is durable when this returns. False if that cannot be: nothing was changed then. 1 program.
@@ -83,13 +88,15 @@ pub(crate) fn put_tagged<N: Nand, C: Cells>(
     Ok(true)
 }
 
-/// The next page of the tail that was found at the mount, from this place on, which goes behind it; the buffer gets its bytes, and keeps them where there is none. A read for each place.
+/// The next page of the tail that was found at the mount, from this place on, which goes behind it; the buffer gets its bytes, and keeps them where there is none. A read for each place where a page may have been tagged.
 pub(crate) fn next_tagged<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
     place: &mut u16,
     bytes: &mut [u8],
 ) -> Outcome<Option<TaggedPage>, N> {
-    while TAGS && *place < TAIL_MAX {
+    // No commit came since, so that the window is what it was.
+    let members = keeper.waiting().window.len();
+    while TAGS && is_place(usize::from(*place), members) {
         let (tree, _) = keeper.parts();
         let out = tree.reader.lend();
         let found = tree.log.read_tail(*place, out)?;

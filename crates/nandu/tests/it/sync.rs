@@ -176,7 +176,7 @@ fn random_chains_of_cuts() {
 
 #[test]
 fn cuts_among_large_values() {
-    let summary = Driver::new(formatted(SMALL.with_blocks(24))).resume().every(workload(300, true), check);
+    let summary = Driver::new(formatted(SMALL.with_blocks(24))).resume().every(workload(340, true), check);
     assert!(summary.cases > 1_500, "{summary:?}");
     let driver = Driver::new(formatted(SMALL.with_blocks(24)));
     let summary = driver.limit(2_500).pairs(workload(80, true), recover, check);
