@@ -176,6 +176,12 @@ pub(crate) fn has_all<N: Nand, C: Cells>(
     Ok(has_list_room && keeper.has_room(1, members_left(keeper.waiting()))?)
 }
 
+/// Bytes that something takes of memory and of the next list.
+type Takes<'t, 'm, N, C> = &'t dyn Fn(&Keeper<'m, N, C>) -> (usize, usize);
+
+/// How something fits its leaves.
+type Fit<'t, 'm, N, C> = &'t dyn Fn(&mut Keeper<'m, N, C>) -> Outcome<Tightness, N>;
+
 /// Makes room for changes in memory and in the next list, in so many rounds at most, each with so many leaves behind a commit, or one more if they are two and none is made. Returns whether there is. After a mount more may wait than is let in, since what members list waits again: then a round has to make as much room as the changes take, no more.
 fn make_way<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
@@ -188,7 +194,7 @@ fn make_way<N: Nand, C: Cells>(
 /// The same for what takes so many bytes of memory and of the next list.
 fn make_way_for<'m, N: Nand, C: Cells>(
     keeper: &mut Keeper<'m, N, C>,
-    takes: &dyn Fn(&Keeper<'m, N, C>) -> (usize, usize),
+    takes: Takes<'_, 'm, N, C>,
     (most, leaves): (u32, usize),
 ) -> Outcome<bool, N> {
     let (max, before) = (list_max(keeper), keeper.waiting().changes.waiting());
@@ -311,7 +317,7 @@ fn tightness<N: Nand, C: Cells>(
 fn make_room<'m, N: Nand, C: Cells>(
     keeper: &mut Keeper<'m, N, C>,
     want: Claim,
-    tightness: &dyn Fn(&mut Keeper<'m, N, C>) -> Outcome<Tightness, N>,
+    tightness: Fit<'_, 'm, N, C>,
 ) -> Outcome<u32, N> {
     for _ in 0..CLAIMS_MAX {
         let Tightness { pages, is_sure, .. } = tightness(keeper)?;
