@@ -68,6 +68,17 @@ fn put<N: Nand>(log: &mut Log<'_, N>, bytes: &mut [u8], id: u8) -> (PageAddr, bo
     (page, is_tagged)
 }
 
+/// A new volume with a raw page, and with as many blocks on the ready list as a tagged page asks for: as the share of a call leaves it.
+fn begun(chip: Chip, bytes: &mut [u8]) -> Log<'_, Sim> {
+    let mut log = crate::formatted(Sim::new(chip), TAGGED, bytes).unwrap();
+    let mut page = vec![0; log.page_size()];
+    // Before a commit knows where raw pages go there is no tail.
+    assert!(!put(&mut log, &mut page, 0).1);
+    assert_eq!(log.tag_next(), None, "the list is short");
+    log.checkpoint().unwrap();
+    log
+}
+
 /// What a mount finds of the tail: what each tag says, by its place.
 fn tail(log: &mut Log<'_, Sim>) -> Vec<(u16, u8)> {
     let mut bytes = vec![0; log.page_size()];
@@ -89,13 +100,12 @@ fn tail(log: &mut Log<'_, Sim>) -> Vec<(u16, u8)> {
 fn nine_pages_follow_a_commit_with_a_program_each_and_a_mount_finds_them() {
     let chip = Chip::W25N01GV.with_blocks(40);
     let mut bytes = memory(&chip.geometry, &TAGGED);
-    let mut log = crate::formatted(Sim::new(chip), TAGGED, &mut bytes).unwrap();
+    let mut log = begun(chip, &mut bytes);
     let mut page = vec![0; log.page_size()];
-    for nth in 0..25 {
+    for nth in 1..25 {
         page.fill(nth);
         let before = log.nand().counters().programs;
         let (_, is_tagged) = put(&mut log, &mut page, nth);
-        // Before a commit knows where raw pages go there is no tail.
         assert_eq!(is_tagged, nth % 10 != 0, "{nth}");
         if is_tagged {
             assert_eq!(log.nand().counters().programs, before + 1);
@@ -124,10 +134,10 @@ fn nine_pages_follow_a_commit_with_a_program_each_and_a_mount_finds_them() {
 fn a_page_of_the_tail_that_decayed_is_told_of_and_the_others_are_found() {
     let chip = Chip::W25N01GV.with_blocks(40);
     let mut bytes = memory(&chip.geometry, &TAGGED);
-    let mut log = crate::formatted(Sim::new(chip), TAGGED, &mut bytes).unwrap();
+    let mut log = begun(chip, &mut bytes);
     let mut page = vec![0; log.page_size()];
-    let mut pages = Vec::new();
-    for nth in 0..5 {
+    let mut pages = vec![PageAddr(0)];
+    for nth in 1..5 {
         page.fill(nth);
         pages.push(put(&mut log, &mut page, nth).0);
     }
@@ -147,9 +157,8 @@ fn a_page_of_the_tail_that_decayed_is_told_of_and_the_others_are_found() {
 #[test]
 fn nothing_is_tagged_behind_a_page_that_looks_erased() {
     let mut bytes = memory(&CHIP.geometry, &TAGGED);
-    let mut log = crate::formatted(Sim::new(CHIP), TAGGED, &mut bytes).unwrap();
+    let mut log = begun(CHIP, &mut bytes);
     let mut page = vec![1; log.page_size()];
-    put(&mut log, &mut page, 1);
     assert!(log.tag_next().is_some());
     let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, 1), 1) else { panic!("no room") };
     log.append(&mut page, Kind::Raw(b"as a copy"), &mut grant).unwrap();
