@@ -80,10 +80,11 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     pub fn begin(&mut self, options: &Options, begin: Begin<'m, N>) -> Outcome<(), N> {
         let (tree, waiting) = self.keeper.parts();
         begin(&mut tree.log, &options.log)?;
-        waiting.window.limit(tree.log.table_pages());
         let shape = shape_of::<N, C>(tree.log.geometry(), tree.log.header_size(), tree.path.shape().cells(), options)?;
         tree.path.reshape(&shape);
         tree.reader.reshape(&shape);
+        // Who mounts files reads a record of theirs, too.
+        waiting.window.limit(tree.log.table_pages() + usize::from(shape.has_raw()));
         match self.log().committed() {
             Some(committed) => self.keeper.load(committed)?,
             None => self.keeper.make()?,

@@ -50,11 +50,11 @@ impl Window {
         most: WINDOW_MAX as u8,
     };
 
-    /// A mount reads so many pages of the log's table: with them the members are [`WINDOW_MAX`] pages at most, so that it reads no more where the table is large. There are two in any case: one that
+    /// A mount reads so many pages besides, those of the log's table among them: with them the members are [`WINDOW_MAX`] pages at most, so that it reads no more where the table is large. There are two in any case: one that
     /// leaves, and one that takes over what waits.
-    pub(crate) fn limit(&mut self, table_pages: usize) {
+    pub(crate) fn limit(&mut self, others: usize) {
         debug_assert!(self.is_empty(), "before anything is replayed");
-        self.most = WINDOW_MAX.saturating_sub(table_pages).max(2) as u8;
+        self.most = WINDOW_MAX.saturating_sub(others).max(2) as u8;
     }
 
     /// Members that a commit may name.
