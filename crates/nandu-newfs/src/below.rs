@@ -165,7 +165,8 @@ impl<'m, N: Nand> Records<'m, N> {
         self.engine.batch_freeing(edits)
     }
 
-    /// Makes these bytes, which have a page, the value of a key, and other changes: all of it or nothing. 1 program. They may come in the place of a page on a full chip, too.
+    /// Makes these bytes, a page at most, the value of a key, and other changes: all of it or nothing. 1 program: of a page, or, if they fit there, of a commit, so that all of it is durable. They may come in the place of
+    /// a page on a full chip, too.
     pub(crate) fn put_page(
         &mut self,
         key: &[u8],

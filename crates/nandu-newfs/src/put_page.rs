@@ -11,7 +11,7 @@ use crate::page_records::Base;
 impl<N: Nand> Fs<'_, N> {
     /// Makes a whole page the content of a page of a file, and other changes, none of which is of the record of that page. Programs it.
     ///
-    /// The page is programmed before the commit that lists its record (T13). The inode with its size goes with the same commit as the record: with the size first, a cut would leave zeros
+    /// The page is programmed before the commit that lists its record (T13), or stands in that commit (W8). The inode with its size goes with the same commit as the record: with the size first, a cut would leave zeros
     /// in place of the bytes, and with the page first, bytes behind the end of the file, which would come to light when it grows.
     ///
     /// One that replaces a page is possible on a full chip too.

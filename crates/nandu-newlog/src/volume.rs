@@ -29,7 +29,8 @@ const BLOCKS_TRIED: u32 = 8;
 
 /// Blocks of the pool where a page may be tagged: after a cut one is for the copy of the newest commit, one for that of the page, and one for a leaf, and pages are neither moved nor counted before those of the tail are named.
 const TAGGED_FLOOR: u32 = OPENED_FLOOR + 3;
-/// Blocks on the ready list behind which no page is tagged: a mount may know of no others, and takes one for the newest commit and one for the last page of the tail; one stays for a recovery from a cut after that.
+
+/// Blocks on the ready list with which a page may be tagged: a mount may know of no others, and takes one for the newest commit and one for the last page of the tail; one stays for a recovery from a cut after that.
 const TAGGED_READY: usize = 3;
 
 /// By how much the sequence jumps after a cut: more pages than one operation programs, or a recovery.
