@@ -382,6 +382,19 @@ impl Cells for ByteCells {
         Some(size)
     }
 
+    fn leaf_prefixed(&self, node: &[u8], before: &[u8], out: &mut [u8]) -> Option<usize> {
+        let parts = leaf(node);
+        let prefix_size = u8::try_from(before.len() + parts.prefix.len()).ok()?;
+        let out = out.get_mut(..node.len() + before.len())?;
+        let (first, rest) = node.split_at(LEAF_ENDS + parts.ends.len());
+        let at = first.len() + before.len();
+        out[..first.len()].copy_from_slice(first);
+        out[first.len()..at].copy_from_slice(before);
+        out[at..].copy_from_slice(rest);
+        out[LEAF_PREFIX] = prefix_size;
+        Some(out.len())
+    }
+
     fn inner_check(&self, node: &[u8], page_bits: u32) -> bool {
         if node.len() < INNER_ENDS {
             return false;

@@ -58,6 +58,9 @@ pub trait Cells: Copy + sealed::Sealed {
     /// Encodes these entries as a leaf at the front of `out` and returns its size; `None` if there is no room.
     fn leaf_encode(&self, run: &LeafRun<'_>, entries: Range<usize>, out: &mut [u8]) -> Option<usize>;
 
+    /// Copies a leaf to the front of `out`, each of its keys with these bytes before it, and returns its size; `None` if there is no room, or keys cannot become longer.
+    fn leaf_prefixed(&self, node: &[u8], before: &[u8], out: &mut [u8]) -> Option<usize>;
+
     /// Whether the accessors may be used on this inner node.
     fn inner_check(&self, node: &[u8], page_bits: u32) -> bool;
     /// Children in it.

@@ -271,6 +271,12 @@ impl<const KEY: usize, const VALUE: usize> Cells for FixedCells<KEY, VALUE> {
         Some(size)
     }
 
+    fn leaf_prefixed(&self, node: &[u8], before: &[u8], out: &mut [u8]) -> Option<usize> {
+        let out = out.get_mut(..node.len()).filter(|_| before.is_empty())?;
+        out.copy_from_slice(node);
+        Some(node.len())
+    }
+
     fn inner_check(&self, node: &[u8], page_bits: u32) -> bool {
         if node.len() < Self::INNER_SEPARATORS {
             return false;

@@ -16,8 +16,9 @@
 //!      8     1  locator_size  bytes of `locator`; 0 in a page whose lowest node is a leaf, and in a bare commit
 //!      9     1  flags         bit 0: sections stand behind the leaf, or the locator where there is none, up to the inner nodes; only in a commit
 //!     10    2n  node_size     bytes of each node, lowest first
-//!   then     8  records       only if the root is present, and in a bare commit: entries in the tree, 40 bits; how many pages of
-//!                             values they name, 23 bits; whether some may name one, 1 bit
+//!   then     8  records       only if the root is present, and in a bare commit: entries in the tree, 39 bits; how many pages of
+//!                             values they name, 23 bits; whether there may be records of snapshots, 1 bit; whether some may
+//!                             name pages of values, 1 bit
 //!   then     4  root          only if the root is present, and in a bare commit: page that the root is in; all ones: this one
 //!   then        locator       a key in the range of the lowest node, by which that node is found from the root
 //!   then        leaf          if there is one

@@ -38,7 +38,7 @@ pub(crate) fn put_blob<N: Nand, C: Cells>(
     with_beside(Edit { key, value: Some(&head) }, beside, |edits| {
         let Some(change) = claim(keeper, edits, blob_size(bytes.len()))? else { return Ok(false) };
         // All this was read before. If it cannot be read again, nothing more is made durable.
-        edits.iter().try_for_each(|edit| set(keeper, edit)).inspect_err(|_| keeper.breaks(true))?;
+        edits.iter().try_for_each(|edit| set(keeper, (edits, edit))).inspect_err(|_| keeper.breaks(true))?;
         keeper.count(true, (0, 0));
         let group = keeper.waiting().changes.unsynced();
         debug_assert!(group > 0, "what names the value is to be made durable");

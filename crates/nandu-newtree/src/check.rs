@@ -9,7 +9,13 @@ use crate::error::{BESIDE_MAX, EngineError};
 use crate::shape::Shape;
 
 pub(crate) fn check_key<E: Error, C: Cells>(shape: &Shape<C>, key: &[u8]) -> Result<(), EngineError<E>> {
-    if shape.key_fits(key) { Ok(()) } else { Err(EngineError::KeySize(key.len())) }
+    if shape.may_be_given(key) {
+        Ok(())
+    } else if shape.is_reserved(key) {
+        Err(EngineError::ReservedKey)
+    } else {
+        Err(EngineError::KeySize(key.len()))
+    }
 }
 
 pub(crate) fn check_value<E: Error, C: Cells>(

@@ -40,10 +40,8 @@ pub(crate) fn make_room<N: Nand, C: Cells>(
         Put::Overflows => overflow(tree, change, entry)?,
         Put::Starts => start(tree, change, entry)?,
     }
-    if !existed {
-        let counts = tree.path.state().counts;
-        tree.path.count(Counts { records: counts.records + 1, ..counts });
-    }
+    let (counts, more) = (tree.path.state().counts, tree.path.shape().counted(!existed, entry.0));
+    tree.path.count(Counts { records: counts.records + more, ..counts });
     debug_assert!(tree.path.is_dirty(), "the path is programmed next");
     Ok(())
 }

@@ -4,29 +4,33 @@ use core::fmt;
 use core::ops::{Bound, ControlFlow};
 
 use nandu_cells::{Cache, Cells};
-use nandu_index::{Direction, Edit, Entry, KeyBuf, OrderedIndex, Violation};
-use nandu_media::features::GROUP;
+use nandu_index::{Direction, Edit, Entry, KeyBuf, Violation};
+use nandu_media::features::SNAPSHOTS;
 use nandu_nand::{Nand, PageAddr};
 use nandu_newlog::{Budget, Claim, Log, LogError, LogOptions, Tag};
 
+use crate::at::At;
 use crate::batch::with_beside;
 use crate::blobs::put_blob;
 use crate::changes::Changes;
 use crate::check::{check_beside, check_edits, check_key, check_value};
 use crate::cursor::Cursor;
-use crate::descend::{find_leaf, leaf_in, look};
 use crate::division::SINGLE_MAX;
 use crate::error::{EngineError, Outcome};
+use crate::keep::{keeping, owes, put_value, remove_some};
 use crate::keeper::Keeper;
 use crate::list::{Waiting, members_left};
-use crate::now::{batch_now, delete_now, put_now};
-use crate::options::{Durability, Memory, Options};
+use crate::lookup::{self, copy, entry, lend, nearest};
+use crate::make::make;
+use crate::options::{Memory, Options};
 use crate::parts::{Parts, shape_of};
 use crate::path::Path;
-use crate::range::range;
 use crate::reader::Reader;
+use crate::shape::Shape;
+use crate::snapshots::{load, release, take};
+use crate::standing::value_of;
 use crate::stats::Stats;
-use crate::sync::{change, flush, put_head, sync, value_of};
+use crate::sync::{flush, sync};
 use crate::tags::{TaggedPage, adopt, end_tail, next_tagged, put_tagged, tag_next};
 use crate::tree::Tree;
 use crate::values::Values;
@@ -41,6 +45,8 @@ pub struct Engine<'m, N: Nand, C> {
     keeper: Keeper<'m, N, C>,
     /// Programs of a call that makes several changes, with its share of collecting.
     call_max: u8,
+    /// What a snapshot is to keep, and what is removed of one.
+    kept: &'m mut [u8],
 }
 
 impl<N: Nand, C> fmt::Debug for Engine<'_, N, C> {
@@ -52,6 +58,12 @@ impl<N: Nand, C> fmt::Debug for Engine<'_, N, C> {
 /// Programs of a put or a delete with its share of collecting.
 const CALL_MAX: u32 = 6;
 
+/// Programs of a call behind which nothing is removed of a snapshot that was released.
+const REMOVING_MAX: u64 = 4;
+
+/// How often something is removed of such a snapshot behind a call.
+const REMOVALS_MAX: u32 = 4;
+
 /// Most erases of a call.
 const ERASES_MAX: u32 = 2;
 
@@ -62,12 +74,12 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// An engine that has not looked at its volume yet: for who keeps it in a place of its own, where it is opened. Cannot fail, so that no other engine is on the stack.
     pub fn unopened(parts: Parts<'m, N, C>) -> Self {
         let Parts { log, shape, memory, durability, call_max, broken } = parts;
-        let Memory { path, side, reading, cache, pending, values, keys } = memory;
+        let Memory { path, side, reading, cache, pending, values, kept, keys } = memory;
         let changes = Changes::new(pending, shape.format());
         let waiting = Waiting { changes, window: Window::EMPTY, durability, is_owed: false, next: 0, broken };
         let reader = Reader::new(shape, reading, Cache::new(cache));
         let tree = Tree { log: Log::unopened(log), path: Path::new(shape, (path, side), keys), reader };
-        Engine { keeper: Keeper::new(tree, waiting, Values::new(values)), call_max }
+        Engine { keeper: Keeper::new(tree, waiting, Values::new(values)), call_max, kept }
     }
 
     /// With [`Log::format`] makes an empty volume, whatever the chip holds, and an empty tree on it; with [`Log::mount`] opens the tree that a volume holds, or makes an
@@ -88,6 +100,12 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         match self.log().committed() {
             Some(committed) => self.keeper.load(committed)?,
             None => self.keeper.make()?,
+        }
+        if self.keeper.working().counts.has_snapshots {
+            if self.kept.is_empty() {
+                return Err(EngineError::NotCompiled { feature: &"snapshots" });
+            }
+            load(&mut self.keeper)?;
         }
         debug_assert!(self.keeper.tree().path.holds_root(), "the root is here");
         Ok(())
@@ -148,14 +166,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// ```
     pub fn get(&mut self, key: &[u8]) -> Outcome<Option<&[u8]>, N> {
         self.check_key(key)?;
-        let shape = *self.keeper.tree().path.shape();
-        match value_of(&mut self.keeper, key)? {
-            Some(value) => match shape.head(key, value) {
-                Some(division) => Err(EngineError::LargeValue(division.length())),
-                None => Ok(Some(value)),
-            },
-            None => Ok(None),
-        }
+        lend(&mut self.keeper, key)
     }
 
     /// Copies what the value of a key has from `offset` on into `out`, as far as both go. Returns the bytes of the whole value; `None` if there is none. Reads what a get does, and of a
@@ -165,17 +176,8 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// As [`Engine::get`], but for [`EngineError::LargeValue`].
     pub fn read(&mut self, key: &[u8], offset: usize, out: &mut [u8]) -> Outcome<Option<usize>, N> {
-        match self.get(key) {
-            Ok(Some(value)) => {
-                let rest = value.get(offset..).unwrap_or_default();
-                let size = rest.len().min(out.len());
-                out[..size].copy_from_slice(&rest[..size]);
-                Ok(Some(value.len()))
-            }
-            Err(EngineError::LargeValue(_)) => self.keeper.read_value((key, offset), out),
-            Ok(None) => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.check_key(key)?;
+        copy(&mut self.keeper, (key, offset), out)
     }
 
     /// Begins to put a value of so many bytes, at least one, into pages of its own; the calls that go on with it name the same key. Nothing has changed before [`Engine::end_value`] returns. A call of another kind that changes something gives
@@ -187,7 +189,8 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     pub fn begin_value(&mut self, key: &[u8], length: usize) -> Outcome<(), N> {
         self.check_key(key)?;
         self.keeper.check_writable()?;
-        match self.keeper.begin_value(key, length, Claim::Grow) {
+        let begun = self.with_removals(|engine| engine.keeper.begin_value(key, length, Claim::Grow));
+        match begun {
             Err(EngineError::Log(LogError::Full)) if self.replaces_page(key, length)? => {
                 self.keeper.begin_value(key, length, Claim::Replace)
             }
@@ -199,7 +202,9 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     fn replaces_page(&mut self, key: &[u8], length: usize) -> Outcome<bool, N> {
         let shape = *self.keeper.tree().path.shape();
         let is_single = shape.division(key, length).is_some_and(|division| division.pages() == 1);
-        Ok(is_single && value_of(&mut self.keeper, key)?.is_some_and(|value| shape.head(key, value).is_some()))
+        let replaces = value_of(&mut self.keeper, key)?.is_some_and(|value| shape.head(key, value).is_some());
+        // What a snapshot is to keep is not replaced.
+        Ok(is_single && replaces && !owes(&mut self.keeper, &[Edit { key, value: None }])?)
     }
 
     /// Whether so many pages of values more may live, and so many others; where values are asked for, beside pages that members of the window may need. What grows is refused where not. Costs a count of the
@@ -210,12 +215,27 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// Those of the log.
     pub fn has_room(&mut self, values: u32, others: u32) -> Outcome<bool, N> {
         let members = if values > 0 { members_left(self.keeper.waiting()) } else { 0 };
+        for _ in 0..REMOVALS_MAX {
+            if self.keeper.has_room(values, others + members)? || self.keeper.values().snapshots().released().is_none()
+            {
+                break;
+            }
+            remove_some(&mut self.keeper, self.kept)?;
+        }
         self.keeper.has_room(values, others + members)
     }
 
     /// Pages of values that may be put yet beside so many others, at least. Costs nothing on flash.
     pub fn pages_left(&mut self, others: u32) -> u32 {
-        self.keeper.pages_left(others)
+        let others = others + members_left(self.keeper.waiting());
+        let (mut least, mut most) = (0, self.log().capacity_pages().saturating_sub(self.log().live_pages()));
+        while least < most {
+            let middle = (least + most).div_ceil(2);
+            let is_room = self.keeper.is_room_for(middle, others);
+            (least, most) = if is_room { (middle, most) } else { (least, middle - 1) };
+        }
+        debug_assert!(least == 0 || self.keeper.is_room_for(least, others), "so many have room");
+        least
     }
 
     /// Bytes of the value under way that come next: those of a page, or the last ones, which its head takes; `None` if it is whole. They may be none.
@@ -249,17 +269,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// [`EngineError::ValueSize`] if pages are missing, or no value is under way; those of [`Engine::put`], after which the value is given up.
     pub fn end_value(&mut self, key: &[u8]) -> Outcome<bool, N> {
-        self.end_value_by(|engine| {
-            let keeper = &mut engine.keeper;
-            let waits = GROUP && keeper.waiting().durability == Durability::OnSync;
-            if waits && keeper.waiting().changes.at_once_size(key) <= keeper.waiting().changes.size() / 4 {
-                return put_head(keeper, key);
-            }
-            if !keeper.waiting().is_idle() {
-                flush(keeper)?;
-            }
-            put_now(keeper, (key, None))
-        })
+        self.end_value_by(|engine| put_value(&mut engine.keeper, engine.kept, key))
     }
 
     /// Puts the value under way, which is whole and has one page, and makes other changes, at most [`BESIDE_MAX`](crate::BESIDE_MAX), none of which is of this key: all of it or nothing, as [`Engine::batch`] does.
@@ -278,17 +288,16 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         let values = self.keeper.values();
         let (want, head) = (values.claim(), values.single_head(&mut room));
         let put = |edits: &[Edit<'_>]| {
-            self.end_value_by(|engine| match (head, engine.wait(edits, want)?) {
-                (None, _) => Err(EngineError::ValueSize(0)),
-                (_, Some(_)) => Ok(()),
-                (_, None) => batch_now(&mut engine.keeper, edits, want),
+            self.end_value_by(|engine| match head {
+                None => Err(EngineError::ValueSize(0)),
+                Some(_) => engine.make(edits, want).map(drop),
             })
         };
         with_beside(Edit { key, value: head }, beside, put)
     }
 
     /// Puts the value under way, which is whole.
-    fn end_value_by<T>(&mut self, put: impl FnOnce(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
+    fn end_value_by<T>(&mut self, put: impl FnMut(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
         let values = self.keeper.values();
         if values.division().is_none() || values.part().is_some() {
             return Err(EngineError::ValueSize(0));
@@ -346,10 +355,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.check_key(key)?;
         check_value(self.keeper.tree().path.shape(), key, value)?;
         let edit = Edit { key, value: Some(value) };
-        self.call(CALL_MAX, |engine| match engine.wait(&[edit], Claim::Grow)? {
-            Some(existed) => Ok(existed),
-            None => put_now(&mut engine.keeper, (key, Some(value))),
-        })
+        self.call(CALL_MAX, |engine| engine.make(&[edit], Claim::Grow))
     }
 
     /// Deletes a key. Returns whether it was there. Durable when it returns; programs nothing if the key was not there. 1 program, or 2 if the leaf does not fit beside its ancestors; with
@@ -360,10 +366,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// [`EngineError::KeySize`], [`EngineError::Corrupt`]; those of the log but `Full`.
     pub fn delete(&mut self, key: &[u8]) -> Outcome<bool, N> {
         self.check_key(key)?;
-        self.call(CALL_MAX, |engine| match engine.wait(&[Edit { key, value: None }], Claim::Free)? {
-            Some(existed) => Ok(existed),
-            None => delete_now(&mut engine.keeper, key),
-        })
+        self.call(CALL_MAX, |engine| engine.make(&[Edit { key, value: None }], Claim::Free))
     }
 
     /// Puts a value that fits beside what a commit lists, and makes other changes with it, as [`Engine::end_value_with`] does: the commit has the value, so that all of it is durable when this returns, with everything
@@ -378,6 +381,9 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
             return Ok(false);
         }
         check_beside(&shape, key, beside)?;
+        if self.owes(key, beside)? {
+            return Ok(false);
+        }
         self.call(self.call_max.into(), |engine| put_blob(&mut engine.keeper, key, bytes, beside))
     }
 
@@ -406,10 +412,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         if edits.is_empty() {
             return Ok(());
         }
-        self.call(self.call_max.into(), |engine| match engine.wait(edits, want)? {
-            Some(_) => Ok(()),
-            None => batch_now(&mut engine.keeper, edits, want),
-        })
+        self.call(self.call_max.into(), |engine| engine.make(edits, want).map(drop))
     }
 
     /// Makes every change so far durable, in order. Programs 1 page, or nothing if there is no change since the last sync but what tags tell of; 1 more if a leaf that goes with it leaves no
@@ -441,6 +444,9 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
             return Ok(false);
         }
         check_beside(self.keeper.tree().path.shape(), key, beside)?;
+        if self.owes(key, beside)? {
+            return Ok(false);
+        }
         self.keeper.give_up_value();
         let most = (self.call_max.into(), ERASES_MAX / 2);
         self.call_with_share(|engine| put_tagged(&mut engine.keeper, key, of, beside), |_| most)
@@ -502,14 +508,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         direction: Direction,
         mut visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Outcome<(), N> {
-        for bound in [from, to] {
-            if let Bound::Included(key) | Bound::Excluded(key) = bound {
-                self.check_key(key)?;
-            }
-        }
-        let (tree, waiting) = self.keeper.parts();
-        let shape = *tree.path.shape();
-        range(tree, &waiting.changes, (from, to, direction), &mut |entry| visit(shape.entry(entry)))
+        lookup::range(&mut self.keeper, (from, to, direction), &mut visit)
     }
 
     /// The key of the entry that a range from this bound on begins with: upwards the lowest key above the bound, downwards the highest one below it. Reads
@@ -519,16 +518,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// As [`Engine::range`].
     pub fn nearest(&mut self, bound: Bound<&[u8]>, direction: Direction) -> Outcome<Option<KeyBuf>, N> {
-        let (from, to) = match direction {
-            Direction::Forward => (bound, Bound::Unbounded),
-            Direction::Backward => (Bound::Unbounded, bound),
-        };
-        let (mut found, mut is_found) = (KeyBuf::EMPTY, false);
-        self.range(from, to, direction, |entry| {
-            is_found = found.set(entry.key);
-            ControlFlow::Break(())
-        })?;
-        Ok(is_found.then_some(found))
+        nearest(&mut self.keeper, bound, direction)
     }
 
     /// The entry above a cursor, which goes behind it; `None` at the end. Reads what [`Engine::nearest`] does, and nothing more.
@@ -542,7 +532,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         match found {
             Some(key) => {
                 cursor.go_above(key);
-                self.entry(cursor.key())
+                entry(&mut self.keeper, cursor.key())
             }
             None => Ok(None),
         }
@@ -559,26 +549,10 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         match found {
             Some(key) => {
                 cursor.go_below(key);
-                self.entry(cursor.key())
+                entry(&mut self.keeper, cursor.key())
             }
             None => Ok(None),
         }
-    }
-
-    /// The entry of a key.
-    fn entry(&mut self, key: KeyBuf) -> Outcome<Option<Entry<'_>>, N> {
-        let (tree, waiting) = self.keeper.parts();
-        let shape = *tree.path.shape();
-        tree.path.lend(key);
-        if let Ok(index) = waiting.changes.find(key.as_slice()) {
-            let key = tree.path.separators()[0].as_slice();
-            return Ok(waiting.changes.value(index).map(|value| shape.entry(Entry { key, value, large: None })));
-        }
-        let page = find_leaf(tree, key.as_slice())?;
-        let place = leaf_in(tree, page)?;
-        let (cells, leaf, lent) = (tree.path.shape().cells(), look(tree, &place), tree.path.separators()[0].as_slice());
-        let entry = |index| shape.entry(Entry { key: lent, value: cells.leaf_value(leaf, index), large: None });
-        Ok(cells.leaf_find(leaf, lent).ok().map(entry))
     }
 
     /// The entry with the lowest key.
@@ -617,12 +591,12 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
 
     /// Bytes in the longest key that can be put.
     pub fn key_size_max(&self) -> usize {
-        self.keeper.tree().path.shape().limits().key_size_max
+        self.shape().key_size_max()
     }
 
     /// Bytes that key and value of an entry may have together.
     pub fn entry_size_max(&self) -> usize {
-        self.keeper.tree().path.shape().limits().entry_size_max
+        self.shape().entry_size_max()
     }
 
     /// What the tree did since it was opened.
@@ -675,6 +649,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.keeper.give_up_value();
         let before = self.log().spent();
         self.keeper.ready()?;
+        remove_some(&mut self.keeper, self.kept)?;
         self.keeper.collect(&mut Budget::idle(programs))?;
         if self.keeper.is_unsettled() && self.log().spent().0 == before.0 {
             self.keeper.settle()?;
@@ -682,16 +657,66 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         Ok(self.log().spent() != before)
     }
 
+    /// Takes a snapshot of what there is, with what waits; both are durable when this returns. Returns its number. Nothing is copied: what stands at a key is kept before the first change there. 1 program, or 2 where something waits.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::TooManySnapshots`]; [`EngineError::NotCompiled`] without [`Options::has_snapshots`], and where keys have one length; those of [`Engine::put`] and [`Engine::sync`].
+    pub fn snapshot(&mut self) -> Outcome<u32, N> {
+        if !SNAPSHOTS || self.kept.is_empty() || self.shape().cells().key_size() > 0 {
+            return Err(EngineError::NotCompiled { feature: &"snapshots" });
+        }
+        self.call(self.call_max.into(), |engine| take(&mut engine.keeper))
+    }
+
+    /// Releases a snapshot; durable when it returns. What it kept is removed with the calls that follow, some records each. 1 program, or 2 where something waits.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::NoSnapshot`]; those of the log but `Full`.
+    pub fn release(&mut self, number: u32) -> Outcome<(), N> {
+        self.call(self.call_max.into(), |engine| release(&mut engine.keeper, number))
+    }
+
+    /// The snapshots that there are, the oldest first. Costs nothing.
+    pub fn snapshots(&self) -> impl ExactSizeIterator<Item = u32> + use<'m, N, C> {
+        self.keeper.values().snapshots().held_numbers()
+    }
+
+    /// The engine as it was when a snapshot was taken.
+    pub fn at(&mut self, number: u32) -> At<'_, 'm, N, C> {
+        At::new(&mut self.keeper, number)
+    }
+
     // What stands behind the calls.
 
+    fn shape(&self) -> &Shape<C> {
+        self.keeper.tree().path.shape()
+    }
+
+    /// Whether a snapshot has to keep something before a change of a key, or of those beside it.
+    fn owes(&mut self, key: &[u8], beside: &[Edit<'_>]) -> Outcome<bool, N> {
+        Ok(owes(&mut self.keeper, &[Edit { key, value: None }])? || owes(&mut self.keeper, beside)?)
+    }
+
+    /// Makes changes, and keeps what snapshots need of what stood there. Returns whether the key of the last was there, where it is one.
+    fn make(&mut self, edits: &[Edit<'_>], want: Claim) -> Outcome<bool, N> {
+        let Engine { keeper, kept, .. } = self;
+        keeping(keeper, kept, (edits, want), |keeper, edits| make(keeper, edits, want))
+    }
+
     /// A call that changes something, with its share of collecting: so many programs together, at most, where the call itself takes less.
-    fn call<T>(&mut self, programs_max: u32, work: impl FnOnce(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
+    fn call<T>(&mut self, programs_max: u32, work: impl FnMut(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
         self.keeper.give_up_value();
-        self.call_with_share(work, |_| (programs_max, ERASES_MAX))
+        // What a snapshot keeps is more work, and asks for more collecting.
+        let has_snapshots = |engine: &Self| !engine.keeper.values().snapshots().is_empty();
+        self.call_with_share(work, |engine| {
+            (if has_snapshots(engine) { engine.call_max.into() } else { programs_max }, ERASES_MAX)
+        })
     }
 
     /// A call for the value under way. The last page and the head are one page's work together: that of a put, or where the page is a raw one twice that of a change, since its user makes no other call for it.
-    fn call_for_value<T>(&mut self, work: impl FnOnce(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
+    fn call_for_value<T>(&mut self, work: impl FnMut(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
         self.call_with_share(work, |engine| match engine.keeper.values().next() {
             _ if engine.keeper.tree().path.shape().has_raw() => (engine.call_max.into(), ERASES_MAX / 2),
             Some(_) => (CALL_MAX, ERASES_MAX),
@@ -701,82 +726,40 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
 
     fn call_with_share<T>(
         &mut self,
-        work: impl FnOnce(&mut Self) -> Outcome<T, N>,
+        work: impl FnMut(&mut Self) -> Outcome<T, N>,
         most: impl FnOnce(&Self) -> (u32, u32),
     ) -> Outcome<T, N> {
         self.keeper.check_writable()?;
         let begun = self.log().spent();
-        let done = work(self)?;
+        let done = self.with_removals(work)?;
         let most = most(self);
+        // What it changed stays changed, if that fails.
+        for _ in 0..REMOVALS_MAX {
+            let is_whole = self.keeper.values().division().is_none();
+            let may_remove = is_whole && self.log().spent().0 - begun.0 <= REMOVING_MAX;
+            if !may_remove || !matches!(remove_some(&mut self.keeper, self.kept), Ok(true)) {
+                break;
+            }
+        }
         self.keeper.end(begun, most);
         Ok(done)
     }
 
-    /// Changes that wait for a sync. `None` if these are to go to their leaves at once; then nothing else waits.
-    fn wait(&mut self, edits: &[Edit<'_>], want: Claim) -> Outcome<Option<bool>, N> {
-        if GROUP
-            && self.keeper.waiting().durability == Durability::OnSync
-            && let Some(existed) = change(&mut self.keeper, edits, want)?
-        {
-            return Ok(Some(existed));
+    /// Work that may find no room: then something is removed of a snapshot that was released, and it is done again.
+    fn with_removals<T>(&mut self, mut work: impl FnMut(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
+        let begun = self.log().spent().0;
+        for _ in 0..REMOVALS_MAX {
+            let outcome = work(self);
+            let is_refused = matches!(outcome, Err(EngineError::Log(LogError::Full)));
+            let may_remove = self.log().spent().0 - begun <= REMOVING_MAX;
+            if !is_refused || !may_remove || !remove_some(&mut self.keeper, self.kept)? {
+                return outcome;
+            }
         }
-        if !self.keeper.waiting().is_idle() {
-            flush(&mut self.keeper)?;
-        }
-        Ok(None)
+        work(self)
     }
 
     fn check_key(&self, key: &[u8]) -> Outcome<(), N> {
         check_key(self.keeper.tree().path.shape(), key)
-    }
-}
-
-impl<N: Nand, C: Cells> OrderedIndex for Engine<'_, N, C> {
-    type Error = EngineError<N::Error>;
-
-    fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Self::Error> {
-        Engine::get(self, key)
-    }
-
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Self::Error> {
-        Engine::put(self, key, value)
-    }
-
-    fn delete(&mut self, key: &[u8]) -> Result<bool, Self::Error> {
-        Engine::delete(self, key)
-    }
-
-    fn batch(&mut self, edits: &[Edit<'_>]) -> Result<(), Self::Error> {
-        Engine::batch(self, edits)
-    }
-
-    fn range(
-        &mut self,
-        from: Bound<&[u8]>,
-        to: Bound<&[u8]>,
-        direction: Direction,
-        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
-    ) -> Result<(), Self::Error> {
-        Engine::range(self, from, to, direction, visit)
-    }
-
-    fn first(&mut self) -> Result<Option<Entry<'_>>, Self::Error> {
-        Engine::first(self)
-    }
-
-    fn last(&mut self) -> Result<Option<Entry<'_>>, Self::Error> {
-        Engine::last(self)
-    }
-
-    fn count(&mut self) -> Result<u64, Self::Error> {
-        Ok(self.record_count())
-    }
-
-    fn sync(&mut self) -> Result<(), Self::Error> {
-        Engine::sync(self)
-    }
-
-    fn verify(&mut self, report: &mut dyn FnMut(Violation)) -> Result<(), Self::Error> {
-        Engine::verify(self, report)
     }
 }

@@ -37,6 +37,12 @@ pub enum EngineError<E: Error + 'static> {
     PageSize(usize),
     /// The key is not of the size that the cells have, or is longer than [`Engine::key_size_max`](crate::Engine::key_size_max).
     KeySize(usize),
+    /// Keys that begin with FF 7F 48 D0 to DF are kept for snapshots.
+    ReservedKey,
+    /// There are as many snapshots as there can be.
+    TooManySnapshots,
+    /// There is no snapshot with this number; it was released.
+    NoSnapshot(u32),
     /// The value is not of the size that the cells have, or key and value together are larger than [`Engine::entry_size_max`](crate::Engine::entry_size_max).
     ValueSize(usize),
     /// The value has so many bytes, more than are lent: [`Engine::read`](crate::Engine::read) copies any part of it.
@@ -68,6 +74,9 @@ impl<E: Error> fmt::Display for EngineError<E> {
             EngineError::Memory { required } => write!(f, "the tree needs {required} bytes of memory"),
             EngineError::PageSize(size) => write!(f, "a page of {size} bytes does not suit a tree"),
             EngineError::KeySize(size) => write!(f, "a key of {size} bytes does not suit this tree"),
+            EngineError::ReservedKey => f.write_str("keys that begin with FF 7F 48 D0 to DF are kept for snapshots"),
+            EngineError::TooManySnapshots => f.write_str("there are as many snapshots as there can be"),
+            EngineError::NoSnapshot(number) => write!(f, "there is no snapshot {number}"),
             EngineError::ValueSize(size) => write!(f, "a value of {size} bytes does not suit this tree"),
             EngineError::LargeValue(size) => write!(f, "a value of {size} bytes is not lent"),
             EngineError::NotAscending(index) => write!(f, "key {index} is not above the key before it"),

@@ -9,6 +9,7 @@ use nandu_media::tree::HEIGHT_MAX;
 use nandu_nand::Nand;
 
 use crate::path::Path;
+use crate::reserved::PREFIX;
 use crate::slots::Respliced;
 use crate::splice::Splice;
 use crate::tree::Tree;
@@ -17,7 +18,7 @@ use crate::tree::Tree;
 pub(crate) fn inner_splits_max<C: Cells>(path: &Path<'_, C>) -> u32 {
     let cells = path.shape().cells();
     let separator = match cells.key_size() {
-        0 => path.shape().limits().key_size_max + 2,
+        0 => path.shape().key_size_max() + if path.state().counts.has_snapshots { PREFIX } else { 0 } + 2,
         size => usize::from(size),
     };
     if path.top() > 0 && !path.holds(1, path.page_of(1)) {

@@ -11,8 +11,9 @@ use nandu_newlog::{Budget, Claim, Claimed, Fate, LogError, Victim, Whose};
 use crate::commit::{commit, commit_bare, seal, tell, write, write_sealed};
 use crate::descend::load_root;
 use crate::error::{EngineError, Outcome, corrupt, corrupt_page};
-use crate::large::{self, Heads, Namer, append, visit_open, visit_waiting};
+use crate::large::{self, Heads, Namer, append, find_namer, visit_open, visit_waiting};
 use crate::list::{HEAD_MEMORY, List, Waiting, changes_max, choose, has_head_room, members_left, merged_is_in_leaf};
+use crate::numbers::Numbers;
 use crate::pages::REPLACED_MAX;
 use crate::relocate::{copy, lift, lives};
 use crate::replay::replay;
@@ -99,6 +100,13 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
 
     pub(crate) fn values(&self) -> &Values<'m> {
         &self.values
+    }
+
+    /// The snapshots that there are; from here on commits say whether there may be records of some.
+    pub(crate) fn change_numbers(&mut self, change: impl FnOnce(&mut Numbers)) {
+        change(self.values.snapshots_mut());
+        self.working.counts.has_snapshots = !self.values.snapshots().is_empty();
+        self.tree.path.count(self.working.counts);
     }
 
     /// The tree, and a value that is to be put: this one, or the head of the value under way.
@@ -300,21 +308,9 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// The same as far as is known.
-    fn is_room_for(&mut self, values: u32, others: u32) -> bool {
+    pub(crate) fn is_room_for(&mut self, values: u32, others: u32) -> bool {
         self.weigh(values);
         self.tree.log.has_room(values + others)
-    }
-
-    /// How many pages of values more may live, as far as is known, beside so many others and those that members of the window may need.
-    pub(crate) fn pages_left(&mut self, others: u32) -> u32 {
-        let others = others + members_left(&self.waiting);
-        let (mut least, mut most) = (0, self.tree.log.capacity_pages().saturating_sub(self.tree.log.live_pages()));
-        while least < most {
-            let middle = (least + most).div_ceil(2);
-            (least, most) = if self.is_room_for(middle, others) { (middle, most) } else { (least, middle - 1) };
-        }
-        debug_assert!(least == 0 || self.is_room_for(least, others), "so many have room");
-        least
     }
 
     /// The head of the value under way takes the bytes that no page has. Returns whether it is time for that.
@@ -668,7 +664,10 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             whose = self.tree.log.whose(victim)?;
         }
         match whose {
-            Whose::Of(owner) => self.fate_of_named((victim, most), (owner.key().unwrap_or_default(), 0)),
+            Whose::Of(owner) => {
+                let mut key = owner.key().and_then(KeyBuf::new).unwrap_or_default();
+                self.fate_of_named((victim, most), (&mut key, 0))
+            }
             _ => Ok(Fate::Dead),
         }
     }
@@ -679,7 +678,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let sequence = self.tree.reader.value_sequence(page);
         let mut key = KeyBuf::EMPTY;
         let fate = match large::key_of(&mut self.tree, page, &mut key) {
-            Ok(Some(number)) => self.fate_of_named((victim, most), (key.as_slice(), number))?,
+            Ok(Some(number)) => self.fate_of_named((victim, most), (&mut key, number))?,
             Ok(None) => Fate::Dead,
             Err(error) => self.not_moved(error)?,
         };
@@ -688,15 +687,14 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// What becomes of a page of a value, which is this one of this key's.
-    fn fate_of_named(&mut self, (victim, most): (&Victim, usize), (key, number): (&[u8], usize)) -> Outcome<Fate, N> {
-        let page = victim.page().0;
-        let mut is_room_made = false;
+    fn fate_of_named(&mut self, (victim, most): (&Victim, usize), of: (&mut KeyBuf, usize)) -> Outcome<Fate, N> {
+        let ((key, number), page, mut is_room_made) = (of, victim.page().0, false);
         let named = loop {
-            let Keeper { tree, waiting, .. } = self;
-            match large::lives(tree, &waiting.changes, (page, key, number)) {
+            let Keeper { tree, waiting, values, .. } = self;
+            match find_namer(tree, (&waiting.changes, values.snapshots()), (page, key, number)) {
                 Ok(Some(Namer::Change)) if !is_room_made => {
                     // A commit may let the change leave memory.
-                    let size = waiting.changes.listing(key);
+                    let size = waiting.changes.listing(key.as_slice());
                     self.make_list_room(size)?;
                     is_room_made = true;
                 }
@@ -713,7 +711,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         debug_assert!(!tree.path.is_dirty(), "nothing is under way");
         let waits = is_room_made && has_head_room(waiting, tree.path.shape());
         let before = tree.log.spent().0;
-        let copied = large::copy(tree, waiting, (key, named, waits), (victim, most));
+        let copied = large::copy(tree, waiting, (key.as_slice(), named, waits), (victim, most));
         self.is_unsettled |= tree.log.spent().0 != before;
         match copied {
             Ok(pages) => {

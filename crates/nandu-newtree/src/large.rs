@@ -11,6 +11,7 @@
 
 use nandu_cells::Cells;
 use nandu_index::{Edit, KeyBuf};
+use nandu_media::features::SNAPSHOTS;
 use nandu_media::journal::Change as Listed;
 use nandu_media::section::SectionKind;
 use nandu_media::tree::Malformed;
@@ -26,7 +27,10 @@ use crate::division::{
 };
 use crate::error::{Outcome, corrupt};
 use crate::list::Waiting;
+use crate::numbers::Numbers;
 use crate::reader::{Reader, raw_check};
+use crate::reserved::kept_key;
+use crate::shape::Shape;
 use crate::siblings::{MOVED_MAX, is_beside, write_moved};
 use crate::tree::{Tree, Visit};
 use crate::values::Values;
@@ -125,6 +129,23 @@ fn named<'m, N: Nand, C: Cells>(tree: &mut Tree<'m, N, C>, key: &[u8], visit: Te
     Ok(division.pages() as u32)
 }
 
+/// Whether one of these changes keeps the value in pages that stands at a key: then these do not die.
+pub(crate) fn is_kept_by<C: Cells>(shape: &Shape<C>, edits: &[Edit<'_>], key: &[u8]) -> bool {
+    SNAPSHOTS
+        && edits.iter().any(|it| it.key != key && keeps(shape, it) && shape.user_key(it.key) == shape.user_key(key))
+}
+
+/// Whether a change keeps a value in pages that has stood elsewhere.
+pub(crate) fn keeps<C: Cells>(shape: &Shape<C>, edit: &Edit<'_>) -> bool {
+    SNAPSHOTS && shape.is_reserved(edit.key) && edit.value.is_some_and(|value| shape.head(edit.key, value).is_some())
+}
+
+/// How many pages of values more records name by a change, without what it replaces.
+pub(crate) fn pages_named<C: Cells>(shape: &Shape<C>, edit: &Edit<'_>) -> u32 {
+    let head = edit.value.filter(|_| !keeps(shape, edit)).and_then(|value| shape.head(edit.key, value));
+    head.map_or(0, |division| division.pages() as u32)
+}
+
 /// What waits takes the place of what was at a key: the pages that its head names die with the next commit, as far as so many deaths and those of members can be told yet. Returns how many pages, and whether all were told.
 pub(crate) fn head_dies<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
@@ -159,6 +180,7 @@ fn read_page<N: Nand, C: Cells>(
     (key, number): (&[u8], usize),
 ) -> Outcome<ValueBody, N> {
     let body = tree.reader.value(&mut tree.log, page)?;
+    let key = tree.path.shape().user_key(key);
     let is_it = body.number as usize == number && tree.reader.of_value(body.key.clone()) == key;
     if is_it { Ok(body) } else { Err(corrupt(page, Malformed::Node)) }
 }
@@ -209,8 +231,29 @@ fn blob_key<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, page: u32, key: &mut K
     Ok(false)
 }
 
-/// What names a page of a value, which is this one of this key's.
-pub(crate) fn lives<N: Nand, C: Cells>(
+/// What names a page of a value, which is this one of a user's key: the record of that key, or the one in which a snapshot keeps it. That one's key takes the place of the user's.
+pub(crate) fn find_namer<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    (changes, numbers): (&Changes<'_>, &Numbers),
+    (page, key, number): (u32, &mut KeyBuf, usize),
+) -> Outcome<Option<Namer>, N> {
+    let named = lives(tree, changes, (page, key.as_slice(), number))?;
+    if named.is_some() || !SNAPSHOTS {
+        return Ok(named);
+    }
+    debug_assert!(changes.is_empty() || !tree.path.is_dirty(), "nothing is under way");
+    for snapshot in numbers.iter() {
+        let kept = kept_key(snapshot.slot, tree.path.shape().user_key(key.as_slice()));
+        if let Some(named) = lives(tree, changes, (page, kept.as_slice(), number))? {
+            *key = kept;
+            return Ok(Some(named));
+        }
+    }
+    Ok(None)
+}
+
+/// What names a page of a value, which is this one of this record's.
+fn lives<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     changes: &Changes<'_>,
     (page, key, number): (u32, &[u8], usize),
@@ -476,7 +519,7 @@ fn program_copy<N: Nand, C: Cells>(
     (key, is_raw): (&[u8], bool),
     victim: &Victim,
 ) -> Outcome<u32, N> {
-    let kind = if is_raw { Kind::Raw(key) } else { Kind::Value };
+    let kind = if is_raw { Kind::Raw(tree.path.shape().user_key(key)) } else { Kind::Value };
     let PageAddr(new) = tree.log.copy(tree.reader.lend(), kind, victim)?;
     tree.reader.programmed(new);
     Ok(new)
@@ -510,7 +553,7 @@ pub(crate) fn visit_leaf<N: Nand, C: Cells>(
         heads.pages += division.pages() as u32;
         for group in 0..division.heads() {
             let leader = number_of(tree, &leaf, (index, group));
-            visit(&mut tree.log, PageAddr(leader), key.as_slice());
+            visit(&mut tree.log, PageAddr(leader), tree.path.shape().user_key(key.as_slice()));
             if division.is_grouped() {
                 visit_group(tree, (leader, division.pages_of(group)), visit)?;
                 leaf = leaf_in(tree, page)?;
@@ -537,7 +580,7 @@ pub(crate) fn visit_waiting<N: Nand, C: Cells>(
     if tree.path.shape().has_values() {
         for edit in changes.edits(0..changes.len()) {
             if let Some(page) = tree.path.shape().page_of(edit.key, edit.value) {
-                visit(&mut tree.log, PageAddr(page), edit.key);
+                visit(&mut tree.log, PageAddr(page), tree.path.shape().user_key(edit.key));
                 count += 1;
             }
         }

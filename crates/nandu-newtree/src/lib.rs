@@ -60,6 +60,13 @@
 //! * **W7** A page has a tag only if everything before it is durable and its changes have room in memory, in the next list and in their leaves. No commit comes between the page and its changes.
 //! * **W8** The page of a commit with a value lives while it is a member, and while a record names the value.
 //!
+//! Where there are snapshots ([`Engine::snapshot`]), which are records of what stood at a key before its first change:
+//!
+//! * **K1** What stands in its entry is kept by a change of its own, before the one that takes its place.
+//! * **K2** A value in pages of its own is named by one record at any time: its head is kept with the change that takes its place.
+//! * **K3** What is kept takes room. A change that grows is refused for that, one that frees is not.
+//! * **K4** What a snapshot kept that was released goes to the one before it, unless that has kept something there itself.
+//!
 //! # Cost
 //!
 //! With `h` the height and `c` the number of levels whose nodes are in memory (the root always is, with the default cache all inner nodes of a million 8-byte entries are): a get reads at
@@ -68,11 +75,13 @@
 
 #![no_std]
 
+mod at;
 mod batch;
 mod blobs;
 mod changes;
 mod check;
 mod commit;
+mod copies;
 mod cursor;
 mod descend;
 mod division;
@@ -80,11 +89,17 @@ mod edit;
 mod engine;
 mod error;
 mod fit;
+mod graft;
 mod growth;
+mod index;
+mod keep;
 mod keeper;
 mod large;
 mod list;
+mod lookup;
+mod make;
 mod now;
+mod numbers;
 mod options;
 pub mod order;
 mod pages;
@@ -94,11 +109,14 @@ mod range;
 mod reader;
 mod relocate;
 mod replay;
+mod reserved;
 mod shape;
 mod siblings;
 mod slots;
+mod snapshots;
 mod splice;
 mod split;
+mod standing;
 mod stats;
 mod sync;
 mod tags;
@@ -110,6 +128,7 @@ mod walk;
 mod window;
 mod writer;
 
+pub use at::At;
 pub use cursor::Cursor;
 pub use engine::{Begin, Engine};
 pub use error::{BATCH_PAGES_MAX, BESIDE_MAX, EngineError};
@@ -117,6 +136,7 @@ pub use nandu_cells::{ByteCells, Cells, FixedCells};
 pub use nandu_index::{Direction, Edit, Entry, KeyBuf, OrderedIndex, Violation};
 pub use nandu_media::tree::Malformed;
 pub use nandu_newlog::{Log, LogError, LogOptions, Tag};
+pub use numbers::SNAPSHOT_COUNT_MAX;
 #[cfg(feature = "_broken")]
 pub use options::Broken;
 pub use options::{Durability, Options, memory_required};

@@ -19,6 +19,7 @@ use crate::changes::{Changes, Choice, UNSYNCED};
 use crate::division::RAW_HEAD_SIZE;
 use crate::options::{Broken, Durability};
 use crate::order::{Carried, Committed};
+use crate::reserved::PREFIX;
 use crate::shape::Shape;
 use crate::window::{Leaf, Window};
 
@@ -61,7 +62,7 @@ const WAITING_SHARE: usize = 2;
 pub(crate) fn waiting_max<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>) -> usize {
     let cells = shape.cells();
     let largest = match cells.key_size() {
-        0 => shape.limits().entry_size_max + 4,
+        0 => shape.entry_size_max() + PREFIX + 4,
         size => usize::from(size) + usize::from(cells.value_size()) + 1,
     };
     let size = waiting.changes.size();
@@ -77,7 +78,7 @@ pub(crate) fn has_room<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>, (memor
 }
 
 /// Bytes of memory, and of a list, that the head of a raw page takes as a change, at most.
-pub(crate) const HEAD_MEMORY: usize = RAW_HEAD_SIZE + OWNER_MAX + 8;
+pub(crate) const HEAD_MEMORY: usize = RAW_HEAD_SIZE + PREFIX + OWNER_MAX + 8;
 
 /// Whether the head of a raw page that is moved may wait. Not where nothing waits: then changes go to their leaves at once, and would be hidden by it.
 pub(crate) fn has_head_room<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>) -> bool {

@@ -15,9 +15,10 @@ use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
 use crate::fit::inner_splits_max;
 use crate::growth::claim_growth;
 use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper};
-use crate::large::replace;
+use crate::large::{is_kept_by, pages_named, replace};
 use crate::slots::{Growth, Put};
 use crate::split::join;
+use crate::standing::{Made, is_stale};
 use crate::writer::Need;
 
 /// Puts an entry, or the head of the value under way. Returns whether its key was there.
@@ -51,7 +52,8 @@ pub(crate) fn put_now<N: Nand, C: Cells>(
         };
         let (tree, bytes) = keeper.with_value(value);
         let made = make_room(tree, &mut change, ((key, bytes), outcome, existed));
-        keeper.count_pages((keeper.values().done() as u32, fewer));
+        let named = |value| pages_named(keeper.tree().path.shape(), &Edit { key, value: Some(value) });
+        keeper.count_pages((value.map_or(keeper.values().done() as u32, named), fewer));
         return keeper.conclude(change, made.map(|()| existed));
     }
     Err(keeper.refuse(want))
@@ -105,7 +107,7 @@ pub(crate) fn batch_now<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
     edits: &[Edit<'_>],
     want: Claim,
-) -> Outcome<(), N> {
+) -> Outcome<Made, N> {
     keeper.ready()?;
     debug_assert!(keeper.waiting().is_idle(), "what waits is in its leaves");
     let mut more = 0;
@@ -118,20 +120,26 @@ pub(crate) fn batch_now<N: Nand, C: Cells>(
         }
         let need = Need { want, pages, live: live + more, deaths: BATCH_DEATHS };
         let Some(mut change) = claim_growth(keeper, need)? else { continue };
+        if is_stale(keeper, edits)? {
+            return Ok(Made::Stale);
+        }
         let tree = keeper.parts().0;
-        let replaced = edits.iter().try_fold(0, |pages, edit| Ok(pages + replace(tree, edit.key)?));
+        let shape = *tree.path.shape();
+        let mut dying = edits.iter().filter(|edit| !is_kept_by(&shape, edits, edit.key));
+        let replaced = dying.try_fold(0, |pages, edit| Ok(pages + replace(tree, edit.key)?));
         let applied = replaced.and_then(|fewer| {
             apply(tree, &mut change, edits.iter().copied(), Growth::Full)?;
             Ok(fewer)
         });
-        let applied = applied.map(|fewer| keeper.count_pages((keeper.values().done() as u32, fewer)));
+        let named = edits.iter().map(|edit| pages_named(&shape, edit)).sum();
+        let applied = applied.map(|fewer| keeper.count_pages((named, fewer)));
         match keeper.conclude(change, applied) {
             // Leaves were divided more often than it seemed.
             Err(EngineError::BatchTooLarge { .. }) => {
                 more = 2 * more + pages;
                 keeper.recount()?;
             }
-            other => return other,
+            other => return other.map(|()| Made::Existed(false)),
         }
     }
     Err(keeper.refuse(want))

@@ -6,7 +6,7 @@ use core::mem::size_of;
 
 use nandu_cells::plan::PARTS_MAX;
 use nandu_index::KeyBuf;
-use nandu_media::features::BLOBS;
+use nandu_media::features::{BLOBS, SNAPSHOTS};
 use nandu_nand::{Geometry, Nand};
 use nandu_newlog::{Log, LogOptions};
 use zerocopy::FromBytes;
@@ -37,6 +37,8 @@ pub struct Options {
     pub call_max: u8,
     /// Whether values may be larger than an entry, where keys and values have any length. With raw pages ([`LogOptions::has_raw`]) such a value has a page at most, and its key 11 bytes.
     pub has_values: bool,
+    /// Whether there may be snapshots, where keys have any length. Takes memory of half a page, or 1,024 bytes where that is more.
+    pub has_snapshots: bool,
     /// Test switches.
     #[cfg(feature = "_broken")]
     pub broken: Broken,
@@ -52,6 +54,7 @@ impl Options {
         pending_size: 0,
         call_max: 16,
         has_values: false,
+        has_snapshots: false,
         #[cfg(feature = "_broken")]
         broken: Broken::NOTHING,
         log: LogOptions::DEFAULT,
@@ -85,6 +88,10 @@ pub struct Broken {
     pub tags_unsynced: bool,
     /// W8: a commit dies when it leaves the window although a head names the value in it.
     pub blobs_leave: bool,
+    /// K1: what stood at a key is kept behind the change that takes its place.
+    pub keeps_late: bool,
+    /// K4: what a snapshot kept that was released goes, whoever needs it.
+    pub forgets_heirs: bool,
 }
 
 impl Broken {
@@ -98,6 +105,8 @@ impl Broken {
         hides_heads: false,
         tags_unsynced: false,
         blobs_leave: false,
+        keeps_late: false,
+        forgets_heirs: false,
     };
 
     /// Whether a test leaves this rule out. Known to the compiler where there are no such tests.
@@ -125,6 +134,7 @@ pub const fn memory_required<N: Nand>(geometry: &Geometry, options: &Options) ->
         + options.pending_size
         + size_of::<Separators>()
         + values_size(geometry.page_size as usize, options)
+        + kept_size(geometry.page_size as usize, options)
         + Log::<N>::memory_required(geometry, &options.log)
 }
 
@@ -137,6 +147,18 @@ const fn values_size(page_size: usize, options: &Options) -> usize {
     }
 }
 
+/// Bytes for what a snapshot is to keep: two of the largest entries, and the heads that as many changes replace as are made with a page of a file.
+const fn kept_size(page_size: usize, options: &Options) -> usize {
+    match SNAPSHOTS && options.has_snapshots {
+        true if page_size / 2 > KEPT_MIN => page_size / 2,
+        true => KEPT_MIN,
+        false => 0,
+    }
+}
+
+/// Bytes of those heads with their keys.
+const KEPT_MIN: usize = 1024;
+
 /// The memory of an engine, divided.
 pub(crate) struct Memory<'m> {
     pub(crate) path: &'m mut [u8],
@@ -145,6 +167,7 @@ pub(crate) struct Memory<'m> {
     pub(crate) cache: &'m mut [u8],
     pub(crate) pending: &'m mut [u8],
     pub(crate) values: &'m mut [u8],
+    pub(crate) kept: &'m mut [u8],
     pub(crate) keys: &'m mut Separators,
 }
 
@@ -158,8 +181,9 @@ impl<'m> Memory<'m> {
         let (pending, rest) = rest.split_at_mut_checked(options.pending_size)?;
         let (keys, rest) = Separators::mut_from_prefix(rest).ok()?;
         keys.fill(KeyBuf::EMPTY);
-        let (values, log) = rest.split_at_mut_checked(values_size(page_size, options))?;
-        Some((Memory { path, side, reading, cache, pending, values, keys }, log))
+        let (values, rest) = rest.split_at_mut_checked(values_size(page_size, options))?;
+        let (kept, log) = rest.split_at_mut_checked(kept_size(page_size, options))?;
+        Some((Memory { path, side, reading, cache, pending, values, kept, keys }, log))
     }
 }
 

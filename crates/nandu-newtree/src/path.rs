@@ -344,7 +344,7 @@ impl<'m, C: Cells> Path<'m, C> {
             let fits = if growth != Growth::Own { None } else { cells.leaf_put(room, size, at, key, value) };
             let Some(size) = fits else { return (Put::Overflows, existed) };
             self.draft = Draft { is_dirty: true, staged: Some(size), ..self.draft };
-            self.state.counts.records += u64::from(!existed);
+            self.state.counts.records += self.shape.counted(!existed, key);
             return (Put::Fits, existed);
         }
         let (Ok(index) | Err(index)) = at;
@@ -377,7 +377,7 @@ impl<'m, C: Cells> Path<'m, C> {
         };
         self.slots[0].size = size;
         self.draft.is_dirty = true;
-        self.state.counts.records += u64::from(!existed);
+        self.state.counts.records += self.shape.counted(!existed, key);
         debug_assert!(slot.offset + size <= tail, "the leaf stands before its ancestors");
         (Put::Fits, existed)
     }
@@ -405,9 +405,8 @@ impl<'m, C: Cells> Path<'m, C> {
             }
         };
         // A count that a hostile page made too small is reported by `verify`, and does not end the program.
-        self.state.counts.records = self.state.counts.records.saturating_sub(1);
-        self.ascent.at_end = false;
-        self.draft.is_dirty = true;
+        self.state.counts.records = self.state.counts.records.saturating_sub(self.shape.counted(true, key));
+        (self.ascent.at_end, self.draft.is_dirty) = (false, true);
         (true, count == 0 && self.top() > 0)
     }
 
@@ -511,10 +510,11 @@ impl<'m, C: Cells> Path<'m, C> {
         self.draft.staged = Some(size);
     }
 
-    /// This is the leaf from now on.
-    pub(crate) fn stage(&mut self, leaf: &[u8]) {
-        self.side[self.shape.own_front()..][..leaf.len()].copy_from_slice(leaf);
-        self.draft.staged = Some(leaf.len());
+    /// This is the leaf from now on, with these bytes before each key. Returns false if it does not fit a page.
+    pub(crate) fn stage(&mut self, leaf: &[u8], before: &[u8]) -> bool {
+        let room = &mut self.side[self.shape.own_front()..][..self.shape.own_room()];
+        self.draft.staged = self.shape.cells().leaf_prefixed(leaf, before, room);
+        self.draft.staged.is_some()
     }
 
     /// Stages a new leaf of one entry, which follows all of the path's leaf; the separator between them is noted.

@@ -4,12 +4,14 @@ use core::ops::{Bound, ControlFlow};
 
 use nandu_cells::Cells;
 use nandu_index::{Direction, Edit, Entry, KeyBuf};
+use nandu_media::features::SNAPSHOTS;
 use nandu_media::tree::Malformed;
 use nandu_nand::Nand;
 
 use crate::changes::Changes;
 use crate::descend::{Leaf, descend, leaf_in};
 use crate::error::{Outcome, corrupt};
+use crate::reserved::{END, FIRST};
 use crate::slots::Seek;
 use crate::tree::Tree;
 
@@ -61,6 +63,35 @@ impl<'w> Overlay<'w, '_> {
             None => visit(entry),
         }
     }
+}
+
+/// Visits the entries of a user between two bounds as [`range`] does: records of snapshots stand between others, and are left out. Searches twice where both bounds are not on one side of them.
+pub(crate) fn range_of_user<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    changes: &Changes<'_>,
+    (from, to, direction): (Bound<&[u8]>, Bound<&[u8]>, Direction),
+    visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+) -> Outcome<(), N> {
+    let begins_below = !matches!(from, Bound::Included(key) | Bound::Excluded(key) if *key >= FIRST[..]);
+    let ends_above = !matches!(to, Bound::Included(key) | Bound::Excluded(key) if *key < FIRST[..]);
+    if !SNAPSHOTS || !tree.path.state().counts.has_snapshots || !begins_below || !ends_above {
+        return range(tree, changes, (from, to, direction), visit);
+    }
+    let mut parts = [(from, Bound::Excluded(&FIRST[..])), (Bound::Included(&END[..]), to)];
+    if direction == Direction::Backward {
+        parts.reverse();
+    }
+    let mut is_over = false;
+    for (from, to) in parts {
+        if !is_over {
+            range(tree, changes, (from, to, direction), &mut |entry| {
+                let flow = visit(entry);
+                is_over = flow.is_break();
+                flow
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// Visits the entries between two bounds in order, with what waits, until `visit` breaks off. Reads each leaf concerned once, and each inner node above them once.

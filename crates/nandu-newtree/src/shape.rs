@@ -1,12 +1,13 @@
 //! What does not change while a tree is open: cells, sizes, limits.
 
 use nandu_cells::{Cells, Limits};
-use nandu_index::Entry;
+use nandu_index::{Entry, KEY_SIZE_MAX};
 use nandu_media::features::{BLOBS, FILES, GROUP};
 use nandu_media::path::{PathBody, PathFront, flag_sections};
 use nandu_media::tree::CellFormat;
 
 use crate::division::{Division, VALUE_SIZE_MAX, length_in, names_own_page, number_in};
+use crate::reserved::{NOTHING, PREFIX, is_reserved, user_key};
 
 /// Part of a page, as a divisor, that a leaf leaves free where changes wait. A commit takes along the leaf with most changes, of those that have room for what it lists beside them, so that full leaves would be left over, and take a page each without one.
 const LIST_SHARE: usize = 16;
@@ -91,13 +92,50 @@ impl<C: Cells> Shape<C> {
         BLOBS && self.has_values
     }
 
+    /// Whether keys have any length, so that some are kept for records of snapshots.
+    fn has_any_keys(&self) -> bool {
+        self.cells.key_size() == 0
+    }
+
+    /// Whether a key is that of a record of a snapshot.
+    pub(crate) fn is_reserved(&self, key: &[u8]) -> bool {
+        self.has_any_keys() && is_reserved(key)
+    }
+
+    /// The key that a user gave to what stands at a key.
+    pub(crate) fn user_key<'k>(&self, key: &'k [u8]) -> &'k [u8] {
+        if self.has_any_keys() { user_key(key) } else { key }
+    }
+
+    /// How many entries one of this key is for a user.
+    pub(crate) fn counted(&self, is_more: bool, key: &[u8]) -> u64 {
+        u64::from(is_more && !self.is_reserved(key))
+    }
+
+    /// Bytes of the longest key of a user. Records of snapshots have longer ones, which share what they begin with.
+    pub(crate) fn key_size_max(&self) -> usize {
+        let most = if self.has_any_keys() { KEY_SIZE_MAX - PREFIX } else { KEY_SIZE_MAX };
+        self.limits.key_size_max.min(most)
+    }
+
+    /// Bytes that key and value of a user's entry may have together. That of a snapshot's record may have [`PREFIX`] more: a leaf of the largest entries is three of four full.
+    pub(crate) fn entry_size_max(&self) -> usize {
+        self.limits.entry_size_max
+    }
+
+    /// Whether a user may give a key to a record.
+    pub(crate) fn may_be_given(&self, key: &[u8]) -> bool {
+        self.key_fits(key) && !self.is_reserved(key)
+    }
+
     /// How a value of a key is divided; `None` if it is too large.
     pub(crate) fn division(&self, key: &[u8], length: usize) -> Option<Division> {
+        let key = self.user_key(key);
         if self.has_raw() {
             return Division::raw(self.page_size, length)
                 .filter(|_| (1..=usize::from(self.owner_max)).contains(&key.len()));
         }
-        let head_max = self.limits.entry_size_max - key.len();
+        let head_max = self.entry_size_max().checked_sub(key.len())?;
         Division::new(self.page_size - self.header_size(), head_max, key.len(), length)
     }
 
@@ -111,7 +149,7 @@ impl<C: Cells> Shape<C> {
 
     /// Bytes of the largest value that a key may have.
     pub(crate) fn value_size_max(&self, key: &[u8]) -> usize {
-        let small = self.limits.entry_size_max.saturating_sub(key.len());
+        let small = self.entry_size_max().saturating_sub(key.len());
         if !self.has_values {
             return small;
         }
@@ -137,8 +175,10 @@ impl<C: Cells> Shape<C> {
     /// Whether a change may wait that has this value.
     pub(crate) fn may_wait(&self, key: &[u8], value: Option<&[u8]>) -> bool {
         let is_page = |it, page| page < self.page_count || self.has_raw() && names_own_page(it);
-        value
-            .is_none_or(|it| self.value_fits(key, it) || self.page_of(key, value).is_some_and(|page| is_page(it, page)))
+        let is_nothing = value == Some(&NOTHING) && self.is_reserved(key);
+        value.is_none_or(|it| {
+            is_nothing || self.value_fits(key, it) || self.page_of(key, value).is_some_and(|page| is_page(it, page))
+        })
     }
 
     /// What a value says of pages, if it looks like a head.
@@ -177,7 +217,7 @@ impl<C: Cells> Shape<C> {
 
     pub(crate) fn key_fits(&self, key: &[u8]) -> bool {
         match self.cells.key_size() {
-            0 => key.len() <= self.limits.key_size_max,
+            0 => self.user_key(key).len() <= self.key_size_max(),
             size => key.len() == usize::from(size),
         }
     }
@@ -185,8 +225,11 @@ impl<C: Cells> Shape<C> {
     pub(crate) fn value_fits(&self, key: &[u8], value: &[u8]) -> bool {
         match self.cells.value_size() {
             0 if self.cells.key_size() == 0 => {
-                // Whether large values are compiled or not, nothing else looks like a head.
-                key.len() + value.len() <= self.limits.entry_size_max && self.as_head(key, value).is_none()
+                // Whether large values are compiled or not, nothing else looks like a head, nor as if there was nothing.
+                let key = self.user_key(key);
+                key.len() + value.len() <= self.entry_size_max()
+                    && self.as_head(key, value).is_none()
+                    && value != NOTHING
             }
             size => value.len() == usize::from(size),
         }
@@ -309,17 +352,22 @@ pub(crate) struct Counts {
     pub(crate) records: u64,
     /// Whether some of them may name pages of values.
     pub(crate) has_heads: bool,
+    /// Whether there may be records of snapshots, which do not count.
+    pub(crate) has_snapshots: bool,
     /// How many pages they name, about.
     pub(crate) value_pages: u32,
 }
 
 /// Bits of the number of entries, where a page says how many there are.
-const RECORDS_BITS: u32 = 40;
+const RECORDS_BITS: u32 = 39;
 
 /// Bits of the number of pages of values, which stands above.
 const PAGES_BITS: u32 = 23;
 
-/// Above both: some entries may name pages of values.
+/// Above both: there may be records of snapshots.
+const SNAPSHOTS: u64 = 1 << 62;
+
+/// Some entries may name pages of values.
 const HEADS: u64 = 1 << 63;
 
 impl Counts {
@@ -331,22 +379,27 @@ impl Counts {
 
 impl State {
     /// Of a tree that is not on flash yet.
-    pub(crate) const NONE: State =
-        State { root: u32::MAX, height: 1, counts: Counts { records: 0, has_heads: false, value_pages: 0 } };
+    pub(crate) const NONE: State = State {
+        root: u32::MAX,
+        height: 1,
+        counts: Counts { records: 0, has_heads: false, has_snapshots: false, value_pages: 0 },
+    };
 
     /// What a page says of its entries.
     pub(crate) fn read(root: u32, height: u8, records: u64) -> State {
         let value_pages = (records >> RECORDS_BITS & ((1 << PAGES_BITS) - 1)) as u32;
         let has_heads = records & HEADS != 0;
-        let counts = Counts { records: records & ((1 << RECORDS_BITS) - 1), has_heads, value_pages };
+        let has_snapshots = records & SNAPSHOTS != 0;
+        let counts = Counts { records: records & ((1 << RECORDS_BITS) - 1), has_heads, has_snapshots, value_pages };
         State { root, height, counts }
     }
 
     /// The number of entries as a page says it.
     pub(crate) fn written_records(self) -> u64 {
-        let Counts { records, has_heads, value_pages } = self.counts;
+        let Counts { records, has_heads, has_snapshots, value_pages } = self.counts;
         let pages = u64::from(value_pages).min((1 << PAGES_BITS) - 1) << RECORDS_BITS;
-        records.min((1 << RECORDS_BITS) - 1) | pages | if has_heads { HEADS } else { 0 }
+        let flags = if has_heads { HEADS } else { 0 } | if has_snapshots { SNAPSHOTS } else { 0 };
+        records.min((1 << RECORDS_BITS) - 1) | pages | flags
     }
 }
 
@@ -383,7 +436,11 @@ mod tests {
     #[test]
     fn a_bare_commit_names_the_root() {
         let mut page = [0xEE; 256];
-        let state = State { root: 77, height: 3, counts: Counts { records: 500, has_heads: true, value_pages: 9 } };
+        let state = State {
+            root: 77,
+            height: 3,
+            counts: Counts { records: 500, has_heads: true, has_snapshots: true, value_pages: 9 },
+        };
         shape().seal_bare(state, &mut page);
         let body = PathBody::parse(&page, 40, PageKind::Commit).unwrap();
         assert_eq!((body.named_root(), body.height(), body.levels()), (Some(77), 3, 0));

@@ -52,7 +52,9 @@ fn write_siblings<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, victim: &Victim,
         }
         // What cannot be read the log asks for yet.
         let Ok(place) = tree.reader.read_node(&mut tree.log, old, 0) else { continue };
-        tree.path.stage(tree.reader.at(&place));
+        if !tree.path.stage(tree.reader.at(&place), &[]) {
+            continue;
+        }
         let new = Pen::Move(victim).append(&mut tree.log, tree.path.seal_staged())?;
         tree.reader.drop_node(old, 0);
         tree.reader.programmed(new);

@@ -52,10 +52,7 @@ pub(crate) fn overflow<N: Nand, C: Cells>(
         None => divide_alone(tree, change, (entry, &plan, &mut splice))?,
     }
     retire(tree, 0);
-    tree.path.begin_splice();
-    splice_up(tree, change, splice)?;
-    tree.path.end_splice();
-    Ok(())
+    splice_staged(tree, change, splice)
 }
 
 /// What is divided: the entry that comes, how, and where the parts go.
@@ -98,8 +95,7 @@ fn divide_alone<N: Nand, C: Cells>(
         splice.pages[part] = change.append(&mut tree.log, Kind::Node, out)?;
     }
     let size = tree.path.encode_alone(entry, plan.part(plan.path), out).ok_or_else(too_large)?;
-    tree.path.stage(&out[shape.own_front()..][..size]);
-    Ok(())
+    if tree.path.stage(&out[shape.own_front()..][..size], &[]) { Ok(()) } else { Err(too_large()) }
 }
 
 /// Ascending keys: the full leaf stays where it is, and a new one begins with this entry.
@@ -123,6 +119,24 @@ pub(crate) fn start<N: Nand, C: Cells>(
         return Err(corrupt(full, Malformed::PathTooLarge));
     }
     splice.pages[0] = full;
+    splice_staged(tree, change, splice)
+}
+
+/// The leaf that is staged comes to stand beside the one of the path, which stays where it is; this separates them.
+pub(crate) fn insert_leaf<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    change: &mut Change,
+    (separator, is_before): (KeyBuf, bool),
+) -> Outcome<(), N> {
+    debug_assert!(!tree.path.is_dirty(), "the leaf of the path is on flash");
+    let mut splice = tree.path.leaf_splice(2, None);
+    splice.pages[usize::from(is_before)] = tree.path.page_of(0);
+    tree.path.lend(separator);
+    splice_staged(tree, change, splice)
+}
+
+/// The leaf that is staged takes its place among the children of level 1.
+fn splice_staged<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, change: &mut Change, splice: Splice) -> Outcome<(), N> {
     tree.path.begin_splice();
     splice_up(tree, change, splice)?;
     tree.path.end_splice();

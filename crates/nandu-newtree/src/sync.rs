@@ -26,10 +26,12 @@ use crate::error::{BATCH_PAGES_MAX, EngineError, Outcome};
 use crate::fit::{ascending_size_max, inner_splits_max, is_at_end, list_room, size_with, splits_by};
 use crate::growth::claim_growth;
 use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper};
-use crate::large::replace_waiting;
+use crate::large::{is_kept_by, keeps, pages_named, replace_waiting};
 use crate::list::{Waiting, changes_max, has_room, members_left, size_beside, waiting_max};
 use crate::path::Path;
+use crate::shape::Shape;
 use crate::slots::{Growth, Seek};
+use crate::standing::{Made, is_stale, value_of};
 use crate::tree::Tree;
 use crate::writer::{Change, Need};
 
@@ -64,7 +66,7 @@ pub(crate) fn change<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
     edits: &[Edit<'_>],
     want: Claim,
-) -> Outcome<Option<bool>, N> {
+) -> Outcome<Option<Made>, N> {
     keeper.check_writable()?;
     let changes = &keeper.waiting().changes;
     let memory: usize = edits.iter().map(|edit| changes.memory_size(edit)).sum();
@@ -75,7 +77,8 @@ pub(crate) fn change<N: Nand, C: Cells>(
     }
     let passes = may_pass(keeper, edits);
     let leaves = if keeper.values().done() > 0 { MERGED_BY_VALUE } else { MERGED_BY_PUT };
-    if memory > waiting_max(keeper.waiting(), keeper.tree().path.shape()) / 2 || size > max {
+    let is_too_large = memory > waiting_max(keeper.waiting(), keeper.tree().path.shape()) / 2 || size > max;
+    if is_too_large || names_several(keeper.tree().path.shape(), edits) {
         return passes.then(|| pass(keeper, AtOnce::Edits(edits), want)).transpose();
     }
     let (mut existed, mut changes_any, mut deaths) = (false, false, 0);
@@ -87,7 +90,7 @@ pub(crate) fn change<N: Nand, C: Cells>(
         changes_any |= existed || edit.value.is_some();
     }
     if !changes_any {
-        return Ok(Some(existed));
+        return Ok(Some(Made::Existed(existed)));
     }
     if passes
         && !has_way(keeper, edits, 0)
@@ -111,10 +114,13 @@ pub(crate) fn change<N: Nand, C: Cells>(
         }
     }
     let Some(tight) = tight else { return Err(keeper.refuse(Claim::Replace)) };
+    if is_stale(keeper, edits)? {
+        return Ok(Some(Made::Stale));
+    }
     keeper.parts().1.is_owed = true;
     for (index, edit) in edits.iter().enumerate() {
         // All this was read before. If it cannot be read again, a batch is not left half done: nothing more is made durable.
-        set(keeper, edit).inspect_err(|_| keeper.breaks(index > 0))?;
+        set(keeper, (edits, edit)).inspect_err(|_| keeper.breaks(index > 0))?;
     }
     if tight > 0 {
         let divided = divide(keeper, edits, tight);
@@ -123,7 +129,13 @@ pub(crate) fn change<N: Nand, C: Cells>(
             divided?;
         }
     }
-    Ok(Some(existed))
+    Ok(Some(Made::Existed(existed)))
+}
+
+/// Whether a change has a head that names several pages: it cannot wait (W6).
+fn names_several<C: Cells>(shape: &Shape<C>, edits: &[Edit<'_>]) -> bool {
+    let pages = |edit: &Edit<'_>| edit.value.and_then(|value| shape.head(edit.key, value)).map_or(0, |it| it.pages());
+    edits.iter().any(|edit| pages(edit) > 1)
 }
 
 /// Bytes that changes take of memory and of the next list, beyond what they take the place of.
@@ -221,30 +233,27 @@ fn make_way_for<'m, N: Nand, C: Cells>(
     Ok(has_way_for(keeper, takes(keeper), before))
 }
 
-/// A change in memory, which has room there.
-pub(crate) fn set<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edit: &Edit<'_>) -> Outcome<(), N> {
-    let gain = i64::from(edit.value.is_some()) - i64::from(value_of(keeper, edit.key)?.is_some());
-    keeper.head_dies(edit.key)?;
-    if keeper.tree().path.shape().page_of(edit.key, edit.value).is_some() {
+/// A change in memory, which has room there; one of these, which are made together.
+pub(crate) fn set<N: Nand, C: Cells>(
+    keeper: &mut Keeper<'_, N, C>,
+    (edits, edit): (&[Edit<'_>], &Edit<'_>),
+) -> Outcome<(), N> {
+    let shape = *keeper.tree().path.shape();
+    let gain = gain(&shape, edit, value_of(keeper, edit.key)?.is_some());
+    if !is_kept_by(&shape, edits, edit.key) {
+        keeper.head_dies(edit.key)?;
+    }
+    if shape.page_of(edit.key, edit.value).is_some() && !keeps(&shape, edit) {
         keeper.head_waits(1);
     }
     keeper.parts().1.changes.set_unsynced(edit, gain);
     Ok(())
 }
 
-/// The value of a key, with what waits.
-pub(crate) fn value_of<'k, N: Nand, C: Cells>(
-    keeper: &'k mut Keeper<'_, N, C>,
-    key: &[u8],
-) -> Outcome<Option<&'k [u8]>, N> {
-    let (tree, waiting) = keeper.parts();
-    if let Ok(index) = waiting.changes.find(key) {
-        return Ok(waiting.changes.value(index));
-    }
-    let page = find_leaf(tree, key)?;
-    let place = leaf_in(tree, page)?;
-    let (cells, leaf) = (tree.path.shape().cells(), look(tree, &place));
-    Ok(cells.leaf_find(leaf, key).ok().map(|index| cells.leaf_value(leaf, index)))
+/// How many entries more a user has by a change of a key that was there or not.
+fn gain<C: Cells>(shape: &Shape<C>, edit: &Edit<'_>, existed: bool) -> i64 {
+    let counted = |is_there| shape.counted(is_there, edit.key) as i64;
+    counted(edit.value.is_some()) - counted(existed)
 }
 
 /// The changes that wait for the leaf of a key. The path above it is present then.
@@ -259,6 +268,16 @@ fn group_of<N: Nand, C: Cells>(
     let to = if tree.path.fence(0, true, &mut fence) { changes.lower(fence.as_slice()) } else { changes.len() };
     // Separators that do not ascend are damage, and no group.
     Ok(from..to.max(from))
+}
+
+/// Whether something waits for the leaf of a key.
+pub(crate) fn waits_beside<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<bool, N> {
+    if keeper.waiting().changes.is_empty() {
+        return Ok(false);
+    }
+    let (tree, waiting) = keeper.parts();
+    let group = group_of(tree, &waiting.changes, key)?;
+    Ok(waiting.changes.waits_in(group) > 0)
 }
 
 /// How many of these edits, which ascend, concern the leaf that the path leads to, as the first does.
@@ -377,7 +396,7 @@ fn divide<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>], 
 }
 
 /// Puts the value under way: the head of one of one page waits, where there is room; any other goes to its leaf at once (W6).
-pub(crate) fn put_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<bool, N> {
+pub(crate) fn put_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<Made, N> {
     debug_assert!(keeper.values().part().is_none(), "the value is whole");
     let mut room = [0; SINGLE_MAX];
     if let Some(head) = keeper.values().single_head(&mut room)
@@ -390,7 +409,7 @@ pub(crate) fn put_head<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[
 
 /// What goes to its leaves at once.
 #[derive(Clone, Copy)]
-enum AtOnce<'e> {
+pub(crate) enum AtOnce<'e> {
     /// Changes, in the order of their keys.
     Edits(&'e [Edit<'e>]),
     /// The head of the value under way, at this key.
@@ -434,7 +453,11 @@ impl<'e> AtOnce<'e> {
 /// Puts changes, or the head of the value under way, into their leaves, with what waits for those leaves, and makes them durable with all that is unsynced; where a leaf has to be divided, by this claim. Returns whether the key of the last was there.
 ///
 /// The commit lists of each that it is in its leaf, so that nothing that an older member has of the key hides it at a mount.
-fn pass<'m, N: Nand, C: Cells>(keeper: &mut Keeper<'m, N, C>, what: AtOnce<'_>, want: Claim) -> Outcome<bool, N> {
+pub(crate) fn pass<'m, N: Nand, C: Cells>(
+    keeper: &mut Keeper<'m, N, C>,
+    what: AtOnce<'_>,
+    want: Claim,
+) -> Outcome<Made, N> {
     let (mut pages, mut growth) = (0, Growth::Own);
     for _ in 0..CLAIMS_MAX {
         // A commit may take it along. Then a member lists what is there of the key, and comes before this.
@@ -464,11 +487,16 @@ fn pass<'m, N: Nand, C: Cells>(keeper: &mut Keeper<'m, N, C>, what: AtOnce<'_>, 
         }
         let need = Need { want: Claim::Replace, pages, live: 0, deaths: BATCH_DEATHS };
         let Some(mut change) = keeper.claim(need)? else { continue };
+        if let AtOnce::Edits(edits) = what
+            && is_stale(keeper, edits)?
+        {
+            return Ok(Made::Stale);
+        }
         let applied =
             what.with(keeper, |tree, waiting, edits| put_through(tree, waiting, &mut change, (edits, growth)));
         let applied = applied.map(|(existed, pages)| {
             keeper.count(true, pages);
-            existed
+            Made::Existed(existed)
         });
         match keeper.conclude(change, applied) {
             Err(EngineError::BatchTooLarge { .. }) if pages < BATCH_PAGES_MAX => {
@@ -488,15 +516,18 @@ fn put_through<N: Nand, C: Cells>(
     (edits, growth): (&[Edit<'_>], Growth),
 ) -> Outcome<(bool, (u32, u32)), N> {
     let (mut existed, mut more, mut fewer) = (false, 0, 0);
+    let shape = *tree.path.shape();
     for edit in edits {
-        fewer += replace_waiting(tree, &waiting.changes, edit.key)?;
-        more += edit.value.and_then(|value| tree.path.shape().head(edit.key, value)).map_or(0, |it| it.pages() as u32);
+        if !is_kept_by(&shape, edits, edit.key) {
+            fewer += replace_waiting(tree, &waiting.changes, edit.key)?;
+        }
+        more += pages_named(&shape, edit);
         let group = group_of(tree, &waiting.changes, edit.key)?;
         waiting.changes.merge(group);
     }
     for edit in edits {
         existed = is_there(tree, &waiting.changes, edit.key)?;
-        waiting.changes.set_at_once(edit.key, i64::from(edit.value.is_some()) - i64::from(existed));
+        waiting.changes.set_at_once(edit.key, gain(&shape, edit, existed));
     }
     apply(tree, change, waiting.changes.merged(edits), growth)?;
     Ok((existed, (more, fewer)))
@@ -519,9 +550,15 @@ pub(crate) fn sync<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<
     if group == 0 {
         return Ok(());
     }
+    commit_all(keeper)?;
+    relieve(keeper, group, RELIEVED_MAX)
+}
+
+/// The same, and no more: who asks next makes room for what he needs.
+pub(crate) fn commit_all<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<(), N> {
     for _ in 0..CLAIMS_MAX {
         if keeper.waiting().changes.unsynced() == 0 {
-            return relieve(keeper, group, RELIEVED_MAX);
+            return Ok(());
         }
         commit_some(keeper)?;
     }

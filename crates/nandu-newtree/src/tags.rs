@@ -83,8 +83,10 @@ pub(crate) fn put_tagged<N: Nand, C: Cells>(
     waiting.is_owed = !tree.log.is_tagged(PageAddr(page));
     head = raw_head(bytes.len(), (page, check));
     // All this was read before. If it cannot be read again, nothing more is made durable: a mount would make what the tag says.
-    with_beside(Edit { key, value: Some(&head) }, beside, |edits| edits.iter().try_for_each(|edit| set(keeper, edit)))
-        .inspect_err(|_| keeper.breaks(true))?;
+    with_beside(Edit { key, value: Some(&head) }, beside, |edits| {
+        edits.iter().try_for_each(|edit| set(keeper, (edits, edit)))
+    })
+    .inspect_err(|_| keeper.breaks(true))?;
     Ok(true)
 }
 

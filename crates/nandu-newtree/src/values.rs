@@ -8,6 +8,7 @@ use nandu_media::features::BLOBS;
 use nandu_newlog::Claim;
 
 use crate::division::{CHECK, Division, SINGLE_MAX, begin_head, number_at, number_in};
+use crate::numbers::Numbers;
 
 /// A value under way.
 #[derive(Clone, Copy)]
@@ -29,6 +30,8 @@ pub(crate) struct Values<'m> {
     open: Option<Open>,
     /// Pages of a value in the mean of late, times [`WEIGHT`]; 0 where nobody knows.
     mean: usize,
+    /// Snapshots, whose records may name pages of values, too.
+    snapshots: Numbers,
 }
 
 /// Values of which a new one is one in the mean.
@@ -36,12 +39,22 @@ const WEIGHT: usize = 8;
 
 impl<'m> Values<'m> {
     pub(crate) fn new(memory: &'m mut [u8]) -> Values<'m> {
-        Values { memory, open: None, mean: 0 }
+        Values { memory, open: None, mean: 0, snapshots: Numbers::NONE }
     }
 
     /// Whether there is memory for large values.
     pub(crate) fn is_there(&self) -> bool {
         !self.memory.is_empty()
+    }
+
+    /// The snapshots that there are.
+    pub(crate) fn snapshots(&self) -> &Numbers {
+        &self.snapshots
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn snapshots_mut(&mut self) -> &mut Numbers {
+        &mut self.snapshots
     }
 
     /// Begins a value, by this claim; the next page gets this sequence.

@@ -88,7 +88,8 @@ fn walk<N: Nand, C: Cells>(
         for edit in changes.edits(at..end) {
             let is_there = tree.path.shape().cells().leaf_find(leaf, edit.key).is_ok();
             let gain = i64::from(edit.value.is_some()) - i64::from(is_there);
-            records = records.saturating_add_signed(gain);
+            let is_counted = tree.path.shape().counted(true, edit.key) > 0;
+            records = records.saturating_add_signed(if is_counted { gain } else { 0 });
         }
         at = end;
         if is_last {
@@ -139,7 +140,7 @@ fn check_inner<C: Cells>(path: &Path<'_, C>, level: u8, lowest: u8, report: &mut
     }
 }
 
-/// Checks the leaf of the path and returns the number of its entries.
+/// Checks the leaf of the path and returns the number of its entries, without those of snapshots.
 fn check_leaf<C: Cells>(path: &Path<'_, C>, (page, leaf): (u32, &[u8]), report: &mut dyn FnMut(Violation)) -> u64 {
     let cells = path.shape().cells();
     let mut violated = |invariant, index: usize| {
@@ -150,9 +151,10 @@ fn check_leaf<C: Cells>(path: &Path<'_, C>, (page, leaf): (u32, &[u8]), report: 
         violated("T4", 0);
     }
     let fences = Fences::of(path, 0);
-    let (mut key, mut before) = (KeyBuf::EMPTY, KeyBuf::EMPTY);
+    let (mut key, mut before, mut records) = (KeyBuf::EMPTY, KeyBuf::EMPTY, 0);
     for index in 0..count {
         cells.leaf_key(leaf, index, &mut key);
+        records += path.shape().counted(true, key.as_slice());
         if index > 0 && key.as_slice() <= before.as_slice() {
             violated("T1", index);
         }
@@ -161,5 +163,5 @@ fn check_leaf<C: Cells>(path: &Path<'_, C>, (page, leaf): (u32, &[u8]), report: 
         }
         before = key;
     }
-    count as u64
+    records
 }

@@ -80,6 +80,9 @@ pub enum Error<E: core::error::Error + 'static> {
     /// The keys of a batch or of a load do not strictly ascend; the first that does not is this one, from 0.
     #[error("key {0} is not above the key before it")]
     NotAscending(usize),
+    /// Keys that begin with FF 7F 48 D0 to DF are kept for snapshots, see [`next`](crate#features).
+    #[error("keys that begin with FF 7F 48 D0 to DF are kept for snapshots")]
+    ReservedKey,
     /// There are as many snapshots as there can be.
     #[error("there are as many snapshots as there can be")]
     TooManySnapshots,

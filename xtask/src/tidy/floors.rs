@@ -166,9 +166,9 @@ const NEW_TREE: House = House {
     shared: "-",
     called: &[],
     floors: &[
-        &["division"],
+        &["division", "reserved"],
         // What is told, and what a tree is made of.
-        &["changes", "cursor", "error", "options", "order", "pages", "slots", "splice", "stats"],
+        &["changes", "copies", "cursor", "error", "numbers", "options", "order", "pages", "slots", "splice", "stats"],
         &["shape", "values", "window"],
         // The path, what is read, who may append, and what a commit lists.
         &["check", "list", "path", "reader", "writer"],
@@ -181,11 +181,15 @@ const NEW_TREE: House = House {
         &["vanish"],
         &["edit"],
         &["batch", "keeper"],
-        &["growth"],
+        &["growth", "standing"],
         // Changes at once, and changes that wait.
-        &["now", "sync"],
-        &["blobs", "parts", "tags"],
+        &["lookup", "now", "sync"],
+        &["graft", "make"],
+        // Snapshots.
+        &["keep", "snapshots"],
+        &["at", "blobs", "parts", "tags"],
         &["engine"],
+        &["index"],
     ],
     large: &[],
 };

@@ -13,6 +13,8 @@ mod full;
 mod group;
 mod lives;
 mod raw;
+mod snapshot_cuts;
+mod snapshots;
 mod sync_cuts;
 mod tags;
 mod values;

@@ -28,7 +28,7 @@
 //!
 //! # What differs
 //!
-//! * **Not built yet**: snapshots; two bits a cell, which are refused with [`Error::Unsuitable`].
+//! * **Not built yet**: two bits a cell, which are refused with [`Error::Unsuitable`].
 //!   [`Options::journal_pages`](crate::Options::journal_pages) means nothing here.
 //! * **Changes that wait** ([`Durability::OnSync`](crate::Durability)): one that makes a leaf overflow makes all before it durable, and itself. A batch that does not fit
 //!   a page or half of [`Options::pending_size`](crate::Options::pending_size) brings everything that waits to its leaves first. A large value of several
@@ -39,9 +39,14 @@
 //! * **Room for large values**: moving a page of one takes another program for the record that names it, or part of one where several are moved at once. Growth is refused where that would not end, which is at
 //!   four fifths of the room or less. [`Store::value_size_max`] depends on the length of the key.
 //! * **Cargo features**: `group` and `blobs` choose what is compiled, as of [`Store`](crate::Store).
+//! * **Snapshots** are records of what stood at a key before the first change there, so that they take room for what was changed, and changes go on waiting for a sync. What a released one kept is removed with the calls that
+//!   follow. A batch that replaces more large values than half a page names is refused with [`Error::BatchSize`] while a snapshot is to keep them. A [`Map`], whose keys have one size, has no snapshots; a store of such keys has. Keys that begin with FF 7F 48 D0 to DF
+//!   are refused with [`Error::ReservedKey`].
 //! * A batch is limited in its pages: [`Error::BatchSize`].
 //! * [`Violation`] and [`LogStats`] are those of the new log and tree.
 
+#[cfg(feature = "snapshots")]
+mod at;
 mod error;
 #[path = "../map.rs"]
 mod map;
@@ -50,6 +55,8 @@ mod store;
 mod verify;
 mod writer;
 
+#[cfg(feature = "snapshots")]
+pub use at::{At, Snapshot};
 pub use map::Map;
 pub use nandu_newlog::LogStats;
 pub use store::Store;

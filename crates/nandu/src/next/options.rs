@@ -22,6 +22,7 @@ pub(super) const fn engine(options: &Options) -> nandu_newtree::Options {
         Durability::OnSync => nandu_newtree::Durability::OnSync,
     };
     engine.has_values = BLOBS;
+    engine.has_snapshots = cfg!(feature = "snapshots");
     engine
 }
 

@@ -8,6 +8,8 @@ use nandu_nand::{Geometry, Nand};
 use nandu_newlog::{Log, LogStats};
 use nandu_newtree::{Begin, ByteCells, Cells, Cursor as Place, Engine, EngineError, Parts};
 
+#[cfg(feature = "snapshots")]
+use super::at::{At, Snapshot};
 use super::options;
 use super::verify::Violation;
 use super::writer::Writer;
@@ -545,6 +547,45 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
 
     pub(super) fn engine(&mut self) -> &mut Engine<'m, N, C> {
         &mut self.engine
+    }
+}
+
+#[cfg(feature = "snapshots")]
+impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
+    /// Keeps the store as it is now, with what waits, to be read with [`at`](Store::at) until it is [released](Store::release). Durable when it returns. 1 program, or 2 where something waits; copies nothing.
+    /// At most [`SNAPSHOT_COUNT_MAX`](crate::SNAPSHOT_COUNT_MAX) at a time.
+    ///
+    /// What stands at a key is kept before the first change there: that change makes two, once for each snapshot, and searches for what was kept as long as there are snapshots. What is kept takes room; a change that frees is
+    /// not refused for it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooManySnapshots`], also where those that were released are not removed yet; [`Error::Unsuitable`] where keys have one size; [`Error::Full`]; errors of the chip.
+    pub fn snapshot(&mut self) -> Result<Snapshot, Error<N::Error>> {
+        if self.cells.key_size() > 0 {
+            return Err(Error::Unsuitable { what: "snapshots of keys of one size" });
+        }
+        Ok(Snapshot::new(self.engine.snapshot()?))
+    }
+
+    /// As [`Store::at`](crate::Store::at).
+    pub fn at(&mut self, snapshot: &Snapshot) -> At<'_, 'm, N, C> {
+        At::new(self.engine.at(snapshot.number()))
+    }
+
+    /// Ends a snapshot. Durable when it returns; what only it kept is removed with the calls that follow and in [idle time](Store::idle), some records each, and where there is an older snapshot handed on to that.
+    /// 1 program, or 2 where something waits, on a full chip too.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSnapshot`] if it was released before; errors of the chip.
+    pub fn release(&mut self, snapshot: Snapshot) -> Result<(), Error<N::Error>> {
+        Ok(self.engine.release(snapshot.number())?)
+    }
+
+    /// The snapshots there are, the oldest first. Costs nothing.
+    pub fn snapshots(&self) -> impl ExactSizeIterator<Item = Snapshot> + use<'m, N, C> {
+        self.engine.snapshots().map(Snapshot::new)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the tests of either heart stand on: here the present one, in `next` the new one.
 
 use nandu::Cells;
-pub(crate) use nandu::{LogStats, Map, Store};
+pub(crate) use nandu::{At, LogStats, Map, Snapshot, Store};
 use nandu_sim::{Chip, Sim};
 
 /// The smallest chip that large values are tested on.

@@ -22,6 +22,7 @@ mod pending;
 mod places;
 mod releases;
 mod snapshot_costs;
+mod snapshot_sharing;
 mod snapshots;
 mod suite;
 mod sync;

@@ -16,6 +16,8 @@ mod large_values;
 mod life;
 #[path = "pending.rs"]
 mod pending;
+#[path = "snapshots.rs"]
+mod snapshots;
 #[path = "suite.rs"]
 mod suite;
 #[path = "sync.rs"]

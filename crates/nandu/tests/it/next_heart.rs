@@ -2,7 +2,7 @@
 
 use nandu::Cells;
 use nandu::nand::{Ecc, Geometry};
-pub(crate) use nandu::next::{LogStats, Map, Store};
+pub(crate) use nandu::next::{At, LogStats, Map, Snapshot, Store};
 use nandu_sim::{Chip, Sim};
 
 /// Pages of 1 KiB, so that a head names many pages beside long keys.

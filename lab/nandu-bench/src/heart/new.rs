@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use nandu::next::Store;
+use nandu::next::{Snapshot, Store};
 use nandu::{Direction, Edit, Error, FixedCells, Options};
 use nandu_sim::Sim;
 
@@ -13,7 +13,7 @@ use crate::BenchError;
 pub(super) const HAS_RECORDS: bool = true;
 
 /// Whether a store has snapshots.
-pub(super) const HAS_SNAPSHOTS: bool = false;
+pub(super) const HAS_SNAPSHOTS: bool = true;
 
 pub(super) fn memory_required(chip: &Sim, _: Cells, options: &Options) -> usize {
     Store::<&mut Sim>::memory_required(&chip.chip().geometry, options)
@@ -43,8 +43,10 @@ pub(super) fn open<'m>(
     })
 }
 
-/// Snapshots are not built yet.
-const NO_SNAPSHOTS: Error<nandu_sim::SimError> = Error::NotCompiled { feature: "snapshots" };
+/// The snapshot of an index, of those that there are now.
+fn of_index<C: nandu::Cells>(store: &Store<'_, &mut Sim, C>, index: SnapshotIndex) -> Outcome<Snapshot> {
+    store.snapshots().nth(index).ok_or(Error::NoSnapshot(index as u32))
+}
 
 impl<C: nandu::Cells> Records for Store<'_, &mut Sim, C> {
     fn put(&mut self, key: &[u8], value: &[u8]) -> Outcome<bool> {
@@ -87,19 +89,21 @@ impl<C: nandu::Cells> Records for Store<'_, &mut Sim, C> {
     }
 
     fn snapshot(&mut self) -> Outcome<()> {
-        Err(NO_SNAPSHOTS)
+        Store::snapshot(self).map(drop)
     }
 
-    fn value_at(&mut self, _: SnapshotIndex, _: &[u8]) -> Outcome<Option<Vec<u8>>> {
-        Err(NO_SNAPSHOTS)
+    fn value_at(&mut self, snapshot: SnapshotIndex, key: &[u8]) -> Outcome<Option<Vec<u8>>> {
+        let snapshot = of_index(self, snapshot)?;
+        Ok(self.at(&snapshot).get(key)?.map(<[u8]>::to_vec))
     }
 
     fn snapshot_count(&self) -> usize {
-        0
+        self.snapshots().len()
     }
 
-    fn release(&mut self, _: SnapshotIndex) -> Outcome<()> {
-        Err(NO_SNAPSHOTS)
+    fn release(&mut self, snapshot: SnapshotIndex) -> Outcome<()> {
+        let snapshot = of_index(self, snapshot)?;
+        Store::release(self, snapshot)
     }
 
     fn verify(&mut self) -> Outcome<u64> {

@@ -192,7 +192,7 @@ impl Life {
             let store = self.open(chip, memory)?;
             if let Some(before) = self.until_it_ends(store)? {
                 let done = chip.counters().since(&before);
-                self.tally.call((Whose::Records, "unmount"), &done, 1, &self.here());
+                self.tally.call((self.whose(), "unmount"), &done, 1, &self.here());
             }
             power_on(chip);
         }
@@ -272,6 +272,10 @@ impl Life {
         }
     }
 
+    fn whose(&self) -> Whose {
+        if self.habits.has_snapshots { Whose::Kept } else { Whose::Records }
+    }
+
     /// Where this is, for whoever wants to look.
     fn here(&self) -> impl Fn() -> String + use<> {
         let (seed, step) = (self.seed, self.step);
@@ -320,7 +324,7 @@ impl Life {
         let outcome = call(store);
         if !store.nand().is_off() {
             let done = store.nand().counters().since(&before);
-            self.tally.call((Whose::Records, kind), &done, pages, &self.here());
+            self.tally.call((self.whose(), kind), &done, pages, &self.here());
         }
         outcome
     }
@@ -343,9 +347,10 @@ impl Life {
         }
     }
 
-    /// Where each change is durable when it returns.
+    /// Where each change is durable when it returns: on the old heart also while there are snapshots.
     fn changed(&mut self, store: &dyn Records) {
-        if self.options.durability == Durability::Immediate || store.snapshot_count() > 0 {
+        let waits = self.options.durability == Durability::OnSync;
+        if !waits || self.heart == Heart::Old && store.snapshot_count() > 0 {
             self.known.is_durable();
         }
     }

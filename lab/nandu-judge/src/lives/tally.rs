@@ -10,6 +10,8 @@ use crate::measure::Values;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Whose {
     Records,
+    /// Of a life in which snapshots are taken.
+    Kept,
     Files,
     Tagged,
 }
@@ -18,6 +20,7 @@ impl Whose {
     const fn name(self) -> &'static str {
         match self {
             Whose::Records => "records",
+            Whose::Kept => "records, with snapshots",
             Whose::Files => "files",
             Whose::Tagged => "files, tagged",
         }

@@ -1,0 +1,303 @@
+//! Snapshots: what they keep, whatever changes, moves and is cut.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+
+use nandu_index::suite::{KeyKind, Pair, SnapshotSubject, Space, snapshot_conformance};
+use nandu_nand::Geometry;
+use nandu_newtree::{
+    Broken, ByteCells, Cursor, Direction, Edit, Engine, EngineError, Entry, LogError, LogOptions, Options,
+    SNAPSHOT_COUNT_MAX,
+};
+use nandu_sim::{Chip, Sim};
+
+use crate::bench::{Bench, Error, OPTIONS, chance};
+use crate::group::waiting;
+
+fn with_snapshots(options: Options) -> Options {
+    Options { has_snapshots: true, ..options }
+}
+
+fn pair(entry: Entry<'_>) -> Pair {
+    (entry.key.to_vec(), entry.value.to_vec())
+}
+
+impl SnapshotSubject for Bench<ByteCells> {
+    fn take(&mut self) -> Result<u32, Error> {
+        self.engine().snapshot()
+    }
+
+    fn release(&mut self, number: u32) -> Result<(), Error> {
+        self.engine().release(number)
+    }
+
+    fn numbers(&mut self) -> Vec<u32> {
+        self.engine().snapshots().collect()
+    }
+
+    fn count_max(&self) -> usize {
+        SNAPSHOT_COUNT_MAX
+    }
+
+    fn get_at(&mut self, number: u32, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.engine().at(number).get(key)?.map(<[u8]>::to_vec))
+    }
+
+    fn range_at(
+        &mut self,
+        number: u32,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Pair>, Error> {
+        let mut found = Vec::new();
+        self.engine().at(number).range(from, to, direction, |entry| {
+            if found.len() == limit {
+                return ControlFlow::Break(());
+            }
+            found.push(pair(entry));
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
+    }
+
+    fn ends_at(&mut self, number: u32) -> Result<(Option<Pair>, Option<Pair>, u64), Error> {
+        let (mut begin, mut end) = (Cursor::START, Cursor::END);
+        let mut at = self.engine().at(number);
+        let first = at.next(&mut begin)?.map(pair);
+        let last = at.previous(&mut end)?.map(pair);
+        Ok((first, last, at.record_count()?))
+    }
+}
+
+fn space(key_count: u32) -> Space {
+    Space { keys: KeyKind::Bytes(12), key_count, value_size_min: 0, value_size_max: 20, operations_max: 120 }
+}
+
+fn chip(blocks: u32) -> Chip {
+    let geometry = Geometry { page_size: 512, program_unit: 512, ..Chip::TINY.geometry };
+    Chip { geometry, ..Chip::TINY }.with_blocks(blocks)
+}
+
+#[test]
+fn an_index_with_snapshots_conforms() {
+    for (blocks, options) in [(96, OPTIONS), (40, OPTIONS), (96, Options { cache_size: 0, ..OPTIONS })] {
+        let chip = || Sim::new(chip(blocks));
+        snapshot_conformance(space(200), 60, || Bench::new(chip(), ByteCells, with_snapshots(options)));
+    }
+}
+
+#[test]
+fn an_index_with_snapshots_conforms_whose_changes_wait() {
+    for (cache, pending) in [(512, 300), (0, 60), (512, 8192)] {
+        let chip = || Sim::new(chip(64));
+        snapshot_conformance(space(200), 40, || Bench::new(chip(), ByteCells, with_snapshots(waiting(cache, pending))));
+    }
+}
+
+type Values = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// A value, of which some take pages of their own.
+fn value(number: u32, page_size: usize, is_raw: bool) -> Vec<u8> {
+    let most = if is_raw { page_size } else { 6 * page_size };
+    let size = match number % 4 {
+        0 => 1 + number as usize / 7 % most,
+        1 => 1 + number as usize / 7 % page_size,
+        _ => number as usize / 7 % 20,
+    };
+    vec![number as u8; size]
+}
+
+fn put(engine: &mut Engine<'_, Sim, ByteCells>, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+    if key.len() + value.len() <= engine.entry_size_max() {
+        return engine.put(key, value);
+    }
+    engine.begin_value(key, value.len())?;
+    let mut rest = value;
+    while let Some(size) = engine.value_part() {
+        let (now, more) = rest.split_at(size);
+        engine.append_value(key, now)?;
+        rest = more;
+    }
+    engine.end_value(key)
+}
+
+/// All that an engine has now, or in a snapshot.
+fn all_of(engine: &mut Engine<'_, Sim, ByteCells>, number: Option<u32>) -> Values {
+    let mut found = Vec::new();
+    let mut note = |entry: Entry<'_>| {
+        found.push((entry.key.to_vec(), entry.large.unwrap_or(entry.value.len())));
+        ControlFlow::Continue(())
+    };
+    let all = (Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+    match number {
+        None => engine.range(all.0, all.1, all.2, &mut note).unwrap(),
+        Some(number) => engine.at(number).range(all.0, all.1, all.2, &mut note).unwrap(),
+    }
+    let mut values = Values::new();
+    for (key, size) in found {
+        let mut value = vec![0; size];
+        let read = match number {
+            None => engine.read(&key, 0, &mut value),
+            Some(number) => engine.at(number).read(&key, 0, &mut value),
+        };
+        assert_eq!(read, Ok(Some(size)), "{key:?} in {number:?}");
+        values.insert(key, value);
+    }
+    values
+}
+
+/// What was refused in a life, and what it did.
+#[derive(Debug, Default)]
+struct Told {
+    refused: u32,
+    puts: u32,
+    taken: u32,
+    kept: usize,
+}
+
+/// Does so many operations, with values of all sizes, snapshots, unmounts and cuts. What is there now and in each snapshot is what the model says.
+fn live(chip: Chip, options: Options, (seed, keys): (u32, u32), operations: u32) -> Told {
+    let options = with_snapshots(Options { has_values: true, ..options });
+    let is_raw = options.log.has_raw;
+    let (mut bench, mut told) = (Bench::new(Sim::new(chip), ByteCells, options), Told::default());
+    let (mut now, mut kept) = (Values::new(), BTreeMap::<u32, Values>::new());
+    for count in 0..operations {
+        let draw = chance(count, seed);
+        let key = format!("{:03}", (draw >> 8) % keys).into_bytes();
+        let engine = bench.engine();
+        match draw % 256 {
+            0 | 1 => {
+                // Some end with an unmount, some as the power goes.
+                let chip = if draw.is_multiple_of(2) {
+                    bench.unmount()
+                } else {
+                    engine.sync().unwrap();
+                    bench.cut()
+                };
+                bench.reopen_on(chip);
+                assert_eq!(bench.engine().snapshots().collect::<Vec<_>>(), kept.keys().copied().collect::<Vec<_>>());
+                for number in kept.keys() {
+                    assert_eq!(all_of(bench.engine(), Some(*number)), kept[number], "snapshot {number}, {count}");
+                }
+                assert_eq!(all_of(bench.engine(), None), now, "{count}");
+                bench.check();
+            }
+            2..6 => match engine.snapshot() {
+                Ok(number) => {
+                    told.taken += 1;
+                    assert!(kept.insert(number, now.clone()).is_none());
+                }
+                Err(EngineError::TooManySnapshots) => assert!(kept.len() == SNAPSHOT_COUNT_MAX || told.taken > 8),
+                Err(EngineError::Log(LogError::Full)) => told.refused += 1,
+                Err(error) => panic!("{error}"),
+            },
+            6..10 => {
+                let chosen = kept.keys().nth(draw as usize / 256 % kept.len().max(1)).copied();
+                if let Some(number) = chosen {
+                    engine.release(number).unwrap();
+                    kept.remove(&number);
+                }
+            }
+            10..20 => engine.sync().unwrap(),
+            20..24 => drop(engine.idle(8).unwrap()),
+            24..96 => {
+                let deleted = engine.delete(&key);
+                assert_eq!(deleted, Ok(now.remove(&key).is_some()), "{count}: {}", bench.told());
+            }
+            96..104 => {
+                let others: Values = (0..5)
+                    .map(|nth| chance(count, 100 + nth))
+                    .map(|draw| (format!("{:03}", (draw >> 8) % keys).into_bytes(), vec![nth_of(draw); 9]))
+                    .collect();
+                let is_put = |key: &[u8]| !key[2].is_multiple_of(3);
+                let edits: Vec<_> =
+                    others.iter().map(|(key, value)| Edit { key, value: is_put(key).then_some(&value[..]) }).collect();
+                match engine.batch(&edits) {
+                    Ok(()) => edits.iter().for_each(|edit| match edit.value {
+                        Some(value) => drop(now.insert(edit.key.to_vec(), value.to_vec())),
+                        None => drop(now.remove(edit.key)),
+                    }),
+                    Err(EngineError::Log(LogError::Full)) => told.refused += 1,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            _ => {
+                told.puts += 1;
+                let value = value(draw >> 9, chip.geometry.page_size as usize, is_raw);
+                match put(engine, &key, &value) {
+                    Ok(existed) => assert_eq!(existed, now.insert(key, value).is_some(), "{count}"),
+                    Err(EngineError::Log(LogError::Full)) => told.refused += 1,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+        told.kept = told.kept.max(kept.len());
+    }
+    for number in kept.keys() {
+        bench.engine().release(*number).unwrap();
+    }
+    while bench.engine().idle(16).unwrap() {}
+    assert_eq!(all_of(bench.engine(), None), now);
+    bench.check();
+    told
+}
+
+fn nth_of(draw: u32) -> u8 {
+    (draw >> 3) as u8
+}
+
+#[test]
+fn lives_of_values_of_all_sizes_with_snapshots_are_as_the_model_says() {
+    let raw = LogOptions { has_raw: true, ..LogOptions::DEFAULT };
+    let on_call = Options { cache_size: 512, ..Options::DEFAULT };
+    let geometry = Geometry { page_size: 512, program_unit: 512, pages_per_block: 32, ..Chip::TINY.geometry };
+    let chip = Chip { geometry, ..Chip::TINY };
+    for (name, options) in [
+        ("at once", on_call),
+        ("waits", waiting(512, 600)),
+        ("waits long", waiting(512, 8192)),
+        ("raw", Options { log: raw, ..on_call }),
+        ("raw, waits", Options { log: raw, ..waiting(512, 1200) }),
+    ] {
+        for (blocks, keys) in [(48, 60), (26, 300)] {
+            for seed in 0..4 {
+                let told = live(chip.with_blocks(blocks), options, (seed, keys), 4_000);
+                println!("{name}, {blocks} blocks, seed {seed}: {told:?}");
+                assert!(told.taken > 20 && told.refused < told.puts / 2, "{told:?}");
+            }
+        }
+    }
+}
+
+/// What a key has in the older of two snapshots, of which the younger one was released, when all was changed and the power went.
+fn kept_by_the_older(broken: Broken) -> Option<u8> {
+    let options = with_snapshots(Options { broken, ..waiting(512, 600) });
+    let mut bench = Bench::new(Sim::new(chip(48)), ByteCells, options);
+    for number in 0..40_u8 {
+        bench.engine().put(&[number], &[1; 9]).unwrap();
+    }
+    let older = bench.engine().snapshot().unwrap();
+    let younger = bench.engine().snapshot().unwrap();
+    for number in 0..40_u8 {
+        bench.engine().put(&[number], &[2; 9]).unwrap();
+    }
+    bench.engine().release(younger).unwrap();
+    while bench.engine().idle(8).unwrap() {}
+    bench.engine().sync().unwrap();
+    let chip = bench.cut();
+    bench.reopen_on(chip);
+    let kept: Vec<Option<u8>> =
+        (0..40).map(|number| bench.engine().at(older).get(&[number]).unwrap().map(|value| value[0])).collect();
+    assert!(kept.iter().all(|&it| it == kept[0]), "{kept:?}");
+    kept[0]
+}
+
+/// K1 and K4.
+#[test]
+fn what_is_kept_late_or_goes_with_a_younger_snapshot_is_lost() {
+    assert_eq!(kept_by_the_older(Broken::NOTHING), Some(1));
+    assert_eq!(kept_by_the_older(Broken { keeps_late: true, ..Broken::NOTHING }), Some(2));
+    assert_eq!(kept_by_the_older(Broken { forgets_heirs: true, ..Broken::NOTHING }), Some(2));
+}

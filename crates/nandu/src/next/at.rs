@@ -1,0 +1,163 @@
+//! Reading a store as a snapshot keeps it, on the new heart.
+
+use core::fmt;
+use core::ops::{Bound, ControlFlow};
+
+use nandu_index::{Direction, Entry};
+use nandu_nand::Nand;
+use nandu_newtree::{ByteCells, Cells, Cursor as Place, EngineError};
+
+use crate::{Cursor, Error};
+
+/// A state of a store that is kept, see [`Store::snapshot`](super::Store::snapshot). A small value: it says which snapshot is meant, and is good for as long as that one is not released, over mounts
+/// and power cuts too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Snapshot {
+    number: u32,
+}
+
+impl Snapshot {
+    pub(super) fn new(number: u32) -> Snapshot {
+        Snapshot { number }
+    }
+
+    /// Names the snapshot; no two at a time have the same, and later ones have higher ones.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+}
+
+/// As [`At`](crate::At), on the new heart. A call costs what it costs in the store, and a search more for the record of each snapshot from this one on.
+pub struct At<'s, 'm, N: Nand, C = ByteCells> {
+    at: nandu_newtree::At<'s, 'm, N, C>,
+}
+
+impl<N: Nand, C> fmt::Debug for At<'_, '_, N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.at.fmt(f)
+    }
+}
+
+impl<'s, 'm, N: Nand, C: Cells> At<'s, 'm, N, C> {
+    pub(super) fn new(at: nandu_newtree::At<'s, 'm, N, C>) -> Self {
+        At { at }
+    }
+
+    /// As [`Store::get`](super::Store::get).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSnapshot`]; as [`Store::get`](super::Store::get).
+    pub fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error<N::Error>> {
+        Ok(self.at.get(key)?)
+    }
+
+    /// As [`Store::value_len`](super::Store::value_len).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSnapshot`]; as [`Store::value_len`](super::Store::value_len).
+    pub fn value_len(&mut self, key: &[u8]) -> Result<Option<usize>, Error<N::Error>> {
+        match self.at.get(key) {
+            Ok(value) => Ok(value.map(<[u8]>::len)),
+            Err(EngineError::LargeValue(size)) => Ok(Some(size)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// As [`Store::read`](super::Store::read).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSnapshot`]; as [`Store::read`](super::Store::read).
+    pub fn read(&mut self, key: &[u8], offset: usize, out: &mut [u8]) -> Result<Option<usize>, Error<N::Error>> {
+        let size = self.at.read(key, offset, out)?;
+        Ok(size.map(|size| size.saturating_sub(offset).min(out.len())))
+    }
+
+    /// As [`Store::range`](super::Store::range). Reads each leaf concerned, of what is now and of what was kept, and one again after an entry of the other.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSnapshot`]; as [`Store::range`](super::Store::range).
+    pub fn range(
+        &mut self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        direction: Direction,
+        visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Error<N::Error>> {
+        Ok(self.at.range(from, to, direction, visit)?)
+    }
+
+    /// As [`Store::first`](super::Store::first).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSnapshot`]; as [`Store::first`](super::Store::first).
+    pub fn first(&mut self) -> Result<Option<Entry<'_>>, Error<N::Error>> {
+        let mut cursor = Place::START;
+        Ok(self.at.next(&mut cursor)?)
+    }
+
+    /// As [`Store::last`](super::Store::last).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSnapshot`]; as [`Store::last`](super::Store::last).
+    pub fn last(&mut self) -> Result<Option<Entry<'_>>, Error<N::Error>> {
+        let mut cursor = Place::END;
+        Ok(self.at.previous(&mut cursor)?)
+    }
+
+    /// As [`Store::next`](super::Store::next).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSnapshot`]; as [`Store::next`](super::Store::next).
+    pub fn next(&mut self, cursor: &mut Cursor) -> Result<Option<Entry<'_>>, Error<N::Error>> {
+        let Some(mut place) = place_above(cursor) else { return Ok(None) };
+        let entry = self.at.next(&mut place)?;
+        cursor.go_above(entry.as_ref());
+        Ok(entry)
+    }
+
+    /// As [`Store::previous`](super::Store::previous).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSnapshot`]; as [`Store::previous`](super::Store::previous).
+    pub fn previous(&mut self, cursor: &mut Cursor) -> Result<Option<Entry<'_>>, Error<N::Error>> {
+        let Some(mut place) = place_below(cursor) else { return Ok(None) };
+        let entry = self.at.previous(&mut place)?;
+        cursor.go_below(entry.as_ref());
+        Ok(entry)
+    }
+
+    /// Entries that there were. Reads what a get does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSnapshot`]; those of [`Store::get`](super::Store::get).
+    pub fn record_count(&mut self) -> Result<u64, Error<N::Error>> {
+        Ok(self.at.record_count()?)
+    }
+}
+
+/// Where the tree goes on upwards from a cursor.
+pub(super) fn place_above(cursor: &Cursor) -> Option<Place> {
+    Some(match cursor.bound_above()? {
+        Bound::Unbounded => Place::START,
+        Bound::Included(key) => Place::below(key),
+        Bound::Excluded(key) => Place::above(key),
+    })
+}
+
+/// The same downwards.
+pub(super) fn place_below(cursor: &Cursor) -> Option<Place> {
+    Some(match cursor.bound_below()? {
+        Bound::Unbounded => Place::END,
+        Bound::Included(key) => Place::above(key),
+        Bound::Excluded(key) => Place::below(key),
+    })
+}
