@@ -141,6 +141,10 @@ pub enum FsError<E: Error + 'static> {
     /// Changes were left waiting, and they do not fit [`Options::pending_size`](crate::Options::pending_size); or pages were left that no
     /// segment summary names, and they do not fit the memory for them.
     PendingSize,
+    /// There are as many snapshots as there can be.
+    TooManySnapshots,
+    /// There is no snapshot with this number; it was released.
+    NoSnapshot(u32),
     /// What is on the chip contradicts what the file system keeps: a record of a kind or size that it never writes, or more than it
     /// can hold.
     Inconsistent,
@@ -190,7 +194,7 @@ impl<E: Error + 'static> FsError<E> {
     /// The number that POSIX, as Linux counts, has for it.
     pub fn errno(&self) -> i32 {
         match self {
-            FsError::NotFound { .. } => 2,
+            FsError::NotFound { .. } | FsError::NoSnapshot(_) => 2,
             FsError::NoInode(_) => 116,
             FsError::Exists { .. } | FsError::XattrExists(_) => 17,
             FsError::NotDirectory(_) => 20,
@@ -211,7 +215,7 @@ impl<E: Error + 'static> FsError<E> {
             FsError::NoMoreData => 6,
             FsError::NoXattr(_) => 61,
             FsError::BufferSize { .. } => 34,
-            FsError::XattrSize { .. } | FsError::Full => 28,
+            FsError::XattrSize { .. } | FsError::Full | FsError::TooManySnapshots => 28,
             FsError::ReadOnly => 30,
             FsError::Memory { .. } => 12,
             FsError::Corrupt { .. } | FsError::CorruptPage { .. } => 117,
@@ -250,6 +254,8 @@ impl<E: Error + 'static> fmt::Display for FsError<E> {
             FsError::NotSymlink(ino) => write!(f, "inode {ino} is no symbolic link"),
             FsError::Loop(ino) => write!(f, "directory {ino} cannot be moved below itself"),
             FsError::Name => f.write_str("this cannot be a name"),
+            FsError::TooManySnapshots => f.write_str("there are as many snapshots as there can be"),
+            FsError::NoSnapshot(number) => write!(f, "there is no snapshot {number}"),
             FsError::NameSize { size, size_max } => write!(f, "{size} bytes, and {size_max} fit"),
             FsError::TooManyLinks(ino) => write!(f, "inode {ino} has as many names as can be"),
             FsError::TooManyOpen { open_max } => write!(f, "{open_max} files are open, and no more can be"),

@@ -60,6 +60,8 @@ impl Error for PageDamage {}
 /// The records of the volume, by their keys.
 pub(crate) struct Records<'m, N: Nand> {
     engine: Engine<'m, N, ByteCells>,
+    /// The snapshot that is read, if it is one.
+    view: Option<u32>,
     /// File of the page that was tagged last, and how often that was another one since the tail began.
     #[cfg(feature = "tags")]
     tagged: (u64, u8),
@@ -76,6 +78,7 @@ impl<'m, N: Nand> Records<'m, N> {
     pub(crate) fn unopened(parts: Parts<'m, N, ByteCells>) -> Self {
         Records {
             engine: Engine::unopened(parts),
+            view: None,
             #[cfg(feature = "tags")]
             tagged: (0, 0),
         }
@@ -95,13 +98,46 @@ impl<'m, N: Nand> Records<'m, N> {
         self.engine.abandon()
     }
 
+    /// Takes a snapshot of all that was changed; returns its number.
+    #[cfg(feature = "snapshots")]
+    pub(crate) fn snapshot(&mut self) -> Outcome<u32, N> {
+        self.engine.snapshot()
+    }
+
+    #[cfg(feature = "snapshots")]
+    pub(crate) fn release(&mut self, number: u32) -> Outcome<(), N> {
+        self.engine.release(number)
+    }
+
+    #[cfg(feature = "snapshots")]
+    pub(crate) fn snapshots(&self) -> impl ExactSizeIterator<Item = u32> + use<'m, N> {
+        self.engine.snapshots()
+    }
+
+    /// From here on a snapshot is read, and nothing is changed.
+    pub(crate) fn begin_view(&mut self, number: u32) -> Outcome<(), N> {
+        if !self.engine.snapshots().any(|it| it == number) {
+            return Err(TreeError::NoSnapshot(number));
+        }
+        self.view = Some(number);
+        Ok(())
+    }
+
+    /// The snapshot that is read, if it is one.
+    fn view(&self) -> Option<u32> {
+        self.view.filter(|_| cfg!(feature = "snapshots"))
+    }
+
     pub(crate) fn get(&mut self, key: &[u8]) -> Outcome<Option<&[u8]>, N> {
-        self.engine.get(key)
+        match self.view() {
+            None => self.engine.get(key),
+            Some(number) => self.engine.at(number).into_value(key),
+        }
     }
 
     /// Bytes of a value, in its record or in a page.
     pub(crate) fn value_len(&mut self, key: &[u8]) -> Outcome<Option<usize>, N> {
-        match self.engine.get(key) {
+        match self.get(key) {
             Ok(value) => Ok(value.map(<[u8]>::len)),
             Err(TreeError::LargeValue(size)) => Ok(Some(size)),
             Err(error) => Err(error),
@@ -110,7 +146,10 @@ impl<'m, N: Nand> Records<'m, N> {
 
     /// Copies a part of a value; returns how many bytes that are.
     pub(crate) fn read(&mut self, key: &[u8], from: usize, out: &mut [u8]) -> Outcome<Option<usize>, N> {
-        let size = self.engine.read(key, from, out)?;
+        let size = match self.view() {
+            None => self.engine.read(key, from, out),
+            Some(number) => self.engine.at(number).read(key, from, out),
+        }?;
         Ok(size.map(|size| size.saturating_sub(from).min(out.len())))
     }
 
@@ -121,7 +160,10 @@ impl<'m, N: Nand> Records<'m, N> {
         direction: Direction,
         visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Outcome<(), N> {
-        self.engine.range(from, to, direction, visit)
+        match self.view() {
+            None => self.engine.range(from, to, direction, visit),
+            Some(number) => self.engine.at(number).range(from, to, direction, visit),
+        }
     }
 
     pub(crate) fn last(&mut self) -> Outcome<Option<Entry<'_>>, N> {

@@ -70,6 +70,8 @@ impl<E: Error + 'static> From<TreeError<E>> for FsError<E> {
             TreeError::PendingSize => FsError::PendingSize,
             // There is no room for so much at once.
             TreeError::BatchTooLarge { .. } | TreeError::TooHigh => FsError::Full,
+            TreeError::TooManySnapshots => FsError::TooManySnapshots,
+            TreeError::NoSnapshot(number) => FsError::NoSnapshot(number),
             TreeError::NotCompiled { feature } => FsError::NotCompiled { feature },
             // The others are of keys, values and batches that the file system does not make.
             _ => FsError::Inconsistent,

@@ -7,7 +7,7 @@
 //! **What is shared.** The files of `nandu-fs` that ask the tree for no more than `Records` has are compiled here a second time, from where they are. What differs is here: `below.rs`
 //! (`Records`, the calls of the tree), `heart.rs`, `mount.rs`, `options.rs`, `put_page.rs`. When the old heart goes, they move here.
 //!
-//! **What is not built yet**: pages that are durable with their own program (tags), two bits a cell, snapshots, and small files inside of a commit. What is durable when is as of `nandu-fs`.
+//! **What is not built yet**: two bits a cell. **What is more**: snapshots ([`Fs::snapshot`]). What is durable when is as of `nandu-fs`.
 //! Where the documentation of a shared call speaks of these, of invariants of `nandu-log` and `nandu-tree`, or of an eighth that is kept, it is that of `nandu-fs`: here a thirty-second is kept, or 32 pages.
 
 #![no_std]
@@ -69,6 +69,8 @@ mod placing;
 mod put_page;
 #[path = "../../nandu-fs/src/rename.rs"]
 mod rename;
+#[cfg(feature = "snapshots")]
+mod snapshots;
 #[path = "../../nandu-fs/src/space.rs"]
 mod space;
 #[path = "../../nandu-fs/src/super_block.rs"]

@@ -110,6 +110,10 @@ impl<'m, N: Nand> Fs<'m, N> {
         self.read_super_block()?;
         #[cfg(feature = "tags")]
         self.take_over_tail()?;
+        if let Some(number) = self.options.snapshot {
+            self.options.read_only = true;
+            self.tree.begin_view(number)?;
+        }
         Ok(())
     }
 

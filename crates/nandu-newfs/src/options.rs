@@ -21,6 +21,8 @@ pub struct Options {
     pub open_max: usize,
     /// Refuse every change. A mount after a power cut repairs what the cut left all the same.
     pub read_only: bool,
+    /// Mount what there was when this snapshot was taken, to be read ([`Fs::snapshot`](crate::Fs::snapshot)).
+    pub snapshot: Option<u32>,
     /// Test switches.
     #[cfg(feature = "_broken")]
     pub broken: Broken,
@@ -52,6 +54,7 @@ impl Options {
         pending_size: 8192,
         open_max: 64,
         read_only: false,
+        snapshot: None,
         #[cfg(feature = "_broken")]
         broken: Broken {
             without_sync: false,
@@ -72,6 +75,7 @@ impl Options {
         options.pending_size = self.pending_size;
         options.durability = Durability::OnSync;
         options.has_values = true;
+        options.has_snapshots = cfg!(feature = "snapshots");
         // A call of the file system makes two of these, most often.
         options.call_max = 8;
         options

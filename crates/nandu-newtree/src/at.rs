@@ -83,6 +83,20 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
         }
     }
 
+    /// The same, lent for as long as the engine is.
+    ///
+    /// # Errors
+    ///
+    /// As [`At::get`].
+    pub fn into_value(mut self, key: &[u8]) -> Outcome<Option<&'e [u8]>, N> {
+        self.check()?;
+        check_key(self.shape(), key)?;
+        match self.record(key)? {
+            Some(record) => lend(self.keeper, record.as_slice()),
+            None => Ok(None),
+        }
+    }
+
     /// As [`Engine::read`](crate::Engine::read).
     ///
     /// # Errors

@@ -40,8 +40,10 @@ pub(crate) fn make_room<N: Nand, C: Cells>(
         Put::Overflows => overflow(tree, change, entry)?,
         Put::Starts => start(tree, change, entry)?,
     }
-    let (counts, more) = (tree.path.state().counts, tree.path.shape().counted(!existed, entry.0));
-    tree.path.count(Counts { records: counts.records + more, ..counts });
+    if tree.path.shape().counted(!existed, entry.0) > 0 {
+        let counts = tree.path.state().counts;
+        tree.path.count(Counts { records: counts.records + 1, ..counts });
+    }
     debug_assert!(tree.path.is_dirty(), "the path is programmed next");
     Ok(())
 }

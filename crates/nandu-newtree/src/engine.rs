@@ -17,18 +17,19 @@ use crate::check::{check_beside, check_edits, check_key, check_value};
 use crate::cursor::Cursor;
 use crate::division::SINGLE_MAX;
 use crate::error::{EngineError, Outcome};
-use crate::keep::{keeping, owes, put_value, remove_some};
+use crate::keep::{keeping, owes, put_alone, put_value, remove_some};
 use crate::keeper::Keeper;
 use crate::list::{Waiting, members_left};
 use crate::lookup::{self, copy, entry, lend, nearest};
-use crate::make::make;
+use crate::make::{make, make_one, wait};
+use crate::now::batch_now;
 use crate::options::{Memory, Options};
 use crate::parts::{Parts, shape_of};
 use crate::path::Path;
 use crate::reader::Reader;
 use crate::shape::Shape;
 use crate::snapshots::{load, release, take};
-use crate::standing::value_of;
+use crate::standing::{Made, value_of};
 use crate::stats::Stats;
 use crate::sync::{flush, sync};
 use crate::tags::{TaggedPage, adopt, end_tail, next_tagged, put_tagged, tag_next};
@@ -37,7 +38,7 @@ use crate::values::Values;
 use crate::verify::verify;
 use crate::window::Window;
 
-/// An ordered index on a log on a chip. Each change is durable when the call returns, or with [`Durability::OnSync`] when [`Engine::sync`] does. After a commit that failed nothing is
+/// An ordered index on a log on a chip. Each change is durable when the call returns, or with [`Durability::OnSync`](crate::Durability::OnSync) when [`Engine::sync`] does. After a commit that failed nothing is
 /// changed any more (`Poisoned`) until the volume is opened again, which finds the state before it or the one after it.
 ///
 /// The memory holds three page buffers, the nodes that are kept, changes that wait, and what the log needs.
@@ -102,7 +103,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
             None => self.keeper.make()?,
         }
         if self.keeper.working().counts.has_snapshots {
-            if self.kept.is_empty() {
+            if !SNAPSHOTS || self.kept.is_empty() {
                 return Err(EngineError::NotCompiled { feature: &"snapshots" });
             }
             load(&mut self.keeper)?;
@@ -189,7 +190,10 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     pub fn begin_value(&mut self, key: &[u8], length: usize) -> Outcome<(), N> {
         self.check_key(key)?;
         self.keeper.check_writable()?;
-        let begun = self.with_removals(|engine| engine.keeper.begin_value(key, length, Claim::Grow));
+        let begun = match SNAPSHOTS {
+            true => self.with_removals(|engine| engine.keeper.begin_value(key, length, Claim::Grow)),
+            false => self.keeper.begin_value(key, length, Claim::Grow),
+        };
         match begun {
             Err(EngineError::Log(LogError::Full)) if self.replaces_page(key, length)? => {
                 self.keeper.begin_value(key, length, Claim::Replace)
@@ -204,7 +208,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         let is_single = shape.division(key, length).is_some_and(|division| division.pages() == 1);
         let replaces = value_of(&mut self.keeper, key)?.is_some_and(|value| shape.head(key, value).is_some());
         // What a snapshot is to keep is not replaced.
-        Ok(is_single && replaces && !owes(&mut self.keeper, &[Edit { key, value: None }])?)
+        Ok(is_single && replaces && !self.owes(key, &[])?)
     }
 
     /// Whether so many pages of values more may live, and so many others; where values are asked for, beside pages that members of the window may need. What grows is refused where not. Costs a count of the
@@ -215,14 +219,17 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// Those of the log.
     pub fn has_room(&mut self, values: u32, others: u32) -> Outcome<bool, N> {
         let members = if values > 0 { members_left(self.keeper.waiting()) } else { 0 };
-        for _ in 0..REMOVALS_MAX {
-            if self.keeper.has_room(values, others + members)? || self.keeper.values().snapshots().released().is_none()
-            {
-                break;
-            }
-            remove_some(&mut self.keeper, self.kept)?;
+        if !SNAPSHOTS {
+            return self.keeper.has_room(values, others + members);
         }
-        self.keeper.has_room(values, others + members)
+        let found = self.with_removals(|engine| match engine.keeper.has_room(values, others + members)? {
+            true => Ok(()),
+            false => Err(EngineError::Log(LogError::Full)),
+        });
+        match found {
+            Err(EngineError::Log(LogError::Full)) => Ok(false),
+            outcome => outcome.map(|()| true),
+        }
     }
 
     /// Pages of values that may be put yet beside so many others, at least. Costs nothing on flash.
@@ -262,14 +269,17 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         appended
     }
 
-    /// Puts the value under way, which is whole. Returns whether the key was there. Durable when it returns, with all before it; but with [`Durability::OnSync`] one of one page waits, as any other
+    /// Puts the value under way, which is whole. Returns whether the key was there. Durable when it returns, with all before it; but with [`Durability::OnSync`](crate::Durability::OnSync) one of one page waits, as any other
     /// change. 1 program, or what a put takes.
     ///
     /// # Errors
     ///
     /// [`EngineError::ValueSize`] if pages are missing, or no value is under way; those of [`Engine::put`], after which the value is given up.
     pub fn end_value(&mut self, key: &[u8]) -> Outcome<bool, N> {
-        self.end_value_by(|engine| put_value(&mut engine.keeper, engine.kept, key))
+        self.end_value_by(|engine| match SNAPSHOTS {
+            true => put_value(&mut engine.keeper, engine.kept, key),
+            false => Ok(put_alone(&mut engine.keeper, key)? == Made::Existed(true)),
+        })
     }
 
     /// Puts the value under way, which is whole and has one page, and makes other changes, at most [`BESIDE_MAX`](crate::BESIDE_MAX), none of which is of this key: all of it or nothing, as [`Engine::batch`] does.
@@ -290,7 +300,11 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         let put = |edits: &[Edit<'_>]| {
             self.end_value_by(|engine| match head {
                 None => Err(EngineError::ValueSize(0)),
-                Some(_) => engine.make(edits, want).map(drop),
+                Some(_) if SNAPSHOTS => engine.make(edits, want).map(drop),
+                Some(_) => match wait(&mut engine.keeper, edits, want)? {
+                    Some(_) => Ok(()),
+                    None => batch_now(&mut engine.keeper, edits, want).map(drop),
+                },
             })
         };
         with_beside(Edit { key, value: head }, beside, put)
@@ -345,7 +359,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     }
 
     /// Puts a value at a key. Returns whether the key was there before. Durable when it returns: 1 program; where a leaf is split 1 or 2 more, and one for each
-    /// inner node that is split. With [`Durability::OnSync`] it programs that only where the leaf is split, which makes all changes before it durable, too; else nothing, or what
+    /// inner node that is split. With [`Durability::OnSync`](crate::Durability::OnSync) it programs that only where the leaf is split, which makes all changes before it durable, too; else nothing, or what
     /// [`Engine::sync`] does if there was no room for it to wait.
     ///
     /// # Errors
@@ -355,18 +369,18 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.check_key(key)?;
         check_value(self.keeper.tree().path.shape(), key, value)?;
         let edit = Edit { key, value: Some(value) };
-        self.call(CALL_MAX, |engine| engine.make(&[edit], Claim::Grow))
+        self.call(CALL_MAX, |engine| engine.make_one(edit, Claim::Grow))
     }
 
     /// Deletes a key. Returns whether it was there. Durable when it returns; programs nothing if the key was not there. 1 program, or 2 if the leaf does not fit beside its ancestors; with
-    /// [`Durability::OnSync`] nothing, or what [`Engine::sync`] does. Not refused for want of room, but in states that chapter 11 of the design names as not kept yet.
+    /// [`Durability::OnSync`](crate::Durability::OnSync) nothing, or what [`Engine::sync`] does. Not refused for want of room, but in states that chapter 11 of the design names as not kept yet.
     ///
     /// # Errors
     ///
     /// [`EngineError::KeySize`], [`EngineError::Corrupt`]; those of the log but `Full`.
     pub fn delete(&mut self, key: &[u8]) -> Outcome<bool, N> {
         self.check_key(key)?;
-        self.call(CALL_MAX, |engine| engine.make(&[Edit { key, value: None }], Claim::Free))
+        self.call(CALL_MAX, |engine| engine.make_one(Edit { key, value: None }, Claim::Free))
     }
 
     /// Puts a value that fits beside what a commit lists, and makes other changes with it, as [`Engine::end_value_with`] does: the commit has the value, so that all of it is durable when this returns, with everything
@@ -388,7 +402,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     }
 
     /// Makes all these changes or none. The keys must strictly ascend. Programs about one page for each leaf concerned, [`BATCH_PAGES_MAX`](crate::BATCH_PAGES_MAX) at most; with
-    /// [`Durability::OnSync`] what so many puts do.
+    /// [`Durability::OnSync`](crate::Durability::OnSync) what so many puts do.
     ///
     /// # Errors
     ///
@@ -649,7 +663,9 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.keeper.give_up_value();
         let before = self.log().spent();
         self.keeper.ready()?;
-        remove_some(&mut self.keeper, self.kept)?;
+        if SNAPSHOTS {
+            remove_some(&mut self.keeper, self.kept)?;
+        }
         self.keeper.collect(&mut Budget::idle(programs))?;
         if self.keeper.is_unsettled() && self.log().spent().0 == before.0 {
             self.keeper.settle()?;
@@ -696,12 +712,23 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
 
     /// Whether a snapshot has to keep something before a change of a key, or of those beside it.
     fn owes(&mut self, key: &[u8], beside: &[Edit<'_>]) -> Outcome<bool, N> {
-        Ok(owes(&mut self.keeper, &[Edit { key, value: None }])? || owes(&mut self.keeper, beside)?)
+        Ok(SNAPSHOTS && (owes(&mut self.keeper, &[Edit { key, value: None }])? || owes(&mut self.keeper, beside)?))
+    }
+
+    /// As [`Engine::make`], of one. Where there are no snapshots a put and a delete need nothing of batches.
+    fn make_one(&mut self, edit: Edit<'_>, want: Claim) -> Outcome<bool, N> {
+        match SNAPSHOTS {
+            true => self.make(&[edit], want),
+            false => Ok(make_one(&mut self.keeper, &edit)? == Made::Existed(true)),
+        }
     }
 
     /// Makes changes, and keeps what snapshots need of what stood there. Returns whether the key of the last was there, where it is one.
     fn make(&mut self, edits: &[Edit<'_>], want: Claim) -> Outcome<bool, N> {
         let Engine { keeper, kept, .. } = self;
+        if !SNAPSHOTS {
+            return Ok(make(keeper, edits, want)? == Made::Existed(true));
+        }
         keeping(keeper, kept, (edits, want), |keeper, edits| make(keeper, edits, want))
     }
 
@@ -709,7 +736,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     fn call<T>(&mut self, programs_max: u32, work: impl FnMut(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
         self.keeper.give_up_value();
         // What a snapshot keeps is more work, and asks for more collecting.
-        let has_snapshots = |engine: &Self| !engine.keeper.values().snapshots().is_empty();
+        let has_snapshots = |engine: &Self| SNAPSHOTS && !engine.keeper.values().snapshots().is_empty();
         self.call_with_share(work, |engine| {
             (if has_snapshots(engine) { engine.call_max.into() } else { programs_max }, ERASES_MAX)
         })
@@ -731,10 +758,11 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ) -> Outcome<T, N> {
         self.keeper.check_writable()?;
         let begun = self.log().spent();
-        let done = self.with_removals(work)?;
+        let mut work = work;
+        let done = if SNAPSHOTS { self.with_removals(work)? } else { work(self)? };
         let most = most(self);
         // What it changed stays changed, if that fails.
-        for _ in 0..REMOVALS_MAX {
+        for _ in 0..if SNAPSHOTS { REMOVALS_MAX } else { 0 } {
             let is_whole = self.keeper.values().division().is_none();
             let may_remove = is_whole && self.log().spent().0 - begun.0 <= REMOVING_MAX;
             if !may_remove || !matches!(remove_some(&mut self.keeper, self.kept), Ok(true)) {

@@ -17,7 +17,7 @@ use nandu_nand::Nand;
 use nandu_newlog::{Claim, LogError};
 
 use crate::copies::Copies;
-use crate::error::{BESIDE_MAX, EngineError, Outcome};
+use crate::error::{EngineError, Outcome};
 use crate::graft::keep_leaf;
 use crate::keeper::{CLAIMS_MAX, Keeper};
 use crate::make::{make, may_wait, put_head_now, put_heads};
@@ -26,8 +26,8 @@ use crate::reserved::{NOTHING, kept_key, snapshot_key, user_key};
 use crate::standing::{Made, value_of};
 use crate::sync::put_head;
 
-/// Most changes that keep values in pages, with what they keep.
-const TOGETHER_MAX: usize = 2 * (BESIDE_MAX + 1);
+/// Most changes that keep values in pages, with what they keep: as many again as a step of a file's removal has.
+const TOGETHER_MAX: usize = 72;
 
 /// Records of a released snapshot that are removed at once, or fewer if that takes too much room.
 const REMOVED_MAX: [usize; 3] = [32, 8, 1];
@@ -69,7 +69,7 @@ pub(crate) fn keeping<'m, N: Nand, C: Cells>(
     }
     for _ in 0..CLAIMS_MAX {
         let mut copies = Copies::new(memory);
-        if SNAPSHOTS && keeper.values().snapshots().held().next().is_some() {
+        if keeper.values().snapshots().held().next().is_some() {
             for edit in edits {
                 keep_inline(keeper, &mut copies, (edit, want))?;
             }
@@ -100,16 +100,26 @@ pub(crate) fn put_value<N: Nand, C: Cells>(
     let (memory, head_room) = memory.split_at_mut(memory.len() / 2);
     let put = Edit { key, value: Some(&[]) };
     keeping(keeper, memory, (&[put], Claim::Grow), |keeper, edits| {
-        let changes = &keeper.waiting().changes;
-        let waits = may_wait(keeper) && changes.at_once_size(key) <= changes.size() / 4;
         if edits.len() == 1 {
-            return if waits { put_head(keeper, key) } else { put_head_now(keeper, key) };
+            return put_alone(keeper, key);
         }
         let head = keeper.values().head();
         let room = head_room.get_mut(..head.len()).ok_or(too_large(edits))?;
         room.copy_from_slice(head);
-        put_heads(keeper, (edits, key, room), waits)
+        put_heads(keeper, (edits, key, room), waits_at_once(keeper, key))
     })
+}
+
+/// Whether what goes to its leaf at once may do so beside what waits.
+fn waits_at_once<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>, key: &[u8]) -> bool {
+    let changes = &keeper.waiting().changes;
+    may_wait(keeper) && changes.at_once_size(key) <= changes.size() / 4
+}
+
+/// Puts the value under way, which is whole, of which nothing is to be kept.
+pub(crate) fn put_alone<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<Made, N> {
+    debug_assert!(keeper.values().part().is_none(), "the value is whole");
+    if waits_at_once(keeper, key) { put_head(keeper, key) } else { put_head_now(keeper, key) }
 }
 
 /// Calls with changes and with what is kept with them, in the order of their keys.

@@ -2,7 +2,7 @@
 
 use nandu_cells::Cells;
 use nandu_index::KeyBuf;
-use nandu_media::features::BLOBS;
+use nandu_media::features::{BLOBS, SNAPSHOTS};
 use nandu_media::path::WINDOW_MAX;
 use nandu_media::tree::{HEIGHT_MAX, Malformed};
 use nandu_nand::{Nand, PageAddr};
@@ -17,6 +17,7 @@ use crate::numbers::Numbers;
 use crate::pages::REPLACED_MAX;
 use crate::relocate::{copy, lift, lives};
 use crate::replay::replay;
+use crate::reserved::kept_key;
 use crate::shape::{Counts, State};
 use crate::siblings::MOVED_MAX;
 use crate::tree::{Tree, Visit};
@@ -664,10 +665,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             whose = self.tree.log.whose(victim)?;
         }
         match whose {
-            Whose::Of(owner) => {
-                let mut key = owner.key().and_then(KeyBuf::new).unwrap_or_default();
-                self.fate_of_named((victim, most), (&mut key, 0))
-            }
+            Whose::Of(owner) => self.fate_of_named((victim, most), (owner.key().unwrap_or_default(), 0)),
             _ => Ok(Fate::Dead),
         }
     }
@@ -678,7 +676,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let sequence = self.tree.reader.value_sequence(page);
         let mut key = KeyBuf::EMPTY;
         let fate = match large::key_of(&mut self.tree, page, &mut key) {
-            Ok(Some(number)) => self.fate_of_named((victim, most), (&mut key, number))?,
+            Ok(Some(number)) => self.fate_of_named((victim, most), (key.as_slice(), number))?,
             Ok(None) => Fate::Dead,
             Err(error) => self.not_moved(error)?,
         };
@@ -687,18 +685,19 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// What becomes of a page of a value, which is this one of this key's.
-    fn fate_of_named(&mut self, (victim, most): (&Victim, usize), of: (&mut KeyBuf, usize)) -> Outcome<Fate, N> {
-        let ((key, number), page, mut is_room_made) = (of, victim.page().0, false);
-        let named = loop {
+    fn fate_of_named(&mut self, (victim, most): (&Victim, usize), of: (&[u8], usize)) -> Outcome<Fate, N> {
+        let (page, mut is_room_made) = (victim.page().0, false);
+        let (named, slot) = loop {
             let Keeper { tree, waiting, values, .. } = self;
-            match find_namer(tree, (&waiting.changes, values.snapshots()), (page, key, number)) {
-                Ok(Some(Namer::Change)) if !is_room_made => {
+            match find_namer(tree, (&waiting.changes, values.snapshots()), (page, of.0, of.1)) {
+                Ok(Some((Namer::Change, slot))) if !is_room_made => {
                     // A commit may let the change leave memory.
-                    let size = waiting.changes.listing(key.as_slice());
+                    let listing = |key: &[u8]| waiting.changes.listing(key);
+                    let size = if slot > 0 { listing(kept_key(slot, of.0).as_slice()) } else { listing(of.0) };
                     self.make_list_room(size)?;
                     is_room_made = true;
                 }
-                Ok(Some(Namer::Leaf(_))) if !is_room_made && has_head_room(waiting, tree.path.shape()) => {
+                Ok(Some((Namer::Leaf(_), _))) if !is_room_made && has_head_room(waiting, tree.path.shape()) => {
                     self.make_list_room(HEAD_MEMORY)?;
                     is_room_made = true;
                 }
@@ -707,11 +706,13 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
                 Err(error) => return self.not_moved(error),
             }
         };
+        let kept = if SNAPSHOTS && slot > 0 { kept_key(slot, of.0) } else { KeyBuf::EMPTY };
+        let key = if SNAPSHOTS && slot > 0 { kept.as_slice() } else { of.0 };
         let Keeper { tree, waiting, .. } = self;
         debug_assert!(!tree.path.is_dirty(), "nothing is under way");
         let waits = is_room_made && has_head_room(waiting, tree.path.shape());
         let before = tree.log.spent().0;
-        let copied = large::copy(tree, waiting, (key.as_slice(), named, waits), (victim, most));
+        let copied = large::copy(tree, waiting, (key, named, waits), (victim, most));
         self.is_unsettled |= tree.log.spent().0 != before;
         match copied {
             Ok(pages) => {

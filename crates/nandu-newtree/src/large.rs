@@ -231,22 +231,21 @@ fn blob_key<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, page: u32, key: &mut K
     Ok(false)
 }
 
-/// What names a page of a value, which is this one of a user's key: the record of that key, or the one in which a snapshot keeps it. That one's key takes the place of the user's.
+/// What names a page of a value, which is this one of a user's key: the record of that key, or the one in which the snapshot in this slot keeps it; 0 for none.
 pub(crate) fn find_namer<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     (changes, numbers): (&Changes<'_>, &Numbers),
-    (page, key, number): (u32, &mut KeyBuf, usize),
-) -> Outcome<Option<Namer>, N> {
-    let named = lives(tree, changes, (page, key.as_slice(), number))?;
+    (page, key, number): (u32, &[u8], usize),
+) -> Outcome<Option<(Namer, u8)>, N> {
+    let named = lives(tree, changes, (page, key, number))?;
     if named.is_some() || !SNAPSHOTS {
-        return Ok(named);
+        return Ok(named.map(|named| (named, 0)));
     }
-    debug_assert!(changes.is_empty() || !tree.path.is_dirty(), "nothing is under way");
+    debug_assert!(!tree.path.is_dirty(), "nothing is under way");
     for snapshot in numbers.iter() {
-        let kept = kept_key(snapshot.slot, tree.path.shape().user_key(key.as_slice()));
+        let kept = kept_key(snapshot.slot, key);
         if let Some(named) = lives(tree, changes, (page, kept.as_slice(), number))? {
-            *key = kept;
-            return Ok(Some(named));
+            return Ok(Some((named, snapshot.slot)));
         }
     }
     Ok(None)

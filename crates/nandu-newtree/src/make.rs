@@ -18,25 +18,51 @@ pub(crate) fn may_wait<N: Nand, C: Cells>(keeper: &Keeper<'_, N, C>) -> bool {
     GROUP && keeper.waiting().durability == Durability::OnSync
 }
 
+/// Changes that wait for a sync. `None` if these are to go to their leaves at once; then nothing else waits.
+pub(crate) fn wait<N: Nand, C: Cells>(
+    keeper: &mut Keeper<'_, N, C>,
+    edits: &[Edit<'_>],
+    want: Claim,
+) -> Outcome<Option<Made>, N> {
+    if may_wait(keeper)
+        && let Some(made) = change(keeper, edits, want)?
+    {
+        return Ok(Some(made));
+    }
+    if !keeper.waiting().is_idle() {
+        flush(keeper)?;
+    }
+    debug_assert!(keeper.waiting().is_idle(), "nothing waits that would hide it");
+    Ok(None)
+}
+
+/// Makes one change: puts a value, which may need room, or deletes a key.
+pub(crate) fn make_one<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edit: &Edit<'_>) -> Outcome<Made, N> {
+    let want = if edit.value.is_some() { Claim::Grow } else { Claim::Free };
+    if let Some(made) = wait(keeper, core::slice::from_ref(edit), want)? {
+        return Ok(made);
+    }
+    let existed = match edit.value {
+        Some(_) => put_now(keeper, (edit.key, edit.value)),
+        None => delete_now(keeper, edit.key),
+    };
+    existed.map(Made::Existed)
+}
+
 /// Makes these changes, which ascend, by this claim.
 pub(crate) fn make<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
     edits: &[Edit<'_>],
     want: Claim,
 ) -> Outcome<Made, N> {
-    if may_wait(keeper)
-        && let Some(made) = change(keeper, edits, want)?
+    if let [edit] = edits
+        && (edit.value.is_none() || want == Claim::Grow)
     {
-        return Ok(made);
+        return make_one(keeper, edit);
     }
-    if !keeper.waiting().is_idle() {
-        flush(keeper)?;
-    }
-    debug_assert!(keeper.waiting().is_idle(), "nothing waits that would hide it");
-    match *edits {
-        [Edit { key, value: None }] => delete_now(keeper, key).map(Made::Existed),
-        [Edit { key, value }] if want == Claim::Grow => put_now(keeper, (key, value)).map(Made::Existed),
-        _ => batch_now(keeper, edits, want),
+    match wait(keeper, edits, want)? {
+        Some(made) => Ok(made),
+        None => batch_now(keeper, edits, want),
     }
 }
 

@@ -124,14 +124,15 @@ pub(crate) fn batch_now<N: Nand, C: Cells>(
             return Ok(Made::Stale);
         }
         let tree = keeper.parts().0;
-        let shape = *tree.path.shape();
-        let mut dying = edits.iter().filter(|edit| !is_kept_by(&shape, edits, edit.key));
-        let replaced = dying.try_fold(0, |pages, edit| Ok(pages + replace(tree, edit.key)?));
+        let replaced = edits.iter().try_fold(0, |pages, edit| match is_kept_by(tree.path.shape(), edits, edit.key) {
+            true => Ok(pages),
+            false => Ok(pages + replace(tree, edit.key)?),
+        });
         let applied = replaced.and_then(|fewer| {
             apply(tree, &mut change, edits.iter().copied(), Growth::Full)?;
             Ok(fewer)
         });
-        let named = edits.iter().map(|edit| pages_named(&shape, edit)).sum();
+        let named = edits.iter().map(|edit| pages_named(keeper.tree().path.shape(), edit)).sum();
         let applied = applied.map(|fewer| keeper.count_pages((named, fewer)));
         match keeper.conclude(change, applied) {
             // Leaves were divided more often than it seemed.

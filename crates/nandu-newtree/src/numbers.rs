@@ -1,12 +1,14 @@
 //! Which snapshots there are.
 
+use nandu_media::features::SNAPSHOTS;
+
 use crate::reserved::SLOTS;
 
 /// Snapshots that there may be at a time.
 pub const SNAPSHOT_COUNT_MAX: usize = 8;
 
 /// The same with those that were released and whose records are being removed.
-const SLOTS_MAX: usize = SLOTS as usize;
+const SLOTS_MAX: usize = if SNAPSHOTS { SLOTS as usize } else { 0 };
 
 /// A snapshot of which there may be records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

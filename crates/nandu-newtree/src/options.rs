@@ -37,7 +37,7 @@ pub struct Options {
     pub call_max: u8,
     /// Whether values may be larger than an entry, where keys and values have any length. With raw pages ([`LogOptions::has_raw`]) such a value has a page at most, and its key 11 bytes.
     pub has_values: bool,
-    /// Whether there may be snapshots, where keys have any length. Takes memory of half a page, or 1,024 bytes where that is more.
+    /// Whether there may be snapshots, where keys have any length. Takes memory of half a page, or 1,120 bytes where that is more.
     pub has_snapshots: bool,
     /// Test switches.
     #[cfg(feature = "_broken")]
@@ -147,7 +147,7 @@ const fn values_size(page_size: usize, options: &Options) -> usize {
     }
 }
 
-/// Bytes for what a snapshot is to keep: two of the largest entries, and the heads that as many changes replace as are made with a page of a file.
+/// Bytes for what a snapshot is to keep: two of the largest entries, or what a step of a file's removal deletes.
 const fn kept_size(page_size: usize, options: &Options) -> usize {
     match SNAPSHOTS && options.has_snapshots {
         true if page_size / 2 > KEPT_MIN => page_size / 2,
@@ -156,8 +156,8 @@ const fn kept_size(page_size: usize, options: &Options) -> usize {
     }
 }
 
-/// Bytes of those heads with their keys.
-const KEPT_MIN: usize = 1024;
+/// Bytes of the heads of 32 pages of a file with their keys, which a step of its removal deletes at most.
+const KEPT_MIN: usize = 1120;
 
 /// The memory of an engine, divided.
 pub(crate) struct Memory<'m> {

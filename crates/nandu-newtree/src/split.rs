@@ -52,7 +52,10 @@ pub(crate) fn overflow<N: Nand, C: Cells>(
         None => divide_alone(tree, change, (entry, &plan, &mut splice))?,
     }
     retire(tree, 0);
-    splice_staged(tree, change, splice)
+    tree.path.begin_splice();
+    splice_up(tree, change, splice)?;
+    tree.path.end_splice();
+    Ok(())
 }
 
 /// What is divided: the entry that comes, how, and where the parts go.

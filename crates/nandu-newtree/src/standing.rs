@@ -40,10 +40,13 @@ pub(crate) enum Made {
 
 /// Whether one of these changes keeps a head that is another one meanwhile.
 pub(crate) fn is_stale<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, edits: &[Edit<'_>]) -> Outcome<bool, N> {
-    let shape = *keeper.tree().path.shape();
-    for edit in edits.iter().filter(|edit| SNAPSHOTS && keeps(&shape, edit)) {
+    if !SNAPSHOTS {
+        return Ok(false);
+    }
+    for edit in edits {
+        let shape = keeper.tree().path.shape();
         let is_source = |it: &&Edit<'_>| it.key != edit.key && shape.user_key(it.key) == shape.user_key(edit.key);
-        let Some(source) = edits.iter().find(is_source) else { continue };
+        let Some(source) = edits.iter().find(is_source).filter(|_| keeps(shape, edit)) else { continue };
         if value_of(keeper, source.key)? != edit.value {
             return Ok(true);
         }

@@ -15,6 +15,7 @@ use core::ops::Range;
 
 use nandu_cells::Cells;
 use nandu_index::{Edit, KeyBuf};
+use nandu_media::features::SNAPSHOTS;
 use nandu_nand::Nand;
 use nandu_newlog::{Claim, LogError};
 
@@ -135,7 +136,7 @@ pub(crate) fn change<N: Nand, C: Cells>(
 /// Whether a change has a head that names several pages: it cannot wait (W6).
 fn names_several<C: Cells>(shape: &Shape<C>, edits: &[Edit<'_>]) -> bool {
     let pages = |edit: &Edit<'_>| edit.value.and_then(|value| shape.head(edit.key, value)).map_or(0, |it| it.pages());
-    edits.iter().any(|edit| pages(edit) > 1)
+    SNAPSHOTS && edits.iter().any(|edit| pages(edit) > 1)
 }
 
 /// Bytes that changes take of memory and of the next list, beyond what they take the place of.
@@ -238,12 +239,14 @@ pub(crate) fn set<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
     (edits, edit): (&[Edit<'_>], &Edit<'_>),
 ) -> Outcome<(), N> {
-    let shape = *keeper.tree().path.shape();
-    let gain = gain(&shape, edit, value_of(keeper, edit.key)?.is_some());
-    if !is_kept_by(&shape, edits, edit.key) {
+    let existed = value_of(keeper, edit.key)?.is_some();
+    let shape = keeper.tree().path.shape();
+    let (gain, dies) = (gain(shape, edit, existed), !is_kept_by(shape, edits, edit.key));
+    let names_more = shape.page_of(edit.key, edit.value).is_some() && !keeps(shape, edit);
+    if dies {
         keeper.head_dies(edit.key)?;
     }
-    if shape.page_of(edit.key, edit.value).is_some() && !keeps(&shape, edit) {
+    if names_more {
         keeper.head_waits(1);
     }
     keeper.parts().1.changes.set_unsynced(edit, gain);
@@ -516,18 +519,17 @@ fn put_through<N: Nand, C: Cells>(
     (edits, growth): (&[Edit<'_>], Growth),
 ) -> Outcome<(bool, (u32, u32)), N> {
     let (mut existed, mut more, mut fewer) = (false, 0, 0);
-    let shape = *tree.path.shape();
     for edit in edits {
-        if !is_kept_by(&shape, edits, edit.key) {
+        if !is_kept_by(tree.path.shape(), edits, edit.key) {
             fewer += replace_waiting(tree, &waiting.changes, edit.key)?;
         }
-        more += pages_named(&shape, edit);
+        more += pages_named(tree.path.shape(), edit);
         let group = group_of(tree, &waiting.changes, edit.key)?;
         waiting.changes.merge(group);
     }
     for edit in edits {
         existed = is_there(tree, &waiting.changes, edit.key)?;
-        waiting.changes.set_at_once(edit.key, gain(&shape, edit, existed));
+        waiting.changes.set_at_once(edit.key, gain(tree.path.shape(), edit, existed));
     }
     apply(tree, change, waiting.changes.merged(edits), growth)?;
     Ok((existed, (more, fewer)))

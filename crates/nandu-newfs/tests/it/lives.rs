@@ -13,7 +13,7 @@ use crate::rig::{FILE, Nandu, OPTIONS, formatted_with, memory};
 const VARIED: Way = Way::varied(SMALL.with_blocks(44));
 
 /// Pages have room for tags.
-const TAGGED: Chip = Chip { geometry: Geometry { spare_size: 32, tag_size: 16, ..SMALL.geometry }, ..SMALL };
+pub(crate) const TAGGED: Chip = Chip { geometry: Geometry { spare_size: 32, tag_size: 16, ..SMALL.geometry }, ..SMALL };
 
 /// Every operation there is, where pages are durable by their tags.
 const TAGGED_VARIED: Way = Way::varied(TAGGED.with_blocks(44));

@@ -24,6 +24,8 @@ mod records;
 #[path = "../../../nandu-fs/tests/it/repair.rs"]
 mod repair;
 mod rig;
+#[cfg(feature = "snapshots")]
+mod snapshots;
 #[path = "../../../nandu-fs/tests/it/space.rs"]
 mod space;
 #[path = "../../../nandu-fs/tests/it/suite.rs"]
