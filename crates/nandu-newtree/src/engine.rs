@@ -65,6 +65,9 @@ const REMOVING_MAX: u64 = 4;
 /// How often something is removed of such a snapshot behind a call.
 const REMOVALS_MAX: u32 = 4;
 
+/// The same where it was refused for want of room.
+const REFUSALS_MAX: u32 = 16;
+
 /// Most erases of a call.
 const ERASES_MAX: u32 = 2;
 
@@ -259,7 +262,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         if self.value_part() != Some(bytes.len()) {
             return Err(EngineError::ValueSize(bytes.len()));
         }
-        if self.keeper.take_rest(bytes) {
+        if self.keeper.values_mut().take_rest(bytes) {
             return Ok(());
         }
         let appended = self.call_for_value(|engine| engine.keeper.append_value(key, bytes));
@@ -650,7 +653,8 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// [`EngineError::Corrupt`], those of the log.
     pub fn live_pages(&mut self, visit: &mut dyn FnMut(PageAddr)) -> Outcome<(), N> {
-        self.keeper.live_pages(visit)
+        self.keeper.resolve()?;
+        self.keeper.visit_live(&mut |_, page, _| visit(page)).map(drop)
     }
 
     /// Does some of what would be due later: at most so many programs, two where a page of a large value is moved, and a commit where pages were moved. Returns whether anything was programmed
@@ -776,10 +780,10 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// Work that may find no room: then something is removed of a snapshot that was released, and it is done again.
     fn with_removals<T>(&mut self, mut work: impl FnMut(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
         let begun = self.log().spent().0;
-        for _ in 0..REMOVALS_MAX {
+        for _ in 0..REFUSALS_MAX {
             let outcome = work(self);
             let is_refused = matches!(outcome, Err(EngineError::Log(LogError::Full)));
-            let may_remove = self.log().spent().0 - begun <= REMOVING_MAX;
+            let may_remove = self.log().spent().0 - begun <= u64::from(self.call_max / 2);
             if !is_refused || !may_remove || !remove_some(&mut self.keeper, self.kept)? {
                 return outcome;
             }

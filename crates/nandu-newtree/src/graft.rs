@@ -61,7 +61,9 @@ pub(crate) fn keep_leaf<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, slot: 
             Ok(Some(mut change)) => {
                 let made = graft(keeper.parts().0, &mut change, (&whole, beside));
                 keeper.count(false, (0, 0));
-                return keeper.keep(change, made).map(|()| true);
+                keeper.keep(change, made)?;
+                keeper.values_mut().kept_leaf();
+                return Ok(true);
             }
             Ok(None) => {}
             Err(EngineError::Log(LogError::Full) | EngineError::TooHigh) => return Ok(false),

@@ -4,7 +4,7 @@
 //!
 //! * (K1) What stands in its entry is kept by a change of its own, before the one that takes its place. A cut between the two leaves a record that says what stands there anyway.
 //! * (K2) A value in pages of its own is named by one record at any time: what is kept of it is its head, in the same commit as the change that takes its place, and its pages live on.
-//! * (K3) What is kept takes room. A change that grows is refused for that, one that frees is not.
+//! * (K3) What is kept takes room. Growth leaves a page for each leaf of which nothing is kept yet, so that a change that frees is not refused.
 //! * (K4) What a snapshot kept that was released goes to the one before it, unless that has kept something there itself; or it goes. That is done a few records a call, and no record is needed that is gone.
 
 use core::error::Error;

@@ -103,6 +103,10 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         &self.values
     }
 
+    pub(crate) fn values_mut(&mut self) -> &mut Values<'m> {
+        &mut self.values
+    }
+
     /// The snapshots that there are; from here on commits say whether there may be records of some.
     pub(crate) fn change_numbers(&mut self, change: impl FnOnce(&mut Numbers)) {
         change(self.values.snapshots_mut());
@@ -237,7 +241,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         // What is listed may not fit beside the path, and then has a page of its own.
         let pages = pages + u32::from(!self.waiting.is_idle());
         // Members take no room from what is there.
-        let live = if want == Claim::Grow { live + members_left(&self.waiting) } else { live };
+        let live = if want == Claim::Grow { live + members_left(&self.waiting) + self.reserve() } else { live };
         if self.tree.log.dying_room() < deaths + self.waiting.window.len() {
             self.tree.path.begin(self.working);
             self.settle()?;
@@ -247,11 +251,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let raws = u32::from(is_raw);
         let claimed = match self.tree.log.claim_with(want, (pages - raws, raws), live - raws) {
             // How much moves take is not known yet: that is counted before anything is refused.
-            Err(LogError::Full)
-                if want == Claim::Grow && self.working.counts.may_have_heads() && self.values.is_unknown() =>
-            {
-                Claimed::Recount
-            }
+            Err(LogError::Full) if want == Claim::Grow && self.is_guessed() => Claimed::Recount,
             claimed => claimed?,
         };
         if let Claimed::Granted(grant) = claimed {
@@ -302,7 +302,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
 
     /// Whether so many pages of values more may live, and so many others. Only the truth says no.
     pub(crate) fn has_room(&mut self, values: u32, others: u32) -> Outcome<bool, N> {
-        if !self.is_room_for(values, others) && (!self.tree.log.is_exact() || self.values.is_unknown()) {
+        let is_guessed = !self.tree.log.is_exact() || self.values.is_unknown() || self.values.may_reserve_less();
+        if !self.is_room_for(values, others) && is_guessed {
             self.recount()?;
         }
         Ok(self.is_room_for(values, others))
@@ -311,12 +312,17 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     /// The same as far as is known.
     pub(crate) fn is_room_for(&mut self, values: u32, others: u32) -> bool {
         self.weigh(values);
-        self.tree.log.has_room(values + others)
+        self.tree.log.has_room(values + others + self.reserve())
     }
 
-    /// The head of the value under way takes the bytes that no page has. Returns whether it is time for that.
-    pub(crate) fn take_rest(&mut self, bytes: &[u8]) -> bool {
-        self.values.take_rest(bytes)
+    /// Whether what moves take, or what snapshots keep, may be less than it seems.
+    fn is_guessed(&self) -> bool {
+        self.working.counts.may_have_heads() && self.values.is_unknown() || self.values.may_reserve_less()
+    }
+
+    /// Pages that growth leaves for what snapshots keep.
+    fn reserve(&self) -> u32 {
+        self.values.reserve(self.tree.log.live_pages().saturating_sub(self.working.counts.value_pages))
     }
 
     /// Programs the next page of the value under way. 1 program.
@@ -756,22 +762,17 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         is_reached || walked.is_err()
     }
 
-    /// Visits each live page once: those of the tree, members of the window, and the newest commit if it holds no node. Reads the inner nodes that are not in memory.
-    pub(crate) fn live_pages(&mut self, visit: &mut dyn FnMut(PageAddr)) -> Outcome<(), N> {
-        self.resolve()?;
-        self.visit_live(&mut |_, page, _| visit(page)).map(drop)
-    }
-
-    /// Visits each live page once. Returns how many heads of values there are.
-    fn visit_live(&mut self, visit: Visit<'_, N>) -> Outcome<Heads, N> {
+    /// Visits each live page once. Returns how many heads of values there are. Reads the inner nodes that are not in memory.
+    pub(crate) fn visit_live(&mut self, visit: Visit<'_, N>) -> Outcome<Heads, N> {
         let Keeper { tree, waiting, values, bare, .. } = self;
         for page in bare.iter().copied().chain(waiting.window.lonely(usize::MAX)) {
             visit(&mut tree.log, page, &[]);
         }
         let waits = visit_waiting(tree, &waiting.changes, visit);
         visit_open(tree, values, visit)?;
-        let Heads { count, pages } = live_pages(tree, &waiting.changes, visit)?;
-        Ok(Heads { count: count + waits, pages: pages + waits })
+        let youngest = values.snapshots().held().next_back().map(|it| it.slot);
+        let heads = live_pages(tree, (&waiting.changes, youngest), visit)?;
+        Ok(Heads { count: heads.count + waits, pages: heads.pages + waits, ..heads })
     }
 
     /// Names every live page to the log. Reads the inner nodes that are not in memory; a commit comes first if pages were moved since the newest one.
@@ -792,6 +793,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         (self.working.counts, self.more_pages) =
             (Counts { has_heads: heads.count > 0, value_pages: heads.pages, ..counts }, 0);
         self.values.counted(heads.count, heads.pages);
+        self.values.counted_leaves(heads.leaves, heads.kept);
         self.count_pages((0, 0));
         Ok(())
     }

@@ -529,6 +529,9 @@ fn program_copy<N: Nand, C: Cells>(
 pub(crate) struct Heads {
     pub(crate) count: u32,
     pub(crate) pages: u32,
+    /// Leaves of records of a user, where they were counted, and of those that the youngest snapshot kept.
+    pub(crate) leaves: u32,
+    pub(crate) kept: u32,
 }
 
 /// Visits the pages that the heads of a leaf name, unless something waits that takes their place, and counts them. Reads the leaders of groups.

@@ -6,7 +6,7 @@ use nandu_cells::Cells;
 use nandu_index::{Direction, Edit, KeyBuf};
 use nandu_media::tree::Malformed;
 use nandu_nand::Nand;
-use nandu_newlog::Claim;
+use nandu_newlog::{Claim, LogError};
 
 use crate::error::{EngineError, Outcome, corrupt};
 use crate::keeper::Keeper;
@@ -29,7 +29,11 @@ pub(crate) fn take<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<
     debug_assert!(keeper.values().division().is_none(), "no value is under way");
     keeper.change_numbers(|numbers| _ = numbers.add(new));
     debug_assert!(keeper.values().snapshots().is_held(new.number), "there was room for it");
-    let taken = make(keeper, &[Edit { key: snapshot_key(new.slot).as_slice(), value: Some(&record) }], Claim::Grow);
+    let taken = match keeper.has_room(0, 0) {
+        Ok(false) => Err(EngineError::Log(LogError::Full)),
+        Ok(true) => make(keeper, &[Edit { key: snapshot_key(new.slot).as_slice(), value: Some(&record) }], Claim::Grow),
+        Err(error) => Err(error),
+    };
     if let Err(error) = taken {
         keeper.change_numbers(|numbers| {
             numbers.release(new.number);

@@ -2,6 +2,7 @@
 
 use nandu_cells::Cells;
 use nandu_index::KeyBuf;
+use nandu_media::features::SNAPSHOTS;
 use nandu_media::tree::{HEIGHT_MAX, Malformed};
 use nandu_nand::{Nand, PageAddr};
 
@@ -9,13 +10,14 @@ use crate::changes::Changes;
 use crate::descend::{descend, load_root};
 use crate::error::{Outcome, corrupt};
 use crate::large::{Heads, visit_leaf};
+use crate::reserved::kept_key;
 use crate::slots::{PENDING, Seek};
 use crate::tree::{Tree, Visit};
 
-/// Visits every page that lives, each once. Reads the inner nodes that are not in memory; and where there may be heads of large values the leaves. Returns how many heads there are.
+/// Visits every page that lives, each once. Reads the inner nodes that are not in memory; and where there may be heads of large values the leaves. Returns how many heads there are, and how many leaves, where the youngest snapshot has this slot.
 pub(crate) fn live_pages<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
-    changes: &Changes<'_>,
+    (changes, youngest): (&Changes<'_>, Option<u8>),
     visit: Visit<'_, N>,
 ) -> Outcome<Heads, N> {
     debug_assert!(!tree.path.is_dirty(), "what lives is on flash");
@@ -46,6 +48,17 @@ pub(crate) fn live_pages<N: Nand, C: Cells>(
         debug_assert!(!tree.path.is_dirty(), "nothing changes on the way");
         for index in 0..tree.path.child_count(1) {
             let child = tree.path.child_at(1, index);
+            if SNAPSHOTS && let Some(slot) = youngest {
+                if index > 0 {
+                    cells.inner_separator(tree.path.inner(1), index - 1, &mut fence);
+                }
+                let low = if index > 0 { fence.as_slice() } else { key.as_slice() };
+                let is_reserved = tree.path.shape().is_reserved(low);
+                heads.leaves += u32::from(!is_reserved);
+                heads.kept += u32::from(
+                    is_reserved && low >= kept_key(slot, &[]).as_slice() && low < kept_key(slot + 1, &[]).as_slice(),
+                );
+            }
             if child < tree.path.shape().page_count() {
                 visit(&mut tree.log, PageAddr(child), &[]);
             }

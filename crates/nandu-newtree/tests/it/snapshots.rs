@@ -301,3 +301,51 @@ fn what_is_kept_late_or_goes_with_a_younger_snapshot_is_lost() {
     assert_eq!(kept_by_the_older(Broken { keeps_late: true, ..Broken::NOTHING }), Some(2));
     assert_eq!(kept_by_the_older(Broken { forgets_heirs: true, ..Broken::NOTHING }), Some(2));
 }
+
+/// K3: growth leaves a page for each leaf of which nothing is kept. So on a chip on which nothing more fits all that a snapshot keeps can be deleted, in whatever order, and no call takes long.
+#[test]
+fn all_that_a_snapshot_keeps_is_deleted_on_a_full_chip() {
+    let geometry = Geometry { page_size: 512, program_unit: 512, pages_per_block: 32, ..Chip::TINY.geometry };
+    let chip = Chip { geometry, ..Chip::TINY }.with_blocks(40);
+    for options in [OPTIONS, waiting(512, 2_000)] {
+        for (size, is_random) in [(9, false), (9, true), (60, true), (700, true)] {
+            let options = with_snapshots(Options { has_values: true, ..options });
+            let mut bench = Bench::new(Sim::new(chip), ByteCells, options);
+            let engine = bench.engine();
+            let key = |number: u32| if is_random { chance(number, 3).to_be_bytes() } else { number.to_be_bytes() };
+            let mut count = 0;
+            while put(engine, &key(count), &vec![1; size]).is_ok() {
+                count += 1;
+            }
+            let number = loop {
+                match engine.snapshot() {
+                    Ok(number) => break number,
+                    Err(EngineError::Log(LogError::Full)) if count > 0 => {
+                        count -= 1;
+                        assert_eq!(engine.delete(&key(count)), Ok(true));
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            };
+            // Until nothing more fits.
+            let mut more = count;
+            while more < 2 * count && put(engine, &key(u32::MAX - more), &vec![2; size]).is_ok() {
+                more += 1;
+            }
+            let mut order: Vec<u32> = (0..count).collect();
+            order.sort_by_key(|&number| chance(number, 17));
+            let mut worst = 0;
+            for &number in &order {
+                let before = bench.engine().log().spent().0;
+                let deleted = bench.engine().delete(&key(number));
+                assert_eq!(deleted, Ok(true), "{number} of {count}, {size} bytes: {}", bench.told());
+                worst = worst.max(bench.engine().log().spent().0 - before);
+            }
+            println!("{count} of {size} bytes deleted, {} others, at most {worst} programs a call", more - count);
+            assert!(count > 100 && worst <= 16, "{count} records, {worst} programs");
+            let kept = all_of(bench.engine(), Some(number));
+            assert!(kept.len() as u32 == count && kept.values().all(|value| *value == vec![1; size]));
+            bench.check();
+        }
+    }
+}
