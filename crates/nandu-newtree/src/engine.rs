@@ -667,14 +667,13 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         self.keeper.give_up_value();
         let before = self.log().spent();
         self.keeper.ready()?;
-        if SNAPSHOTS {
-            remove_some(&mut self.keeper, self.kept)?;
-        }
+        // What is removed may wait in memory.
+        let is_removed = SNAPSHOTS && remove_some(&mut self.keeper, self.kept)?;
         self.keeper.collect(&mut Budget::idle(programs))?;
         if self.keeper.is_unsettled() && self.log().spent().0 == before.0 {
             self.keeper.settle()?;
         }
-        Ok(self.log().spent() != before)
+        Ok(is_removed || self.log().spent() != before)
     }
 
     /// Takes a snapshot of what there is, with what waits; both are durable when this returns. Returns its number. Nothing is copied: what stands at a key is kept before the first change there. 1 program, or 2 where something waits.

@@ -167,6 +167,18 @@ pub(crate) fn encode_without<C: Cells>(path: &Path<'_, C>, level: u8, out: &mut 
     cells.inner_encode(&splice_run(path, level, &splice), 0..count - 1, out)
 }
 
+/// Encodes the lowest inner node of the path without so many children from this one on at the front of `out`.
+pub(crate) fn encode_fewer<C: Cells>(
+    path: &Path<'_, C>,
+    (at, removed): (usize, usize),
+    out: &mut [u8],
+) -> Option<usize> {
+    let count = path.child_count(1);
+    debug_assert!(removed < count && at + removed <= count, "a child is left");
+    let splice = Splice { at, removed, count: 0, pages: [0; PARTS_MAX] };
+    path.shape().cells().inner_encode(&splice_run(path, 1, &splice), 0..count - removed, out)
+}
+
 /// Whether the leaf is the last one of the tree.
 pub(crate) fn is_at_end<C: Cells>(path: &Path<'_, C>) -> bool {
     (1..=path.top()).all(|level| path.index(level) + 1 == path.child_count(level))

@@ -21,6 +21,7 @@ use crate::error::{EngineError, Outcome};
 use crate::graft::keep_leaf;
 use crate::keeper::{CLAIMS_MAX, Keeper};
 use crate::make::{make, may_wait, put_head_now, put_heads};
+use crate::prune::prune;
 use crate::range::range;
 use crate::reserved::{NOTHING, kept_key, snapshot_key, user_key};
 use crate::standing::{Made, value_of};
@@ -192,6 +193,9 @@ fn copy_head<N: Nand, C: Cells>(
 pub(crate) fn remove_some<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, memory: &mut [u8]) -> Outcome<bool, N> {
     let Some((released, heir)) = keeper.values().snapshots().released().filter(|_| SNAPSHOTS) else { return Ok(false) };
     let mut is_left = true;
+    if heir.is_none() && prune(keeper, released.slot)? {
+        return Ok(true);
+    }
     if let Some(heir) = heir.filter(|_| !keeper.waiting().broken.is(|it| it.forgets_heirs)) {
         is_left = hand_on(keeper, (released.slot, heir.slot), Copies::new(memory))?;
     } else {

@@ -105,6 +105,7 @@ pub mod order;
 mod pages;
 mod parts;
 mod path;
+mod prune;
 mod range;
 mod reader;
 mod relocate;

@@ -184,7 +184,7 @@ const NEW_TREE: House = House {
         &["growth", "standing"],
         // Changes at once, and changes that wait.
         &["lookup", "now", "sync"],
-        &["graft", "make"],
+        &["graft", "make", "prune"],
         // Snapshots.
         &["keep", "snapshots"],
         &["at", "blobs", "parts", "tags"],

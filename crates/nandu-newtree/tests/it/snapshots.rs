@@ -349,3 +349,34 @@ fn all_that_a_snapshot_keeps_is_deleted_on_a_full_chip() {
         }
     }
 }
+
+/// What was kept of whole leaves goes with a page for each of their parents, and some for what is left.
+#[test]
+fn leaves_of_a_released_snapshot_go_together() {
+    let geometry = Geometry { page_size: 512, program_unit: 512, pages_per_block: 32, ..Chip::TINY.geometry };
+    for options in [OPTIONS, waiting(512, 2_000)] {
+        let chip = Chip { geometry, ..Chip::TINY }.with_blocks(64);
+        let mut bench = Bench::new(Sim::new(chip), ByteCells, with_snapshots(options));
+        let engine = bench.engine();
+        for number in 0..4_000_u32 {
+            engine.put(&number.to_be_bytes(), &[1; 20]).unwrap();
+        }
+        engine.settle().unwrap();
+        let live = engine.log().live_pages();
+        let number = engine.snapshot().unwrap();
+        for number in 0..4_000_u32 {
+            engine.put(&number.to_be_bytes(), &[2; 20]).unwrap();
+        }
+        engine.settle().unwrap();
+        while engine.idle(16).unwrap() {}
+        let kept = engine.log().live_pages() - live;
+        let before = engine.log().spent().0;
+        engine.release(number).unwrap();
+        while engine.idle(16).unwrap() {}
+        let programs = engine.log().spent().0 - before;
+        println!("{kept} pages kept, {programs} programs, {} live after {live}", engine.log().live_pages());
+        assert!(kept > 150 && programs < u64::from(kept), "{kept} pages, {programs} programs");
+        assert!(engine.log().live_pages() < live + 20);
+        bench.check();
+    }
+}
