@@ -94,17 +94,8 @@ impl<C: Cells> Bench<C> {
 
     /// Tree and log are sound, and agree on how many pages live.
     pub(crate) fn check(&mut self) {
-        let engine = self.engine();
-        let mut violations = Vec::new();
-        engine.verify(&mut |violation| violations.push(violation)).unwrap();
-        assert_eq!(violations, []);
-        let mut by_block = BTreeMap::new();
-        let geometry = *engine.log().geometry();
-        engine.live_pages(&mut |page| *by_block.entry(geometry.block_of(page)).or_insert(0) += 1).unwrap();
-        assert_eq!(engine.log().stats().damaged_blocks, 0, "what the tree said was as the log counted");
-        for (&block, &live) in &by_block {
-            assert!(live <= engine.log().live_bound(block), "{live} pages of {block:?} live, and fewer are counted");
-        }
+        sound(self.engine()).unwrap();
+        assert_eq!(self.engine().log().stats().damaged_blocks, 0, "what the tree said was as the log counted");
     }
 
     /// Of a log that counts exactly: when what was moved counts, as many pages count as live as do.
@@ -135,6 +126,25 @@ impl<C: Cells> Subject for Bench<C> {
 
 /// Entries by their keys.
 pub(crate) type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// The tree and the log are sound, and no block has more live pages than count.
+pub(crate) fn sound<N: Nand, C: Cells>(engine: &mut Engine<'_, N, C>) -> Outcome<(), N> {
+    let mut violations = Vec::new();
+    engine.verify(&mut |violation| violations.push(violation))?;
+    assert_eq!(violations, []);
+    let geometry = *engine.log().geometry();
+    let mut by_block = BTreeMap::new();
+    engine.live_pages(&mut |page| *by_block.entry(geometry.block_of(page)).or_insert(0) += 1)?;
+    for (&block, &live) in &by_block {
+        assert!(live <= engine.log().live_bound(block), "{live} pages of {block:?} live, and fewer count");
+    }
+    Ok(())
+}
+
+/// How many chains of cuts a campaign takes: so few, or what `NANDU_CHAINS` says.
+pub(crate) fn cases(few: u64) -> u64 {
+    std::env::var("NANDU_CHAINS").ok().and_then(|cases| cases.parse().ok()).unwrap_or(few)
+}
 
 /// All entries.
 pub(crate) fn contents<N: nandu_nand::Nand, C: Cells>(

@@ -7,7 +7,7 @@ use nandu_newtree::{Edit, Engine, EngineError, FixedCells, LogError, Options, me
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 
-use crate::bench::{OPTIONS, chance, contents};
+use crate::bench::{OPTIONS, cases, chance, contents, sound};
 
 /// What was acknowledged, and the changes under way.
 #[derive(Clone, Default)]
@@ -109,15 +109,7 @@ fn check(chip: &mut Sim, promise: &Promise) -> Option<Values> {
         return None;
     }
     let found = with_engine(chip, false, |engine| {
-        let mut violations = Vec::new();
-        engine.verify(&mut |violation| violations.push(violation))?;
-        assert_eq!(violations, []);
-        let geometry = *engine.log().geometry();
-        let mut live = BTreeMap::new();
-        engine.live_pages(&mut |page| *live.entry(geometry.block_of(page)).or_insert(0) += 1)?;
-        for (&block, &live) in &live {
-            assert!(live <= engine.log().live_bound(block), "{live} pages of {block:?} live, and fewer are counted");
-        }
+        sound(engine)?;
         values(engine)
     });
     let found = found.unwrap();
@@ -132,10 +124,6 @@ fn recover(chip: &mut Sim) -> Run {
 }
 
 /// How many cases a campaign has: a few in CI, more where the environment says so.
-fn cases(few: u64) -> u64 {
-    std::env::var("NANDU_CHAINS").ok().and_then(|cases| cases.parse().ok()).unwrap_or(few)
-}
-
 #[test]
 fn every_cut_leaves_what_was_acknowledged() {
     let summary = Driver::new(Chip::TINY).every(workload(130, 200), check);

@@ -10,7 +10,7 @@ use nandu_newtree::{
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim, SimError};
 
-use crate::bench::chance;
+use crate::bench::{cases, chance, sound};
 use crate::group::waiting;
 
 type Values = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -226,15 +226,7 @@ fn check(mix: Mix) -> impl Fn(&mut Sim, &Promise) -> Option<State> {
         let found = with_engine(chip, (mix.options, false), |engine| {
             let reads = engine.log().nand().counters().since(&before).reads;
             assert!(reads <= 40, "{reads} reads to mount");
-            let mut violations = Vec::new();
-            engine.verify(&mut |violation| violations.push(violation))?;
-            assert_eq!(violations, []);
-            let geometry = *engine.log().geometry();
-            let mut live = BTreeMap::new();
-            engine.live_pages(&mut |page| *live.entry(geometry.block_of(page)).or_insert(0) += 1)?;
-            for (&block, &live) in &live {
-                assert!(live <= engine.log().live_bound(block), "{live} pages of {block:?} live, and fewer count");
-            }
+            sound(engine)?;
             state_of(engine).map_err(BoxError::from)
         });
         let found = found.unwrap();
@@ -251,10 +243,6 @@ fn check(mix: Mix) -> impl Fn(&mut Sim, &Promise) -> Option<State> {
 
 fn recover(mix: Mix) -> impl Fn(&mut Sim) -> Run {
     move |chip| with_engine(chip, (mix.options, true), |_| Ok(()))
-}
-
-fn cases(few: u64) -> u64 {
-    std::env::var("NANDU_CHAINS").ok().and_then(|cases| cases.parse().ok()).unwrap_or(few)
 }
 
 fn chip(blocks: u32) -> Chip {

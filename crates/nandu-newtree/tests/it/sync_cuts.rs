@@ -8,7 +8,7 @@ use nandu_newtree::{Broken, Edit, Engine, EngineError, FixedCells, LogError, Opt
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 
-use crate::bench::{Bench, chance, contents};
+use crate::bench::{Bench, cases, chance, contents, sound};
 use crate::group::waiting;
 
 type Values = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -127,15 +127,7 @@ fn check(mix: Mix) -> impl Fn(&mut Sim, &Promise) -> Option<Values> {
         let found = with_engine(chip, (mix.options, false), |engine| {
             let reads = engine.log().nand().counters().since(&before).reads;
             assert!(reads <= 40, "{reads} reads to mount");
-            let mut violations = Vec::new();
-            engine.verify(&mut |violation| violations.push(violation))?;
-            assert_eq!(violations, []);
-            let geometry = *engine.log().geometry();
-            let mut live = BTreeMap::new();
-            engine.live_pages(&mut |page| *live.entry(geometry.block_of(page)).or_insert(0) += 1)?;
-            for (&block, &live) in &live {
-                assert!(live <= engine.log().live_bound(block), "{live} pages of {block:?} live, and fewer count");
-            }
+            sound(engine)?;
             contents(engine).map_err(BoxError::from)
         });
         let found = found.unwrap();
@@ -146,10 +138,6 @@ fn check(mix: Mix) -> impl Fn(&mut Sim, &Promise) -> Option<Values> {
 
 fn recover(mix: Mix) -> impl Fn(&mut Sim) -> Run {
     move |chip| with_engine(chip, (mix.options, true), |_| Ok(()))
-}
-
-fn cases(few: u64) -> u64 {
-    std::env::var("NANDU_CHAINS").ok().and_then(|cases| cases.parse().ok()).unwrap_or(few)
 }
 
 const MIXES: [Mix; 4] = [
