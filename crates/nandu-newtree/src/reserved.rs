@@ -8,7 +8,7 @@
 //!                                                         unless it was released and its records are being removed
 //! ```
 //!
-//! A value in pages of its own is kept as any other: its head stands at the key of the snapshot's record then, and its pages say the key that it had. A commit says in a bit whether there are such records, so that who
+//! A user's value that is written as nothing stands in a page of its own. A value in pages of its own is kept as any other: its head stands at the key of the snapshot's record then, and its pages say the key that it had. A commit says in a bit whether there are such records, so that who
 //! cannot keep a snapshot does not break one.
 
 use nandu_index::KeyBuf;
@@ -29,7 +29,7 @@ pub(crate) const SLOTS: u8 = 15;
 /// Bytes that such a key has before the key of a user.
 pub(crate) const PREFIX: usize = MARK.len() + 1;
 
-/// Nothing stood at the key. No other record has this value.
+/// Nothing stood at the key. No record of a user has this value.
 pub(crate) const NOTHING: [u8; 4] = [0x7F, 0x48, 0xD6, 0x9E];
 
 /// Whether a key is that of a record of a snapshot, where keys have any length.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use nandu_index::suite::{KeyKind, Pair, SnapshotSubject, Space, snapshot_conformance};
+use nandu_index::suite::{KeyKind, Pair, SnapshotSubject, Space, Subject, snapshot_conformance};
 use nandu_nand::Geometry;
 use nandu_newtree::{
     Broken, ByteCells, Cursor, Direction, Edit, Engine, EngineError, Entry, LogError, LogOptions, Options,
@@ -110,7 +110,7 @@ fn value(number: u32, page_size: usize, is_raw: bool) -> Vec<u8> {
 }
 
 fn put(engine: &mut Engine<'_, Sim, ByteCells>, key: &[u8], value: &[u8]) -> Result<bool, Error> {
-    if key.len() + value.len() <= engine.entry_size_max() {
+    if !engine.is_large(key, value) {
         return engine.put(key, value);
     }
     engine.begin_value(key, value.len())?;
@@ -346,6 +346,46 @@ fn all_that_a_snapshot_keeps_is_deleted_on_a_full_chip() {
             let kept = all_of(bench.engine(), Some(number));
             assert!(kept.len() as u32 == count && kept.values().all(|value| *value == vec![1; size]));
             bench.check();
+        }
+    }
+}
+
+/// A user's value of the bytes with which a snapshot says that nothing stood at a key is a value.
+#[test]
+fn a_value_that_is_written_as_nothing_is_kept_as_a_value() {
+    const FORGED: [u8; 4] = [0x7F, 0x48, 0xD6, 0x9E];
+    let forged = || FORGED.to_vec();
+    for options in [OPTIONS, waiting(512, 1_000)] {
+        let options = Options { has_values: true, ..with_snapshots(options) };
+        let mut bench = Bench::new(Sim::new(chip(48)), ByteCells, options);
+        let expected = Values::from([(b"was".to_vec(), forged()), (b"will".to_vec(), b"1".to_vec())]);
+        let engine = bench.engine();
+        for (key, value) in &expected {
+            put(engine, key, value).unwrap();
+        }
+        let first = engine.snapshot().unwrap();
+        for (key, value) in [(&b"was"[..], &b"2"[..]), (b"will", &FORGED), (b"new", &FORGED)] {
+            put(engine, key, value).unwrap();
+        }
+        let second = engine.snapshot().unwrap();
+        for key in [&b"was"[..], b"will", b"new"] {
+            assert_eq!(engine.delete(key), Ok(true));
+        }
+        engine.sync().unwrap();
+        for round in 0..2 {
+            let engine = bench.engine();
+            assert!(all_of(engine, None).is_empty());
+            assert_eq!(
+                all_of(engine, Some(second)),
+                Values::from([
+                    (b"new".to_vec(), forged()),
+                    (b"was".to_vec(), b"2".to_vec()),
+                    (b"will".to_vec(), forged()),
+                ])
+            );
+            assert_eq!(all_of(engine, Some(first)), expected, "round {round}");
+            bench.check();
+            bench.reopen();
         }
     }
 }
