@@ -210,14 +210,20 @@ pub trait Records {
     ///
     /// As [`put`](Records::put).
     fn snapshot(&mut self) -> Outcome<()>;
-    /// The value of a key in a snapshot.
+    /// The value of a key in a snapshot, of whatever size.
     ///
     /// # Errors
     ///
     /// As [`put`](Records::put).
     fn value_at(&mut self, snapshot: SnapshotIndex, key: &[u8]) -> Outcome<Option<Vec<u8>>>;
-    /// How many snapshots there are.
-    fn snapshot_count(&self) -> usize;
+    /// Visits all keys of a snapshot as [`visit`](Records::visit) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`put`](Records::put).
+    fn visit_at(&mut self, snapshot: SnapshotIndex, visit: &mut Visit<'_>) -> Outcome<()>;
+    /// The numbers of the snapshots that there are, which ascend.
+    fn snapshots(&self) -> Vec<u32>;
     /// Gives up one of the snapshots.
     ///
     /// # Errors

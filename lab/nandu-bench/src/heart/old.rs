@@ -82,11 +82,23 @@ impl<C: nandu::Cells> Records for Store<'_, &mut Sim, C> {
 
     fn value_at(&mut self, snapshot: SnapshotIndex, key: &[u8]) -> Outcome<Option<Vec<u8>>> {
         let snapshot = of_index(self, snapshot)?;
-        Ok(self.at(&snapshot).get(key)?.map(<[u8]>::to_vec))
+        let mut at = self.at(&snapshot);
+        let Some(size) = at.value_len(key)? else { return Ok(None) };
+        let mut value = vec![0; size];
+        at.read(key, 0, &mut value)?;
+        Ok(Some(value))
     }
 
-    fn snapshot_count(&self) -> usize {
-        self.snapshots().len()
+    fn visit_at(&mut self, snapshot: SnapshotIndex, visit: &mut Visit<'_>) -> Outcome<()> {
+        let snapshot = of_index(self, snapshot)?;
+        self.at(&snapshot).range(Bound::Unbounded, Bound::Unbounded, Direction::Forward, |entry| {
+            visit(entry.key, entry.large.is_none().then_some(entry.value));
+            ControlFlow::Continue(())
+        })
+    }
+
+    fn snapshots(&self) -> Vec<u32> {
+        Store::snapshots(self).map(|snapshot| snapshot.number()).collect()
     }
 
     fn release(&mut self, snapshot: SnapshotIndex) -> Outcome<()> {
@@ -132,5 +144,5 @@ impl<C: nandu::Cells> Records for Store<'_, &mut Sim, C> {
 
 /// The snapshot of an index, of those that there are now.
 fn of_index<C: nandu::Cells>(store: &Store<'_, &mut Sim, C>, index: SnapshotIndex) -> Outcome<Snapshot> {
-    store.snapshots().nth(index).ok_or(Error::NoSnapshot(index as u32))
+    Store::snapshots(store).nth(index).ok_or(Error::NoSnapshot(index as u32))
 }

@@ -3,6 +3,7 @@
 //! Each seed is a geometry, memory and habits of its own. A life fills its chip until there is no room, goes on there, and every now and then the power goes,
 //! sometimes in the recovery as well. Whatever is found afterwards has to be what some calls made: a heart that loses something gets no numbers.
 
+mod kept;
 mod new_files;
 mod old_files;
 mod records;

@@ -8,6 +8,7 @@ use nandu_bench::{BenchError, Heart};
 use nandu_sim::{Chip, Counters, Sim, SimError};
 use nandu_suite::Chance;
 
+use super::kept::Kept;
 use super::tally::{Tally, Whose};
 use super::{chip, cut_soon, pending, power_on};
 use crate::measure::Form;
@@ -20,7 +21,7 @@ const BLOCKS_LEAST: usize = 8;
 
 /// A value: how long it is, and what all its bytes are; 0 where it has none, or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Content {
+pub(super) struct Content {
     byte: u8,
     size: usize,
 }
@@ -36,7 +37,7 @@ impl Content {
     }
 }
 
-type Model = BTreeMap<Vec<u8>, Content>;
+pub(super) type Model = BTreeMap<Vec<u8>, Content>;
 
 /// What may be there after a cut.
 #[derive(Default)]
@@ -151,7 +152,8 @@ pub(super) fn live(heart: Heart, form: Form, seed: u64) -> Result<Tally, String>
     let mut sim = Sim::with_seed(chip, seed);
     let mut memory = vec![0; heart.memory_required(&sim, Cells::Bytes, &options)];
     let tally = Tally::default();
-    let mut life = Life { seed, step: 0, heart, options, chance, habits, known: Known::default(), tally };
+    let mut life =
+        Life { seed, step: 0, heart, options, chance, habits, known: Known::default(), kept: Kept::default(), tally };
     match heart.format(&mut sim, Cells::Bytes, options, &mut memory) {
         Ok(store) => {
             life.habits.key_max = life.habits.key_max.min(store.key_size_max());
@@ -179,6 +181,7 @@ struct Life {
     chance: Chance,
     habits: Habits,
     known: Known,
+    kept: Kept,
     tally: Tally,
 }
 
@@ -234,7 +237,30 @@ impl Life {
             found.insert(key, Content::of(&buffer[..size]));
         }
         self.known.found(found)?;
+        self.kept.end(None, &store.snapshots())?;
+        self.check_kept(&mut *store)?;
         Ok(store)
+    }
+
+    /// One of the snapshots has kept what it has to.
+    fn check_kept(&self, store: &mut dyn Records) -> Result<(), String> {
+        let Some((index, number, expected)) = self.kept.any(self.step) else { return Ok(()) };
+        let of = |key: &[u8]| format!("key {} in snapshot {number}", key.escape_ascii());
+        let (mut found, mut large) = (Model::new(), Vec::new());
+        let visited = store.visit_at(index, &mut |key, value| match value {
+            Some(value) => drop(found.insert(key.to_vec(), Content::of(value))),
+            None => large.push(key.to_vec()),
+        });
+        visited.map_err(|error| format!("snapshot {number}: {error}"))?;
+        for key in large {
+            let value = store.value_at(index, &key).map_err(|error| format!("{}: {error}", of(&key)))?;
+            let value = value.ok_or_else(|| format!("{} is visited and cannot be read", of(&key)))?;
+            found.insert(key, Content::of(&value));
+        }
+        match found.keys().chain(expected.keys()).find(|&key| found.get(key) != expected.get(key)) {
+            Some(key) => Err(format!("found {:?} for {:?} of {}", found.get(key), expected.get(key), of(key))),
+            None => Ok(()),
+        }
     }
 
     /// Calls until the power goes or the store is unmounted; then what the chip had done before that.
@@ -297,12 +323,17 @@ impl Life {
                 self.count(store, ("idle", 1), |store| store.idle(1)).map_or_else(|error| end(store, error), |_| Ok(()))
             }
             1 if self.habits.has_snapshots => {
+                self.kept.begin_take(&self.known.now);
                 let outcome = self.count(store, ("snapshot", 1), |store| store.snapshot());
+                self.took_or_released(store, outcome.is_ok())?;
                 self.durable(store, outcome)
             }
-            2 | 3 if store.snapshot_count() > 0 => {
-                let index = self.chance.below(store.snapshot_count());
+            2 | 3 if !store.snapshots().is_empty() => {
+                let numbers = store.snapshots();
+                let index = self.chance.below(numbers.len());
+                self.kept.begin_release(numbers[index]);
                 let outcome = self.count(store, ("release", 1), |store| store.release(index));
+                self.took_or_released(store, outcome.is_ok())?;
                 self.seen("releases of snapshots", outcome == Err(Error::Full));
                 outcome.or_else(|error| end(store, error))
             }
@@ -311,6 +342,11 @@ impl Life {
             number if number % 16 < self.habits.deletes => self.delete(store),
             _ => self.put(store),
         }
+    }
+
+    /// After a call that was to take or to release a snapshot; what a cut left of it shows at the next mount.
+    fn took_or_released(&mut self, store: &dyn Records, is_done: bool) -> Result<(), String> {
+        if store.nand().is_off() { Ok(()) } else { self.kept.end(Some(is_done), &store.snapshots()) }
     }
 
     /// What a call takes, if it was not cut.
@@ -350,7 +386,7 @@ impl Life {
     /// Where each change is durable when it returns: on the old heart also while there are snapshots.
     fn changed(&mut self, store: &dyn Records) {
         let waits = self.options.durability == Durability::OnSync;
-        if !waits || self.heart == Heart::Old && store.snapshot_count() > 0 {
+        if !waits || self.heart == Heart::Old && !store.snapshots().is_empty() {
             self.known.is_durable();
         }
     }
