@@ -32,16 +32,19 @@ pub(crate) struct Values<'m> {
     mean: usize,
     /// Snapshots, whose records may name pages of values, too.
     snapshots: Numbers,
-    /// Leaves of which the youngest snapshot may have to keep something yet; `None` where nobody knows.
-    unkept: Option<u32>,
+    /// Leaves of which the youngest snapshot may have to keep something yet; [`ALL`] where nobody knows.
+    unkept: u32,
 }
+
+/// As many leaves as there are.
+const ALL: u32 = u32::MAX;
 
 /// Values of which a new one is one in the mean.
 const WEIGHT: usize = 8;
 
 impl<'m> Values<'m> {
     pub(crate) fn new(memory: &'m mut [u8]) -> Values<'m> {
-        Values { memory, open: None, mean: 0, snapshots: Numbers::NONE, unkept: None }
+        Values { memory, open: None, mean: 0, snapshots: Numbers::NONE, unkept: ALL }
     }
 
     /// Whether there is memory for large values.
@@ -56,29 +59,31 @@ impl<'m> Values<'m> {
 
     /// The same, to be changed.
     pub(crate) fn snapshots_mut(&mut self) -> &mut Numbers {
-        self.unkept = None;
+        self.unkept = ALL;
         &mut self.snapshots
     }
 
     /// Pages that growth leaves for what the youngest snapshot has to keep when all that it does not have yet is deleted: one for each leaf, of which the tree has so many at most.
     pub(crate) fn reserve(&self, leaves: u32) -> u32 {
         let is_held = SNAPSHOTS && self.snapshots.held().next().is_some();
-        if is_held { self.unkept.unwrap_or(leaves).min(leaves) } else { 0 }
+        if is_held { self.unkept.min(leaves) } else { 0 }
     }
 
     /// Whether that may be less than it seems.
     pub(crate) fn may_reserve_less(&self) -> bool {
-        SNAPSHOTS && self.unkept.is_none() && self.snapshots.held().next().is_some()
+        SNAPSHOTS && self.unkept == ALL && self.snapshots.held().next().is_some()
     }
 
     /// So many leaves were counted that hold records of a user, and so many that hold what the youngest snapshot kept.
     pub(crate) fn counted_leaves(&mut self, leaves: u32, kept: u32) {
-        self.unkept = Some(leaves.saturating_sub(kept));
+        self.unkept = leaves.saturating_sub(kept);
     }
 
     /// A leaf more is kept whole.
     pub(crate) fn kept_leaf(&mut self) {
-        self.unkept = self.unkept.map(|leaves| leaves.saturating_sub(1));
+        if self.unkept != ALL {
+            self.unkept = self.unkept.saturating_sub(1);
+        }
     }
 
     /// Begins a value, by this claim; the next page gets this sequence.
