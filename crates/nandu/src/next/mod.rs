@@ -40,7 +40,7 @@
 //!   four fifths of the room or less. [`Store::value_size_max`] depends on the length of the key.
 //! * **Cargo features**: `group` and `blobs` choose what is compiled, as of [`Store`](crate::Store).
 //! * **Snapshots** are records of what stood at a key before the first change there, so that they take room for what was changed, and changes go on waiting for a sync. Growth is refused unless a page stays free for each leaf of which nothing is kept: so the leaves take less than half of the room when a snapshot is taken; pages of large values do not count. What a released one kept is removed with the calls that
-//!   follow. A batch that replaces more large values than half a page names is refused with [`Error::BatchSize`] while a snapshot is to keep them. A [`Map`], whose keys have one size, has no snapshots; a store of such keys has. Keys that begin with FF 7F 48 D0 to DF
+//!   follow. A batch that replaces more large values than half a page names is refused with [`Error::BatchSize`] while a snapshot is to keep them. A [`Map`] has no snapshots, nor has a store with [`FixedCells`](crate::FixedCells): their keys have no room for the mark of a record of a snapshot. Keys that begin with FF 7F 48 D0 to DF
 //!   are refused with [`Error::ReservedKey`].
 //! * A batch is limited in its pages: [`Error::BatchSize`].
 //! * [`Violation`] and [`LogStats`] are those of the new log and tree.

@@ -555,7 +555,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// Keeps the store as it is now, with what waits, to be read with [`at`](Store::at) until it is [released](Store::release). Durable when it returns. 1 program, or 2 where something waits; copies nothing.
     /// At most [`SNAPSHOT_COUNT_MAX`](crate::SNAPSHOT_COUNT_MAX) at a time.
     ///
-    /// What stands at a key is kept before the first change there: that change makes two, once for each snapshot, and searches for what was kept as long as there are snapshots. What is kept takes room; a change that frees is
+    /// What stands at a key is kept before the first change there: that change makes two, once for each snapshot, or keeps its whole leaf in a page while an eighth of the room is left; it searches for what was kept as long as there are snapshots. What is kept takes room; a change that frees is
     /// not refused for it.
     ///
     /// # Errors
