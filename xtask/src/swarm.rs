@@ -24,7 +24,7 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let runs: &[(&[&str], &[&str])] = if is_new {
         &[
             (&["-p", "nandu", "--features", "next,std"], &["next::campaign::swarm", "next::differential::swarm"]),
-            (&["-p", "nandu-newfs"], &["lives::swarm"]),
+            (&["-p", "nandu-newfs"], &["lives::swarm", "mlc_lives::mlc_swarm"]),
         ]
     } else {
         &[(&["-p", "nandu", "-p", "nandu-fs"], &["swarm"])]

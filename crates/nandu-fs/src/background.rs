@@ -7,8 +7,9 @@ use nandu_tree::{Examined, Pages};
 
 use crate::fs::Fs;
 use crate::keys::{Key, Meaning, WEAR};
+use crate::place::stream_of;
 use crate::placement::{Class, FullBlock, Head, Levelling, Placement, Share};
-use crate::placing::{microseconds, stream_of, time};
+use crate::placing::{microseconds, time};
 use crate::{FsError, Time};
 
 /// Blocks whose Summaries are read for one choice of which block to empty, at most.

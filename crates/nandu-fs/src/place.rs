@@ -4,8 +4,8 @@ use nandu_nand::Nand;
 
 use crate::fs::Fs;
 use crate::keys::{Key, WEAR};
-use crate::placement::{Class, Placement, PlacementOptions, WearUsed};
-use crate::placing::{Placing, microseconds, stream_of};
+use crate::placement::{Class, Head, Placement, PlacementOptions, WearUsed};
+use crate::placing::{Placing, microseconds};
 use crate::{FsError, Ino};
 
 impl<'m, N: Nand> Fs<'m, N> {
@@ -59,5 +59,14 @@ impl<'m, N: Nand> Fs<'m, N> {
         if let Some(placing) = &mut self.placing {
             placing.policies.deleted(ino.0);
         }
+    }
+}
+
+/// Which of the bare streams a head is.
+pub(crate) fn stream_of(head: Head) -> u8 {
+    match head {
+        Head::SlcCold => 0,
+        Head::SlcHot => 1,
+        Head::Mlc => 2,
     }
 }

@@ -1,7 +1,7 @@
 //! The policies of placement, and what they need to know of the file system.
 
 use crate::Time;
-use crate::placement::{Class, Head, Placement};
+use crate::placement::{Class, Placement};
 
 /// The policies, and what they need to know of the file system.
 pub(crate) struct Placing<'m> {
@@ -44,13 +44,4 @@ pub(crate) fn microseconds(time: Time) -> u64 {
 
 pub(crate) fn time(us: u64) -> Time {
     Time { seconds: (us / 1_000_000) as i64, nanoseconds: (us % 1_000_000) as u32 * 1000 }
-}
-
-/// Which of the bare streams a head is.
-pub(crate) fn stream_of(head: Head) -> u8 {
-    match head {
-        Head::SlcCold => 0,
-        Head::SlcHot => 1,
-        Head::Mlc => 2,
-    }
 }

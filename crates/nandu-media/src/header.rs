@@ -51,7 +51,8 @@ pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN | FLAG_MOVED | FLAG_INEXACT
 ///                             the checkpoint, 15 none), bits 0 to 11 the last page programmed, by its place in the block
 ///                             (counting pages of the cell mode); all ones: none
 ///                             In version 2, on a volume with raw pages, the last entry is none of a stream: bits 0 to 13
-///                             say which places of the ready list became blocks of raw pages since the checkpoint
+///                             say which places of the ready list became blocks of raw pages since the checkpoint; where
+///                             some have two bits a cell, the last two are: the second one says which of them have
 ///  ...    0..2  reserved      zero, to a multiple of 4
 ///  ...     ...  body          by kind
 /// ```

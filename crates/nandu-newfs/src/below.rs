@@ -5,9 +5,11 @@ use core::fmt;
 use core::ops::{Bound, ControlFlow};
 
 use nandu_index::{Direction, Edit, Entry};
-use nandu_nand::Nand;
+use nandu_nand::{CellMode, Nand};
 #[cfg(feature = "tags")]
 use nandu_newlog::TAIL_MAX;
+#[cfg(feature = "mlc")]
+use nandu_newlog::{Budget, Choice};
 use nandu_newlog::{Log, LogError, Malformed as MalformedPage};
 use nandu_newtree::{Begin, ByteCells, Engine, Malformed, Parts, Tag};
 
@@ -88,9 +90,9 @@ impl<'m, N: Nand> Records<'m, N> {
         self.engine.begin(options, begin)
     }
 
-    /// Makes everything durable and gives the chip back.
-    pub(crate) fn unmount(self) -> Outcome<N, N> {
-        self.engine.unmount().map_err(|(error, _)| error)
+    /// Makes everything durable, and leaves the volume.
+    pub(crate) fn unmount_here(&mut self) -> Outcome<(), N> {
+        self.engine.unmount_here()
     }
 
     /// Gives the chip back as it is.
@@ -207,13 +209,14 @@ impl<'m, N: Nand> Records<'m, N> {
         self.engine.batch_freeing(edits)
     }
 
-    /// Makes these bytes, a page at most, the value of a key, and other changes: all of it or nothing. 1 program: of a page, or, if they fit there, of a commit, so that all of it is durable. They may come in the place of
+    /// Makes these bytes, a page at most, the value of a key, and other changes: all of it or nothing. 1 program: of a page, with so many bits in a cell if it can have them, or, if they fit there, of a commit, so that all of it is durable. They may come in the place of
     /// a page on a full chip, too.
     pub(crate) fn put_page(
         &mut self,
         key: &[u8],
         bytes: &[u8],
         (beside, replaces): (&[Edit<'_>], bool),
+        mode: CellMode,
     ) -> Outcome<(), N> {
         if !replaces && !self.has_room(1)? {
             return Err(self.refuse());
@@ -221,7 +224,7 @@ impl<'m, N: Nand> Records<'m, N> {
         if self.engine.put_blob(key, bytes, beside)? {
             return Ok(());
         }
-        self.engine.begin_value(key, bytes.len())?;
+        self.engine.begin_value_in(key, bytes.len(), mode)?;
         let mut rest = bytes;
         while let Some(size) = self.engine.value_part() {
             let (now, more) = rest.split_at(size.min(rest.len()));
@@ -283,6 +286,25 @@ impl<'m, N: Nand> Records<'m, N> {
     /// Changes that are in no leaf.
     pub(crate) fn pending_count(&self) -> usize {
         self.engine.pending_count()
+    }
+
+    /// Whether a sync has something to make durable.
+    #[cfg(feature = "mlc")]
+    pub(crate) fn has_unsynced(&self) -> bool {
+        self.engine.is_owed()
+    }
+
+    /// The choice of a block to empty.
+    #[cfg(feature = "mlc")]
+    pub(crate) fn choice(&mut self) -> Choice<'_, 'm, N> {
+        self.engine.choice()
+    }
+
+    /// Uses idle time, for the block that was chosen. Makes moves count when nothing is left to do, unless a user's changes wait, too.
+    #[cfg(feature = "mlc")]
+    pub(crate) fn step(&mut self, programs: u32) -> Outcome<bool, N> {
+        let settles = !self.engine.is_owed();
+        self.engine.idle_with(Budget::chosen(programs), settles)
     }
 
     /// Uses idle time.

@@ -7,13 +7,15 @@
 //! **What is shared.** The files of `nandu-fs` that ask the tree for no more than `Records` has are compiled here a second time, from where they are. What differs is here: `below.rs`
 //! (`Records`, the calls of the tree), `heart.rs`, `mount.rs`, `options.rs`, `put_page.rs`. When the old heart goes, they move here.
 //!
-//! **What is not built yet**: two bits a cell. **What is more**: snapshots ([`Fs::snapshot`]). What is durable when is as of `nandu-fs`.
+//! **What is more**: snapshots ([`Fs::snapshot`]). What is durable when is as of `nandu-fs`.
 //! Where the documentation of a shared call speaks of these, of invariants of `nandu-log` and `nandu-tree`, or of an eighth that is kept, it is that of `nandu-fs`: here a thirty-second is kept, or 32 pages.
 
 #![no_std]
 
 #[path = "../../nandu-fs/src/attributes.rs"]
 mod attributes;
+#[cfg(feature = "mlc")]
+mod background;
 #[path = "../../nandu-fs/src/batch.rs"]
 mod batch;
 mod below;
@@ -63,10 +65,13 @@ mod page_records;
 mod pages;
 #[path = "../../nandu-fs/src/paths.rs"]
 mod paths;
+#[cfg_attr(not(feature = "mlc"), path = "without/place.rs")]
 mod place;
-#[path = "../../nandu-fs/src/without/placing.rs"]
+#[cfg_attr(feature = "mlc", path = "../../nandu-fs/src/placing.rs")]
+#[cfg_attr(not(feature = "mlc"), path = "../../nandu-fs/src/without/placing.rs")]
 mod placing;
 mod put_page;
+mod regions;
 #[path = "../../nandu-fs/src/rename.rs"]
 mod rename;
 #[cfg(feature = "snapshots")]
@@ -106,8 +111,12 @@ pub use nandu_files::{
     Allocation, Attributes, Capabilities, Cuts, DirEntry, Feature, FileError, FileKind, FileSystem, FsStat, Ino, Order,
     RenameMode, SetAttributes, Stat, Time, XattrMode,
 };
-pub use nandu_newlog::LogOptions;
+pub use nandu_newlog::{BlockUse, LogOptions};
+/// Where pages of files go on chips with one and two bits a cell.
+#[cfg(feature = "mlc")]
+pub use nandu_placement as placement;
 #[cfg(feature = "_broken")]
 pub use options::Broken;
 pub use options::Options;
+pub use regions::Regions;
 pub use super_block::Format;

@@ -49,22 +49,25 @@ impl<'m, N: Nand> Fs<'m, N> {
         format: &Format,
         memory: &'m mut [u8],
     ) -> Result<(), FsError<N::Error>> {
-        let made = Self::put_unopened(place, nand, options, memory).and_then(|fs| fs.make_volume(format));
+        let made =
+            Self::put_unopened(place, nand, options, memory).and_then(|(fs, memory)| fs.make_volume(format, memory));
         if made.is_err() {
             *place = None;
         }
         made
     }
 
-    /// Makes the log, the tree and the root directory.
-    fn make_volume(&mut self, format: &Format) -> Result<(), FsError<N::Error>> {
+    /// Makes the log, the tree and the root directory. The memory is that of policies of placement.
+    fn make_volume(&mut self, format: &Format, placing: &'m mut [u8]) -> Result<(), FsError<N::Error>> {
         let key = u128::from_le_bytes(format.hash_key);
         let mut engine = self.options.engine();
         // The key is chance that the caller has.
         engine.log.salt ^= ((key >> 64) as u64).rotate_left(1) ^ key as u64;
         self.tree.begin(&engine, Log::format)?;
         (self.hash_key, self.now) = (format.hash_key, format.now);
-        self.make_root(format)
+        self.make_root(format)?;
+        self.begin_placing(placing, 0);
+        Ok(())
     }
 
     /// Mounts the file system on a chip. After [`Fs::unmount`] it only reads; after a power cut it reads 40 pages at most
@@ -93,15 +96,15 @@ impl<'m, N: Nand> Fs<'m, N> {
         options: Options,
         memory: &'m mut [u8],
     ) -> Result<(), FsError<N::Error>> {
-        let mounted = Self::put_unopened(place, nand, options, memory).and_then(Self::open_volume);
+        let mounted = Self::put_unopened(place, nand, options, memory).and_then(|(fs, memory)| fs.open_volume(memory));
         if mounted.is_err() {
             *place = None;
         }
         mounted
     }
 
-    /// Looks for the volume and reads what it says of itself.
-    fn open_volume(&mut self) -> Result<(), FsError<N::Error>> {
+    /// Looks for the volume and reads what it says of itself. The memory is that of policies of placement.
+    fn open_volume(&mut self, placing: &'m mut [u8]) -> Result<(), FsError<N::Error>> {
         let engine = self.options.engine();
         match self.tree.begin(&engine, Log::mount).map_err(FsError::from) {
             Err(FsError::OtherFormat { what: "cells" }) => return Err(FsError::NoFileSystem),
@@ -114,17 +117,19 @@ impl<'m, N: Nand> Fs<'m, N> {
             self.options.read_only = true;
             self.tree.begin_view(number)?;
         }
+        let windows = self.wear_windows()?;
+        self.begin_placing(placing, windows);
         Ok(())
     }
 
-    /// Puts a file system that knows nothing yet into its place.
+    /// Puts a file system that knows nothing yet into its place. Returns memory that policies of placement have, too.
     #[inline(never)]
     fn put_unopened<'p>(
         place: &'p mut Option<Self>,
         nand: N,
         options: Options,
         memory: &'m mut [u8],
-    ) -> Result<&'p mut Self, FsError<N::Error>> {
+    ) -> Result<(&'p mut Self, &'m mut [u8]), FsError<N::Error>> {
         *place = None;
         let page_size = nand.geometry().page_size as usize;
         if page_size < PAGE_SIZE_MIN {
@@ -136,10 +141,11 @@ impl<'m, N: Nand> Fs<'m, N> {
         }
         // What holds pages comes first, so that each is as aligned as the memory.
         let (buffer, rest) = memory.split_at_mut(WriteBuffer::memory_size(page_size));
+        let (rest, placing) = rest.split_at_mut(rest.len() - options.placing_memory());
         let (tree, open) = rest.split_at_mut(rest.len() - OPEN_FILE_SIZE * options.open_max);
         let engine = options.engine();
         let parts = Parts::new(nand, ByteCells, &engine, tree)?;
-        Ok(place.insert(Fs {
+        let fs = place.insert(Fs {
             tree: Records::unopened(parts),
             buffer: WriteBuffer::new(buffer, page_size),
             open: OpenFiles::new(open),
@@ -150,7 +156,8 @@ impl<'m, N: Nand> Fs<'m, N> {
             has_orphans: true,
             placing: None,
             tagging: Tagging::NONE,
-        }))
+        });
+        Ok((fs, placing))
     }
 
     /// Makes everything durable, leaves the file system so that the next mount has nothing to recover, and gives the chip back.
@@ -159,10 +166,26 @@ impl<'m, N: Nand> Fs<'m, N> {
     ///
     /// [`FsError::Full`] as in [`Fs::sync`]; errors of the chip, which is gone with them.
     pub fn unmount(mut self) -> Result<N, FsError<N::Error>> {
+        self.leave()?;
+        Ok(self.abandon())
+    }
+
+    /// As [`Fs::unmount`], of a file system that lies in a place, which is empty afterwards: so it is not moved.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fs::unmount`].
+    pub fn unmount_in(place: &mut Option<Self>) -> Result<(), FsError<N::Error>> {
+        let left = place.as_mut().map_or(Ok(()), Self::leave);
+        *place = None;
+        left
+    }
+
+    fn leave(&mut self) -> Result<(), FsError<N::Error>> {
         if !self.options.read_only {
             self.flush()?;
         }
-        Ok(self.tree.unmount()?)
+        Ok(self.tree.unmount_here()?)
     }
 
     /// Gives the chip back as it is, as if the power had gone: what was durable is there, and the next mount recovers.
@@ -182,6 +205,6 @@ impl<'m, N: Nand> Fs<'m, N> {
         let is_reaped = self.has_orphans;
         self.reap_some()?;
         self.tree.sync()?;
-        Ok(self.tree.idle(pages)? || is_reaped)
+        Ok(!self.is_unchanged() && self.tree.idle(pages)? || is_reaped)
     }
 }

@@ -3,6 +3,8 @@
 use nandu_nand::{Geometry, Nand};
 use nandu_newlog::LogOptions;
 use nandu_newtree::Durability;
+#[cfg(feature = "mlc")]
+use nandu_placement::{Hotness, PlacementOptions, Reference, WearPromise};
 
 use crate::open_files::OPEN_FILE_SIZE;
 use crate::write_buffer::WriteBuffer;
@@ -17,6 +19,13 @@ pub struct Options {
     pub cache_size: usize,
     /// Bytes of memory for changes that are not in their place yet. The more there are, the more changes go to their place with one program. A volume takes as many to mount as it was last used with.
     pub pending_size: usize,
+    /// Policies of where pages of files go on a volume with blocks of both modes ([`Options::both_modes`]), and of when they move; takes
+    /// 2,560 bytes. `None`: they are written with one bit a cell, and move when the collector needs room.
+    #[cfg(feature = "mlc")]
+    pub placement: Option<PlacementOptions>,
+    /// A lifetime to be promised, which bounds what is written with one bit a cell; with `placement` only.
+    #[cfg(feature = "mlc")]
+    pub wear: Option<WearPromise>,
     /// Files that may be open at a time, 12 bytes each.
     pub open_max: usize,
     /// Refuse every change. A mount after a power cut repairs what the cut left all the same.
@@ -52,6 +61,10 @@ impl Options {
         log: LogOptions { has_tags: cfg!(feature = "tags"), ..LogOptions::DEFAULT },
         cache_size: 4096,
         pending_size: 8192,
+        #[cfg(feature = "mlc")]
+        placement: None,
+        #[cfg(feature = "mlc")]
+        wear: None,
         open_max: 64,
         read_only: false,
         snapshot: None,
@@ -65,6 +78,34 @@ impl Options {
             hash_zeros: 0,
         },
     };
+
+    /// The same for a volume that uses both modes of a chip whose cells can hold two bits: everything that is acknowledged is written with
+    /// one bit a cell, and pages of files move to two in idle time, as the policies say. Files have nearly the chip's whole capacity.
+    #[cfg(feature = "mlc")]
+    pub fn both_modes(self, geometry: &Geometry) -> Options {
+        Options {
+            log: LogOptions { has_mlc: true, ..self.log },
+            placement: Some(PlacementOptions::for_geometry(geometry)),
+            ..self
+        }
+    }
+
+    /// Files that the policies of placement look at.
+    pub(crate) const fn references(&self) -> usize {
+        #[cfg(feature = "mlc")]
+        if self.placement.is_some() {
+            return Hotness::HOT_COUNT + Hotness::COLD_COUNT;
+        }
+        0
+    }
+
+    /// Bytes for them.
+    pub(crate) const fn placing_memory(&self) -> usize {
+        #[cfg(feature = "mlc")]
+        return self.references() * size_of::<Reference>();
+        #[cfg(not(feature = "mlc"))]
+        self.references()
+    }
 
     pub(crate) const fn engine(&self) -> nandu_newtree::Options {
         // It has fields besides where the tree is built for its own tests.
@@ -83,7 +124,7 @@ impl Options {
 
     /// Bytes for everything but log and tree.
     pub(crate) const fn own_memory(&self, page_size: usize) -> usize {
-        WriteBuffer::memory_size(page_size) + OPEN_FILE_SIZE * self.open_max
+        WriteBuffer::memory_size(page_size) + OPEN_FILE_SIZE * self.open_max + self.placing_memory()
     }
 
     pub(crate) const fn memory_required<N: Nand>(&self, geometry: &Geometry) -> usize {

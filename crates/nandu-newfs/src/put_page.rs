@@ -38,9 +38,9 @@ impl<N: Nand> Fs<'_, N> {
         if self.put_tagged((ino, index), page, edits, before)? {
             return Ok(());
         }
-        let page = &page[..size];
-        match self.tree.put_page(key.as_slice(), page, how).map_err(FsError::from) {
-            Err(FsError::Full) if self.make_room()? => Ok(self.tree.put_page(key.as_slice(), page, how)?),
+        let (page, mode) = (&page[..size], self.place_page(ino));
+        match self.tree.put_page(key.as_slice(), page, how, mode).map_err(FsError::from) {
+            Err(FsError::Full) if self.make_room()? => Ok(self.tree.put_page(key.as_slice(), page, how, mode)?),
             outcome => outcome,
         }
     }

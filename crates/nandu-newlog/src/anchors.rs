@@ -10,7 +10,7 @@ use nandu_media::{
     ANCHOR_COUNT, Anchor, AnchorFields, Field, Head as StoredHead, Malformed, PageFields, PageKind, READY_COUNT_MAX,
     STREAM_COUNT_MAX,
 };
-use nandu_nand::{BlockAddr, Cause, Nand, PageAddr};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
 
 use crate::blocks::{Blocks, Flag};
 use crate::chip::Programmed;
@@ -214,7 +214,7 @@ impl Anchors {
             let is_marked = !blocks.has(block, Flag::Mark) && medium.chip_mut().is_marked(first)?;
             if !is_marked {
                 blocks.set(block, Flag::Mark, true);
-                let erasure = medium.erase(first, Cause::Checkpoint)?;
+                let erasure = medium.erase(first, (CellMode::Slc, Cause::Checkpoint))?;
                 blocks.count_erases(block, erasure.count);
                 if erasure.is_done {
                     // Neither the newest checkpoint nor the newest stable one (N8).
@@ -313,8 +313,8 @@ impl Anchors {
             mode: MODE_SLC,
             ready_max: said.shape.ready_max,
             table_page_count: blocks.table_pages(),
-            bare_streams: u8::from(said.shape.has_raw()),
-            mlc_streams: 0,
+            bare_streams: said.shape.raw_streams(),
+            mlc_streams: u8::from(said.shape.has_mlc()),
             tags: said.shape.has_tags().then(|| said.tail.to_stored()),
             has_commit_stream: true,
         };

@@ -11,14 +11,15 @@
 //!
 //! A live count is never below the number of pages that the owner needs (N5); it is exact but after a cut.
 
-use nandu_media::features::FILES;
+use nandu_media::features::{FILES, MLC};
 use nandu_media::table::{ERASE_COUNT_MAX, scale_live, unscale_live};
 use nandu_media::{BlockRecord, BlockState, NO_PAGE};
-use nandu_nand::BlockAddr;
+use nandu_nand::{BlockAddr, CellMode};
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::order::{Erased, Listed};
+use crate::ready::Ready;
 use crate::shape::Shape;
 
 /// What a block is used for, as far as this session knows.
@@ -155,9 +156,12 @@ pub(crate) struct TablePage {
 struct Size {
     table_pages: u16,
     records_per_page: u32,
-    pages: u16,
+    /// Pages of a block with one bit a cell, and with two; as many where there are none.
+    pages: (u16, u16),
     /// Of a block of raw pages those that are the log's.
-    summaries: u16,
+    summaries: (u16, u16),
+    /// The stream with two bits a cell, if there is one.
+    mlc: Option<u8>,
 }
 
 /// The block table with its sums.
@@ -182,7 +186,7 @@ impl<'m> Blocks<'m> {
         Blocks {
             entries,
             table,
-            size: Size { table_pages: 0, records_per_page: 1, pages: 0, summaries: 0 },
+            size: Size { table_pages: 0, records_per_page: 1, pages: (0, 0), summaries: (0, 0), mlc: None },
             counts: [0; STATES.len()],
             empty: 0,
             live_total: 0,
@@ -199,8 +203,9 @@ impl<'m> Blocks<'m> {
         self.size = Size {
             table_pages: shape.table_pages,
             records_per_page: shape.records_per_page,
-            pages: shape.pages,
-            summaries: shape.summaries(),
+            pages: (shape.pages, shape.pages_max()),
+            summaries: (shape.summaries(CellMode::Slc), shape.summaries(CellMode::Mlc)),
+            mlc: shape.has_mlc().then(|| shape.streams - 1),
         };
         self.clear();
     }
@@ -244,8 +249,25 @@ impl<'m> Blocks<'m> {
         (self.word(block) >> STREAM_SHIFT & 7) as u8
     }
 
+    /// Pages of a block with one bit a cell.
     pub(crate) fn pages(&self) -> u16 {
-        self.size.pages
+        self.size.pages.0
+    }
+
+    /// Pages of the block.
+    pub(crate) fn pages_of(&self, block: BlockAddr) -> u16 {
+        if self.mode(block) == CellMode::Mlc { self.size.pages.1 } else { self.size.pages.0 }
+    }
+
+    /// Room of a block, in pages of the densest kind.
+    pub(crate) fn units(&self) -> u16 {
+        if MLC { self.size.pages.1 } else { self.size.pages.0 }
+    }
+
+    /// How the cells of a block are used that holds data.
+    pub(crate) fn mode(&self, block: BlockAddr) -> CellMode {
+        let is_mlc = MLC && self.size.mlc.is_some_and(|mlc| self.is_raw(block) && self.stream(block) == mlc);
+        if is_mlc { CellMode::Mlc } else { CellMode::Slc }
     }
 
     /// Pages that are live, at most.
@@ -313,7 +335,7 @@ impl<'m> Blocks<'m> {
 
     /// Changes a block and keeps the sums.
     fn change(&mut self, block: BlockAddr, word: u32, live: u16) {
-        debug_assert!(live <= self.size.pages, "block {block} has no {live} pages");
+        debug_assert!(live <= self.size.pages.1, "block {block} has no {live} pages");
         let old = self.entry(block);
         let new = BlockEntry { word: U32::new(word), live: U16::new(live | old.live.get() & (READS | RAW)) };
         self.entries[block.0 as usize] = new;
@@ -363,6 +385,25 @@ impl<'m> Blocks<'m> {
         debug_assert!(!self.is_listable(block) && self.live(block) == 0);
     }
 
+    /// The list of the next checkpoint: what is left of the one before, in its order, then blocks that hold nothing, the least worn first, so many in all.
+    ///
+    /// In its order: the first unopened block is the one that a recovery erases and copies to. After a cut of this
+    /// checkpoint one recovery may see it and another may not, and both have to take the same block.
+    pub(crate) fn list_more(&mut self, before: &Ready, most: usize) -> Ready {
+        let mut ready = Ready::EMPTY;
+        // One that failed meanwhile is bad.
+        let is_left = |block: &&BlockAddr| matches!(self.state(**block), State::Ready | State::Listed);
+        before.unopened().iter().filter(is_left).for_each(|&block| ready.push(block));
+        while ready.all().len() < most {
+            let listable = self.addresses().filter(|&block| self.is_listable(block));
+            let Some(block) = listable.min_by_key(|&block| self.erase_count(block)) else { break };
+            self.list(block);
+            ready.push(block);
+        }
+        debug_assert!(ready.all().iter().all(|&block| self.live(block) == 0), "a listed block holds nothing");
+        ready
+    }
+
     /// A block of the newest checkpoint's list may not be erased, or is not known to be.
     pub(crate) fn doubt(&mut self, block: BlockAddr) {
         debug_assert!(matches!(self.state(block), State::Free | State::Listed | State::Ready));
@@ -403,9 +444,18 @@ impl<'m> Blocks<'m> {
 
     /// The pages of a block are raw.
     pub(crate) fn found_raw(&mut self, block: BlockAddr) {
-        debug_assert!(self.state(block).holds_data() && self.size.summaries > 0);
+        debug_assert!(self.state(block).holds_data() && self.size.summaries.0 > 0);
         let live = &mut self.entries[block.0 as usize].live;
         live.set(live.get() | RAW);
+    }
+
+    /// And have two bits a cell.
+    pub(crate) fn found_mlc(&mut self, block: BlockAddr) {
+        self.found_raw(block);
+        let stream = u32::from(self.size.mlc.unwrap_or_default());
+        let word = self.word(block) & !STREAM_BITS | stream << STREAM_SHIFT;
+        self.entries[block.0 as usize].word.set(word);
+        debug_assert!(self.mode(block) == CellMode::Mlc);
     }
 
     pub(crate) fn is_raw(&self, block: BlockAddr) -> bool {
@@ -414,7 +464,25 @@ impl<'m> Blocks<'m> {
 
     /// Pages of a block that an owner may have.
     pub(crate) fn owned(&self, block: BlockAddr) -> u16 {
-        self.size.pages - if self.is_raw(block) { self.size.summaries } else { 0 }
+        let is_mlc = self.mode(block) == CellMode::Mlc;
+        let summaries = if is_mlc { self.size.summaries.1 } else { self.size.summaries.0 };
+        self.pages_of(block) - if self.is_raw(block) { summaries } else { 0 }
+    }
+
+    /// Room of a block that what lives in it takes elsewhere, and room for owners in all: in pages of the densest kind, to which raw pages go.
+    pub(crate) fn room_taken(&self, block: BlockAddr) -> (u16, u16) {
+        let node = if MLC { self.size.pages.1 / self.size.pages.0.max(1) } else { 1 };
+        debug_assert!(self.state(block).holds_data() && node > 0);
+        match self.is_raw(block) {
+            true => (self.live(block), self.units() - self.size.summaries.1),
+            false => (self.live(block) * node, self.units()),
+        }
+    }
+
+    /// Of that what is nobody's.
+    pub(crate) fn dead_room(&self, block: BlockAddr) -> u16 {
+        let (live, all) = self.room_taken(block);
+        all.saturating_sub(live)
     }
 
     /// Nothing more goes to a block.
@@ -434,8 +502,8 @@ impl<'m> Blocks<'m> {
     /// After a cut: a block was opened since the checkpoint or was open there, and so many pages in it may be live.
     pub(crate) fn found_used(&mut self, block: BlockAddr, live: u16) {
         self.set_state(block, State::Closed);
-        self.change(block, self.word(block), live.min(self.size.pages));
-        debug_assert!(self.state(block) == State::Closed && self.live(block) <= self.size.pages);
+        self.change(block, self.word(block), live.min(self.pages_of(block)));
+        debug_assert!(self.state(block) == State::Closed && self.live(block) <= self.pages_of(block));
     }
 
     /// A stream goes on in a block that was open at a cut.
@@ -467,13 +535,13 @@ impl<'m> Blocks<'m> {
     }
 
     pub(crate) fn set_live(&mut self, block: BlockAddr, live: u16) {
-        self.change(block, self.word(block), live.min(self.size.pages));
+        self.change(block, self.word(block), live.min(self.pages_of(block)));
     }
 
     /// A page of a block lives.
     pub(crate) fn gain(&mut self, block: BlockAddr) {
         debug_assert!(self.state(block).holds_data(), "a page lives in a block that holds none");
-        debug_assert!(self.live(block) < self.size.pages, "block {block} has no page more");
+        debug_assert!(self.live(block) < self.pages_of(block), "block {block} has no page more");
         self.set_live(block, self.live(block) + 1);
     }
 
@@ -500,7 +568,7 @@ impl<'m> Blocks<'m> {
     pub(crate) fn lose(&mut self, block: BlockAddr) -> bool {
         let live = self.live(block);
         self.set_live(block, live.saturating_sub(1));
-        debug_assert!(live <= self.size.pages && self.live(block) <= live, "a death takes a page at most");
+        debug_assert!(live <= self.size.pages.1 && self.live(block) <= live, "a death takes a page at most");
         live > 0
     }
 
@@ -530,10 +598,10 @@ impl<'m> Blocks<'m> {
         BlockRecord {
             erase_count: self.erase_count(block),
             state: self.state(block).to_media(),
-            live: scale_live(self.live(block), self.size.pages),
+            live: scale_live(self.live(block), self.pages_of(block)),
             is_inexact: false,
             is_bare: self.is_raw(block),
-            is_mlc: false,
+            is_mlc: self.mode(block) == CellMode::Mlc,
         }
     }
 
@@ -541,14 +609,20 @@ impl<'m> Blocks<'m> {
     #[must_use]
     pub(crate) fn load(&mut self, block: BlockAddr, record: BlockRecord) -> bool {
         let state = State::from_media(record.state);
-        let live = if state.holds_data() { unscale_live(record.live, self.size.pages) } else { 0 };
         let word = record.erase_count & ERASE_COUNT_MAX | (state as u32) << STATE_SHIFT;
-        self.change(block, word, live);
-        let may_be_raw = FILES && self.size.summaries > 0 && state.holds_data();
+        self.change(block, word, 0);
+        let may_be_raw = FILES && self.size.summaries.0 > 0 && state.holds_data();
+        let may_be_mlc = may_be_raw && record.is_bare && self.size.mlc.is_some();
         if record.is_bare && may_be_raw {
             self.found_raw(block);
         }
-        (!record.is_bare || may_be_raw) && !record.is_mlc && (state.holds_data() || record.live == 0)
+        if record.is_mlc && may_be_mlc {
+            self.found_mlc(block);
+        }
+        if state.holds_data() {
+            self.set_live(block, unscale_live(record.live, self.pages_of(block)));
+        }
+        (!record.is_bare || may_be_raw) && (!record.is_mlc || may_be_mlc) && (state.holds_data() || record.live == 0)
     }
 
     pub(crate) fn table_pages(&self) -> u16 {

@@ -6,10 +6,9 @@
 
 use nandu_media::features::TAGS;
 use nandu_media::tag::TAG_SIZE;
-use nandu_nand::{BlockAddr, Cause, Geometry, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
+use nandu_nand::{BlockAddr, Cause, CellMode, Geometry, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
 use crate::error::LogError;
-use crate::shape::MODE;
 
 /// How often an operation that may be repeated is tried; and how many programs and erases in a row may be lost.
 const ATTEMPTS: u8 = 3;
@@ -221,10 +220,14 @@ impl<N: Nand> Chip<N> {
     /// # Errors
     ///
     /// [`LogError::Nand`] for an outage.
-    pub(crate) fn erase(&mut self, first: PageAddr, cause: Cause) -> Result<Erasure, LogError<N::Error>> {
+    pub(crate) fn erase(
+        &mut self,
+        first: PageAddr,
+        (mode, cause): (CellMode, Cause),
+    ) -> Result<Erasure, LogError<N::Error>> {
         debug_assert!(!self.is_lost, "a chip that is lost is not erased");
         debug_assert!(self.geometry().index_in_block(first) == 0, "page {first} is not the first of its block");
-        let outcome = self.for_cause(cause, |chip| chip.erase_repeatedly(first));
+        let outcome = self.for_cause(cause, |chip| chip.erase_repeatedly(first, mode));
         if let Ok(erasure) = &outcome {
             debug_assert!(erasure.count > 0 && erasure.count <= u32::from(ATTEMPTS));
             self.counters.erases += u64::from(erasure.count);
@@ -233,12 +236,12 @@ impl<N: Nand> Chip<N> {
         outcome
     }
 
-    fn erase_repeatedly(&mut self, first: PageAddr) -> Result<Erasure, LogError<N::Error>> {
+    fn erase_repeatedly(&mut self, first: PageAddr, mode: CellMode) -> Result<Erasure, LogError<N::Error>> {
         let block = self.geometry().block_of(first);
         let mut count = 0;
         for _ in 0..ATTEMPTS {
             count += 1;
-            match self.nand.erase(block, MODE) {
+            match self.nand.erase(block, mode) {
                 Ok(()) => {
                     self.losses.erases = 0;
                     // An erase that was reported and never happened leaves the first page programmed.

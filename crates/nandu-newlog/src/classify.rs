@@ -1,7 +1,7 @@
 //! After a cut: what became of the blocks that were open at the checkpoint, or opened since, as far as the newest commit tells.
 
 use nandu_media::Position;
-use nandu_nand::BlockAddr;
+use nandu_nand::{BlockAddr, CellMode};
 
 use crate::anchors::Standing;
 use crate::blocks::{Blocks, State};
@@ -36,10 +36,20 @@ pub(crate) fn classify(
             blocks.found_used(block, pages);
         }
     }
-    let raw_slots = positions.filter(|_| shape.has_raw()).map(|positions| positions[streams]);
+    let slots = |mode| {
+        let place = streams + usize::from(mode == CellMode::Mlc);
+        positions.filter(|_| place < usize::from(shape.positions())).map(|positions| positions[place])
+    };
+    let (raw_slots, mlc_slots) = (slots(CellMode::Slc), slots(CellMode::Mlc));
     for (slot, &block) in (0..).zip(standing.ready.all()) {
-        if raw_slots.is_some_and(|slots| slots.has_slot(slot)) && blocks.state(block) == State::Closed {
-            blocks.found_raw(block);
+        let is_among = |slots: Option<Position>| slots.is_some_and(|slots| slots.has_slot(slot));
+        match blocks.state(block) {
+            State::Closed if is_among(mlc_slots) => {
+                blocks.found_mlc(block);
+                blocks.found_used(block, shape.pages_max());
+            }
+            State::Closed if is_among(raw_slots) => blocks.found_raw(block),
+            _ => {}
         }
     }
     for stream in 0..shape.streams {
@@ -50,7 +60,7 @@ pub(crate) fn classify(
             // Where the stream went on in another block, this one was filled before.
             let end = match position.slot() {
                 Some(Position::SLOT_OPEN) => next,
-                Some(_) => pages,
+                Some(_) => shape.pages_in(heads.mode(stream)),
                 None => head.next,
             };
             let live = blocks.live(head.block) + end.saturating_sub(head.next);

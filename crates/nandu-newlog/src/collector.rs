@@ -26,11 +26,26 @@ pub struct Budget {
     /// Erases since the mount from which on no block is erased for the budget: the operation's own page may need one more.
     pub(crate) erases_max: Option<u64>,
     pub(crate) is_idle: bool,
-    /// Dead pages without which a block is not emptied for an operation that waits.
+    /// Room in a block that is to be nobody's for it to be emptied for an operation that waits; 0 where the owner has chosen the block.
     pub(crate) dead_min: u16,
 }
 
 impl Budget {
+    /// For idle time of an owner that chooses the blocks to be emptied ([`Choice`](crate::Choice)): so many programs at most, but for a checkpoint's. Besides blocks are emptied in which something is in danger.
+    pub const fn chosen(programs: u32) -> Budget {
+        Budget { dead_min: 0, ..Budget::idle(programs) }
+    }
+
+    /// Whether the owner has chosen the block.
+    pub fn is_chosen(&self) -> bool {
+        self.dead_min == 0
+    }
+
+    /// Whether an operation waits, which is not done before there is room.
+    pub fn is_urgent(&self) -> bool {
+        self.erases_max.is_none() && !self.is_idle
+    }
+
     /// Pages that may be moved at once, where they take one more that leads to them: more than are due yet, as far as the call has room for them.
     pub fn moves(&self) -> u32 {
         self.at_once.saturating_sub(1).max(1)
@@ -175,10 +190,9 @@ impl Collector {
         self.nodes.of_pages(nodes) as u32 + values + values.div_ceil(shared)
     }
 
-    /// The same where values are in raw pages: what names those stands in other blocks, among pages that die soon.
-    pub(crate) fn toll_of_raw(&self, pages: u32, raws: u32) -> u32 {
-        let raws = raws.min(pages);
-        self.nodes.of_pages(pages - raws) as u32 + raws
+    /// The same of so many pages with headers, where values are in raw pages: what names those stands in other blocks, among pages that die soon.
+    pub(crate) fn toll_of_raw(&self, nodes: u32, raws: u32) -> u32 {
+        self.nodes.of_pages(nodes) as u32 + raws
     }
 
     /// Programs for which a call has room before a page is moved that may be of a value, or is none: those of most moves of late.
@@ -238,11 +252,11 @@ impl Collector {
         let emptying = self.emptying.as_mut()?;
         let block = emptying.block;
         let has_live = emptying.is_current(blocks) && blocks.live(block) > dying(block) + emptying.left;
-        if !has_live || emptying.cursor >= blocks.pages() {
+        if !has_live || emptying.cursor >= blocks.pages_of(block) {
             return None;
         }
         emptying.cursor += 1;
-        debug_assert!(emptying.cursor <= blocks.pages() && emptying.left < emptying.cursor);
+        debug_assert!(emptying.cursor <= blocks.pages_of(block) && emptying.left < emptying.cursor);
         emptying.left += 1;
         Some((block, emptying.cursor - 1, emptying.cause))
     }
@@ -255,6 +269,15 @@ impl Collector {
         self.levelled += if emptying.cause == Cause::Levelling { u64::from(moved) } else { 0 };
         if weight == Weight::Node {
             self.nodes.moved(moved, programs);
+        }
+    }
+
+    /// A page of the block that was kept is dead with the next commit after all.
+    pub(crate) fn goes_late(&mut self, (block, nth): (BlockAddr, u16)) {
+        let is_asked = |it: &&mut Emptying| it.block == block && nth < it.cursor;
+        if let Some(emptying) = self.emptying.as_mut().filter(is_asked) {
+            debug_assert!(emptying.left > 0, "it was kept");
+            emptying.left = emptying.left.saturating_sub(1);
         }
     }
 
@@ -284,7 +307,7 @@ impl Collector {
             return true;
         }
         let dying = dying(block);
-        if cursor >= blocks.pages() {
+        if cursor >= blocks.pages_of(block) {
             if is_exact && blocks.live(block) != dying {
                 // A damaged tree leads to pages that it says are dead, or an image brought a count that is too high. Nothing is erased on the word of either.
                 blocks.set(block, Flag::Damaged, true);
@@ -324,6 +347,6 @@ mod tests {
         assert_eq!(Collector::IDLE.toll(100, (40, 1), 64), 140, "what names a page of a value is moved, too");
         assert!((132..=133).contains(&Collector::IDLE.toll(100, (96, 1), 64)), "four pages name all of them");
         assert_eq!(Collector::IDLE.toll(100, (40, 2), 64), 120, "two are moved at once");
-        assert_eq!(Collector::IDLE.toll_of_raw(100, 40), 100, "what names them is elsewhere");
+        assert_eq!(Collector::IDLE.toll_of_raw(60, 40), 100, "what names them is elsewhere");
     }
 }

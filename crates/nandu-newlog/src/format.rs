@@ -4,7 +4,7 @@ use nandu_media::header::header_size;
 use nandu_media::table::RECORD_SIZE;
 use nandu_media::volume::VolumeId;
 use nandu_media::{ANCHOR_COUNT, Anchor, BlockRecord, PageKind};
-use nandu_nand::{BlockAddr, Cause, Nand, NandError, NandErrorKind, PageAddr};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageAddr};
 
 use crate::anchors::Anchors;
 use crate::blocks::{Flag, State};
@@ -136,7 +136,7 @@ impl<N: Nand> Maker<'_, '_, N> {
     /// Erases a block that no volume needs any more; `false` if it is out of use now.
     fn erase(&mut self, block: BlockAddr) -> Result<bool, LogError<N::Error>> {
         let (medium, blocks, shape) = self.volume.reader();
-        let erasure = medium.erase(shape.page(block, 0), Cause::Format)?;
+        let erasure = medium.erase(shape.page(block, 0), (CellMode::Slc, Cause::Format))?;
         blocks.count_erases(block, erasure.count);
         if !erasure.is_done {
             blocks.retire(block);

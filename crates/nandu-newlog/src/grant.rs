@@ -2,7 +2,7 @@
 
 use nandu_media::PageKind;
 use nandu_media::features::{FILES, TAGS};
-use nandu_nand::{Cause, PageAddr, ReadStatus};
+use nandu_nand::{Cause, CellMode, PageAddr, ReadStatus};
 
 use crate::collector::Budget;
 use crate::room::Claim;
@@ -17,8 +17,8 @@ pub enum Kind<'k> {
     Delta,
     /// A user's bytes, with what they belong to.
     Value,
-    /// A user's bytes and nothing else, which belong to this key.
-    Raw(&'k [u8]),
+    /// A user's bytes and nothing else, which belong to this key, with so many bits in a cell; a copy goes where its log has those.
+    Raw(&'k [u8], CellMode),
     /// The same, with a tag in which the owner says this, if it can have one.
     Tagged(&'k [u8], &'k Tag),
 }
@@ -27,9 +27,14 @@ impl Kind<'_> {
     /// Whose a raw page is.
     pub(crate) fn key(&self) -> Option<&[u8]> {
         match self {
-            Kind::Raw(key) | Kind::Tagged(key, _) if FILES => Some(key),
+            Kind::Raw(key, _) | Kind::Tagged(key, _) if FILES => Some(key),
             _ => None,
         }
+    }
+
+    /// Bits in a cell.
+    pub(crate) fn mode(&self) -> CellMode {
+        if let Kind::Raw(_, mode) = self { *mode } else { CellMode::Slc }
     }
 
     /// What its tag is to say.
@@ -44,7 +49,7 @@ impl Kind<'_> {
     pub(crate) fn cause(&self) -> Cause {
         match self {
             Kind::Node | Kind::Delta => Cause::Tree,
-            Kind::Value | Kind::Raw(_) | Kind::Tagged(..) => Cause::Value,
+            Kind::Value | Kind::Raw(..) | Kind::Tagged(..) => Cause::Value,
         }
     }
 
@@ -53,7 +58,7 @@ impl Kind<'_> {
         match self {
             Kind::Node => PageKind::Node,
             Kind::Delta => PageKind::Delta,
-            Kind::Value | Kind::Raw(_) | Kind::Tagged(..) => PageKind::Value,
+            Kind::Value | Kind::Raw(..) | Kind::Tagged(..) => PageKind::Value,
         }
     }
 }

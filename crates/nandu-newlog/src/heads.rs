@@ -1,8 +1,8 @@
 //! Where each stream stands.
 
-use nandu_media::features::FILES;
+use nandu_media::features::{FILES, MLC};
 use nandu_media::{Position, STREAM_COUNT_MAX};
-use nandu_nand::BlockAddr;
+use nandu_nand::{BlockAddr, CellMode};
 
 /// A stream's block and how far it is programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,22 +21,44 @@ pub(crate) struct Head {
 pub(crate) struct Heads {
     heads: [Option<Head>; STREAM_COUNT_MAX],
     streams: u8,
-    pages: u16,
-    /// Where the last stream is one of raw pages, a bit for each place of the ready list that it opened since the checkpoint, and [`HAS_RAW`].
-    raw_slots: u16,
+    /// How many of them, the last ones, are of raw pages; the second of these has two bits a cell.
+    raws: u8,
+    /// Pages of a block with one bit a cell, and with two.
+    pages: (u16, u16),
+    /// A bit for each place of the ready list that streams of raw pages opened since the checkpoint, and that the one with two bits a cell did.
+    raw_slots: [u16; 1 + MLC as usize],
 }
 
-/// The last stream is one of raw pages.
-const HAS_RAW: u16 = 1 << 15;
-
 impl Heads {
-    pub(crate) const fn new((streams, has_raw): (u8, bool), pages: u16) -> Heads {
-        Heads { heads: [None; STREAM_COUNT_MAX], streams, pages, raw_slots: if has_raw { HAS_RAW } else { 0 } }
+    pub(crate) const fn new((streams, raws): (u8, u8), pages: (u16, u16)) -> Heads {
+        Heads { heads: [None; STREAM_COUNT_MAX], streams, raws, pages, raw_slots: [0; 1 + MLC as usize] }
     }
 
-    /// The stream of raw pages, if there is one.
-    pub(crate) fn raw(&self) -> Option<u8> {
-        (FILES && self.raw_slots & HAS_RAW != 0).then(|| self.streams - 1)
+    /// The stream of raw pages with so many bits in a cell, if there is one.
+    pub(crate) fn raw(&self, mode: CellMode) -> Option<u8> {
+        debug_assert!(
+            self.raws <= 2 && self.raws < self.streams,
+            "one of each mode, behind those of pages with headers"
+        );
+        match mode {
+            CellMode::Slc => (FILES && self.raws > 0).then(|| self.streams - self.raws),
+            CellMode::Mlc => (MLC && self.raws > 1).then(|| self.streams - 1),
+        }
+    }
+
+    /// How the cells of a stream's blocks are used.
+    pub(crate) fn mode(&self, stream: u8) -> CellMode {
+        if self.raw(CellMode::Mlc) == Some(stream) { CellMode::Mlc } else { CellMode::Slc }
+    }
+
+    /// Whether a stream is of raw pages.
+    pub(crate) fn is_raw(&self, stream: u8) -> bool {
+        self.raw(CellMode::Slc).is_some_and(|first| stream >= first)
+    }
+
+    /// Pages of a block of a stream.
+    fn pages(&self, stream: u8) -> u16 {
+        if self.mode(stream) == CellMode::Mlc { self.pages.1 } else { self.pages.0 }
     }
 
     pub(crate) fn streams(&self) -> u8 {
@@ -54,27 +76,28 @@ impl Heads {
 
     /// Pages that the open block of a stream still takes.
     pub(crate) fn room(&self, stream: u8) -> u32 {
-        self.open(stream).map_or(0, |head| u32::from(self.pages - head.next))
+        self.open(stream).map_or(0, |head| u32::from(self.pages(stream) - head.next))
     }
 
     /// Blocks that an operation with so many pages opens, the last of them a commit.
     pub(crate) fn opened_by(&self, pages: u32) -> u32 {
         debug_assert!(pages > 0, "an operation has a commit");
         let nodes = (pages - 1).saturating_sub(self.room(1));
-        u32::from(self.room(0) == 0) + nodes.div_ceil(self.pages.into())
+        u32::from(self.room(0) == 0) + nodes.div_ceil(self.pages.0.into())
     }
 
     /// Blocks that a raw page opens.
-    pub(crate) fn opened_by_raw(&self) -> u32 {
-        u32::from(self.raw().is_some_and(|raw| self.room(raw) == 0))
+    pub(crate) fn opened_by_raw(&self, mode: CellMode) -> u32 {
+        u32::from(self.raw(mode).is_some_and(|raw| self.room(raw) == 0))
     }
 
     /// A stream goes on in another block; `slot` is `None` where the checkpoint says that it is open.
     pub(crate) fn begin(&mut self, stream: u8, block: BlockAddr, next: u16, slot: Option<u8>) {
         debug_assert!(self.open(stream).is_none(), "a block is closed before the next one is opened");
-        debug_assert!(stream < self.streams && next < self.pages);
-        if let Some(slot) = slot.filter(|_| self.raw() == Some(stream)) {
-            self.raw_slots |= 1 << slot;
+        debug_assert!(stream < self.streams && next < self.pages(stream));
+        if let Some(slot) = slot.filter(|_| self.is_raw(stream)) {
+            let sets = 1 + usize::from(self.mode(stream) == CellMode::Mlc);
+            self.raw_slots.iter_mut().take(sets).for_each(|slots| *slots |= 1 << slot);
         }
         let slot = slot.unwrap_or(Position::SLOT_OPEN);
         self.heads[usize::from(stream)] = Some(Head { block, next, slot, is_closed: false });
@@ -83,10 +106,11 @@ impl Heads {
     /// A page was programmed. Returns the block if it is full now; it is closed then.
     #[must_use]
     pub(crate) fn advance(&mut self, stream: u8) -> Option<BlockAddr> {
+        let pages = self.pages(stream);
         let head = self.heads[usize::from(stream)].as_mut()?;
-        debug_assert!(!head.is_closed && head.next < self.pages);
+        debug_assert!(!head.is_closed && head.next < pages);
         head.next += 1;
-        head.is_closed = head.next == self.pages;
+        head.is_closed = head.next == pages;
         head.is_closed.then_some(head.block)
     }
 
@@ -110,13 +134,13 @@ impl Heads {
         for head in &mut self.heads {
             *head = head.filter(|head| !head.is_closed);
         }
-        debug_assert!(self.heads.iter().flatten().all(|head| head.next < self.pages));
+        debug_assert!(self.heads.iter().flatten().all(|head| head.next < self.pages.1));
     }
 
     /// A checkpoint was made: blocks are those that were open there.
     pub(crate) fn rebase(&mut self) {
         self.heads.iter_mut().flatten().for_each(|head| head.slot = Position::SLOT_OPEN);
-        self.raw_slots &= HAS_RAW;
+        self.raw_slots.fill(0);
     }
 
     /// Where each stream stands, counting the page that is about to be programmed in one of them.
@@ -130,8 +154,8 @@ impl Heads {
                 *position = Position::new(head.slot, last).unwrap_or(Position::NONE);
             }
         }
-        if self.raw().is_some() {
-            positions[usize::from(self.streams)] = Position::of_slots(self.raw_slots & !HAS_RAW);
+        for (place, &slots) in self.raw_slots.iter().take(self.raws.into()).enumerate() {
+            positions[usize::from(self.streams) + place] = Position::of_slots(slots);
         }
         positions
     }
@@ -146,7 +170,7 @@ mod tests {
 
     #[test]
     fn headers_tell_of_a_block_until_the_next_one_is_opened() {
-        let mut heads = Heads::new((2, false), 2);
+        let mut heads = Heads::new((2, 0), (2, 2));
         heads.begin(0, BlockAddr(7), 0, Some(3));
         assert_eq!(heads.positions_with(1)[0], Position::NONE);
         assert_eq!(heads.positions_with(0)[0], Position::new(3, 0).unwrap());
@@ -164,7 +188,7 @@ mod tests {
 
     #[test]
     fn headers_say_which_blocks_of_the_list_are_raw() {
-        let mut heads = Heads::new((3, true), 2);
+        let mut heads = Heads::new((3, 1), (2, 2));
         heads.begin(1, BlockAddr(4), 0, Some(5));
         heads.begin(2, BlockAddr(7), 0, Some(4));
         heads.close(2);

@@ -39,6 +39,8 @@
 //! * **N10** Only the owner says that a raw page lives. A summary says whose each raw page before it was when it was programmed; where there is none, the owner is asked.
 //! * **N11** The pages of a tail stand in one block, from where the newest commit says that the stream of raw pages stood, or a checkpoint after it. A tag fits one page, one content, one commit and one place. Nothing is tagged where a
 //!   mount would not find it.
+//! * **N12** From one erase to the next a block has one mode, that of the stream that opened it.
+//! * **N13** No page that a commit names shares its cells with a page that is still to be programmed.
 //!
 //! # An owner's operation
 //!
@@ -63,6 +65,7 @@
 mod anchors;
 mod blocks;
 mod chip;
+mod choice;
 mod classify;
 mod collector;
 mod disturb;
@@ -77,20 +80,26 @@ mod medium;
 mod mount;
 mod options;
 pub mod order;
+mod pairs;
+mod partners;
 mod parts;
 mod raw;
 mod ready;
+mod recover;
 mod reserve;
 mod roll;
 mod room;
 mod search;
 mod shape;
 mod stats;
+mod step;
+mod survivors;
 mod tail;
 mod verify;
 mod victims;
 mod volume;
 
+pub use choice::{BlockUse, Candidate, Choice};
 pub use collector::Budget;
 pub use dying::DYING_MAX;
 pub use error::LogError;
@@ -101,7 +110,7 @@ pub use nandu_media::{Malformed, PageKind};
 pub use options::Broken;
 pub use options::{LogOptions, OWNER_MAX};
 pub use parts::Parts;
-pub use raw::{Owner, Whose};
+pub use raw::{Owner, Rescued, Whose};
 pub use room::Claim;
 pub use stats::LogStats;
 pub use tail::{TAIL_MAX, Tag, Tagged, TailStats};

@@ -3,8 +3,9 @@
 use core::fmt;
 
 use nandu_media::PageKind;
-use nandu_nand::{BlockAddr, Cause, Geometry, Nand, PageAddr};
+use nandu_nand::{BlockAddr, Cause, CellMode, Geometry, Nand, PageAddr};
 
+use crate::choice::{BlockUse, Choice, uses};
 use crate::collector::{Budget, Collector, Weight, spend};
 use crate::dying::{DYING_MAX, Dying};
 use crate::error::LogError;
@@ -13,11 +14,14 @@ use crate::gap;
 use crate::grant::{Claimed, Fate, Grant, Kind, PageInfo, Victim};
 use crate::mount::mount;
 use crate::options::LogOptions;
+use crate::pairs::Exposure;
 use crate::parts::{Parts, memory_required};
-use crate::raw::{Owner, Whose};
+use crate::raw::{Owner, Rescued, Whose};
 use crate::reserve::{FLOOR, OPENED_FLOOR};
 use crate::room::{Claim, Room};
 use crate::stats::LogStats;
+use crate::step::{is_levelling_due, pick, step};
+use crate::survivors::{moves_by_commit, stream_of_copy};
 use crate::tail::Tagged;
 use crate::verify::{Violation, verify};
 use crate::victims::Victims;
@@ -25,12 +29,6 @@ use crate::volume::Volume;
 
 /// Blocks that an operation may open for which there is always room, but at the end of the chip's life: one for commits, one for nodes.
 const OPENED_SURE: u32 = 2;
-
-/// Blocks that can be opened before a checkpoint lists more, if there are more.
-const OPENABLE_MIN: u32 = 2;
-
-/// Programs of a checkpoint for which a call has to have room; one that takes more is made all the same.
-const CHECKPOINT_MAX: u32 = 4;
 
 /// Moves that go with a page that an operation appends, when the pool is at its least: what keeps up with blocks of which four fifths live.
 const MOVES_A_PAGE: u32 = 4;
@@ -48,6 +46,8 @@ pub struct Log<'m, N: Nand> {
     was_cut: bool,
     /// Live counts are being made anew.
     is_counting: bool,
+    /// Operations do not move what is in danger, or what wears unevenly: idle time does.
+    leaves_to_idle: bool,
     dies_at_once: bool,
     /// Of the pages that live, those that others name without a path of their own, and how many of them stand together.
     value_pages: (u32, u32),
@@ -60,7 +60,7 @@ impl<N: Nand> fmt::Debug for Log<'_, N> {
 }
 
 impl<'m, N: Nand> Log<'m, N> {
-    /// Bytes of memory that a log on this chip takes, exactly: a page, 6 for each block, and 8 for each page that the block table may take; and where there are raw pages 24 for each of a group and 24 more.
+    /// Bytes of memory that a log on this chip takes, exactly: a page, 6 for each block, and 8 for each page that the block table may take; and where there are raw pages 24 for each of a group and 24 more. With two bits a cell 36 for each page of a block, and five pages on most chips.
     pub const fn memory_required(geometry: &Geometry, options: &LogOptions) -> usize {
         memory_required(geometry, options)
     }
@@ -76,6 +76,7 @@ impl<'m, N: Nand> Log<'m, N> {
             uncommitted: 0,
             was_cut: false,
             is_counting: false,
+            leaves_to_idle: false,
             dies_at_once,
             value_pages: (0, 1),
         }
@@ -129,13 +130,17 @@ impl<'m, N: Nand> Log<'m, N> {
     ///
     /// The error, with the chip: what was committed is durable all the same.
     pub fn unmount(mut self) -> Result<N, (LogError<N::Error>, N)> {
-        match self.leave() {
-            Ok(()) => Ok(self.volume.release()),
-            Err(error) => Err((error, self.volume.release())),
-        }
+        let left = self.unmount_here();
+        let nand = self.abandon_log();
+        if let Err(error) = left { Err((error, nand)) } else { Ok(nand) }
     }
 
-    fn leave(&mut self) -> Result<(), LogError<N::Error>> {
+    /// The same of a log that lies in a place of its own, and is good for nothing afterwards.
+    ///
+    /// # Errors
+    ///
+    /// As [`Log::unmount`].
+    pub fn unmount_here(&mut self) -> Result<(), LogError<N::Error>> {
         let is_done = self.volume.anchors().is_clean() && !self.volume.has_read_much();
         if self.volume.check_writable().is_err() || is_done {
             return Ok(());
@@ -264,10 +269,10 @@ impl<'m, N: Nand> Log<'m, N> {
     /// [`LogError::Full`], for an operation that grows: more would live than may; and for one that appends more pages than a block takes: there is no room
     /// for so many at once. [`LogError::ReadOnly`] where so many blocks are bad that nothing can be changed; [`LogError::Poisoned`], [`LogError::Nand`].
     pub fn claim(&mut self, want: Claim, pages: u32, live: u32) -> Result<Claimed, LogError<N::Error>> {
-        self.claim_with(want, (pages, 0), live)
+        self.claim_with(want, (pages, None), live)
     }
 
-    /// The same for an operation that appends so many raw pages besides, which live; one at most.
+    /// The same for an operation that appends a raw page besides, which lives, with so many bits in a cell.
     ///
     /// # Errors
     ///
@@ -275,11 +280,11 @@ impl<'m, N: Nand> Log<'m, N> {
     pub fn claim_with(
         &mut self,
         want: Claim,
-        (pages, raws): (u32, u32),
+        (pages, raw): (u32, Option<CellMode>),
         live: u32,
     ) -> Result<Claimed, LogError<N::Error>> {
-        debug_assert!(raws <= 1, "a block takes more than one");
-        let opened = self.volume.heads().opened_by(pages) + raws * self.volume.heads().opened_by_raw();
+        let (heads, raws) = (self.volume.heads(), u32::from(raw.is_some()));
+        let opened = heads.opened_by(pages) + raw.map_or(0, |mode| heads.opened_by_raw(mode));
         let (pages, live, sure) = (pages + raws, live + raws, OPENED_SURE + raws);
         debug_assert!(pages > 0 && pages <= UNCOMMITTED_MAX / 2 && !self.is_counting);
         self.volume.check_writable()?;
@@ -327,7 +332,7 @@ impl<'m, N: Nand> Log<'m, N> {
                 return Ok(Claimed::Settle);
             }
             // Moves make pages dead elsewhere, so that what is dead can never be gathered all. For many blocks nobody moves much for little.
-            let pages = self.volume.shape().pages;
+            let pages = self.volume.shape().pages_max();
             let dead_min = if opened > sure { pages / 2 } else { 1 };
             let is_begun = opened <= sure && self.collector.block().is_some();
             if is_begun || self.victims().emptiest(dead_min).is_some_and(|(block, _)| self.has_live(block)) {
@@ -387,7 +392,7 @@ impl<'m, N: Nand> Log<'m, N> {
         grant: &mut Grant,
     ) -> Result<PageAddr, LogError<N::Error>> {
         grant.spend();
-        self.append_kind(bytes, kind, (1, kind.cause()))
+        self.append_kind(bytes, kind, (1, kind.mode(), Exposure::Named, kind.cause()))
     }
 
     /// Programs a commit. When this returns, it is durable, a mount begins from it, and the deaths that were noted count. Costs as [`Log::append`].
@@ -398,6 +403,7 @@ impl<'m, N: Nand> Log<'m, N> {
     pub fn commit(&mut self, bytes: &mut [u8], grant: Grant) -> Result<PageAddr, LogError<N::Error>> {
         let settles = grant.want() == Claim::Settle;
         let cause = if settles { Cause::Gc } else { Cause::Host };
+        self.volume.shield();
         let page = self.append_to(bytes, PageKind::Commit, (0, settles), cause)?;
         self.collector.programmed();
         self.uncommitted = 0;
@@ -418,12 +424,12 @@ impl<'m, N: Nand> Log<'m, N> {
         &mut self,
         bytes: &mut [u8],
         kind: Kind<'_>,
-        (stream, cause): (u8, Cause),
+        (stream, mode, exposure, cause): (u8, CellMode, Exposure, Cause),
     ) -> Result<PageAddr, LogError<N::Error>> {
         let Some(key) = kind.key() else { return self.append_to(bytes, kind.of_page(), (stream, false), cause) };
         assert!(bytes.len() == self.page_size(), "a page is appended whole");
         let owner = Owner::new(key).ok_or(LogError::Unsuitable { what: &"the key of a raw page" })?;
-        let page = self.volume.append_raw(bytes, (owner, kind.tag()), cause)?;
+        let page = self.volume.append_raw(bytes, (owner, kind.tag()), (mode, exposure, cause))?;
         debug_assert!(self.is_raw(page) && self.has_live(self.geometry().block_of(page)));
         Ok(page)
     }
@@ -486,21 +492,15 @@ impl<'m, N: Nand> Log<'m, N> {
             return Budget::share(share, 0, erases_left, erases);
         }
         // Bits flip for months before they are lost, and wear takes years.
-        let has_other = blocks.endangered() > 0 || self.collector.is_levelling() || self.is_levelling_due();
-        let share = if has_other { share.max(2) } else { share };
+        let has_other =
+            blocks.endangered() > 0 || self.collector.is_levelling() || is_levelling_due(&self.volume, &self.collector);
+        let share = if has_other && !self.leaves_to_idle { share.max(2) } else { share };
         Budget::share(share, programs_left, erases_left, erases)
-    }
-
-    /// Whether so much was programmed since wear was looked at that a block may be moved for it.
-    fn is_levelling_due(&self) -> bool {
-        let blocks = self.volume.blocks();
-        blocks.pool() > OPENED_FLOOR && self.collector.may_level(self.spent().0, blocks.pages())
     }
 
     /// Programs and erases since the mount.
     pub fn spent(&self) -> (u64, u64) {
-        let counters = self.volume.medium().chip().counters();
-        (counters.programs.iter().sum(), counters.erases)
+        self.volume.spent()
     }
 
     /// Does the next piece of work that the budget allows: erases and checkpoints by itself; a page to examine is handed
@@ -511,7 +511,7 @@ impl<'m, N: Nand> Log<'m, N> {
     /// As [`Log::append`].
     pub fn victim(&mut self, budget: &mut Budget) -> Result<Option<Victim>, LogError<N::Error>> {
         self.volume.check_writable()?;
-        while budget.steps > 0 && self.step(budget)? {}
+        while budget.steps > 0 && step(&mut self.volume, budget)? {}
         if !self.volume.is_exact() && self.volume.blocks().pool() <= OPENED_FLOOR {
             // With counts that are too high, moves may take the last blocks and free none. Counting reads only, and comes first.
             return Ok(None);
@@ -537,13 +537,14 @@ impl<'m, N: Nand> Log<'m, N> {
                 // A checkpoint comes before pages are moved, so that what it takes is known.
                 budget.steps = 0;
                 self.collector.take_programs();
-                return Ok(Some(Victim::new(self.volume.shape().page(block, nth), cause)));
+                let page = self.volume.shape().page_in(self.volume.blocks().mode(block), block, nth);
+                return Ok(Some(Victim::new(page, cause)));
             }
             let is_exact = self.volume.is_exact();
             if !self.collector.finish(self.volume.blocks_mut(), is_exact, dying) {
                 self.volume.set_exact(false);
             }
-            let Some((block, cause)) = self.pick(budget) else {
+            let Some((block, cause)) = pick(&mut self.volume, &mut self.collector, budget) else {
                 budget.due = 0;
                 return Ok(None);
             };
@@ -553,50 +554,6 @@ impl<'m, N: Nand> Log<'m, N> {
             self.collector.begin(self.volume.blocks(), block, cause);
         }
         Ok(None)
-    }
-
-    /// The erase or checkpoint that is due.
-    fn step(&mut self, budget: &mut Budget) -> Result<bool, LogError<N::Error>> {
-        if let Some(block) = Collector::condemned(self.volume.blocks()) {
-            self.volume.blocks_mut().retire(block);
-            return Ok(true);
-        }
-        let lists_more = self.volume.openable() < OPENABLE_MIN && self.volume.blocks().listable() > 0;
-        // The checkpoint that leaves a clean mount's state comes with an erase of its own. In idle time one comes on top of the budget.
-        let is_leaving = !budget.is_idle && self.volume.anchors().is_clean();
-        if lists_more || is_leaving {
-            let (programs, erases) = self.volume.anchors().cost(self.volume.blocks(), self.volume.shape());
-            if !budget.is_idle && budget.at_once() < programs.min(CHECKPOINT_MAX) {
-                // The next call has room for it.
-                budget.due = budget.due.max(1);
-                return Ok(false);
-            }
-            budget.programs = if erases > 0 { 0 } else { budget.programs.saturating_sub(programs) };
-            budget.steps -= 1;
-            spend(budget, 0, if budget.is_idle { 0 } else { programs });
-            self.volume.checkpoint(false)?;
-            return Ok(true);
-        }
-        let is_done = self.volume.erase_ahead()?;
-        budget.steps -= u32::from(is_done);
-        Ok(is_done)
-    }
-
-    /// The block to empty next.
-    fn pick(&mut self, budget: &Budget) -> Option<(BlockAddr, Cause)> {
-        self.volume.close_endangered();
-        if let Some(endangered) = self.victims().endangered() {
-            return Some(endangered);
-        }
-        // Not in idle time, which wears nothing.
-        if !budget.is_idle && self.is_levelling_due() {
-            let block = self.victims().levelling();
-            if block.is_some() {
-                return block;
-            }
-            self.collector.passes_levelling(self.spent().0);
-        }
-        self.victims().next(budget, self.room().is_full())
     }
 
     /// Programs the copy of a page that the log asked about. It promises nothing; the next commit has to lead to it, and the page that
@@ -609,7 +566,69 @@ impl<'m, N: Nand> Log<'m, N> {
         let block = self.geometry().block_of(victim.page());
         let stream = self.stream_of_copy((block, kind.key().is_some())).ok_or(LogError::Full)?;
         self.collector.programmed();
-        self.append_kind(bytes, kind, (stream, victim.cause()))
+        let mode = self.volume.heads().mode(stream);
+        self.append_kind(bytes, kind, (stream, mode, Exposure::Copy(victim.page()), victim.cause()))
+    }
+
+    /// The choice of a block to empty, for an owner that has a policy. From here on idle time ([`Budget::chosen`]) is to move what is in danger and what wears unevenly, and operations do not.
+    pub fn choice(&mut self) -> Choice<'_, 'm, N> {
+        self.leaves_to_idle = true;
+        Choice::new(&mut self.volume, &mut self.collector, &self.dying)
+    }
+
+    /// Pages left out since the mount for the sake of those that share their cells.
+    pub fn left_out(&self) -> u32 {
+        self.volume.pairs().left_out()
+    }
+
+    /// What each block is used for, and how many pages in it may be live. Costs a pass over the block table in memory.
+    pub fn uses(&self) -> impl Iterator<Item = (BlockAddr, BlockUse, u16)> {
+        uses(self.volume.blocks())
+    }
+
+    /// Whether copies may have to wait until a commit may name them: they go to blocks with two bits a cell.
+    pub fn has_mlc(&self) -> bool {
+        self.volume.shape().has_mlc()
+    }
+
+    /// Whether a commit may name a copy ([`Log::copy`]): its partner was programmed, or is left out. Not before its owner may say that it is named, or that its source dies. True of any other page.
+    pub fn is_settled(&self, copy: PageAddr) -> bool {
+        self.volume.is_settled(copy)
+    }
+
+    /// Settles the copies that wait: their partners are left out. For an owner that needs the room of the sources. Costs a page of the block for each.
+    pub fn settle_copies(&mut self) {
+        self.volume.pairs_mut().name_copies();
+    }
+
+    /// A page that shared its cells with one that failed, if there is one: to be asked for behind each append of a raw page, until there is none. Unless it is a copy, it is programmed elsewhere, from `bytes`, which get what it held. 1 program.
+    ///
+    /// # Errors
+    ///
+    /// As [`Log::append`].
+    pub fn rescue(&mut self, bytes: &mut [u8]) -> Result<Option<Rescued>, LogError<N::Error>> {
+        self.volume.rescue(bytes)
+    }
+
+    /// A page is not needed that was programmed since the newest commit, or that no commit names: it is dead at once.
+    pub fn forget(&mut self, page: PageAddr) {
+        let block = self.geometry().block_of(page);
+        debug_assert!(self.volume.blocks().state(block).holds_data());
+        if !self.volume.blocks_mut().lose(block) {
+            self.volume.set_exact(false);
+        }
+    }
+
+    /// How often the block of a page was erased.
+    pub fn erases(&self, page: PageAddr) -> u32 {
+        self.volume.blocks().erase_count(self.geometry().block_of(page))
+    }
+
+    /// A page about which the log asked and which was [kept](Fate::Kept), since its copy was not settled, is dead with the next commit.
+    pub fn goes_late(&mut self, page: PageAddr) {
+        let (shape, block) = (self.volume.shape(), self.geometry().block_of(page));
+        let nth = shape.nth_in(self.volume.blocks().mode(block), page);
+        self.collector.goes_late((block, nth));
     }
 
     /// Whose the page is that the log asks about, in a block of raw pages. One read for the pages of a group together. Where nobody knows, the owner says which keys name pages
@@ -634,32 +653,14 @@ impl<'m, N: Nand> Log<'m, N> {
         self.volume.found_owners();
     }
 
-    /// The stream of what survives in a block, raw or with a header: that of raw pages, or one further than where it was. When blocks are scarce, one that has room. A commit can always
-    /// follow: the last block that can be opened is left for that, if it needs one.
-    fn stream_of_copy(&self, (block, is_raw): (BlockAddr, bool)) -> Option<u8> {
-        let heads = self.volume.heads();
-        let blocks = self.volume.blocks();
-        let last = self.volume.shape().headed() - 1;
-        let raw = heads.raw().filter(|_| is_raw);
-        // A page of the tree that names raw pages goes where those go that survived once.
-        let before = if blocks.is_raw(block) { 0 } else { blocks.stream(block) };
-        let stream = raw.unwrap_or_else(|| (before + 1).min(last));
-        if heads.room(stream) > 0 || blocks.pool() > FLOOR {
-            return Some(stream);
-        }
-        let has_room = (1..=last).rev().find(|&other| raw.is_none() && heads.room(other) > 0);
-        // One more stays for a recovery.
-        let kept = u32::from(heads.room(0) == 0) + 1;
-        has_room.or_else(|| (blocks.pool() > kept).then_some(stream))
+    fn stream_of_copy(&self, of: (BlockAddr, bool)) -> Option<u8> {
+        stream_of_copy(self.volume.heads(), self.volume.blocks(), self.volume.shape().headed(), of)
     }
 
-    /// Whether what survives in the victim's block goes into the stream of commits, if it can: no block for survivors has room, one that is opened for them may be wanted
-    /// after a cut, and the newest block of commits has room.
+    /// Whether what survives in the victim's block goes into the stream of commits, if it can: no block for survivors has room, and none is opened for them.
     pub fn moves_by_commit(&self, victim: &Victim) -> bool {
-        let heads = self.volume.heads();
-        let has_room = (1..self.volume.shape().headed()).any(|stream| heads.room(stream) > 0);
         debug_assert!(self.geometry().contains_page(victim.page()));
-        !has_room && heads.room(0) > 0 && self.volume.blocks().pool() <= FLOOR
+        moves_by_commit(self.volume.heads(), self.volume.blocks(), self.volume.shape().headed())
     }
 
     /// Tells the log what became of a page that it asked about.
@@ -700,7 +701,7 @@ impl<'m, N: Nand> Log<'m, N> {
         }
         let block = geometry.block_of(page);
         // A damaged tree may lead to pages that were never programmed.
-        let most = self.volume.heads().next_in(block).unwrap_or(self.volume.blocks().pages());
+        let most = self.volume.heads().next_in(block).unwrap_or(self.volume.blocks().pages_of(block));
         let blocks = self.volume.blocks_mut();
         if blocks.state(block).holds_data() && blocks.live(block) < most {
             blocks.gain(block);
@@ -715,7 +716,7 @@ impl<'m, N: Nand> Log<'m, N> {
         if is_complete {
             self.volume.blocks_mut().release_unreached();
         } else {
-            self.set_all_live(self.volume.shape().pages);
+            self.set_all_live(self.volume.shape().pages_max());
         }
         // A mount begins from the newest commit, whether its owner needs anything that stands in it or not (N7).
         if let Some(page) = self.committed() {

@@ -5,7 +5,7 @@ use core::ops::Range;
 use nandu_media::checksum::checksum;
 use nandu_media::tag::{TAG_SIZE, TagPlace};
 use nandu_media::{Field, Format, Malformed, Page, PageFields, PageKind, Position, STREAM_COUNT_MAX};
-use nandu_nand::{Cause, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
+use nandu_nand::{Cause, CellMode, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
 use crate::chip::{Chip, Erasure, Programmed};
 use crate::error::LogError;
@@ -308,11 +308,11 @@ impl<'m, N: Nand> Medium<'m, N> {
         }
     }
 
-    /// Erases the block of which this is the first page. The buffer keeps its bytes.
-    pub(crate) fn erase(&mut self, first: PageAddr, cause: Cause) -> Result<Erasure, LogError<N::Error>> {
+    /// Erases the block of which this is the first page, for this mode. The buffer keeps its bytes.
+    pub(crate) fn erase(&mut self, first: PageAddr, of: (CellMode, Cause)) -> Result<Erasure, LogError<N::Error>> {
         let geometry = self.chip.geometry();
         self.held = self.held.filter(|&held| geometry.block_of(held) != geometry.block_of(first));
-        self.chip.erase(first, cause)
+        self.chip.erase(first, of)
     }
 
     /// The buffer is not to be taken for any page.

@@ -12,8 +12,9 @@ use crate::anchors::{Anchors, Standing};
 use crate::blocks::{Blocks, State};
 use crate::error::LogError;
 use crate::medium::{Found, Medium, Probe};
-use crate::options::{LogOptions, RAW_POSITIONS};
+use crate::options::LogOptions;
 use crate::ready::Ready;
+use crate::recover::{hold_commit, recover};
 use crate::roll::Roll;
 use crate::search::{NewestAnchor, Search, bad_anchor};
 use crate::shape::Shape;
@@ -55,14 +56,14 @@ fn open<N: Nand>(volume: &mut Volume<'_, N>, options: &LogOptions) -> Result<boo
     let roll = Roll { shape, standing };
     if !standing.anchors.is_clean() {
         let rolled = roll.forward(medium)?;
-        volume.recover(&rolled)?;
+        recover(volume, &rolled)?;
         return Ok(true);
     }
     roll.check_clean(medium)?;
     volume.resume();
     volume.resume_raw()?;
     if let Some(page) = volume.committed() {
-        volume.hold_commit(page)?;
+        hold_commit(volume, page)?;
     }
     Ok(false)
 }
@@ -78,13 +79,14 @@ fn stored_options<N: Nand>(
     let parsed = medium.parsed().map_err(|why| LogError::Corrupt { page, why })?;
     let anchor = Anchor::parse(&parsed).map_err(|why| bad_anchor(page, why))?;
     let differs = |wish: Option<u8>, found: u8| wish.is_some_and(|wish| wish != found);
-    let has_more = anchor.bare_streams() > 1 || anchor.mlc_streams() > 0;
-    let (has_raw, has_tags) = (anchor.bare_streams() > 0, anchor.tags().is_some());
+    let (has_raw, has_mlc, has_tags) = (anchor.bare_streams() > 0, anchor.mlc_streams() > 0, anchor.tags().is_some());
+    let has_more = anchor.bare_streams() > 1 + anchor.mlc_streams() || anchor.mlc_streams() > 1;
     let may_have_tags = TAGS && geometry.tag_size as usize >= TAG_SIZE;
-    let streams = parsed.stream_count().saturating_sub(if has_raw { RAW_POSITIONS } else { 0 });
+    let streams = parsed.stream_count().saturating_sub(options.raw_positions());
     let differences = [
         (!anchor.has_commit_stream() || has_more, &"features"),
         (has_raw != options.has_raw, &"raw pages"),
+        (has_mlc != options.has_mlc, &"two bits a cell"),
         (has_tags && !may_have_tags, &"tags"),
         (anchor.page_size() != geometry.page_size, &"page size"),
         (anchor.pages_per_block() != geometry.pages_per_block, &"pages per block"),
@@ -165,7 +167,7 @@ impl<N: Nand> Loader<'_, '_, N> {
         let is_exact = parsed.is_clean()
             && parsed.flags() & FLAG_INEXACT == 0
             // Larger blocks have their counts rounded up.
-            && self.shape.pages <= u16::from(LIVE_MAX);
+            && self.shape.pages_max() <= u16::from(LIVE_MAX);
         let anchors = Anchors::found(&anchor, found, self.shape, parsed.is_clean())?;
         let tail = anchor.tags().flatten().filter(|_| !parsed.is_clean());
         // A recovery needs the next number, for what it copies and for its checkpoint.
@@ -181,7 +183,8 @@ impl<N: Nand> Loader<'_, '_, N> {
         };
         for (stream, head) in anchor.heads().enumerate() {
             let Some(head) = head else { continue };
-            if head.next >= self.shape.pages || stream >= usize::from(self.shape.streams) {
+            let mode = self.standing.heads.mode(stream as u8);
+            if head.next >= self.shape.pages_in(mode) || stream >= usize::from(self.shape.streams) {
                 return Err(Malformed::Range(Field::Heads));
             }
             debug_assert!(head.next > 0, "an anchor with an open block of no page is refused");
@@ -239,9 +242,10 @@ impl<N: Nand> Loader<'_, '_, N> {
             return Err(Malformed::Range(Field::Ready));
         }
         let mut open = 0;
-        for head in (0..heads.streams()).filter_map(|stream| heads.open(stream)) {
-            let is_raw = heads.raw().is_some_and(|raw| heads.open(raw).is_some_and(|it| it.block == head.block));
-            if self.blocks.state(head.block) != State::Open || self.blocks.is_raw(head.block) != is_raw {
+        for (stream, head) in (0..heads.streams()).filter_map(|stream| Some((stream, heads.open(stream)?))) {
+            let is_so = self.blocks.is_raw(head.block) == heads.is_raw(stream)
+                && self.blocks.mode(head.block) == heads.mode(stream);
+            if self.blocks.state(head.block) != State::Open || !is_so {
                 return Err(Malformed::Range(Field::Heads));
             }
             // Recorded counts are rounded up, and an image may say anything.

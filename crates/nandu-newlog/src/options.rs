@@ -13,6 +13,9 @@ pub(crate) const OWNER_SIZE: usize = OWNER_MAX + 1;
 /// Entries that a header with raw pages has beside those of other streams: where they stand, and which blocks are theirs.
 pub(crate) const RAW_POSITIONS: u8 = 2;
 
+/// And where some of these have two bits a cell, the same of them.
+pub(crate) const MLC_POSITIONS: u8 = 2;
+
 /// Choices made at format. At mount, a choice that is not left open has to agree with the volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogOptions {
@@ -21,12 +24,14 @@ pub struct LogOptions {
     pub volume: Option<u32>,
     /// At format, what else the id is drawn from: something by chance, or what tells this chip from others, such as its serial number.
     pub salt: u64,
-    /// Streams, 2 to 8, or 6 beside raw pages: one of commits, the others of what survives, by how often it did; left open: by the size of the chip.
+    /// Streams, 2 to 8, or 6 beside raw pages, or 4 where some of these have two bits a cell: one of commits, the others of what survives, by how often it did; left open: by the size of the chip.
     pub stream_count: Option<u8>,
     /// Longest list of blocks in a checkpoint that are opened next, 3 to 14; left open: by the size of the chip. Longer means fewer checkpoints and more blocks that hold no data.
     pub ready_max: Option<u8>,
     /// Whether there are raw pages: an owner's bytes and nothing else, in a stream and in blocks of their own.
     pub has_raw: bool,
+    /// Whether raw pages that survive go to blocks with two bits a cell, on a chip that has them, in a second stream of raw pages. None of them has a tag then.
+    pub has_mlc: bool,
     /// Whether raw pages may have tags, which make them durable with their own program, where the chip has room for that in their spare areas.
     pub has_tags: bool,
     /// Read the header of each page back after it was programmed: one more short read a program, and a program that the chip reported and lost (fault F14) is repeated elsewhere. A mount
@@ -47,6 +52,7 @@ impl LogOptions {
         stream_count: None,
         ready_max: None,
         has_raw: false,
+        has_mlc: false,
         has_tags: false,
         read_back: false,
         reads_max: None,
@@ -55,9 +61,14 @@ impl LogOptions {
     };
 
     pub(crate) fn streams_are_sound(&self) -> bool {
-        let most = STREAM_COUNT_MAX as u8 - if self.has_raw { RAW_POSITIONS } else { 0 };
+        let most = STREAM_COUNT_MAX as u8 - self.raw_positions();
         let range = STREAM_COUNT_MIN as u8..=most;
         self.stream_count.is_none_or(|count| range.contains(&count))
+    }
+
+    /// Entries that headers have for raw pages.
+    pub(crate) const fn raw_positions(&self) -> u8 {
+        (if self.has_raw { RAW_POSITIONS } else { 0 }) + if self.has_mlc { MLC_POSITIONS } else { 0 }
     }
 
     /// Which rules a test leaves out.
@@ -88,10 +99,21 @@ pub struct Broken {
     pub ends: bool,
     /// The last entry of the ready list is opened too, so that recovery finds none.
     pub recovery_block: bool,
+    /// Pages are programmed over the cells of those that a commit named.
+    pub shield: bool,
+    /// Copies may be named before their pairs are settled.
+    pub early: bool,
 }
 
 impl Broken {
     /// Every rule is kept.
-    pub const NOTHING: Broken =
-        Broken { quarantine: false, erase_proof: false, dying: false, ends: false, recovery_block: false };
+    pub const NOTHING: Broken = Broken {
+        quarantine: false,
+        erase_proof: false,
+        dying: false,
+        ends: false,
+        recovery_block: false,
+        shield: false,
+        early: false,
+    };
 }

@@ -5,13 +5,15 @@
 use core::fmt;
 use core::mem::size_of;
 
+use nandu_media::features::MLC;
 use nandu_nand::{Geometry, Nand};
 use zerocopy::FromBytes;
 
 use crate::blocks::{BlockEntry, TablePage};
 use crate::error::LogError;
 use crate::options::{Broken, LogOptions};
-use crate::raw::Owner;
+use crate::partners::exposed_max;
+use crate::raw::{Owner, groups};
 use crate::shape::{Shape, owners_max, table_pages_max};
 
 /// A chip that can hold a volume, and memory that suffices. Small, unlike a log.
@@ -19,9 +21,11 @@ pub struct Parts<'m, N> {
     pub(crate) nand: N,
     pub(crate) shape: Shape,
     pub(crate) page: &'m mut [u8],
+    /// Bytes of pages with two bits a cell that nobody else has.
+    pub(crate) exposed: &'m mut [u8],
     pub(crate) entries: &'m mut [BlockEntry],
     pub(crate) table: &'m mut [TablePage],
-    /// Of the group of raw pages that is filled, and of the one that is emptied.
+    /// Of the groups of raw pages that are filled, and of the one that is emptied.
     pub(crate) owners: &'m mut [Owner],
     pub(crate) reads_back: bool,
     pub(crate) reads_max: Option<u32>,
@@ -44,9 +48,9 @@ impl<'m, N: Nand> Parts<'m, N> {
         let shape = Shape::new(nand.geometry(), options)?;
         let required = memory_required(&shape.geometry, options);
         let divided = divide(&shape.geometry, options, memory).ok_or(LogError::Memory { required })?;
-        let (page, entries, table, owners) = divided;
+        let ((page, exposed), entries, table, owners) = divided;
         let (reads_back, reads_max, broken) = (options.read_back, options.reads_max, options.broken());
-        Ok(Parts { nand, shape, page, entries, table, owners, reads_back, reads_max, broken })
+        Ok(Parts { nand, shape, page, exposed, entries, table, owners, reads_back, reads_max, broken })
     }
 
     /// The chip's geometry.
@@ -60,27 +64,36 @@ impl<'m, N: Nand> Parts<'m, N> {
     }
 }
 
-/// Bytes needed for any volume on a chip: one page, 6 for each block, 8 for each page that the block table may take; and where there are raw pages 24 for each of a group and 24 more.
+/// Bytes needed for any volume on a chip: one page, 6 for each block, 8 for each page that the block table may take; and where there are raw pages 24 for each of a group and 24 more. With two bits a cell 36
+/// for each page of a block, and a few pages.
 pub(crate) const fn memory_required(geometry: &Geometry, options: &LogOptions) -> usize {
     geometry.page_size as usize
+        + exposed_size(geometry, options)
         + geometry.block_count as usize * size_of::<BlockEntry>()
         + table_pages_max(geometry) as usize * size_of::<TablePage>()
-        + 2 * owners(geometry, options) * size_of::<Owner>()
+        + owners(geometry, options) * size_of::<Owner>()
 }
 
-/// Places for the owners of a group, and for which that is.
+/// Places for the owners of groups, and for which each is.
 const fn owners(geometry: &Geometry, options: &LogOptions) -> usize {
-    if options.has_raw { owners_max(geometry) + 1 } else { 0 }
+    let groups = if options.has_raw { groups(options.has_mlc) } else { 0 };
+    groups * (owners_max(geometry, options.has_mlc) + 1)
 }
 
-type Divided<'m> = (&'m mut [u8], &'m mut [BlockEntry], &'m mut [TablePage], &'m mut [Owner]);
+/// Room for pages with two bits a cell that an owner appended and whose partner is to be programmed, and for one that is programmed elsewhere.
+const fn exposed_size(geometry: &Geometry, options: &LogOptions) -> usize {
+    if MLC && options.has_mlc { (exposed_max(geometry) + 1) * geometry.page_size as usize } else { 0 }
+}
+
+type Divided<'m> = ((&'m mut [u8], &'m mut [u8]), &'m mut [BlockEntry], &'m mut [TablePage], &'m mut [Owner]);
 
 /// Divides the memory; `None` if it is too small.
 fn divide<'m>(geometry: &Geometry, options: &LogOptions, memory: &'m mut [u8]) -> Option<Divided<'m>> {
     let (page, rest) = memory.split_at_mut_checked(geometry.page_size as usize)?;
+    let (exposed, rest) = rest.split_at_mut_checked(exposed_size(geometry, options))?;
     let (entries, rest) = <[BlockEntry]>::mut_from_prefix_with_elems(rest, geometry.block_count as usize).ok()?;
     let (table, rest) = <[TablePage]>::mut_from_prefix_with_elems(rest, table_pages_max(geometry) as usize).ok()?;
-    let (owners, _) = <[Owner]>::mut_from_prefix_with_elems(rest, 2 * owners(geometry, options)).ok()?;
+    let (owners, _) = <[Owner]>::mut_from_prefix_with_elems(rest, owners(geometry, options)).ok()?;
     owners.fill(Owner::NOBODY);
-    Some((page, entries, table, owners))
+    Some(((page, exposed), entries, table, owners))
 }

@@ -6,7 +6,7 @@
 use core::ops::Range;
 
 use nandu_media::{Malformed, PageKind, Position};
-use nandu_nand::{BlockAddr, Nand};
+use nandu_nand::{BlockAddr, CellMode, Nand};
 
 use crate::anchors::Standing;
 use crate::error::LogError;
@@ -56,7 +56,7 @@ impl Roll<'_> {
     pub(crate) fn tail_behind(&self, found: &Found) -> Tail {
         debug_assert!(found.kind == PageKind::Commit);
         let Roll { shape, standing } = self;
-        let Some(raw) = standing.heads.raw().filter(|_| shape.has_tags()) else { return Tail::NONE };
+        let Some(raw) = standing.heads.raw(CellMode::Slc).filter(|_| shape.has_tags()) else { return Tail::NONE };
         let position = found.positions[usize::from(raw)];
         let at_checkpoint = || standing.heads.open(raw).map(|head| head.block);
         let block = position.slot().and_then(|slot| standing.ready.at(slot).or_else(at_checkpoint));

@@ -1,5 +1,7 @@
 //! How much may live, and when it is time to collect.
 
+use nandu_nand::CellMode;
+
 use crate::blocks::Blocks;
 use crate::collector::Collector;
 use crate::reserve::{OPENED_FLOOR, kept_back, slack};
@@ -43,11 +45,11 @@ pub(crate) struct Room<'r, 'm> {
 }
 
 impl Room<'_, '_> {
-    /// Pages that may be live.
+    /// Room for pages that live: raw ones, or those of the densest kind.
     pub(crate) fn capacity(self) -> u32 {
         let good = self.blocks.good();
         debug_assert!(good <= self.blocks.count());
-        good.saturating_sub(kept_back(good, self.shape.streams)) * u32::from(self.shape.pages)
+        good.saturating_sub(kept_back(good, self.shape.streams)) * u32::from(self.shape.pages_max())
     }
 
     /// Blocks of the pool below which operations take a share of collecting.
@@ -74,13 +76,16 @@ impl Room<'_, '_> {
     /// Whether so many pages may live after an operation that makes them more by so many. It may end above the capacity by a share of a block: it asks for the most that it may
     /// take. Where moving a page takes more than a program, moving all must leave most of the slack, or emptying one yields next to nothing, and calls get long, or never end.
     pub(crate) fn may_hold(self, (live, more): (u32, u32), (collector, values): (&Collector, (u32, u32))) -> bool {
-        let (capacity, pages) = (self.capacity(), u32::from(self.shape.pages));
+        let (capacity, pages) = (self.capacity(), u32::from(self.shape.pages_max()));
         // Raw pages come with summaries, which are never moved.
-        let summaries = u32::from(self.shape.summaries());
-        let live = live + if summaries > 0 { values.0 * summaries / (pages - summaries) } else { 0 };
-        let least = live - more.saturating_sub(1);
+        let summaries = u32::from(self.shape.summaries(CellMode::Mlc));
+        let summaries = if summaries > 0 { values.0 * summaries / (pages - summaries) } else { 0 };
+        // And with two bits a cell, one that has none takes the room of several.
+        let nodes = |live: u32| live.saturating_sub(values.0) * (self.shape.node_units() - 1);
+        let (live, least) = (live + summaries, (live + summaries) - more.saturating_sub(1));
+        let (live, least, raws) = (live + nodes(live), least + nodes(least), values.0.min(least));
         let toll = match self.shape.has_raw() {
-            true => collector.toll_of_raw(least, values.0),
+            true => collector.toll_of_raw(least - raws, raws),
             false => collector.toll(least, values, pages),
         };
         let for_moves = (slack(self.blocks.good()) * pages / 16).max(pages / 2);

@@ -44,7 +44,10 @@ impl<'v, 'm> Victims<'v, 'm> {
     /// The block whose emptying gains most in the long run, of those with so many dead pages.
     pub(crate) fn best(&self, dead_min: u16) -> Option<(BlockAddr, Cause)> {
         debug_assert!(dead_min > 0, "a block that is full of live pages yields nothing");
-        let best = self.all().filter(|&block| self.dead_in(block) >= dead_min).max_by_key(|&block| self.benefit(block));
+        let best = self
+            .all()
+            .filter(|&block| self.blocks.dead_room(block) >= dead_min)
+            .max_by_key(|&block| self.benefit(block));
         best.map(|block| (block, Cause::Gc))
     }
 
@@ -55,8 +58,8 @@ impl<'v, 'm> Victims<'v, 'm> {
     pub(crate) fn emptiest(&self, dead_min: u16) -> Option<(BlockAddr, Cause)> {
         debug_assert!(dead_min > 0, "a block that is full of live pages yields nothing");
         let emptiest = |victims: &Self| {
-            let worth = victims.all().filter(|&block| self.dead_in(block) >= dead_min);
-            worth.max_by_key(|&block| self.dead_in(block))
+            let worth = victims.all().filter(|&block| self.blocks.dead_room(block) >= dead_min);
+            worth.max_by_key(|&block| self.blocks.dead_room(block))
         };
         let block = emptiest(self).or_else(|| emptiest(&Victims { skipped: None, ..*self }))?;
         Some((block, Cause::Gc))
@@ -64,7 +67,7 @@ impl<'v, 'm> Victims<'v, 'm> {
 
     /// The block that is emptied within this budget, if none has to be for the sake of what is in it; the pool may be full.
     pub(crate) fn next(&self, budget: &Budget, is_full: bool) -> Option<(BlockAddr, Cause)> {
-        let (pool, pages) = (self.blocks.pool(), self.blocks.pages());
+        let (pool, pages) = (self.blocks.pool(), self.blocks.units());
         match () {
             () if budget.is_idle && is_full => None,
             () if budget.is_idle => {
@@ -76,10 +79,6 @@ impl<'v, 'm> Victims<'v, 'm> {
             () if is_full => None,
             () => self.best((pages / WORTH_SHARE).max(1)),
         }
-    }
-
-    fn dead_in(&self, block: BlockAddr) -> u16 {
-        self.blocks.owned(block).saturating_sub(self.blocks.live(block))
     }
 
     /// Blocks that can be emptied.
@@ -99,9 +98,10 @@ impl<'v, 'm> Victims<'v, 'm> {
     /// which `(1/p - 1 + ln p) / rate` is greatest, and with the rate that its own age tells, that is `a * (x / ln(1 + x) - 1)` with `x = 1/p - 1`. The
     /// fraction is the logarithmic mean of 1 and `1/p`, and that is nearly `(4 * sqrt(1/p) + 1 + 1/p) / 6`. Among blocks of one age the emptiest comes first.
     fn benefit(&self, block: BlockAddr) -> u64 {
-        let live = u64::from(self.blocks.live(block)).max(1);
+        let (live, all) = self.blocks.room_taken(block);
+        let live = u64::from(live).max(1);
         // Times 2^16; a count that is too high may leave nothing of it.
-        let inverse = ((u64::from(self.blocks.owned(block)) << 16) / live).max(1 << 16);
+        let inverse = ((u64::from(all) << 16) / live).max(1 << 16);
         let yields = 4 * (inverse << 16).isqrt() + inverse - (5 << 16);
         let age = u64::from(self.blocks.age(block)) + 1;
         // The age has 6 bits, the yield 30 and the weight 10.

@@ -3,24 +3,23 @@
 use nandu_media::checksum::checksum;
 use nandu_media::tag::TagPlace;
 use nandu_media::{Field, Malformed, PageFields, PageKind};
-use nandu_nand::{BlockAddr, Cause, Nand, PageAddr, ReadStatus};
+use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr, ReadStatus};
 
 use crate::anchors::{Anchors, Said, Standing};
 use crate::blocks::{Blocks, Flag, State};
 use crate::chip::{Chip, Programmed};
-use crate::classify::classify;
 use crate::disturb::Disturb;
 use crate::error::LogError;
 use crate::grant::PageInfo;
 use crate::heads::{Head, Heads};
-use crate::medium::{Found, Medium, Probe};
+use crate::medium::Medium;
 use crate::options::Broken;
 use crate::order::{Erased, Listed};
+use crate::pairs::{Exposure, Pairs};
 use crate::parts::Parts;
-use crate::raw::{Owner, Owners, Whose, is_disguised};
+use crate::raw::{Owner, Owners, Rescued, Whose, is_disguised, whose};
 use crate::ready::{End, Ready};
 use crate::reserve::OPENED_FLOOR;
-use crate::roll::{Roll, Rolled};
 use crate::shape::Shape;
 use crate::tail::{Tag, Tagged, Tail};
 
@@ -33,9 +32,6 @@ const TAGGED_FLOOR: u32 = OPENED_FLOOR + 3;
 /// Blocks on the ready list with which a page may be tagged: a mount may know of no others, and takes one for the newest commit and one for the last page of the tail; one stays for a recovery from a cut after that.
 const TAGGED_READY: usize = 3;
 
-/// By how much the sequence jumps after a cut: more pages than one operation programs, or a recovery.
-const SEQUENCE_GAP: u64 = 4096;
-
 /// Highest sequence of a volume that can be written: far enough from the end that nothing overflows in a mount.
 pub(crate) const SEQUENCE_MAX: u64 = u64::MAX - (1 << 40);
 
@@ -46,15 +42,18 @@ pub(crate) struct Volume<'m, N> {
     blocks: Blocks<'m>,
     standing: Standing,
     disturb: Disturb,
-    /// Owners of the raw pages of the group that is filled, and of the one that is emptied.
+    /// Owners of the raw pages of the groups that are filled, and of the one that is emptied.
     owners: &'m mut [Owner],
+    pairs: Pairs,
+    /// Bytes of pages that nobody else has, by their places there.
+    exposed: &'m mut [u8],
     broken: Broken,
 }
 
 impl<'m, N: Nand> Volume<'m, N> {
     /// A volume of which nothing is known yet.
     pub(crate) fn new(parts: Parts<'m, N>) -> Volume<'m, N> {
-        let Parts { nand, shape, page, entries, table, owners, reads_back, reads_max, broken } = parts;
+        let Parts { nand, shape, page, exposed, entries, table, owners, reads_back, reads_max, broken } = parts;
         Volume {
             medium: Medium::new(Chip::new(nand, reads_back), page),
             shape,
@@ -70,6 +69,8 @@ impl<'m, N: Nand> Volume<'m, N> {
             },
             disturb: Disturb::new(reads_max),
             owners,
+            pairs: Pairs::NONE,
+            exposed,
             broken,
         }
     }
@@ -79,7 +80,7 @@ impl<'m, N: Nand> Volume<'m, N> {
     }
 
     /// Whether a test leaves this rule out. Known to the compiler where there are no such tests.
-    fn is_broken(&self, rule: impl FnOnce(&Broken) -> bool) -> bool {
+    pub(crate) fn is_broken(&self, rule: impl FnOnce(&Broken) -> bool) -> bool {
         cfg!(feature = "_broken") && rule(&self.broken)
     }
 
@@ -156,6 +157,7 @@ impl<'m, N: Nand> Volume<'m, N> {
     /// The memory is for a volume of this shape.
     pub(crate) fn reshape(&mut self, shape: Shape) {
         self.shape = shape;
+        self.pairs = Pairs::NONE;
         self.blocks.reshape(&shape);
     }
 
@@ -245,7 +247,7 @@ impl<'m, N: Nand> Volume<'m, N> {
     /// [`LogError::ReadOnly`] if no anchor block is left; [`LogError::Nand`].
     pub(crate) fn checkpoint(&mut self, is_clean: bool) -> Result<(), LogError<N::Error>> {
         self.check_writable()?;
-        self.refill();
+        self.standing.ready = self.blocks.list_more(&self.standing.ready, self.shape.ready_max.into());
         self.standing.heads.forget_closed();
         let said = Said {
             shape: &self.shape,
@@ -263,26 +265,6 @@ impl<'m, N: Nand> Volume<'m, N> {
         self.standing.heads.rebase();
         debug_assert!(!self.medium.chip().is_lost() && self.standing.anchors.is_clean() == is_clean);
         self.mark_retired()
-    }
-
-    /// What is left of the ready list, in its order, then blocks that hold nothing, the least worn first.
-    ///
-    /// In its order: the first unopened block is the one that a recovery erases and copies to. After a cut of this
-    /// checkpoint one recovery may see it and another may not, and both have to take the same block.
-    fn refill(&mut self) {
-        let mut ready = Ready::EMPTY;
-        // One that failed meanwhile is bad.
-        let is_left = |block: &&BlockAddr| matches!(self.blocks.state(**block), State::Ready | State::Listed);
-        self.standing.ready.unopened().iter().filter(is_left).for_each(|&block| ready.push(block));
-        while ready.all().len() < usize::from(self.shape.ready_max) {
-            let listable = self.blocks.addresses().filter(|&block| self.blocks.is_listable(block));
-            let Some(block) = listable.min_by_key(|&block| self.blocks.erase_count(block)) else { break };
-            self.blocks.list(block);
-            ready.push(block);
-        }
-        debug_assert!(ready.all().iter().all(|&block| self.blocks.live(block) == 0), "a listed block holds nothing");
-        self.standing.ready = ready;
-        debug_assert!(self.standing.ready.remaining() == self.standing.ready.all().len());
     }
 
     /// Marks the blocks that the newest checkpoint calls bad.
@@ -314,17 +296,23 @@ impl<'m, N: Nand> Volume<'m, N> {
     ///
     /// Only now, when a checkpoint calls the block empty: torn before, its pages could be taken neither for live nor for
     /// dead. And no checkpoint has to say that the erase came to an end: a mount after a cut believes no erase.
-    fn erase(&mut self, listed: Listed, cause: Cause) -> Result<Option<Erased>, LogError<N::Error>> {
+    pub(crate) fn erase(
+        &mut self,
+        listed: Listed,
+        (mode, cause): (CellMode, Cause),
+    ) -> Result<Option<Erased>, LogError<N::Error>> {
         let block = listed.block();
         if !self.may_use(block)? {
             self.blocks.found_bad(block);
             return Ok(None);
         }
-        let listed = match self.blocks.prove_erased(listed) {
+        // What was erased ahead has one bit a cell (N12).
+        let proven = if mode == CellMode::Slc { self.blocks.prove_erased(listed) } else { Err(listed) };
+        let listed = match proven {
             Ok(erased) => return Ok(Some(erased)),
             Err(listed) => listed,
         };
-        let erasure = self.medium.erase(self.shape.page(block, 0), cause)?;
+        let erasure = self.medium.erase(self.shape.page(block, 0), (mode, cause))?;
         self.blocks.count_erases(block, erasure.count);
         if !erasure.is_done {
             self.blocks.retire(block);
@@ -334,10 +322,11 @@ impl<'m, N: Nand> Volume<'m, N> {
         Ok(Some(listed.erased()))
     }
 
-    /// A block at an end of the ready list that is not erased yet.
+    /// A block at an end of the ready list that is not erased yet. Where streams of both modes take from the back, how it is to be erased is not known before.
     fn due_ahead(&self) -> Option<Listed> {
         let is_due = |listed: &Listed| self.blocks.state(listed.block()) == State::Listed;
-        [End::Front, End::Back].into_iter().filter_map(|end| self.standing.ready.peek(end)).find(is_due)
+        let ends = if self.shape.has_mlc() { &[End::Front][..] } else { &[End::Front, End::Back] };
+        ends.iter().copied().filter_map(|end| self.standing.ready.peek(end)).find(is_due)
     }
 
     /// Erases a block at an end of the ready list, so that the operation that opens it does not have to; `false` if none is due.
@@ -347,7 +336,7 @@ impl<'m, N: Nand> Volume<'m, N> {
         }
         self.leave_clean()?;
         if let Some(listed) = self.due_ahead()
-            && self.erase(listed, Cause::Gc)?.is_none()
+            && self.erase(listed, (CellMode::Slc, Cause::Gc))?.is_none()
         {
             // At once: roll-forward would take it for the end of the blocks that were opened.
             self.checkpoint(false)?;
@@ -374,7 +363,7 @@ impl<'m, N: Nand> Volume<'m, N> {
                 return Err(LogError::Full);
             }
             let (slot, listed) = self.standing.ready.take(end);
-            if let Some(erased) = self.erase(listed, Cause::Gc)? {
+            if let Some(erased) = self.erase(listed, (self.standing.heads.mode(stream), Cause::Gc))? {
                 self.begin_block(stream, erased, slot);
                 debug_assert!(
                     self.standing.ready.remaining() > 0 || takes_last || self.is_broken(|it| it.recovery_block),
@@ -390,16 +379,29 @@ impl<'m, N: Nand> Volume<'m, N> {
     }
 
     /// A stream goes on in a block that it took from this place of the ready list.
-    fn begin_block(&mut self, stream: u8, erased: Erased, slot: u8) {
+    pub(crate) fn begin_block(&mut self, stream: u8, erased: Erased, slot: u8) {
         self.standing.heads.begin(stream, erased.block(), 0, Some(slot));
-        self.blocks.open(erased, (stream, self.standing.heads.raw() == Some(stream)));
+        self.blocks.open(erased, (stream, self.standing.heads.is_raw(stream)));
     }
 
     /// A page was programmed in the block of a stream, and lives.
-    fn grow(&mut self, stream: u8, block: BlockAddr) {
+    pub(crate) fn grow(&mut self, stream: u8, block: BlockAddr) {
         self.blocks.gain(block);
+        self.advance(stream);
+    }
+
+    /// The next page of a stream is the one behind.
+    fn advance(&mut self, stream: u8) {
         if let Some(full) = self.standing.heads.advance(stream) {
             self.blocks.close(full);
+            self.settle_pairs(stream);
+        }
+    }
+
+    /// Nothing more goes to the block of a stream, so nothing more can happen to its pages.
+    fn settle_pairs(&mut self, stream: u8) {
+        if self.standing.heads.mode(stream) == CellMode::Mlc {
+            self.pairs.close();
         }
     }
 
@@ -480,22 +482,14 @@ impl<'m, N: Nand> Volume<'m, N> {
         &mut self,
         bytes: &[u8],
         (owner, tag): (Owner, Option<&Tag>),
-        cause: Cause,
+        (mode, exposure, cause): (CellMode, Exposure, Cause),
     ) -> Result<PageAddr, LogError<N::Error>> {
         self.check_writable()?;
         self.leave_clean()?;
-        let Some(stream) = self.standing.heads.raw() else { return Err(LogError::Full) };
+        let Some(stream) = self.standing.heads.raw(mode) else { return Err(LogError::Full) };
         for _ in 0..BLOCKS_TRIED {
-            let mut head = self.head_for(stream, false)?;
-            let mut page = self.shape.page(head.block, head.next);
-            if is_disguised(bytes, page) {
-                let _ = self.standing.heads.advance(stream);
-                self.standing.tail.end();
-                self.summarize(false)?;
-                head = self.head_for(stream, false)?;
-                page = self.shape.page(head.block, head.next);
-            }
-            debug_assert!(!is_disguised(bytes, page) && !self.shape.is_summary(head.next));
+            let (head, page) = self.raw_head((stream, mode), bytes)?;
+            debug_assert!(!is_disguised(bytes, page) && !self.shape.is_summary((mode, head.next)));
             let tag = tag.and_then(|tag| Some(self.tag_place(page)?.seal(checksum(bytes), tag)));
             let outcome = match self.medium.program_raw(page, bytes, (tag.as_ref(), cause)) {
                 Ok(outcome) => outcome,
@@ -505,12 +499,14 @@ impl<'m, N: Nand> Volume<'m, N> {
                 }
             };
             if outcome == Programmed::Done {
-                self.begin_group(head);
-                Owners::filled(self.owners).set(&self.shape, head.next, owner);
+                self.begin_group((mode, head));
+                Owners::filled(self.owners, &self.shape, mode).set(&self.shape, (mode, head.next), owner);
+                self.expose(page, bytes, (owner, exposure));
                 self.grow(stream, head.block);
                 let is_seen = tag.is_some() || !self.medium.chip().is_erased(bytes);
                 self.standing.tail.grow(page, (tag.is_some(), is_seen));
-                self.summarize(false)?;
+                self.summarize((stream, mode), false)?;
+                self.end_block((stream, mode))?;
                 return Ok(page);
             }
             self.give_up(stream, outcome)?;
@@ -518,16 +514,113 @@ impl<'m, N: Nand> Volume<'m, N> {
         Err(self.end())
     }
 
+    /// Where the next raw page of a stream goes: not over the cells of what a commit named, and not where it would pass for a page of the log.
+    fn raw_head(&mut self, of: (u8, CellMode), bytes: &[u8]) -> Result<(Head, PageAddr), LogError<N::Error>> {
+        loop {
+            self.summarize(of, false)?;
+            let head = self.head_for(of.0, false)?;
+            let page = self.shape.page_in(of.1, head.block, head.next);
+            if self.passes_left_out(of) {
+                continue;
+            }
+            if !is_disguised(bytes, page) {
+                return Ok((head, page));
+            }
+            self.pass(of, page);
+            self.standing.tail.end();
+        }
+    }
+
+    /// A page of the open block of a stream is behind it: programmed by the log itself, or not programmed.
+    fn pass(&mut self, (stream, mode): (u8, CellMode), page: PageAddr) {
+        debug_assert!(self.standing.heads.open(stream).is_some_and(|head| head.block == self.shape.block_of(page)));
+        if mode == CellMode::Mlc {
+            self.pairs.passed(&self.shape, page);
+        }
+        self.advance(stream);
+    }
+
+    /// Passes over the next page of a stream if that is to be left out; returns whether it is.
+    fn passes_left_out(&mut self, (stream, mode): (u8, CellMode)) -> bool {
+        let head = self.standing.heads.open(stream).filter(|_| mode == CellMode::Mlc);
+        let next = head.map(|head| self.shape.page_in(mode, head.block, head.next));
+        let left_out = next.filter(|&next| self.pairs.is_left_out(&self.shape, next));
+        if let Some(page) = left_out {
+            self.pairs.leave_out();
+            self.pass((stream, mode), page);
+        }
+        left_out.is_some()
+    }
+
+    /// A raw page was programmed: if it shares its cells with one that is to be programmed yet, and nobody else has its bytes, these are kept.
+    fn expose(&mut self, page: PageAddr, bytes: &[u8], of: (Owner, Exposure)) {
+        if self.blocks.mode(self.shape.block_of(page)) == CellMode::Mlc
+            && let Some(place) = self.pairs.programmed(&self.shape, page, of)
+            && let Some(room) = self.exposed.chunks_exact_mut(bytes.len()).nth(place)
+        {
+            room.copy_from_slice(bytes);
+        }
+    }
+
+    /// Whether a commit may name a page.
+    pub(crate) fn is_settled(&self, page: PageAddr) -> bool {
+        !matches!(self.pairs.exposure(page), Some(Exposure::Copy(_))) || self.is_broken(|it| it.early)
+    }
+
+    pub(crate) fn pairs(&self) -> &Pairs {
+        &self.pairs
+    }
+
+    pub(crate) fn pairs_mut(&mut self) -> &mut Pairs {
+        &mut self.pairs
+    }
+
+    /// A page that shared its cells with one that failed, if there is one. If it is no copy, it is programmed elsewhere, with one bit a cell, from `bytes`, which get what it held.
+    pub(crate) fn rescue(&mut self, bytes: &mut [u8]) -> Result<Option<Rescued>, LogError<N::Error>> {
+        let Some((place, lost)) = self.pairs.lost().filter(|_| self.shape.has_mlc()) else { return Ok(None) };
+        let kept = self.exposed.chunks_exact(bytes.len()).nth(place).filter(|_| lost.exposure == Exposure::Named);
+        debug_assert!(kept.is_some() || lost.exposure != Exposure::Named, "what nobody else has is kept");
+        let mut to = None;
+        if let Some(kept) = kept {
+            bytes.copy_from_slice(kept);
+            to = Some(self.append_raw(bytes, (lost.owner, None), (CellMode::Slc, Exposure::Named, Cause::Value))?);
+        }
+        self.pairs.end_lost(place);
+        Ok(Some(Rescued { from: lost.page, to, owner: lost.owner }))
+    }
+
+    /// If a commit now would leave nothing of the open block of a stream, its summary comes now, and nothing behind it. Not with the commit: if its program fails, that takes a page along which the commit names.
+    fn end_block(&mut self, (stream, mode): (u8, CellMode)) -> Result<(), LogError<N::Error>> {
+        let Some(head) = self.standing.heads.open(stream).filter(|_| mode == CellMode::Mlc) else { return Ok(()) };
+        let mut shielded = self.pairs;
+        shielded.shield();
+        let mut left = (head.next..self.shape.pages_max()).map(|nth| self.shape.page_in(mode, head.block, nth));
+        if left.all(|page| shielded.is_left_out(&self.shape, page)) {
+            Owners::filled(self.owners, &self.shape, mode).end_at(head.next);
+            self.summarize((stream, mode), true)?;
+            self.close(stream, Programmed::Done);
+        }
+        Ok(())
+    }
+
+    /// A commit comes, which may name whatever an owner appended: nothing is programmed over that from here on (N13).
+    pub(crate) fn shield(&mut self) {
+        if let Some(stream) = self.standing.heads.raw(CellMode::Mlc).filter(|_| !self.is_broken(|it| it.shield)) {
+            self.pairs.shield();
+            while self.passes_left_out((stream, CellMode::Mlc)) {}
+        }
+    }
+
     /// A commit with this sequence was programmed: behind it a tail begins, where the stream of raw pages stands.
     fn begin_tail(&mut self, commit: u64) {
-        let raw = self.standing.heads.raw().filter(|_| self.shape.has_tags());
+        let raw = self.standing.heads.raw(CellMode::Slc).filter(|_| self.shape.has_tags());
         let head = raw.and_then(|raw| self.standing.heads.open(raw)).filter(|head| head.next > 0);
         self.standing.tail.begin(commit, head.map(|head| self.shape.page(head.block, head.next)));
     }
 
     /// What the next raw page has to say to be one of the tail, if it can be one: a mount would find it, and a recovery finds a block.
     pub(crate) fn tag_next(&self) -> Option<TagPlace> {
-        let head = self.standing.heads.open(self.standing.heads.raw()?)?;
+        let head = self.standing.heads.open(self.standing.heads.raw(CellMode::Slc)?)?;
         self.tag_place(self.shape.page(head.block, head.next))
     }
 
@@ -553,23 +646,25 @@ impl<'m, N: Nand> Volume<'m, N> {
     }
 
     /// The owners in memory are those of the group in which a stream goes on.
-    fn begin_group(&mut self, head: Head) {
-        let first = head.next - head.next % self.shape.raw_span;
-        Owners::filled(self.owners).begin(head.block, self.blocks.erase_count(head.block), first);
+    fn begin_group(&mut self, (mode, head): (CellMode, Head)) {
+        let first = head.next - head.next % self.shape.raw_span(mode);
+        let erases = self.blocks.erase_count(head.block);
+        Owners::filled(self.owners, &self.shape, mode).begin(head.block, erases, first);
     }
 
     /// Programs the summary of the group of raw pages that is filled, if it is full, or in any case if it is to be early and would say anything.
-    fn summarize(&mut self, is_early: bool) -> Result<(), LogError<N::Error>> {
-        let Some(stream) = self.standing.heads.raw() else { return Ok(()) };
+    fn summarize(&mut self, (stream, mode): (u8, CellMode), is_early: bool) -> Result<(), LogError<N::Error>> {
         let Some(head) = self.standing.heads.open(stream) else { return Ok(()) };
-        self.begin_group(head);
-        if !self.shape.is_summary(head.next) && (!is_early || Owners::filled(self.owners).is_empty()) {
+        self.begin_group((mode, head));
+        let is_told = is_early && !Owners::filled(self.owners, &self.shape, mode).is_empty();
+        let is_due = is_told || self.shape.is_summary((mode, head.next));
+        if !is_due || self.passes_left_out((stream, mode)) {
             return Ok(());
         }
-        let page = self.shape.page(head.block, head.next);
+        let page = self.shape.page_in(mode, head.block, head.next);
         let positions = self.standing.heads.positions_with(stream);
         let Volume { medium, owners, shape, standing, .. } = self;
-        medium.compose(shape.header_size(), |body| Owners::filled(owners).write(body));
+        medium.compose(shape.header_size(), |body| Owners::filled(owners, shape, mode).write(body));
         let fields = PageFields {
             kind: PageKind::Summary,
             sequence: 0,
@@ -583,11 +678,9 @@ impl<'m, N: Nand> Volume<'m, N> {
         };
         match medium.program_own(fields, Cause::Tree, false) {
             Ok(Programmed::Done) => {
-                if let Some(full) = self.standing.heads.advance(stream) {
-                    self.blocks.close(full);
-                }
+                self.pass((stream, mode), page);
                 // An early one may stand right before the place of the last one.
-                if is_early { self.summarize(false) } else { Ok(()) }
+                if is_early { self.summarize((stream, mode), false) } else { Ok(()) }
             }
             // The owners are found otherwise.
             Ok(outcome) => self.give_up(stream, outcome),
@@ -600,19 +693,30 @@ impl<'m, N: Nand> Volume<'m, N> {
 
     /// Before a clean checkpoint: says whose the raw pages are of the group that is filled.
     pub(crate) fn leave_raw(&mut self) -> Result<(), LogError<N::Error>> {
-        self.summarize(true)
+        for mode in [CellMode::Slc, CellMode::Mlc] {
+            if let Some(stream) = self.standing.heads.raw(mode) {
+                while self.passes_left_out((stream, mode)) {}
+                self.summarize((stream, mode), true)?;
+            }
+        }
+        Ok(())
     }
 
-    /// After a clean mount: whose the raw pages are of the group that is filled says the page before the next one. If it does not, nothing more goes to that block. One read.
+    /// After a clean mount: whose the raw pages are of a group that is filled says the page before the next one. If it does not, nothing more goes to that block. One read for each.
     pub(crate) fn resume_raw(&mut self) -> Result<(), LogError<N::Error>> {
-        let Some(stream) = self.standing.heads.raw() else { return Ok(()) };
-        let Some(head) = self.standing.heads.open(stream) else { return Ok(()) };
-        self.begin_group(head);
-        let page = self.shape.page(head.block, head.next.saturating_sub(1));
-        let Volume { medium, owners, shape, .. } = self;
-        let is_begun = !head.next.is_multiple_of(shape.raw_span);
-        if shape.is_summary(head.next) || is_begun && !Owners::filled(owners).read_from(medium, (shape, page))? {
-            self.close(stream, Programmed::Unknown);
+        for mode in [CellMode::Slc, CellMode::Mlc] {
+            let Some(stream) = self.standing.heads.raw(mode) else { continue };
+            let Some(head) = self.standing.heads.open(stream) else { continue };
+            self.begin_group((mode, head));
+            let page = self.shape.page_in(mode, head.block, head.next.saturating_sub(1));
+            let Volume { medium, owners, shape, .. } = self;
+            let mut filled = Owners::filled(owners, shape, mode);
+            let is_begun = !head.next.is_multiple_of(shape.raw_span(mode));
+            if shape.is_summary((mode, head.next)) || is_begun && !filled.read_from(medium, (shape, page))? {
+                self.close(stream, Programmed::Unknown);
+            } else if mode == CellMode::Mlc {
+                self.pairs.resume(&self.shape, self.shape.page_in(mode, head.block, head.next));
+            }
         }
         Ok(())
     }
@@ -620,27 +724,25 @@ impl<'m, N: Nand> Volume<'m, N> {
     /// Whose a page in a block of raw pages is. Reads the summary of its group, unless that is the one that is emptied.
     pub(crate) fn whose(&mut self, page: PageAddr) -> Result<Whose, LogError<N::Error>> {
         let Volume { medium, shape, blocks, owners, .. } = self;
-        let mut emptied = Owners::emptied(owners);
-        let (block, nth) = (shape.block_of(page), shape.nth_of(page));
-        if shape.is_summary(nth) {
-            return Ok(Whose::Nobodys);
-        }
-        let first = nth - nth % shape.raw_span;
-        if !emptied.begin(block, blocks.erase_count(block), first) {
-            let last = (first + shape.raw_span).min(shape.pages) - 1;
-            emptied.read_from(medium, (shape, shape.page(block, last)))?;
-        }
-        Ok(emptied.whose(shape, nth))
+        let block = shape.block_of(page);
+        whose((medium, shape), owners, page, (blocks.mode(block), blocks.erase_count(block)))
+    }
+
+    /// Programs and erases since the mount.
+    pub(crate) fn spent(&self) -> (u64, u64) {
+        let counters = self.medium.chip().counters();
+        (counters.programs.iter().sum(), counters.erases)
     }
 
     /// A key names a raw page, which may be one of the group that is emptied.
     pub(crate) fn found_owner(&mut self, page: PageAddr, key: &[u8]) {
-        Owners::emptied(self.owners).found(&self.shape, page, key);
+        let mode = self.blocks.mode(self.shape.block_of(page));
+        Owners::emptied(self.owners, &self.shape).found(&self.shape, (mode, page), key);
     }
 
     /// Every key was asked.
     pub(crate) fn found_owners(&mut self) {
-        Owners::emptied(self.owners).set_known();
+        Owners::emptied(self.owners, &self.shape).set_known();
     }
 
     /// Open blocks that are to be emptied since they were read too often are closed, where there are others to open. A mount finds the next one by the ready list, as after a failed program.
@@ -662,12 +764,16 @@ impl<'m, N: Nand> Volume<'m, N> {
             Programmed::Failed => self.blocks.fail(head.block),
             Programmed::Done | Programmed::Unknown => self.blocks.close(head.block),
         }
+        self.settle_pairs(stream);
         debug_assert!(self.standing.heads.open(stream).is_none() && self.blocks.state(head.block).is_closed());
     }
 
     /// A program failed, or nobody knows: no more of them in this block.
     fn give_up(&mut self, stream: u8, outcome: Programmed) -> Result<(), LogError<N::Error>> {
         let Some(head) = self.standing.heads.open(stream) else { return Ok(()) };
+        if self.standing.heads.mode(stream) == CellMode::Mlc {
+            self.pairs.failed(&self.shape, self.shape.page_in(CellMode::Mlc, head.block, head.next));
+        }
         self.close(stream, outcome);
         if head.next == 0 {
             // Nothing in it is needed, and no header has to tell of it.
@@ -681,112 +787,5 @@ impl<'m, N: Nand> Volume<'m, N> {
             self.checkpoint(false)?;
         }
         Ok(())
-    }
-
-    /// Puts right what a cut left. It can be cut itself and begun again: it erases nothing that the newest checkpoint or the one before it
-    /// needs, and what it programs counts only once its own checkpoint is complete.
-    pub(crate) fn recover(&mut self, rolled: &Rolled) -> Result<(), LogError<N::Error>> {
-        self.medium.pass_sequence(rolled.newest.map_or(0, |found| found.sequence.saturating_add(1)));
-        self.medium.pass_sequence(self.medium.sequence().saturating_add(SEQUENCE_GAP));
-        self.resume();
-        self.standing.is_exact = false;
-        self.standing.committed = rolled.newest.map(|found| found.page).or(self.standing.committed);
-        if let Some(found) = &rolled.newest {
-            self.standing.tail = Roll { shape: &self.shape, standing: &self.standing }.tail_behind(found);
-        }
-        let doubts = !self.is_broken(|it| it.erase_proof);
-        let Volume { blocks, standing, shape, .. } = self;
-        let last = classify((blocks, standing), (shape, doubts), rolled);
-        debug_assert!(self.blocks.in_state(State::Open) == 0, "nothing goes on where it was");
-        if let Some(page) = self.standing.committed {
-            self.hold_commit(page)?;
-        }
-        if self.standing.is_read_only {
-            return Ok(());
-        }
-        // A commit that the checkpoint names was complete. One behind it may be the very page that was being programmed when the power went;
-        // it may read well now and not later.
-        let is_recovered = match rolled.newest.filter(|_| !self.is_broken(|it| it.quarantine)) {
-            Some(found) => self.copy_commit(&found)?,
-            None => true,
-        };
-        if !is_recovered {
-            self.standing.is_read_only = true;
-            return Ok(());
-        }
-        self.go_on(last)?;
-        match self.checkpoint(false) {
-            Err(LogError::ReadOnly) => Ok(()),
-            result => result,
-        }
-    }
-
-    /// Goes on in the block that stream 0 was in, behind the page that may be torn (N9): with commits, or with survivors where the newest commit was copied to another block. The checkpoint
-    /// that says so is complete before the next program, so a mount after another cut begins behind that page, however often that happens: a cut takes a page. One read.
-    fn go_on(&mut self, last: Option<(BlockAddr, u16)>) -> Result<(), LogError<N::Error>> {
-        let torn = u16::from(!self.is_broken(|it| it.quarantine));
-        let Some((block, next)) = last.filter(|&(_, next)| next + torn < self.shape.pages) else { return Ok(()) };
-        let is_erased = matches!(self.medium.probe(self.shape.page(block, next + torn))?, Probe::Erased);
-        if is_erased && self.blocks.state(block) == State::Closed && !self.blocks.has(block, Flag::Refresh) {
-            let stream = u8::from(self.standing.heads.open(0).is_some());
-            self.standing.heads.begin(stream, block, next + torn, None);
-            // An image may say that more live than there are.
-            self.blocks.set_live(block, self.blocks.live(block).min(next + torn));
-            self.blocks.reopen(block, stream);
-        }
-        Ok(())
-    }
-
-    /// The block of the newest commit has to hold data, and at least that page; a hostile image may say otherwise.
-    pub(crate) fn hold_commit(&mut self, page: PageAddr) -> Result<(), LogError<N::Error>> {
-        let found = self.medium.load(page)?;
-        let block = self.shape.block_of(page);
-        let is_right = found.kind == PageKind::Commit && self.blocks.state(block).holds_data();
-        if !is_right || found.sequence >= self.medium.sequence() {
-            return Err(LogError::Corrupt { page, why: Malformed::Range(Field::Committed) });
-        }
-        if self.blocks.live(block) == 0 {
-            self.blocks.set_live(block, 1);
-        }
-        debug_assert!(!self.blocks.is_listable(block), "the block of the newest commit is not erased (N7)");
-        Ok(())
-    }
-
-    /// Copies the newest commit to a block of the ready list, which is erased here; `false` if there is no block for it.
-    ///
-    /// Neither this checkpoint nor the one before it needs the block. A cut leaves in it a page with the number of a checkpoint that does not exist, which roll-forward passes over.
-    fn copy_commit(&mut self, found: &Found) -> Result<bool, LogError<N::Error>> {
-        debug_assert!(self.standing.committed == Some(found.page) && found.kind == PageKind::Commit);
-        while self.standing.ready.remaining() > 0 {
-            let (slot, listed) = self.standing.ready.take(End::Front);
-            let Some(erased) = self.erase(listed, Cause::Recovery)? else { continue };
-            let block = erased.block();
-            self.begin_block(0, erased, slot);
-            let page = self.shape.page(block, 0);
-            // Where a read between failed, the buffer holds something else.
-            self.medium.load(found.page)?;
-            let fields = PageFields {
-                kind: found.kind,
-                sequence: 0,
-                page: page.0,
-                volume: 0,
-                committed: found.committed.map(|page| page.0),
-                checkpoint: self.standing.anchors.number().saturating_add(1),
-                stream: 0,
-                flags: 0,
-                positions: self.shape.no_positions(),
-            };
-            let outcome = self.medium.program_own(fields, Cause::Recovery, false)?;
-            if outcome == Programmed::Done {
-                self.grow(0, block);
-                self.blocks.lose(self.shape.block_of(found.page));
-                self.standing.committed = Some(page);
-                debug_assert!(self.blocks.live(block) == 1 && page != found.page);
-                return Ok(true);
-            }
-            self.close(0, outcome);
-            self.standing.heads.forget(0);
-        }
-        Ok(false)
     }
 }

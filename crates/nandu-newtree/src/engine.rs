@@ -6,8 +6,8 @@ use core::ops::{Bound, ControlFlow};
 use nandu_cells::{Cache, Cells};
 use nandu_index::{Direction, Edit, Entry, KeyBuf, Violation};
 use nandu_media::features::SNAPSHOTS;
-use nandu_nand::{Nand, PageAddr};
-use nandu_newlog::{Budget, Claim, Log, LogError, LogOptions, Tag};
+use nandu_nand::{CellMode, Nand, PageAddr};
+use nandu_newlog::{Budget, Choice, Claim, Log, LogError, LogOptions, Tag};
 
 use crate::at::At;
 use crate::batch::with_beside;
@@ -17,6 +17,7 @@ use crate::check::{check_beside, check_edits, check_key, check_value};
 use crate::cursor::Cursor;
 use crate::division::SINGLE_MAX;
 use crate::error::{EngineError, Outcome};
+use crate::idle::{end_idle, leave};
 use crate::keep::{keeping, owes, put_alone, put_value, remove_some};
 use crate::keeper::Keeper;
 use crate::list::{Waiting, members_left};
@@ -34,6 +35,7 @@ use crate::stats::Stats;
 use crate::sync::{flush, sync};
 use crate::tags::{TaggedPage, adopt, end_tail, next_tagged, put_tagged, tag_next};
 use crate::tree::Tree;
+use crate::under_way::{append_value, begin_value, pages_left};
 use crate::values::Values;
 use crate::verify::verify;
 use crate::window::Window;
@@ -132,20 +134,18 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// }
     /// ```
     pub fn unmount(mut self) -> Result<N, (EngineError<N::Error>, N)> {
-        self.keeper.give_up_value();
-        let synced = sync(&mut self.keeper);
-        // The checkpoint is to say the truth of what a failed change or a value that was given up left. If that cannot be counted, counts are too high.
-        let _ = self.keeper.ready();
-        // If that fails, what was moved never happened.
-        if self.keeper.is_unsettled() && !self.keeper.is_broken() && self.log().settles_in_place() {
-            let _ = self.keeper.settle();
-        }
-        let log = self.keeper.into_tree().log;
-        match (synced, log.unmount()) {
-            (Ok(()), Ok(nand)) => Ok(nand),
-            (Ok(()), Err((error, nand))) => Err((error.into(), nand)),
-            (Err(error), Ok(nand) | Err((_, nand))) => Err((error, nand)),
-        }
+        let left = self.unmount_here();
+        let nand = self.abandon();
+        if let Err(error) = left { Err((error, nand)) } else { Ok(nand) }
+    }
+
+    /// The same of an engine that lies in a place of its own, and is good for nothing afterwards.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::unmount`].
+    pub fn unmount_here(&mut self) -> Outcome<(), N> {
+        leave(&mut self.keeper)
     }
 
     /// Gives the chip back as it is, as if the power had gone.
@@ -191,15 +191,22 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// [`EngineError::KeySize`]; [`EngineError::ValueSize`] for more than a head can name; [`EngineError::NotCompiled`]; `Full`; those of the log.
     pub fn begin_value(&mut self, key: &[u8], length: usize) -> Outcome<(), N> {
+        self.begin_value_in(key, length, CellMode::Slc)
+    }
+
+    /// The same with so many bits in a cell, if the value takes a raw page and the log has such blocks.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::begin_value`].
+    pub fn begin_value_in(&mut self, key: &[u8], length: usize, mode: CellMode) -> Outcome<(), N> {
         self.check_key(key)?;
         self.keeper.check_writable()?;
-        let begun = match SNAPSHOTS {
-            true => self.with_removals(|engine| engine.keeper.begin_value(key, length, Claim::Grow)),
-            false => self.keeper.begin_value(key, length, Claim::Grow),
-        };
+        let of = (key, length);
+        let begun = self.with_removals(|engine| begin_value(&mut engine.keeper, of, (Claim::Grow, mode)));
         match begun {
             Err(EngineError::Log(LogError::Full)) if self.replaces_page(key, length)? => {
-                self.keeper.begin_value(key, length, Claim::Replace)
+                begin_value(&mut self.keeper, of, (Claim::Replace, mode))
             }
             begun => begun,
         }
@@ -237,15 +244,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
 
     /// Pages of values that may be put yet beside so many others, at least. Costs nothing on flash.
     pub fn pages_left(&mut self, others: u32) -> u32 {
-        let others = others + members_left(self.keeper.waiting());
-        let (mut least, mut most) = (0, self.log().capacity_pages().saturating_sub(self.log().live_pages()));
-        while least < most {
-            let middle = (least + most).div_ceil(2);
-            let is_room = self.keeper.is_room_for(middle, others);
-            (least, most) = if is_room { (middle, most) } else { (least, middle - 1) };
-        }
-        debug_assert!(least == 0 || self.keeper.is_room_for(least, others), "so many have room");
-        least
+        pages_left(&mut self.keeper, others)
     }
 
     /// Bytes of the value under way that come next: those of a page, or the last ones, which its head takes; `None` if it is whole. They may be none.
@@ -265,7 +264,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         if self.keeper.values_mut().take_rest(bytes) {
             return Ok(());
         }
-        let appended = self.call_for_value(|engine| engine.keeper.append_value(key, bytes));
+        let appended = self.call_for_value(|engine| append_value(&mut engine.keeper, key, bytes));
         if appended.is_err() {
             self.keeper.give_up_value();
         }
@@ -334,20 +333,8 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// Those of the log.
     pub fn verify_value(&mut self, key: &[u8]) -> Outcome<Option<bool>, N> {
-        let Err(EngineError::LargeValue(size)) = self.get(key) else { return Ok(None) };
-        let Some(division) = self.keeper.tree().path.shape().division(key, size) else { return Ok(Some(false)) };
-        for page in 0..division.pages() {
-            // A leader that has no bytes is read for the pages before it.
-            let Some(last) = division.part(page).last() else { continue };
-            match self.keeper.read_value((key, last), &mut [0]) {
-                Ok(_) => {}
-                Err(EngineError::Corrupt { .. } | EngineError::Log(LogError::Corrupt { .. })) => {
-                    return Ok(Some(false));
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(Some(true))
+        self.check_key(key)?;
+        lookup::verify_value(&mut self.keeper, key)
     }
 
     /// Whether a value goes to pages of its own: it is larger than an entry may be, or looks like what says where such a value is.
@@ -626,6 +613,16 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         &self.keeper.tree().log
     }
 
+    /// The choice of a block to empty, for a user that has a policy.
+    pub fn choice(&mut self) -> Choice<'_, 'm, N> {
+        self.keeper.parts().0.log.choice()
+    }
+
+    /// Whether a user's change waits for a sync. Moves do not count.
+    pub fn is_owed(&self) -> bool {
+        self.keeper.waiting().is_owed
+    }
+
     /// The chip, for attribution and inspection. Programming or erasing past the engine destroys the volume.
     pub fn nand_mut(&mut self) -> &mut N {
         self.keeper.parts().0.log.nand_mut()
@@ -664,15 +661,23 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ///
     /// Those of the log.
     pub fn idle(&mut self, programs: u32) -> Outcome<bool, N> {
+        self.idle_with(Budget::idle(programs), true)
+    }
+
+    /// The same with this budget; where nothing is left to do, moves are made to count only if that is wanted.
+    ///
+    /// # Errors
+    ///
+    /// Those of the log.
+    pub fn idle_with(&mut self, mut budget: Budget, settles: bool) -> Outcome<bool, N> {
         self.keeper.give_up_value();
         let before = self.log().spent();
         self.keeper.ready()?;
         // What is removed may wait in memory.
         let is_removed = SNAPSHOTS && remove_some(&mut self.keeper, self.kept)?;
-        self.keeper.collect(&mut Budget::idle(programs))?;
-        if self.keeper.is_unsettled() && self.log().spent().0 == before.0 {
-            self.keeper.settle()?;
-        }
+        self.keeper.collect(&mut budget)?;
+        let has_moved = self.log().spent().0 != before.0;
+        end_idle(&mut self.keeper, has_moved, (settles, !budget.is_chosen()))?;
         Ok(is_removed || self.log().spent() != before)
     }
 
@@ -761,8 +766,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     ) -> Outcome<T, N> {
         self.keeper.check_writable()?;
         let begun = self.log().spent();
-        let mut work = work;
-        let done = if SNAPSHOTS { self.with_removals(work)? } else { work(self)? };
+        let done = self.with_removals(work)?;
         let most = most(self);
         // What it changed stays changed, if that fails.
         for _ in 0..if SNAPSHOTS { REMOVALS_MAX } else { 0 } {
@@ -779,7 +783,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// Work that may find no room: then something is removed of a snapshot that was released, and it is done again.
     fn with_removals<T>(&mut self, mut work: impl FnMut(&mut Self) -> Outcome<T, N>) -> Outcome<T, N> {
         let begun = self.log().spent().0;
-        for _ in 0..REFUSALS_MAX {
+        for _ in 0..if SNAPSHOTS { REFUSALS_MAX } else { 0 } {
             let outcome = work(self);
             let is_refused = matches!(outcome, Err(EngineError::Log(LogError::Full)));
             let may_remove = self.log().spent().0 - begun <= u64::from(self.call_max / 2);

@@ -2,29 +2,30 @@
 
 use nandu_cells::Cells;
 use nandu_index::KeyBuf;
-use nandu_media::features::{BLOBS, SNAPSHOTS};
+use nandu_media::features::{BLOBS, MLC, SNAPSHOTS};
 use nandu_media::path::WINDOW_MAX;
-use nandu_media::tree::{HEIGHT_MAX, Malformed};
-use nandu_nand::{Nand, PageAddr};
+use nandu_media::tree::HEIGHT_MAX;
+use nandu_nand::{CellMode, Nand, PageAddr};
 use nandu_newlog::{Budget, Claim, Claimed, Fate, LogError, Victim, Whose};
 
 use crate::commit::{commit, commit_bare, seal, tell, write, write_sealed};
-use crate::descend::load_root;
-use crate::error::{EngineError, Outcome, corrupt, corrupt_page};
-use crate::large::{self, Heads, Namer, append, find_namer, visit_open, visit_waiting};
+use crate::error::{EngineError, Outcome, corrupt_page};
+use crate::large::{self, Heads, Namer, find_namer};
 use crate::list::{HEAD_MEMORY, List, Waiting, changes_max, choose, has_head_room, members_left, merged_is_in_leaf};
 use crate::numbers::Numbers;
 use crate::pages::REPLACED_MAX;
 use crate::relocate::{copy, lift, lives};
-use crate::replay::replay;
+use crate::replay::load_newest;
 use crate::reserved::kept_key;
+use crate::settling::{copy_later, name_copy, rescue};
 use crate::shape::{Counts, State};
 use crate::siblings::MOVED_MAX;
 use crate::tree::{Tree, Visit};
+use crate::unsettled::RawCopy;
 use crate::values::Values;
-use crate::walk::live_pages;
+use crate::walk::{reaches, visit_all};
 use crate::window::Leaf;
-use crate::writer::{Change, Need, Pen};
+use crate::writer::{Asked, Change, Need, Pen};
 
 /// Deaths that a move or a change of one entry may tell: two leaves, a node of each level, a bare commit.
 pub(crate) const DEATHS: usize = HEIGHT_MAX + 3;
@@ -37,9 +38,6 @@ pub(crate) const CLAIMS_MAX: u32 = 4096;
 
 /// Deaths that moving several pages at once may tell besides: those, and a leader.
 const MOVED: usize = MOVED_MAX + 1;
-
-/// Pages of a value after which there is a commit, so that a mount finds what comes after them.
-const UNSETTLED_MAX: usize = 512;
 
 /// The tree, what waits for it, and where both stand.
 pub(crate) struct Keeper<'m, N: Nand, C> {
@@ -99,6 +97,10 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         (&mut self.tree, &mut self.waiting)
     }
 
+    pub(crate) fn parts_with_values(&mut self) -> (&mut Tree<'m, N, C>, &mut Waiting<'m>, &mut Values<'m>) {
+        (&mut self.tree, &mut self.waiting, &mut self.values)
+    }
+
     pub(crate) fn values(&self) -> &Values<'m> {
         &self.values
     }
@@ -112,12 +114,6 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         change(self.values.snapshots_mut());
         self.working.counts.has_snapshots = !self.values.snapshots().is_empty();
         self.tree.path.count(self.working.counts);
-    }
-
-    /// The tree, and a value that is to be put: this one, or the head of the value under way.
-    pub(crate) fn with_value<'k>(&'k mut self, value: Option<&'k [u8]>) -> (&'k mut Tree<'m, N, C>, &'k [u8]) {
-        let Keeper { tree, values, .. } = self;
-        (tree, value.unwrap_or_else(|| values.head()))
     }
 
     /// The tree, what waits, and a value that is to be put: this one, or the head of the value under way.
@@ -163,28 +159,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
 
     /// Goes on from the newest commit.
     pub(crate) fn load(&mut self, committed: PageAddr) -> Outcome<(), N> {
-        let foreign = |error| match error {
-            EngineError::Corrupt { why: Malformed::Cells, .. } => EngineError::OtherFormat,
-            error => error,
-        };
-        let Keeper { tree, waiting, .. } = self;
-        let body = tree.reader.body(&mut tree.log, committed.0).map_err(foreign)?;
-        let (height, records, named) = (body.height(), body.records(), body.named_root());
-        let is_member = replay(tree, waiting, committed)?;
-        let root = named.unwrap_or(committed.0);
-        let body = tree.reader.body(&mut tree.log, root)?;
-        let is_root = body.root_present() && body.height() == height;
-        if !is_root || usize::from(height) > tree.path.shape().limits().height_max() {
-            return Err(corrupt(committed.0, Malformed::Levels));
-        }
-        self.bare = named.map(|_| committed).filter(|_| !is_member);
-        self.working = State::read(root, height, records);
-        if self.working.counts.has_heads && !self.tree.path.shape().has_values() {
-            return Err(EngineError::NotCompiled { feature: &"blobs" });
-        }
-        debug_assert!(height > 0 && root < self.tree.path.shape().page_count(), "what was read was checked");
-        self.tree.path.begin(self.working);
-        load_root(&mut self.tree)
+        (self.working, self.bare) = load_newest(&mut self.tree, &mut self.waiting, committed)?;
+        Ok(())
     }
 
     /// Programs the empty tree.
@@ -232,11 +208,11 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
 
     /// Asks for room. `None` if something else had to be done for it: what was in the buffers is forgotten, and is to be made again.
     pub(crate) fn claim(&mut self, need: Need) -> Outcome<Option<Change>, N> {
-        self.claim_for(need, false)
+        self.claim_for(need, None)
     }
 
-    /// The same where one of the pages may be a raw one.
-    pub(crate) fn claim_for(&mut self, need: Need, is_raw: bool) -> Outcome<Option<Change>, N> {
+    /// The same where one of the pages may be a raw one with so many bits in a cell.
+    pub(crate) fn claim_for(&mut self, need: Need, raw: Option<CellMode>) -> Outcome<Option<Change>, N> {
         let Need { want, pages, live, deaths } = need;
         // What is listed may not fit beside the path, and then has a page of its own.
         let pages = pages + u32::from(!self.waiting.is_idle());
@@ -248,8 +224,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             return Ok(None);
         }
         self.weigh(self.values.done() as u32);
-        let raws = u32::from(is_raw);
-        let claimed = match self.tree.log.claim_with(want, (pages - raws, raws), live - raws) {
+        let raws = u32::from(raw.is_some());
+        let claimed = match self.tree.log.claim_with(want, (pages - raws, raw), live - raws) {
             // How much moves take is not known yet: that is counted before anything is refused.
             Err(LogError::Full) if want == Claim::Grow && self.is_guessed() => Claimed::Recount,
             claimed => claimed?,
@@ -265,7 +241,10 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
                 let before = self.tree.log.spent().0;
                 let has_asked = self.collect(&mut budget)?;
                 let has_moved = self.tree.log.spent().0 != before;
-                if !has_asked || self.is_held && (!has_moved || self.tree.log.settles_in_place()) {
+                if MLC && !has_moved && !self.values.copies().is_empty() {
+                    self.settle_copies(false)?;
+                    self.settle()?;
+                } else if !has_asked || self.is_held && (!has_moved || self.tree.log.settles_in_place()) {
                     self.settle()?;
                 }
             }
@@ -279,25 +258,6 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     pub(crate) fn refuse(&mut self, want: Claim) -> EngineError<N::Error> {
         let error = if want == Claim::Grow { LogError::Full } else { self.tree.log.refuse() };
         self.undo(EngineError::Log(error))
-    }
-
-    /// A value of a key begins, by this claim. A value that was under way is given up.
-    pub(crate) fn begin_value(&mut self, key: &[u8], length: usize, want: Claim) -> Outcome<(), N> {
-        self.give_up_value();
-        let shape = self.tree.path.shape();
-        if !shape.has_values() || !self.values.is_there() {
-            return Err(EngineError::NotCompiled { feature: &"blobs" });
-        }
-        let division = shape.division(key, length).ok_or(EngineError::ValueSize(length))?;
-        // And what the leaf of its head may be divided into.
-        let pages = (division.pages() + DEATHS) as u32;
-        if want == Claim::Grow && !self.has_room(pages, members_left(&self.waiting))? {
-            return Err(EngineError::Log(LogError::Full));
-        }
-        let since = self.tree.log.next_sequence();
-        debug_assert!(division.length() == length && self.values.division().is_none(), "one value at a time");
-        self.values.begin(division, since, want);
-        Ok(())
     }
 
     /// Whether so many pages of values more may live, and so many others. Only the truth says no.
@@ -325,34 +285,10 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.values.reserve(self.tree.log.live_pages().saturating_sub(self.working.counts.value_pages))
     }
 
-    /// Programs the next page of the value under way. 1 program.
-    pub(crate) fn append_value(&mut self, key: &[u8], bytes: &[u8]) -> Outcome<(), N> {
-        self.ready()?;
-        // And the page in whose place it comes.
-        let need = Need { want: self.values.claim(), pages: 2, live: 1, deaths: DEATHS + 1 };
-        let is_raw = self.values.is_raw_next();
-        for _ in 0..CLAIMS_MAX {
-            let Some(mut change) = self.claim_for(need, is_raw).map_err(|error| self.undo(error))? else { continue };
-            let Keeper { tree, values, .. } = self;
-            let appended = append(tree, values, &mut change, (key, bytes));
-            self.owed += change.appended();
-            self.is_unsettled = true;
-            if self.values.done().is_multiple_of(UNSETTLED_MAX) {
-                self.settle()?;
-            }
-            return appended;
-        }
-        Err(self.refuse(need.want))
-    }
-
-    /// As [`large::read`]. A value under way is given up.
-    pub(crate) fn read_value(&mut self, of: (&[u8], usize), out: &mut [u8]) -> Outcome<Option<usize>, N> {
-        self.give_up_value();
-        let Keeper { tree, waiting, values, .. } = self;
-        match values.scratch() {
-            Some(scratch) => large::read(tree, (&waiting.changes, scratch), of, out),
-            None => Ok(None),
-        }
+    /// Work on parts of the keeper appended so many pages that no commit leads to yet.
+    pub(crate) fn appended(&mut self, pages: u32) {
+        self.owed += pages;
+        self.is_unsettled = true;
     }
 
     /// Tells the log how many pages of values there will be, with so many more.
@@ -570,7 +506,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             }
             let Some(victim) = self.tree.log.victim(budget)? else { return Ok(any) };
             any = true;
-            let outcome = self.fate(&victim, budget.moves() as usize);
+            let asked = Asked { victim: &victim, most: budget.moves() as usize, may_begin: !budget.is_urgent() };
+            let outcome = self.fate(&asked);
             let fate = outcome.as_ref().map_or(Fate::Stays, |&fate| fate);
             self.tree.log.answer(victim, fate, budget);
             outcome?;
@@ -578,14 +515,15 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// What becomes of a page of a block that is emptied: it is dead, or it is copied. A member of the window stays until it leaves (W5), and only its leaf is copied.
-    fn fate(&mut self, victim: &Victim, most: usize) -> Outcome<Fate, N> {
+    fn fate(&mut self, asked: &Asked<'_>) -> Outcome<Fate, N> {
+        let Asked { victim, most, .. } = *asked;
         let page = victim.page();
         if self.bare == Some(page) {
             // It dies with the next commit.
             return Ok(Fate::Stays);
         }
         if BLOBS && self.tree.log.is_raw(page) {
-            return self.fate_of_raw((victim, most));
+            return self.fate_of_raw(asked);
         }
         let is_member = self.waiting.window.contains(page.0) && !self.waiting.broken.is(|it| it.members_die);
         self.is_held |= is_member;
@@ -593,14 +531,20 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             Ok(None) if is_member => return Ok(Fate::Stays),
             Ok(Some(level)) => level,
             Ok(None) | Err(_) if BLOBS && self.tree.reader.has_value(&mut self.tree.log, page.0) => {
-                return self.fate_of_value((victim, most));
+                return self.fate_of_value(asked);
             }
             Ok(None) => return Ok(Fate::Dead),
             Err(error) => {
                 let error = self.undo(error);
                 return match corrupt_page(&error) {
                     Some(lost) if lost == page && self.tree.log.is_left_out(page)? => Ok(Fate::Dead),
-                    Some(lost) if lost == page && !is_member && !self.reaches(page) => Ok(Fate::Dead),
+                    Some(lost)
+                        if lost == page
+                            && !is_member
+                            && !reaches(&mut self.tree, (&self.waiting, &self.values, self.bare), page) =>
+                    {
+                        Ok(Fate::Dead)
+                    }
                     Some(_) => Ok(Fate::Unreadable),
                     None => Err(error),
                 };
@@ -657,32 +601,43 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// What becomes of a page in a block of raw pages. Where a cut left nothing that says whose those are, every leaf is read for the pages of a group.
-    fn fate_of_raw(&mut self, (victim, most): (&Victim, usize)) -> Outcome<Fate, N> {
+    fn fate_of_raw(&mut self, asked: &Asked<'_>) -> Outcome<Fate, N> {
+        let victim = asked.victim;
         if self.values.has_raw(victim.page().0) {
             return Ok(Fate::Stays);
         }
         debug_assert!(!self.tree.path.is_dirty(), "nothing is under way");
+        if MLC && self.values.copies().concerns(victim.page().0) {
+            return self.fate_of_copied(asked);
+        }
         let mut whose = self.tree.log.whose(victim)?;
         if whose == Whose::Unknown {
             match self.visit_live(&mut |log, page, key| log.found_owner(page, key)) {
-                Ok(_) => self.tree.log.found_owners(),
+                Ok(_) => {
+                    let Keeper { tree, values, .. } = self;
+                    values.copies().iter().for_each(|copy| tree.log.found_owner(PageAddr(copy.page), copy.key()));
+                    tree.log.found_owners();
+                }
                 Err(error) => return self.not_moved(error),
             }
             whose = self.tree.log.whose(victim)?;
         }
         match whose {
-            Whose::Of(owner) => self.fate_of_named((victim, most), (owner.key().unwrap_or_default(), 0)),
+            Whose::Of(owner) => self.fate_of_named(asked, (owner.key().unwrap_or_default(), 0)),
             _ => Ok(Fate::Dead),
         }
     }
 
     /// What becomes of a page of a value, which was read last, where so many programs are left. One of the value under way stays.
-    fn fate_of_value(&mut self, (victim, most): (&Victim, usize)) -> Outcome<Fate, N> {
-        let page = victim.page().0;
+    fn fate_of_value(&mut self, asked: &Asked<'_>) -> Outcome<Fate, N> {
+        let page = asked.victim.page().0;
+        if MLC && self.values.copies().concerns(page) {
+            return self.fate_of_copied(asked);
+        }
         let sequence = self.tree.reader.value_sequence(page);
         let mut key = KeyBuf::EMPTY;
         let fate = match large::key_of(&mut self.tree, page, &mut key) {
-            Ok(Some(number)) => self.fate_of_named((victim, most), (key.as_slice(), number))?,
+            Ok(Some(number)) => self.fate_of_named(asked, (key.as_slice(), number))?,
             Ok(None) => Fate::Dead,
             Err(error) => self.not_moved(error)?,
         };
@@ -691,7 +646,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// What becomes of a page of a value, which is this one of this key's.
-    fn fate_of_named(&mut self, (victim, most): (&Victim, usize), of: (&[u8], usize)) -> Outcome<Fate, N> {
+    fn fate_of_named(&mut self, asked: &Asked<'_>, of: (&[u8], usize)) -> Outcome<Fate, N> {
+        let Asked { victim, most, .. } = *asked;
         let (page, mut is_room_made) = (victim.page().0, false);
         let (named, slot) = loop {
             let Keeper { tree, waiting, values, .. } = self;
@@ -703,7 +659,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
                     self.make_list_room(size)?;
                     is_room_made = true;
                 }
-                Ok(Some((Namer::Leaf(_), _))) if !is_room_made && has_head_room(waiting, tree.path.shape()) => {
+                Ok(Some((Namer::Leaf(_), _))) if !is_room_made && has_head_room(waiting, tree.path.shape(), false) => {
                     self.make_list_room(HEAD_MEMORY)?;
                     is_room_made = true;
                 }
@@ -714,9 +670,12 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         };
         let kept = if SNAPSHOTS && slot > 0 { kept_key(slot, of.0) } else { KeyBuf::EMPTY };
         let key = if SNAPSHOTS && slot > 0 { kept.as_slice() } else { of.0 };
+        if MLC && self.tree.log.has_mlc() && self.tree.path.shape().has_raw() {
+            return self.copy_later(asked, (key, of.0, named));
+        }
         let Keeper { tree, waiting, .. } = self;
         debug_assert!(!tree.path.is_dirty(), "nothing is under way");
-        let waits = is_room_made && has_head_room(waiting, tree.path.shape());
+        let waits = is_room_made && has_head_room(waiting, tree.path.shape(), false);
         let before = tree.log.spent().0;
         let copied = large::copy(tree, waiting, (key, named, waits), (victim, most));
         self.is_unsettled |= tree.log.spent().0 != before;
@@ -733,6 +692,70 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         }
     }
 
+    /// Copies a raw page, which is named so, to two bits a cell; and names the copies that may be named.
+    fn copy_later(&mut self, asked: &Asked<'_>, of: (&[u8], &[u8], Namer)) -> Outcome<Fate, N> {
+        let before = self.tree.log.spent().0;
+        let Keeper { tree, waiting, values, .. } = self;
+        let copied = copy_later(tree, (waiting, values), of, asked.victim).and_then(|()| rescue(tree, waiting, values));
+        self.is_unsettled |= self.tree.log.spent().0 != before;
+        if let Err(error) = copied {
+            self.is_miscounted |= self.tree.log.spent().0 != before;
+            return self.not_moved(error);
+        }
+        self.name_copies(Some(asked.victim), asked.may_begin)?;
+        Ok(Fate::Kept)
+    }
+
+    /// What becomes of a page of which a copy waits, or of the copy: that may be settled since, by what was appended.
+    fn fate_of_copied(&mut self, asked: &Asked<'_>) -> Outcome<Fate, N> {
+        self.name_copies(Some(asked.victim), asked.may_begin)?;
+        Ok(if self.values.copies().concerns(asked.victim.page().0) { Fate::Stays } else { Fate::Kept })
+    }
+
+    /// Names the copies that may be named, or gives them up.
+    fn name_copies(&mut self, victim: Option<&Victim>, may_begin: bool) -> Outcome<(), N> {
+        loop {
+            let Keeper { tree, values, .. } = self;
+            let settled = values.copies_mut().take(|copy| tree.log.is_settled(PageAddr(copy.page)));
+            let Some(copy) = settled else { return Ok(()) };
+            if let Err(error) = self.name_settled(&copy, victim, may_begin) {
+                self.tree.log.forget(PageAddr(copy.page));
+                self.not_moved(error)?;
+            }
+        }
+    }
+
+    /// Names a copy: by a change that waits, if one may; else in its leaf, which is moved for that, or committed where nothing is moved.
+    fn name_settled(&mut self, copy: &RawCopy, victim: Option<&Victim>, may_begin: bool) -> Outcome<(), N> {
+        if self.tree.log.dying_room() < DEATHS + self.waiting.window.len() + 1 {
+            self.settle()?;
+        }
+        // A change that waits already names it, too. A commit may let that leave memory.
+        self.make_list_room(HEAD_MEMORY)?;
+        let may_wait = has_head_room(&self.waiting, self.tree.path.shape(), may_begin);
+        let Keeper { tree, waiting, values, .. } = self;
+        name_copy(tree, (waiting, values), (copy, may_wait), victim)?;
+        if self.tree.path.is_dirty() {
+            let Claimed::Granted(grant) = self.tree.log.claim(Claim::Settle, 3, 1)? else {
+                return Err(EngineError::Log(LogError::Full));
+            };
+            self.count(true, (0, 0));
+            return self.conclude(Change::new(grant, 3), Ok(()));
+        }
+        self.working = self.tree.path.state();
+        Ok(())
+    }
+
+    /// No copy waits for its pair any more: what shares its cells is left out, and what names the source names the copy. Changes may begin to wait for that, or not.
+    pub(crate) fn settle_copies(&mut self, may_begin: bool) -> Outcome<(), N> {
+        if MLC {
+            self.tree.log.settle_copies();
+            self.name_copies(None, may_begin)?;
+        }
+        debug_assert!(self.values.copies().is_empty(), "each was named or given up");
+        Ok(())
+    }
+
     /// The next commit has room to list so many bytes more: what waits is carried into fewer members, until there is room for that of the one that has to leave, too.
     pub(crate) fn make_list_room(&mut self, size: usize) -> Outcome<(), N> {
         let max = changes_max(self.tree.path.shape().bare_room());
@@ -746,33 +769,9 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         Ok(())
     }
 
-    /// So many pages of values more can be told to die with the next commit, if no more die with one than can: else live counts would be too high, and be made anew with a read of every leaf.
-    pub(crate) fn make_dying_room(&mut self, pages: usize) -> Outcome<(), N> {
-        let needed = DEATHS + self.waiting.window.len() + pages;
-        if self.working.counts.may_have_heads() && self.tree.log.has_dying() && self.tree.log.dying_room() < needed {
-            self.settle()?;
-        }
-        Ok(())
-    }
-
-    /// Whether anything leads to a page that cannot be read. If that cannot be found out it may be.
-    fn reaches(&mut self, page: PageAddr) -> bool {
-        let mut is_reached = false;
-        let walked = self.visit_live(&mut |_, live, _| is_reached |= live == page);
-        is_reached || walked.is_err()
-    }
-
     /// Visits each live page once. Returns how many heads of values there are. Reads the inner nodes that are not in memory.
     pub(crate) fn visit_live(&mut self, visit: Visit<'_, N>) -> Outcome<Heads, N> {
-        let Keeper { tree, waiting, values, bare, .. } = self;
-        for page in bare.iter().copied().chain(waiting.window.lonely(usize::MAX)) {
-            visit(&mut tree.log, page, &[]);
-        }
-        let waits = visit_waiting(tree, &waiting.changes, visit);
-        visit_open(tree, values, visit)?;
-        let youngest = values.snapshots().held().next_back().map(|it| it.slot);
-        let heads = live_pages(tree, (&waiting.changes, youngest), visit)?;
-        Ok(Heads { count: heads.count + waits, pages: heads.pages + waits, ..heads })
+        visit_all(&mut self.tree, (&self.waiting, &self.values, self.bare), visit)
     }
 
     /// Names every live page to the log. Reads the inner nodes that are not in memory; a commit comes first if pages were moved since the newest one.
@@ -784,6 +783,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.tree.path.stats_mut().recounts += 1;
         self.tree.log.recount_begin();
         let walked = self.visit_live(&mut |log, page, _| log.recount(page));
+        self.values.copies().iter().for_each(|copy| self.tree.log.recount(PageAddr(copy.page)));
         self.tree.log.recount_end(walked.is_ok());
         self.is_miscounted = false;
         debug_assert!(!self.tree.log.has_dying() && !self.is_unsettled, "nothing died while pages were counted");

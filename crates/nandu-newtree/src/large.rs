@@ -11,12 +11,12 @@
 
 use nandu_cells::Cells;
 use nandu_index::{Edit, KeyBuf};
-use nandu_media::features::SNAPSHOTS;
+use nandu_media::features::{FILES, SNAPSHOTS};
 use nandu_media::journal::Change as Listed;
 use nandu_media::section::SectionKind;
 use nandu_media::tree::Malformed;
 use nandu_media::value::{ValueBody, ValueFields};
-use nandu_nand::{Nand, PageAddr};
+use nandu_nand::{CellMode, Nand, PageAddr};
 use nandu_newlog::{Kind, Log, Victim};
 
 use crate::changes::Changes;
@@ -43,6 +43,7 @@ pub(crate) fn append<N: Nand, C: Cells>(
     change: &mut Change,
     (key, bytes): (&[u8], &[u8]),
 ) -> Outcome<(), N> {
+    let mode = values.raw_next().unwrap_or(CellMode::Slc);
     let (Some(division), Some(page)) = (values.division(), values.next()) else { return Ok(()) };
     if division.is_raw() {
         let out = tree.reader.lend();
@@ -51,7 +52,7 @@ pub(crate) fn append<N: Nand, C: Cells>(
         first.copy_from_slice(bytes);
         last.fill(0xFF);
         values.set_check(raw_check(out));
-        let programmed = change.append(&mut tree.log, Kind::Raw(key), out)?;
+        let programmed = change.append(&mut tree.log, Kind::Raw(key, mode), out)?;
         tree.reader.programmed(programmed);
         values.programmed(programmed);
         return Ok(());
@@ -427,6 +428,31 @@ fn load<N: Nand, C: Cells>(
     read_page(tree, page, of).map(|_| None)
 }
 
+/// Where the head of a key stands in the leaf in the path.
+pub(crate) fn head_in_path<N: Nand, C: Cells>(tree: &Tree<'_, N, C>, key: &[u8]) -> Option<usize> {
+    head_in(tree, &Leaf::OfPath, key).map(|(index, _)| index)
+}
+
+/// Reads a page that is named so as a raw page. Returns its checksum.
+pub(crate) fn load_named<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    changes: &Changes<'_>,
+    (key, named): (&[u8], Namer),
+    page: u32,
+) -> Outcome<u32, N> {
+    let Tree { log, path, reader } = tree;
+    let index = if named == Namer::Change { changes.find(key).ok() } else { None };
+    let head = match index {
+        Some(index) => changes.value(index).unwrap_or_default(),
+        None => {
+            let (cells, leaf) = (path.shape().cells(), path.held_leaf());
+            cells.leaf_find(leaf, key).map_or(&[][..], |index| cells.leaf_value(leaf, index))
+        }
+    };
+    let division = path.shape().head(key, head).ok_or_else(|| corrupt(page, Malformed::Node))?;
+    load_checked((log, reader), (page, head), &division)
+}
+
 /// Reads the value in one page that a head names, as a raw page. Returns its checksum.
 fn load_checked<N: Nand, C: Cells>(
     (log, reader): (&mut Log<'_, N>, &mut Reader<'_, C>),
@@ -491,7 +517,7 @@ fn copy_grouped<N: Nand, C: Cells>(
 }
 
 /// A head of the leaf in the path.
-fn head_mut<'t, N: Nand, C: Cells>(tree: &'t mut Tree<'_, N, C>, index: usize) -> &'t mut [u8] {
+pub(crate) fn head_mut<'t, N: Nand, C: Cells>(tree: &'t mut Tree<'_, N, C>, index: usize) -> &'t mut [u8] {
     let leaf = tree.path.held_leaf();
     let head = tree.path.shape().cells().leaf_value(leaf, index);
     let (start, size) = (head.as_ptr().addr() - leaf.as_ptr().addr(), head.len());
@@ -513,12 +539,12 @@ fn program<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, old: u32, victim: &Vict
 }
 
 /// Programs what the reader holds of a page anew; a raw page is of this key.
-fn program_copy<N: Nand, C: Cells>(
+pub(crate) fn program_copy<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     (key, is_raw): (&[u8], bool),
     victim: &Victim,
 ) -> Outcome<u32, N> {
-    let kind = if is_raw { Kind::Raw(tree.path.shape().user_key(key)) } else { Kind::Value };
+    let kind = if is_raw { Kind::Raw(tree.path.shape().user_key(key), CellMode::Slc) } else { Kind::Value };
     let PageAddr(new) = tree.log.copy(tree.reader.lend(), kind, victim)?;
     tree.reader.programmed(new);
     Ok(new)
@@ -614,7 +640,9 @@ pub(crate) fn visit_open<N: Nand, C: Cells>(
     let Some(division) = values.division() else { return Ok(()) };
     for group in 0..values.leaders() {
         let leader = values.leader(group);
-        visit(&mut tree.log, PageAddr(leader), &[]);
+        // Of a raw page the log is to know whose it is: it does not ask again when the value is whole.
+        let owner = values.owner();
+        visit(&mut tree.log, PageAddr(leader), if FILES { owner.key().unwrap_or_default() } else { &[] });
         if division.is_grouped() {
             visit_group(tree, (leader, division.pages_of(group)), visit)?;
         }

@@ -80,11 +80,11 @@ pub(crate) fn has_room<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>, (memor
 /// Bytes of memory, and of a list, that the head of a raw page takes as a change, at most.
 pub(crate) const HEAD_MEMORY: usize = RAW_HEAD_SIZE + PREFIX + OWNER_MAX + 8;
 
-/// Whether the head of a raw page that is moved may wait. Not where nothing waits: then changes go to their leaves at once, and would be hidden by it.
-pub(crate) fn has_head_room<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>) -> bool {
+/// Whether the head of a raw page that is moved may wait. Where nothing waits, not while an operation is under way: then changes go to their leaves at once, and would be hidden by it.
+pub(crate) fn has_head_room<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>, may_begin: bool) -> bool {
     let may_wait = waiting.durability == Durability::OnSync && shape.has_raw();
     debug_assert!(!may_wait || HEAD_MEMORY >= waiting.changes.at_once_size(&[]) + OWNER_MAX + RAW_HEAD_SIZE);
-    may_wait && !waiting.is_idle() && has_room(waiting, shape, (HEAD_MEMORY, 0))
+    may_wait && (may_begin || !waiting.is_idle()) && has_room(waiting, shape, (HEAD_MEMORY, 0))
 }
 
 /// Pages that members of the window may need yet.

@@ -5,6 +5,7 @@ use core::ops::{Bound, ControlFlow};
 use nandu_cells::Cells;
 use nandu_index::{Direction, Entry, KeyBuf};
 use nandu_nand::Nand;
+use nandu_newlog::LogError;
 
 use crate::check::check_key;
 use crate::descend::{find_leaf, leaf_in, look};
@@ -12,6 +13,7 @@ use crate::error::{EngineError, Outcome};
 use crate::keeper::Keeper;
 use crate::range::range_of_user;
 use crate::standing::value_of;
+use crate::under_way::read_value;
 
 /// The value of a record, lent.
 pub(crate) fn lend<'k, N: Nand, C: Cells>(
@@ -42,10 +44,28 @@ pub(crate) fn copy<N: Nand, C: Cells>(
             out[..size].copy_from_slice(&rest[..size]);
             Ok(Some(value.len()))
         }
-        Err(EngineError::LargeValue(_)) => keeper.read_value((key, offset), out),
+        Err(EngineError::LargeValue(_)) => read_value(keeper, (key, offset), out),
         Ok(None) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Whether each page of a large value can be read, and has what its head says; `None` if the key has none.
+pub(crate) fn verify_value<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, key: &[u8]) -> Outcome<Option<bool>, N> {
+    let Err(EngineError::LargeValue(size)) = lend(keeper, key) else { return Ok(None) };
+    let Some(division) = keeper.tree().path.shape().division(key, size) else { return Ok(Some(false)) };
+    for page in 0..division.pages() {
+        // A leader that has no bytes is read for the pages before it.
+        let Some(last) = division.part(page).last() else { continue };
+        match read_value(keeper, (key, last), &mut [0]) {
+            Ok(_) => {}
+            Err(EngineError::Corrupt { .. } | EngineError::Log(LogError::Corrupt { .. })) => {
+                return Ok(Some(false));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Some(true))
 }
 
 /// Visits the entries of a user between two bounds in order, until `visit` breaks off.

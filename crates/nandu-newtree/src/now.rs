@@ -30,7 +30,7 @@ pub(crate) fn put_now<N: Nand, C: Cells>(
     debug_assert!(keeper.waiting().is_idle(), "what waits is in its leaves");
     let (mut growth, mut want) = (Growth::Full, Claim::Grow);
     for _ in 0..CLAIMS_MAX {
-        let (tree, bytes) = keeper.with_value(value);
+        let (tree, _, bytes) = keeper.with_head(value);
         let tried = replace(tree, key).and_then(|fewer| Ok((put(tree, (key, bytes), growth)?, fewer)));
         let ((outcome, existed), fewer) = tried.map_err(|error| keeper.undo(error))?;
         let need = need_of(keeper, outcome);
@@ -50,7 +50,7 @@ pub(crate) fn put_now<N: Nand, C: Cells>(
             }
             Err(error) => return Err(keeper.undo(error)),
         };
-        let (tree, bytes) = keeper.with_value(value);
+        let (tree, _, bytes) = keeper.with_head(value);
         let made = make_room(tree, &mut change, ((key, bytes), outcome, existed));
         let named = |value| pages_named(keeper.tree().path.shape(), &Edit { key, value: Some(value) });
         keeper.count_pages((value.map_or(keeper.values().done() as u32, named), fewer));

@@ -13,14 +13,44 @@ use nandu_media::section::SectionKind;
 use nandu_media::tree::Malformed;
 use nandu_nand::{Nand, PageAddr};
 
+use crate::descend::load_root;
 use crate::error::{EngineError, Outcome, corrupt};
 use crate::list::Waiting;
-use crate::shape::Shape;
+use crate::shape::{Shape, State};
 use crate::tree::Tree;
 use crate::window::Leaf;
 
+/// Finds the tree of the newest commit, and what waits. Returns where it stands, and the commit, if that is to die with the next one.
+pub(crate) fn load_newest<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    waiting: &mut Waiting<'_>,
+    committed: PageAddr,
+) -> Outcome<(State, Option<PageAddr>), N> {
+    let foreign = |error| match error {
+        EngineError::Corrupt { why: Malformed::Cells, .. } => EngineError::OtherFormat,
+        error => error,
+    };
+    let body = tree.reader.body(&mut tree.log, committed.0).map_err(foreign)?;
+    let (height, records, named) = (body.height(), body.records(), body.named_root());
+    let is_member = replay(tree, waiting, committed)?;
+    let root = named.unwrap_or(committed.0);
+    let body = tree.reader.body(&mut tree.log, root)?;
+    let is_root = body.root_present() && body.height() == height;
+    if !is_root || usize::from(height) > tree.path.shape().limits().height_max() {
+        return Err(corrupt(committed.0, Malformed::Levels));
+    }
+    let state = State::read(root, height, records);
+    if state.counts.has_heads && !tree.path.shape().has_values() {
+        return Err(EngineError::NotCompiled { feature: &"blobs" });
+    }
+    debug_assert!(height > 0 && root < tree.path.shape().page_count(), "what was read was checked");
+    tree.path.begin(state);
+    load_root(tree)?;
+    Ok((state, named.map(|_| committed).filter(|_| !is_member)))
+}
+
 /// Reads what the commit in a page says besides its path, and every member of the window. Returns whether the commit lists changes. Reads a page for each member.
-pub(crate) fn replay<N: Nand, C: Cells>(
+fn replay<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     waiting: &mut Waiting<'_>,
     committed: PageAddr,

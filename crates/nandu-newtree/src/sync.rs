@@ -107,7 +107,7 @@ pub(crate) fn change<N: Nand, C: Cells>(
         let pages = make_room(keeper, want, &|keeper| tightness_of(keeper, edits))?;
         keeper.ready()?;
         keeper.make_list_room(size)?;
-        keeper.make_dying_room(deaths)?;
+        make_dying_room(keeper, deaths)?;
         // Pages that were moved for the room of pages may have taken that in memory.
         if has_way(keeper, edits, usize::MAX) {
             tight = Some(pages);
@@ -762,5 +762,15 @@ pub(crate) fn flush<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome
         keeper.settle()?;
     }
     debug_assert!(keeper.waiting().is_idle(), "nothing waits");
+    Ok(())
+}
+
+/// So many pages of values more can be told to die with the next commit, if no more die with one than can: else live counts would be too high, and be made anew with a read of every leaf.
+fn make_dying_room<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, pages: usize) -> Outcome<(), N> {
+    let log = &keeper.tree().log;
+    let needed = DEATHS + keeper.waiting().window.len() + pages;
+    if keeper.working().counts.may_have_heads() && log.has_dying() && log.dying_room() < needed {
+        keeper.settle()?;
+    }
     Ok(())
 }

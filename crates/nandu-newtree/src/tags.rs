@@ -12,7 +12,7 @@
 use nandu_cells::Cells;
 use nandu_index::Edit;
 use nandu_media::features::TAGS;
-use nandu_nand::{Nand, PageAddr};
+use nandu_nand::{CellMode, Nand, PageAddr};
 use nandu_newlog::{Claim, Kind, LogError, TAIL_MAX, Tag, Tagged};
 
 use crate::batch::with_beside;
@@ -65,7 +65,7 @@ pub(crate) fn put_tagged<N: Nand, C: Cells>(
         return Ok(false);
     }
     let need = Need { want: Claim::Grow, pages: 2, live: 1, deaths: DEATHS + 1 };
-    let mut change = match keeper.claim_for(need, true) {
+    let mut change = match keeper.claim_for(need, Some(CellMode::Slc)) {
         Ok(Some(change)) if tag_next(keeper).is_some() => change,
         Ok(_) | Err(EngineError::Log(LogError::Full)) => return Ok(false),
         Err(error) => return Err(keeper.undo(error)),
@@ -150,14 +150,14 @@ pub(crate) fn end_tail<N: Nand, C: Cells>(
 ) -> Outcome<(), N> {
     let need = Need { want: Claim::Settle, pages: 2, live: 1, deaths: DEATHS + 1 };
     for _ in 0..CLAIMS_MAX {
-        let Some(mut change) = keeper.claim_for(need, true)? else { continue };
+        let Some(mut change) = keeper.claim_for(need, Some(CellMode::Slc))? else { continue };
         let (tree, waiting) = keeper.parts();
         let index = waiting.changes.find(key).ok();
         let is_named = |index: &usize| tree.path.shape().page_of(key, waiting.changes.value(*index)) == Some(last.page);
         let copied = index.filter(is_named).map_or(Ok(()), |index| {
             let out = tree.reader.lend();
             out.copy_from_slice(bytes);
-            let new = change.append(&mut tree.log, Kind::Raw(key), out)?;
+            let new = change.append(&mut tree.log, Kind::Raw(key, CellMode::Slc), out)?;
             tree.reader.programmed(new);
             waiting.changes.set_page(index, new);
             tree.log.dies(PageAddr(last.page));

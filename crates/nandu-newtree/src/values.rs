@@ -5,10 +5,12 @@
 use core::ops::Range;
 
 use nandu_media::features::{BLOBS, SNAPSHOTS};
-use nandu_newlog::Claim;
+use nandu_nand::CellMode;
+use nandu_newlog::{Claim, Owner};
 
 use crate::division::{CHECK, Division, SINGLE_MAX, begin_head, number_at, number_in};
 use crate::numbers::Numbers;
+use crate::unsettled::Unsettled;
 
 /// A value under way.
 #[derive(Clone, Copy)]
@@ -22,6 +24,10 @@ struct Open {
     since: u64,
     /// What it asks of the log.
     want: Claim,
+    /// How many bits a cell of its raw page has.
+    mode: CellMode,
+    /// And whose that is.
+    owner: Owner,
 }
 
 /// Memory for a value that is being put.
@@ -32,6 +38,8 @@ pub(crate) struct Values<'m> {
     mean: usize,
     /// Snapshots, whose records may name pages of values, too.
     snapshots: Numbers,
+    /// Copies that no commit may name yet.
+    copies: Unsettled,
     /// Leaves of which the youngest snapshot may have to keep something yet; [`ALL`] where nobody knows.
     unkept: u32,
 }
@@ -44,7 +52,7 @@ const WEIGHT: usize = 8;
 
 impl<'m> Values<'m> {
     pub(crate) fn new(memory: &'m mut [u8]) -> Values<'m> {
-        Values { memory, open: None, mean: 0, snapshots: Numbers::NONE, unkept: ALL }
+        Values { memory, open: None, mean: 0, snapshots: Numbers::NONE, copies: Unsettled::NONE, unkept: ALL }
     }
 
     /// Whether there is memory for large values.
@@ -61,6 +69,16 @@ impl<'m> Values<'m> {
     pub(crate) fn snapshots_mut(&mut self) -> &mut Numbers {
         self.unkept = ALL;
         &mut self.snapshots
+    }
+
+    /// Copies of raw pages that no commit may name yet.
+    pub(crate) fn copies(&self) -> &Unsettled {
+        &self.copies
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn copies_mut(&mut self) -> &mut Unsettled {
+        &mut self.copies
     }
 
     /// Pages that growth leaves for what the youngest snapshot has to keep when all that it does not have yet is deleted: one for each leaf, of which the tree has so many at most.
@@ -86,15 +104,15 @@ impl<'m> Values<'m> {
         }
     }
 
-    /// Begins a value, by this claim; the next page gets this sequence.
-    pub(crate) fn begin(&mut self, division: Division, since: u64, want: Claim) {
+    /// Begins a value, by this claim; if it has a raw page with so many bits in a cell, which is of this owner. The next page gets this sequence.
+    pub(crate) fn begin(&mut self, division: Division, (want, since): (Claim, u64), (owner, mode): (Owner, CellMode)) {
         debug_assert!(self.open.is_none() && division.head_size() <= self.memory.len(), "one at a time");
         begin_head(self.memory, &division);
         self.mean = match self.mean {
             0 => WEIGHT * division.pages(),
             mean => mean - mean / WEIGHT + division.pages(),
         };
-        self.open = Some(Open { division, done: 0, has_rest: division.rest().is_empty(), since, want });
+        self.open = Some(Open { division, done: 0, has_rest: division.rest().is_empty(), since, want, mode, owner });
     }
 
     /// No value is under way any more. Returns whether pages of it were programmed.
@@ -165,14 +183,26 @@ impl<'m> Values<'m> {
         self.memory[CHECK].copy_from_slice(&check.to_le_bytes());
     }
 
-    /// Whether the next page of the value under way is a raw one.
-    pub(crate) fn is_raw_next(&self) -> bool {
-        self.next().is_some() && self.division().is_some_and(|division| division.is_raw())
+    /// How many bits a cell has of the next page of the value under way, if that is a raw one.
+    pub(crate) fn raw_next(&self) -> Option<CellMode> {
+        let open = self.open.filter(|open| BLOBS && open.division.is_raw())?;
+        self.next().map(|_| open.mode)
+    }
+
+    /// The raw page of the value under way was programmed again.
+    pub(crate) fn move_raw(&mut self, page: u32) {
+        debug_assert!(self.done() == 1 && self.division().is_some_and(|division| division.is_raw()));
+        self.memory[number_at(0)].copy_from_slice(&page.to_le_bytes());
     }
 
     /// Whether a raw page is that of the value under way.
     pub(crate) fn has_raw(&self, page: u32) -> bool {
         self.done() == 1 && self.division().is_some_and(|division| division.is_raw()) && self.leader(0) == page
+    }
+
+    /// Whose the raw page of the value under way is; nobody's if it has none.
+    pub(crate) fn owner(&self) -> Owner {
+        self.open.map_or(Owner::NOBODY, |open| open.owner)
     }
 
     /// Pages that were programmed.

@@ -9,13 +9,43 @@ use nandu_nand::{Nand, PageAddr};
 use crate::changes::Changes;
 use crate::descend::{descend, load_root};
 use crate::error::{Outcome, corrupt};
-use crate::large::{Heads, visit_leaf};
+use crate::large::{Heads, visit_leaf, visit_open, visit_waiting};
+use crate::list::Waiting;
 use crate::reserved::kept_key;
 use crate::slots::{PENDING, Seek};
 use crate::tree::{Tree, Visit};
+use crate::values::Values;
 
-/// Visits every page that lives, each once. Reads the inner nodes that are not in memory; and where there may be heads of large values the leaves. Returns how many heads there are, and how many leaves, where the youngest snapshot has this slot.
-pub(crate) fn live_pages<N: Nand, C: Cells>(
+/// Visits every page that lives, each once: a commit without a path that dies with the next one, members of the window that hold nothing else, what changes name that wait and the value under way, and the tree with what its records name. Returns how many heads of values there are.
+pub(crate) fn visit_all<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    (waiting, values, bare): (&Waiting<'_>, &Values<'_>, Option<PageAddr>),
+    visit: Visit<'_, N>,
+) -> Outcome<Heads, N> {
+    debug_assert!(!tree.path.is_dirty(), "what lives is on flash");
+    for page in bare.iter().copied().chain(waiting.window.lonely(usize::MAX)) {
+        visit(&mut tree.log, page, &[]);
+    }
+    let waits = visit_waiting(tree, &waiting.changes, visit);
+    visit_open(tree, values, visit)?;
+    let youngest = values.snapshots().held().next_back().map(|it| it.slot);
+    let heads = live_pages(tree, (&waiting.changes, youngest), visit)?;
+    Ok(Heads { count: heads.count + waits, pages: heads.pages + waits, ..heads })
+}
+
+/// Whether anything leads to a page that cannot be read. If that cannot be found out it may be.
+pub(crate) fn reaches<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    of: (&Waiting<'_>, &Values<'_>, Option<PageAddr>),
+    page: PageAddr,
+) -> bool {
+    let mut is_reached = false;
+    let walked = visit_all(tree, of, &mut |_, live, _| is_reached |= live == page);
+    is_reached || walked.is_err()
+}
+
+/// Visits every page of the tree that lives, each once. Reads the inner nodes that are not in memory; and where there may be heads of large values the leaves. Returns how many heads there are, and how many leaves, where the youngest snapshot has this slot.
+fn live_pages<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     (changes, youngest): (&Changes<'_>, Option<u8>),
     visit: Visit<'_, N>,

@@ -64,6 +64,15 @@ impl Change {
     }
 }
 
+/// A page that the log asks about.
+pub(crate) struct Asked<'v> {
+    pub(crate) victim: &'v Victim,
+    /// Pages that may be moved with it, itself included.
+    pub(crate) most: usize,
+    /// Whether changes may begin to wait where none does.
+    pub(crate) may_begin: bool,
+}
+
 /// What pages are appended with.
 pub(crate) enum Pen<'a> {
     /// An operation.

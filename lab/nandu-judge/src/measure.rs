@@ -132,7 +132,7 @@ const MEASURES: &[(&str, Measure)] = &[
     ("refused", |judge, heart| judge.of_lives(heart, Tally::refused)),
     ("room-records", |judge, heart| room::records(judge.form, heart)),
     ("room-files", |judge, heart| room::files(judge.form, heart)),
-    ("room-two-bits", |_, heart| old_alone(heart).and_then(|()| room::two_bits())),
+    ("room-two-bits", |_, heart| room::two_bits(heart)),
     ("idle", |judge, heart| judge.idle(heart, idle::Part::Until)),
     ("idle-for-ever", |judge, heart| judge.idle(heart, idle::Part::After)),
     ("snapshot", |judge, heart| snapshot::values(judge.form, heart)),

@@ -102,12 +102,18 @@ pub(crate) fn files(form: Form, heart: Heart) -> Result<Values, Wrong> {
 }
 
 /// Bytes of files on a full volume that uses both modes of its cells, of all bytes with two bits a cell, in percent.
-pub(crate) fn two_bits() -> Result<Values, Wrong> {
+pub(crate) fn two_bits(heart: Heart) -> Result<Values, Wrong> {
     let chip = Chip::PAPER_FLEX.with_blocks(BLOCKS_TWO_BITS);
-    let memory = FsOptions { cache_size: 64 << 10, pending_size: 16 << 10, note_count: 128, ..FsOptions::DEFAULT };
+    let choice = Choice { cache_size: 64 << 10, pending_size: 16 << 10 };
     let geometry: &Geometry = &chip.geometry;
     let all = u64::from(geometry.page_count()) * u64::from(geometry.page_size);
-    let bytes = filled(&OldFiles(memory.both_modes(geometry)), chip)?;
+    let bytes = match heart {
+        Heart::Old => {
+            let options = FsOptions { note_count: 128, ..OldFiles::new(choice).0 };
+            filled(&OldFiles(options.both_modes(geometry)), chip)?
+        }
+        Heart::New => filled(&NewFiles(NewFiles::new(choice).0.both_modes(geometry)), chip)?,
+    };
     Ok(Values::from([(format!("{BLOCKS_TWO_BITS} blocks"), 100.0 * bytes as f64 / all as f64)]))
 }
 

@@ -146,16 +146,17 @@ const NEW_LOG: House = House {
     shared: "-",
     called: &[],
     floors: &[
-        &["dying", "error", "heads", "options", "order", "reserve"],
+        &["dying", "error", "heads", "options", "order", "partners", "reserve"],
         &["ready", "shape"],
         // The chip, and what is known of blocks.
         &["blocks", "chip", "tail"],
         &["disturb", "medium", "stats"],
         &["anchors", "collector", "gap", "raw", "search"],
-        &["parts", "roll", "room"],
+        &["pairs", "parts", "roll", "room", "survivors"],
         &["classify", "grant", "victims"],
         &["volume"],
-        &["format", "mount", "verify"],
+        &["choice", "format", "recover", "step", "verify"],
+        &["mount"],
         &["log"],
     ],
     large: &[],
@@ -166,25 +167,25 @@ const NEW_TREE: House = House {
     shared: "-",
     called: &[],
     floors: &[
-        &["division", "reserved"],
+        &["division", "reserved", "unsettled"],
         // What is told, and what a tree is made of.
         &["changes", "copies", "cursor", "error", "numbers", "options", "order", "pages", "slots", "splice", "stats"],
         &["shape", "values", "window"],
         // The path, what is read, who may append, and what a commit lists.
         &["check", "list", "path", "reader", "writer"],
         &["fit", "tree"],
-        &["commit", "descend", "replay"],
-        &["siblings"],
+        &["commit", "descend"],
+        &["replay", "siblings"],
         &["large"],
         // What changes nodes, and what walks over them.
-        &["range", "relocate", "split", "verify", "walk"],
+        &["range", "relocate", "settling", "split", "verify", "walk"],
         &["vanish"],
         &["edit"],
         &["batch", "keeper"],
-        &["growth", "standing"],
+        &["growth", "standing", "under_way"],
         // Changes at once, and changes that wait.
         &["lookup", "now", "sync"],
-        &["graft", "make", "prune"],
+        &["graft", "idle", "make", "prune"],
         // Snapshots.
         &["keep", "snapshots"],
         &["at", "blobs", "parts", "tags"],

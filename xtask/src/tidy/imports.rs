@@ -49,7 +49,10 @@ pub(crate) const LAYERS: &[Layer] = &[
         "nandu-fs",
         &["nandu-nand", "nandu-media", "nandu-index", "nandu-files", "nandu-placement", "nandu-log", "nandu-tree"],
     ),
-    core("nandu-newfs", &["nandu-nand", "nandu-index", "nandu-files", "nandu-newlog", "nandu-newtree"]),
+    core(
+        "nandu-newfs",
+        &["nandu-nand", "nandu-index", "nandu-files", "nandu-placement", "nandu-newlog", "nandu-newtree"],
+    ),
     core(
         "nandu",
         &["nandu-nand", "nandu-index", "nandu-log", "nandu-newlog", "nandu-tree", "nandu-newtree", "nandu-fs"],

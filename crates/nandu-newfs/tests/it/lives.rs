@@ -138,9 +138,12 @@ const MOUNT_MAX: u64 = 40;
 #[test]
 fn a_mount_stays_short() {
     let mut most = 0;
-    for (seed, blocks) in [(1, 16), (2, 40), (3, 128), (4, 400)] {
-        let chip = Chip::W25N01GV.with_blocks(blocks);
-        let options = Options { pending_size: 8192, ..Options::DEFAULT };
+    let paired = [(5, Chip::PAPER_FLEX.with_blocks(40)), (6, Chip::PAPER_FLEX.with_blocks(400))];
+    let single =
+        [(1, 16), (2, 40), (3, 128), (4, 400)].map(|(seed, blocks)| (seed, Chip::W25N01GV.with_blocks(blocks)));
+    for (seed, chip) in single.into_iter().chain(paired) {
+        let plain = Options { pending_size: 8192, ..Options::DEFAULT };
+        let options = if seed < 5 { plain } else { plain.both_modes(&chip.geometry) };
         let mut memory = memory(&chip.geometry, &options);
         let mut chance = Chance::new(seed);
         let mut sim: Sim = formatted_with(chip, options);

@@ -14,10 +14,14 @@ mod directories;
 #[path = "../../../nandu-fs/tests/it/files.rs"]
 mod files;
 mod lives;
+#[cfg(feature = "mlc")]
+mod mlc_lives;
 #[path = "../../../nandu-fs/tests/it/page_sizes.rs"]
 mod page_sizes;
 #[path = "../../../nandu-fs/tests/it/paths.rs"]
 mod paths;
+#[cfg(feature = "mlc")]
+mod placing;
 #[path = "../../../nandu-fs/tests/it/random.rs"]
 mod random;
 mod records;

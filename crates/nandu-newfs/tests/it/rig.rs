@@ -2,9 +2,15 @@
 
 use std::sync::OnceLock;
 
+#[cfg(feature = "mlc")]
+use nandu_nand::Cause;
 use nandu_nand::{Geometry, Nand};
+#[cfg(feature = "mlc")]
+use nandu_newfs::placement::Class;
 use nandu_newfs::{Attributes, Capabilities, Format, Fs, Options, Time};
 use nandu_sim::{Chip, Sim};
+#[cfg(feature = "mlc")]
+use nandu_suite::Stepped;
 use nandu_suite::{Opened, ROOT, SMALL, System};
 
 pub(crate) const OPTIONS: Options = Options { cache_size: 512, pending_size: 2048, open_max: 4, ..Options::DEFAULT };
@@ -65,6 +71,30 @@ impl System for Nandu {
 
     fn mount<'m, N: Nand + 'm>(&self, chip: N, memory: &'m mut [u8]) -> Opened<Fs<'m, N>> {
         Fs::mount(chip, self.0, memory)
+    }
+
+    #[cfg(feature = "mlc")]
+    fn begin<N: Nand>(&self, fs: &mut Fs<'_, N>, now: Time, is_synced: bool) {
+        fs.set_class(if is_synced { Class::Synced } else { Class::Normal });
+        fs.request_begin(now).unwrap();
+    }
+
+    #[cfg(feature = "mlc")]
+    fn end<N: Nand>(&self, fs: &mut Fs<'_, N>, now: Time) {
+        fs.request_end(now);
+    }
+
+    #[cfg(feature = "mlc")]
+    fn has_steps(&self) -> bool {
+        self.0.placement.is_some()
+    }
+
+    #[cfg(feature = "mlc")]
+    fn step<N: Nand>(&self, fs: &mut Fs<'_, N>, now: Time) -> Option<Stepped> {
+        let at = now.max(fs.step_due()?);
+        let before = fs.stats().programs_for(Cause::Levelling);
+        fs.step(at).unwrap();
+        Some(Stepped { at, levelled: fs.stats().programs_for(Cause::Levelling) > before })
     }
 
     fn has_tail<N: Nand>(&self, fs: &Fs<'_, N>) -> bool {

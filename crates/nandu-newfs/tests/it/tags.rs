@@ -1,6 +1,6 @@
 //! Pages of files that are durable by their tags: what they cost, what tags say whoever wrote them, and what a mount tells of.
 
-use nandu_nand::{Geometry, PageAddr};
+use nandu_nand::{CellMode, Geometry, PageAddr};
 use nandu_newfs::{Attributes, Fs, FsError, Ino, LogOptions, Options};
 use nandu_newlog::{Claim, Claimed, Kind, Log, Tag};
 use nandu_sim::{Chip, Sim};
@@ -31,13 +31,17 @@ fn with_tail(chip: Sim, tags: &[Tag]) -> (Sim, Vec<PageAddr>) {
     log.mount(&LOG).unwrap();
     let mut page = [0; 512];
     // One that knows where raw pages go.
-    let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, 1), 1) else { panic!("no room") };
-    log.append(&mut [0; 512], Kind::Raw(b"nobody"), &mut grant).unwrap();
+    let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, Some(CellMode::Slc)), 1) else {
+        panic!("no room")
+    };
+    log.append(&mut [0; 512], Kind::Raw(b"nobody", CellMode::Slc), &mut grant).unwrap();
     log.read(log.committed().unwrap(), &mut page).unwrap();
     log.commit(&mut page, grant).unwrap();
     let mut pages = Vec::new();
     for tag in tags {
-        let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, 1), 1) else { panic!("no room") };
+        let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, Some(CellMode::Slc)), 1) else {
+            panic!("no room")
+        };
         let page = log.append(&mut [2; 512], Kind::Tagged(b"somebody", tag), &mut grant).unwrap();
         assert!(log.is_tagged(page));
         pages.push(page);

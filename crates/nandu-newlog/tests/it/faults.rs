@@ -233,6 +233,12 @@ fn raw_pages_survive_what_others_do() {
     }
     try_everywhere(Fault::NothingHappens, tagged_chip, tagged(careful), Demand::Survives);
     try_everywhere(Fault::Stale, tagged_chip, tagged(careful), Demand::Heals);
+    let (dense_chip, dense) = (Chip::TINY_MLC.with_blocks(28), |options| LogOptions { has_mlc: true, ..options });
+    for fault in [Fault::ProgramFails, Fault::EraseFails, Fault::BitFlips(4), Fault::Bus(Tear::SomeBits)] {
+        try_everywhere(fault, dense_chip, dense(plain), Demand::Survives);
+    }
+    try_everywhere(Fault::NothingHappens, dense_chip, dense(careful), Demand::Survives);
+    try_everywhere(Fault::Misdirected(None), dense_chip, dense(careful), Demand::NeverWrong);
     let (sim, values) = start(chip, plain);
     let count = operations(&sim, plain, &values);
     for first in 0..count {

@@ -1,6 +1,6 @@
 //! Images that are not what a log wrote (F22, F24).
 
-use nandu_nand::{BlockAddr, Geometry, Nand, PageAddr};
+use nandu_nand::{BlockAddr, CellMode, Geometry, Nand, PageAddr};
 use nandu_newlog::{Claim, Claimed, Fate, Kind, Log, LogError, LogOptions, TAIL_MAX};
 use nandu_sim::{Chip, Sim};
 
@@ -9,6 +9,8 @@ use crate::toy::{Toy, memory};
 const PLAIN: LogOptions = LogOptions::DEFAULT;
 const RAW: LogOptions = LogOptions { has_raw: true, ..PLAIN };
 const RAW_CHIP: Chip = Chip::TINY.with_blocks(20);
+const MLC: LogOptions = LogOptions { has_mlc: true, ..RAW };
+const MLC_CHIP: Chip = Chip::TINY_MLC.with_blocks(28);
 const TAGGED: LogOptions = LogOptions { has_tags: true, ..RAW };
 const TAGGED_CHIP: Chip = Chip { geometry: Geometry { spare_size: 32, tag_size: 16, ..RAW_CHIP.geometry }, ..RAW_CHIP };
 
@@ -71,9 +73,9 @@ fn use_it(mut sim: Sim, options: LogOptions, chance: &mut Chance) -> bool {
         }
         Err(_) => false,
     };
-    // A tail is read besides.
-    let most = if options.has_tags { 2100 } else { 2000 };
-    assert!(sim.operation_count() - before < most, "{} operations", sim.operation_count() - before);
+    // A tail is read besides; and of a block with two bits a cell each page behind which nothing may follow.
+    let most = if options.has_mlc { 20_000 } else { 2000 + 100 * u64::from(options.has_tags) };
+    assert!(sim.operation_count() - before < most, "{} operations: {options:?}", sim.operation_count() - before);
     mounted
 }
 
@@ -88,8 +90,14 @@ fn write_it(log: &mut Log<'_, &mut Sim>, (page, has_raw): (&mut [u8], bool), cha
             while let Ok(Some(victim)) = log.victim(&mut budget) {
                 if log.is_raw(victim.page()) && log.whose(&victim).is_ok() {
                     log.found_owner(PageAddr(chance.below(page_count) as u32), b"somebody");
-                    let copy = log.copy(page, Kind::Raw(b"somebody"), &victim);
-                    let fate = if copy.is_ok() { Fate::Values(1) } else { Fate::Stays };
+                    let copy = log.copy(page, Kind::Raw(b"somebody", CellMode::Slc), &victim);
+                    while let Ok(Some(_)) = log.rescue(page) {}
+                    let is_settled = copy.as_ref().is_ok_and(|&copy| log.is_settled(copy));
+                    let fate = match copy {
+                        Ok(_) if is_settled || chance.below(2) == 0 => Fate::Values(1),
+                        Ok(_) => Fate::Kept,
+                        Err(_) => Fate::Stays,
+                    };
                     log.answer(victim, fate, &mut budget);
                     continue;
                 }
@@ -97,10 +105,11 @@ fn write_it(log: &mut Log<'_, &mut Sim>, (page, has_raw): (&mut [u8], bool), cha
                 log.answer(victim, fate, &mut budget);
             }
             let raws = u32::from(has_raw && chance.below(2) == 0);
-            match log.claim_with(want, (pages, raws), 1) {
+            let mode = if log.has_mlc() && chance.below(2) == 0 { CellMode::Mlc } else { CellMode::Slc };
+            match log.claim_with(want, (pages, (raws > 0).then_some(mode)), 1) {
                 Ok(Claimed::Granted(mut grant)) => {
                     let kind =
-                        if chance.below(2) == 0 { Kind::Raw(b"somebody") } else { Kind::Tagged(b"me", &[7; 12]) };
+                        if chance.below(2) == 0 { Kind::Raw(b"somebody", mode) } else { Kind::Tagged(b"me", &[7; 12]) };
                     if raws > 0 && log.append(page, kind, &mut grant).is_err() {
                         return;
                     }
@@ -111,6 +120,9 @@ fn write_it(log: &mut Log<'_, &mut Sim>, (page, has_raw): (&mut [u8], bool), cha
                     }
                     if chance.below(2) == 0 && log.dying_room() > 0 {
                         log.dies(PageAddr(chance.below(page_count) as u32));
+                    }
+                    if log.has_mlc() && chance.below(4) == 0 {
+                        log.settle_copies();
                     }
                     if log.commit(page, grant).is_err() {
                         return;
@@ -167,6 +179,7 @@ fn damaged_images_are_refused_or_mounted_and_never_panic() {
         (Chip::TINY.with_blocks(20), streams),
         (RAW_CHIP, RAW),
         (TAGGED_CHIP, TAGGED),
+        (MLC_CHIP, MLC),
     ] {
         for is_clean in [true, false] {
             let pages = pages_of(&volume(chip, options, is_clean));

@@ -9,6 +9,7 @@ mod faults;
 mod guards;
 mod hostile;
 mod life;
+mod mlc;
 mod model;
 mod mounts;
 mod pages;

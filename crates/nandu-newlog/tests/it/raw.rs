@@ -1,6 +1,6 @@
 //! Raw pages: whose they are, what a cut and an unmount leave of that, and pages that look like one of the log.
 
-use nandu_nand::{Nand, PageAddr};
+use nandu_nand::{CellMode, Nand, PageAddr};
 use nandu_newlog::{Claim, Claimed, Kind, Log, LogError, LogOptions};
 use nandu_sim::power_cut::Driver;
 use nandu_sim::{Chip, Sim};
@@ -58,8 +58,10 @@ fn chains_of_cuts_with_raw_pages() {
 
 /// Puts a raw page and commits; returns where it is.
 fn put<N: Nand>(log: &mut Log<'_, N>, bytes: &mut [u8], key: &[u8]) -> PageAddr {
-    let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, 1), 1) else { panic!("no room") };
-    let page = log.append(bytes, Kind::Raw(key), &mut grant).unwrap();
+    let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, Some(CellMode::Slc)), 1) else {
+        panic!("no room")
+    };
+    let page = log.append(bytes, Kind::Raw(key, CellMode::Slc), &mut grant).unwrap();
     log.commit(&mut vec![0; bytes.len()], grant).unwrap();
     page
 }
@@ -81,8 +83,13 @@ fn a_raw_page_takes_a_program_and_one_more_for_each_group() {
         log.read_raw(at, &mut page).unwrap();
         assert_eq!((log.nand().counters().since(&before).reads, page[0], page[2047]), (1, 9, 9));
     }
-    let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, 1), 1) else { panic!("no room") };
-    assert!(matches!(log.append(&mut page, Kind::Raw(&[1; 12]), &mut grant), Err(LogError::Unsuitable { .. })));
+    let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, Some(CellMode::Slc)), 1) else {
+        panic!("no room")
+    };
+    assert!(matches!(
+        log.append(&mut page, Kind::Raw(&[1; 12], CellMode::Slc), &mut grant),
+        Err(LogError::Unsuitable { .. })
+    ));
 }
 
 /// Fills and empties blocks until the log had to ask this often whose pages are.

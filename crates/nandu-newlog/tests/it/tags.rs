@@ -1,6 +1,6 @@
 //! Raw pages that are durable by their tags: what they cost, and whether a mount after a cut finds them all.
 
-use nandu_nand::{Geometry, Nand, PageAddr};
+use nandu_nand::{CellMode, Geometry, Nand, PageAddr};
 use nandu_newlog::{Claim, Claimed, Kind, Log, LogOptions, TAIL_MAX, Tagged};
 use nandu_sim::power_cut::Driver;
 use nandu_sim::{Chip, Sim};
@@ -59,7 +59,9 @@ fn chains_of_cuts_with_tags() {
 
 /// Puts a raw page, by a tag if it can have one; returns where it is, and whether it has one.
 fn put<N: Nand>(log: &mut Log<'_, N>, bytes: &mut [u8], id: u8) -> (PageAddr, bool) {
-    let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, 1), 1) else { panic!("no room") };
+    let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, Some(CellMode::Slc)), 1) else {
+        panic!("no room")
+    };
     let page = log.append(bytes, Kind::Tagged(&[id], &[id; 12]), &mut grant).unwrap();
     let is_tagged = log.is_tagged(page);
     if !is_tagged {
@@ -160,12 +162,16 @@ fn nothing_is_tagged_behind_a_page_that_looks_erased() {
     let mut log = begun(CHIP, &mut bytes);
     let mut page = vec![1; log.page_size()];
     assert!(log.tag_next().is_some());
-    let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, 1), 1) else { panic!("no room") };
-    log.append(&mut page, Kind::Raw(b"as a copy"), &mut grant).unwrap();
+    let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, Some(CellMode::Slc)), 1) else {
+        panic!("no room")
+    };
+    log.append(&mut page, Kind::Raw(b"as a copy", CellMode::Slc), &mut grant).unwrap();
     assert_eq!(log.tag_next(), Some(1));
-    let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, 1), 1) else { panic!("no room") };
+    let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, Some(CellMode::Slc)), 1) else {
+        panic!("no room")
+    };
     page.fill(0xFF);
-    log.append(&mut page, Kind::Raw(b"as a copy"), &mut grant).unwrap();
+    log.append(&mut page, Kind::Raw(b"as a copy", CellMode::Slc), &mut grant).unwrap();
     assert_eq!(log.tag_next(), None);
 }
 

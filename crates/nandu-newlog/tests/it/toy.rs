@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nandu_nand::{Nand, PageAddr};
+use nandu_nand::{CellMode, Nand, PageAddr};
 use nandu_newlog::{
     Budget, Claim, Claimed, Fate, Grant, Kind, Log, LogError, LogOptions, TAIL_MAX, Tagged, Victim, Whose,
 };
@@ -28,6 +28,10 @@ pub(crate) struct Toy<'m, N: Nand> {
     /// Pages were copied since the newest commit.
     has_copied: bool,
     has_raw: bool,
+    /// Copies that no commit may name yet: of which entry, from where, and where.
+    unsettled: Vec<(u32, PageAddr, PageAddr)>,
+    /// Pages that shared their cells with one that failed: copies, and others.
+    pub(crate) lost: (u32, u32),
     /// How often the log did not know whose raw pages are.
     pub(crate) searches: u32,
     /// Pages of the tail that the mount found.
@@ -70,6 +74,8 @@ impl<'m, N: Nand> Toy<'m, N> {
             was_exact: false,
             has_copied: false,
             has_raw,
+            unsettled: Vec::new(),
+            lost: (0, 0),
             searches: 0,
             tail: 0,
             recounts: 0,
@@ -112,9 +118,11 @@ impl<'m, N: Nand> Toy<'m, N> {
             }
         }
         let Some((id, page, bytes)) = last.filter(|_| !self.log.is_read_only()) else { return Ok(()) };
-        let Claimed::Granted(mut grant) = self.log.claim_with(Claim::Settle, (1, 1), 0)? else { panic!("no room") };
+        let Claimed::Granted(mut grant) = self.log.claim_with(Claim::Settle, (1, Some(CellMode::Slc)), 0)? else {
+            panic!("no room")
+        };
         self.buffer = bytes;
-        let copy = self.log.append(&mut self.buffer, Kind::Raw(&id.to_le_bytes()), &mut grant)?;
+        let copy = self.log.append(&mut self.buffer, Kind::Raw(&id.to_le_bytes(), CellMode::Slc), &mut grant)?;
         self.log.dies(page);
         self.map[id as usize] = Some(copy);
         let map = self.map.clone();
@@ -189,16 +197,25 @@ impl<'m, N: Nand> Toy<'m, N> {
     }
 
     /// Pays the share of collecting and makes room.
-    fn prepare(&mut self, want: Claim, (pages, raws): (u32, u32), live: u32) -> Result<Grant, ToyError<N>> {
+    fn prepare(&mut self, want: Claim, (pages, raw): (u32, Option<CellMode>), live: u32) -> Result<Grant, ToyError<N>> {
+        let raws = u32::from(raw.is_some());
         let mut budget = self.log.instalment((pages + raws, self.due), (4, 1));
         self.work(&mut budget)?;
         self.due = budget.left_due();
         for _ in 0..10_000 {
             // A commit that holds no entry dies with the next one.
             let more = live.saturating_sub(self.lone_root.is_some().into());
-            match self.log.claim_with(want, (pages, raws), more.saturating_sub(raws))? {
+            match self.log.claim_with(want, (pages, raw), more.saturating_sub(raws))? {
                 Claimed::Granted(grant) => return Ok(grant),
-                Claimed::Collect(mut budget) => self.work(&mut budget)?,
+                Claimed::Collect(mut budget) => {
+                    let before = self.log.spent();
+                    self.work(&mut budget)?;
+                    if self.log.spent() == before && !self.unsettled.is_empty() {
+                        self.log.settle_copies();
+                        self.name_settled();
+                        self.settle()?;
+                    }
+                }
                 Claimed::Settle => self.settle()?,
                 Claimed::Recount => self.recount()?,
             }
@@ -256,7 +273,8 @@ impl<'m, N: Nand> Toy<'m, N> {
         }
         self.recounts += 1;
         self.log.recount_begin();
-        for page in self.map.iter().flatten().chain(&self.lone_root) {
+        let copies: Vec<_> = self.unsettled.iter().map(|&(_, _, copy)| copy).collect();
+        for page in self.map.iter().flatten().chain(&self.lone_root).chain(&copies) {
             self.log.recount(*page);
         }
         self.log.recount_end(true);
@@ -317,11 +335,58 @@ impl<'m, N: Nand> Toy<'m, N> {
             Err(LogError::Corrupt { .. }) => return Ok(Fate::Unreadable),
             Err(error) => return Err(error),
         }
-        let new = self.log.copy(&mut self.buffer, Kind::Raw(&id.to_le_bytes()), victim)?;
-        self.map[id as usize] = Some(new);
+        if self.unsettled.iter().any(|&(_, source, _)| source == page) {
+            return Ok(Fate::Stays);
+        }
+        let new = self.log.copy(&mut self.buffer, Kind::Raw(&id.to_le_bytes(), CellMode::Slc), victim)?;
         self.has_copied = true;
-        self.log.dies(page);
-        Ok(Fate::Values(1))
+        let is_settled = self.log.is_settled(new);
+        if is_settled {
+            self.map[id as usize] = Some(new);
+            self.log.dies(page);
+        } else {
+            self.unsettled.push((id, page, new));
+        }
+        self.rescue()?;
+        self.name_settled();
+        Ok(if is_settled { Fate::Values(1) } else { Fate::Kept })
+    }
+
+    /// What failed took other pages with it.
+    fn rescue(&mut self) -> Result<(), ToyError<N>> {
+        while let Some(rescued) = self.log.rescue(&mut self.buffer)? {
+            let id = u32::from_le_bytes(rescued.owner.key().unwrap().try_into().unwrap()) as usize;
+            match rescued.to {
+                Some(to) if self.map[id] == Some(rescued.from) => {
+                    self.map[id] = Some(to);
+                    self.log.forget(rescued.from);
+                    self.lost.1 += 1;
+                }
+                Some(to) => self.log.forget(to),
+                None => {
+                    self.unsettled.retain(|&(_, _, copy)| copy != rescued.from);
+                    self.log.forget(rescued.from);
+                    self.lost.0 += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Names the copies that a commit may name now.
+    fn name_settled(&mut self) {
+        let (settled, unsettled) =
+            self.unsettled.iter().partition(|&&(_, _, copy)| self.log.is_settled(copy) && self.log.dying_room() > 8);
+        self.unsettled = unsettled;
+        for (id, source, copy) in Vec::<(u32, PageAddr, PageAddr)>::into_iter(settled) {
+            if self.map[id as usize] == Some(source) {
+                self.map[id as usize] = Some(copy);
+                self.log.dies(source);
+                self.log.goes_late(source);
+            } else {
+                self.log.forget(copy);
+            }
+        }
     }
 
     /// Changes several entries, all or none; of those in raw pages it puts one at most.
@@ -335,7 +400,8 @@ impl<'m, N: Nand> Toy<'m, N> {
         };
         let (raws, puts): (Vec<_>, Vec<_>) = puts.into_iter().partition(|&(id, _)| self.is_raw(id));
         let is_lone = puts.is_empty() && want != Claim::Free;
-        let pages = (puts.len().max(1) as u32, raws.len() as u32);
+        let mode = if self.log.has_mlc() && changes[0].0.is_multiple_of(3) { CellMode::Mlc } else { CellMode::Slc };
+        let pages = (puts.len().max(1) as u32, raws.first().map(|_| mode));
         let mut grant = self.prepare(want, pages, new + u32::from(is_lone))?;
         for &(id, value) in changes {
             if let Some(page) = self.map[id as usize] {
@@ -349,9 +415,14 @@ impl<'m, N: Nand> Toy<'m, N> {
         for &(id, value) in &raws {
             self.fill_raw(id, value);
             tag[..4].copy_from_slice(&id.to_le_bytes());
-            let kind = if changes.len() == 1 { Kind::Tagged(&tag[..4], &tag) } else { Kind::Raw(&tag[..4]) };
+            let kind = match changes.len() {
+                1 if mode == CellMode::Slc => Kind::Tagged(&tag[..4], &tag),
+                _ => Kind::Raw(&tag[..4], mode),
+            };
             let page = self.log.append(&mut self.buffer, kind, &mut grant)?;
             self.map[id as usize] = Some(page);
+            self.rescue()?;
+            self.name_settled();
             if self.log.is_tagged(page) {
                 return Ok(());
             }
@@ -381,6 +452,9 @@ impl<'m, N: Nand> Toy<'m, N> {
 
     /// Unmounts, with all deaths counted.
     pub(crate) fn unmount(mut self) -> Result<N, ToyError<N>> {
+        for (_, _, copy) in core::mem::take(&mut self.unsettled) {
+            self.log.forget(copy);
+        }
         if self.log.has_dying() {
             self.settle()?;
         }
@@ -396,9 +470,10 @@ impl<'m, N: Nand> Toy<'m, N> {
         assert!(self.log.is_exact() || !self.was_exact, "the owner said what cannot be by the counts");
         self.was_exact = self.log.is_exact();
         let mut live = BTreeMap::new();
-        let pages: BTreeSet<_> = self.map.iter().flatten().chain(&self.lone_root).collect();
+        let pages: BTreeSet<PageAddr> = self.map.iter().flatten().chain(&self.lone_root).copied().collect();
+        let pages = pages.into_iter().chain(self.unsettled.iter().map(|&(_, _, copy)| copy)).collect::<BTreeSet<_>>();
         for page in pages {
-            *live.entry(self.log.geometry().block_of(*page)).or_insert(0) += 1;
+            *live.entry(self.log.geometry().block_of(page)).or_insert(0) += 1;
         }
         for (block, count) in live {
             assert!(self.log.live_bound(block) >= count, "N5: block {block} holds {count} live pages");

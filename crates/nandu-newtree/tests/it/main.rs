@@ -12,6 +12,7 @@ mod fail;
 mod full;
 mod group;
 mod lives;
+mod mlc;
 mod raw;
 mod snapshot_cuts;
 mod snapshots;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use nandu_newtree::{ByteCells, Durability, Edit, Engine, EngineError, LogError, LogOptions, Options, memory_required};
-use nandu_sim::{Chip, Sim, SimError};
+use nandu_sim::{Chip, Fault, Sim, SimError, Trigger};
 
 use crate::bench::value_of;
 
@@ -156,6 +156,29 @@ fn raw_pages_survive_moves_and_cuts_on_a_full_chip() {
         (refused, cuts, blobs) = (refused + life.0, cuts + life.1, blobs + life.2);
     }
     assert!(refused > 500 && cuts > 400 && blobs > 500, "{refused} refused, {cuts} cuts, {blobs} in commits");
+}
+
+/// The program of a summary fails, so that nothing says whose the pages of its group are, and that block is emptied at once: one of them is of a value that is under way.
+#[test]
+fn the_page_of_a_value_under_way_stays_where_nothing_says_whose_it_is() {
+    let mut chip = Chip::W25N01GV.with_blocks(40);
+    chip.geometry.pages_per_block = 8;
+    let mut bytes = memory(&chip);
+    for failing in 0..60 {
+        let engine = crate::bench::format(Sim::new(chip), ByteCells, OPTIONS, &mut bytes).unwrap();
+        // Behind a cut what a block holds is told by its pages alone.
+        let mut engine = crate::bench::open(engine.abandon(), ByteCells, OPTIONS, &mut bytes).unwrap();
+        let begun = engine.log().nand().operation_count();
+        engine.nand_mut().inject(Fault::ProgramFails, Trigger::Operation(begun + failing));
+        for key in 0..40_u8 {
+            put(&mut engine, &[key], &[key; 2_000]).unwrap();
+        }
+        engine.sync().unwrap();
+        while engine.idle(20).unwrap() {}
+        for key in 0..40_u8 {
+            assert_eq!(value_of(&mut engine, &[key]), Some(vec![key; 2_000]), "operation {failing} failed");
+        }
+    }
 }
 
 /// What stands in a raw page the head of its key tells by a checksum.

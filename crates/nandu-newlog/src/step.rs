@@ -1,0 +1,77 @@
+//! What the log does beside operations: an erase or a checkpoint, so that the next one finds erased blocks, or else a block is emptied.
+
+use nandu_nand::{BlockAddr, Cause, Nand};
+
+use crate::collector::{Budget, Collector, spend};
+use crate::error::LogError;
+use crate::reserve::OPENED_FLOOR;
+use crate::room::Room;
+use crate::victims::Victims;
+use crate::volume::Volume;
+
+/// Blocks that can be opened before a checkpoint lists more, if there are more.
+const OPENABLE_MIN: u32 = 2;
+
+/// Programs of a checkpoint for which a call has to have room; one that takes more is made all the same.
+const CHECKPOINT_MAX: u32 = 4;
+
+/// Does it, as far as the budget goes; returns whether there was one.
+pub(crate) fn step<N: Nand>(volume: &mut Volume<'_, N>, budget: &mut Budget) -> Result<bool, LogError<N::Error>> {
+    debug_assert!(budget.steps > 0);
+    if let Some(block) = Collector::condemned(volume.blocks()) {
+        volume.blocks_mut().retire(block);
+        return Ok(true);
+    }
+    let lists_more = volume.openable() < OPENABLE_MIN && volume.blocks().listable() > 0;
+    // The checkpoint that leaves a clean mount's state comes with an erase of its own. In idle time one comes on top of the budget.
+    let is_leaving = !budget.is_idle && volume.anchors().is_clean();
+    if lists_more || is_leaving {
+        let (programs, erases) = volume.anchors().cost(volume.blocks(), volume.shape());
+        if !budget.is_idle && budget.at_once() < programs.min(CHECKPOINT_MAX) {
+            // The next call has room for it.
+            budget.due = budget.due.max(1);
+            return Ok(false);
+        }
+        budget.programs = if erases > 0 { 0 } else { budget.programs.saturating_sub(programs) };
+        budget.steps -= 1;
+        spend(budget, 0, if budget.is_idle { 0 } else { programs });
+        volume.checkpoint(false)?;
+        return Ok(true);
+    }
+    let is_done = volume.erase_ahead()?;
+    budget.steps -= u32::from(is_done);
+    Ok(is_done)
+}
+
+/// Whether so much was programmed since wear was looked at that a block may be moved for it.
+pub(crate) fn is_levelling_due<N: Nand>(volume: &Volume<'_, N>, collector: &Collector) -> bool {
+    let blocks = volume.blocks();
+    blocks.pool() > OPENED_FLOOR && collector.may_level(volume.spent().0, blocks.pages())
+}
+
+/// The block to empty next.
+pub(crate) fn pick<N: Nand>(
+    volume: &mut Volume<'_, N>,
+    collector: &mut Collector,
+    budget: &Budget,
+) -> Option<(BlockAddr, Cause)> {
+    volume.close_endangered();
+    debug_assert!(collector.block().is_none(), "one block is emptied at a time");
+    let victims = Victims { blocks: volume.blocks(), skipped: collector.skipped() };
+    if let Some(endangered) = victims.endangered() {
+        return Some(endangered);
+    }
+    // Not in idle time, which wears nothing, unless operations leave that to it.
+    if (!budget.is_idle || budget.is_chosen()) && is_levelling_due(volume, collector) {
+        let block = victims.levelling();
+        if block.is_some() {
+            return block;
+        }
+        collector.passes_levelling(volume.spent().0);
+    }
+    if budget.is_chosen() {
+        return None;
+    }
+    let room = Room { shape: volume.shape(), blocks: volume.blocks() };
+    victims.next(budget, room.is_full())
+}
