@@ -61,11 +61,16 @@ pub struct Choice<'c, 'm, N> {
     volume: &'c mut Volume<'m, N>,
     collector: &'c mut Collector,
     dying: &'c Dying,
+    leaves_to_idle: &'c mut bool,
 }
 
 impl<'c, 'm, N: Nand> Choice<'c, 'm, N> {
-    pub(crate) fn new(volume: &'c mut Volume<'m, N>, collector: &'c mut Collector, dying: &'c Dying) -> Self {
-        Choice { volume, collector, dying }
+    pub(crate) fn new(
+        volume: &'c mut Volume<'m, N>,
+        collector: &'c mut Collector,
+        (dying, leaves_to_idle): (&'c Dying, &'c mut bool),
+    ) -> Self {
+        Choice { volume, collector, dying, leaves_to_idle }
     }
 
     /// Blocks of raw pages with so many bits in a cell that can be emptied; not those of which all pages that live are dying or waiting for their copies. Costs a pass over the block table in memory.
@@ -96,8 +101,9 @@ impl<'c, 'm, N: Nand> Choice<'c, 'm, N> {
         self.collector.block().is_some()
     }
 
-    /// Has a block emptied by the steps that follow, if none is being emptied.
+    /// Has a block emptied by the steps that follow, if none is being emptied. From here on idle time ([`Budget::chosen`](crate::Budget::chosen)) is to move what is in danger and what wears unevenly, too, and operations do not.
     pub fn empty(&mut self, block: BlockAddr, cause: Cause) {
+        *self.leaves_to_idle = true;
         let blocks = self.volume.blocks();
         if !self.is_emptying() && blocks.state(block).is_closed() {
             self.collector.begin(blocks, block, cause);

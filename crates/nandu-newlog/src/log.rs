@@ -570,10 +570,9 @@ impl<'m, N: Nand> Log<'m, N> {
         self.append_kind(bytes, kind, (stream, mode, Exposure::Copy(victim.page()), victim.cause()))
     }
 
-    /// The choice of a block to empty, for an owner that has a policy. From here on idle time ([`Budget::chosen`]) is to move what is in danger and what wears unevenly, and operations do not.
+    /// The choice of a block to empty, for an owner that has a policy.
     pub fn choice(&mut self) -> Choice<'_, 'm, N> {
-        self.leaves_to_idle = true;
-        Choice::new(&mut self.volume, &mut self.collector, &self.dying)
+        Choice::new(&mut self.volume, &mut self.collector, (&self.dying, &mut self.leaves_to_idle))
     }
 
     /// Pages left out since the mount for the sake of those that share their cells.

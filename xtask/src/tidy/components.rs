@@ -16,7 +16,7 @@ struct House {
 }
 
 const HOUSES: [House; 2] =
-    [House { name: "nandu-newlog", lines_max: 7260 }, House { name: "nandu-newtree", lines_max: 11250 }];
+    [House { name: "nandu-newlog", lines_max: 7300 }, House { name: "nandu-newtree", lines_max: 11250 }];
 
 /// Fewest assertions in 1,000 lines.
 const ASSERTIONS_MIN: usize = 20;

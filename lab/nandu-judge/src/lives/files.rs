@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use nandu::nand::{Pairing, TearScope};
 use nandu_files::errno;
 use nandu_sim::{Counters, Sim, SimError};
 use nandu_suite::{Chance, NEW, Op, Slots, apply, resolve, violations};
@@ -65,6 +66,11 @@ pub(in crate::lives) fn live(whose: Whose, form: Form, seed: u64) -> Result<Tall
     if whose == Whose::Tagged {
         geometry.spare_size = geometry.spare_size.max(64);
         geometry.tag_size = TAG_SIZE;
+    }
+    if whose == Whose::Dense {
+        (geometry.pairing, geometry.tear) = (Pairing::SchemeA, TearScope::Pair);
+        // As many pages with one bit a cell as those of others have.
+        geometry.pages_per_block *= 2;
     }
     let (pages, page_size) = ((geometry.block_count * geometry.pages_per_block) as usize, geometry.page_size as usize);
     let options = options(

@@ -30,6 +30,7 @@ enum Kind {
     Records,
     Files,
     Tagged,
+    Dense,
 }
 
 /// Lives of every kind that a heart has, on all cores. The same form gives the same numbers on any machine.
@@ -40,6 +41,9 @@ pub(crate) fn live_all(heart: Heart, form: Form) -> Result<Tally, Wrong> {
     }
     if heart.has_files() {
         kinds.extend([Kind::Files, Kind::Tagged]);
+    }
+    if heart == Heart::New {
+        kinds.push(Kind::Dense);
     }
     let seeds = form.pick(LIVES.0, LIVES.1);
     let (begun, has_failed) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -57,6 +61,7 @@ pub(crate) fn live_all(heart: Heart, form: Form) -> Result<Tally, Wrong> {
                 Kind::Records => records::live(heart, form, seed),
                 Kind::Files if heart == Heart::New => new_files::live(Whose::Files, form, seed),
                 Kind::Tagged if heart == Heart::New => new_files::live(Whose::Tagged, form, seed),
+                Kind::Dense => new_files::live(Whose::Dense, form, seed),
                 Kind::Files => old_files::live(Whose::Files, form, seed),
                 Kind::Tagged => old_files::live(Whose::Tagged, form, seed),
             };

@@ -11,6 +11,7 @@ mod files;
 pub(super) use files::live;
 
 fn options(_seed: u64, whose: Whose, cache_size: usize, pending_size: usize, _note_count: usize) -> Options {
-    let log = LogOptions { has_tags: whose == Whose::Tagged, ..Options::DEFAULT.log };
+    let (has_tags, has_mlc) = (whose == Whose::Tagged, whose == Whose::Dense);
+    let log = LogOptions { has_tags, has_mlc, ..Options::DEFAULT.log };
     Options { log, cache_size, pending_size, open_max: 4, ..Options::DEFAULT }
 }

@@ -14,6 +14,8 @@ pub(super) enum Whose {
     Kept,
     Files,
     Tagged,
+    /// With two bits a cell, where pages move when the collector needs room.
+    Dense,
 }
 
 impl Whose {
@@ -23,6 +25,7 @@ impl Whose {
             Whose::Kept => "records, with snapshots",
             Whose::Files => "files",
             Whose::Tagged => "files, tagged",
+            Whose::Dense => "files, two bits a cell",
         }
     }
 }
