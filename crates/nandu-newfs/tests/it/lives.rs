@@ -7,7 +7,7 @@ use nandu_suite::idle::comes_to_rest;
 use nandu_suite::lives::{self, Count, Way, live};
 use nandu_suite::{Chance, Refused, SMALL, full, live_all, lives_asked_for};
 
-use crate::rig::{FILE, Nandu, OPTIONS, formatted_with, memory};
+use crate::rig::{FILE, FORMAT, Nandu, OPTIONS, formatted_with, memory};
 
 /// Every operation there is.
 const VARIED: Way = Way::varied(SMALL.with_blocks(44));
@@ -129,6 +129,22 @@ fn files_come_to_rest() {
         comes_to_rest(&Nandu(OPTIONS), SMALL.with_blocks(44), seed);
         comes_to_rest(&Nandu(Options { pending_size: 8000, ..OPTIONS }), SMALL.with_blocks(120), seed);
     }
+}
+
+/// A file system that lies in a place is unmounted there: the place is empty then, and the next mount has nothing to recover.
+#[test]
+fn an_unmount_in_a_place_leaves_a_clean_volume() {
+    let (mut sim, mut memory) = (Sim::new(SMALL), memory(&SMALL.geometry, &OPTIONS));
+    let mut place = None;
+    Fs::format_in(&mut place, &mut sim, OPTIONS, &FORMAT, &mut memory).unwrap();
+    let fs = place.as_mut().unwrap();
+    let ino = fs.create(Ino::ROOT, b"a", FILE).unwrap();
+    fs.write_at(ino, 0, b"not synced").unwrap();
+    Fs::unmount_in(&mut place).unwrap();
+    assert!(place.is_none() && Fs::unmount_in(&mut place) == Ok(()));
+    let mut fs = Fs::mount(&mut sim, OPTIONS, &mut memory).unwrap();
+    let mut bytes = [0; 10];
+    assert_eq!((fs.read_at(ino, 0, &mut bytes), &bytes, fs.stats().was_cut), (Ok(10), b"not synced", false));
 }
 
 /// Reads of a mount after a cut, at most.
