@@ -487,6 +487,11 @@ impl<'m> Changes<'m> {
         indexes.all(|index| home(self.tag(index)) == UNSYNCED)
     }
 
+    /// Whether none lists one of these changes.
+    pub(crate) fn has_unsynced(&self, mut indexes: Range<usize>) -> bool {
+        indexes.any(|index| home(self.tag(index)) == UNSYNCED)
+    }
+
     /// Whether a change that none lists is not merged with what is under way.
     pub(crate) fn has_others(&self) -> bool {
         (0..self.len()).any(|index| home(self.tag(index)) == UNSYNCED && self.tag(index) & MERGED == 0)

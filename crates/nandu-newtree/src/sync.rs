@@ -726,9 +726,12 @@ fn merge_leaf<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, which: Which) ->
             }
             Err(error) => return Err(error),
         };
+        // A page of a value may have moved for the room, and a change that names it is unsynced: if it is of this leaf, that is the leaf of a commit.
+        let is_unsynced = keeper.waiting().changes.has_unsynced(group.clone());
         let applied = merge(keeper, &mut change, group);
-        keeper.count(false, (0, 0));
-        match keeper.keep(change, applied) {
+        keeper.count(is_unsynced, (0, 0));
+        let kept = if is_unsynced { keeper.conclude(change, applied) } else { keeper.keep(change, applied) };
+        match kept {
             Err(EngineError::BatchTooLarge { pages }) if pages < BATCH_PAGES_MAX => more = 2 * more + pages,
             outcome => return outcome,
         }

@@ -196,7 +196,8 @@ fn life(seed: u64, seen: &mut Seen) {
 fn raw_pages_with_two_bits_a_cell_survive_cuts_and_failures_on_a_full_chip() {
     let mut seen = Seen::default();
     let first = std::env::var("NANDU_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
-    for seed in first..first + cases(24) {
+    // In the last one a copy is named while room is made for the leaf that its head is to go to.
+    for seed in (first..first + cases(24)).chain([50_613]) {
         println!("life {seed}");
         life(seed, &mut seen);
     }
