@@ -492,6 +492,11 @@ impl<'m> Changes<'m> {
         indexes.any(|index| home(self.tag(index)) == UNSYNCED)
     }
 
+    /// Whether a change that none lists is merged with what is under way.
+    pub(crate) fn has_merged_unsynced(&self) -> bool {
+        (0..self.len()).any(|index| self.has_unsynced(index..index + 1) && self.tag(index) & MERGED != 0)
+    }
+
     /// Whether a change that none lists is not merged with what is under way.
     pub(crate) fn has_others(&self) -> bool {
         (0..self.len()).any(|index| home(self.tag(index)) == UNSYNCED && self.tag(index) & MERGED == 0)

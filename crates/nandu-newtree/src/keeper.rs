@@ -443,10 +443,10 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.owed += change.appended();
         self.is_unsettled |= change.appended() > 0;
         let Keeper { tree, waiting, .. } = self;
+        debug_assert!(!tree.path.is_dirty() && !waiting.changes.has_merged_unsynced(), "it is on flash, and listed");
         self.is_miscounted |= !tell(tree, waiting, None);
         merged_is_in_leaf(waiting);
         self.working = tree.path.state();
-        debug_assert!(!self.tree.path.is_dirty(), "it is on flash");
         Ok(())
     }
 

@@ -704,7 +704,7 @@ fn group_for<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, which: Which) -> 
     }
 }
 
-/// Brings the changes of a leaf there, in a page that promises nothing; or some of them, where it is to be divided and there is no room for that many pages at once. Which these are is asked again
+/// Brings the changes of a leaf there, in a page that promises nothing, or in a commit where one of them is unsynced; or some of them, where it is to be divided and there is no room for that many pages at once. Which these are is asked again
 /// whenever something had to be done for their room: what is in its leaf may have left memory.
 fn merge_leaf<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, which: Which) -> Outcome<(), N> {
     keeper.ready()?;
