@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use nandu::fs::{Allocation, Attributes, Format, Fs, Ino, LogOptions, Options, RenameMode, XattrMode};
 use nandu::nand::{BlockAddr, CellMode, Ecc, Geometry, Nand, PageAddr};
-use nandu::{ByteCells, Direction, Durability};
+use nandu::{ByteCells, Direction};
 use nandu_log::Log;
 use nandu_sim::{Chip, Sim};
-use nandu_tree::{OnLog, Tree};
+use nandu_tree::{Engine, Parts};
 
 use super::targets::damage;
 
@@ -25,10 +25,9 @@ const CHIP: Chip = Chip {
 };
 
 const OPTIONS: Options = Options {
-    log: LogOptions { bare_streams: 1, tags: true, ..LogOptions::DEFAULT },
+    log: LogOptions { has_tags: true, ..LogOptions::DEFAULT },
     cache_size: 512,
     pending_size: 900,
-    note_count: 16,
     open_max: 4,
     ..Options::DEFAULT
 };
@@ -178,22 +177,21 @@ pub(crate) fn hostile_records(bytes: &[u8]) -> bool {
 }
 
 /// Changes records behind the file system's back.
-fn edit(chip: Sim, change: impl FnOnce(&mut Tree<'_, OnLog<'_, Sim>, ByteCells>)) -> Option<Sim> {
-    let options = nandu_tree::Options {
-        cache_size: 512,
-        pending_size: OPTIONS.pending_size,
-        note_count: OPTIONS.note_count,
-        durability: Durability::Immediate,
-        ..nandu_tree::Options::DEFAULT
-    };
-    let geometry = chip.chip().geometry;
-    let mut log_memory = vec![0; Log::<Sim>::memory_required(&geometry, &OPTIONS.log)];
-    let log = Log::mount(chip, OPTIONS.log, &mut log_memory).ok()?;
-    let mut memory = vec![0; nandu_tree::memory_required(geometry.page_size as usize, &options)];
-    let mut tree = Tree::open(OnLog::new(log), ByteCells, options, &mut memory).ok()?;
-    change(&mut tree);
-    tree.settle().ok()?;
-    tree.close().into_log().unmount().ok()
+fn edit(chip: Sim, change: impl FnOnce(&mut Engine<'_, Sim, ByteCells>)) -> Option<Sim> {
+    // It has fields besides where the tree is built for its own tests.
+    let mut options = nandu_tree::Options::DEFAULT;
+    options.log = OPTIONS.log;
+    options.log.has_raw = true;
+    options.cache_size = 512;
+    options.pending_size = OPTIONS.pending_size;
+    options.has_values = true;
+    options.has_snapshots = true;
+    let mut memory = vec![0; nandu_tree::memory_required::<Sim>(&chip.chip().geometry, &options)];
+    let mut engine = Engine::unopened(Parts::new(chip, ByteCells, &options, &mut memory).ok()?);
+    engine.begin(&options, Log::mount).ok()?;
+    change(&mut engine);
+    engine.settle().ok()?;
+    engine.unmount().ok()
 }
 
 /// Does everything with whatever is there, and repairs it. Returns whether it could be mounted.

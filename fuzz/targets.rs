@@ -10,10 +10,10 @@ use nandu_sim::{Chip, Sim};
 
 const OPTIONS: Options = Options { cache_size: 300, ..Options::DEFAULT };
 
-/// The same with journal pages.
+/// The same with changes that wait for syncs.
 const ON_SYNC: Options = Options { durability: Durability::OnSync, pending_size: 600, ..OPTIONS };
 
-/// Other sizes of pages, for images with journal pages.
+/// Other sizes of pages, for images with changes that wait.
 const PAGE_SIZES: [u32; 5] = [512, 2048, 4096, 8192, 16_384];
 
 /// The chip of all images, with pages of this size.
@@ -27,20 +27,20 @@ const fn sized(page_size: u32) -> Chip {
 enum Extra {
     Nothing,
     Snapshots,
-    Journals,
+    Waiting,
 }
 
 impl Extra {
     fn options(self) -> Options {
-        if self == Extra::Journals { ON_SYNC } else { OPTIONS }
+        if self == Extra::Waiting { ON_SYNC } else { OPTIONS }
     }
 
-    /// Blocks of the chip; with journal pages and large values the store needs more of them, with snapshots more still.
+    /// Blocks of the chip; with changes that wait and large values the store needs more of them, with snapshots more still.
     fn block_count(self) -> u32 {
         match self {
-            Extra::Nothing => 16,
+            Extra::Nothing => 24,
             Extra::Snapshots => 40,
-            Extra::Journals => 20,
+            Extra::Waiting => 40,
         }
     }
 }
@@ -62,15 +62,16 @@ fn volume<C: Cells>(chip: Chip, cells: C, value_size: usize, extra: Extra, is_cl
             if number % 6 == 0 {
                 store.sync()?;
             }
-            if extra == Extra::Snapshots && number % 30 == 20 {
+            // Keys of one size have none.
+            if extra == Extra::Snapshots && value_size == 8 && number % 30 == 20 {
                 store.snapshot()?;
             }
-            // Two of the records have pages of their own, one of them an index too. Journal pages come after them.
+            // Two of the records have pages of their own, one of them several. Changes that wait come after them.
             if value_size == 8 && number == 70 {
                 store.put(&7_u32.to_be_bytes(), &[7; 900])?;
                 store.put(&14_u32.to_be_bytes(), &[14; 300])?;
                 if options.durability == Durability::OnSync {
-                    // Soon hidden by a change in a journal page.
+                    // Soon hidden by a change that waits.
                     store.put(&21_u32.to_be_bytes(), &[21; 300])?;
                 }
             }
@@ -95,25 +96,25 @@ fn volumes(extra: Extra) -> [Vec<Vec<u8>>; 4] {
 
 static PLAIN: LazyLock<[Vec<Vec<u8>>; 4]> = LazyLock::new(|| volumes(Extra::Nothing));
 static WITH_SNAPSHOTS: LazyLock<[Vec<Vec<u8>>; 4]> = LazyLock::new(|| volumes(Extra::Snapshots));
-static WITH_JOURNALS: LazyLock<[Vec<Vec<u8>>; 4]> = LazyLock::new(|| volumes(Extra::Journals));
+static WITH_CHANGES: LazyLock<[Vec<Vec<u8>>; 4]> = LazyLock::new(|| volumes(Extra::Waiting));
 
 /// Those with pages of each size, as if the power had gone.
 static SIZED: LazyLock<[Vec<Vec<u8>>; PAGE_SIZES.len()]> =
-    LazyLock::new(|| PAGE_SIZES.map(|page_size| volume(sized(page_size), ByteCells, 8, Extra::Journals, false)));
+    LazyLock::new(|| PAGE_SIZES.map(|page_size| volume(sized(page_size), ByteCells, 8, Extra::Waiting, false)));
 
 /// Damages the image of a store as the bytes say, and then opens and uses it: it may be refused and calls may fail, but nothing may
 /// panic or go on for long. Returns whether it could be opened.
 ///
 /// The first byte chooses one of 17 images: from 96 on one with pages of another size, from 128 on one with snapshots, from 192 on one with
-/// journal pages. The others are changes, see [`damage`].
+/// changes that wait. The others are changes, see [`damage`].
 pub(crate) fn hostile_image(bytes: &[u8]) -> bool {
     let Some((&choice, changes)) = bytes.split_first() else { return false };
     let (form, size) = (choice as usize % 4, choice as usize % PAGE_SIZES.len());
     let (extra, chip, originals) = match choice {
         0..96 => (Extra::Nothing, Chip::TINY, &PLAIN[form]),
-        96..128 => (Extra::Journals, sized(PAGE_SIZES[size]), &SIZED[size]),
+        96..128 => (Extra::Waiting, sized(PAGE_SIZES[size]), &SIZED[size]),
         128..192 => (Extra::Snapshots, Chip::TINY, &WITH_SNAPSHOTS[form]),
-        192.. => (Extra::Journals, Chip::TINY, &WITH_JOURNALS[form]),
+        192.. => (Extra::Waiting, Chip::TINY, &WITH_CHANGES[form]),
     };
     let options = extra.options();
     let pages = damage(originals, changes, chip.geometry.page_size as usize);
@@ -148,7 +149,7 @@ pub(crate) fn damage(originals: &[Vec<u8>], mut changes: &[u8], main: usize) -> 
 /// Changes a byte of a page and gives the page the checksum of what it holds now.
 fn reseal(page: &mut [u8], at: usize, value: u8) {
     page[at] = value;
-    let checksum = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI).checksum(&page[4..]);
+    let checksum = nandu_media::checksum::checksum_of(nandu_media::Format::Two, &page[4..]);
     page[..4].copy_from_slice(&checksum.to_le_bytes());
 }
 

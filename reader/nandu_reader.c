@@ -1,8 +1,8 @@
 /*
  * nandu_reader: see nandu_reader.h. The words are those of FORMAT.md.
  *
- * Nothing is kept of what can be read again: one page is in memory at a time, and what waits in journal pages is looked for
- * there. All numbers of the flash are checked where they are used, against the page or against the chip.
+ * Nothing is kept of what can be read again: one page is in memory at a time, and what waits is looked for in the commits that list
+ * it. All numbers of the flash are checked where they are used, against the page or against the chip.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,20 +11,31 @@
 #define NONE 0xFFFFFFFFu
 #define HEADER_SIZE 36u
 #define HEIGHT_MAX 8u
-#define STREAMS_MAX 8u
+#define POSITIONS_MAX 8u
 #define READY_MAX 14u
-#define OLDER_MAX 30u
+#define WINDOW_MAX 12u
 #define TAG_SIZE 16u
 #define FRAGMENTS_MAX 17
 #define PREFIX 11u /* keys that begin alike so far are looked for together: an inode, a kind and four bytes more */
 #define ANCHORS 4u
+#define RESERVED 4u /* bytes that keys of snapshots have before those of a user */
+#define GROUP_MAX 292u
+#define REST_MAX 96u
+#define VALUE_MAX (16u << 20)
 
-enum { KIND_ANCHOR = 1, KIND_TABLE, KIND_TREE, KIND_VALUE, KIND_JOURNAL = 8, KIND_INDEX, KIND_SNAPSHOTS, KIND_NOTES };
-enum { FLAG_COMMIT = 1 };
+enum { KIND_ANCHOR = 1, KIND_TABLE, KIND_VALUE = 4, KIND_COMMIT = 12, KIND_NODE };
+enum { FLAG_CLEAN = 2 };
 enum { CELLS_FIXED = 1, CELLS_BYTES = 2 };
-enum { FEATURE_BARE = 1, FEATURE_TWO_BITS = 2, FEATURE_TAGS = 16 };
-/* Of a value: what its tag in a leaf says; or that it is a resident one, and where it is was found out. */
-enum { VALUE_HERE = 0, VALUE_PAGES = 1, VALUE_RESIDENT = 2, VALUE_PAGE = 3, VALUE_MOVED_IN = 4 };
+enum { FEATURE_RAW = 1, FEATURE_TWO_BITS = 2, FEATURE_TAGS = 16, FEATURE_COMMITS = 32 };
+enum { SLOT_OPEN = 14, SLOT_NONE = 15 };
+enum { SECTION_CHANGES = 1, SECTION_VALUE = 3, SECTION_WINDOW = 4 };
+enum { CHANGE_DELETE = 0, CHANGE_PUT = 1, CHANGE_IN_LEAF = 5 };
+/* Where a value is: in its record, in pages that its head names, in a raw page, in a commit; or there was none. */
+enum { VALUE_HERE, VALUE_PAGES, VALUE_RAW, VALUE_BLOB, VALUE_NOTHING };
+/* The last byte of what heads begin with, and the record of a snapshot that says that nothing stood there. */
+enum { MARK_PAGES = 0x9B, MARK_RAW, MARK_BLOB, MARK_NOTHING };
+/* The last byte of what keys of snapshots begin with: of what says which there are; behind that of the last slot. */
+enum { SLOT_DIRECTORY = 0xD0, SLOT_END = 0xE0 };
 
 #define TRY(call) do { int try_ = (call); if (try_ < 0) return try_; } while (0)
 
@@ -63,20 +74,42 @@ static int compare(const uint8_t *a, uint32_t a_size, const uint8_t *b, uint32_t
     return a_size == b_size ? 0 : a_size < b_size ? -1 : 1;
 }
 
-/* CRC-32C, four bits at a time; begins with 0. */
-static uint32_t crc32c(uint32_t crc, const uint8_t *b, uint32_t size)
+static uint32_t rotate(uint32_t x, int n) { return x << n | x >> (32 - n); }
+
+/* XXH32 with seed 0. */
+static uint32_t xxh32(const uint8_t *b, uint32_t size)
 {
-    static const uint32_t table[16] = {
-        0x00000000, 0x105EC76F, 0x20BD8EDE, 0x30E349B1, 0x417B1DBC, 0x5125DAD3, 0x61C69362, 0x7198540D,
-        0x82F63B78, 0x92A8FC17, 0xA24BB5A6, 0xB21572C9, 0xC38D26C4, 0xD3D3E1AB, 0xE330A81A, 0xF36E6F75,
-    };
-    crc = ~crc;
+    const uint32_t p1 = 2654435761u, p2 = 2246822519u, p3 = 3266489917u, p4 = 668265263u, p5 = 374761393u;
+    uint32_t v[4] = { p1 + p2, p2, 0, 0u - p1 }, h = p5, left = size;
+    for (; left >= 16; left -= 16)
+        for (int i = 0; i < 4; i++, b += 4) v[i] = rotate(v[i] + le32(b) * p2, 13) * p1;
+    if (size >= 16) h = rotate(v[0], 1) + rotate(v[1], 7) + rotate(v[2], 12) + rotate(v[3], 18);
+    h += size;
+    for (; left >= 4; left -= 4, b += 4) h = rotate(h + le32(b) * p3, 17) * p4;
+    for (; left; left--) h = rotate(h + *b++ * p5, 11) * p1;
+    h = (h ^ h >> 15) * p2;
+    h = (h ^ h >> 13) * p3;
+    return h ^ h >> 16;
+}
+
+/* CRC-32C, of tags and of format 1: of few pages, so bit by bit. */
+static uint32_t crc32c(const uint8_t *b, uint32_t size)
+{
+    uint32_t crc = NONE;
     while (size--) {
         crc ^= *b++;
-        crc = crc >> 4 ^ table[crc & 15];
-        crc = crc >> 4 ^ table[crc & 15];
+        for (int i = 0; i < 8; i++) crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78 : 0);
     }
     return ~crc;
+}
+
+/* Whether bytes are those of an erased page, of which so many bits may have flipped. */
+static int is_erased(const uint8_t *b, uint32_t size, uint32_t most)
+{
+    uint32_t zeros = 0;
+    for (; size--; b++)
+        for (uint8_t x = (uint8_t)~*b; x; x &= (uint8_t)(x - 1)) zeros++;
+    return zeros <= most;
 }
 
 /* A number of `size` bits from bit `at` on, lowest bit first. */
@@ -101,10 +134,12 @@ static int fetch(nr_reader *r, uint32_t page, void *tag)
 static int accept(nr_reader *r, uint32_t page)
 {
     const uint8_t *b = r->buffer;
-    if (b[4] != 'n' || b[5] != 'd' || le32(b + 16) != page || b[34] < 2 || b[34] > STREAMS_MAX) return NR_CORRUPT;
+    uint32_t size = r->config->page_size - 4;
+    if (b[4] != 'n' || b[5] != 'd' || le32(b + 16) != page || b[34] < 2 || b[34] > POSITIONS_MAX) return NR_CORRUPT;
+    if (b[6] == 1 && crc32c(b + 4, size) == le32(b)) return NR_UNSUPPORTED;
     if (!r->any_volume && le32(b + 20) != r->volume) return NR_CORRUPT;
-    if (crc32c(0, b + 4, r->config->page_size - 4) != le32(b)) return NR_CORRUPT;
-    if (b[6] != 1 || b[35]) return NR_UNSUPPORTED;
+    if (xxh32(b + 4, size) != le32(b)) return NR_CORRUPT;
+    if (b[6] != 2 || b[35]) return NR_UNSUPPORTED;
     r->sequence = le64(b + 8);
     if (r->sequence > r->limit) return NR_CORRUPT;
     r->kind = b[7];
@@ -120,17 +155,10 @@ static int load(nr_reader *r, uint32_t page)
     return accept(r, page);
 }
 
-/* The same, if the page has this kind. */
-static int load_kind(nr_reader *r, uint32_t page, uint8_t kind)
-{
-    TRY(load(r, page));
-    return r->kind == kind ? NR_OK : NR_CORRUPT;
-}
-
-static int load_bare(nr_reader *r, uint32_t page, uint32_t crc)
+static int load_raw(nr_reader *r, uint32_t page, uint32_t check)
 {
     TRY(fetch(r, page, 0));
-    return crc32c(0, r->buffer, r->config->page_size) == crc ? NR_OK : NR_CORRUPT;
+    return xxh32(r->buffer, r->config->page_size) == check ? NR_OK : NR_CORRUPT;
 }
 
 /* ---- the log: blocks and streams ---- */
@@ -150,70 +178,125 @@ static uint32_t nth_count(const nr_config *c)
     return c->pairing == NR_PAIRING_NONE ? c->pages_per_block : c->pages_per_block / 2;
 }
 
-/* 0: a page with header; 1: erased; or an error. A few bits of an erased page may have flipped. */
+/* 0: a page with header; 1: erased; or an error. */
 static int probe(nr_reader *r, uint32_t page)
 {
-    int result = fetch(r, page, 0);
-    if (result < 0) return result;
-    result = accept(r, page);
-    if (result < 0) {
-        uint32_t zeros = 0;
-        for (uint32_t i = 0; i < r->config->page_size; i++)
-            for (uint8_t x = (uint8_t)~r->buffer[i]; x; x &= (uint8_t)(x - 1)) zeros++;
-        if (zeros <= r->config->page_size / 64) return 1;
-    }
-    return result;
-}
-
-/*
- * The last page with a header of a block, from its page `from` on, with a sequence above `above`; NONE if there is none. It
- * is loaded then. Pages are programmed in order, so the end is found by bisection, and behind what counts may be a page that
- * was torn.
- */
-static uint32_t last_page(nr_reader *r, uint32_t block, uint32_t from, uint64_t above, uint8_t kind)
-{
-    const nr_config *c = r->config;
-    uint32_t low = from, high = nth_count(c);
-    if (block >= c->block_count) return NONE;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (probe(r, nth_page(c, block, middle)) == 1) high = middle;
-        else low = middle + 1;
-    }
-    while (high > from) {
-        uint32_t page = nth_page(c, block, --high);
-        if (load(r, page) < 0) continue;
-        if (r->sequence <= above) return NONE;
-        if (!kind || r->kind == kind) return page;
-    }
-    return NONE;
+    uint32_t size = r->config->page_size;
+    TRY(fetch(r, page, 0));
+    int result = accept(r, page);
+    return result < 0 && is_erased(r->buffer, size, size / 64) ? 1 : result;
 }
 
 struct anchor {
     uint64_t sequence;
     uint32_t page;
-    uint32_t committed; /* the newest commit that is of this checkpoint, once that was looked for */
     uint32_t checkpoint;
-    uint32_t streams, bare, ready;
-    uint32_t head_blocks[STREAMS_MAX];
-    uint32_t head_pages[STREAMS_MAX];
+    uint32_t positions, streams, raw; /* entries in headers; streams that there are; the one of raw pages */
+    uint32_t ready;
+    uint32_t head_blocks[POSITIONS_MAX];
+    uint32_t head_pages[POSITIONS_MAX];
     uint32_t ready_blocks[READY_MAX];
-    uint32_t tail_page, tail_flags;
+    uint32_t tail_block, tail_nth;
     uint64_t tail_sequence;
-    uint8_t has_tail;
+    uint8_t is_clean, has_tags;
 };
 
-/* Takes the newest anchor of a block if it is newer than the one known, by its sequence. */
-static void look_for_anchor(nr_reader *r, struct anchor *a, uint32_t block)
+/* Whether the page that was read is a commit behind the anchor; or an error if an anchor that was newer is lost. */
+static int is_current(const nr_reader *r, const struct anchor *a)
 {
-    /* If the first page was torn or decayed, the rest of the block may be sound. */
-    int first = NR_CORRUPT;
-    for (uint32_t nth = 0; nth < 2 && first < 0; nth++) first = probe(r, nth_page(r->config, block, nth));
-    if (first || (r->kind != KIND_ANCHOR && r->kind != KIND_TABLE)) return;
-    uint32_t page = last_page(r, block, 0, a->sequence, KIND_ANCHOR);
-    if (page == NONE) return;
-    a->page = page;
-    a->sequence = r->sequence;
+    const uint8_t *h = r->buffer;
+    uint32_t checkpoint = le32(h + 28), is_sound = 1, is_any = 0;
+    if (r->sequence <= a->sequence) return 0;
+    for (uint32_t i = 0; i < h[34]; i++) {
+        uint32_t slot = h[HEADER_SIZE + 2 * i + 1] >> 4;
+        if (slot != SLOT_NONE) is_any = 1;
+        if (i < a->streams && slot >= a->ready && slot < SLOT_OPEN) is_sound = 0;
+    }
+    if (checkpoint > a->checkpoint && is_any) return NR_CORRUPT;
+    return checkpoint == a->checkpoint && r->kind == KIND_COMMIT && !h[32] && h[34] == a->positions && is_sound
+        && h[HEADER_SIZE + 1] >> 4 != SLOT_NONE;
+}
+
+/*
+ * Looks at page `nth` of a block, and if that is damaged at the one behind it: which of them is what is wanted; NR_NOT_FOUND if
+ * none is. It is loaded then.
+ */
+static int32_t look(nr_reader *r, const struct anchor *a, uint32_t block, uint32_t nth, uint32_t end)
+{
+    if (block >= r->config->block_count) return NR_NOT_FOUND;
+    for (int tries = 0; tries < 2 && nth < end; tries++, nth++) {
+        int found = probe(r, nth_page(r->config, block, nth));
+        if (found == 1) break;
+        if (found == NR_UNSUPPORTED) r->is_old = 1;
+        if (found < 0) continue;
+        if (!a) {
+            if (r->kind == KIND_ANCHOR || r->kind == KIND_TABLE) return (int32_t)nth;
+            continue;
+        }
+        found = is_current(r, a);
+        if (found < 0) return found;
+        return found ? (int32_t)nth : NR_NOT_FOUND;
+    }
+    return NR_NOT_FOUND;
+}
+
+/* The last page of a block, from its page `from` on, that is what is wanted. */
+static int32_t last_page(nr_reader *r, const struct anchor *a, uint32_t block, uint32_t from)
+{
+    uint32_t high = nth_count(r->config);
+    int32_t last = NR_NOT_FOUND;
+    while (from < high) {
+        uint32_t middle = from + (high - from) / 2;
+        int32_t found = look(r, a, block, middle, high);
+        if (found < NR_NOT_FOUND) return found;
+        if (found < 0) {
+            high = middle;
+        } else {
+            last = found;
+            from = (uint32_t)found + 1;
+        }
+    }
+    return last;
+}
+
+/* A block that begins with a page of a checkpoint. */
+struct begun {
+    uint64_t sequence;
+    uint32_t block, nth;
+};
+
+static int begins(nr_reader *r, uint32_t block, struct begun *b)
+{
+    int32_t nth = look(r, 0, block, 0, 2);
+    b->sequence = 0;
+    if (nth < 0) return 0;
+    b->sequence = r->sequence;
+    b->block = block;
+    b->nth = (uint32_t)nth;
+    return 1;
+}
+
+/* The newest anchor of these blocks, if it is newer than the one known. The block that was begun last has it, most often. */
+static void newest_anchor(nr_reader *r, struct anchor *a, struct begun *begun)
+{
+    for (;;) {
+        struct begun *b = begun;
+        for (uint32_t i = 1; i < ANCHORS; i++)
+            if (begun[i].sequence > b->sequence) b = &begun[i];
+        if (b->sequence <= a->sequence) return;
+        b->sequence = 0;
+        /* Pages of the block table without an anchor are of a checkpoint that a cut stopped. */
+        int32_t last = last_page(r, 0, b->block, b->nth + 1);
+        for (last = last < 0 ? (int32_t)b->nth : last; last >= (int32_t)b->nth; last--) {
+            uint32_t page = nth_page(r->config, b->block, (uint32_t)last);
+            if (load(r, page) < 0 || r->kind != KIND_ANCHOR) continue;
+            if (r->sequence > a->sequence) {
+                a->page = page;
+                a->sequence = r->sequence;
+            }
+            break;
+        }
+    }
 }
 
 /*
@@ -222,53 +305,62 @@ static void look_for_anchor(nr_reader *r, struct anchor *a, uint32_t block)
  */
 static int find_anchor(nr_reader *r, struct anchor *a)
 {
-    const nr_config *c = r->config;
-    uint32_t block = 0, named[ANCHORS];
-    a->page = NONE;
-    a->sequence = 0;
+    struct begun begun[ANCHORS];
+    uint32_t block = 0, named[ANCHORS], count = 0;
+    clear(begun, sizeof begun);
     r->any_volume = 1;
-    for (uint32_t seen = 0; block < c->block_count && seen < ANCHORS; block++) {
-        look_for_anchor(r, a, block);
-        seen += a->page != NONE;
+    for (uint32_t seen = 0; block < r->config->block_count && seen < ANCHORS; block++) {
+        count += (uint32_t)begins(r, block, &begun[count]);
+        seen += count > 0;
     }
-    if (a->page == NONE) return NR_NO_VOLUME;
+    newest_anchor(r, a, begun);
+    if (!a->sequence) return r->is_old ? NR_UNSUPPORTED : NR_NO_VOLUME;
     TRY(load(r, a->page));
     for (uint32_t i = 0; i < ANCHORS; i++) named[i] = le32(r->buffer + r->body + 24 + 4 * i);
-    for (uint32_t i = 0; i < ANCHORS; i++)
-        if (named[i] >= block && named[i] < c->block_count) look_for_anchor(r, a, named[i]);
+    for (uint32_t i = 0; i < ANCHORS; i++) {
+        begun[i].sequence = 0;
+        if (named[i] >= block) begins(r, named[i], &begun[i]);
+    }
+    newest_anchor(r, a, begun);
     return load(r, a->page);
 }
 
 static int read_anchor(nr_reader *r, struct anchor *a)
 {
     const nr_config *c = r->config;
+    clear(a, sizeof *a);
     TRY(find_anchor(r, a));
     r->any_volume = 0;
-    const uint8_t *h = r->buffer, *b = h + r->body;
+    const uint8_t *h = r->buffer, *b = h + r->body, *p = b + 48;
     r->volume = le32(h + 20);
-    a->committed = le32(h + 24);
+    r->commit = le32(h + 24);
     a->checkpoint = le32(h + 28);
-    a->streams = h[34];
+    a->is_clean = h[33] & FLAG_CLEAN;
+    a->positions = h[34];
+    uint32_t features = le32(b), raws = b[46];
+    if (features & ~(uint32_t)(FEATURE_RAW | FEATURE_TWO_BITS | FEATURE_TAGS | FEATURE_COMMITS) || !(features & FEATURE_COMMITS)
+        || b[41])
+        return NR_UNSUPPORTED;
     if (le32(b + 12) != c->page_size || le32(b + 16) != c->pages_per_block || le32(b + 20) != c->block_count)
         return NR_GEOMETRY;
-    uint32_t features = le32(b);
-    if (features & ~(uint32_t)(FEATURE_BARE | FEATURE_TWO_BITS | FEATURE_TAGS) || b[41]) return NR_UNSUPPORTED;
     a->ready = b[43];
-    a->bare = b[46];
-    if (a->ready > READY_MAX || a->bare >= a->streams) return NR_CORRUPT;
-    const uint8_t *p = b + 48;
-    a->tail_page = NONE;
-    a->tail_flags = 0;
-    a->tail_sequence = 0;
-    a->has_tail = (features & FEATURE_TAGS) != 0;
-    if (a->has_tail) {
-        a->tail_page = le32(p);
-        a->tail_flags = le32(p + 4);
+    a->has_tags = (features & FEATURE_TAGS) != 0;
+    if (a->ready > READY_MAX || raws > 2 || 2 * raws >= a->positions) return NR_CORRUPT;
+    a->streams = a->positions - raws;
+    a->raw = a->streams - raws;
+    r->is_raw = raws > 0;
+    a->tail_block = NONE;
+    if (a->has_tags) {
+        uint32_t page = le32(p);
         a->tail_sequence = le64(p + 8);
+        if (page < r->page_count) {
+            a->tail_block = page / c->pages_per_block;
+            while (a->tail_nth < nth_count(c) && nth_page(c, a->tail_block, a->tail_nth) < page) a->tail_nth++;
+        }
         p += 16;
     }
-    if ((uint32_t)(p - h) + 8 * a->streams + 4 * a->ready > c->page_size) return NR_CORRUPT;
-    for (uint32_t i = 0; i < a->streams; i++, p += 8) {
+    if ((uint32_t)(p - h) + 8 * a->positions + 4 * a->ready > c->page_size) return NR_CORRUPT;
+    for (uint32_t i = 0; i < a->positions; i++, p += 8) {
         a->head_blocks[i] = le32(p);
         a->head_pages[i] = le16(p + 4);
     }
@@ -276,40 +368,45 @@ static int read_anchor(nr_reader *r, struct anchor *a)
     return NR_OK;
 }
 
-/* The newest commit: rolls forward over all that was programmed since the anchor. */
+/*
+ * The newest commit: commits stand in one stream, which opens the blocks of the ready list from the first on, and goes on in the block
+ * that it had at the checkpoint before that.
+ */
 static int find_commit(nr_reader *r, struct anchor *a)
 {
     const nr_config *c = r->config;
-    uint32_t newest = a->committed;
-    uint64_t best = a->sequence, best_here = best;
-    for (uint32_t i = 0; i < a->streams - a->bare + a->ready; i++) {
-        uint32_t page, from = 0, block;
-        if (i < a->streams - a->bare) {
-            block = a->head_blocks[i];
-            from = a->head_pages[i];
-        } else {
-            /* What was not opened, or was by a bare stream, does not begin with a newer page. */
-            block = a->ready_blocks[i - (a->streams - a->bare)];
-            if (block >= c->block_count) continue;
-            int first = probe(r, nth_page(c, block, 0));
-            if (first == NR_READ) first = load(r, nth_page(c, block, 1));
-            if (first || r->sequence <= a->sequence) continue;
-        }
-        page = last_page(r, block, from, a->sequence, 0);
-        if (page == NONE) continue;
-        uint32_t commit = r->buffer[33] & FLAG_COMMIT ? page : le32(r->buffer + 24);
-        if (r->sequence > best) {
-            best = r->sequence;
-            newest = commit;
-        }
-        /* A page of a later checkpoint is a mount's, which was cut before that checkpoint. */
-        if (r->sequence > best_here && le32(r->buffer + 28) == a->checkpoint) {
-            best_here = r->sequence;
-            a->committed = commit;
-        }
+    uint32_t block = a->head_blocks[0], from = a->head_pages[0], low = 0, high = a->ready, newest = NONE;
+    if (a->is_clean) {
+        a->tail_block = NONE;
+        return NR_OK;
     }
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int32_t found = look(r, a, a->ready_blocks[middle], 0, nth_count(c));
+        if (found < NR_NOT_FOUND) return found;
+        if (found < 0) {
+            high = middle;
+            continue;
+        }
+        low = middle + 1;
+        block = a->ready_blocks[middle];
+        from = (uint32_t)found + 1;
+        newest = r->loaded;
+    }
+    int32_t last = last_page(r, a, block, from);
+    if (last < NR_NOT_FOUND) return last;
+    if (last >= 0) newest = nth_page(c, block, (uint32_t)last);
+    if (newest == NONE) return NR_OK;
+    TRY(load(r, newest));
     r->commit = newest;
-    return newest == NONE ? NR_NO_VOLUME : NR_OK;
+    /* Tagged pages stand behind where it says that the stream of raw pages stood. */
+    uint32_t position = le16(r->buffer + HEADER_SIZE + 2 * a->raw), slot = position >> 12;
+    a->tail_block = NONE;
+    a->tail_sequence = r->sequence;
+    a->tail_nth = (position & 0xFFF) + 1;
+    if (slot < a->ready) a->tail_block = a->ready_blocks[slot];
+    if (slot == SLOT_OPEN) a->tail_block = a->head_blocks[a->raw];
+    return NR_OK;
 }
 
 /* ---- the tree ---- */
@@ -327,62 +424,79 @@ struct node {
     uint8_t is_leaf;
 };
 
-/* What a page of the tree says of itself. */
-struct tree {
+/* What a path page says of itself. */
+struct path {
     uint32_t height, lowest, levels;
-    uint32_t flags, table, journal;
-    uint32_t sections, sections_end;
+    uint32_t root;           /* the page that a bare commit names */
+    uint32_t sections, sections_end; /* the same where there are none */
     uint32_t sizes;          /* where the sizes of its nodes stand */
     uint32_t leaf;
-    uint64_t records;
 };
 
-static int tree_page(nr_reader *r, uint32_t page, struct tree *t)
+static int path_page(nr_reader *r, uint32_t page, struct path *t)
 {
-    TRY(load_kind(r, page, KIND_TREE));
+    TRY(load(r, page));
     uint32_t end = r->config->page_size, at = r->body;
     const uint8_t *h = r->buffer, *b = h + at;
-    clear(t, sizeof *t);
-    t->height = b[0];
-    t->lowest = b[1];
-    t->levels = b[2];
-    if (!t->height || t->height > HEIGHT_MAX || !t->levels || t->lowest + t->levels > t->height) return NR_CORRUPT;
+    uint32_t height = b[0], lowest = b[1], levels = b[2], locator = b[8];
+    int has_root = !levels || lowest + levels == height;
+    if (r->kind != KIND_COMMIT && r->kind != KIND_NODE) return NR_CORRUPT;
+    if (lowest >= height || height > HEIGHT_MAX || lowest + levels > height) return NR_CORRUPT;
+    if (r->kind == KIND_COMMIT ? !has_root : !levels) return NR_CORRUPT;
     if (b[3] != CELLS_FIXED && b[3] != CELLS_BYTES) return NR_UNSUPPORTED;
-    uint32_t locator = b[8];
+    t->height = height;
+    t->lowest = lowest;
+    t->levels = levels;
+    t->root = NONE;
     t->sizes = at + 10;
-    at = t->sizes + 2 * t->levels;
-    for (uint32_t i = t->lowest ? 0 : 1; i < t->levels; i++) {
+    at = t->sizes + 2 * levels;
+    for (uint32_t i = lowest ? 0 : 1; i < levels; i++) {
         uint32_t size = le16(h + t->sizes + 2 * i);
         if (size > end - at) return NR_CORRUPT;
         end -= size;
     }
-    if (end - at < 16) return NR_CORRUPT;
-    if (t->lowest + t->levels == t->height) {
-        const uint8_t *p = h + at;
-        t->records = le64(p);
-        t->flags = p[8];
-        t->table = p[9] | le16(p + 10) << 8 | (uint32_t)b[9] << 24;
-        t->journal = le32(p + 12);
-        at += 16;
+    if (has_root) {
+        if (end - at < 12) return NR_CORRUPT;
+        t->root = le32(h + at + 8);
+        at += 12;
     }
-    if (locator > end - at) return NR_CORRUPT;
+    if ((t->root != NONE) != !levels || locator > end - at) return NR_CORRUPT;
     at += locator;
     t->leaf = at;
-    if (!t->lowest) {
+    if (!lowest && levels) {
         uint32_t size = le16(h + t->sizes);
         if (size > end - at) return NR_CORRUPT;
         at += size;
     }
     t->sections = at;
-    t->sections_end = end;
-    /* All pages of a tree have the cells of its root. */
+    t->sections_end = r->kind == KIND_COMMIT && b[9] ? end : at;
+    /* All pages of a tree have the cells of its newest commit. */
     if (r->cells && (r->cells != b[3] || r->key_size != b[4] || r->page_bits != b[5] || r->value_size != le16(b + 6)))
         return NR_CORRUPT;
     r->cells = b[3];
     r->key_size = b[4];
     r->page_bits = b[5];
     r->value_size = le16(b + 6);
+    if ((r->cells == CELLS_FIXED) != (r->key_size > 0)) return NR_CORRUPT;
     return r->page_bits && r->page_bits <= 32 ? NR_OK : NR_CORRUPT;
+}
+
+/* Where a section of a commit is; returns its size, or NR_NOT_FOUND. */
+static int section(nr_reader *r, uint32_t page, uint32_t kind, uint32_t *at)
+{
+    struct path t;
+    TRY(path_page(r, page, &t));
+    const uint8_t *h = r->buffer;
+    uint32_t p = t.sections;
+    while (t.sections_end - p >= 4 && h[p] != 0xFF) {
+        uint32_t size = le16(h + p + 2);
+        p += 4;
+        if (size > t.sections_end - p) return NR_CORRUPT;
+        *at = p;
+        if (h[p - 4] == kind) return (int)size;
+        p += size;
+    }
+    return NR_NOT_FOUND;
 }
 
 /* End `i` of the heap of a node whose keys have any length; it counts from the begin of the heap. */
@@ -394,8 +508,8 @@ static uint32_t heap_end(const struct node *n, uint32_t i)
 
 static int node_of(nr_reader *r, uint32_t page, uint32_t level, struct node *n)
 {
-    struct tree t;
-    TRY(tree_page(r, page, &t));
+    struct path t;
+    TRY(path_page(r, page, &t));
     if (level < t.lowest || level >= t.lowest + t.levels) return NR_CORRUPT;
     clear(n, sizeof *n);
     n->is_leaf = !level;
@@ -432,7 +546,7 @@ static int node_of(nr_reader *r, uint32_t page, uint32_t level, struct node *n)
         n->tail = n->column + (n->keys * n->width + 7) / 8;
     }
     uint32_t rest = level ? (n->count * r->page_bits + 7) / 8 : r->cells == CELLS_FIXED ? n->count * r->value_size : 0;
-    return n->tail + rest <= n->size ? NR_OK : NR_CORRUPT;
+    return n->tail <= n->size && rest <= n->size - n->tail ? NR_OK : NR_CORRUPT;
 }
 
 /* Writes key or separator `i` of a node to r->key; returns its size. */
@@ -502,12 +616,10 @@ static int descend(nr_reader *r, const uint8_t *key, uint32_t size, uint32_t *le
     return node_of(r, page, 0, n);
 }
 
-/* ---- changes that wait, in journal pages ---- */
+/* ---- changes that wait ---- */
 
 struct changes {
-    uint32_t at, end;        /* where the changes stand */
-    uint32_t count;
-    uint32_t older, older_count, base;
+    uint32_t at, end;
 };
 
 struct change {
@@ -515,276 +627,330 @@ struct change {
     uint32_t key_size, kind, value, value_size;
 };
 
-/* A filter tells of most keys that a journal page has no change of them. */
+/* A filter tells of most keys that a commit lists no change of them. */
 static int filter(uint8_t *f, const uint8_t *key, uint32_t size, int add)
 {
-    uint32_t h = crc32c(0, key, size);
+    uint32_t h = xxh32(key, size);
     uint8_t *cell = &f[(h >> 3) % NR_FILTER];
     if (add) *cell |= (uint8_t)(1u << (h & 7));
     return *cell >> (h & 7) & 1;
 }
 
+/* What a commit lists. */
 static int changes_of(nr_reader *r, uint32_t page, struct changes *c)
 {
-    TRY(load(r, page));
-    const uint8_t *h = r->buffer;
-    uint32_t maps = 0;
-    clear(c, sizeof *c);
-    if (r->kind == KIND_JOURNAL) {
-        const uint8_t *b = h + r->body;
-        c->older_count = b[6];
-        c->count = le16(b + 20);
-        c->older = r->body + 24;
-        c->end = r->config->page_size;
-    } else {
-        struct tree t;
-        TRY(tree_page(r, page, &t));
-        const uint8_t *b = h + t.sections;
-        if (!(t.flags & 2) || t.sections_end - t.sections < 12 || b[0] != 1) return NR_CORRUPT;
-        uint32_t size = le16(b + 2);
-        if (size < 10 || size > t.sections_end - t.sections - 4) return NR_CORRUPT;
-        c->base = le32(b + 4);
-        c->count = le16(b + 8);
-        c->older_count = b[10];
-        maps = le16(b + 12);
-        c->older = t.sections + 14;
-        c->end = t.sections + 4 + size;
-    }
-    if (c->older_count > OLDER_MAX) return NR_CORRUPT;
-    c->at = c->older;
-    for (uint32_t i = 0; i < c->older_count; i++) {
-        if (c->end - c->at < 8) return NR_CORRUPT;
-        c->at += 8 + (le16(h + c->at + 4) + 7) / 8;
-        if (c->at > c->end) return NR_CORRUPT;
-    }
-    c->at += maps;
-    return c->at <= c->end ? NR_OK : NR_CORRUPT;
+    int size = section(r, page, SECTION_CHANGES, &c->at);
+    if (size < 0) return size == NR_NOT_FOUND ? NR_CORRUPT : size;
+    c->end = c->at + (uint32_t)size;
+    return NR_OK;
 }
 
 /* Takes the next change; NR_NOT_FOUND behind the last. */
 static int next_change(nr_reader *r, struct changes *c, struct change *x)
 {
     const uint8_t *h = r->buffer;
-    if (!c->count) return NR_NOT_FOUND;
-    c->count--;
-    if (c->end - c->at < 4) return NR_CORRUPT;
-    x->kind = h[c->at++];
-    if (x->kind > 5 || x->kind == 2) return NR_CORRUPT;
-    x->key_size = r->key_size ? r->key_size : h[c->at++];
-    x->value_size = 0;
-    if (x->kind) {
-        x->value_size = r->value_size;
-        if (r->cells == CELLS_BYTES) {
-            x->value_size = le16(h + c->at);
-            c->at += 2;
+    uint32_t at = c->at, end = c->end;
+    if (at >= end) return NR_NOT_FOUND;
+    x->kind = h[at++];
+    if (x->kind > CHANGE_PUT && (x->kind != CHANGE_IN_LEAF || r->key_size)) return NR_CORRUPT;
+    x->key_size = r->key_size;
+    x->value_size = x->kind ? r->value_size : 0;
+    if (!r->key_size) {
+        if (end - at < (x->kind ? 3u : 1u)) return NR_CORRUPT;
+        x->key_size = h[at++];
+        if (x->kind) {
+            x->value_size = le16(h + at);
+            at += 2;
         }
     }
-    x->key = h + c->at;
-    x->value = c->at + x->key_size;
-    if (x->value > c->end || x->value_size > c->end - x->value) return NR_CORRUPT;
+    x->key = h + at;
+    x->value = at + x->key_size;
+    if (x->value > end || x->value_size > end - x->value) return NR_CORRUPT;
     c->at = x->value + x->value_size;
     return NR_OK;
 }
 
-/* Keeps the address of a journal page, in the order of sequences, the newest first; and what its filter says. */
+/* Keeps the address of a commit whose changes are needed, and what its filter says. */
 static int remember(nr_reader *r, uint32_t page)
 {
     struct changes c;
     struct change x;
-    uint32_t i = 0;
+    int more;
+    uint8_t *f = r->filters[r->member_count];
     TRY(changes_of(r, page, &c));
-    while (i < r->journal_count && r->journal_sequences[i] > r->sequence) i++;
-    if (i < r->journal_count && r->journal_pages[i] == page) return NR_OK;
-    if (r->journal_count == NR_JOURNAL_MAX) return NR_CORRUPT;
-    for (uint32_t j = r->journal_count++; j > i; j--) {
-        r->journal_sequences[j] = r->journal_sequences[j - 1];
-        r->journal_pages[j] = r->journal_pages[j - 1];
-        copy(r->filters[j], r->filters[j - 1], NR_FILTER);
+    while (!(more = next_change(r, &c, &x))) {
+        r->change_count++;
+        filter(f, x.key, x.key_size, 1);
+        if (x.key_size > PREFIX) filter(f, x.key, PREFIX, 1);
     }
-    r->journal_sequences[i] = r->sequence;
-    r->journal_pages[i] = page;
-    clear(r->filters[i], NR_FILTER);
-    r->change_count += c.count;
-    while (c.count) {
-        TRY(next_change(r, &c, &x));
-        filter(r->filters[i], x.key, x.key_size, 1);
-        if (x.key_size > PREFIX) filter(r->filters[i], x.key, PREFIX, 1);
-    }
+    if (more != NR_NOT_FOUND) return more;
+    r->members[r->member_count++] = page;
     return NR_OK;
 }
 
-/* Remembers a journal page and those that it names. */
-static int remember_all(nr_reader *r, uint32_t page)
+/* Remembers the newest commit, if it lists changes, and those that it names; the newest first. */
+static int remember_all(nr_reader *r)
 {
-    for (int depth = 0; depth < 2; depth++) {
-        struct changes c;
-        uint32_t older[OLDER_MAX];
-        TRY(remember(r, page));
-        TRY(changes_of(r, page, &c));
-        for (uint32_t i = 0, at = c.older; i < c.older_count; i++) {
-            older[i] = le32(r->buffer + at);
-            at += 8 + (le16(r->buffer + at + 4) + 7) / 8;
-        }
-        for (uint32_t i = 0; i < c.older_count; i++) TRY(remember(r, older[i]));
-        if (!c.base) return NR_OK;
-        page = c.base - 1;
-    }
-    return NR_CORRUPT;
+    uint32_t at, pages[WINDOW_MAX];
+    int size = section(r, r->commit, SECTION_CHANGES, &at);
+    if (size >= 0) TRY(remember(r, r->commit));
+    else if (size != NR_NOT_FOUND) return size;
+    size = section(r, r->commit, SECTION_WINDOW, &at);
+    if (size == NR_NOT_FOUND) return NR_OK;
+    if (size < 0 || size % 4 || (uint32_t)size / 4 > WINDOW_MAX) return size < 0 ? size : NR_CORRUPT;
+    uint32_t count = (uint32_t)size / 4;
+    for (uint32_t i = 0; i < count; i++) pages[i] = le32(r->buffer + at + 4 * i);
+    while (count--) TRY(remember(r, pages[count]));
+    return NR_OK;
 }
 
 /* ---- records ---- */
 
-/* Understands what a leaf holds beside a key: `size` bytes from `at` on in the page that is loaded, a tag before them. */
-static int value_of(nr_reader *r, uint8_t tag, uint32_t at, uint32_t size, nr_value *v)
+static const uint8_t key_mark[3] = { 0xFF, 0x7F, 0x48 }, value_mark[3] = { 0x7F, 0x48, 0xD6 };
+
+/* Whether a key is one of snapshots. */
+static int is_reserved(const nr_reader *r, const uint8_t *key, uint32_t size)
+{
+    return !r->key_size && size >= RESERVED && !compare(key, 3, key_mark, 3) && key[3] >= SLOT_DIRECTORY && key[3] < SLOT_END;
+}
+
+/* How a large value is divided among pages. */
+struct division {
+    uint32_t payload; /* bytes of content in a page */
+    uint32_t group;   /* pages of a full group; 1 where the head has the numbers of all */
+    uint32_t size;    /* bytes of a full group */
+    uint32_t heads;   /* page numbers in the head */
+    uint32_t rest;    /* bytes of the value in the head */
+};
+
+/* Returns the size of the head, or 0 if no such value has pages. */
+static uint32_t divide(const nr_reader *r, uint32_t key_size, uint32_t length, struct division *d)
+{
+    uint32_t page = r->config->page_size, room = page - r->body, used = 16 + key_size;
+    /* What key and value of a record take together, at most: a quarter of what the highest tree leaves. */
+    uint32_t levels = room < 1024 ? 5 : 8, key_max = room < 1024 ? room / 16 : room / 8 < NR_KEY_MAX ? room / 8 : NR_KEY_MAX;
+    uint32_t front = 22 + 2 * levels + key_max, most = room > front ? (room - front) / 4 : 0;
+    if (key_size > most || used > room || !length || length > VALUE_MAX) return 0;
+    d->payload = room - used;
+    uint32_t group = d->payload / 6 < GROUP_MAX ? d->payload / 6 : GROUP_MAX;
+    if (group < 2) return 0;
+    for (int way = 0; way < 3; way++) {
+        uint32_t rest = way ? 0 : REST_MAX;
+        d->group = way < 2 ? 1 : group;
+        d->size = d->group * d->payload - 4 * (d->group - 1);
+        d->heads = length > rest ? (length - rest + d->size - 1) / d->size : 1;
+        d->rest = length > d->heads * d->size ? length - d->heads * d->size : 0;
+        uint32_t head = 8 + 4 * d->heads + d->rest;
+        if (head <= most - key_size) return head;
+    }
+    return 0;
+}
+
+/* Understands what stands at a key: `size` bytes from `at` on in the page that is loaded. */
+static int value_of(nr_reader *r, const uint8_t *key, uint32_t key_size, uint32_t at, uint32_t size, nr_value *v)
 {
     const uint8_t *b = r->buffer + at;
-    v->kind = tag;
+    struct division d;
+    v->kind = VALUE_HERE;
     v->page = r->loaded;
     v->offset = (uint16_t)at;
     v->size = size;
-    if (tag == VALUE_HERE) return NR_OK;
-    if (tag == VALUE_PAGE || tag == VALUE_RESIDENT) {
-        if (size != (tag == VALUE_PAGE ? 8 : 6)) return NR_CORRUPT;
-        v->page = le32(b);
-        v->size = le16(b + 4);
-        if (tag == VALUE_PAGE) {
-            v->check = le32(b + 4);
-            v->offset = 0;
-            v->size = r->config->page_size;
-        }
-        return NR_OK;
+    if (r->key_size || size < 4 || compare(b, 3, value_mark, 3)) return NR_OK;
+    if (is_reserved(r, key, key_size)) {
+        if (size == 4 && b[3] == MARK_NOTHING) v->kind = VALUE_NOTHING;
+        key += RESERVED;
+        key_size -= RESERVED;
     }
-    if (tag != VALUE_PAGES || size < 12 || size % 4) return NR_CORRUPT;
-    v->size = le32(b);
-    v->roots = (uint16_t)((size - 8) / 4);
+    if (size < 12) return NR_OK;
+    uint32_t length = le32(b + 4);
+    if (r->is_raw) {
+        if (size != 16 || (b[3] != MARK_RAW && b[3] != MARK_BLOB) || !length || length > r->config->page_size || !key_size
+            || key_size > PREFIX)
+            return NR_OK;
+        v->kind = b[3] == MARK_RAW ? VALUE_RAW : VALUE_BLOB;
+        v->check = le32(b + 12);
+        /* All ones: the commit that lists it. */
+        if (v->kind == VALUE_RAW || le32(b + 8) != NONE) v->page = le32(b + 8);
+    } else {
+        if (b[3] != MARK_PAGES || divide(r, key_size, length, &d) != size) return NR_OK;
+        v->kind = VALUE_PAGES;
+        v->check = xxh32(key, key_size);
+        v->key_size = (uint8_t)key_size;
+    }
+    v->size = length;
     return NR_OK;
 }
 
-/* A resident value: finds it in its journal page. */
-static int resident(nr_reader *r, const uint8_t *key, uint32_t size, nr_value *v)
+/* Finds a record of now; those of snapshots are among them. */
+static int find(nr_reader *r, const uint8_t *key, uint32_t size, nr_value *v)
 {
-    struct changes c;
-    struct change x;
-    TRY(changes_of(r, v->page, &c));
-    while (c.count) {
-        TRY(next_change(r, &c, &x));
-        if (x.kind != 5 || compare(x.key, x.key_size, key, size)) continue;
-        if (x.value_size != v->size) return NR_CORRUPT;
-        TRY(value_of(r, VALUE_HERE, x.value, x.value_size, v));
-        v->kind = VALUE_MOVED_IN;
-        return NR_OK;
+    uint32_t page;
+    struct node n;
+    clear(v, sizeof *v);
+    /* What the newest commit lists of it counts. */
+    for (uint32_t j = 0; j < r->member_count; j++) {
+        struct changes c;
+        struct change x;
+        int more;
+        if (!filter(r->filters[j], key, size, 0)) continue;
+        TRY(changes_of(r, r->members[j], &c));
+        while (!(more = next_change(r, &c, &x)))
+            if (!compare(x.key, x.key_size, key, size)) break;
+        if (more == NR_NOT_FOUND) continue;
+        if (more < 0) return more;
+        if (x.kind == CHANGE_IN_LEAF) break;
+        return x.kind ? value_of(r, key, size, x.value, x.value_size, v) : NR_NOT_FOUND;
     }
-    return NR_CORRUPT;
+    TRY(descend(r, key, size, &page, &n));
+    int i = rank(r, &n, key, size, 0);
+    if (i < 0) return i;
+    if ((uint32_t)i >= n.count) return NR_NOT_FOUND;
+    int key_size = key_of(r, &n, (uint32_t)i);
+    if (key_size < 0) return key_size;
+    if (compare(r->key, (uint32_t)key_size, key, size)) return NR_NOT_FOUND;
+    uint32_t at = (uint32_t)(n.b - r->buffer), from = n.tail + (uint32_t)i * r->value_size, to = from + r->value_size;
+    if (r->cells == CELLS_BYTES) {
+        from = n.heap + (i ? heap_end(&n, (uint32_t)i - 1) : 0);
+        to = n.heap + heap_end(&n, (uint32_t)i);
+        from += 1u + n.b[from];
+    }
+    return value_of(r, key, size, at + from, to - from, v);
+}
+
+/* Writes the key to r->kept at which the snapshot in a slot keeps what stood at a key. */
+static int keep(nr_reader *r, uint8_t slot, const uint8_t *key, uint32_t size)
+{
+    if (size + RESERVED > NR_KEY_MAX) return NR_LIMIT;
+    copy(r->kept, key_mark, 3);
+    r->kept[3] = slot;
+    copy(r->kept + RESERVED, key, size);
+    return (int)(size + RESERVED);
 }
 
 int nr_find(nr_reader *r, const void *wanted, size_t wanted_size, nr_value *v)
 {
     const uint8_t *key = wanted;
-    uint32_t size = (uint32_t)wanted_size, page;
-    struct node n;
-    int found = NR_NOT_FOUND;
+    uint32_t size = (uint32_t)wanted_size;
     if (wanted_size > NR_KEY_MAX || (r->key_size && size != r->key_size)) return NR_LIMIT;
-    clear(v, sizeof *v);
-    TRY(descend(r, key, size, &page, &n));
-    int i = rank(r, &n, key, size, 0);
-    if (i < 0) return i;
-    if ((uint32_t)i < n.count) {
-        int key_size = key_of(r, &n, (uint32_t)i);
-        if (key_size < 0) return key_size;
-        if (!compare(r->key, (uint32_t)key_size, key, size)) {
-            uint32_t at = (uint32_t)(n.b - r->buffer);
-            if (r->cells == CELLS_FIXED) {
-                found = value_of(r, VALUE_HERE, at + n.tail + (uint32_t)i * r->value_size, r->value_size, v);
-            } else {
-                uint32_t from = n.heap + (i ? heap_end(&n, (uint32_t)i - 1) : 0), to = n.heap + heap_end(&n, (uint32_t)i);
-                from += 1u + n.b[from];
-                if (from >= to) return NR_CORRUPT;
-                found = value_of(r, n.b[from], at + from + 1, to - from - 1, v);
-            }
-            if (found < 0) return found;
-        }
+    if (is_reserved(r, key, size)) return NR_NOT_FOUND;
+    /* What a snapshot has not kept, a younger one may have, or it stands there yet. */
+    for (uint32_t i = 0; i < r->slot_count; i++) {
+        int kept = keep(r, r->slots[i], key, size);
+        if (kept < 0) return kept;
+        int found = find(r, r->kept, (uint32_t)kept, v);
+        if (found == NR_NOT_FOUND) continue;
+        return !found && v->kind == VALUE_NOTHING ? NR_NOT_FOUND : found;
     }
-    /* A change is obsolete if the page of its leaf has a higher sequence; of those that are not, the newest counts. */
-    uint64_t leaf = r->sequence;
-    for (uint32_t j = 0; j < r->journal_count && r->journal_sequences[j] > leaf; j++) {
-        struct changes c;
-        struct change x;
-        int hit = 0;
-        if (!filter(r->filters[j], key, size, 0)) continue;
-        TRY(changes_of(r, r->journal_pages[j], &c));
-        while (c.count && !hit) {
-            TRY(next_change(r, &c, &x));
-            if (compare(x.key, x.key_size, key, size)) continue;
-            static const uint8_t tags[] = { 0, VALUE_HERE, 0, VALUE_RESIDENT, VALUE_PAGE, VALUE_HERE };
-            hit = 1;
-            found = NR_NOT_FOUND;
-            if (!x.kind) continue;
-            found = value_of(r, tags[x.kind], x.value, x.value_size, v);
-            if (x.kind == 5) v->kind = VALUE_MOVED_IN;
-        }
-        if (hit) break;
-    }
-    if (found < 0) return found;
-    if (v->kind == VALUE_RESIDENT) return resident(r, key, size, v);
-    v->key_size = (uint8_t)size;
-    if (v->kind == VALUE_PAGES) v->check = crc32c(0, key, size);
-    return NR_OK;
+    return find(r, key, size, v);
 }
 
-/* As nr_next; with `within`, of those keys alone that begin with as many bytes as a filter takes. */
-static int next(nr_reader *r, uint8_t *key, uint32_t *key_size, int beyond, int within, nr_value *v)
+/* The next record of now, as nr_next; with `within`, of those keys alone that begin with as many bytes as a filter takes. */
+static int step(nr_reader *r, uint8_t *key, uint32_t *key_size, int beyond, int within, nr_value *v)
 {
-    uint8_t best[NR_KEY_MAX + 1], prefix[PREFIX];
+    uint8_t prefix[PREFIX];
     uint32_t size = *key_size, page;
     if (within) copy(prefix, key, PREFIX);
-    /* Only changes that wait can hide what leaves hold, so as often as there are such, and twice for leaves that they empty. */
-    for (uint32_t steps = 2 * r->change_count + 16; steps; steps--) {
-        struct node n;
-        int best_size = -1;
-        TRY(descend(r, key, size, &page, &n));
-        int i = rank(r, &n, key, size, beyond);
-        if (i < 0) return i;
-        if ((uint32_t)i < n.count) {
-            best_size = key_of(r, &n, (uint32_t)i);
-            if (best_size < 0) return best_size;
-            if (r->bound_size >= 0 && compare(r->key, (uint32_t)best_size, r->bound, (uint32_t)r->bound_size) >= 0)
-                best_size = -1;
-            else
-                copy(best, r->key, (uint32_t)best_size);
-        }
-        uint64_t leaf = r->sequence;
-        for (uint32_t j = 0; j < r->journal_count && r->journal_sequences[j] > leaf; j++) {
+    /* Only changes that wait can hide what leaves hold, each once. */
+    for (uint32_t steps = r->change_count + 2; steps; steps--) {
+        int near = -1, is_beyond = beyond;
+        for (uint32_t j = 0; j < r->member_count; j++) {
             struct changes c;
             struct change x;
+            int more;
             if (within && !filter(r->filters[j], prefix, PREFIX, 0)) continue;
-            TRY(changes_of(r, r->journal_pages[j], &c));
-            while (c.count) {
-                TRY(next_change(r, &c, &x));
+            TRY(changes_of(r, r->members[j], &c));
+            while (!(more = next_change(r, &c, &x))) {
                 if (compare(x.key, x.key_size, key, size) < beyond) continue;
-                if (r->bound_size >= 0 && compare(x.key, x.key_size, r->bound, (uint32_t)r->bound_size) >= 0) continue;
-                if (best_size >= 0 && compare(x.key, x.key_size, best, (uint32_t)best_size) >= 0) continue;
-                best_size = (int)x.key_size;
-                copy(best, x.key, x.key_size);
+                if (near >= 0 && compare(x.key, x.key_size, r->near, (uint32_t)near) >= 0) continue;
+                near = (int)x.key_size;
+                copy(r->near, x.key, x.key_size);
             }
+            if (more != NR_NOT_FOUND) return more;
         }
-        const uint8_t *go = best;
-        beyond = 1;
-        if (best_size < 0) {
-            if (r->bound_size < 0) return NR_NOT_FOUND;
+        /* From leaf to leaf, up to that. */
+        for (uint32_t leaves = 0;; leaves++) {
+            struct node n;
+            if (leaves > r->page_count) return NR_CORRUPT;
+            TRY(descend(r, key, size, &page, &n));
+            int i = rank(r, &n, key, size, is_beyond), found = -1;
+            if (i < 0) return i;
+            if ((uint32_t)i < n.count) {
+                found = key_of(r, &n, (uint32_t)i);
+                if (found < 0) return found;
+                if (compare(r->key, (uint32_t)found, key, size) < is_beyond) return NR_CORRUPT;
+                if (r->bound_size >= 0 && compare(r->key, (uint32_t)found, r->bound, (uint32_t)r->bound_size) >= 0) found = -1;
+            }
+            if (found >= 0) {
+                if (near >= 0 && compare(r->key, (uint32_t)found, r->near, (uint32_t)near) >= 0) break;
+                near = found;
+                copy(r->near, r->key, (uint32_t)found);
+                break;
+            }
+            if (r->bound_size < 0) break;
+            if (near >= 0 && compare(r->near, (uint32_t)near, r->bound, (uint32_t)r->bound_size) < 0) break;
             /* Bounds rise; a tree where they do not is no tree. */
             if (compare(r->bound, (uint32_t)r->bound_size, key, size) <= 0) return NR_CORRUPT;
-            go = r->bound;
-            best_size = r->bound_size;
-            beyond = 0;
+            size = (uint32_t)r->bound_size;
+            copy(key, r->bound, size);
+            is_beyond = 0;
+            if (within && compare(key, size < PREFIX ? size : PREFIX, prefix, PREFIX) > 0) break;
         }
-        size = *key_size = (uint32_t)best_size;
-        copy(key, go, size);
+        if (near < 0) return NR_NOT_FOUND;
+        size = *key_size = (uint32_t)near;
+        copy(key, r->near, size);
         if (within && (size < PREFIX || compare(key, PREFIX, prefix, PREFIX))) return NR_NOT_FOUND;
-        if (!beyond) continue;
-        int found = nr_find(r, key, size, v);
+        int found = find(r, key, size, v);
         if (found != NR_NOT_FOUND) return found;
+        beyond = 1;
     }
     return NR_CORRUPT;
+}
+
+/* The same without records of snapshots. */
+static int step_of_user(nr_reader *r, uint8_t *key, uint32_t *size, int beyond, int within, nr_value *v)
+{
+    int found = step(r, key, size, beyond, within, v);
+    if (found || !is_reserved(r, key, *size)) return found;
+    key[3] = SLOT_END;
+    *size = RESERVED;
+    return step(r, key, size, 0, within, v);
+}
+
+/* The same as the snapshot keeps it that is looked at: the nearest key of now, and those of which something was kept. */
+static int next(nr_reader *r, uint8_t *key, uint32_t *key_size, int beyond, int within, nr_value *v)
+{
+    uint8_t prefix[PREFIX];
+    if (!r->slot_count) return step_of_user(r, key, key_size, beyond, within, v);
+    if (within) copy(prefix, key, PREFIX);
+    for (;; beyond = 1) {
+        int best = -1;
+        for (uint32_t i = 0; i <= r->slot_count; i++) {
+            uint32_t front = i < r->slot_count ? RESERVED : 0, size = *key_size;
+            int found = keep(r, r->slots[i % NR_SLOTS], key, size);
+            if (found < 0) return found;
+            if (front) {
+                size = (uint32_t)found;
+                found = step(r, r->kept, &size, beyond, 0, v);
+                if (!found && (size < RESERVED || compare(r->kept, 3, key_mark, 3) || r->kept[3] != r->slots[i]))
+                    found = NR_NOT_FOUND;
+            } else {
+                copy(r->kept, key, size);
+                found = step_of_user(r, r->kept, &size, beyond, within, v);
+            }
+            if (found == NR_NOT_FOUND) continue;
+            if (found < 0) return found;
+            size -= front;
+            if (best >= 0 && compare(r->kept + front, size, r->best, (uint32_t)best) >= 0) continue;
+            best = (int)size;
+            copy(r->best, r->kept + front, size);
+        }
+        if (best < 0) return NR_NOT_FOUND;
+        *key_size = (uint32_t)best;
+        copy(key, r->best, (uint32_t)best);
+        if (within && (best < (int)PREFIX || compare(key, PREFIX, prefix, PREFIX))) return NR_NOT_FOUND;
+        int found = nr_find(r, key, (uint32_t)best, v);
+        if (found != NR_NOT_FOUND) return found;
+    }
 }
 
 int nr_next(nr_reader *r, void *key, size_t *key_size, int beyond, nr_value *v)
@@ -796,17 +962,17 @@ int nr_next(nr_reader *r, void *key, size_t *key_size, int beyond, nr_value *v)
     return found;
 }
 
-/* A page of a large value or of its index, number `number` of these; says where its content is. */
-static int value_page(nr_reader *r, uint32_t page, uint8_t kind, const nr_value *v, uint32_t stamp, uint32_t number,
-                      uint32_t *content)
+/* ---- large values ---- */
+
+/* Page `number` of a large value; says where its content is, and returns how large that is. */
+static int value_page(nr_reader *r, uint32_t page, const nr_value *v, uint32_t number, uint32_t *content)
 {
-    TRY(load_kind(r, page, kind));
+    TRY(load(r, page));
     const uint8_t *b = r->buffer + r->body;
-    uint32_t size = le16(b + 12);
+    uint32_t size = le16(b + 12), end = r->config->page_size;
     *content = r->body + 16 + v->key_size;
-    if (le32(b) != v->size || le32(b + 4) != stamp || le32(b + 8) != number || b[14] != v->key_size
-        || *content > r->config->page_size || size > r->config->page_size - *content
-        || crc32c(0, b + 16, v->key_size) != v->check)
+    if (r->kind != KIND_VALUE || le32(b) != v->size || le32(b + 8) != number || b[14] != v->key_size || *content > end
+        || size > end - *content || xxh32(b + 16, v->key_size) != v->check)
         return NR_CORRUPT;
     return (int)size;
 }
@@ -814,27 +980,34 @@ static int value_page(nr_reader *r, uint32_t page, uint8_t kind, const nr_value 
 /* The page with byte `offset` of a large value: where in it that byte is, and how many follow. */
 static int large(nr_reader *r, const nr_value *v, uint32_t offset, uint32_t *at, uint32_t *left)
 {
+    struct division d;
+    uint32_t content;
     TRY(load(r, v->page));
-    const uint8_t *d = r->buffer + v->offset;
-    uint32_t stamp = le32(d + 4), used = r->body + 16u + v->key_size, full = r->config->page_size - used, content;
-    if (used + 4 > r->config->page_size) return NR_CORRUPT;
-    /* Every page but the last is full, of a value and of its index. */
-    uint32_t number = offset / full, root = number, of_index = full / 4;
-    int has_index = (v->size - 1) / full >= 4;
-    if (has_index) root = number / of_index;
-    if (root >= v->roots) return NR_CORRUPT;
-    uint32_t page = le32(d + 8 + 4 * root);
-    if (has_index) {
-        int size = value_page(r, page, KIND_INDEX, v, stamp, root, &content);
-        if (size < 0) return size;
-        if (4 * (number % of_index) + 4 > (uint32_t)size) return NR_CORRUPT;
-        page = le32(r->buffer + content + 4 * (number % of_index));
+    if (!divide(r, v->key_size, v->size, &d)) return NR_CORRUPT;
+    const uint8_t *numbers = r->buffer + v->offset + 8;
+    if (offset >= v->size - d.rest) {
+        *left = v->size - offset;
+        *at = v->offset + 8 + 4 * d.heads + d.rest - *left;
+        return NR_OK;
     }
-    int size = value_page(r, page, KIND_VALUE, v, stamp, number, &content);
+    uint32_t group = offset / d.size, within = offset % d.size, pages = 1;
+    uint32_t bytes = v->size - group * d.size < d.size ? v->size - group * d.size : d.size;
+    if (d.group > 1 && bytes > d.payload) pages = (bytes - 4 + d.payload - 5) / (d.payload - 4);
+    uint32_t place = within / d.payload < pages ? within / d.payload : pages - 1;
+    uint32_t page = le32(numbers + 4 * group), first = group * d.group;
+    /* The last page of a group, its leader, has the numbers of the others behind its bytes. */
+    if (place + 1 < pages) {
+        int size = value_page(r, page, v, first + pages - 1, &content);
+        if (size < 0) return size;
+        if ((uint32_t)size < 4 * (pages - 1)) return NR_CORRUPT;
+        page = le32(r->buffer + content + (uint32_t)size - 4 * (pages - 1 - place));
+    }
+    int size = value_page(r, page, v, first + place, &content);
     if (size < 0) return size;
-    if (offset % full >= (uint32_t)size) return NR_CORRUPT;
-    *at = content + offset % full;
-    *left = (uint32_t)size - offset % full;
+    uint32_t from = place * d.payload, to = bytes - from < d.payload ? bytes : from + d.payload;
+    if (to - from > (uint32_t)size) return NR_CORRUPT;
+    *at = content + (within - from);
+    *left = to - within;
     return NR_OK;
 }
 
@@ -842,9 +1015,20 @@ static int large(nr_reader *r, const nr_value *v, uint32_t offset, uint32_t *at,
 static int part(nr_reader *r, const nr_value *v, uint32_t offset, uint32_t *at, uint32_t *left)
 {
     if (v->kind == VALUE_PAGES) return large(r, v, offset, at, left);
-    *at = v->offset + offset;
+    *at = v->offset;
+    if (v->kind == VALUE_RAW) {
+        *at = 0;
+        TRY(load_raw(r, v->page, v->check));
+    } else if (v->kind == VALUE_BLOB) {
+        int size = section(r, v->page, SECTION_VALUE, at);
+        if (size < 0 && size != NR_NOT_FOUND) return size;
+        if (size != (int)v->size || xxh32(r->buffer + *at, v->size) != v->check) return NR_CORRUPT;
+    } else {
+        TRY(load(r, v->page));
+    }
+    *at += offset;
     *left = v->size - offset;
-    return v->kind == VALUE_PAGE ? load_bare(r, v->page, v->check) : load(r, v->page);
+    return NR_OK;
 }
 
 int32_t nr_read(nr_reader *r, const nr_value *v, uint32_t offset, void *out, uint32_t size)
@@ -873,101 +1057,63 @@ static uint32_t width_of(uint32_t n)
 }
 
 /*
- * The tagged pages behind the newest commit but for those of a mount that was cut. They begin where the anchor says, if it knows of them, else where
- * that commit left the stream. One that does not fit may be followed by one that does: then it decayed, and is passed over.
+ * The tagged pages behind the newest commit. Others between them are passed over; one that was left out ends them. They are fewer where
+ * commits list changes.
  */
 static int read_tail(nr_reader *r, const struct anchor *a)
 {
     const nr_config *c = r->config;
-    uint32_t stream = a->streams - a->bare, block = NONE, nth = 0, missing = 0;
     uint8_t tag[TAG_SIZE], under[36];
-    if (!a->has_tail || !a->bare || a->committed == NONE) return NR_OK;
-    TRY(load(r, a->committed));
-    uint64_t sequence = r->sequence;
-    uint32_t position = le16(r->buffer + HEADER_SIZE + 2 * stream);
-    if (a->tail_flags & 1 || a->tail_sequence == sequence) {
-        sequence = a->tail_sequence;
-        block = a->tail_page / c->pages_per_block;
-        nth = a->tail_page % c->pages_per_block;
-    } else if (le32(r->buffer + 28) == a->checkpoint) {
-        uint32_t code = position >> 12;
-        nth = (position & 0xFFF) + 1;
-        if (code < a->ready) block = a->ready_blocks[code];
-        if (code == 14) block = a->head_blocks[stream];
-    }
-    if (block >= c->block_count) return NR_OK;
-    for (uint32_t place = 0; place < NR_TAIL_MAX && nth < c->pages_per_block && missing < 2; place++, nth++) {
-        uint32_t page = block * c->pages_per_block + nth;
-        missing++;
+    uint32_t nth = a->tail_nth;
+    if (!a->has_tags || a->tail_block >= c->block_count) return NR_OK;
+    for (uint32_t place = 0; place + r->member_count < NR_TAIL_MAX && nth < nth_count(c); place++, nth++) {
+        uint32_t page = nth_page(c, a->tail_block, nth);
         clear(tag, sizeof tag);
         if (fetch(r, page, tag) < 0) continue;
         nr_tail *t = &r->tail[r->tail_count];
-        t->check = crc32c(0, r->buffer, c->page_size);
-        put32(under, r->volume);
-        put32(under + 4, page);
-        put32(under + 8, (uint32_t)sequence);
-        put32(under + 12, (uint32_t)(sequence >> 32));
-        put32(under + 16, place);
-        put32(under + 20, t->check);
+        const uint32_t place_of[] = { r->volume, page, (uint32_t)a->tail_sequence, (uint32_t)(a->tail_sequence >> 32), place,
+                                      crc32c(r->buffer, c->page_size) };
+        for (uint32_t i = 0; i < 6; i++) put32(under + 4 * i, place_of[i]);
         copy(under + 24, tag + 4, 12);
-        if (crc32c(0, under, sizeof under) != le32(tag)) continue;
-        uint64_t owner = le64(tag + 8);
-        uint32_t index_width = width_of(r->page_count - 1);
-        t->time = le32(tag + 4) | (owner & 1023) << 32;
-        owner >>= 10;
-        t->end = (uint32_t)owner & (c->page_size - 1);
-        owner >>= r->page_shift;
-        t->index = (uint32_t)(owner & (((uint64_t)1 << index_width) - 1));
-        t->inode = owner >> index_width;
+        if (crc32c(under, sizeof under) != le32(tag)) {
+            if (is_erased(tag, sizeof tag, 2) && is_erased(r->buffer, c->page_size, c->page_size / 64)) break;
+            continue;
+        }
+        const uint8_t *said = tag + 8;
+        uint32_t at = 10, left;
+        t->check = xxh32(r->buffer, c->page_size);
+        t->time_low = le32(tag + 4);
+        t->time_high = bits(said, 0, at);
+        t->end = bits(said, at, r->page_shift);
+        at += r->page_shift;
+        t->index = bits(said, at, width_of(r->page_count - 1));
+        /* The lowest bit of the inode says whether it comes in place of a hole. */
+        at += width_of(r->page_count - 1) + 1;
+        left = 64 - at;
+        t->inode = bits(said, at, left < 32 ? left : 32);
+        if (left > 32) t->inode |= (uint64_t)bits(said, at + 32, left - 32) << 32;
         t->page = page;
         r->tail_count++;
-        missing = 0;
     }
     return NR_OK;
 }
 
 /* ---- mounting ---- */
 
-static int open_root(nr_reader *r)
+/* The root of the newest commit, and what waits. */
+static int open_commit(nr_reader *r)
 {
-    struct tree t;
-    TRY(tree_page(r, r->root, &t));
-    return t.lowest + t.levels == t.height && t.height == r->height ? NR_OK : NR_CORRUPT;
-}
-
-/* What the newest commit, which is loaded, says of the tree. */
-static int open_commit(nr_reader *r, uint32_t page, uint32_t *journal)
-{
-    const uint8_t *b = r->buffer + r->body;
-    struct tree t;
-    *journal = 0;
-    r->root = le32(b);
-    r->records = le64(b + 4);
-    r->height = b[12];
-    switch (r->kind) {
-    case KIND_TREE:
-        TRY(tree_page(r, page, &t));
-        r->root = page;
-        r->records = t.records;
-        r->height = (uint8_t)t.height;
-        r->table = t.table;
-        *journal = t.journal == NONE ? page + 1 : t.journal;
-        return NR_OK;
-    case KIND_JOURNAL:
-        r->root = le32(b + 16);
-        r->records = le64(b + 8);
-        r->height = b[0];
-        *journal = page + 1;
-        return NR_OK;
-    case KIND_SNAPSHOTS:
-        r->table = page + 1;
-        return NR_OK;
-    case KIND_NOTES:
-        *journal = le32(b + 16);
-        return NR_OK;
-    default:
-        return NR_CORRUPT;
-    }
+    struct path t;
+    TRY(load(r, r->commit));
+    r->limit = r->sequence;
+    if (r->kind != KIND_COMMIT) return NR_CORRUPT;
+    TRY(path_page(r, r->commit, &t));
+    uint32_t height = t.height;
+    r->height = (uint8_t)height;
+    r->root = t.levels ? r->commit : t.root;
+    TRY(path_page(r, r->root, &t));
+    if (!t.levels || t.lowest + t.levels != height || t.height != height) return NR_CORRUPT;
+    return remember_all(r);
 }
 
 static const uint8_t superblock_key[7] = { 0 };
@@ -1001,7 +1147,6 @@ static int open_files(nr_reader *r)
 int nr_mount(nr_reader *r, const nr_config *c, void *buffer)
 {
     struct anchor a;
-    uint32_t journal;
     clear(r, sizeof *r);
     r->config = c;
     r->buffer = buffer;
@@ -1014,32 +1159,44 @@ int nr_mount(nr_reader *r, const nr_config *c, void *buffer)
     r->page_count = c->pages_per_block * c->block_count;
     TRY(read_anchor(r, &a));
     TRY(find_commit(r, &a));
-    TRY(load(r, r->commit));
-    if (!(r->buffer[33] & FLAG_COMMIT)) return NR_CORRUPT;
-    r->limit = r->sequence;
-    TRY(open_commit(r, r->commit, &journal));
+    if (r->commit == NONE) return NR_NO_VOLUME;
+    TRY(open_commit(r));
     TRY(read_tail(r, &a));
-    TRY(open_root(r));
-    if (journal) TRY(remember_all(r, journal - 1));
     return open_files(r);
 }
 
 int nr_snapshot(nr_reader *r, uint32_t number)
 {
-    if (!r->table) return NR_NOT_FOUND;
-    TRY(load_kind(r, r->table - 1, KIND_SNAPSHOTS));
-    const uint8_t *b = r->buffer + r->body;
-    uint32_t count = b[14];
-    if (count > 8) return NR_CORRUPT;
-    for (b += 20; count--; b += 20) {
-        if (le32(b) != number) continue;
-        r->root = le32(b + 4);
-        r->records = le64(b + 8);
-        r->height = b[16];
-        r->journal_count = r->tail_count = 0;
-        return open_root(r);
+    uint8_t key[NR_KEY_MAX + 1], slots[NR_SLOTS];
+    uint32_t numbers[NR_SLOTS], count = 0, size = RESERVED, is_there = 0;
+    nr_value v;
+    if (r->key_size) return NR_NOT_FOUND;
+    copy(key, key_mark, 3);
+    key[3] = SLOT_DIRECTORY;
+    for (int beyond = 0;; beyond = 1) {
+        int found = step(r, key, &size, beyond, 0, &v);
+        if (found == NR_NOT_FOUND || (!found && (!is_reserved(r, key, size) || key[3] != SLOT_DIRECTORY))) break;
+        if (found < 0) return found;
+        if (size != RESERVED + 1 || key[4] <= SLOT_DIRECTORY || key[4] >= SLOT_END || v.kind != VALUE_HERE || v.size < 4
+            || count == NR_SLOTS)
+            return NR_CORRUPT;
+        TRY(load(r, v.page));
+        uint32_t other = le32(r->buffer + v.offset), i = count;
+        if (other < number) continue;
+        /* One that was released and not removed yet has its number only, and is needed for older ones. */
+        if (other == number && v.size > 4) is_there = 1;
+        for (count++; i && numbers[i - 1] > other; i--) {
+            numbers[i] = numbers[i - 1];
+            slots[i] = slots[i - 1];
+        }
+        numbers[i] = other;
+        slots[i] = key[4];
     }
-    return NR_NOT_FOUND;
+    if (!is_there) return NR_NOT_FOUND;
+    copy(r->slots, slots, count);
+    r->slot_count = (uint8_t)count;
+    r->tail_count = 0;
+    return NR_OK;
 }
 
 /* ---- files ---- */
@@ -1060,11 +1217,9 @@ static void key_of_inode(uint8_t *key, uint64_t inode, uint8_t kind)
 static uint64_t number(const uint8_t **b, const uint8_t *end)
 {
     uint64_t n = 0;
-    for (uint32_t shift = 0; *b < end && shift < 64; shift += 7) {
-        uint8_t x = *(*b)++;
-        n |= (uint64_t)(x & 127) << shift;
-        if (!(x & 128)) break;
-    }
+    const uint8_t *from = *b;
+    while (*b < end && *b - from < 10 && *(*b)++ & 128) {}
+    for (const uint8_t *p = *b; p-- > from;) n = n << 7 | (*p & 127);
     return n;
 }
 
@@ -1104,18 +1259,10 @@ int nr_open_inode(nr_reader *r, uint64_t inode, nr_file *f)
         if (t->inode != inode) continue;
         uint64_t size = ((uint64_t)t->index << r->page_shift) + t->end + 1;
         if (size > f->size) f->size = size;
-        /* Milliseconds; divided bit by bit, since a division of 64 bits takes a library. */
-        uint64_t seconds = 0, rest = 0;
-        for (int bit = 42; bit--;) {
-            rest = rest << 1 | (t->time >> bit & 1);
-            seconds <<= 1;
-            if (rest >= 1000) {
-                rest -= 1000;
-                seconds |= 1;
-            }
-        }
-        f->ctime_s = f->mtime_s = (int64_t)seconds;
-        f->ctime_ns = f->mtime_ns = (uint32_t)rest * 1000000;
+        /* Milliseconds of 42 bits, divided in two parts, since a division of 64 bits takes a library. */
+        uint32_t high = t->time_high << 12 | t->time_low >> 20, low = (high % 1000) << 20 | (t->time_low & 0xFFFFF);
+        f->ctime_s = f->mtime_s = ((int64_t)(high / 1000) << 20) + low / 1000;
+        f->ctime_ns = f->mtime_ns = low % 1000 * 1000000;
     }
     return NR_OK;
 }
@@ -1133,8 +1280,7 @@ static uint64_t hash_of(const uint8_t *key, const uint8_t *b, uint32_t size)
             v[2] ^= 0xFF;
             rounds = 4;
         } else {
-            for (uint32_t i = 0; i < 8 && at + i < size; i++) m |= (uint64_t)b[at + i] << 8 * i;
-            if (size - at < 8) m |= (uint64_t)size << 56;
+            for (uint32_t i = 8; i--;) m = m << 8 | (at + i < size ? b[at + i] : i == 7 ? (uint8_t)size : 0);
         }
         v[3] ^= m;
         for (uint32_t i = 0; i < rounds; i++) {
@@ -1243,7 +1389,7 @@ static int read_page(nr_reader *r, uint64_t inode, uint32_t index, const struct 
     for (uint32_t i = r->tail_count; i--;) {
         const nr_tail *t = &r->tail[i];
         if (t->inode != inode || t->index != index) continue;
-        TRY(load_bare(r, t->page, t->check));
+        TRY(load_raw(r, t->page, t->check));
         lay(w, 0, r->buffer, r->config->page_size);
         return NR_OK;
     }

@@ -26,7 +26,7 @@ enum {
     NR_CORRUPT = -3,     /* a page that is needed does not hold what it should */
     NR_NO_VOLUME = -4,   /* no anchor was found */
     NR_GEOMETRY = -5,    /* the volume is of a chip with another geometry, or the configuration makes no sense */
-    NR_UNSUPPORTED = -6, /* the volume has a feature that this reader does not know */
+    NR_UNSUPPORTED = -6, /* the volume is of format 1, or has a feature that this reader does not know */
     NR_TYPE = -7,        /* a directory where a file is needed, or the other way round; no file system */
     NR_LIMIT = -8        /* a key, a name or a buffer is too long or too short */
 };
@@ -42,9 +42,10 @@ enum {
 enum {
     NR_KEY_MAX = 255,
     NR_NAME_MAX = 255,
-    NR_JOURNAL_MAX = 62, /* journal pages that a volume may need */
-    NR_TAIL_MAX = 15,    /* tagged pages behind the newest commit */
-    NR_FILTER = 64       /* bytes of the filter of a journal page */
+    NR_MEMBERS_MAX = 13, /* commits whose changes are needed */
+    NR_TAIL_MAX = 9,     /* tagged pages behind the newest commit */
+    NR_SLOTS = 15,       /* snapshots, and those that were released and are being removed */
+    NR_FILTER = 128      /* bytes of the filter of a commit's changes */
 };
 
 /* The chip. It has to stay where it is as long as the reader is used. */
@@ -67,16 +68,15 @@ typedef struct nr_config {
 typedef struct nr_value {
     uint32_t size;   /* bytes */
     uint32_t page;
-    uint32_t check;  /* checksum of the page, or of the key */
+    uint32_t check;  /* checksum of the page, of the value, or of the key */
     uint16_t offset;
-    uint16_t roots;
     uint8_t kind;
     uint8_t key_size;
 } nr_value;
 
 typedef struct nr_tail {
     uint64_t inode;
-    uint64_t time;
+    uint32_t time_low, time_high;
     uint32_t index;
     uint32_t page;
     uint32_t check;
@@ -87,56 +87,64 @@ typedef struct nr_tail {
 typedef struct nr_reader {
     const nr_config *config;
     uint8_t *buffer;
-    uint64_t limit;
-    uint64_t sequence;
-    uint64_t records;
-    uint64_t journal_sequences[NR_JOURNAL_MAX];
-    uint32_t journal_pages[NR_JOURNAL_MAX];
-    nr_tail tail[NR_TAIL_MAX];
-    uint32_t volume;
-    uint32_t loaded;
-    uint32_t root;
-    uint32_t table;
-    uint32_t commit;
-    uint32_t page_count;
-    uint32_t body;
-    uint32_t value_size;
-    uint32_t change_count;
-    int bound_size;
-    uint8_t any_volume;
     uint8_t kind;
-    uint8_t height;
     uint8_t cells;
     uint8_t key_size;
     uint8_t page_bits;
     uint8_t page_shift;
-    uint8_t journal_count;
+    uint8_t height;
+    uint8_t member_count;
+    uint8_t slot_count;
     uint8_t tail_count;
+    uint8_t is_raw;
     uint8_t is_files;
+    uint8_t is_old;
+    uint8_t any_volume;
+    uint32_t loaded;
+    uint32_t body;
+    uint32_t page_count;
+    uint32_t value_size;
+    int bound_size;
+    uint32_t root;
+    uint32_t commit;
+    uint32_t volume;
+    uint32_t change_count;
+    uint64_t limit;
+    uint64_t sequence;
+    uint8_t slots[NR_SLOTS];
     uint8_t hash_key[16];
+    uint32_t members[NR_MEMBERS_MAX];
+    nr_tail tail[NR_TAIL_MAX];
     uint8_t bound[NR_KEY_MAX + 1];
     uint8_t key[NR_KEY_MAX + 1];
-    uint8_t filters[NR_JOURNAL_MAX][NR_FILTER];
+    uint8_t near[NR_KEY_MAX + 1];
+    uint8_t kept[NR_KEY_MAX + 1];
+    uint8_t best[NR_KEY_MAX + 1];
+    uint8_t filters[NR_MEMBERS_MAX][NR_FILTER];
 } nr_reader;
 
 /*
  * Finds the newest state of the volume. `buffer` has config->page_size bytes and belongs to the reader from now on. Reads the
- * first page of some blocks, seven or so of each anchor block, a few of each block that was open, and every journal page.
+ * first page of some blocks, some pages of the newest anchor block and of the block with the newest commit, and each commit whose
+ * changes wait. NR_UNSUPPORTED for a volume of format 1.
  */
 int nr_mount(nr_reader *reader, const nr_config *config, void *buffer);
 
-/* Shows the store as snapshot `number` keeps it, until the next mount. */
+/*
+ * Shows records and files as snapshot `number` keeps them, until the next mount. NR_NOT_FOUND if there is none, or if it was
+ * released; then nothing changes.
+ */
 int nr_snapshot(nr_reader *reader, uint32_t number);
 
 /*
  * Finds a record. Integer keys are given with their high byte first. Reads a page for each level of the tree whose node is in
- * another page than the one above, and those journal pages that may hold a change of the key.
+ * another page than the one above, and those commits that may list a change of the key.
  */
 int nr_find(nr_reader *reader, const void *key, size_t key_size, nr_value *value);
 
 /*
  * Finds the record with the lowest key that is not below `key`, or, if `beyond`, that is above it, and writes that key to `key`,
- * which has room for NR_KEY_MAX bytes, and its size to `key_size`. Reads all journal pages.
+ * which has room for NR_KEY_MAX bytes, and its size to `key_size`. Reads all commits whose changes wait.
  */
 int nr_next(nr_reader *reader, void *key, size_t *key_size, int beyond, nr_value *value);
 

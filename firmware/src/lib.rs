@@ -9,11 +9,11 @@ mod contract;
 mod dffs;
 mod files;
 mod inpage;
+mod log;
 mod media;
-mod new_log;
-mod new_tree;
 mod spi;
 mod store;
+mod tree;
 
 use core::panic::PanicInfo;
 
@@ -33,8 +33,8 @@ static ENTRY_POINTS: [fn(u32) -> u32; 9] = [
     files::exercise,
     inpage::exercise,
     media::exercise,
-    new_log::exercise,
-    new_tree::exercise,
+    log::exercise,
+    tree::exercise,
     spi::exercise,
     store::exercise,
 ];

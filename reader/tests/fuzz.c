@@ -26,18 +26,25 @@ static uint32_t chance(uint32_t below)
     return (uint32_t)((z ^ z >> 31) % below);
 }
 
-static uint32_t crc32c(const uint8_t *b, size_t size)
+static uint32_t rotate(uint32_t x, int n) { return x << n | x >> (32 - n); }
+
+static uint32_t word(const uint8_t *b) { return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24; }
+
+/* XXH32 with seed 0. */
+static uint32_t xxh32(const uint8_t *b, size_t size)
 {
-    static uint32_t table[256];
-    if (!table[1])
-        for (uint32_t n = 0; n < 256; n++) {
-            uint32_t x = n;
-            for (int i = 0; i < 8; i++) x = x >> 1 ^ (x & 1 ? 0x82F63B78 : 0);
-            table[n] = x;
-        }
-    uint32_t crc = 0xFFFFFFFF;
-    while (size--) crc = crc >> 8 ^ table[(crc ^ *b++) & 255];
-    return ~crc;
+    const uint32_t p[] = { 2654435761u, 2246822519u, 3266489917u, 668265263u, 374761393u };
+    uint32_t v[] = { p[0] + p[1], p[1], 0, 0u - p[0] }, h = p[4];
+    size_t at = 0;
+    for (; size - at >= 16; at += 16)
+        for (int i = 0; i < 4; i++) v[i] = rotate(v[i] + word(b + at + 4 * i) * p[1], 13) * p[0];
+    if (size >= 16) h = rotate(v[0], 1) + rotate(v[1], 7) + rotate(v[2], 12) + rotate(v[3], 18);
+    h += (uint32_t)size;
+    for (; size - at >= 4; at += 4) h = rotate(h + word(b + at) * p[2], 17) * p[3];
+    for (; at < size; at++) h = rotate(h + b[at] * p[4], 11) * p[0];
+    h = (h ^ h >> 15) * p[1];
+    h = (h ^ h >> 13) * p[2];
+    return h ^ h >> 16;
 }
 
 /* An image, and the pages that reading it touches. */
@@ -51,7 +58,7 @@ struct subject {
         uint8_t key[NR_KEY_MAX];
         size_t key_size;
         char path[NR_NAME_MAX + 1];
-        uint32_t crc;
+        uint32_t sum;
     } known[KNOWN_MAX];
     uint32_t known_count;
 };
@@ -65,37 +72,44 @@ static int note(void *context, uint32_t block, uint32_t page, void *main_area, v
 }
 
 /* Reads what there is; what it finds is not looked at. */
-static void use(const nr_config *config, uint32_t some)
+static void look_around(nr_reader *r, uint32_t some)
 {
-    static nr_reader r;
     static uint8_t out[70000];
-    uint8_t key[NR_KEY_MAX];
-    size_t size;
+    uint8_t key[NR_KEY_MAX] = { 0 };
+    size_t size = r->key_size;
     nr_value value;
     nr_file directory, file;
     nr_name name;
+    for (uint32_t i = 0; i < some && nr_next(r, key, &size, i > 0, &value) >= 0; i++) {
+        nr_read(r, &value, chance(value.size + 2), out, chance(sizeof out));
+        for (uint32_t j = 0; j < size && !chance(4); j++) key[chance((uint32_t)size)] = (uint8_t)chance(256);
+        nr_find(r, key, size, &value);
+    }
+    if (nr_open(r, "/", &directory) < 0) return;
+    memset(&name, 0, sizeof name);
+    for (uint32_t i = 0; i < some && nr_list(r, &directory, &name) >= 0; i++) {
+        if (nr_open(r, name.name, &file) < 0) continue;
+        nr_readlink(r, &file, (char *)out, chance(300));
+        nr_file_read(r, &file, chance(2) ? 0 : chance(60000), out, chance(sizeof out));
+        if (file.mode >> 12 == 4 && chance(2)) {
+            directory = file;
+            memset(&name, 0, sizeof name);
+        }
+    }
+}
+
+static void use(const nr_config *config, uint32_t some)
+{
+    static nr_reader r;
     uint8_t *buffer = malloc(config->page_size);
     if (nr_mount(&r, config, buffer) >= 0) {
-        size = r.key_size;
-        memset(key, 0, sizeof key);
-        for (uint32_t i = 0; i < some && nr_next(&r, key, &size, i > 0, &value) >= 0; i++) {
-            nr_read(&r, &value, chance(value.size + 2), out, chance(sizeof out));
-            for (uint32_t j = 0; j < size && !chance(4); j++) key[chance((uint32_t)size)] = (uint8_t)chance(256);
-            nr_find(&r, key, size, &value);
-        }
-        if (nr_open(&r, "/", &directory) >= 0) {
-            memset(&name, 0, sizeof name);
-            for (uint32_t i = 0; i < some && nr_list(&r, &directory, &name) >= 0; i++) {
-                if (nr_open(&r, name.name, &file) < 0) continue;
-                nr_readlink(&r, &file, (char *)out, chance(300));
-                nr_file_read(&r, &file, chance(2) ? 0 : chance(60000), out, chance(sizeof out));
-                if (file.mode >> 12 == 4 && chance(2)) {
-                    directory = file;
-                    memset(&name, 0, sizeof name);
-                }
+        look_around(&r, some);
+        /* Snapshots have small numbers, the oldest first. */
+        for (uint32_t number = 1; number < 12; number++)
+            if (nr_snapshot(&r, number) >= 0) {
+                look_around(&r, some / 2);
+                break;
             }
-        }
-        if (!chance(4) && r.table && nr_snapshot(&r, chance(100000)) >= 0) nr_find(&r, key, size, &value);
     }
     free(buffer);
 }
@@ -108,7 +122,7 @@ static int64_t digest(nr_reader *r, const struct known *k)
     nr_file file;
     int32_t size = k->key_size ? nr_find(r, k->key, k->key_size, &value) : nr_open(r, k->path, &file);
     if (size >= 0) size = k->key_size ? nr_read(r, &value, 0, out, sizeof out) : nr_file_read(r, &file, 0, out, sizeof out);
-    return size < 0 ? size : (int64_t)crc32c(out, (size_t)size);
+    return size < 0 ? size : (int64_t)xxh32(out, (size_t)size);
 }
 
 /* Notes what some records and files hold, and which pages a mount touches. */
@@ -139,7 +153,7 @@ static int learn(struct subject *s, const nr_config *config)
     for (k = s->known; k < s->known + s->known_count; k++) {
         int64_t found = digest(&r, k);
         if (found < 0) k->key_size = 0, strcpy(k->path, "no such file");
-        k->crc = (uint32_t)found;
+        k->sum = (uint32_t)found;
     }
     free(buffer);
     return 0;
@@ -153,10 +167,37 @@ static int is_honest(const struct subject *s, const nr_config *config)
     int is_same = nr_mount(&r, config, buffer) >= 0;
     for (uint32_t i = 0; i < s->known_count && is_same; i++) {
         int64_t found = digest(&r, &s->known[i]);
-        if (found == NR_NOT_FOUND ? strcmp(s->known[i].path, "no such file") : found >= 0) is_same = found == (int64_t)s->known[i].crc;
+        if (found == NR_NOT_FOUND ? strcmp(s->known[i].path, "no such file") : found >= 0) is_same = found == (int64_t)s->known[i].sum;
     }
     free(buffer);
     return is_same;
+}
+
+/* Whether the same volume, if it were one of format 1, is refused. */
+static int refuses_format_1(struct subject *s, const nr_config *config)
+{
+    static nr_reader r;
+    uint32_t count = s->image.pages_per_block * s->image.block_count, page_size = s->image.page_size;
+    const uint8_t **before = calloc(count, sizeof *before);
+    uint8_t *buffer = malloc(page_size);
+    for (uint32_t i = 0; i < count; i++) {
+        before[i] = s->image.pages[i].content;
+        if (!before[i] || before[i][4] != 'n' || before[i][5] != 'd') continue;
+        uint8_t *b = malloc(page_size + s->image.spare_size);
+        memcpy(b, before[i], page_size + s->image.spare_size);
+        b[6] = 1;
+        uint32_t crc = image_crc(b + 4, page_size - 4);
+        for (int j = 0; j < 4; j++) b[j] = (uint8_t)(crc >> 8 * j);
+        s->image.pages[i].content = b;
+    }
+    int is_refused = nr_mount(&r, config, buffer) == NR_UNSUPPORTED;
+    for (uint32_t i = 0; i < count; i++) {
+        if (s->image.pages[i].content != before[i]) free((void *)s->image.pages[i].content);
+        s->image.pages[i].content = before[i];
+    }
+    free(buffer);
+    free(before);
+    return is_refused;
 }
 
 /* Makes a damaged copy of a page; its checksum is made right most of the time, if that `may` be. */
@@ -188,8 +229,8 @@ static uint8_t *damaged(const struct subject *s, uint32_t page, int may)
         if (chance(16)) {
             for (int i = 0; i < 4; i++) b[16 + i] = (uint8_t)(page >> 8 * i);
         }
-        uint32_t crc = crc32c(b + 4, page_size - 4);
-        for (int i = 0; i < 4; i++) b[i] = (uint8_t)(crc >> 8 * i);
+        uint32_t sum = xxh32(b + 4, page_size - 4);
+        for (int i = 0; i < 4; i++) b[i] = (uint8_t)(sum >> 8 * i);
     }
     return b;
 }
@@ -218,6 +259,11 @@ int main(int argc, char **argv)
         }
         state = 1;
         use(&config, 12);
+        image_config(&s->image, &config);
+        if (!refuses_format_1(s, &config)) {
+            fprintf(stderr, "fuzz: %s is not refused when it says format 1\n", argv[3 + i]);
+            return 1;
+        }
     }
     for (unsigned long n = 0; n < count; n++) {
         uint32_t pages[DAMAGED_MAX], page_count = 0;

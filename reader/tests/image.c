@@ -34,7 +34,7 @@ static void skip(struct cursor *c, uint64_t size)
     c->at += size;
 }
 
-static uint32_t crc32c(const uint8_t *b, size_t size)
+uint32_t image_crc(const uint8_t *b, size_t size)
 {
     uint32_t crc = 0xFFFFFFFF;
     while (size--) {
@@ -55,7 +55,7 @@ static int extent(const struct image *image, const uint8_t *b, struct cursor *ou
     if (offset > image->file_size || size > image->file_size - offset) return -1;
     out->at = image->file + offset;
     out->end = out->at + size;
-    return crc32c(out->at, size) == crc ? 0 : -1;
+    return image_crc(out->at, size) == crc ? 0 : -1;
 }
 
 static int chip(struct image *image, struct cursor *c)
@@ -101,7 +101,7 @@ static int record(struct image *image, struct cursor c, uint32_t block, uint32_t
             uint32_t crc = (uint32_t)take(&contents, 4);
             if (contents.failed || offset > image->file_size || content_size > image->file_size - offset) return -1;
             pages[i].content = image->file + offset;
-            if (crc32c(image->file + offset, content_size) != crc) pages[i].fails = 1;
+            if (image_crc(image->file + offset, content_size) != crc) pages[i].fails = 1;
         }
     }
     if (parts & 2) {
@@ -157,7 +157,7 @@ static int usable(const struct image *image, size_t at, uint64_t *generation)
     struct cursor c = { h, h + HEADER, 0 };
     if (memcmp(h, "nanduIMG", 8)) return 0;
     skip(&c, 8);
-    if (take(&c, 4) != crc32c(h + 12, HEADER - 12)) return 0;
+    if (take(&c, 4) != image_crc(h + 12, HEADER - 12)) return 0;
     if (take(&c, 2) != 2) return 0;
     skip(&c, 26);
     *generation = take(&c, 8);

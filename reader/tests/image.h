@@ -29,4 +29,7 @@ void image_close(struct image *image);
 /* What the reader asks for. */
 void image_config(struct image *image, nr_config *config);
 
+/* CRC-32C. */
+uint32_t image_crc(const uint8_t *b, size_t size);
+
 #endif

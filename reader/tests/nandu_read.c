@@ -1,10 +1,10 @@
 /*
  * Reads a volume in an image file, with the reader for boot loaders:
  *
- *   nandu-read [--fails] [--at SNAPSHOT] IMAGE get KEY | cat PATH | ls [PATH] | export DIRECTORY | all | hex | costs
+ *   nandu-read [--fails] [--at SNAPSHOT] IMAGE get KEY | cat PATH | ls [PATH] | export DIRECTORY | sums | all | hex | costs
  *
  * `all` prints the records of a store as `nandu kv export --format jsonl` does, `hex` as digits, key and value, and `export` copies a file system as
- * `nandu fs export` does. `costs` says how many pages a mount and a lookup of each record read. With `--fails` pages that a cut left
+ * `nandu fs export` does; `sums` prints a line for each file: path, mode, size, time of change and CRC-32C. `costs` says how many pages a mount and a lookup of each record read. With `--fails` pages that a cut left
  * unstable cannot be read; else they read well.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -197,6 +197,29 @@ static int export(const char *path, const char *target)
     return error == NR_NOT_FOUND ? 0 : fail(path, error);
 }
 
+static int sums(const char *path)
+{
+    static uint8_t bytes[1 << 20];
+    char from[8192];
+    nr_file directory, file;
+    nr_name name;
+    int error = nr_open(&reader, path, &directory);
+    if (error < 0) return fail(path, error);
+    memset(&name, 0, sizeof name);
+    while ((error = nr_list(&reader, &directory, &name)) >= 0) {
+        snprintf(from, sizeof from, "%s/%s", path, name.name);
+        if ((error = nr_open(&reader, from, &file)) < 0) return fail(from, error);
+        int32_t size = 0;
+        if (name.type == 8) size = nr_file_read(&reader, &file, 0, bytes, sizeof bytes);
+        if (name.type == 10) size = nr_readlink(&reader, &file, (char *)bytes, sizeof bytes);
+        if (size < 0) return fail(from, size);
+        printf("%s %o %llu %lld.%09u %08x\n", from, file.mode, (unsigned long long)file.size, (long long)file.mtime_s, file.mtime_ns,
+               image_crc(bytes, (size_t)size));
+        if (name.type == 4 && sums(from)) return 1;
+    }
+    return error == NR_NOT_FOUND ? 0 : fail(path, error);
+}
+
 static int costs(unsigned long mount)
 {
     uint8_t key[NR_KEY_MAX];
@@ -212,8 +235,8 @@ static int costs(unsigned long mount)
         sum += image.reads - before;
         if (image.reads - before > worst) worst = image.reads - before;
     }
-    printf("mount %lu reads, height %u, %u journal pages, %u tagged pages; %lu lookups of %.2f reads, at most %lu\n", mount,
-           reader.height, reader.journal_count, reader.tail_count, records, records ? (double)sum / (double)records : 0.0, worst);
+    printf("mount %lu reads, height %u, %u commits with changes, %u tagged pages; %lu lookups of %.2f reads, at most %lu\n", mount,
+           reader.height, reader.member_count, reader.tail_count, records, records ? (double)sum / (double)records : 0.0, worst);
     return 0;
 }
 
@@ -226,7 +249,7 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[at], "--at") && at + 1 < argc) snapshot = atol(argv[++at]);
     }
     if (argc - at < 2) {
-        fprintf(stderr, "usage: nandu-read [--fails] [--at SNAPSHOT] IMAGE get KEY | cat PATH | ls [PATH] | export DIRECTORY | all | hex | costs\n");
+        fprintf(stderr, "usage: nandu-read [--fails] [--at SNAPSHOT] IMAGE get KEY | cat PATH | ls [PATH] | export DIRECTORY | sums | all | hex | costs\n");
         return 2;
     }
     const char *verb = argv[at + 1], *argument = argc - at > 2 ? argv[at + 2] : "/";
@@ -241,6 +264,7 @@ int main(int argc, char **argv)
     else if (!strcmp(verb, "cat")) error = cat(argument);
     else if (!strcmp(verb, "ls")) error = ls(argument);
     else if (!strcmp(verb, "export")) error = export("", argument);
+    else if (!strcmp(verb, "sums")) error = sums("");
     else if (!strcmp(verb, "all")) error = all(0);
     else if (!strcmp(verb, "hex")) error = all(1);
     else if (!strcmp(verb, "costs")) error = costs(image.reads);

@@ -69,7 +69,7 @@ fn run_lane(steps: &mut Steps, root: &Path, count: &mut TestCount) -> Result<(),
     steps.run("test", || test(root, count))?;
     // The volumes that a build with all features made above.
     steps.run("features", || {
-        call(root, "cargo test --quiet -p nandu --no-default-features --features next --test features", &[])?;
+        call(root, "cargo test --quiet -p nandu --no-default-features --test features", &[])?;
         call(root, "cargo check --quiet -p nandu --no-default-features --features files", &[])
     })?;
     steps.run("examples", || examples::run(root))?;

@@ -33,15 +33,9 @@ pub(crate) fn target(root: &Path) -> PathBuf {
 /// What `cargo xtask firmware` is asked for.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<Outcome, String> {
     match arguments {
-        [] => {
+        [] | ["--short"] => {
             check_everything(root)?;
             budget::run(root, budget::Print::Table, &|_| true)
-        }
-        // Of the old heart the one that README.md quotes, and that of files, with most of what the others have.
-        ["--short"] => {
-            check_everything(root)?;
-            let is_asked = |name: &str| name.starts_with("new-") || ["store-min", "files"].contains(&name);
-            budget::run(root, budget::Print::Table, &is_asked)
         }
         ["--json"] => budget::run(root, budget::Print::Json, &|_| true),
         ["--profile", profile] => budget::run(root, budget::Print::Table, &|name| name == *profile),

@@ -43,13 +43,12 @@ what this machine lacks.
   reader [--full] [--seed S]
                      holds the reader for boot loaders, in C, against the commands, on images that power cuts left, feeds it
                      damaged images and measures its code; with --full many more of both
-  swarm [--heart old|new] [--cases N] [--seed S]
-                     random chains of power cuts over stores and lives of file systems, a million if no number is given; with
-                     --heart new so many cuts of stores on the new heart with every tear, a tenth as many pairs, a hundredth as many
-                     triples, and so many operations on both hearts
-  promises [--heart old|new] [--only ID].. [--full] [--json]
-                     measures what promises.toml promises on both hearts and prints limit, old heart, new heart and verdict; fails
-                     if a promise is not measured or the new heart misses what it must have; with --full what takes long too
+  swarm [--cases N] [--seed S]
+                     power cuts, a million of each kind if no number is given: of stores with every tear, a tenth as many pairs and a
+                     hundredth as many triples; random chains over stores; in lives of file systems of each kind
+  promises [--only ID].. [--full] [--json]
+                     measures what promises.toml promises and prints limit, number and verdict; fails if a promise is not measured, or if
+                     one is missed that is kept today; with --full what takes long too
   guest [--short]    boots a guest with Linux's simulator of NAND flash and proves there what nandu does with an MTD device;
                      kills a mount 50 times, with --short three times, or NANDU_KILLS times; with NANDU_GUEST=1 it fails where
                      it cannot run

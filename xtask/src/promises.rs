@@ -1,4 +1,4 @@
-//! What nandu promises, measured on both hearts: `promises.toml` in one table.
+//! What nandu promises, measured: `promises.toml` in one table.
 //!
 //! The judge, `lab/nandu-judge`, reads the promises, measures what flash costs and prints the table. What is told by sources and by firmware is measured
 //! here and given to it, a line for each number.
@@ -10,13 +10,10 @@ use std::process::{Command, Stdio};
 use crate::firmware;
 use crate::tree::Tree;
 
-const USAGE: &str = "promises: [--heart old|new] [--only ID].. [--full] [--json]";
+const USAGE: &str = "promises: [--only ID].. [--full] [--json]";
 
-/// The crates of which the old heart consists.
-const OLD_HEART: &[&str] = &["nandu-log", "nandu-tree", "nandu-fs"];
-
-/// The crates of which the new heart consists; none before it has log, tree and files, since the promise is of all three.
-const NEW_HEART: &[&str] = &[];
+/// The crates of log, tree and files.
+const LINES_OF: &[&str] = &["nandu-log", "nandu-tree", "nandu-fs"];
 
 /// Promises that firmware tells, with the figure of a profile, and what one of the promise's unit is.
 const OF_FIRMWARE: [(&str, &str, f64); 6] = [
@@ -43,7 +40,7 @@ fn parse<'a>(arguments: &[&'a str]) -> Result<Asked<'a>, String> {
         match rest {
             [] => return Ok(asked),
             ["--full", more @ ..] => (asked.is_full, rest) = (true, more),
-            ["--json", more @ ..] | ["--heart", "old" | "new", more @ ..] => rest = more,
+            ["--json", more @ ..] => rest = more,
             ["--only", id, more @ ..] if !id.starts_with('-') => {
                 asked.only.push(id);
                 rest = more;
@@ -61,7 +58,7 @@ impl Asked<'_> {
     }
 }
 
-/// Measures each promise and prints the table; fails if one is not measured, or if the new heart misses what it must have.
+/// Measures each promise and prints the table; fails if one is not measured, or if one that is held is missed.
 pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let asked = parse(arguments)?;
     let given = given(root, &asked)?;
@@ -78,37 +75,24 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("the judge ended with {status}")) }
 }
 
-/// Lines of a promise's id, a case, a heart and a number, with tabs between.
+/// Lines of a promise's id, a case and a number, with tabs between.
 fn given(root: &Path, asked: &Asked<'_>) -> Result<String, String> {
     let mut lines = String::new();
-    let mut give = |id: &str, case: &str, heart: &str, number: f64| {
-        lines += &format!("{id}\t{case}\t{heart}\t{number}\n");
+    let mut give = |id: &str, case: &str, number: f64| {
+        lines += &format!("{id}\t{case}\t{number}\n");
     };
     if asked.is_for("lines") {
         let tree = Tree::load(root)?;
-        for (heart, crates) in [("old", OLD_HEART), ("new", NEW_HEART)] {
-            if !crates.is_empty() {
-                give("lines", "", heart, line_count(&tree, crates) as f64);
-            }
-        }
+        give("lines", "", line_count(&tree, LINES_OF) as f64);
     }
     if asked.is_full && OF_FIRMWARE.iter().any(|(id, _, _)| asked.is_for(id)) {
         for (profile, figure, value) in firmware::figures(root)? {
-            let (heart, case) = of_profile(profile);
             for (id, _, unit) in OF_FIRMWARE.iter().filter(|(_, name, _)| *name == figure) {
-                give(id, case, heart, value as f64 / unit);
+                give(id, profile, value as f64 / unit);
             }
         }
     }
     Ok(lines)
-}
-
-/// The heart of a profile of firmware, and the case of a promise that it is.
-fn of_profile(profile: &str) -> (&'static str, &str) {
-    match profile.strip_prefix("new-") {
-        Some(case) => ("new", case),
-        None => ("old", profile),
-    }
 }
 
 /// Lines of the sources of these crates, with comments.
@@ -136,18 +120,12 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_says_of_which_heart_it_is() {
-        assert_eq!(of_profile("store-min"), ("old", "store-min"));
-        assert_eq!(of_profile("new-store-min"), ("new", "store-min"));
-    }
-
-    #[test]
     fn what_is_not_asked_for_is_not_measured() {
-        let asked = parse(&["--json", "--only", "code", "--heart", "new", "--only", "ram"]).unwrap();
+        let asked = parse(&["--json", "--only", "code", "--only", "ram"]).unwrap();
         assert_eq!(asked, Asked { only: vec!["code", "ram"], is_full: false });
         assert!(asked.is_for("ram") && !asked.is_for("lines"));
         assert!(parse(&[]).unwrap().is_for("lines"));
-        for wrong in [&["--heart", "third"][..], &["--only"], &["--only", "--full"], &["code"]] {
+        for wrong in [&["--fast"][..], &["--only"], &["--only", "--full"], &["code"]] {
             assert!(parse(wrong).unwrap_err().contains("is not known here"), "{wrong:?}");
         }
     }

@@ -177,6 +177,7 @@ impl Reader {
         let outcome = match name.split('-').next() {
             Some("store") => self.compare_records(&text(image)),
             Some("map") => self.compare_map(image),
+            Some("kept") => self.compare_files(&text(image)).and_then(|()| self.compare_sums(image, &name)),
             _ => self.compare_files(&text(image)),
         };
         outcome.map_err(|text| format!("{name}: {text}"))
@@ -205,6 +206,22 @@ impl Reader {
     fn compare_map(&self, image: &Path) -> Result<(), String> {
         let expected = fs::read(image.with_extension("hex")).map_err(|error| error.to_string())?;
         if ask(&self.ours, &[&text(image), "hex"])? == expected { Ok(()) } else { Err("other records".to_owned()) }
+    }
+
+    /// What snapshots keep of files.
+    fn compare_sums(&self, image: &Path, name: &str) -> Result<(), String> {
+        let folder = image.parent().unwrap_or_else(|| Path::new("."));
+        let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let number = file.strip_suffix(".sums").and_then(|rest| rest.strip_prefix(name)?.strip_prefix('.'));
+            let Some(number) = number else { continue };
+            let expected = fs::read(&path).map_err(|error| error.to_string())?;
+            if ask(&self.ours, &["--at", number, &text(image), "sums"])? != expected {
+                return Err(format!("other files at {number}"));
+            }
+        }
+        Ok(())
     }
 
     fn compare_files(&self, image: &str) -> Result<(), String> {

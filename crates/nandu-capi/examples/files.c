@@ -1,7 +1,7 @@
 /* Files: a log that grows, and a file that is replaced as a whole. */
 #include "example.h"
 
-static uint8_t memory[NANDU_FS_MEMORY(2048, 1024, 4096, 4096, 4)];
+static uint8_t memory[NANDU_FS_MEMORY(2048, 64, 1024, 4096, 4096, 4)];
 
 /* A line at the end of the log, durable when this returns. */
 static int append(nandu_fs *fs, const char *line, size_t size) {

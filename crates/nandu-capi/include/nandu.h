@@ -74,7 +74,7 @@ extern "C" {
 #define NANDU_ERR_NOT_FOUND (-32)     /* there is no such key, name or attribute */
 #define NANDU_ERR_KEY_SIZE (-33)      /* the key is too long */
 #define NANDU_ERR_VALUE_SIZE (-34)    /* the value is too large, or too large for a batch */
-#define NANDU_ERR_BATCH_SIZE (-35)    /* the batch replaces more large values than journal_pages takes */
+#define NANDU_ERR_BATCH_SIZE (-35)    /* the batch concerns too many leaves or large values */
 #define NANDU_ERR_NOT_ASCENDING (-36) /* the keys of a batch do not strictly ascend */
 #define NANDU_ERR_SNAPSHOTS (-37)     /* there are as many snapshots as there can be */
 #define NANDU_ERR_NO_SNAPSHOT (-38)   /* there is no such snapshot; it was released */
@@ -211,15 +211,13 @@ typedef struct nandu_store_options {
     uint32_t volume;        /* the volume's id; 0: left open */
     uint32_t cache_size;    /* bytes for nodes of the tree; 0 stands for 8,192, and 1 is as good as none */
     uint32_t pending_size;  /* bytes for changes that wait, at most 65,535 are used; 0: none */
-    uint32_t journal_pages; /* pages that one batch may replace; 0 stands for 64 */
     uint32_t reads_max;     /* reads of a block after which its pages are moved; 0: left open; NANDU_NEVER */
     uint8_t durability;     /* NANDU_DURABLE_... */
-    uint8_t mode;           /* NANDU_MODE_... of all blocks */
     uint8_t read_back;      /* 1: read the header of each page back after its program */
     uint8_t aligned;        /* 1: page buffers at multiples of 32, for DMA beside a data cache; else of 8 */
     uint8_t stream_count;   /* 2 to 8; 0: left open */
     uint8_t ready_max;      /* 3 to 14; 0: left open */
-    uint8_t reserved[2];    /* zero */
+    uint8_t reserved[3];    /* zero */
 } nandu_store_options;
 
 /* Bytes of memory that format and open take, of any alignment, the handle included; 0 if chip or options cannot be. options may be null. */
@@ -231,7 +229,7 @@ size_t nandu_store_memory(const nandu_chip *chip, const nandu_store_options *opt
  * happened; those of the chip. */
 int nandu_store_format(nandu_store **store, const nandu_chip *chip, const nandu_store_options *options, void *memory, size_t memory_size);
 
-/* Opens the store on a chip, as format does. Costs about 20 reads after a close; after a power cut 52 reads at most in a million opens, and up to 5
+/* Opens the store on a chip, as format does. Costs about 20 reads after a close; after a power cut 40 reads at most, whatever the power did, and a few
  * programs; with read_back a read or two more for each block that it erases. Errors: NOT_FORMATTED, OTHER_FORMAT, NOT_COMPILED, MEMORY,
  * PENDING_SIZE; those of the chip. */
 int nandu_store_open(nandu_store **store, const nandu_chip *chip, const nandu_store_options *options, void *memory, size_t memory_size);
@@ -244,8 +242,8 @@ int nandu_store_close(nandu_store *store);
 int nandu_store_abandon(nandu_store *store);
 
 /* Puts a value at a key, or replaces it. Durable when it returns, or at the next sync with NANDU_DURABLE_ON_SYNC. Programs one page, two or three
- * when a leaf overflows, and its share of collection: with that 262 programs and 13 erases were the most in random lives with power cuts. A
- * value for which key and value are larger than entry_size_max goes to pages of its own: a program for each, and it is durable when it returns.
+ * when a leaf overflows, and its share of collection, once blocks are few. A
+ * value for which key and value are larger than entry_size_max goes to pages of its own: a program for each; one of several pages is durable when it returns.
  * Errors: KEY_SIZE, VALUE_SIZE, NOT_COMPILED of such a value, FULL, READ_ONLY; those of the chip. */
 int nandu_store_put(nandu_store *store, const void *key, size_t key_size, const void *value, size_t value_size);
 
@@ -260,8 +258,8 @@ int32_t nandu_store_read(nandu_store *store, const void *key, size_t key_size, s
 /* The size of a value. Reads what get does. Errors: NOT_FOUND, KEY_SIZE, CORRUPT. */
 int32_t nandu_store_value_size(nandu_store *store, const void *key, size_t key_size);
 
-/* Deletes a key. Durable as a put is. Programs one page, none if there is no such key, and its share of collection: 131
- * programs and 8 erases were the most in such lives. Works on a full chip too. Errors: NOT_FOUND, KEY_SIZE, READ_ONLY; those of the chip. */
+/* Deletes a key. Durable as a put is. Programs one page, none if there is no such key, and its share of
+ * collection. Works on a full chip too. Errors: NOT_FOUND, KEY_SIZE, READ_ONLY; those of the chip. */
 int nandu_store_delete(nandu_store *store, const void *key, size_t key_size);
 
 /* Deletes the lowest keys from one on to right below another, 16 at most and 256 bytes of keys together: called until it returns 0, it deletes the
@@ -314,8 +312,7 @@ typedef struct nandu_stats {
     uint64_t programs;         /* pages programmed */
     uint64_t erases;           /* blocks erased */
     uint64_t checkpoints;
-    uint64_t program_failures; /* programs that failed and were repeated elsewhere */
-    uint64_t erase_failures;
+    uint64_t failures;         /* programs that failed and were repeated elsewhere, and erases that failed */
     uint32_t live_pages;       /* pages that are live, at most */
     uint32_t capacity_pages;   /* pages that may be live */
     uint32_t free_blocks;      /* blocks that hold nothing */
@@ -338,13 +335,13 @@ int32_t nandu_store_verify(nandu_store *store, nandu_report report, void *contex
 
 /* ---- Snapshots ---------------------------------------------------------------------------------------------------------------- */
 
-/* Keeps the store as it is now until it is released, over closes and power cuts; *snapshot becomes its number. At most eight at a time.
- * Durable when it returns. Programs one page; with the room that has to be made, 138 programs and 14 erases were the most in random lives, and
- * one that was refused read 65,575 pages. Errors: SNAPSHOTS, FULL. */
+/* Keeps the store as it is now until it is released, over closes and power cuts; *snapshot becomes its number, which is not 0. At most eight at a
+ * time. Durable when it returns. Programs one page, or two where something waits, and copies nothing; what changes replace afterwards is kept,
+ * and takes room. Errors: SNAPSHOTS, FULL. */
 int nandu_store_snapshot(nandu_store *store, uint32_t *snapshot);
 
-/* Ends a snapshot and frees what only it kept. Programs one page and its share of collection, 17 programs and an erase at most in random lives, and
- * reads up to about 256. Errors: NO_SNAPSHOT. */
+/* Ends a snapshot. Programs one page, or two where something waits; what only it kept is removed with the calls that follow and in idle time.
+ * Errors: NO_SNAPSHOT. */
 int nandu_store_release(nandu_store *store, uint32_t snapshot);
 
 /* Copies the numbers of the snapshots there are, the oldest first, as far as there is room for; returns how many there are. Costs nothing. */
@@ -423,11 +420,9 @@ typedef struct nandu_fs_options {
     uint64_t salt;          /* at format: as of a store */
     uint32_t volume;        /* the volume's id; 0: left open */
     uint32_t cache_size;    /* bytes for nodes of the tree; 0 stands for 4,096, and 1 is as good as none */
-    uint32_t pending_size;  /* bytes for changes; 0 stands for 4,096. A volume takes as many to mount as it was last used with */
-    uint32_t journal_pages; /* pages that one operation may replace; 0 stands for 64 */
-    uint32_t note_count;    /* pages of files that may wait to be named; 0 stands for 64. Best as many as a block has pages */
-    uint32_t copy_count;    /* pages on their way to blocks with two bits a cell; 0 stands for 64 */
+    uint32_t pending_size;  /* bytes for changes; 0 stands for 8,192. A volume takes as many to mount as it was last used with */
     uint32_t open_max;      /* files that may be open at a time; 0 stands for 64 */
+    uint32_t snapshot;      /* mount what this snapshot keeps, to be read; 0: what there is now */
     uint32_t reads_max;     /* as of a store */
     uint8_t both_modes;     /* 1: blocks with one bit and with two bits a cell, on a chip that has both */
     uint8_t without_tags;   /* 1: at format, leave protected spare bytes alone */
@@ -455,8 +450,7 @@ size_t nandu_fs_memory(const nandu_chip *chip, const nandu_fs_options *options);
 /* Makes an empty file system and mounts it, as nandu_store_format, at the same cost. options and format may be null. */
 int nandu_fs_format(nandu_fs **fs, const nandu_chip *chip, const nandu_fs_options *options, const nandu_fs_format_options *format, void *memory, size_t memory_size);
 
-/* Mounts the file system on a chip. Costs about 20 reads after an unmount; after a power cut 53 at most without tags, 145 with tags, and a few
- * programs. Errors: as nandu_store_open; NO_FILE_SYSTEM. */
+/* Mounts the file system on a chip. Costs at most 40 reads, whatever the power did, and after a power cut a few programs. Errors: as nandu_store_open; NO_FILE_SYSTEM. */
 int nandu_fs_mount(nandu_fs **fs, const nandu_chip *chip, const nandu_fs_options *options, void *memory, size_t memory_size);
 
 /* Makes everything durable and leaves the file system so that the next mount has nothing to recover. The handle is closed also after an
@@ -482,6 +476,15 @@ int nandu_fs_stats(nandu_fs *fs, nandu_stats *stats);
 
 /* As nandu_store_verify. scratch, which may be null with a size of 0, spares walks. */
 int32_t nandu_fs_verify(nandu_fs *fs, void *scratch, size_t scratch_size, nandu_report report, void *context);
+
+/* As nandu_store_snapshot, of all files, with what was written and not synced. nandu_fs_options.snapshot mounts one, to be read. */
+int nandu_fs_snapshot(nandu_fs *fs, uint32_t *snapshot);
+
+/* As nandu_store_release. */
+int nandu_fs_release(nandu_fs *fs, uint32_t snapshot);
+
+/* As nandu_store_snapshots. */
+int nandu_fs_snapshots(nandu_fs *fs, uint32_t *snapshots, size_t capacity);
 
 /* How much room there is, in pages. */
 typedef struct nandu_statfs {
@@ -535,7 +538,7 @@ int nandu_fs_lookup(nandu_fs *fs, const char *path, uint64_t *ino);
 int nandu_fs_lookup_at(nandu_fs *fs, uint64_t directory, const char *name, uint64_t *ino);
 
 /* Makes an empty file in a directory; mode holds its permissions. ino may be null. Durable at the next sync, with one program for all of it. Programs
- * nothing as a rule; where memory for changes is used up they go to their places, and 715 programs and 64 erases were the most in random lives.
+ * nothing as a rule; where memory for changes is used up some go to their places.
  * Errors: EXISTS, FULL, NAME, NAME_SIZE, NOT_DIRECTORY. */
 int nandu_fs_create_at(nandu_fs *fs, uint64_t directory, const char *name, uint32_t mode, uint64_t *ino);
 
@@ -622,8 +625,7 @@ int nandu_file_close(nandu_file *file);
 int32_t nandu_file_read(nandu_file *file, void *buffer, size_t buffer_size);
 
 /* Writes at the position, which moves; returns how many bytes, fewer than given if there is room for no more. Durable at the next sync.
- * Programs a page for each page of the file that is written wholly; parts of pages gather in memory. Beyond that 588 programs and 87 erases were
- * the most in random lives. Errors: ACCESS, FULL, FILE_SIZE. */
+ * Programs a page for each page of the file that is written wholly; parts of pages gather in memory. Errors: ACCESS, FULL, FILE_SIZE. */
 int32_t nandu_file_write(nandu_file *file, const void *data, size_t size);
 
 /* From where an offset counts. */
@@ -694,20 +696,24 @@ int nandu_dir_close(nandu_dir *dir);
 #define NANDU_FS_HANDLE_SIZE (sizeof(void *) == 8 ? 8192u : 7168u)
 #endif
 
-/* Blocks have 8 bytes each, and pages of the block table 8 for each 4 bytes of a block in them. */
-#define NANDU_LOG_MEMORY_(page_size, block_count) ((page_size) + 8u * (block_count) + 8u * ((block_count) / (((page_size) - 128u) / 4u) + 1u))
+#define NANDU_MIN_(a, b) ((a) < (b) ? (a) : (b))
+#define NANDU_MAX_(a, b) ((a) > (b) ? (a) : (b))
 
-/* A store whose journal_pages is left open, without alignment for DMA. */
+/* Three pages of the tree and one of the log; keys of a change; what a snapshot is to keep. Blocks have 6 bytes each, and pages of the block table 8
+ * for each 4 bytes of a block in them. */
+#define NANDU_TREE_MEMORY_(page_size, block_count) \
+    (4u * (page_size) + 512u + NANDU_MAX_((page_size) / 2u, 1120u) + 6u * (block_count) + 8u * ((block_count) / (((page_size) - 128u) / 4u) + 1u))
+
+/* A store without alignment for DMA. A large value that is put takes what stands last. */
 #define NANDU_STORE_MEMORY(page_size, block_count, cache_size, pending_size) \
-    (8u + NANDU_STORE_HANDLE_SIZE + NANDU_LOG_MEMORY_(page_size, block_count) + 4u * (page_size) + 256u + (cache_size) + (pending_size))
+    (8u + NANDU_STORE_HANDLE_SIZE + NANDU_TREE_MEMORY_(page_size, block_count) + (cache_size) + (pending_size) + (page_size) / 4u \
+     + NANDU_MIN_(2u * (page_size) / 3u, 1168u))
 
-/* The page that is written waits in memory, of which changes of names need 2 KiB. */
-#define NANDU_WRITE_MEMORY_(page_size) ((page_size) > 2048u ? (page_size) : 2048u)
-
-/* A file system whose journal_pages and note_count are left open, without both_modes and alignment for DMA. */
-#define NANDU_FS_MEMORY(page_size, block_count, cache_size, pending_size, open_max) \
-    (8u + NANDU_FS_HANDLE_SIZE + NANDU_LOG_MEMORY_(page_size, block_count) + 4u * (page_size) + NANDU_WRITE_MEMORY_(page_size) \
-     + (cache_size) + (pending_size) + 4u * ((page_size) / 12u + (pending_size) / 18u + 64u) + 1600u + 12u * (open_max))
+/* A file system without both_modes and alignment for DMA. The page that is written waits in memory, of which changes of names need 2 KiB. Of two groups of
+ * pages of files there is in memory whose they are, 12 bytes each. */
+#define NANDU_FS_MEMORY(page_size, pages_per_block, block_count, cache_size, pending_size, open_max) \
+    (8u + NANDU_FS_HANDLE_SIZE + NANDU_TREE_MEMORY_(page_size, block_count) + (cache_size) + (pending_size) + 108u + NANDU_MAX_(page_size, 2048u) \
+     + 24u * NANDU_MIN_((page_size) / 12u, pages_per_block) + 12u * (open_max))
 
 #ifdef __cplusplus
 }

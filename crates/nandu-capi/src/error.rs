@@ -193,6 +193,8 @@ impl From<&nandu::fs::FsError<ChipError>> for Code {
             FsError::PageSize(_) | FsError::Unsuitable { .. } => Code::UNSUITABLE,
             FsError::Geometry(_) => Code::GEOMETRY,
             FsError::PendingSize => Code::PENDING_SIZE,
+            FsError::TooManySnapshots => Code::SNAPSHOTS,
+            FsError::NoSnapshot(_) => Code::NO_SNAPSHOT,
             // Of what is not known here, this says least.
             FsError::Corrupt { .. } | FsError::CorruptPage { .. } | FsError::Inconsistent | _ => Code::CORRUPT,
         }

@@ -9,6 +9,8 @@ use crate::border::{Buffer, Given, In, Out, Report, Text};
 use crate::chip::{CChip, Chip};
 use crate::error::{Answer, Code, count, status};
 use crate::report::Reporter;
+#[cfg(feature = "snapshots")]
+use crate::snapshots::tell_numbers;
 use crate::stats::CStats;
 use crate::store::{chip_of, flag, reads_max, size_or, unless_0};
 use crate::volume::{self, Handle, Kind, Volume};
@@ -53,10 +55,8 @@ pub(crate) struct CFsOptions {
     pub(crate) volume: u32,
     pub(crate) cache_size: u32,
     pub(crate) pending_size: u32,
-    pub(crate) journal_pages: u32,
-    pub(crate) note_count: u32,
-    pub(crate) copy_count: u32,
     pub(crate) open_max: u32,
+    pub(crate) snapshot: u32,
     pub(crate) reads_max: u32,
     pub(crate) both_modes: u8,
     pub(crate) without_tags: u8,
@@ -90,9 +90,10 @@ fn both_modes(_: Options, _: &Geometry) -> Answer<Options> {
     Err(Code::NOT_COMPILED)
 }
 
-fn options(given: &Given<CFsOptions>, geometry: &Geometry) -> Answer<Options> {
+/// The options, and whether page buffers are aligned for DMA.
+fn options(given: &Given<CFsOptions>, geometry: &Geometry) -> Answer<(Options, bool)> {
     let default = Options::DEFAULT;
-    let Some(given) = given.get()? else { return Ok(default) };
+    let Some(given) = given.get()? else { return Ok((default, false)) };
     if given.reserved != 0 {
         return Err(Code::ARGUMENT);
     }
@@ -104,20 +105,18 @@ fn options(given: &Given<CFsOptions>, geometry: &Geometry) -> Answer<Options> {
             ready_max: unless_0(given.ready_max),
             read_back: flag(given.read_back)?,
             reads_max: reads_max(given.reads_max),
-            tags: default.log.tags && !flag(given.without_tags)?,
+            has_tags: default.log.has_tags && !flag(given.without_tags)?,
             ..default.log
         },
         cache_size: size_or(given.cache_size, default.cache_size)?,
-        journal_pages: size_or(given.journal_pages, default.journal_pages)?,
         pending_size: size_or(given.pending_size, default.pending_size)?,
-        note_count: size_or(given.note_count, default.note_count)?,
-        copy_count: size_or(given.copy_count, default.copy_count)?,
         open_max: size_or(given.open_max, default.open_max)?,
-        aligned: flag(given.aligned)?,
         read_only: flag(given.read_only)?,
+        snapshot: unless_0(given.snapshot),
         ..default
     };
-    if flag(given.both_modes)? { both_modes(options, geometry) } else { Ok(options) }
+    let options = if flag(given.both_modes)? { both_modes(options, geometry)? } else { options };
+    Ok((options, flag(given.aligned)?))
 }
 
 fn open(
@@ -127,17 +126,17 @@ fn open(
     open: impl FnOnce(&mut Option<Inner>, Chip, Options, &'static mut [u8]) -> Answer<()>,
 ) -> Answer<()> {
     let chip = chip_of(chip)?;
-    let options = options(options_given, chip.geometry())?;
+    let (options, aligned) = options(options_given, chip.geometry())?;
     let required = Inner::memory_required(chip.geometry(), &options);
     let lock = chip.lock();
-    volume::place(fs, lock, memory, (required, options.aligned), |place, memory| open(place, chip, options, memory))
+    volume::place(fs, lock, memory, (required, aligned), |place, memory| open(place, chip, options, memory))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn nandu_fs_memory(chip: Given<CChip>, options_given: Given<CFsOptions>) -> usize {
     let Ok(chip) = chip_of(&chip) else { return 0 };
-    let Ok(options) = options(&options_given, chip.geometry()) else { return 0 };
-    Volume::<Inner>::memory_required(Inner::memory_required(chip.geometry(), &options), options.aligned)
+    let Ok((options, aligned)) = options(&options_given, chip.geometry()) else { return 0 };
+    Volume::<Inner>::memory_required(Inner::memory_required(chip.geometry(), &options), aligned)
 }
 
 #[unsafe(no_mangle)]
@@ -224,6 +223,27 @@ extern "C" fn nandu_fs_verify(
         let mut reporter = Reporter::new(report, context);
         Ok(fs.verify(scratch.bytes(scratch_size)?, &mut |violation| reporter.report(&violation))?)
     }))
+}
+
+#[cfg(feature = "snapshots")]
+#[unsafe(no_mangle)]
+extern "C" fn nandu_fs_snapshot(fs: Handle<Inner>, snapshot: Out<u32>) -> c_int {
+    status(fs.with(|fs| {
+        snapshot.check()?;
+        snapshot.set(fs.snapshot()?)
+    }))
+}
+
+#[cfg(feature = "snapshots")]
+#[unsafe(no_mangle)]
+extern "C" fn nandu_fs_release(fs: Handle<Inner>, snapshot: u32) -> c_int {
+    status(fs.with(|fs| Ok(fs.release_snapshot(snapshot)?)))
+}
+
+#[cfg(feature = "snapshots")]
+#[unsafe(no_mangle)]
+extern "C" fn nandu_fs_snapshots(fs: Handle<Inner>, mut snapshots: Out<u32>, capacity: usize) -> c_int {
+    count(fs.with(|fs| tell_numbers(fs.snapshots(), &mut snapshots, capacity)))
 }
 
 /// `nandu_statfs` of the header.

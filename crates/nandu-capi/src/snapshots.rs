@@ -32,14 +32,22 @@ extern "C" fn nandu_store_release(store: Handle<Inner>, snapshot: u32) -> c_int 
 
 #[unsafe(no_mangle)]
 extern "C" fn nandu_store_snapshots(store: Handle<Inner>, mut snapshots: Out<u32>, capacity: usize) -> c_int {
-    count(store.with(|store| {
-        let all = store.snapshots();
-        let there = all.len();
-        for (place, snapshot) in snapshots.slice(capacity)?.iter_mut().zip(all) {
-            place.write(snapshot.number());
-        }
-        Ok(there)
-    }))
+    count(
+        store.with(|store| tell_numbers(store.snapshots().map(|snapshot| snapshot.number()), &mut snapshots, capacity)),
+    )
+}
+
+/// Tells numbers as far as there is room; returns how many there are.
+pub(crate) fn tell_numbers(
+    all: impl ExactSizeIterator<Item = u32>,
+    numbers: &mut Out<u32>,
+    capacity: usize,
+) -> Answer<usize> {
+    let there = all.len();
+    for (place, number) in numbers.slice(capacity)?.iter_mut().zip(all) {
+        place.write(number);
+    }
+    Ok(there)
 }
 
 #[unsafe(no_mangle)]

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 use core::ops::Bound;
 
-use nandu::nand::{CellMode, Nand};
+use nandu::nand::Nand;
 use nandu::{ByteCells, Durability, Options, Store};
 
 use crate::border::{Buffer, Edits, Given, In, Out, Report};
@@ -29,15 +29,13 @@ pub(crate) struct CStoreOptions {
     pub(crate) volume: u32,
     pub(crate) cache_size: u32,
     pub(crate) pending_size: u32,
-    pub(crate) journal_pages: u32,
     pub(crate) reads_max: u32,
     pub(crate) durability: u8,
-    pub(crate) mode: u8,
     pub(crate) read_back: u8,
     pub(crate) aligned: u8,
     pub(crate) stream_count: u8,
     pub(crate) ready_max: u8,
-    pub(crate) reserved: [u8; 2],
+    pub(crate) reserved: [u8; 3],
 }
 
 /// Most of what an option may ask for, in bytes or counts, so that sizes of memory fit 32 bits.
@@ -73,26 +71,25 @@ pub(crate) fn flag(value: u8) -> Answer<bool> {
     }
 }
 
-fn options(given: &Given<CStoreOptions>) -> Answer<Options> {
+/// The options, and whether page buffers are aligned for DMA.
+fn options(given: &Given<CStoreOptions>) -> Answer<(Options, bool)> {
     let default = Options::DEFAULT;
-    let Some(given) = given.get()? else { return Ok(default) };
-    if given.reserved != [0; 2] {
+    let Some(given) = given.get()? else { return Ok((default, false)) };
+    if given.reserved != [0; 3] {
         return Err(Code::ARGUMENT);
     }
-    Ok(Options {
+    let options = Options {
         volume: unless_0(given.volume),
         salt: given.salt,
         stream_count: unless_0(given.stream_count),
         ready_max: unless_0(given.ready_max),
-        mode: if flag(given.mode)? { CellMode::Mlc } else { CellMode::Slc },
         read_back: flag(given.read_back)?,
         reads_max: reads_max(given.reads_max),
         cache_size: size_or(given.cache_size, default.cache_size)?,
-        journal_pages: size_or(given.journal_pages, default.journal_pages)?,
         durability: if flag(given.durability)? { Durability::OnSync } else { Durability::Immediate },
         pending_size: size_or(given.pending_size, 0)?,
-        aligned: flag(given.aligned)?,
-    })
+    };
+    Ok((options, flag(given.aligned)?))
 }
 
 pub(crate) fn chip_of(chip: &Given<CChip>) -> Answer<Chip> {
@@ -105,16 +102,16 @@ fn open(
     memory: (&Buffer, usize),
     open: impl FnOnce(&mut Option<Inner>, Chip, Options, &'static mut [u8]) -> Answer<()>,
 ) -> Answer<()> {
-    let (chip, options) = (chip_of(chip)?, options(options_given)?);
+    let (chip, (options, aligned)) = (chip_of(chip)?, options(options_given)?);
     let required = Inner::memory_required(chip.geometry(), &options);
     let lock = chip.lock();
-    volume::place(store, lock, memory, (required, options.aligned), |place, memory| open(place, chip, options, memory))
+    volume::place(store, lock, memory, (required, aligned), |place, memory| open(place, chip, options, memory))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn nandu_store_memory(chip: Given<CChip>, options_given: Given<CStoreOptions>) -> usize {
-    let (Ok(chip), Ok(options)) = (chip_of(&chip), options(&options_given)) else { return 0 };
-    Volume::<Inner>::memory_required(Inner::memory_required(chip.geometry(), &options), options.aligned)
+    let (Ok(chip), Ok((options, aligned))) = (chip_of(&chip), options(&options_given)) else { return 0 };
+    Volume::<Inner>::memory_required(Inner::memory_required(chip.geometry(), &options), aligned)
 }
 
 #[unsafe(no_mangle)]

@@ -9,8 +9,7 @@
 //! ```
 //!
 //! The prefix is what all keys of the node begin with; it is cut off each key. An end counts from the start of the
-//! heap. Entries stand in the order of their keys. A value begins with a tag: 0, and the value itself follows; 1, and it is
-//! the descriptor of a large value; 2 and 3, and it says where a resident value or a page value is ("Large values"). `end_size` is 1 where
+//! heap. Entries stand in the order of their keys. A value that stands elsewhere is a head ("Heads of large values"). `end_size` is 1 where
 //! the heap has fewer than 256 bytes, else 2. Separators have no size in front. Page numbers are packed with their lowest bit first, from the lowest bit
 //! of a byte on. `path` is the index of the child in the same page, whose page number is all ones, or 65,535 for none.
 
@@ -23,7 +22,7 @@ use crate::bits::{self, get_u16, set_u16};
 use crate::cells::{Cells, sealed::Sealed};
 use crate::run::{InnerRun, LeafRun, NO_PATH, SELF};
 
-/// Keys of any length up to a limit that depends on the page, and values of any length, inline or elsewhere by descriptor.
+/// Keys of any length up to a limit that depends on the page, and values of any length, in their leaf or elsewhere by their head.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ByteCells;
 

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! `path` is the index of the child in the same page, whose page number is all ones, or 65,535 for none. `base` stands
-//! with its high byte first. Each column begins at a byte; what is packed in it has its lowest bit first, from the lowest bit of a byte on. Values have no
-//! tag and stand as the owner gave them, and keys in journal pages stand whole, with their high byte first. Keys that do not compress take `8 * KEY` bits, so a packed node is never larger than
+//! with its high byte first. Each column begins at a byte; what is packed in it has its lowest bit first, from the lowest bit of a byte on. Values
+//! stand as the owner gave them, and keys in lists stand whole, with their high byte first. Keys that do not compress take `8 * KEY` bits, so a packed node is never larger than
 //! a plain one by more than its few bytes of header.
 
 use core::ops::Range;

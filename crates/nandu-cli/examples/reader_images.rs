@@ -1,16 +1,18 @@
 //! Images that `cargo xtask reader` holds the reader for boot loaders against: chips as sessions and power cuts leave them.
 //!
-//! `reader_images DIRECTORY LIVES SEED` writes, for each life, some images `KIND-SEED-NUMBER.img`. Records of integer maps,
-//! which the command line cannot print, stand beside them in `.hex`, a line each: key and value, high byte of the key first.
+//! `reader_images DIRECTORY LIVES SEED` writes, for each life, some images `KIND-SEED-NUMBER.img`. What the command line cannot print stands beside them: records of
+//! integer maps in `.hex`, a line each, key and value, high byte of the key first; and what snapshots keep of files in `.NUMBER.sums`, a line for each file.
 
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use nandu::fs::{Format, Fs, Options as FsOptions};
 use nandu::{Durability, Map, Options, Store};
-use nandu_files::{Capabilities, Time};
+use nandu_files::{Capabilities, FileKind, Time};
+use nandu_media::checksum::checksum;
 use nandu_nand::{Geometry, Nand, Pairing, TearScope};
 use nandu_sim::image::ImageFile;
 use nandu_sim::{Fault, Sim, Trigger};
@@ -20,8 +22,15 @@ use nandu_suite::{Chance, Op, Opened, Promise, ROOT, System, sized};
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 /// What kinds of volumes there are, one life after the other.
-const KINDS: [(&str, Life); 6] =
-    [("store", store), ("files", files), ("map", map), ("tags", tags), ("two-bits", two_bits), ("bulk", bulk)];
+const KINDS: [(&str, Life); 7] = [
+    ("store", store),
+    ("files", files),
+    ("map", map),
+    ("tags", tags),
+    ("two-bits", two_bits),
+    ("bulk", bulk),
+    ("kept", kept),
+];
 
 type Life = fn(&mut Images, &mut Chance) -> Outcome;
 
@@ -131,13 +140,23 @@ fn store_session(sim: &mut Sim, options: Options, memory: &mut [u8], chance: &mu
                 store.put(&key, &chance.bytes(size)).map(drop)
             }
             28 => {
+                // What looks like the head of a large value, and may be as long as one.
+                let mut value = vec![0x7F, 0x48, 0xD6, 0x9B + chance.below(4) as u8];
+                if chance.below(4) > 0 {
+                    value.extend((chance.below(9 * page_size) as u32).to_le_bytes());
+                    let size = 4 * chance.below(10) + [0, chance.below(97)][chance.below(2)];
+                    value.extend(chance.bytes(size));
+                }
+                store.put(&key, &value).map(drop)
+            }
+            29 => {
                 let size = chance.below(store.value_size_max(&key).min(12 * page_size));
                 store.put(&key, &chance.bytes(size)).map(drop)
             }
-            29..35 => store.delete(&key).map(drop),
+            30..35 => store.delete(&key).map(drop),
             35..38 => store.sync(),
-            38 if store.snapshots().len() < 3 && chance.below(8) == 0 => store.snapshot().map(drop),
-            39 if chance.below(3) == 0 => match store.snapshots().next() {
+            38 if store.snapshots().len() < 4 && chance.below(4) == 0 => store.snapshot().map(drop),
+            39 if chance.below(6) == 0 => match store.snapshots().next() {
                 Some(snapshot) => store.release(snapshot),
                 None => Ok(()),
             },
@@ -162,7 +181,7 @@ fn store_session(sim: &mut Sim, options: Options, memory: &mut [u8], chance: &mu
 
 fn map(images: &mut Images<'_>, chance: &mut Chance) -> Outcome {
     let durability = if chance.below(3) == 0 { Durability::Immediate } else { Durability::OnSync };
-    // With little memory leaves ride with syncs, and their pages are journal pages.
+    // With little memory leaves ride with syncs.
     let pending_size = [500, 1500, 4000][chance.below(3)];
     let options = Options { cache_size: 8192, durability, pending_size, ..Options::DEFAULT };
     let mut sim = chip(chance, &[512, 2048, 4096], 48, |geometry| geometry);
@@ -381,5 +400,153 @@ fn two_bits(images: &mut Images<'_>, chance: &mut Chance) -> Outcome {
         pages_per_block: 16,
         ..geometry
     });
-    files_life(images, chance, sim, true)
+    if chance.below(3) == 0 {
+        return files_life(images, chance, sim, true);
+    }
+    let system = Files { options: FsOptions { pending_size: 8000, ..FsOptions::DEFAULT }, both_modes: true };
+    let mut memory = system.memory(&sim.chip().geometry);
+    let mut sim = system.format(sim, &mut memory)?.unmount()?;
+    for session in 0..SESSIONS {
+        begin(&mut sim, chance, 600);
+        drop(two_bits_session(&mut sim, system, &mut memory, chance, 1_500_000_000 + 100_000 * session as i64));
+        images.keep(&sim)?;
+    }
+    Ok(())
+}
+
+/// Requests with pauses, in which pages move to two bits a cell.
+fn two_bits_session(sim: &mut Sim, system: Files, memory: &mut [u8], chance: &mut Chance, mut seconds: i64) -> Outcome {
+    let page_size = sim.chip().geometry.page_size as usize;
+    let mut fs = system.mount(sim, memory)?;
+    let root = nandu::fs::Ino::ROOT;
+    for _ in 0..chance.below(60) {
+        let now = |seconds| Time { seconds, nanoseconds: 5_000_000 };
+        fs.request_begin(now(seconds))?;
+        let name = format!("file-{}", chance.below(12));
+        let outcome = match fs.lookup(root, name.as_bytes()) {
+            Ok(ino) => {
+                let (page, size) = (chance.below(30), (1 + chance.below(20)) * page_size - chance.below(2) * 99);
+                let bytes = chance.bytes(size);
+                fs.write_at(ino, (page * page_size) as u64, &bytes).and_then(|_| match chance.below(2) {
+                    0 => fs.fsync(ino),
+                    _ => Ok(()),
+                })
+            }
+            Err(_) => fs.create(root, name.as_bytes(), nandu::fs::Attributes::FILE).map(drop),
+        };
+        fs.request_end(now(seconds));
+        if fs.nand().is_off() {
+            outcome?;
+        }
+        seconds += 1;
+        for _ in 0..chance.below(40) {
+            seconds = fs.step_due().map_or(seconds, |due| seconds.max(due.seconds + 1));
+            if !fs.step(now(seconds))? {
+                break;
+            }
+        }
+    }
+    if chance.below(2) == 0 {
+        fs.abandon();
+        return Ok(());
+    }
+    fs.unmount()?;
+    Ok(())
+}
+
+/// Files of which snapshots are taken and released.
+fn kept(images: &mut Images<'_>, chance: &mut Chance) -> Outcome {
+    let sim = chip(chance, &[512, 2048, 4096], 96, |geometry| geometry);
+    let system = Files { options: FsOptions { pending_size: 8000, ..FsOptions::DEFAULT }, both_modes: false };
+    let mut memory = system.memory(&sim.chip().geometry);
+    let mut sim = system.format(sim, &mut memory)?.unmount()?;
+    for _ in 0..SESSIONS {
+        begin(&mut sim, chance, 400);
+        drop(kept_session(&mut sim, system, &mut memory, chance));
+        let path = images.keep(&sim)?;
+        let mut seen = sim.clone();
+        seen.power_on();
+        seen.clear_cuts();
+        let numbers: Vec<u32> = system.mount(&mut seen, &mut memory)?.snapshots().collect();
+        for number in numbers {
+            let options = FsOptions { snapshot: Some(number), ..system.options };
+            let mut fs = Fs::mount(&mut seen, options, &mut memory)?;
+            let mut lines = String::new();
+            sums(&mut fs, nandu::fs::Ino::ROOT, "", &mut lines)?;
+            fs::write(path.with_extension(format!("{number}.sums")), lines)?;
+        }
+    }
+    Ok(())
+}
+
+fn kept_session(sim: &mut Sim, system: Files, memory: &mut [u8], chance: &mut Chance) -> Outcome {
+    let page_size = sim.chip().geometry.page_size as usize;
+    let mut fs = system.mount(sim, memory)?;
+    let root = nandu::fs::Ino::ROOT;
+    for now in 0..chance.below(120) {
+        fs.set_now(Time { seconds: 1_400_000_000 + now as i64, nanoseconds: 9 });
+        let name = format!("file-{}", chance.below(20));
+        let directory = match chance.below(3) {
+            0 => fs.lookup(root, b"directory").unwrap_or(root),
+            _ => root,
+        };
+        let outcome = match (fs.lookup(directory, name.as_bytes()), chance.below(24)) {
+            (_, 0) if fs.snapshots().len() < 4 => fs.snapshot().map(drop),
+            (_, 1) => {
+                let number = fs.snapshots().nth(chance.below(4));
+                number.map_or(Ok(()), |number| fs.release_snapshot(number))
+            }
+            (_, 2) => fs.mkdir(root, b"directory", nandu::fs::Attributes::DIRECTORY).map(drop),
+            (_, 3) => fs.symlink(directory, name.as_bytes(), b"../target", nandu::fs::Attributes::FILE).map(drop),
+            (_, 4 | 5) => fs.sync(),
+            (_, 6) => fs.idle(4).map(drop),
+            (Ok(_), 7 | 8) => fs.unlink(directory, name.as_bytes()),
+            (Ok(ino), 9 | 10) => fs.truncate(ino, (chance.below(9) * page_size + chance.below(page_size)) as u64),
+            (Ok(ino), 11..16) => {
+                let at = chance.below(8 * page_size) as u64;
+                let size = chance.below(200);
+                fs.write_at(ino, at, &chance.bytes(size)).and_then(|_| fs.fsync(ino))
+            }
+            (Ok(ino), _) => {
+                let (page, size) = (chance.below(8), (1 + chance.below(3)) * page_size - chance.below(2) * 99);
+                fs.write_at(ino, (page * page_size) as u64, &chance.bytes(size)).map(drop)
+            }
+            (Err(_), _) => fs.create(directory, name.as_bytes(), nandu::fs::Attributes::FILE).map(drop),
+        };
+        if fs.nand().is_off() {
+            outcome?;
+        }
+    }
+    if chance.below(2) == 0 {
+        fs.abandon();
+        return Ok(());
+    }
+    fs.unmount()?;
+    Ok(())
+}
+
+/// A line for each file below a directory, in the order of listings: path, mode, size, time of change, and the CRC-32C of its content.
+fn sums<N: Nand>(fs: &mut Fs<'_, N>, directory: nandu::fs::Ino, path: &str, lines: &mut String) -> Outcome {
+    let mut entries = Vec::new();
+    fs.read_dir(directory, 2, |entry| {
+        entries.push((String::from_utf8_lossy(entry.name).into_owned(), entry.ino));
+        ControlFlow::Continue(())
+    })
+    .map_err(|error| error.to_string())?;
+    for (name, ino) in entries {
+        let path = format!("{path}/{name}");
+        let stat = fs.stat(ino).map_err(|error| error.to_string())?;
+        let mut bytes = vec![0; stat.size as usize];
+        let size = match stat.kind {
+            FileKind::File => fs.read_at(ino, 0, &mut bytes).map_err(|error| error.to_string())?,
+            FileKind::Symlink => fs.read_link(ino, &mut bytes).map_err(|error| error.to_string())?,
+            _ => 0,
+        };
+        let (sum, Time { seconds, nanoseconds }) = (checksum(&bytes[..size]), stat.mtime);
+        writeln!(lines, "{path} {:o} {} {seconds}.{nanoseconds:09} {sum:08x}", stat.mode, stat.size)?;
+        if stat.kind == FileKind::Directory {
+            sums(fs, ino, &path, lines)?;
+        }
+    }
+    Ok(())
 }

@@ -33,6 +33,7 @@ pub(crate) fn demand(image: &Path, flash: &Flash) -> anyhow::Result<()> {
     let what = match sign {
         Some(what) => what,
         None if kind::system(flash) == System::Dffs => "a file system of DFFS",
+        None if kind::is_of_format_one(flash) => "a volume of nandu's of format 1",
         None if kind::find(flash).is_some() => "a volume of nandu's",
         None => "something that is not nandu's",
     };

@@ -47,6 +47,23 @@ pub(crate) struct MemoryArgs {
     pub(crate) cache: u32,
 }
 
+/// What a verb looks at, and the memory for it.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct LookArgs {
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
+    /// As the snapshot with this number keeps it, see 'nandu fs snapshot'
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) at: Option<u32>,
+}
+
+impl LookArgs {
+    /// The file system as it is.
+    pub(crate) fn now(memory: MemoryArgs) -> LookArgs {
+        LookArgs { memory, at: None }
+    }
+}
+
 impl MemoryArgs {
     /// What a verb takes that does not ask.
     pub(crate) const DEFAULT: MemoryArgs = MemoryArgs { cache: CACHE_SIZE };
@@ -83,16 +100,16 @@ pub(crate) fn volume_memory(flash: &Flash, system: System, options: MemoryArgs) 
     }
 }
 
-/// Mounts what is on a chip.
+/// Mounts what is on a chip; of DFFS, which has no snapshots, as it is.
 pub(crate) fn mount<'m>(
     flash: &'m mut Flash,
     system: System,
-    options: MemoryArgs,
+    LookArgs { memory: options, at }: LookArgs,
     memory: &'m mut [u8],
 ) -> Result<Volume<'m>, VolumeError> {
     match system {
         System::Nandu => {
-            let options = options.options_for(flash);
+            let options = Options { snapshot: at, ..options.options_for(flash) };
             Fs::mount(flash, options, memory).map(Volume::Nandu).map_err(VolumeError::Nandu)
         }
         System::Dffs => Dffs::mount(flash, DFFS, memory).map(Volume::Dffs).map_err(VolumeError::Dffs),
@@ -113,12 +130,13 @@ pub(crate) fn change<T>(
     work: impl FnOnce(&mut Volume<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let mut session = Session::open(args)?;
-    refuse_records(&args.image, &session.flash)?;
+    refuse_others(&args.image, &session.flash)?;
     session.flash.power_on();
     let system = kind::system(&session.flash);
     let mut memory = volume_memory(&session.flash, system, memory_args);
     let explain = |error| explain(&args.image, error);
-    let mut fs = mount(&mut session.flash, system, memory_args, &mut memory).map_err(explain)?;
+    let look = LookArgs::now(memory_args);
+    let mut fs = mount(&mut session.flash, system, look, &mut memory).map_err(explain)?;
     warn_of_loss(&args.image, fs.tail_lost());
     if fs.is_read_only() {
         return Err(anyhow!("{}: {READ_ONLY}", args.image.display()));
@@ -133,20 +151,35 @@ pub(crate) fn change<T>(
 /// Mounts the file system of an image to look at it; the image stays as it is.
 pub(crate) fn look<T>(
     image: &Path,
-    memory_args: MemoryArgs,
+    args: LookArgs,
     work: impl FnOnce(&mut Volume<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let mut flash = session::look(image)?;
-    refuse_records(image, &flash)?;
+    refuse_others(image, &flash)?;
     flash.power_on();
     let system = kind::system(&flash);
-    let mut memory = volume_memory(&flash, system, memory_args);
-    let mut fs = mount(&mut flash, system, memory_args, &mut memory).map_err(|error| explain(image, error))?;
+    if args.at.is_some() {
+        need_snapshots(image, system)?;
+    }
+    let mut memory = volume_memory(&flash, system, args.memory);
+    let mut fs = mount(&mut flash, system, args, &mut memory).map_err(|error| explain(image, error))?;
     warn_of_loss(image, fs.tail_lost());
     if fs.is_read_only() {
         warn_of_read_only(image);
     }
     work(&mut fs)
+}
+
+/// Refuses a file system that has no snapshots.
+pub(crate) fn need_snapshots(image: &Path, system: System) -> anyhow::Result<()> {
+    match system {
+        System::Nandu => Ok(()),
+        System::Dffs => Err(no_snapshots(image)),
+    }
+}
+
+pub(crate) fn no_snapshots(image: &Path) -> anyhow::Error {
+    anyhow!("{}: holds a file system of DFFS, which has no snapshots", image.display())
 }
 
 /// What is said of a volume that cannot be changed any more.
@@ -175,8 +208,9 @@ fn holds_records(image: &Path) -> anyhow::Error {
     anyhow!("{name}: holds records and no file system: 'nandu kv scan {name}' shows them")
 }
 
-/// Refuses a chip with an index of records that is no mu-Tree, in which a file system would see no volume.
-pub(crate) fn refuse_records(image: &Path, flash: &Flash) -> anyhow::Result<()> {
+/// Refuses a chip with an index of records that is no mu-Tree, in which a file system would see no volume, and one with a volume of format 1.
+pub(crate) fn refuse_others(image: &Path, flash: &Flash) -> anyhow::Result<()> {
+    kind::refuse_format_one(image, flash)?;
     match kind::find(flash) {
         Some(found) if found.kind != Kind::Mutree && kind::system(flash) == System::Nandu => Err(holds_records(image)),
         _ => Ok(()),
@@ -187,12 +221,11 @@ pub(crate) fn refuse_records(image: &Path, flash: &Flash) -> anyhow::Result<()> 
 pub(crate) fn explain(image: &Path, error: VolumeError) -> anyhow::Error {
     let name = image.display();
     match error {
+        VolumeError::Nandu(FsError::OtherFormat { what: "format version" }) => kind::format_one(image),
         VolumeError::Nandu(FsError::NotFormatted) => {
             anyhow!("{name}: not formatted: run 'nandu fs format {name}'")
         }
-        VolumeError::Nandu(FsError::OtherFormat { what: "bare streams" } | FsError::NoFileSystem) => {
-            holds_records(image)
-        }
+        VolumeError::Nandu(FsError::OtherFormat { what: "raw pages" } | FsError::NoFileSystem) => holds_records(image),
         error if error.errno() == ENOSPC => anyhow!("{name}: full{}", session::as_it_was(image)),
         other => anyhow!("{name}: {other}"),
     }

@@ -90,6 +90,8 @@ pub(crate) struct Words {
     /// The directory is a mount already, which changes its flags.
     pub(crate) remount: bool,
     pub(crate) cache: Option<u32>,
+    /// The snapshot that is shown.
+    pub(crate) at: Option<u32>,
 }
 
 impl Words {
@@ -112,13 +114,21 @@ impl Words {
                 "remount" => self.remount = true,
                 _ if WITHOUT_MEANING.contains(&word) => {}
                 _ if PREFIXES_WITHOUT_MEANING.iter().any(|prefix| word.starts_with(prefix)) => {}
-                _ => match word.strip_prefix("cache=").map(str::parse) {
-                    Some(Ok(size)) => self.cache = Some(size),
-                    Some(Err(_)) => return Err(format!("-o {word}: a number of bytes is needed")),
-                    None => return Err(format!("-o {word}: there is no such option")),
-                },
+                _ => self.take_number(word)?,
             }
         }
+        Ok(())
+    }
+
+    /// Takes over an option with a number.
+    fn take_number(&mut self, word: &str) -> Result<(), String> {
+        let (place, what) = match word.split_once('=') {
+            Some(("cache", _)) => (&mut self.cache, "a number of bytes"),
+            Some(("at", _)) => (&mut self.at, "the number of a snapshot"),
+            _ => return Err(format!("-o {word}: there is no such option")),
+        };
+        let number = word.split_once('=').and_then(|(_, number)| number.parse().ok());
+        *place = Some(number.ok_or_else(|| format!("-o {word}: {what} is needed"))?);
         Ok(())
     }
 }
@@ -184,6 +194,8 @@ mod tests {
         assert_eq!(words("ro,allow_other,cache=4096,remount"), Ok(all));
         assert!(words("ro,sideways").is_err_and(|why| why.contains("sideways")));
         assert!(words("cache=much").is_err());
+        assert_eq!(words("at=3,noatime"), Ok(Words { noatime: true, at: Some(3), ..nothing }));
+        assert!(words("at=noon").is_err_and(|why| why.contains("the number of a snapshot")));
     }
 
     #[test]

@@ -54,13 +54,13 @@ impl Health {
     pub(crate) fn of(stats: &LogStats, geometry: &Geometry) -> Health {
         Health {
             erase_count_min: stats.erase_count_min,
-            erase_count_mean: stats.erase_count_mean,
+            erase_count_mean: stats.erase_count_mean(),
             erase_count_max: stats.erase_count_max,
             endurance: geometry.endurance,
             bad_blocks: stats.bad_blocks,
             bad_block_max: geometry.bad_block_max,
             damaged_blocks: stats.damaged_blocks,
-            tail_lost: stats.tail_lost,
+            tail_lost: stats.tail.lost,
             free_blocks: stats.pool_blocks,
             live_pages: stats.live_pages,
             capacity_pages: stats.capacity_pages,

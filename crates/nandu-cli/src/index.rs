@@ -102,6 +102,7 @@ pub(crate) fn explain(image: &Path, error: impl Into<IndexError>) -> anyhow::Err
 
 /// Finds the index of a chip, and refuses another one than was asked for.
 pub(crate) fn identify(image: &Path, flash: &Flash, wanted: Option<Kind>) -> anyhow::Result<Found> {
+    kind::refuse_format_one(image, flash)?;
     let name = image.display();
     // The mu-Tree has more to say about a chip on which nothing is found.
     let found = match kind::find(flash) {

@@ -4,12 +4,15 @@
 //! first page of each block in front, and of a block with anchors as many as find the newest one. What was found is kept until the device is changed.
 
 use std::fmt;
+use std::path::Path;
 
+use anyhow::anyhow;
 use clap::ValueEnum;
 use nandu_media::dffs::SuperblockFields;
+use nandu_media::header::begins_format_one;
 use nandu_media::inpage::anchor::AnchorFields;
 use nandu_media::inpage::{FrontFields, Kind as PageKind};
-use nandu_media::{Anchor, Page, PageKind as LogPageKind};
+use nandu_media::{Anchor, Format, Malformed, Page, PageKind as LogPageKind};
 use nandu_nand::{BlockAddr, PageAddr};
 
 use crate::flash::Flash;
@@ -78,6 +81,8 @@ pub(crate) struct Survey {
     /// The index whose anchor came last.
     found: Option<Found>,
     log: Option<LogSurvey>,
+    /// Whether a block begins as those with anchors of format 1 do.
+    begins_format_one: bool,
     /// When the superblock of DFFS was programmed that came last, and the id of its volume.
     dffs: Option<(u64, u32)>,
 }
@@ -103,6 +108,7 @@ impl Survey {
     fn of(flash: &Flash) -> Survey {
         let mut survey = Survey::default();
         for front in fronts(flash) {
+            survey.begins_format_one |= begins_format_one(&front.candidate.main);
             if front.place == 0
                 && let Ok(superblock) = SuperblockFields::read(&front.candidate.main)
             {
@@ -124,6 +130,11 @@ impl Survey {
 /// Finds the index of a chip; where blocks with anchors of several are left, the one whose anchor came last.
 pub(crate) fn find(flash: &Flash) -> Option<Found> {
     survey(flash).found
+}
+
+/// Checks a page of a volume of nandu's.
+fn page(bytes: &[u8]) -> Result<Page<'_>, Malformed> {
+    Page::parse_as(Format::Two, bytes)
 }
 
 /// A page that may be an anchor.
@@ -208,6 +219,25 @@ pub(crate) fn uses_both_modes(flash: &Flash) -> bool {
     survey(flash).log.is_some_and(|log| log.uses_both_modes)
 }
 
+/// Whether a chip holds a volume of format 1, which only older versions open, and nothing else.
+pub(crate) fn is_of_format_one(flash: &Flash) -> bool {
+    let Survey { found, dffs, begins_format_one, .. } = survey(flash);
+    begins_format_one && found.is_none() && dffs.is_none()
+}
+
+/// Refuses a chip with such a volume, and says what to do.
+pub(crate) fn refuse_format_one(image: &Path, flash: &Flash) -> anyhow::Result<()> {
+    if is_of_format_one(flash) { Err(format_one(image)) } else { Ok(()) }
+}
+
+/// What is said of a volume of format 1.
+pub(crate) fn format_one(image: &Path) -> anyhow::Error {
+    let name = image.display();
+    anyhow!(
+        "{name}: holds a volume of format 1: export it with a nandu 0.1 that was built before format 2, and import it here; 'format --force' makes an empty volume in its place"
+    )
+}
+
 /// Whether pages of the log on a chip have tags, as the newest anchor says.
 pub(crate) fn uses_tags(flash: &Flash) -> bool {
     survey(flash).log.is_some_and(|log| log.uses_tags)
@@ -229,37 +259,36 @@ impl Candidate {
 
     /// Whether the page says what it is.
     fn is_sound(&self) -> bool {
-        Page::parse(&self.main).is_ok()
-            || FrontFields::parse(&self.main).is_ok()
-            || SuperblockFields::read(&self.main).is_ok()
+        page(&self.main).is_ok() || FrontFields::parse(&self.main).is_ok() || SuperblockFields::read(&self.main).is_ok()
     }
 
     /// Whether the page is of a kind that blocks with anchors begin with.
     fn is_beside_anchors(&self) -> bool {
-        let Candidate { page, main, .. } = self;
-        match Page::parse(main) {
-            Ok(header) => header.kind().is_of_the_log() && header.page() == page.0,
-            Err(_) => FrontFields::parse(main).is_ok_and(|front| front.page == page.0),
+        let Candidate { page: PageAddr(address), main, .. } = self;
+        match page(main) {
+            Ok(header) => header.kind().is_of_the_log() && header.page() == *address,
+            Err(_) => FrontFields::parse(main).is_ok_and(|front| front.page == *address),
         }
     }
 
     /// The anchor in the page.
     fn anchor(&self) -> Option<Found> {
-        let Candidate { page, programmed_ns, main } = self;
+        let Candidate { page: PageAddr(address), programmed_ns, main } = self;
         let found = |kind, fields, sequence| Found { kind, fields, programmed_ns: *programmed_ns, sequence };
-        if let Ok(header) = Page::parse(main) {
-            return (header.kind() == LogPageKind::Anchor && header.page() == page.0)
+        if let Ok(header) = page(main) {
+            return (header.kind() == LogPageKind::Anchor && header.page() == *address)
                 .then(|| found(Kind::Mutree, None, header.sequence()));
         }
         let front =
-            FrontFields::parse(main).ok().filter(|front| front.kind == PageKind::Anchor && front.page == page.0)?;
+            FrontFields::parse(main).ok().filter(|front| front.kind == PageKind::Anchor && front.page == *address)?;
         let (fields, _) = AnchorFields::parse(main, front.size).ok()?;
         let kind = if fields.kind == 1 { Kind::Ipl } else { Kind::Grr };
         Some(found(kind, Some(fields), front.sequence))
     }
+
     /// What the anchor of a log in the page says.
     fn log(&self) -> Option<LogSurvey> {
-        let header = Page::parse(&self.main).ok()?;
+        let header = page(&self.main).ok()?;
         let is_anchor = header.kind() == LogPageKind::Anchor && header.page() == self.page.0;
         let anchor = Anchor::parse(&header).ok().filter(|_| is_anchor)?;
         Some(LogSurvey {

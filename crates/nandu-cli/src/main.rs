@@ -11,6 +11,7 @@
 mod args;
 mod blank;
 mod chance;
+mod cost;
 mod device;
 mod dffs_page;
 mod dumped;
@@ -23,6 +24,7 @@ mod hexdump;
 mod index;
 mod inpage;
 mod kind;
+mod log_page;
 mod output;
 mod overlay;
 mod progress;

@@ -7,7 +7,7 @@ use clap::Args;
 use nandu::{Error, Options, Store};
 
 use crate::flash::{Flash, FlashError};
-use crate::session;
+use crate::{kind, session};
 
 const CACHE_SIZE_MAX: i64 = 1 << 30;
 
@@ -43,13 +43,14 @@ pub(crate) fn memory(flash: &Flash, options: &Options) -> Vec<u8> {
 pub(crate) fn explain(image: &Path, error: StoreError) -> anyhow::Error {
     let name = image.display();
     match error {
+        Error::OtherFormat { what: "format version" } => kind::format_one(image),
         Error::NotFormatted => anyhow!("{name}: not formatted: run 'nandu kv format {name}'"),
         Error::Full => anyhow!("{name}: full: no block can be freed{}", session::as_it_was(image)),
         Error::TooHigh => {
             let as_it_was = session::as_it_was(image);
             anyhow!("{name}: the tree cannot become higher: too many keys of this length{as_it_was}")
         }
-        Error::OtherFormat { what: "cells" | "bare streams" } => {
+        Error::OtherFormat { what: "cells" | "raw pages" } => {
             anyhow!("{name}: holds a file system and no records: 'nandu fs ls {name}' shows it")
         }
         other => anyhow!("{name}: {other}"),

@@ -26,7 +26,7 @@ impl AtArgs {
             Some(number) => {
                 let store = index.tree(image, "snapshots")?;
                 let snapshot = find(image, store, number)?;
-                let at = store.at(&snapshot);
+                let mut at = store.at(&snapshot);
                 let records = at.record_count().map_err(|error| index::explain(image, error))?;
                 Ok(View::Then(at, records))
             }

@@ -95,7 +95,7 @@ impl Volume<'_> {
     /// Pages of files that were synced and are lost, of which is not known whose they were.
     pub(crate) fn tail_lost(&self) -> u32 {
         match self {
-            Volume::Nandu(fs) => fs.stats().tail_lost,
+            Volume::Nandu(fs) => fs.stats().tail.lost,
             Volume::Dffs(_) => 0,
         }
     }

@@ -3,7 +3,6 @@
 use nandu_nand::Nand;
 
 use crate::fs::Fs;
-use crate::heart::REMOVES_AT_ONCE;
 use crate::inode::{ATIME, CTIME, Inode, MTIME};
 use crate::{FileKind, FsError, Ino, SetAttributes, Stat};
 
@@ -38,7 +37,7 @@ impl<N: Nand> Fs<'_, N> {
     pub fn stat(&mut self, ino: Ino) -> Result<Stat, FsError<N::Error>> {
         let page_size = self.page_size();
         let mut stat = self.inode(ino)?.stat(ino, page_size);
-        if !REMOVES_AT_ONCE && self.is_cut_off(ino)? {
+        if self.is_cut_off(ino)? {
             stat.allocated_size = stat.allocated_size.min(stat.size.next_multiple_of(page_size as u64));
         }
         Ok(stat)

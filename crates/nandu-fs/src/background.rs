@@ -1,22 +1,26 @@
 //! Background work of a file system with policies of placement, one step at a time, and what the policies are told of requests.
+//!
+//! Pages of cold files move to two bits a cell, block by block: which block comes next is a policy, and moving its pages is the collector's work as any other. Moves are changes that wait, and
+//! become durable with the next commit.
 
 use nandu_index::Edit;
-use nandu_log::{Budget, Candidate, OpenBlock};
+use nandu_log::Candidate;
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand};
-use nandu_tree::{Examined, Pages};
 
 use crate::fs::Fs;
 use crate::keys::{Key, Meaning, WEAR};
-use crate::place::stream_of;
-use crate::placement::{Class, FullBlock, Head, Levelling, Placement, Share};
+use crate::placement::{Class, FullBlock, Placement, PlacementOptions};
 use crate::placing::{microseconds, time};
 use crate::{FsError, Time};
 
-/// Blocks whose Summaries are read for one choice of which block to empty, at most.
+/// Blocks whose summaries are read for one choice of which block to empty, at most.
 const TRIES: usize = 4;
 
-/// Pages of an open block that pages moved to even out wear may share with any others, at most: one in so many of its pages.
-const OPEN_SHARE: u16 = 8;
+/// How often a step looks for a page to move: it asks about sixteen, which may be dead, or of the next block.
+const STEP_TRIES: usize = 16;
+
+/// Programs of a step: a page is moved, and what names it may be, too.
+const STEP_PROGRAMS: u32 = 1;
 
 impl<'m, N: Nand> Fs<'m, N> {
     /// A request begins, at this time; until it ends no step of background work is due. Sets the time as [`Fs::set_now`] does. Where
@@ -76,20 +80,17 @@ impl<'m, N: Nand> Fs<'m, N> {
     }
 
     /// When the next step of background work may begin, if no request comes before: a second after the last one at first, then step
-    /// by step; and when changes have waited for [`PlacementOptions::write_back_us`](crate::placement::PlacementOptions::write_back_us). `None`: there is nothing to do, or no policy. See
-    /// [`Fs::step`].
+    /// by step; and when changes have waited for [`PlacementOptions::write_back_us`]. `None`: there is nothing to do, or no policy. See [`Fs::step`].
     pub fn step_due(&self) -> Option<Time> {
         self.placing.as_ref()?.step_due_us().map(time)
     }
 
-    /// Does a step of background work if one is due: moves a page to two bits a cell or names some that were moved, with at most an erase
+    /// Does a step of background work if one is due: moves a page to two bits a cell, or makes count what was moved, with at most an erase
     /// or a checkpoint beside it. Returns whether it did one. Firmware without threads calls it whenever nothing else is to be done,
     /// a mount has a thread for it; how long to wait says [`Fs::step_due`].
     ///
-    /// What nobody synced is made durable by a step before anything is moved, and at the latest when the first of it has waited for
-    /// [`PlacementOptions::write_back_us`](crate::placement::PlacementOptions::write_back_us), 30 seconds unless the options say something else: with the first step after that, which is
-    /// due as soon as no request is under way. Without calls of this function, it waits until
-    /// somebody syncs it. What somebody syncs ([`Fs::sync`]) is durable when that returns, as ever.
+    /// What nobody synced is made durable at the latest when the first of it has waited for [`PlacementOptions::write_back_us`], 30 seconds unless the options say something else: with the first step after
+    /// that, which is due as soon as no request is under way. Without calls of this function, it waits until somebody syncs it. What somebody syncs ([`Fs::sync`]) is durable when that returns, as ever.
     ///
     /// # Errors
     ///
@@ -105,8 +106,9 @@ impl<'m, N: Nand> Fs<'m, N> {
         }
         // Before the step begins, which puts off the next one.
         let is_write_back_due = placing.is_write_back_due();
+        let options = *placing.policies.options();
         placing.policies.step_begins(now_us);
-        let worked = self.work(is_write_back_due)?;
+        let worked = self.work(is_write_back_due, &options)?;
         let is_waiting = self.is_waiting_for_sync();
         if let Some(placing) = &mut self.placing {
             placing.waiting_since_us = placing.waiting_since_us.filter(|_| is_waiting);
@@ -117,147 +119,64 @@ impl<'m, N: Nand> Fs<'m, N> {
         Ok(worked)
     }
 
-    fn work(&mut self, is_write_back_due: bool) -> Result<bool, FsError<N::Error>> {
-        if self.is_waiting_for_sync() {
-            // Nothing is moved while changes wait for a sync.
-            if !is_write_back_due && !self.has_moves()? {
-                return self.work_ahead();
-            }
+    fn work(&mut self, is_write_back_due: bool, options: &PlacementOptions) -> Result<bool, FsError<N::Error>> {
+        if is_write_back_due && self.is_waiting_for_sync() {
             self.flush()?;
             self.reap_some()?;
             self.tree.sync()?;
             return Ok(true);
         }
-        for _ in 0..2 {
-            let own_steps = self.tree.pages().log().own_steps();
-            let mut budget = Budget::chosen(1);
-            if let Some(examine) = self.tree.pages_mut().next_idle(&mut budget)? {
-                let outcome = self.tree.examine(examine)?;
-                self.tree.pages_mut().examined(examine, outcome)?;
-                // What stays may be a copy that waits to be named, in a block that is to be refreshed: it moves when it is. Anything else would
-                // be looked at again and again.
-                return Ok(outcome != Examined::Live || self.tree.name_leaf()?);
+        if self.is_unchanged() {
+            return Ok(false);
+        }
+        for _ in 0..STEP_TRIES {
+            let chosen = if self.tree.choice().is_emptying() { None } else { self.choose_victim(options)? };
+            if let Some((block, cause)) = chosen {
+                self.tree.choice().empty(block, cause);
             }
-            if self.tree.pages().log().own_steps() > own_steps {
+            let was_emptying = self.tree.choice().is_emptying();
+            if self.tree.step(STEP_PROGRAMS)? {
                 return Ok(true);
             }
-            // A block is done: what came out of it is named when there is enough, so that leaves are programmed for many.
-            if self.has_copies_to_name() && self.tree.name_leaf()? {
-                return Ok(true);
-            }
-            if !self.choose_next()? {
+            if !was_emptying {
                 break;
             }
-            if self.tree.pages().log().own_steps() > own_steps {
-                // A checkpoint was made for it.
-                return Ok(true);
-            }
         }
-        Ok(self.tree.name_leaf()?)
+        Ok(false)
     }
 
-    fn has_copies_to_name(&self) -> bool {
-        2 * self.tree.copy_count() > self.options.copy_count
-    }
-
-    /// Whether there are pages to move, or enough that were moved to be named; chooses a block to be emptied, if there is one.
-    fn has_moves(&mut self) -> Result<bool, FsError<N::Error>> {
-        Ok(self.has_copies_to_name() || self.tree.pages().log().has_chosen_work() || self.choose_next()?)
-    }
-
-    /// An erase or a checkpoint, if one is due, so that requests find erased blocks. Returns whether there was one.
-    fn work_ahead(&mut self) -> Result<bool, FsError<N::Error>> {
-        let own_steps = self.tree.pages().log().own_steps();
-        let examine = self.tree.pages_mut().next_idle(&mut Budget::ahead(1))?;
-        debug_assert!(examine.is_none(), "a page is handed out without a budget for it");
-        Ok(self.tree.pages().log().own_steps() > own_steps)
-    }
-
-    /// Has a block emptied, if one is to be: says whether.
-    fn choose_next(&mut self) -> Result<bool, FsError<N::Error>> {
-        let Some((block, cause)) = self.choose_victim()? else { return Ok(false) };
-        if cause == Cause::Levelling {
-            self.tree.pages_mut().log_mut().list_most_worn()?;
-        }
-        self.tree.pages_mut().log_mut().empty_next(block, cause);
-        Ok(true)
-    }
-
-    /// The block to empty next, and why: now and then the least worn one; one in SLC mode with cold pages, to migrate them; where blocks are few,
-    /// one in MLC mode with dead pages. None where idle time has programmed its share (L18).
-    fn choose_victim(&mut self) -> Result<Option<(BlockAddr, Cause)>, FsError<N::Error>> {
-        let Some(placing) = &mut self.placing else { return Ok(None) };
-        if self.tree.pages().log().idle_programs() == 0 {
-            placing.is_to_level = false;
-            return Ok(None);
-        }
-        let options = *placing.policies.options();
-        if let Some(block) = self.choose_least_worn() {
-            return Ok(Some((block, Cause::Levelling)));
-        }
-        let free_blocks = self.free_blocks(&options);
+    /// The block to empty next, and why: one in SLC mode with cold pages, to migrate them; where blocks are few, one in MLC mode with dead pages.
+    fn choose_victim(&mut self, options: &PlacementOptions) -> Result<Option<(BlockAddr, Cause)>, FsError<N::Error>> {
+        let free_blocks = self.free_blocks(options);
         if let Some(block) = self.choose_slc(free_blocks)? {
             return Ok(Some((block, Cause::Migration)));
         }
-        let Some(placing) = &self.placing else { return Ok(None) };
-        let ranked = self.tree.pages().log().candidates(CellMode::Mlc).filter_map(|candidate| {
+        let Fs { tree, placing: Some(placing), .. } = self else { return Ok(None) };
+        let choice = tree.choice();
+        let ranked = choice.candidates(CellMode::Mlc).filter_map(|candidate| {
             let rank = placing.policies.rank_mlc(&full_block(&candidate, 0), free_blocks)?;
             Some((rank, candidate.block))
         });
         Ok(ranked.min().map(|(_, block)| (block, Cause::Gc)))
     }
 
-    /// The least worn block of those written long ago, if it lags so far behind the one to which its pages would go that it is made to wear,
-    /// and nothing was asked for for so long that nothing comes between them.
-    fn choose_least_worn(&mut self) -> Option<BlockAddr> {
-        let log = self.tree.pages().log();
-        let both = || log.candidates(CellMode::Slc).chain(log.candidates(CellMode::Mlc));
-        let oldest = both().map(|candidate| candidate.age).max()?;
-        let old = Levelling::old(oldest, log.page_count());
-        let least = both().filter(|candidate| candidate.age >= old).min_by_key(|candidate| candidate.erases)?;
-        let (open, destination) = (log.open_mlc_block(), log.levelling_destination());
-        let placing = self.placing.as_mut()?;
-        let policies = &placing.policies;
-        // The first of its pages go to the block that is open: beside pages that change they would be moved again with the first of these.
-        let is_fit = |open: OpenBlock| {
-            let is_worn = policies.is_ahead(open.erases, least.erases);
-            open.room <= open.pages / OPEN_SHARE || is_worn || open.age >= old
-        };
-        let is_open_fit = open.is_none_or(is_fit);
-        let is_wanted = |destination| policies.is_levelling_wanted(least.erases, destination);
-        placing.is_to_level = is_open_fit && destination.is_some_and(is_wanted);
-        if !placing.is_to_level || placing.policies.levelling_us() > placing.now_us {
-            return None;
-        }
-        placing.policies.levelling().begins(placing.now_us);
-        Some(least.block)
-    }
-
-    /// A block in SLC mode whose pages are cold. How many of them are hot is known when its Summary has been read, so only of the few that are
-    /// first without that; those that hot files were written to come last.
+    /// A block in SLC mode whose pages are cold. How many of them are hot is known when its summary has been read, so only of the few that are
+    /// first without that.
     fn choose_slc(&mut self, free_blocks: u32) -> Result<Option<BlockAddr>, FsError<N::Error>> {
         let mut spared = [None; TRIES];
         for try_count in 0..TRIES {
-            let Some(placing) = &self.placing else { return Ok(None) };
-            let log = self.tree.pages().log();
-            let hot_stream = log.stream_count() - log.bare_streams() + stream_of(Head::SlcHot);
-            let ranked = log.candidates(CellMode::Slc).filter_map(|candidate| {
+            let Fs { tree, placing: Some(placing), .. } = self else { return Ok(None) };
+            let choice = tree.choice();
+            let ranked = choice.candidates(CellMode::Slc).filter_map(|candidate| {
                 let is_spared = spared.contains(&Some(candidate.block));
-                let guess =
-                    if candidate.stream == hot_stream { u32::from(candidate.live.saturating_sub(1)) / 2 } else { 0 };
-                let rank = placing.policies.rank_slc(&full_block(&candidate, guess), free_blocks);
+                let rank = placing.policies.rank_slc(&full_block(&candidate, 0), free_blocks);
                 rank.filter(|_| !is_spared).map(|rank| (rank, candidate.block, candidate.live))
             });
             let Some((_, block, live)) = ranked.min() else { return Ok(None) };
-            let share = self.hotness_of(block)?;
+            let hot_pages = self.hot_pages_of(block, live.into())?;
             let Some(placing) = &self.placing else { return Ok(None) };
-            let block_seen = FullBlock {
-                pages: live.into(),
-                live_pages: live.into(),
-                hot_pages: share.times(live.into()) as u32,
-                birth: 0,
-            };
-            if placing.policies.rank_slc(&block_seen, free_blocks).is_some() {
+            let seen = FullBlock { pages: live.into(), live_pages: live.into(), hot_pages, birth: 0 };
+            if placing.policies.rank_slc(&seen, free_blocks).is_some() {
                 return Ok(Some(block));
             }
             spared[try_count] = Some(block);
@@ -265,19 +184,17 @@ impl<'m, N: Nand> Fs<'m, N> {
         Ok(None)
     }
 
-    /// The share of pages in a block that belong to hot files, of those that its Summaries name. Reads them.
-    fn hotness_of(&mut self, block: BlockAddr) -> Result<Share, FsError<N::Error>> {
-        let page = self.tree.pages().log().geometry().first_page(block);
-        let Some(placing) = &self.placing else { return Ok(Share::ZERO) };
-        let (mut hot, mut all) = (0, 0);
-        let policies = &placing.policies;
-        self.tree.visit_owners(page, &mut |key| {
+    /// How many of the pages that live in a block are of hot files, about: those that its summaries name, but those that died, which were of hot files first. Reads the summaries.
+    fn hot_pages_of(&mut self, block: BlockAddr, live: u32) -> Result<u32, FsError<N::Error>> {
+        let Fs { tree, placing: Some(placing), .. } = self else { return Ok(0) };
+        let (mut hot, mut all) = (0, 0_u32);
+        tree.choice().visit_owners(block, &mut |key| {
             if let Some(Meaning::Page { ino, .. }) = Meaning::of(key) {
                 all += 1;
-                hot += u64::from(policies.is_hot(ino));
+                hot += u32::from(placing.policies.is_hot(ino));
             }
         })?;
-        Ok(if all == 0 { Share::ZERO } else { Share::of(hot, all) })
+        Ok(hot.saturating_sub(all.saturating_sub(live)))
     }
 }
 
@@ -286,6 +203,6 @@ fn full_block(candidate: &Candidate, hot_pages: u32) -> FullBlock {
         pages: candidate.live_max.into(),
         live_pages: candidate.live.into(),
         hot_pages,
-        birth: u64::MAX - candidate.age,
+        birth: u64::MAX - u64::from(candidate.age),
     }
 }

@@ -1,32 +1,363 @@
-//! The tree and the log below, by the names that they have here.
+//! The tree and the log below: all that the file system asks of them.
 
-use nandu_nand::Nand;
-use nandu_tree::{ByteCells, OnLog, Tree};
+use core::error::Error;
+use core::fmt;
+use core::ops::{Bound, ControlFlow};
+
+use nandu_index::{Direction, Edit, Entry};
+#[cfg(feature = "tags")]
+use nandu_log::TAIL_MAX;
+#[cfg(feature = "mlc")]
+use nandu_log::{Budget, Choice};
+use nandu_log::{Log, LogError, Malformed as MalformedPage};
+use nandu_nand::{CellMode, Nand};
+#[cfg(feature = "tags")]
+use nandu_tree::Tag;
+use nandu_tree::{Begin, ByteCells, Engine, Malformed, Parts};
 
 pub use nandu_log::{LogStats, Violation as LogViolation};
-pub use nandu_tree::{PageDamage, Violation as TreeViolation};
-pub(crate) use nandu_tree::{TAG_OWNER_SIZE, TreeError};
+pub(crate) use nandu_tree::EngineError as TreeError;
+#[cfg(feature = "tags")]
+pub(crate) use nandu_tree::TaggedPage;
+pub use nandu_tree::Violation as TreeViolation;
+
+/// Bytes that a tag has room for.
+#[cfg(feature = "tags")]
+pub(crate) const TAG_OWNER_SIZE: usize = size_of::<Tag>();
 
 /// The tree that holds everything.
-pub(crate) type FileTree<'m, N> = Tree<'m, OnLog<'m, N>, ByteCells>;
+pub(crate) type FileTree<'m, N> = Records<'m, N>;
+
+/// Part of the capacity, as a divisor, that is kept for changes of records: content of files leaves it.
+const KEPT_SHARE: u32 = 32;
+
+/// Pages that are kept at least, but of a chip on which hardly anything may live: this part of it, a divisor.
+const KEPT_MIN: u32 = 32;
+const KEPT_SHARE_MOST: u32 = 8;
+
+/// Reads of a mount for the tail and the members of the window, and for each file concerned two that lead to its inode: those for a whole tail of one file.
+#[cfg(feature = "tags")]
+const TAIL_READS_MAX: usize = TAIL_MAX as usize + 2;
+
+/// How something ends that the tree does.
+type Outcome<T, N> = Result<T, TreeError<<N as nandu_nand::ErrorType>::Error>>;
+
+/// What is wrong with a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageDamage {
+    /// It is not what a page of a volume is.
+    Page(MalformedPage),
+    /// The node in it contradicts itself.
+    Node(Malformed),
+}
+
+impl fmt::Display for PageDamage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PageDamage::Page(why) => why.fmt(f),
+            PageDamage::Node(why) => why.fmt(f),
+        }
+    }
+}
+
+impl Error for PageDamage {}
+
+/// The records of the volume, by their keys.
+pub(crate) struct Records<'m, N: Nand> {
+    engine: Engine<'m, N, ByteCells>,
+    /// The snapshot that is read, if it is one.
+    view: Option<u32>,
+    /// File of the page that was tagged last, and how often that was another one since the tail began.
+    #[cfg(feature = "tags")]
+    tagged: (u64, u8),
+}
+
+impl<N: Nand> fmt::Debug for Records<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.engine.fmt(f)
+    }
+}
+
+impl<'m, N: Nand> Records<'m, N> {
+    /// Records of which nothing is known yet.
+    pub(crate) fn unopened(parts: Parts<'m, N, ByteCells>) -> Self {
+        Records {
+            engine: Engine::unopened(parts),
+            view: None,
+            #[cfg(feature = "tags")]
+            tagged: (0, 0),
+        }
+    }
+
+    pub(crate) fn begin(&mut self, options: &nandu_tree::Options, begin: Begin<'m, N>) -> Outcome<(), N> {
+        self.engine.begin(options, begin)
+    }
+
+    /// Makes everything durable, and leaves the volume.
+    pub(crate) fn unmount_here(&mut self) -> Outcome<(), N> {
+        self.engine.unmount_here()
+    }
+
+    /// Gives the chip back as it is.
+    pub(crate) fn abandon(self) -> N {
+        self.engine.abandon()
+    }
+
+    /// Takes a snapshot of all that was changed; returns its number.
+    #[cfg(feature = "snapshots")]
+    pub(crate) fn snapshot(&mut self) -> Outcome<u32, N> {
+        self.engine.snapshot()
+    }
+
+    #[cfg(feature = "snapshots")]
+    pub(crate) fn release(&mut self, number: u32) -> Outcome<(), N> {
+        self.engine.release(number)
+    }
+
+    #[cfg(feature = "snapshots")]
+    pub(crate) fn snapshots(&self) -> impl ExactSizeIterator<Item = u32> + use<'m, N> {
+        self.engine.snapshots()
+    }
+
+    /// From here on a snapshot is read, and nothing is changed.
+    pub(crate) fn begin_view(&mut self, number: u32) -> Outcome<(), N> {
+        if !self.engine.snapshots().any(|it| it == number) {
+            return Err(TreeError::NoSnapshot(number));
+        }
+        self.view = Some(number);
+        Ok(())
+    }
+
+    /// The snapshot that is read, if it is one.
+    fn view(&self) -> Option<u32> {
+        self.view.filter(|_| cfg!(feature = "snapshots"))
+    }
+
+    pub(crate) fn get(&mut self, key: &[u8]) -> Outcome<Option<&[u8]>, N> {
+        match self.view() {
+            None => self.engine.get(key),
+            Some(number) => self.engine.at(number).into_value(key),
+        }
+    }
+
+    /// Bytes of a value, in its record or in a page.
+    pub(crate) fn value_len(&mut self, key: &[u8]) -> Outcome<Option<usize>, N> {
+        match self.get(key) {
+            Ok(value) => Ok(value.map(<[u8]>::len)),
+            Err(TreeError::LargeValue(size)) => Ok(Some(size)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Copies a part of a value; returns how many bytes that are.
+    pub(crate) fn read(&mut self, key: &[u8], from: usize, out: &mut [u8]) -> Outcome<Option<usize>, N> {
+        let size = match self.view() {
+            None => self.engine.read(key, from, out),
+            Some(number) => self.engine.at(number).read(key, from, out),
+        }?;
+        Ok(size.map(|size| size.saturating_sub(from).min(out.len())))
+    }
+
+    pub(crate) fn range(
+        &mut self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        direction: Direction,
+        visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Outcome<(), N> {
+        match self.view() {
+            None => self.engine.range(from, to, direction, visit),
+            Some(number) => self.engine.at(number).range(from, to, direction, visit),
+        }
+    }
+
+    pub(crate) fn last(&mut self) -> Outcome<Option<Entry<'_>>, N> {
+        self.engine.last()
+    }
+
+    /// Whether what is kept for changes of records is there, or this part of it, a divisor. Of a chip at its end it is: that, the log says of the change itself.
+    pub(crate) fn has_kept(&mut self, share: u32) -> Outcome<bool, N> {
+        Ok(self.log().capacity_pages() == 0 || self.engine.has_room(0, self.kept() / share)?)
+    }
+
+    /// Whether so many pages can be put beside what is kept, or the chip is at its end.
+    pub(crate) fn has_room(&mut self, pages: u32) -> Outcome<bool, N> {
+        Ok(self.log().capacity_pages() == 0 || self.engine.has_room(pages, self.kept())?)
+    }
+
+    /// Pages that can be put beside what is kept, at least.
+    pub(crate) fn pages_left(&mut self) -> u32 {
+        self.engine.pages_left(self.kept())
+    }
+
+    fn kept(&self) -> u32 {
+        let capacity = self.log().capacity_pages();
+        (capacity / KEPT_SHARE).max(KEPT_MIN).min(capacity / KEPT_SHARE_MOST)
+    }
+
+    /// Why there is no room. Where so many blocks died that more lives than may, by more than a full chip ends above that, the chip is at its end, and takes nothing but what frees.
+    fn refuse(&self) -> TreeError<N::Error> {
+        let block = self.log().geometry().pages_per_block;
+        let is_at_end = self.log().lasting_pages() > self.log().capacity_pages() + block;
+        TreeError::Log(if is_at_end { LogError::ReadOnly } else { LogError::Full })
+    }
+
+    /// Makes changes, which leave what is kept.
+    pub(crate) fn batch(&mut self, edits: &[Edit<'_>]) -> Outcome<(), N> {
+        if self.has_kept(1)? { self.engine.batch(edits) } else { Err(self.refuse()) }
+    }
+
+    /// Makes changes that a full chip does not refuse.
+    pub(crate) fn batch_freeing(&mut self, edits: &[Edit<'_>]) -> Outcome<(), N> {
+        self.engine.batch_freeing(edits)
+    }
+
+    /// Makes these bytes, a page at most, the value of a key, and other changes: all of it or nothing. 1 program: of a page, with so many bits in a cell if it can have them, or, if they fit there, of a commit, so that all of it is durable. They may come in the place of
+    /// a page on a full chip, too.
+    pub(crate) fn put_page(
+        &mut self,
+        key: &[u8],
+        bytes: &[u8],
+        (beside, replaces): (&[Edit<'_>], bool),
+        mode: CellMode,
+    ) -> Outcome<(), N> {
+        if !replaces && !self.has_room(1)? {
+            return Err(self.refuse());
+        }
+        if self.engine.put_blob(key, bytes, beside)? {
+            return Ok(());
+        }
+        self.engine.begin_value_in(key, bytes.len(), mode)?;
+        let mut rest = bytes;
+        while let Some(size) = self.engine.value_part() {
+            let (now, more) = rest.split_at(size.min(rest.len()));
+            self.engine.append_value(key, now)?;
+            rest = more;
+        }
+        self.engine.end_value_with(key, beside)
+    }
+
+    /// The same of a whole page of a file, with a tag that says all of it, so that all of it is durable; `false` if that cannot be. A tail is as long as a mount reads no more for it than it may.
+    #[cfg(feature = "tags")]
+    pub(crate) fn put_tagged(
+        &mut self,
+        ino: u64,
+        (key, page): (&[u8], &[u8]),
+        tag: &Tag,
+        beside: &[Edit<'_>],
+    ) -> Outcome<bool, N> {
+        let Some((place, members)) = self.engine.tag_next() else { return Ok(false) };
+        let (newest, files) = self.tagged;
+        let files = if place == 0 { 1 } else { files + u8::from(newest != ino) };
+        // It looks for a page behind the last one, too.
+        let tail = (place as usize + 2).min(TAIL_MAX.into());
+        let has_place = tail + members + 2 * usize::from(files) <= TAIL_READS_MAX;
+        if !has_place || !self.has_room(1)? || !self.engine.put_tagged(key, (page, tag), beside)? {
+            return Ok(false);
+        }
+        self.tagged = (ino, files);
+        Ok(true)
+    }
+
+    /// As [`Engine::next_tagged`].
+    #[cfg(feature = "tags")]
+    pub(crate) fn next_tagged(&mut self, place: &mut u16, bytes: &mut [u8]) -> Outcome<Option<TaggedPage>, N> {
+        self.engine.next_tagged(place, bytes)
+    }
+
+    /// As [`Engine::adopt`].
+    #[cfg(feature = "tags")]
+    pub(crate) fn adopt(&mut self, key: &[u8], found: (&TaggedPage, bool), beside: &[Edit<'_>]) -> Outcome<(), N> {
+        self.engine.adopt(key, found, beside)
+    }
+
+    /// As [`Engine::end_tail`].
+    #[cfg(feature = "tags")]
+    pub(crate) fn end_tail(&mut self, last: (&TaggedPage, &[u8], &[u8])) -> Outcome<(), N> {
+        self.engine.end_tail(last)
+    }
+
+    pub(crate) fn sync(&mut self) -> Outcome<(), N> {
+        self.engine.sync()
+    }
+
+    /// Brings every change to its leaf.
+    pub(crate) fn settle(&mut self) -> Outcome<(), N> {
+        self.engine.settle()
+    }
+
+    /// Changes that are in no leaf.
+    pub(crate) fn pending_count(&self) -> usize {
+        self.engine.pending_count()
+    }
+
+    /// Whether a sync has something to make durable.
+    #[cfg(feature = "mlc")]
+    pub(crate) fn has_unsynced(&self) -> bool {
+        self.engine.is_owed()
+    }
+
+    /// The choice of a block to empty.
+    #[cfg(feature = "mlc")]
+    pub(crate) fn choice(&mut self) -> Choice<'_, 'm, N> {
+        self.engine.choice()
+    }
+
+    /// Uses idle time, for the block that was chosen. Makes moves count when nothing is left to do, unless a user's changes wait, too.
+    #[cfg(feature = "mlc")]
+    pub(crate) fn step(&mut self, programs: u32) -> Outcome<bool, N> {
+        let settles = !self.engine.is_owed();
+        self.engine.idle_with(Budget::chosen(programs), settles)
+    }
+
+    /// Uses idle time.
+    pub(crate) fn idle(&mut self, programs: u32) -> Outcome<bool, N> {
+        self.engine.idle(programs)
+    }
+
+    pub(crate) fn entry_size_max(&self) -> usize {
+        self.engine.entry_size_max()
+    }
+
+    pub(crate) fn log(&self) -> &Log<'m, N> {
+        self.engine.log()
+    }
+
+    pub(crate) fn nand_mut(&mut self) -> &mut N {
+        self.engine.nand_mut()
+    }
+
+    pub(crate) fn verify(&mut self, report: &mut dyn FnMut(TreeViolation)) -> Outcome<(), N> {
+        self.engine.verify(report)
+    }
+
+    pub(crate) fn verify_log(&mut self, report: &mut dyn FnMut(LogViolation)) -> Outcome<(), N> {
+        self.engine.verify_log(report).map(drop)
+    }
+
+    /// Whether every page of a value can be read; `false` if it is none.
+    pub(crate) fn is_value_sound(&mut self, key: &[u8]) -> Outcome<bool, N> {
+        Ok(self.engine.verify_value(key)?.unwrap_or(false))
+    }
+}
 
 pub(crate) fn stats<N: Nand>(tree: &FileTree<'_, N>) -> LogStats {
-    tree.pages().log().stats()
+    tree.log().stats()
 }
 
 pub(crate) fn nand<'t, N: Nand>(tree: &'t FileTree<'_, N>) -> &'t N {
-    tree.pages().log().nand()
+    tree.log().nand()
 }
 
 pub(crate) fn nand_mut<'t, N: Nand>(tree: &'t mut FileTree<'_, N>) -> &'t mut N {
-    tree.pages_mut().log_mut().nand_mut()
+    tree.nand_mut()
 }
 
 pub(crate) fn page_size<N: Nand>(tree: &FileTree<'_, N>) -> usize {
-    tree.pages().log().page_size()
+    tree.log().page_size()
 }
 
 /// Whether the chip can only be read.
 pub(crate) fn is_worn_out<N: Nand>(tree: &FileTree<'_, N>) -> bool {
-    tree.pages().log().is_read_only()
+    tree.log().is_read_only() || tree.log().capacity_pages() == 0
 }

@@ -47,10 +47,14 @@
 //!   write some bytes may be there and others not, and a file is never longer than the bytes that are; every other operation is there wholly
 //!   or not at all. What was refused for want of room is not there.
 //!
+//! # Snapshots
+//!
+//! [`Fs::snapshot`] keeps all that there is, to be mounted and read with [`Options::snapshot`]. What changes replace afterwards takes room until the snapshot is released.
+//!
 //! # Features
 //!
-//! `mlc` compiles blocks with two bits a cell and the policies of [`placement`], `tags` pages of files that are durable with their own program;
-//! both are there unless they are left out. What is on flash does not depend on them: a volume with either is refused where it is left out.
+//! `mlc` compiles blocks with two bits a cell and the policies of [`placement`], `tags` pages of files that are durable with their own program, `snapshots` snapshots of the whole file system;
+//! they are there unless they are left out. What is on flash does not depend on them: a volume with one is refused where it is left out.
 //! `embedded-io` gives an open [`File`] the traits of that crate; `fast-crc` and `std` are those of the crate `nandu`. `_broken` is private: it switches rules
 //! off, for the tests of this repository.
 //!
@@ -81,7 +85,6 @@ mod background;
 mod batch;
 mod below;
 mod check;
-mod collection;
 mod commit;
 mod create;
 mod error;
@@ -93,7 +96,6 @@ mod files;
 mod flush;
 mod fragments;
 mod fs;
-mod heart;
 mod holes;
 mod inode;
 mod keys;
@@ -108,11 +110,15 @@ mod pages;
 mod paths;
 #[cfg_attr(not(feature = "mlc"), path = "without/place.rs")]
 mod place;
+#[cfg_attr(feature = "mlc", path = "placing.rs")]
 #[cfg_attr(not(feature = "mlc"), path = "without/placing.rs")]
 mod placing;
 mod put_page;
 mod regions;
 mod rename;
+mod room;
+#[cfg(feature = "snapshots")]
+mod snapshots;
 mod space;
 mod super_block;
 mod sync;
@@ -120,7 +126,7 @@ mod sync;
 mod tag;
 #[cfg_attr(not(feature = "tags"), path = "without/tagging.rs")]
 mod tagging;
-#[cfg_attr(not(feature = "tags"), path = "without/tags.rs")]
+#[cfg(feature = "tags")]
 mod tags;
 mod truncation;
 mod walk;

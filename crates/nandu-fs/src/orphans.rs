@@ -14,7 +14,6 @@ use nandu_nand::Nand;
 use crate::batch::{Batch, INODE_ROOM, Room, batch_in};
 use crate::error::Damage;
 use crate::fs::Fs;
-use crate::heart::REMOVES_AT_ONCE;
 use crate::inode::Inode;
 use crate::keys::{KEY_SIZE_MAX, Key, Meaning};
 use crate::xattr_records::long_value;
@@ -121,9 +120,6 @@ impl<N: Nand> Fs<'_, N> {
 
     /// Removes an orphan that nobody uses any more, or begins to.
     pub(crate) fn remove_orphan(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
-        if REMOVES_AT_ONCE {
-            return self.reap(ino);
-        }
         self.has_orphans |= !self.reap_step(ino, &mut { Key::EMPTY })?;
         Ok(())
     }

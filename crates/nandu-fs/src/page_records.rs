@@ -4,7 +4,7 @@
 //!
 //! A page of a file is a value of exactly as many bytes as a page of the chip has, or of fewer, behind which it is zero; or, where few of
 //! its bytes are not zero, up to 1,024 of them stand in its record. A page without a record is a hole. What lies behind the end of the
-//! file is zero. Which of the two it is, the tag in the leaf says: 3 is a page, 2 fewer bytes, and 0 a record as below.
+//! file is zero. A page and fewer bytes have a head as their record ("Heads of large values"): raw or blob. Other records are as below.
 //!
 //! ```text
 //! offset  size  field   meaning

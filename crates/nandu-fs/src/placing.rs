@@ -11,8 +11,6 @@ pub(crate) struct Placing<'m> {
     pub(crate) now_us: u64,
     /// When the request was over that made the first of the changes that wait for a sync.
     pub(crate) waiting_since_us: Option<u64>,
-    /// Whether a block was found that is to be moved to even out wear, when there has been idle time enough.
-    pub(crate) is_to_level: bool,
 }
 
 impl Placing<'_> {
@@ -22,12 +20,8 @@ impl Placing<'_> {
             .and_then(|since_us| self.policies.late_step_due_us(since_us.saturating_add(write_back_us)))
     }
 
-    fn levelling_due_us(&self) -> Option<u64> {
-        if self.is_to_level { self.policies.late_step_due_us(self.policies.levelling_us()) } else { None }
-    }
-
     pub(crate) fn step_due_us(&self) -> Option<u64> {
-        let due = [self.policies.step_due_us(), self.write_back_due_us(), self.levelling_due_us()];
+        let due = [self.policies.step_due_us(), self.write_back_due_us()];
         due.into_iter().flatten().min()
     }
 

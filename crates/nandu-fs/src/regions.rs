@@ -28,12 +28,12 @@ impl<N: Nand> Fs<'_, N> {
     /// What the blocks of the chip are used for. Costs a pass over a table in memory.
     pub fn regions(&self) -> Regions {
         let mut regions = Regions::default();
-        for (_, what, live) in self.tree.pages().log().uses() {
+        for (_, what, live) in self.uses() {
             let (blocks, pages) = match what {
                 BlockUse::Free => (&mut regions.free_blocks, None),
                 BlockUse::Anchors | BlockUse::Headed => (&mut regions.tree_blocks, None),
-                BlockUse::Bare(CellMode::Slc) => (&mut regions.slc_blocks, Some(&mut regions.slc_pages)),
-                BlockUse::Bare(CellMode::Mlc) => (&mut regions.mlc_blocks, Some(&mut regions.mlc_pages)),
+                BlockUse::Raw(CellMode::Slc) => (&mut regions.slc_blocks, Some(&mut regions.slc_pages)),
+                BlockUse::Raw(CellMode::Mlc) => (&mut regions.mlc_blocks, Some(&mut regions.mlc_pages)),
                 BlockUse::Bad => (&mut regions.bad_blocks, None),
             };
             *blocks += 1;
@@ -45,7 +45,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// What each block is used for, for a map. Costs a pass over a table in memory.
-    pub fn uses(&self) -> impl Iterator<Item = (BlockAddr, BlockUse, u16)> + use<'_, N> {
-        self.tree.pages().log().uses()
+    pub fn uses(&self) -> impl Iterator<Item = (BlockAddr, BlockUse, u16)> {
+        self.tree.log().uses()
     }
 }

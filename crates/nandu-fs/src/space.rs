@@ -10,8 +10,8 @@ impl<N: Nand> Fs<'_, N> {
     /// How much room there is. Costs nothing.
     ///
     /// Each page of a file in [`FsStat::blocks_available`] may be a file of its own with a short name; in larger files there is room for up to a
-    /// fortieth more. The rest is what their inodes, names and places take, and what is kept: an eighth of [`FsStat::blocks`], where blocks have two
-    /// modes a sixteenth.
+    /// ninth more on pages of 2 KiB. The rest is what their inodes, names and places take, and what is kept: a thirty-second of [`FsStat::blocks`], or 32 pages
+    /// where that is more.
     ///
     /// On a full chip half of what is kept is for records: what is made, renamed, linked, given attributes; and half of the rest for those that
     /// are there and become longer, as an inode whose times come to differ. When that is used too, what takes no more room than it had

@@ -12,11 +12,11 @@
 //!                 10 bits       time, upper bits: 42 bits of milliseconds since the beginning of 1970
 //!                 E bits        end: byte of the page that was written last; the file reaches there at least
 //!                 P bits        index of the page in its file
-//!                 54 - E - P    number of the inode
+//!                 54 - E - P    twice the number of the inode, and 1 more if the page comes in place of a hole
 //! ```
 //!
 //! E is the number of bits of the page size minus 1, P that of the chip's pages minus 1. On 1 Gbit with pages of 2 KiB these are 11 and 16, so
-//! that 27 bits are left for the inode. What does not fit (a page of a sparse file far beyond the size of the chip, an inode number above, a
+//! that 27 bits are left for that. What does not fit (a page of a sparse file far beyond the size of the chip, an inode number above, a
 //! time before 1970 or after 2109) is durable with a commit, as on a chip without tags. So that times fit, those that [`Fs::set_now`] takes count in whole
 //! milliseconds.
 

@@ -6,7 +6,6 @@ use nandu_nand::Nand;
 
 use crate::batch::batch_in;
 use crate::fs::Fs;
-use crate::heart::REMOVES_AT_ONCE;
 use crate::keys::Key;
 use crate::orphans::StepRoom;
 use crate::{FsError, Ino};
@@ -14,9 +13,6 @@ use crate::{FsError, Ino};
 impl<N: Nand> Fs<'_, N> {
     /// Removes what a truncation cut off, or begins to.
     pub(crate) fn remove_cut_off(&mut self, ino: Ino) -> Result<(), FsError<N::Error>> {
-        if REMOVES_AT_ONCE {
-            return self.reap(ino);
-        }
         let is_all = self.reap_step(ino, &mut { Key::EMPTY })?;
         if is_all {
             self.open.set_cut(ino.0, false);
@@ -37,14 +33,12 @@ impl<N: Nand> Fs<'_, N> {
             return Ok(());
         }
         // With what waits in memory to be written the file may be longer: its end is where that ends.
-        if !REMOVES_AT_ONCE {
-            self.flush()?;
-        }
+        self.flush()?;
         let Some(inode) = self.find_inode(ino)?.filter(|inode| is_cut || inode.nlink > 0) else { return Ok(()) };
         let page_size = self.page_size() as u64;
         let page = |size: u64| u32::try_from(size.div_ceil(page_size)).unwrap_or(u32::MAX);
         let (first, last) = (page(inode.size), page(end));
-        if REMOVES_AT_ONCE || last == u32::MAX {
+        if last == u32::MAX {
             return self.reap(ino);
         }
         let mut removed = Key::EMPTY;

@@ -32,8 +32,8 @@
 //!
 //! * Files without a name from the start (`O_TMPFILE`, `EOPNOTSUPP`) and times of birth: the requests for them (`FUSE_TMPFILE`, `FUSE_STATX`) are newer
 //!   than what the crate `fuser` passes on. A file that is removed while it is open works.
-//! * More than 4,096 bytes of extended attributes of an inode (`ENOSPC`): a value and its inode change in one commit, which holds 44 records, so that a
-//!   cut leaves the old value or the new one. 64 KiB would take a commit of any length. Access lists (`system.posix_acl_*`) are among these bytes.
+//! * Access lists (`system.posix_acl_*`) of more than 4,096 bytes (`ENOSPC`): what is made has those of its directory at once, in one commit. Other extended attributes have up to
+//!   65,536 bytes each.
 //! * Flags as `chattr` sets them (`EOPNOTSUPP`), maps of extents (`FS_IOC_FIEMAP`, `EOPNOTSUPP`), whiteouts (`renameat2`, `EINVAL`), and room that is
 //!   promised beforehand (`fallocate` without a mode, `EOPNOTSUPP`).
 
@@ -199,8 +199,10 @@ fn idle<F: Volume, K: Keeper<F::Chip>>(served: &Served<F, K>, is_over: &AtomicBo
     while !is_over.load(Ordering::Relaxed) {
         thread::park_timeout(IDLE_TICK);
         let count = served.request_count();
-        if count == seen {
-            served.idle(IDLE_PAGES);
+        // Piece after piece as long as nobody asks for anything: so what a large file had is removed soon.
+        while count == seen && served.idle(IDLE_PAGES) && !is_over.load(Ordering::Relaxed) {
+            thread::yield_now();
+            seen = served.request_count();
         }
         seen = count;
     }

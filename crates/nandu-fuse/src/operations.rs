@@ -470,7 +470,7 @@ impl<F: Volume, K: Keeper<F::Chip>> Filesystem for Mounted<F, K> {
     }
 
     fn statfs(&self, _req: &Request, _ino: INodeNo, reply: ReplyStatfs) {
-        match self.look(|state| state.fs.statfs().map_err(errno)) {
+        match self.served.watch(|state| state.fs.statfs().map_err(errno)) {
             Ok(stat) => {
                 let (size, free, available) = (stat.block_size, stat.blocks_free, stat.blocks_available);
                 // Inodes have no table that could be full: without a number of them `df -i` shows none, as elsewhere where that is so.

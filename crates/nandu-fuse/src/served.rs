@@ -111,6 +111,11 @@ impl<F: Volume, K: Keeper<F::Chip>> Served<F, K> {
         outcome
     }
 
+    /// Asks how full the file system is. That is no request: whoever watches how room comes back does not keep it from coming.
+    pub(crate) fn watch<T>(&self, question: impl FnOnce(&mut State<F, K>) -> T) -> T {
+        question(&mut self.lock())
+    }
+
     fn lock(&self) -> MutexGuard<'_, State<F, K>> {
         // A request that panicked left the file system as an error would have: what is on flash is right.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -174,13 +179,13 @@ impl<F: Volume, K: Keeper<F::Chip>> Served<F, K> {
         let geometry = state.fs.nand().geometry();
         let numbers = [
             stats.erase_count_min,
-            stats.erase_count_mean,
+            stats.erase_count_mean(),
             stats.erase_count_max,
             geometry.endurance,
             stats.bad_blocks,
             geometry.bad_block_max,
             stats.damaged_blocks,
-            stats.tail_lost,
+            stats.tail.lost,
             stats.pool_blocks,
             stats.live_pages,
             stats.capacity_pages,
@@ -193,18 +198,22 @@ impl<F: Volume, K: Keeper<F::Chip>> Served<F, K> {
         self.lock().fs.is_placed()
     }
 
-    /// Uses idle time.
-    pub(crate) fn idle(&self, pages: u32) {
+    /// Uses idle time. Returns whether there is more to do at once.
+    pub(crate) fn idle(&self, pages: u32) -> bool {
         let mut state = self.lock();
         if state.idle_since == Some(state.request_count) {
-            return;
+            return false;
         }
         let outcome = state.fs.idle(pages);
         let works = state.tell(outcome).unwrap_or(false) | state.note_reads();
-        let is_kept = !state.keeper.is_behind(state.fs.nand()) || state.keep().is_ok();
+        state.steps = if works { state.steps + 1 } else { 0 };
+        // As in `step`: what is done in between nobody was told of.
+        let is_kept_now = !works || state.has_failed || state.steps % IDLE_KEPT == 1;
+        let is_kept = !is_kept_now || !state.keeper.is_behind(state.fs.nand()) || state.keep().is_ok();
         if !works && is_kept {
             state.idle_since = Some(state.request_count);
         }
+        works && is_kept
     }
 }
 
@@ -309,6 +318,9 @@ const KEEP_PERIOD: Duration = Duration::from_secs(4);
 
 /// Steps of background work after which the chip is kept.
 const STEPS_KEPT: u64 = 256;
+
+/// Pieces of idle time after which the chip is kept.
+const IDLE_KEPT: u64 = 16;
 
 /// How long it is until then.
 fn until(time: Time) -> Duration {

@@ -1,94 +1,96 @@
 //! Read disturb: reading a page wears, a little, on the other pages of its block, and error correction says nothing of them
 //! until they are read. So a block that was read too often since its erase is emptied.
 //!
-//! Counting every read would take more memory than eight bytes a block leave, so reads are **drawn**: one of about every
-//! so many, at distances that look like chance, counts for its block, and the third that is drawn has the block emptied. A
-//! block is emptied after `reads_max` reads in the mean. That it is read eight times as often before that happens has a
-//! probability of 1e-8, if its reads are few among many; if they are most of all reads, the distances between draws
-//! are bounded and so is the count.
+//! Counting every read would take more memory than six bytes a block leave, so reads are **drawn**: one of about every so many, at distances that look like chance, counts for
+//! its block, and the third that is drawn has the block emptied. A block is emptied after `reads_max` reads in the mean. That it is read eight times as often before that happens
+//! has a probability of 1e-8, if its reads are few among many; if they are most of all reads, the distances between draws are bounded and so is the count.
 //!
-//! A mount knows nothing of reads before it. It gives each block a number of drawn reads by chance, as blocks have that
-//! are read evenly, so that many short sessions move a block as often as a long one does. That chance follows the
-//! sequence; a session that programmed nothing and read much makes a checkpoint when it is unmounted, so that the next one
-//! draws anew. Many sessions that read less than an eighth of `reads_max` each, or end with a power cut, and program nothing
-//! ever, leave no trace.
+//! A mount knows nothing of reads before it. It gives each block a number of drawn reads by chance, as blocks have that are read evenly, so that many short sessions move a block as often as
+//! a long one does. That chance follows the sequence; a session that programmed nothing and read much makes a checkpoint when it is unmounted, so that the next one draws anew.
 
-use nandu_nand::{CellMode, Nand, PageAddr};
+use nandu_nand::BlockAddr;
 
-use crate::block_table::REFRESH;
-use crate::log::Log;
-use crate::sampler::Sampler;
+use crate::blocks::{Blocks, Flag};
 
 /// Draws after which a block is emptied; what two bits can count.
 const DRAWS_MAX: u8 = 3;
 
-const READS_MAX_SLC: u32 = 131_072;
-const READS_MAX_MLC: u32 = 16_384;
+const READS_MAX: u32 = 131_072;
 
-/// By how much fewer reads a block with two bits a cell bears than one with one.
-const MLC_SHARE: u32 = READS_MAX_SLC / READS_MAX_MLC;
+/// Which reads count.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Disturb {
+    /// Reads before the one that is drawn; 0: this one.
+    ahead: u32,
+    state: u32,
+    /// Reads in this session.
+    session: u32,
+    /// Reads after which a block is emptied; 0: never.
+    reads_max: u32,
+}
 
-impl<N: Nand> Log<'_, N> {
-    /// Reads after which the blocks that bear least of them are emptied.
-    fn reads_max(&self) -> u32 {
-        let base = self.options.reads_max.unwrap_or(match self.shape.mode {
-            CellMode::Slc => READS_MAX_SLC,
-            CellMode::Mlc => READS_MAX_MLC,
-        });
-        if self.shape.has_mlc() && base > 0 { (base / MLC_SHARE).max(1) } else { base }
-    }
-
-    /// Whether this session read so much that the next one should not begin like this one.
-    pub(crate) fn has_read_much(&self) -> bool {
-        self.reads_max() > 0 && self.sampler.session > self.reads_max() / 8
+impl Disturb {
+    pub(crate) fn new(reads_max: Option<u32>) -> Disturb {
+        Disturb { ahead: u32::MAX, state: 1, session: 0, reads_max: reads_max.unwrap_or(READS_MAX) }
     }
 
     /// Begins to draw: distances and the numbers of reads drawn before follow the sequence.
-    pub(crate) fn start_sampling(&mut self) {
-        self.sampler = Sampler { state: (self.sequence as u32).wrapping_mul(0x9E37_79B1), ..Sampler::NEW };
-        if self.reads_max() == 0 {
+    pub(crate) fn start(&mut self, sequence: u64, blocks: &mut Blocks<'_>) {
+        self.state = (sequence as u32).wrapping_mul(0x9E37_79B9) | 1;
+        self.session = 0;
+        if self.reads_max == 0 {
             return;
         }
-        for block in self.blocks.addresses() {
-            let drawn = self.sampler.draw() % u32::from(DRAWS_MAX);
-            if self.blocks.state(block).holds_data() {
-                self.blocks.set_reads(block, drawn as u8);
+        for block in blocks.addresses() {
+            let drawn = self.draw() % u32::from(DRAWS_MAX);
+            if blocks.state(block).holds_data() {
+                blocks.set_reads(block, drawn as u8);
             }
         }
         self.draw_next();
     }
 
-    fn draw_next(&mut self) {
-        // From 1 to twice the mean.
-        let mean = (self.reads_max() / u32::from(DRAWS_MAX)).max(1);
-        self.sampler.ahead = self.sampler.draw() % (2 * mean);
+    /// Whether this session read so much that the next one should not begin like this one.
+    pub(crate) fn has_read_much(&self) -> bool {
+        self.reads_max > 0 && self.session > self.reads_max / 8
     }
 
-    /// A page is read.
-    pub(crate) fn note_read(&mut self, page: PageAddr) {
-        self.sampler.session = self.sampler.session.saturating_add(1);
-        if self.sampler.ahead > 0 {
-            self.sampler.ahead -= 1;
+    /// A page of a block is read.
+    pub(crate) fn note(&mut self, block: BlockAddr, blocks: &mut Blocks<'_>) {
+        self.session = self.session.saturating_add(1);
+        if self.ahead > 0 {
+            self.ahead -= 1;
             return;
         }
-        if self.reads_max() == 0 {
+        if self.reads_max == 0 {
             return;
         }
         self.draw_next();
-        let block = self.shape.geometry.block_of(page);
-        if !self.blocks.state(block).holds_data() {
+        if !blocks.state(block).holds_data() {
             return;
         }
-        // Reads are drawn often enough for two bits a cell; of those where there is one, so many fewer count.
-        let is_stronger = self.shape.has_mlc() && self.blocks.mode(block) == CellMode::Slc;
-        if is_stronger && !self.sampler.draw().is_multiple_of(MLC_SHARE) {
-            return;
-        }
-        let drawn = self.blocks.reads(block) + 1;
+        let drawn = blocks.reads(block) + 1;
+        debug_assert!(drawn <= DRAWS_MAX);
         if drawn < DRAWS_MAX {
-            self.blocks.set_reads(block, drawn);
+            blocks.set_reads(block, drawn);
         } else {
-            self.blocks.set(block, REFRESH, true);
+            blocks.set(block, Flag::Refresh, true);
         }
+    }
+
+    fn draw_next(&mut self) {
+        // From 1 to twice the mean.
+        let mean = (self.reads_max / u32::from(DRAWS_MAX)).max(1);
+        self.ahead = self.draw() % (2 * mean);
+    }
+
+    /// A number that looks like chance (Marsaglia's 32-bit xorshift).
+    fn draw(&mut self) -> u32 {
+        let mut x = self.state;
+        x ^= x << 13;
+        x ^= x >> 17;
+        x ^= x << 5;
+        self.state = x;
+        x >> 1
     }
 }

@@ -3,7 +3,7 @@
 use nandu_media::Malformed;
 use nandu_nand::{GeometryError, PageAddr};
 
-/// Why the log refused or failed.
+/// Why the log refused or failed. Eight bytes on a chip of 32 bits: every call hands it on, so a text is a thin reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError<E: core::error::Error + 'static> {
@@ -22,11 +22,10 @@ pub enum LogError<E: core::error::Error + 'static> {
     /// There is no room, and none can be made. Nothing was changed.
     #[error("no block can be freed")]
     Full,
-    /// The chip is at the end of its life, or the volume uses features that this version does not know: it can be read
-    /// and not written.
+    /// The chip is at the end of its life, or the volume uses features that this version does not know: it can be read and not written.
     #[error("the volume can only be read")]
     ReadOnly,
-    /// An earlier operation failed so that the state in memory cannot be trusted; mount again.
+    /// An earlier operation failed so that memory cannot be trusted; mount again.
     #[error("an earlier write failed; mount again")]
     Poisoned,
     /// No volume was found.
@@ -36,19 +35,13 @@ pub enum LogError<E: core::error::Error + 'static> {
     #[error("the volume on the chip differs in {what}")]
     WrongFormat {
         /// Name of the value that differs.
-        what: &'static str,
-    },
-    /// The volume, or the options of a format, use a part of nandu that this build leaves out. Nothing was changed.
-    #[error("feature `{feature}` is not compiled")]
-    NotCompiled {
-        /// The Cargo feature that is missing.
-        feature: &'static str,
+        what: &'static &'static str,
     },
     /// The options cannot be had on this chip.
     #[error("not possible on this chip: {what}")]
     Unsuitable {
         /// What is in the way.
-        what: &'static str,
+        what: &'static &'static str,
     },
     /// The chip describes itself as no chip can be.
     #[error(transparent)]

@@ -1,190 +1,256 @@
 //! Pages that share their cells.
 //!
-//! In a block with two bits a cell, the program of an MSB page goes over cells that hold an LSB page already, programmed
-//! before. A power cut in it may destroy that page too, and so may its failure. An LSB page whose partner is not programmed
-//! yet is *exposed*; with the usual schemes a block has at most four of them. The log keeps each in a slot:
+//! In a block with two bits a cell, the program of an MSB page goes over cells that hold an LSB page, programmed before. A cut in it may destroy that page, and so may its failure. An LSB page is **exposed** until its
+//! partner is programmed, or left out until the next erase; with the usual pairings four at most are at a time.
 //!
-//! * When a commit comes, every exposed page that it may name is *protected*: the page of its partner is left out until the
-//!   next erase. So no page that a commit names can be destroyed by a cut, which is invariant L11.
-//! * A page that is only a copy is not protected. Its owner may not name it before [`Log::is_settled`] says that its partner
-//!   was programmed or never will be, and until then the source is what counts.
-//! * The content of an exposed page is kept in memory, and if the program of its partner fails, the page is programmed
-//!   elsewhere. Its owner asks for that with [`Log::rescue`].
+//! ```text
+//! pages of the block    L0  L1  M0  L2  M1  L3  M2 ..
+//! programmed so far     x   x   x   x                    L1 and L2 are exposed
+//! a commit names L2     x   x   x   x   x   x   -  ..    M1 is programmed, M2 is left out
+//! ```
 //!
-//! The alternative to leaving pages out, a copy of each LSB page elsewhere before its partner is programmed, costs a program
-//! for each and needs a recovery of its own.
+//! * (N12) From one erase to the next a block has one mode, that of the stream that opened it.
+//! * (N13) No page that a commit names shares its cells with a page that is still to be programmed. What an owner appends a commit may name, so before each commit the partners of those pages are left out.
+//! * A **copy** is named by no commit before its pair is settled: until then its owner keeps the source. So where blocks are emptied no page is left out.
+//! * If the program of an MSB page fails, a copy in its cells is lost, and its source is there. A page that an owner appended has no source: its bytes are kept until its pair is settled, and it is programmed elsewhere.
+//!
+//! After a mount nobody knows what was named, so the partners of all exposed pages are left out.
 
-use nandu_nand::{BlockAddr, Nand, PageAddr, PageGroup};
-use zerocopy::little_endian::U32;
+use nandu_media::features::MLC;
+use nandu_nand::{BlockAddr, Geometry, PageAddr};
 
-use crate::block_table::State;
-use crate::log::Log;
-use crate::slots::{BLANK, DOUBTED, NAMED, PROTECTED, Slot};
+use crate::partners::{EXPOSED_MAX, is_msb, partner};
+use crate::raw::Owner;
+use crate::shape::Shape;
 
-impl<N: Nand> Log<'_, N> {
-    /// Whether a page of a stream with two bits a cell can be named in a commit although it is a copy ([`Placement::Survivor`](crate::Placement::Survivor)): a
-    /// cut cannot destroy it any more, or will not be able to once a commit names it. True of any other page. Costs nothing.
-    pub fn is_settled(&self, page: PageAddr) -> bool {
-        let is_there = self.pairs.rescued.iter().flatten().all(|moved| moved.from != page);
-        let can_be_named = |slot: &Slot| slot.has(PROTECTED) || (slot.has(NAMED) && !slot.has(DOUBTED));
-        is_there && self.pairs.find(page).is_none_or(|slot| can_be_named(&self.pairs.slots[slot]))
+/// What an exposed page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exposure {
+    /// The source of the copy is this page, and no commit names the copy.
+    Copy(PageAddr),
+    /// The next commit may name it, and nobody else has its bytes.
+    Named,
+    /// A commit named it, or may have: its partner is left out.
+    Shielded,
+}
+
+/// A page of the open block that is exposed, or one of a block that was open, which is lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exposed {
+    pub(crate) page: PageAddr,
+    pub(crate) owner: Owner,
+    pub(crate) exposure: Exposure,
+    /// The program of its partner failed.
+    is_lost: bool,
+}
+
+/// The exposed pages of the one block that is open with two bits a cell. Takes no memory where these are not compiled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pairs {
+    pages: [Option<Exposed>; PLACES],
+    left_out: [u32; MLC as usize],
+}
+
+/// Places for exposed pages.
+const PLACES: usize = if MLC { EXPOSED_MAX } else { 0 };
+
+impl Pairs {
+    pub(crate) const NONE: Pairs = Pairs { pages: [None; PLACES], left_out: [0; MLC as usize] };
+
+    fn find(&self, page: PageAddr) -> Option<usize> {
+        self.pages.iter().position(|it| it.is_some_and(|it| it.page == page))
     }
 
-    /// Has a copy settled without waiting for its partner, which the next commit leaves out then, as it does for any page that is
-    /// not a copy. For an owner that needs the room of the source. Costs no program, and a page of the copy's block.
-    pub fn settle_copy(&mut self, page: PageAddr) {
-        if let Some(slot) = self.pairs.find(page) {
-            self.pairs.slots[slot].flags |= NAMED;
-        }
+    /// Pages of the open block.
+    fn open(&self) -> impl Iterator<Item = &Exposed> {
+        self.pages.iter().flatten().filter(|it| !it.is_lost)
     }
 
-    /// Whether there are pages that the next commit may name and over whose cells others could be programmed until then. Costs
-    /// nothing.
-    pub fn promises_exposed(&self) -> bool {
-        self.pairs.used().any(|slot| slot.has(NAMED) && !slot.has(PROTECTED))
+    /// What this page is, if it is exposed.
+    pub(crate) fn exposure(&self, page: PageAddr) -> Option<Exposure> {
+        self.pages[self.find(page)?].map(|it| it.exposure)
     }
 
-    /// Most pages of a block that may wait for their partner at once; 0 where none does.
-    pub fn exposed_max(&self) -> usize {
-        self.shape.exposed_max().into()
+    /// Whether this page, which is the next one of the open block, is left out for the sake of its partner.
+    pub(crate) fn is_left_out(&self, shape: &Shape, page: PageAddr) -> bool {
+        partner(&shape.geometry, page).is_some_and(|lsb| self.exposure(lsb) == Some(Exposure::Shielded))
     }
 
-    /// Whether every page of a block is settled ([`Log::is_settled`]), as after [`Log::seal`]. Costs nothing.
-    pub fn is_complete(&self, block: BlockAddr) -> bool {
-        let mut pages = self.pairs.used().filter(|slot| !slot.has(PROTECTED)).map(|slot| PageAddr(slot.page.get()));
-        !pages.any(|page| self.shape.geometry.block_of(page) == block)
+    /// A page is left out.
+    pub(crate) fn leave_out(&mut self) {
+        debug_assert!(self.open().any(|it| it.exposure == Exposure::Shielded), "for the sake of one");
+        self.left_out.iter_mut().for_each(|count| *count += 1);
     }
 
-    /// The stream, if there is one, whose open block a commit now would leave without a page for a summary: the owner appends
-    /// one first, since the block is closed without it otherwise. Costs nothing.
-    pub fn summary_due(&self) -> Option<u8> {
-        (self.shape.first_mlc()..self.shape.streams).find(|&stream| self.is_summary_due(stream))
+    /// Pages left out since the mount.
+    pub(crate) fn left_out(&self) -> u32 {
+        self.left_out.first().copied().unwrap_or(0)
     }
 
-    pub(crate) fn is_summary_due(&self, stream: u8) -> bool {
-        let Some(frontier) = self.open_mlc(stream) else { return false };
-        let stays = |place: u16| {
-            self.exposed_by(frontier.block, place).is_none_or(|page| !self.pairs.has(page, NAMED | PROTECTED))
-        };
-        !(frontier.next..self.shape.mlc_pages()).any(stays)
-    }
-
-    pub(crate) fn group_of(&self, place: u16) -> Option<PageGroup> {
-        let pages = self.shape.geometry.pages_per_block;
-        self.shape.geometry.pairing.pair_of(u32::from(place), pages).map(|(_, group)| group)
-    }
-
-    /// The LSB page over whose cells the program of the page at this place goes.
-    fn exposed_by(&self, block: BlockAddr, place: u16) -> Option<PageAddr> {
-        if self.group_of(place) != Some(PageGroup::Msb) {
+    /// A page was programmed. Returns the place in which its bytes are kept, if they are.
+    pub(crate) fn programmed(&mut self, shape: &Shape, page: PageAddr, of: (Owner, Exposure)) -> Option<usize> {
+        if is_msb(&shape.geometry, page) {
+            self.passed(shape, page);
             return None;
         }
-        let geometry = &self.shape.geometry;
-        let partner = geometry.pairing.partner_of(u32::from(place), geometry.pages_per_block)?;
-        Some(geometry.page_at(block, partner))
+        let (owner, exposure) = of;
+        let place = self.pages.iter().position(Option::is_none);
+        debug_assert!(place.is_some(), "more pages are exposed than the pairing permits");
+        self.pages[place?] = Some(Exposed { page, owner, exposure, is_lost: false });
+        place.filter(|_| exposure == Exposure::Named)
     }
 
-    /// Pages that are left out in the open block of a stream for the sake of those that commits named; 0 after a mount. An owner
-    /// whose commits cost a large share of the block does better to append to a stream with one bit a cell, and may end the block
-    /// with [`Log::seal`]. The log does not: what is left takes as much as before.
-    pub fn left_out(&self, stream: u8) -> u16 {
-        self.frontiers.get(stream as usize).copied().flatten().map_or(0, |frontier| frontier.skipped)
+    /// The page after this one is next: it was left out, or was programmed.
+    pub(crate) fn passed(&mut self, shape: &Shape, page: PageAddr) {
+        let lsb = partner(&shape.geometry, page);
+        if let Some(place) = lsb.and_then(|lsb| self.find(lsb)) {
+            self.pages[place] = None;
+        }
+        debug_assert!(lsb.is_none_or(|lsb| self.exposure(lsb).is_none()));
     }
 
-    /// A page was programmed in an open block of a stream with two bits a cell. `exposure`: what may happen to it; `None` if it holds
-    /// nothing.
-    pub(crate) fn note_programmed(&mut self, stream: u8, page: PageAddr, bytes: &[u8], exposure: Option<u8>) {
-        let Some(frontier) = self.open_mlc(stream) else { return };
-        match self.exposed_by(frontier.block, frontier.next) {
-            Some(partner) => self.pairs.release(partner),
-            None => {
-                if let Some(exposure) = exposure {
-                    self.expose(stream, page, bytes, exposure);
-                }
+    /// The program of a page failed, or nobody knows, and its block is closed. What it may have destroyed is lost; all others are settled.
+    pub(crate) fn failed(&mut self, shape: &Shape, page: PageAddr) {
+        let lsb = partner(&shape.geometry, page);
+        for place in self.pages.iter_mut() {
+            if let Some(it) = place.as_mut().filter(|it| Some(it.page) == lsb && it.exposure != Exposure::Shielded) {
+                it.is_lost = true;
             }
         }
+        self.close();
     }
 
-    fn expose(&mut self, stream: u8, page: PageAddr, bytes: &[u8], exposure: u8) {
-        let unused = self.pairs.slots.iter().position(|slot| !slot.is_used());
-        assert!(unused.is_some(), "more pages wait for their partner than the pairing permits");
-        let Some(slot) = unused else { return };
-        self.pairs.slots[slot] = Slot { page: U32::new(page.0), stream, flags: exposure, reserved: [0; 2] };
-        if exposure & BLANK == 0 {
-            let range = self.pairs.range(slot);
-            self.pairs.copies[range].copy_from_slice(bytes);
+    /// A page that is lost, and the place in which its bytes are kept, if they are.
+    pub(crate) fn lost(&self) -> Option<(usize, Exposed)> {
+        let place = self.pages.iter().position(|it| it.is_some_and(|it| it.is_lost))?;
+        Some((place, self.pages[place]?))
+    }
+
+    /// What is lost is dealt with.
+    pub(crate) fn end_lost(&mut self, place: usize) {
+        debug_assert!(self.lost().is_some_and(|(lost, _)| lost == place));
+        self.pages[place] = None;
+    }
+
+    /// The block is closed: nothing in it can be damaged any more.
+    pub(crate) fn close(&mut self) {
+        for place in &mut self.pages {
+            *place = place.filter(|it| it.is_lost);
+        }
+        debug_assert!(self.open().next().is_none(), "nothing is exposed in a block that is closed");
+    }
+
+    /// What is so is shielded from here on.
+    fn shield_all(&mut self, is_meant: impl Fn(Exposure) -> bool) {
+        let is_so = |it: &&mut Exposed| is_meant(it.exposure) && !it.is_lost;
+        self.pages.iter_mut().flatten().filter(is_so).for_each(|it| it.exposure = Exposure::Shielded);
+    }
+
+    /// A commit comes, which may name what is named.
+    pub(crate) fn shield(&mut self) {
+        self.shield_all(|exposure| exposure == Exposure::Named);
+        debug_assert!(self.open().all(|it| it.exposure != Exposure::Named), "nothing goes over what the commit names");
+    }
+
+    /// Copies are to be named although their partners were not programmed.
+    pub(crate) fn name_copies(&mut self) {
+        self.shield_all(|exposure| matches!(exposure, Exposure::Copy(_)));
+        debug_assert!(self.open().all(|it| !matches!(it.exposure, Exposure::Copy(_))), "no copy waits");
+    }
+
+    /// Pages of a block of which the copies are exposed.
+    pub(crate) fn sources_in(&self, geometry: &Geometry, block: BlockAddr) -> u16 {
+        let is_in = |it: &&Exposed| matches!(it.exposure, Exposure::Copy(source) if geometry.block_of(source) == block);
+        self.pages.iter().flatten().filter(is_in).count() as u16
+    }
+
+    /// After a mount: every page of the open block before this one may be named.
+    pub(crate) fn resume(&mut self, shape: &Shape, next: PageAddr) {
+        *self = Pairs::NONE;
+        let (block, geometry) = (shape.block_of(next), &shape.geometry);
+        let first = shape.geometry.first_page(block);
+        for page in (first.0..next.0).map(PageAddr) {
+            let is_exposed = || {
+                (next.0..first.0 + geometry.pages_per_block).any(|msb| partner(geometry, PageAddr(msb)) == Some(page))
+            };
+            if !is_msb(geometry, page) && is_exposed() {
+                let _ = self.programmed(shape, page, (Owner::NOBODY, Exposure::Shielded));
+            }
+        }
+        debug_assert!(self.open().all(|it| it.exposure == Exposure::Shielded && it.page < next));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use core::convert::Infallible;
+
+    use nandu_nand::PageAddr;
+
+    use super::{Exposure, Owner, Pairs, partner};
+    use crate::options::LogOptions;
+    use crate::partners::exposed_max;
+    use crate::shape::Shape;
+
+    const COPY: Exposure = Exposure::Copy(PageAddr(9_000));
+
+    fn shape() -> Shape {
+        let options = LogOptions { has_raw: true, has_mlc: true, ..LogOptions::DEFAULT };
+        Shape::new::<Infallible>(&nandu_sim::Chip::PAPER_FLEX.geometry, &options).unwrap()
+    }
+
+    /// Block 0 up to its first MSB page, which is next; and what shares its cells.
+    fn filled(exposure: Exposure) -> (Shape, Pairs, PageAddr, PageAddr) {
+        let (shape, mut pairs) = (shape(), Pairs::NONE);
+        let next = (0..).map(PageAddr).find(|&page| partner(&shape.geometry, page).is_some()).unwrap();
+        assert!((1..=exposed_max(&shape.geometry)).contains(&(next.0 as usize)));
+        for page in 0..next.0 {
+            let kept = pairs.programmed(&shape, PageAddr(page), (Owner::NOBODY, exposure));
+            assert_eq!(kept, (exposure == Exposure::Named).then_some(page as usize));
+        }
+        let lsb = partner(&shape.geometry, next).unwrap();
+        (shape, pairs, next, lsb)
+    }
+
+    #[test]
+    fn a_page_is_exposed_until_its_partner_is_programmed_or_left_out() {
+        let (shape, mut pairs, next, lsb) = filled(Exposure::Named);
+        assert!(!pairs.is_left_out(&shape, next));
+        pairs.shield();
+        assert!(pairs.is_left_out(&shape, next));
+        pairs.passed(&shape, next);
+        assert_eq!(pairs.exposure(lsb), None);
+        let (shape, mut pairs, next, lsb) = filled(COPY);
+        pairs.shield();
+        assert!(!pairs.is_left_out(&shape, next), "no commit names a copy");
+        assert_eq!(pairs.programmed(&shape, next, (Owner::NOBODY, COPY)), None);
+        assert_eq!(pairs.exposure(lsb), None);
+    }
+
+    #[test]
+    fn a_failure_loses_the_page_in_the_same_cells_and_settles_all_others() {
+        for exposure in [Exposure::Named, COPY] {
+            let (shape, mut pairs, next, lsb) = filled(exposure);
+            pairs.failed(&shape, next);
+            let (place, lost) = pairs.lost().unwrap();
+            assert_eq!((lost.page, lost.exposure), (lsb, exposure));
+            pairs.close();
+            pairs.end_lost(place);
+            assert!((0..next.0).all(|page| pairs.exposure(PageAddr(page)).is_none()));
         }
     }
 
-    /// The program at a stream's frontier failed, or nobody knows: the LSB page in its cells may be lost.
-    pub(crate) fn note_failed(&mut self, stream: u8) {
-        let Some(frontier) = self.open_mlc(stream) else { return };
-        let Some(partner) = self.exposed_by(frontier.block, frontier.next) else { return };
-        let Some(slot) = self.pairs.find(partner) else { return };
-        let slot = &mut self.pairs.slots[slot];
-        slot.flags |= DOUBTED;
-        if slot.has(BLANK) {
-            *slot = Slot::UNUSED;
-        }
-    }
-
-    /// A commit is about to be programmed, which may name any page appended before: from here on none of them may be damaged.
-    ///
-    /// Before the program of the commit, not after it: if its status is lost and it is durable all the same, what it names has to
-    /// be safe.
-    pub(crate) fn protect(&mut self) {
-        if self.shape.exposed_max() == 0 || self.options.skips_pair_protection() {
-            return;
-        }
-        for slot in self.pairs.slots.iter_mut() {
-            if slot.is_used() && slot.has(NAMED) && !slot.has(DOUBTED) && !slot.has(PROTECTED) {
-                slot.flags |= PROTECTED;
-                self.stats.skipped += 1;
-                if let Some(frontier) = &mut self.frontiers[slot.stream as usize] {
-                    frontier.skipped += 1;
-                }
-            }
-        }
-        for stream in self.shape.first_mlc()..self.shape.streams {
-            self.skip_protected(stream);
-            if self.open_mlc(stream).is_some_and(|frontier| frontier.next >= self.shape.mlc_pages()) {
-                // Without a summary.
-                self.close(stream, State::Suspect);
-            }
-        }
-    }
-
-    /// Leaves out the next pages of a stream's block as long as they are partners of protected ones.
-    pub(crate) fn skip_protected(&mut self, stream: u8) {
-        while let Some(frontier) = self.open_mlc(stream)
-            && frontier.next < self.shape.mlc_pages()
-            && let Some(partner) = self.exposed_by(frontier.block, frontier.next)
-            && self.pairs.has(partner, PROTECTED)
-        {
-            self.pairs.release(partner);
-            if let Some(frontier) = &mut self.frontiers[stream as usize] {
-                frontier.next += 1;
-            }
-        }
-    }
-
-    /// After a clean mount nobody knows which pages of an open block a commit named, so each that is exposed is protected.
-    pub(crate) fn protect_open_blocks(&mut self) {
-        for stream in self.shape.first_mlc()..self.shape.streams {
-            let Some(frontier) = self.open_mlc(stream) else { continue };
-            for place in frontier.next..self.shape.mlc_pages() {
-                let partner = self.exposed_by(frontier.block, place);
-                let is_programmed =
-                    |page: &PageAddr| self.shape.geometry.index_in_block(*page) < u32::from(frontier.next);
-                if let Some(page) = partner.filter(is_programmed) {
-                    self.expose(stream, page, &[], NAMED | BLANK | PROTECTED);
-                    self.stats.skipped += 1;
-                }
-            }
-            self.skip_protected(stream);
-            if self.open_mlc(stream).is_some_and(|frontier| frontier.next >= self.shape.mlc_pages()) {
-                self.close(stream, State::Suspect);
-            }
+    #[test]
+    fn after_a_mount_every_exposed_page_is_shielded() {
+        let shape = shape();
+        let pages = u32::from(shape.pages_max());
+        for next in 1..pages {
+            let mut pairs = Pairs::NONE;
+            pairs.resume(&shape, PageAddr(next));
+            let is_shielded = |&page: &u32| pairs.exposure(PageAddr(page)) == Some(Exposure::Shielded);
+            let behind = (next..pages).filter_map(|page| partner(&shape.geometry, PageAddr(page)));
+            assert_eq!((0..next).filter(is_shielded).count(), behind.filter(|lsb| lsb.0 < next).count());
         }
     }
 }

@@ -2,24 +2,14 @@
 
 use core::ops::Range;
 
-use nandu_media::{ANCHOR_COUNT, Anchor, Field, Malformed, Page, PageKind};
+use nandu_media::{ANCHOR_COUNT, Anchor, Field, Malformed, PageKind};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 
-use crate::access::Probe;
 use crate::error::LogError;
-use crate::found::Found;
-use crate::log::Log;
+use crate::medium::{Found, Medium, Probe};
+use crate::shape::Shape;
 
-/// A block that seems to hold anchors.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
-    block: BlockAddr,
-    /// Its first valid page, and which that is.
-    first: Found,
-    nth: u16,
-}
-
-/// The newest anchor of a block.
+/// The newest anchor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewestAnchor {
     pub(crate) found: Found,
@@ -27,13 +17,22 @@ pub(crate) struct NewestAnchor {
     pub(crate) sequence: u64,
 }
 
-impl<N: Nand> Log<'_, N> {
+/// Reads one chip for anchors.
+pub(crate) struct Search<'s, 'm, N> {
+    medium: &'s mut Medium<'m, N>,
+    shape: &'s Shape,
+}
+
+impl<'s, 'm, N: Nand> Search<'s, 'm, N> {
+    pub(crate) fn new(medium: &'s mut Medium<'m, N>, shape: &'s Shape) -> Self {
+        Search { medium, shape }
+    }
+
     /// The newest anchor on the chip, or `None` on a chip without one.
     ///
-    /// Reads the first pages of the first blocks until one is part of a checkpoint, and of as many blocks behind it as there
-    /// are other anchor blocks; searches the one that was begun last; and looks at the first pages of anchor blocks that it
-    /// names elsewhere. About 5 reads and the binary logarithm of the pages in a block.
-    pub(crate) fn find_anchor(&mut self) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
+    /// Reads the first pages of the first blocks until one is part of a checkpoint, and of as many blocks behind it as there are other anchor blocks; searches the one that was
+    /// begun last; and looks at the first pages of anchor blocks that it names elsewhere. About 5 reads and the binary logarithm of the pages in a block.
+    pub(crate) fn newest(&mut self) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
         let mut begun = [None; ANCHOR_COUNT];
         let (mut seen, mut count, mut looked) = (0, 0, 0);
         for block in (0..self.shape.anchor_window()).map(BlockAddr) {
@@ -57,22 +56,27 @@ impl<N: Nand> Log<'_, N> {
         self.newest_of(&mut begun, Some(newest))
     }
 
-    /// The newest anchor of these blocks, which it takes, if it is newer than one known before. Blocks begun before it cannot hold a newer
-    /// one.
+    /// The newest anchor of a block, if it holds one.
+    pub(crate) fn newest_in(&mut self, block: BlockAddr) -> Result<Option<Found>, LogError<N::Error>> {
+        let Some(candidate) = self.candidate(block)? else { return Ok(None) };
+        Ok(self.newest_of_block(candidate)?.map(|newest| newest.found))
+    }
+
+    /// The newest anchor of these blocks, which it takes, if it is newer than one known before. Blocks begun before it cannot hold a newer one.
     fn newest_of(
         &mut self,
-        candidates: &mut [Option<Candidate>; ANCHOR_COUNT],
+        candidates: &mut [Option<Found>; ANCHOR_COUNT],
         before: Option<NewestAnchor>,
     ) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
         let mut newest = before;
-        let begun = |candidate: &Option<Candidate>| candidate.map(|candidate| candidate.first.sequence);
+        let begun = |candidate: &Option<Found>| candidate.map(|candidate| candidate.sequence);
         while let Some(candidate) =
             candidates.iter_mut().max_by_key(|candidate| begun(candidate)).and_then(Option::take)
         {
-            if newest.is_some_and(|newest| candidate.first.sequence < newest.found.sequence) {
+            if newest.is_some_and(|newest| candidate.sequence < newest.found.sequence) {
                 break;
             }
-            let Some(mut other) = self.newest_anchor_in(candidate)? else { continue };
+            let Some(mut other) = self.newest_of_block(candidate)? else { continue };
             if let Some(known) = newest {
                 other.sequence = other.sequence.max(known.sequence);
                 if known.found.sequence > other.found.sequence {
@@ -84,75 +88,62 @@ impl<N: Nand> Log<'_, N> {
         Ok(newest)
     }
 
-    /// Whether a block holds anchors, by its first page.
-    fn candidate(&mut self, block: BlockAddr) -> Result<Option<Candidate>, LogError<N::Error>> {
+    /// The first valid page of a block, if it seems to hold anchors.
+    fn candidate(&mut self, block: BlockAddr) -> Result<Option<Found>, LogError<N::Error>> {
         // If the first page was torn or has decayed, the rest of the block may be sound.
         for nth in 0..2 {
-            match self.probe_any(self.shape.anchor_page(block, nth))? {
-                Probe::Valid if self.found.kind.is_of_the_log() => {
-                    self.stash_anchor();
-                    return Ok(Some(Candidate { block, first: self.found, nth }));
-                }
-                Probe::Valid | Probe::Erased => return Ok(None),
+            match self.medium.probe_any(self.shape.page(block, nth))? {
+                Probe::Valid(found) if found.kind.is_of_the_log() => return Ok(Some(found)),
+                Probe::Valid(_) | Probe::Erased => return Ok(None),
                 Probe::Garbage => {}
             }
         }
         Ok(None)
     }
 
-    /// The newest anchor of a block, if it holds one.
-    pub(crate) fn newest_anchor_of(&mut self, block: BlockAddr) -> Result<Option<Found>, LogError<N::Error>> {
-        let Some(candidate) = self.candidate(block)? else { return Ok(None) };
-        Ok(self.newest_anchor_in(candidate)?.map(|newest| newest.found))
-    }
-
     /// The anchor blocks that an anchor names.
     fn listed_anchors(&mut self, page: PageAddr) -> Result<[Option<BlockAddr>; ANCHOR_COUNT], LogError<N::Error>> {
-        // The search may have read other pages since.
-        self.buffer_page(page)?;
-        let parsed = Page::parse(self.blocks.page).and_then(|page| Anchor::parse(&page).map(|anchor| anchor.anchors()));
-        let inside =
-            |block: Option<u32>| block.map(BlockAddr).filter(|&block| self.shape.geometry.contains_block(block));
-        match parsed {
-            Ok(blocks) => Ok(blocks.map(inside)),
-            Err(why) => Err(Self::bad_anchor(page, why)),
+        self.medium.probe_any(page)?;
+        let anchors = self.medium.parsed().and_then(|page| Anchor::parse(&page).map(|anchor| anchor.anchors()));
+        let geometry = &self.shape.geometry;
+        match anchors {
+            Ok(blocks) => Ok(blocks.map(|block| block.map(BlockAddr).filter(|&block| geometry.contains_block(block)))),
+            Err(why) => Err(bad_anchor(page, why)),
         }
     }
 
-    /// The error for an anchor that cannot be used.
-    pub(crate) fn bad_anchor(page: PageAddr, why: Malformed) -> LogError<N::Error> {
-        match why {
-            Malformed::Range(Field::Incompatible) => LogError::WrongFormat { what: "features" },
-            why => LogError::Corrupt { page, why },
-        }
-    }
-
-    /// The newest complete anchor of a block.
-    fn newest_anchor_in(&mut self, candidate: Candidate) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
-        let block = candidate.block;
-        let (mut nth, mut found) = self.last_valid_anchor_page(candidate)?;
+    /// The newest complete anchor of the block that begins with this page.
+    fn newest_of_block(&mut self, candidate: Found) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
+        let shape = self.shape;
+        let block = shape.block_of(candidate.page);
+        let first = (shape.nth_of(candidate.page), candidate);
+        // The first checkpoint of a block has every page of the block table, those behind it fewer, and after cuts there are rarely
+        // more than a few. Looking there first takes no more reads than halves do, wherever the end is.
+        let size = shape.table_pages + 1;
+        let likely = [4 * size, 2 * size - 1, size];
+        let last = self.medium.last(first.0 + 1..shape.pages, likely, false, |medium, pages| {
+            valid_at_or_after(medium, shape, block, pages)
+        })?;
+        let (mut nth, mut found) = last.unwrap_or(first);
         let sequence = found.sequence;
         // A checkpoint that a cut stopped left pages of the block table and no anchor. They name the anchor before them, in this
         // block or, if it is the first checkpoint here, in another one.
         if found.kind != PageKind::Anchor {
-            let before = found.committed.map(PageAddr).filter(|&page| self.shape.geometry.contains_page(page));
+            let before = found.committed.filter(|&page| self.shape.geometry.contains_page(page));
             let Some(page) = before else { return Ok(None) };
-            match self.buffer_page(page)? {
-                Probe::Valid
-                    if self.found.kind == PageKind::Anchor
-                        && self.found.volume == found.volume
-                        && self.found.sequence < found.sequence =>
-                {
-                    found = self.found;
-                }
-                _ if self.shape.geometry.block_of(page) != block => return Ok(None),
-                _ => {
+            let is_right = |anchor: &Found| {
+                anchor.kind == PageKind::Anchor && anchor.volume == found.volume && anchor.sequence < found.sequence
+            };
+            match self.medium.probe_any(page)?.valid().filter(is_right) {
+                Some(anchor) => found = anchor,
+                None if self.shape.block_of(page) != block => return Ok(None),
+                None => {
                     // It has decayed: the one before is older than what was acknowledged, but may be all there is.
                     while found.kind != PageKind::Anchor {
                         let Some(before) = nth.checked_sub(1) else { return Ok(None) };
                         nth = before;
-                        if self.probe_any(self.shape.anchor_page(block, nth))? == Probe::Valid {
-                            found = self.found;
+                        if let Probe::Valid(other) = self.medium.probe_any(self.shape.page(block, nth))? {
+                            found = other;
                         }
                     }
                 }
@@ -160,47 +151,29 @@ impl<N: Nand> Log<'_, N> {
         }
         Ok(Some(NewestAnchor { found, sequence }))
     }
+}
 
-    /// The last page of an anchor block that is valid, by binary search.
-    fn last_valid_anchor_page(&mut self, candidate: Candidate) -> Result<(u16, Found), LogError<N::Error>> {
-        let mut last = (candidate.nth, candidate.first);
-        let (mut low, mut high) = (candidate.nth + 1, self.shape.anchor_pages);
-        // The first checkpoint of a block has every page of the block table, those behind it fewer, and after cuts there are rarely
-        // more than a few. Looking there first takes no more reads than halves do, wherever the end is.
-        let size = self.shape.table_pages + 1;
-        let mut likely = [4 * size, 2 * size - 1, size].into_iter();
-        while low < high {
-            let middle = likely.next().filter(|nth| (low..high).contains(nth)).unwrap_or(low + (high - low) / 2);
-            match self.valid_at_or_after(candidate.block, middle..high)? {
-                Some(nth) => {
-                    self.stash_anchor();
-                    last = (nth, self.found);
-                    low = nth + 1;
-                }
-                None => high = middle,
-            }
-        }
-        Ok(last)
-    }
-
-    /// The newest anchor is read again soon: if the page just read is one, it is kept in the memory of the block table, as
-    /// far as it fits there, which is not in use before that.
-    fn stash_anchor(&mut self) {
-        if self.found.kind == PageKind::Anchor && self.blocks.stash() {
-            self.stashed = Some(self.found.page);
+/// The first of these pages, or the one after it if this one is neither valid nor erased: a single damaged page must not pass for the end of the block. What is behind them is not valid.
+fn valid_at_or_after<N: Nand>(
+    medium: &mut Medium<'_, N>,
+    shape: &Shape,
+    block: BlockAddr,
+    pages: Range<u16>,
+) -> Result<Option<(u16, Found)>, LogError<N::Error>> {
+    for nth in pages.take(2) {
+        match medium.probe_any(shape.page(block, nth))? {
+            Probe::Valid(found) if found.kind.is_of_the_log() => return Ok(Some((nth, found))),
+            Probe::Erased => return Ok(None),
+            Probe::Valid(_) | Probe::Garbage => {}
         }
     }
+    Ok(None)
+}
 
-    /// The first of these pages, or the one after it if this one is neither valid nor erased: a single damaged page must not pass
-    /// for the end of the block. What is behind them is not valid.
-    fn valid_at_or_after(&mut self, block: BlockAddr, pages: Range<u16>) -> Result<Option<u16>, LogError<N::Error>> {
-        for nth in pages.take(2) {
-            match self.probe_any(self.shape.anchor_page(block, nth))? {
-                Probe::Valid if self.found.kind.is_of_the_log() => return Ok(Some(nth)),
-                Probe::Erased => return Ok(None),
-                Probe::Valid | Probe::Garbage => {}
-            }
-        }
-        Ok(None)
+/// The error for an anchor that cannot be used.
+pub(crate) fn bad_anchor<E: core::error::Error>(page: PageAddr, why: Malformed) -> LogError<E> {
+    match why {
+        Malformed::Range(Field::Incompatible) => LogError::WrongFormat { what: &"features" },
+        why => LogError::Corrupt { page, why },
     }
 }

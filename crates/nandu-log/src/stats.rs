@@ -1,47 +1,10 @@
-//! What the log did, for reports.
+//! What the log did since the mount, and how it stands.
 
 use nandu_nand::Cause;
 
-/// Counters kept in memory since the mount.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stats {
-    pub(crate) programs: [u64; Cause::COUNT],
-    pub(crate) erases: u64,
-    pub(crate) checkpoints: u64,
-    pub(crate) levelling_checkpoints: u64,
-    pub(crate) examinations: u64,
-    pub(crate) program_failures: u64,
-    pub(crate) erase_failures: u64,
-    pub(crate) instalment_max: u32,
-    pub(crate) skipped: u64,
-    pub(crate) tail_pages: u64,
-    /// A bit for each place.
-    pub(crate) tail_lost: u16,
-}
-
-impl Stats {
-    pub(crate) const ZERO: Stats = Stats {
-        programs: [0; Cause::COUNT],
-        erases: 0,
-        checkpoints: 0,
-        levelling_checkpoints: 0,
-        examinations: 0,
-        program_failures: 0,
-        erase_failures: 0,
-        instalment_max: 0,
-        skipped: 0,
-        tail_pages: 0,
-        tail_lost: 0,
-    };
-
-    pub(crate) fn count(&mut self, cause: Cause) {
-        self.programs[cause as usize] += 1;
-    }
-
-    pub(crate) fn programs(&self) -> u64 {
-        self.programs.iter().sum()
-    }
-}
+use crate::blocks::{Blocks, State};
+use crate::chip::Counters;
+use crate::tail::{Tail, TailStats};
 
 /// What the log did since the mount, and how it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,41 +15,28 @@ pub struct LogStats {
     pub erases: u64,
     /// Checkpoints made.
     pub checkpoints: u64,
-    /// Of these, those that list a worn block for pages that are moved to even out wear.
-    pub levelling_checkpoints: u64,
-    /// Pages the owner was asked about.
-    pub examinations: u64,
-    /// Programs that failed and were repeated elsewhere.
-    pub program_failures: u64,
-    /// Erases that failed.
-    pub erase_failures: u64,
-    /// Most steps (examinations, pages that moves programmed beside the one moved, erases, checkpoints) that one instalment
-    /// took, per page it was for.
-    pub instalment_max: u32,
-    /// Pages left out since their program could have damaged one that a commit names.
-    pub skipped: u64,
-    /// Pages of which only tags told after a cut, and that the owner took over ([`Log::due_page`](crate::Log::due_page)).
-    pub tail_pages: u64,
-    /// Of these, those that cannot be read, nor their tags: something that was synced is lost, and nobody can say what ([`Due::Lost`](crate::Due)).
-    pub tail_lost: u32,
+    /// Programs and erases that failed.
+    pub failures: u64,
+    /// Pages left out for the sake of those that share their cells.
+    pub left_out: u32,
     /// Whether the mount found that the volume had not been unmounted, and recovered it.
     pub was_cut: bool,
+    /// What the mount found of pages that only tags told of.
+    pub tail: TailStats,
     /// Pages that are live, at most.
     pub live_pages: u32,
     /// Pages that may be live.
     pub capacity_pages: u32,
     /// Blocks that hold nothing.
     pub pool_blocks: u32,
-    /// Blocks out of use.
+    /// Blocks out of use; blocks kept because a page in them is live and cannot be read.
     pub bad_blocks: u32,
-    /// Blocks kept because a page in them cannot be read and may be live.
+    /// See [`LogStats::bad_blocks`].
     pub damaged_blocks: u32,
     /// Erases of the least worn data block.
     pub erase_count_min: u32,
     /// Erases of the most worn data block.
     pub erase_count_max: u32,
-    /// Erases of all data blocks, over their number, rounded down.
-    pub erase_count_mean: u32,
     /// Erases of all data blocks.
     pub erase_count_sum: u64,
     /// Data blocks that are not bad.
@@ -94,6 +44,41 @@ pub struct LogStats {
 }
 
 impl LogStats {
+    /// What blocks, tail and chip say. Costs a pass over the block table in memory.
+    pub(crate) fn of(blocks: &Blocks<'_>, tail: &Tail, counters: &Counters) -> LogStats {
+        let (mut least, mut most, mut sum, mut count) = (u32::MAX, 0, 0, 0);
+        for block in blocks.addresses() {
+            if !matches!(blocks.state(block), State::Bad | State::Anchor) {
+                let erases = blocks.erase_count(block);
+                (least, most) = (least.min(erases), most.max(erases));
+                (sum, count) = (sum + u64::from(erases), count + 1);
+            }
+        }
+        LogStats {
+            programs: counters.programs,
+            erases: counters.erases,
+            checkpoints: 0,
+            failures: counters.failures.into(),
+            left_out: 0,
+            was_cut: false,
+            tail: tail.mounted(),
+            live_pages: blocks.live_total(),
+            capacity_pages: 0,
+            pool_blocks: blocks.pool(),
+            bad_blocks: blocks.in_state(State::Bad),
+            damaged_blocks: blocks.damaged(),
+            erase_count_min: least.min(most),
+            erase_count_max: most,
+            erase_count_sum: sum,
+            data_blocks: count,
+        }
+    }
+
+    /// Erases of a data block in the mean, rounded down.
+    pub fn erase_count_mean(&self) -> u32 {
+        self.erase_count_sum.checked_div(self.data_blocks.into()).map_or(0, |mean| mean as u32)
+    }
+
     /// Pages programmed for all causes.
     pub fn programs_total(&self) -> u64 {
         self.programs.iter().sum()

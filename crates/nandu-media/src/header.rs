@@ -30,11 +30,11 @@ pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN | FLAG_MOVED | FLAG_INEXACT
 ///
 /// ```text
 /// offset  size  field         meaning
-///      0     4  crc           CRC-32C of the page from `magic` to its last byte; in version 2 its XXH32 with seed 0
+///      0     4  crc           XXH32 with seed 0 of the page from `magic` to its last byte; in version 1 its CRC-32C
 ///      4     2  magic         "nd"
-///      6     1  version       of the format: 1; 2 on a volume with one stream of commits
+///      6     1  version       of the format: 2; 1 on indexes of the laboratory, and on volumes that are refused
 ///      7     1  kind          1 anchor, 2 block table, 3 tree, 4 value, 5 inode, 6 directory, 7 summary,
-///                             8 journal, 9 value index, 10 snapshot table, 11 notes, 12 commit, 13 node, 14 delta
+///                             8 to 11 of indexes of the laboratory or not used, 12 commit, 13 node, 14 delta
 ///      8     8  sequence      counts programmed pages of the volume, never reused; gaps are allowed
 ///     16     4  page          the page's own address
 ///     20     4  volume        id of the volume
@@ -86,6 +86,13 @@ const _: () = {
 /// Bytes in front of the body in a volume with this many streams.
 pub const fn header_size(stream_count: u8) -> usize {
     (size_of::<PageHeader>() + 2 * stream_count as usize).next_multiple_of(4)
+}
+
+/// Whether a page is one that blocks of anchors of format 1 begin with, so that a volume of that format is refused by name. The checksum is not looked at.
+pub fn begins_format_one(page: &[u8]) -> bool {
+    let [low, high] = MAGIC.to_le_bytes();
+    let kinds = [PageKind::Anchor as u8, PageKind::Table as u8];
+    page.get(4..8).is_some_and(|front| front[..3] == [low, high, 1] && kinds.contains(&front[3]))
 }
 
 /// What a page holds.

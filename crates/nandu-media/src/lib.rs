@@ -22,17 +22,15 @@
 #![no_std]
 
 pub mod anchor;
+pub mod change;
 pub mod checksum;
 pub mod dffs;
 pub mod features;
 pub mod header;
 pub mod inpage;
-pub mod journal;
 mod malformed;
-pub mod notes;
 pub mod path;
 pub mod section;
-pub mod snapshots;
 pub mod table;
 pub mod tag;
 pub mod tree;

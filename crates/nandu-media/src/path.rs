@@ -30,7 +30,7 @@
 //! What is between the nodes has no meaning, unless sections stand there. A commit has two kinds of them:
 //!
 //! ```text
-//! changes    one after another up to the end of the section, as described under "Journal page": what the commit made durable and what older
+//! changes    one after another up to the end of the section, as described under "Changes in a list": what the commit made durable and what older
 //!            members of the window still wait with. Those of keys in the leaf of this page are among them
 //! window     page 4 of each commit before this one whose changes are still needed, the oldest first: 0..=12
 //! ```

@@ -1,12 +1,10 @@
 //! FORMAT: Sections
 //!
-//! What a page carries besides what its kind is for, where that leaves room: in a page of the tree between leaf and inner
-//! nodes, in a journal page behind its changes. A flag in the front of the page says that there are sections.
+//! What a commit carries besides its nodes, between leaf and inner nodes. A flag in the front of the page says that there are sections.
 //!
 //! ```text
 //! offset  size  field     meaning
-//!      0     1  kind      1 changes that wait for their leaves: as described under "Journal page"
-//!                         2 notes: pages of the owner's bytes that nothing else on flash describes yet
+//!      0     1  kind      1 changes that wait for their leaves: as described under "Changes in a list"
 //!                         3 a value that a record in the section of the kind 1 names
 //!                         4 commits whose changes are still needed: as described under "Path page"
 //!      1     1  reserved  zero, checked on read

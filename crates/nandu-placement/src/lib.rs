@@ -246,22 +246,10 @@ impl<'m> Placement<'m> {
         rank_mlc(block, self.is_short(free_blocks), free_blocks, &self.options)
     }
 
-    /// Whether the least worn full block is to be moved to even out wear; see [`Levelling::is_wanted`].
-    pub fn is_levelling_wanted(&self, least: u32, destination: u32) -> bool {
-        let left = self.wear.as_ref().map_or(u64::MAX, |wear| wear.left().times(self.options.endurance.into()));
-        self.levelling.is_wanted(least, destination, u32::try_from(left).unwrap_or(u32::MAX))
-    }
-
     /// Whether a block is so much more worn than the least worn one that pages which never change do well there; see
     /// [`Levelling::is_ahead`].
     pub fn is_ahead(&self, erases: u32, least: u32) -> bool {
         self.levelling.is_ahead(erases, least)
-    }
-
-    /// When a block may be moved to even out wear: after ten seconds without requests, and as long after the one before; see
-    /// [`Levelling`].
-    pub fn levelling_us(&self) -> u64 {
-        self.levelling.due_us(self.idle.idle_since_us())
     }
 
     /// When blocks that nobody writes to are made to wear.

@@ -1,125 +1,252 @@
-//! Reading the tree as a snapshot keeps it.
+//! Reading an engine as a snapshot keeps it.
 
 use core::fmt;
 use core::ops::{Bound, ControlFlow};
 
-use nandu_index::{Direction, Entry};
-
-use crate::TreeError;
-use crate::pages::Pages;
-use crate::snapshots::Snapshot;
-use crate::tree::Tree;
 use nandu_cells::Cells;
+use nandu_index::{Direction, Entry, KeyBuf};
+use nandu_nand::Nand;
 
-/// The tree as it was when a snapshot was taken, see [`Tree::at`].
-///
-/// Each call costs what it costs in the tree itself. The first one after the tree itself was used reads the snapshot's
-/// root, unless the cache keeps it, and so does the first one in the tree after this.
-pub struct At<'t, 'm, P: Pages, C: Cells> {
-    tree: &'t mut Tree<'m, P, C>,
-    snapshot: Snapshot,
+use crate::check::check_key;
+use crate::cursor::Cursor;
+use crate::error::{EngineError, Outcome};
+use crate::keeper::Keeper;
+use crate::lookup::{copy, entry, lend, nearest};
+use crate::numbers::Numbered;
+use crate::reserved::{NOTHING, kept_key, user_key};
+use crate::shape::Shape;
+use crate::snapshots::{count, nearest_kept};
+use crate::standing::value_of;
+
+/// An engine as it was when a snapshot was taken, see [`Engine::at`](crate::Engine::at). Each call says [`EngineError::NoSnapshot`] if it was released.
+pub struct At<'e, 'm, N: Nand, C> {
+    keeper: &'e mut Keeper<'m, N, C>,
+    number: u32,
 }
 
-impl<P: Pages, C: Cells> fmt::Debug for At<'_, '_, P, C> {
+impl<N: Nand, C> fmt::Debug for At<'_, '_, N, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("At").field("snapshot", &self.snapshot).finish_non_exhaustive()
+        f.debug_struct("At").field("number", &self.number).finish_non_exhaustive()
     }
 }
 
-impl<'m, P: Pages, C: Cells> Tree<'m, P, C> {
-    /// The tree as it was when this snapshot was taken. Costs nothing; whether there is such a snapshot, the calls that
-    /// follow say.
-    pub fn at(&mut self, snapshot: &Snapshot) -> At<'_, 'm, P, C> {
-        At { tree: self, snapshot: *snapshot }
-    }
+/// Where the entries of a snapshot stand that come next: in records that snapshots kept, and among those of now.
+struct Heads {
+    kept: Option<KeyBuf>,
+    now: Option<KeyBuf>,
 }
 
-impl<P: Pages, C: Cells> At<'_, '_, P, C> {
-    fn place(&self) -> Result<usize, TreeError<P::Error>> {
-        let number = self.snapshot.number;
-        self.tree.snapshots.place(number).ok_or(TreeError::NoSnapshot(number))
+impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
+    pub(crate) fn new(keeper: &'e mut Keeper<'m, N, C>, number: u32) -> Self {
+        At { keeper, number }
     }
 
-    fn view(&mut self) -> Result<(), TreeError<P::Error>> {
-        // What a large value's index page was read for is another value here.
-        self.tree.discard_value();
-        let place = self.place()?;
-        self.tree.view(Some(place));
-        Ok(())
+    /// Snapshots from this one on.
+    fn younger(&self) -> impl Iterator<Item = Numbered> + use<N, C> {
+        self.keeper.values().snapshots().from(self.number)
     }
 
-    /// As [`Tree::get`].
+    fn shape(&self) -> &Shape<C> {
+        self.keeper.tree().path.shape()
+    }
+
+    fn check(&self) -> Outcome<(), N> {
+        match self.keeper.values().snapshots().is_held(self.number) {
+            true => Ok(()),
+            false => Err(EngineError::NoSnapshot(self.number)),
+        }
+    }
+
+    /// The key of the record that says what stood at a key, which is that one itself if nothing was kept of it; `None` if nothing stood there. Searches for a record of each snapshot from this one on.
+    fn record(&mut self, key: &[u8]) -> Outcome<Option<KeyBuf>, N> {
+        debug_assert!(self.shape().may_be_given(key), "a key of a user");
+        for snapshot in self.younger() {
+            let kept = kept_key(snapshot.slot, key);
+            if let Some(value) = value_of(self.keeper, kept.as_slice())? {
+                return Ok((value != NOTHING).then_some(kept));
+            }
+        }
+        Ok(KeyBuf::new(key))
+    }
+
+    /// As [`Engine::get`](crate::Engine::get).
     ///
     /// # Errors
     ///
-    /// [`TreeError::NoSnapshot`]; as [`Tree::get`].
-    pub fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, TreeError<P::Error>> {
-        self.view()?;
-        self.tree.get(key)
+    /// [`EngineError::NoSnapshot`]; as [`Engine::get`](crate::Engine::get).
+    pub fn get(&mut self, key: &[u8]) -> Outcome<Option<&[u8]>, N> {
+        self.check()?;
+        check_key(self.shape(), key)?;
+        match self.record(key)? {
+            Some(record) => lend(self.keeper, record.as_slice()),
+            None => Ok(None),
+        }
     }
 
-    /// As [`Tree::value_len`].
+    /// The same, lent for as long as the engine is.
     ///
     /// # Errors
     ///
-    /// [`TreeError::NoSnapshot`]; as [`Tree::value_len`].
-    pub fn value_len(&mut self, key: &[u8]) -> Result<Option<usize>, TreeError<P::Error>> {
-        self.view()?;
-        self.tree.value_len(key)
+    /// As [`At::get`].
+    pub fn into_value(mut self, key: &[u8]) -> Outcome<Option<&'e [u8]>, N> {
+        self.check()?;
+        check_key(self.shape(), key)?;
+        match self.record(key)? {
+            Some(record) => lend(self.keeper, record.as_slice()),
+            None => Ok(None),
+        }
     }
 
-    /// As [`Tree::read`].
+    /// As [`Engine::read`](crate::Engine::read).
     ///
     /// # Errors
     ///
-    /// [`TreeError::NoSnapshot`]; as [`Tree::read`].
-    pub fn read(&mut self, key: &[u8], offset: usize, out: &mut [u8]) -> Result<Option<usize>, TreeError<P::Error>> {
-        self.view()?;
-        self.tree.read(key, offset, out)
+    /// [`EngineError::NoSnapshot`]; as [`Engine::read`](crate::Engine::read).
+    pub fn read(&mut self, key: &[u8], offset: usize, out: &mut [u8]) -> Outcome<Option<usize>, N> {
+        self.check()?;
+        check_key(self.shape(), key)?;
+        match self.record(key)? {
+            Some(record) => copy(self.keeper, (record.as_slice(), offset), out),
+            None => Ok(None),
+        }
     }
 
-    /// As [`Tree::range`].
+    /// Entries that there were. Reads what a get does.
     ///
     /// # Errors
     ///
-    /// [`TreeError::NoSnapshot`]; as [`Tree::range`].
+    /// [`EngineError::NoSnapshot`]; those of the log.
+    pub fn record_count(&mut self) -> Outcome<u64, N> {
+        self.check()?;
+        count(self.keeper, self.number)
+    }
+
+    /// As [`Engine::range`](crate::Engine::range). Reads each leaf concerned, that of what was kept and that of now, and either one again after an entry of the other.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::NoSnapshot`]; as [`Engine::range`](crate::Engine::range).
     pub fn range(
         &mut self,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
         direction: Direction,
-        visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
-    ) -> Result<(), TreeError<P::Error>> {
-        self.view()?;
-        self.tree.range(from, to, direction, visit)
+        mut visit: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Outcome<(), N> {
+        self.check()?;
+        for bound in [from, to] {
+            if let Bound::Included(key) | Bound::Excluded(key) = bound {
+                check_key(self.shape(), key)?;
+            }
+        }
+        let is_forward = direction == Direction::Forward;
+        let (begin, end) = if is_forward { (from, to) } else { (to, from) };
+        let mut heads = self.heads(begin, direction)?;
+        while let Some(key) = heads.first(is_forward, end) {
+            if let Some(record) = self.record(key.as_slice())?
+                && let Some(entry) = self.entry(record)?
+                && visit(entry).is_break()
+            {
+                break;
+            }
+            let behind = Bound::Excluded(key.as_slice());
+            debug_assert!(heads.kept == Some(key) || heads.now == Some(key), "it came from one of both");
+            if heads.kept == Some(key) {
+                heads.kept = self.nearest_kept(behind, direction)?;
+            }
+            if heads.now == Some(key) {
+                heads.now = nearest(self.keeper, behind, direction)?;
+            }
+        }
+        Ok(())
     }
 
-    /// As [`Tree::nearest`].
+    /// The nearest key, from a bound on, of which this snapshot or one behind it kept what stood there.
+    fn nearest_kept(&mut self, bound: Bound<&[u8]>, direction: Direction) -> Outcome<Option<KeyBuf>, N> {
+        let mut nearest: Option<KeyBuf> = None;
+        for snapshot in self.younger() {
+            let Some(found) = nearest_kept(self.keeper, snapshot.slot, (bound, direction))? else { continue };
+            let key = user_key(found.as_slice());
+            let is_nearer = |other: &KeyBuf| (key < other.as_slice()) == (direction == Direction::Forward);
+            if nearest.as_ref().is_none_or(is_nearer) {
+                nearest = KeyBuf::new(key);
+            }
+        }
+        Ok(nearest)
+    }
+
+    /// The entry above a cursor, which goes behind it; `None` at the end.
     ///
     /// # Errors
     ///
-    /// [`TreeError::NoSnapshot`]; as [`Tree::nearest`].
-    pub fn nearest(
-        &mut self,
-        bound: Bound<&[u8]>,
-        direction: Direction,
-    ) -> Result<Option<Entry<'_>>, TreeError<P::Error>> {
-        self.view()?;
-        self.tree.nearest(bound, direction)
+    /// As [`At::range`].
+    pub fn next(&mut self, cursor: &mut Cursor) -> Outcome<Option<Entry<'_>>, N> {
+        let Some(bound) = cursor.bound_above() else { return Ok(None) };
+        let found = self.nearest(bound, Direction::Forward)?;
+        found.map_or(Ok(None), |(key, record)| {
+            cursor.go_above(key);
+            self.entry(record)
+        })
     }
 
-    /// Entries that there were. Costs nothing.
+    /// The entry below a cursor, which goes before it; `None` at the beginning.
     ///
     /// # Errors
     ///
-    /// [`TreeError::NoSnapshot`].
-    pub fn record_count(&self) -> Result<u64, TreeError<P::Error>> {
-        Ok(self.tree.snapshots.state(self.place()?).records)
+    /// As [`At::range`].
+    pub fn previous(&mut self, cursor: &mut Cursor) -> Outcome<Option<Entry<'_>>, N> {
+        let Some(bound) = cursor.bound_below() else { return Ok(None) };
+        let found = self.nearest(bound, Direction::Backward)?;
+        found.map_or(Ok(None), |(key, record)| {
+            cursor.go_below(key);
+            self.entry(record)
+        })
+    }
+
+    /// The key nearest to a bound, and that of the record that says what stood there.
+    fn nearest(&mut self, bound: Bound<&[u8]>, direction: Direction) -> Outcome<Option<(KeyBuf, KeyBuf)>, N> {
+        self.check()?;
+        if let Bound::Included(key) | Bound::Excluded(key) = bound {
+            check_key(self.shape(), key)?;
+        }
+        let mut last: Option<KeyBuf> = None;
+        loop {
+            let from = last.as_ref().map_or(bound, |key| Bound::Excluded(key.as_slice()));
+            let heads = self.heads(from, direction)?;
+            let Some(key) = heads.first(direction == Direction::Forward, Bound::Unbounded) else { return Ok(None) };
+            debug_assert!(last.is_none_or(|last| last != key), "it goes on");
+            if let Some(record) = self.record(key.as_slice())? {
+                return Ok(Some((key, record)));
+            }
+            last = Some(key);
+        }
+    }
+
+    fn heads(&mut self, from: Bound<&[u8]>, direction: Direction) -> Outcome<Heads, N> {
+        Ok(Heads { kept: self.nearest_kept(from, direction)?, now: nearest(self.keeper, from, direction)? })
+    }
+
+    /// The entry that a record tells of.
+    fn entry(&mut self, record: KeyBuf) -> Outcome<Option<Entry<'_>>, N> {
+        let entry = entry(self.keeper, record)?;
+        debug_assert!(entry.as_ref().is_none_or(|entry| entry.key == record.as_slice()), "the entry of that record");
+        Ok(entry.map(|entry| Entry { key: user_key(entry.key), ..entry }))
     }
 }
 
-impl<P: Pages, C: Cells> Drop for At<'_, '_, P, C> {
-    fn drop(&mut self) {
-        self.tree.view(None);
+impl Heads {
+    /// The key that comes first, if it is not past an end.
+    fn first(&self, is_forward: bool, end: Bound<&[u8]>) -> Option<KeyBuf> {
+        let first = match (self.kept, self.now) {
+            (Some(kept), Some(now)) if (kept.as_slice() < now.as_slice()) == is_forward => Some(kept),
+            (kept, now) => now.or(kept),
+        }?;
+        let order = |end: &[u8]| if is_forward { first.as_slice().cmp(end) } else { end.cmp(first.as_slice()) };
+        let is_in = match end {
+            Bound::Included(end) => order(end).is_le(),
+            Bound::Excluded(end) => order(end).is_lt(),
+            Bound::Unbounded => true,
+        };
+        is_in.then_some(first)
     }
 }

@@ -1,31 +1,31 @@
-//! The tree as an ordered index.
+//! The engine as an index like any other.
 
 use core::ops::{Bound, ControlFlow};
 
-use nandu_index::{Direction, Edit, Entry, OrderedIndex, Violation};
-
-use crate::TreeError;
-use crate::pages::Pages;
-use crate::tree::Tree;
 use nandu_cells::Cells;
+use nandu_index::{Direction, Edit, Entry, OrderedIndex, Violation};
+use nandu_nand::Nand;
 
-impl<P: Pages, C: Cells> OrderedIndex for Tree<'_, P, C> {
-    type Error = TreeError<P::Error>;
+use crate::engine::Engine;
+use crate::error::EngineError;
+
+impl<N: Nand, C: Cells> OrderedIndex for Engine<'_, N, C> {
+    type Error = EngineError<N::Error>;
 
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Self::Error> {
-        Tree::get(self, key)
+        Engine::get(self, key)
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Self::Error> {
-        Tree::put(self, key, value)
+        Engine::put(self, key, value)
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool, Self::Error> {
-        Tree::delete(self, key)
+        Engine::delete(self, key)
     }
 
     fn batch(&mut self, edits: &[Edit<'_>]) -> Result<(), Self::Error> {
-        Tree::batch(self, edits)
+        Engine::batch(self, edits)
     }
 
     fn range(
@@ -35,15 +35,15 @@ impl<P: Pages, C: Cells> OrderedIndex for Tree<'_, P, C> {
         direction: Direction,
         visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), Self::Error> {
-        Tree::range(self, from, to, direction, visit)
+        Engine::range(self, from, to, direction, visit)
     }
 
     fn first(&mut self) -> Result<Option<Entry<'_>>, Self::Error> {
-        Tree::first(self)
+        Engine::first(self)
     }
 
     fn last(&mut self) -> Result<Option<Entry<'_>>, Self::Error> {
-        Tree::last(self)
+        Engine::last(self)
     }
 
     fn count(&mut self) -> Result<u64, Self::Error> {
@@ -51,10 +51,10 @@ impl<P: Pages, C: Cells> OrderedIndex for Tree<'_, P, C> {
     }
 
     fn sync(&mut self) -> Result<(), Self::Error> {
-        Tree::sync(self)
+        Engine::sync(self)
     }
 
     fn verify(&mut self, report: &mut dyn FnMut(Violation)) -> Result<(), Self::Error> {
-        Tree::verify(self, report)
+        Engine::verify(self, report)
     }
 }

@@ -1,142 +1,149 @@
-//! The mu-Tree: an ordered index on raw NAND flash that programs one page for each durable change.
+//! The mu-Tree on a log with one commit stream: an ordered index on raw NAND flash that programs one page for each durable change.
 //!
-//! **For** whoever builds something other than records or files on this index. Users of `nandu` do not need it.
+//! **For** whoever builds something other than records or files on this index.
 //!
-//! On flash nothing is changed in place. In an ordinary B+-tree a changed leaf therefore gets a new address, so its
-//! parent changes, and so on up to the root: as many pages programmed as the tree is high. **The key decision** of the
-//! mu-Tree is that the changed leaf and all its ancestors, root included, go into *one* page. The alternative, to keep
-//! changed index pages in memory and commit them in bulk, saves the programs as well and gives up either durability or
-//! bounded memory; it was refused.
+//! On flash nothing is changed in place. In an ordinary B+-tree a changed leaf therefore gets a new address, so its parent changes, and so on up to the root: as many pages programmed as the
+//! tree is high. In the mu-Tree the changed leaf and all its ancestors, root included, go into *one* page. **The key decision** here is that a page of the collector's promises nothing: it
+//! holds a survivor with the path above it, the tree in memory goes on from there, and the next commit makes it count. The alternative, moves that are commits of their own, needs rules for
+//! moves of moves at a mount, and was refused.
 //!
-//! Nodes have no fixed share of the page: they are stacked, and the only rule is that they fit. They are packed: keys
-//! and page numbers take the bits they need ([`FixedCells`]), or begin with a common prefix stored once
-//! ([`ByteCells`]). When a leaf overflows it shares with its neighbour before anything is split.
+//! Nodes have no fixed share of the page: they are stacked, and the only rule is that they fit. They are packed: keys and page numbers take the bits they need ([`FixedCells`]), or begin
+//! with a common prefix stored once ([`ByteCells`]). When a leaf overflows it shares with its neighbour before anything is split.
 //!
 //! ```
-//! use nandu_log::{Log, LogOptions};
+//! use nandu_tree::{Edit, Engine, FixedCells, Log, Options, Parts, memory_required};
 //! use nandu_sim::{Chip, Sim};
-//! use nandu_tree::{Edit, FixedCells, OnLog, Options, Tree, memory_required};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let chip = Sim::new(Chip::W25N01GV);
-//! let mut log_memory = vec![0; Log::<Sim>::memory_required(&chip.chip().geometry, &LogOptions::DEFAULT)];
-//! let log = Log::format(chip, LogOptions::DEFAULT, &mut log_memory)?;
-//!
 //! let options = Options::default();
-//! let mut memory = vec![0; memory_required(log.page_size(), &options)];
-//! let mut tree = Tree::create(OnLog::new(log), FixedCells::<4, 8>, options, &mut memory)?;
-//! tree.put(&7_u32.to_be_bytes(), &700_u64.to_be_bytes())?;
-//! tree.batch(&[
+//! let mut memory = vec![0; memory_required::<Sim>(&chip.chip().geometry, &options)];
+//! let mut engine = Engine::unopened(Parts::new(chip, FixedCells::<4, 8>, &options, &mut memory)?);
+//! engine.begin(&options, Log::format)?;
+//! engine.put(&7_u32.to_be_bytes(), &700_u64.to_be_bytes())?;
+//! engine.batch(&[
 //!     Edit { key: &7_u32.to_be_bytes(), value: None },
 //!     Edit { key: &8_u32.to_be_bytes(), value: Some(&800_u64.to_be_bytes()) },
 //! ])?;
-//! assert_eq!(tree.get(&7_u32.to_be_bytes())?, None);
-//! assert_eq!(tree.get(&8_u32.to_be_bytes())?, Some(&800_u64.to_be_bytes()[..]));
+//! assert_eq!(engine.get(&7_u32.to_be_bytes())?, None);
+//! assert_eq!(engine.get(&8_u32.to_be_bytes())?, Some(&800_u64.to_be_bytes()[..]));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! With [`Durability::OnSync`] changes wait in memory, become durable together in a *journal page* at each
-//! [`sync`](Tree::sync), and go to their leaves later, many with one program. Where a leaf is due, the page of a sync is the leaf's,
-//! and carries the changes of others.
+//! # How it works
+//!
+//! A **commit** is the state of the volume: a page with a leaf and its inner nodes up to the root, or a *bare* one that holds no node and names the root's page. A **node page** promises
+//! nothing. The tree in memory has a *working root*, that of the newest page with a path, commit or not, and every operation descends from it; a commit makes all node pages before it count.
+//! Orders in which pages are programmed, and the tear that makes each necessary, stand in the modules: `split` (siblings before the path), `commit` (a leaf of its own before its path;
+//! deaths with the commit), `keeper` (a move as a commit: the source dies with it), `relocate` (a copy, and the source lives until the commit), `batch` (all leaves before the commit).
 //!
 //! # Invariants
 //!
-//! `verify` checks each and names it by its number.
+//! `verify` checks T1 to T6 of `docs/invariants.md` and names each by its number. Further:
 //!
-//! * T1  Keys in a leaf and separators in an inner node strictly ascend.
-//! * T2  A separator is above every key of the child before it and not above any key of the child after it. With T1
-//!   and T4 it follows that each live node, named by page and level, is reached exactly once from the root.
-//! * T3  A node has its child on the path in its own page, unless it is the lowest there. So in a page every node above
-//!   a dead node is dead, and a page lives exactly while its lowest node does, or while changes in it are needed.
-//! * T4  No leaf is empty but the root, and a root that is not a leaf has two children or more.
-//! * T5  The root's page says how many entries there are; the newest journal page if that was committed later. Changes
-//!   that no leaf holds yet are made in this number.
-//! * T6  A page number in a node leads to a page that holds a sound node of the level below.
-//! * T7  A descriptor of a large value leads to pages that hold that value, all of it.
-//! * T8  The table of snapshots is on flash as it is in memory, and each snapshot's tree holds T1 to T7 with as many entries
-//!   as the table says. Where several trees have the same large value, their descriptors are equal.
-//! * T9  The entry of a page value leads to a bare page with the entry's checksum, and a note or a Summary of the page's block says
-//!   that the page belongs to the entry's key.
-//! * T10  The newest commit leads to the newest journal page, and changes in memory are as the journal pages hold them that are said
-//!   to.
-//! * T11  The entry of a resident value leads to a journal page that holds a value of the entry's key and length.
-//! * T12  A leaf is those entries of its page whose keys are between the bounds that its parents give it; the middle one of the page is
-//!   among them.
+//! * **H1** What a commit leads to was programmed before it. So a cut leaves the tree of the commit before, or that of this one.
+//! * **H2** A page that an operation or a move replaces is told to the log right before a commit, each once, and dies with it. So the tree of the newest commit is on
+//!   flash, whatever is erased.
+//! * **H3** What a failed operation appended is named by nothing. The live pages are counted again before the next operation, so that counts are exact.
+//! * **H4** Nothing is read from memory that another page took the place of: a node is forgotten when it is replaced, a page when its number is programmed again.
+//!
+//! Where changes wait for a sync ([`Durability::OnSync`]):
+//!
+//! * **W1** A commit lists every change that becomes durable with it, unless all are in its own leaf and no other commit is needed. Of those in its leaves it lists the keys, where keys have any length.
+//! * **W2** Members leave the window oldest first, when what still waited of them is listed by a durable commit ([`order`]).
+//! * **W3** What is unsynced fits one commit, and is in no leaf but that commit's.
+//! * **W4** What members list is in memory until they leave, in its leaf or not, since a mount makes it there.
+//! * **W5** The page of a member lives until it leaves, and is not moved.
+//! * **W6** A record that names several pages of a value, and changes for which memory has no room, are in their leaves as soon as they are durable. A commit lists only that they are there.
+//! * **W7** A page has a tag only if everything before it is durable and its changes have room in memory, in the next list and in their leaves. No commit comes between the page and its changes.
+//! * **W8** The page of a commit with a value lives while it is a member, and while a record names the value.
+//!
+//! Where there are snapshots ([`Engine::snapshot`]), which are records of what stood at a key before its first change:
+//!
+//! * **K1** What stands in its entry is kept by a change of its own, before the one that takes its place.
+//! * **K2** A value in pages of its own is named by one record at any time: its head is kept with the change that takes its place.
+//! * **K3** What is kept takes room. Growth leaves a page for each leaf of which nothing is kept yet, so that a change that frees is not refused.
+//! * **K4** What a snapshot kept that was released goes to the one before it, unless that has kept something there itself.
 //!
 //! # Cost
 //!
-//! With `h` the height and `c` the number of levels whose nodes are in memory (the root always is, with the default
-//! cache all inner nodes of a million 8-byte entries are): a get reads at most `h - c` pages; a put or a delete reads as
-//! many and programs 1. A split programs 1 or 2 pages more and comes once in some hundred puts. A change appends at
-//! most `4 + 2 h` pages. With `Durability::OnSync` a part of the leaf stays where it is, so that a split programs nothing more.
-//!
-//! A value of exactly a page ([`Tree::put_page`]) costs a program more, and reading it a read more.
-//!
-//! A value too large for a leaf that fits the page of the next sync stands there ([`Tree::can_reside`]), at no program of its own; reading
-//! it is one read.
-//!
-//! With `Durability::OnSync` a change reads as much, to find out whether its key is there; a sync programs 1 page, and
-//! with `n` changes waiting for `l` leaves a program takes about `1 + 2 n / l` of them to their leaf; the page of a sync is such
-//! a program where one is due.
-//!
-//! # Features
-//!
-//! `group`, `snapshots`, `blobs`, `files`, `mlc`, `tags`, `fast-crc` and `std` are those of the crate `nandu`. `_broken` is private: it switches
-//! invariants off, for the tests of this repository.
+//! With `h` the height and `c` the number of levels whose nodes are in memory (the root always is, with the default cache all inner nodes of a million 8-byte entries are): a get reads at
+//! most `h - c` pages; a put or a delete reads as many and programs 1. A split programs 1 or 2 pages more and comes once in some hundred puts. Each operation does a share of collecting
+//! besides, which the log bounds.
 
 #![no_std]
 
-mod apply;
 mod at;
-mod broken;
-mod bulk;
+mod batch;
+mod blobs;
 mod changes;
+mod check;
+mod commit;
 mod copies;
-mod descent;
-mod draft;
+mod cursor;
+mod descend;
+mod division;
+mod edit;
+mod engine;
 mod error;
-mod group;
+mod fit;
+mod graft;
+mod growth;
+mod idle;
 mod index;
-mod join;
-mod journals;
-mod log;
-mod memory;
-mod merge;
-mod notes;
-mod page_values;
+mod keep;
+mod keeper;
+mod large;
+mod list;
+mod lookup;
+mod make;
+mod now;
+mod numbers;
+mod options;
+pub mod order;
 mod pages;
-mod part;
+mod parts;
+mod path;
+mod prune;
 mod range;
+mod reader;
 mod relocate;
-mod remainder;
-mod residents;
-mod room;
+mod replay;
+mod reserved;
+mod settling;
+mod shape;
+mod siblings;
+mod slots;
 mod snapshots;
+mod splice;
 mod split;
-mod summaries;
-mod survey;
-mod tail;
+mod standing;
+mod stats;
+mod sync;
+mod tags;
 mod tree;
-mod trees;
+mod under_way;
+mod unsettled;
 mod values;
 mod vanish;
 mod verify;
+mod walk;
+mod window;
+mod writer;
 
 pub use at::At;
-#[cfg(feature = "_broken")]
-pub use broken::Broken;
-pub use error::{PageDamage, TreeError};
-pub use log::OnLog;
-pub use memory::{Durability, Options, memory_required};
+pub use cursor::Cursor;
+pub use engine::{Begin, Engine};
+pub use error::{BATCH_PAGES_MAX, BESIDE_MAX, EngineError};
 pub use nandu_cells::{ByteCells, Cells, FixedCells};
-pub use nandu_index::{Direction, Edit, Entry, OrderedIndex, Violation};
-pub use nandu_media::PageKind;
-pub use nandu_media::checksum::checksum as page_checksum;
-pub use nandu_media::snapshots::SNAPSHOT_COUNT_MAX;
-pub use nandu_media::tag::TAG_OWNER_SIZE;
-pub use nandu_media::tree::{CellFormat, HEIGHT_MAX, Malformed, TreeBody, TreeFront};
-pub use page_values::{PAGE_KEY_SIZE_MAX, PagePut};
-pub use pages::{Counted, Examine, Examined, Found, Need, Pages, Placement, SummaryRead};
-pub use snapshots::Snapshot;
-pub use tree::{Stats, Tree};
+pub use nandu_index::{Direction, Edit, Entry, KeyBuf, OrderedIndex, Violation};
+pub use nandu_log::{Log, LogError, LogOptions, Tag};
+pub use nandu_media::tree::Malformed;
+pub use numbers::SNAPSHOT_COUNT_MAX;
+#[cfg(feature = "_broken")]
+pub use options::Broken;
+pub use options::{Durability, Options, memory_required};
+pub use parts::Parts;
+pub use stats::Stats;
+pub use tags::TaggedPage;

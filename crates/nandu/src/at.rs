@@ -5,26 +5,43 @@ use core::ops::{Bound, ControlFlow};
 
 use nandu_index::{Direction, Entry};
 use nandu_nand::Nand;
-use nandu_tree::{ByteCells, Cells, OnLog};
+use nandu_tree::{ByteCells, Cells, Cursor as Place, EngineError};
 
 use crate::{Cursor, Error};
 
-/// A store as it was when a snapshot was taken, see [`Store::at`](crate::Store::at).
-///
-/// Each call costs what it costs in the store itself. The first one after the store itself was used reads the snapshot's root, unless
-/// it is in memory, and so does the first one in the store after this. Each says [`Error::NoSnapshot`] if the snapshot was released.
-pub struct At<'s, 'm, N: Nand, C: Cells = ByteCells> {
-    at: nandu_tree::At<'s, 'm, OnLog<'m, N>, C>,
+/// A state of a store that is kept, see [`Store::snapshot`](crate::Store::snapshot). A small value: it says which snapshot is meant, and is good for as long as that one is not released, over mounts
+/// and power cuts too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Snapshot {
+    number: u32,
 }
 
-impl<N: Nand, C: Cells> fmt::Debug for At<'_, '_, N, C> {
+impl Snapshot {
+    pub(super) fn new(number: u32) -> Snapshot {
+        Snapshot { number }
+    }
+
+    /// Names the snapshot; no two at a time have the same, and later ones have higher ones.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+}
+
+/// A store as it was when a snapshot was taken, see [`Store::at`](crate::Store::at).
+///
+/// A call costs what it costs in the store, and a search more for the record of each snapshot from this one on. Each says [`Error::NoSnapshot`] if the snapshot was released.
+pub struct At<'s, 'm, N: Nand, C = ByteCells> {
+    at: nandu_tree::At<'s, 'm, N, C>,
+}
+
+impl<N: Nand, C> fmt::Debug for At<'_, '_, N, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.at.fmt(f)
     }
 }
 
 impl<'s, 'm, N: Nand, C: Cells> At<'s, 'm, N, C> {
-    pub(crate) fn new(at: nandu_tree::At<'s, 'm, OnLog<'m, N>, C>) -> Self {
+    pub(super) fn new(at: nandu_tree::At<'s, 'm, N, C>) -> Self {
         At { at }
     }
 
@@ -43,7 +60,11 @@ impl<'s, 'm, N: Nand, C: Cells> At<'s, 'm, N, C> {
     ///
     /// [`Error::NoSnapshot`]; as [`Store::value_len`](crate::Store::value_len).
     pub fn value_len(&mut self, key: &[u8]) -> Result<Option<usize>, Error<N::Error>> {
-        Ok(self.at.value_len(key)?)
+        match self.at.get(key) {
+            Ok(value) => Ok(value.map(<[u8]>::len)),
+            Err(EngineError::LargeValue(size)) => Ok(Some(size)),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// As [`Store::read`](crate::Store::read).
@@ -52,10 +73,11 @@ impl<'s, 'm, N: Nand, C: Cells> At<'s, 'm, N, C> {
     ///
     /// [`Error::NoSnapshot`]; as [`Store::read`](crate::Store::read).
     pub fn read(&mut self, key: &[u8], offset: usize, out: &mut [u8]) -> Result<Option<usize>, Error<N::Error>> {
-        Ok(self.at.read(key, offset, out)?)
+        let size = self.at.read(key, offset, out)?;
+        Ok(size.map(|size| size.saturating_sub(offset).min(out.len())))
     }
 
-    /// As [`Store::range`](crate::Store::range).
+    /// As [`Store::range`](crate::Store::range). Reads each leaf concerned, of what is now and of what was kept, and one again after an entry of the other.
     ///
     /// # Errors
     ///
@@ -76,7 +98,8 @@ impl<'s, 'm, N: Nand, C: Cells> At<'s, 'm, N, C> {
     ///
     /// [`Error::NoSnapshot`]; as [`Store::first`](crate::Store::first).
     pub fn first(&mut self) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        Ok(self.at.nearest(Bound::Unbounded, Direction::Forward)?)
+        let mut cursor = Place::START;
+        Ok(self.at.next(&mut cursor)?)
     }
 
     /// As [`Store::last`](crate::Store::last).
@@ -85,7 +108,8 @@ impl<'s, 'm, N: Nand, C: Cells> At<'s, 'm, N, C> {
     ///
     /// [`Error::NoSnapshot`]; as [`Store::last`](crate::Store::last).
     pub fn last(&mut self) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        Ok(self.at.nearest(Bound::Unbounded, Direction::Backward)?)
+        let mut cursor = Place::END;
+        Ok(self.at.previous(&mut cursor)?)
     }
 
     /// As [`Store::next`](crate::Store::next).
@@ -94,8 +118,8 @@ impl<'s, 'm, N: Nand, C: Cells> At<'s, 'm, N, C> {
     ///
     /// [`Error::NoSnapshot`]; as [`Store::next`](crate::Store::next).
     pub fn next(&mut self, cursor: &mut Cursor) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        let Some(bound) = cursor.bound_above() else { return Ok(None) };
-        let entry = self.at.nearest(bound, Direction::Forward)?;
+        let Some(mut place) = place_above(cursor) else { return Ok(None) };
+        let entry = self.at.next(&mut place)?;
         cursor.go_above(entry.as_ref());
         Ok(entry)
     }
@@ -106,18 +130,36 @@ impl<'s, 'm, N: Nand, C: Cells> At<'s, 'm, N, C> {
     ///
     /// [`Error::NoSnapshot`]; as [`Store::previous`](crate::Store::previous).
     pub fn previous(&mut self, cursor: &mut Cursor) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        let Some(bound) = cursor.bound_below() else { return Ok(None) };
-        let entry = self.at.nearest(bound, Direction::Backward)?;
+        let Some(mut place) = place_below(cursor) else { return Ok(None) };
+        let entry = self.at.previous(&mut place)?;
         cursor.go_below(entry.as_ref());
         Ok(entry)
     }
 
-    /// Entries that there were. Costs nothing.
+    /// Entries that there were. Reads what a get does.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSnapshot`].
-    pub fn record_count(&self) -> Result<u64, Error<N::Error>> {
+    /// [`Error::NoSnapshot`]; those of [`Store::get`](crate::Store::get).
+    pub fn record_count(&mut self) -> Result<u64, Error<N::Error>> {
         Ok(self.at.record_count()?)
     }
+}
+
+/// Where the tree goes on upwards from a cursor.
+pub(super) fn place_above(cursor: &Cursor) -> Option<Place> {
+    Some(match cursor.bound_above()? {
+        Bound::Unbounded => Place::START,
+        Bound::Included(key) => Place::below(key),
+        Bound::Excluded(key) => Place::above(key),
+    })
+}
+
+/// The same downwards.
+pub(super) fn place_below(cursor: &Cursor) -> Option<Place> {
+    Some(match cursor.bound_below()? {
+        Bound::Unbounded => Place::END,
+        Bound::Included(key) => Place::above(key),
+        Bound::Excluded(key) => Place::below(key),
+    })
 }

@@ -1,8 +1,30 @@
 //! What can go wrong in a store.
 
-use nandu_log::LogError;
+use core::fmt;
+
+use nandu_log::{LogError, Malformed as MalformedPage};
 use nandu_nand::{GeometryError, PageAddr};
-use nandu_tree::{PageDamage, TreeError};
+use nandu_tree::{EngineError, Malformed};
+
+/// What is wrong with a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageDamage {
+    /// It is not what a page of a volume is.
+    Page(MalformedPage),
+    /// The node in it contradicts itself.
+    Node(Malformed),
+}
+
+impl fmt::Display for PageDamage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PageDamage::Page(why) => why.fmt(f),
+            PageDamage::Node(why) => why.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for PageDamage {}
 
 /// What can go wrong in a store, by the error `E` of the chip's driver. Whatever it is, the store holds what it held before the
 /// call, but where a call says otherwise.
@@ -74,13 +96,13 @@ pub enum Error<E: core::error::Error + 'static> {
     /// copies any part of it.
     #[error("the value has {0} bytes, too many to be lent; `read` copies any part of it")]
     LargeValue(usize),
-    /// A batch replaces more large values than it can keep in mind: [`Options::journal_pages`](crate::Options::journal_pages).
-    #[error("the batch replaces more large values than it can keep in mind")]
+    /// A batch concerns too many leaves, or replaces more large values than it can keep in mind.
+    #[error("the batch concerns too many leaves or large values")]
     BatchSize,
     /// The keys of a batch or of a load do not strictly ascend; the first that does not is this one, from 0.
     #[error("key {0} is not above the key before it")]
     NotAscending(usize),
-    /// Keys that begin with FF 7F 48 D0 to DF are kept for snapshots, see [`next`](crate#features).
+    /// Keys that begin with FF 7F 48 D0 to DF are kept for snapshots.
     #[error("keys that begin with FF 7F 48 D0 to DF are kept for snapshots")]
     ReservedKey,
     /// There are as many snapshots as there can be.
@@ -114,7 +136,6 @@ impl<E: core::error::Error + 'static> From<LogError<E>> for Error<E> {
             LogError::Poisoned => Error::Poisoned,
             LogError::NotFormatted => Error::NotFormatted,
             LogError::WrongFormat { what } => Error::OtherFormat { what },
-            LogError::NotCompiled { feature } => Error::NotCompiled { feature },
             LogError::Unsuitable { what } => Error::Unsuitable { what },
             LogError::Geometry(error) => Error::Geometry(error),
             LogError::Memory { required } => Error::Memory { required },
@@ -124,27 +145,27 @@ impl<E: core::error::Error + 'static> From<LogError<E>> for Error<E> {
     }
 }
 
-impl<E: core::error::Error + 'static> From<TreeError<LogError<E>>> for Error<E> {
-    fn from(error: TreeError<LogError<E>>) -> Error<E> {
+impl<E: core::error::Error + 'static> From<EngineError<E>> for Error<E> {
+    fn from(error: EngineError<E>) -> Error<E> {
         match error {
-            TreeError::Pages(error) => Error::from(error),
-            TreeError::Corrupt { page, why } => Error::Corrupt { page, why: PageDamage::Node(why) },
-            TreeError::NotFound => Error::NotFormatted,
-            TreeError::OtherFormat => Error::OtherFormat { what: "cells" },
-            TreeError::MemoryTooSmall { required } => Error::Memory { required },
-            TreeError::KeySize(size) => Error::KeySize(size),
-            TreeError::ValueSize(size) => Error::ValueSize(size),
-            TreeError::LargeValue(size) => Error::LargeValue(size),
-            TreeError::JournalFull => Error::BatchSize,
-            TreeError::NotAscending(index) => Error::NotAscending(index),
-            TreeError::TooManySnapshots => Error::TooManySnapshots,
-            TreeError::NoSnapshot(number) => Error::NoSnapshot(number),
-            TreeError::PendingSize => Error::PendingSize,
-            TreeError::TooHigh => Error::TooHigh,
-            TreeError::NotCompiled { feature } => Error::NotCompiled { feature },
-            TreeError::PageSize(_) => Error::Unsuitable { what: "pages of this size" },
-            // The others are about raw pages, which a store has none of.
-            _ => Error::Unsuitable { what: "raw pages" },
+            EngineError::Log(error) => Error::from(error),
+            EngineError::Corrupt { page, why } => Error::Corrupt { page, why: PageDamage::Node(why) },
+            EngineError::OtherFormat => Error::OtherFormat { what: "cells" },
+            EngineError::Memory { required } => Error::Memory { required },
+            EngineError::PageSize(_) => Error::Unsuitable { what: "pages of this size" },
+            EngineError::KeySize(size) => Error::KeySize(size),
+            EngineError::ReservedKey => Error::ReservedKey,
+            EngineError::TooManySnapshots => Error::TooManySnapshots,
+            EngineError::NoSnapshot(number) => Error::NoSnapshot(number),
+            EngineError::ValueSize(size) => Error::ValueSize(size),
+            EngineError::LargeValue(size) => Error::LargeValue(size),
+            EngineError::NotAscending(index) => Error::NotAscending(index),
+            EngineError::BatchTooLarge { .. } => Error::BatchSize,
+            EngineError::PendingSize => Error::PendingSize,
+            EngineError::TooHigh => Error::TooHigh,
+            EngineError::NotCompiled { feature } => Error::NotCompiled { feature },
+            // The tree says nothing else yet.
+            _ => Error::ReadOnly,
         }
     }
 }

@@ -43,7 +43,7 @@
 //! ```
 //!
 //! **The key decision** is that a store is its tree: there is no translation layer below it and no journal beside it, so
-//! that nothing is written twice. Values live in the leaves as long as a key and its value take a quarter of a page together
+//! that nothing is written twice. Values live in the leaves as long as a key and its value fit a fifth of a page or so together
 //! ([`Store::entry_size_max`]); larger ones, to 16 MiB, have pages of their own and are copied out with [`Store::read`]
 //! instead of being lent. The price is that moving such a page to free a block rewrites a leaf as well.
 //!
@@ -77,11 +77,9 @@
 //! * On by default: `group` (changes that wait for a sync), `snapshots`, `blobs` (values that do not fit a leaf), `files`, `mlc` (files on
 //!   blocks with two bits a cell), `tags` (files on parts with protected spare bytes).
 //! * Off: `embedded-io` (the traits of that crate for open files), `defmt` (`defmt::Format` for errors), `fast-crc` (larger tables for checksums), `std` (checksums by the
-//!   machine's own instructions, for hosts), `next` (the new heart, on the way: stores with other bytes on flash, in a module of its own; not for use).
+//!   machine's own instructions, for hosts).
 
 #![no_std]
-#![cfg_attr(feature = "next", expect(clippy::duplicate_mod, reason = "`map` is a module of either heart"))]
-
 /// The examples of the front pages, run as they stand there.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
@@ -95,20 +93,16 @@ mod delete_range;
 mod error;
 mod fixed;
 mod map;
-#[cfg(feature = "snapshots")]
-mod map_snapshots;
-#[cfg(feature = "next")]
-pub mod next;
 mod options;
 mod store;
-#[cfg(feature = "blobs")]
+mod verify;
 mod writer;
 
 #[cfg(feature = "snapshots")]
-pub use at::At;
+pub use at::{At, Snapshot};
 pub use cursor::Cursor;
 pub use delete_range::RangeDeleted;
-pub use error::Error;
+pub use error::{Error, PageDamage};
 pub use fixed::Fixed;
 pub use map::Map;
 /// Files and directories, see [`fs::Fs`].
@@ -117,10 +111,10 @@ pub use nandu_fs as fs;
 pub use nandu_index::{Direction, Edit, Entry};
 pub use nandu_log::LogStats;
 pub use nandu_nand as nand;
-pub use nandu_tree::{ByteCells, Cells, Durability, FixedCells, PageDamage};
 #[cfg(feature = "snapshots")]
-pub use nandu_tree::{SNAPSHOT_COUNT_MAX, Snapshot};
+pub use nandu_tree::SNAPSHOT_COUNT_MAX;
+pub use nandu_tree::{ByteCells, Cells, Durability, FixedCells};
 pub use options::Options;
-pub use store::{Store, Violation};
-#[cfg(feature = "blobs")]
+pub use store::Store;
+pub use verify::Violation;
 pub use writer::Writer;

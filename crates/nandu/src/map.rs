@@ -1,4 +1,4 @@
-//! Ordered records of integers. The same on either heart: this file is a module of both, and takes from the one above it what it stands on.
+//! Ordered records of integers.
 
 use core::fmt;
 use core::ops::{Bound, ControlFlow, RangeBounds};
@@ -7,7 +7,7 @@ use nandu_index::{Direction, Entry};
 use nandu_nand::{Geometry, Nand};
 use nandu_tree::FixedCells;
 
-use super::{Cursor, Error, Fixed, LogStats, Options, Store, Violation};
+use crate::{Cursor, Error, Fixed, LogStats, Options, Store, Violation};
 
 /// Ordered records of integers by integers, packed: a key takes the bits in which it differs from its neighbours.
 ///
@@ -33,7 +33,7 @@ use super::{Cursor, Error, Fixed, LogStats, Options, Store, Violation};
 /// # }
 /// ```
 pub struct Map<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usize> {
-    pub(super) store: Store<'m, N, FixedCells<KEY, VALUE>>,
+    store: Store<'m, N, FixedCells<KEY, VALUE>>,
     of: core::marker::PhantomData<(K, V)>,
 }
 
@@ -245,21 +245,19 @@ impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE:
     }
 }
 
-pub(super) fn bound<K: Fixed<KEY>, const KEY: usize>(bound: Bound<&K>) -> Bound<[u8; KEY]> {
+fn bound<K: Fixed<KEY>, const KEY: usize>(bound: Bound<&K>) -> Bound<[u8; KEY]> {
     bound.map(|key| key.to_bytes())
 }
 
-pub(super) fn as_slice<const KEY: usize>(bound: &Bound<[u8; KEY]>) -> Bound<&[u8]> {
+fn as_slice<const KEY: usize>(bound: &Bound<[u8; KEY]>) -> Bound<&[u8]> {
     bound.as_ref().map(|key| &key[..])
 }
 
-pub(super) fn value_of<V: Fixed<VALUE>, const VALUE: usize>(bytes: &[u8]) -> Option<V> {
+fn value_of<V: Fixed<VALUE>, const VALUE: usize>(bytes: &[u8]) -> Option<V> {
     bytes.try_into().ok().map(V::from_bytes)
 }
 
 /// The cells hold entries of these sizes only, so there is always one.
-pub(super) fn pair_of<K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usize>(
-    entry: Entry<'_>,
-) -> Option<(K, V)> {
+fn pair_of<K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE: usize>(entry: Entry<'_>) -> Option<(K, V)> {
     Some((value_of(entry.key)?, value_of(entry.value)?))
 }

@@ -1,8 +1,10 @@
 //! Choices made when a store is formatted or opened.
 
-use nandu_log::{Log, LogOptions};
-use nandu_nand::{ALIGNMENT, CellMode, Geometry, Nand};
+use nandu_nand::{Geometry, Nand};
 use nandu_tree::Durability;
+
+/// Whether large values are compiled. A store that has some is refused where they are not.
+const BLOBS: bool = cfg!(feature = "blobs");
 
 /// Choices made when a store is formatted or opened. What a volume was formatted with is found on the chip and need not
 /// be repeated.
@@ -21,8 +23,6 @@ pub struct Options {
     /// Longest list of blocks that are opened next, 3 to 14; left open: by the size of the chip. Longer means fewer checkpoints and more blocks
     /// that hold no data.
     pub ready_max: Option<u8>,
-    /// Mode of the cells. `Mlc` is refused where a power cut may damage the partner of a page.
-    pub mode: CellMode,
     /// Read the header of each page back after it was programmed: one more short read for each program, and a program that
     /// the chip reported and lost (fault F14) is repeated elsewhere instead of being found out when it is needed. An open after
     /// a cut reads twice what does not seem to be there, so that a read of something else (F15, F16) does not hide the newest page.
@@ -34,8 +34,6 @@ pub struct Options {
     /// Bytes of memory for nodes of the tree that are kept. With room for all inner nodes, about three bytes for each
     /// leaf with integer keys, a lookup reads one page.
     pub cache_size: usize,
-    /// Pages that one batch may replace and still tell the collector about each; at least 64, four bytes each.
-    pub journal_pages: usize,
     /// When a change is durable: when the call returns, or at the next [`Store::sync`](crate::Store::sync). With the
     /// latter many changes cost few programs.
     pub durability: Durability,
@@ -46,9 +44,6 @@ pub struct Options {
     /// was used with it and not left by [`Store::settle`](crate::Store::settle): as many bytes as were given then are enough,
     /// with fewer the volume may be refused with [`Error::PendingSize`](crate::Error::PendingSize).
     pub pending_size: usize,
-    /// Whether buffers for whole pages lie at multiples of 32 from the beginning of the memory, for DMA on a processor with a data cache: takes up to 24
-    /// bytes more. Otherwise they lie at multiples of 8.
-    pub aligned: bool,
 }
 
 impl Options {
@@ -58,14 +53,11 @@ impl Options {
         salt: 0,
         stream_count: None,
         ready_max: None,
-        mode: CellMode::Slc,
         read_back: false,
         reads_max: None,
         cache_size: 8192,
-        journal_pages: 64,
         durability: Durability::Immediate,
         pending_size: 0,
-        aligned: false,
     };
 
     /// These options with as large a cache as fits `memory_size` bytes in all; `None` if the store needs more than that
@@ -76,40 +68,26 @@ impl Options {
         Some(Options { cache_size, ..self })
     }
 
-    pub(crate) const fn log(&self) -> LogOptions {
-        LogOptions {
-            volume: self.volume,
-            salt: self.salt,
-            stream_count: self.stream_count,
-            ready_max: self.ready_max,
-            mode: self.mode,
-            read_back: self.read_back,
-            reads_max: self.reads_max,
-            ..LogOptions::DEFAULT
-        }
-    }
-
-    pub(crate) const fn tree(&self) -> nandu_tree::Options {
-        nandu_tree::Options {
-            cache_size: self.cache_size,
-            journal_pages: self.journal_pages,
-            durability: self.durability,
-            pending_size: self.pending_size,
-            note_count: 0,
-            copy_count: 0,
-            parts_leaves: false,
-        }
-    }
-
-    /// Bytes of memory for the log, a multiple of 8, rounded up if pages behind it are to be aligned as well.
-    pub(crate) const fn log_memory<N: Nand>(&self, geometry: &Geometry) -> usize {
-        let size = Log::<N>::memory_required(geometry, &self.log());
-        if self.aligned { size.next_multiple_of(ALIGNMENT) } else { size }
+    /// The tree's options.
+    pub(crate) const fn engine(&self) -> nandu_tree::Options {
+        // It has fields besides where the log is built for its own tests.
+        let mut engine = nandu_tree::Options::DEFAULT;
+        engine.log.volume = self.volume;
+        engine.log.salt = self.salt;
+        engine.log.stream_count = self.stream_count;
+        engine.log.ready_max = self.ready_max;
+        engine.log.read_back = self.read_back;
+        engine.log.reads_max = self.reads_max;
+        engine.cache_size = self.cache_size;
+        engine.pending_size = self.pending_size;
+        engine.durability = self.durability;
+        engine.has_values = BLOBS;
+        engine.has_snapshots = cfg!(feature = "snapshots");
+        engine
     }
 
     pub(crate) const fn memory_required<N: Nand>(&self, geometry: &Geometry) -> usize {
-        let tree = nandu_tree::memory_required(geometry.page_size as usize, &self.tree());
-        self.log_memory::<N>(geometry) + tree
+        nandu_tree::memory_required::<N>(geometry, &self.engine())
     }
 }
 

@@ -65,34 +65,10 @@ mod with {
             let mut store = Store::open(chip, options, &mut memory).unwrap();
             assert_eq!(store.get(b"key").unwrap(), Some(&b"value"[..]), "{name}");
         }
-        #[cfg(feature = "next")]
-        new_heart(waiting);
         let options = nandu::fs::Options::DEFAULT;
         let mut memory = vec![0; Fs::<Sim>::memory_required(&chip().chip().geometry, &options)];
         let fs = Fs::format(chip(), options, Format::default(), &mut memory).unwrap();
         publish("files", &mut fs.abandon());
-    }
-
-    #[cfg(feature = "next")]
-    fn new_heart(waiting: Options) {
-        for (name, options, size) in
-            [("new-nothing", Options::DEFAULT, 40), ("new-group", waiting, 40), ("new-blobs", Options::DEFAULT, 5000)]
-        {
-            let required = nandu::next::Store::<Sim>::memory_required(&chip().chip().geometry, &options);
-            let mut memory = vec![0; required];
-            let mut store = nandu::next::Store::format(chip(), options, &mut memory).unwrap();
-            store.put(b"key", b"value").unwrap();
-            // More than one leaf, so that some of what waits is in none.
-            for number in 0..300_u32 {
-                store.put(&number.wrapping_mul(0x9E37_79B1).to_be_bytes(), &[1; 40]).unwrap();
-            }
-            store.put(b"other", &vec![7; size]).unwrap();
-            store.sync().unwrap();
-            let mut chip = store.abandon();
-            publish(name, &mut chip);
-            let mut store = nandu::next::Store::open(chip, options, &mut memory).unwrap();
-            assert_eq!(store.get(b"key").unwrap(), Some(&b"value"[..]), "{name}");
-        }
     }
 }
 
@@ -118,7 +94,8 @@ mod without {
         for feature in ["group", "snapshots", "blobs"] {
             assert_eq!(open(feature), Err(nandu::Error::NotCompiled { feature }));
         }
-        assert_eq!(open("files"), Err(nandu::Error::NotCompiled { feature: "files" }));
+        // No store, with the part or without.
+        assert_eq!(open("files"), Err(nandu::Error::OtherFormat { what: "raw pages" }));
     }
 
     #[test]
@@ -133,32 +110,12 @@ mod without {
         store.put(b"small", &[7; 50]).unwrap();
     }
 
-    /// The same of the new heart.
-    #[cfg(feature = "next")]
+    /// What another build takes for what says where a large value is, is refused by this one.
     #[test]
-    fn the_new_heart_refuses_what_is_not_compiled_and_opens_the_rest() {
-        use nandu::next::Store;
-
-        let required = Store::<Sim>::memory_required(&chip().chip().geometry, &Options::DEFAULT);
-        let mut memory = vec![0; required];
-        for feature in ["group", "blobs"] {
-            let chip = ImageFile::load(image(&format!("new-{feature}"))).unwrap();
-            let refused = Store::open(chip, Options::DEFAULT, &mut memory).map(|_| ()).unwrap_err();
-            assert_eq!(refused, Error::NotCompiled { feature });
-        }
-        let chip = ImageFile::load(image("new-nothing")).unwrap();
-        let mut place = None;
-        Store::open_in(&mut place, chip, nandu::ByteCells, Options::DEFAULT, &mut memory).unwrap();
-        let store = place.as_mut().unwrap();
-        assert_eq!(store.get(b"key").unwrap(), Some(&b"value"[..]));
-        assert_eq!(store.put(b"large", &[7; 5000]).unwrap_err(), Error::NotCompiled { feature: "blobs" });
-        // What another build takes for what says where a large value is, is refused by this one.
+    fn what_looks_like_a_large_value_is_refused() {
+        let mut memory = memory(&Options::DEFAULT);
+        let mut store = Store::format(chip(), Options::DEFAULT, &mut memory).unwrap();
         let head = [&[0x7F, 0x48, 0xD6, 0x9B][..], &100_u32.to_le_bytes(), &7_u32.to_le_bytes()].concat();
         assert_eq!(store.put(b"k", &head).unwrap_err(), Error::ValueSize(12));
-        Store::unmount_in(&mut place).unwrap();
-        assert!(place.is_none());
-        let waiting = Options { durability: Durability::OnSync, ..Options::DEFAULT };
-        let refused = Store::format(self::chip(), waiting, &mut memory).map(|_| ()).unwrap_err();
-        assert_eq!(refused, Error::NotCompiled { feature: "group" });
     }
 }

@@ -4,19 +4,13 @@ use nandu::nand::{Geometry, NandErrorKind};
 
 use crate::CACHE_SIZE;
 use crate::chip::{Chip, Emulated};
-use crate::fs::{Attributes, Format, Fs, FsError, Ino, Options, RenameMode};
 use crate::random::Random;
 use crate::stack::Stack;
-
-/// Choices of a file system on the new heart.
-#[cfg(feature = "new-files")]
-pub const OPTIONS: Options =
-    Options { cache_size: CACHE_SIZE, pending_size: crate::PENDING_SIZE, open_max: 4, ..Options::DEFAULT };
+use nandu::fs::{Attributes, Format, Fs, FsError, Ino, Options, RenameMode};
 
 /// Choices of a file system without tags.
-#[cfg(not(feature = "new-files"))]
 pub const OPTIONS: Options = Options {
-    log: nandu::fs::LogOptions { tags: false, ..Options::DEFAULT.log },
+    log: nandu::fs::LogOptions { has_tags: false, ..Options::DEFAULT.log },
     cache_size: CACHE_SIZE,
     pending_size: crate::PENDING_SIZE,
     open_max: 4,
@@ -76,10 +70,7 @@ pub fn measure(stack: &mut Stack, whole: Geometry, options: Options, memory: &mu
 fn format(geometry: Geometry, options: Options, memory: &mut [u8]) {
     let mut place = None;
     Fs::format_in(&mut place, Emulated::erased(geometry), options, &Format::default(), memory).expect("format");
-    #[cfg(not(feature = "new-files"))]
     Fs::unmount_in(&mut place).expect("unmount");
-    #[cfg(feature = "new-files")]
-    let _ = place.map(|fs| fs.unmount().expect("unmount"));
 }
 
 /// What a call may say in such a life.

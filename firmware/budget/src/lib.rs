@@ -5,20 +5,13 @@
 
 pub mod chip;
 pub mod clock;
-#[cfg(any(feature = "files", feature = "all", feature = "new-files"))]
+#[cfg(any(feature = "files", feature = "all"))]
 pub mod files;
 pub mod host;
 pub mod random;
-#[cfg(not(any(feature = "files", feature = "new-files")))]
+#[cfg(not(feature = "files"))]
 pub mod records;
 pub mod stack;
-
-/// The file system of the profile.
-#[cfg(any(feature = "files", feature = "all"))]
-pub use nandu::fs;
-/// The file system of the profile.
-#[cfg(feature = "new-files")]
-pub use nandu_newfs as fs;
 
 /// Bytes of memory for nodes in every figure of memory and stack.
 pub const CACHE_SIZE: usize = 1024;

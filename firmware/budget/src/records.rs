@@ -2,11 +2,8 @@
 
 use core::fmt::Debug;
 
-#[cfg(not(feature = "new"))]
 pub use nandu::Store;
 use nandu::nand::{Geometry, Nand, NandErrorKind};
-#[cfg(feature = "new")]
-pub use nandu::next::Store;
 use nandu::{ByteCells, Error, Options};
 
 use crate::CACHE_SIZE;
@@ -147,9 +144,9 @@ fn every(stack: &mut Stack, store: &mut Store<'_, Chip>, random: &mut Random, ke
         }
         11..13 => stack.call("put (large)", || store.put(key, &large[..600 + random.below(5_000) as usize])).map(drop),
         13 => stack.call("read", || store.read(key, 100, &mut [0; 64])).map(drop),
-        #[cfg(not(feature = "new"))]
+        #[cfg(any(feature = "store", feature = "all"))]
         14 => snapshots(stack, store, true, key),
-        #[cfg(not(feature = "new"))]
+        #[cfg(any(feature = "store", feature = "all"))]
         15 => snapshots(stack, store, false, key),
         16 => stack.call("settle", || store.settle()),
         17 => stack.call("idle", || store.idle(8)).map(drop),
@@ -166,8 +163,8 @@ fn every(stack: &mut Stack, store: &mut Store<'_, Chip>, random: &mut Random, ke
     }
 }
 
-/// What the new heart does not have yet: a snapshot is made, or the oldest one read and released.
-#[cfg(not(any(feature = "min", feature = "new")))]
+/// A snapshot is made, or the oldest one read and released.
+#[cfg(any(feature = "store", feature = "all"))]
 fn snapshots(stack: &mut Stack, store: &mut Store<'_, Chip>, is_made: bool, key: &[u8]) -> Outcome<()> {
     use core::ops::{Bound, ControlFlow};
 

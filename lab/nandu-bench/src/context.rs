@@ -4,8 +4,6 @@ use std::fmt;
 
 use nandu_sim::Chip;
 
-use crate::Heart;
-
 /// How much of an experiment is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
@@ -31,8 +29,6 @@ pub struct Context<'a> {
     pub seed: u64,
     /// How much is run.
     pub scale: Scale,
-    /// What experiments that know of both put their stores on; others have the old one.
-    pub heart: Heart,
     /// Is told now and then how much of it is done: pieces done, pieces in all.
     pub progress: Option<&'a mut dyn FnMut(u64, u64)>,
 }
@@ -46,12 +42,12 @@ impl fmt::Debug for Context<'_> {
 impl Context<'static> {
     /// Everything is run, and nobody is told how far it is.
     pub fn full(seed: u64) -> Context<'static> {
-        Context { seed, scale: Scale::Full, heart: Heart::Old, progress: None }
+        Context { seed, scale: Scale::Full, progress: None }
     }
 
     /// As [`full`](Context::full), with [`Scale::Small`].
     pub fn small(seed: u64) -> Context<'static> {
-        Context { seed, scale: Scale::Small, heart: Heart::Old, progress: None }
+        Context { seed, scale: Scale::Small, progress: None }
     }
 }
 

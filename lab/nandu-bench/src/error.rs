@@ -28,9 +28,6 @@ pub enum BenchError {
     /// The store answered wrong.
     #[error("key {0} is not what was put")]
     Wrong(u32),
-    /// What is asked for is not built on this heart.
-    #[error("the new heart has not got so far")]
-    NotBuilt,
     /// Anything else, in one line.
     #[error("{0}")]
     Other(String),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
-use crate::{BenchError, Context, Experiment, Figure, Heart, Scale};
+use crate::{BenchError, Context, Experiment, Figure, Scale};
 
 /// What is to be run.
 #[derive(Clone, Debug)]
@@ -19,8 +19,6 @@ pub struct Plan {
     pub seeds: Range<u64>,
     /// How much of each is run.
     pub scale: Scale,
-    /// What is under nandu's own stores, where an experiment has them on both hearts.
-    pub heart: Heart,
     /// How many parts run at the same time, at least one.
     pub thread_count: usize,
 }
@@ -70,7 +68,7 @@ impl Plan {
     /// Experiments with one seed at full scale, on as many threads as the machine has cores.
     pub fn new(experiments: Vec<&'static Experiment>, seed: u64) -> Plan {
         let thread_count = thread::available_parallelism().map_or(1, usize::from);
-        Plan { experiments, seeds: seed..seed.saturating_add(1), scale: Scale::Full, heart: Heart::Old, thread_count }
+        Plan { experiments, seeds: seed..seed.saturating_add(1), scale: Scale::Full, thread_count }
     }
 
     /// How many parts an experiment of the plan has, over all seeds.
@@ -119,7 +117,7 @@ enum Message {
 pub fn run<E: From<RunError>>(plan: &Plan, tell: &mut dyn FnMut(Event) -> Result<(), E>) -> Result<(), E> {
     let jobs = plan.jobs();
     let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let queue = Queue { jobs: &jobs, scale: plan.scale, heart: plan.heart, next, is_over };
+    let queue = Queue { jobs: &jobs, scale: plan.scale, next, is_over };
     let (sender, messages) = mpsc::channel();
     thread::scope(|scope| {
         for _ in 0..plan.thread_count.clamp(1, jobs.len().max(1)) {
@@ -138,7 +136,6 @@ pub fn run<E: From<RunError>>(plan: &Plan, tell: &mut dyn FnMut(Event) -> Result
 struct Queue<'q> {
     jobs: &'q [Job],
     scale: Scale,
-    heart: Heart,
     next: AtomicUsize,
     is_over: AtomicBool,
 }
@@ -152,8 +149,7 @@ impl Queue<'_> {
             let mut progress = |done, total| {
                 let _ = sender.send(Message::Progress { job: index, done, total });
             };
-            let mut context =
-                Context { seed: job.seed, scale: self.scale, heart: self.heart, progress: Some(&mut progress) };
+            let mut context = Context { seed: job.seed, scale: self.scale, progress: Some(&mut progress) };
             let outcome = job.experiment.run_part(&mut context, job.part);
             if outcome.is_err() {
                 self.is_over.store(true, Ordering::Relaxed);
@@ -246,7 +242,7 @@ mod tests {
     }
 
     fn plan(seeds: Range<u64>, thread_count: usize) -> Plan {
-        Plan { experiments: vec![&SLOW_FIRST], seeds, scale: Scale::Full, heart: Heart::Old, thread_count }
+        Plan { experiments: vec![&SLOW_FIRST], seeds, scale: Scale::Full, thread_count }
     }
 
     #[test]

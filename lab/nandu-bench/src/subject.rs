@@ -3,13 +3,13 @@
 use std::ops::ControlFlow;
 
 use nandu::nand::{Cause, Pairing, TearScope};
-use nandu::{Direction, Durability, FixedCells, Options, Store, next};
+use nandu::{Direction, Durability, FixedCells, Options, Store};
 use nandu_baselines::{Cache, PaperOptions, PaperTree, TreeKind};
 use nandu_index::OrderedIndex;
 use nandu_sim::{Chip, Counters, Sim};
 
 use crate::workload::Operation;
-use crate::{BenchError, Context, Heart};
+use crate::{BenchError, Context};
 
 /// Which structure, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,18 +165,9 @@ fn with_nandu<T>(
     options: Options,
     work: impl FnOnce(&mut dyn Subject, &mut Context<'_>) -> Result<T, BenchError>,
 ) -> Result<T, BenchError> {
-    match context.heart {
-        Heart::Old => {
-            let mut memory = crate::rig::memory(sim.chip(), &options);
-            let store = Store::format_with(sim, FixedCells, options, &mut memory)?;
-            work(&mut OfNandu { store }, context)
-        }
-        Heart::New => {
-            let mut memory = vec![0; next::Store::<Sim>::memory_required(&sim.chip().geometry, &options)];
-            let store = next::Store::format_with(sim, FixedCells, options, &mut memory)?;
-            work(&mut OfNext { store }, context)
-        }
-    }
+    let mut memory = crate::rig::memory(sim.chip(), &options);
+    let store = Store::format_with(sim, FixedCells, options, &mut memory)?;
+    work(&mut OfNandu { store }, context)
 }
 
 struct OfPaper(PaperTree<Sim>);
@@ -231,64 +222,56 @@ impl Subject for OfPaper {
     }
 }
 
-/// A store on one heart as a subject: both have the same calls.
-macro_rules! subject_of {
-    ($name:ident, $store:ty) => {
-        struct $name<'m> {
-            store: $store,
-        }
-
-        impl Subject for $name<'_> {
-            fn get(&mut self, key: u32) -> Result<Option<u32>, BenchError> {
-                let found = self.store.get(&key.to_be_bytes())?;
-                Ok(found.and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes))
-            }
-
-            fn put(&mut self, key: u32, value: u32) -> Result<(), BenchError> {
-                Ok(self.store.put(&key.to_be_bytes(), &value.to_be_bytes()).map(drop)?)
-            }
-
-            fn delete(&mut self, key: u32) -> Result<bool, BenchError> {
-                Ok(self.store.delete(&key.to_be_bytes())?)
-            }
-
-            fn scan(&mut self, key: u32, count: u32) -> Result<u32, BenchError> {
-                let (key, mut seen) = (key.to_be_bytes(), 0);
-                let from = std::ops::Bound::Included(&key[..]);
-                self.store.range(from, std::ops::Bound::Unbounded, Direction::Forward, |_| {
-                    seen += 1;
-                    if seen < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-                })?;
-                Ok(seen)
-            }
-
-            fn sync(&mut self) -> Result<(), BenchError> {
-                Ok(self.store.sync()?)
-            }
-
-            fn counters(&self) -> Counters {
-                *self.store.nand().counters()
-            }
-
-            fn gc_reads(&self) -> u64 {
-                self.store.nand().ledger().of(Cause::Gc).reads
-            }
-
-            /// The log frees each block by one erase.
-            fn gc_runs(&self) -> u64 {
-                self.store.nand().counters().erases
-            }
-
-            fn live_pages(&self) -> u64 {
-                self.store.stats().live_pages.into()
-            }
-
-            fn height(&self) -> u32 {
-                self.store.height().into()
-            }
-        }
-    };
+struct OfNandu<'m> {
+    store: Store<'m, Sim, FixedCells<4, 4>>,
 }
 
-subject_of!(OfNandu, Store<'m, Sim, FixedCells<4, 4>>);
-subject_of!(OfNext, next::Store<'m, Sim, FixedCells<4, 4>>);
+impl Subject for OfNandu<'_> {
+    fn get(&mut self, key: u32) -> Result<Option<u32>, BenchError> {
+        let found = self.store.get(&key.to_be_bytes())?;
+        Ok(found.and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes))
+    }
+
+    fn put(&mut self, key: u32, value: u32) -> Result<(), BenchError> {
+        Ok(self.store.put(&key.to_be_bytes(), &value.to_be_bytes()).map(drop)?)
+    }
+
+    fn delete(&mut self, key: u32) -> Result<bool, BenchError> {
+        Ok(self.store.delete(&key.to_be_bytes())?)
+    }
+
+    fn scan(&mut self, key: u32, count: u32) -> Result<u32, BenchError> {
+        let (key, mut seen) = (key.to_be_bytes(), 0);
+        let from = std::ops::Bound::Included(&key[..]);
+        self.store.range(from, std::ops::Bound::Unbounded, Direction::Forward, |_| {
+            seen += 1;
+            if seen < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(seen)
+    }
+
+    fn sync(&mut self) -> Result<(), BenchError> {
+        Ok(self.store.sync()?)
+    }
+
+    fn counters(&self) -> Counters {
+        *self.store.nand().counters()
+    }
+
+    fn gc_reads(&self) -> u64 {
+        self.store.nand().ledger().of(Cause::Gc).reads
+    }
+
+    /// The log frees each block by one erase.
+    fn gc_runs(&self) -> u64 {
+        self.store.nand().counters().erases
+    }
+
+    fn live_pages(&self) -> u64 {
+        self.store.stats().live_pages.into()
+    }
+
+    fn height(&self) -> u32 {
+        self.store.height().into()
+    }
+}

@@ -1,8 +1,7 @@
 //! Promises that an experiment of the lab measures already.
 
-use nandu_bench::{BenchError, Context, Figure, Heart, Scale, experiments};
+use nandu_bench::{BenchError, Context, Figure, Scale, experiments};
 
-use crate::files::NewMaker;
 use crate::measure::{Form, Values, Wrong};
 
 /// Where the number of a case comes from.
@@ -43,28 +42,11 @@ const SOURCES: &[Source] = &[
     source("amplification", "Zipf", "core/skew", "zipf-0.99", "zipf-0.99", "write_amplification"),
 ];
 
-/// The numbers of a promise of records.
-pub(crate) fn values(promise: &str, form: Form, heart: Heart) -> Result<Values, Wrong> {
-    let run = |source: &Source| run(source.experiment, source.part, form, heart);
-    all(promise, run)
-}
-
-/// The numbers of a promise of files.
-pub(crate) fn of_files(promise: &str, form: Form, heart: Heart) -> Result<Values, Wrong> {
-    let run = |source: &Source| match heart {
-        Heart::Old => run(source.experiment, source.part, form, heart),
-        Heart::New => {
-            let context = &mut context(form, heart);
-            experiments::run_part_on(&NewMaker, source.experiment, source.part, context)
-        }
-    };
-    all(promise, run)
-}
-
-fn all(promise: &str, run: impl Fn(&Source) -> Result<Vec<Figure>, BenchError>) -> Result<Values, Wrong> {
+/// The numbers of a promise.
+pub(crate) fn values(promise: &str, form: Form) -> Result<Values, Wrong> {
     let mut values = Values::new();
     for source in SOURCES.iter().filter(|source| source.promise == promise) {
-        let figures = run(source)?;
+        let figures = run(source.experiment, source.part, form)?;
         values.insert(source.case.to_owned(), value(&figures, source.figure, source.metric)?);
     }
     Ok(values)
@@ -72,21 +54,21 @@ fn all(promise: &str, run: impl Fn(&Source) -> Result<Vec<Figure>, BenchError>) 
 
 /// Bursts through the file system with pages migrated in idle time, over what cells with one bit take of the same chip.
 pub(crate) fn flexfs(form: Form) -> Result<Values, Wrong> {
-    let files = run("paper/flexfs-files", "idle", form, Heart::Old)?;
-    let cells = run("paper/flexfs-e9", "slc", form, Heart::Old)?;
+    let files = run("paper/flexfs-files", "idle", form)?;
+    let cells = run("paper/flexfs-e9", "slc", form)?;
     let ratio = value(&files, "idle/migrated/all", "mb_per_s")? / value(&cells, "slc/all", "mb_per_s")?;
     Ok(Values::from([(String::new(), ratio)]))
 }
 
-fn run(experiment: &str, part: &str, form: Form, heart: Heart) -> Result<Vec<Figure>, BenchError> {
+fn run(experiment: &str, part: &str, form: Form) -> Result<Vec<Figure>, BenchError> {
     let missing = || BenchError::Other(format!("there is no part `{part}` of an experiment `{experiment}`"));
     let experiment = experiments::named(experiment).ok_or_else(missing)?;
     let part = experiment.part_named(part).ok_or_else(missing)?;
-    experiment.run_part(&mut context(form, heart), part)
+    experiment.run_part(&mut context(form), part)
 }
 
-fn context(form: Form, heart: Heart) -> Context<'static> {
-    Context { seed: 0, scale: form.pick(Scale::Small, Scale::Full), heart, progress: None }
+fn context(form: Form) -> Context<'static> {
+    Context { seed: 0, scale: form.pick(Scale::Small, Scale::Full), progress: None }
 }
 
 fn value(figures: &[Figure], case: &str, metric: &str) -> Result<f64, BenchError> {

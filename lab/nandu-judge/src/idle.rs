@@ -1,13 +1,12 @@
 //! What idle time programs after the last change.
 
 use nandu::{Durability, Options};
-use nandu_bench::Heart;
-use nandu_bench::heart::Cells;
+use nandu_bench::records::{self, Cells};
 use nandu_files::{Attributes, FileSystem, Ino};
 use nandu_sim::{Chip, Sim};
 use nandu_suite::{Chance, System};
 
-use crate::files::{Choice, NewFiles, OldFiles};
+use crate::files::Files;
 use crate::measure::{Form, Values, Wrong};
 use crate::pages::failed;
 
@@ -53,16 +52,10 @@ impl Idle {
     }
 }
 
-pub(crate) fn measure(heart: Heart, form: Form) -> Result<Idle, Wrong> {
+pub(crate) fn measure(form: Form) -> Result<Idle, Wrong> {
     let mut idle = Idle::default();
-    if heart.has_records() {
-        records(heart, form, &mut idle)?;
-    }
-    let choice = Choice { cache_size: 16 << 10, pending_size: 8 << 10 };
-    match heart {
-        Heart::Old => files(&OldFiles::new(choice), form, &mut idle)?,
-        Heart::New => files(&NewFiles::new(choice), form, &mut idle)?,
-    }
+    records(form, &mut idle)?;
+    files(&Files::new(16 << 10, 8 << 10), form, &mut idle)?;
     Ok(idle)
 }
 
@@ -70,12 +63,12 @@ fn chip(form: Form) -> Chip {
     Chip::W25N01GV.with_blocks(form.pick(BLOCKS.0, BLOCKS.1))
 }
 
-fn records(heart: Heart, form: Form, idle: &mut Idle) -> Result<(), Wrong> {
+fn records(form: Form, idle: &mut Idle) -> Result<(), Wrong> {
     let options =
         Options { cache_size: 16 << 10, durability: Durability::OnSync, pending_size: 8 << 10, ..Options::DEFAULT };
     let mut sim = Sim::new(chip(form));
-    let mut memory = vec![0; heart.memory_required(&sim, Cells::Bytes, &options)];
-    let mut store = heart.format(&mut sim, Cells::Bytes, options, &mut memory)?;
+    let mut memory = vec![0; records::memory_required(&sim, &options)];
+    let mut store = records::format(&mut sim, Cells::Bytes, options, &mut memory)?;
     let (value, mut chance) = ([7; 100], Chance::new(1));
     let count = form.pick(SIZE.0, SIZE.1) / value.len();
     for done in 0..count + count / 3 {

@@ -1,6 +1,6 @@
-//! Measures what nandu promises, on the old heart and on the new one.
+//! Measures what nandu promises.
 //!
-//! **For** `cargo xtask promises`, which prints one table: promise, case, limit, old heart, new heart, verdict.
+//! **For** `cargo xtask promises`, which prints one table: promise, case, limit, what is measured, verdict.
 //!
 //! * `promises.rs`: `promises.toml`, read and checked.
 //! * `measure.rs`: which promise is measured how.

@@ -1,13 +1,12 @@
 //! Pages of a file, each written and synced.
 
-use nandu::fs::Options;
 use nandu::nand::{Geometry, Pairing, TearScope};
-use nandu_bench::{BenchError, Heart};
+use nandu_bench::BenchError;
 use nandu_files::{Attributes, FileSystem, Ino};
 use nandu_sim::{Chip, Sim};
 use nandu_suite::{Chance, System};
 
-use crate::files::{Choice, NewFiles, OldFiles};
+use crate::files::Files;
 use crate::measure::{Form, Values, Wrong};
 
 /// Bytes of a tag.
@@ -22,18 +21,10 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> Wrong {
 
 /// Programs for each page of 4 KiB that is written over at random and synced, with tags and without. At most an eighth of the chip lives, so that
 /// the collector has little to move.
-pub(crate) fn values(form: Form, heart: Heart) -> Result<Values, Wrong> {
-    let choice = Choice { cache_size: 16 << 10, pending_size: 8 << 10 };
+pub(crate) fn values(form: Form) -> Result<Values, Wrong> {
     let mut values = Values::new();
     for (case, tag_size) in [("tagged", TAG_SIZE), ("untagged", 0)] {
-        let programs = match heart {
-            Heart::Old => {
-                let OldFiles(options) = OldFiles::new(choice);
-                programs(&OldFiles(Options { note_count: 128, ..options }), tag_size, form)?
-            }
-            Heart::New => programs(&NewFiles::new(choice), tag_size, form)?,
-        };
-        values.insert(case.to_owned(), programs);
+        values.insert(case.to_owned(), programs(&Files::new(16 << 10, 8 << 10), tag_size, form)?);
     }
     Ok(values)
 }

@@ -29,9 +29,9 @@ pub struct Promise {
     pub scope: Scope,
     /// Whether the short form measures it.
     pub short: bool,
-    /// `new` if a miss of the new heart, where it is built, fails the command.
+    /// Whether a miss fails the command.
     #[serde(default)]
-    pub gate: Option<Gate>,
+    pub held: bool,
     /// Its limits.
     pub limits: Vec<Case>,
 }
@@ -93,14 +93,6 @@ pub enum Scope {
     Both,
     /// Of the sources and of firmware: measured by whoever calls, not here.
     Code,
-}
-
-/// On which heart a miss fails the command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Gate {
-    /// On the new one.
-    New,
 }
 
 /// Why the file of promises is refused.

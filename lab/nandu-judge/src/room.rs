@@ -1,16 +1,15 @@
 //! How much fits: the real thing is filled until there is no room, read back, emptied, and filled again. The lesser of both times counts.
 
-use nandu::fs::Options as FsOptions;
 use nandu::nand::Geometry;
 use nandu::{Durability, Error, Options};
-use nandu_bench::heart::{Cells, Records};
-use nandu_bench::{BenchError, Heart};
+use nandu_bench::BenchError;
+use nandu_bench::records::{self, Cells, Records};
 use nandu_files::errno::ENOSPC;
 use nandu_files::{Attributes, FileError, FileSystem, Ino, Time};
 use nandu_sim::{Chip, Sim};
 use nandu_suite::System;
 
-use crate::files::{Choice, NewFiles, OldFiles};
+use crate::files::Files;
 use crate::measure::{Form, Values, Wrong};
 use crate::pages::failed;
 
@@ -39,14 +38,14 @@ fn wrong(what: String) -> Wrong {
 }
 
 /// Pages that live on a chip full of records, of all its pages, in percent.
-pub(crate) fn records(form: Form, heart: Heart) -> Result<Values, Wrong> {
+pub(crate) fn records(form: Form) -> Result<Values, Wrong> {
     let mut values = Values::new();
     for (case, chip) in cases(form) {
         let options =
             Options { cache_size: 16 << 10, durability: Durability::OnSync, pending_size: 8 << 10, ..Options::DEFAULT };
         let mut sim = Sim::new(chip);
-        let mut memory = vec![0; heart.memory_required(&sim, Cells::Bytes, &options)];
-        let mut store = heart.format(&mut sim, Cells::Bytes, options, &mut memory)?;
+        let mut memory = vec![0; records::memory_required(&sim, &options)];
+        let mut store = records::format(&mut sim, Cells::Bytes, options, &mut memory)?;
         let least = fill_records(&mut *store, 1)?.min(fill_records(&mut *store, 2)?);
         values.insert(case, 100.0 * f64::from(least) / f64::from(chip.geometry.page_count()));
     }
@@ -87,33 +86,22 @@ fn fill_records(store: &mut dyn Records, version: u8) -> Result<u32, Wrong> {
 }
 
 /// Bytes of files on a full volume, of all bytes of the chip, in percent.
-pub(crate) fn files(form: Form, heart: Heart) -> Result<Values, Wrong> {
+pub(crate) fn files(form: Form) -> Result<Values, Wrong> {
     let mut values = Values::new();
     for (case, chip) in cases(form) {
-        let choice = Choice { cache_size: 16 << 10, pending_size: 8 << 10 };
         let all = u64::from(chip.geometry.page_count()) * u64::from(chip.geometry.page_size);
-        let bytes = match heart {
-            Heart::Old => filled(&OldFiles::new(choice), chip)?,
-            Heart::New => filled(&NewFiles::new(choice), chip)?,
-        };
+        let bytes = filled(&Files::new(16 << 10, 8 << 10), chip)?;
         values.insert(case, 100.0 * bytes as f64 / all as f64);
     }
     Ok(values)
 }
 
 /// Bytes of files on a full volume that uses both modes of its cells, of all bytes with two bits a cell, in percent.
-pub(crate) fn two_bits(heart: Heart) -> Result<Values, Wrong> {
+pub(crate) fn two_bits() -> Result<Values, Wrong> {
     let chip = Chip::PAPER_FLEX.with_blocks(BLOCKS_TWO_BITS);
-    let choice = Choice { cache_size: 64 << 10, pending_size: 16 << 10 };
     let geometry: &Geometry = &chip.geometry;
     let all = u64::from(geometry.page_count()) * u64::from(geometry.page_size);
-    let bytes = match heart {
-        Heart::Old => {
-            let options = FsOptions { note_count: 128, ..OldFiles::new(choice).0 };
-            filled(&OldFiles(options.both_modes(geometry)), chip)?
-        }
-        Heart::New => filled(&NewFiles(NewFiles::new(choice).0.both_modes(geometry)), chip)?,
-    };
+    let bytes = filled(&Files::new(64 << 10, 16 << 10).both_modes(geometry), chip)?;
     Ok(Values::from([(format!("{BLOCKS_TWO_BITS} blocks"), 100.0 * bytes as f64 / all as f64)]))
 }
 

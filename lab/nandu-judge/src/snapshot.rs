@@ -2,8 +2,7 @@
 
 use nandu::{Error, Options};
 use nandu_bench::BenchError;
-use nandu_bench::Heart;
-use nandu_bench::heart::{Cells, Records};
+use nandu_bench::records::{self, Cells, Records};
 use nandu_sim::{Chip, Sim};
 use nandu_suite::Chance;
 
@@ -16,20 +15,20 @@ const LIVE: [u32; 2] = [40, 65];
 const BLOCKS: u32 = 64;
 
 /// Programs of a random update with one snapshot; infinite where there is no room for the snapshot or for an update.
-pub(crate) fn values(form: Form, heart: Heart) -> Result<Values, Wrong> {
+pub(crate) fn values(form: Form) -> Result<Values, Wrong> {
     let mut values = Values::new();
     for live in LIVE {
-        values.insert(format!("{live} % live"), programs(live, form, heart)?);
+        values.insert(format!("{live} % live"), programs(live, form)?);
     }
     Ok(values)
 }
 
-fn programs(live: u32, form: Form, heart: Heart) -> Result<f64, Wrong> {
+fn programs(live: u32, form: Form) -> Result<f64, Wrong> {
     let chip = Chip::W25N01GV.with_blocks(BLOCKS);
     let options = Options { cache_size: 16 << 10, ..Options::DEFAULT };
     let mut sim = Sim::new(chip);
-    let mut memory = vec![0; heart.memory_required(&sim, Cells::Bytes, &options)];
-    let mut store = heart.format(&mut sim, Cells::Bytes, options, &mut memory)?;
+    let mut memory = vec![0; records::memory_required(&sim, &options)];
+    let mut store = records::format(&mut sim, Cells::Bytes, options, &mut memory)?;
     let pages = chip.geometry.page_count();
     let key = |number: usize| (number as u32).to_be_bytes();
     // Each page that is changed lives twice, as long as there is the snapshot.

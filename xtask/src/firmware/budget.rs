@@ -39,71 +39,25 @@ struct Profile {
     figures: &'static [Figure],
 }
 
-const PROFILES: [Profile; 7] = [
+const PROFILES: [Profile; 5] = [
     Profile {
         name: "store-min",
         calls: "open, put, get, delete",
         figures: &[
-            figure("code", 72_900, 72 * KIB, 40 * KIB, Some(160_130)),
-            figure("ram", 25_100, 28 * KIB, 16 * KIB, Some(51 * KIB)),
-            figure("stack_open", 4_000, 8 * KIB, 4 * KIB, Some(41 * KIB)),
-            figure("stack_call", 2_100, 4 * KIB, 3 * KIB, Some(6 * KIB)),
-            figure("put_instructions", 32_100, 40_000, 25_000, Some(80_000)),
-            figure("get_instructions", 11_900, 12_000, 8_000, Some(27_000)),
+            figure("code", 71_800, 54 * KIB, 54 * KIB, Some(160_130)),
+            figure("ram", 21_570, 20 * KIB, 20 * KIB, Some(51 * KIB)),
+            figure("stack_open", 3_550, 4 * KIB, 4 * KIB, Some(41 * KIB)),
+            figure("stack_call", 2_450, 3 * KIB, 3 * KIB, Some(6 * KIB)),
+            figure("put_instructions", 23_000, 28_000, 28_000, Some(80_000)),
+            figure("get_instructions", 7_600, 9_000, 9_000, Some(27_000)),
         ],
     },
     Profile {
-        name: "store",
-        calls: "batches, ranges, snapshots, group commit, large values too",
-        figures: &[
-            figure("code", 123_000, 96 * KIB, 64 * KIB, Some(166_750)),
-            figure("ram", 31_000, 36 * KIB, 24 * KIB, None),
-            figure("stack_open", 5_400, 8 * KIB, 4 * KIB, None),
-            figure("stack_call", 3_900, 4 * KIB, 3 * KIB, None),
-            figure("put_instructions", 33_500, 40_000, 25_000, Some(80_000)),
-            figure("get_instructions", 12_000, 12_000, 8_000, Some(27_000)),
-        ],
-    },
-    Profile {
-        name: "files",
-        calls: "mount, create, read, write, rename, unlink",
-        figures: &[
-            figure("code", 156_300, 112 * KIB, 72 * KIB, Some(200_858)),
-            figure("ram", 34_700, 40 * KIB, 32 * KIB, Some(62 * KIB)),
-            figure("stack_open", 4_100, 8 * KIB, 4 * KIB, Some(41 * KIB)),
-            figure("stack_call", 4_096, 4 * KIB, 3 * KIB, Some(24 * KIB)),
-        ],
-    },
-    Profile {
-        name: "all",
-        calls: "store and files with every call but verify, two bits a cell, tags",
-        figures: &[
-            figure("code", 219_300, 136 * KIB, 96 * KIB, Some(203_294)),
-            figure("ram", 48_900, 48 * KIB, 36 * KIB, None),
-            figure("stack_open", 4_800, 8 * KIB, 4 * KIB, None),
-            figure("stack_call", 4_300, 4 * KIB, 3 * KIB, None),
-            figure("put_instructions", 36_700, 40_000, 25_000, Some(80_000)),
-            figure("get_instructions", 12_000, 12_000, 8_000, Some(27_000)),
-        ],
-    },
-    Profile {
-        name: "new-store-min",
-        calls: "store-min on the new heart: open, put, get, delete",
-        figures: &[
-            figure("code", 71_800, 54 * KIB, 54 * KIB, None),
-            figure("ram", 21_570, 20 * KIB, 20 * KIB, None),
-            figure("stack_open", 3_550, 4 * KIB, 4 * KIB, None),
-            figure("stack_call", 2_450, 3 * KIB, 3 * KIB, None),
-            figure("put_instructions", 23_000, 28_000, 28_000, None),
-            figure("get_instructions", 7_600, 9_000, 9_000, None),
-        ],
-    },
-    Profile {
-        name: "new-store",
-        calls: "store on the new heart: batches, ranges, group commit, large values too; without snapshots",
+        name: "records",
+        calls: "store without snapshots: batches, ranges, group commit, large values too",
         figures: &[
             figure("code", 103_990, 70 * KIB, 70 * KIB, None),
-            figure("ram", 24_576, 24 * KIB, 24 * KIB, None),
+            figure("ram", 24_590, 24 * KIB, 24 * KIB, None),
             figure("stack_open", 3_760, 4 * KIB, 4 * KIB, None),
             figure("stack_call", 3_072, 3 * KIB, 3 * KIB, None),
             figure("put_instructions", 23_850, 28_000, 28_000, None),
@@ -111,13 +65,37 @@ const PROFILES: [Profile; 7] = [
         ],
     },
     Profile {
-        name: "new-files",
-        calls: "files on the new heart: mount, create, read, write, rename, unlink",
+        name: "store",
+        calls: "batches, ranges, snapshots, group commit, large values too",
         figures: &[
-            figure("code", 138_130, 105 * KIB, 90 * KIB, None),
-            figure("ram", 27_830, 28 * KIB, 26 * KIB, None),
-            figure("stack_open", 3_850, 4 * KIB, 4 * KIB, None),
-            figure("stack_call", 4_620, 3 * KIB, 3 * KIB, None),
+            figure("code", 127_300, 70 * KIB, 70 * KIB, Some(166_750)),
+            figure("ram", 29_900, 24 * KIB, 24 * KIB, None),
+            figure("stack_open", 4_680, 4 * KIB, 4 * KIB, None),
+            figure("stack_call", 7_810, 3 * KIB, 3 * KIB, None),
+            figure("put_instructions", 24_950, 28_000, 28_000, Some(80_000)),
+            figure("get_instructions", 7_750, 9_000, 9_000, Some(27_000)),
+        ],
+    },
+    Profile {
+        name: "files",
+        calls: "mount, create, read, write, rename, unlink",
+        figures: &[
+            figure("code", 138_250, 105 * KIB, 90 * KIB, Some(200_858)),
+            figure("ram", 27_830, 28 * KIB, 26 * KIB, Some(62 * KIB)),
+            figure("stack_open", 3_870, 4 * KIB, 4 * KIB, Some(41 * KIB)),
+            figure("stack_call", 4_620, 3 * KIB, 3 * KIB, Some(24 * KIB)),
+        ],
+    },
+    Profile {
+        name: "all",
+        calls: "store and files with every call but verify, two bits a cell, tags",
+        figures: &[
+            figure("code", 215_600, 136 * KIB, 96 * KIB, Some(203_294)),
+            figure("ram", 48_450, 48 * KIB, 36 * KIB, None),
+            figure("stack_open", 5_060, 4 * KIB, 4 * KIB, None),
+            figure("stack_call", 9_060, 3 * KIB, 3 * KIB, None),
+            figure("put_instructions", 25_250, 28_000, 28_000, Some(80_000)),
+            figure("get_instructions", 7_730, 9_000, 9_000, Some(27_000)),
         ],
     },
 ];

@@ -1,7 +1,7 @@
 //! A component is a struct with private fields, whose methods stand in one file, and which asserts what it relies on.
 //!
 //! Files are not components: a struct whose methods stand in many files is one hall with many doors. In the crates of this table each struct
-//! has its methods in one file, no more than 12 fields, and private ones if a method changes them. The crates assert something in at
+//! has its methods in one file, no more than 12 fields but for counters that are told, and private ones if a method changes them. The crates assert something in at
 //! least 20 of 1,000 lines, and have no more lines than they were given.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ struct House {
 }
 
 const HOUSES: [House; 2] =
-    [House { name: "nandu-newlog", lines_max: 7300 }, House { name: "nandu-newtree", lines_max: 11250 }];
+    [House { name: "nandu-log", lines_max: 7300 }, House { name: "nandu-tree", lines_max: 11250 }];
 
 /// Fewest assertions in 1,000 lines.
 const ASSERTIONS_MIN: usize = 20;
@@ -35,6 +35,7 @@ pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
 struct Component<'a> {
     declared: Option<(&'a str, usize)>,
     fields: usize,
+    open_fields: usize,
     open_field: Option<usize>,
     methods_in: Vec<&'a str>,
     changes: bool,
@@ -63,7 +64,9 @@ fn check_house(tree: &Tree, house: &House, findings: &mut Vec<Finding>) {
     }
     for (name, component) in components {
         let Some((path, line)) = component.declared else { continue };
-        if component.fields > FIELDS_MAX {
+        // What is only told, and that to everybody, is no component.
+        let is_told = component.open_fields == component.fields && !component.changes;
+        if component.fields > FIELDS_MAX && !is_told {
             let text = format!("`{name}` has {} fields, {FIELDS_MAX} at most", component.fields);
             findings.push(Finding::new(path, line, text));
         }
@@ -102,6 +105,9 @@ fn read_components<'a>(path: &'a str, text: &'a str, components: &mut BTreeMap<S
                 && let Some(component) = components.get_mut(name)
             {
                 component.fields += 1;
+                if field.starts_with("pub ") {
+                    component.open_fields += 1;
+                }
                 if field.starts_with("pub") {
                     component.open_field.get_or_insert(index + 1);
                 }

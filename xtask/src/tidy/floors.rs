@@ -29,19 +29,17 @@ const METHODS_MAX: usize = 15;
 /// In such a folder stands what is compiled in place of modules of the same names.
 const STUBS: &str = "without/";
 
-const HOUSES: [House; 6] = [LOG, NEW_LOG, NEW_TREE, FILE_SYSTEM, STORE, FILES];
+const HOUSES: [House; 5] = [LOG, TREE, FILE_SYSTEM, STORE, FILES];
 
 const STORE: House = House {
     name: "nandu",
     shared: "Store",
     called: &["self.", "store.", "Self::", "Store::"],
     floors: &[
-        &["cursor", "error", "fixed", "options"],
-        &["at", "writer"],
+        &["cursor", "error", "fixed", "options", "verify"],
+        &["at"],
         &["store"],
-        &["delete_range", "map"],
-        &["map_snapshots"],
-        &["next"],
+        &["delete_range", "map", "writer"],
     ],
     large: &[],
 };
@@ -74,16 +72,18 @@ const FILE_SYSTEM: House = House {
         &["options"],
         &["fs"],
         // What reads records, and what removes them.
-        &["collection", "heart", "place", "regions", "walk"],
+        &["place", "regions", "room", "walk"],
         &["xattr_records"],
         &["names", "orphans"],
         // What changes records, and pages.
-        &["commit", "pages", "paths", "put_page", "space"],
+        &["commit", "pages", "paths", "space"],
+        &["tags"],
+        &["put_page"],
         &["flush"],
-        &["background", "super_block", "sync", "tags", "truncation"],
+        &["background", "super_block", "sync", "truncation"],
         // The calls.
         &["attributes", "holes", "mount"],
-        &["files", "xattrs"],
+        &["files", "snapshots", "xattrs"],
         &["create"],
         &["check", "links"],
         &["file", "file_system", "rename"],
@@ -94,55 +94,6 @@ const FILE_SYSTEM: House = House {
 
 const LOG: House = House {
     name: "nandu-log",
-    shared: "Log",
-    called: &["self.", "log.", "search.", "Self::", "Log::"],
-    floors: &[
-        // What is told and asked, and what the log holds of each concern.
-        &[
-            "anchors",
-            "collector",
-            "compiled",
-            "error",
-            "found",
-            "losses",
-            "options",
-            "placement",
-            "runs",
-            "sampler",
-            "slots",
-            "stats",
-            "tail",
-        ],
-        &["shape"],
-        &["block_table", "ready"],
-        &["memory"],
-        &["log"],
-        // Questions that flash is not asked for.
-        &["disturb", "heads", "room", "streams", "wear"],
-        &["idle"],
-        &["access", "liveness", "pairs", "report", "victims"],
-        // What reads only.
-        &["read", "retire", "roll_forward", "search", "verify"],
-        // What programs and erases.
-        &["checkpoint"],
-        &["choice", "tags"],
-        &["frontier"],
-        &["bare", "gc", "recovery"],
-        &["mount"],
-        &["format"],
-    ],
-    large: &[
-        ("BlockTable", "a column for each property of a block"),
-        ("Collector", "the state of one step of collection, which a cut may end anywhere"),
-        ("Log", "the components of the log, a field each"),
-        ("LogOptions", "choices of a user, with defaults"),
-        ("LogStats", "counters that are told"),
-        ("Shape", "what is computed of the geometry once"),
-    ],
-};
-
-const NEW_LOG: House = House {
-    name: "nandu-newlog",
     shared: "-",
     called: &[],
     floors: &[
@@ -159,11 +110,11 @@ const NEW_LOG: House = House {
         &["mount"],
         &["log"],
     ],
-    large: &[],
+    large: &[("LogStats", "counters that are told")],
 };
 
-const NEW_TREE: House = House {
-    name: "nandu-newtree",
+const TREE: House = House {
+    name: "nandu-tree",
     shared: "-",
     called: &[],
     floors: &[
@@ -195,23 +146,9 @@ const NEW_TREE: House = House {
     large: &[],
 };
 
-/// A crate whose modules stand on no floors yet: so many of them use each other in a circle, and the number may only fall.
-struct Circle {
-    name: &'static str,
-    shared: &'static str,
-    called: &'static [&'static str],
-    modules: usize,
-}
-
-const CIRCLES: [Circle; 1] =
-    [Circle { name: "nandu-tree", shared: "Tree", called: &["self.", "tree.", "Self::", "Tree::"], modules: 22 }];
-
 pub(super) fn check(tree: &Tree, findings: &mut Vec<Finding>) {
     for house in &HOUSES {
         check_house(tree, house, findings);
-    }
-    for circle in &CIRCLES {
-        check_circle(tree, circle, findings);
     }
 }
 
@@ -234,47 +171,6 @@ fn check_house(tree: &Tree, house: &House, findings: &mut Vec<Finding>) {
             findings.push(Finding::new(&path, line, text));
         }
     }
-}
-
-/// Refuses a circle of modules that is larger than it was, or smaller than the table says.
-fn check_circle(tree: &Tree, circle: &Circle, findings: &mut Vec<Finding>) {
-    let root = format!("crates/{}/src/lib.rs", circle.name);
-    if !tree.contains(&root) {
-        return;
-    }
-    let uses = uses(tree, circle.name, circle.shared, circle.called);
-    let found = largest_circle(&uses);
-    if found != circle.modules {
-        let text = format!(
-            "{found} modules use each other in a circle, and xtask/src/tidy/floors.rs says {}: the number may only fall",
-            circle.modules
-        );
-        findings.push(Finding::new(&root, 0, text));
-    }
-}
-
-/// How many modules the largest circle has: modules of which each leads to each.
-fn largest_circle(uses: &[Use]) -> usize {
-    let reached = |from: &str| {
-        let mut reached: Vec<&str> = Vec::new();
-        let mut next = vec![from];
-        while let Some(at) = next.pop() {
-            for used in uses.iter().filter(|used| used.module == at).map(|used| used.used.as_str()) {
-                if !reached.contains(&used) {
-                    reached.push(used);
-                    next.push(used);
-                }
-            }
-        }
-        reached
-    };
-    let mut modules: Vec<&str> = uses.iter().map(|used| used.module.as_str()).collect();
-    modules.sort_unstable();
-    modules.dedup();
-    let reach: BTreeMap<&str, Vec<&str>> = modules.iter().map(|&module| (module, reached(module))).collect();
-    let leads = |from: &str, to: &str| reach.get(from).is_some_and(|reached| reached.contains(&to));
-    let circle = |module: &str| modules.iter().filter(|&&other| leads(module, other) && leads(other, module)).count();
-    modules.iter().map(|&module| circle(module)).max().unwrap_or(0)
 }
 
 /// A place where a module uses another one of its crate.
@@ -487,22 +383,6 @@ mod tests {
         assert!(findings(&wide("Large", FIELDS_MAX + 1), "").is_empty());
         let methods = "    fn method(&self);\n".repeat(METHODS_MAX + 1);
         assert_eq!(findings(&format!("pub trait Wide {{\n{methods}}}\n"), "").len(), 1);
-    }
-
-    #[test]
-    fn a_circle_that_grew_or_shrank_is_found() {
-        let of = |low: &str| {
-            let tree = Tree::of(&[
-                ("crates/nandu-a/src/lib.rs", "mod high;\n"),
-                ("crates/nandu-a/src/low.rs", low),
-                ("crates/nandu-a/src/high.rs", "use crate::low::X;\n"),
-            ]);
-            let circle = Circle { name: "nandu-a", shared: "A", called: &[], modules: 2 };
-            let mut findings = Vec::new();
-            check_circle(&tree, &circle, &mut findings);
-            findings.len()
-        };
-        assert_eq!((of("use crate::high::Y;\n"), of("")), (0, 1));
     }
 
     #[test]

@@ -42,21 +42,9 @@ pub(crate) const LAYERS: &[Layer] = &[
     core("nandu-placement", &["nandu-nand"]),
     core("nandu-cells", &["nandu-index"]),
     core("nandu-log", &["nandu-nand", "nandu-media"]),
-    core("nandu-newlog", &["nandu-nand", "nandu-media"]),
     core("nandu-tree", &["nandu-nand", "nandu-media", "nandu-index", "nandu-cells", "nandu-log"]),
-    core("nandu-newtree", &["nandu-nand", "nandu-media", "nandu-index", "nandu-cells", "nandu-newlog"]),
-    core(
-        "nandu-fs",
-        &["nandu-nand", "nandu-media", "nandu-index", "nandu-files", "nandu-placement", "nandu-log", "nandu-tree"],
-    ),
-    core(
-        "nandu-newfs",
-        &["nandu-nand", "nandu-index", "nandu-files", "nandu-placement", "nandu-newlog", "nandu-newtree"],
-    ),
-    core(
-        "nandu",
-        &["nandu-nand", "nandu-index", "nandu-log", "nandu-newlog", "nandu-tree", "nandu-newtree", "nandu-fs"],
-    ),
+    core("nandu-fs", &["nandu-nand", "nandu-index", "nandu-files", "nandu-placement", "nandu-log", "nandu-tree"]),
+    core("nandu", &["nandu-nand", "nandu-index", "nandu-log", "nandu-tree", "nandu-fs"]),
     core("nandu-inpage", &["nandu-nand", "nandu-media", "nandu-index", "nandu-log"]),
     core("nandu-dffs", &["nandu-nand", "nandu-media", "nandu-files"]),
     core("nandu-spi", &["nandu-nand"]),
@@ -71,7 +59,7 @@ pub(crate) const LAYERS: &[Layer] = &[
         "nandu-bench",
         &["nandu-index", "nandu-files", "nandu-sim", "nandu", "nandu-inpage", "nandu-dffs", "nandu-baselines"],
     ),
-    host("nandu-judge", &["nandu", "nandu-newfs", "nandu-files", "nandu-sim", "nandu-bench", "nandu-suite"]),
+    host("nandu-judge", &["nandu", "nandu-files", "nandu-sim", "nandu-bench", "nandu-suite"]),
     // The command works on the chip itself, below any engine, so it may import the contract as well; and it shows what a
     // page says of itself, damaged ones included, which no engine would hand out.
     host(

@@ -20,7 +20,7 @@ static int cuts(struct dhara_port *port, nandu_sim *sim, const nandu_chip *chip,
     nandu_store *store;
     uint32_t acknowledged = 0, random = 5, found = 0;
     int refused = 0;
-    EXPECT(nandu_store_format(&store, chip, NULL, memory, sizeof memory), 0);
+    EXPECT(nandu_store_format(&store, other, NULL, memory, sizeof memory), 0);
     EXPECT(nandu_store_put(store, "count", 5, &acknowledged, sizeof acknowledged), 0);
     EXPECT(nandu_store_close(store), 0);
     for (int cut = 0; cut < count; cut++) {

@@ -6,8 +6,8 @@
 #define PENDING_SIZE 1024u
 #define OPEN_MAX 4u
 
-static uint64_t memory[(NANDU_FS_MEMORY(RAM_PAGE_SIZE, RAM_BLOCK_COUNT, CACHE_SIZE, PENDING_SIZE, OPEN_MAX) + 7u) / 8u];
-static uint64_t other[(NANDU_FS_MEMORY(RAM_PAGE_SIZE, RAM_BLOCK_COUNT, CACHE_SIZE, PENDING_SIZE, OPEN_MAX) + 7u) / 8u];
+static uint64_t memory[(NANDU_FS_MEMORY(RAM_PAGE_SIZE, RAM_PAGES_PER_BLOCK, RAM_BLOCK_COUNT, CACHE_SIZE, PENDING_SIZE, OPEN_MAX) + 7u) / 8u];
+static uint64_t other[(NANDU_FS_MEMORY(RAM_PAGE_SIZE, RAM_PAGES_PER_BLOCK, RAM_BLOCK_COUNT, CACHE_SIZE, PENDING_SIZE, OPEN_MAX) + 7u) / 8u];
 static uint8_t written[9000], found[9000];
 
 static const nandu_fs_options options = {.cache_size = CACHE_SIZE, .pending_size = PENDING_SIZE, .open_max = OPEN_MAX};
@@ -199,6 +199,51 @@ static void attributes(nandu_fs *fs) {
     EXPECT(nandu_fs_remove_xattr(fs, ino, "user.unit"), NANDU_ERR_NOT_FOUND);
 }
 
+#ifdef WITH_SNAPSHOTS
+/* What a snapshot keeps is mounted and read while what there is now has changed. */
+static void snapshots(ram_chip *ram) {
+    nandu_fs *fs = format(ram, memory, sizeof memory);
+    const nandu_chip chip = ram_chip_of(ram);
+    uint32_t snapshot, numbers[2] = {0, 0};
+    uint64_t ino;
+    nandu_file file;
+    EXPECT(nandu_file_open(&file, fs, "state", NANDU_OPEN_WRITE | NANDU_OPEN_CREATE), 0);
+    EXPECT(nandu_file_write(&file, "before", 6), 6);
+    EXPECT(nandu_file_close(&file), 0);
+    EXPECT(nandu_fs_snapshot(fs, NULL), NANDU_ERR_ARGUMENT);
+    stack_begin();
+    EXPECT(nandu_fs_snapshot(fs, &snapshot), 0);
+    stack_end("fs snapshot");
+    EXPECT(nandu_file_open(&file, fs, "state", NANDU_OPEN_WRITE), 0);
+    EXPECT(nandu_file_write(&file, "after!", 6), 6);
+    EXPECT(nandu_file_close(&file), 0);
+    EXPECT(nandu_fs_mkdir(fs, "new", 0755), 0);
+    EXPECT(nandu_fs_snapshots(fs, numbers, 2), 1);
+    CHECK(snapshot > 0 && numbers[0] == snapshot);
+    EXPECT(nandu_fs_unmount(fs), 0);
+
+    nandu_fs_options then = options;
+    then.snapshot = snapshot;
+    EXPECT(nandu_fs_mount(&fs, &chip, &then, memory, sizeof memory), 0);
+    EXPECT(nandu_file_open(&file, fs, "state", NANDU_OPEN_READ), 0);
+    EXPECT(nandu_file_read(&file, found, sizeof found), 6);
+    for (unsigned i = 0; i < 6; i++)
+        CHECK(found[i] == (uint8_t)"before"[i]);
+    EXPECT(nandu_file_close(&file), 0);
+    EXPECT(nandu_fs_lookup(fs, "new", &ino), NANDU_ERR_NOT_FOUND);
+    EXPECT(nandu_fs_mkdir(fs, "dir", 0755), NANDU_ERR_READ_ONLY);
+    EXPECT(nandu_fs_unmount(fs), 0);
+
+    EXPECT(nandu_fs_mount(&fs, &chip, &options, memory, sizeof memory), 0);
+    EXPECT(nandu_fs_lookup(fs, "new", &ino), 0);
+    EXPECT(nandu_fs_release(fs, snapshot), 0);
+    EXPECT(nandu_fs_release(fs, snapshot), NANDU_ERR_NO_SNAPSHOT);
+    EXPECT(nandu_fs_snapshots(fs, numbers, 2), 0);
+    EXPECT(nandu_fs_unmount(fs), 0);
+    EXPECT(nandu_fs_mount(&fs, &chip, &then, memory, sizeof memory), NANDU_ERR_NO_SNAPSHOT);
+}
+#endif
+
 /* A file that takes the place of another by a rename is there wholly, whenever the power goes. */
 static void cuts(ram_chip *ram) {
     uint32_t random = 7, version = 0, acknowledged = 0;
@@ -279,6 +324,9 @@ void test_files(ram_chip *first, ram_chip *second) {
     CHECK(stats.was_cut == 0);
     EXPECT(nandu_fs_unmount(fs), 0);
     cuts(first);
+#ifdef WITH_SNAPSHOTS
+    snapshots(second);
+#endif
     say("files_memory", (long)nandu_fs_memory(&chip, &options));
 }
 

@@ -157,7 +157,7 @@ fn print(args: &Check, findings: &Findings, out: &mut Output) -> anyhow::Result<
 fn json_of(violation: &Violation) -> Value {
     match violation {
         Violation::Log(violation) => json!({
-            "invariant": format!("L{}", violation.invariant),
+            "invariant": format!("N{}", violation.invariant),
             "block": violation.block.0,
             "page": violation.page.map(|page| page.0),
         }),
@@ -167,5 +167,6 @@ fn json_of(violation: &Violation) -> Value {
             "level": violation.level,
             "entry": violation.index,
         }),
+        Violation::Value(root) => json!({ "invariant": "T7", "page": root.0 }),
     }
 }

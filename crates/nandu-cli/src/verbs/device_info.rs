@@ -37,7 +37,7 @@ fn difference(flash: &Flash) -> Option<&'static str> {
     let options = Options { read_only: true, ..MemoryArgs::DEFAULT.options_for(flash) };
     let (mut copy, mut memory) = (flash.clone(), files::memory(flash, &options));
     match Fs::mount(&mut copy, options, &mut memory) {
-        Err(FsError::OtherFormat { what }) if what != "bare streams" => Some(what),
+        Err(FsError::OtherFormat { what }) if what != "raw pages" => Some(what),
         _ => None,
     }
 }
@@ -114,6 +114,7 @@ pub(crate) fn run(image: &Path, flash: &Flash, device: &Device, out: &mut Output
             Some(what) => format!("a volume of nandu's that differs in {what}"),
             None => format!("{} index of records", found.kind.with_article()),
         },
+        (_, None) if kind::is_of_format_one(flash) => "a volume of format 1, which only older versions open".to_owned(),
         (_, None) => "no volume of nandu's".to_owned(),
     };
     writeln!(out, "holds       {holds}")?;

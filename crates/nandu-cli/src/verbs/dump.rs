@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
+use nandu_media::Malformed;
 use nandu_media::inpage::{FrontFields, Kind as FrontKind, NodeFields};
-use nandu_media::{Malformed, Page as Header, PageKind};
-use nandu_nand::{Nand, PageAddr};
+use nandu_nand::{CellMode, Nand, PageAddr};
 use nandu_sim::{Condition, Sim};
 use serde_json::{Value, json};
 
@@ -14,6 +14,7 @@ use crate::device::Device;
 use crate::failure::usage;
 use crate::flash::Flash;
 use crate::hexdump;
+use crate::log_page::{self, Place};
 use crate::output::Output;
 use crate::{dffs_page, report, session, units};
 
@@ -55,7 +56,7 @@ fn page(args: &Page, out: &mut Output) -> anyhow::Result<()> {
     let (state, block_state) = (sim.page_state(page), sim.block_state(block));
     let bytes = sim.peek(page);
     let (main, spare) = bytes.split_at(geometry.page_size as usize);
-    let dffs = dffs_page::read(&flash, page);
+    let place = Place { geometry: &geometry, page, mode: block_state.mode };
     if out.is_json() {
         out.json(&json!({
             "page": page.0,
@@ -69,7 +70,7 @@ fn page(args: &Page, out: &mut Output) -> anyhow::Result<()> {
             "block_mode": report::mode_name(block_state.mode),
             "block_erases": block_state.counters.erases,
             "block_bad": block_state.factory_bad || block_state.grown_bad,
-            "header": dffs.as_ref().map_or_else(|| header_json(main), dffs_page::json),
+            "header": header_json(&flash, main, place),
             "main": hexdump::digits(main),
             "spare": args.spare.then(|| hexdump::digits(spare)),
         }))?;
@@ -77,7 +78,7 @@ fn page(args: &Page, out: &mut Output) -> anyhow::Result<()> {
     }
     writeln!(out, "page {page}: {}", describe_page(sim, page))?;
     writeln!(out, "block {block}: {}; this is its page {index}", describe_block(sim, page))?;
-    if let Some(header) = dffs.as_ref().map(dffs_page::describe).or_else(|| describe_header(main, page)) {
+    if let Some(header) = describe_header(&flash, main, place) {
         writeln!(out, "{header}")?;
     }
     writeln!(out)?;
@@ -100,7 +101,7 @@ fn device_page(args: &Page, flash: &Flash, device: &Device, out: &mut Output) ->
     let status = device.mtd().read(page, 0, &mut main).with_context(here)?;
     let spare = if args.spare { Some(device.mtd().raw_spare(page).with_context(here)?) } else { None };
     let is_erased = main.iter().all(|&byte| byte == 0xFF);
-    let dffs = dffs_page::read(flash, page);
+    let place = Place { geometry: &geometry, page, mode: CellMode::Slc };
     if out.is_json() {
         out.json(&json!({
             "page": page.0,
@@ -110,7 +111,7 @@ fn device_page(args: &Page, flash: &Flash, device: &Device, out: &mut Output) ->
             "refresh_advised": status.refresh_advised(),
             "holds_bytes": !is_erased,
             "block_bad": is_bad,
-            "header": dffs.as_ref().map_or_else(|| header_json(&main), dffs_page::json),
+            "header": header_json(flash, &main, place),
             "main": hexdump::digits(&main),
             "spare": spare.as_deref().map(hexdump::digits),
         }))?;
@@ -119,7 +120,7 @@ fn device_page(args: &Page, flash: &Flash, device: &Device, out: &mut Output) ->
     let state = if is_erased { "reads as erased" } else { "programmed" };
     writeln!(out, "page {page}: {state}, {} corrected", units::things(status.corrected_bits().into(), "bit"))?;
     writeln!(out, "block {block}: {}; this is its page {index}", if is_bad { "marked bad" } else { "good" })?;
-    if let Some(header) = dffs.as_ref().map(dffs_page::describe).or_else(|| describe_header(&main, page)) {
+    if let Some(header) = describe_header(flash, &main, place) {
         writeln!(out, "{header}")?;
     }
     writeln!(out)?;
@@ -131,59 +132,23 @@ fn device_page(args: &Page, flash: &Flash, device: &Device, out: &mut Output) ->
     Ok(())
 }
 
-/// What a page of nandu says of itself; `None` for any other page.
-fn describe_header(bytes: &[u8], page: PageAddr) -> Option<String> {
-    let header = match Header::parse(bytes) {
-        Ok(header) => header,
-        Err(Malformed::Size | Malformed::Magic) => return describe_front(bytes, page),
-        Err(why) => return Some(format!("nandu: begins as a page of nandu, but is none: {why}")),
-    };
-    let mut text = format!("nandu: {} page, sequence {}", kind_name(header.kind()), units::count_of(header.sequence()));
-    for (is_so, what) in [
-        (header.is_commit(), ", commit"),
-        (header.is_moved(), ", moved"),
-        (header.is_clean(), ", nothing was programmed after it"),
-    ] {
-        if is_so {
-            text.push_str(what);
-        }
+/// What a page says of itself; `None` if nobody knows.
+fn describe_header(flash: &Flash, bytes: &[u8], place: Place<'_>) -> Option<String> {
+    if let Some(page) = dffs_page::read(flash, place.page) {
+        return Some(dffs_page::describe(&page));
     }
-    if header.page() != page.0 {
-        text.push_str(&format!(", misplaced: it says that it is page {}", header.page()));
+    let text = log_page::describe(bytes, place).or_else(|| describe_front(bytes, place.page));
+    if text.is_some() || bytes.iter().all(|&byte| byte == 0xFF) {
+        return text;
     }
-    text.push_str(&format!(
-        "\n       volume {:#010x}, stream {} of {}, after checkpoint {}",
-        header.volume(),
-        header.stream(),
-        header.stream_count(),
-        header.checkpoint()
-    ));
-    // The same field of a block table page names the anchor before it.
-    let before = if header.kind() == PageKind::Table { "anchor" } else { "commit" };
-    match header.committed() {
-        Some(page) => text.push_str(&format!(", {before} before it in page {page}")),
-        None => text.push_str(&format!(", no {before} before it")),
-    }
-    Some(text)
+    log_page::owner(place, |page| flash.content(page))
 }
 
-fn header_json(bytes: &[u8]) -> Value {
-    match Header::parse(bytes) {
-        Ok(header) => json!({
-            "kind": kind_name(header.kind()),
-            "sequence": header.sequence(),
-            "page": header.page(),
-            "volume": header.volume(),
-            "stream": header.stream(),
-            "stream_count": header.stream_count(),
-            "checkpoint": header.checkpoint(),
-            "committed": header.committed(),
-            "commit": header.is_commit(),
-            "moved": header.is_moved(),
-            "clean": header.is_clean(),
-        }),
-        Err(Malformed::Size | Malformed::Magic) => front_json(bytes),
-        Err(why) => json!({ "malformed": why.to_string() }),
+/// The same for programs.
+fn header_json(flash: &Flash, bytes: &[u8], place: Place<'_>) -> Value {
+    match dffs_page::read(flash, place.page) {
+        Some(page) => dffs_page::json(&page),
+        None => log_page::json(bytes, place).unwrap_or_else(|| front_json(bytes)),
     }
 }
 
@@ -228,21 +193,6 @@ fn front_kind_name(kind: FrontKind) -> &'static str {
         FrontKind::Anchor => "anchor",
         FrontKind::Journal => "journal",
         FrontKind::Part => "further node",
-    }
-}
-
-fn kind_name(kind: PageKind) -> &'static str {
-    match kind {
-        PageKind::Anchor => "anchor",
-        PageKind::Table => "block table",
-        PageKind::Tree => "tree",
-        PageKind::Value => "value",
-        PageKind::Inode => "inode",
-        PageKind::Directory => "directory",
-        PageKind::Summary => "summary",
-        PageKind::Snapshots => "snapshot table",
-        PageKind::Notes => "notes",
-        _ => "unknown",
     }
 }
 

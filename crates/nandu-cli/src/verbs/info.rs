@@ -213,6 +213,9 @@ fn print_text(args: &Info, flash: &Flash, sim: &Sim, survey: &Survey, out: &mut 
             writeln!(out, "holds       a file system")?;
         }
     }
+    if kind::is_of_format_one(flash) {
+        writeln!(out, "holds       a volume of format 1, which only older versions open")?;
+    }
     print_bad(survey, geometry.block_count, out)?;
     let classes = BlockClass::ALL.iter().map(|class| (class, survey.class_counts[*class as usize]));
     let classes: Vec<String> = classes
@@ -254,7 +257,9 @@ pub(super) fn index_json(flash: &Flash) -> Value {
         let read_only = files::is_dffs_read_only(flash);
         return json!({ "kind": System::Dffs.name(), "holds": "files", "read_only": read_only });
     }
-    let Some(found) = kind::find(flash) else { return Value::Null };
+    let Some(found) = kind::find(flash) else {
+        return if kind::is_of_format_one(flash) { json!({ "format": 1 }) } else { Value::Null };
+    };
     let mut index = json!({ "kind": found.kind.name() });
     if holds_files(flash, found.kind) {
         index["holds"] = "files".into();

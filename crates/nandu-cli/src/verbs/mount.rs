@@ -21,7 +21,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::failure::{Ending, usage};
-use crate::files::{self, MemoryArgs};
+use crate::files::{self, LookArgs, MemoryArgs};
 use crate::flash::Flash;
 use crate::fstab::{End, Role, Words};
 use crate::health::Health;
@@ -43,7 +43,7 @@ const LOG_ROOM: u64 = 16 << 10;
 
 /// What a mount does not have though programs may ask for it.
 const LIMITS: &str = "Not there: files without a name from the start (O_TMPFILE), times of birth, flags of chattr, room that is promised \
-    beforehand (fallocate without a mode), and more than 4096 bytes of extended attributes for a file, names and access lists included: \
+    beforehand (fallocate without a mode), extended attributes of more than 65,536 bytes, and access lists of more than 4096: \
     setting one says then that no space is left.";
 
 #[derive(Args, Debug)]
@@ -68,12 +68,12 @@ pub(crate) struct Mount {
     /// Let other users in, too
     #[arg(long)]
     allow_other: bool,
-    /// Options as `mount` and fstab have them, with commas between them: ro, noatime, allow_other, noexec, cache=BYTES, and for root suid
+    /// Options as `mount` and fstab have them, with commas between them: ro, noatime, allow_other, noexec, cache=BYTES, at=NUMBER, and for root suid
     /// and dev, without which programs run as who calls them, and devices are none
     #[arg(short, value_name = "OPTIONS")]
     options: Vec<String>,
     #[command(flatten)]
-    memory: MemoryArgs,
+    look: LookArgs,
 }
 
 /// An image file as what keeps a simulated chip: what was acknowledged as durable is in the file. A device, which has none, keeps itself.
@@ -123,13 +123,16 @@ pub(crate) fn run(args: &Mount, out: &mut Output) -> anyhow::Result<()> {
     words.ro |= args.ro;
     words.noatime |= args.noatime;
     words.allow_other |= args.allow_other;
-    let memory = words.cache.map_or(args.memory, |cache| MemoryArgs { cache });
+    let memory = words.cache.map_or(args.look.memory, |cache| MemoryArgs { cache });
+    let look = LookArgs { memory, at: words.at.or(args.look.at) };
+    // What a snapshot keeps does not change.
+    words.ro |= look.at.is_some();
     if words.remount {
         remount(args, words)
     } else if args.foreground {
-        in_foreground(args, words, memory, out)
+        in_foreground(args, words, look, out)
     } else {
-        in_background(args, words, memory, out)
+        in_background(args, words, look, out)
     }
 }
 
@@ -148,7 +151,7 @@ fn remount(args: &Mount, words: Words) -> anyhow::Result<()> {
 }
 
 /// Has another process do it, and waits until the mount is there or has failed.
-fn in_background(args: &Mount, words: Words, memory: MemoryArgs, out: &mut Output) -> anyhow::Result<()> {
+fn in_background(args: &Mount, words: Words, look: LookArgs, out: &mut Output) -> anyhow::Result<()> {
     let program = std::env::current_exe().context("this program")?;
     let mut command = Command::new(program);
     // Not by the name of a helper, whose command line is another.
@@ -160,7 +163,10 @@ fn in_background(args: &Mount, words: Words, memory: MemoryArgs, out: &mut Outpu
     for (_, word) in others.into_iter().filter(|&(is_set, _)| is_set) {
         command.args(["-o", word]);
     }
-    command.arg("--cache").arg(memory.cache.to_string());
+    command.arg("--cache").arg(look.memory.cache.to_string());
+    if let Some(number) = look.at {
+        command.arg("--at").arg(number.to_string());
+    }
     command.arg("--log").arg(args.log.clone().unwrap_or_else(|| log_of(&args.image)));
     // A process group of its own: what is typed at the terminal is not for it. Nor does it keep open what this process was given:
     // whoever reads that would wait until the mount ends.
@@ -196,19 +202,23 @@ fn in_background(args: &Mount, words: Words, memory: MemoryArgs, out: &mut Outpu
     Ok(())
 }
 
-fn in_foreground(args: &Mount, words: Words, memory: MemoryArgs, out: &mut Output) -> anyhow::Result<()> {
+fn in_foreground(args: &Mount, words: Words, look: LookArgs, out: &mut Output) -> anyhow::Result<()> {
     let (image, mut flash) = if words.ro { (None, session::look(&args.image)?) } else { session::open(&args.image)? };
-    files::refuse_records(&args.image, &flash)?;
+    files::refuse_others(&args.image, &flash)?;
     flash.power_on();
     let system = kind::system(&flash);
+    let LookArgs { memory, at } = look;
+    if at.is_some() {
+        files::need_snapshots(&args.image, system)?;
+    }
     // The file system outlives this function's frame, in the threads that serve it; there is one mount in a process.
     let bytes = Box::leak(files::volume_memory(&flash, system, memory).into_boxed_slice());
     match system {
         System::Nandu => {
             let explain = |error| files::explain(&args.image, VolumeError::Nandu(error));
-            let options = Options { read_only: words.ro, ..memory.options_for(&flash) };
+            let options = Options { read_only: words.ro, snapshot: at, ..memory.options_for(&flash) };
             let fs = Fs::mount(flash, options, bytes).map_err(explain)?;
-            files::warn_of_loss(&args.image, fs.stats().tail_lost);
+            files::warn_of_loss(&args.image, fs.stats().tail.lost);
             if device::is_device(&args.image) {
                 for warning in Health::of(&fs.stats(), fs.nand().geometry()).warnings() {
                     eprintln!("nandu: {}: {warning}", args.image.display());

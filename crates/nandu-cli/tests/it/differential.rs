@@ -514,6 +514,18 @@ fn a_mount_answers_as_a_directory_of_this_machine_does() {
     }
 }
 
+/// The same where pages of files move to two bits a cell.
+#[test]
+fn a_mount_with_two_bits_a_cell_answers_as_a_directory_of_this_machine_does() {
+    let total = number("NANDU_DIFFERENTIAL", 20_000) as usize;
+    let seed = number("NANDU_DIFFERENTIAL_SEED", 2);
+    let Some(mounted) = Mounted::new("paper-flex") else { return };
+    let outcome = compare(mounted, &Calls { total, seed, mounted: 10, choose: random_call });
+    if let Err(said) = outcome {
+        panic!("{said}");
+    }
+}
+
 /// As many calls as DFFS can make.
 #[test]
 fn a_mount_of_dffs_answers_as_a_directory_of_this_machine_does() {

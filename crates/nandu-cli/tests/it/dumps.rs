@@ -34,13 +34,17 @@ fn dump(folder: &Path, arguments: &[&str]) -> PathBuf {
 #[test]
 fn a_dump_opens_with_and_without_spare_areas_and_with_bad_blocks_left_out_or_not() {
     let folder = tempfile::tempdir().unwrap();
-    let kinds: [&[&str]; 6] = [
+    let kinds: [&[&str]; 9] = [
         &[],
         &["--oob"],
         &["--bad", "0,1,7"],
         &["--bad", "0,2,3", "--oob"],
         &["--bad", "1,2", "--in-place", "--oob"],
         &["--blocks", "100"],
+        // Bad blocks in front of what says nothing of itself.
+        &["--bad", "7"],
+        &["--bad", "6,8,9", "--oob"],
+        &["--bad", "7", "--in-place"],
     ];
     for arguments in kinds {
         let _ = dump(folder.path(), arguments);

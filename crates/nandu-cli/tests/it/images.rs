@@ -313,7 +313,7 @@ fn a_chip_with_tags_keeps_them_in_its_image() {
         let mut fs = Fs::mount(sim, options, &mut memory).unwrap();
         let mut page = [0; 2048];
         assert_eq!(fs.read_at(file, 0, &mut page).unwrap(), 2048);
-        assert_eq!((page, fs.stats().tail_pages), ([3; 2048], 2));
+        assert_eq!((page, fs.stats().tail.pages), ([3; 2048], 2));
         for value in [4, 5, 6] {
             fs.write_at(file, 0, &[value; 2048]).unwrap();
             fs.sync().unwrap();

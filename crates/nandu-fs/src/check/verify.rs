@@ -19,9 +19,9 @@ use crate::{FileKind, FsError, Ino, fragments};
 /// An invariant that does not hold on the chip, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Violation {
-    /// One of the log: L1 to L12 of `nandu-log`.
+    /// One of the log: N1, N2, N5 or N7.
     Log(LogViolation),
-    /// One of the tree: T1 to T12 of `nandu-tree`.
+    /// One of the tree: T1 to T7.
     Tree(TreeViolation),
     /// One of the file system: S1 to S10.
     Fs {

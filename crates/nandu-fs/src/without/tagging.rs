@@ -1,6 +1,5 @@
 //! In place of `tagging.rs` where feature `tags` is left out: a page of a file is durable with the commit that names it.
 
-use crate::below::TAG_OWNER_SIZE;
 use nandu_nand::Nand;
 
 use crate::below::FileTree;
@@ -14,10 +13,6 @@ impl Tagging {
 
     pub(crate) fn begin<N: Nand>(_tree: &FileTree<'_, N>, _page: (Ino, u32), _end: usize, _now: Time) -> Tagging {
         Tagging
-    }
-
-    pub(crate) fn take(&mut self) -> Option<[u8; TAG_OWNER_SIZE]> {
-        None
     }
 
     pub(crate) fn give_up(&mut self) {}

@@ -120,7 +120,7 @@ fn costs_on_pages_of_two_kilobytes() {
 
 #[test]
 fn costs_on_pages_of_four_kilobytes() {
-    let options = Options { cache_size: 8192, pending_size: 16384, note_count: 128, ..Options::DEFAULT };
+    let options = Options { cache_size: 8192, pending_size: 16384, ..Options::DEFAULT };
     insta::assert_snapshot!(costs(Chip::PAPER_MLC, options));
 }
 
@@ -179,7 +179,7 @@ fn a_name_among_many_takes_four_reads() {
 #[test]
 fn files_of_synced_pages_on_a_chip_half_full() {
     let chip = Chip::PAPER_MLC.with_blocks(128);
-    let options = Options { cache_size: 8192, pending_size: 16384, note_count: 128, ..Options::DEFAULT };
+    let options = Options { cache_size: 8192, pending_size: 16384, ..Options::DEFAULT };
     let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.geometry, &options)];
     let mut fs =
         Fs::format(Sim::new(chip), options, Format { hash_key: [7; 16], ..Format::default() }, &mut memory).unwrap();
@@ -215,7 +215,7 @@ fn files_of_synced_pages_on_a_chip_half_full() {
     assert!(programs < 2.4, "{programs}");
 }
 
-/// A page that is written and synced is durable with one program where it has a tag; behind fifteen of them there is a commit.
+/// A page that is written and synced is durable with one program where it has a tag; behind nine of them there is a commit.
 #[test]
 fn a_synced_page_with_a_tag_costs_one_program() {
     let mut memory = memory(&Chip::W25N01GV.geometry, &Options::DEFAULT);
@@ -233,10 +233,10 @@ fn a_synced_page_with_a_tag_costs_one_program() {
     // No header says yet where the stream of pages stands.
     assert_eq!(write(&mut fs, 0).0, 2);
     for _ in 0..2 {
-        for index in 0..15 {
+        for index in 0..TAIL {
             assert_eq!(write(&mut fs, index).0, 1, "page {index}");
         }
-        assert_eq!(write(&mut fs, 15).0, 2);
+        assert_eq!(write(&mut fs, TAIL).0, 2);
     }
     // What else changes is no tag's to say.
     assert_eq!(write(&mut fs, 16).0, 1);
@@ -245,6 +245,9 @@ fn a_synced_page_with_a_tag_costs_one_program() {
     fs.fsync(ino).unwrap();
     assert_eq!(fs.nand().counters().programs - before, 1);
 }
+
+/// Pages of a tail, behind which a commit comes.
+const TAIL: u64 = nandu_log::TAIL_MAX as u64;
 
 /// A mount after a cut reads each page that only a tag tells of, and writes it again.
 #[test]
@@ -255,7 +258,7 @@ fn a_mount_after_a_cut_takes_over_what_tags_tell_of() {
     fs.write_at(ino, 0, &[1; 2048]).unwrap();
     fs.fsync(ino).unwrap();
     let mut table = String::new();
-    for count in [0, 1, 15] {
+    for count in [0, 1, TAIL] {
         for index in 0..count {
             fs.set_now(nandu_fs::Time::from_seconds(100 + index as i64));
             fs.write_at(ino, index * 2048, &[index as u8 + 2; 2048]).unwrap();
@@ -268,15 +271,16 @@ fn a_mount_after_a_cut_takes_over_what_tags_tell_of() {
         let cost = fs.nand().counters().since(&before);
         table +=
             &format!("{count:2} pages: {} reads, {} programs, {} erases\n", cost.reads, cost.programs, cost.erases);
-        assert_eq!((fs.stat(ino).unwrap(), fs.stats().tail_pages), (stat, count));
+        assert_eq!((fs.stat(ino).unwrap(), u64::from(fs.stats().tail.pages)), (stat, count));
         for index in 0..count {
             let mut page = [0; 2048];
             assert_eq!(fs.read_at(ino, index * 2048, &mut page).unwrap(), 2048);
             assert_eq!(page, [index as u8 + 2; 2048]);
         }
-        // So that the next tail begins.
+        // A block of pages is open, and a commit says so: the next tail begins there.
         fs.write_at(ino, 20 * 2048, &[9; 2048]).unwrap();
         fs.fsync(ino).unwrap();
+        fs.mkdir(Ino::ROOT, &name(count), FILE).unwrap();
     }
     insta::assert_snapshot!("mounts_with_a_tail", table);
 }

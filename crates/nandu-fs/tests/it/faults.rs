@@ -17,7 +17,8 @@ use nandu_suite::{
     Everything, Model, Op, SMALL, Seen, Slots, apply, content, everything, is_allowed, resolve, violations,
 };
 
-use crate::lives::{PAIRED_CHIP, TAGGED, TAGGED_OPTIONS, choose_pages, choose_synced, placed};
+use crate::lives::{SYNCED_CHIP, choose_synced};
+use crate::mlc_lives::{CHIP as PAIRED_CHIP, choose_pages, placed};
 use crate::rig::{OPTIONS, capabilities, formatted_with, memory};
 
 fn seeds() -> u64 {
@@ -53,8 +54,8 @@ impl Scene {
         };
         let tagged = Scene {
             name: "tagged",
-            chip: TAGGED.chip.with_blocks(30),
-            options: careful(TAGGED_OPTIONS),
+            chip: SYNCED_CHIP.with_blocks(30),
+            options: careful(OPTIONS),
             choose: choose_synced,
             ..plain
         };
@@ -105,7 +106,7 @@ impl Promise {
 
     /// Takes over what was found at a mount.
     fn adopt<N: Nand<Error = SimError>>(&mut self, fs: &Fs<'_, N>, found: &Everything, what: &str) {
-        self.told += fs.stats().tail_lost;
+        self.told += fs.stats().tail.lost;
         let is_there =
             is_allowed(found, &self.states) || self.states.iter().any(|state| self.is_lost(found, &state.everything()));
         if !is_there {
@@ -217,8 +218,8 @@ impl Observer for Watcher {
             if operation.cause == Cause::Value {
                 watched.programmed[0] = Some(operation.address);
             }
-            let kind = nandu_media::Page::parse(data).map(|page| page.kind());
-            if matches!(kind, Ok(PageKind::Tree | PageKind::Journal | PageKind::Notes)) {
+            let kind = nandu_media::Page::parse_as(nandu_media::Format::Two, data).map(|page| page.kind());
+            if matches!(kind, Ok(PageKind::Commit | PageKind::Delta)) {
                 watched.programmed[1] = Some(operation.address);
             }
         }
@@ -263,7 +264,7 @@ fn check_all_there(chip: &mut Sim, scene: Scene, promise: &mut Promise, what: &s
         let mut memory = memory(&scene.chip.geometry, &scene.options);
         let mut fs =
             Fs::mount(&mut *chip, scene.options, &mut memory).unwrap_or_else(|error| panic!("{what}: {error}"));
-        assert_eq!(fs.stats().tail_lost, 0, "{what}");
+        assert_eq!(fs.stats().tail.lost, 0, "{what}");
         assert_eq!(violations(&mut fs), Vec::<String>::new(), "{what}");
         fs.abandon();
         work(chip, scene, changes, true, promise, what).unwrap();
@@ -278,7 +279,7 @@ fn check_nothing_wrong(chip: &mut Sim, scene: Scene, promise: &mut Promise, what
         promise.adopt(&fs, &found, what);
         return promise.told > 0;
     }
-    promise.told += fs.stats().tail_lost;
+    promise.told += fs.stats().tail.lost;
     if promise.told > 0 {
         return true;
     }

@@ -1,5 +1,4 @@
-//! Promises that the log and tree of today break now and then, for those who replace them: each case is a range of random lives with the shape and
-//! the options with which it was seen.
+//! Lives that ended once: nothing but a write is refused for want of room, and mounts are short, on chips of shapes on which that was not so.
 
 use nandu_files::errno::{EIO, ENOSPC};
 use nandu_files::{FileError, Ino};
@@ -42,7 +41,8 @@ fn granted<T, E: FileError>(outcome: Result<T, E>, place: &str, what: &str) -> O
 }
 
 /// A life of writes, removals, syncs, rests, mounts and cuts, at the end of which every file is removed and the volume unmounted. Writes may be
-/// refused for want of room; nothing else may. Returns the most reads of a mount.
+/// refused for want of room; nothing else may. Returns the most reads of a mount, not
+/// counting two for each block that it erases.
 fn live(world: &World, seed: u64) -> u64 {
     let (chip, options) = (world.chip(), world.options);
     let mut memory = memory(&chip.geometry, &options);
@@ -63,9 +63,11 @@ fn live(world: &World, seed: u64) -> u64 {
             };
             sim.clear_cuts();
             sim.power_on();
-            let reads = sim.counters().reads;
+            let before = *sim.counters();
             fs = Fs::mount(sim, options, &mut memory).unwrap();
-            reads_max = reads_max.max(fs.nand().counters().reads - reads);
+            let cost = fs.nand().counters().since(&before);
+            // With `read_back` each block that is erased is looked at.
+            reads_max = reads_max.max(cost.reads - cost.reads.min(2 * cost.erases));
         }
         if world.cut_every > 0 && chance.below(world.cut_every) == 0 {
             let at = fs.nand().operation_count() + chance.below(60) as u64;
@@ -113,61 +115,52 @@ fn live(world: &World, seed: u64) -> u64 {
     reads_max
 }
 
-fn options(pending_size: usize, note_count: usize) -> Options {
-    let log = LogOptions { bare_streams: 1, ..LogOptions::DEFAULT };
-    Options { log, cache_size: 4096, pending_size, note_count, open_max: 8, ..Options::DEFAULT }
+fn options(pending_size: usize) -> Options {
+    Options { cache_size: 4096, pending_size, open_max: 8, ..Options::DEFAULT }
 }
 
-/// Old heart: about one life in 2,900 ends with Full to write, unlink, sync, idle and unmount on a file system that is 16 % full, until it is
-/// mounted again, and what was not synced is lost. With 64 notes, 4,096 bytes of pending changes or without `read_back` none was seen.
+/// Lives of each kind: the short form, or as many as `NANDU_HEART_LIVES` says.
+fn seeds() -> u64 {
+    std::env::var("NANDU_HEART_LIVES").ok().and_then(|count| count.parse().ok()).unwrap_or(12)
+}
+
+/// A file system that was 16 % full once said Full to write, unlink, sync, idle and unmount, in one of 2,900 lives.
 #[test]
-#[ignore = "the old heart says Full with 84 % free, in one of 2,900 lives"]
-fn nothing_but_a_write_is_refused_with_few_notes_and_much_memory_for_changes() {
-    let log = LogOptions { read_back: true, ..options(0, 0).log };
+fn nothing_but_a_write_is_refused_with_much_memory_for_changes() {
+    let log = LogOptions { read_back: true, ..options(0).log };
     for pending_size in [65_535, 16_000] {
-        let options = Options { log, ..options(pending_size, 8) };
         let world = World {
             part: Chip::W25N01GV,
             page_size: 4096,
             block_pages: 32,
             blocks: 52,
-            options,
+            options: Options { log, ..options(pending_size) },
             cut_every: 0,
             steps: 800,
         };
-        (0..3000).for_each(|seed| _ = live(&world, seed));
+        (0..seeds()).for_each(|seed| _ = live(&world, seed));
     }
 }
 
-/// Old heart: unlink of 91 of 91 files is refused with 218 of 253 pages live, though sync is not, and idle time finds nothing; unmount says Full;
-/// mounted again all 91 go.
+/// The unlink of 91 of 91 files was refused once with 218 of 253 pages live, in the first life.
 #[test]
-#[ignore = "the old heart refuses to unlink, in the first life (seed 0, step 429)"]
 fn nothing_but_a_write_is_refused_with_two_bits_a_cell_and_cuts() {
     let part = Chip::PAPER_FLEX;
-    for (page_size, block_pages, blocks, pending_size, note_count) in
-        [(4096, 8, 62, 16_000, 8), (4096, 8, 62, 4096, 16), (1024, 16, 46, 16_000, 8)]
+    for (page_size, block_pages, blocks, pending_size) in
+        [(4096, 8, 62, 16_000), (4096, 8, 62, 4096), (1024, 16, 46, 16_000)]
     {
-        let mut world = World {
-            part,
-            page_size,
-            block_pages,
-            blocks,
-            options: options(pending_size, note_count),
-            cut_every: 100,
-            steps: 1200,
-        };
+        let options = options(pending_size);
+        let mut world = World { part, page_size, block_pages, blocks, options, cut_every: 100, steps: 1200 };
         world.options = world.options.both_modes(&world.chip().geometry);
-        (0..1000).for_each(|seed| _ = live(&world, seed));
+        (0..seeds()).for_each(|seed| _ = live(&world, seed));
     }
 }
 
-/// A mount with `read_back` asked of each block that it erased whether all of it is erased, in pieces of 128 bytes: 8,351 reads on pages of 16 KiB. The
-/// rest of a mount's reads do not grow with pages or blocks.
+/// A mount with `read_back` read all of each block that it erased once, in pieces of 128 bytes: 8,351 reads on pages of 16 KiB.
 #[test]
 fn a_mount_that_reads_back_stays_short() {
     for (page_size, block_pages) in [(2048, 16), (4096, 32), (16_384, 64)] {
-        let plain = options(page_size as usize + 2048, 16);
+        let plain = options(page_size as usize + 2048);
         let log = LogOptions { read_back: true, ..plain.log };
         let options = Options { log, cache_size: page_size as usize, ..plain };
         let world =
@@ -179,5 +172,5 @@ fn a_mount_that_reads_back_stays_short() {
     }
 }
 
-/// What mounts of files without tags read at most, with `read_back` or without.
-const READS_MAX: u64 = 53;
+/// What mounts read at most with `read_back`, where what does not seem to be there is read twice. 40 without.
+const READS_MAX: u64 = 46;

@@ -1,19 +1,25 @@
-//! Lives of file systems in which the power goes at every program, see [`nandu_suite::lives`].
+//! Lives of file systems: the power goes at every program, memory for changes is of any size, chips are nearly full.
 
-use nandu_fs::placement::{PlacementOptions, WearPromise};
-use nandu_fs::{Attributes, Broken, Ino, LogOptions, Options};
-use nandu_nand::{Geometry, Pairing, TearScope};
+use nandu_fs::{Broken, Fs, Ino, Options};
+use nandu_nand::Geometry;
 use nandu_sim::{Chip, Sim};
 use nandu_suite::cuts::choose;
-use nandu_suite::lives::{self, Count, OVERWRITTEN_PAGES, Way, choose_overwriting, live};
-use nandu_suite::{Chance, Model, Op, SMALL};
+use nandu_suite::idle::comes_to_rest;
+use nandu_suite::lives::{self, Count, Way, live};
+use nandu_suite::{Chance, Model, Op, Refused, SMALL, full, live_all, lives_asked_for};
 
-use crate::rig::{Nandu, OPTIONS, formatted_with, fresh};
+use crate::rig::{FILE, FORMAT, Nandu, OPTIONS, formatted_with, memory};
 
 /// Every operation there is.
 const VARIED: Way = Way::varied(SMALL.with_blocks(44));
 
-/// Pages of two files are overwritten again and again (T14).
+/// Pages have room for tags.
+pub(crate) const TAGGED: Chip = Chip { geometry: Geometry { spare_size: 32, tag_size: 16, ..SMALL.geometry }, ..SMALL };
+
+/// Every operation there is, where pages are durable by their tags.
+const TAGGED_VARIED: Way = Way::varied(TAGGED.with_blocks(44));
+
+/// Pages of two files are overwritten again and again.
 const OVERWRITING: Way = Way::overwriting(SMALL.with_blocks(26));
 
 /// Pages are cut short and written over in small parts again and again, so that fragments lie over them and go.
@@ -36,66 +42,12 @@ fn choose_covering(_: &Model, seed: u64, number: u64, page_size: usize) -> Op {
     }
 }
 
-/// Blocks with one bit in a cell and with two: what is destroyed with a page are pages acknowledged long before.
-pub(crate) const PAIRED_CHIP: Chip = {
-    let geometry = Geometry { pairing: Pairing::SchemeA, tear: TearScope::Pair, pages_per_block: 16, ..SMALL.geometry };
-    Chip { name: "small-paired", geometry, ..SMALL }.with_blocks(44)
-};
+/// Pages that are written and synced one by one, on a chip with room and on one that is nearly full.
+const SYNCED: Way = Way { chip: SYNCED_CHIP, choose: choose_synced, round_operations: 40, steps: (60, 40) };
+const SYNCED_FULL: Way = Way { chip: SYNCED_CHIP.with_blocks(24), ..SYNCED };
 
-const PAIRED: Way = Way { chip: PAIRED_CHIP, choose: choose_pages, round_operations: 25, steps: (60, 40) };
-
-/// The same on a chip that is worn unevenly ([`worn`]), with rests so long that wear is evened.
-const WORN: Way = Way { choose: choose_overwriting, steps: (120, 80), ..PAIRED };
-
-/// Erases of the most worn block of such a chip: more than the least difference that is evened. Lives alone wear a block four times at most.
-const ERASES_WORN: u32 = 24;
-
-/// A chip with a file that never changes, in blocks that were erased once, while others were erased for a file that was written over and over. There
-/// was no time without requests in which that could have been evened.
-fn worn() -> Sim {
-    let (options, page_size) = (placed(), PAIRED_CHIP.geometry.page_size as usize);
-    let mut fs = fresh(PAIRED_CHIP, options);
-    let attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
-    let [kept, changed] = [b"c", b"a"].map(|name| fs.create(Ino::ROOT, name, attributes).unwrap());
-    fs.write_at(kept, 0, &vec![7; 90 * page_size]).unwrap();
-    fs.sync().unwrap();
-    while fs.stats().erase_count_max < ERASES_WORN {
-        fs.write_at(changed, 0, &vec![8; OVERWRITTEN_PAGES * page_size]).unwrap();
-        fs.sync().unwrap();
-    }
-    fs.unmount().unwrap()
-}
-
-/// Placed by policy, with windows so short that all they decide happens within a life.
-pub(crate) fn placed() -> Options {
-    let options = Options { copy_count: 8, ..OPTIONS }.both_modes(&PAIRED_CHIP.geometry);
-    let policies = PlacementOptions {
-        window_pages: 12,
-        free_blocks_min: 2,
-        gc_free_blocks: 20,
-        ..PlacementOptions::for_geometry(&PAIRED_CHIP.geometry)
-    };
-    let wear = Some(WearPromise::new(1 << 14, 20, 400, 10));
-    Options { placement: Some(policies), wear, ..options }
-}
-
-/// Spare bytes for tags, so that a page that is written and synced says by itself whose it is.
-pub(crate) const TAGGED: Way = Way {
-    chip: Chip {
-        name: "small-tagged",
-        geometry: Geometry { spare_size: 64, tag_size: 16, pages_per_block: 16, ..SMALL.geometry },
-        ..SMALL
-    }
-    .with_blocks(44),
-    choose: choose_synced,
-    round_operations: 40,
-    steps: (60, 40),
-};
-
-/// The same on a chip that is nearly full.
-const TAGGED_FULL: Way = Way { chip: TAGGED.chip.with_blocks(24), ..TAGGED };
-
-pub(crate) const TAGGED_OPTIONS: Options = Options { log: LogOptions { tags: true, ..OPTIONS.log }, ..OPTIONS };
+pub(crate) const SYNCED_CHIP: Chip =
+    Chip { geometry: Geometry { pages_per_block: 16, ..TAGGED.geometry }, ..TAGGED }.with_blocks(44);
 
 /// Runs of pages that are written and synced one by one, mostly; else any operation.
 pub(crate) fn choose_synced(model: &Model, seed: u64, number: u64, page_size: usize) -> Op {
@@ -119,95 +71,43 @@ pub(crate) fn choose_synced(model: &Model, seed: u64, number: u64, page_size: us
     possible.unwrap_or_else(|| choose(model, seed, number, page_size))
 }
 
-/// Half of the time some whole pages of a file, if there is one; else any operation.
-pub(crate) fn choose_pages(model: &Model, seed: u64, number: u64, page_size: usize) -> Op {
-    let mut chance = Chance::new(seed.wrapping_mul(7_919).wrapping_add(number));
-    let mut paths = model.all_paths();
-    if chance.below(2) == 0 || paths.is_empty() {
-        return choose(model, seed, number, page_size);
-    }
-    let first = chance.below(paths.len());
-    paths.rotate_left(first);
-    let (at, count) = (chance.below(24) * page_size, 1 + chance.below(6));
-    let bytes: Vec<u8> = (0..count * page_size).map(|_| 1 + chance.below(255) as u8).collect();
-    let mut writes = paths.into_iter().map(|path| Op::Write(path, at as u64, bytes.clone()));
-    let possible = writes.find(|op| model.clone().apply(op).is_ok());
-    possible.unwrap_or_else(|| choose(model, seed, number, page_size))
-}
-
-/// Chips as lives begin, and how they are lived.
-struct World {
-    formatted: Vec<Sim>,
-    live: fn(&[Sim], u64) -> Count,
-}
-
-impl World {
-    /// In every fourth life pages are overwritten.
-    fn plain() -> World {
-        World {
-            formatted: [VARIED, OVERWRITING].map(|way| formatted_with(way.chip, OPTIONS)).into(),
-            live: |formatted, seed| {
-                let (way, chip) = if seed % 4 == 3 { (OVERWRITING, 1) } else { (VARIED, 0) };
-                live(&Nandu(OPTIONS), way, &formatted[chip], seed)
-            },
-        }
-    }
-
-    /// Cells hold two bits, and a torn page takes another with it. In every fourth life wear is evened.
-    fn paired() -> World {
-        World {
-            formatted: vec![formatted_with(PAIRED.chip, placed()), worn()],
-            live: |formatted, seed| {
-                let (way, chip) = if seed % 4 == 1 { (WORN, 1) } else { (PAIRED, 0) };
-                live(&Nandu(placed()), way, &formatted[chip], seed)
-            },
-        }
-    }
-
-    /// Pages have tags.
-    fn tagged() -> World {
-        World {
-            formatted: [TAGGED, TAGGED_FULL].map(|way| formatted_with(way.chip, TAGGED_OPTIONS)).into(),
-            live: |formatted, seed| {
-                let chip = seed as usize % 2;
-                live(&Nandu(TAGGED_OPTIONS), [TAGGED, TAGGED_FULL][chip], &formatted[chip], seed)
-            },
-        }
-    }
-
-    /// Lives from this seed on until so many cuts were checked.
-    fn lives(&self, first: u64, cuts: u64) -> Count {
-        lives::lives(first, cuts, |seed| self.live(seed))
-    }
-
-    /// The life of a seed.
-    fn live(&self, seed: u64) -> Count {
-        (self.live)(&self.formatted, seed)
-    }
-}
-
 /// Lives with any operations on a chip with pages of this size, until so many cuts were checked.
 pub(crate) fn varied_lives(chip: Chip, options: Options, cuts: u64) {
     let formatted = formatted_with(chip, options);
     lives::lives(0, cuts, |seed| live(&Nandu(options), Way::varied(chip), &formatted, seed));
 }
 
-/// Half of the cuts that continuous integration makes; the other half is beside it, for a second core.
-const CUTS: u64 = 100_000;
+/// Cuts that continuous integration makes.
+const CUTS: u64 = 60_000;
 
-fn lives_of_half_the_cuts(first: u64) {
-    let Count { cuts, erases, nested, .. } = World::plain().lives(first, CUTS);
+/// In every fourth life pages are overwritten, in every fourth files are small; in half of them pages have tags.
+fn world() -> impl Fn(u64) -> Count {
+    let tagged_overwriting = Way::overwriting(TAGGED.with_blocks(26));
+    let small_files = Way::small_files(SMALL.with_blocks(26));
+    let tagged_small_files = Way::small_files(TAGGED.with_blocks(26));
+    let ways = [
+        VARIED,
+        TAGGED_VARIED,
+        small_files,
+        tagged_overwriting,
+        VARIED,
+        tagged_small_files,
+        TAGGED_VARIED,
+        OVERWRITING,
+    ];
+    let formatted = ways.map(|way| formatted_with(way.chip, OPTIONS));
+    move |seed| {
+        let way = seed as usize % ways.len();
+        live(&Nandu(OPTIONS), ways[way], &formatted[way], seed)
+    }
+}
+
+#[test]
+fn sixty_thousand_cuts() {
+    let world = world();
+    let Count { cuts, erases, nested, tails, .. } = lives::lives(0, CUTS, world);
     assert!(cuts >= CUTS && erases > CUTS / 20 && nested > CUTS / 10, "{cuts}, {erases}, {nested}");
-}
-
-#[test]
-fn a_hundred_thousand_cuts() {
-    lives_of_half_the_cuts(0);
-}
-
-#[test]
-fn another_hundred_thousand_cuts() {
-    lives_of_half_the_cuts(1 << 32);
+    assert!(tails > CUTS / 50, "{tails}");
 }
 
 /// A page and the fragments that it takes in change together: a sync between the two would leave old fragments over what was written.
@@ -218,118 +118,154 @@ fn twenty_thousand_cuts_where_fragments_lie_over_pages() {
     assert!(cuts >= 20_000, "{cuts}");
 }
 
-/// Cuts that continuous integration makes on a chip that tears pairs.
-const PAIRED_CUTS: u64 = 20_000;
+/// Cuts that continuous integration makes where each page is synced.
+const SYNCED_CUTS: u64 = 30_000;
 
-#[test]
-fn twenty_thousand_cuts_where_cells_hold_two_bits() {
-    let Count { cuts, erases, nested, levelling, .. } = World::paired().lives(0, PAIRED_CUTS);
-    assert!(
-        cuts >= PAIRED_CUTS && erases > PAIRED_CUTS / 20 && nested > PAIRED_CUTS / 10,
-        "{cuts}, {erases}, {nested}"
-    );
-    assert!(levelling > PAIRED_CUTS / 40, "{levelling} while wear was evened");
-}
-
-/// Cuts that continuous integration makes where pages have tags.
-const TAGGED_CUTS: u64 = 30_000;
-
-#[test]
-fn thirty_thousand_cuts_where_pages_have_tags() {
-    let Count { cuts, erases, nested, tails, .. } = World::tagged().lives(0, TAGGED_CUTS);
-    assert!(
-        cuts >= TAGGED_CUTS && nested > TAGGED_CUTS / 10 && tails > TAGGED_CUTS / 10 && erases > 0,
-        "{cuts}, {erases}, {nested}, {tails}"
-    );
-}
-
-/// Seeds of lives with tags that a mistake ended which no life of continuous integration met: one mount read the torn last page of a tail,
-/// and the next could not; and a mount that had merged a leaf found out, before it was done, that a change beside it was in its leaf already.
-const ONCE_ENDED: [u64; 2] = [(1 << 40) + 5, (1 << 40) + 56];
-
-#[test]
-fn lives_that_once_ended_early() {
-    let world = World::tagged();
-    for seed in ONCE_ENDED {
-        let cuts = world.live(seed).cuts;
-        assert!(cuts > 500, "{cuts} cuts in life {seed}");
+fn synced_world() -> impl Fn(u64) -> Count {
+    let ways = [SYNCED, SYNCED_FULL];
+    let formatted = ways.map(|way| formatted_with(way.chip, OPTIONS));
+    move |seed| {
+        let way = seed as usize % ways.len();
+        live(&Nandu(OPTIONS), ways[way], &formatted[way], seed)
     }
 }
 
 #[test]
-fn a_tail_that_is_not_taken_over_ends_a_life() {
-    let broken = Broken { without_tail: true, ..Broken::default() };
-    assert!(is_caught_with(TAGGED, Options { broken, ..TAGGED_OPTIONS }, TAGGED_OPTIONS));
+fn thirty_thousand_cuts_where_pages_have_tags() {
+    let Count { cuts, erases, nested, tails, .. } = lives::lives(0, SYNCED_CUTS, synced_world());
+    assert!(
+        cuts >= SYNCED_CUTS && nested > SYNCED_CUTS / 10 && tails > SYNCED_CUTS / 10 && erases > 0,
+        "{cuts}, {erases}, {nested}, {tails}"
+    );
 }
 
-/// Whether any of some lives ends early.
-fn is_caught(way: Way, broken: Broken) -> bool {
-    is_caught_with(way, Options { broken, ..OPTIONS }, OPTIONS)
-}
-
-/// The same with these options, on a chip formatted with others.
-fn is_caught_with(way: Way, options: Options, kept: Options) -> bool {
-    let formatted = formatted_with(way.chip, kept);
-    let mut cuts = 0;
-    let run = || (0..60).for_each(|seed| cuts += live(&Nandu(options), way, &formatted, seed).cuts);
-    let is_caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err();
-    println!("{:?}: caught is {is_caught}, with {cuts} cuts in lives before", options.broken);
-    is_caught
-}
-
-/// Lives find out what is wrong: each rule left out within the cuts that continuous integration makes.
+/// As many cuts as somebody asks for, on every core; or one life alone.
 #[test]
-fn each_rule_left_out_ends_a_life() {
-    let kept = Broken::default();
-    let tree = |tree| Broken { tree, ..kept };
-    let rules = [
-        ("T13", VARIED, tree(nandu_tree::Broken { commit_first: true, ..kept.tree })),
-        ("S11", VARIED, Broken { without_sync: true, ..kept }),
-        ("S12", VARIED, Broken { name_first: true, ..kept }),
-        ("S13", VARIED, Broken { replace_in_parts: true, ..kept }),
-        ("S14", VARIED, Broken { without_orphans: true, ..kept }),
-        ("T14", OVERWRITING, tree(nandu_tree::Broken { supersede_first: true, ..kept.tree })),
-        ("T15", OVERWRITING, tree(nandu_tree::Broken { move_stale: true, ..kept.tree })),
-    ];
-    let missed: Vec<&str> =
-        rules.into_iter().filter(|&(_, way, broken)| !is_caught(way, broken)).map(|(rule, ..)| rule).collect();
-    assert_eq!(missed, Vec::<&str>::new());
+#[ignore = "takes as long as it is told to"]
+fn tagged_swarm() {
+    nandu_suite::swarm(synced_world);
 }
 
+/// A mount after a cut knows of the blocks that the last checkpoint listed, and of no others that hold nothing. In this life that was one too few for the last page of a tail, which may be torn.
 #[test]
-fn each_protection_of_pairs_left_out_ends_a_life() {
-    let kept = placed();
-    let tree = nandu_tree::Broken { name_exposed: true, ..kept.broken.tree };
-    let named = Options { broken: Broken { tree, ..kept.broken }, ..kept };
-    let unprotected = Options { log: LogOptions { skip_pair_protection: true, ..kept.log }, ..kept };
-    assert!(is_caught_with(PAIRED, named, kept), "copies are named before their partners are programmed");
-    assert!(is_caught_with(PAIRED, unprotected, kept), "partners of pages that a sync promised are programmed");
+fn a_tail_is_taken_over_where_a_mount_knows_of_few_blocks() {
+    world()(34_455_395_879_616_669);
 }
 
 /// As many cuts as somebody asks for, on every core; or one life alone.
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn swarm() {
-    swarm_in(World::plain);
+    nandu_suite::swarm(world);
 }
 
-/// The same where cells hold two bits: experiment E11 of FlexFS's.
+/// Whether any of some lives ends early.
+fn is_caught(broken: Broken) -> bool {
+    let options = Options { broken, ..OPTIONS };
+    let way = if broken.without_tail { TAGGED_VARIED } else { VARIED };
+    let formatted = formatted_with(way.chip, OPTIONS);
+    let run = || (0..60).for_each(|seed| _ = live(&Nandu(options), way, &formatted, seed));
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err()
+}
+
+/// Lives find out what is wrong: each rule left out within the cuts that continuous integration makes.
 #[test]
-#[ignore = "takes as long as it is told to"]
-fn paired_swarm() {
-    swarm_in(World::paired);
+fn each_rule_left_out_ends_a_life() {
+    let kept = Broken::default();
+    assert!(is_caught(Broken { without_sync: true, ..kept }), "S11");
+    assert!(is_caught(Broken { name_first: true, ..kept }), "S12");
+    assert!(is_caught(Broken { replace_in_parts: true, ..kept }), "S13");
+    assert!(is_caught(Broken { without_orphans: true, ..kept }), "S14");
+    assert!(is_caught(Broken { without_tail: true, ..kept }), "tags");
 }
 
-/// The same where pages have tags.
+/// A part with blocks of 8 pages, and memory for changes of a size by chance.
+fn full_life(pending: (usize, usize), seed: u64) -> Refused {
+    let mut chip = Chip::W25N01GV.with_blocks(38);
+    chip.geometry.pages_per_block = 8;
+    let mut chance = Chance::new(seed);
+    let pending_size = pending.0 + chance.below(pending.1 - pending.0 + 1);
+    let options = Options { cache_size: 512, pending_size, open_max: 4, ..Options::DEFAULT };
+    full::live(&Nandu(options), chip, seed, &mut chance, 800)
+}
+
 #[test]
-#[ignore = "takes as long as it is told to"]
-fn tagged_swarm() {
-    swarm_in(World::tagged);
+fn names_are_never_refused_to_go() {
+    live_all(0..20, full::WRITES, |seed| full_life((200, 4000), seed));
 }
 
-fn swarm_in(world: fn() -> World) {
-    nandu_suite::swarm(|| {
-        let world = world();
-        move |seed| world.live(seed)
-    });
+/// A page that is written over takes the place of the one before, on a chip that is full too, for as long as one likes.
+#[test]
+fn pages_are_written_over_on_a_full_chip() {
+    for pending_size in [300, 4096] {
+        full::pages_are_written_over(&Nandu(Options { pending_size, ..OPTIONS }), SMALL);
+    }
+}
+
+/// As many lives as somebody lets run, with memory for changes of any size.
+#[test]
+#[ignore = "as many as NANDU_LIVES says"]
+fn many_lives() {
+    live_all(lives_asked_for(), full::WRITES, |seed| full_life((0, 8192), seed));
+}
+
+#[test]
+fn files_come_to_rest() {
+    for seed in 0..4 {
+        comes_to_rest(&Nandu(OPTIONS), SMALL.with_blocks(44), seed);
+        comes_to_rest(&Nandu(Options { pending_size: 8000, ..OPTIONS }), SMALL.with_blocks(120), seed);
+        comes_to_rest(&Nandu(OPTIONS), SYNCED_CHIP, seed);
+    }
+}
+
+/// A file system that lies in a place is unmounted there: the place is empty then, and the next mount has nothing to recover.
+#[test]
+fn an_unmount_in_a_place_leaves_a_clean_volume() {
+    let (mut sim, mut memory) = (Sim::new(SMALL), memory(&SMALL.geometry, &OPTIONS));
+    let mut place = None;
+    Fs::format_in(&mut place, &mut sim, OPTIONS, &FORMAT, &mut memory).unwrap();
+    let fs = place.as_mut().unwrap();
+    let ino = fs.create(Ino::ROOT, b"a", FILE).unwrap();
+    fs.write_at(ino, 0, b"not synced").unwrap();
+    Fs::unmount_in(&mut place).unwrap();
+    assert!(place.is_none() && Fs::unmount_in(&mut place) == Ok(()));
+    let mut fs = Fs::mount(&mut sim, OPTIONS, &mut memory).unwrap();
+    let mut bytes = [0; 10];
+    assert_eq!((fs.read_at(ino, 0, &mut bytes), &bytes, fs.stats().was_cut), (Ok(10), b"not synced", false));
+}
+
+/// Reads of a mount after a cut, at most.
+const MOUNT_MAX: u64 = 40;
+
+/// What is cut at random is mounted with few reads, however much there is.
+#[test]
+fn a_mount_stays_short() {
+    let mut most = 0;
+    let paired = [(5, Chip::PAPER_FLEX.with_blocks(40)), (6, Chip::PAPER_FLEX.with_blocks(400))];
+    let single =
+        [(1, 16), (2, 40), (3, 128), (4, 400)].map(|(seed, blocks)| (seed, Chip::W25N01GV.with_blocks(blocks)));
+    for (seed, chip) in single.into_iter().chain(paired) {
+        let plain = Options { pending_size: 8192, ..Options::DEFAULT };
+        let options = if seed < 5 { plain } else { plain.both_modes(&chip.geometry) };
+        let mut memory = memory(&chip.geometry, &options);
+        let mut chance = Chance::new(seed);
+        let mut sim: Sim = formatted_with(chip, options);
+        for _ in 0..60 {
+            let before = sim.counters().reads;
+            let mut fs = Fs::mount(sim, options, &mut memory).unwrap();
+            most = most.max(fs.nand().counters().reads - before);
+            for _ in 0..chance.below(40) {
+                let name = chance.below(200).to_string();
+                let found = fs.lookup(Ino::ROOT, name.as_bytes());
+                let Ok(ino) = found.or_else(|_| fs.create(Ino::ROOT, name.as_bytes(), FILE)) else { break };
+                let (at, size) = (chance.below(20_000) as u64, 1 + chance.below(6000));
+                let bytes = chance.bytes(size);
+                if fs.write_at(ino, at, &bytes).is_err() || fs.fsync(ino).is_err() {
+                    fs.unlink(Ino::ROOT, name.as_bytes()).unwrap();
+                }
+            }
+            sim = fs.abandon();
+        }
+    }
+    assert!(most <= MOUNT_MAX, "{most} reads");
 }

@@ -10,18 +10,22 @@ mod directories;
 mod faults;
 mod files;
 mod heart;
-mod idle;
 mod lives;
+#[cfg(feature = "mlc")]
+mod mlc_lives;
 mod page_sizes;
 mod paths;
-mod pending;
+#[cfg(feature = "mlc")]
 mod placing;
 mod random;
 mod records;
 mod repair;
 mod rig;
+#[cfg(feature = "snapshots")]
+mod snapshots;
 mod space;
 mod suite;
 mod tags;
+mod truncations;
 mod worn;
 mod xattrs;

@@ -1,8 +1,8 @@
 //! Pages of files placed and moved by policy, on a chip whose blocks hold one bit in a cell or two.
 
 use nandu_fs::placement::{Class, PlacementOptions, Policy, Share, WearPromise};
-use nandu_fs::{BlockUse, Fs, FsError, Ino, Options, Regions, Time};
-use nandu_nand::{Cause, CellMode};
+use nandu_fs::{Fs, FsError, Ino, Options, Regions, Time};
+use nandu_nand::Cause;
 use nandu_sim::{Chip, Fault, Sim, Trigger};
 use nandu_suite::violations;
 
@@ -12,7 +12,7 @@ const CHIP: Chip = Chip::PAPER_FLEX.with_blocks(64);
 const PAGE: usize = 4096;
 
 fn options() -> Options {
-    Options { cache_size: 16_384, pending_size: 16_384, note_count: 128, ..Options::DEFAULT }.both_modes(&CHIP.geometry)
+    Options { cache_size: 16_384, pending_size: 16_384, ..Options::DEFAULT }.both_modes(&CHIP.geometry)
 }
 
 fn with_policy(policy: Policy) -> Options {
@@ -144,7 +144,8 @@ fn synced_pages_are_written_with_one_bit_a_cell_whatever_idle_time_there_is() {
         let after = bench.fs.regions();
         assert_eq!((after.mlc_pages, after.slc_pages), (before.mlc_pages, before.slc_pages + 40));
         // A sync of pages with two bits a cell leaves out their partners, and nothing else does.
-        assert!(bench.fs.stats().skipped <= 4, "{}", bench.fs.stats().skipped);
+        let left_out = bench.fs.stats().left_out;
+        assert!(left_out <= 4, "{left_out}");
     });
 }
 
@@ -154,21 +155,21 @@ fn pages_of_hot_files_are_not_moved() {
         run(with_policy(policy), |bench| {
             let hot = bench.create(b"hot");
             for round in 0..20 {
-                bench.write(hot, 0, 30, Class::Normal);
+                bench.write(hot, 0, 60, Class::Normal);
                 let cold = bench.create(&[b'c', b'a' + round]);
                 bench.write(cold, 0, 10, Class::Normal);
                 bench.rest(8_000);
                 bench.check(cold, 10);
             }
-            bench.check(hot, 30);
+            bench.check(hot, 60);
             bench.fs.stats().programs_for(Cause::Migration)
         })
     };
     let (with, without) = (migrated(Policy::LOCALITY), migrated(Policy::DYNAMIC));
     println!("{with} {without}");
-    // Of 800 pages 200 are cold, and one block of those is still open.
-    assert!((100..=200).contains(&with), "{with}");
-    assert!(without > with + 100, "{without} {with}");
+    // Of 1,400 pages 200 are cold, and those of the last blocks still stand beside hot ones.
+    assert!((100..=280).contains(&with), "{with}");
+    assert!(without > with + 500, "{without} {with}");
 }
 
 /// How many pages of a file that a mount finds now have what was written, if the power goes.
@@ -214,87 +215,6 @@ fn what_nobody_synced_is_durable_after_half_a_minute_at_the_latest() {
 }
 
 #[test]
-fn what_nobody_synced_is_made_durable_at_once_where_something_is_to_be_moved() {
-    run(options(), |bench| {
-        let file = bench.create(b"a");
-        bench.write(file, 0, 200, Class::Normal);
-        bench.rest(1_100);
-        assert_eq!(pages_after_a_cut(bench.fs.nand().clone(), b"a", 200), 200);
-        assert!(bench.fs.stats().programs_for(Cause::Migration) > 0);
-    });
-}
-
-/// What a load did to the blocks of a chip.
-#[derive(Clone, Copy, Debug)]
-struct Worn {
-    /// Erases of the most worn block.
-    most: u32,
-    /// The same less those of the least worn one, of blocks that hold nothing or have two bits a cell. A block of another stream may stay open
-    /// for as long as nothing goes there, and those of the tree are not emptied for this.
-    spread: u32,
-    /// Pages programmed to even that out.
-    levelled: u64,
-}
-
-/// Writes so many pages so many times, with rests between that are a long one sometimes, on a chip of which a third never changes.
-fn worn_by(endurance: u32, pages: usize, rounds: u32, rest_ms: i64) -> Worn {
-    let policies = PlacementOptions { endurance, ..PlacementOptions::for_geometry(&CHIP.geometry) };
-    run(Options { placement: Some(policies), ..options() }, |bench| {
-        let kept = bench.create(b"kept");
-        bench.write(kept, 0, 2500, Class::Normal);
-        bench.rest(60_000);
-        let changed = bench.create(b"changed");
-        for round in 1..=rounds {
-            bench.write(changed, 0, pages, Class::Normal);
-            bench.rest(if round % 24 == 0 { 3_600_000 } else { rest_ms });
-        }
-        assert_eq!(bench.rest(3_600_000), 0, "it is over");
-        let is_counted = |what| matches!(what, BlockUse::Free | BlockUse::Bare(CellMode::Mlc));
-        let counted = bench.fs.uses().filter(|&(_, what, _)| is_counted(what));
-        let erases: Vec<u32> = counted.map(|(block, ..)| bench.fs.nand().block_state(block).counters.erases).collect();
-        let stats = bench.fs.stats();
-        let spread = stats.erase_count_max - erases.iter().min().unwrap();
-        let worn = Worn { most: stats.erase_count_max, spread, levelled: stats.programs_for(Cause::Levelling) };
-        println!(
-            "{pages} pages, {rest_ms} ms, endurance {endurance}: {worn:?}, {} erases in all",
-            stats.erase_count_sum
-        );
-        bench.check(kept, 2500);
-        bench.check(changed, pages);
-        worn
-    })
-}
-
-/// With and without what evens wear out: where blocks stand so few erases, a difference of sixteen is acted on; else it is one of ten thousand.
-fn worn_with_and_without(pages: usize, rounds: u32, rest_ms: i64) -> [Worn; 2] {
-    [100, 1_000_000].map(|endurance| worn_by(endurance, pages, rounds, rest_ms))
-}
-
-#[test]
-fn what_never_changes_is_moved_to_worn_blocks() {
-    let [with, without] = worn_with_and_without(1000, 288, 9_000);
-    // Next to the 288,000 pages that are written.
-    assert!((1000..5000).contains(&with.levelled), "{with:?}");
-    assert!(with.most * 3 < without.most * 2 && with.spread * 2 < without.spread, "{with:?} {without:?}");
-}
-
-#[test]
-fn what_never_changes_is_told_from_what_changes_often_and_is_in_blocks_as_little_worn() {
-    let [with, without] = worn_with_and_without(800, 288, 20_000);
-    assert!((1000..8000).contains(&with.levelled), "{with:?}");
-    assert!(with.most * 3 < without.most * 2 && with.spread * 2 < without.spread, "{with:?} {without:?}");
-}
-
-#[test]
-fn what_never_changes_is_moved_to_worn_blocks_although_nothing_else_goes_to_two_bits_a_cell() {
-    // Longer: half as much is written at a time, and blocks have to wear before a difference of sixteen comes about.
-    let [with, without] = worn_with_and_without(500, 432, 9_000);
-    assert_eq!(without.levelled, 0, "{without:?}");
-    assert!((1500..6000).contains(&with.levelled), "{with:?}");
-    assert!(with.most * 3 < without.most * 2 && with.spread * 2 < without.spread, "{with:?} {without:?}");
-}
-
-#[test]
 fn a_page_whose_bits_flip_is_moved_in_idle_time_and_not_by_requests() {
     for moves_first in [false, true] {
         run(options(), |bench| {
@@ -330,11 +250,8 @@ fn a_page_whose_bits_flip_is_moved_in_idle_time_and_not_by_requests() {
 
 #[test]
 fn nearly_the_whole_capacity_of_two_bits_a_cell_is_offered_and_can_be_filled() {
-    let one_bit = Options {
-        log: nandu_fs::LogOptions { bare_streams: 2, mlc_streams: 0, ..options().log },
-        placement: None,
-        ..options()
-    };
+    let one_bit =
+        Options { log: nandu_fs::LogOptions { has_mlc: false, ..options().log }, placement: None, ..options() };
     let offered = |options: Options| run(options, |bench| bench.fs.statfs().unwrap());
     let (one, two) = (offered(one_bit), offered(options()));
     println!("{one:?} {two:?}");

@@ -2,20 +2,18 @@
 
 use std::sync::OnceLock;
 
+#[cfg(feature = "mlc")]
 use nandu_fs::placement::Class;
-use nandu_fs::{Attributes, Capabilities, Format, Fs, LogOptions, Options, Time};
-use nandu_nand::{Cause, Geometry, Nand};
+use nandu_fs::{Attributes, Capabilities, Format, Fs, Options, Time};
+#[cfg(feature = "mlc")]
+use nandu_nand::Cause;
+use nandu_nand::{Geometry, Nand};
 use nandu_sim::{Chip, Sim};
-use nandu_suite::{Opened, ROOT, SMALL, Stepped, System};
+#[cfg(feature = "mlc")]
+use nandu_suite::Stepped;
+use nandu_suite::{Opened, ROOT, SMALL, System};
 
-pub(crate) const OPTIONS: Options = Options {
-    log: LogOptions { bare_streams: 1, ..LogOptions::DEFAULT },
-    cache_size: 512,
-    pending_size: 900,
-    note_count: 16,
-    open_max: 4,
-    ..Options::DEFAULT
-};
+pub(crate) const OPTIONS: Options = Options { cache_size: 512, pending_size: 2048, open_max: 4, ..Options::DEFAULT };
 
 /// What goes with pages of this size.
 pub(crate) const fn options_for(page_size: u32) -> Options {
@@ -60,12 +58,6 @@ pub(crate) fn capabilities() -> Capabilities {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nandu(pub(crate) Options);
 
-/// Pages programmed to even out wear since the mount, and checkpoints made for that.
-fn levelled_by<N: Nand>(fs: &Fs<'_, N>) -> u64 {
-    let stats = fs.stats();
-    stats.programs_for(Cause::Levelling) + stats.levelling_checkpoints
-}
-
 impl System for Nandu {
     type Mounted<'m, N: Nand + 'm> = Fs<'m, N>;
 
@@ -81,27 +73,31 @@ impl System for Nandu {
         Fs::mount(chip, self.0, memory)
     }
 
+    #[cfg(feature = "mlc")]
     fn begin<N: Nand>(&self, fs: &mut Fs<'_, N>, now: Time, is_synced: bool) {
         fs.set_class(if is_synced { Class::Synced } else { Class::Normal });
         fs.request_begin(now).unwrap();
     }
 
+    #[cfg(feature = "mlc")]
     fn end<N: Nand>(&self, fs: &mut Fs<'_, N>, now: Time) {
         fs.request_end(now);
     }
 
+    #[cfg(feature = "mlc")]
     fn has_steps(&self) -> bool {
         self.0.placement.is_some()
     }
 
+    #[cfg(feature = "mlc")]
     fn step<N: Nand>(&self, fs: &mut Fs<'_, N>, now: Time) -> Option<Stepped> {
         let at = now.max(fs.step_due()?);
-        let before = levelled_by(fs);
+        let before = fs.stats().programs_for(Cause::Levelling);
         fs.step(at).unwrap();
-        Some(Stepped { at, levelled: levelled_by(fs) > before })
+        Some(Stepped { at, levelled: fs.stats().programs_for(Cause::Levelling) > before })
     }
 
     fn has_tail<N: Nand>(&self, fs: &Fs<'_, N>) -> bool {
-        fs.stats().tail_pages > 0
+        fs.stats().tail.pages > 0
     }
 }

@@ -1,4 +1,4 @@
-//! Anchor blocks that are lost.
+//! Anchor blocks that are lost (F10, F11 where checkpoints stand).
 
 use nandu_log::{LogError, LogOptions};
 use nandu_nand::{BlockAddr, Nand};
@@ -9,18 +9,20 @@ use crate::cuts::{check, formatted, recover, workload};
 use crate::toy::{Toy, memory};
 
 const PLAIN: LogOptions = LogOptions::DEFAULT;
-const BARE: LogOptions = LogOptions { bare_streams: 1, ..PLAIN };
 
-/// A chip for these options on which programs fail in some of the first four blocks, which are the anchor blocks, until all of
-/// these are retired.
-fn without(options: LogOptions, lost: &[u32]) -> Sim {
-    let chip = if options.bare_streams == 0 { Chip::TINY.with_blocks(18) } else { Chip::TINY.with_blocks(21) };
-    let mut chip = formatted(chip, options);
+/// The block table stands in the anchor.
+const SMALL: Chip = Chip::TINY.with_blocks(18);
+/// The block table has pages of its own.
+const WIDE: Chip = Chip::TINY.with_blocks(64);
+
+/// A chip on which programs fail in some of the first four blocks, which are the anchor blocks, until all of these are retired.
+fn without(chip: Chip, lost: &[u32]) -> Sim {
+    let mut chip = formatted(chip, PLAIN);
     for &block in lost {
         chip.inject(Fault::ProgramFails, Trigger::Block(BlockAddr(block)));
     }
-    let mut bytes = memory(chip.geometry(), &options);
-    let mut toy = Toy::mount(&mut chip, options, &mut bytes).unwrap();
+    let mut bytes = memory(chip.geometry(), &PLAIN);
+    let mut toy = Toy::mount(&mut chip, PLAIN, &mut bytes).unwrap();
     while (toy.log.stats().bad_blocks as usize) < lost.len() {
         toy.log.checkpoint().unwrap();
     }
@@ -34,12 +36,12 @@ const PAIRS: [[u32; 2]; 6] = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]];
 
 #[test]
 fn with_two_of_four_anchor_blocks_a_volume_goes_on() {
-    for options in [PLAIN, BARE] {
+    for chip in [SMALL, WIDE] {
         for lost in PAIRS {
-            let mut chip = without(options, &lost);
-            let mut bytes = memory(chip.geometry(), &options);
+            let mut chip = without(chip, &lost);
+            let mut bytes = memory(chip.geometry(), &PLAIN);
             for round in 0..60_u64 {
-                let mut toy = Toy::mount(&mut chip, options, &mut bytes).unwrap();
+                let mut toy = Toy::mount(&mut chip, PLAIN, &mut bytes).unwrap();
                 assert!(!toy.log.is_read_only(), "{lost:?} lost, round {round}");
                 if round > 0 {
                     assert_eq!(toy.get(5).unwrap(), Some(round - 1));
@@ -61,25 +63,25 @@ fn with_two_of_four_anchor_blocks_a_volume_goes_on() {
 
 #[test]
 fn every_cut_with_two_of_four_anchor_blocks() {
-    for (options, lost) in PAIRS.map(|lost| (PLAIN, lost)).into_iter().chain([(BARE, PAIRS[1]), (BARE, PAIRS[3])]) {
-        let chip = without(options, &lost);
-        let check = check(options, &chip);
-        let summary = Driver::new(chip).resume().every(workload(options, 12, 8, true), check);
+    for (chip, lost) in PAIRS.map(|lost| (SMALL, lost)).into_iter().chain([(WIDE, PAIRS[1]), (WIDE, PAIRS[3])]) {
+        let chip = without(chip, &lost);
+        let check = check(PLAIN, &chip);
+        let summary = Driver::new(chip).resume().every(workload(PLAIN, 12, 8, true), check);
         assert!(summary.cases > 100, "{summary:?}");
     }
 }
 
 #[test]
 fn every_cut_of_a_recovery_with_two_of_four_anchor_blocks() {
-    for (options, lost) in [(PLAIN, PAIRS[0]), (PLAIN, PAIRS[4]), (BARE, PAIRS[2])] {
-        let chip = without(options, &lost);
-        let check = check(options, &chip);
-        Driver::new(chip).limit(1_500).pairs(workload(options, 8, 8, true), recover(options), check);
+    for (chip, lost) in [(SMALL, PAIRS[0]), (SMALL, PAIRS[4]), (WIDE, PAIRS[2])] {
+        let chip = without(chip, &lost);
+        let check = check(PLAIN, &chip);
+        Driver::new(chip).limit(1_500).pairs(workload(PLAIN, 8, 8, true), recover(PLAIN), check);
     }
 }
 
 /// The first checkpoint of an anchor block may be torn so that it reads well once. The recovery after that cut writes checkpoints too: were
-/// the block with the checkpoint before erased for them, a second cut would leave none (L8). The torn page may go bad before anything is
+/// the block with the checkpoint before erased for them, a second cut would leave none (N8). The torn page may go bad before anything is
 /// written again, so each case is also looked at in a copy of the chip that rests first.
 #[test]
 fn a_stable_checkpoint_outlives_every_cut_of_a_recovery() {
@@ -114,7 +116,7 @@ fn a_stable_checkpoint_outlives_every_cut_of_a_recovery() {
             recover(PLAIN)(chip)
         };
         let check = |chip: &mut Sim, &acknowledged: &u64| found(chip, acknowledged);
-        let summary = Driver::new(without(PLAIN, lost)).pairs(checkpoints, recovery, check);
+        let summary = Driver::new(without(SMALL, lost)).pairs(checkpoints, recovery, check);
         assert!(summary.cases > 1_000, "{summary:?}");
     }
 }
@@ -123,11 +125,11 @@ fn a_stable_checkpoint_outlives_every_cut_of_a_recovery() {
 #[test]
 fn chains_of_cuts_with_two_or_three_of_four_anchor_blocks() {
     let chains = std::env::var("NANDU_CHAINS").map_or(60, |count| count.parse().unwrap());
-    for (options, lost) in [(PLAIN, &[1, 2][..]), (PLAIN, &[3]), (BARE, &[0, 3]), (BARE, &[1])] {
-        let chip = without(options, lost);
-        let check = check(options, &chip);
+    for (chip, lost) in [(SMALL, &[1, 2][..]), (SMALL, &[3]), (WIDE, &[0, 3]), (WIDE, &[1])] {
+        let chip = without(chip, lost);
+        let check = check(PLAIN, &chip);
         let driver = Driver::new(chip).seed(7).resume();
-        let summary = driver.random(chains, workload(options, 25, 12, true), recover(options), check);
+        let summary = driver.random(chains, workload(PLAIN, 25, 12, true), recover(PLAIN), check);
         assert!(summary.cuts >= chains, "{summary:?}");
     }
 }
@@ -137,7 +139,7 @@ fn chains_of_cuts_with_two_or_three_of_four_anchor_blocks() {
 fn an_anchor_block_that_fails_in_a_recovery_is_not_missed() {
     for lost in 0..4_u32 {
         for fails in (0..4).filter(|&block| block != lost) {
-            let mut chip = without(PLAIN, &[lost]);
+            let mut chip = without(SMALL, &[lost]);
             let mut bytes = memory(chip.geometry(), &PLAIN);
             for round in 0..8_u64 {
                 let mut toy = Toy::mount(&mut chip, PLAIN, &mut bytes).unwrap();
@@ -155,7 +157,7 @@ fn an_anchor_block_that_fails_in_a_recovery_is_not_missed() {
 /// The last anchor block is written until it is full; then what there is can be read.
 #[test]
 fn with_one_anchor_block_a_volume_can_be_read() {
-    let mut chip = without(PLAIN, &[0, 1]);
+    let mut chip = without(SMALL, &[0, 1]);
     chip.inject(Fault::ProgramFails, Trigger::Block(BlockAddr(2)));
     let mut bytes = memory(chip.geometry(), &PLAIN);
     let mut expected = 0;
@@ -176,7 +178,7 @@ fn with_one_anchor_block_a_volume_can_be_read() {
 /// Where no anchor block is left to be erased, no checkpoint remembers that: the mark on the block does.
 #[test]
 fn an_anchor_block_whose_erase_failed_is_not_erased_again() {
-    let mut chip = without(PLAIN, &[0, 1]);
+    let mut chip = without(SMALL, &[0, 1]);
     chip.inject(Fault::EraseFails, Trigger::Block(BlockAddr(2)));
     chip.inject(Fault::EraseFails, Trigger::Block(BlockAddr(3)));
     let mut bytes = memory(chip.geometry(), &PLAIN);

@@ -1,11 +1,8 @@
 //! Power cuts: at every operation, with everything a cut can leave, and in the recoveries after it.
 
-use nandu_log::{Append, Budget, Examined, Growth, Log, LogError, LogOptions, PageKind, Placement};
-use nandu_media::header::FLAG_COMMIT;
-use nandu_media::{PageFields, Position};
-use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
+use nandu_log::{Broken, LogError, LogOptions};
 use nandu_sim::power_cut::{Driver, Run};
-use nandu_sim::{Chip, Sim};
+use nandu_sim::{Chip, Fault, Sim, Trigger};
 
 use crate::toy::{Toy, Values, memory};
 
@@ -48,7 +45,6 @@ pub(crate) fn workload(
     move |chip, promise| {
         let mut bytes = memory(&chip.chip().geometry, &options);
         let mut toy = Toy::mount(&mut *chip, options, &mut bytes)?;
-        toy.is_hostile = true;
         // What was under way at a cut is there or not; what follows goes on from what is there.
         let found = toy.values()?;
         promise.values = found;
@@ -68,18 +64,11 @@ pub(crate) fn workload(
             toy.batch(&promise.pending)?;
             Promise::apply(&mut promise.values, &promise.pending);
             promise.pending.clear();
-            if options.bare_streams > 0 && chance(count, 4).is_multiple_of(8) {
-                match toy.waste(chance(count, 5) % 20) {
-                    Err(LogError::Full) => {}
-                    result => result?,
-                }
-            }
             if chance(count, 3).is_multiple_of(32) {
                 toy.log.checkpoint()?;
             }
-            // Replaces a block of the ready list, where some have two bits a cell.
-            if chance(count, 6).is_multiple_of(8) {
-                toy.log.list_most_worn()?;
+            if chance(count, 4).is_multiple_of(16) {
+                toy.idle()?;
             }
         }
         if ends_clean {
@@ -139,9 +128,12 @@ pub(crate) fn used(chip: Chip, options: LogOptions, entries: u32) -> Sim {
 
 const PLAIN: LogOptions = LogOptions::DEFAULT;
 
+const TINY: Chip = Chip::TINY;
+const TINY_MLC: Chip = Chip::TINY_MLC;
+
 #[test]
 fn every_cut_of_a_fresh_volume() {
-    let chip = formatted(Chip::TINY, PLAIN);
+    let chip = formatted(TINY, PLAIN);
     let check = check(PLAIN, &chip);
     let summary = Driver::new(chip).every(workload(PLAIN, 30, 10, true), check);
     assert!(summary.operations > 40, "{summary:?}");
@@ -149,7 +141,7 @@ fn every_cut_of_a_fresh_volume() {
 
 #[test]
 fn every_cut_with_garbage_collection() {
-    let chip = used(Chip::TINY, PLAIN, 30);
+    let chip = used(TINY, PLAIN, 30);
     let check = check(PLAIN, &chip);
     let summary = Driver::new(chip).every(workload(PLAIN, 40, 30, true), check);
     assert!(summary.operations > 100, "{summary:?}");
@@ -157,7 +149,7 @@ fn every_cut_with_garbage_collection() {
 
 #[test]
 fn every_cut_with_garbage_collection_and_paired_pages() {
-    let chip = used(Chip::TINY_MLC, PLAIN, 14);
+    let chip = used(TINY_MLC, PLAIN, 14);
     let check = check(PLAIN, &chip);
     let summary = Driver::new(chip).every(workload(PLAIN, 30, 14, true), check);
     assert!(summary.operations > 60, "{summary:?}");
@@ -165,14 +157,14 @@ fn every_cut_with_garbage_collection_and_paired_pages() {
 
 #[test]
 fn every_cut_and_going_on_after_it() {
-    let chip = used(Chip::TINY, PLAIN, 24);
+    let chip = used(TINY, PLAIN, 24);
     let check = check(PLAIN, &chip);
     Driver::new(chip).resume().every(workload(PLAIN, 25, 24, false), check);
 }
 
 #[test]
 fn every_cut_and_every_cut_of_the_recovery_after_it() {
-    let chip = used(Chip::TINY, PLAIN, 24);
+    let chip = used(TINY, PLAIN, 24);
     let check = check(PLAIN, &chip);
     Driver::new(chip).limit(40_000).pairs(workload(PLAIN, 12, 24, false), recover(PLAIN), check);
 }
@@ -191,7 +183,7 @@ fn every_cut_where_the_block_table_has_pages_of_its_own() {
 
 #[test]
 fn every_cut_with_many_streams() {
-    let chip = used(Chip::TINY.with_blocks(20), STREAMS, 40);
+    let chip = used(TINY.with_blocks(20), STREAMS, 40);
     let check = check(STREAMS, &chip);
     Driver::new(chip).resume().every(workload(STREAMS, 40, 40, true), check);
 }
@@ -207,12 +199,7 @@ fn every_cut_and_every_cut_of_the_recovery_with_many_streams_and_table_pages() {
 #[test]
 fn chains_of_cuts() {
     let count = std::env::var("NANDU_CHAINS").ok().and_then(|count| count.parse().ok()).unwrap_or(2000);
-    let cases = [
-        (Chip::TINY, PLAIN, 30),
-        (Chip::TINY_MLC, PLAIN, 14),
-        (WIDE, PLAIN, 40),
-        (Chip::TINY.with_blocks(20), STREAMS, 40),
-    ];
+    let cases = [(TINY, PLAIN, 30), (TINY_MLC, PLAIN, 14), (WIDE, PLAIN, 40), (TINY.with_blocks(20), STREAMS, 40)];
     for (chip, options, entries) in cases {
         let chip = used(chip, options, entries);
         let check = check(options, &chip);
@@ -224,7 +211,7 @@ fn chains_of_cuts() {
 /// Power that comes back only to go again within a few operations must not use up the chip.
 #[test]
 fn a_chip_cut_again_and_again_after_few_operations_stays_usable() {
-    stays_usable(&[(Chip::TINY, PLAIN, 24), (Chip::TINY_MLC, PLAIN, 12), (WIDE, STREAMS, 40)]);
+    stays_usable(&[(TINY, PLAIN, 24), (TINY_MLC, PLAIN, 12), (WIDE, STREAMS, 40)]);
 }
 
 pub(crate) fn stays_usable(cases: &[(Chip, LogOptions, u32)]) {
@@ -276,15 +263,15 @@ fn a_chip_whose_format_was_cut_has_the_new_volume_or_none() {
             }
         }
     };
-    Driver::new(Sim::new(Chip::TINY)).every(format, check);
-    Driver::new(Sim::new(Chip::TINY_MLC)).every(format, check);
+    Driver::new(Sim::new(TINY)).every(format, check);
+    Driver::new(Sim::new(TINY_MLC)).every(format, check);
 }
 
 #[test]
 fn a_chip_whose_second_format_was_cut_is_not_half_of_each() {
-    let mut old = formatted(Chip::TINY, PLAIN);
+    let mut old = formatted(TINY, PLAIN);
     workload(PLAIN, 50, 12, true)(&mut old, &mut Promise::default()).unwrap();
-    let mut bytes = memory(&Chip::TINY.geometry, &PLAIN);
+    let mut bytes = memory(&TINY.geometry, &PLAIN);
     let mut toy = Toy::mount(&mut old, PLAIN, &mut bytes).unwrap();
     let (values, volume) = (toy.values().unwrap(), toy.log.volume());
     drop(toy);
@@ -326,117 +313,91 @@ pub(crate) fn finds_a_loss_among(chip: Chip, options: LogOptions, whole: LogOpti
 
 #[test]
 fn without_quarantine_the_driver_finds_a_loss() {
-    assert!(finds_a_loss(Chip::TINY, LogOptions { skip_quarantine: true, ..PLAIN }, PLAIN));
+    assert!(finds_a_loss(TINY, LogOptions { broken: Broken { quarantine: true, ..Broken::NOTHING }, ..PLAIN }, PLAIN));
 }
 
 #[test]
 fn without_proof_of_erasure_the_driver_finds_a_loss() {
-    assert!(finds_a_loss(Chip::TINY, LogOptions { skip_erase_proof: true, ..PLAIN }, PLAIN));
+    assert!(finds_a_loss(TINY, LogOptions { broken: Broken { erase_proof: true, ..Broken::NOTHING }, ..PLAIN }, PLAIN));
 }
 
-/// Pages that are only moved may go to every block of the ready list. Where recovery takes them back, none of these blocks is erased.
+/// R1: a mount looks for commits at the front of the ready list alone.
 #[test]
-fn blocks_in_which_moves_were_undone_do_not_count_as_erased() {
-    let mut bytes = memory(&Chip::TINY.geometry, &PLAIN);
-    let mut log = Log::format(Sim::new(Chip::TINY), PLAIN, &mut bytes).unwrap();
-    let mut page = vec![7; log.page_size()];
-    let mut appended = |log: &mut Log<'_, Sim>, placement| {
-        let append = Append { kind: PageKind::Tree, placement, is_commit: true, cause: Cause::Host };
-        log.append(&mut page, append)
-    };
-    let mut promised = PageAddr(0);
-    while log.stats().pool_blocks > 3 {
-        promised = appended(&mut log, Placement::Stream(0)).unwrap();
-        assert_eq!(log.next_work(&mut Budget::steps(4)).unwrap(), None);
-    }
-    log.checkpoint().unwrap();
-    let mut moves = 0;
-    while appended(&mut log, Placement::Survivor { from: promised }).is_ok() {
-        moves += 1;
-    }
-    assert!(log.stats().pool_blocks == 0 && moves >= 3 * 8, "{moves}");
-    let mut log = Log::mount(log.abandon(), PLAIN, &mut bytes).unwrap();
-    assert_eq!((log.is_read_only(), log.committed(), log.stats().pool_blocks), (false, Some(promised), 3));
-    assert_eq!(log.verify(&mut |violation| panic!("{violation}")).unwrap(), 0);
+fn where_survivors_open_blocks_from_the_same_end_volumes_are_lost() {
+    let options = LogOptions { broken: Broken { ends: true, ..Broken::NOTHING }, ..PLAIN };
+    let run = std::panic::AssertUnwindSafe(|| {
+        let chip = used(TINY, PLAIN, 24);
+        let check = check(options, &chip);
+        Driver::new(chip).resume().every(workload(options, 25, 24, false), check);
+    });
+    assert!(std::panic::catch_unwind(run).is_err());
 }
 
-/// Appends a commit that replaces the one before it.
-fn replace_commit(log: &mut Log<'_, Sim>, value: u8) {
-    let append = |log: &mut Log<'_, Sim>, placement, value| {
-        let append = Append { kind: PageKind::Tree, placement, is_commit: true, cause: Cause::Host };
-        let before = log.committed();
-        log.append(&mut vec![value; log.page_size()], append).unwrap();
-        before.into_iter().for_each(|page| log.supersede(page));
-    };
-    while !log.reserve(1, Growth::Grows).unwrap() {
-        let mut budget = Budget::room(16);
-        while let Some(examine) = log.next_work(&mut budget).unwrap() {
-            let outcome = match (log.committed() == Some(examine.page), examine.moves) {
-                (false, _) => Examined::Dead,
-                (true, false) => Examined::Live,
-                (true, true) => {
-                    let mut page = vec![0; log.page_size()];
-                    log.read(examine.page, &mut page).unwrap();
-                    append(log, Placement::Survivor { from: examine.page }, page[255]);
-                    Examined::Moved
-                }
-            };
-            log.examined(examine, outcome).unwrap();
+/// The block that was open goes on behind the page that may be torn (N9): else each cut would take a block, and a call behind it would have to empty others first.
+#[test]
+fn behind_a_cut_commits_go_on_in_their_block() {
+    for cuts in 1..5 {
+        let mut sim = Sim::new(TINY);
+        let mut bytes = memory(&sim.chip().geometry, &PLAIN);
+        let mut toy = Toy::format(&mut sim, PLAIN, &mut bytes).unwrap();
+        toy.put(0, 1).unwrap();
+        drop(toy);
+        let mut pools = Vec::new();
+        for _ in 0..cuts {
+            let mut toy = Toy::mount(&mut sim, PLAIN, &mut bytes).unwrap();
+            pools.push(toy.log.stats().pool_blocks);
+            // Torn before it is durable.
+            let at = toy.log.nand().operation_count();
+            toy.log.nand_mut().cut_somehow_at(at);
+            assert!(toy.put(1, 1).is_err());
+            drop(toy);
+            sim.power_on();
+            sim.clear_cuts();
+        }
+        let mut toy = Toy::mount(&mut sim, PLAIN, &mut bytes).unwrap();
+        let block = |toy: &Toy<'_, &mut Sim>| toy.log.committed().map(|page| TINY.geometry.block_of(page));
+        let before = block(&toy);
+        pools.push(toy.log.stats().pool_blocks);
+        assert!(pools.is_sorted(), "{pools:?}");
+        toy.put(1, 1).unwrap();
+        assert_eq!(block(&toy), before, "{cuts} cuts");
+    }
+}
+
+/// What a cut left out is told by the pages beside it from what was lost. The newest commit may decay when its copy counts, also where it was the first page of a block.
+#[test]
+fn what_a_cut_left_out_is_told_from_a_survivor_that_is_lost() {
+    for nth in [0, 3] {
+        let mut sim = Sim::new(TINY);
+        let geometry = TINY.geometry;
+        let mut bytes = memory(&geometry, &PLAIN);
+        let mut toy = Toy::format(&mut sim, PLAIN, &mut bytes).unwrap();
+        let newest = (0..)
+            .find_map(|count| {
+                toy.put(0, count).unwrap();
+                toy.log.committed().filter(|&page| count > 20 && geometry.index_in_block(page) == nth)
+            })
+            .unwrap();
+        drop(toy);
+        let page = |nth| geometry.page_at(geometry.block_of(newest), nth);
+        let mut toy = Toy::mount(&mut sim, PLAIN, &mut bytes).unwrap();
+        assert_ne!(toy.log.committed(), Some(newest), "it was copied");
+        for count in 0..2 {
+            toy.batch(&[(1 + 2 * count, Some(1)), (2 + 2 * count, Some(1))]).unwrap();
+        }
+        toy.verify().unwrap();
+        drop(toy);
+        // Before the newest commit stands the one that it names, where it is not the first page.
+        let before = nth.checked_sub(1).map(|nth| (page(nth), false));
+        let cases = [(page(nth), true), (page(nth + 1), true), (page(nth + 2), false)];
+        for (lost, is_left_out) in cases.into_iter().chain(before) {
+            let mut sim = sim.clone();
+            let mut toy = Toy::mount(&mut sim, PLAIN, &mut bytes).unwrap();
+            toy.log.nand_mut().inject(Fault::Uncorrectable, Trigger::Page(lost));
+            assert_eq!(toy.log.is_left_out(lost).unwrap(), is_left_out, "{lost}");
+            let mut found = Vec::new();
+            toy.log.verify(&mut |violation| found.extend(violation.page)).unwrap();
+            assert_eq!(found, if is_left_out { vec![] } else { vec![lost] });
         }
     }
-    append(log, Placement::New, value);
-}
-
-/// Formats a chip on which old pages stand, and has the new volume cut and mounted until every block was opened.
-fn lives_after_format(sim: Sim, options: LogOptions) {
-    let mut bytes = memory(&Chip::TINY.geometry, &options);
-    let mut log = Log::format(sim, options, &mut bytes).unwrap();
-    for round in 0..60 {
-        (0..3).for_each(|_| replace_commit(&mut log, round));
-        let sim = log.abandon();
-        log = Log::mount(sim, options, &mut bytes).unwrap();
-        let mut read = vec![0; log.page_size()];
-        log.read(log.committed().unwrap(), &mut read).unwrap();
-        assert_eq!(read.last(), Some(&round));
-    }
-}
-
-/// Blocks are erased when they are opened, so pages of a volume that a cut format left behind stand in those that the next one lists.
-#[test]
-fn pages_of_a_volume_before_are_not_taken_for_those_of_a_new_one() {
-    for volume in [None, Some(1)] {
-        let options = LogOptions { volume, ..PLAIN };
-        let mut bytes = memory(&Chip::TINY.geometry, &options);
-        let mut log = Log::format(Sim::new(Chip::TINY), options, &mut bytes).unwrap();
-        (0..1000).for_each(|_| replace_commit(&mut log, 200));
-        let mut sim = log.abandon();
-        // The anchors are what a format erases first.
-        (0..4).for_each(|block| sim.erase(BlockAddr(block), CellMode::Slc).unwrap());
-        lives_after_format(sim, options);
-    }
-}
-
-#[test]
-fn pages_with_the_last_of_all_sequences_do_not_outlive_a_format() {
-    let mut sim = Sim::new(Chip::TINY);
-    let mut page = vec![0; 256];
-    for block in 4..16 {
-        sim.erase(BlockAddr(block), CellMode::Slc).unwrap();
-        let mut positions = [Position::NONE; 2];
-        positions[0] = Position::new(0, 0).unwrap();
-        PageFields {
-            kind: PageKind::Tree,
-            sequence: u64::MAX,
-            page: block * 8,
-            volume: 1,
-            committed: None,
-            checkpoint: 9,
-            stream: 0,
-            flags: FLAG_COMMIT,
-            positions: &positions,
-        }
-        .seal(&mut page);
-        sim.program(PageAddr(block * 8), 0, &page).unwrap();
-    }
-    lives_after_format(sim, LogOptions { volume: Some(1), ..PLAIN });
 }

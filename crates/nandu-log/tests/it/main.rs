@@ -3,8 +3,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that gets no answer has failed")]
 
 mod anchors;
-mod bare;
-mod bare_cuts;
 mod costs;
 mod cuts;
 mod faults;
@@ -12,9 +10,29 @@ mod guards;
 mod hostile;
 mod life;
 mod mlc;
-mod mlc_cuts;
 mod model;
 mod mounts;
+mod pages;
+mod promises;
+mod raw;
+mod room;
 mod tags;
 mod toy;
 mod verify;
+
+use nandu_log::{Log, LogError, LogOptions, Parts};
+use nandu_nand::Nand;
+
+/// A log on a new volume.
+fn formatted<N: Nand>(nand: N, options: LogOptions, memory: &mut [u8]) -> Result<Log<'_, N>, LogError<N::Error>> {
+    let mut log = Log::unopened(Parts::new(nand, &options, memory)?);
+    log.format(&options)?;
+    Ok(log)
+}
+
+/// A log on the volume that is there.
+fn mounted<N: Nand>(nand: N, options: LogOptions, memory: &mut [u8]) -> Result<Log<'_, N>, LogError<N::Error>> {
+    let mut log = Log::unopened(Parts::new(nand, &options, memory)?);
+    log.mount(&options)?;
+    Ok(log)
+}

@@ -1,6 +1,6 @@
 //! How many pages a mount reads, with cuts inside the recoveries before it.
 
-use nandu_log::{Log, LogError, LogOptions};
+use nandu_log::LogOptions;
 use nandu_nand::{BlockAddr, CellMode, Geometry, Nand};
 use nandu_sim::{Chip, Sim};
 
@@ -9,7 +9,7 @@ use crate::toy::{Toy, memory};
 const PLAIN: LogOptions = LogOptions::DEFAULT;
 
 /// 8 GiB: 4,096 blocks of 256 pages of 8 KiB.
-const LARGE: Chip = Chip {
+pub(crate) const LARGE: Chip = Chip {
     name: "large",
     geometry: Geometry {
         page_size: 8192,
@@ -23,10 +23,15 @@ const LARGE: Chip = Chip {
     ..Chip::MT29F4G01
 };
 
-fn reads_of_a_mount(sim: &mut Sim, options: LogOptions) -> u64 {
+/// Most reads of a mount. `read_back` takes up to 10 of them: one for each program and erase of a recovery, and what ends the searches for the
+/// newest commit is read twice.
+pub(crate) const READS_MAX: u64 = 40;
+
+/// Reads of the log's mount alone; the volume is as after a cut again.
+pub(crate) fn reads_of_a_mount(sim: &mut Sim, options: LogOptions) -> u64 {
     let mut bytes = memory(sim.geometry(), &options);
     let before = sim.counters().reads;
-    Log::mount(&mut *sim, options, &mut bytes).unwrap().abandon().counters().reads - before
+    crate::mounted(&mut *sim, options, &mut bytes).unwrap().abandon_log().counters().reads - before
 }
 
 /// Most reads of a mount, over chains of cuts: one in some update, the others in the recoveries after it.
@@ -40,21 +45,16 @@ fn reads_after_chains(chip: Chip, options: LogOptions, chains: u32) -> u64 {
         (seed >> 8) % below
     };
     let mut most = 0;
-    for chain in 0..chains {
+    for _ in 0..chains {
         let mut toy = Toy::mount(&mut sim, options, &mut bytes).unwrap();
-        let (puts, entries) = (draw(700), toy.len() as u32 * 3 / 4);
+        let (puts, entries) = (draw(700), toy.len() as u32 / 2);
         for round in 0..puts {
             toy.put(draw(entries), u64::from(round)).unwrap();
         }
         let at = toy.log.nand().operation_count() + u64::from(draw(30));
         toy.log.nand_mut().cut_somehow_at(at);
-        while !toy.log.nand().is_off() && toy.put(draw(entries), 7).is_ok() {
-            if options.bare_streams > 0 && draw(4) == 0 && !matches!(toy.waste(draw(40)), Ok(()) | Err(LogError::Full))
-            {
-                break;
-            }
-        }
-        toy.log.abandon();
+        while !toy.log.nand().is_off() && toy.put(draw(entries), 7).is_ok() {}
+        toy.log.abandon_log();
         sim.power_on();
         for _ in 0..draw(4) {
             sim.cut_somehow_at(sim.operation_count() + u64::from(draw(48)));
@@ -66,12 +66,9 @@ fn reads_after_chains(chip: Chip, options: LogOptions, chains: u32) -> u64 {
             }
             sim.clear_cuts();
         }
-        let reads = reads_of_a_mount(&mut sim, options);
-        if reads > most {
-            println!("{}: chain {chain}: {reads} reads", chip.name);
-        }
-        most = most.max(reads);
+        most = most.max(reads_of_a_mount(&mut sim, options));
     }
+    println!("{}, read_back {}: {most} reads of a mount after chains of cuts", chip.name, options.read_back);
     most
 }
 
@@ -79,19 +76,19 @@ fn reads_after_chains(chip: Chip, options: LogOptions, chains: u32) -> u64 {
 #[test]
 fn a_mount_after_chains_of_cuts_reads_few_pages() {
     let count = std::env::var("NANDU_CHAINS").ok().and_then(|count| count.parse().ok()).unwrap_or(60);
-    for (chip, chains, reads_max) in [(Chip::TINY, 300, 24), (Chip::W25N01GV, count, 40), (LARGE, count / 10, 40)] {
-        let most = reads_after_chains(chip, PLAIN, chains);
-        assert!(most <= reads_max, "{}: {most} reads", chip.name);
-    }
-    // Two bits a cell make a place in the ready list tell more, and nothing else.
-    let mlc = LogOptions { bare_streams: 2, mlc_streams: 1, ..PLAIN };
-    let most = reads_after_chains(Chip::TINY_MLC.with_blocks(64), mlc, count);
-    assert!(most <= 40, "{most} reads where some streams have two bits a cell");
-    // Streams without headers are not searched, and the ready list is searched at one end only.
-    let bare = LogOptions { bare_streams: 2, ..PLAIN };
-    for (chip, chains, reads_max) in [(Chip::W25N01GV, count, 40), (LARGE, count / 10, 40)] {
-        let most = reads_after_chains(chip, bare, chains);
-        assert!(most <= reads_max, "{}: {most} reads where streams are bare", chip.name);
+    let streams = LogOptions { stream_count: Some(8), ready_max: Some(14), ..PLAIN };
+    for (chip, chains, options) in [
+        (Chip::TINY, 300, PLAIN),
+        (Chip::TINY.with_blocks(64), 300, PLAIN),
+        (Chip::TINY_MLC.with_blocks(64), 300, PLAIN),
+        (Chip::W25N01GV, count, PLAIN),
+        (Chip::W25N01GV, count, streams),
+        (LARGE, count / 10, PLAIN),
+    ] {
+        for read_back in [false, true] {
+            let most = reads_after_chains(chip, LogOptions { read_back, ..options }, chains);
+            assert!(most <= READS_MAX, "{}: {most} reads", chip.name);
+        }
     }
 }
 
@@ -99,7 +96,7 @@ fn a_mount_after_chains_of_cuts_reads_few_pages() {
 fn each_format_makes_a_volume_with_another_id() {
     let format = |sim: &mut Sim, options| {
         let mut bytes = memory(sim.geometry(), &options);
-        Log::format(sim, options, &mut bytes).unwrap().volume()
+        crate::formatted(sim, options, &mut bytes).unwrap().volume()
     };
     let mut seen = std::collections::BTreeSet::new();
     let mut sim = Sim::new(Chip::TINY);

@@ -1,224 +1,211 @@
-//! Tails: bare pages that promise something by their tags.
+//! Raw pages that are durable by their tags: what they cost, and whether a mount after a cut finds them all.
 
-use nandu_log::{Append, Due, Log, LogError, LogOptions, PageKind, Placement, TAG_OWNER_SIZE, TAIL_MAX};
-use nandu_media::checksum::checksum as page_checksum;
-use nandu_nand::{Cause, Geometry, PageAddr};
-use nandu_sim::{Chip, Fault, Sim, Trigger};
+use nandu_log::{Claim, Claimed, Kind, Log, LogOptions, TAIL_MAX, Tagged};
+use nandu_nand::{CellMode, Geometry, Nand, PageAddr};
+use nandu_sim::power_cut::Driver;
+use nandu_sim::{Chip, Sim};
 
-use crate::toy::memory;
+use crate::cuts::{check, formatted, recover, stays_usable, used, workload};
+use crate::toy::{Toy, memory};
 
-const CHIP: Chip = Chip {
-    name: "tagged",
-    geometry: Geometry { tag_size: 16, ..Chip::W25N01GV.geometry },
-    ..Chip::W25N01GV.with_blocks(64)
-};
+const TAGGED: LogOptions = LogOptions { has_raw: true, has_tags: true, ..LogOptions::DEFAULT };
+const STREAMS: LogOptions = LogOptions { stream_count: Some(4), ready_max: Some(5), ..TAGGED };
+const CHIP: Chip = tagged(8);
+/// Blocks that take several summaries.
+const LONG: Chip = tagged(32);
 
-const TAGS: LogOptions = LogOptions { bare_streams: 1, tags: true, ..LogOptions::DEFAULT };
-
-const PAGE: [u8; 2048] = [0x5A; 2048];
-
-fn commit(log: &mut Log<'_, Sim>) -> PageAddr {
-    let append = Append { kind: PageKind::Tree, placement: Placement::New, is_commit: true, cause: Cause::Host };
-    log.append(&mut [1; 2048], append).unwrap()
+const fn tagged(pages_per_block: u32) -> Chip {
+    let chip = Chip::TINY.with_blocks(if pages_per_block > 8 { 20 } else { 28 });
+    Chip { geometry: Geometry { pages_per_block, spare_size: 32, tag_size: 16, ..chip.geometry }, ..chip }
 }
 
-/// Appends a page that says its number; returns whether it has a tag.
-fn put(log: &mut Log<'_, Sim>, number: u8) -> bool {
-    let before = log.tail_len();
-    log.append_tagged(&[number; 2048], Some(&[number; TAG_OWNER_SIZE]), Placement::New, Cause::Value).unwrap();
-    log.tail_len() > before
+#[test]
+fn every_cut_with_tags() {
+    for (chip, options, operations) in [(CHIP, TAGGED, 40), (LONG, STREAMS, 120)] {
+        let sim = formatted(chip, options);
+        let check = check(options, &sim);
+        let summary = Driver::new(sim).every(workload(options, operations, 24, true), check);
+        assert!(summary.operations > 50, "{summary:?}");
+    }
 }
 
-/// A log with a commit and one bare page before it, so that a tail can follow.
-fn begun(bytes: &mut [u8]) -> Log<'_, Sim> {
-    let mut log = Log::format(Sim::new(CHIP), TAGS, bytes).unwrap();
-    commit(&mut log);
-    assert!(!log.can_tag() && !put(&mut log, 99), "no header says yet where a bare page will stand");
-    commit(&mut log);
+#[test]
+fn every_cut_with_tags_where_pages_are_moved() {
+    for (chip, options, entries) in [(CHIP, TAGGED, 40), (CHIP, STREAMS, 30), (LONG, TAGGED, 44)] {
+        let sim = used(chip, options, entries);
+        let check = check(options, &sim);
+        Driver::new(sim).resume().every(workload(options, 40, entries, true), check);
+    }
+}
+
+#[test]
+fn every_cut_and_every_cut_of_the_recovery_with_tags() {
+    for entries in [10, 30] {
+        let sim = used(CHIP, TAGGED, entries);
+        let check = check(TAGGED, &sim);
+        Driver::new(sim).limit(20_000).pairs(workload(TAGGED, 16, entries, false), recover(TAGGED), check);
+    }
+}
+
+#[test]
+fn chains_of_cuts_with_tags() {
+    for (chip, options, entries) in [(CHIP, TAGGED, 40), (LONG, STREAMS, 48)] {
+        let sim = used(chip, options, entries);
+        let check = check(options, &sim);
+        Driver::new(sim).resume().seed(3).random(600, workload(options, 30, entries, true), recover(options), check);
+    }
+    stays_usable(&[(CHIP, TAGGED, 24), (LONG, STREAMS, 40)]);
+}
+
+/// Puts a raw page, by a tag if it can have one; returns where it is, and whether it has one.
+fn put<N: Nand>(log: &mut Log<'_, N>, bytes: &mut [u8], id: u8) -> (PageAddr, bool) {
+    let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, Some(CellMode::Slc)), 1) else {
+        panic!("no room")
+    };
+    let page = log.append(bytes, Kind::Tagged(&[id], &[id; 12]), &mut grant).unwrap();
+    let is_tagged = log.is_tagged(page);
+    if !is_tagged {
+        log.commit(&mut vec![0; bytes.len()], grant).unwrap();
+    }
+    (page, is_tagged)
+}
+
+/// A new volume with a raw page, and with as many blocks on the ready list as a tagged page asks for: as the share of a call leaves it.
+fn begun(chip: Chip, bytes: &mut [u8]) -> Log<'_, Sim> {
+    let mut log = crate::formatted(Sim::new(chip), TAGGED, bytes).unwrap();
+    let mut page = vec![0; log.page_size()];
+    // Before a commit knows where raw pages go there is no tail.
+    assert!(!put(&mut log, &mut page, 0).1);
+    assert_eq!(log.tag_next(), None, "the list is short");
+    log.checkpoint().unwrap();
     log
 }
 
-/// What stands for a page that cannot be read, or whose tag cannot be.
-const LOST: u8 = 255;
-
-/// The numbers of the pages of the tail that is due.
-fn due(log: &mut Log<'_, Sim>) -> Vec<u8> {
-    let mut page = [0; 2048];
-    let mut numbers = Vec::new();
-    while let Some(due) = log.due_page(numbers.len() as u16, &mut page).unwrap() {
-        numbers.push(match due {
-            Due::Whole { owner, checksum } => {
-                assert_eq!((page, owner), ([owner[0]; 2048], [owner[0]; TAG_OWNER_SIZE]));
-                assert_eq!(checksum, page_checksum(&page));
-                owner[0]
+/// What a mount finds of the tail: what each tag says, by its place.
+fn tail(log: &mut Log<'_, Sim>) -> Vec<(u16, u8)> {
+    let mut bytes = vec![0; log.page_size()];
+    let mut found = Vec::new();
+    for place in 0..TAIL_MAX {
+        match log.read_tail(place, &mut bytes).unwrap() {
+            Tagged::End => break,
+            Tagged::Other | Tagged::Lost => {}
+            Tagged::Of(_, tag) => {
+                assert_eq!((tag, bytes[7]), ([tag[0]; 12], tag[0]));
+                found.push((place, tag[0]));
             }
-            Due::Lost => LOST,
-        });
-    }
-    assert_eq!(log.stats().tail_lost as usize, numbers.iter().filter(|&&number| number == LOST).count());
-    numbers
-}
-
-/// What a mount after a cut here finds.
-fn after_a_cut(log: &Log<'_, Sim>) -> Vec<u8> {
-    let mut bytes = memory(&CHIP.geometry, &TAGS);
-    let mut log = Log::mount(log.nand().clone(), TAGS, &mut bytes).unwrap();
-    assert!(log.stats().was_cut);
-    let numbers = due(&mut log);
-    assert_eq!(log.has_due_tail(), !numbers.is_empty());
-    numbers
-}
-
-#[test]
-fn what_tags_tell_of_is_found_after_a_cut_up_to_the_next_commit() {
-    let mut bytes = memory(&CHIP.geometry, &TAGS);
-    let mut log = begun(&mut bytes);
-    assert_eq!(after_a_cut(&log), []);
-    for number in 0..TAIL_MAX as u8 {
-        let before = *log.nand().counters();
-        assert!(log.can_tag() && put(&mut log, number));
-        let cost = log.nand().counters().since(&before);
-        assert_eq!((cost.programs, cost.reads, cost.erases), (1, 0, 0));
-        assert_eq!(after_a_cut(&log), Vec::from_iter(0..=number));
-        // What a checkpoint says stands in the way of nothing.
-        if number % 4 == 2 {
-            log.checkpoint().unwrap();
-            assert_eq!(after_a_cut(&log), Vec::from_iter(0..=number));
         }
     }
-    assert!(!log.can_tag() && !put(&mut log, 50), "the tail is as long as it may be");
-    assert_eq!(after_a_cut(&log).len(), usize::from(TAIL_MAX));
-    commit(&mut log);
-    assert_eq!(after_a_cut(&log), []);
-    assert!(put(&mut log, 60));
-    assert_eq!(after_a_cut(&log), [60]);
+    found
 }
 
 #[test]
-fn a_page_that_would_not_be_found_has_no_tag() {
-    let mut bytes = memory(&CHIP.geometry, &TAGS);
-    let mut log = begun(&mut bytes);
-    assert!(put(&mut log, 0));
-    // A page of the same stream between: what stands behind it would not be reached.
-    log.append_bare(&PAGE, Placement::New, Cause::Value).unwrap();
-    assert!(!log.can_tag() && !put(&mut log, 1));
-    assert_eq!(after_a_cut(&log), [0]);
-    commit(&mut log);
-    // Up to the last page of the block, which is a summary's, and not in the next block.
-    let stream = log.bare_stream(Placement::New);
-    while log.bare_room(stream) > 1 {
-        assert!(put(&mut log, 2) || log.tail_len() == TAIL_MAX);
-        if log.tail_len() == TAIL_MAX {
-            commit(&mut log);
+fn nine_pages_follow_a_commit_with_a_program_each_and_a_mount_finds_them() {
+    let chip = Chip::W25N01GV.with_blocks(40);
+    let mut bytes = memory(&chip.geometry, &TAGGED);
+    let mut log = begun(chip, &mut bytes);
+    let mut page = vec![0; log.page_size()];
+    for nth in 1..25 {
+        page.fill(nth);
+        let before = log.nand().counters().programs;
+        let (_, is_tagged) = put(&mut log, &mut page, nth);
+        assert_eq!(is_tagged, nth % 10 != 0, "{nth}");
+        if is_tagged {
+            assert_eq!(log.nand().counters().programs, before + 1);
         }
     }
-    log.append_summary(&mut [3; 2048], stream, Cause::Value).unwrap();
-    assert!(!log.can_tag() && !put(&mut log, 3));
-    commit(&mut log);
-    assert!(put(&mut log, 4));
-    assert_eq!(after_a_cut(&log), [4]);
+    // What is written now no mount found.
+    assert_eq!(tail(&mut log), []);
+    let sim = log.abandon_log();
+    let mut log = crate::mounted(sim, TAGGED, &mut bytes).unwrap();
+    assert_eq!(tail(&mut log), [(0, 21), (1, 22), (2, 23), (3, 24)]);
+    // Nobody committed: the next mount finds the same.
+    let sim = log.abandon_log();
+    let mut log = crate::mounted(sim, TAGGED, &mut bytes).unwrap();
+    assert_eq!(tail(&mut log), [(0, 21), (1, 22), (2, 23), (3, 24)]);
+    // Nor does who unmounts without a commit lose it.
+    let sim = log.unmount().map_err(|(error, _)| error).unwrap();
+    let mut log = crate::mounted(sim, TAGGED, &mut bytes).unwrap();
+    assert_eq!(tail(&mut log), [(0, 21), (1, 22), (2, 23), (3, 24)]);
+    put(&mut log, &mut page, 30);
+    let sim = log.abandon_log();
+    let mut log = crate::mounted(sim, TAGGED, &mut bytes).unwrap();
+    assert_eq!(tail(&mut log), []);
 }
 
 #[test]
-fn a_tail_is_due_until_its_owner_says_that_it_is_not() {
-    let mut bytes = memory(&CHIP.geometry, &TAGS);
-    let mut log = begun(&mut bytes);
-    assert!((0..5).all(|number| put(&mut log, number)));
-    let mut chip = log.abandon();
-    // The owner commits some of it, and the power goes; and again.
-    for _ in 0..3 {
-        let mut log = Log::mount(chip, TAGS, &mut bytes).unwrap();
-        assert_eq!(due(&mut log), [0, 1, 2, 3, 4]);
-        assert!(!put(&mut log, 9), "no second tail begins");
-        commit(&mut log);
-        assert!(!put(&mut log, 9));
-        commit(&mut log);
-        log.checkpoint().unwrap();
-        chip = log.abandon();
+fn a_page_of_the_tail_that_decayed_is_told_of_and_the_others_are_found() {
+    let chip = Chip::W25N01GV.with_blocks(40);
+    let mut bytes = memory(&chip.geometry, &TAGGED);
+    let mut log = begun(chip, &mut bytes);
+    let mut page = vec![0; log.page_size()];
+    let mut pages = vec![PageAddr(0)];
+    for nth in 1..5 {
+        page.fill(nth);
+        pages.push(put(&mut log, &mut page, nth).0);
     }
-    let mut log = Log::mount(chip, TAGS, &mut bytes).unwrap();
-    log.end_tail().unwrap();
-    let chip = log.abandon();
-    let mut log = Log::mount(chip, TAGS, &mut bytes).unwrap();
-    assert!(!log.has_due_tail() && due(&mut log).is_empty());
-    commit(&mut log);
-    put(&mut log, 9);
-    commit(&mut log);
-    assert!(put(&mut log, 10));
-    assert_eq!(after_a_cut(&log), [10]);
-}
-
-#[test]
-fn a_page_that_failed_ends_the_tail() {
-    let mut bytes = memory(&CHIP.geometry, &TAGS);
-    let mut log = begun(&mut bytes);
-    assert!(put(&mut log, 0));
-    log.nand_mut().inject(Fault::ProgramFails, Trigger::Nth(0));
-    assert!(!put(&mut log, 1), "it stands in another block");
-    assert_eq!(after_a_cut(&log), [0]);
-    commit(&mut log);
-    assert!(put(&mut log, 2) && put(&mut log, 3));
-    assert_eq!(after_a_cut(&log), [2, 3]);
-}
-
-/// A tail of five pages, of which some have changed since: in the page, or in its tag.
-fn decayed(in_page: &[u8], in_tag: &[u8]) -> Vec<u8> {
-    let mut bytes = memory(&CHIP.geometry, &TAGS);
-    let mut log = begun(&mut bytes);
-    let pages: Vec<_> = (0..5_u8)
-        .map(|number| {
-            let owner = [number; TAG_OWNER_SIZE];
-            log.append_tagged(&[number; 2048], Some(&owner), Placement::New, Cause::Value).unwrap()
-        })
-        .collect();
-    assert_eq!(log.tail_len(), 5);
-    for (places, column) in [(in_page, 0), (in_tag, CHIP.geometry.tag_column())] {
-        places.iter().for_each(|&place| log.nand_mut().corrupt(pages[usize::from(place)], 8 * column + 9));
+    let sim = log.abandon_log();
+    let places =
+        |skipped: u8| (0..4).map(|place| (place, place as u8 + 1)).filter(|it| it.1 != skipped).collect::<Vec<_>>();
+    // In the page, or in its tag; and of the last one nobody knows whether it was complete.
+    for (nth, bit, lost) in [(2, 77, 1), (2, 8 * chip.geometry.tag_column() + 77, 1), (4, 77, 0)] {
+        let mut sim = sim.clone();
+        sim.corrupt(pages[nth], bit);
+        let mut log = crate::mounted(sim, TAGGED, &mut bytes).unwrap();
+        assert_eq!((tail(&mut log), log.stats().tail.lost), (places(nth as u8), lost));
     }
-    after_a_cut(&log)
+}
+
+/// A page without a tag that looks erased would hide what comes behind it.
+#[test]
+fn nothing_is_tagged_behind_a_page_that_looks_erased() {
+    let mut bytes = memory(&CHIP.geometry, &TAGGED);
+    let mut log = begun(CHIP, &mut bytes);
+    let mut page = vec![1; log.page_size()];
+    assert!(log.tag_next().is_some());
+    let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, Some(CellMode::Slc)), 1) else {
+        panic!("no room")
+    };
+    log.append(&mut page, Kind::Raw(b"as a copy", CellMode::Slc), &mut grant).unwrap();
+    assert_eq!(log.tag_next(), Some(1));
+    let Ok(Claimed::Granted(mut grant)) = log.claim_with(Claim::Grow, (1, Some(CellMode::Slc)), 1) else {
+        panic!("no room")
+    };
+    page.fill(0xFF);
+    log.append(&mut page, Kind::Raw(b"as a copy", CellMode::Slc), &mut grant).unwrap();
+    assert_eq!(log.tag_next(), None);
 }
 
 #[test]
-fn a_page_that_decayed_is_told_of_where_a_tag_stands_behind_it() {
-    assert_eq!(decayed(&[], &[]), [0, 1, 2, 3, 4]);
-    assert_eq!(decayed(&[2], &[]), [0, 1, LOST, 3, 4]);
-    assert_eq!(decayed(&[0], &[]), [LOST, 1, 2, 3, 4]);
-    assert_eq!(decayed(&[], &[2]), [0, 1, LOST, 3, 4]);
-    assert_eq!(decayed(&[], &[0]), [LOST, 1, 2, 3, 4]);
-    assert_eq!(decayed(&[1, 2], &[3]), [0, LOST, LOST, LOST, 4]);
-    assert_eq!(decayed(&[0, 1], &[0, 1, 2, 3]), [LOST, LOST, LOST, LOST, 4]);
-    // The last page may be the one that was being programmed: nothing says that it ever was whole.
-    assert_eq!(decayed(&[4], &[]), [0, 1, 2, 3]);
-    assert_eq!(decayed(&[], &[4]), [0, 1, 2, 3]);
-    // Nor of the one before, if the last cannot be read.
-    assert_eq!(decayed(&[3, 4], &[]), [0, 1, 2]);
-    assert_eq!(decayed(&[], &[3, 4]), [0, 1, 2]);
-}
-
-#[test]
-fn a_volume_with_tags_is_refused_where_nobody_would_take_them_over() {
-    let mut bytes = memory(&CHIP.geometry, &TAGS);
-    let mut chip = begun(&mut bytes).abandon();
-    let without = LogOptions { tags: false, ..TAGS };
-    let error = Log::mount(&mut chip, without, &mut bytes).err();
-    assert_eq!(error, Some(LogError::WrongFormat { what: "tags" }));
-    assert!(Log::mount(&mut chip, TAGS, &mut bytes).is_ok());
-    // One without is mounted by an owner that would know of them, and goes without.
-    Log::format(&mut chip, without, &mut bytes).unwrap();
-    let mut log = Log::mount(chip, TAGS, &mut bytes).unwrap();
-    for number in 0..4 {
-        assert!(!put(&mut log, number));
-        commit(&mut log);
+fn a_chip_without_room_has_no_tags_and_a_volume_with_some_needs_it() {
+    let plain = Chip { geometry: Geometry { tag_size: 0, ..CHIP.geometry }, ..CHIP };
+    let mut bytes = memory(&CHIP.geometry, &TAGGED);
+    let mut log = crate::formatted(Sim::new(plain), TAGGED, &mut bytes).unwrap();
+    let mut page = vec![1; log.page_size()];
+    assert!(!log.has_tags());
+    put(&mut log, &mut page, 1);
+    assert!(!put(&mut log, &mut page, 2).1);
+    // Whether there are tags says the volume, not who mounts it.
+    for (options, has_tags) in [(TAGGED, true), (LogOptions { has_tags: false, ..TAGGED }, false)] {
+        let sim = crate::formatted(Sim::new(CHIP), options, &mut bytes).unwrap().unmount().unwrap();
+        let other = LogOptions { has_tags: !has_tags, ..options };
+        assert_eq!(crate::mounted(sim, other, &mut bytes).unwrap().has_tags(), has_tags);
     }
 }
 
 #[test]
-fn an_unmount_that_no_commit_came_before_is_as_good_as_a_cut() {
-    let mut bytes = memory(&CHIP.geometry, &TAGS);
-    let mut log = begun(&mut bytes);
-    assert!(put(&mut log, 7));
-    let chip = log.unmount().map_err(|(error, _)| error).unwrap();
-    let mut log = Log::mount(chip, TAGS, &mut bytes).unwrap();
-    assert_eq!((log.stats().was_cut, due(&mut log)), (true, vec![7]));
-    assert_eq!(log.geometry().tag_size, 16);
+fn a_toy_writes_by_tags_and_finds_what_it_wrote() {
+    let mut bytes = memory(&LONG.geometry, &TAGGED);
+    let mut toy = Toy::format(Sim::new(LONG), TAGGED, &mut bytes).unwrap();
+    let mut found = 0;
+    for round in 0..400_u32 {
+        toy.put(2 * (round.wrapping_mul(7) % 20), round.into()).unwrap();
+        if round % 13 == 12 {
+            let before = toy.values().unwrap();
+            toy = Toy::mount(toy.log.abandon_log(), TAGGED, &mut bytes).unwrap();
+            assert_eq!(toy.values().unwrap(), before);
+            found += toy.tail;
+            toy.verify().unwrap();
+        }
+    }
+    assert!(found > 60, "{found} pages of tails");
 }

@@ -1,13 +1,11 @@
-//! An owner as simple as can be: an array of values, each in a page of its own, and on every page the whole map. Where the
-//! volume has bare streams, entries with even numbers are bare pages, and these may be dressed up as pages of the log. Where some
-//! of these have two bits a cell, every fourth entry goes there at once, and others when they are moved.
+//! An owner as simple as can be: an array of values, each in a page of its own, and on every page with a header the whole map. With raw pages every other value is in one, durable by its tag where it can have one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use nandu_log::{Append, Budget, Examine, Examined, Growth, Log, LogError, LogOptions, PageKind, Placement};
-use nandu_media::header::FLAG_COMMIT;
-use nandu_media::{PageFields, Position};
-use nandu_nand::{Cause, CellMode, Nand, PageAddr};
+use nandu_log::{
+    Budget, Claim, Claimed, Fate, Grant, Kind, Log, LogError, LogOptions, TAIL_MAX, Tagged, Victim, Whose,
+};
+use nandu_nand::{CellMode, Nand, PageAddr};
 
 const NONE: u32 = u32::MAX;
 const SELF: u32 = u32::MAX - 1;
@@ -19,30 +17,34 @@ pub(crate) struct Toy<'m, N: Nand> {
     pub(crate) log: Log<'m, N>,
     /// Page of each entry.
     map: Vec<Option<PageAddr>>,
-    /// The newest commit page, if it holds no entry of its own and so dies with the next commit.
+    /// The newest commit, if it holds no entry of its own and so dies with the next commit.
     lone_root: Option<PageAddr>,
     buffer: Vec<u8>,
-    /// Programs that the operations themselves needed.
-    pub(crate) asked: u64,
+    /// Moves that are due.
+    due: u32,
     /// The chip is one that loses data: what the log believes may be less than what the toy hopes for.
     pub(crate) is_lenient: bool,
-    /// Bare pages are made to look like commits of the log at the place where the next bare page is expected.
-    pub(crate) is_hostile: bool,
-    /// Where the newest bare page went.
-    newest_bare: PageAddr,
-    /// Copies that no commit may name yet.
-    copies: Vec<Moved>,
-}
-
-/// A page of an entry that was moved, and that is needed where it was until a commit names the copy.
-#[derive(Clone, Copy)]
-struct Moved {
-    id: usize,
-    from: PageAddr,
-    to: PageAddr,
+    was_exact: bool,
+    /// Pages were copied since the newest commit.
+    has_copied: bool,
+    has_raw: bool,
+    /// Copies that no commit may name yet: of which entry, from where, and where.
+    unsettled: Vec<(u32, PageAddr, PageAddr)>,
+    /// Pages that shared their cells with one that failed: copies, and others.
+    pub(crate) lost: (u32, u32),
+    /// How often the log did not know whose raw pages are.
+    pub(crate) searches: u32,
+    /// Pages of the tail that the mount found.
+    pub(crate) tail: u32,
+    /// Pages that the toy named for a recount.
+    pub(crate) recounts: u32,
 }
 
 pub(crate) type ToyError<N> = LogError<<N as nandu_nand::ErrorType>::Error>;
+
+fn misplaced<E: core::error::Error>(page: PageAddr) -> LogError<E> {
+    LogError::Corrupt { page, why: nandu_log::Malformed::Misplaced }
+}
 
 pub(crate) fn memory(geometry: &nandu_nand::Geometry, options: &LogOptions) -> Vec<u8> {
     vec![0xa5; Log::<nandu_sim::Sim>::memory_required(geometry, options)]
@@ -52,14 +54,14 @@ impl<'m, N: Nand> Toy<'m, N> {
     /// Entries that a toy on this chip has.
     pub(crate) fn entries(log: &Log<'_, N>) -> usize {
         let room = (log.page_size() - log.header_size() - 12) / 4;
-        room.min(log.page_count() as usize / 4)
+        room.min(log.geometry().page_count() as usize / 2)
     }
 
     pub(crate) fn format(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, ToyError<N>> {
-        Ok(Self::around(Log::format(nand, options, memory)?))
+        Ok(Self::around(crate::formatted(nand, options, memory)?, options.has_raw))
     }
 
-    fn around(log: Log<'m, N>) -> Self {
+    fn around(log: Log<'m, N>, has_raw: bool) -> Self {
         let entries = Self::entries(&log);
         let buffer = vec![0; log.page_size()];
         Toy {
@@ -67,31 +69,65 @@ impl<'m, N: Nand> Toy<'m, N> {
             map: vec![None; entries],
             lone_root: None,
             buffer,
-            asked: 0,
+            due: 0,
             is_lenient: false,
-            is_hostile: false,
-            newest_bare: PageAddr(0),
-            copies: Vec::new(),
+            was_exact: false,
+            has_copied: false,
+            has_raw,
+            unsettled: Vec::new(),
+            lost: (0, 0),
+            searches: 0,
+            tail: 0,
+            recounts: 0,
         }
     }
 
     pub(crate) fn mount(nand: N, options: LogOptions, memory: &'m mut [u8]) -> Result<Self, ToyError<N>> {
-        let mut toy = Self::around(Log::mount(nand, options, memory)?);
+        let mut toy = Self::around(crate::mounted(nand, options, memory)?, options.has_raw);
         if let Some(root) = toy.log.committed() {
             let info = toy.log.read(root, &mut toy.buffer)?;
-            assert!(info.is_commit && info.kind == PageKind::Tree);
+            assert_eq!(info.kind, nandu_log::PageKind::Commit);
             let (id, _, map) = toy.parse();
             toy.lone_root = (id == NONE).then_some(root);
-            toy.map = map
-                .into_iter()
-                .map(|entry| match entry {
-                    NONE => None,
-                    SELF => Some(root),
-                    page => Some(PageAddr(page)),
-                })
-                .collect();
+            let page = |entry| match entry {
+                NONE => None,
+                SELF => Some(root),
+                page => Some(PageAddr(page)),
+            };
+            toy.map = map.into_iter().map(page).collect();
         }
+        toy.take_over_tail()?;
         Ok(toy)
+    }
+
+    /// Names the pages of the tail that the mount found, the last of them in a place where it was not torn.
+    fn take_over_tail(&mut self) -> Result<(), ToyError<N>> {
+        let mut last = None;
+        for place in 0..TAIL_MAX {
+            match self.log.read_tail(place, &mut self.buffer)? {
+                Tagged::End => break,
+                Tagged::Other | Tagged::Lost => {}
+                Tagged::Of(page, tag) => {
+                    let id = u32::from_le_bytes(tag[..4].try_into().unwrap());
+                    if let Some(old) = self.map[id as usize].replace(page) {
+                        self.log.dies(old);
+                    }
+                    self.tail += 1;
+                    last = Some((id, page, self.buffer.clone()));
+                }
+            }
+        }
+        let Some((id, page, bytes)) = last.filter(|_| !self.log.is_read_only()) else { return Ok(()) };
+        let Claimed::Granted(mut grant) = self.log.claim_with(Claim::Settle, (1, Some(CellMode::Slc)), 0)? else {
+            panic!("no room")
+        };
+        self.buffer = bytes;
+        let copy = self.log.append(&mut self.buffer, Kind::Raw(&id.to_le_bytes(), CellMode::Slc), &mut grant)?;
+        self.log.dies(page);
+        self.map[id as usize] = Some(copy);
+        let map = self.map.clone();
+        self.fill(NONE, 0, &map);
+        self.commit(grant, NONE)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -124,16 +160,30 @@ impl<'m, N: Nand> Toy<'m, N> {
 
     pub(crate) fn get(&mut self, id: u32) -> Result<Option<u64>, ToyError<N>> {
         let Some(page) = self.map[id as usize] else { return Ok(None) };
-        if self.is_bare_entry(id) {
-            let _ = self.log.read_bare(page, 0, &mut self.buffer)?;
-        } else {
-            self.log.read(page, &mut self.buffer)?;
+        if self.is_raw(id) {
+            self.log.read_raw(page, &mut self.buffer)?;
+            let (start, value) =
+                (self.buffer[..4].to_vec(), u64::from_le_bytes(self.buffer[4..12].try_into().unwrap()));
+            let is_whole = start == id.to_le_bytes() && self.buffer[12..].iter().all(|&byte| byte == value as u8);
+            return if is_whole { Ok(Some(value)) } else { Err(misplaced(page)) };
         }
+        self.log.read(page, &mut self.buffer)?;
         let (stored, value, _) = self.parse();
         if stored != id {
-            return Err(LogError::Corrupt { page, why: nandu_log::Malformed::Misplaced });
+            return Err(misplaced(page));
         }
         Ok(Some(value))
+    }
+
+    /// Whether the value of an entry is in a raw page.
+    pub(crate) fn is_raw(&self, id: u32) -> bool {
+        self.has_raw && id.is_multiple_of(2)
+    }
+
+    fn fill_raw(&mut self, id: u32, value: u64) {
+        self.buffer.fill(value as u8);
+        self.buffer[..4].copy_from_slice(&id.to_le_bytes());
+        self.buffer[4..12].copy_from_slice(&value.to_le_bytes());
     }
 
     pub(crate) fn values(&mut self) -> Result<Values, ToyError<N>> {
@@ -146,340 +196,250 @@ impl<'m, N: Nand> Toy<'m, N> {
         Ok(values)
     }
 
-    /// Pays the instalment and makes room.
-    fn prepare(&mut self, pages: u32, growth: Growth) -> Result<(), ToyError<N>> {
-        let mut budget = self.log.instalment(pages);
-        for _ in 0..100_000 {
-            self.work(&mut budget)?;
-            let mut result = self.log.reserve(pages, growth);
-            if matches!(result, Err(LogError::Full)) && !self.copies.is_empty() {
-                // What was copied counts twice, and may be all that keeps blocks from being free.
-                self.settle_all()?;
-                result = self.log.reserve(pages, growth);
+    /// Pays the share of collecting and makes room.
+    fn prepare(&mut self, want: Claim, (pages, raw): (u32, Option<CellMode>), live: u32) -> Result<Grant, ToyError<N>> {
+        let raws = u32::from(raw.is_some());
+        let mut budget = self.log.instalment((pages + raws, self.due), (4, 1));
+        self.work(&mut budget)?;
+        self.due = budget.left_due();
+        for _ in 0..10_000 {
+            // A commit that holds no entry dies with the next one.
+            let more = live.saturating_sub(self.lone_root.is_some().into());
+            match self.log.claim_with(want, (pages, raw), more.saturating_sub(raws))? {
+                Claimed::Granted(grant) => return Ok(grant),
+                Claimed::Collect(mut budget) => {
+                    let before = self.log.spent();
+                    self.work(&mut budget)?;
+                    if self.log.spent() == before && !self.unsettled.is_empty() {
+                        self.log.settle_copies();
+                        self.name_settled();
+                        self.settle()?;
+                    }
+                }
+                Claimed::Settle => self.settle()?,
+                Claimed::Recount => self.recount()?,
             }
-            if result? {
-                return Ok(());
+            if self.log.dying_room() < 16 {
+                self.settle()?;
             }
-            budget = Budget::room(16);
         }
         panic!("no room is made and none refused: {:?}", self.log.stats());
     }
 
     pub(crate) fn work(&mut self, budget: &mut Budget) -> Result<(), ToyError<N>> {
-        match self.settle() {
-            Err(LogError::Full) => {}
-            result => result?,
-        }
-        while let Some(examine) = self.log.next_work(budget)? {
-            let outcome = match self.relocate(examine) {
-                Err(LogError::Full) => Examined::Live,
-                outcome => outcome?,
+        while let Some(victim) = self.log.victim(budget)? {
+            let fate = match self.relocate(&victim) {
+                Err(LogError::Full) => Fate::Stays,
+                fate => fate?,
             };
-            self.log.examined(examine, outcome)?;
+            self.log.answer(victim, fate, budget);
             self.check_bounds();
         }
         Ok(())
     }
 
-    /// Names the copies that a cut can destroy no more.
+    /// Idle time: collects, and lets deaths count.
+    pub(crate) fn idle(&mut self) -> Result<(), ToyError<N>> {
+        self.work(&mut Budget::idle(8))?;
+        if self.log.has_dying() { self.settle() } else { Ok(()) }
+    }
+
+    /// A commit that says what the one before said.
     fn settle(&mut self) -> Result<(), ToyError<N>> {
-        let (settled, rest): (Vec<Moved>, Vec<Moved>) =
-            self.copies.iter().copied().partition(|copy: &Moved| self.log.is_settled(copy.to));
-        let Some(first) = settled.first() else { return Ok(()) };
-        let placement = Placement::Survivor { from: first.from };
-        self.before_commit(&mut [])?;
-        let mut map = self.map.clone();
-        for copy in &settled {
-            map[copy.id] = Some(copy.to);
-        }
+        let Claimed::Granted(grant) = self.log.claim(Claim::Settle, 1, 0)? else { panic!("a commit has no room") };
+        let map = self.map.clone();
         self.fill(NONE, 0, &map);
-        let root = self.append(placement, true, Cause::Gc)?;
-        self.map = map;
-        self.copies = rest;
-        settled.iter().for_each(|copy| self.log.supersede(copy.from));
-        self.replace_lone_root(Some(root));
+        self.commit(grant, NONE)
+    }
+
+    fn commit(&mut self, grant: Grant, id: u32) -> Result<(), ToyError<N>> {
+        if let Some(root) = self.lone_root.take() {
+            self.log.dies(root);
+        }
+        let page = self.log.commit(&mut self.buffer, grant)?;
+        self.has_copied = false;
+        if id == NONE {
+            self.lone_root = Some(page);
+        } else {
+            self.map[id as usize] = Some(page);
+        }
+        self.check_bounds();
         Ok(())
     }
 
-    /// Names all copies, at the cost of the rest of their block.
-    fn settle_all(&mut self) -> Result<(), ToyError<N>> {
-        // A failed program may have a copy moved to another block, where it waits again.
-        for _ in 0..4 {
-            for stream in 0..self.log.stream_count() {
-                if self.log.mode_of(stream) == CellMode::Mlc && self.log.bare_room(stream) > 0 {
-                    let mut summary = vec![0x5a; self.log.page_size()];
-                    self.log.seal(&mut summary, stream, Cause::Gc)?;
+    fn recount(&mut self) -> Result<(), ToyError<N>> {
+        if self.log.has_dying() || self.has_copied {
+            self.settle()?;
+        }
+        self.recounts += 1;
+        self.log.recount_begin();
+        let copies: Vec<_> = self.unsettled.iter().map(|&(_, _, copy)| copy).collect();
+        for page in self.map.iter().flatten().chain(&self.lone_root).chain(&copies) {
+            self.log.recount(*page);
+        }
+        self.log.recount_end(true);
+        self.check_bounds();
+        Ok(())
+    }
+
+    pub(crate) fn relocate(&mut self, victim: &Victim) -> Result<Fate, ToyError<N>> {
+        let page = victim.page();
+        if self.log.is_raw(page) {
+            return self.relocate_raw(victim);
+        }
+        if self.lone_root == Some(page) {
+            // The next commit says all that it says.
+            self.lone_root = None;
+            self.log.dies(page);
+            return Ok(Fate::Copied(1));
+        }
+        let Some(id) = self.map.iter().position(|&entry| entry == Some(page)) else { return Ok(Fate::Dead) };
+        let value = match self.get(id as u32) {
+            Ok(value) => value.unwrap(),
+            Err(LogError::Corrupt { .. }) => return Ok(Fate::Unreadable),
+            Err(error) => return Err(error),
+        };
+        let map = self.map.clone();
+        self.fill(id as u32, value, &map);
+        let new = self.log.copy(&mut self.buffer, Kind::Node, victim)?;
+        self.map[id] = Some(new);
+        self.has_copied = true;
+        self.log.dies(page);
+        Ok(Fate::Copied(1))
+    }
+
+    fn relocate_raw(&mut self, victim: &Victim) -> Result<Fate, ToyError<N>> {
+        let page = victim.page();
+        let mut whose = self.log.whose(victim)?;
+        if whose == Whose::Unknown {
+            self.searches += 1;
+            for (id, page) in (0_u32..).zip(&self.map) {
+                if let Some(page) = page {
+                    self.log.found_owner(*page, &id.to_le_bytes());
                 }
             }
-            self.take_rescued(&mut [])?;
-            self.settle()?;
-            if self.copies.is_empty() {
+            self.log.found_owners();
+            whose = self.log.whose(victim)?;
+        }
+        let Whose::Of(owner) = whose else {
+            assert!(!self.map.contains(&Some(page)), "a page is called nobody's that is somebody's");
+            return Ok(Fate::Dead);
+        };
+        let id = u32::from_le_bytes(owner.key().unwrap().try_into().unwrap());
+        if self.map[id as usize] != Some(page) {
+            assert!(!self.map.contains(&Some(page)), "it is another's");
+            return Ok(Fate::Dead);
+        }
+        match self.get(id) {
+            Ok(_) => {}
+            Err(LogError::Corrupt { .. }) => return Ok(Fate::Unreadable),
+            Err(error) => return Err(error),
+        }
+        if self.unsettled.iter().any(|&(_, source, _)| source == page) {
+            return Ok(Fate::Stays);
+        }
+        let new = self.log.copy(&mut self.buffer, Kind::Raw(&id.to_le_bytes(), CellMode::Slc), victim)?;
+        self.has_copied = true;
+        let is_settled = self.log.is_settled(new);
+        if is_settled {
+            self.map[id as usize] = Some(new);
+            self.log.dies(page);
+        } else {
+            self.unsettled.push((id, page, new));
+        }
+        self.rescue()?;
+        self.name_settled();
+        Ok(if is_settled { Fate::Values(1) } else { Fate::Kept })
+    }
+
+    /// What failed took other pages with it.
+    fn rescue(&mut self) -> Result<(), ToyError<N>> {
+        while let Some(rescued) = self.log.rescue(&mut self.buffer)? {
+            let id = u32::from_le_bytes(rescued.owner.key().unwrap().try_into().unwrap()) as usize;
+            match rescued.to {
+                Some(to) if self.map[id] == Some(rescued.from) => {
+                    self.map[id] = Some(to);
+                    self.log.forget(rescued.from);
+                    self.lost.1 += 1;
+                }
+                Some(to) => self.log.forget(to),
+                None => {
+                    self.unsettled.retain(|&(_, _, copy)| copy != rescued.from);
+                    self.log.forget(rescued.from);
+                    self.lost.0 += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Names the copies that a commit may name now.
+    fn name_settled(&mut self) {
+        let (settled, unsettled) =
+            self.unsettled.iter().partition(|&&(_, _, copy)| self.log.is_settled(copy) && self.log.dying_room() > 8);
+        self.unsettled = unsettled;
+        for (id, source, copy) in Vec::<(u32, PageAddr, PageAddr)>::into_iter(settled) {
+            if self.map[id as usize] == Some(source) {
+                self.map[id as usize] = Some(copy);
+                self.log.dies(source);
+                self.log.goes_late(source);
+            } else {
+                self.log.forget(copy);
+            }
+        }
+    }
+
+    /// Changes several entries, all or none; of those in raw pages it puts one at most.
+    pub(crate) fn batch(&mut self, changes: &[(u32, Option<u64>)]) -> Result<(), ToyError<N>> {
+        let puts: Vec<_> = changes.iter().filter_map(|&(id, value)| Some((id, value?))).collect();
+        let new = puts.iter().filter(|&&(id, _)| self.map[id as usize].is_none()).count() as u32;
+        let want = match (puts.len(), new) {
+            (0, _) => Claim::Free,
+            (_, 0) => Claim::Replace,
+            _ => Claim::Grow,
+        };
+        let (raws, puts): (Vec<_>, Vec<_>) = puts.into_iter().partition(|&(id, _)| self.is_raw(id));
+        let is_lone = puts.is_empty() && want != Claim::Free;
+        let mode = if self.log.has_mlc() && changes[0].0.is_multiple_of(3) { CellMode::Mlc } else { CellMode::Slc };
+        let pages = (puts.len().max(1) as u32, raws.first().map(|_| mode));
+        let mut grant = self.prepare(want, pages, new + u32::from(is_lone))?;
+        for &(id, value) in changes {
+            if let Some(page) = self.map[id as usize] {
+                self.log.dies(page);
+            }
+            if value.is_none() {
+                self.map[id as usize] = None;
+            }
+        }
+        let mut tag = [0; 12];
+        for &(id, value) in &raws {
+            self.fill_raw(id, value);
+            tag[..4].copy_from_slice(&id.to_le_bytes());
+            let kind = match changes.len() {
+                1 if mode == CellMode::Slc => Kind::Tagged(&tag[..4], &tag),
+                _ => Kind::Raw(&tag[..4], mode),
+            };
+            let page = self.log.append(&mut self.buffer, kind, &mut grant)?;
+            self.map[id as usize] = Some(page);
+            self.rescue()?;
+            self.name_settled();
+            if self.log.is_tagged(page) {
                 return Ok(());
             }
         }
-        panic!("copies are never settled")
-    }
-
-    /// What a commit could damage is put right first.
-    fn before_commit(&mut self, appended: &mut [(u32, PageAddr)]) -> Result<(), ToyError<N>> {
-        while let Some(stream) = self.log.summary_due() {
-            let mut summary = vec![0x5a; self.log.page_size()];
-            self.log.append_summary(&mut summary, stream, Cause::Host)?;
-        }
-        self.take_rescued(appended)
-    }
-
-    /// Asks which pages had to be moved.
-    fn take_rescued(&mut self, appended: &mut [(u32, PageAddr)]) -> Result<(), ToyError<N>> {
-        while let Some(rescued) = self.log.rescue()? {
-            let own = appended.iter_mut().map(|(_, page)| page);
-            let copies = self.copies.iter_mut().map(|copy| &mut copy.to);
-            own.chain(copies).filter(|page| **page == rescued.from).for_each(|page| *page = rescued.to);
-        }
-        Ok(())
-    }
-
-    /// Unmounts, with nothing left that waits.
-    pub(crate) fn unmount(mut self) -> Result<N, ToyError<N>> {
-        match self.settle_all() {
-            Err(LogError::Full) => {
-                for copy in std::mem::take(&mut self.copies) {
-                    self.log.supersede(copy.to);
-                }
-            }
-            result => result?,
-        }
-        self.log.unmount().map_err(|(error, _)| error)
-    }
-
-    fn relocate(&mut self, examine: Examine) -> Result<Examined, ToyError<N>> {
-        let Examine { page, moves, cause, .. } = examine;
-        if self.log.is_bare(page) {
-            return self.relocate_bare(examine);
-        }
-        match self.log.read(page, &mut self.buffer) {
-            Ok(_) => {}
-            Err(LogError::Corrupt { why, .. }) => return Ok(Examined::Unreadable(why)),
-            Err(error) => return Err(error),
-        }
-        let (id, value, _) = self.parse();
-        let is_live =
-            self.lone_root == Some(page) || self.map.get(id as usize).is_some_and(|&entry| entry == Some(page));
-        if !is_live {
-            return Ok(Examined::Dead);
-        }
-        if !moves {
-            return Ok(Examined::Live);
+        let Some((&(last, value), others)) = puts.split_last() else {
+            let map = self.map.clone();
+            self.fill(NONE, 0, &map);
+            return self.commit(grant, NONE);
+        };
+        for &(id, value) in others {
+            let map = self.map.clone();
+            self.fill(id, value, &map);
+            self.map[id as usize] = Some(self.log.append(&mut self.buffer, Kind::Node, &mut grant)?);
         }
         let map = self.map.clone();
-        self.fill(id, value, &map);
-        let new = self.append(Placement::Survivor { from: page }, true, cause)?;
-        if id != NONE {
-            self.map[id as usize] = Some(new);
-            self.log.supersede(page);
-        }
-        self.replace_lone_root((id == NONE).then_some(new));
-        Ok(Examined::Moved)
-    }
-
-    /// Whether an entry is a bare page.
-    fn is_bare_entry(&self, id: u32) -> bool {
-        id != NONE && id.is_multiple_of(2) && self.log.bare_streams() > 0
-    }
-
-    fn relocate_bare(&mut self, examine: Examine) -> Result<Examined, ToyError<N>> {
-        let Examine { page, moves, cause, .. } = examine;
-        if self.copies.iter().any(|copy| copy.from == page || copy.to == page) {
-            return Ok(Examined::Live);
-        }
-        let Some(id) = self.map.iter().position(|&entry| entry == Some(page)) else { return Ok(Examined::Dead) };
-        if !moves {
-            return Ok(Examined::Live);
-        }
-        match self.log.read_bare(page, 0, &mut self.buffer) {
-            Ok(_) => {}
-            Err(LogError::Corrupt { why, .. }) => return Ok(Examined::Unreadable(why)),
-            Err(error) => return Err(error),
-        }
-        if self.parse().0 != id as u32 {
-            return Ok(Examined::Unreadable(nandu_log::Malformed::Misplaced));
-        }
-        if self.log.mlc_streams() > 0 {
-            let to = self.append_bare(Placement::Survivor { from: page }, cause)?;
-            self.copies.push(Moved { id, from: page, to });
-            self.take_rescued(&mut [])?;
-            return Ok(Examined::Copied);
-        }
-        let new = self.append_bare(Placement::Survivor { from: page }, cause)?;
-        let mut map = self.map.clone();
-        map[id] = Some(new);
-        self.fill(NONE, 0, &map);
-        match self.append(Placement::Survivor { from: page }, true, cause) {
-            Ok(root) => {
-                self.map = map;
-                self.log.supersede(page);
-                self.replace_lone_root(Some(root));
-                Ok(Examined::Moved)
-            }
-            Err(error) => {
-                self.log.supersede(new);
-                Err(error)
-            }
-        }
-    }
-
-    /// Appends the page in the buffer, after a summary where the block has room for nothing else.
-    fn append_bare(&mut self, placement: Placement, cause: Cause) -> Result<PageAddr, ToyError<N>> {
-        let stream = self.log.bare_stream(placement);
-        if self.log.bare_room(stream) == 1 {
-            let mut summary = vec![0x5a; self.log.page_size()];
-            self.log.append_summary(&mut summary, stream, cause)?;
-        }
-        self.newest_bare = self.log.append_bare(&self.buffer, placement, cause)?;
-        Ok(self.newest_bare)
-    }
-
-    /// Where an entry goes that is a bare page.
-    fn place_bare(&self, id: u32, placement: Placement) -> Placement {
-        let first_mlc = self.log.stream_count() - self.log.mlc_streams();
-        if self.log.mlc_streams() > 0 && id.is_multiple_of(4) { Placement::Stream(first_mlc) } else { placement }
-    }
-
-    /// Fills the buffer with a bare page.
-    fn fill_bare(&mut self, id: u32, value: u64) -> Result<(), ToyError<N>> {
-        let mut checkpoint = 0;
-        if self.is_hostile
-            && let Some(root) = self.log.committed()
-        {
-            self.log.read(root, &mut self.buffer)?;
-            checkpoint = u32::from_le_bytes(self.buffer[28..32].try_into().unwrap());
-        }
-        let map = vec![Some(PageAddr(7)); self.map.len()];
-        self.fill(id, value, &map);
-        self.buffer[..self.log.header_size()].fill(value as u8);
-        if self.is_hostile {
-            let streams = self.log.stream_count();
-            PageFields {
-                kind: PageKind::Tree,
-                sequence: self.log.sequence() + value % 64,
-                page: self.newest_bare.0 + 1,
-                volume: self.log.volume(),
-                committed: None,
-                checkpoint: checkpoint + value as u32 % 2,
-                stream: (value % u64::from(streams)) as u8,
-                flags: FLAG_COMMIT,
-                positions: &[Position::new((value % 3) as u8, 1).unwrap(); 8][..streams as usize],
-            }
-            .seal(&mut self.buffer);
-        }
-        Ok(())
-    }
-
-    fn replace_lone_root(&mut self, new: Option<PageAddr>) {
-        if let Some(root) = std::mem::replace(&mut self.lone_root, new) {
-            self.log.supersede(root);
-        }
-    }
-
-    fn append(&mut self, placement: Placement, is_commit: bool, cause: Cause) -> Result<PageAddr, ToyError<N>> {
-        self.log.append(&mut self.buffer, Append { kind: PageKind::Tree, placement, is_commit, cause })
-    }
-
-    /// Changes several entries, all or none.
-    pub(crate) fn batch(&mut self, changes: &[(u32, Option<u64>)]) -> Result<(), ToyError<N>> {
-        let mut puts: Vec<_> = changes.iter().filter_map(|&(id, value)| Some((id, value?))).collect();
-        // The one that commits comes last, so bare ones come first; they need a page beside them.
-        puts.sort_by_key(|&(id, _)| !self.is_bare_entry(id));
-        let growth = if puts.is_empty() { Growth::Shrinks } else { Growth::Grows };
-        let needs_root = puts.last().is_none_or(|&(id, _)| self.is_bare_entry(id));
-        self.prepare(puts.len() as u32 + u32::from(needs_root), growth)?;
-        let mut appended = Vec::new();
-        let result = self.append_batch(changes, &puts, needs_root, &mut appended);
-        let (map, lone_root) = match result {
-            Ok(done) => done,
-            Err(error) => {
-                appended.into_iter().for_each(|(_, page)| self.log.supersede(page));
-                return Err(error);
-            }
-        };
-        self.asked += puts.len() as u64 + u64::from(needs_root);
-        for &(id, _) in changes {
-            if let Some(old) = self.map[id as usize] {
-                self.log.supersede(old);
-            }
-        }
-        self.replace_lone_root(lone_root);
-        self.map = map;
-        let (rest, outdated): (Vec<Moved>, Vec<Moved>) =
-            self.copies.iter().copied().partition(|copy: &Moved| changes.iter().all(|&(id, _)| id as usize != copy.id));
-        self.copies = rest;
-        outdated.iter().for_each(|copy| self.log.supersede(copy.to));
-        self.check_bounds();
-        Ok(())
-    }
-
-    /// Appends the pages of a batch; returns what the map is then, and the root if it is a page of its own.
-    #[expect(clippy::type_complexity, reason = "it is taken apart at once")]
-    fn append_batch(
-        &mut self,
-        changes: &[(u32, Option<u64>)],
-        puts: &[(u32, u64)],
-        needs_root: bool,
-        appended: &mut Vec<(u32, PageAddr)>,
-    ) -> Result<(Vec<Option<PageAddr>>, Option<PageAddr>), ToyError<N>> {
-        let mut map = self.map.clone();
-        for &(id, value) in changes {
-            if value.is_none() {
-                map[id as usize] = None;
-            }
-        }
-        for (index, &(id, value)) in puts.iter().enumerate() {
-            let placement = self.map[id as usize].map_or(Placement::New, |of| Placement::Update { of });
-            let page = if self.is_bare_entry(id) {
-                self.fill_bare(id, value)?;
-                self.append_bare(self.place_bare(id, placement), Cause::Host)?
-            } else {
-                let is_last = index + 1 == puts.len();
-                if is_last {
-                    self.before_commit(appended)?;
-                    appended.iter().for_each(|&(id, page)| map[id as usize] = Some(page));
-                }
-                self.fill(id, value, &map);
-                self.append(placement, is_last, Cause::Host)?
-            };
-            appended.push((id, page));
-            self.take_rescued(appended)?;
-            appended.iter().for_each(|&(id, page)| map[id as usize] = Some(page));
-        }
-        if !needs_root {
-            return Ok((map, None));
-        }
-        self.before_commit(appended)?;
-        appended.iter().for_each(|&(id, page)| map[id as usize] = Some(page));
-        self.fill(NONE, 0, &map);
-        let root = self.append(Placement::Stream(0), true, Cause::Host)?;
-        Ok((map, Some(root)))
-    }
-
-    /// Appends bare pages that no commit names: an operation that is given up.
-    pub(crate) fn waste(&mut self, pages: u32) -> Result<(), ToyError<N>> {
-        self.prepare(pages, Growth::Grows)?;
-        let mut appended = Vec::new();
-        let mut result = Ok(());
-        for value in 0..pages {
-            self.fill_bare(2 * value, u64::from(value))?;
-            match self.append_bare(self.place_bare(2 * value, Placement::New), Cause::Host) {
-                Ok(page) => appended.push((value, page)),
-                Err(error) => result = Err(error),
-            }
-            result = result.and_then(|()| self.take_rescued(&mut appended));
-            if result.is_err() {
-                break;
-            }
-        }
-        appended.into_iter().for_each(|(_, page)| self.log.supersede(page));
-        self.check_bounds();
-        result
+        self.fill(last, value, &map);
+        self.commit(grant, last)
     }
 
     pub(crate) fn put(&mut self, id: u32, value: u64) -> Result<(), ToyError<N>> {
@@ -490,17 +450,33 @@ impl<'m, N: Nand> Toy<'m, N> {
         self.batch(&[(id, None)])
     }
 
-    /// L5, from the owner's side: no block holds more live pages than the log believes.
-    pub(crate) fn check_bounds(&self) {
-        let mut live = BTreeMap::new();
+    /// Unmounts, with all deaths counted.
+    pub(crate) fn unmount(mut self) -> Result<N, ToyError<N>> {
+        for (_, _, copy) in core::mem::take(&mut self.unsettled) {
+            self.log.forget(copy);
+        }
+        if self.log.has_dying() {
+            self.settle()?;
+        }
+        self.log.unmount().map_err(|(error, _)| error)
+    }
+
+    /// N5, from the owner's side: no block holds more live pages than the log believes.
+    pub(crate) fn check_bounds(&mut self) {
         if self.is_lenient {
             return;
         }
-        for page in self.map.iter().flatten().chain(&self.lone_root).chain(self.copies.iter().map(|copy| &copy.to)) {
-            *live.entry(self.log.geometry().block_of(*page)).or_insert(0) += 1;
+        // Only a mount after a cut, and what the owner contradicts, make counts less than the truth.
+        assert!(self.log.is_exact() || !self.was_exact, "the owner said what cannot be by the counts");
+        self.was_exact = self.log.is_exact();
+        let mut live = BTreeMap::new();
+        let pages: BTreeSet<PageAddr> = self.map.iter().flatten().chain(&self.lone_root).copied().collect();
+        let pages = pages.into_iter().chain(self.unsettled.iter().map(|&(_, _, copy)| copy)).collect::<BTreeSet<_>>();
+        for page in pages {
+            *live.entry(self.log.geometry().block_of(page)).or_insert(0) += 1;
         }
         for (block, count) in live {
-            assert!(self.log.live_bound(block) >= count, "L5: block {block} holds {count} live pages");
+            assert!(self.log.live_bound(block) >= count, "N5: block {block} holds {count} live pages");
         }
     }
 

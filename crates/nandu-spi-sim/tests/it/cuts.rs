@@ -90,16 +90,9 @@ pub(crate) mod files {
         }
 
         fn options(self) -> Options {
-            let log = LogOptions { bare_streams: 1, tags: self.tags, ..LogOptions::DEFAULT };
+            let log = LogOptions { has_tags: self.tags, ..LogOptions::DEFAULT };
             let page_size = self.page_size as usize;
-            Options {
-                log,
-                cache_size: page_size,
-                pending_size: page_size + 2048,
-                note_count: 16,
-                open_max: 4,
-                ..Options::DEFAULT
-            }
+            Options { log, cache_size: page_size, pending_size: page_size + 2048, open_max: 4, ..Options::DEFAULT }
         }
     }
 

@@ -1,20 +1,21 @@
-//! The tree on pages in memory that are strict about what lives, and on the log over a simulated chip.
+//! The tree on the log over a simulated chip.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
-mod bulk;
+mod bench;
+mod blobs;
 mod conform;
 mod cost;
+mod cuts;
 mod damage;
 mod fail;
+mod full;
 mod group;
-mod log;
-mod medium;
-mod page_cuts;
-mod page_values;
-mod paired_cuts;
-mod parted;
-mod relocate;
-mod rides;
+mod lives;
+mod mlc;
+mod raw;
+mod snapshot_cuts;
 mod snapshots;
-mod survey;
+mod sync_cuts;
+mod tags;
+mod values;

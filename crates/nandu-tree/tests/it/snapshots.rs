@@ -1,86 +1,38 @@
-//! Snapshots: what they keep, what they cost, what lives because of them.
+//! Snapshots: what they keep, whatever changes, moves and is cut.
 
+use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use nandu_index::OrderedIndex;
-use nandu_index::suite::{KeyKind, Pair, SnapshotSubject, Space, Subject, snapshot_conformance, verify};
+use nandu_index::suite::{KeyKind, Pair, SnapshotSubject, Space, Subject, snapshot_conformance};
+use nandu_nand::Geometry;
+use nandu_sim::{Chip, Sim};
 use nandu_tree::{
-    ByteCells, Cells, Direction, Examined, FixedCells, Options, SNAPSHOT_COUNT_MAX, Snapshot, Tree, TreeError,
+    Broken, ByteCells, Cursor, Direction, Edit, Engine, EngineError, Entry, LogError, LogOptions, Options,
+    SNAPSHOT_COUNT_MAX,
 };
 
-use crate::medium::{Bench, Failure, Shared};
+use crate::bench::{Bench, Error, OPTIONS, chance};
+use crate::group::waiting;
 
-const SMALL: Options = Options { cache_size: 300, journal_pages: 256, ..Options::DEFAULT };
-const NO_CACHE: Options = Options { cache_size: 0, journal_pages: 256, ..Options::DEFAULT };
-
-type Error = TreeError<Failure>;
-
-/// An index whose medium asks about some pages before every change, so that what lives is always on the move.
-struct Busy<C: Cells> {
-    bench: Bench<C>,
-    turn: usize,
+fn with_snapshots(options: Options) -> Options {
+    Options { has_snapshots: true, ..options }
 }
 
-impl<C: Cells> Busy<C> {
-    fn new(bench: Bench<C>) -> Busy<C> {
-        Busy { bench, turn: 0 }
-    }
-
-    fn tree(&mut self) -> &mut Tree<'static, Shared, C> {
-        self.bench.tree()
-    }
-
-    fn stir(&mut self) {
-        let live = self.bench.medium.live_pages();
-        self.turn += 1;
-        let some = live.iter().skip(self.turn * 7 % live.len()).step_by(11).take(3);
-        self.bench.medium.0.borrow_mut().to_examine = some.copied().collect();
-    }
-
-    fn find(&mut self, number: u32) -> Snapshot {
-        let found = self.tree().snapshots().find(|snapshot| snapshot.number() == number);
-        found.unwrap_or_else(|| released(number))
-    }
+fn pair(entry: Entry<'_>) -> Pair {
+    (entry.key.to_vec(), entry.value.to_vec())
 }
 
-/// A snapshot that is not there any more.
-fn released(number: u32) -> Snapshot {
-    let mut bench = Bench::new(Shared::new(256, 44, 20), FixedCells::<4, 4>, SMALL);
-    while bench.medium.counts().programs < u64::from(number) {
-        bench.tree().put(&[0; 4], &[0; 4]).unwrap();
-    }
-    bench.tree().snapshot().unwrap()
-}
-
-impl<C: Cells> Subject for Busy<C> {
-    type Error = Error;
-
-    fn index(&mut self) -> &mut dyn OrderedIndex<Error = Error> {
-        self.stir();
-        self.bench.index()
-    }
-
-    fn reopen(&mut self) {
-        self.bench.reopen();
-    }
-}
-
-impl<C: Cells> SnapshotSubject for Busy<C> {
+impl SnapshotSubject for Bench<ByteCells> {
     fn take(&mut self) -> Result<u32, Error> {
-        self.stir();
-        self.tree().snapshot().map(|snapshot| snapshot.number())
+        self.engine().snapshot()
     }
 
     fn release(&mut self, number: u32) -> Result<(), Error> {
-        self.stir();
-        let snapshot = self.find(number);
-        self.tree().release(snapshot)?;
-        self.bench.check_lives();
-        Ok(())
+        self.engine().release(number)
     }
 
     fn numbers(&mut self) -> Vec<u32> {
-        self.tree().snapshots().map(|snapshot| snapshot.number()).collect()
+        self.engine().snapshots().collect()
     }
 
     fn count_max(&self) -> usize {
@@ -88,8 +40,7 @@ impl<C: Cells> SnapshotSubject for Busy<C> {
     }
 
     fn get_at(&mut self, number: u32, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        let snapshot = self.find(number);
-        Ok(self.tree().at(&snapshot).get(key)?.map(<[u8]>::to_vec))
+        Ok(self.engine().at(number).get(key)?.map(<[u8]>::to_vec))
     }
 
     fn range_at(
@@ -100,332 +51,372 @@ impl<C: Cells> SnapshotSubject for Busy<C> {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<Pair>, Error> {
-        let snapshot = self.find(number);
         let mut found = Vec::new();
-        self.tree().at(&snapshot).range(from, to, direction, |entry| {
+        self.engine().at(number).range(from, to, direction, |entry| {
             if found.len() == limit {
                 return ControlFlow::Break(());
             }
-            found.push((entry.key.to_vec(), entry.value.to_vec()));
+            found.push(pair(entry));
             ControlFlow::Continue(())
         })?;
         Ok(found)
     }
 
     fn ends_at(&mut self, number: u32) -> Result<(Option<Pair>, Option<Pair>, u64), Error> {
-        let snapshot = self.find(number);
-        let mut at = self.tree().at(&snapshot);
-        let first =
-            at.nearest(Bound::Unbounded, Direction::Forward)?.map(|entry| (entry.key.to_vec(), entry.value.to_vec()));
-        let last =
-            at.nearest(Bound::Unbounded, Direction::Backward)?.map(|entry| (entry.key.to_vec(), entry.value.to_vec()));
+        let (mut begin, mut end) = (Cursor::START, Cursor::END);
+        let mut at = self.engine().at(number);
+        let first = at.next(&mut begin)?.map(pair);
+        let last = at.previous(&mut end)?.map(pair);
         Ok((first, last, at.record_count()?))
     }
 }
 
-fn fixed(key_count: u32) -> Space {
-    Space { keys: KeyKind::Fixed(4), key_count, value_size_min: 4, value_size_max: 4, operations_max: 120 }
-}
-
-fn bytes(key_count: u32) -> Space {
+fn space(key_count: u32) -> Space {
     Space { keys: KeyKind::Bytes(12), key_count, value_size_min: 0, value_size_max: 20, operations_max: 120 }
 }
 
-#[test]
-fn fixed_cells_conform() {
-    snapshot_conformance(fixed(900), 200, || {
-        Busy::new(Bench::new(Shared::new(256, 44, 8000), FixedCells::<4, 4>, SMALL))
-    });
+fn chip(blocks: u32) -> Chip {
+    let geometry = Geometry { page_size: 512, program_unit: 512, ..Chip::TINY.geometry };
+    Chip { geometry, ..Chip::TINY }.with_blocks(blocks)
 }
 
 #[test]
-fn fixed_cells_conform_without_cache_and_with_long_values() {
-    let space = Space { keys: KeyKind::Fixed(8), value_size_min: 16, value_size_max: 16, ..fixed(500) };
-    snapshot_conformance(space, 200, || {
-        Busy::new(Bench::new(Shared::new(512, 44, 8000), FixedCells::<8, 16>, NO_CACHE))
-    });
-}
-
-#[test]
-fn byte_cells_conform() {
-    snapshot_conformance(bytes(200), 200, || Busy::new(Bench::new(Shared::new(256, 44, 8000), ByteCells, SMALL)));
-}
-
-#[test]
-fn byte_cells_conform_without_cache_on_larger_pages() {
-    let space = Space { value_size_max: 60, keys: KeyKind::Bytes(24), ..bytes(2000) };
-    snapshot_conformance(space, 200, || Busy::new(Bench::new(Shared::new(512, 44, 8000), ByteCells, NO_CACHE)));
-}
-
-fn scattered(number: u32) -> [u8; 4] {
-    number.wrapping_mul(2_654_435_761).to_be_bytes()
-}
-
-/// A tree of several levels.
-fn grown() -> Bench<FixedCells<4, 4>> {
-    let mut bench = Bench::new(Shared::new(256, 44, 8000), FixedCells::<4, 4>, SMALL);
-    for number in 0..1500 {
-        bench.tree().put(&scattered(number), &number.to_be_bytes()).unwrap();
+fn an_index_with_snapshots_conforms() {
+    for (blocks, options) in [(96, OPTIONS), (40, OPTIONS), (96, Options { cache_size: 0, ..OPTIONS })] {
+        let chip = || Sim::new(chip(blocks));
+        snapshot_conformance(space(200), 60, || Bench::new(chip(), ByteCells, with_snapshots(options)));
     }
-    assert!(bench.tree().height() >= 4, "height {}", bench.tree().height());
-    bench
 }
 
 #[test]
-fn taking_and_releasing_cost_a_program_each_and_copy_nothing() {
-    let mut bench = grown();
-    let live = bench.medium.live_count();
-    let mut taken = Vec::new();
-    for count in 1..=SNAPSHOT_COUNT_MAX {
-        let before = bench.medium.counts();
-        taken.push(bench.tree().snapshot().unwrap());
-        let after = bench.medium.counts();
-        assert_eq!((after.programs - before.programs, after.reads - before.reads), (1, 0), "snapshot {count}");
-        assert_eq!(bench.medium.live_count(), live + 1, "the table, however many snapshots are in it");
+fn an_index_with_snapshots_conforms_whose_changes_wait() {
+    for (cache, pending) in [(512, 300), (0, 60), (512, 8192)] {
+        let chip = || Sim::new(chip(64));
+        snapshot_conformance(space(200), 40, || Bench::new(chip(), ByteCells, with_snapshots(waiting(cache, pending))));
     }
-    assert_eq!(bench.tree().snapshot(), Err(TreeError::TooManySnapshots));
-    for snapshot in taken {
-        let programs = bench.medium.counts().programs;
-        bench.tree().release(snapshot).unwrap();
-        assert_eq!(bench.medium.counts().programs, programs + 1);
-        assert_eq!(bench.tree().release(snapshot), Err(TreeError::NoSnapshot(snapshot.number())));
-    }
-    bench.tree().put(&scattered(0), &[0; 4]).unwrap();
-    assert_eq!(bench.medium.live_count(), live, "no table is kept for no snapshot");
 }
 
-#[test]
-fn a_snapshot_holds_what_is_replaced_and_a_release_frees_it() {
-    let mut bench = grown();
-    let live = bench.medium.live_count();
-    let before = bench.tree().snapshot().unwrap();
-    // One leaf over and over: the snapshot holds one version of it.
-    for round in 0..50_u32 {
-        bench.tree().put(&scattered(7), &round.to_be_bytes()).unwrap();
-    }
-    bench.check_lives();
-    assert!(bench.medium.live_count() <= live + 3, "{} pages, {live} before", bench.medium.live_count());
-    for number in 0..1500 {
-        bench.tree().delete(&scattered(number)).unwrap();
-    }
-    bench.check_lives();
-    assert_eq!(bench.tree().record_count(), 0);
-    assert_eq!(bench.tree().at(&before).record_count(), Ok(1500));
-    assert_eq!(bench.tree().at(&before).get(&scattered(7)).unwrap(), Some(&7_u32.to_be_bytes()[..]));
-    bench.tree().release(before).unwrap();
-    // The empty tree, and the table that says there is no snapshot.
-    assert_eq!(bench.medium.live_count(), 2);
-    bench.check_lives();
+type Values = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// A value, of which some take pages of their own.
+fn value(number: u32, page_size: usize, is_raw: bool) -> Vec<u8> {
+    let most = if is_raw { page_size } else { 6 * page_size };
+    let size = match number % 4 {
+        0 => 1 + number as usize / 7 % most,
+        1 => 1 + number as usize / 7 % page_size,
+        _ => number as usize / 7 % 20,
+    };
+    vec![number as u8; size]
 }
 
-#[test]
-fn reading_a_snapshot_costs_what_reading_the_tree_does() {
-    for options in [SMALL, NO_CACHE] {
-        let mut bench = Bench::new(Shared::new(256, 44, 8000), FixedCells::<4, 4>, options);
-        for number in 0..1500 {
-            bench.tree().put(&scattered(number), &number.to_be_bytes()).unwrap();
-        }
-        let before = bench.tree().snapshot().unwrap();
-        for number in 0..1500 {
-            bench.tree().put(&scattered(number), &[9; 4]).unwrap();
-        }
-        let lookups = |bench: &mut Bench<FixedCells<4, 4>>, snapshot: Option<Snapshot>| {
-            let reads = bench.medium.counts().reads;
-            match snapshot {
-                None => (0..1500).for_each(|number| {
-                    assert_eq!(bench.tree().get(&scattered(number)).unwrap(), Some(&[9; 4][..]));
-                }),
-                Some(snapshot) => {
-                    let mut at = bench.tree.as_mut().unwrap().at(&snapshot);
-                    (0..1500_u32).for_each(|number| {
-                        assert_eq!(at.get(&scattered(number)).unwrap(), Some(&number.to_be_bytes()[..]));
-                    });
+fn put(engine: &mut Engine<'_, Sim, ByteCells>, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+    if !engine.is_large(key, value) {
+        return engine.put(key, value);
+    }
+    engine.begin_value(key, value.len())?;
+    let mut rest = value;
+    while let Some(size) = engine.value_part() {
+        let (now, more) = rest.split_at(size);
+        engine.append_value(key, now)?;
+        rest = more;
+    }
+    engine.end_value(key)
+}
+
+/// All that an engine has now, or in a snapshot.
+fn all_of(engine: &mut Engine<'_, Sim, ByteCells>, number: Option<u32>) -> Values {
+    let mut found = Vec::new();
+    let mut note = |entry: Entry<'_>| {
+        found.push((entry.key.to_vec(), entry.large.unwrap_or(entry.value.len())));
+        ControlFlow::Continue(())
+    };
+    let all = (Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+    match number {
+        None => engine.range(all.0, all.1, all.2, &mut note).unwrap(),
+        Some(number) => engine.at(number).range(all.0, all.1, all.2, &mut note).unwrap(),
+    }
+    let mut values = Values::new();
+    for (key, size) in found {
+        let mut value = vec![0; size];
+        let read = match number {
+            None => engine.read(&key, 0, &mut value),
+            Some(number) => engine.at(number).read(&key, 0, &mut value),
+        };
+        assert_eq!(read, Ok(Some(size)), "{key:?} in {number:?}");
+        values.insert(key, value);
+    }
+    values
+}
+
+/// What was refused in a life, and what it did.
+#[derive(Debug, Default)]
+struct Told {
+    refused: u32,
+    puts: u32,
+    taken: u32,
+    kept: usize,
+}
+
+/// Does so many operations, with values of all sizes, snapshots, unmounts and cuts. What is there now and in each snapshot is what the model says.
+fn live(chip: Chip, options: Options, (seed, keys): (u32, u32), operations: u32) -> Told {
+    let options = with_snapshots(Options { has_values: true, ..options });
+    let is_raw = options.log.has_raw;
+    let (mut bench, mut told) = (Bench::new(Sim::new(chip), ByteCells, options), Told::default());
+    let (mut now, mut kept) = (Values::new(), BTreeMap::<u32, Values>::new());
+    for count in 0..operations {
+        let draw = chance(count, seed);
+        let key = format!("{:03}", (draw >> 8) % keys).into_bytes();
+        let engine = bench.engine();
+        match draw % 256 {
+            0 | 1 => {
+                // Some end with an unmount, some as the power goes.
+                let chip = if draw.is_multiple_of(2) {
+                    bench.unmount()
+                } else {
+                    engine.sync().unwrap();
+                    bench.cut()
+                };
+                bench.reopen_on(chip);
+                assert_eq!(bench.engine().snapshots().collect::<Vec<_>>(), kept.keys().copied().collect::<Vec<_>>());
+                for number in kept.keys() {
+                    assert_eq!(all_of(bench.engine(), Some(*number)), kept[number], "snapshot {number}, {count}");
+                }
+                assert_eq!(all_of(bench.engine(), None), now, "{count}");
+                bench.check();
+            }
+            2..6 => match engine.snapshot() {
+                Ok(number) => {
+                    told.taken += 1;
+                    assert!(kept.insert(number, now.clone()).is_none());
+                }
+                Err(EngineError::TooManySnapshots) => assert!(kept.len() == SNAPSHOT_COUNT_MAX || told.taken > 8),
+                Err(EngineError::Log(LogError::Full)) => told.refused += 1,
+                Err(error) => panic!("{error}"),
+            },
+            6..10 => {
+                let chosen = kept.keys().nth(draw as usize / 256 % kept.len().max(1)).copied();
+                if let Some(number) = chosen {
+                    engine.release(number).unwrap();
+                    kept.remove(&number);
                 }
             }
-            bench.medium.counts().reads - reads
-        };
-        let own = lookups(&mut bench, None);
-        let kept = lookups(&mut bench, Some(before));
-        println!("1500 lookups: {own} reads in the tree, {kept} in the snapshot");
-        // Its tree is another one, with other nodes in the cache; its root is read once.
-        assert!(kept <= own + own / 20 + 1, "{kept} reads in the snapshot, {own} in the tree");
-    }
-}
-
-/// Pages and commits that moving a page costs, and how many more pages live then.
-fn cost_of_moving(bench: &mut Bench<FixedCells<4, 4>>, page: nandu_nand::PageAddr) -> (u64, u64, isize) {
-    let (before, live) = (bench.medium.counts(), bench.medium.live_count() as isize);
-    assert!(bench.tree().relocate(page).unwrap());
-    let after = bench.medium.counts();
-    let grown = bench.medium.live_count() as isize - live;
-    (after.programs - before.programs, after.commits - before.commits, grown)
-}
-
-#[test]
-fn moving_a_shared_page_costs_a_program_for_each_tree_and_one_for_the_table() {
-    let mut bench = grown();
-    bench.tree().put(&scattered(900), &[1; 4]).unwrap();
-    // The page with the leaf of that key, wherever it goes.
-    let mut page = bench.tree().root();
-    bench.tree().put(&scattered(3), &[1; 4]).unwrap();
-    assert_eq!(cost_of_moving(&mut bench, page), (1, 1, 0));
-    page = bench.tree().root();
-    // Snapshots of different trees that all share some leaf.
-    for count in 1..=4_u64 {
-        bench.tree().snapshot().unwrap();
-        bench.tree().put(&scattered(3), &[count as u8; 4]).unwrap();
-        let (programs, commits, grown) = cost_of_moving(&mut bench, page);
-        page = bench.tree().root();
-        println!("{count} snapshots: {programs} programs, {grown} pages more");
-        assert_eq!((programs, commits), (1 + count + 1, 1), "{count} snapshots");
-        assert!(grown <= count as isize, "inner nodes alone in their pages, until the next move");
-        bench.check_lives();
-    }
-    verify(&mut Busy::new(bench));
-}
-
-#[test]
-fn a_snapshot_that_is_the_tree_still_moves_with_it() {
-    let mut bench = grown();
-    let first = bench.tree().snapshot().unwrap();
-    let second = bench.tree().snapshot().unwrap();
-    for page in bench.medium.live_pages() {
-        if bench.medium.live_pages().contains(&page) && !bench.medium.is_table(page) {
-            // One page with the path, and the table: all three trees have one root.
-            let detached = bench.tree().stats().detached;
-            let programs = cost_of_moving(&mut bench, page).0;
-            assert_eq!(programs, 2 + bench.tree().stats().detached - detached);
-        }
-    }
-    bench.check_lives();
-    for snapshot in [first, second] {
-        assert_eq!(bench.tree().at(&snapshot).get(&scattered(8)).unwrap(), Some(&8_u32.to_be_bytes()[..]));
-    }
-}
-
-/// However often everything is moved, nothing is doubled.
-#[test]
-fn moving_everything_many_times_makes_nothing_more() {
-    let mut bench = grown();
-    let mut kept = Vec::new();
-    for round in 0..5_u32 {
-        kept.push(bench.tree().snapshot().unwrap());
-        for number in (round * 40)..(round * 40 + 60) {
-            bench.tree().put(&scattered(number), &(round + 10_000).to_be_bytes()).unwrap();
-        }
-    }
-    let mut counts = Vec::new();
-    for _ in 0..4 {
-        for page in bench.medium.live_pages() {
-            bench.medium.0.borrow_mut().to_examine.push(page);
-        }
-        bench.tree().put(&scattered(1499), &[1; 4]).unwrap();
-        bench.check_lives();
-        counts.push(bench.medium.live_count());
-    }
-    println!("live pages after each round of moving everything: {counts:?}");
-    // Inner nodes of different trees come to stand in pages of their own, once.
-    assert!(counts[1..].iter().all(|&count| count <= counts[0] + counts[0] / 50), "{counts:?}");
-    let moved = bench.medium.0.borrow().examined.iter().filter(|(_, outcome)| *outcome == Examined::Moved).count();
-    assert!(moved > 4 * counts[0] * 9 / 10);
-    for (round, snapshot) in kept.into_iter().enumerate() {
-        let expected = if round == 0 { 0_u32 } else { 10_000 };
-        assert_eq!(bench.tree().at(&snapshot).get(&scattered(0)).unwrap(), Some(&expected.to_be_bytes()[..]));
-        bench.tree().release(snapshot).unwrap();
-        bench.check_lives();
-    }
-}
-
-/// Whatever append fails, everything is as before the call, in the tree and in the snapshots.
-#[test]
-fn an_append_that_fails_leaves_tree_and_snapshots_as_they_were() {
-    let mut failures = 0;
-    for fail_after in 0..12 {
-        let mut bench = grown();
-        let before = bench.tree().snapshot().unwrap();
-        bench.tree().put(&scattered(2), &[2; 4]).unwrap();
-        let later = bench.tree().snapshot().unwrap();
-        bench.tree().put(&scattered(900), &[2; 4]).unwrap();
-        let root = bench.tree().root();
-        let pages = bench.medium.live_pages();
-        let shared = pages.iter().copied().filter(|&page| page != root).take(2);
-        for page in shared {
-            bench.medium.0.borrow_mut().fail_after = Some(fail_after);
-            failures += u32::from(bench.tree().relocate(page).is_err());
-            bench.medium.0.borrow_mut().fail_after = None;
-            bench.check_lives();
-        }
-        bench.medium.0.borrow_mut().fail_after = Some(fail_after);
-        let numbers: Vec<u32> = bench.tree().snapshots().map(|snapshot| snapshot.number()).collect();
-        match bench.tree().release(before) {
-            Ok(()) => assert!(fail_after > 0),
-            Err(error) => {
-                assert_eq!(error, TreeError::Pages(Failure::Append));
-                assert_eq!(bench.tree().snapshots().map(|snapshot| snapshot.number()).collect::<Vec<_>>(), numbers);
-                failures += 1;
+            10..20 => engine.sync().unwrap(),
+            20..24 => drop(engine.idle(8).unwrap()),
+            24..96 => {
+                let deleted = engine.delete(&key);
+                assert_eq!(deleted, Ok(now.remove(&key).is_some()), "{count}: {}", bench.told());
+            }
+            96..104 => {
+                let others: Values = (0..5)
+                    .map(|nth| chance(count, 100 + nth))
+                    .map(|draw| (format!("{:03}", (draw >> 8) % keys).into_bytes(), vec![nth_of(draw); 9]))
+                    .collect();
+                let is_put = |key: &[u8]| !key[2].is_multiple_of(3);
+                let edits: Vec<_> =
+                    others.iter().map(|(key, value)| Edit { key, value: is_put(key).then_some(&value[..]) }).collect();
+                match engine.batch(&edits) {
+                    Ok(()) => edits.iter().for_each(|edit| match edit.value {
+                        Some(value) => drop(now.insert(edit.key.to_vec(), value.to_vec())),
+                        None => drop(now.remove(edit.key)),
+                    }),
+                    Err(EngineError::Log(LogError::Full)) => told.refused += 1,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            _ => {
+                told.puts += 1;
+                let value = value(draw >> 9, chip.geometry.page_size as usize, is_raw);
+                match put(engine, &key, &value) {
+                    Ok(existed) => assert_eq!(existed, now.insert(key, value).is_some(), "{count}"),
+                    Err(EngineError::Log(LogError::Full)) => told.refused += 1,
+                    Err(error) => panic!("{error}"),
+                }
             }
         }
-        bench.medium.0.borrow_mut().fail_after = Some(0);
-        assert_eq!(bench.tree().snapshot(), Err(TreeError::Pages(Failure::Append)));
-        bench.reopen();
-        assert_eq!(bench.tree().at(&later).get(&scattered(2)).unwrap(), Some(&[2; 4][..]));
-        assert_eq!(bench.tree().at(&later).get(&scattered(900)).unwrap(), Some(&900_u32.to_be_bytes()[..]));
-        verify(&mut Busy::new(bench));
+        told.kept = told.kept.max(kept.len());
     }
-    assert!(failures >= 6, "{failures} operations failed");
+    for number in kept.keys() {
+        bench.engine().release(*number).unwrap();
+    }
+    while bench.engine().idle(16).unwrap() {}
+    assert_eq!(all_of(bench.engine(), None), now);
+    bench.check();
+    told
 }
 
-fn violations(bench: &mut Bench<FixedCells<4, 4>>) -> Vec<&'static str> {
-    let mut found = Vec::new();
-    bench.tree().verify(&mut |violation| found.push(violation.invariant)).unwrap();
-    found
+fn nth_of(draw: u32) -> u8 {
+    (draw >> 3) as u8
 }
 
 #[test]
-fn t8_a_table_that_is_not_what_it_was() {
-    // Behind the header of 44 bytes and the front of 20: number, root, records and height of the only snapshot.
-    for (at, byte) in [(64, 1), (68, 1), (72, 1), (80, 7)] {
-        let mut bench = grown();
-        bench.tree().snapshot().unwrap();
-        assert_eq!(violations(&mut bench), [""; 0]);
-        let table = *bench.medium.live_pages().iter().find(|&&page| bench.medium.is_table(page)).unwrap();
-        let old = bench.medium.bytes(table)[at];
-        bench.medium.patch(table, at..at + 1, &[old ^ byte]);
-        assert!(violations(&mut bench).contains(&"T8"), "byte {at}");
-    }
-}
-
-#[test]
-fn t8_a_snapshot_without_all_its_entries() {
-    let mut bench = grown();
-    bench.tree().snapshot().unwrap();
-    let table = *bench.medium.live_pages().iter().find(|&&page| bench.medium.is_table(page)).unwrap();
-    bench.medium.patch(table, 72..73, &[1]);
-    bench.tree().put(&scattered(5000), &[1; 4]).unwrap();
-    // Opened again, memory says what flash says; only the tree tells.
-    let medium = bench.tree.take().unwrap().close();
-    let memory = crate::medium::memory(256, &SMALL);
-    bench.tree = Some(Tree::open(medium, FixedCells::<4, 4>, SMALL, memory).unwrap());
-    assert_eq!(violations(&mut bench), ["T8"]);
-}
-
-#[test]
-fn damage_in_a_snapshot_is_found_by_the_invariant_it_breaks() {
-    let mut bench = grown();
-    let pages = bench.medium.live_pages();
-    let before = bench.tree().snapshot().unwrap();
-    for number in 0..1500 {
-        bench.tree().put(&scattered(number), &[1; 4]).unwrap();
-    }
-    // Leaves that only the snapshot has.
-    for page in pages {
-        let body = nandu_tree::TreeBody::parse(&bench.medium.bytes(page), 44).unwrap();
-        if body.lowest == 0 {
-            let node = body.node(0).unwrap();
-            bench.medium.patch(page, node.start + 7..node.start + 15, &[0; 8]);
+fn lives_of_values_of_all_sizes_with_snapshots_are_as_the_model_says() {
+    let raw = LogOptions { has_raw: true, ..LogOptions::DEFAULT };
+    let on_call = Options { cache_size: 512, ..Options::DEFAULT };
+    let geometry = Geometry { page_size: 512, program_unit: 512, pages_per_block: 32, ..Chip::TINY.geometry };
+    let chip = Chip { geometry, ..Chip::TINY };
+    for (name, options) in [
+        ("at once", on_call),
+        ("waits", waiting(512, 600)),
+        ("waits long", waiting(512, 8192)),
+        ("raw", Options { log: raw, ..on_call }),
+        ("raw, waits", Options { log: raw, ..waiting(512, 1200) }),
+    ] {
+        for (blocks, keys) in [(48, 60), (26, 300)] {
+            for seed in 0..4 {
+                let told = live(chip.with_blocks(blocks), options, (seed, keys), 4_000);
+                println!("{name}, {blocks} blocks, seed {seed}: {told:?}");
+                assert!(told.taken > 20 && told.refused < told.puts / 2, "{told:?}");
+            }
         }
     }
-    let found = violations(&mut bench);
-    assert!(found.contains(&"T1"), "{found:?}");
-    assert!(bench.tree().at(&before).record_count().is_ok());
+}
+
+/// What a key has in the older of two snapshots, of which the younger one was released, when all was changed and the power went.
+fn kept_by_the_older(broken: Broken) -> Option<u8> {
+    let options = with_snapshots(Options { broken, ..waiting(512, 600) });
+    let mut bench = Bench::new(Sim::new(chip(48)), ByteCells, options);
+    for number in 0..40_u8 {
+        bench.engine().put(&[number], &[1; 9]).unwrap();
+    }
+    let older = bench.engine().snapshot().unwrap();
+    let younger = bench.engine().snapshot().unwrap();
+    for number in 0..40_u8 {
+        bench.engine().put(&[number], &[2; 9]).unwrap();
+    }
+    bench.engine().release(younger).unwrap();
+    while bench.engine().idle(8).unwrap() {}
+    bench.engine().sync().unwrap();
+    let chip = bench.cut();
+    bench.reopen_on(chip);
+    let kept: Vec<Option<u8>> =
+        (0..40).map(|number| bench.engine().at(older).get(&[number]).unwrap().map(|value| value[0])).collect();
+    assert!(kept.iter().all(|&it| it == kept[0]), "{kept:?}");
+    kept[0]
+}
+
+/// K1 and K4.
+#[test]
+fn what_is_kept_late_or_goes_with_a_younger_snapshot_is_lost() {
+    assert_eq!(kept_by_the_older(Broken::NOTHING), Some(1));
+    assert_eq!(kept_by_the_older(Broken { keeps_late: true, ..Broken::NOTHING }), Some(2));
+    assert_eq!(kept_by_the_older(Broken { forgets_heirs: true, ..Broken::NOTHING }), Some(2));
+}
+
+/// K3: growth leaves a page for each leaf of which nothing is kept. So on a chip on which nothing more fits all that a snapshot keeps can be deleted, in whatever order, and no call takes long.
+#[test]
+fn all_that_a_snapshot_keeps_is_deleted_on_a_full_chip() {
+    let geometry = Geometry { page_size: 512, program_unit: 512, pages_per_block: 32, ..Chip::TINY.geometry };
+    let chip = Chip { geometry, ..Chip::TINY }.with_blocks(40);
+    for options in [OPTIONS, waiting(512, 2_000)] {
+        for (size, is_random) in [(9, false), (9, true), (60, true), (700, true)] {
+            let options = with_snapshots(Options { has_values: true, ..options });
+            let mut bench = Bench::new(Sim::new(chip), ByteCells, options);
+            let engine = bench.engine();
+            let key = |number: u32| if is_random { chance(number, 3).to_be_bytes() } else { number.to_be_bytes() };
+            let mut count = 0;
+            while put(engine, &key(count), &vec![1; size]).is_ok() {
+                count += 1;
+            }
+            let number = loop {
+                match engine.snapshot() {
+                    Ok(number) => break number,
+                    Err(EngineError::Log(LogError::Full)) if count > 0 => {
+                        count -= 1;
+                        assert_eq!(engine.delete(&key(count)), Ok(true));
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            };
+            // Until nothing more fits.
+            let mut more = count;
+            while more < 2 * count && put(engine, &key(u32::MAX - more), &vec![2; size]).is_ok() {
+                more += 1;
+            }
+            let mut order: Vec<u32> = (0..count).collect();
+            order.sort_by_key(|&number| chance(number, 17));
+            let mut worst = 0;
+            for &number in &order {
+                let before = bench.engine().log().spent().0;
+                let deleted = bench.engine().delete(&key(number));
+                assert_eq!(deleted, Ok(true), "{number} of {count}, {size} bytes: {}", bench.told());
+                worst = worst.max(bench.engine().log().spent().0 - before);
+            }
+            println!("{count} of {size} bytes deleted, {} others, at most {worst} programs a call", more - count);
+            assert!(count > 100 && worst <= 16, "{count} records, {worst} programs");
+            let kept = all_of(bench.engine(), Some(number));
+            assert!(kept.len() as u32 == count && kept.values().all(|value| *value == vec![1; size]));
+            bench.check();
+        }
+    }
+}
+
+/// A user's value of the bytes with which a snapshot says that nothing stood at a key is a value.
+#[test]
+fn a_value_that_is_written_as_nothing_is_kept_as_a_value() {
+    const FORGED: [u8; 4] = [0x7F, 0x48, 0xD6, 0x9E];
+    let forged = || FORGED.to_vec();
+    for options in [OPTIONS, waiting(512, 1_000)] {
+        let options = Options { has_values: true, ..with_snapshots(options) };
+        let mut bench = Bench::new(Sim::new(chip(48)), ByteCells, options);
+        let expected = Values::from([(b"was".to_vec(), forged()), (b"will".to_vec(), b"1".to_vec())]);
+        let engine = bench.engine();
+        for (key, value) in &expected {
+            put(engine, key, value).unwrap();
+        }
+        let first = engine.snapshot().unwrap();
+        for (key, value) in [(&b"was"[..], &b"2"[..]), (b"will", &FORGED), (b"new", &FORGED)] {
+            put(engine, key, value).unwrap();
+        }
+        let second = engine.snapshot().unwrap();
+        for key in [&b"was"[..], b"will", b"new"] {
+            assert_eq!(engine.delete(key), Ok(true));
+        }
+        engine.sync().unwrap();
+        for round in 0..2 {
+            let engine = bench.engine();
+            assert!(all_of(engine, None).is_empty());
+            assert_eq!(
+                all_of(engine, Some(second)),
+                Values::from([
+                    (b"new".to_vec(), forged()),
+                    (b"was".to_vec(), b"2".to_vec()),
+                    (b"will".to_vec(), forged()),
+                ])
+            );
+            assert_eq!(all_of(engine, Some(first)), expected, "round {round}");
+            bench.check();
+            bench.reopen();
+        }
+    }
+}
+
+/// What was kept of whole leaves goes with a page for each of their parents, and some for what is left.
+#[test]
+fn leaves_of_a_released_snapshot_go_together() {
+    let geometry = Geometry { page_size: 512, program_unit: 512, pages_per_block: 32, ..Chip::TINY.geometry };
+    for options in [OPTIONS, waiting(512, 2_000)] {
+        let chip = Chip { geometry, ..Chip::TINY }.with_blocks(64);
+        let mut bench = Bench::new(Sim::new(chip), ByteCells, with_snapshots(options));
+        let engine = bench.engine();
+        for number in 0..4_000_u32 {
+            engine.put(&number.to_be_bytes(), &[1; 20]).unwrap();
+        }
+        engine.settle().unwrap();
+        let live = engine.log().live_pages();
+        let number = engine.snapshot().unwrap();
+        for number in 0..4_000_u32 {
+            engine.put(&number.to_be_bytes(), &[2; 20]).unwrap();
+        }
+        engine.settle().unwrap();
+        while engine.idle(16).unwrap() {}
+        let kept = engine.log().live_pages() - live;
+        let before = engine.log().spent().0;
+        engine.release(number).unwrap();
+        while engine.idle(16).unwrap() {}
+        let programs = engine.log().spent().0 - before;
+        println!("{kept} pages kept, {programs} programs, {} live after {live}", engine.log().live_pages());
+        assert!(kept > 150 && programs < u64::from(kept), "{kept} pages, {programs} programs");
+        assert!(engine.log().live_pages() < live + 20);
+        bench.check();
+    }
 }

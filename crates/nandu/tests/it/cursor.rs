@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use nandu::{Cursor, Durability, Error, Options};
+use nandu::{Cursor, Durability, Error, Map, Options, Store};
 use nandu_sim::{Chip, Sim, SimError};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-
-use super::heart::{Map, Store};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 

@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use nandu::{Direction, Edit, Options};
+use nandu::{Direction, Edit, Options, Store};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
-
-use super::heart::Store;
 
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 

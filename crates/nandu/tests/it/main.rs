@@ -1,26 +1,26 @@
 //! The store as its users see it, on simulated chips.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that gets no answer has failed")]
-#![cfg_attr(feature = "next", expect(clippy::duplicate_mod, reason = "tests of either heart are modules of both"))]
 
 mod alignment;
+mod campaign;
 mod costs;
 mod cursor;
 mod cuts;
 mod delete_range;
 mod faults;
 mod fuzz;
-mod heart;
 mod heart_cases;
 mod idle;
+mod large_values;
 mod life;
 mod memory;
-#[cfg(feature = "next")]
-mod next;
 mod partitions;
 mod pending;
 mod places;
+mod refusals;
 mod releases;
+mod rig;
 mod snapshot_costs;
 mod snapshot_sharing;
 mod snapshots;

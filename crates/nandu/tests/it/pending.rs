@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use nandu::{Durability, Options};
+use nandu::{Durability, Options, Store};
 use nandu_sim::{Chip, Sim, SimError};
 use nandu_suite::{Refused, live_all, lives_asked_for};
 
-use super::heart::Store;
 use super::values::{check_sound, records};
 
 type Error = nandu::Error<SimError>;

@@ -1,4 +1,4 @@
-//! What snapshots cost where pages are shared, and what they are of.
+//! What changes cost beside snapshots, and what snapshots are of.
 
 use std::collections::BTreeMap;
 
@@ -47,14 +47,11 @@ fn amplification(count: usize, percent: u32, capacities: u64) -> f64 {
     let stats = store.stats();
     let ratio = (stats.programs_total() - begun.programs_total()) as f64 / (needed(&stats) - needed(&begun)) as f64;
     println!(
-        "{count} snapshots: {ratio:.3} programs, gc {}, live {} of {capacity}, erases {}, instalment {}",
+        "{count} snapshots: {ratio:.3} programs, gc {}, live {} of {capacity}, erases {}",
         stats.programs_for(Cause::Gc),
         stats.live_pages,
         stats.erases,
-        stats.instalment_max,
     );
-    // The last move of an instalment may program the path of each tree and the table.
-    assert!(stats.instalment_max <= nandu_log::INSTALMENT_MAX + 1 + if count > 0 { count as u32 + 1 } else { 0 });
     assert!(kept(&mut store).unwrap() == snapshots);
     assert!(records(&mut store).unwrap() == expected);
     check_sound(&mut store);
@@ -74,29 +71,9 @@ fn a_chip_written_many_times_over_keeps_its_snapshots() {
     }
 }
 
+/// Changes that wait are in the snapshot that is taken, and those behind it go on waiting.
 #[test]
-fn a_map_keeps_its_entries_too() {
-    let chip = Sim::new(Chip::TINY.with_blocks(48));
-    let mut bytes = vec![0; nandu::Map::<Sim, u32, 4, u32, 4>::memory_required(&chip.chip().geometry, &OPTIONS)];
-    let mut map: nandu::Map<_, u32, 4, u32, 4> = nandu::Map::format(chip, OPTIONS, &mut bytes).unwrap();
-    for key in 0..100 {
-        map.put(key, key).unwrap();
-    }
-    let before = map.snapshot().unwrap();
-    for key in 0..100 {
-        map.put(key, 7).unwrap();
-    }
-    let mut sum = 0;
-    map.range_at(&before, 10..20, |_, value| sum += value).unwrap();
-    assert_eq!((map.get_at(&before, 99), map.get(99), sum), (Ok(Some(99)), Ok(Some(7)), (10..20).sum()));
-    assert_eq!(map.snapshots().next(), Some(before));
-    map.release(before).unwrap();
-    assert_eq!(map.get_at(&before, 1), Err(nandu::Error::NoSnapshot(before.number())));
-}
-
-/// Changes that wait for a sync go to their leaves before a snapshot is taken, and none waits while there is one.
-#[test]
-fn a_store_that_waits_for_syncs_does_not_while_it_has_snapshots() {
+fn changes_wait_for_syncs_beside_snapshots() {
     let options = Options { durability: nandu::Durability::OnSync, pending_size: 2048, ..OPTIONS };
     let chip = Sim::new(Chip::W25N01GV.with_blocks(48));
     let mut bytes = vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &options)];
@@ -127,12 +104,9 @@ fn a_store_that_waits_for_syncs_does_not_while_it_has_snapshots() {
             _ => store.sync().unwrap(),
         }
         if round % 4 != 2 {
-            // With snapshots nothing waits: what was put after the last one is there too.
             store.put(b"last", &round.to_be_bytes()).unwrap();
             expected.insert(b"last".to_vec(), round.to_be_bytes().to_vec());
-            if snapshots.is_empty() {
-                store.sync().unwrap();
-            }
+            store.sync().unwrap();
             let chip = store.abandon();
             store = Store::open(chip, options, bytes.clone().leak()).unwrap();
         }

@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
 use nandu::nand::{Cause, Nand};
-use nandu::{Cursor, Direction, Edit, Options, SNAPSHOT_COUNT_MAX};
+use nandu::{At, Cursor, Direction, Edit, Options, SNAPSHOT_COUNT_MAX, Snapshot, Store};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim, SimError};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-
-use super::heart::{At, Snapshot, Store};
 
 pub(crate) type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 pub(crate) type Error = nandu::Error<SimError>;

@@ -2,12 +2,10 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use nandu::{ByteCells, Cells, FixedCells, Options};
+use nandu::{ByteCells, Cells, FixedCells, Options, Store};
 use nandu_index::suite::{KeyKind, Space, Subject, conformance};
 use nandu_index::{Direction, Edit, Entry, OrderedIndex, Violation};
 use nandu_sim::{Chip, Sim};
-
-use super::heart::{Store, leave};
 
 /// A store that is opened for each call, so that memory and chip need no lifetime in common; what a call answers is
 /// copied.
@@ -37,7 +35,7 @@ impl<C: Cells> Opened<C> {
         let mut store = Store::open_with(chip, self.cells, self.options, &mut self.memory).unwrap();
         let result = call(&mut store, &mut self.answer);
         // Left without a word, so that the next call recovers.
-        self.chip = Some(leave(store));
+        self.chip = Some(store.abandon());
         result
     }
 }

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use nandu::{Direction, Durability, Edit, FixedCells, Options};
+use nandu::{Direction, Durability, Edit, FixedCells, Options, Store};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 
-use super::heart::{SMALL, Store, VALUES_WAIT};
+use super::rig::SMALL;
 
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -87,7 +87,7 @@ fn workload(changes: u32, large: bool) -> impl Fn(&mut Sim, &mut Promise) -> Run
                     promise.states.push(after.clone());
                     store.put(&key, &value)?;
                     // Durable when it returns, and all before it, unless it waits.
-                    if !VALUES_WAIT || value.len() > SMALL.geometry.page_size as usize {
+                    if value.len() > SMALL.geometry.page_size as usize {
                         promise.states = vec![after];
                     }
                 }
@@ -240,9 +240,9 @@ fn a_full_store_can_be_emptied() {
     assert_eq!(store.record_count(), u64::from(count / 2));
 }
 
-/// What journal pages hold does not go unnoticed where there is no memory for it.
+/// What waits does not go unnoticed where there is no memory for it.
 #[test]
-fn a_store_with_changes_in_journal_pages_needs_memory_for_them() {
+fn a_store_with_changes_that_wait_needs_memory_for_them() {
     let mut chip = formatted(Chip::TINY.with_blocks(32));
     let mut memory = memory(&chip);
     let mut store = Store::open(&mut chip, OPTIONS, &mut memory).unwrap();

@@ -65,17 +65,17 @@ const PLAIN: Options = Options { cache_size: 512, ..Options::DEFAULT };
 /// A chip on which the first block to go bad would leave no room is refused by name, before anything on it was changed.
 #[test]
 fn a_chip_without_a_block_to_lose_is_refused_and_a_volume_that_is_there_still_opens() {
-    let mut bytes = vec![0; Store::<Sim>::memory_required(&small(13, 2).geometry, &PLAIN)];
-    let what = "too few blocks: the first one to go bad would leave no room (bad_block_max)";
+    let mut bytes = vec![0; Store::<Sim>::memory_required(&small(14, 2).geometry, &PLAIN)];
+    let what = "too few blocks beside those that may be bad";
     // Some have lost the block that they may lose in the factory.
     let part = |blocks, bad_block_max| {
         let mut sim = Sim::new(small(blocks, bad_block_max));
-        if blocks == 13 {
+        if blocks == 14 {
             sim.mark_factory_bad(BlockAddr(7));
         }
         sim
     };
-    for (blocks, bad_block_max) in [(12, 0), (13, 1)] {
+    for (blocks, bad_block_max) in [(13, 0), (14, 1)] {
         let old = written(part(blocks, bad_block_max), PLAIN, 1);
         let mut chip = old.transplant(part(blocks, bad_block_max + 1));
         let refused = Store::format(&mut chip, PLAIN, &mut bytes).err();
@@ -104,5 +104,5 @@ fn the_smallest_chips_go_on_with_a_block_less() {
         let stats = store.stats();
         assert!(stats.bad_blocks == 1 && stats.capacity_pages > 0, "{blocks} blocks: {stats:?}");
     }
-    assert_eq!(accepted, 40 - 13);
+    assert_eq!(accepted, 40 - 14);
 }

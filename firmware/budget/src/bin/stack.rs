@@ -6,7 +6,7 @@
 use core::mem::size_of_val;
 
 use cortex_m_rt::entry;
-#[cfg(any(feature = "files", feature = "all", feature = "new-files"))]
+#[cfg(any(feature = "files", feature = "all"))]
 use nandu::nand::Geometry;
 use nandu_budget::chip::Chip;
 use nandu_budget::host::{exit, say};
@@ -25,14 +25,14 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
 fn main() -> ! {
     let mut stack = Stack::new();
     let mut largest = (0, 0);
-    #[cfg(any(feature = "files", feature = "all", feature = "new-files"))]
+    #[cfg(any(feature = "files", feature = "all"))]
     for (geometry, options) in file_systems() {
-        use nandu_budget::fs::Fs;
+        use nandu::fs::Fs;
         let required = Fs::<Chip>::memory_required(&geometry, &options);
         nandu_budget::files::measure(&mut stack, geometry, options, memory(required));
         largest = largest.max((required, size_of::<Fs<'_, Chip>>()));
     }
-    #[cfg(not(any(feature = "files", feature = "new-files")))]
+    #[cfg(not(feature = "files"))]
     {
         use nandu_budget::records::{OPTIONS, Store};
         let required = Store::<Chip>::memory_required(&ONE_BIT, &OPTIONS);
@@ -53,8 +53,8 @@ fn memory(size: usize) -> &'static mut [u8] {
     unsafe { core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size) }
 }
 
-#[cfg(any(feature = "files", feature = "new-files"))]
-fn file_systems() -> [(Geometry, nandu_budget::fs::Options); 1] {
+#[cfg(feature = "files")]
+fn file_systems() -> [(Geometry, nandu::fs::Options); 1] {
     [(ONE_BIT, nandu_budget::files::OPTIONS)]
 }
 
@@ -62,6 +62,6 @@ fn file_systems() -> [(Geometry, nandu_budget::fs::Options); 1] {
 fn file_systems() -> [(Geometry, nandu::fs::Options); 2] {
     use nandu_budget::files::OPTIONS;
     use nandu_firmware_driver::{TAGGED, TWO_BITS};
-    let tagged = nandu::fs::Options { log: nandu::fs::LogOptions { tags: true, ..OPTIONS.log }, ..OPTIONS };
+    let tagged = nandu::fs::Options { log: nandu::fs::LogOptions { has_tags: true, ..OPTIONS.log }, ..OPTIONS };
     [(TAGGED, tagged), (TWO_BITS, tagged.both_modes(&TWO_BITS))]
 }

@@ -6,8 +6,7 @@ mod paper;
 pub(crate) mod volume;
 mod vs;
 
-use crate::heart::Maker;
-use crate::{BenchError, Context, Experiment, Figure};
+use crate::Experiment;
 
 /// Groups of experiments, in the order in which they are listed. Each is a folder.
 const GROUPS: [&[Experiment]; 4] = [core::ALL, paper::ALL, beyond::ALL, vs::ALL];
@@ -32,33 +31,11 @@ pub fn find(name: &str) -> impl Iterator<Item = &'static Experiment> {
     })
 }
 
-/// Runs one part of an experiment on file systems of somebody else, as of the new heart: any part of `vs/kernel`, and those of `core/workloads` in which programs do something to files.
-/// The chips, the calls and the names of the figures are those of [`Experiment::run_part`]; what others state is not put beside them.
-///
-/// # Errors
-///
-/// As [`Experiment::run`], and where there is no such part or it makes its own.
-pub fn run_part_on<M: Maker>(
-    maker: &M,
-    experiment: &str,
-    part: &str,
-    context: &mut Context<'_>,
-) -> Result<Vec<Figure>, BenchError> {
-    let figures = match experiment {
-        "core/workloads" => core::workloads::run_on(maker, part, context),
-        "vs/kernel" => vs::kernel::run_on(maker, part, context),
-        _ => None,
-    };
-    figures.unwrap_or_else(|| Err(BenchError::Other(format!("no part `{part}` of `{experiment}` takes a file system"))))
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
-    use super::{all, core, find, named, run_part_on};
-    use crate::heart::OldFiles;
-    use crate::{BenchError, Context};
+    use super::{all, core, find};
 
     #[test]
     fn experiments_are_found_by_name_and_by_its_first_words() {
@@ -69,27 +46,6 @@ mod tests {
         assert_eq!(find("core/").count(), core::ALL.len());
         assert_eq!(find("core/peers").count(), 1);
         assert_eq!(find("cor").count() + find("core/mill").count() + find("").count(), 0);
-    }
-
-    #[test]
-    fn a_part_on_file_systems_of_somebody_else_is_the_part_itself() {
-        for (name, part) in
-            [("core/workloads", "small-files"), ("core/workloads", "updates/1"), ("vs/kernel", "creates")]
-        {
-            let experiment = named(name).unwrap();
-            let own = experiment.run_part(&mut Context::small(0), experiment.part_named(part).unwrap()).unwrap();
-            assert_eq!(run_part_on(&OldFiles, name, part, &mut Context::small(0)).unwrap(), own, "{name} {part}");
-        }
-    }
-
-    #[test]
-    fn a_part_that_takes_no_file_system_is_refused() {
-        for (name, part) in
-            [("core/workloads", "grow"), ("core/workloads", "small"), ("vs/kernel", ""), ("core/million", "")]
-        {
-            let refused = run_part_on(&OldFiles, name, part, &mut Context::small(0)).unwrap_err();
-            assert!(matches!(&refused, BenchError::Other(why) if why.contains(name)), "{name} {part}: {refused}");
-        }
     }
 
     #[test]

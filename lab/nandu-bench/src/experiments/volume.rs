@@ -3,14 +3,13 @@
 use std::error::Error;
 use std::ops::ControlFlow;
 
-use nandu::fs::{Attributes, FileKind, Fs, Ino, Options, RenameMode};
+use nandu::fs::{Attributes, FileKind, Format, Fs, Ino, Options, RenameMode};
 use nandu::nand::{Geometry, Pairing, TearScope};
 use nandu_dffs::Dffs;
 use nandu_files::FileSystem;
 use nandu_sim::{Chip, Ledger, Sim};
 
 use crate::BenchError;
-use crate::heart::{Maker, OldFiles};
 use crate::workload::{FileName, Files};
 
 /// Bytes of a block of [`kernel_chip`].
@@ -62,12 +61,14 @@ impl<'m> Published<'m> {
 impl<'m> Ours<'m> {
     /// Formats a chip. The key of its hash comes from the chip's seed.
     pub(crate) fn format(chip: Sim, options: Options, memory: &'m mut [u8]) -> Result<Ours<'m>, BenchError> {
-        Ok(Volume::of(OldFiles.format(chip, options, memory)?))
+        let mut format = Format::default();
+        format.hash_key[..8].copy_from_slice(&chip.seed().to_le_bytes());
+        Ok(Volume::of(Fs::format(chip, options, format, memory).map_err(failed)?))
     }
 
     /// Mounts a chip, to be looked at.
     pub(crate) fn mount(chip: Sim, options: Options, memory: &'m mut [u8]) -> Result<Ours<'m>, BenchError> {
-        Ok(Volume::of(OldFiles.mount(chip, options, memory)?))
+        Ok(Volume::of(Fs::mount(chip, options, memory).map_err(failed)?))
     }
 }
 

@@ -5,15 +5,13 @@ use std::fs;
 use std::io::Read;
 use std::process::ExitCode;
 
-use nandu_bench::Heart;
 use nandu_judge::{Form, Given, Judge, Promises, rows, table};
 
-const USAGE: &str = "usage: nandu-judge PROMISES [--heart old|new] [--only ID].. [--full] [--json] [--given]";
+const USAGE: &str = "usage: nandu-judge PROMISES [--only ID].. [--full] [--json] [--given]";
 
 /// What is asked for.
 struct Asked {
     path: String,
-    hearts: Vec<Heart>,
     only: Vec<String>,
     form: Form,
     is_json: bool,
@@ -22,23 +20,11 @@ struct Asked {
 }
 
 fn asked(arguments: impl Iterator<Item = String>) -> Result<Asked, String> {
-    let mut asked = Asked {
-        path: String::new(),
-        hearts: Heart::ALL.to_vec(),
-        only: Vec::new(),
-        form: Form::Short,
-        is_json: false,
-        is_given: false,
-    };
+    let mut asked = Asked { path: String::new(), only: Vec::new(), form: Form::Short, is_json: false, is_given: false };
     let mut arguments = arguments;
     while let Some(word) = arguments.next() {
         let mut value = |what: &str| arguments.next().ok_or_else(|| format!("{word} takes {what}"));
         match word.as_str() {
-            "--heart" => {
-                let name = value("old or new")?;
-                asked.hearts =
-                    vec![Heart::named(&name).ok_or_else(|| format!("--heart takes old or new, not `{name}`"))?];
-            }
             "--only" => asked.only.push(value("the id of a promise")?),
             "--full" => asked.form = Form::Full,
             "--json" => asked.is_json = true,
@@ -58,7 +44,7 @@ fn run(asked: &Asked) -> Result<Vec<String>, Box<dyn Error>> {
         std::io::stdin().read_to_string(&mut given)?;
     }
     let judge = Judge::new(asked.form, Given::parse(&given)?);
-    let rows = rows(&judge, &promises, &asked.hearts)?;
+    let rows = rows(&judge, &promises)?;
     if asked.is_json {
         rows.iter().for_each(|row| println!("{}", row.to_json()));
     } else {

@@ -1,15 +1,15 @@
-//! Lives of file systems, of either heart: which one the module around says.
+//! Lives of file systems.
 
 use std::collections::BTreeMap;
 
+use nandu::fs::{Format, Fs, FsError, Ino, LogOptions, Options};
 use nandu::nand::{Pairing, TearScope};
 use nandu_files::errno;
 use nandu_sim::{Counters, Sim, SimError};
 use nandu_suite::{Chance, NEW, Op, Slots, apply, resolve, violations};
 
-use super::{Format, Fs, FsError, Ino, Options, options};
-use crate::lives::tally::{Tally, Whose};
-use crate::lives::{chip, cut_soon, pending, power_on};
+use super::tally::{Tally, Whose};
+use super::{chip, cut_soon, pending, power_on};
 use crate::measure::Form;
 
 /// Blocks of the smallest chip.
@@ -58,8 +58,14 @@ fn name(number: usize) -> Vec<u8> {
     format!("large-{number}").into_bytes()
 }
 
+fn options(whose: Whose, cache_size: usize, pending_size: usize) -> Options {
+    let (has_tags, has_mlc) = (whose == Whose::Tagged, whose == Whose::Dense);
+    let log = LogOptions { has_tags, has_mlc, ..Options::DEFAULT.log };
+    Options { log, cache_size, pending_size, open_max: 4, ..Options::DEFAULT }
+}
+
 /// Lives a life; what was wrong if something was.
-pub(in crate::lives) fn live(whose: Whose, form: Form, seed: u64) -> Result<Tally, String> {
+pub(super) fn live(whose: Whose, form: Form, seed: u64) -> Result<Tally, String> {
     let mut chance = Chance::new(seed ^ 0xF_11E5);
     let mut chip = chip(&mut chance, form, BLOCKS_LEAST);
     let geometry = &mut chip.geometry;
@@ -73,13 +79,7 @@ pub(in crate::lives) fn live(whose: Whose, form: Form, seed: u64) -> Result<Tall
         geometry.pages_per_block *= 2;
     }
     let (pages, page_size) = ((geometry.block_count * geometry.pages_per_block) as usize, geometry.page_size as usize);
-    let options = options(
-        seed,
-        whose,
-        [512, 4_096, 16_384][chance.below(3)],
-        pending(&mut chance),
-        [16, 64, 128][chance.below(3)],
-    );
+    let options = options(whose, [512, 4_096, 16_384][chance.below(3)], pending(&mut chance));
     let habits = Habits {
         file_pages: [2, 8, 32, 200][chance.below(4)].min(pages / 8),
         varied: [2, 8, 14][chance.below(3)],

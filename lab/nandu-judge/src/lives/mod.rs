@@ -1,11 +1,10 @@
 //! Random lives on full chips, with cuts: what the worst call costs, what the worst mount reads, what is refused.
 //!
 //! Each seed is a geometry, memory and habits of its own. A life fills its chip until there is no room, goes on there, and every now and then the power goes,
-//! sometimes in the recovery as well. Whatever is found afterwards has to be what some calls made: a heart that loses something gets no numbers.
+//! sometimes in the recovery as well. Whatever is found afterwards has to be what some calls made: where something is lost, there are no numbers.
 
+mod files;
 mod kept;
-mod new_files;
-mod old_files;
 mod records;
 mod tally;
 
@@ -13,7 +12,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use nandu_bench::Heart;
 use nandu_sim::{Chip, Sim};
 use nandu_suite::{Chance, sized};
 
@@ -28,23 +26,14 @@ const LIVES: (u64, u64) = (60, 2_000);
 #[derive(Clone, Copy)]
 enum Kind {
     Records,
-    Files,
-    Tagged,
-    Dense,
+    Files(Whose),
 }
 
-/// Lives of every kind that a heart has, on all cores. The same form gives the same numbers on any machine.
-pub(crate) fn live_all(heart: Heart, form: Form) -> Result<Tally, Wrong> {
-    let mut kinds = Vec::new();
-    if heart.has_records() {
-        kinds.push(Kind::Records);
-    }
-    if heart.has_files() {
-        kinds.extend([Kind::Files, Kind::Tagged]);
-    }
-    if heart == Heart::New {
-        kinds.push(Kind::Dense);
-    }
+const KINDS: [Kind; 4] =
+    [Kind::Records, Kind::Files(Whose::Files), Kind::Files(Whose::Tagged), Kind::Files(Whose::Dense)];
+
+/// Lives of every kind, on all cores. The same form gives the same numbers on any machine.
+pub(crate) fn live_all(form: Form) -> Result<Tally, Wrong> {
     let seeds = form.pick(LIVES.0, LIVES.1);
     let (begun, has_failed) = (AtomicU64::new(0), AtomicBool::new(false));
     let done = Mutex::new((Tally::default(), None::<String>));
@@ -53,17 +42,13 @@ pub(crate) fn live_all(heart: Heart, form: Form) -> Result<Tally, Wrong> {
         while !has_failed.load(Ordering::Relaxed) {
             let number = begun.fetch_add(1, Ordering::Relaxed);
             // Lives of all kinds at the same time, so that those that take long do not come last.
-            let (seed, kind) = (number / kinds.len() as u64, kinds[(number % kinds.len() as u64) as usize]);
+            let (seed, kind) = (number / KINDS.len() as u64, KINDS[(number % KINDS.len() as u64) as usize]);
             if seed >= seeds {
                 break;
             }
             let life = match kind {
-                Kind::Records => records::live(heart, form, seed),
-                Kind::Files if heart == Heart::New => new_files::live(Whose::Files, form, seed),
-                Kind::Tagged if heart == Heart::New => new_files::live(Whose::Tagged, form, seed),
-                Kind::Dense => new_files::live(Whose::Dense, form, seed),
-                Kind::Files => old_files::live(Whose::Files, form, seed),
-                Kind::Tagged => old_files::live(Whose::Tagged, form, seed),
+                Kind::Records => records::live(form, seed),
+                Kind::Files(whose) => files::live(whose, form, seed),
             };
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             match life {
@@ -119,16 +104,14 @@ fn power_on(chip: &mut Sim) {
 
 #[cfg(test)]
 mod tests {
-    use nandu_bench::Heart;
-
     use super::records;
     use crate::measure::Form;
 
-    /// In these lives chains of cuts on a full chip, or moves that gained nothing, ended a store on the new heart once.
+    /// In these lives chains of cuts on a full chip, or moves that gained nothing, ended a store once.
     #[test]
     fn a_store_outlives_chains_of_cuts_on_a_full_chip() {
         for seed in [737, 1313, 1897, 3801, 4707, 5202, 9389] {
-            if let Err(what) = records::live(Heart::New, Form::Short, seed) {
+            if let Err(what) = records::live(Form::Short, seed) {
                 panic!("{what}");
             }
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use nandu::{Durability, Edit, Error, Options};
-use nandu_bench::heart::{Cells, Outcome, Records};
-use nandu_bench::{BenchError, Heart};
+use nandu_bench::BenchError;
+use nandu_bench::records::{self, Cells, Outcome, Records};
 use nandu_sim::{Chip, Counters, Sim, SimError};
 use nandu_suite::Chance;
 
@@ -140,21 +140,20 @@ impl Habits {
 }
 
 /// Lives a life; what was wrong if something was.
-pub(super) fn live(heart: Heart, form: Form, seed: u64) -> Result<Tally, String> {
+pub(super) fn live(form: Form, seed: u64) -> Result<Tally, String> {
     let mut chance = Chance::new(seed ^ 0x5_7043);
     let chip = chip(&mut chance, form, BLOCKS_LEAST);
     let durability = if chance.below(3) == 0 { Durability::Immediate } else { Durability::OnSync };
     let pending_size = pending(&mut chance);
     let cache_size = [0, 512, 8_192][chance.below(3)];
     let options = Options { cache_size, durability, pending_size, ..Options::DEFAULT };
-    let mut habits = Habits::new(&mut chance, &chip, form);
-    habits.has_snapshots &= heart.has_snapshots();
+    let habits = Habits::new(&mut chance, &chip, form);
     let mut sim = Sim::with_seed(chip, seed);
-    let mut memory = vec![0; heart.memory_required(&sim, Cells::Bytes, &options)];
+    let mut memory = vec![0; records::memory_required(&sim, &options)];
     let tally = Tally::default();
     let mut life =
-        Life { seed, step: 0, heart, options, chance, habits, known: Known::default(), kept: Kept::default(), tally };
-    match heart.format(&mut sim, Cells::Bytes, options, &mut memory) {
+        Life { seed, step: 0, options, chance, habits, known: Known::default(), kept: Kept::default(), tally };
+    match records::format(&mut sim, Cells::Bytes, options, &mut memory) {
         Ok(store) => {
             life.habits.key_max = life.habits.key_max.min(store.key_size_max());
         }
@@ -176,7 +175,6 @@ pub(super) fn live(heart: Heart, form: Form, seed: u64) -> Result<Tally, String>
 struct Life {
     seed: u64,
     step: usize,
-    heart: Heart,
     options: Options,
     chance: Chance,
     habits: Habits,
@@ -211,7 +209,7 @@ impl Life {
     fn open<'m>(&mut self, chip: &'m mut Sim, memory: &'m mut [u8]) -> Result<Box<dyn Records + 'm>, String> {
         while self.chance.below(3) == 0 {
             cut_soon(chip, &mut self.chance, 60);
-            let outcome = self.heart.open(chip, Cells::Bytes, self.options, memory).map(drop);
+            let outcome = records::open(chip, Cells::Bytes, self.options, memory).map(drop);
             if let Err(error) = outcome
                 && !chip.is_off()
             {
@@ -220,7 +218,7 @@ impl Life {
             power_on(chip);
         }
         let before = *chip.counters();
-        let mut store = self.heart.open(chip, Cells::Bytes, self.options, memory).map_err(|error| error.to_string())?;
+        let mut store = records::open(chip, Cells::Bytes, self.options, memory).map_err(|error| error.to_string())?;
         let reads = store.nand().counters().since(&before).reads;
         self.tally.mount(Whose::Records, reads, &self.here());
         let (mut found, mut large) = (Model::new(), Vec::new());
@@ -383,10 +381,9 @@ impl Life {
         }
     }
 
-    /// Where each change is durable when it returns: on the old heart also while there are snapshots.
-    fn changed(&mut self, store: &dyn Records) {
-        let waits = self.options.durability == Durability::OnSync;
-        if !waits || self.heart == Heart::Old && !store.snapshots().is_empty() {
+    /// After a change, which may be durable when it returns.
+    fn changed(&mut self) {
+        if self.options.durability == Durability::Immediate {
             self.known.is_durable();
         }
     }
@@ -398,7 +395,7 @@ impl Life {
         match self.count(store, ("put", pages), |store| store.put(&key, &content.bytes())) {
             Ok(_) => {
                 self.known.is_done(&key, Some(content));
-                self.changed(store);
+                self.changed();
                 Ok(())
             }
             Err(error) => end(store, error),
@@ -416,7 +413,7 @@ impl Life {
             }
             Ok(_) => {
                 self.known.is_done(&key, None);
-                self.changed(store);
+                self.changed();
                 Ok(())
             }
             Err(error) => end(store, error),
@@ -446,7 +443,7 @@ impl Life {
                 for (key, content) in edits {
                     self.known.is_done(&key, content);
                 }
-                self.changed(store);
+                self.changed();
                 Ok(())
             }
             Err(error) => end(store, error),

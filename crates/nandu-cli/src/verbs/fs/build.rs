@@ -1,8 +1,8 @@
 //! `nandu fs build`: the image of a chip that holds the files of a directory, for a NAND writer.
 //!
 //! A writer erases the chip and programs the bytes of the image, block after block. What it does with erased bytes differs: it may program
-//! them, or leave out pages or blocks that have nothing else. So the image is of a chip that lost its power: whoever mounts it goes on in
-//! no block that was begun and erases every other one before it programs there, and nothing that looks erased is relied upon.
+//! them, or leave out pages or blocks that have nothing else. So the image is of a chip that lost its power, with an end in each block that was begun: whoever mounts it goes on in
+//! none of these and erases every other one before it programs there, and nothing that looks erased is relied upon.
 //!
 //! Writers differ in what they do at a bad block of the target, too. Most leave it out and put what was to go there into the next good
 //! block; their image has no bytes of the bad blocks. Others put the n-th block of the image into the n-th of the chip; theirs has
@@ -17,6 +17,7 @@ use clap::Args;
 use nandu::fs::{Format as FormatOptions, Fs, Options};
 use nandu_dffs::Dffs;
 use nandu_files::{FileSystem, Ino};
+use nandu_media::{Format as MediaFormat, Page as Header};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 use nandu_sim::{Chip, Sim};
 use serde_json::json;
@@ -100,8 +101,11 @@ pub(crate) fn run(args: &Build, out: &mut Output) -> anyhow::Result<()> {
     fs.set_now(files::now());
     let copied = import(&mut fs, &args.output, &args.root, Ino::ROOT)?;
     fs.sync().map_err(explain)?;
-    // Left as by a power cut, so that nobody goes on in a block that was begun here, or takes one for erased.
+    // Left as by a power cut, so that nobody takes a block for erased, which the writer may have programmed.
     fs.abandon();
+    if args.system == System::Nandu {
+        end_blocks(&mut flash).with_context(|| args.output.display().to_string())?;
+    }
     let size = write(args, &mut flash)?;
     if out.is_json() {
         out.json(&json!({
@@ -124,6 +128,24 @@ pub(crate) fn run(args: &Build, out: &mut Output) -> anyhow::Result<()> {
         units::things(copied.bytes, "byte"),
         chip.name
     )?;
+    Ok(())
+}
+
+/// Sees to it that nobody goes on in a block that was begun here: a writer may program its erased pages, too. A mount goes on in the block of the newest commit behind the page that the
+/// cut may have torn, if the page there is erased; so that page gets zeros.
+fn end_blocks(flash: &mut Flash) -> anyhow::Result<()> {
+    let geometry = flash.chip().geometry;
+    for block in (0..geometry.block_count).map(BlockAddr) {
+        let state = flash.block_state(block);
+        let first = Some(geometry.first_page(block)).filter(|_| state.pages_programmed > 0);
+        let is_begun = first.and_then(|page| flash.content(page)).is_some_and(|bytes| {
+            Header::parse_as(MediaFormat::Two, &bytes).is_ok_and(|header| !header.kind().is_of_the_log())
+        });
+        if let Some(index) = geometry.nth_in_mode(state.mode, state.pages_programmed + 1).filter(|_| is_begun) {
+            let zeros = vec![0; geometry.page_size as usize];
+            flash.program(geometry.page_at(block, index), 0, &zeros)?;
+        }
+    }
     Ok(())
 }
 

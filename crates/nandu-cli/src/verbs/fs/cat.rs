@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use clap::Args;
 use nandu_files::{FileKind, FileSystem};
 
-use crate::files::{self, MemoryArgs};
+use crate::files::{self, LookArgs};
 use crate::output::Output;
 
 #[derive(Args, Debug)]
@@ -16,12 +16,12 @@ pub(crate) struct Cat {
     /// The file
     path: String,
     #[command(flatten)]
-    memory: MemoryArgs,
+    look: LookArgs,
 }
 
 pub(crate) fn run(args: &Cat, out: &mut Output) -> anyhow::Result<()> {
     let image = &args.image;
-    files::look(image, args.memory, |fs| {
+    files::look(image, args.look, |fs| {
         let stat = files::find(fs, image, &args.path)?;
         if stat.kind != FileKind::File {
             return Err(anyhow!("{}: {}: not a regular file", image.display(), args.path));

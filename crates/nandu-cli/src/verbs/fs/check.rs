@@ -11,7 +11,7 @@ use nandu_files::errno::EUCLEAN;
 use serde_json::{Value, json};
 
 use crate::failure::Ending;
-use crate::files::{self, MemoryArgs};
+use crate::files::{self, LookArgs, MemoryArgs};
 use crate::flash::{Flash, FlashError};
 use crate::output::Output;
 use crate::verbs::check::{ERRORS_LEFT, ERRORS_REPAIRED, NOT_DONE};
@@ -99,7 +99,9 @@ pub(crate) fn is_dffs_read_only(flash: &Flash) -> Option<bool> {
     let mut copy = flash.clone();
     copy.power_on();
     let mut memory = files::volume_memory(&copy, System::Dffs, MemoryArgs::DEFAULT);
-    files::mount(&mut copy, System::Dffs, MemoryArgs::DEFAULT, &mut memory).ok().map(|fs| fs.is_read_only())
+    files::mount(&mut copy, System::Dffs, LookArgs::now(MemoryArgs::DEFAULT), &mut memory)
+        .ok()
+        .map(|fs| fs.is_read_only())
 }
 
 fn fail(image: &Path, error: FilesError) -> Ending {
@@ -176,7 +178,7 @@ fn check_dffs(image: &Path, flash: &mut Flash, out: &mut Output) -> anyhow::Resu
     flash.power_on();
     let explain = |error| Ending::new(NOT_DONE, format!("{:#}", files::explain(image, error)));
     let mut memory = files::volume_memory(flash, System::Dffs, MemoryArgs::DEFAULT);
-    let mut fs = files::mount(flash, System::Dffs, MemoryArgs::DEFAULT, &mut memory).map_err(explain)?;
+    let mut fs = files::mount(flash, System::Dffs, LookArgs::now(MemoryArgs::DEFAULT), &mut memory).map_err(explain)?;
     let (is_clean, reads) = (!fs.was_cut(), fs.nand().counters().reads);
     let is_read_only = fs.is_read_only();
     let mut violations = Vec::new();
@@ -218,6 +220,11 @@ fn in_what_state(is_clean: bool) -> &'static str {
     }
 }
 
+/// How many errors there are in the file system on a chip, which may be changed.
+pub(crate) fn error_count(flash: &mut Flash) -> u64 {
+    check(flash).map_or(u64::MAX, |findings| findings.error_count())
+}
+
 fn check(flash: &mut Flash) -> Result<Findings, FilesError> {
     flash.power_on();
     let options = MemoryArgs::DEFAULT.options_for(flash);
@@ -231,7 +238,7 @@ fn check(flash: &mut Flash) -> Result<Findings, FilesError> {
         is_clean,
         pages_read: fs.nand().counters().reads - reads,
         damaged_blocks: fs.stats().damaged_blocks,
-        tail_lost: fs.stats().tail_lost,
+        tail_lost: fs.stats().tail.lost,
         paths: if violations.is_empty() { Paths(HashMap::new()) } else { Paths::of(&mut fs) },
         violations,
     })

@@ -6,7 +6,7 @@ use clap::Args;
 use nandu_files::FileSystem;
 use serde_json::json;
 
-use crate::files::{self, MemoryArgs};
+use crate::files::{self, LookArgs, MemoryArgs};
 use crate::output::Output;
 use crate::units;
 use crate::verbs::fs::regions;
@@ -20,7 +20,7 @@ pub(crate) struct Df {
 }
 
 pub(crate) fn run(args: &Df, out: &mut Output) -> anyhow::Result<()> {
-    let (stat, (bad_blocks, was_cut), regions) = files::look(&args.image, args.memory, |fs| {
+    let (stat, (bad_blocks, was_cut), regions) = files::look(&args.image, LookArgs::now(args.memory), |fs| {
         let stat = fs.statfs().map_err(|error| files::explain(&args.image, error))?;
         Ok((stat, (fs.bad_blocks(), fs.was_cut()), fs.regions()))
     })?;

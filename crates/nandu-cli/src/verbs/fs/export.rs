@@ -15,7 +15,7 @@ use nandu_files::{FileKind, FileSystem, Ino, Stat, Time};
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
 
 use super::import::{Copied, print};
-use crate::files::{self, MemoryArgs};
+use crate::files::{self, LookArgs};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::volume::{Volume, VolumeError};
@@ -33,12 +33,12 @@ pub(crate) struct Export {
     #[arg(long, value_name = "PATH", default_value = "/")]
     from: String,
     #[command(flatten)]
-    memory: MemoryArgs,
+    look: LookArgs,
 }
 
 pub(crate) fn run(args: &Export, out: &mut Output) -> anyhow::Result<()> {
     let image = &args.image;
-    let copied = files::look(image, args.memory, |fs| {
+    let copied = files::look(image, args.look, |fs| {
         let from = files::find(fs, image, &args.from)?;
         if from.kind != FileKind::Directory {
             return Err(anyhow!("{}: {}: not a directory", image.display(), args.from));

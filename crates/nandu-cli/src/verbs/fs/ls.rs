@@ -7,7 +7,7 @@ use clap::Args;
 use nandu_files::{FileKind, FileSystem, Stat, Time};
 use serde_json::json;
 
-use crate::files::{self, MemoryArgs};
+use crate::files::{self, LookArgs};
 use crate::output::Output;
 use crate::volume::Volume;
 
@@ -22,7 +22,7 @@ pub(crate) struct List {
     #[arg(short, long)]
     long: bool,
     #[command(flatten)]
-    memory: MemoryArgs,
+    look: LookArgs,
 }
 
 /// A line of the list.
@@ -33,7 +33,7 @@ struct Line {
 }
 
 pub(crate) fn run(args: &List, out: &mut Output) -> anyhow::Result<()> {
-    let mut lines = files::look(&args.image, args.memory, |fs| list(fs, &args.image, &args.path))?;
+    let mut lines = files::look(&args.image, args.look, |fs| list(fs, &args.image, &args.path))?;
     lines.sort_by(|one, other| one.name.cmp(&other.name));
     for line in &lines {
         if out.is_json() {

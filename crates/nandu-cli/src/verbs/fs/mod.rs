@@ -10,6 +10,7 @@ mod import;
 mod ls;
 mod put;
 mod regions;
+mod snapshot;
 
 use clap::Subcommand;
 
@@ -33,6 +34,8 @@ pub(crate) enum Files {
     Df(df::Df),
     /// How many blocks hold one bit in a cell and how many two
     Regions(regions::RegionsArgs),
+    /// Keep the file system as it is now, list what is kept, or end that
+    Snapshot(snapshot::Keep),
     /// Make the image of a chip that holds the files of a directory, for a NAND writer
     Build(build::Build),
 }
@@ -47,6 +50,7 @@ pub(crate) fn run(args: &Files, out: &mut Output) -> anyhow::Result<()> {
         Files::Put(args) => put::run(args, out),
         Files::Df(args) => df::run(args, out),
         Files::Regions(args) => regions::run(args, out),
+        Files::Snapshot(args) => snapshot::run(args, out),
         Files::Build(args) => build::run(args, out),
     }
 }

@@ -10,7 +10,7 @@ use nandu::fs::Regions;
 use nandu_fuse::REGIONS_XATTR;
 use serde_json::{Value, json};
 
-use crate::files::{self, MemoryArgs};
+use crate::files::{self, LookArgs, MemoryArgs};
 use crate::output::Output;
 use crate::units;
 use crate::volume::Volume;
@@ -58,7 +58,7 @@ fn look(image: &Path) -> anyhow::Result<Regions> {
     if image.is_dir() {
         return ask(image);
     }
-    files::look(image, MemoryArgs::DEFAULT, |fs| match fs {
+    files::look(image, LookArgs::now(MemoryArgs::DEFAULT), |fs| match fs {
         Volume::Nandu(fs) => Ok(fs.regions()),
         Volume::Dffs(_) => bail!("{}: DFFS has no regions; 'nandu map' shows its areas", image.display()),
     })

@@ -61,7 +61,7 @@ pub(crate) struct Import {
 enum When {
     /// Each batch goes to its leaves at once
     Immediate,
-    /// Each batch goes to a journal page or more, and to its leaves later; all are there when the import ends
+    /// Each batch is in a commit or more, and goes to its leaves later; all are there when the import ends
     OnSync,
 }
 

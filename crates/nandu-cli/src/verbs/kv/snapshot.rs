@@ -6,12 +6,15 @@ use clap::{Args, Subcommand};
 use nandu::Snapshot;
 use serde_json::{Map, Value, json};
 
-use super::put::Cost;
+use crate::cost::Cost;
 use crate::index::{self, IndexArgs, Use};
 use crate::output::Output;
 use crate::session::SessionArgs;
-use crate::store::Records;
+use crate::store::{Records, StoreError};
 use crate::{units, view};
+
+/// Pages that what was released is removed with between two looks at whether anything is left.
+const STEP_PAGES: u32 = 1024;
 
 /// What only one kind of index has.
 const WHAT: &str = "snapshots";
@@ -59,7 +62,9 @@ pub(crate) fn run(args: &Keep, out: &mut Output) -> anyhow::Result<()> {
                 let store = index.tree(image, WHAT)?;
                 let snapshot = view::find(image, store, number)?;
                 let (before, live) = (Cost::at(store.nand()), store.stats().live_pages);
-                store.release(snapshot).map_err(|error| index::explain(image, error))?;
+                let explain = |error: StoreError| index::explain(image, error);
+                store.release(snapshot).map_err(explain)?;
+                while store.idle(STEP_PAGES).map_err(explain)? {}
                 Ok((live.saturating_sub(store.stats().live_pages), before.until(store.nand())))
             })?;
             if out.is_json() {

@@ -97,7 +97,7 @@ fn print_json(
             "bad_blocks": log.bad_blocks,
             "damaged_blocks": log.damaged_blocks,
             "erase_count_min": log.erase_count_min,
-            "erase_count_mean": log.erase_count_mean,
+            "erase_count_mean": log.erase_count_mean(),
             "erase_count_max": log.erase_count_max,
             "pending": pending,
             "clean": !log.was_cut,
@@ -198,12 +198,12 @@ fn print_tree(log: &LogStats, pending: usize, endurance: u32, out: &mut Output) 
         "erases      {} to {} a block, mean {}; rated for {}",
         number(log.erase_count_min),
         number(log.erase_count_max),
-        number(log.erase_count_mean),
+        number(log.erase_count_mean()),
         number(endurance)
     )?;
     if pending > 0 {
         let pending = units::things(pending as u64, "change");
-        writeln!(out, "pending     {pending} in journal pages, for the next change to bring to their leaves")?;
+        writeln!(out, "pending     {pending} in commits, for the next ones to bring to their leaves")?;
     }
     Ok(())
 }

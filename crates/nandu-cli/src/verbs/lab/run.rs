@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use nandu_bench::results::{Cell, Results};
 use nandu_bench::runner::{self, Event, Plan};
-use nandu_bench::{Experiment, Figure, Heart, Scale, Verdict, experiments, folder};
+use nandu_bench::{Experiment, Figure, Scale, Verdict, experiments, folder};
 
 use super::NOT_GOOD_ENOUGH;
 use crate::failure::{Ending, usage};
@@ -29,9 +29,6 @@ pub(crate) struct Run {
     /// End with code 3 if a figure misses what is demanded of it
     #[arg(long)]
     strict: bool,
-    /// Under nandu's own stores the log and the tree that are to take the places of today's, in the experiments that have both
-    #[arg(long, conflicts_with = "out")]
-    new_heart: bool,
 }
 
 /// How experiments are run.
@@ -127,10 +124,7 @@ pub(super) fn run_plan(
 }
 
 pub(super) fn run(args: &Run, out: &mut Output) -> anyhow::Result<()> {
-    let mut plan = args.how.plan(&args.names)?;
-    if args.new_heart {
-        plan.heart = Heart::New;
-    }
+    let plan = args.how.plan(&args.names)?;
     if let Some(path) = &args.out {
         check_folder(path, &plan)?;
     }

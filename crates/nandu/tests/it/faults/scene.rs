@@ -25,10 +25,10 @@ const LARGE_KEYS: u32 = 5;
 pub(super) enum Values {
     /// Small values and batches of them.
     Small,
-    /// Values of some value pages each, beside small ones.
+    /// Values of one page or a few, beside small ones.
     Pages,
-    /// Values with index pages.
-    Index,
+    /// Values of several pages each, beside small ones.
+    Several,
 }
 
 /// A kind of store and of work on it.
@@ -37,26 +37,25 @@ pub(super) struct Scene {
     pub(super) values: Values,
     /// Whether snapshots are taken, read and released.
     pub(super) has_snapshots: bool,
-    /// Whether changes wait for a sync, in pages of the journal.
-    pub(super) has_journal: bool,
+    /// Whether changes wait for a sync.
+    pub(super) waits: bool,
     /// Whether the store is left as by a cut, so that what opens it next has to recover.
     pub(super) is_cut: bool,
 }
 
 impl Scene {
-    pub(super) const SMALL: Scene =
-        Scene { values: Values::Small, has_snapshots: false, has_journal: false, is_cut: false };
-    pub(super) const INDEX: Scene = Scene { values: Values::Index, ..Scene::SMALL };
+    pub(super) const SMALL: Scene = Scene { values: Values::Small, has_snapshots: false, waits: false, is_cut: false };
+    pub(super) const SEVERAL: Scene = Scene { values: Values::Several, ..Scene::SMALL };
     pub(super) const ALL: [Scene; 9] = [
         Scene::SMALL,
         Scene { values: Values::Pages, ..Scene::SMALL },
-        Scene::INDEX,
+        Scene::SEVERAL,
         Scene { has_snapshots: true, ..Scene::SMALL },
         Scene { values: Values::Pages, has_snapshots: true, ..Scene::SMALL },
-        Scene { has_journal: true, ..Scene::SMALL },
-        Scene { values: Values::Pages, has_journal: true, ..Scene::SMALL },
-        Scene { has_snapshots: true, has_journal: true, ..Scene::SMALL },
-        Scene { values: Values::Index, has_snapshots: true, has_journal: true, is_cut: false },
+        Scene { waits: true, ..Scene::SMALL },
+        Scene { values: Values::Pages, waits: true, ..Scene::SMALL },
+        Scene { has_snapshots: true, waits: true, ..Scene::SMALL },
+        Scene { values: Values::Several, has_snapshots: true, waits: true, is_cut: false },
     ];
 
     pub(super) fn chip(self) -> Chip {
@@ -71,7 +70,7 @@ impl Scene {
     /// A block that was read so often is emptied, so that pages are moved however little lives in each block.
     pub(super) fn options(self, plain: Options) -> Options {
         let plain = Options { reads_max: Some(10), ..plain };
-        match self.has_journal {
+        match self.waits {
             true => Options { durability: Durability::OnSync, pending_size: 500, ..plain },
             false => plain,
         }
@@ -82,12 +81,12 @@ impl Scene {
             (Values::Small, _) => draw as usize % 24,
             (_, 0) => draw as usize % 40,
             (Values::Pages, _) => draw as usize % (4 * 199) + 60,
-            (Values::Index, _) => draw as usize % (4 * 199) + 4 * 199,
+            (Values::Several, _) => draw as usize % (4 * 199) + 4 * 199,
         }
     }
 
     pub(super) fn keys(self) -> u32 {
-        match (self.values, self.has_journal) {
+        match (self.values, self.waits) {
             (_, true) => 40,
             (Values::Small, false) if !self.has_snapshots => 150,
             (Values::Small, false) => 20,
@@ -224,7 +223,6 @@ impl Work<'_, '_, '_> {
         }
         if count.is_multiple_of(7) {
             self.store.idle(8)?;
-            self.promise.settle();
         }
         Ok(())
     }
@@ -236,7 +234,7 @@ impl Work<'_, '_, '_> {
             (0 | 1, _) if self.scene.has_snapshots && kept < KEPT_MAX => return self.take(),
             (1, Some(oldest)) if kept == KEPT_MAX => return self.release(oldest),
             (2, Some(oldest)) => return self.release(oldest),
-            (3 | 4, _) if self.scene.has_journal => {
+            (3 | 4, _) if self.scene.waits => {
                 self.store.sync()?;
                 self.promise.settle();
                 return Ok(());
@@ -273,12 +271,13 @@ impl Work<'_, '_, '_> {
                 after.insert(key.clone(), value.clone());
                 self.promise.states.push(after);
                 self.store.put(&key, &value)?;
-                if is_large {
+                // One of one page waits as any other change does.
+                if value.len() > self.scene.chip().geometry.page_size as usize {
                     self.promise.settle();
                 }
             }
         }
-        if !self.scene.has_journal || kept > 0 {
+        if !self.scene.waits {
             self.promise.settle();
         }
         Ok(())
@@ -366,7 +365,7 @@ pub(super) fn work(
     let options = scene.options(plain);
     let mut bytes = memory(chip, &options);
     let mut store = Store::open(&mut *chip, options, &mut bytes)?;
-    promise.adopt(records(&mut store)?, "");
+    promise.adopt(records(&mut store)?, &format!("{scene:?}"));
     for _ in 0..changes {
         Work { scene, seed, store: &mut store, promise: &mut *promise }.step()?;
     }
@@ -421,7 +420,7 @@ pub(super) fn used(plain: Options, scene: Scene, seed: u32) -> (Sim, Promise) {
     let mut bytes = memory(&chip, &options);
     chip = Store::format(chip, options, &mut bytes).unwrap().unmount().unwrap();
     let mut promise = Promise::default();
-    let rounds = if scene.has_snapshots || scene.has_journal { 6 } else { 3 };
+    let rounds = if scene.has_snapshots || scene.waits { 6 } else { 3 };
     for _ in 0..rounds {
         work(&mut chip, plain, scene, seed, 80, &mut promise).unwrap();
     }

@@ -1,8 +1,8 @@
 //! The calls of a file system.
 
+use nandu::fs::{Attributes, Fs, Ino, Options, RenameMode};
 use nandu::nand::Geometry;
 use nandu_budget::files::{OPTIONS, Outcome};
-use nandu_budget::fs::{Attributes, Fs, Ino, Options, RenameMode};
 use nandu_firmware_driver::{Pins, SpiNand};
 
 const MEMORY_SIZE: usize = 40 * 1024;
@@ -13,7 +13,7 @@ pub(crate) fn exercise(number: u32) -> u32 {
     files(&mut memory, number, geometry, options).unwrap_or(0)
 }
 
-#[cfg(any(feature = "files", feature = "new-files"))]
+#[cfg(feature = "files")]
 fn volume(_: u32) -> (Geometry, Options) {
     (nandu_firmware_driver::ONE_BIT, OPTIONS)
 }
@@ -21,7 +21,7 @@ fn volume(_: u32) -> (Geometry, Options) {
 #[cfg(feature = "all")]
 fn volume(number: u32) -> (Geometry, Options) {
     use nandu_firmware_driver::{TAGGED, TWO_BITS};
-    let tagged = Options { log: nandu::fs::LogOptions { tags: true, ..OPTIONS.log }, ..OPTIONS };
+    let tagged = Options { log: nandu::fs::LogOptions { has_tags: true, ..OPTIONS.log }, ..OPTIONS };
     if number & 1 == 0 { (TAGGED, tagged) } else { (TWO_BITS, tagged.both_modes(&TWO_BITS)) }
 }
 

@@ -4,9 +4,9 @@
 #![no_std]
 #![no_main]
 
-#[cfg(any(feature = "files", feature = "all", feature = "new-files"))]
+#[cfg(any(feature = "files", feature = "all"))]
 mod file_calls;
-#[cfg(not(any(feature = "files", feature = "new-files")))]
+#[cfg(not(feature = "files"))]
 mod record_calls;
 
 use cortex_m_rt::entry;
@@ -23,9 +23,9 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 fn main() -> ! {
     loop {
         let number = word();
-        #[cfg(not(any(feature = "files", feature = "new-files")))]
+        #[cfg(not(feature = "files"))]
         core::hint::black_box(record_calls::exercise(number));
-        #[cfg(any(feature = "files", feature = "all", feature = "new-files"))]
+        #[cfg(any(feature = "files", feature = "all"))]
         core::hint::black_box(file_calls::exercise(number));
     }
 }

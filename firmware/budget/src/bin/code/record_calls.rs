@@ -43,7 +43,7 @@ fn every(store: &mut Store<'_, SpiNand<Pins>>, number: u32) -> Outcome<u32> {
             ControlFlow::Continue(())
         })?;
     }
-    #[cfg(not(feature = "new"))]
+    #[cfg(any(feature = "store", feature = "all"))]
     {
         count += snapshot(store, key)?;
     }
@@ -58,8 +58,8 @@ fn every(store: &mut Store<'_, SpiNand<Pins>>, number: u32) -> Outcome<u32> {
     Ok(count)
 }
 
-/// What the new heart does not have yet.
-#[cfg(not(any(feature = "min", feature = "new")))]
+/// A snapshot is taken, read and released.
+#[cfg(any(feature = "store", feature = "all"))]
 fn snapshot(store: &mut Store<'_, SpiNand<Pins>>, key: &[u8]) -> Outcome<u32> {
     use core::ops::{Bound, ControlFlow};
 

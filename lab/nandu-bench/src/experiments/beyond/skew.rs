@@ -81,7 +81,7 @@ const CASES: [Case; 4] = [
 
 /// By how much less there is at small scale.
 const SHRINK: u32 = 50;
-const BLOCK_COUNT_SMALL: u32 = 12;
+const BLOCK_COUNT_SMALL: u32 = 16;
 
 const fn ms(case: &'static str, ms: f64) -> Stated {
     Stated::model(case, "cost_ms_per_op", ms)

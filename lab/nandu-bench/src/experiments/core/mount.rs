@@ -12,9 +12,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     about: "page reads to mount, the most of many mounts, clean and after a power cut",
     limits: &[Limit::at_most("mount_loads_clean", 40.0), Limit::at_most("mount_loads_cut", 40.0)],
     small_limits: &[
-        Limit::at_most("mount_loads_clean", 17.0),
-        Limit::at_most("mount_loads_cut", 33.0).in_case("w25n01gv/*"),
-        Limit::at_most("mount_loads_cut", 36.0).in_case("8gib/*"),
+        Limit::at_most("mount_loads_clean", 16.0),
+        Limit::at_most("mount_loads_cut", 29.0).in_case("w25n01gv/*"),
+        Limit::at_most("mount_loads_cut", 30.0).in_case("8gib/*"),
     ],
     setup: &[
         ("chips", "w25n01gv (128 MiB), and one of 8 GiB with pages of 8 KiB"),

@@ -23,8 +23,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Limit::at_most("loads_per_update", 0.96),
         Limit::at_most("loads_per_lookup", 0.91),
         Limit::at_most("worst_update_ms", 2.7),
-        Limit::at_most("mount_loads_clean", 14.0),
-        Limit::at_most("mount_loads_cut", 29.0),
+        Limit::at_most("mount_loads_clean", 13.0),
+        Limit::at_most("mount_loads_cut", 26.0),
     ],
     setup: &[
         (

@@ -11,7 +11,7 @@ pub(crate) const RECORD_COUNT: u32 = 1_000_000;
 const OPERATION_COUNT: usize = 10_000;
 /// By how much fewer there are at small scale.
 const SHRINK: u32 = 50;
-const BLOCK_COUNT_SMALL: u32 = 12;
+const BLOCK_COUNT_SMALL: u32 = 16;
 
 /// What the microbenchmark finds about a structure.
 pub(crate) struct Micro {

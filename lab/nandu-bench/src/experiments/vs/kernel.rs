@@ -1,12 +1,10 @@
 //! The file system on the work that the kernel's flash file systems were counted on.
 
-use nandu::fs::Options;
+use nandu::fs::{Fs, Options};
 use nandu::nand::Cause;
-use nandu_files::FileSystem;
 use nandu_sim::{Ledger, Sim};
 
-use crate::experiments::volume::{Volume, failed, kernel_chip};
-use crate::heart::{Maker, OldFiles};
+use crate::experiments::volume::{Ours, failed, kernel_chip};
 use crate::workload::{Durable, Population, Postmark, Updates};
 use crate::{Accept, BenchError, Context, Experiment, Figure, Limit, Scale, Stated};
 
@@ -76,7 +74,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
         Limit::at_most("reads", 40.0).in_case("*/cut"),
         Limit::at_most("reads_per_op", 1.2).in_case("*/walk"),
     ],
-    run: |context, part| run(&OldFiles, &CASES[part], context),
+    run: |context, part| run(&CASES[part], context),
     ..Experiment::PLAIN
 };
 
@@ -86,19 +84,18 @@ const NOTES: &str = "The same calls with the same bytes as the program that ran 
 
 Error correction of the kernel's takes 48 of the 128 spare bytes and the mark 2. Of the other 78 ours takes 16 for the tag of a page, which a driver has to protect as well \
     as the rest, if only by a second copy; the kernel's file systems leave them alone. In the cases that end in `untagged` it does as well, and each page that is \
-    synced costs a commit besides. With 256 MiB those are 1.02 times JFFS2's programs: both take two for each page, and JFFS2 moves what lives in the bytes \
+    synced costs a commit besides. With 256 MiB those are 1.06 times JFFS2's programs: both take two for each page, and JFFS2 moves what lives in the bytes \
     that padding would take.
 
 Where the programs go is said by `data_programs` (pages of files), `commit_programs` (syncs, and leaves that changes are brought to), \
-    `index_programs` (leaves that were split, lists of pages, Summaries), `checkpoint_programs` and `collector_programs`; together they are all.
+    `index_programs` (leaves that were split, leaves that no sync takes along, summaries), `checkpoint_programs` and `collector_programs`; together they are all.
 
-Ours are measured on the simulated chip, all of theirs in the guest. Behind its mount in the same guest, with 1 MiB, nandu without tags \
-    took 150,507 programs for `postmark-512/both` and 156,478 for `postmark-256/both`, with tags 86,603, 92,366, 20,136 for `updates` and 10,114 for \
-    `creates`: what the kernel's mount adds is up to 1 %, and 2.8 % for Postmark on 512 MiB with tags. \
+Ours are measured on the simulated chip, all of theirs in the guest. Behind a mount in the same guest nandu took up to 1 % more programs, and 2.8 % more for Postmark on 512 MiB with tags, \
+    when that was measured, with the log, tree and files before those of today (docs/results/peers.md). \
     Its mount of 10,000 files takes 55 reads more there, since the command looks at the blocks in front before it knows what volume it is.
 
 The cases that end in `2800k` have a memory between those that UBIFS had behind a mount and behind a walk of 10,000 files, 1.3 and 18 MB without page cache; for `updates` \
-    UBIFS reads 96 pages. 2.5 MiB of nodes hold all leaves, so what is read is what was never in memory. Those that end in `40k` have the least that there may be.
+    UBIFS reads 96 pages. 2.5 MiB of nodes hold all leaves. Those that end in `40k` have the least that there may be.
 
 With 10,000 files the system with UBIFS had 1.3 MB more when it was mounted and 18.0 MB after the walk, with JFFS2 1.0 and 10.9 MB, with nandu's mount, its process included, \
     1.6 and 14.2 MB. JFFS2 answered 7,430 reads after a clean unmount, but reads \
@@ -124,21 +121,16 @@ struct Memory {
     cache_size: usize,
     /// Changes that wait for their leaves.
     pending_size: usize,
-    /// Pages of files of which a program waits to be noted in a Summary.
-    note_count: usize,
 }
 
-/// A note for each page of a block, so that Summaries come when blocks are full.
-const BLOCK_NOTES: usize = 128;
-
-const SOME: Memory = Memory { cache_size: 192 << 10, pending_size: 16_384, note_count: BLOCK_NOTES };
+const SOME: Memory = Memory { cache_size: 192 << 10, pending_size: 16_384 };
 /// With more changes in memory fewer leaves are programmed, and a mount reads more pages of them.
-const MUCH: Memory = Memory { cache_size: 1 << 20, pending_size: 65_535, note_count: BLOCK_NOTES };
+const MUCH: Memory = Memory { cache_size: 1 << 20, pending_size: 65_535 };
 /// Less than UBIFS takes with 10,000 files, and room for all leaves.
-const UBIFS: Memory = Memory { cache_size: 5 << 19, pending_size: 65_535, note_count: BLOCK_NOTES };
-const LITTLE: Memory = Memory { cache_size: 4096, pending_size: 8192, note_count: BLOCK_NOTES };
+const UBIFS: Memory = Memory { cache_size: 5 << 19, pending_size: 65_535 };
+const LITTLE: Memory = Memory { cache_size: 4096, pending_size: 8192 };
 /// As little as there may be.
-const LEAST: Memory = Memory { cache_size: 0, pending_size: 2048, note_count: 32 };
+const LEAST: Memory = Memory { cache_size: 0, pending_size: 2048 };
 
 /// Behind the names of cases on a chip without room for tags.
 const UNTAGGED: &str = "/untagged";
@@ -227,31 +219,22 @@ impl Case {
 const WORKLOAD_SEED: u64 = 1;
 
 fn options(memory: Memory) -> Options {
-    let Memory { cache_size, pending_size, note_count } = memory;
-    Options { cache_size, pending_size, note_count, ..Options::DEFAULT }
+    let Memory { cache_size, pending_size } = memory;
+    Options { cache_size, pending_size, ..Options::DEFAULT }
 }
 
-/// Runs a part on file systems of somebody else; `None` if there is no such part.
-pub(crate) fn run_on<M: Maker>(
-    maker: &M,
-    part: &str,
-    context: &mut Context<'_>,
-) -> Option<Result<Vec<Figure>, BenchError>> {
-    CASES.iter().find(|case| case.name("") == part).map(|case| run(maker, case, context))
-}
-
-fn run<M: Maker>(maker: &M, case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+fn run(case: &Case, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let mut chip = kernel_chip(context.scaled(case.size_mib, 32));
     chip.geometry.tag_size = case.tag_size;
     let options = options(case.memory);
-    let size = maker.memory_required(&chip.geometry, &options);
+    let size = Fs::<Sim>::memory_required(&chip.geometry, &options);
     let mut memory = vec![0; size];
-    let volume = Volume::of(maker.format(Sim::with_seed(chip, context.seed), options, &mut memory)?);
+    let volume = Ours::format(Sim::with_seed(chip, context.seed), options, &mut memory)?;
     let mut figures = match case.work {
         Work::Postmark { write_size } => postmark(case, write_size, volume, context),
         Work::Updates => updates(case, volume, context),
         Work::Creates => creates(case, volume, context),
-        Work::Mount { files } => mount(maker, case, files, volume, context),
+        Work::Mount { files } => mount(case, files, volume, context),
     }?;
     figures.push(Figure::new(EXPERIMENT.name, &case.name(""), "memory", size as f64, "bytes"));
     if context.scale == Scale::Full {
@@ -314,10 +297,10 @@ fn figures(case: &str, before: &Ledger, chip: &Sim, done: &Done) -> Vec<Figure> 
     figures
 }
 
-fn postmark<F: FileSystem<Chip = Sim, Error: Send + Sync>>(
+fn postmark(
     case: &Case,
     write_size: usize,
-    mut volume: Volume<F>,
+    mut volume: Ours<'_>,
     context: &mut Context<'_>,
 ) -> Result<Vec<Figure>, BenchError> {
     let (files, transactions) = context.scaled((1300, 2000), (65, 100));
@@ -347,11 +330,7 @@ fn postmark<F: FileSystem<Chip = Sim, Error: Send + Sync>>(
     Ok(all)
 }
 
-fn updates<F: FileSystem<Chip = Sim, Error: Send + Sync>>(
-    case: &Case,
-    mut volume: Volume<F>,
-    context: &mut Context<'_>,
-) -> Result<Vec<Figure>, BenchError> {
+fn updates(case: &Case, mut volume: Ours<'_>, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let (size, count) = context.scaled((16 << 20, 20_000_u64), (1 << 20, 1_000));
     let mut updates = Updates::new(size, 100, WORKLOAD_SEED);
     updates.fill(&mut volume, 131_072)?;
@@ -366,11 +345,7 @@ fn updates<F: FileSystem<Chip = Sim, Error: Send + Sync>>(
     Ok(figures)
 }
 
-fn creates<F: FileSystem<Chip = Sim, Error: Send + Sync>>(
-    case: &Case,
-    mut volume: Volume<F>,
-    context: &mut Context<'_>,
-) -> Result<Vec<Figure>, BenchError> {
+fn creates(case: &Case, mut volume: Ours<'_>, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let files = context.scaled(10_000, 300);
     let population = Population { files, directories: 0, size: 0, write_size: 4096, durable: Durable::OnClose };
     let before = volume.ledger();
@@ -380,13 +355,7 @@ fn creates<F: FileSystem<Chip = Sim, Error: Send + Sync>>(
 }
 
 /// Files of 1 KiB in 100 directories; mounted after an unmount and walked, and mounted after the power was cut.
-fn mount<M: Maker>(
-    maker: &M,
-    case: &Case,
-    files: u64,
-    mut volume: Volume<M::Made<'_>>,
-    context: &mut Context<'_>,
-) -> Result<Vec<Figure>, BenchError> {
+fn mount(case: &Case, files: u64, mut volume: Ours<'_>, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let files = context.scaled(files, files / 20);
     let population = Population {
         files,
@@ -400,10 +369,10 @@ fn mount<M: Maker>(
     let chip = volume.fs.unmount().map_err(failed)?;
 
     let options = options(case.memory);
-    let mut memory = vec![0; maker.memory_required(&chip.chip().geometry, &options)];
+    let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.chip().geometry, &options)];
     let once = Done { operations: 1, files, bytes: 0 };
     let before = chip.ledger().clone();
-    let mut volume = Volume::of(maker.mount(chip, options, &mut memory)?);
+    let mut volume = Ours::mount(chip, options, &mut memory)?;
     let mut all = figures(&case.name("/clean"), &before, volume.fs.nand(), &once);
     let mounted = volume.ledger();
     let walked = volume.walk()?;
@@ -415,7 +384,7 @@ fn mount<M: Maker>(
     drop(volume);
 
     let before = cut.ledger().clone();
-    let volume = Volume::of(maker.mount(cut, options, &mut memory)?);
+    let volume = Ours::mount(cut, options, &mut memory)?;
     all.extend(figures(&case.name("/cut"), &before, volume.fs.nand(), &once));
     Ok(all)
 }

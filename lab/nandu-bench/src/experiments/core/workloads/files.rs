@@ -1,13 +1,11 @@
 //! Files that programs write: logs, records, small ones, large ones.
 
-use nandu::fs::{Attributes, Ino, Options, RenameMode};
-use nandu_files::FileSystem;
-use nandu_sim::Chip;
+use nandu::fs::{Attributes, Fs, Ino, Options, RenameMode};
+use nandu_sim::{Chip, Sim};
 use rand::RngExt;
 
 use super::{MEMORY, Phase, STATIC_SIZE, chance, chip, expect, filled, random_bytes, verify, write_all};
 use crate::experiments::volume::{failed, kernel_chip};
-use crate::heart::Maker;
 use crate::workload::{Durable, FileName, Files, Population, Postmark, Updates};
 use crate::{BenchError, Context, Figure};
 
@@ -15,8 +13,7 @@ use crate::{BenchError, Context, Figure};
 pub(super) const TAGS: u32 = 16;
 
 /// As much as a file system on a small computer may take.
-pub(super) const MUCH: Options =
-    Options { cache_size: 192 << 10, pending_size: 16 << 10, note_count: 128, ..Options::DEFAULT };
+pub(super) const MUCH: Options = Options { cache_size: 192 << 10, pending_size: 16 << 10, ..Options::DEFAULT };
 
 const APPEND_SIZE: usize = 300;
 const LOG_SIZE_MAX: u64 = 256 << 10;
@@ -36,32 +33,27 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// Does it on a file system of this maker.
-    pub(super) fn run<M: Maker>(
-        &self,
-        maker: &M,
-        case: &str,
-        context: &mut Context<'_>,
-    ) -> Result<Vec<Figure>, BenchError> {
+    /// Does it.
+    pub(super) fn run(&self, case: &str, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
         match *self {
-            Work::Appends => appends(maker, case, context),
-            Work::Updates { k } => updates(maker, case, k, context),
-            Work::SmallFiles => small_files(maker, case, context),
-            Work::Postmark { tag_size, options } => postmark(maker, case, tag_size, *options, context),
-            Work::Large => large(maker, case, context),
+            Work::Appends => appends(case, context),
+            Work::Updates { k } => updates(case, k, context),
+            Work::SmallFiles => small_files(case, context),
+            Work::Postmark { tag_size, options } => postmark(case, tag_size, *options, context),
+            Work::Large => large(case, context),
         }
     }
 }
 
 /// Bytes of a page of files.
-fn page_size<F: FileSystem<Error: Send + Sync>>(fs: &mut F) -> Result<usize, BenchError> {
+fn page_size(fs: &mut Fs<'_, Sim>) -> Result<usize, BenchError> {
     Ok(fs.statfs().map_err(failed)?.block_size as usize)
 }
 
 /// A log to which 300 bytes are appended and synced. When it is full it takes the place of the one before.
-fn appends<M: Maker>(maker: &M, case: &str, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+fn appends(case: &str, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let mut memory = Vec::new();
-    let mut volume = filled(maker, chip(context.scaled(128, 48)), MEMORY, 75, &mut memory, context)?;
+    let mut volume = filled(chip(context.scaled(128, 48)), MEMORY, 75, &mut memory, context)?;
     let fs = &mut volume.fs;
     let (warm, count) = context.scaled((4_000, 12_000), (500, 1_500));
     let mut random = chance(1);
@@ -90,10 +82,9 @@ fn appends<M: Maker>(maker: &M, case: &str, context: &mut Context<'_>) -> Result
 }
 
 /// Records of 100 bytes of a file of 4 MiB overwritten by chance, a sync after every `k`.
-fn updates<M: Maker>(maker: &M, case: &str, k: u64, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+fn updates(case: &str, k: u64, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let mut memory = Vec::new();
-    let mut volume =
-        filled(maker, chip(context.scaled(128, 48)), MEMORY, context.scaled(45, 40), &mut memory, context)?;
+    let mut volume = filled(chip(context.scaled(128, 48)), MEMORY, context.scaled(45, 40), &mut memory, context)?;
     let mut updates = Updates::new(context.scaled(4 << 20, 1 << 20), 100, 1);
     updates.fill(&mut volume, 16 << 10)?;
     let (warm, count) = context.scaled((8_000_u64, 16_000_u64), (800, 1_600));
@@ -115,9 +106,9 @@ fn updates<M: Maker>(maker: &M, case: &str, k: u64, context: &mut Context<'_>) -
 }
 
 /// Files of 2 KiB on pages of 4 KiB, each made, written and synced, and the oldest removed.
-fn small_files<M: Maker>(maker: &M, case: &str, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+fn small_files(case: &str, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let mut memory = Vec::new();
-    let mut volume = filled(maker, kernel_chip(32), MEMORY, 50, &mut memory, context)?;
+    let mut volume = filled(kernel_chip(32), MEMORY, 50, &mut memory, context)?;
     let (warm, count) = context.scaled((4_000, 8_000), (400, 800));
     let kept = context.scaled(1_000, 300);
     let name = |number: u64| FileName { directory: None, number };
@@ -141,17 +132,11 @@ fn small_files<M: Maker>(maker: &M, case: &str, context: &mut Context<'_>) -> Re
 }
 
 /// Postmark with writes of 4 KiB, each synced; the chip is as full as the 256 MiB on which the kernel's file systems were counted.
-fn postmark<M: Maker>(
-    maker: &M,
-    case: &str,
-    tag_size: u32,
-    options: Options,
-    context: &mut Context<'_>,
-) -> Result<Vec<Figure>, BenchError> {
+fn postmark(case: &str, tag_size: u32, options: Options, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let mut chip: Chip = kernel_chip(context.scaled(96, 32));
     chip.geometry.tag_size = tag_size;
     let mut memory = Vec::new();
-    let mut volume = filled(maker, chip, options, 0, &mut memory, context)?;
+    let mut volume = filled(chip, options, 0, &mut memory, context)?;
     let (files, transactions) = context.scaled((400, 800), (80, 100));
     let population = Population {
         files,
@@ -176,9 +161,9 @@ fn postmark<M: Maker>(
 }
 
 /// One file of 16 MiB, written once, synced and read.
-fn large<M: Maker>(maker: &M, case: &str, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
+fn large(case: &str, context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let mut memory = Vec::new();
-    let mut volume = filled(maker, chip(context.scaled(512, 64)), MEMORY, 50, &mut memory, context)?;
+    let mut volume = filled(chip(context.scaled(512, 64)), MEMORY, 50, &mut memory, context)?;
     let fs = &mut volume.fs;
     // Holes all over the chip, so that what is written needs the collector.
     let directory = fs.lookup(Ino::ROOT, b"static").map_err(failed)?;

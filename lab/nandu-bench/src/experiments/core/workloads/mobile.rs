@@ -19,7 +19,7 @@ const STATIC_PAGES: u32 = 256;
 
 pub(super) fn run(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let chip = Chip::PAPER_FLEX.with_blocks(context.scaled(192, 128));
-    let memory = Options { cache_size: 64 << 10, pending_size: 16 << 10, note_count: 128, ..Options::DEFAULT };
+    let memory = Options { cache_size: 64 << 10, pending_size: 16 << 10, ..Options::DEFAULT };
     let options = Options {
         placement: Some(PlacementOptions::for_geometry(&chip.geometry)),
         ..memory.both_modes(&chip.geometry)

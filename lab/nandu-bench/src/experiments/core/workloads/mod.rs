@@ -15,15 +15,14 @@ mod programs;
 mod records;
 
 use nandu::Durability;
-use nandu::fs::{Attributes, Ino, Options};
+use nandu::fs::{Attributes, Fs, Ino, Options};
 use nandu_files::FileSystem;
 use nandu_sim::{Chip, Counters, Sim};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
 use self::files::Work;
-use crate::experiments::volume::{Volume, failed};
-use crate::heart::{Maker, OldFiles};
+use crate::experiments::volume::{Ours, failed};
 use crate::{BenchError, Context, Experiment, Figure};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -57,14 +56,14 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     limits: limits::LIMITS,
     small_limits: limits::SMALL_LIMITS,
     run: |context, part| match &PARTS[part] {
-        (name, Part::Files(work)) => work.run(&OldFiles, name, context),
+        (name, Part::Files(work)) => work.run(name, context),
         (_, Part::Own(run)) => run(context),
     },
     ..Experiment::PLAIN
 };
 
-const NOTES: &str = "A mechanism of log, tree or files stays if it closes a fault, or saves a tenth of the programs or reads of one of these workloads; `ABLATION.md` has what each saves. \
-Limits are what was measured then and a tenth: what may be lost where a mechanism goes. Of a mount the limits are what is measured; what is promised is 40. `mounts/tags` has to take a tail over as well.
+const NOTES: &str = "A mechanism of log, tree or files stays if it closes a fault, or saves a tenth of the programs or reads of one of these workloads; `docs/notes/2026-11-ablation.md` has what each saves. \
+Limits are what was measured and a tenth; of a mount, and of the worst change with a snapshot, they are what is promised of any, 40 reads and 16 programs. `mounts/tags` has to take a tail over as well.
 
 `small-files`, `grow` and `snapshot` decide nothing by themselves; they watch what may get worse.";
 
@@ -99,20 +98,8 @@ const PARTS: [(&str, Part); 19] = [
     ("grow", Part::Own(records::grow)),
 ];
 
-/// Runs a part on file systems of somebody else; `None` if there is no such part, or it makes its own.
-pub(crate) fn run_on<M: Maker>(
-    maker: &M,
-    part: &str,
-    context: &mut Context<'_>,
-) -> Option<Result<Vec<Figure>, BenchError>> {
-    PARTS.iter().find_map(|(name, what)| match what {
-        Part::Files(work) if *name == part => Some(work.run(maker, name, context)),
-        _ => None,
-    })
-}
-
 /// What a file system is given where nothing else is said.
-const MEMORY: Options = Options { cache_size: 16 << 10, pending_size: 8 << 10, note_count: 128, ..Options::DEFAULT };
+const MEMORY: Options = Options { cache_size: 16 << 10, pending_size: 8 << 10, ..Options::DEFAULT };
 
 /// 2 KiB pages, 64 in a block.
 fn chip(block_count: u32) -> Chip {
@@ -174,16 +161,16 @@ fn per_operation(case: &str, unit: &'static str, count: u64, operations: u64) ->
 }
 
 /// A new file system of which static files take so much of what it offers, in percent.
-fn filled<'m, M: Maker>(
-    maker: &M,
+fn filled<'m>(
     chip: Chip,
     options: Options,
     percent: u64,
     memory: &'m mut Vec<u8>,
     context: &Context<'_>,
-) -> Result<Volume<M::Made<'m>>, BenchError> {
-    memory.resize(maker.memory_required(&chip.geometry, &options), 0);
-    let mut fs = maker.format(Sim::with_seed(chip, context.seed), options, memory)?;
+) -> Result<Ours<'m>, BenchError> {
+    memory.resize(Fs::<Sim>::memory_required(&chip.geometry, &options), 0);
+    let mut volume = Ours::format(Sim::with_seed(chip, context.seed), options, memory)?;
+    let fs = &mut volume.fs;
     let directory = fs.mkdir(Ino::ROOT, b"static", Attributes::default()).map_err(failed)?;
     let statistics = fs.statfs().map_err(failed)?;
     let page_size = u64::from(statistics.block_size);
@@ -194,22 +181,17 @@ fn filled<'m, M: Maker>(
             break;
         }
         let ino = fs.create(directory, format!("{number}").as_bytes(), Attributes::default()).map_err(failed)?;
-        write_all(&mut fs, ino, 0, &bytes)?;
+        write_all(fs, ino, 0, &bytes)?;
         left -= STATIC_SIZE as u64 / page_size;
     }
     fs.sync().map_err(failed)?;
-    Ok(Volume::of(fs))
+    Ok(volume)
 }
 
 /// Bytes of a file that never changes.
 const STATIC_SIZE: usize = 128 << 10;
 
-fn write_all<F: FileSystem<Error: Send + Sync>>(
-    fs: &mut F,
-    ino: Ino,
-    offset: u64,
-    bytes: &[u8],
-) -> Result<(), BenchError> {
+fn write_all(fs: &mut Fs<'_, Sim>, ino: Ino, offset: u64, bytes: &[u8]) -> Result<(), BenchError> {
     let mut done = 0;
     while done < bytes.len() {
         done += fs.write_at(ino, offset + done as u64, &bytes[done..]).map_err(failed)?;
@@ -218,14 +200,14 @@ fn write_all<F: FileSystem<Error: Send + Sync>>(
 }
 
 /// Reads a file and compares it.
-fn expect<F: FileSystem<Error: Send + Sync>>(fs: &mut F, ino: Ino, content: &[u8]) -> Result<(), BenchError> {
+fn expect(fs: &mut Fs<'_, Sim>, ino: Ino, content: &[u8]) -> Result<(), BenchError> {
     let mut found = vec![0; content.len() + 1];
     let count = fs.read_at(ino, 0, &mut found).map_err(failed)?;
     if found[..count] == *content { Ok(()) } else { Err(BenchError::Other(format!("{ino:?} differs"))) }
 }
 
 /// Holds a volume against every invariant.
-fn verify<F: FileSystem<Error: Send + Sync>>(fs: &mut F) -> Result<(), BenchError> {
+fn verify(fs: &mut Fs<'_, Sim>) -> Result<(), BenchError> {
     fs.sync().map_err(failed)?;
     let mut violations = Vec::new();
     fs.check(&mut [], &mut |violation| violations.push(violation.to_string())).map_err(failed)?;

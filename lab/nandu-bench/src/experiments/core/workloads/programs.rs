@@ -7,7 +7,6 @@ use rand::rngs::ChaCha8Rng;
 
 use super::{MEMORY, Phase, Sum, chance, chip, expect, filled, random_bytes, verify, write_all};
 use crate::experiments::volume::failed;
-use crate::heart::OldFiles;
 use crate::{BenchError, Context, Figure};
 
 /// Files of a directory.
@@ -82,8 +81,7 @@ fn remove_tree(fs: &mut Fs<'_, Sim>, nth: u64, files: u32) -> Result<(), BenchEr
 /// Trees of sources unpacked one after another; of three the oldest is removed.
 pub(super) fn unpack(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let mut memory = Vec::new();
-    let mut volume =
-        filled(&OldFiles, chip(context.scaled(384, 96)), MEMORY, context.scaled(25, 20), &mut memory, context)?;
+    let mut volume = filled(chip(context.scaled(384, 96)), MEMORY, context.scaled(25, 20), &mut memory, context)?;
     let fs = &mut volume.fs;
     let (files, trees) = context.scaled((800, 6), (100, 4));
     let (mut unpacked, mut removed) = (Sum::default(), Sum::default());
@@ -136,8 +134,7 @@ const JOURNAL_ENTRY: usize = DATABASE_PAGE + 8;
 /// the journal's name goes, which is the commit and waits for the next sync.
 pub(super) fn database(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let mut memory = Vec::new();
-    let mut volume =
-        filled(&OldFiles, chip(context.scaled(384, 64)), MEMORY, context.scaled(30, 20), &mut memory, context)?;
+    let mut volume = filled(chip(context.scaled(384, 64)), MEMORY, context.scaled(30, 20), &mut memory, context)?;
     let fs = &mut volume.fs;
     let pages = context.scaled(2_048, 128);
     let mut random = chance(3);

@@ -4,7 +4,7 @@ use nandu::{Durability, Options};
 use nandu_sim::Sim;
 
 use super::{EXPERIMENT, Phase, chip};
-use crate::heart::{Cells, Records};
+use crate::records::{self, Cells, Records};
 use crate::workload::{Chooser, RandomKeys, Skew};
 use crate::{BenchError, Context, Figure};
 
@@ -65,8 +65,8 @@ pub(super) fn updates(
     let chip = chip(context.scaled(128, 64));
     let options = options(durability);
     let mut sim = Sim::with_seed(chip, context.seed);
-    let mut memory = vec![0; context.heart.memory_required(&sim, Cells::Bytes, &options)];
-    let mut store = context.heart.format(&mut sim, Cells::Bytes, options, &mut memory)?;
+    let mut memory = vec![0; records::memory_required(&sim, &options)];
+    let mut store = records::format(&mut sim, Cells::Bytes, options, &mut memory)?;
     let pages = chip.geometry.block_count * chip.geometry.pages_per_block;
     let keys = load(&mut *store, 60)?;
     let count = (if waits { keys.len().min(TABLE) } else { keys.len() }) as u32;
@@ -108,8 +108,8 @@ pub(super) fn grow(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError>
     let chip = chip(context.scaled(128, 48));
     let options = options(Durability::Immediate);
     let mut sim = Sim::with_seed(chip, context.seed);
-    let mut memory = vec![0; context.heart.memory_required(&sim, Cells::Bytes, &options)];
-    let mut store = context.heart.format(&mut sim, Cells::Bytes, options, &mut memory)?;
+    let mut memory = vec![0; records::memory_required(&sim, &options)];
+    let mut store = records::format(&mut sim, Cells::Bytes, options, &mut memory)?;
     let keys = RandomKeys::new(2);
     let count = context.scaled(40_000, 8_000);
     let phase = Phase::start(store.nand());
@@ -130,8 +130,8 @@ pub(super) fn with_snapshot(context: &mut Context<'_>) -> Result<Vec<Figure>, Be
     let chip = chip(64);
     let options = options(Durability::Immediate);
     let mut sim = Sim::with_seed(chip, context.seed);
-    let mut memory = vec![0; context.heart.memory_required(&sim, Cells::Bytes, &options)];
-    let mut store = context.heart.format(&mut sim, Cells::Bytes, options, &mut memory)?;
+    let mut memory = vec![0; records::memory_required(&sim, &options)];
+    let mut store = records::format(&mut sim, Cells::Bytes, options, &mut memory)?;
     let pages = chip.geometry.block_count * chip.geometry.pages_per_block;
     let keys = load(&mut *store, 30)?;
     let count = keys.len() as u32;

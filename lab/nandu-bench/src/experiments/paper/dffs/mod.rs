@@ -78,7 +78,7 @@ fn flash_s(chip: &Chip, counts: &Counts) -> f64 {
 }
 
 /// What our file system is given: about 256 KiB.
-const OPTIONS: Options = Options { cache_size: 192 << 10, pending_size: 16_384, note_count: 128, ..Options::DEFAULT };
+const OPTIONS: Options = Options { cache_size: 192 << 10, pending_size: 16_384, ..Options::DEFAULT };
 
 /// What DFFS is given: about 95 KiB on the paper's device.
 const DFFS_OPTIONS: nandu_dffs::Options = nandu_dffs::Options { directory_max: 1024, ..nandu_dffs::Options::DEFAULT };

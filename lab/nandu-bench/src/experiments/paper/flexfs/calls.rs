@@ -57,12 +57,11 @@ const MILLISECONDS: &str = "ms";
 const PROGRAMS: &str = "programs_per_call";
 
 const NOTES: &str = "`model` is what the programs of a call come to: a page of data and a commit, 431 us each. Time here is all that the chip does, reads of \
-    leaves and erases too. Blocks are erased in idle time, as many as a checkpoint lists, and leaves stay in memory as long as there is room. A file of \
-    1 MiB is 256 pages, a Summary in each block, which the model leaves out, and commits, of which each holds the places of as many pages as \
-    fit it: 1.6 and 0.8 % more come from Summaries alone. In `mlc` the same 263 programs take 255.3 to 258.7 ms: where the write begins among the \
-    pairs of a block, which any page written before changes, says whether 126 to 129 of the 258 pages with two bits are MSB pages, 1.13 ms each. \
+    leaves and erases too. Some blocks are erased in idle time, and leaves stay in memory as long as there is room. A file of \
+    1 MiB is 256 pages; the 22 programs besides are summaries, one in each block, which the model leaves out, leaves and commits. In `mlc` it takes less than the model says, since \
+    where the write begins among the pairs of a block, which any page written before changes, says how many of its pages are MSB pages, 1.13 ms each. \
     Small files do not stand in their inode's record but in the page of their sync. `mlc` is the call for 1 MiB when the policies have seen hardly any \
-    idle time to count on: data goes to MLC blocks at once. The mean holds what is done beside a call: leaves that take changes, Summaries, checkpoints.";
+    idle time to count on: data goes to MLC blocks at once. The mean holds what is done beside a call: leaves that take changes, summaries, checkpoints.";
 
 const FILE: Attributes = Attributes { mode: 0o644, uid: 0, gid: 0, rdev: 0 };
 const PAGE: usize = 4096;
@@ -159,7 +158,7 @@ impl<'m> Bench<'m> {
 
 fn run(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
     let chip = Chip::PAPER_FLEX.with_blocks(512);
-    let memory = Options { cache_size: 1 << 20, pending_size: 24 << 10, note_count: 300, ..Options::DEFAULT };
+    let memory = Options { cache_size: 1 << 20, pending_size: 24 << 10, ..Options::DEFAULT };
     let options = memory.both_modes(&chip.geometry);
     let mut memory = vec![0; Fs::<Sim>::memory_required(&chip.geometry, &options)];
     let sim = Sim::with_seed(chip, context.seed);

@@ -50,7 +50,7 @@ times. With the 10,000 of the paper's chip it is a hundredth.";
 const TWELFTHS: u64 = 12;
 
 fn run(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
-    let (blocks, endurance, days): (u32, u32, u64) = context.scaled((1024, ENDURANCE / 10, DAYS_A_YEAR), (384, 20, 48));
+    let (blocks, endurance, days): (u32, u32, u64) = context.scaled((1024, ENDURANCE / 10, DAYS_A_YEAR), (384, 20, 6));
     let mut chip = Chip::PAPER_FLEX.with_blocks(blocks);
     chip.geometry.endurance = endurance;
     let promise = WearPromise::new(u64::from(blocks) * 128, endurance, days * DAY_S, DAY_S);
@@ -98,7 +98,7 @@ fn run(context: &mut Context<'_>) -> Result<Vec<Figure>, BenchError> {
         figure("migrated_per_page", moved(Cause::Migration), "programs"),
         figure("levelled_per_page", moved(Cause::Levelling), "programs"),
         figure("collected_per_page", moved(Cause::Gc), "programs"),
-        figure("left_out_per_page", share(stats.skipped), "pages"),
+        figure("left_out_per_page", share(stats.left_out.into()), "pages"),
     ];
     volume.verify()?;
     Ok([whole, figures].concat())

@@ -1,0 +1,124 @@
+//! Raw pages with two bits a cell: copied, named once no cut can destroy them, and told of where a program that failed took them along ([`unsettled`](crate::unsettled)).
+
+use nandu_cells::Cells;
+use nandu_index::{Edit, KeyBuf};
+use nandu_log::Victim;
+use nandu_media::tree::Malformed;
+use nandu_nand::{Nand, PageAddr};
+
+use crate::commit::tell;
+use crate::division::{SINGLE_MAX, name_raw};
+use crate::error::{Outcome, corrupt};
+use crate::large::{Namer, find_namer, head_in_path, head_mut, load_named, program_copy};
+use crate::list::Waiting;
+use crate::reserved::kept_key;
+use crate::siblings::write_moved;
+use crate::tree::Tree;
+use crate::unsettled::RawCopy;
+use crate::values::Values;
+
+/// Programs a raw page elsewhere, which is named so: its record has this key, and its user gave that one. The copy waits until it may be named, or is given up where too many wait.
+pub(crate) fn copy_later<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    (waiting, values): (&Waiting<'_>, &mut Values<'_>),
+    (key, user_key, named): (&[u8], &[u8], Namer),
+    victim: &Victim,
+) -> Outcome<(), N> {
+    debug_assert!(!tree.path.is_dirty() && tree.log.has_mlc(), "copies go to two bits a cell");
+    let source = victim.page();
+    let check = load_named(tree, &waiting.changes, (key, named), source.0)?;
+    let page = program_copy(tree, (user_key, true), victim)?;
+    let copy = RawCopy::new(user_key, (source.0, tree.log.erases(source)), (page, check));
+    if !copy.is_some_and(|copy| values.copies_mut().add(copy)) {
+        tree.log.forget(PageAddr(page));
+    }
+    Ok(())
+}
+
+/// Names a copy that may be named in the place of its source: in memory, if that may be, or else in the leaf, which is moved with that where a page is, or left in the path to be committed. If nothing names the source any more, the copy is given up.
+pub(crate) fn name_copy<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    (waiting, values): (&mut Waiting<'_>, &Values<'_>),
+    (copy, waits): (&RawCopy, bool),
+    victim: Option<&Victim>,
+) -> Outcome<(), N> {
+    debug_assert!(!tree.path.is_dirty() && tree.log.is_settled(PageAddr(copy.page)), "a commit may name it");
+    let source = PageAddr(copy.source);
+    // Filled again since, the block has another page there.
+    let is_there = tree.log.erases(source) == copy.erases;
+    let of = (copy.source, copy.key(), 0);
+    let named = if is_there { find_namer(tree, (&waiting.changes, values.snapshots()), of)? } else { None };
+    let Some((namer, slot)) = named else {
+        tree.log.forget(PageAddr(copy.page));
+        tree.log.goes_late(source);
+        return Ok(());
+    };
+    let kept = if slot > 0 { kept_key(slot, copy.key()) } else { KeyBuf::EMPTY };
+    let key = if slot > 0 { kept.as_slice() } else { copy.key() };
+    match (namer, waiting.changes.find(key)) {
+        (Namer::Change, Ok(index)) => {
+            waiting.changes.set_raw(index, (copy.page, copy.check));
+            tree.log.dies(source);
+        }
+        (Namer::Leaf(_), _) if waits && head_in_path(tree, key).is_some() => {
+            let index = head_in_path(tree, key).unwrap_or_default();
+            let mut room = [0; SINGLE_MAX];
+            let value = tree.path.shape().cells().leaf_value(tree.path.held_leaf(), index);
+            let head = &mut room[..value.len()];
+            head.copy_from_slice(value);
+            name_raw(head, (copy.page, copy.check));
+            waiting.changes.set_unsynced(&Edit { key, value: Some(head) }, 0);
+            tree.log.dies(source);
+        }
+        _ => {
+            let index = head_in_path(tree, key).ok_or_else(|| corrupt(copy.source, Malformed::Node))?;
+            tree.path.replace(copy.source);
+            name_raw(head_mut(tree, index), (copy.page, copy.check));
+            tree.path.touch(0);
+            if let Some(victim) = victim {
+                write_moved(tree, victim, 0)?;
+                let is_all = tell(tree, waiting, None);
+                debug_assert!(is_all, "a copy is named where there is room for the deaths");
+            }
+        }
+    }
+    tree.log.goes_late(source);
+    tree.path.stats_mut().moves += 1;
+    Ok(())
+}
+
+/// Deals with what shared its cells with a program that failed: copies are given up, and of other pages their records, which wait, name another page from now on. 1 program for each of these.
+pub(crate) fn rescue<N: Nand, C: Cells>(
+    tree: &mut Tree<'_, N, C>,
+    waiting: &mut Waiting<'_>,
+    values: &mut Values<'_>,
+) -> Outcome<(), N> {
+    debug_assert!(!tree.path.is_dirty(), "a page was appended, and nothing else");
+    while let Some(rescued) = tree.log.rescue(tree.reader.lend())? {
+        let (from, Some(to)) = (rescued.from, rescued.to) else {
+            if values.copies_mut().take(|copy| copy.page == rescued.from.0).is_some() {
+                tree.log.forget(rescued.from);
+            }
+            continue;
+        };
+        tree.reader.programmed(to.0);
+        let key = rescued.owner.key().unwrap_or_default();
+        let names = |key: &[u8]| {
+            let index = waiting.changes.find(key).ok()?;
+            let page = tree.path.shape().page_of(key, waiting.changes.value(index));
+            page.filter(|&page| page == from.0).map(|_| index)
+        };
+        let kept = || values.snapshots().iter().find_map(|it| names(kept_key(it.slot, key).as_slice()));
+        match names(key).or_else(kept) {
+            Some(index) => waiting.changes.set_page(index, to.0),
+            None if values.has_raw(from.0) => values.move_raw(to.0),
+            // What named it was changed since, and it dies with the next commit.
+            None => {
+                tree.log.forget(to);
+                continue;
+            }
+        }
+        tree.log.forget(from);
+    }
+    Ok(())
+}
