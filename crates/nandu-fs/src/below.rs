@@ -28,12 +28,9 @@ pub(crate) const TAG_OWNER_SIZE: usize = size_of::<Tag>();
 /// The tree that holds everything.
 pub(crate) type FileTree<'m, N> = Records<'m, N>;
 
-/// Part of the capacity, as a divisor, that is kept for changes of records: content of files leaves it.
-const KEPT_SHARE: u32 = 32;
-
-/// Pages that are kept at least, but of a chip on which hardly anything may live: this part of it, a divisor.
-const KEPT_MIN: u32 = 32;
-const KEPT_SHARE_MOST: u32 = 8;
+/// Pages that are kept for changes of records: content of files leaves them. Of a chip on which hardly anything may live this part of it, a divisor.
+const KEPT: u32 = 32;
+const KEPT_SHARE: u32 = 8;
 
 /// Reads of a mount for the tail and the members of the window, and for each file concerned two that lead to its inode: those for a whole tail of one file.
 #[cfg(feature = "tags")]
@@ -192,7 +189,7 @@ impl<'m, N: Nand> Records<'m, N> {
 
     fn kept(&self) -> u32 {
         let capacity = self.log().capacity_pages();
-        (capacity / KEPT_SHARE).max(KEPT_MIN).min(capacity / KEPT_SHARE_MOST)
+        KEPT.min(capacity / KEPT_SHARE)
     }
 
     /// Why there is no room. Where so many blocks died that more lives than may, by more than a full chip ends above that, the chip is at its end, and takes nothing but what frees.
