@@ -22,6 +22,10 @@ pub(crate) fn step<N: Nand>(volume: &mut Volume<'_, N>, budget: &mut Budget) -> 
         volume.blocks_mut().retire(block);
         return Ok(true);
     }
+    // What prepares for operations begins with the first one.
+    if budget.is_idle && volume.anchors().is_clean() {
+        return Ok(false);
+    }
     let lists_more = volume.openable() < OPENABLE_MIN && volume.blocks().listable() > 0;
     // The checkpoint that leaves a clean mount's state comes with an erase of its own. In idle time one comes on top of the budget.
     let is_leaving = !budget.is_idle && volume.anchors().is_clean();
