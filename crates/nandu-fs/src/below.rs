@@ -1,6 +1,5 @@
 //! The tree and the log below: all that the file system asks of them.
 
-use core::error::Error;
 use core::fmt;
 use core::ops::{Bound, ControlFlow};
 
@@ -9,17 +8,17 @@ use nandu_index::{Direction, Edit, Entry};
 use nandu_log::TAIL_MAX;
 #[cfg(feature = "mlc")]
 use nandu_log::{Budget, Choice};
-use nandu_log::{Log, LogError, Malformed as MalformedPage};
+use nandu_log::{Log, LogError};
 use nandu_nand::{CellMode, Nand};
 #[cfg(feature = "tags")]
 use nandu_tree::Tag;
-use nandu_tree::{Begin, ByteCells, Engine, Malformed, Parts};
+use nandu_tree::{Begin, ByteCells, Engine, Parts};
 
 pub use nandu_log::{LogStats, Violation as LogViolation};
 pub(crate) use nandu_tree::EngineError as TreeError;
 #[cfg(feature = "tags")]
 pub(crate) use nandu_tree::TaggedPage;
-pub use nandu_tree::Violation as TreeViolation;
+pub use nandu_tree::{PageDamage, Violation as TreeViolation};
 
 /// Bytes that a tag has room for.
 #[cfg(feature = "tags")]
@@ -38,26 +37,6 @@ const TAIL_READS_MAX: usize = TAIL_MAX as usize + 2;
 
 /// How something ends that the tree does.
 type Outcome<T, N> = Result<T, TreeError<<N as nandu_nand::ErrorType>::Error>>;
-
-/// What is wrong with a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageDamage {
-    /// It is not what a page of a volume is.
-    Page(MalformedPage),
-    /// The node in it contradicts itself.
-    Node(Malformed),
-}
-
-impl fmt::Display for PageDamage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PageDamage::Page(why) => why.fmt(f),
-            PageDamage::Node(why) => why.fmt(f),
-        }
-    }
-}
-
-impl Error for PageDamage {}
 
 /// The records of the volume, by their keys.
 pub(crate) struct Records<'m, N: Nand> {

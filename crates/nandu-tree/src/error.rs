@@ -3,7 +3,7 @@
 use core::error::Error;
 use core::fmt;
 
-use nandu_log::LogError;
+use nandu_log::{LogError, Malformed as MalformedPage};
 use nandu_media::tree::Malformed;
 use nandu_nand::{ErrorType, PageAddr};
 
@@ -12,6 +12,26 @@ pub const BATCH_PAGES_MAX: u32 = 256;
 
 /// Most changes that are made with the end of a value.
 pub const BESIDE_MAX: usize = 20;
+
+/// What is wrong with a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageDamage {
+    /// It is not what a page of a volume is.
+    Page(MalformedPage),
+    /// The node in it contradicts itself.
+    Node(Malformed),
+}
+
+impl fmt::Display for PageDamage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PageDamage::Page(why) => why.fmt(f),
+            PageDamage::Node(why) => why.fmt(f),
+        }
+    }
+}
+
+impl Error for PageDamage {}
 
 /// What can go wrong. Whatever it is, the tree holds what it held before the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,30 +1,8 @@
 //! What can go wrong in a store.
 
-use core::fmt;
-
-use nandu_log::{LogError, Malformed as MalformedPage};
+use nandu_log::LogError;
 use nandu_nand::{GeometryError, PageAddr};
-use nandu_tree::{EngineError, Malformed};
-
-/// What is wrong with a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageDamage {
-    /// It is not what a page of a volume is.
-    Page(MalformedPage),
-    /// The node in it contradicts itself.
-    Node(Malformed),
-}
-
-impl fmt::Display for PageDamage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PageDamage::Page(why) => why.fmt(f),
-            PageDamage::Node(why) => why.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for PageDamage {}
+use nandu_tree::{EngineError, PageDamage};
 
 /// What can go wrong in a store, by the error `E` of the chip's driver. Whatever it is, the store holds what it held before the
 /// call, but where a call says otherwise.

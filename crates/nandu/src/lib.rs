@@ -102,7 +102,7 @@ mod writer;
 pub use at::{At, Snapshot};
 pub use cursor::Cursor;
 pub use delete_range::RangeDeleted;
-pub use error::{Error, PageDamage};
+pub use error::Error;
 pub use fixed::Fixed;
 pub use map::Map;
 /// Files and directories, see [`fs::Fs`].
@@ -113,7 +113,7 @@ pub use nandu_log::LogStats;
 pub use nandu_nand as nand;
 #[cfg(feature = "snapshots")]
 pub use nandu_tree::SNAPSHOT_COUNT_MAX;
-pub use nandu_tree::{ByteCells, Cells, Durability, FixedCells};
+pub use nandu_tree::{ByteCells, Cells, Durability, FixedCells, PageDamage};
 pub use options::Options;
 pub use store::Store;
 pub use verify::Violation;
