@@ -149,7 +149,7 @@ pub(crate) fn damage(originals: &[Vec<u8>], mut changes: &[u8], main: usize) -> 
 /// Changes a byte of a page and gives the page the checksum of what it holds now.
 fn reseal(page: &mut [u8], at: usize, value: u8) {
     page[at] = value;
-    let checksum = nandu_media::checksum::checksum_of(nandu_media::Format::Two, &page[4..]);
+    let checksum = nandu_media::checksum::page_checksum(&page[4..]);
     page[..4].copy_from_slice(&checksum.to_le_bytes());
 }
 

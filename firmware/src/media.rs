@@ -12,7 +12,7 @@ const PAGE_SIZE: usize = 2048;
 pub(crate) fn exercise(seed: u32) -> u32 {
     let mut page = [0; PAGE_SIZE];
     let fields = PageFields {
-        kind: PageKind::Tree,
+        kind: PageKind::Node,
         sequence: u64::from(seed),
         page: seed >> 1,
         volume: 1,

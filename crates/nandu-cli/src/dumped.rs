@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use nandu_media::checksum::checksum;
 use nandu_media::header::{self, MAGIC};
 use nandu_media::table::RECORD_SIZE;
-use nandu_media::{Anchor, BlockRecord, BlockState, Format, Page, PageKind};
+use nandu_media::{Anchor, BlockRecord, BlockState, Page, PageKind};
 use nandu_nand::{BlockAddr, CellMode, Geometry, Nand};
 use nandu_sim::{Chip, Sim};
 
@@ -103,7 +103,7 @@ fn anchors(bytes: &[u8]) -> Vec<Found> {
         .filter(|&at| bytes.get(at + MAGIC_AT..at + MAGIC_AT + 2).is_some_and(|magic| magic == MAGIC.to_le_bytes()));
     let anchor = |offset: usize| {
         PAGE_SIZES.iter().find_map(|&size| {
-            let header = Page::parse_as(Format::Two, bytes.get(offset..offset + size)?).ok()?;
+            let header = Page::parse(bytes.get(offset..offset + size)?).ok()?;
             let anchor = Anchor::parse(&header).ok().filter(|_| header.kind() == PageKind::Anchor)?;
             (anchor.page_size() as usize == size && anchor.pages_per_block() > 0 && anchor.block_count() > 0).then(
                 || Found {
@@ -145,7 +145,7 @@ fn bad_blocks(bytes: &[u8], layout: &Layout) -> BTreeSet<usize> {
     let stride = layout.page_size + layout.spare_size;
     let pages = bytes.chunks_exact(stride).take(SEARCH_SIZE / stride);
     let headers: Vec<Page<'_>> = pages
-        .filter_map(|page| Page::parse_as(Format::Two, &page[..layout.page_size]).ok())
+        .filter_map(|page| Page::parse(&page[..layout.page_size]).ok())
         .filter(|header| header.kind().is_of_the_log())
         .collect();
     let anchors = headers.iter().filter_map(|header| Some((header, Anchor::parse(header).ok()?)));
@@ -166,7 +166,7 @@ fn said(bytes: &[u8], layout: &Layout) -> BTreeMap<usize, usize> {
         .filter_map(|(at, block)| {
             let mut pages = block.chunks_exact(stride).enumerate();
             let block = pages.find_map(|(index, page)| {
-                let header = Page::parse_as(Format::Two, &page[..layout.page_size]).ok()?;
+                let header = Page::parse(&page[..layout.page_size]).ok()?;
                 let page = header.page() as usize;
                 // A page that was moved here by somebody is not believed.
                 (page % layout.pages_per_block == index).then_some(page / layout.pages_per_block)

@@ -12,7 +12,7 @@ use nandu_media::dffs::SuperblockFields;
 use nandu_media::header::begins_format_one;
 use nandu_media::inpage::anchor::AnchorFields;
 use nandu_media::inpage::{FrontFields, Kind as PageKind};
-use nandu_media::{Anchor, Format, Malformed, Page, PageKind as LogPageKind};
+use nandu_media::{Anchor, Malformed, Page, PageKind as LogPageKind};
 use nandu_nand::{BlockAddr, PageAddr};
 
 use crate::flash::Flash;
@@ -134,7 +134,7 @@ pub(crate) fn find(flash: &Flash) -> Option<Found> {
 
 /// Checks a page of a volume of nandu's.
 fn page(bytes: &[u8]) -> Result<Page<'_>, Malformed> {
-    Page::parse_as(Format::Two, bytes)
+    Page::parse(bytes)
 }
 
 /// A page that may be an anchor.

@@ -9,7 +9,7 @@ use nandu_media::section::SectionKind;
 use nandu_media::table::RECORD_SIZE;
 use nandu_media::tree::CellFormat;
 use nandu_media::value::ValueBody;
-use nandu_media::{Anchor, BlockRecord, BlockState, Format, Malformed, Page, PageKind, STREAM_COUNT_MAX};
+use nandu_media::{Anchor, BlockRecord, BlockState, Malformed, Page, PageKind, STREAM_COUNT_MAX};
 use nandu_nand::{BlockAddr, CellMode, Geometry, PageAddr};
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ pub(crate) struct Place<'a> {
 
 /// Checks a page; `None` if it does not begin as one of nandu's.
 fn open(bytes: &[u8]) -> Option<Result<Page<'_>, String>> {
-    match Page::parse_as(Format::Two, bytes) {
+    match Page::parse(bytes) {
         Ok(page) => Some(Ok(page)),
         Err(Malformed::Size | Malformed::Magic) => None,
         Err(_) if begins_format_one(bytes) => Some(Err("a page of an anchor block of format 1".to_owned())),
@@ -153,7 +153,6 @@ fn kind_name(kind: PageKind) -> &'static str {
         PageKind::Summary => "summary",
         PageKind::Commit => "commit",
         PageKind::Node => "node",
-        PageKind::Delta => "delta",
         _ => "unknown",
     }
 }
@@ -603,7 +602,7 @@ pub(crate) fn owner(place: Place<'_>, read: impl Fn(PageAddr) -> Option<Vec<u8>>
     for nth in (own + 1..(first + span).min(pages)).rev() {
         let Some(page) = page_at(place, nth) else { continue };
         let Some(bytes) = read(page) else { continue };
-        let Ok(header) = Page::parse_as(Format::Two, &bytes) else { continue };
+        let Ok(header) = Page::parse(&bytes) else { continue };
         if header.kind() != PageKind::Summary || header.page() != page.0 {
             continue;
         }

@@ -13,8 +13,6 @@ use crate::tail::Tag;
 pub enum Kind<'k> {
     /// A path of the owner's.
     Node,
-    /// Changes of the owner's.
-    Delta,
     /// A user's bytes, with what they belong to.
     Value,
     /// A user's bytes and nothing else, which belong to this key, with so many bits in a cell; a copy goes where its log has those.
@@ -48,7 +46,7 @@ impl Kind<'_> {
     /// To what it is booked.
     pub(crate) fn cause(&self) -> Cause {
         match self {
-            Kind::Node | Kind::Delta => Cause::Tree,
+            Kind::Node => Cause::Tree,
             Kind::Value | Kind::Raw(..) | Kind::Tagged(..) => Cause::Value,
         }
     }
@@ -57,7 +55,6 @@ impl Kind<'_> {
     pub(crate) fn of_page(self) -> PageKind {
         match self {
             Kind::Node => PageKind::Node,
-            Kind::Delta => PageKind::Delta,
             Kind::Value | Kind::Raw(..) | Kind::Tagged(..) => PageKind::Value,
         }
     }
@@ -66,7 +63,7 @@ impl Kind<'_> {
 /// What a read found out about a page besides its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageInfo {
-    /// What the page holds: a commit, a node, changes, or a user's bytes.
+    /// What the page holds: a commit, a node, or a user's bytes.
     pub kind: PageKind,
     /// The page's place in the order of programs.
     pub sequence: u64,

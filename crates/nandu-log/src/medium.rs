@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use nandu_media::checksum::checksum;
 use nandu_media::tag::{TAG_SIZE, TagPlace};
-use nandu_media::{Field, Format, Malformed, Page, PageFields, PageKind, Position, STREAM_COUNT_MAX};
+use nandu_media::{Field, Malformed, Page, PageFields, PageKind, Position, STREAM_COUNT_MAX};
 use nandu_nand::{Cause, CellMode, Nand, NandError, NandErrorKind, PageAddr, ReadStatus};
 
 use crate::chip::{Chip, Erasure, Programmed};
@@ -109,7 +109,7 @@ impl<'m, N: Nand> Medium<'m, N> {
 
     /// The page read last, parsed again.
     pub(crate) fn parsed(&self) -> Result<Page<'_>, Malformed> {
-        Page::parse_as(Format::Two, self.bytes)
+        Page::parse(self.bytes)
     }
 
     /// Reads a page and says what stands in it. One read.
@@ -133,12 +133,12 @@ impl<'m, N: Nand> Medium<'m, N> {
                     Err(error) if error.kind() == NandErrorKind::Uncorrectable => return Ok(Probe::Garbage),
                     Err(error) => return Err(self.chip.error(error)),
                 }
-                if !Page::parse_as(Format::Two, self.bytes).is_ok_and(|parsed| parsed.page() != page.0) {
+                if !Page::parse(self.bytes).is_ok_and(|parsed| parsed.page() != page.0) {
                     break;
                 }
             }
         }
-        Ok(match Page::parse_as(Format::Two, self.bytes) {
+        Ok(match Page::parse(self.bytes) {
             Ok(parsed) if parsed.page() == page.0 => Probe::Valid(Found::of(&parsed)),
             Ok(_) => Probe::Garbage,
             Err(_) if self.chip.is_erased(self.bytes) => Probe::Erased,
@@ -211,11 +211,11 @@ impl<'m, N: Nand> Medium<'m, N> {
             Err(error) if error.kind() == NandErrorKind::Uncorrectable => return corrupt(Malformed::Unreadable),
             Err(error) => return Err(self.chip.error(error)),
         };
-        let parsed = match Page::parse_as(Format::Two, bytes).and_then(|parsed| parsed.expect(self.volume, page.0)) {
+        let parsed = match Page::parse(bytes).and_then(|parsed| parsed.expect(self.volume, page.0)) {
             Ok(parsed) => parsed,
             Err(why) => return corrupt(if self.chip.is_erased(bytes) { Malformed::Erased } else { why }),
         };
-        if !matches!(parsed.kind(), PageKind::Commit | PageKind::Node | PageKind::Delta | PageKind::Value) {
+        if !matches!(parsed.kind(), PageKind::Commit | PageKind::Node | PageKind::Value) {
             return corrupt(Malformed::Kind(parsed.kind() as u8));
         }
         if parsed.sequence() >= self.sequence {
@@ -242,7 +242,7 @@ impl<'m, N: Nand> Medium<'m, N> {
     ) -> Result<Programmed, LogError<N::Error>> {
         debug_assert!(self.volume != 0 || fields.checkpoint > 0);
         self.held = None;
-        PageFields { sequence: self.take_sequence(), volume: self.volume, ..fields }.seal_as(Format::Two, self.bytes);
+        PageFields { sequence: self.take_sequence(), volume: self.volume, ..fields }.seal(self.bytes);
         self.chip.program(PageAddr(fields.page), (self.bytes, None), cause, check)
     }
 
@@ -256,7 +256,7 @@ impl<'m, N: Nand> Medium<'m, N> {
         debug_assert!(bytes.len() == self.bytes.len(), "a page is programmed whole");
         let page = PageAddr(fields.page);
         self.held = self.held.filter(|&held| held != page);
-        PageFields { sequence: self.take_sequence(), volume: self.volume, ..fields }.seal_as(Format::Two, bytes);
+        PageFields { sequence: self.take_sequence(), volume: self.volume, ..fields }.seal(bytes);
         self.chip.program(page, (bytes, None), cause, false)
     }
 

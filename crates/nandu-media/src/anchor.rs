@@ -476,7 +476,7 @@ impl<'a> Anchor<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checksum::checksum;
+    use crate::checksum::page_checksum;
     use crate::header::{FLAG_CLEAN, header_size};
     use crate::{BlockState, PageFields, Position};
 
@@ -544,7 +544,7 @@ mod tests {
         expected[64..72].copy_from_slice(&[3, 0, 0, 0, 1, 0, 0, 0]);
         expected[72..88].copy_from_slice(&[0, 0, 0x30, 1, 1, 0, 0x30, 1, 2, 0, 0x30, 1, 3, 0, 0x30, 1]);
         assert_eq!(bytes[40..], expected);
-        assert_eq!(checksum(&bytes[4..]).to_le_bytes(), bytes[..4]);
+        assert_eq!(page_checksum(&bytes[4..]).to_le_bytes(), bytes[..4]);
     }
 
     #[test]

@@ -1,17 +1,12 @@
-//! The checksums of pages: CRC-32C in format 1, XXH32 in format 2.
+//! Checksums: XXH32 of pages with a header, CRC-32C elsewhere.
 //!
 //! Both find every change of one word. XXH32 (Yann Collet) needs no tables and five instructions for four bytes on a Cortex-M4, where CRC-32C
 //! needs 4 KiB of tables and fourteen. What a CRC promises beyond that, three wrong bits anywhere, is the work of the chip's error
 //! correction: what passes it wrongly is wrong in many bits.
 
-use crate::Format;
-
-/// The checksum that pages of this format have.
-pub fn checksum_of(format: Format, bytes: &[u8]) -> u32 {
-    match format {
-        Format::One => checksum(bytes),
-        Format::Two => twox_hash::XxHash32::oneshot(0, bytes),
-    }
+/// The checksum in the header of a page: the XXH32 of all bytes behind it, with seed 0.
+pub fn page_checksum(bytes: &[u8]) -> u32 {
+    twox_hash::XxHash32::oneshot(0, bytes)
 }
 
 /// The CRC-32C of some bytes, by the instructions that the machine has for it.
@@ -84,16 +79,14 @@ mod tables {
 mod tests {
     use crc::{CRC_32_ISCSI, Crc, Table};
 
-    use super::{by_four, checksum, checksum_of};
-    use crate::Format;
+    use super::{by_four, checksum, page_checksum};
 
     /// The values that the algorithm's specification gives.
     #[test]
-    fn the_checksum_of_format_2_is_xxh32() {
-        assert_eq!(checksum_of(Format::Two, b""), 0x02cc_5d05);
-        assert_eq!(checksum_of(Format::Two, b"abc"), 0x32d1_53ff);
-        assert_eq!(checksum_of(Format::Two, b"Nobody inspects the spammish repetition"), 0xe229_3b2f);
-        assert_eq!(checksum_of(Format::One, b"123456789"), checksum(b"123456789"));
+    fn the_checksum_of_a_page_is_xxh32() {
+        assert_eq!(page_checksum(b""), 0x02cc_5d05);
+        assert_eq!(page_checksum(b"abc"), 0x32d1_53ff);
+        assert_eq!(page_checksum(b"Nobody inspects the spammish repetition"), 0xe229_3b2f);
     }
 
     #[test]

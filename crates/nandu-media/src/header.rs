@@ -5,8 +5,8 @@ use core::mem::{offset_of, size_of};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::checksum::checksum_of;
-use crate::{Field, Format, Malformed, NO_PAGE, STREAM_COUNT_MAX};
+use crate::checksum::page_checksum;
+use crate::{FORMAT_VERSION, Field, Malformed, NO_PAGE, STREAM_COUNT_MAX};
 
 /// Magic of every page, "nd" in memory order.
 pub const MAGIC: u16 = u16::from_le_bytes(*b"nd");
@@ -32,9 +32,8 @@ pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN | FLAG_MOVED | FLAG_INEXACT
 /// offset  size  field         meaning
 ///      0     4  crc           XXH32 with seed 0 of the page from `magic` to its last byte; in version 1 its CRC-32C
 ///      4     2  magic         "nd"
-///      6     1  version       of the format: 2; 1 on indexes of the laboratory, and on volumes that are refused
-///      7     1  kind          1 anchor, 2 block table, 3 tree, 4 value, 5 inode, 6 directory, 7 summary,
-///                             8 to 11 of indexes of the laboratory or not used, 12 commit, 13 node, 14 delta
+///      6     1  version       of the format: 2; 1 on volumes that are refused
+///      7     1  kind          1 anchor, 2 block table, 4 value, 7 summary, 12 commit, 13 node
 ///      8     8  sequence      counts programmed pages of the volume, never reused; gaps are allowed
 ///     16     4  page          the page's own address
 ///     20     4  volume        id of the volume
@@ -50,7 +49,7 @@ pub const FLAGS_KNOWN: u8 = FLAG_COMMIT | FLAG_CLEAN | FLAG_MOVED | FLAG_INEXACT
 ///                             the block (0 to 13 its place in the checkpoint's ready list, 14 the block that was open at
 ///                             the checkpoint, 15 none), bits 0 to 11 the last page programmed, by its place in the block
 ///                             (counting pages of the cell mode); all ones: none
-///                             In version 2, on a volume with raw pages, the last entry is none of a stream: bits 0 to 13
+///                             On a volume with raw pages, the last entry is none of a stream: bits 0 to 13
 ///                             say which places of the ready list became blocks of raw pages since the checkpoint; where
 ///                             some have two bits a cell, the last two are: the second one says which of them have
 ///  ...    0..2  reserved      zero, to a multiple of 4
@@ -104,30 +103,14 @@ pub enum PageKind {
     Anchor = 1,
     /// A part of the block table.
     Table = 2,
-    /// A path of the tree.
-    Tree = 3,
     /// A piece of a large value.
     Value = 4,
-    /// An inode.
-    Inode = 5,
-    /// A directory.
-    Directory = 6,
-    /// Which keys the bare pages before it in its block belong to.
+    /// Which keys the raw pages before it in its block belong to.
     Summary = 7,
-    /// Changes of the tree that no leaf holds yet.
-    Journal = 8,
-    /// A list of the pages of a large value.
-    ValueIndex = 9,
-    /// The snapshots of a tree.
-    Snapshots = 10,
-    /// Which keys bare pages belong to, as a commit.
-    Notes = 11,
     /// A path that is a commit.
     Commit = 12,
     /// A path that promises nothing.
     Node = 13,
-    /// Changes that promise nothing.
-    Delta = 14,
 }
 
 impl PageKind {
@@ -136,18 +119,10 @@ impl PageKind {
         Some(match number {
             1 => PageKind::Anchor,
             2 => PageKind::Table,
-            3 => PageKind::Tree,
             4 => PageKind::Value,
-            5 => PageKind::Inode,
-            6 => PageKind::Directory,
             7 => PageKind::Summary,
-            8 => PageKind::Journal,
-            9 => PageKind::ValueIndex,
-            10 => PageKind::Snapshots,
-            11 => PageKind::Notes,
             12 => PageKind::Commit,
             13 => PageKind::Node,
-            14 => PageKind::Delta,
             _ => return None,
         })
     }
@@ -221,13 +196,8 @@ pub struct PageFields<'a> {
 
 impl PageFields<'_> {
     /// Writes the header to the front of a page whose body is in place, with the checksum of the whole page. The caller
-    /// guarantees a buffer longer than the header; anything else is a bug. Of format 1; [`PageFields::seal_as`] has the others.
+    /// guarantees a buffer longer than the header; anything else is a bug.
     pub fn seal(&self, bytes: &mut [u8]) {
-        self.seal_as(Format::One, bytes);
-    }
-
-    /// The same in this format.
-    pub fn seal_as(&self, format: Format, bytes: &mut [u8]) {
         let stream_count = self.positions.len();
         assert!((2..=STREAM_COUNT_MAX).contains(&stream_count) && (self.stream as usize) < stream_count);
         assert!(self.flags & !FLAGS_KNOWN == 0 && self.page != NO_PAGE);
@@ -235,7 +205,7 @@ impl PageFields<'_> {
         let header = PageHeader {
             crc: U32::ZERO,
             magic: U16::new(MAGIC),
-            version: format as u8,
+            version: FORMAT_VERSION,
             kind: self.kind as u8,
             sequence: U64::new(self.sequence),
             page: U32::new(self.page),
@@ -252,7 +222,7 @@ impl PageFields<'_> {
         for (place, position) in bytes[size_of::<PageHeader>()..].chunks_exact_mut(2).zip(self.positions) {
             place.copy_from_slice(&position.0.to_le_bytes());
         }
-        let crc = checksum_of(format, &bytes[4..]);
+        let crc = page_checksum(&bytes[4..]);
         bytes[..4].copy_from_slice(&crc.to_le_bytes());
     }
 }
@@ -267,30 +237,21 @@ pub struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Checks a whole page of format 1: magic, checksum, version, kind, flags, reserved bytes. Whether it stands at the right place
+    /// Checks a whole page: magic, checksum, version, kind, flags, reserved bytes. Whether it stands at the right place
     /// and belongs to the right volume, only the caller knows: [`Page::expect`].
     ///
     /// # Errors
     ///
     /// The first check that fails, in the order above.
     pub fn parse(bytes: &'a [u8]) -> Result<Page<'a>, Malformed> {
-        Page::parse_as(Format::One, bytes)
-    }
-
-    /// The same of a page of this format. One of another format has a wrong checksum.
-    ///
-    /// # Errors
-    ///
-    /// As [`Page::parse`].
-    pub fn parse_as(format: Format, bytes: &'a [u8]) -> Result<Page<'a>, Malformed> {
         let (header, rest) = PageHeader::ref_from_prefix(bytes).map_err(|_| Malformed::Size)?;
         if header.magic.get() != MAGIC {
             return Err(Malformed::Magic);
         }
-        if header.crc.get() != checksum_of(format, &bytes[4..]) {
+        if header.crc.get() != page_checksum(&bytes[4..]) {
             return Err(Malformed::Checksum);
         }
-        if header.version != format as u8 {
+        if header.version != FORMAT_VERSION {
             return Err(Malformed::Version(header.version));
         }
         let kind = PageKind::from_number(header.kind).ok_or(Malformed::Kind(header.kind))?;
@@ -411,13 +372,9 @@ mod tests {
     use super::*;
 
     fn sample() -> [u8; 64] {
-        sample_of(Format::One)
-    }
-
-    fn sample_of(format: Format) -> [u8; 64] {
         let mut bytes = [0xab; 64];
         PageFields {
-            kind: PageKind::Tree,
+            kind: PageKind::Node,
             sequence: 0x0102_0304_0506_0708,
             page: 77,
             volume: 0xfeed_f00d,
@@ -427,7 +384,7 @@ mod tests {
             flags: FLAG_COMMIT,
             positions: &[Position::new(14, 9).unwrap(), Position::new(0, 0xabc).unwrap(), Position::NONE],
         }
-        .seal_as(format, &mut bytes);
+        .seal(&mut bytes);
         bytes
     }
 
@@ -435,22 +392,19 @@ mod tests {
     fn the_bytes_of_a_header_are_frozen() {
         let bytes = sample();
         let expected: [u8; 44] = [
-            0, 0, 0, 0, b'n', b'd', 1, 3, 8, 7, 6, 5, 4, 3, 2, 1, 77, 0, 0, 0, 0x0d, 0xf0, 0xed, 0xfe, 0xff, 0xff,
+            0, 0, 0, 0, b'n', b'd', 2, 13, 8, 7, 6, 5, 4, 3, 2, 1, 77, 0, 0, 0, 0x0d, 0xf0, 0xed, 0xfe, 0xff, 0xff,
             0xff, 0xff, 5, 0, 0, 0, 1, 1, 3, 0, 0x09, 0xe0, 0xbc, 0x0a, 0xff, 0xff, 0, 0,
         ];
         assert_eq!(bytes[4..44], expected[4..]);
-        assert_eq!(bytes[..4], checksum_of(Format::One, &bytes[4..]).to_le_bytes());
+        assert_eq!(bytes[..4], page_checksum(&bytes[4..]).to_le_bytes());
         assert_eq!(bytes[44..], [0xab; 20]);
-        let second = sample_of(Format::Two);
-        assert_eq!((second[6], &second[7..]), (2, &bytes[7..]));
-        assert_eq!(second[..4], checksum_of(Format::Two, &second[4..]).to_le_bytes());
     }
 
     #[test]
     fn what_was_sealed_is_read_back() {
         let bytes = sample();
         let page = Page::parse(&bytes).unwrap().expect(0xfeed_f00d, 77).unwrap();
-        assert_eq!((page.kind(), page.sequence(), page.stream()), (PageKind::Tree, 0x0102_0304_0506_0708, 1));
+        assert_eq!((page.kind(), page.sequence(), page.stream()), (PageKind::Node, 0x0102_0304_0506_0708, 1));
         assert_eq!((page.committed(), page.checkpoint(), page.is_commit(), page.is_clean()), (None, 5, true, false));
         assert_eq!((page.position(1).slot(), page.position(1).last()), (Some(0), 0xabc));
         assert_eq!((page.position(2).slot(), page.position(7)), (None, Position::NONE));
@@ -461,34 +415,23 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_and_every_shorter_page_is_refused() {
-        for format in [Format::One, Format::Two] {
-            let bytes = sample_of(format);
-            for bit in 0..bytes.len() * 8 {
-                let mut damaged = bytes;
-                damaged[bit / 8] ^= 1 << (bit % 8);
-                assert!(Page::parse_as(format, &damaged).is_err(), "bit {bit} of {format:?}");
-            }
-            for size in 0..bytes.len() {
-                assert!(Page::parse_as(format, &bytes[..size]).is_err(), "{size} bytes of {format:?}");
-            }
+        let bytes = sample();
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes;
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(Page::parse(&damaged).is_err(), "bit {bit}");
         }
-    }
-
-    #[test]
-    fn a_page_of_another_format_is_refused() {
-        for (format, other) in [(Format::One, Format::Two), (Format::Two, Format::One)] {
-            let mut bytes = sample_of(other);
-            assert_eq!(Page::parse_as(format, &bytes).unwrap_err(), Malformed::Checksum);
-            bytes[6] = format as u8;
-            assert_eq!(Page::parse_as(format, &bytes).unwrap_err(), Malformed::Checksum);
+        for size in 0..bytes.len() {
+            assert!(Page::parse(&bytes[..size]).is_err(), "{size} bytes");
         }
     }
 
     #[test]
     fn a_right_checksum_does_not_excuse_a_wrong_field() {
         let cases = [
-            (6, 2, Malformed::Version(2)),
+            (6, 1, Malformed::Version(1)),
             (7, 0, Malformed::Kind(0)),
+            (7, 14, Malformed::Kind(14)),
             (32, 3, Malformed::Range(Field::Stream)),
             (33, 16, Malformed::Range(Field::Flags)),
             (34, 9, Malformed::Range(Field::StreamCount)),
@@ -499,7 +442,7 @@ mod tests {
         for (offset, value, error) in cases {
             let mut bytes = sample();
             bytes[offset] = value;
-            let crc = checksum_of(Format::One, &bytes[4..]);
+            let crc = page_checksum(&bytes[4..]);
             bytes[..4].copy_from_slice(&crc.to_le_bytes());
             assert_eq!(Page::parse(&bytes).unwrap_err(), error);
         }

@@ -7,8 +7,8 @@
 //! bytes are zero and checked.
 //!
 //! ```
-//! // The checksum of every page of format 1 is CRC-32C.
-//! assert_eq!(nandu_media::checksum::checksum(b"123456789"), 0xE306_9283);
+//! // The checksum of every page is XXH32.
+//! assert_eq!(nandu_media::checksum::page_checksum(b"abc"), 0x32D1_53FF);
 //! ```
 //!
 //! **The key decision** is that a page describes itself in its main area: kind, version, volume, own address, sequence
@@ -42,18 +42,8 @@ pub use header::{Page, PageFields, PageHeader, PageKind, Position};
 pub use malformed::{Field, Malformed};
 pub use table::{BlockRecord, BlockState};
 
-/// Versions of the format that this crate writes and reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Format {
-    /// Several page kinds can be the commit; the checksum is CRC-32C.
-    One = 1,
-    /// One stream of commits; the checksum is XXH32.
-    Two = 2,
-}
-
-/// The format of `nandu-log`, its tree and its files.
-pub const FORMAT_VERSION: u8 = Format::One as u8;
+/// Version of the format that this crate writes and reads.
+pub const FORMAT_VERSION: u8 = 2;
 
 /// A page number that stands for no page.
 pub const NO_PAGE: u32 = u32::MAX;

@@ -291,7 +291,7 @@ pub fn flag_sections(page: &mut [u8], header_size: usize) {
 #[cfg(test)]
 mod tests {
     use super::{PathBody, PathFront, flag_sections};
-    use crate::PageKind::{Commit, Node, Tree};
+    use crate::PageKind::{Commit, Node, Value};
     use crate::section::{SectionKind, SectionWriter};
     use crate::tree::{CellFormat, Malformed};
 
@@ -319,7 +319,7 @@ mod tests {
             assert_eq!([0, 1, 2].map(|level| body.node(level).unwrap()), [36..41, 57..61, 61..64]);
             assert_eq!((body.node(3), body.format()), (Err(Malformed::LevelMissing), FORMAT));
         }
-        assert_eq!(PathBody::parse(&page, 8, Tree), Err(Malformed::Levels));
+        assert_eq!(PathBody::parse(&page, 8, Value), Err(Malformed::Levels));
     }
 
     #[test]

@@ -7,12 +7,12 @@ use core::ops::Range;
 
 use nandu_cells::{Cache, Cells};
 use nandu_log::{Log, PageInfo};
-use nandu_media::checksum::checksum_of;
+use nandu_media::PageKind;
+use nandu_media::checksum::page_checksum;
 use nandu_media::path::PathBody;
 use nandu_media::section::{SectionKind, Sections};
 use nandu_media::tree::Malformed;
 use nandu_media::value::ValueBody;
-use nandu_media::{Format, PageKind};
 use nandu_nand::{Nand, PageAddr};
 
 use crate::error::{Outcome, corrupt};
@@ -20,7 +20,7 @@ use crate::shape::Shape;
 
 /// The checksum of a raw page.
 pub(crate) fn raw_check(bytes: &[u8]) -> u32 {
-    checksum_of(Format::Two, bytes)
+    page_checksum(bytes)
 }
 
 /// Where a node is, until the reader is used again.

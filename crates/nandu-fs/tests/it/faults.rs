@@ -218,8 +218,8 @@ impl Observer for Watcher {
             if operation.cause == Cause::Value {
                 watched.programmed[0] = Some(operation.address);
             }
-            let kind = nandu_media::Page::parse_as(nandu_media::Format::Two, data).map(|page| page.kind());
-            if matches!(kind, Ok(PageKind::Commit | PageKind::Delta)) {
+            let kind = nandu_media::Page::parse(data).map(|page| page.kind());
+            if matches!(kind, Ok(PageKind::Commit)) {
                 watched.programmed[1] = Some(operation.address);
             }
         }

@@ -2,8 +2,7 @@
 
 use nandu_log::Log;
 use nandu_log::LogOptions;
-use nandu_media::Format;
-use nandu_media::checksum::checksum_of;
+use nandu_media::checksum::page_checksum;
 use nandu_sim::Sim;
 use nandu_tree::{ByteCells, Durability, Engine, Options, Parts, memory_required};
 
@@ -11,7 +10,7 @@ use crate::rig::OPTIONS;
 
 /// The checksum of a page, over what follows it.
 pub(crate) fn checksum(bytes: &[u8]) -> u32 {
-    checksum_of(Format::Two, bytes)
+    page_checksum(bytes)
 }
 
 /// Bytes of a quarter of a page that no entry of a leaf has.

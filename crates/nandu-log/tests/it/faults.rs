@@ -27,7 +27,6 @@
 use std::sync::{Arc, Mutex};
 
 use nandu_log::{LogError, LogOptions};
-use nandu_media::Format;
 use nandu_nand::{BlockAddr, Cause, Geometry, Nand, NandError, NandErrorKind, PageAddr};
 use nandu_sim::{Chip, Fault, Observer, Operation, OperationKind, Sim, SimError, Tear, Trigger};
 
@@ -600,9 +599,9 @@ fn rewritten(chip: &Sim, change: impl Fn(&mut [u8])) -> Sim {
     let mut other = chip.clone();
     for page in (0..chip.chip().geometry.page_count()).map(PageAddr) {
         let mut bytes = chip.peek(page)[..chip.chip().geometry.page_size as usize].to_vec();
-        if nandu_media::Page::parse_as(Format::Two, &bytes).is_ok() {
+        if nandu_media::Page::parse(&bytes).is_ok() {
             change(&mut bytes);
-            let crc = nandu_media::checksum::checksum_of(Format::Two, &bytes[4..]);
+            let crc = nandu_media::checksum::page_checksum(&bytes[4..]);
             bytes[..4].copy_from_slice(&crc.to_le_bytes());
             other.poke(page, &bytes);
         }
@@ -630,7 +629,7 @@ fn newest_checkpoint(chip: &Sim) -> u32 {
     let geometry = chip.chip().geometry;
     let number = |page| {
         let bytes = &chip.peek(PageAddr(page))[..geometry.page_size as usize];
-        nandu_media::Page::parse_as(Format::Two, bytes).map_or(0, |page| page.checkpoint())
+        nandu_media::Page::parse(bytes).map_or(0, |page| page.checkpoint())
     };
     (0..geometry.page_count()).map(number).max().unwrap()
 }

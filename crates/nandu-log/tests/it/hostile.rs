@@ -164,7 +164,7 @@ impl Chance {
 
 /// Gives a page the checksum of its bytes, so that damage behind it is looked at.
 fn reseal(page: &mut [u8]) {
-    let crc = nandu_media::checksum::checksum_of(nandu_media::Format::Two, &page[4..]);
+    let crc = nandu_media::checksum::page_checksum(&page[4..]);
     page[..4].copy_from_slice(&crc.to_le_bytes());
 }
 

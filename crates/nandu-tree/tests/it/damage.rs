@@ -2,9 +2,8 @@
 
 use std::ops::{Bound, ControlFlow, Range};
 
-use nandu_media::Format;
 use nandu_media::PageKind;
-use nandu_media::checksum::checksum_of;
+use nandu_media::checksum::page_checksum;
 use nandu_media::path::PathBody;
 use nandu_nand::PageAddr;
 use nandu_sim::{Chip, Sim};
@@ -61,7 +60,7 @@ impl Damaged {
     fn patch(&mut self, page: PageAddr, place: Range<usize>, bytes: &[u8]) {
         let mut whole = self.bytes(page);
         whole[place].copy_from_slice(bytes);
-        let crc = checksum_of(Format::Two, &whole[4..]);
+        let crc = page_checksum(&whole[4..]);
         whole[..4].copy_from_slice(&crc.to_le_bytes());
         self.chip.poke(page, &whole);
     }

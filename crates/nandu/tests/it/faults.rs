@@ -267,7 +267,7 @@ fn aged(chip: &Sim, sequences: u64, checkpoints: u32) -> Sim {
     for page in 0..chip.chip().geometry.page_count() {
         let page = nandu::nand::PageAddr(page);
         let mut bytes = chip.peek(page)[..chip.chip().geometry.page_size as usize].to_vec();
-        if nandu_media::Page::parse_as(nandu_media::Format::Two, &bytes).is_err() {
+        if nandu_media::Page::parse(&bytes).is_err() {
             continue;
         }
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
@@ -275,7 +275,7 @@ fn aged(chip: &Sim, sequences: u64, checkpoints: u32) -> Sim {
         let checkpoint = u32::from_le_bytes(bytes[CHECKPOINT_AT..CHECKPOINT_AT + 4].try_into().unwrap()) + checkpoints;
         bytes[SEQUENCE_AT..SEQUENCE_AT + 8].copy_from_slice(&sequence.to_le_bytes());
         bytes[CHECKPOINT_AT..CHECKPOINT_AT + 4].copy_from_slice(&checkpoint.to_le_bytes());
-        let crc = nandu_media::checksum::checksum_of(nandu_media::Format::Two, &bytes[4..]);
+        let crc = nandu_media::checksum::page_checksum(&bytes[4..]);
         bytes[..4].copy_from_slice(&crc.to_le_bytes());
         aged.poke(page, &bytes);
     }
@@ -287,7 +287,7 @@ fn newest_checkpoint(chip: &Sim) -> u32 {
     let geometry = chip.chip().geometry;
     let number = |page| {
         let bytes = &chip.peek(nandu::nand::PageAddr(page))[..geometry.page_size as usize];
-        nandu_media::Page::parse_as(nandu_media::Format::Two, bytes).map_or(0, |page| page.checkpoint())
+        nandu_media::Page::parse(bytes).map_or(0, |page| page.checkpoint())
     };
     (0..geometry.page_count()).map(number).max().unwrap()
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use nandu::nand::PageAddr;
 use nandu::{Durability, Edit, Error, Options, Store};
-use nandu_media::Format;
-use nandu_media::checksum::checksum_of;
+use nandu_media::checksum::page_checksum;
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 
@@ -389,7 +388,7 @@ fn verify_reports_pages_of_values_that_are_not_what_their_record_says() {
     for place in at..at + 4 * 5 {
         let mut damaged = whole.clone();
         damaged[place] ^= 1;
-        let crc = checksum_of(Format::Two, &damaged[4..]);
+        let crc = page_checksum(&damaged[4..]);
         damaged[..4].copy_from_slice(&crc.to_le_bytes());
         let mut chip = chip.clone();
         chip.poke(page, &damaged);

@@ -17,7 +17,7 @@ use clap::Args;
 use nandu::fs::{Format as FormatOptions, Fs, Options};
 use nandu_dffs::Dffs;
 use nandu_files::{FileSystem, Ino};
-use nandu_media::{Format as MediaFormat, Page as Header};
+use nandu_media::Page as Header;
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 use nandu_sim::{Chip, Sim};
 use serde_json::json;
@@ -138,9 +138,9 @@ fn end_blocks(flash: &mut Flash) -> anyhow::Result<()> {
     for block in (0..geometry.block_count).map(BlockAddr) {
         let state = flash.block_state(block);
         let first = Some(geometry.first_page(block)).filter(|_| state.pages_programmed > 0);
-        let is_begun = first.and_then(|page| flash.content(page)).is_some_and(|bytes| {
-            Header::parse_as(MediaFormat::Two, &bytes).is_ok_and(|header| !header.kind().is_of_the_log())
-        });
+        let is_begun = first
+            .and_then(|page| flash.content(page))
+            .is_some_and(|bytes| Header::parse(&bytes).is_ok_and(|header| !header.kind().is_of_the_log()));
         if let Some(index) = geometry.nth_in_mode(state.mode, state.pages_programmed + 1).filter(|_| is_begun) {
             let zeros = vec![0; geometry.page_size as usize];
             flash.program(geometry.page_at(block, index), 0, &zeros)?;
