@@ -190,7 +190,7 @@ fn edit(chip: Sim, change: impl FnOnce(&mut Engine<'_, Sim, ByteCells>)) -> Opti
     let mut engine = Engine::unopened(Parts::new(chip, ByteCells, &options, &mut memory).ok()?);
     engine.begin(&options, Log::mount).ok()?;
     change(&mut engine);
-    engine.settle().ok()?;
+    engine.merge().ok()?;
     engine.unmount().ok()
 }
 

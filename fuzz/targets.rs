@@ -213,7 +213,7 @@ fn use_it<C: Cells>(chip: Sim, cells: C, value_size: usize, options: Options) ->
     bounded(&store, "put of a large value");
     let _ = store.idle(20);
     bounded(&store, "idle");
-    let _ = store.settle();
+    let _ = store.merge();
     let _ = store.unmount();
     true
 }

@@ -137,13 +137,13 @@ static int entries(struct image *image, struct cursor c, uint32_t content_size, 
 
 static int parse(struct image *image, const uint8_t *h)
 {
-    struct cursor c = { h + 108, h + 112, 0 }, state, directory, journal, r;
+    struct cursor c = { h + 108, h + 112, 0 }, state, directory, changes, r;
     uint32_t content_size = (uint32_t)take(&c, 4);
-    if (extent(image, h + 56, &state) || extent(image, h + 72, &directory) || extent(image, h + 88, &journal)) return -1;
+    if (extent(image, h + 56, &state) || extent(image, h + 72, &directory) || extent(image, h + 88, &changes)) return -1;
     if (chip(image, &state)) return -1;
     image->pages = calloc((size_t)image->pages_per_block * image->block_count, sizeof *image->pages);
     const uint8_t **last = calloc(image->block_count, sizeof *last);
-    int failed = entries(image, directory, content_size, last) || entries(image, journal, content_size, last);
+    int failed = entries(image, directory, content_size, last) || entries(image, changes, content_size, last);
     for (uint32_t block = 0; block < image->block_count && !failed; block++)
         if (last[block] && !(failed = extent(image, last[block] + 16, &r)) && r.at < r.end)
             failed = record(image, r, block, content_size);

@@ -289,7 +289,7 @@ int nandu_store_sync(nandu_store *store);
 
 /* Brings every change to its place, so that the volume can be opened without pending_size. Programs about a page for each leaf that has changes,
  * and its share of collection, as put does. Errors: those of the chip. */
-int nandu_store_settle(nandu_store *store);
+int nandu_store_merge(nandu_store *store);
 
 /* Uses idle time: collects garbage ahead of need, looking at up to so many pages. Returns 1 if there was anything to do, else 0. Syncs first. */
 int nandu_store_idle(nandu_store *store, uint32_t pages);

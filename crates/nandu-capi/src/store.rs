@@ -247,8 +247,8 @@ extern "C" fn nandu_store_sync(store: Handle<Inner>) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn nandu_store_settle(store: Handle<Inner>) -> c_int {
-    status(store.with(|store| Ok(store.settle()?)))
+extern "C" fn nandu_store_merge(store: Handle<Inner>) -> c_int {
+    status(store.with(|store| Ok(store.merge()?)))
 }
 
 #[unsafe(no_mangle)]

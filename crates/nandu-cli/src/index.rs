@@ -249,9 +249,9 @@ impl<'m> Index<'m> {
     }
 
     /// Brings all changes to where they stay, so that whoever opens the index next needs no memory for them.
-    pub(crate) fn settle(&mut self) -> Result<(), IndexError> {
+    pub(crate) fn merge(&mut self) -> Result<(), IndexError> {
         match self {
-            Index::Tree(store) => store.settle().map_err(Into::into),
+            Index::Tree(store) => store.merge().map_err(Into::into),
             // Leaving it does.
             Index::InPage(index, ..) => index.sync().map_err(Into::into),
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use nandu_media::change::{Change, TAG_HERE};
+use nandu_media::change::{ListedChange, TAG_HERE};
 use nandu_media::header::{begins_format_one, header_size};
 use nandu_media::path::PathBody;
 use nandu_media::section::SectionKind;
@@ -168,7 +168,7 @@ fn numbers(numbers: impl Iterator<Item = u32>) -> String {
 /// What a volume has that not all have.
 fn features(anchor: &Anchor<'_>) -> Vec<&'static str> {
     [
-        (anchor.bare_streams() > 0, "raw pages"),
+        (anchor.raw_streams() > 0, "raw pages"),
         (anchor.mlc_streams() > 0, "two bits a cell"),
         (anchor.tags().is_some(), "tags"),
     ]
@@ -285,7 +285,7 @@ fn records(records: impl Iterator<Item = BlockRecord>) -> String {
     }
     for (blocks, what) in [
         (count(&is_unused), "never erased, or behind the last block"),
-        (count(&|record| record.is_bare), "with raw pages"),
+        (count(&|record| record.is_raw), "with raw pages"),
         (count(&|record| record.is_mlc), "with two bits a cell"),
     ] {
         if blocks > 0 {
@@ -302,7 +302,7 @@ fn record_json(record: BlockRecord) -> Value {
         "erases": record.erase_count,
         "live": record.live,
         "inexact": record.is_inexact,
-        "raw": record.is_bare,
+        "raw": record.is_raw,
         "mlc": record.is_mlc,
     })
 }
@@ -340,7 +340,7 @@ enum What {
 fn changes(format: &CellFormat, mut list: &[u8]) -> Result<Vec<(Vec<u8>, What)>, String> {
     let mut changes = Vec::new();
     while !list.is_empty() {
-        let (change, rest) = Change::parse(format, list).map_err(|why| why.to_string())?;
+        let (change, rest) = ListedChange::parse(format, list).map_err(|why| why.to_string())?;
         let what = match change.value {
             _ if change.tag == TAG_HERE => What::InLeaf,
             None => What::Deleted,

@@ -21,13 +21,14 @@ const WHOLE: usize = 2 * (1 + FRAGMENT_SIZE_MAX) + INODE_SIZE_MAX + 8 + EDIT_COU
 pub(crate) const LENT_SIZE: usize = 2048;
 
 /// Room on the stack for the largest batch there is: for repair, which has lent the memory to what it counts.
-pub(crate) type WholeRoom = Room<EDIT_COUNT_MAX, WHOLE>;
+pub(crate) type WholeRoom = BatchRoom<EDIT_COUNT_MAX, WHOLE>;
 
 /// Room for an inode.
-pub(crate) type InodeRoom = Room<1, INODE_ROOM>;
+pub(crate) type InodeRoom = BatchRoom<1, INODE_ROOM>;
 
 /// Room for an inode, a record of its page whose value is lent, and the deletion of all fragments over that.
-pub(crate) type PageRoom = Room<{ FRAGMENTS_FOUND_MAX + 2 }, { (FRAGMENTS_FOUND_MAX + 1) * KEY_SIZE_MAX + INODE_ROOM }>;
+pub(crate) type PageRoom =
+    BatchRoom<{ FRAGMENTS_FOUND_MAX + 2 }, { (FRAGMENTS_FOUND_MAX + 1) * KEY_SIZE_MAX + INODE_ROOM }>;
 
 /// A truncation lays zeros over the last page or cuts its record, and deletes records; zeros in a page part two fragments. Both fit.
 const _: () = {
@@ -41,9 +42,9 @@ const _: () = {
 pub(crate) const NO_EDIT: Edit<'_> = Edit { key: &[], value: None };
 
 /// Room for so many edits, and for so many bytes of keys and of values that are encoded into it.
-pub(crate) struct Room<const EDITS: usize, const BYTES: usize>;
+pub(crate) struct BatchRoom<const EDITS: usize, const BYTES: usize>;
 
-impl<const EDITS: usize, const BYTES: usize> Room<EDITS, BYTES> {
+impl<const EDITS: usize, const BYTES: usize> BatchRoom<EDITS, BYTES> {
     pub(crate) const EDITS: usize = EDITS;
     pub(crate) const BYTES: usize = BYTES;
 }

@@ -12,7 +12,7 @@ use nandu_log::{Log, LogError};
 use nandu_nand::{CellMode, Nand};
 #[cfg(feature = "tags")]
 use nandu_tree::Tag;
-use nandu_tree::{Begin, ByteCells, Engine, Parts};
+use nandu_tree::{Begin, ByteCells, Engine, Outcome, Parts};
 
 pub use nandu_log::{LogStats, Violation as LogViolation};
 pub(crate) use nandu_tree::EngineError as TreeError;
@@ -34,9 +34,6 @@ const KEPT_SHARE: u32 = 8;
 /// Reads of a mount for the tail and the members of the window, and for each file concerned two that lead to its inode: those for a whole tail of one file.
 #[cfg(feature = "tags")]
 const TAIL_READS_MAX: usize = TAIL_MAX as usize + 2;
-
-/// How something ends that the tree does.
-type Outcome<T, N> = Result<T, TreeError<<N as nandu_nand::ErrorType>::Error>>;
 
 /// The records of the volume, by their keys.
 pub(crate) struct Records<'m, N: Nand> {
@@ -258,8 +255,8 @@ impl<'m, N: Nand> Records<'m, N> {
     }
 
     /// Brings every change to its leaf.
-    pub(crate) fn settle(&mut self) -> Outcome<(), N> {
-        self.engine.settle()
+    pub(crate) fn merge(&mut self) -> Outcome<(), N> {
+        self.engine.merge()
     }
 
     /// Changes that are in no leaf.
@@ -282,8 +279,8 @@ impl<'m, N: Nand> Records<'m, N> {
     /// Uses idle time, for the block that was chosen. Makes moves count when nothing is left to do, unless a user's changes wait, too.
     #[cfg(feature = "mlc")]
     pub(crate) fn step(&mut self, programs: u32) -> Outcome<bool, N> {
-        let settles = !self.engine.is_owed();
-        self.engine.idle_with(Budget::chosen(programs), settles)
+        let buries = !self.engine.is_owed();
+        self.engine.idle_with(Budget::chosen(programs), buries)
     }
 
     /// Uses idle time.

@@ -15,7 +15,7 @@ const ADDED_SHARE: u32 = 2;
 const CHANGED_SHARE: u32 = 4;
 
 /// What changes of records take more than what they replace.
-struct Growth {
+struct RecordGrowth {
     bytes: isize,
     /// Whether there is a record more.
     adds: bool,
@@ -97,8 +97,8 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// What changes of records take more than there is. Reads the leaves concerned.
-    fn growth(&mut self, batch: &Batch<'_>) -> Result<Growth, FsError<N::Error>> {
-        let mut growth = Growth { bytes: 0, adds: false };
+    fn growth(&mut self, batch: &Batch<'_>) -> Result<RecordGrowth, FsError<N::Error>> {
+        let mut growth = RecordGrowth { bytes: 0, adds: false };
         for edit in batch.edits() {
             let size = |value: usize| (edit.key.len() + value) as isize;
             let before = self.tree.value_len(edit.key)?;

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use nandu_nand::Nand;
 
-use crate::batch::{Batch, PageRoom, Room, batch_in};
+use crate::batch::{Batch, BatchRoom, PageRoom, batch_in};
 use crate::commit::Commit;
 use crate::fragments::{BYTES, FRAGMENTS_FOUND_MAX};
 use crate::fs::Fs;
@@ -164,7 +164,7 @@ impl<N: Nand> Fs<'_, N> {
         if state.fragments.as_slice().is_empty() {
             return Ok(());
         }
-        batch_in!(batch: Room<FRAGMENTS_FOUND_MAX, { FRAGMENTS_FOUND_MAX * KEY_SIZE_MAX }>);
+        batch_in!(batch: BatchRoom<FRAGMENTS_FOUND_MAX, { FRAGMENTS_FOUND_MAX * KEY_SIZE_MAX }>);
         Self::delete_fragments(&mut batch, place, state);
         self.commit(&batch, Commit::Freeing)
     }

@@ -16,7 +16,7 @@ use crate::{Allocation, FsError, Ino};
 
 /// What is left of a truncation when its first part is durable.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Left {
+enum LeftToCut {
     Nothing,
     OfFile,
     /// Of a file without a name.
@@ -40,27 +40,32 @@ impl<N: Nand> Fs<'_, N> {
         }
         self.begin_change()?;
         self.finish_truncation(ino, size)?;
-        let mut left = Left::Nothing;
+        let mut left = LeftToCut::Nothing;
         self.change(&[], &mut |fs, batch, _| {
             let how;
             (how, left) = fs.prepare_cut(batch, ino, size)?;
             Ok(how)
         })?;
-        if left == Left::OfOrphan {
+        if left == LeftToCut::OfOrphan {
             // Its record says that it is an orphan, and not that it was cut.
             self.open.set_cut(ino.0, true);
         }
-        if left == Left::Nothing { Ok(()) } else { self.remove_cut_off(ino) }
+        if left == LeftToCut::Nothing { Ok(()) } else { self.remove_cut_off(ino) }
     }
 
     /// The first part of it, which is durable as one.
-    fn prepare_cut(&mut self, batch: &mut Batch<'_>, ino: Ino, size: u64) -> Result<(Commit, Left), FsError<N::Error>> {
+    fn prepare_cut(
+        &mut self,
+        batch: &mut Batch<'_>,
+        ino: Ino,
+        size: u64,
+    ) -> Result<(Commit, LeftToCut), FsError<N::Error>> {
         let mut inode = self.file(ino)?;
         let old_size = core::mem::replace(&mut inode.size, size);
         inode.modify(self.now);
         if size >= old_size {
             batch.put_inode(ino, &inode);
-            return Ok((Commit::Records, Left::Nothing));
+            return Ok((Commit::Records, LeftToCut::Nothing));
         }
         let page_size = self.page_size();
         let (index, start) = self.place(size);
@@ -77,9 +82,9 @@ impl<N: Nand> Fs<'_, N> {
         }
         batch.put_inode(ino, &inode);
         let left = match doomed.is_all {
-            true => Left::Nothing,
-            false if inode.nlink > 0 => Left::OfFile,
-            false => Left::OfOrphan,
+            true => LeftToCut::Nothing,
+            false if inode.nlink > 0 => LeftToCut::OfFile,
+            false => LeftToCut::OfOrphan,
         };
         Ok((Commit::Freeing, left))
     }

@@ -37,7 +37,7 @@ const NAME_KEY_SIZE: usize = 13;
 
 /// A name that was found.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundName {
     pub(crate) position: u64,
     pub(crate) ino: Ino,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Found {
 /// Where a name is, or where it can be put.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Search {
-    Found(Found),
+    Found(FoundName),
     /// The position, if one is free.
     Free(Option<u64>),
 }
@@ -166,7 +166,7 @@ impl<N: Nand> Fs<'_, N> {
                 return ControlFlow::Break(());
             };
             if other == name {
-                found = Some(Found { position, ino });
+                found = Some(FoundName { position, ino });
                 return ControlFlow::Break(());
             }
             free += u64::from(position == free);
@@ -180,7 +180,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Looks up a name that has to be there.
-    pub(crate) fn found(&mut self, directory: Ino, name: &[u8]) -> Result<Found, FsError<N::Error>> {
+    pub(crate) fn found(&mut self, directory: Ino, name: &[u8]) -> Result<FoundName, FsError<N::Error>> {
         match self.search(directory, name)? {
             Search::Found(found) => Ok(found),
             Search::Free(_) => Err(FsError::NotFound { directory }),
@@ -190,7 +190,7 @@ impl<N: Nand> Fs<'_, N> {
     /// A position for a name that must not be there.
     pub(crate) fn free_position(&mut self, directory: Ino, name: &[u8]) -> Result<u64, FsError<N::Error>> {
         match self.search(directory, name)? {
-            Search::Found(Found { ino, .. }) => Err(FsError::Exists { directory, ino }),
+            Search::Found(FoundName { ino, .. }) => Err(FsError::Exists { directory, ino }),
             // 256 names with one hash come about on purpose only, and the key is not known.
             Search::Free(position) => position.ok_or(FsError::Full),
         }

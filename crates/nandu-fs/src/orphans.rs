@@ -11,7 +11,7 @@ use core::ops::ControlFlow;
 
 use nandu_nand::Nand;
 
-use crate::batch::{Batch, INODE_ROOM, Room, batch_in};
+use crate::batch::{Batch, BatchRoom, INODE_ROOM, batch_in};
 use crate::error::Damage;
 use crate::fs::Fs;
 use crate::inode::Inode;
@@ -29,7 +29,7 @@ pub(crate) const REMOVED_COUNT: usize = STEP_COUNT / 2;
 const STEP_SHARE: usize = 32;
 
 /// A step's room: what it deletes, the inode and the orphan's record.
-pub(crate) type StepRoom = Room<{ STEP_COUNT + 2 }, { (STEP_COUNT + 1) * KEY_SIZE_MAX + INODE_ROOM }>;
+pub(crate) type StepRoom = BatchRoom<{ STEP_COUNT + 2 }, { (STEP_COUNT + 1) * KEY_SIZE_MAX + INODE_ROOM }>;
 
 /// What of some records is going to be deleted.
 pub(crate) struct Doomed {
@@ -224,7 +224,7 @@ impl<N: Nand> Fs<'_, N> {
         if self.tree.pending_count() == 0 {
             return Ok(any);
         }
-        match self.tree.settle().map_err(FsError::from) {
+        match self.tree.merge().map_err(FsError::from) {
             Err(FsError::Full) => Ok(any),
             outcome => outcome.map(|()| true),
         }

@@ -9,7 +9,7 @@ use crate::fs::Fs;
 use crate::inode::{CTIME, Inode};
 use crate::keys::Key;
 use crate::links::Ending;
-use crate::names::{Found, Search};
+use crate::names::{FoundName, Search};
 use crate::{FsError, Ino, RenameMode, Time};
 
 /// Most directories above one another that are walked to find out whether one is above another.
@@ -96,11 +96,11 @@ impl<N: Nand> Fs<'_, N> {
         let mut how = Commit::Records;
         let position = match (mode, self.search(new_directory, new_name)?) {
             (RenameMode::Exchange, Search::Free(_)) => return Err(FsError::NotFound { directory: new_directory }),
-            (RenameMode::NoReplace, Search::Found(Found { ino, .. })) => {
+            (RenameMode::NoReplace, Search::Found(FoundName { ino, .. })) => {
                 return Err(FsError::Exists { directory: new_directory, ino });
             }
             // Two names of one inode: POSIX has it that nothing happens.
-            (_, Search::Found(Found { ino, .. })) if ino == moved.ino => return Ok(how),
+            (_, Search::Found(FoundName { ino, .. })) if ino == moved.ino => return Ok(how),
             (RenameMode::Exchange, Search::Found(other)) => {
                 let more = self.put_exchanged(batch, other.ino, (directory, moved.position, name))? - links;
                 deltas = [Delta { names: 0, links: more }, Delta { names: 0, links: -more }];

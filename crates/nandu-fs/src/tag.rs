@@ -28,7 +28,7 @@ use crate::{Ino, Time};
 
 /// What a tag says of the write of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tag {
+pub(crate) struct PageTag {
     pub(crate) ino: u64,
     pub(crate) index: u32,
     /// Byte of the page behind the last one that was written, 1 to 65,536.
@@ -58,10 +58,10 @@ fn split(word: u64, bits: u32) -> (u64, u64) {
     (word & ((1 << bits) - 1), word >> bits)
 }
 
-impl Tag {
+impl PageTag {
     /// The write of a page up to this byte, at this time.
-    pub(crate) fn of((ino, index): (Ino, u32), end: usize, now: Time) -> Tag {
-        Tag { ino: ino.0, index, end: end as u32, now }
+    pub(crate) fn of((ino, index): (Ino, u32), end: usize, now: Time) -> PageTag {
+        PageTag { ino: ino.0, index, end: end as u32, now }
     }
 
     /// What the tag of a page of this chip says; `None` if it does not fit.
@@ -92,7 +92,7 @@ impl Tag {
     }
 
     /// `None` if the bytes are no tag of a file's page of this chip.
-    pub(crate) fn parse(bytes: &[u8; TAG_OWNER_SIZE], geometry: &Geometry) -> Option<Tag> {
+    pub(crate) fn parse(bytes: &[u8; TAG_OWNER_SIZE], geometry: &Geometry) -> Option<PageTag> {
         let (time, place) = bytes.split_first_chunk::<4>()?;
         let widths = Widths::of(geometry);
         let (time_high, place) = split(u64::from_le_bytes(*place.first_chunk()?), TIME_HIGH_BITS);
@@ -101,7 +101,7 @@ impl Tag {
         let milliseconds = time_high << u32::BITS | u64::from(u32::from_le_bytes(*time));
         let seconds = (milliseconds / 1000) as i64;
         let now = Time { seconds, nanoseconds: (milliseconds % 1000) as u32 * 1_000_000 };
-        let tag = Tag { ino, index: index as u32, end: end as u32 + 1, now };
+        let tag = PageTag { ino, index: index as u32, end: end as u32 + 1, now };
         let is_sound = (1..INO_END).contains(&ino) && tag.index < u32::MAX;
         is_sound.then_some(tag)
     }
@@ -112,27 +112,27 @@ mod tests {
     use nandu_nand::Geometry;
     use nandu_sim::Chip;
 
-    use super::{Tag, Widths};
+    use super::{PageTag, Widths};
     use crate::Time;
 
     const CHIP: Geometry = Chip::W25N01GV.geometry;
 
-    const TAG: Tag = Tag {
+    const TAG: PageTag = PageTag {
         ino: (1 << 27) - 1,
         index: u32::MAX >> 16,
         end: 2048,
         now: Time { seconds: (1 << 42) / 1000, nanoseconds: 103_000_000 },
     };
 
-    fn bytes(tag: Tag) -> Option<[u8; 12]> {
+    fn bytes(tag: PageTag) -> Option<[u8; 12]> {
         tag.to_bytes(Widths::of(&CHIP))
     }
 
     #[test]
     fn a_tag_comes_back() {
-        let least = Tag { ino: 1, index: 0, end: 1, now: Time::EPOCH };
-        for tag in [TAG, least, Tag { ino: 77, ..TAG }, Tag { index: 77, ..TAG }, Tag { end: 77, ..TAG }] {
-            assert_eq!(Tag::parse(&bytes(tag).unwrap(), &CHIP), Some(tag));
+        let least = PageTag { ino: 1, index: 0, end: 1, now: Time::EPOCH };
+        for tag in [TAG, least, PageTag { ino: 77, ..TAG }, PageTag { index: 77, ..TAG }, PageTag { end: 77, ..TAG }] {
+            assert_eq!(PageTag::parse(&bytes(tag).unwrap(), &CHIP), Some(tag));
         }
         assert_eq!(bytes(least), Some([0, 0, 0, 0, 0, 0, 0, 0, 0x20, 0, 0, 0]));
     }
@@ -141,13 +141,13 @@ mod tests {
     fn what_a_tag_has_no_room_for_has_none() {
         let time = |seconds, nanoseconds| Time { seconds, nanoseconds };
         for tag in [
-            Tag { ino: 1 << 27, ..TAG },
-            Tag { index: 1 << 16, ..TAG },
-            Tag { end: 2049, ..TAG },
-            Tag { now: time(-1, 0), ..TAG },
-            Tag { now: time((1 << 42) / 1000, 104_000_000), ..TAG },
-            Tag { now: time(i64::MAX, 0), ..TAG },
-            Tag { now: time(1, 1), ..TAG },
+            PageTag { ino: 1 << 27, ..TAG },
+            PageTag { index: 1 << 16, ..TAG },
+            PageTag { end: 2049, ..TAG },
+            PageTag { now: time(-1, 0), ..TAG },
+            PageTag { now: time((1 << 42) / 1000, 104_000_000), ..TAG },
+            PageTag { now: time(i64::MAX, 0), ..TAG },
+            PageTag { now: time(1, 1), ..TAG },
         ] {
             assert_eq!(bytes(tag), None, "{tag:?}");
         }
@@ -155,6 +155,6 @@ mod tests {
 
     #[test]
     fn what_is_no_page_of_a_file_is_no_tag() {
-        assert_eq!(Tag::parse(&[0; 12], &CHIP), None);
+        assert_eq!(PageTag::parse(&[0; 12], &CHIP), None);
     }
 }

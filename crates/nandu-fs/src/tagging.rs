@@ -5,25 +5,25 @@
 use nandu_nand::Nand;
 
 use crate::below::FileTree;
-use crate::tag::Tag;
+use crate::tag::PageTag;
 use crate::{Ino, Time};
 
 /// What tells of the write of a page under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tagging(Option<Tag>);
+pub(crate) struct Tagging(Option<PageTag>);
 
 impl Tagging {
     /// No write is under way.
     pub(crate) const NONE: Tagging = Tagging(None);
 
     /// What the tag is to say.
-    pub(crate) fn take(&mut self) -> Option<Tag> {
+    pub(crate) fn take(&mut self) -> Option<PageTag> {
         self.0.take()
     }
 
     /// Before the first change of the write of a page.
     pub(crate) fn begin<N: Nand>(_tree: &FileTree<'_, N>, page: (Ino, u32), end: usize, now: Time) -> Tagging {
-        Tagging(Some(Tag::of(page, end, now)))
+        Tagging(Some(PageTag::of(page, end, now)))
     }
 
     /// Something else changed on the way.

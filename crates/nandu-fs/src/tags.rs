@@ -12,14 +12,14 @@ use crate::below::{TAG_OWNER_SIZE, TaggedPage, TreeError};
 use crate::fs::Fs;
 use crate::keys::Key;
 use crate::page_records::Base;
-use crate::tag::Tag;
+use crate::tag::PageTag;
 use crate::{FsError, Ino};
 
 /// What a tag says of a page: the write, with the file's own number, and whether it comes in place of a hole.
-fn parse(bytes: &[u8; TAG_OWNER_SIZE], geometry: &Geometry) -> Option<(Tag, bool)> {
-    let tag = Tag::parse(bytes, geometry)?;
+fn parse(bytes: &[u8; TAG_OWNER_SIZE], geometry: &Geometry) -> Option<(PageTag, bool)> {
+    let tag = PageTag::parse(bytes, geometry)?;
     let (ino, is_new) = (tag.ino >> 1, tag.ino & 1 == 1);
-    (ino > 0).then_some((Tag { ino, ..tag }, is_new))
+    (ino > 0).then_some((PageTag { ino, ..tag }, is_new))
 }
 
 impl<N: Nand> Fs<'_, N> {
@@ -35,7 +35,7 @@ impl<N: Nand> Fs<'_, N> {
         let tells_all = (is_new || before == Base::Page) && edits.len() <= 1;
         let Some(tag) = self.tagging.take().filter(|_| tells_all) else { return Ok(false) };
         debug_assert!((tag.ino, tag.index) == (ino, index), "the page that is written");
-        let said = Tag { ino: 2 * ino + u64::from(is_new), ..tag };
+        let said = PageTag { ino: 2 * ino + u64::from(is_new), ..tag };
         let Some(bytes) = said.sealed(self.tree.log().geometry()) else { return Ok(false) };
         Ok(self.tree.put_tagged(ino, (Key::page(ino, index).as_slice(), page), &bytes, edits)?)
     }

@@ -23,7 +23,7 @@ const PART_COUNT_MAX: usize = 32;
 
 /// Where an attribute is.
 #[derive(Clone, Copy)]
-struct Place {
+struct XattrPlace {
     hash: u32,
     probe: u8,
     /// Its value; `None` if it is not there.
@@ -88,7 +88,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Where an attribute is, or can be put. Reads the leaf.
-    fn find_xattr(&mut self, ino: Ino, name: &[u8]) -> Result<Place, FsError<N::Error>> {
+    fn find_xattr(&mut self, ino: Ino, name: &[u8]) -> Result<XattrPlace, FsError<N::Error>> {
         let hash = self.xattr_hash(name);
         let (from, to) = (Key::xattr(ino.0, hash, 0, 0), Key::xattr(ino.0, hash, 0xFF, 0xFF));
         let mut free = 0_u16;
@@ -104,7 +104,7 @@ impl<N: Nand> Fs<'_, N> {
                 return ControlFlow::Break(());
             };
             if other == name {
-                found = Some(Place { hash, probe, value: Some(value) });
+                found = Some(XattrPlace { hash, probe, value: Some(value) });
                 return ControlFlow::Break(());
             }
             free += u16::from(u16::from(probe) == free);
@@ -113,7 +113,7 @@ impl<N: Nand> Fs<'_, N> {
         match (found, u8::try_from(free)) {
             _ if !is_sound => Err(FsError::Corrupt { ino, why: Damage::Xattr }),
             (Some(place), _) => Ok(place),
-            (None, Ok(probe)) => Ok(Place { hash, probe, value: None }),
+            (None, Ok(probe)) => Ok(XattrPlace { hash, probe, value: None }),
             // More names with one hash than there are probes.
             (None, Err(_)) => Err(FsError::Full),
         }
@@ -128,7 +128,7 @@ impl<N: Nand> Fs<'_, N> {
     pub fn get_xattr(&mut self, ino: Ino, name: &[u8], out: &mut [u8]) -> Result<usize, FsError<N::Error>> {
         self.check_xattr_name(name)?;
         self.inode(ino)?;
-        let Place { hash, probe, value } = self.find_xattr(ino, name)?;
+        let XattrPlace { hash, probe, value } = self.find_xattr(ino, name)?;
         let Value { size, number } = value.ok_or(FsError::NoXattr(ino))?;
         if out.is_empty() {
             return Ok(size);
@@ -181,7 +181,7 @@ impl<N: Nand> Fs<'_, N> {
         if name.len() > size_max {
             return Err(FsError::NameSize { size: name.len(), size_max });
         }
-        let Place { hash, probe, .. } = self.place_xattr(ino, name, mode)?;
+        let XattrPlace { hash, probe, .. } = self.place_xattr(ino, name, mode)?;
         let number = self.free_number(ino)?;
         loop {
             // Whoever makes room meanwhile must not remove what nothing names yet.
@@ -224,7 +224,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Where an attribute is or is going to be, if the mode allows to set it.
-    fn place_xattr(&mut self, ino: Ino, name: &[u8], mode: XattrMode) -> Result<Place, FsError<N::Error>> {
+    fn place_xattr(&mut self, ino: Ino, name: &[u8], mode: XattrMode) -> Result<XattrPlace, FsError<N::Error>> {
         self.inode(ino)?;
         let place = self.find_xattr(ino, name)?;
         match (mode, place.value) {
@@ -244,7 +244,7 @@ impl<N: Nand> Fs<'_, N> {
         mode: XattrMode,
         set: &SetAttributes,
     ) -> Result<Option<Value>, FsError<N::Error>> {
-        let Place { hash, probe, value: old } = self.place_xattr(ino, name, mode)?;
+        let XattrPlace { hash, probe, value: old } = self.place_xattr(ino, name, mode)?;
         let mut inode = self.inode(ino)?;
         let size = |value: usize| (name.len() + value) as u32;
         let others = inode.xattr_size.saturating_sub(old.map_or(0, |old| size(old.size)));

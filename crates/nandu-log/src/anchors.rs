@@ -7,7 +7,7 @@ use nandu_media::anchor::MODE_SLC;
 use nandu_media::header::{FLAG_CLEAN, FLAG_INEXACT};
 use nandu_media::table::RECORD_SIZE;
 use nandu_media::{
-    ANCHOR_COUNT, Anchor, AnchorFields, Field, Head as StoredHead, Malformed, PageFields, PageKind, READY_COUNT_MAX,
+    ANCHOR_COUNT, Anchor, AnchorFields, Field, HeadFields, Malformed, PageFields, PageKind, READY_COUNT_MAX,
     STREAM_COUNT_MAX,
 };
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
@@ -16,7 +16,7 @@ use crate::blocks::{Blocks, Flag};
 use crate::chip::Programmed;
 use crate::error::LogError;
 use crate::heads::Heads;
-use crate::medium::{Found, Medium};
+use crate::medium::{Header, Medium};
 use crate::ready::Ready;
 use crate::shape::Shape;
 use crate::tail::Tail;
@@ -90,7 +90,7 @@ impl Anchors {
     /// Takes over what an anchor says, which stands in a page of which this was found.
     pub(crate) fn found(
         anchor: &Anchor<'_>,
-        found: &Found,
+        found: &Header,
         shape: &Shape,
         is_clean: bool,
     ) -> Result<Anchors, Malformed> {
@@ -139,7 +139,7 @@ impl Anchors {
     }
 
     /// The newest checkpoint is stable after all.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn trust_newest(&mut self) {
         self.base = self.current;
     }
 
@@ -313,13 +313,13 @@ impl Anchors {
             mode: MODE_SLC,
             ready_max: said.shape.ready_max,
             table_page_count: blocks.table_pages(),
-            bare_streams: said.shape.raw_streams(),
+            raw_streams: said.shape.raw_streams(),
             mlc_streams: u8::from(said.shape.has_mlc()),
             tags: said.shape.has_tags().then(|| said.tail.to_stored()),
             has_commit_stream: true,
         };
-        let heads: [Option<StoredHead>; STREAM_COUNT_MAX] = core::array::from_fn(|stream| {
-            said.heads.open(stream as u8).map(|head| StoredHead { block: head.block.0, next: head.next })
+        let heads: [Option<HeadFields>; STREAM_COUNT_MAX] = core::array::from_fn(|stream| {
+            said.heads.open(stream as u8).map(|head| HeadFields { block: head.block.0, next: head.next })
         });
         let mut ready = [0; READY_COUNT_MAX];
         let unopened = said.ready.unopened();

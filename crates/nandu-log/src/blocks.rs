@@ -25,7 +25,7 @@ use crate::shape::Shape;
 /// What a block is used for, as far as this session knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum State {
+pub(crate) enum Stage {
     /// Holds nothing, and no checkpoint lists it.
     Free = 0,
     /// In the ready list of the newest checkpoint, to be erased before it is opened.
@@ -40,43 +40,43 @@ pub(crate) enum State {
     Anchor = 7,
 }
 
-const STATES: [State; 8] =
-    [State::Free, State::Listed, State::Ready, State::Open, State::Closed, State::Failing, State::Bad, State::Anchor];
+const STATES: [Stage; 8] =
+    [Stage::Free, Stage::Listed, Stage::Ready, Stage::Open, Stage::Closed, Stage::Failing, Stage::Bad, Stage::Anchor];
 
-impl State {
-    fn from_media(state: BlockState) -> State {
+impl Stage {
+    fn from_media(state: BlockState) -> Stage {
         match state {
-            BlockState::Free => State::Free,
-            BlockState::Ready => State::Ready,
-            BlockState::Open => State::Open,
-            BlockState::Full | BlockState::Suspect => State::Closed,
-            BlockState::Failing => State::Failing,
-            BlockState::Bad => State::Bad,
-            BlockState::Anchor => State::Anchor,
+            BlockState::Free => Stage::Free,
+            BlockState::Ready => Stage::Ready,
+            BlockState::Open => Stage::Open,
+            BlockState::Full | BlockState::Suspect => Stage::Closed,
+            BlockState::Failing => Stage::Failing,
+            BlockState::Bad => Stage::Bad,
+            BlockState::Anchor => Stage::Anchor,
         }
     }
 
     fn to_media(self) -> BlockState {
         match self {
             // The list itself says what is in it.
-            State::Free | State::Listed => BlockState::Free,
-            State::Ready => BlockState::Ready,
-            State::Open => BlockState::Open,
-            State::Closed => BlockState::Full,
-            State::Failing => BlockState::Failing,
-            State::Bad => BlockState::Bad,
-            State::Anchor => BlockState::Anchor,
+            Stage::Free | Stage::Listed => BlockState::Free,
+            Stage::Ready => BlockState::Ready,
+            Stage::Open => BlockState::Open,
+            Stage::Closed => BlockState::Full,
+            Stage::Failing => BlockState::Failing,
+            Stage::Bad => BlockState::Bad,
+            Stage::Anchor => BlockState::Anchor,
         }
     }
 
     /// Programmed, to be programmed no further.
     pub(crate) fn is_closed(self) -> bool {
-        matches!(self, State::Closed | State::Failing)
+        matches!(self, Stage::Closed | Stage::Failing)
     }
 
     /// Whether pages in it can be live.
     pub(crate) fn holds_data(self) -> bool {
-        self == State::Open || self.is_closed()
+        self == Stage::Open || self.is_closed()
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct BlockEntry {
 }
 
 impl BlockEntry {
-    fn state(self) -> State {
+    fn state(self) -> Stage {
         STATES[(self.word.get() >> STATE_SHIFT & 7) as usize]
     }
 
@@ -138,7 +138,7 @@ impl BlockEntry {
 
     /// Full of dead pages.
     fn is_empty(self) -> bool {
-        self.state() == State::Closed && self.live() == 0
+        self.state() == Stage::Closed && self.live() == 0
     }
 }
 
@@ -215,7 +215,7 @@ impl<'m> Blocks<'m> {
         self.entries.fill(BlockEntry { word: U32::ZERO, live: U16::ZERO });
         self.table.fill(TablePage { address: U32::new(NO_PAGE), changed: CHANGED, reserved: [0; 3] });
         self.counts = [0; STATES.len()];
-        self.counts[State::Free as usize] = self.entries.len() as u32;
+        self.counts[Stage::Free as usize] = self.entries.len() as u32;
         (self.empty, self.live_total, self.refresh, self.damaged, self.erase_count_sum) = (0, 0, 0, 0, 0);
         debug_assert!(self.pool() == self.count() && self.good() == self.count());
     }
@@ -236,7 +236,7 @@ impl<'m> Blocks<'m> {
         self.entry(block).word.get()
     }
 
-    pub(crate) fn state(&self, block: BlockAddr) -> State {
+    pub(crate) fn state(&self, block: BlockAddr) -> Stage {
         self.entry(block).state()
     }
 
@@ -294,13 +294,13 @@ impl<'m> Blocks<'m> {
         self.entry(block).has(flag)
     }
 
-    pub(crate) fn in_state(&self, state: State) -> u32 {
+    pub(crate) fn in_state(&self, state: Stage) -> u32 {
         self.counts[state as usize]
     }
 
     /// Blocks to be emptied however much room there is: their bits flip, or a program failed in them.
     pub(crate) fn endangered(&self) -> u32 {
-        self.refresh + self.in_state(State::Failing)
+        self.refresh + self.in_state(Stage::Failing)
     }
 
     pub(crate) fn damaged(&self) -> u32 {
@@ -314,22 +314,22 @@ impl<'m> Blocks<'m> {
 
     /// Blocks that hold nothing and are open to nobody.
     pub(crate) fn pool(&self) -> u32 {
-        self.listable() + self.in_state(State::Listed) + self.in_state(State::Ready)
+        self.listable() + self.in_state(Stage::Listed) + self.in_state(Stage::Ready)
     }
 
     /// Blocks that the next checkpoint can list and the newest one does not.
     pub(crate) fn listable(&self) -> u32 {
-        self.in_state(State::Free) + self.empty
+        self.in_state(Stage::Free) + self.empty
     }
 
     /// Whether the next checkpoint can list a block that the newest one does not.
     pub(crate) fn is_listable(&self, block: BlockAddr) -> bool {
-        self.state(block) == State::Free || self.entry(block).is_empty()
+        self.state(block) == Stage::Free || self.entry(block).is_empty()
     }
 
     /// Blocks that data can use at all.
     pub(crate) fn good(&self) -> u32 {
-        let lost = [State::Bad, State::Anchor, State::Failing].map(|state| self.in_state(state)).iter().sum::<u32>();
+        let lost = [Stage::Bad, Stage::Anchor, Stage::Failing].map(|state| self.in_state(state)).iter().sum::<u32>();
         self.count().saturating_sub(lost + self.damaged)
     }
 
@@ -348,7 +348,7 @@ impl<'m> Blocks<'m> {
         self.damaged = step(self.damaged, old.has(Flag::Damaged), new.has(Flag::Damaged));
         let (old_erases, new_erases) = (old.word.get() & ERASE_COUNT_MAX, word & ERASE_COUNT_MAX);
         self.erase_count_sum = self.erase_count_sum - u64::from(old_erases) + u64::from(new_erases);
-        debug_assert!(self.empty <= self.in_state(State::Closed));
+        debug_assert!(self.empty <= self.in_state(Stage::Closed));
         debug_assert!(self.counts.iter().sum::<u32>() == self.count(), "each block is in one state");
         // A live count that only fell needs no new table page: the recorded one stays an upper bound.
         let change = if old.state() != new.state() || old_erases != new_erases || live > old.live() {
@@ -363,7 +363,7 @@ impl<'m> Blocks<'m> {
         }
     }
 
-    fn set_state(&mut self, block: BlockAddr, state: State) {
+    fn set_state(&mut self, block: BlockAddr, state: Stage) {
         let word = self.word(block) & !STATE_BITS | (state as u32) << STATE_SHIFT;
         if state.holds_data() {
             return self.change(block, word, self.live(block));
@@ -374,14 +374,14 @@ impl<'m> Blocks<'m> {
         }
         // What the mark's flag says depends on whether the block is bad.
         let lost =
-            if state == State::Bad { Flag::Mark as u32 } else { 0 } | Flag::Refresh as u32 | Flag::Damaged as u32;
+            if state == Stage::Bad { Flag::Mark as u32 } else { 0 } | Flag::Refresh as u32 | Flag::Damaged as u32;
         self.change(block, word & !lost, 0);
     }
 
     /// A checkpoint is about to list a block.
     pub(crate) fn list(&mut self, block: BlockAddr) {
         debug_assert!(self.is_listable(block), "a block is listed that holds data");
-        self.set_state(block, State::Listed);
+        self.set_state(block, Stage::Listed);
         debug_assert!(!self.is_listable(block) && self.live(block) == 0);
     }
 
@@ -392,7 +392,7 @@ impl<'m> Blocks<'m> {
     pub(crate) fn list_more(&mut self, before: &Ready, most: usize) -> Ready {
         let mut ready = Ready::EMPTY;
         // One that failed meanwhile is bad.
-        let is_left = |block: &&BlockAddr| matches!(self.state(**block), State::Ready | State::Listed);
+        let is_left = |block: &&BlockAddr| matches!(self.state(**block), Stage::Ready | Stage::Listed);
         before.unopened().iter().filter(is_left).for_each(|&block| ready.push(block));
         while ready.all().len() < most {
             let listable = self.addresses().filter(|&block| self.is_listable(block));
@@ -406,26 +406,26 @@ impl<'m> Blocks<'m> {
 
     /// A block of the newest checkpoint's list may not be erased, or is not known to be.
     pub(crate) fn doubt(&mut self, block: BlockAddr) {
-        debug_assert!(matches!(self.state(block), State::Free | State::Listed | State::Ready));
-        self.set_state(block, State::Listed);
+        debug_assert!(matches!(self.state(block), Stage::Free | Stage::Listed | Stage::Ready));
+        self.set_state(block, Stage::Listed);
     }
 
     /// An erase of a listed block returned.
     pub(crate) fn erased(&mut self, block: BlockAddr) {
-        debug_assert!(matches!(self.state(block), State::Listed | State::Ready));
-        self.set_state(block, State::Ready);
+        debug_assert!(matches!(self.state(block), Stage::Listed | Stage::Ready));
+        self.set_state(block, Stage::Ready);
         debug_assert!(self.live(block) == 0 && !self.has(block, Flag::Damaged));
     }
 
     /// A block that was taken from the ready list, if it was erased before.
     pub(crate) fn prove_erased(&self, listed: Listed) -> Result<Erased, Listed> {
-        if self.state(listed.block()) == State::Ready { Ok(listed.erased()) } else { Err(listed) }
+        if self.state(listed.block()) == Stage::Ready { Ok(listed.erased()) } else { Err(listed) }
     }
 
     /// A stream opens a block.
     pub(crate) fn open(&mut self, erased: Erased, (stream, is_raw): (u8, bool)) {
         let block = erased.block();
-        debug_assert!(self.state(block) == State::Ready && self.live(block) == 0);
+        debug_assert!(self.state(block) == Stage::Ready && self.live(block) == 0);
         self.opened += 1;
         if self.opened * AGES >= self.count() {
             self.opened = 0;
@@ -487,50 +487,50 @@ impl<'m> Blocks<'m> {
 
     /// Nothing more goes to a block.
     pub(crate) fn close(&mut self, block: BlockAddr) {
-        debug_assert!(self.state(block) == State::Open);
-        self.set_state(block, State::Closed);
+        debug_assert!(self.state(block) == Stage::Open);
+        self.set_state(block, Stage::Closed);
         debug_assert!(self.state(block).is_closed());
     }
 
     /// A program failed in a block.
     pub(crate) fn fail(&mut self, block: BlockAddr) {
-        debug_assert!(self.state(block) == State::Open);
-        self.set_state(block, State::Failing);
+        debug_assert!(self.state(block) == Stage::Open);
+        self.set_state(block, Stage::Failing);
         debug_assert!(!self.is_listable(block), "a block that failed is not opened again");
     }
 
     /// After a cut: a block was opened since the checkpoint or was open there, and so many pages in it may be live.
     pub(crate) fn found_used(&mut self, block: BlockAddr, live: u16) {
-        self.set_state(block, State::Closed);
+        self.set_state(block, Stage::Closed);
         self.change(block, self.word(block), live.min(self.pages_of(block)));
-        debug_assert!(self.state(block) == State::Closed && self.live(block) <= self.pages_of(block));
+        debug_assert!(self.state(block) == Stage::Closed && self.live(block) <= self.pages_of(block));
     }
 
     /// A stream goes on in a block that was open at a cut.
     pub(crate) fn reopen(&mut self, block: BlockAddr, stream: u8) {
         let word = self.word(block) & !(STATE_BITS | STREAM_BITS);
-        let word = word | u32::from(stream & 7) << STREAM_SHIFT | (State::Open as u32) << STATE_SHIFT;
+        let word = word | u32::from(stream & 7) << STREAM_SHIFT | (Stage::Open as u32) << STATE_SHIFT;
         self.change(block, word, self.live(block));
-        debug_assert!(self.state(block) == State::Open);
+        debug_assert!(self.state(block) == Stage::Open);
     }
 
     /// A block is out of use; its mark is put on the chip after the next checkpoint.
     pub(crate) fn retire(&mut self, block: BlockAddr) {
-        debug_assert!(self.live(block) == 0 || self.state(block) == State::Anchor, "a block with live pages is kept");
-        self.set_state(block, State::Bad);
+        debug_assert!(self.live(block) == 0 || self.state(block) == Stage::Anchor, "a block with live pages is kept");
+        self.set_state(block, Stage::Bad);
         self.set(block, Flag::Mark, true);
         debug_assert!(self.live(block) == 0);
     }
 
     /// A block carries a mark.
     pub(crate) fn found_bad(&mut self, block: BlockAddr) {
-        self.set_state(block, State::Bad);
+        self.set_state(block, Stage::Bad);
     }
 
     /// A block holds anchors from here on.
     pub(crate) fn make_anchor(&mut self, block: BlockAddr) {
-        debug_assert!(self.state(block) == State::Free);
-        self.set_state(block, State::Anchor);
+        debug_assert!(self.state(block) == Stage::Free);
+        self.set_state(block, Stage::Anchor);
         debug_assert!(!self.is_listable(block));
     }
 
@@ -600,7 +600,7 @@ impl<'m> Blocks<'m> {
             state: self.state(block).to_media(),
             live: scale_live(self.live(block), self.pages_of(block)),
             is_inexact: false,
-            is_bare: self.is_raw(block),
+            is_raw: self.is_raw(block),
             is_mlc: self.mode(block) == CellMode::Mlc,
         }
     }
@@ -608,12 +608,12 @@ impl<'m> Blocks<'m> {
     /// Takes a block's record from a checkpoint; `false` if it says what cannot be.
     #[must_use]
     pub(crate) fn load(&mut self, block: BlockAddr, record: BlockRecord) -> bool {
-        let state = State::from_media(record.state);
+        let state = Stage::from_media(record.state);
         let word = record.erase_count & ERASE_COUNT_MAX | (state as u32) << STATE_SHIFT;
         self.change(block, word, 0);
         let may_be_raw = FILES && self.size.summaries.0 > 0 && state.holds_data();
-        let may_be_mlc = may_be_raw && record.is_bare && self.size.mlc.is_some();
-        if record.is_bare && may_be_raw {
+        let may_be_mlc = may_be_raw && record.is_raw && self.size.mlc.is_some();
+        if record.is_raw && may_be_raw {
             self.found_raw(block);
         }
         if record.is_mlc && may_be_mlc {
@@ -622,7 +622,7 @@ impl<'m> Blocks<'m> {
         if state.holds_data() {
             self.set_live(block, unscale_live(record.live, self.pages_of(block)));
         }
-        (!record.is_bare || may_be_raw) && (!record.is_mlc || may_be_mlc) && (state.holds_data() || record.live == 0)
+        (!record.is_raw || may_be_raw) && (!record.is_mlc || may_be_mlc) && (state.holds_data() || record.live == 0)
     }
 
     pub(crate) fn table_pages(&self) -> u16 {

@@ -2,7 +2,7 @@
 
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand};
 
-use crate::blocks::{Blocks, Flag, State};
+use crate::blocks::{Blocks, Flag, Stage};
 use crate::collector::Collector;
 use crate::dying::Dying;
 use crate::error::LogError;
@@ -44,12 +44,12 @@ pub enum BlockUse {
 pub(crate) fn uses(blocks: &Blocks<'_>) -> impl Iterator<Item = (BlockAddr, BlockUse, u16)> {
     blocks.addresses().map(|block| {
         let what = match blocks.state(block) {
-            State::Free | State::Listed | State::Ready => BlockUse::Free,
-            State::Closed if blocks.live(block) == 0 => BlockUse::Free,
-            State::Anchor => BlockUse::Anchors,
-            State::Bad => BlockUse::Bad,
-            State::Open | State::Closed | State::Failing if blocks.is_raw(block) => BlockUse::Raw(blocks.mode(block)),
-            State::Open | State::Closed | State::Failing => BlockUse::Headed,
+            Stage::Free | Stage::Listed | Stage::Ready => BlockUse::Free,
+            Stage::Closed if blocks.live(block) == 0 => BlockUse::Free,
+            Stage::Anchor => BlockUse::Anchors,
+            Stage::Bad => BlockUse::Bad,
+            Stage::Open | Stage::Closed | Stage::Failing if blocks.is_raw(block) => BlockUse::Raw(blocks.mode(block)),
+            Stage::Open | Stage::Closed | Stage::Failing => BlockUse::Headed,
         };
         (block, what, blocks.live(block))
     })

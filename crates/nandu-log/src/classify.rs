@@ -4,7 +4,7 @@ use nandu_media::Position;
 use nandu_nand::{BlockAddr, CellMode};
 
 use crate::anchors::Standing;
-use crate::blocks::{Blocks, State};
+use crate::blocks::{Blocks, Stage};
 use crate::roll::Rolled;
 use crate::shape::Shape;
 use crate::tail::{TAIL_MAX, Tail};
@@ -44,11 +44,11 @@ pub(crate) fn classify(
     for (slot, &block) in (0..).zip(standing.ready.all()) {
         let is_among = |slots: Option<Position>| slots.is_some_and(|slots| slots.has_slot(slot));
         match blocks.state(block) {
-            State::Closed if is_among(mlc_slots) => {
+            Stage::Closed if is_among(mlc_slots) => {
                 blocks.found_mlc(block);
                 blocks.found_used(block, shape.pages_max());
             }
-            State::Closed if is_among(raw_slots) => blocks.found_raw(block),
+            Stage::Closed if is_among(raw_slots) => blocks.found_raw(block),
             _ => {}
         }
     }
@@ -73,7 +73,7 @@ pub(crate) fn classify(
     // Tags may tell of pages behind what the newest commit knows of.
     if let Some((page, _)) = standing.tail.place(shape, (0, 0)) {
         let block = shape.block_of(page);
-        if blocks.state(block) == State::Closed && blocks.is_raw(block) {
+        if blocks.state(block) == Stage::Closed && blocks.is_raw(block) {
             blocks.found_used(block, (blocks.live(block) + TAIL_MAX).min(pages));
         } else {
             standing.tail = Tail::NONE;

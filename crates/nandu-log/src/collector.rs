@@ -2,7 +2,7 @@
 
 use nandu_nand::{BlockAddr, Cause};
 
-use crate::blocks::{Blocks, Flag, State};
+use crate::blocks::{Blocks, Flag, Stage};
 
 /// Pages that are examined for each program that may be made.
 const EXAMINED: u32 = 16;
@@ -321,10 +321,10 @@ impl Collector {
 
     /// A block in which a program failed and nothing lives.
     pub(crate) fn condemned(blocks: &Blocks<'_>) -> Option<BlockAddr> {
-        if blocks.in_state(State::Failing) == 0 {
+        if blocks.in_state(Stage::Failing) == 0 {
             return None;
         }
-        blocks.addresses().find(|&block| blocks.state(block) == State::Failing && blocks.live(block) == 0)
+        blocks.addresses().find(|&block| blocks.state(block) == Stage::Failing && blocks.live(block) == 0)
     }
 }
 

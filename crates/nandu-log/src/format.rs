@@ -7,11 +7,11 @@ use nandu_media::{ANCHOR_COUNT, Anchor, BlockRecord, PageKind};
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, NandError, NandErrorKind, PageAddr};
 
 use crate::anchors::Anchors;
-use crate::blocks::{Flag, State};
+use crate::blocks::{Flag, Stage};
 use crate::error::LogError;
-use crate::medium::{Found, Probe};
+use crate::medium::{Header, Probe};
 use crate::options::LogOptions;
-use crate::search::{NewestAnchor, Search};
+use crate::search::{AnchorSearch, NewestAnchor};
 use crate::volume::{SEQUENCE_MAX, Volume};
 
 /// Sequences of pages on the chip from here on are not left behind, since a volume that begins there could hardly be written: the block is erased.
@@ -27,7 +27,7 @@ pub(crate) fn format<N: Nand>(volume: &mut Volume<'_, N>, options: &LogOptions) 
     if !shape.has_blocks() {
         return Err(LogError::Unsuitable { what: &"too few blocks beside those that may be bad" });
     }
-    let old = match Search::new(medium, shape).newest() {
+    let old = match AnchorSearch::new(medium, shape).newest() {
         Err(LogError::Nand(error)) => return Err(LogError::Nand(error)),
         found => found.unwrap_or(None),
     };
@@ -80,7 +80,7 @@ impl<N: Nand> Maker<'_, '_, N> {
         let mut first = 0;
         for index in 0..table_pages {
             let page = PageAddr(blocks.table_address(index));
-            let is_right = |found: &Found| found.kind == PageKind::Table && found.volume == old.found.volume;
+            let is_right = |found: &Header| found.kind == PageKind::Table && found.volume == old.found.volume;
             let is_inside = shape.geometry.contains_page(page);
             if !is_inside || medium.probe_any(page)?.valid().filter(is_right).is_none() {
                 break;
@@ -119,7 +119,7 @@ impl<N: Nand> Maker<'_, '_, N> {
             if count == ANCHOR_COUNT {
                 break;
             }
-            if self.volume.blocks().state(block) == State::Bad {
+            if self.volume.blocks().state(block) == Stage::Bad {
                 continue;
             }
             if Some(block) == old || self.erase(block)? {
@@ -128,7 +128,7 @@ impl<N: Nand> Maker<'_, '_, N> {
                 count += 1;
             }
         }
-        if let Some(block) = old.filter(|&block| self.volume.blocks().state(block) != State::Bad)
+        if let Some(block) = old.filter(|&block| self.volume.blocks().state(block) != Stage::Bad)
             && !self.erase(block)?
         {
             chosen.iter_mut().for_each(|place| *place = place.filter(|&anchor| anchor != block));
@@ -156,10 +156,10 @@ impl<N: Nand> Maker<'_, '_, N> {
     fn outdate_pages(&mut self, id: &mut VolumeId) -> Result<(), LogError<N::Error>> {
         for block in self.volume.blocks().addresses() {
             let state = self.volume.blocks().state(block);
-            if state == State::Bad {
+            if state == Stage::Bad {
                 id.add(block.0.into());
             }
-            for nth in (0..2).filter(|_| state == State::Free) {
+            for nth in (0..2).filter(|_| state == Stage::Free) {
                 let page = self.volume.shape().page(block, nth);
                 match self.volume.medium_mut().probe_any(page)? {
                     Probe::Erased => break,

@@ -130,8 +130,8 @@ pub enum Claimed {
     Granted(Grant),
     /// Pages have to be moved first: [`victim`](crate::Log::victim) with this budget, then claim again.
     Collect(Budget),
-    /// Blocks would be free if the deaths that were noted counted: claim a commit ([`Claim::Settle`]) that says what the one before said, then claim again.
-    Settle,
+    /// Blocks would be free if the deaths that were noted counted: claim a commit ([`Claim::Bury`]) that says what the one before said, then claim again.
+    Bury,
     /// Live counts may be too high since a cut: count the pages ([`recount_begin`](crate::Log::recount_begin)), then claim again.
     Recount,
 }

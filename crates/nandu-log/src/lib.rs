@@ -49,7 +49,7 @@
 //!     match log.claim(want, pages, live)? {
 //!         Claimed::Granted(grant) => break grant,
 //!         Claimed::Collect(budget) => { /* pages are moved, as below, with this one */ }
-//!         Claimed::Settle => { /* a commit that says what the one before said, from where it stands now */ }
+//!         Claimed::Bury => { /* a commit that says what the one before said, from where it stands now */ }
 //!         Claimed::Recount => { /* log.recount_begin(); log.recount(page) for each that is needed; log.recount_end(true) */ }
 //!     }
 //! };

@@ -300,12 +300,12 @@ impl<'m, N: Nand> Log<'m, N> {
             return if self.volume.is_exact() { Err(LogError::Full) } else { Ok(Claimed::Recount) };
         }
         let floor = match want {
-            Claim::Settle => 0,
+            Claim::Bury => 0,
             // One that opens a block for nodes leaves that one for survivors.
             _ if self.volume.heads().room(0) > 0 || opened > 1 => FLOOR,
             _ => OPENED_FLOOR,
         };
-        if want != Claim::Settle && !self.volume.is_exact() && blocks.pool() <= OPENED_FLOOR {
+        if want != Claim::Bury && !self.volume.is_exact() && blocks.pool() <= OPENED_FLOOR {
             // From here on blocks are to be emptied, and that begins with the truth.
             return Ok(Claimed::Recount);
         }
@@ -318,18 +318,18 @@ impl<'m, N: Nand> Log<'m, N> {
                 self.volume.checkpoint(false)?;
             }
             // What makes deaths count is not refused as long as there is a block.
-            let has_last = want == Claim::Settle && self.volume.ready().remaining() > 0;
+            let has_last = want == Claim::Bury && self.volume.ready().remaining() > 0;
             if self.volume.openable() >= listed || has_last {
                 debug_assert!(self.volume.blocks().pool() >= opened);
                 return Ok(Claimed::Granted(Grant::new(pages, want)));
             }
         }
-        if want != Claim::Settle {
+        if want != Claim::Bury {
             if !self.volume.is_exact() {
                 return Ok(Claimed::Recount);
             }
             if self.frees_by_settling() {
-                return Ok(Claimed::Settle);
+                return Ok(Claimed::Bury);
             }
             // Moves make pages dead elsewhere, so that what is dead can never be gathered all. For many blocks nobody moves much for little.
             let pages = self.volume.shape().pages_max();
@@ -339,7 +339,7 @@ impl<'m, N: Nand> Log<'m, N> {
                 return Ok(Claimed::Collect(Budget::urgent(dead_min)));
             }
             if dying > 0 {
-                return Ok(Claimed::Settle);
+                return Ok(Claimed::Bury);
             }
             // That there is no room for many pages at once does not say that the chip is at its end.
             if want == Claim::Grow || opened > sure {
@@ -401,10 +401,10 @@ impl<'m, N: Nand> Log<'m, N> {
     ///
     /// As [`Log::append`]. After an error the page counts as not committed, unless the chip is gone, when a mount may find it.
     pub fn commit(&mut self, bytes: &mut [u8], grant: Grant) -> Result<PageAddr, LogError<N::Error>> {
-        let settles = grant.want() == Claim::Settle;
-        let cause = if settles { Cause::Gc } else { Cause::Host };
+        let buries = grant.want() == Claim::Bury;
+        let cause = if buries { Cause::Gc } else { Cause::Host };
         self.volume.shield();
-        let page = self.append_to(bytes, PageKind::Commit, (0, settles), cause)?;
+        let page = self.append_to(bytes, PageKind::Commit, (0, buries), cause)?;
         self.collector.programmed();
         self.uncommitted = 0;
         let geometry = *self.geometry();
@@ -470,7 +470,7 @@ impl<'m, N: Nand> Log<'m, N> {
     }
 
     /// Whether a commit that makes deaths count opens no block: of those that no operation may take, it takes one.
-    pub fn settles_in_place(&self) -> bool {
+    pub fn buries_in_place(&self) -> bool {
         self.volume.heads().room(0) > 0
     }
 

@@ -13,7 +13,7 @@ use crate::tail::Tagged;
 
 /// What the header of a page says.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+pub(crate) struct Header {
     pub(crate) page: PageAddr,
     pub(crate) kind: PageKind,
     pub(crate) sequence: u64,
@@ -24,9 +24,9 @@ pub(crate) struct Found {
     pub(crate) positions: [Position; STREAM_COUNT_MAX],
 }
 
-impl Found {
-    fn of(page: &Page<'_>) -> Found {
-        Found {
+impl Header {
+    fn of(page: &Page<'_>) -> Header {
+        Header {
             page: PageAddr(page.page()),
             kind: page.kind(),
             sequence: page.sequence(),
@@ -42,14 +42,14 @@ impl Found {
 /// What stands in a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Probe {
-    Valid(Found),
+    Valid(Header),
     Erased,
     /// Neither erased nor a page of this volume: torn, decayed, or from before.
     Garbage,
 }
 
 impl Probe {
-    pub(crate) fn valid(self) -> Option<Found> {
+    pub(crate) fn valid(self) -> Option<Header> {
         match self {
             Probe::Valid(found) => Some(found),
             Probe::Erased | Probe::Garbage => None,
@@ -139,7 +139,7 @@ impl<'m, N: Nand> Medium<'m, N> {
             }
         }
         Ok(match Page::parse(self.bytes) {
-            Ok(parsed) if parsed.page() == page.0 => Probe::Valid(Found::of(&parsed)),
+            Ok(parsed) if parsed.page() == page.0 => Probe::Valid(Header::of(&parsed)),
             Ok(_) => Probe::Garbage,
             Err(_) if self.chip.is_erased(self.bytes) => Probe::Erased,
             Err(_) => Probe::Garbage,
@@ -185,7 +185,7 @@ impl<'m, N: Nand> Medium<'m, N> {
     }
 
     /// Reads a page that has to be there. One read, none if it was the last one read.
-    pub(crate) fn load(&mut self, page: PageAddr) -> Result<Found, LogError<N::Error>> {
+    pub(crate) fn load(&mut self, page: PageAddr) -> Result<Header, LogError<N::Error>> {
         if !self.chip.geometry().contains_page(page) {
             return Err(LogError::Corrupt { page, why: Malformed::Range(Field::Page) });
         }

@@ -9,14 +9,14 @@ use nandu_media::{Anchor, BlockRecord, Field, Malformed, PageKind};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 
 use crate::anchors::{Anchors, Standing};
-use crate::blocks::{Blocks, State};
+use crate::blocks::{Blocks, Stage};
 use crate::error::LogError;
-use crate::medium::{Found, Medium, Probe};
+use crate::medium::{Header, Medium, Probe};
 use crate::options::LogOptions;
 use crate::ready::Ready;
 use crate::recover::{hold_commit, recover};
 use crate::roll::Roll;
-use crate::search::{NewestAnchor, Search, bad_anchor};
+use crate::search::{AnchorSearch, NewestAnchor, bad_anchor};
 use crate::shape::Shape;
 use crate::tail::Tail;
 use crate::volume::Volume;
@@ -43,7 +43,7 @@ pub(crate) fn mount<N: Nand>(volume: &mut Volume<'_, N>, options: &LogOptions) -
 fn open<N: Nand>(volume: &mut Volume<'_, N>, options: &LogOptions) -> Result<bool, LogError<N::Error>> {
     let (medium, _, shape) = volume.reader();
     medium.forget_all();
-    let Some(newest) = Search::new(medium, shape).newest()? else { return Err(no_volume(medium, shape)?) };
+    let Some(newest) = AnchorSearch::new(medium, shape).newest()? else { return Err(no_volume(medium, shape)?) };
     let stored = stored_options(medium, newest.found.page, options)?;
     volume.reshape(Shape::new(volume.medium().chip().geometry(), &stored)?);
     let (medium, blocks, shape, standing) = volume.loader();
@@ -89,8 +89,8 @@ fn stored_options<N: Nand>(
     let parsed = medium.parsed().map_err(|why| LogError::Corrupt { page, why })?;
     let anchor = Anchor::parse(&parsed).map_err(|why| bad_anchor(page, why))?;
     let differs = |wish: Option<u8>, found: u8| wish.is_some_and(|wish| wish != found);
-    let (has_raw, has_mlc, has_tags) = (anchor.bare_streams() > 0, anchor.mlc_streams() > 0, anchor.tags().is_some());
-    let has_more = anchor.bare_streams() > 1 + anchor.mlc_streams() || anchor.mlc_streams() > 1;
+    let (has_raw, has_mlc, has_tags) = (anchor.raw_streams() > 0, anchor.mlc_streams() > 0, anchor.tags().is_some());
+    let has_more = anchor.raw_streams() > 1 + anchor.mlc_streams() || anchor.mlc_streams() > 1;
     let may_have_tags = TAGS && geometry.tag_size as usize >= TAG_SIZE;
     let streams = parsed.stream_count().saturating_sub(options.raw_positions());
     let differences = [
@@ -141,9 +141,10 @@ impl<N: Nand> Loader<'_, '_, N> {
             let is_erased = matches!(medium.probe(self.shape.page(block, nth))?, Probe::Erased);
             Ok((!is_erased).then_some((nth, ())))
         })?;
-        let before = if followed.is_some() { None } else { Search::new(self.medium, self.shape).newest_in(base)? };
+        let before =
+            if followed.is_some() { None } else { AnchorSearch::new(self.medium, self.shape).newest_in(base)? };
         let is_before =
-            |before: &Found| before.volume == newest.found.volume && before.sequence < newest.found.sequence;
+            |before: &Header| before.volume == newest.found.volume && before.sequence < newest.found.sequence;
         if let Some(before) = before.filter(is_before) {
             match self.load(&before) {
                 Err(LogError::Corrupt { .. }) => self.load(&newest.found)?,
@@ -152,12 +153,12 @@ impl<N: Nand> Loader<'_, '_, N> {
         }
         debug_assert!(self.standing.anchors.number() > 0);
         // Whoever began the other block knew that the one before is stable.
-        self.standing.anchors.settle();
+        self.standing.anchors.trust_newest();
         Ok(())
     }
 
     /// Takes over what an anchor says.
-    fn load(&mut self, found: &Found) -> Result<(), LogError<N::Error>> {
+    fn load(&mut self, found: &Header) -> Result<(), LogError<N::Error>> {
         let corrupt = |why| LogError::Corrupt { page: found.page, why };
         self.blocks.clear();
         self.medium.load(found.page)?;
@@ -171,7 +172,7 @@ impl<N: Nand> Loader<'_, '_, N> {
         self.check().map_err(corrupt)
     }
 
-    fn take_anchor(&mut self, found: &Found) -> Result<(), Malformed> {
+    fn take_anchor(&mut self, found: &Header) -> Result<(), Malformed> {
         let parsed = self.medium.parsed()?;
         let anchor = Anchor::parse(&parsed)?;
         let is_exact = parsed.is_clean()
@@ -243,29 +244,29 @@ impl<N: Nand> Loader<'_, '_, N> {
         let ready = ready.all();
         for &block in ready {
             match self.blocks.state(block) {
-                State::Free => self.blocks.list(block),
-                State::Ready => {}
+                Stage::Free => self.blocks.list(block),
+                Stage::Ready => {}
                 _ => return Err(Malformed::Range(Field::Ready)),
             }
         }
-        if self.blocks.in_state(State::Ready) + self.blocks.in_state(State::Listed) != ready.len() as u32 {
+        if self.blocks.in_state(Stage::Ready) + self.blocks.in_state(Stage::Listed) != ready.len() as u32 {
             return Err(Malformed::Range(Field::Ready));
         }
         let mut open = 0;
         for (stream, head) in (0..heads.streams()).filter_map(|stream| Some((stream, heads.open(stream)?))) {
             let is_so = self.blocks.is_raw(head.block) == heads.is_raw(stream)
                 && self.blocks.mode(head.block) == heads.mode(stream);
-            if self.blocks.state(head.block) != State::Open || !is_so {
+            if self.blocks.state(head.block) != Stage::Open || !is_so {
                 return Err(Malformed::Range(Field::Heads));
             }
             // Recorded counts are rounded up, and an image may say anything.
             self.blocks.set_live(head.block, self.blocks.live(head.block).min(head.next));
             open += 1;
         }
-        if self.blocks.in_state(State::Open) != open {
+        if self.blocks.in_state(Stage::Open) != open {
             return Err(Malformed::Range(Field::Heads));
         }
-        if anchors.blocks().any(|block| self.blocks.state(block) != State::Anchor) {
+        if anchors.blocks().any(|block| self.blocks.state(block) != Stage::Anchor) {
             return Err(Malformed::Range(Field::Anchors));
         }
         Ok(())

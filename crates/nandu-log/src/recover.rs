@@ -3,11 +3,11 @@
 use nandu_media::{Field, Malformed, PageFields, PageKind};
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr};
 
-use crate::blocks::{Flag, State};
+use crate::blocks::{Flag, Stage};
 use crate::chip::Programmed;
 use crate::classify::classify;
 use crate::error::LogError;
-use crate::medium::{Found, Probe};
+use crate::medium::{Header, Probe};
 use crate::ready::End;
 use crate::roll::{Roll, Rolled};
 use crate::volume::Volume;
@@ -30,7 +30,7 @@ pub(crate) fn recover<N: Nand>(volume: &mut Volume<'_, N>, rolled: &Rolled) -> R
         standing.tail = Roll { shape, standing }.tail_behind(found);
     }
     let last = classify((blocks, standing), (shape, doubts), rolled);
-    debug_assert!(blocks.in_state(State::Open) == 0, "nothing goes on where it was");
+    debug_assert!(blocks.in_state(Stage::Open) == 0, "nothing goes on where it was");
     if let Some(page) = volume.committed() {
         hold_commit(volume, page)?;
     }
@@ -62,7 +62,7 @@ fn go_on<N: Nand>(volume: &mut Volume<'_, N>, last: Option<(BlockAddr, u16)>) ->
     let (medium, blocks, shape, standing) = volume.loader();
     let Some((block, next)) = last.filter(|&(_, next)| next + torn < shape.pages) else { return Ok(()) };
     let is_erased = matches!(medium.probe(shape.page(block, next + torn))?, Probe::Erased);
-    if is_erased && blocks.state(block) == State::Closed && !blocks.has(block, Flag::Refresh) {
+    if is_erased && blocks.state(block) == Stage::Closed && !blocks.has(block, Flag::Refresh) {
         let stream = u8::from(standing.heads.open(0).is_some());
         standing.heads.begin(stream, block, next + torn, None);
         // An image may say that more live than there are.
@@ -91,7 +91,7 @@ pub(crate) fn hold_commit<N: Nand>(volume: &mut Volume<'_, N>, page: PageAddr) -
 /// Copies the newest commit to a block of the ready list, which is erased here; `false` if there is no block for it.
 ///
 /// Neither this checkpoint nor the one before it needs the block. A cut leaves in it a page with the number of a checkpoint that does not exist, which roll-forward passes over.
-fn copy_commit<N: Nand>(volume: &mut Volume<'_, N>, found: &Found) -> Result<bool, LogError<N::Error>> {
+fn copy_commit<N: Nand>(volume: &mut Volume<'_, N>, found: &Header) -> Result<bool, LogError<N::Error>> {
     debug_assert!(volume.committed() == Some(found.page) && found.kind == PageKind::Commit);
     while volume.ready().remaining() > 0 {
         let (.., standing) = volume.loader();

@@ -10,7 +10,7 @@ use nandu_nand::{BlockAddr, CellMode, Nand};
 
 use crate::anchors::Standing;
 use crate::error::LogError;
-use crate::medium::{Found, Medium, Probe};
+use crate::medium::{Header, Medium, Probe};
 use crate::shape::Shape;
 use crate::tail::Tail;
 
@@ -20,7 +20,7 @@ pub(crate) struct Rolled {
     /// Entries of the ready list that stream 0 opened.
     pub(crate) front: usize,
     /// The newest commit, if there is one behind the checkpoint.
-    pub(crate) newest: Option<Found>,
+    pub(crate) newest: Option<Header>,
 }
 
 /// A roll forward from a checkpoint.
@@ -53,7 +53,7 @@ impl Roll<'_> {
     }
 
     /// The tail behind a commit that was found behind the checkpoint: where that says that the stream of raw pages stood.
-    pub(crate) fn tail_behind(&self, found: &Found) -> Tail {
+    pub(crate) fn tail_behind(&self, found: &Header) -> Tail {
         debug_assert!(found.kind == PageKind::Commit);
         let Roll { shape, standing } = self;
         let Some(raw) = standing.heads.raw(CellMode::Slc).filter(|_| shape.has_tags()) else { return Tail::NONE };
@@ -84,7 +84,7 @@ impl Roll<'_> {
         medium: &mut Medium<'_, N>,
         block: BlockAddr,
         pages: Range<u16>,
-    ) -> Result<Option<Found>, LogError<N::Error>> {
+    ) -> Result<Option<Header>, LogError<N::Error>> {
         for nth in pages.take(2) {
             match medium.probe(self.shape.page(block, nth))? {
                 Probe::Valid(found) if self.is_current(&found) => return Ok(Some(found)),
@@ -102,7 +102,7 @@ impl Roll<'_> {
     ///
     /// A copy made by a recovery that was cut carries the number of the checkpoint that was never completed. It has no positions, so that it
     /// passes for nothing newer if that number is given out again before its block is erased.
-    fn is_current(&self, found: &Found) -> bool {
+    fn is_current(&self, found: &Header) -> bool {
         let is_sound = |position: &Position| match position.slot() {
             Some(Position::SLOT_OPEN) | None => true,
             Some(slot) => self.standing.ready.at(slot).is_some(),
@@ -117,7 +117,7 @@ impl Roll<'_> {
 
     /// Whether a page was committed after a checkpoint newer than the newest one found, so that that one must have decayed.
     /// What is left is too old to build on. A copy made by a recovery that was cut has no positions, and is no such page.
-    fn is_of_a_lost_checkpoint(&self, found: &Found) -> bool {
+    fn is_of_a_lost_checkpoint(&self, found: &Header) -> bool {
         found.checkpoint > self.standing.anchors.number()
             && found.sequence > self.standing.anchors.sequence()
             && found.positions.iter().any(|position| position.slot().is_some())

@@ -16,8 +16,8 @@ pub enum Claim {
     Replace,
     /// Fewer live than before, as after a delete.
     Free,
-    /// A commit that only makes deaths count ([`Claimed::Settle`](crate::Claimed)).
-    Settle,
+    /// A commit that only makes deaths count ([`Claimed::Bury`](crate::Claimed)).
+    Bury,
 }
 
 /// Blocks that hold nothing that the collector keeps beyond [`OPENED_FLOOR`] when it can, as a part of the slack, and one

@@ -6,26 +6,26 @@ use nandu_media::{ANCHOR_COUNT, Anchor, Field, Malformed, PageKind};
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 
 use crate::error::LogError;
-use crate::medium::{Found, Medium, Probe};
+use crate::medium::{Header, Medium, Probe};
 use crate::shape::Shape;
 
 /// The newest anchor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewestAnchor {
-    pub(crate) found: Found,
+    pub(crate) found: Header,
     /// Highest sequence seen on the way.
     pub(crate) sequence: u64,
 }
 
 /// Reads one chip for anchors.
-pub(crate) struct Search<'s, 'm, N> {
+pub(crate) struct AnchorSearch<'s, 'm, N> {
     medium: &'s mut Medium<'m, N>,
     shape: &'s Shape,
 }
 
-impl<'s, 'm, N: Nand> Search<'s, 'm, N> {
+impl<'s, 'm, N: Nand> AnchorSearch<'s, 'm, N> {
     pub(crate) fn new(medium: &'s mut Medium<'m, N>, shape: &'s Shape) -> Self {
-        Search { medium, shape }
+        AnchorSearch { medium, shape }
     }
 
     /// The newest anchor on the chip, or `None` on a chip without one.
@@ -57,7 +57,7 @@ impl<'s, 'm, N: Nand> Search<'s, 'm, N> {
     }
 
     /// The newest anchor of a block, if it holds one.
-    pub(crate) fn newest_in(&mut self, block: BlockAddr) -> Result<Option<Found>, LogError<N::Error>> {
+    pub(crate) fn newest_in(&mut self, block: BlockAddr) -> Result<Option<Header>, LogError<N::Error>> {
         let Some(candidate) = self.candidate(block)? else { return Ok(None) };
         Ok(self.newest_of_block(candidate)?.map(|newest| newest.found))
     }
@@ -65,11 +65,11 @@ impl<'s, 'm, N: Nand> Search<'s, 'm, N> {
     /// The newest anchor of these blocks, which it takes, if it is newer than one known before. Blocks begun before it cannot hold a newer one.
     fn newest_of(
         &mut self,
-        candidates: &mut [Option<Found>; ANCHOR_COUNT],
+        candidates: &mut [Option<Header>; ANCHOR_COUNT],
         before: Option<NewestAnchor>,
     ) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
         let mut newest = before;
-        let begun = |candidate: &Option<Found>| candidate.map(|candidate| candidate.sequence);
+        let begun = |candidate: &Option<Header>| candidate.map(|candidate| candidate.sequence);
         while let Some(candidate) =
             candidates.iter_mut().max_by_key(|candidate| begun(candidate)).and_then(Option::take)
         {
@@ -89,7 +89,7 @@ impl<'s, 'm, N: Nand> Search<'s, 'm, N> {
     }
 
     /// The first valid page of a block, if it seems to hold anchors.
-    fn candidate(&mut self, block: BlockAddr) -> Result<Option<Found>, LogError<N::Error>> {
+    fn candidate(&mut self, block: BlockAddr) -> Result<Option<Header>, LogError<N::Error>> {
         // If the first page was torn or has decayed, the rest of the block may be sound.
         for nth in 0..2 {
             match self.medium.probe_any(self.shape.page(block, nth))? {
@@ -113,7 +113,7 @@ impl<'s, 'm, N: Nand> Search<'s, 'm, N> {
     }
 
     /// The newest complete anchor of the block that begins with this page.
-    fn newest_of_block(&mut self, candidate: Found) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
+    fn newest_of_block(&mut self, candidate: Header) -> Result<Option<NewestAnchor>, LogError<N::Error>> {
         let shape = self.shape;
         let block = shape.block_of(candidate.page);
         let first = (shape.nth_of(candidate.page), candidate);
@@ -131,7 +131,7 @@ impl<'s, 'm, N: Nand> Search<'s, 'm, N> {
         if found.kind != PageKind::Anchor {
             let before = found.committed.filter(|&page| self.shape.geometry.contains_page(page));
             let Some(page) = before else { return Ok(None) };
-            let is_right = |anchor: &Found| {
+            let is_right = |anchor: &Header| {
                 anchor.kind == PageKind::Anchor && anchor.volume == found.volume && anchor.sequence < found.sequence
             };
             match self.medium.probe_any(page)?.valid().filter(is_right) {
@@ -159,7 +159,7 @@ fn valid_at_or_after<N: Nand>(
     shape: &Shape,
     block: BlockAddr,
     pages: Range<u16>,
-) -> Result<Option<(u16, Found)>, LogError<N::Error>> {
+) -> Result<Option<(u16, Header)>, LogError<N::Error>> {
     for nth in pages.take(2) {
         match medium.probe_any(shape.page(block, nth))? {
             Probe::Valid(found) if found.kind.is_of_the_log() => return Ok(Some((nth, found))),

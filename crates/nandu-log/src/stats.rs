@@ -2,7 +2,7 @@
 
 use nandu_nand::Cause;
 
-use crate::blocks::{Blocks, State};
+use crate::blocks::{Blocks, Stage};
 use crate::chip::Counters;
 use crate::tail::{Tail, TailStats};
 
@@ -48,7 +48,7 @@ impl LogStats {
     pub(crate) fn of(blocks: &Blocks<'_>, tail: &Tail, counters: &Counters) -> LogStats {
         let (mut least, mut most, mut sum, mut count) = (u32::MAX, 0, 0, 0);
         for block in blocks.addresses() {
-            if !matches!(blocks.state(block), State::Bad | State::Anchor) {
+            if !matches!(blocks.state(block), Stage::Bad | Stage::Anchor) {
                 let erases = blocks.erase_count(block);
                 (least, most) = (least.min(erases), most.max(erases));
                 (sum, count) = (sum + u64::from(erases), count + 1);
@@ -65,7 +65,7 @@ impl LogStats {
             live_pages: blocks.live_total(),
             capacity_pages: 0,
             pool_blocks: blocks.pool(),
-            bad_blocks: blocks.in_state(State::Bad),
+            bad_blocks: blocks.in_state(Stage::Bad),
             damaged_blocks: blocks.damaged(),
             erase_count_min: least.min(most),
             erase_count_max: most,

@@ -119,9 +119,9 @@ impl Tail {
     }
 
     /// What a checkpoint says of it.
-    pub(crate) fn to_stored(self) -> Option<anchor::Tail> {
+    pub(crate) fn to_stored(self) -> Option<anchor::TailFields> {
         let TailState { first, commit, .. } = self.state();
-        first.map(|PageAddr(first)| anchor::Tail { first, commit, is_due: false })
+        first.map(|PageAddr(first)| anchor::TailFields { first, commit, is_due: false })
     }
 
     /// Whether another page can become one of it: then no mount found it.

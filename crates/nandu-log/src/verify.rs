@@ -3,7 +3,7 @@
 use nandu_media::PageKind;
 use nandu_nand::{BlockAddr, Nand, PageAddr};
 
-use crate::blocks::State;
+use crate::blocks::Stage;
 use crate::error::LogError;
 use crate::gap::is_left_out;
 use crate::medium::Probe;
@@ -43,15 +43,15 @@ pub(crate) fn verify<N: Nand>(
     for block in volume.blocks().addresses() {
         match volume.blocks().state(block) {
             // A block that holds nothing may be half erased.
-            State::Closed if volume.blocks().live(block) == 0 => {}
-            State::Open | State::Closed => verify_block(volume, block, &mut tell)?,
-            State::Ready => {
+            Stage::Closed if volume.blocks().live(block) == 0 => {}
+            Stage::Open | Stage::Closed => verify_block(volume, block, &mut tell)?,
+            Stage::Ready => {
                 let page = volume.shape().page(block, 0);
                 if !matches!(volume.medium_mut().probe(page)?, Probe::Erased) {
                     tell(2, block, Some(page));
                 }
             }
-            State::Free | State::Listed | State::Failing | State::Bad | State::Anchor => {}
+            Stage::Free | Stage::Listed | Stage::Failing | Stage::Bad | Stage::Anchor => {}
         }
     }
     if let Some(page) = volume.committed() {

@@ -2,7 +2,7 @@
 
 use nandu_nand::{BlockAddr, Cause};
 
-use crate::blocks::{Blocks, Flag, State};
+use crate::blocks::{Blocks, Flag, Stage};
 use crate::collector::Budget;
 use crate::reserve::{FLOOR, OPENED_FLOOR};
 use crate::room::{IDLE_LIVE_SHARE, IDLE_SHARE, WORTH_SHARE};
@@ -27,7 +27,7 @@ impl<'v, 'm> Victims<'v, 'm> {
         if self.blocks.endangered() == 0 || self.blocks.pool() < FLOOR {
             return None;
         }
-        let failing = self.all().find(|&block| self.blocks.state(block) == State::Failing);
+        let failing = self.all().find(|&block| self.blocks.state(block) == Stage::Failing);
         let failing = failing.map(|block| (block, Cause::Retire));
         let flips = || self.all().find(|&block| self.blocks.has(block, Flag::Refresh));
         failing.or_else(|| flips().map(|block| (block, Cause::Refresh)))
@@ -35,7 +35,7 @@ impl<'v, 'm> Victims<'v, 'm> {
 
     /// The least worn block with data, if it lags so far behind that it should be emptied.
     pub(crate) fn levelling(&self) -> Option<(BlockAddr, Cause)> {
-        let in_use = |block: &BlockAddr| !matches!(self.blocks.state(*block), State::Bad | State::Anchor);
+        let in_use = |block: &BlockAddr| !matches!(self.blocks.state(*block), Stage::Bad | Stage::Anchor);
         let most = self.blocks.addresses().filter(in_use).map(|block| self.blocks.erase_count(block)).max()?;
         let least = self.all().min_by_key(|&block| self.blocks.erase_count(block))?;
         (most > self.blocks.erase_count(least) + SPREAD_MAX).then_some((least, Cause::Levelling))

@@ -6,7 +6,7 @@ use nandu_media::{Field, Malformed, PageFields, PageKind};
 use nandu_nand::{BlockAddr, Cause, CellMode, Nand, PageAddr, ReadStatus};
 
 use crate::anchors::{Anchors, Said, Standing};
-use crate::blocks::{Blocks, Flag, State};
+use crate::blocks::{Blocks, Flag, Stage};
 use crate::chip::{Chip, Programmed};
 use crate::disturb::Disturb;
 use crate::error::LogError;
@@ -273,7 +273,7 @@ impl<'m, N: Nand> Volume<'m, N> {
     /// be erased after a cut, and a marked block must not be. The other way round, the record alone is enough.
     fn mark_retired(&mut self) -> Result<(), LogError<N::Error>> {
         for block in self.blocks.addresses() {
-            if self.blocks.state(block) == State::Bad && self.blocks.has(block, Flag::Mark) {
+            if self.blocks.state(block) == Stage::Bad && self.blocks.has(block, Flag::Mark) {
                 self.blocks.set(block, Flag::Mark, false);
                 self.medium.chip_mut().mark(block)?;
             }
@@ -324,7 +324,7 @@ impl<'m, N: Nand> Volume<'m, N> {
 
     /// A block at an end of the ready list that is not erased yet. Where streams of both modes take from the back, how it is to be erased is not known before.
     fn due_ahead(&self) -> Option<Listed> {
-        let is_due = |listed: &Listed| self.blocks.state(listed.block()) == State::Listed;
+        let is_due = |listed: &Listed| self.blocks.state(listed.block()) == Stage::Listed;
         let ends = if self.shape.has_mlc() { &[End::Front][..] } else { &[End::Front, End::Back] };
         ends.iter().copied().filter_map(|end| self.standing.ready.peek(end)).find(is_due)
     }

@@ -11,10 +11,10 @@ use crate::{
     STREAM_COUNT_MIN,
 };
 
-/// Feature: some streams hold pages without header, see `bare_streams`.
-pub const INCOMPATIBLE_BARE: u32 = 1;
+/// Feature: some streams hold pages without header, see `raw_streams`.
+pub const INCOMPATIBLE_RAW: u32 = 1;
 
-/// Feature: some bare streams have two bits a cell although other streams have one, see `mlc_streams`.
+/// Feature: some raw streams have two bits a cell although other streams have one, see `mlc_streams`.
 pub const INCOMPATIBLE_MLC_STREAMS: u32 = 2;
 
 /// Feature: pages without header may have tags, see `tail`. Bits 2 and 3 were the same with tags of other forms: what those tell of would be
@@ -26,7 +26,7 @@ pub const INCOMPATIBLE_COMMIT_STREAM: u32 = 32;
 
 /// Features that a reader must know to read the volume at all.
 pub const INCOMPATIBLE_KNOWN: u32 =
-    INCOMPATIBLE_BARE | INCOMPATIBLE_MLC_STREAMS | INCOMPATIBLE_TAGS | INCOMPATIBLE_COMMIT_STREAM;
+    INCOMPATIBLE_RAW | INCOMPATIBLE_MLC_STREAMS | INCOMPATIBLE_TAGS | INCOMPATIBLE_COMMIT_STREAM;
 
 /// Features that a writer must know to write the volume: none yet.
 pub const READ_ONLY_COMPATIBLE_KNOWN: u32 = 0;
@@ -44,7 +44,7 @@ pub const MODE_MLC: u8 = 1;
 ///
 /// ```text
 /// offset  size  field                 meaning
-///      0     4  incompatible          features without which the volume cannot be read: bit 0 bare streams, bit 1
+///      0     4  incompatible          features without which the volume cannot be read: bit 0 raw streams, bit 1
 ///                                     streams with two bits a cell among others, bit 4 tags, bit 5 all
 ///                                     commits in stream 0;
 ///                                     bits 2 and 3 are refused: tags of older forms
@@ -59,7 +59,7 @@ pub const MODE_MLC: u8 = 1;
 ///     42     1  ready_max             longest ready list that the volume uses
 ///     43     1  ready_count           entries of the ready list
 ///     44     2  table_page_count      pages of the block table; 0: the records stand in this page
-///     46     1  bare_streams          how many of the streams, the last ones, hold pages without header
+///     46     1  raw_streams          how many of the streams, the last ones, hold pages without header
 ///     47     1  mlc_streams           how many of these, the last ones, have two bits a cell
 ///     48    16  tail                  only with tags: the first page that may have one (4, all ones: none); flags (4, bit 0: the
 ///                                     pages from there on count whatever was committed since); sequence of the commit behind which
@@ -67,7 +67,7 @@ pub const MODE_MLC: u8 = 1;
 ///     48   8*s  heads                 per stream: open block (4, all ones: none), pages programmed in it (2), zero (2)
 ///    ...   4*r  ready                 empty blocks to be opened next, erased before that unless their records say that they
 ///                                     are; stream 0 opens them from the first on, other streams from the last; where there
-///                                     are bare streams these alone do, and all others from the first. Where there are
+///                                     are raw streams these alone do, and all others from the first. Where there are
 ///                                     `mlc_streams`, these open the last entries, from the last on, and no others: a third
 ///                                     of all, as long as three are left
 ///    ...   4*t  table                 addresses of the pages of the block table
@@ -89,7 +89,7 @@ struct AnchorBody {
     ready_max: u8,
     ready_count: u8,
     table_page_count: U16,
-    bare_streams: u8,
+    raw_streams: u8,
     mlc_streams: u8,
 }
 
@@ -124,7 +124,7 @@ const _: () = {
 
 /// The open block of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct HeadFields {
     /// The block.
     pub block: u32,
     /// Pages programmed in it, counting those of its cell mode: at least 1.
@@ -133,7 +133,7 @@ pub struct Head {
 
 /// Where tagged pages stand that no commit names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tail {
+pub struct TailFields {
     /// The first page that may have a tag.
     pub first: u32,
     /// Sequence of the commit behind which they stand.
@@ -162,11 +162,11 @@ pub struct AnchorFields {
     /// Pages of the block table; 0 if the records follow in the anchor itself.
     pub table_page_count: u16,
     /// How many of the streams, the last ones, hold pages without header.
-    pub bare_streams: u8,
+    pub raw_streams: u8,
     /// How many of these, the last ones, have two bits a cell.
     pub mlc_streams: u8,
     /// Whether pages may have tags; then where those stand that no commit names, if there may be any.
-    pub tags: Option<Option<Tail>>,
+    pub tags: Option<Option<TailFields>>,
     /// Whether all commits are pages of one kind in stream 0.
     pub has_commit_stream: bool,
 }
@@ -203,7 +203,7 @@ impl AnchorFields {
     pub fn write(
         &self,
         body: &mut [u8],
-        heads: &[Option<Head>],
+        heads: &[Option<HeadFields>],
         ready: &[u32],
         table: impl Iterator<Item = u32>,
         records: impl Iterator<Item = BlockRecord>,
@@ -211,7 +211,7 @@ impl AnchorFields {
         assert!(ready.len() <= READY_COUNT_MAX && (self.base as usize) < ANCHOR_COUNT);
         let fields = AnchorBody {
             incompatible: U32::new(
-                if self.bare_streams > 0 { INCOMPATIBLE_BARE } else { 0 }
+                if self.raw_streams > 0 { INCOMPATIBLE_RAW } else { 0 }
                     | if self.mlc_streams > 0 { INCOMPATIBLE_MLC_STREAMS } else { 0 }
                     | if self.tags.is_some() { INCOMPATIBLE_TAGS } else { 0 }
                     | if self.has_commit_stream { INCOMPATIBLE_COMMIT_STREAM } else { 0 },
@@ -227,7 +227,7 @@ impl AnchorFields {
             ready_max: self.ready_max,
             ready_count: ready.len() as u8,
             table_page_count: U16::new(self.table_page_count),
-            bare_streams: self.bare_streams,
+            raw_streams: self.raw_streams,
             mlc_streams: self.mlc_streams,
         };
         let mut rest = body;
@@ -331,12 +331,12 @@ impl<'a> Anchor<'a> {
         if fields.ready_max as usize > READY_COUNT_MAX || fields.ready_count > fields.ready_max {
             return Err(Malformed::Range(Field::ReadyCount));
         }
-        let has_bare = fields.incompatible.get() & INCOMPATIBLE_BARE != 0;
-        if has_bare != (fields.bare_streams > 0) || fields.bare_streams as usize > self.heads.len() - STREAM_COUNT_MIN {
-            return Err(Malformed::Range(Field::BareStreams));
+        let has_raw = fields.incompatible.get() & INCOMPATIBLE_RAW != 0;
+        if has_raw != (fields.raw_streams > 0) || fields.raw_streams as usize > self.heads.len() - STREAM_COUNT_MIN {
+            return Err(Malformed::Range(Field::RawStreams));
         }
         let has_mlc = fields.incompatible.get() & INCOMPATIBLE_MLC_STREAMS != 0;
-        let is_mixed = fields.mlc_streams > 0 && fields.mlc_streams < fields.bare_streams && fields.mode == MODE_SLC;
+        let is_mixed = fields.mlc_streams > 0 && fields.mlc_streams < fields.raw_streams && fields.mode == MODE_SLC;
         if has_mlc != (fields.mlc_streams > 0) || (has_mlc && !is_mixed) {
             return Err(Malformed::Range(Field::MlcStreams));
         }
@@ -344,7 +344,7 @@ impl<'a> Anchor<'a> {
             NO_PAGE => tail.flags.get() == 0 && tail.commit.get() == 0,
             _ => tail.flags.get() & !TAIL_DUE == 0,
         };
-        let are_tags_sound = self.tail.is_none_or(tail_is_sound) && (self.tail.is_none() || (has_bare && !has_mlc));
+        let are_tags_sound = self.tail.is_none_or(tail_is_sound) && (self.tail.is_none() || (has_raw && !has_mlc));
         if !are_tags_sound {
             return Err(Malformed::Range(Field::Tail));
         }
@@ -426,8 +426,8 @@ impl<'a> Anchor<'a> {
     }
 
     /// How many of the streams, the last ones, hold pages without header.
-    pub fn bare_streams(&self) -> u8 {
-        self.fields.bare_streams
+    pub fn raw_streams(&self) -> u8 {
+        self.fields.raw_streams
     }
 
     /// How many of these, the last ones, have two bits a cell.
@@ -436,11 +436,11 @@ impl<'a> Anchor<'a> {
     }
 
     /// Whether pages may have tags; then where those stand that no commit names, if there may be any.
-    pub fn tags(&self) -> Option<Option<Tail>> {
+    pub fn tags(&self) -> Option<Option<TailFields>> {
         self.tail.map(|tail| {
             let is_due = tail.flags.get() & TAIL_DUE != 0;
             let first = Some(tail.first.get()).filter(|&first| first != NO_PAGE);
-            first.map(|first| Tail { first, commit: tail.commit.get(), is_due })
+            first.map(|first| TailFields { first, commit: tail.commit.get(), is_due })
         })
     }
 
@@ -450,10 +450,10 @@ impl<'a> Anchor<'a> {
     }
 
     /// The open block of each stream.
-    pub fn heads(&self) -> impl Iterator<Item = Option<Head>> + use<'a> {
+    pub fn heads(&self) -> impl Iterator<Item = Option<HeadFields>> + use<'a> {
         self.heads.iter().map(|head| match head.block.get() {
             NO_BLOCK => None,
-            block => Some(Head { block, next: head.next.get() }),
+            block => Some(HeadFields { block, next: head.next.get() }),
         })
     }
 
@@ -489,7 +489,7 @@ mod tests {
         mode: MODE_SLC,
         ready_max: 3,
         table_page_count: 0,
-        bare_streams: 0,
+        raw_streams: 0,
         mlc_streams: 0,
         tags: None,
         has_commit_stream: false,
@@ -502,12 +502,12 @@ mod tests {
             state: BlockState::Full,
             live: 1,
             is_inexact: false,
-            is_bare: false,
+            is_raw: false,
             is_mlc: false,
         };
         FIELDS.write(
             &mut bytes[header_size(2)..],
-            &[Some(Head { block: 2, next: 8 }), None],
+            &[Some(HeadFields { block: 2, next: 8 }), None],
             &[3, 1],
             core::iter::empty(),
             (0..4).map(record),
@@ -554,17 +554,17 @@ mod tests {
         let anchor = Anchor::parse(&page).unwrap();
         assert_eq!((anchor.page_size(), anchor.pages_per_block(), anchor.block_count()), (256, 8, 4));
         assert_eq!((anchor.anchors(), anchor.base(), anchor.mode()), (FIELDS.anchors, 1, MODE_SLC));
-        assert!(anchor.heads().eq([Some(Head { block: 2, next: 8 }), None]));
+        assert!(anchor.heads().eq([Some(HeadFields { block: 2, next: 8 }), None]));
         assert!(anchor.ready().eq([3, 1]));
         assert_eq!((anchor.table().len(), anchor.records().len(), anchor.ready_max()), (0, 4, 3));
         assert!(page.is_clean() && page.committed() == Some(5));
     }
 
     #[test]
-    fn bare_streams_are_a_feature_and_leave_two_streams_with_headers() {
-        let write = |streams: usize, bare_streams: u8, mlc_streams: u8| {
+    fn raw_streams_are_a_feature_and_leave_two_streams_with_headers() {
+        let write = |streams: usize, raw_streams: u8, mlc_streams: u8| {
             let mut bytes = [0xff; 256];
-            let fields = AnchorFields { bare_streams, mlc_streams, ..FIELDS };
+            let fields = AnchorFields { raw_streams, mlc_streams, ..FIELDS };
             let heads = &[None; 4][..streams];
             let record = |_| BlockRecord::from_bytes([0; 4]);
             fields.write(&mut bytes[header_size(streams as u8)..], heads, &[], core::iter::empty(), (0..4).map(record));
@@ -584,11 +584,11 @@ mod tests {
         };
         let bytes = write(4, 2, 0);
         let page = Page::parse(&bytes).unwrap();
-        assert_eq!((Anchor::parse(&page).unwrap().bare_streams(), page.body()[0]), (2, 1));
+        assert_eq!((Anchor::parse(&page).unwrap().raw_streams(), page.body()[0]), (2, 1));
         let bytes = write(4, 3, 0);
         let page = Page::parse(&bytes).unwrap();
-        assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range(Field::BareStreams));
-        // One bare stream at least keeps one bit a cell.
+        assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range(Field::RawStreams));
+        // One raw stream at least keeps one bit a cell.
         let bytes = write(4, 2, 1);
         let page = Page::parse(&bytes).unwrap();
         assert_eq!((Anchor::parse(&page).unwrap().mlc_streams(), page.body()[0]), (1, 3));
@@ -599,9 +599,9 @@ mod tests {
 
     #[test]
     fn where_tagged_pages_stand_comes_back_and_is_checked() {
-        let write = |bare_streams: u8, tail: Option<Tail>| {
+        let write = |raw_streams: u8, tail: Option<TailFields>| {
             let mut bytes = [0xff; 256];
-            let fields = AnchorFields { bare_streams, tags: Some(tail), ..FIELDS };
+            let fields = AnchorFields { raw_streams, tags: Some(tail), ..FIELDS };
             let record = |_| BlockRecord::from_bytes([0; 4]);
             let heads = [None; 4];
             fields.write(&mut bytes[header_size(4)..], &heads, &[1], core::iter::empty(), (0..4).map(record));
@@ -612,15 +612,15 @@ mod tests {
                 .seal(&mut bytes);
             bytes
         };
-        let tail = Tail { first: 31, commit: 5, is_due: true };
-        for tail in [None, Some(tail), Some(Tail { is_due: false, ..tail })] {
+        let tail = TailFields { first: 31, commit: 5, is_due: true };
+        for tail in [None, Some(tail), Some(TailFields { is_due: false, ..tail })] {
             let bytes = write(2, tail);
             let page = Page::parse(&bytes).unwrap();
             let anchor = Anchor::parse(&page).unwrap();
             assert_eq!((anchor.tags(), anchor.ready().eq([1])), (Some(tail), true));
         }
-        for (bare_streams, first) in [(2, 32), (0, 31)] {
-            let bytes = write(bare_streams, Some(Tail { first, ..tail }));
+        for (raw_streams, first) in [(2, 32), (0, 31)] {
+            let bytes = write(raw_streams, Some(TailFields { first, ..tail }));
             let page = Page::parse(&bytes).unwrap();
             assert_eq!(Anchor::parse(&page).unwrap_err(), Malformed::Range(Field::Tail));
         }
@@ -662,7 +662,7 @@ mod tests {
     fn fields_out_of_range_are_refused_although_the_checksum_is_right() {
         let body = header_size(2);
         let cases = [
-            (0, 1, Field::BareStreams),
+            (0, 1, Field::RawStreams),
             (0, 2, Field::MlcStreams),
             (0, 4, Field::Incompatible),
             (0, 8, Field::Incompatible),
@@ -670,7 +670,7 @@ mod tests {
             (40, 4, Field::Base),
             (41, 2, Field::Mode),
             (43, 4, Field::ReadyCount),
-            (46, 1, Field::BareStreams),
+            (46, 1, Field::RawStreams),
             (47, 1, Field::MlcStreams),
             (24, 4, Field::Anchors),
             (48, 4, Field::Heads),

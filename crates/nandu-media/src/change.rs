@@ -22,7 +22,7 @@ pub const TAG_HERE: u8 = 4;
 
 /// A change as a list holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change<'a> {
+pub struct ListedChange<'a> {
     /// The key it concerns.
     pub key: &'a [u8],
     /// [`TAG_INLINE`], or [`TAG_HERE`] where what the key has stands in the page that lists the change.
@@ -31,7 +31,7 @@ pub struct Change<'a> {
     pub value: Option<&'a [u8]>,
 }
 
-impl<'a> Change<'a> {
+impl<'a> ListedChange<'a> {
     /// Bytes that it takes in a page.
     pub fn size(&self, format: &CellFormat) -> usize {
         let value_size = self.value.map_or(0, |value| value.len() + if has_lengths(format) { 2 } else { 0 });
@@ -58,7 +58,7 @@ impl<'a> Change<'a> {
     }
 
     /// Reads one from the front of `bytes`, and what follows it.
-    pub fn parse(format: &CellFormat, bytes: &'a [u8]) -> Result<(Change<'a>, &'a [u8]), Malformed> {
+    pub fn parse(format: &CellFormat, bytes: &'a [u8]) -> Result<(ListedChange<'a>, &'a [u8]), Malformed> {
         let (&kind, mut rest) = bytes.split_first().ok_or(Malformed::Short)?;
         let tag = kind.saturating_sub(1);
         if tag != TAG_INLINE && !(tag == TAG_HERE && has_lengths(format)) {
@@ -75,10 +75,10 @@ impl<'a> Change<'a> {
         }
         let (key, rest) = rest.split_at_checked(key_size).ok_or(Malformed::Short)?;
         if kind == 0 {
-            return Ok((Change { key, tag, value: None }, rest));
+            return Ok((ListedChange { key, tag, value: None }, rest));
         }
         let (value, rest) = rest.split_at_checked(value_size).ok_or(Malformed::Short)?;
-        Ok((Change { key, tag, value: Some(value) }, rest))
+        Ok((ListedChange { key, tag, value: Some(value) }, rest))
     }
 }
 

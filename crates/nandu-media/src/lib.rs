@@ -37,7 +37,7 @@ pub mod tree;
 pub mod value;
 pub mod volume;
 
-pub use anchor::{Anchor, AnchorFields, Head};
+pub use anchor::{Anchor, AnchorFields, HeadFields};
 pub use header::{Page, PageFields, PageHeader, PageKind, Position};
 pub use malformed::{Field, Malformed};
 pub use table::{BlockRecord, BlockState};

@@ -49,8 +49,8 @@ pub enum Field {
     Anchors,
     #[error("bad_count")]
     BadCount,
-    #[error("bare_streams")]
-    BareStreams,
+    #[error("raw_streams")]
+    RawStreams,
     #[error("base")]
     Base,
     #[error("block_count")]

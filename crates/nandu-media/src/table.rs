@@ -55,7 +55,7 @@ impl BlockState {
 /// ```text
 ///  bits   field        meaning
 ///  0..18  erase_count  erases so far; stays at its highest value
-///     18  mlc          1: two bits a cell, in a volume with streams that use them; only in bare blocks, and in ready ones
+///     18  mlc          1: two bits a cell, in a volume with streams that use them; only in raw blocks, and in ready ones
 ///                      that were erased for such a stream
 ///     19  bare         1: holds pages without header; only in open, full, suspect and failing blocks
 /// 20..23  state        0 free, 1 ready, 2 open, 3 full, 4 suspect, 5 failing, 6 bad, 7 anchor
@@ -73,7 +73,7 @@ pub struct BlockRecord {
     /// Whether fewer pages may be needed than `live` says.
     pub is_inexact: bool,
     /// Whether the block belongs to a stream of pages without header.
-    pub is_bare: bool,
+    pub is_raw: bool,
     /// Whether the block was erased for a stream with two bits a cell.
     pub is_mlc: bool,
 }
@@ -82,7 +82,7 @@ impl BlockRecord {
     /// The bytes on flash.
     pub const fn to_bytes(self) -> [u8; RECORD_SIZE] {
         let erase_count = if self.erase_count > ERASE_COUNT_MAX { ERASE_COUNT_MAX } else { self.erase_count };
-        let flags = (self.is_mlc as u32) << 18 | (self.is_bare as u32) << 19 | (self.is_inexact as u32) << 23;
+        let flags = (self.is_mlc as u32) << 18 | (self.is_raw as u32) << 19 | (self.is_inexact as u32) << 23;
         (erase_count | flags | (self.state as u32) << 20 | (self.live as u32) << 24).to_le_bytes()
     }
 
@@ -94,7 +94,7 @@ impl BlockRecord {
             state: BlockState::from_bits(word >> 20),
             live: (word >> 24) as u8,
             is_inexact: word >> 23 & 1 == 1,
-            is_bare: word >> 19 & 1 == 1,
+            is_raw: word >> 19 & 1 == 1,
             is_mlc: word >> 18 & 1 == 1,
         }
     }
@@ -124,12 +124,12 @@ mod tests {
             state: BlockState::Failing,
             live: 200,
             is_inexact: false,
-            is_bare: false,
+            is_raw: false,
             is_mlc: false,
         };
         assert_eq!(record.to_bytes(), [0x45, 0x23, 0x51, 200]);
         assert_eq!(BlockRecord { is_inexact: true, ..record }.to_bytes(), [0x45, 0x23, 0xd1, 200]);
-        assert_eq!(BlockRecord { is_bare: true, ..record }.to_bytes(), [0x45, 0x23, 0x59, 200]);
+        assert_eq!(BlockRecord { is_raw: true, ..record }.to_bytes(), [0x45, 0x23, 0x59, 200]);
         assert_eq!(BlockRecord { is_mlc: true, ..record }.to_bytes(), [0x45, 0x23, 0x55, 200]);
         let worn = BlockRecord { erase_count: u32::MAX, state: BlockState::Free, live: 0, ..record };
         assert_eq!(worn.to_bytes(), [0xff, 0xff, 0x03, 0]);
@@ -140,8 +140,8 @@ mod tests {
         for bits in 0..8 {
             for flags in 0..8 {
                 let state = BlockState::from_bits(bits);
-                let (is_inexact, is_bare, is_mlc) = (flags & 1 == 1, flags & 2 == 2, flags & 4 == 4);
-                let record = BlockRecord { erase_count: 7, state, live: 3, is_inexact, is_bare, is_mlc };
+                let (is_inexact, is_raw, is_mlc) = (flags & 1 == 1, flags & 2 == 2, flags & 4 == 4);
+                let record = BlockRecord { erase_count: 7, state, live: 3, is_inexact, is_raw, is_mlc };
                 assert_eq!(record.state as u32, bits);
                 assert_eq!(BlockRecord::from_bytes(record.to_bytes()), record);
             }

@@ -1,4 +1,4 @@
-//! Tags: who owns a bare page, in protected bytes of its spare area.
+//! Tags: who owns a raw page, in protected bytes of its spare area.
 //!
 //! FORMAT: Tag
 //!

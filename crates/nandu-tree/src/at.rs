@@ -14,7 +14,7 @@ use crate::keeper::Keeper;
 use crate::lookup::{copy, entry, lend, nearest};
 use crate::numbers::Numbered;
 use crate::reserved::{NOTHING, kept_key, user_key};
-use crate::shape::Shape;
+use crate::shape::TreeShape;
 use crate::snapshots::{count, nearest_kept};
 use crate::standing::value_of;
 
@@ -31,7 +31,7 @@ impl<N: Nand, C> fmt::Debug for At<'_, '_, N, C> {
 }
 
 /// Where the entries of a snapshot stand that come next: in records that snapshots kept, and among those of now.
-struct Heads {
+struct NextEntries {
     kept: Option<KeyBuf>,
     now: Option<KeyBuf>,
 }
@@ -46,7 +46,7 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
         self.keeper.values().snapshots().from(self.number)
     }
 
-    fn shape(&self) -> &Shape<C> {
+    fn shape(&self) -> &TreeShape<C> {
         self.keeper.tree().path.shape()
     }
 
@@ -141,8 +141,8 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
         }
         let is_forward = direction == Direction::Forward;
         let (begin, end) = if is_forward { (from, to) } else { (to, from) };
-        let mut heads = self.heads(begin, direction)?;
-        while let Some(key) = heads.first(is_forward, end) {
+        let mut next_entries = self.next_entries(begin, direction)?;
+        while let Some(key) = next_entries.first(is_forward, end) {
             if let Some(record) = self.record(key.as_slice())?
                 && let Some(entry) = self.entry(record)?
                 && visit(entry).is_break()
@@ -150,12 +150,12 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
                 break;
             }
             let behind = Bound::Excluded(key.as_slice());
-            debug_assert!(heads.kept == Some(key) || heads.now == Some(key), "it came from one of both");
-            if heads.kept == Some(key) {
-                heads.kept = self.nearest_kept(behind, direction)?;
+            debug_assert!(next_entries.kept == Some(key) || next_entries.now == Some(key), "it came from one of both");
+            if next_entries.kept == Some(key) {
+                next_entries.kept = self.nearest_kept(behind, direction)?;
             }
-            if heads.now == Some(key) {
-                heads.now = nearest(self.keeper, behind, direction)?;
+            if next_entries.now == Some(key) {
+                next_entries.now = nearest(self.keeper, behind, direction)?;
             }
         }
         Ok(())
@@ -182,11 +182,10 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
     /// As [`At::range`].
     pub fn next(&mut self, cursor: &mut Cursor) -> Outcome<Option<Entry<'_>>, N> {
         let Some(bound) = cursor.bound_above() else { return Ok(None) };
-        let found = self.nearest(bound, Direction::Forward)?;
-        found.map_or(Ok(None), |(key, record)| {
-            cursor.go_above(key);
-            self.entry(record)
-        })
+        let Some((key, record)) = self.nearest(bound, Direction::Forward)? else { return Ok(None) };
+        let entry = self.entry(record)?;
+        cursor.go_above(key);
+        Ok(entry)
     }
 
     /// The entry below a cursor, which goes before it; `None` at the beginning.
@@ -196,11 +195,10 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
     /// As [`At::range`].
     pub fn previous(&mut self, cursor: &mut Cursor) -> Outcome<Option<Entry<'_>>, N> {
         let Some(bound) = cursor.bound_below() else { return Ok(None) };
-        let found = self.nearest(bound, Direction::Backward)?;
-        found.map_or(Ok(None), |(key, record)| {
-            cursor.go_below(key);
-            self.entry(record)
-        })
+        let Some((key, record)) = self.nearest(bound, Direction::Backward)? else { return Ok(None) };
+        let entry = self.entry(record)?;
+        cursor.go_below(key);
+        Ok(entry)
     }
 
     /// The key nearest to a bound, and that of the record that says what stood there.
@@ -212,8 +210,10 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
         let mut last: Option<KeyBuf> = None;
         loop {
             let from = last.as_ref().map_or(bound, |key| Bound::Excluded(key.as_slice()));
-            let heads = self.heads(from, direction)?;
-            let Some(key) = heads.first(direction == Direction::Forward, Bound::Unbounded) else { return Ok(None) };
+            let next_entries = self.next_entries(from, direction)?;
+            let Some(key) = next_entries.first(direction == Direction::Forward, Bound::Unbounded) else {
+                return Ok(None);
+            };
             debug_assert!(last.is_none_or(|last| last != key), "it goes on");
             if let Some(record) = self.record(key.as_slice())? {
                 return Ok(Some((key, record)));
@@ -222,8 +222,8 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
         }
     }
 
-    fn heads(&mut self, from: Bound<&[u8]>, direction: Direction) -> Outcome<Heads, N> {
-        Ok(Heads { kept: self.nearest_kept(from, direction)?, now: nearest(self.keeper, from, direction)? })
+    fn next_entries(&mut self, from: Bound<&[u8]>, direction: Direction) -> Outcome<NextEntries, N> {
+        Ok(NextEntries { kept: self.nearest_kept(from, direction)?, now: nearest(self.keeper, from, direction)? })
     }
 
     /// The entry that a record tells of.
@@ -234,7 +234,7 @@ impl<'e, 'm, N: Nand, C: Cells> At<'e, 'm, N, C> {
     }
 }
 
-impl Heads {
+impl NextEntries {
     /// The key that comes first, if it is not past an end.
     fn first(&self, is_forward: bool, end: Bound<&[u8]>) -> Option<KeyBuf> {
         let first = match (self.kept, self.now) {

@@ -17,7 +17,7 @@ use core::cmp::Ordering;
 use core::ops::Range;
 
 use nandu_index::Edit;
-use nandu_media::change::{Change, TAG_HERE, TAG_INLINE};
+use nandu_media::change::{ListedChange, TAG_HERE, TAG_INLINE};
 use nandu_media::features::GROUP;
 use nandu_media::tree::{CellFormat, Malformed};
 
@@ -54,7 +54,7 @@ const fn home(tag: u8) -> u8 {
 
 /// Which changes a commit lists.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Choice {
+pub(crate) struct Listing {
     /// Those that none lists yet.
     pub(crate) unsynced: bool,
     /// Those of these members that still wait, a bit for each slot.
@@ -359,10 +359,10 @@ impl<'m> Changes<'m> {
     }
 
     /// The change as a commit lists it.
-    fn listed(&self, index: usize) -> Change<'_> {
+    fn listed(&self, index: usize) -> ListedChange<'_> {
         let Edit { key, value } = self.edit(index);
         match self.is_here(self.tag(index)) {
-            false => Change { key, tag: TAG_INLINE, value },
+            false => ListedChange { key, tag: TAG_INLINE, value },
             true => as_here(key),
         }
     }
@@ -502,7 +502,7 @@ impl<'m> Changes<'m> {
     }
 
     /// Chooses what the commit under way lists. Returns how many bytes the list takes.
-    pub(crate) fn choose(&mut self, choice: Choice) -> usize {
+    pub(crate) fn choose(&mut self, choice: Listing) -> usize {
         let mut size = 0;
         let mut part_left = choice.part.map_or(0, |(_, left)| left);
         for index in 0..self.len() {
@@ -565,9 +565,9 @@ impl<'m> Changes<'m> {
     ) -> Result<bool, Malformed> {
         let mut rest = list;
         while !rest.is_empty() {
-            let change = Change::parse(&self.format, rest)?;
+            let change = ListedChange::parse(&self.format, rest)?;
             rest = change.1;
-            let Change { key, tag, value } = change.0;
+            let ListedChange { key, tag, value } = change.0;
             if !matches!(tag, TAG_INLINE | TAG_HERE) || !is_sound(key, value) {
                 return Err(Malformed::Node);
             }
@@ -580,9 +580,9 @@ impl<'m> Changes<'m> {
         }
         let mut rest = list;
         while !rest.is_empty() {
-            let change = Change::parse(&self.format, rest)?;
+            let change = ListedChange::parse(&self.format, rest)?;
             rest = change.1;
-            let Change { key, tag, value } = change.0;
+            let ListedChange { key, tag, value } = change.0;
             if tag == TAG_HERE {
                 continue;
             }
@@ -598,12 +598,12 @@ impl<'m> Changes<'m> {
 }
 
 /// The value of a key is in its leaf, or there is none.
-fn as_here(key: &[u8]) -> Change<'_> {
-    Change { key, tag: TAG_HERE, value: Some(&[]) }
+fn as_here(key: &[u8]) -> ListedChange<'_> {
+    ListedChange { key, tag: TAG_HERE, value: Some(&[]) }
 }
 
-fn as_change(edit: Edit<'_>) -> Change<'_> {
-    Change { key: edit.key, tag: TAG_INLINE, value: edit.value }
+fn as_change(edit: Edit<'_>) -> ListedChange<'_> {
+    ListedChange { key: edit.key, tag: TAG_INLINE, value: edit.value }
 }
 
 #[cfg(test)]
@@ -615,7 +615,7 @@ mod tests {
     use nandu_index::Edit;
     use nandu_media::tree::CellFormat;
 
-    use super::{Changes, Choice, UNSYNCED};
+    use super::{Changes, Listing, UNSYNCED};
 
     /// Both kinds of cells, against a map, with changes of any size coming and going until the memory is full.
     #[test]
@@ -676,7 +676,7 @@ mod tests {
         changes.set_unsynced(&Edit { key: b"d", value: None }, -1);
         changes.merge(2..3);
         assert!(changes.has_others(), "d is in no leaf");
-        assert_eq!(changes.choose(Choice { unsynced: true, carried: 1 << 3, part: None }), 8);
+        assert_eq!(changes.choose(Listing { unsynced: true, carried: 1 << 3, part: None }), 8);
         let mut list = [0; 8];
         changes.write_listed(&mut list);
         assert_eq!(&list, b"\x01a1\x01c3\x00d");

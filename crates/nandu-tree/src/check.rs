@@ -6,9 +6,9 @@ use nandu_cells::Cells;
 use nandu_index::Edit;
 
 use crate::error::{BESIDE_MAX, EngineError};
-use crate::shape::Shape;
+use crate::shape::TreeShape;
 
-pub(crate) fn check_key<E: Error, C: Cells>(shape: &Shape<C>, key: &[u8]) -> Result<(), EngineError<E>> {
+pub(crate) fn check_key<E: Error, C: Cells>(shape: &TreeShape<C>, key: &[u8]) -> Result<(), EngineError<E>> {
     if shape.may_be_given(key) {
         Ok(())
     } else if shape.is_reserved(key) {
@@ -19,7 +19,7 @@ pub(crate) fn check_key<E: Error, C: Cells>(shape: &Shape<C>, key: &[u8]) -> Res
 }
 
 pub(crate) fn check_value<E: Error, C: Cells>(
-    shape: &Shape<C>,
+    shape: &TreeShape<C>,
     key: &[u8],
     value: &[u8],
 ) -> Result<(), EngineError<E>> {
@@ -27,7 +27,7 @@ pub(crate) fn check_value<E: Error, C: Cells>(
 }
 
 /// Changes of a batch, whose keys ascend.
-pub(crate) fn check_edits<E: Error, C: Cells>(shape: &Shape<C>, edits: &[Edit<'_>]) -> Result<(), EngineError<E>> {
+pub(crate) fn check_edits<E: Error, C: Cells>(shape: &TreeShape<C>, edits: &[Edit<'_>]) -> Result<(), EngineError<E>> {
     for (index, edit) in edits.iter().enumerate() {
         check_key(shape, edit.key)?;
         if let Some(value) = edit.value {
@@ -42,7 +42,7 @@ pub(crate) fn check_edits<E: Error, C: Cells>(shape: &Shape<C>, edits: &[Edit<'_
 
 /// Changes that are made with one of this key, of which none is.
 pub(crate) fn check_beside<E: Error, C: Cells>(
-    shape: &Shape<C>,
+    shape: &TreeShape<C>,
     key: &[u8],
     beside: &[Edit<'_>],
 ) -> Result<(), EngineError<E>> {

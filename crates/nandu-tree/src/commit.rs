@@ -56,7 +56,7 @@ pub(crate) fn write<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, pen: &mut Pen<
 /// Programs the path that was sealed as a page that promises nothing. 1 program. What is sealed once more would say that pages are replaced which only lost a node.
 pub(crate) fn write_sealed<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, pen: &mut Pen<'_>) -> Outcome<(), N> {
     let page = pen.append(&mut tree.log, tree.path.composed())?;
-    settle(tree, page);
+    note_programmed(tree, page);
     Ok(())
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn commit<N: Nand, C: Cells>(
     }
     let commit = change.commit(&mut tree.log, tree.path.composed())?;
     let PageAddr(page) = commit.page();
-    settle(tree, page);
+    note_programmed(tree, page);
     list.committed(waiting, &commit, Leaf::Lives);
     debug_assert!(
         tree.log.committed() == Some(PageAddr(page)) && tree.path.state().root == page,
@@ -144,7 +144,7 @@ fn tell_leaving<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, waiting: &Waiting<
 }
 
 /// What was composed is on flash in this page.
-fn settle<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, page: u32) {
+fn note_programmed<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, page: u32) {
     tree.reader.programmed(page);
     let top = tree.path.top();
     for level in tree.path.lowest()..=top {

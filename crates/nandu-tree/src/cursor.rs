@@ -47,11 +47,6 @@ impl Cursor {
         Cursor { key: buf, place: if is_whole { place } else { Place::Above } }
     }
 
-    /// The key that it is beside.
-    pub(crate) fn key(&self) -> KeyBuf {
-        self.key
-    }
-
     /// Where a range of what is above begins; `None` if there is nothing.
     pub(crate) fn bound_above(&self) -> Option<Bound<&[u8]>> {
         match self.place {

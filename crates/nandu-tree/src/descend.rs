@@ -4,7 +4,7 @@ use nandu_cells::Cells;
 use nandu_nand::Nand;
 
 use crate::error::{Outcome, corrupt};
-use crate::reader::Place;
+use crate::reader::NodePlace;
 use crate::slots::Seek;
 use crate::tree::Tree;
 
@@ -97,7 +97,7 @@ pub(crate) enum Leaf {
     /// The leaf of the path.
     OfPath,
     /// One that was read, or is kept.
-    Elsewhere(Place),
+    Elsewhere(NodePlace),
 }
 
 /// Finds the leaf in a page. Reads at most 1 page.

@@ -28,7 +28,7 @@ use crate::options::{Memory, Options};
 use crate::parts::{Parts, shape_of};
 use crate::path::Path;
 use crate::reader::Reader;
-use crate::shape::Shape;
+use crate::shape::TreeShape;
 use crate::snapshots::{load, release, take};
 use crate::standing::{Made, value_of};
 use crate::stats::Stats;
@@ -84,7 +84,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         let changes = Changes::new(pending, shape.format());
         let waiting = Waiting { changes, window: Window::EMPTY, durability, is_owed: false, next: 0, broken };
         let reader = Reader::new(shape, reading, Cache::new(cache));
-        let tree = Tree { log: Log::unopened(log), path: Path::new(shape, (path, side), keys), reader };
+        let tree = Tree { log: Log::unopened(log), path: Path::new(shape, [path, side], keys), reader };
         Engine { keeper: Keeper::new(tree, waiting, Values::new(values)), call_max, kept }
     }
 
@@ -490,7 +490,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// # Errors
     ///
     /// As [`Engine::sync`].
-    pub fn settle(&mut self) -> Outcome<(), N> {
+    pub fn merge(&mut self) -> Outcome<(), N> {
         self.call(self.call_max.into(), |engine| flush(&mut engine.keeper))
     }
 
@@ -532,14 +532,10 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// As [`Engine::range`].
     pub fn next(&mut self, cursor: &mut Cursor) -> Outcome<Option<Entry<'_>>, N> {
         let Some(bound) = cursor.bound_above() else { return Ok(None) };
-        let found = self.nearest(bound, Direction::Forward)?;
-        match found {
-            Some(key) => {
-                cursor.go_above(key);
-                entry(&mut self.keeper, cursor.key())
-            }
-            None => Ok(None),
-        }
+        let Some(key) = self.nearest(bound, Direction::Forward)? else { return Ok(None) };
+        let entry = entry(&mut self.keeper, key)?;
+        cursor.go_above(key);
+        Ok(entry)
     }
 
     /// The entry below a cursor, which goes before it; `None` at the beginning. Reads as [`Engine::next`].
@@ -549,14 +545,10 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// As [`Engine::range`].
     pub fn previous(&mut self, cursor: &mut Cursor) -> Outcome<Option<Entry<'_>>, N> {
         let Some(bound) = cursor.bound_below() else { return Ok(None) };
-        let found = self.nearest(bound, Direction::Backward)?;
-        match found {
-            Some(key) => {
-                cursor.go_below(key);
-                entry(&mut self.keeper, cursor.key())
-            }
-            None => Ok(None),
-        }
+        let Some(key) = self.nearest(bound, Direction::Backward)? else { return Ok(None) };
+        let entry = entry(&mut self.keeper, key)?;
+        cursor.go_below(key);
+        Ok(entry)
     }
 
     /// The entry with the lowest key.
@@ -669,7 +661,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
     /// # Errors
     ///
     /// Those of the log.
-    pub fn idle_with(&mut self, mut budget: Budget, settles: bool) -> Outcome<bool, N> {
+    pub fn idle_with(&mut self, mut budget: Budget, buries: bool) -> Outcome<bool, N> {
         self.keeper.give_up_value();
         let before = self.log().spent();
         self.keeper.ready()?;
@@ -677,7 +669,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
         let is_removed = SNAPSHOTS && remove_some(&mut self.keeper, self.kept)?;
         self.keeper.collect(&mut budget)?;
         let has_moved = self.log().spent().0 != before.0;
-        end_idle(&mut self.keeper, has_moved, (settles, !budget.is_chosen()))?;
+        end_idle(&mut self.keeper, has_moved, (buries, !budget.is_chosen()))?;
         Ok(is_removed || self.log().spent() != before)
     }
 
@@ -714,7 +706,7 @@ impl<'m, N: Nand, C: Cells> Engine<'m, N, C> {
 
     // What stands behind the calls.
 
-    fn shape(&self) -> &Shape<C> {
+    fn shape(&self) -> &TreeShape<C> {
         self.keeper.tree().path.shape()
     }
 

@@ -134,4 +134,4 @@ pub(crate) fn corrupt_page<E: Error>(error: &EngineError<E>) -> Option<PageAddr>
 }
 
 /// How something ends that uses a chip of this kind.
-pub(crate) type Outcome<T, N> = Result<T, EngineError<<N as ErrorType>::Error>>;
+pub type Outcome<T, N> = Result<T, EngineError<<N as ErrorType>::Error>>;

@@ -27,11 +27,11 @@ fn make_move_room<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome<(
 pub(crate) fn end_idle<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
     has_moved: bool,
-    (settles, names_copies): (bool, bool),
+    (buries, names_copies): (bool, bool),
 ) -> Outcome<(), N> {
     match has_moved {
         true => make_move_room(keeper),
-        false if settles => rest(keeper, names_copies),
+        false if buries => rest(keeper, names_copies),
         false => Ok(()),
     }
 }
@@ -42,7 +42,7 @@ fn rest<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, names_copies: bool) ->
     if has_copies {
         keeper.settle_copies(true)?;
     }
-    if has_copies || keeper.is_unsettled() { keeper.settle() } else { Ok(()) }
+    if has_copies || keeper.is_unburied() { keeper.bury() } else { Ok(()) }
 }
 
 /// Unmounts: what waits becomes durable. Beyond that it makes counts true and deaths count, as far as that can be.
@@ -53,8 +53,8 @@ pub(crate) fn leave<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome
     // The checkpoint is to say the truth of what a failed change or a value that was given up left. If that cannot be counted, counts are too high.
     let _ = keeper.ready();
     // If that fails, what was moved never happened.
-    if keeper.is_unsettled() && !keeper.is_broken() && keeper.tree().log.settles_in_place() {
-        let _ = keeper.settle();
+    if keeper.is_unburied() && !keeper.is_broken() && keeper.tree().log.buries_in_place() {
+        let _ = keeper.bury();
     }
     let left = keeper.parts().0.log.unmount_here();
     synced?;

@@ -10,7 +10,7 @@ use nandu_nand::{CellMode, Nand, PageAddr};
 
 use crate::commit::{commit, commit_bare, seal, tell, write, write_sealed};
 use crate::error::{EngineError, Outcome, corrupt_page};
-use crate::large::{self, Heads, Namer, find_namer};
+use crate::large::{self, HeadCounts, Namer, find_namer};
 use crate::list::{HEAD_MEMORY, List, Waiting, changes_max, choose, has_head_room, members_left, merged_is_in_leaf};
 use crate::numbers::Numbers;
 use crate::pages::REPLACED_MAX;
@@ -18,7 +18,7 @@ use crate::relocate::{copy, lift, lives};
 use crate::replay::load_newest;
 use crate::reserved::kept_key;
 use crate::settling::{copy_later, name_copy, rescue};
-use crate::shape::{Counts, State};
+use crate::shape::{Counts, TreeState};
 use crate::siblings::MOVED_MAX;
 use crate::tree::{Tree, Visit};
 use crate::unsettled::RawCopy;
@@ -45,7 +45,7 @@ pub(crate) struct Keeper<'m, N: Nand, C> {
     waiting: Waiting<'m>,
     values: Values<'m>,
     /// The tree of the newest path that was programmed, commit or not, with the entries of the newest commit.
-    working: State,
+    working: TreeState,
     /// The newest commit, if it is bare and no member of the window.
     bare: Option<PageAddr>,
     /// Pages appended by the call under way.
@@ -53,7 +53,7 @@ pub(crate) struct Keeper<'m, N: Nand, C> {
     /// Moves that calls before had no programs left for.
     due: u32,
     /// Pages may have been appended since the newest commit.
-    is_unsettled: bool,
+    is_unburied: bool,
     /// Pages may count as live that are not.
     is_miscounted: bool,
     /// A commit failed, so that deaths may have been told that did not happen.
@@ -77,11 +77,11 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             tree,
             waiting,
             values,
-            working: State::NONE,
+            working: TreeState::NONE,
             bare: None,
             owed: 0,
             due: 0,
-            is_unsettled: false,
+            is_unburied: false,
             is_miscounted: false,
             is_broken: false,
             is_held: false,
@@ -129,7 +129,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.tree
     }
 
-    pub(crate) fn working(&self) -> State {
+    pub(crate) fn working(&self) -> TreeState {
         self.working
     }
 
@@ -139,8 +139,8 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// Whether something was programmed that no commit leads to.
-    pub(crate) fn is_unsettled(&self) -> bool {
-        self.is_unsettled
+    pub(crate) fn is_unburied(&self) -> bool {
+        self.is_unburied
     }
 
     /// Whether a sync has something to make durable. Where pages have tags, moves do not count: a commit for each would be one for each page.
@@ -220,7 +220,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let live = if want == Claim::Grow { live + members_left(&self.waiting) + self.reserve() } else { live };
         if self.tree.log.dying_room() < deaths + self.waiting.window.len() {
             self.tree.path.begin(self.working);
-            self.settle()?;
+            self.bury()?;
             return Ok(None);
         }
         self.weigh(self.values.done() as u32);
@@ -243,12 +243,12 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
                 let has_moved = self.tree.log.spent().0 != before;
                 if MLC && !has_moved && !self.values.copies().is_empty() {
                     self.settle_copies(false)?;
-                    self.settle()?;
-                } else if !has_asked || self.is_held && (!has_moved || self.tree.log.settles_in_place()) {
-                    self.settle()?;
+                    self.bury()?;
+                } else if !has_asked || self.is_held && (!has_moved || self.tree.log.buries_in_place()) {
+                    self.bury()?;
                 }
             }
-            _ => self.settle()?,
+            _ => self.bury()?,
         }
         debug_assert!(!self.tree.path.is_dirty(), "the change is to be made again");
         Ok(None)
@@ -288,7 +288,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     /// Work on parts of the keeper appended so many pages that no commit leads to yet.
     pub(crate) fn appended(&mut self, pages: u32) {
         self.owed += pages;
-        self.is_unsettled = true;
+        self.is_unburied = true;
     }
 
     /// Tells the log how many pages of values there will be, with so many more.
@@ -399,7 +399,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
 
     /// A change under way is not committed: nothing leads to what was appended, and it counts as live.
     fn give_up(&mut self, change: Change) {
-        self.is_unsettled = true;
+        self.is_unburied = true;
         self.is_miscounted |= change.appended() > 0;
     }
 
@@ -416,7 +416,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             Ok((bare, is_all)) => {
                 self.bare = bare;
                 self.working = self.tree.path.state();
-                self.is_unsettled = false;
+                self.is_unburied = false;
                 self.is_held = false;
                 self.more_pages = 0;
                 self.is_miscounted |= !is_all;
@@ -441,7 +441,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             return Err(self.undo(error));
         }
         self.owed += change.appended();
-        self.is_unsettled |= change.appended() > 0;
+        self.is_unburied |= change.appended() > 0;
         let Keeper { tree, waiting, .. } = self;
         debug_assert!(!tree.path.is_dirty() && !waiting.changes.has_merged_unsynced(), "it is on flash, and listed");
         self.is_miscounted |= !tell(tree, waiting, None);
@@ -464,10 +464,10 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     }
 
     /// Commits without a path, so that what was moved counts and every change is durable, and lets members leave whose changes it has room for. 1 program.
-    pub(crate) fn settle(&mut self) -> Outcome<(), N> {
+    pub(crate) fn bury(&mut self) -> Outcome<(), N> {
         debug_assert!(!self.tree.path.is_dirty(), "a change is not made to count in passing");
         self.check_writable()?;
-        let grant = match self.tree.log.claim(Claim::Settle, 1, 1)? {
+        let grant = match self.tree.log.claim(Claim::Bury, 1, 1)? {
             Claimed::Granted(grant) => grant,
             _ => return Err(EngineError::Log(LogError::Full)),
         };
@@ -501,7 +501,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let mut any = false;
         loop {
             if self.tree.log.dying_room() < DEATHS + MOVED + self.waiting.window.len() {
-                self.settle()?;
+                self.bury()?;
                 any = true;
             }
             let Some(victim) = self.tree.log.victim(budget)? else { return Ok(any) };
@@ -562,12 +562,12 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     fn move_page(&mut self, victim: &Victim, level: u8, most: usize) -> Outcome<u32, N> {
         let by_commit = self.tree.log.moves_by_commit(victim);
         if by_commit && self.waiting.changes.unsynced() > 0 {
-            self.settle()?;
+            self.bury()?;
         }
         lift(&mut self.tree, level, victim.page())?;
         if by_commit && self.tree.path.place_leaf() {
             if let Some(list) = self.tree.path.compose().and_then(|room| self.choose(room, &[])) {
-                let Claimed::Granted(grant) = self.tree.log.claim(Claim::Settle, 1, 1)? else {
+                let Claimed::Granted(grant) = self.tree.log.claim(Claim::Bury, 1, 1)? else {
                     return Err(EngineError::Log(LogError::Full));
                 };
                 self.commit(Change::new(grant, 1), list)?;
@@ -579,7 +579,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             lives(&mut self.tree, victim.page())?;
             lift(&mut self.tree, level, victim.page())?;
         }
-        self.is_unsettled = true;
+        self.is_unburied = true;
         let before = self.tree.log.spent().0;
         let Keeper { tree, waiting, .. } = self;
         let moved = copy(tree, waiting, (victim, most));
@@ -678,7 +678,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let waits = is_room_made && has_head_room(waiting, tree.path.shape(), false);
         let before = tree.log.spent().0;
         let copied = large::copy(tree, waiting, (key, named, waits), (victim, most));
-        self.is_unsettled |= tree.log.spent().0 != before;
+        self.is_unburied |= tree.log.spent().0 != before;
         match copied {
             Ok(pages) => {
                 self.working = self.tree.path.state();
@@ -697,7 +697,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let before = self.tree.log.spent().0;
         let Keeper { tree, waiting, values, .. } = self;
         let copied = copy_later(tree, (waiting, values), of, asked.victim).and_then(|()| rescue(tree, waiting, values));
-        self.is_unsettled |= self.tree.log.spent().0 != before;
+        self.is_unburied |= self.tree.log.spent().0 != before;
         if let Err(error) = copied {
             self.is_miscounted |= self.tree.log.spent().0 != before;
             return self.not_moved(error);
@@ -728,7 +728,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
     /// Names a copy: by a change that waits, if one may; else in its leaf, which is moved for that, or committed where nothing is moved.
     fn name_settled(&mut self, copy: &RawCopy, victim: Option<&Victim>, may_begin: bool) -> Outcome<(), N> {
         if self.tree.log.dying_room() < DEATHS + self.waiting.window.len() + 1 {
-            self.settle()?;
+            self.bury()?;
         }
         // A change that waits already names it, too. A commit may let that leave memory.
         self.make_list_room(HEAD_MEMORY)?;
@@ -736,7 +736,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         let Keeper { tree, waiting, values, .. } = self;
         name_copy(tree, (waiting, values), (copy, may_wait), victim)?;
         if self.tree.path.is_dirty() {
-            let Claimed::Granted(grant) = self.tree.log.claim(Claim::Settle, 3, 1)? else {
+            let Claimed::Granted(grant) = self.tree.log.claim(Claim::Bury, 3, 1)? else {
                 return Err(EngineError::Log(LogError::Full));
             };
             self.count(true, (0, 0));
@@ -764,21 +764,21 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
             if self.waiting.listed_next() + size <= max {
                 break;
             }
-            self.settle()?;
+            self.bury()?;
         }
         Ok(())
     }
 
     /// Visits each live page once. Returns how many heads of values there are. Reads the inner nodes that are not in memory.
-    pub(crate) fn visit_live(&mut self, visit: Visit<'_, N>) -> Outcome<Heads, N> {
+    pub(crate) fn visit_live(&mut self, visit: Visit<'_, N>) -> Outcome<HeadCounts, N> {
         visit_all(&mut self.tree, (&self.waiting, &self.values, self.bare), visit)
     }
 
     /// Names every live page to the log. Reads the inner nodes that are not in memory; a commit comes first if pages were moved since the newest one.
     pub(crate) fn recount(&mut self) -> Outcome<(), N> {
         self.resolve()?;
-        if self.is_unsettled || self.tree.log.has_dying() {
-            self.settle()?;
+        if self.is_unburied || self.tree.log.has_dying() {
+            self.bury()?;
         }
         self.tree.path.stats_mut().recounts += 1;
         self.tree.log.recount_begin();
@@ -786,7 +786,7 @@ impl<'m, N: Nand, C: Cells> Keeper<'m, N, C> {
         self.values.copies().iter().for_each(|copy| self.tree.log.recount(PageAddr(copy.page)));
         self.tree.log.recount_end(walked.is_ok());
         self.is_miscounted = false;
-        debug_assert!(!self.tree.log.has_dying() && !self.is_unsettled, "nothing died while pages were counted");
+        debug_assert!(!self.tree.log.has_dying() && !self.is_unburied, "nothing died while pages were counted");
         // What is said from here on of whether there are heads.
         let heads = walked.map_err(|error| self.undo(error))?;
         let counts = self.working.counts;

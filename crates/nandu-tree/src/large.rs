@@ -12,7 +12,7 @@
 use nandu_cells::Cells;
 use nandu_index::{Edit, KeyBuf};
 use nandu_log::{Kind, Log, Victim};
-use nandu_media::change::Change as Listed;
+use nandu_media::change::ListedChange;
 use nandu_media::features::{FILES, SNAPSHOTS};
 use nandu_media::section::SectionKind;
 use nandu_media::tree::Malformed;
@@ -30,7 +30,7 @@ use crate::list::Waiting;
 use crate::numbers::Numbers;
 use crate::reader::{Reader, raw_check};
 use crate::reserved::kept_key;
-use crate::shape::Shape;
+use crate::shape::TreeShape;
 use crate::siblings::{MOVED_MAX, is_beside, write_moved};
 use crate::tree::{Tree, Visit};
 use crate::values::Values;
@@ -131,18 +131,18 @@ fn named<'m, N: Nand, C: Cells>(tree: &mut Tree<'m, N, C>, key: &[u8], visit: Te
 }
 
 /// Whether one of these changes keeps the value in pages that stands at a key: then these do not die.
-pub(crate) fn is_kept_by<C: Cells>(shape: &Shape<C>, edits: &[Edit<'_>], key: &[u8]) -> bool {
+pub(crate) fn is_kept_by<C: Cells>(shape: &TreeShape<C>, edits: &[Edit<'_>], key: &[u8]) -> bool {
     SNAPSHOTS
         && edits.iter().any(|it| it.key != key && keeps(shape, it) && shape.user_key(it.key) == shape.user_key(key))
 }
 
 /// Whether a change keeps a value in pages that has stood elsewhere.
-pub(crate) fn keeps<C: Cells>(shape: &Shape<C>, edit: &Edit<'_>) -> bool {
+pub(crate) fn keeps<C: Cells>(shape: &TreeShape<C>, edit: &Edit<'_>) -> bool {
     SNAPSHOTS && shape.is_reserved(edit.key) && edit.value.is_some_and(|value| shape.head(edit.key, value).is_some())
 }
 
 /// How many pages of values more records name by a change, without what it replaces.
-pub(crate) fn pages_named<C: Cells>(shape: &Shape<C>, edit: &Edit<'_>) -> u32 {
+pub(crate) fn pages_named<C: Cells>(shape: &TreeShape<C>, edit: &Edit<'_>) -> u32 {
     let head = edit.value.filter(|_| !keeps(shape, edit)).and_then(|value| shape.head(edit.key, value));
     head.map_or(0, |division| division.pages() as u32)
 }
@@ -223,7 +223,7 @@ fn blob_key<N: Nand, C: Cells>(tree: &mut Tree<'_, N, C>, page: u32, key: &mut K
     let Some(range) = tree.reader.sections(&mut tree.log, page)?.find(SectionKind::Changes) else { return Ok(false) };
     let (format, mut rest) = (tree.path.shape().format(), tree.reader.lent(range));
     while !rest.is_empty() {
-        let (change, behind) = Listed::parse(&format, rest).map_err(|why| corrupt(page, why))?;
+        let (change, behind) = ListedChange::parse(&format, rest).map_err(|why| corrupt(page, why))?;
         if change.value.is_some_and(names_own_page) {
             return Ok(key.set(change.key));
         }
@@ -552,7 +552,7 @@ pub(crate) fn program_copy<N: Nand, C: Cells>(
 
 /// How many heads there are, and how many pages their values have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Heads {
+pub(crate) struct HeadCounts {
     pub(crate) count: u32,
     pub(crate) pages: u32,
     /// Leaves of records of a user, where they were counted, and of those that the youngest snapshot kept.
@@ -565,11 +565,11 @@ pub(crate) fn visit_leaf<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     (page, changes): (u32, &Changes<'_>),
     visit: Visit<'_, N>,
-) -> Outcome<Heads, N> {
+) -> Outcome<HeadCounts, N> {
     let cells = tree.path.shape().cells();
     let mut leaf = leaf_in(tree, page)?;
     let count = cells.leaf_count(look(tree, &leaf));
-    let (mut key, mut heads) = (KeyBuf::EMPTY, Heads::default());
+    let (mut key, mut heads) = (KeyBuf::EMPTY, HeadCounts::default());
     for index in 0..count {
         let bytes = look(tree, &leaf);
         cells.leaf_key(bytes, index, &mut key);

@@ -135,7 +135,7 @@ mod writer;
 pub use at::At;
 pub use cursor::Cursor;
 pub use engine::{Begin, Engine};
-pub use error::{BATCH_PAGES_MAX, BESIDE_MAX, EngineError, PageDamage};
+pub use error::{BATCH_PAGES_MAX, BESIDE_MAX, EngineError, Outcome, PageDamage};
 pub use nandu_cells::{ByteCells, Cells, FixedCells};
 pub use nandu_index::{Direction, Edit, Entry, KeyBuf, OrderedIndex, Violation};
 pub use nandu_log::{Log, LogError, LogOptions, Tag};

@@ -15,12 +15,12 @@ use nandu_media::path::WINDOW_MAX;
 use nandu_media::section::{SECTION_FRONT_SIZE, SectionKind, SectionWriter};
 use nandu_nand::PageAddr;
 
-use crate::changes::{Changes, Choice, UNSYNCED};
+use crate::changes::{Changes, Listing, UNSYNCED};
 use crate::division::RAW_HEAD_SIZE;
 use crate::options::{Broken, Durability};
 use crate::order::{Carried, Committed};
 use crate::reserved::PREFIX;
-use crate::shape::Shape;
+use crate::shape::TreeShape;
 use crate::window::{Leaf, Window};
 
 /// Bytes of a member in a list of them.
@@ -59,7 +59,7 @@ const RESERVE_SHARE: usize = 8;
 const WAITING_SHARE: usize = 2;
 
 /// Bytes of memory that what waits may take.
-pub(crate) fn waiting_max<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>) -> usize {
+pub(crate) fn waiting_max<C: Cells>(waiting: &Waiting<'_>, shape: &TreeShape<C>) -> usize {
     let cells = shape.cells();
     let largest = match cells.key_size() {
         0 => shape.entry_size_max() + PREFIX + 4,
@@ -72,7 +72,7 @@ pub(crate) fn waiting_max<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>) -> 
 }
 
 /// Whether memory has room for so many bytes of changes more (W4), where so much may wait in any case.
-pub(crate) fn has_room<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>, (memory, waits): (usize, usize)) -> bool {
+pub(crate) fn has_room<C: Cells>(waiting: &Waiting<'_>, shape: &TreeShape<C>, (memory, waits): (usize, usize)) -> bool {
     let changes = &waiting.changes;
     changes.waiting() + memory <= waiting_max(waiting, shape).max(waits) && changes.used() + memory <= changes.size()
 }
@@ -81,7 +81,7 @@ pub(crate) fn has_room<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>, (memor
 pub(crate) const HEAD_MEMORY: usize = RAW_HEAD_SIZE + PREFIX + OWNER_MAX + 8;
 
 /// Whether the head of a raw page that is moved may wait. Where nothing waits, not while an operation is under way: then changes go to their leaves at once, and would be hidden by it.
-pub(crate) fn has_head_room<C: Cells>(waiting: &Waiting<'_>, shape: &Shape<C>, may_begin: bool) -> bool {
+pub(crate) fn has_head_room<C: Cells>(waiting: &Waiting<'_>, shape: &TreeShape<C>, may_begin: bool) -> bool {
     let may_wait = waiting.durability == Durability::OnSync && shape.has_raw();
     debug_assert!(!may_wait || HEAD_MEMORY >= waiting.changes.at_once_size(&[]) + OWNER_MAX + RAW_HEAD_SIZE);
     may_wait && (may_begin || !waiting.is_idle()) && has_room(waiting, shape, (HEAD_MEMORY, 0))
@@ -146,7 +146,7 @@ pub(crate) fn choose<'b>(
 ) -> Option<List<'b>> {
     let room = room.checked_sub(blob_size(blob.len()))?;
     let Waiting { changes, window, broken, .. } = waiting;
-    let mut choice = Choice { unsynced: true, carried: 0, part: None };
+    let mut choice = Listing { unsynced: true, carried: 0, part: None };
     // With no other member, nothing is said of changes that are all in the leaf of the page (W1).
     let is_own = window.is_empty() && !changes.has_others();
     let mut used = if !is_own { changes.bytes_in(UNSYNCED) } else { 0 };
@@ -181,7 +181,7 @@ pub(crate) fn choose<'b>(
 }
 
 /// Whether nothing of older members is listed again.
-fn carries_nothing(choice: &Choice, changes: &Changes<'_>) -> bool {
+fn carries_nothing(choice: &Listing, changes: &Changes<'_>) -> bool {
     (0..UNSYNCED).all(|slot| choice.carried >> slot & 1 == 0 || changes.bytes_in(slot) == 0)
 }
 

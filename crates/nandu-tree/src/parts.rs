@@ -9,12 +9,12 @@ use nandu_nand::{Geometry, Nand};
 
 use crate::error::{EngineError, Outcome};
 use crate::options::{Broken, Durability, Memory, Options, memory_required};
-use crate::shape::Shape;
+use crate::shape::TreeShape;
 
 /// What an engine is put together from: a chip that can hold a volume, and memory that suffices. Small, unlike an engine.
 pub struct Parts<'m, N: Nand, C> {
     pub(crate) log: LogParts<'m, N>,
-    pub(crate) shape: Shape<C>,
+    pub(crate) shape: TreeShape<C>,
     pub(crate) memory: Memory<'m>,
     pub(crate) durability: Durability,
     pub(crate) call_max: u8,
@@ -57,9 +57,9 @@ pub(crate) fn shape_of<N: Nand, C: Cells>(
     header_size: usize,
     cells: C,
     options: &Options,
-) -> Outcome<Shape<C>, N> {
+) -> Outcome<TreeShape<C>, N> {
     let page_size = geometry.page_size as usize;
-    let shape = Shape::new(cells, page_size, header_size, geometry.page_count(), options.cache_size);
+    let shape = TreeShape::new(cells, page_size, header_size, geometry.page_count(), options.cache_size);
     let owner_max = options.log.has_raw.then_some(OWNER_MAX);
     Ok(shape
         .ok_or(EngineError::PageSize(page_size))?

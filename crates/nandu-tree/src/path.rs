@@ -16,7 +16,7 @@ use nandu_media::tree::{HEIGHT_MAX, Malformed};
 
 use crate::options::Separators;
 use crate::pages::{PageList, REPLACED_MAX};
-use crate::shape::{Counts, Shape, State};
+use crate::shape::{Counts, TreeShape, TreeState};
 use crate::slots::{Ascent, Draft, Growth, PENDING, Put, STEPS, STEPS_MAX, Seek, Slot};
 use crate::splice::Splice;
 use crate::stats::Stats;
@@ -26,11 +26,11 @@ const SPARED: usize = 32;
 
 /// The path that is worked on.
 pub(crate) struct Path<'m, C> {
-    shape: Shape<C>,
+    shape: TreeShape<C>,
     page: &'m mut [u8],
     side: &'m mut [u8],
     slots: [Slot; HEIGHT_MAX],
-    state: State,
+    state: TreeState,
     draft: Draft,
     ascent: Ascent,
     replaced: PageList<REPLACED_MAX>,
@@ -42,14 +42,14 @@ pub(crate) struct Path<'m, C> {
 }
 
 impl<'m, C: Cells> Path<'m, C> {
-    pub(crate) fn new(shape: Shape<C>, (page, side): (&'m mut [u8], &'m mut [u8]), keys: &'m mut Separators) -> Self {
+    pub(crate) fn new(shape: TreeShape<C>, [page, side]: [&'m mut [u8]; 2], keys: &'m mut Separators) -> Self {
         debug_assert!(page.len() == shape.page_size() && side.len() == page.len(), "the buffers are pages");
         Path {
             shape,
             page,
             side,
             slots: [Slot::ABSENT; HEIGHT_MAX],
-            state: State::NONE,
+            state: TreeState::NONE,
             draft: Draft::NONE,
             ascent: Ascent::NONE,
             replaced: PageList::EMPTY,
@@ -59,12 +59,12 @@ impl<'m, C: Cells> Path<'m, C> {
         }
     }
 
-    pub(crate) fn shape(&self) -> &Shape<C> {
+    pub(crate) fn shape(&self) -> &TreeShape<C> {
         &self.shape
     }
 
     /// The volume is one of this shape.
-    pub(crate) fn reshape(&mut self, shape: &Shape<C>) {
+    pub(crate) fn reshape(&mut self, shape: &TreeShape<C>) {
         debug_assert!(shape.page_size() == self.page.len() && !self.holds_root(), "nothing was read yet");
         self.shape = *shape;
     }
@@ -78,12 +78,12 @@ impl<'m, C: Cells> Path<'m, C> {
     }
 
     /// The tree that the path belongs to.
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> TreeState {
         self.state
     }
 
     /// Goes on with this tree. What stands in the buffers is forgotten.
-    pub(crate) fn begin(&mut self, state: State) {
+    pub(crate) fn begin(&mut self, state: TreeState) {
         (self.state, self.slots, self.draft) = (state, [Slot::ABSENT; HEIGHT_MAX], Draft::NONE);
         self.ascent = Ascent::NONE;
         self.replaced.clear();
@@ -91,7 +91,7 @@ impl<'m, C: Cells> Path<'m, C> {
 
     /// Becomes the empty tree, to be programmed. What was the root is replaced by the caller.
     pub(crate) fn empty(&mut self) {
-        self.state = State { root: self.state.root, ..State::NONE };
+        self.state = TreeState { root: self.state.root, ..TreeState::NONE };
         let (front, nothing) = (self.front(), LeafRun::new(Stretch::NONE, Stretch::NONE, None));
         let size = self.shape.cells().leaf_encode(&nothing, 0..0, &mut self.page[front..]).unwrap_or(0);
         debug_assert!(size > 0, "an empty leaf has a front");

@@ -16,7 +16,7 @@ use nandu_media::value::ValueBody;
 use nandu_nand::{Nand, PageAddr};
 
 use crate::error::{Outcome, corrupt};
-use crate::shape::Shape;
+use crate::shape::TreeShape;
 
 /// The checksum of a raw page.
 pub(crate) fn raw_check(bytes: &[u8]) -> u32 {
@@ -25,14 +25,14 @@ pub(crate) fn raw_check(bytes: &[u8]) -> u32 {
 
 /// Where a node is, until the reader is used again.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum NodePlace {
     Read(Range<usize>),
     Kept(Range<usize>),
 }
 
 /// The page read last, and nodes kept in memory.
 pub(crate) struct Reader<'m, C> {
-    shape: Shape<C>,
+    shape: TreeShape<C>,
     bytes: &'m mut [u8],
     /// The page that `bytes` holds, sound in its front.
     page: Option<u32>,
@@ -50,13 +50,13 @@ pub(crate) struct Reader<'m, C> {
 const RAW: u64 = u64::MAX;
 
 impl<'m, C: Cells> Reader<'m, C> {
-    pub(crate) fn new(shape: Shape<C>, bytes: &'m mut [u8], cache: Cache<'m>) -> Self {
+    pub(crate) fn new(shape: TreeShape<C>, bytes: &'m mut [u8], cache: Cache<'m>) -> Self {
         debug_assert!(bytes.len() == shape.page_size(), "the buffer is a page");
         Reader { shape, bytes, page: None, body: PathBody::EMPTY, checked: u8::MAX, misses: 0, cache, value: None }
     }
 
     /// The volume is one of this shape.
-    pub(crate) fn reshape(&mut self, shape: &Shape<C>) {
+    pub(crate) fn reshape(&mut self, shape: &TreeShape<C>) {
         debug_assert!(shape.page_size() == self.bytes.len() && self.page.is_none(), "nothing was read yet");
         self.shape = *shape;
     }
@@ -189,7 +189,7 @@ impl<'m, C: Cells> Reader<'m, C> {
     }
 
     /// A node that is safe to use, read from flash. Reads at most 1 page.
-    pub(crate) fn read_node<N: Nand>(&mut self, log: &mut Log<'_, N>, page: u32, level: u8) -> Outcome<Place, N> {
+    pub(crate) fn read_node<N: Nand>(&mut self, log: &mut Log<'_, N>, page: u32, level: u8) -> Outcome<NodePlace, N> {
         let range = self.body(log, page)?.node(level).map_err(|why| corrupt(page, why))?;
         if self.checked != level {
             if !self.shape.is_sound(level, &self.bytes[range.clone()]) {
@@ -198,11 +198,11 @@ impl<'m, C: Cells> Reader<'m, C> {
             self.checked = level;
         }
         debug_assert!(range.end <= self.bytes.len(), "a node is in its page");
-        Ok(Place::Read(range))
+        Ok(NodePlace::Read(range))
     }
 
     /// A node that is safe to use. Reads at most 1 page.
-    pub(crate) fn node<N: Nand>(&mut self, log: &mut Log<'_, N>, page: u32, level: u8) -> Outcome<Place, N> {
+    pub(crate) fn node<N: Nand>(&mut self, log: &mut Log<'_, N>, page: u32, level: u8) -> Outcome<NodePlace, N> {
         match self.kept(page, level) {
             Some(place) => Ok(place),
             None => self.read_node(log, page, level),
@@ -210,18 +210,18 @@ impl<'m, C: Cells> Reader<'m, C> {
     }
 
     /// A node that is in memory.
-    pub(crate) fn kept(&mut self, page: u32, level: u8) -> Option<Place> {
-        self.cache.find(page, level).map(Place::Kept)
+    pub(crate) fn kept(&mut self, page: u32, level: u8) -> Option<NodePlace> {
+        self.cache.find(page, level).map(NodePlace::Kept)
     }
 
     /// A leaf that is safe to use. One that had to be read is kept where there is memory that nothing stands in, and now and then where another leaf makes room. Reads at most 1 page.
-    pub(crate) fn leaf<N: Nand>(&mut self, log: &mut Log<'_, N>, page: u32) -> Outcome<Place, N> {
+    pub(crate) fn leaf<N: Nand>(&mut self, log: &mut Log<'_, N>, page: u32) -> Outcome<NodePlace, N> {
         let was_read = self.page == Some(page);
         if !was_read && let Some(place) = self.kept(page, 0) {
             return Ok(place);
         }
         let place = self.read_node(log, page, 0)?;
-        if !was_read && let Place::Read(range) = &place {
+        if !was_read && let NodePlace::Read(range) = &place {
             self.misses = self.misses.wrapping_add(1);
             let leaf = &self.bytes[range.clone()];
             // Most leaves are not looked up again soon. Where there is no room for all, one that is gets in at its fourth miss or so,
@@ -235,17 +235,17 @@ impl<'m, C: Cells> Reader<'m, C> {
         Ok(place)
     }
 
-    pub(crate) fn at(&self, place: &Place) -> &[u8] {
+    pub(crate) fn at(&self, place: &NodePlace) -> &[u8] {
         match place {
-            Place::Read(range) => &self.bytes[range.clone()],
-            Place::Kept(range) => self.cache.bytes(range.clone()),
+            NodePlace::Read(range) => &self.bytes[range.clone()],
+            NodePlace::Kept(range) => self.cache.bytes(range.clone()),
         }
     }
 
     /// Keeps an inner node that was read.
-    pub(crate) fn keep(&mut self, page: u32, level: u8, place: &Place) {
+    pub(crate) fn keep(&mut self, page: u32, level: u8, place: &NodePlace) {
         debug_assert!(level > 0, "an inner node");
-        if let Place::Read(range) = place {
+        if let NodePlace::Read(range) = place {
             self.cache.insert(page, level, &self.bytes[range.clone()]);
         }
     }

@@ -16,7 +16,7 @@ use nandu_nand::{Nand, PageAddr};
 use crate::descend::load_root;
 use crate::error::{EngineError, Outcome, corrupt};
 use crate::list::Waiting;
-use crate::shape::{Shape, State};
+use crate::shape::{TreeShape, TreeState};
 use crate::tree::Tree;
 use crate::window::Leaf;
 
@@ -25,7 +25,7 @@ pub(crate) fn load_newest<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     waiting: &mut Waiting<'_>,
     committed: PageAddr,
-) -> Outcome<(State, Option<PageAddr>), N> {
+) -> Outcome<(TreeState, Option<PageAddr>), N> {
     let foreign = |error| match error {
         EngineError::Corrupt { why: Malformed::Cells, .. } => EngineError::OtherFormat,
         error => error,
@@ -39,7 +39,7 @@ pub(crate) fn load_newest<N: Nand, C: Cells>(
     if !is_root || usize::from(height) > tree.path.shape().limits().height_max() {
         return Err(corrupt(committed.0, Malformed::Levels));
     }
-    let state = State::read(root, height, records);
+    let state = TreeState::read(root, height, records);
     if state.counts.has_heads && !tree.path.shape().has_values() {
         return Err(EngineError::NotCompiled { feature: &"blobs" });
     }
@@ -96,7 +96,7 @@ fn replay<N: Nand, C: Cells>(
 
 /// Makes the changes that a page lists. It is the newest member then.
 fn replay_list<E: Error, C: Cells>(
-    shape: &Shape<C>,
+    shape: &TreeShape<C>,
     waiting: &mut Waiting<'_>,
     (page, list): (u32, &[u8]),
 ) -> Result<(), EngineError<E>> {

@@ -14,7 +14,7 @@ const LIST_SHARE: usize = 16;
 
 /// Cells, sizes and limits of a tree.
 #[derive(Clone, Copy)]
-pub(crate) struct Shape<C> {
+pub(crate) struct TreeShape<C> {
     cells: C,
     format: CellFormat,
     header_size: u16,
@@ -29,7 +29,7 @@ pub(crate) struct Shape<C> {
     list_room: u16,
 }
 
-impl<C: Cells> Shape<C> {
+impl<C: Cells> TreeShape<C> {
     /// `None` if the page is too small, or too large, for a tree with these cells.
     pub(crate) fn new(
         cells: C,
@@ -50,7 +50,7 @@ impl<C: Cells> Shape<C> {
         )?
         .with_even_levels();
         let fixed_entry = usize::from(cells.key_size()) + usize::from(cells.value_size());
-        (fixed_entry <= limits.entry_size_max).then_some(Shape {
+        (fixed_entry <= limits.entry_size_max).then_some(TreeShape {
             cells,
             format,
             header_size: header_size as u16,
@@ -65,18 +65,18 @@ impl<C: Cells> Shape<C> {
 
     /// With large values, where keys have any length.
     pub(crate) fn with_values(self, has_values: bool) -> Self {
-        Shape { has_values: BLOBS && has_values && self.cells.key_size() == 0, ..self }
+        TreeShape { has_values: BLOBS && has_values && self.cells.key_size() == 0, ..self }
     }
 
     /// With raw pages for values of keys of so many bytes.
     pub(crate) fn with_raw(self, owner_max: Option<usize>) -> Self {
-        Shape { owner_max: owner_max.map_or(0, |most| most as u8), ..self }
+        TreeShape { owner_max: owner_max.map_or(0, |most| most as u8), ..self }
     }
 
     /// With room for a list beside each leaf that is divided.
     pub(crate) fn with_list_room(self, has_list: bool) -> Self {
         let list_room = if has_list { self.page_size / LIST_SHARE } else { 0 };
-        Shape { list_room: list_room as u16, ..self }
+        TreeShape { list_room: list_room as u16, ..self }
     }
 
     /// Bytes that a leaf leaves free for a list.
@@ -258,7 +258,7 @@ impl<C: Cells> Shape<C> {
         self.page_size - self.front(1)
     }
 
-    /// Makes a leaf that stands at [`Shape::own_front`] a page of its own. What is behind it is filled up to `end`.
+    /// Makes a leaf that stands at [`TreeShape::own_front`] a page of its own. What is behind it is filled up to `end`.
     pub(crate) fn seal_leaf(&self, height: u8, bytes: &mut [u8], size: usize, end: usize) {
         debug_assert!(self.own_front() + size <= end && end <= bytes.len(), "the leaf fits");
         // A page of its own never has the root, not even the page of a root that is being split.
@@ -306,7 +306,7 @@ impl<C: Cells> Shape<C> {
     }
 
     /// Makes a buffer a bare commit.
-    pub(crate) fn seal_bare(&self, state: State, bytes: &mut [u8]) {
+    pub(crate) fn seal_bare(&self, state: TreeState, bytes: &mut [u8]) {
         debug_assert!(state.root < self.page_count, "the root is on flash");
         let front = PathFront {
             height: state.height,
@@ -340,7 +340,7 @@ impl<C: Cells> Shape<C> {
 
 /// What a commit says of the tree: where the root is, how many levels there are, and how many entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct TreeState {
     pub(crate) root: u32,
     pub(crate) height: u8,
     pub(crate) counts: Counts,
@@ -377,21 +377,21 @@ impl Counts {
     }
 }
 
-impl State {
+impl TreeState {
     /// Of a tree that is not on flash yet.
-    pub(crate) const NONE: State = State {
+    pub(crate) const NONE: TreeState = TreeState {
         root: u32::MAX,
         height: 1,
         counts: Counts { records: 0, has_heads: false, has_snapshots: false, value_pages: 0 },
     };
 
     /// What a page says of its entries.
-    pub(crate) fn read(root: u32, height: u8, records: u64) -> State {
+    pub(crate) fn read(root: u32, height: u8, records: u64) -> TreeState {
         let value_pages = (records >> RECORDS_BITS & ((1 << PAGES_BITS) - 1)) as u32;
         let has_heads = records & HEADS != 0;
         let has_snapshots = records & SNAPSHOTS != 0;
         let counts = Counts { records: records & ((1 << RECORDS_BITS) - 1), has_heads, has_snapshots, value_pages };
-        State { root, height, counts }
+        TreeState { root, height, counts }
     }
 
     /// The number of entries as a page says it.
@@ -409,10 +409,10 @@ mod tests {
     use nandu_media::PageKind;
     use nandu_media::path::PathBody;
 
-    use super::{Counts, Shape, State};
+    use super::{Counts, TreeShape, TreeState};
 
-    fn shape() -> Shape<FixedCells<4, 4>> {
-        Shape::new(FixedCells::<4, 4>, 256, 40, 128, 0).unwrap()
+    fn shape() -> TreeShape<FixedCells<4, 4>> {
+        TreeShape::new(FixedCells::<4, 4>, 256, 40, 128, 0).unwrap()
     }
 
     #[test]
@@ -436,7 +436,7 @@ mod tests {
     #[test]
     fn a_bare_commit_names_the_root() {
         let mut page = [0xEE; 256];
-        let state = State {
+        let state = TreeState {
             root: 77,
             height: 3,
             counts: Counts { records: 500, has_heads: true, has_snapshots: true, value_pages: 9 },
@@ -444,13 +444,13 @@ mod tests {
         shape().seal_bare(state, &mut page);
         let body = PathBody::parse(&page, 40, PageKind::Commit).unwrap();
         assert_eq!((body.named_root(), body.height(), body.levels()), (Some(77), 3, 0));
-        assert_eq!(State::read(77, 3, body.records()), state);
+        assert_eq!(TreeState::read(77, 3, body.records()), state);
     }
 
     #[test]
     fn pages_that_are_too_small_are_refused() {
-        assert!(Shape::new(FixedCells::<8, 60>, 256, 40, 128, 0).is_none(), "a leaf holds four entries");
-        assert!(Shape::new(FixedCells::<4, 4>, 128, 40, 128, 0).is_none());
+        assert!(TreeShape::new(FixedCells::<8, 60>, 256, 40, 128, 0).is_none(), "a leaf holds four entries");
+        assert!(TreeShape::new(FixedCells::<4, 4>, 128, 40, 128, 0).is_none());
         assert!(shape().key_fits(&[0; 4]) && !shape().key_fits(&[0; 3]));
         assert!(shape().value_fits(&[0; 4], &[0; 4]) && !shape().value_fits(&[0; 4], &[0; 5]));
     }

@@ -14,7 +14,7 @@ use nandu_index::KeyBuf;
 
 use crate::error::{EngineError, Outcome, corrupt};
 use crate::fit::{cut, encode_half, list_room, respliced, separator_before};
-use crate::reader::Place;
+use crate::reader::NodePlace;
 use crate::slots::Respliced;
 use crate::splice::Splice;
 use crate::tree::Tree;
@@ -66,7 +66,7 @@ fn divide_shared<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     change: &mut Change,
     (entry, plan, splice): Division<'_>,
-    (neighbour, right): (&Place, bool),
+    (neighbour, right): (&NodePlace, bool),
 ) -> Outcome<(), N> {
     let child = tree.path.child(0);
     let too_large = || corrupt(child, Malformed::PathTooLarge);

@@ -30,7 +30,7 @@ use crate::keeper::{BATCH_DEATHS, CLAIMS_MAX, DEATHS, Keeper};
 use crate::large::{is_kept_by, keeps, pages_named, replace_waiting};
 use crate::list::{Waiting, changes_max, has_room, members_left, size_beside, waiting_max};
 use crate::path::Path;
-use crate::shape::Shape;
+use crate::shape::TreeShape;
 use crate::slots::{Growth, Seek};
 use crate::standing::{Made, is_stale, value_of};
 use crate::tree::Tree;
@@ -134,7 +134,7 @@ pub(crate) fn change<N: Nand, C: Cells>(
 }
 
 /// Whether a change has a head that names several pages: it cannot wait (W6).
-fn names_several<C: Cells>(shape: &Shape<C>, edits: &[Edit<'_>]) -> bool {
+fn names_several<C: Cells>(shape: &TreeShape<C>, edits: &[Edit<'_>]) -> bool {
     let pages = |edit: &Edit<'_>| edit.value.and_then(|value| shape.head(edit.key, value)).map_or(0, |it| it.pages());
     SNAPSHOTS && edits.iter().any(|edit| pages(edit) > 1)
 }
@@ -223,7 +223,7 @@ fn make_way_for<'m, N: Nand, C: Cells>(
             commit_some(keeper)?;
         } else if !is_short {
             keeper.ready()?;
-            keeper.settle()?;
+            keeper.bury()?;
         } else if keeper.waiting().changes.unsynced() > 0 {
             commit_some(keeper)?;
             merge_leaves(keeper, leaves, spent)?;
@@ -254,7 +254,7 @@ pub(crate) fn set<N: Nand, C: Cells>(
 }
 
 /// How many entries more a user has by a change of a key that was there or not.
-fn gain<C: Cells>(shape: &Shape<C>, edit: &Edit<'_>, existed: bool) -> i64 {
+fn gain<C: Cells>(shape: &TreeShape<C>, edit: &Edit<'_>, existed: bool) -> i64 {
     let counted = |is_there| shape.counted(is_there, edit.key) as i64;
     counted(edit.value.is_some()) - counted(existed)
 }
@@ -681,7 +681,7 @@ pub(crate) fn relieve<N: Nand, C: Cells>(
             break;
         }
         keeper.ready()?;
-        keeper.settle()?;
+        keeper.bury()?;
     }
     Ok(())
 }
@@ -762,7 +762,7 @@ pub(crate) fn flush<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>) -> Outcome
     }
     while !keeper.waiting().window.is_empty() {
         keeper.ready()?;
-        keeper.settle()?;
+        keeper.bury()?;
     }
     debug_assert!(keeper.waiting().is_idle(), "nothing waits");
     Ok(())
@@ -773,7 +773,7 @@ fn make_dying_room<N: Nand, C: Cells>(keeper: &mut Keeper<'_, N, C>, pages: usiz
     let log = &keeper.tree().log;
     let needed = DEATHS + keeper.waiting().window.len() + pages;
     if keeper.working().counts.may_have_heads() && log.has_dying() && log.dying_room() < needed {
-        keeper.settle()?;
+        keeper.bury()?;
     }
     Ok(())
 }

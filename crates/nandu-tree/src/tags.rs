@@ -148,7 +148,7 @@ pub(crate) fn end_tail<N: Nand, C: Cells>(
     keeper: &mut Keeper<'_, N, C>,
     (last, key, bytes): (&TaggedPage, &[u8], &[u8]),
 ) -> Outcome<(), N> {
-    let need = Need { want: Claim::Settle, pages: 2, live: 1, deaths: DEATHS + 1 };
+    let need = Need { want: Claim::Bury, pages: 2, live: 1, deaths: DEATHS + 1 };
     for _ in 0..CLAIMS_MAX {
         let Some(mut change) = keeper.claim_for(need, Some(CellMode::Slc))? else { continue };
         let (tree, waiting) = keeper.parts();

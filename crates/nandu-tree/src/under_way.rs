@@ -13,7 +13,7 @@ use crate::settling::rescue;
 use crate::writer::Need;
 
 /// Pages of a value after which there is a commit, so that a mount finds what comes after them.
-const UNSETTLED_MAX: usize = 512;
+const UNBURIED_MAX: usize = 512;
 
 /// A value of a key begins, by this claim, with so many bits in a cell where it has a raw page. A value that was under way is given up.
 pub(crate) fn begin_value<N: Nand, C: Cells>(
@@ -57,8 +57,8 @@ pub(crate) fn append_value<N: Nand, C: Cells>(
         let appended = append(tree, values, &mut change, (key, bytes));
         let rescued = if MLC { rescue(tree, waiting, values) } else { Ok(()) };
         keeper.appended(change.appended());
-        if keeper.values().done().is_multiple_of(UNSETTLED_MAX) {
-            keeper.settle()?;
+        if keeper.values().done().is_multiple_of(UNBURIED_MAX) {
+            keeper.bury()?;
         }
         return appended.and(rescued);
     }

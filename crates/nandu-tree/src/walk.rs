@@ -9,7 +9,7 @@ use nandu_nand::{Nand, PageAddr};
 use crate::changes::Changes;
 use crate::descend::{descend, load_root};
 use crate::error::{Outcome, corrupt};
-use crate::large::{Heads, visit_leaf, visit_open, visit_waiting};
+use crate::large::{HeadCounts, visit_leaf, visit_open, visit_waiting};
 use crate::list::Waiting;
 use crate::reserved::kept_key;
 use crate::slots::{PENDING, Seek};
@@ -21,7 +21,7 @@ pub(crate) fn visit_all<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     (waiting, values, bare): (&Waiting<'_>, &Values<'_>, Option<PageAddr>),
     visit: Visit<'_, N>,
-) -> Outcome<Heads, N> {
+) -> Outcome<HeadCounts, N> {
     debug_assert!(!tree.path.is_dirty(), "what lives is on flash");
     for page in bare.iter().copied().chain(waiting.window.lonely(usize::MAX)) {
         visit(&mut tree.log, page, &[]);
@@ -30,7 +30,7 @@ pub(crate) fn visit_all<N: Nand, C: Cells>(
     visit_open(tree, values, visit)?;
     let youngest = values.snapshots().held().next_back().map(|it| it.slot);
     let heads = live_pages(tree, (&waiting.changes, youngest), visit)?;
-    Ok(Heads { count: heads.count + waits, pages: heads.pages + waits, ..heads })
+    Ok(HeadCounts { count: heads.count + waits, pages: heads.pages + waits, ..heads })
 }
 
 /// Whether anything leads to a page that cannot be read. If that cannot be found out it may be.
@@ -49,10 +49,10 @@ fn live_pages<N: Nand, C: Cells>(
     tree: &mut Tree<'_, N, C>,
     (changes, youngest): (&Changes<'_>, Option<u8>),
     visit: Visit<'_, N>,
-) -> Outcome<Heads, N> {
+) -> Outcome<HeadCounts, N> {
     debug_assert!(!tree.path.is_dirty(), "what lives is on flash");
     load_root(tree)?;
-    let (may_have, mut heads) = (tree.path.state().counts.may_have_heads(), Heads::default());
+    let (may_have, mut heads) = (tree.path.state().counts.may_have_heads(), HeadCounts::default());
     if tree.path.top() == 0 {
         let root = tree.path.state().root;
         visit(&mut tree.log, PageAddr(root), &[]);

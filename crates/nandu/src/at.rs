@@ -5,9 +5,9 @@ use core::ops::{Bound, ControlFlow};
 
 use nandu_index::{Direction, Entry};
 use nandu_nand::Nand;
-use nandu_tree::{ByteCells, Cells, Cursor as Place, EngineError};
+use nandu_tree::{ByteCells, Cells, Cursor, EngineError};
 
-use crate::{Cursor, Error};
+use crate::Error;
 
 /// A state of a store that is kept, see [`Store::snapshot`](crate::Store::snapshot). A small value: it says which snapshot is meant, and is good for as long as that one is not released, over mounts
 /// and power cuts too.
@@ -98,8 +98,7 @@ impl<'s, 'm, N: Nand, C: Cells> At<'s, 'm, N, C> {
     ///
     /// [`Error::NoSnapshot`]; as [`Store::first`](crate::Store::first).
     pub fn first(&mut self) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        let mut cursor = Place::START;
-        Ok(self.at.next(&mut cursor)?)
+        self.next(&mut Cursor::default())
     }
 
     /// As [`Store::last`](crate::Store::last).
@@ -108,8 +107,8 @@ impl<'s, 'm, N: Nand, C: Cells> At<'s, 'm, N, C> {
     ///
     /// [`Error::NoSnapshot`]; as [`Store::last`](crate::Store::last).
     pub fn last(&mut self) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        let mut cursor = Place::END;
-        Ok(self.at.previous(&mut cursor)?)
+        let mut cursor = Cursor::END;
+        self.previous(&mut cursor)
     }
 
     /// As [`Store::next`](crate::Store::next).
@@ -118,10 +117,7 @@ impl<'s, 'm, N: Nand, C: Cells> At<'s, 'm, N, C> {
     ///
     /// [`Error::NoSnapshot`]; as [`Store::next`](crate::Store::next).
     pub fn next(&mut self, cursor: &mut Cursor) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        let Some(mut place) = place_above(cursor) else { return Ok(None) };
-        let entry = self.at.next(&mut place)?;
-        cursor.go_above(entry.as_ref());
-        Ok(entry)
+        Ok(self.at.next(cursor)?)
     }
 
     /// As [`Store::previous`](crate::Store::previous).
@@ -130,10 +126,7 @@ impl<'s, 'm, N: Nand, C: Cells> At<'s, 'm, N, C> {
     ///
     /// [`Error::NoSnapshot`]; as [`Store::previous`](crate::Store::previous).
     pub fn previous(&mut self, cursor: &mut Cursor) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        let Some(mut place) = place_below(cursor) else { return Ok(None) };
-        let entry = self.at.previous(&mut place)?;
-        cursor.go_below(entry.as_ref());
-        Ok(entry)
+        Ok(self.at.previous(cursor)?)
     }
 
     /// Entries that there were. Reads what a get does.
@@ -144,22 +137,4 @@ impl<'s, 'm, N: Nand, C: Cells> At<'s, 'm, N, C> {
     pub fn record_count(&mut self) -> Result<u64, Error<N::Error>> {
         Ok(self.at.record_count()?)
     }
-}
-
-/// Where the tree goes on upwards from a cursor.
-pub(super) fn place_above(cursor: &Cursor) -> Option<Place> {
-    Some(match cursor.bound_above()? {
-        Bound::Unbounded => Place::START,
-        Bound::Included(key) => Place::below(key),
-        Bound::Excluded(key) => Place::above(key),
-    })
-}
-
-/// The same downwards.
-pub(super) fn place_below(cursor: &Cursor) -> Option<Place> {
-    Some(match cursor.bound_below()? {
-        Bound::Unbounded => Place::END,
-        Bound::Included(key) => Place::above(key),
-        Bound::Excluded(key) => Place::below(key),
-    })
 }

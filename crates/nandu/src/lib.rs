@@ -42,7 +42,7 @@
 //! # }
 //! ```
 //!
-//! **The key decision** is that a store is its tree: there is no translation layer below it and no journal beside it, so
+//! **The key decision** is that a store is its tree: there is no translation layer below it and no log of changes beside it, so
 //! that nothing is written twice. Values live in the leaves as long as a key and its value fit a fifth of a page or so together
 //! ([`Store::entry_size_max`]); larger ones, to 16 MiB, have pages of their own and are copied out with [`Store::read`]
 //! instead of being lent. The price is that moving such a page to free a block rewrites a leaf as well.
@@ -88,7 +88,6 @@ mod readme {}
 
 #[cfg(feature = "snapshots")]
 mod at;
-mod cursor;
 mod delete_range;
 mod error;
 mod fixed;
@@ -100,7 +99,6 @@ mod writer;
 
 #[cfg(feature = "snapshots")]
 pub use at::{At, Snapshot};
-pub use cursor::Cursor;
 pub use delete_range::RangeDeleted;
 pub use error::Error;
 pub use fixed::Fixed;
@@ -111,6 +109,31 @@ pub use nandu_fs as fs;
 pub use nandu_index::{Direction, Edit, Entry};
 pub use nandu_log::LogStats;
 pub use nandu_nand as nand;
+/// A position of [`Store::next`] and [`Store::previous`], and of the same calls of snapshots; it serves any store.
+///
+/// ```
+/// use nandu::{Cursor, Options, Store};
+/// # use nandu_sim::{Chip, Sim};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let options = Options::default();
+/// # let chip = Sim::new(Chip::W25N01GV);
+/// # let mut memory = vec![0; Store::<Sim>::memory_required(&chip.chip().geometry, &options)];
+/// # let mut store = Store::format(chip, options, &mut memory)?;
+/// for second in [10_u32, 20, 30, 40] {
+///     store.put(&second.to_be_bytes(), b"21.5 C")?;
+/// }
+/// // Deletes all up to second 25.
+/// let mut cursor = Cursor::below(&25_u32.to_be_bytes());
+/// while let Some(entry) = store.previous(&mut cursor)? {
+///     let key: [u8; 4] = entry.key.try_into()?;
+///     store.delete(&key)?;
+/// }
+/// assert_eq!(store.next(&mut cursor)?.map(|entry| entry.key), Some(&30_u32.to_be_bytes()[..]));
+/// # Ok(())
+/// # }
+/// ```
+pub use nandu_tree::Cursor;
 #[cfg(feature = "snapshots")]
 pub use nandu_tree::SNAPSHOT_COUNT_MAX;
 pub use nandu_tree::{ByteCells, Cells, Durability, FixedCells, PageDamage};

@@ -132,13 +132,13 @@ impl<'m, N: Nand, K: Fixed<KEY>, const KEY: usize, V: Fixed<VALUE>, const VALUE:
         self.store.sync()
     }
 
-    /// As [`Store::settle`].
+    /// As [`Store::merge`].
     ///
     /// # Errors
     ///
-    /// As [`Store::settle`].
-    pub fn settle(&mut self) -> Result<(), Error<N::Error>> {
-        self.store.settle()
+    /// As [`Store::merge`].
+    pub fn merge(&mut self) -> Result<(), Error<N::Error>> {
+        self.store.merge()
     }
 
     /// As [`Store::pending_count`].

@@ -41,7 +41,7 @@ pub struct Options {
     /// quarters of what the pages that a sync can name hold: 60 KB on pages of 4 KiB, a few KB on pages of 512 bytes. The more
     /// there are, the more changes go to their place with one program. There is no smallest number, 0 is one too: a change that needs more
     /// than half of them is durable at once, and those that wait go to their place first. Without [`Durability::OnSync`] it is needed only to open a volume that
-    /// was used with it and not left by [`Store::settle`](crate::Store::settle): as many bytes as were given then are enough,
+    /// was used with it and not left by [`Store::merge`](crate::Store::merge): as many bytes as were given then are enough,
     /// with fewer the volume may be refused with [`Error::PendingSize`](crate::Error::PendingSize).
     pub pending_size: usize,
 }

@@ -6,12 +6,12 @@ use core::ops::{Bound, ControlFlow};
 use nandu_index::{Direction, Edit, Entry, KeyBuf, OrderedIndex};
 use nandu_log::{Log, LogStats};
 use nandu_nand::{Geometry, Nand};
-use nandu_tree::{Begin, ByteCells, Cells, Cursor as Place, Engine, EngineError, Parts};
+use nandu_tree::{Begin, ByteCells, Cells, Cursor, Engine, EngineError, Parts};
 
 #[cfg(feature = "snapshots")]
 use crate::at::{At, Snapshot};
 use crate::verify::Violation;
-use crate::{Cursor, Error, Options};
+use crate::{Error, Options};
 
 /// Entries that a load puts with one commit.
 const LOAD: usize = 32;
@@ -354,8 +354,8 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     /// # Errors
     ///
     /// Errors of the chip.
-    pub fn settle(&mut self) -> Result<(), Error<N::Error>> {
-        Ok(self.engine.settle()?)
+    pub fn merge(&mut self) -> Result<(), Error<N::Error>> {
+        Ok(self.engine.merge()?)
     }
 
     /// Changes in memory that no leaf holds yet, synced or not.
@@ -385,7 +385,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// A page that cannot be read.
     pub fn first(&mut self) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        self.above(Bound::Unbounded)
+        Ok(self.engine.first()?)
     }
 
     /// The entry with the highest key.
@@ -394,7 +394,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// A page that cannot be read.
     pub fn last(&mut self) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        self.below(Bound::Unbounded)
+        Ok(self.engine.last()?)
     }
 
     /// The entry right above a cursor, which moves over it; `None`, and the cursor stays, where there is none. Reads the leaf, unless
@@ -404,10 +404,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// [`Error::KeySize`] of a cursor that was placed at a key that this store cannot have; a page that cannot be read.
     pub fn next(&mut self, cursor: &mut Cursor) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        let Some(bound) = cursor.bound_above() else { return Ok(None) };
-        let entry = self.above(bound)?;
-        cursor.go_above(entry.as_ref());
-        Ok(entry)
+        Ok(self.engine.next(cursor)?)
     }
 
     /// The entry right below a cursor, which moves over it; `None`, and the cursor stays, where there is none. Reads what
@@ -417,10 +414,7 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
     ///
     /// As [`next`](Store::next).
     pub fn previous(&mut self, cursor: &mut Cursor) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        let Some(bound) = cursor.bound_below() else { return Ok(None) };
-        let entry = self.below(bound)?;
-        cursor.go_below(entry.as_ref());
-        Ok(entry)
+        Ok(self.engine.previous(cursor)?)
     }
 
     /// Entries in the store. Costs nothing.
@@ -549,26 +543,6 @@ impl<'m, N: Nand, C: Cells> Store<'m, N, C> {
             _ => value.len() == value_size,
         };
         if fits { Ok(()) } else { Err(Error::ValueSize(value.len())) }
-    }
-
-    /// The first entry from a bound on, upwards.
-    fn above(&mut self, bound: Bound<&[u8]>) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        let mut cursor = match bound {
-            Bound::Unbounded => Place::START,
-            Bound::Included(key) => Place::below(key),
-            Bound::Excluded(key) => Place::above(key),
-        };
-        Ok(self.engine.next(&mut cursor)?)
-    }
-
-    /// The first entry from a bound on, downwards.
-    fn below(&mut self, bound: Bound<&[u8]>) -> Result<Option<Entry<'_>>, Error<N::Error>> {
-        let mut cursor = match bound {
-            Bound::Unbounded => Place::END,
-            Bound::Included(key) => Place::above(key),
-            Bound::Excluded(key) => Place::below(key),
-        };
-        Ok(self.engine.previous(&mut cursor)?)
     }
 
     /// Puts the value under way, all of whose bytes were programmed.

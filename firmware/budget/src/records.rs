@@ -148,7 +148,7 @@ fn every(stack: &mut Stack, store: &mut Store<'_, Chip>, random: &mut Random, ke
         14 => snapshots(stack, store, true, key),
         #[cfg(any(feature = "store", feature = "all"))]
         15 => snapshots(stack, store, false, key),
-        16 => stack.call("settle", || store.settle()),
+        16 => stack.call("merge", || store.merge()),
         17 => stack.call("idle", || store.idle(8)).map(drop),
         18 => {
             let mut buffer = [0; 2048];

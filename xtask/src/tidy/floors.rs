@@ -35,12 +35,7 @@ const STORE: House = House {
     name: "nandu",
     shared: "Store",
     called: &["self.", "store.", "Self::", "Store::"],
-    floors: &[
-        &["cursor", "error", "fixed", "options", "verify"],
-        &["at"],
-        &["store"],
-        &["delete_range", "map", "writer"],
-    ],
+    floors: &[&["error", "fixed", "options", "verify"], &["at"], &["store"], &["delete_range", "map", "writer"]],
     large: &[],
 };
 

@@ -9,6 +9,7 @@ mod imports;
 mod no_std;
 mod numbers;
 mod sources;
+mod words;
 
 pub(crate) use imports::LAYERS;
 
@@ -64,6 +65,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     documents::check(tree, &mut findings);
     numbers::check(tree, &mut findings);
     sources::check(tree, &mut findings);
+    words::check(tree, &mut findings);
     findings
 }
 

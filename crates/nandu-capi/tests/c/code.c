@@ -59,7 +59,7 @@ static void store(const nandu_chip *chip) {
     sink = nandu_store_batch(it, &edit, 1);
     sink = nandu_store_read(it, buffer, 4, 4, buffer, sizeof buffer);
     sink = nandu_store_sync(it);
-    sink = nandu_store_settle(it);
+    sink = nandu_store_merge(it);
     sink = nandu_store_idle(it, 1);
     sink = nandu_store_stats(it, &stats);
     sink = nandu_cursor_open(&cursor, it);

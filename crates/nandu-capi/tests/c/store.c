@@ -202,7 +202,7 @@ static void syncs(ram_chip *ram) {
         CHECK(value == key);
     }
     EXPECT(nandu_store_value_size(store, "late", 4), NANDU_ERR_NOT_FOUND);
-    EXPECT(nandu_store_settle(store), 0);
+    EXPECT(nandu_store_merge(store), 0);
     EXPECT(nandu_store_info_of(store, &info), 0);
     CHECK(info.pending_count == 0);
     EXPECT(nandu_store_close(store), 0);
@@ -380,7 +380,7 @@ static void no_handle(nandu_store *store, int error) {
     EXPECT(nandu_store_delete(store, "a", 1), error);
     EXPECT(nandu_store_batch(store, &edit, 1), error);
     EXPECT(nandu_store_sync(store), error);
-    EXPECT(nandu_store_settle(store), error);
+    EXPECT(nandu_store_merge(store), error);
     EXPECT(nandu_store_idle(store, 1), error);
     EXPECT(nandu_store_info_of(store, &info), error);
     EXPECT(nandu_store_stats(store, &stats), error);

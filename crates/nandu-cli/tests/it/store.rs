@@ -87,7 +87,7 @@ fn changes_that_a_program_left_waiting_are_there() {
     for number in 0..200_u32 {
         store.put(format!("key {number}").as_bytes(), &[b'v'; 200]).unwrap();
     }
-    store.settle().unwrap();
+    store.merge().unwrap();
     for number in [3, 77, 150] {
         store.put(format!("key {number}").as_bytes(), b"new").unwrap();
     }

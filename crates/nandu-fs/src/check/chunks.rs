@@ -23,7 +23,7 @@ const PASSED: u8 = 0x40;
 
 /// What a directory that shares its chunk is to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Claim {
+pub(super) enum ChunkClaim {
     /// Of all that have numbers of the chunk left it has gone furthest: no other has given away what it has left.
     Keeps,
     /// Another one has gone further, or as far.
@@ -35,12 +35,12 @@ pub(super) enum Claim {
 type Next = u8;
 
 /// A window of chunks: of each the furthest number that some directory goes on with.
-struct Window<'a> {
+struct ChunkWindow<'a> {
     chunks: &'a mut [u8],
     first: u64,
 }
 
-impl Window<'_> {
+impl ChunkWindow<'_> {
     /// The chunk from which a directory has numbers left, and the next of them.
     fn claim(inode: &Inode) -> Option<(u64, Next)> {
         let is_left = inode.is_directory() && inode.chunk_next < inode.chunk_end;
@@ -62,14 +62,14 @@ impl Window<'_> {
     }
 
     /// What this directory is to others, if it shares its chunk; in the order of inodes.
-    fn settle(&mut self, inode: &Inode) -> Option<Claim> {
-        let (chunk, next) = Window::claim(inode)?;
+    fn decide(&mut self, inode: &Inode) -> Option<ChunkClaim> {
+        let (chunk, next) = ChunkWindow::claim(inode)?;
         let place = self.place(chunk).filter(|place| **place & SHARED != 0)?;
         if *place & !SHARED != next {
-            return Some(Claim::Yields);
+            return Some(ChunkClaim::Yields);
         }
         *place |= PASSED;
-        Some(Claim::Keeps)
+        Some(ChunkClaim::Keeps)
     }
 }
 
@@ -80,19 +80,19 @@ impl<N: Nand> Fs<'_, N> {
     pub(super) fn for_each_shared_chunk(
         &mut self,
         scratch: &mut [u8],
-        mut call: impl FnMut(&mut Self, u64, &Inode, Claim) -> Result<(), FsError<N::Error>>,
+        mut call: impl FnMut(&mut Self, u64, &Inode, ChunkClaim) -> Result<(), FsError<N::Error>>,
     ) -> Result<(), FsError<N::Error>> {
         let mut first = Some(0).filter(|_| !scratch.is_empty());
         while let Some(from) = first {
             scratch.fill(0);
-            let mut window = Window { chunks: &mut *scratch, first: from };
+            let mut window = ChunkWindow { chunks: &mut *scratch, first: from };
             first = self.note_chunks(&mut window)?;
             if !window.chunks.iter().any(|place| place & SHARED != 0) {
                 continue;
             }
             let mut next = Ino::ROOT.0;
             while let Some((ino, inode)) = self.next_claim(next)? {
-                if let Some(claim) = window.settle(&inode) {
+                if let Some(claim) = window.decide(&inode) {
                     call(self, ino, &inode, claim)?;
                 }
                 next = ino + 1;
@@ -102,7 +102,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Notes the chunks of a window; returns the first chunk behind it of which a directory has numbers left.
-    fn note_chunks(&mut self, window: &mut Window<'_>) -> Result<Option<u64>, FsError<N::Error>> {
+    fn note_chunks(&mut self, window: &mut ChunkWindow<'_>) -> Result<Option<u64>, FsError<N::Error>> {
         let end = window.first.saturating_add(window.chunks.len() as u64);
         let mut behind: Option<u64> = None;
         self.for_each_claim(Ino::ROOT.0, |_, _, chunk, next| {
@@ -134,7 +134,7 @@ impl<N: Nand> Fs<'_, N> {
         self.tree.range(Bound::Included(from.as_slice()), Bound::Unbounded, Direction::Forward, |entry| {
             let Some(Meaning::Inode { ino }) = Meaning::of(entry.key) else { return ControlFlow::Continue(()) };
             let Some(inode) = Inode::parse(entry.value) else { return ControlFlow::Continue(()) };
-            match Window::claim(&inode) {
+            match ChunkWindow::claim(&inode) {
                 Some((chunk, next)) => call(ino, inode, chunk, next),
                 None => ControlFlow::Continue(()),
             }

@@ -18,7 +18,7 @@ use core::ops::{Bound, ControlFlow};
 use nandu_index::{Direction, Edit, Entry, KeyBuf};
 use nandu_nand::Nand;
 
-use super::chunks::Claim;
+use super::chunks::ChunkClaim;
 use crate::batch::{Batch, WholeRoom, batch_in};
 use crate::check::walk::Tally;
 use crate::commit::Commit;
@@ -140,7 +140,7 @@ pub struct Repair<'a> {
 }
 
 /// Where a repair tells what it does.
-struct Journal<'a> {
+struct Teller<'a> {
     to: &'a mut dyn FnMut(Repair<'_>),
     count: u64,
     lost_found: Option<Ino>,
@@ -148,7 +148,7 @@ struct Journal<'a> {
     has_returned: bool,
 }
 
-impl Journal<'_> {
+impl Teller<'_> {
     fn tell(&mut self, ino: u64, what: Mended) {
         self.tell_name(ino, &[], what);
     }
@@ -180,31 +180,31 @@ impl<N: Nand> Fs<'_, N> {
         self.flush()?;
         // What is named as an orphan may be none: nothing is removed before that is known.
         self.has_orphans = false;
-        let mut journal = Journal { to: report, count: 0, lost_found: None, has_returned: false };
-        let outcome = self.repair_all(scratch, &mut journal);
+        let mut teller = Teller { to: report, count: 0, lost_found: None, has_returned: false };
+        let outcome = self.repair_all(scratch, &mut teller);
         self.has_orphans = true;
         outcome?;
         self.tree.sync()?;
-        Ok(journal.count)
+        Ok(teller.count)
     }
 
-    fn repair_all(&mut self, scratch: &mut [u8], journal: &mut Journal<'_>) -> Result<(), FsError<N::Error>> {
-        self.remove_foreign_records(journal)?;
-        self.repair_numbers(journal)?;
-        self.repair_orphan_records(journal)?;
-        self.for_each_inode(|fs, ino| fs.repair_records(ino, journal))?;
-        self.with_larger(scratch, |fs, scratch| fs.repair_chunks(scratch, journal))?;
-        self.for_each_inode(|fs, ino| fs.repair_directory_names(ino, journal))?;
+    fn repair_all(&mut self, scratch: &mut [u8], teller: &mut Teller<'_>) -> Result<(), FsError<N::Error>> {
+        self.remove_foreign_records(teller)?;
+        self.repair_numbers(teller)?;
+        self.repair_orphan_records(teller)?;
+        self.for_each_inode(|fs, ino| fs.repair_records(ino, teller))?;
+        self.with_larger(scratch, |fs, scratch| fs.repair_chunks(scratch, teller))?;
+        self.for_each_inode(|fs, ino| fs.repair_directory_names(ino, teller))?;
         // Before anything gets a name in a directory, the counts that it changes are right.
-        self.for_each_inode(|fs, ino| fs.repair_directory_counts(ino, journal))?;
-        self.with_larger(scratch, |fs, scratch| fs.repair_links(Tally::new(scratch), journal))?;
-        if journal.has_returned {
+        self.for_each_inode(|fs, ino| fs.repair_directory_counts(ino, teller))?;
+        self.with_larger(scratch, |fs, scratch| fs.repair_links(Tally::new(scratch), teller))?;
+        if teller.has_returned {
             // What was taken for an orphan may be incomplete, which only now is wrong.
-            self.for_each_inode(|fs, ino| fs.repair_records(ino, journal))?;
-            self.for_each_inode(|fs, ino| fs.repair_directory_names(ino, journal))?;
+            self.for_each_inode(|fs, ino| fs.repair_records(ino, teller))?;
+            self.for_each_inode(|fs, ino| fs.repair_directory_names(ino, teller))?;
         }
-        self.for_each_inode(|fs, ino| fs.cut_loop(ino, journal))?;
-        self.for_each_inode(|fs, ino| fs.repair_directory_counts(ino, journal))
+        self.for_each_inode(|fs, ino| fs.cut_loop(ino, teller))?;
+        self.for_each_inode(|fs, ino| fs.repair_directory_counts(ino, teller))
     }
 
     /// Calls with the root and then with every other inode of which there is a record.
@@ -248,18 +248,18 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Records whose keys belong to nothing.
-    fn remove_foreign_records(&mut self, journal: &mut Journal<'_>) -> Result<(), FsError<N::Error>> {
+    fn remove_foreign_records(&mut self, teller: &mut Teller<'_>) -> Result<(), FsError<N::Error>> {
         self.remove_where(Bound::Unbounded, Bound::Unbounded, |entry| {
             let is_foreign = Meaning::of(entry.key).is_none();
             if is_foreign {
-                journal.tell(Key::owner(entry.key), Mended::Record);
+                teller.tell(Key::owner(entry.key), Mended::Record);
             }
             is_foreign
         })
     }
 
     /// Numbers of new inodes are above all that are in use.
-    fn repair_numbers(&mut self, journal: &mut Journal<'_>) -> Result<(), FsError<N::Error>> {
+    fn repair_numbers(&mut self, teller: &mut Teller<'_>) -> Result<(), FsError<N::Error>> {
         let last = self.tree.last()?.map_or(0, |entry| Key::owner(entry.key));
         if last < self.chunk_next {
             return Ok(());
@@ -269,24 +269,24 @@ impl<N: Nand> Fs<'_, N> {
         self.put_super_block(&mut batch, chunk_next);
         self.commit(&batch, Commit::Freeing)?;
         self.chunk_next = chunk_next;
-        journal.tell(0, Mended::Numbers);
+        teller.tell(0, Mended::Numbers);
         Ok(())
     }
 
     /// Numbers that several directories would give away are left to the one that has gone furthest, so that none is given twice, whichever
     /// of them gave one before. After a cut it is the same one. The others take a new chunk when they need one.
-    fn repair_chunks(&mut self, scratch: &mut [u8], journal: &mut Journal<'_>) -> Result<(), FsError<N::Error>> {
+    fn repair_chunks(&mut self, scratch: &mut [u8], teller: &mut Teller<'_>) -> Result<(), FsError<N::Error>> {
         self.for_each_shared_chunk(scratch, |fs, ino, inode, claim| {
-            if claim == Claim::Yields {
+            if claim == ChunkClaim::Yields {
                 fs.mend(|batch| batch.put_inode(Ino(ino), &Inode { chunk_next: 0, chunk_end: 0, ..*inode }))?;
-                journal.tell(ino, Mended::Numbers);
+                teller.tell(ino, Mended::Numbers);
             }
             Ok(())
         })
     }
 
     /// Notes of what is to be removed that name nothing of the kind.
-    fn repair_orphan_records(&mut self, journal: &mut Journal<'_>) -> Result<(), FsError<N::Error>> {
+    fn repair_orphan_records(&mut self, teller: &mut Teller<'_>) -> Result<(), FsError<N::Error>> {
         let mut next = 0;
         while let Some(ino) = self.next_orphan(next)? {
             next = ino + 1;
@@ -299,7 +299,7 @@ impl<N: Nand> Fs<'_, N> {
                 Ok(None) | Err(FsError::Corrupt { .. }) => self.remove_inode(ino)?,
                 Err(error) => return Err(error),
             }
-            journal.tell(ino, Mended::OrphanRecord);
+            teller.tell(ino, Mended::OrphanRecord);
         }
         Ok(())
     }

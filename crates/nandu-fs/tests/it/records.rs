@@ -46,6 +46,6 @@ pub(crate) fn edit(chip: Sim, change: impl FnOnce(&mut Records<'_>)) -> Sim {
     let mut engine = Engine::unopened(Parts::new(chip, ByteCells, &options, &mut memory).unwrap());
     engine.begin(&options, Log::mount).unwrap();
     change(&mut engine);
-    engine.settle().unwrap();
+    engine.merge().unwrap();
     engine.unmount().map_err(|(error, _)| error).unwrap()
 }

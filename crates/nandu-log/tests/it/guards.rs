@@ -21,7 +21,7 @@ fn room(log: &mut Log<'_, Sim>, want: Claim, pages: u32) -> Option<Grant> {
 }
 
 fn commit(log: &mut Log<'_, Sim>) -> Result<nandu_nand::PageAddr, LogError<SimError>> {
-    let grant = room(log, Claim::Settle, 1).unwrap();
+    let grant = room(log, Claim::Bury, 1).unwrap();
     log.commit(&mut vec![7; log.page_size()], grant)
 }
 
@@ -281,7 +281,7 @@ fn a_commit_that_makes_deaths_count_takes_the_last_block_and_is_not_lost() {
     let mut page = vec![7; log.page_size()];
     let mut newest = None;
     while log.stats().pool_blocks > 0 {
-        let Claimed::Granted(grant) = log.claim(Claim::Settle, 1, 1).unwrap() else { panic!("a block is left") };
+        let Claimed::Granted(grant) = log.claim(Claim::Bury, 1, 1).unwrap() else { panic!("a block is left") };
         newest = Some(log.commit(&mut page, grant).unwrap());
     }
     assert!(!log.is_read_only() && log.committed() == newest);

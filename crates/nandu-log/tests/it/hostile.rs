@@ -130,8 +130,8 @@ fn write_it(log: &mut Log<'_, &mut Sim>, (page, has_raw): (&mut [u8], bool), cha
                     break;
                 }
                 Ok(Claimed::Collect(urgent)) => budget = urgent,
-                Ok(Claimed::Settle) => {
-                    let Ok(Claimed::Granted(grant)) = log.claim(Claim::Settle, 1, 0) else { return };
+                Ok(Claimed::Bury) => {
+                    let Ok(Claimed::Granted(grant)) = log.claim(Claim::Bury, 1, 0) else { return };
                     if log.commit(page, grant).is_err() {
                         return;
                     }

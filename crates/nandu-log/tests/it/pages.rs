@@ -104,18 +104,18 @@ impl<'m> Pages<'m> {
             match self.log.claim(want, 1, more)? {
                 Claimed::Granted(grant) => return Ok(grant),
                 Claimed::Collect(mut budget) => self.work(&mut budget)?,
-                Claimed::Settle => self.settle()?,
+                Claimed::Bury => self.bury()?,
                 Claimed::Recount => panic!("counts are not the truth, though nothing was cut"),
             }
             if self.log.dying_room() < 16 {
-                self.settle()?;
+                self.bury()?;
             }
         }
         panic!("no room is made and none refused: {:?}", self.log.stats());
     }
 
-    fn settle(&mut self) -> Result<(), Error> {
-        let Claimed::Granted(grant) = self.log.claim(Claim::Settle, 1, 0)? else { panic!("a commit has no room") };
+    fn bury(&mut self) -> Result<(), Error> {
+        let Claimed::Granted(grant) = self.log.claim(Claim::Bury, 1, 0)? else { panic!("a commit has no room") };
         self.commit(NONE, grant)
     }
 
@@ -153,7 +153,7 @@ impl<'m> Pages<'m> {
     /// Idle time: collects, and lets deaths count.
     pub(crate) fn idle(&mut self) -> Result<(), Error> {
         self.work(&mut Budget::idle(8))?;
-        if self.log.has_dying() { self.settle() } else { Ok(()) }
+        if self.log.has_dying() { self.bury() } else { Ok(()) }
     }
 
     /// Reads every entry back.

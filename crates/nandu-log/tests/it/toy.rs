@@ -118,7 +118,7 @@ impl<'m, N: Nand> Toy<'m, N> {
             }
         }
         let Some((id, page, bytes)) = last.filter(|_| !self.log.is_read_only()) else { return Ok(()) };
-        let Claimed::Granted(mut grant) = self.log.claim_with(Claim::Settle, (1, Some(CellMode::Slc)), 0)? else {
+        let Claimed::Granted(mut grant) = self.log.claim_with(Claim::Bury, (1, Some(CellMode::Slc)), 0)? else {
             panic!("no room")
         };
         self.buffer = bytes;
@@ -213,14 +213,14 @@ impl<'m, N: Nand> Toy<'m, N> {
                     if self.log.spent() == before && !self.unsettled.is_empty() {
                         self.log.settle_copies();
                         self.name_settled();
-                        self.settle()?;
+                        self.bury()?;
                     }
                 }
-                Claimed::Settle => self.settle()?,
+                Claimed::Bury => self.bury()?,
                 Claimed::Recount => self.recount()?,
             }
             if self.log.dying_room() < 16 {
-                self.settle()?;
+                self.bury()?;
             }
         }
         panic!("no room is made and none refused: {:?}", self.log.stats());
@@ -241,12 +241,12 @@ impl<'m, N: Nand> Toy<'m, N> {
     /// Idle time: collects, and lets deaths count.
     pub(crate) fn idle(&mut self) -> Result<(), ToyError<N>> {
         self.work(&mut Budget::idle(8))?;
-        if self.log.has_dying() { self.settle() } else { Ok(()) }
+        if self.log.has_dying() { self.bury() } else { Ok(()) }
     }
 
     /// A commit that says what the one before said.
-    fn settle(&mut self) -> Result<(), ToyError<N>> {
-        let Claimed::Granted(grant) = self.log.claim(Claim::Settle, 1, 0)? else { panic!("a commit has no room") };
+    fn bury(&mut self) -> Result<(), ToyError<N>> {
+        let Claimed::Granted(grant) = self.log.claim(Claim::Bury, 1, 0)? else { panic!("a commit has no room") };
         let map = self.map.clone();
         self.fill(NONE, 0, &map);
         self.commit(grant, NONE)
@@ -269,7 +269,7 @@ impl<'m, N: Nand> Toy<'m, N> {
 
     fn recount(&mut self) -> Result<(), ToyError<N>> {
         if self.log.has_dying() || self.has_copied {
-            self.settle()?;
+            self.bury()?;
         }
         self.recounts += 1;
         self.log.recount_begin();
@@ -456,7 +456,7 @@ impl<'m, N: Nand> Toy<'m, N> {
             self.log.forget(copy);
         }
         if self.log.has_dying() {
-            self.settle()?;
+            self.bury()?;
         }
         self.log.unmount().map_err(|(error, _)| error)
     }

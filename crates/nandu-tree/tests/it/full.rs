@@ -147,7 +147,7 @@ fn where_every_second_record_was_deleted_of_leaves_that_were_full_others_have_ro
         for number in (1..count).step_by(2) {
             assert_eq!(bench.engine().delete(&number.to_be_bytes()), Ok(true), "{number} {}", bench.told());
         }
-        bench.engine().settle().unwrap();
+        bench.engine().merge().unwrap();
         let others = fill(&mut bench, 1 << 20);
         let log = bench.engine().log().stats();
         println!("{others} others, {log:?}");
@@ -199,7 +199,7 @@ fn a_full_chip_where_changes_wait_refuses_and_still_deletes_and_syncs() {
                     bench.engine().sync().unwrap();
                 }
             }
-            bench.engine().settle().unwrap();
+            bench.engine().merge().unwrap();
             assert_eq!((bench.engine().record_count(), bench.engine().pending_count()), (0, 0));
             bench.check();
         }
@@ -290,7 +290,7 @@ fn a_tree_that_is_as_high_as_can_be_refuses_growth_and_still_deletes() {
         for key in left {
             assert_eq!(bench.engine().delete(&key), Ok(true));
         }
-        bench.engine().settle().unwrap();
+        bench.engine().merge().unwrap();
         bench.check();
         let again = (0..count).take_while(|&number| bench.engine().put(&name(number), &[1; 12]).is_ok()).count() as u32;
         assert!(again > count * 3 / 4, "{again} after {count}");

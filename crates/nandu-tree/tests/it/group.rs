@@ -111,7 +111,7 @@ fn live<C: Cells>(bench: &mut Bench<C>, operations: u32, seed: u32, entry: impl 
                 states = vec![model.clone()];
             }
             2 => drop(bench.engine().idle(8).unwrap()),
-            3 => bench.engine().settle().unwrap(),
+            3 => bench.engine().merge().unwrap(),
             4..20 => {
                 let outcome = bench.engine().sync();
                 assert!(outcome.is_ok(), "seed {seed}, operation {count}: {outcome:?} {}", bench.told());
@@ -152,7 +152,7 @@ fn live<C: Cells>(bench: &mut Bench<C>, operations: u32, seed: u32, entry: impl 
     }
     assert_eq!(contents(bench.engine()).unwrap(), model);
     bench.check();
-    bench.engine().settle().unwrap();
+    bench.engine().merge().unwrap();
     assert_eq!((bench.engine().pending_count(), contents(bench.engine()).unwrap()), (0, model));
     bench.check();
 }

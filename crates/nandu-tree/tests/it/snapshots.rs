@@ -401,13 +401,13 @@ fn leaves_of_a_released_snapshot_go_together() {
         for number in 0..4_000_u32 {
             engine.put(&number.to_be_bytes(), &[1; 20]).unwrap();
         }
-        engine.settle().unwrap();
+        engine.merge().unwrap();
         let live = engine.log().live_pages();
         let number = engine.snapshot().unwrap();
         for number in 0..4_000_u32 {
             engine.put(&number.to_be_bytes(), &[2; 20]).unwrap();
         }
-        engine.settle().unwrap();
+        engine.merge().unwrap();
         while engine.idle(16).unwrap() {}
         let kept = engine.log().live_pages() - live;
         let before = engine.log().spent().0;

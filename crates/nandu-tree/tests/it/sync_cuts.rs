@@ -264,7 +264,7 @@ fn without_changes_of_its_own_leaf_in_the_list_an_old_value_comes_back() {
             bench.engine().put(&key(number), &value.to_be_bytes()).unwrap();
         };
         (0..20 * listed).for_each(|number| put(&mut bench, number, 0));
-        bench.engine().settle().unwrap();
+        bench.engine().merge().unwrap();
         (0..listed).for_each(|number| put(&mut bench, 20 * number, 1));
         bench.engine().sync().unwrap();
         (0..3).for_each(|number| put(&mut bench, 20 * one + number, 2));

@@ -32,7 +32,7 @@ fn after_a_cut(options: Options, key: u8) -> Result<Option<Vec<u8>>, EngineError
     for number in 0..100_u8 {
         engine.put(&[number], &[1; 9])?;
     }
-    engine.settle()?;
+    engine.merge()?;
     // Of these, in as many leaves, one is in the leaf of the commit.
     for number in (0..100_u8).step_by(20) {
         engine.put(&[number], &[2; 9])?;

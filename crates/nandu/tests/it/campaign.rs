@@ -200,7 +200,7 @@ fn step(world: &World, store: &mut Store<'_, &mut Sim>, promise: &mut Promise) -
         }
         3 => return store.idle(4).map(drop),
         4 if world.mixed(count, 6).is_multiple_of(4) => {
-            store.settle()?;
+            store.merge()?;
             promise.all_is_durable();
             return Ok(());
         }

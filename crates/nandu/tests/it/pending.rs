@@ -142,9 +142,9 @@ fn live(world: &World, seed: u64) -> Refused {
             }
         }
     }
-    count_full(store.settle(), &mut refused, "settles");
+    count_full(store.merge(), &mut refused, "merges");
     delete_half(&mut store, &mut model, &mut refused);
-    count_full(store.settle(), &mut refused, "settles");
+    count_full(store.merge(), &mut refused, "merges");
     assert!(records(&mut store).unwrap() == model, "seed {seed}");
     check_sound(&mut store);
     refused
@@ -204,12 +204,12 @@ fn overwrite_on_a_full_chip(options: Options, value_size: impl Fn(u32) -> usize)
     // used up, however long it goes on.
     let overdraft = (2 + (chip.geometry.block_count - 4) / 12) * chip.geometry.pages_per_block / 2;
     assert!(live_max <= stats.capacity_pages + overdraft, "{live_max} pages live of {}", stats.capacity_pages);
-    store.settle().unwrap();
+    store.merge().unwrap();
     assert!(records(&mut store).unwrap() == model);
     for key in model.keys() {
         assert_eq!(store.delete(key), Ok(true));
     }
-    store.settle().unwrap();
+    store.merge().unwrap();
     assert_eq!(store.record_count(), 0);
     check_sound(&mut store);
 }
@@ -269,7 +269,7 @@ fn what_was_deleted_has_room_for_other_keys() {
         for number in (1..count).step_by(2) {
             assert_eq!(store.delete(&number.to_be_bytes()), Ok(true));
         }
-        store.settle().unwrap();
+        store.merge().unwrap();
         let others = fill(&mut store, 1 << 20);
         assert!(others >= count / 4, "{others} after {} of {count}", count / 2);
         assert_eq!(records(&mut store).unwrap().len() as u32, count.div_ceil(2) + others);

@@ -232,7 +232,7 @@ fn a_full_store_can_be_emptied() {
     for number in 0..count / 2 {
         store.put(&key(number), &[2; 4]).unwrap();
     }
-    store.settle().unwrap();
+    store.merge().unwrap();
     let chip = store.unmount().unwrap();
     let immediate = Options { durability: Durability::Immediate, pending_size: 0, ..OPTIONS };
     let mut store = Store::open_with(chip, FixedCells::<4, 4>, immediate, &mut memory).unwrap();

@@ -140,7 +140,7 @@ pub(crate) fn run(args: &Import, out: &mut Output) -> anyhow::Result<()> {
         }
         loader.flush(index)?;
         // Whoever opens the index next needs no memory for changes.
-        index.settle().map_err(|error| index::explain(&args.session.image, error))?;
+        index.merge().map_err(|error| index::explain(&args.session.image, error))?;
         let cost = index.flash().counters().since(&before);
         Ok(Tally { programs: cost.programs, busy_ns: cost.busy_ns, ..loader.tally })
     })?;

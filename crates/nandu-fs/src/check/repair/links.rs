@@ -2,7 +2,7 @@
 
 use nandu_nand::Nand;
 
-use super::{Journal, Mended};
+use super::{Mended, Teller};
 use crate::batch::{WholeRoom, batch_in};
 use crate::check::walk::Tally;
 use crate::commit::Commit;
@@ -26,7 +26,7 @@ impl<N: Nand> Fs<'_, N> {
     pub(super) fn repair_links(
         &mut self,
         mut tally: Tally<'_>,
-        journal: &mut Journal<'_>,
+        teller: &mut Teller<'_>,
     ) -> Result<(), FsError<N::Error>> {
         let mut next = Some(1);
         while let Some(from) = next {
@@ -35,8 +35,8 @@ impl<N: Nand> Fs<'_, N> {
                 let (ino, names) = tally.get(at);
                 let Some(inode) = self.sound_inode(Ino(ino))? else { continue };
                 match inode.is_directory() {
-                    true => self.repair_directory_link(ino, inode, names, journal)?,
-                    false => self.repair_file_links(ino, inode, names, journal)?,
+                    true => self.repair_directory_link(ino, inode, names, teller)?,
+                    false => self.repair_file_links(ino, inode, names, teller)?,
                 }
             }
         }
@@ -48,13 +48,13 @@ impl<N: Nand> Fs<'_, N> {
         ino: u64,
         inode: Inode,
         names: u32,
-        journal: &mut Journal<'_>,
+        teller: &mut Teller<'_>,
     ) -> Result<(), FsError<N::Error>> {
         match (inode.nlink, names) {
-            (0, 0) => self.note_orphan(ino, journal),
-            (_, 0) => self.attach(ino, Inode { nlink: 1, ..inode }, Mended::Attached, journal),
+            (0, 0) => self.note_orphan(ino, teller),
+            (_, 0) => self.attach(ino, Inode { nlink: 1, ..inode }, Mended::Attached, teller),
             (nlink, names) if nlink == names => Ok(()),
-            _ => self.set_link_count(ino, inode, names, journal),
+            _ => self.set_link_count(ino, inode, names, teller),
         }
     }
 
@@ -64,7 +64,7 @@ impl<N: Nand> Fs<'_, N> {
         ino: u64,
         inode: Inode,
         nlink: u32,
-        journal: &mut Journal<'_>,
+        teller: &mut Teller<'_>,
     ) -> Result<(), FsError<N::Error>> {
         self.mend(|batch| {
             batch.put_inode(Ino(ino), &Inode { nlink, ..inode });
@@ -73,8 +73,8 @@ impl<N: Nand> Fs<'_, N> {
                 batch.delete(Key::orphan(ino));
             }
         })?;
-        journal.has_returned |= inode.nlink == 0;
-        journal.tell(ino, Mended::Counts);
+        teller.has_returned |= inode.nlink == 0;
+        teller.tell(ino, Mended::Counts);
         Ok(())
     }
 
@@ -83,7 +83,7 @@ impl<N: Nand> Fs<'_, N> {
         ino: u64,
         inode: Inode,
         names: u32,
-        journal: &mut Journal<'_>,
+        teller: &mut Teller<'_>,
     ) -> Result<(), FsError<N::Error>> {
         if ino == Ino::ROOT.0 {
             return Ok(());
@@ -92,18 +92,18 @@ impl<N: Nand> Fs<'_, N> {
             // What is in a directory that was deleted would be lost with it: an empty one alone can have been.
             let was_deleted = inode.nlink == 0 && self.next_name(ino, 0)?.is_none();
             return match was_deleted {
-                true => self.note_orphan(ino, journal),
-                false => self.attach(ino, Inode { nlink: inode.nlink.max(2), ..inode }, Mended::Attached, journal),
+                true => self.note_orphan(ino, teller),
+                false => self.attach(ino, Inode { nlink: inode.nlink.max(2), ..inode }, Mended::Attached, teller),
             };
         }
         if inode.nlink == 0 {
-            self.set_link_count(ino, inode, 2, journal)?;
+            self.set_link_count(ino, inode, 2, teller)?;
         }
-        if names > 1 { self.leave_one_name(ino, inode.parent, journal) } else { Ok(()) }
+        if names > 1 { self.leave_one_name(ino, inode.parent, teller) } else { Ok(()) }
     }
 
     /// Removes the names of a directory but one in the directory that it says is above it.
-    fn leave_one_name(&mut self, ino: u64, parent: u64, journal: &mut Journal<'_>) -> Result<(), FsError<N::Error>> {
+    fn leave_one_name(&mut self, ino: u64, parent: u64, teller: &mut Teller<'_>) -> Result<(), FsError<N::Error>> {
         let Some(kept) = self.name_leading_to(parent, Ino(ino))? else { return Ok(()) };
         self.for_each_inode(|fs, directory| {
             if !fs.sound_inode(Ino(directory))?.is_some_and(|inode| inode.is_directory()) {
@@ -116,27 +116,27 @@ impl<N: Nand> Fs<'_, N> {
                     continue;
                 }
                 fs.mend(|batch| batch.delete(Key::name(directory, at.position)))?;
-                journal.tell_name(directory, at.name(), Mended::NameSurplus);
+                teller.tell_name(directory, at.name(), Mended::NameSurplus);
             }
             Ok(())
         })
     }
 
     /// What has no name and says so is removed with the next changes, if there is a record that says that too.
-    fn note_orphan(&mut self, ino: u64, journal: &mut Journal<'_>) -> Result<(), FsError<N::Error>> {
+    fn note_orphan(&mut self, ino: u64, teller: &mut Teller<'_>) -> Result<(), FsError<N::Error>> {
         if self.has_orphan_record(ino)? {
             return Ok(());
         }
         batch_in!(batch: WholeRoom);
         batch.put(Key::orphan(ino), &[], &[]);
         self.commit(&batch, Commit::Records)?;
-        journal.tell(ino, Mended::OrphanNoted);
+        teller.tell(ino, Mended::OrphanNoted);
         Ok(())
     }
 
     /// Moves a directory to `lost+found` from which the root is not reached. Every directory has one name by now, so it is in a loop, or
     /// below one.
-    pub(super) fn cut_loop(&mut self, ino: u64, journal: &mut Journal<'_>) -> Result<(), FsError<N::Error>> {
+    pub(super) fn cut_loop(&mut self, ino: u64, teller: &mut Teller<'_>) -> Result<(), FsError<N::Error>> {
         let Some(inode) = self.sound_inode(Ino(ino))?.filter(|inode| inode.is_directory() && inode.nlink > 0) else {
             return Ok(());
         };
@@ -147,7 +147,7 @@ impl<N: Nand> Fs<'_, N> {
         if let Some(at) = self.name_leading_to(inode.parent, Ino(ino))? {
             self.mend(|batch| batch.delete(Key::name(inode.parent, at.position)))?;
         }
-        self.attach(ino, inode, Mended::LoopCut, journal)
+        self.attach(ino, inode, Mended::LoopCut, teller)
     }
 
     /// Gives what has no name one in `lost+found`: its number.
@@ -156,9 +156,9 @@ impl<N: Nand> Fs<'_, N> {
         ino: u64,
         mut inode: Inode,
         what: Mended,
-        journal: &mut Journal<'_>,
+        teller: &mut Teller<'_>,
     ) -> Result<(), FsError<N::Error>> {
-        let directory = self.lost_found(journal)?;
+        let directory = self.lost_found(teller)?;
         let mut name = [0; NUMBER_SIZE_MAX + 4];
         for attempt in 0..NAME_TRIES {
             let name = number_name(&mut name, ino, attempt);
@@ -175,17 +175,17 @@ impl<N: Nand> Fs<'_, N> {
             batch.put_inode(Ino(ino), &inode);
             if !inode.is_file() {
                 batch.delete(Key::orphan(ino));
-                journal.has_returned = true;
+                teller.has_returned = true;
             }
             self.commit(&batch, Commit::Records)?;
-            journal.tell_name(ino, name, what);
+            teller.tell_name(ino, name, what);
             return Ok(());
         }
         Err(FsError::Exists { directory, ino: Ino(ino) })
     }
 
-    fn lost_found(&mut self, journal: &mut Journal<'_>) -> Result<Ino, FsError<N::Error>> {
-        if let Some(ino) = journal.lost_found {
+    fn lost_found(&mut self, teller: &mut Teller<'_>) -> Result<Ino, FsError<N::Error>> {
+        if let Some(ino) = teller.lost_found {
             return Ok(ino);
         }
         for name in LOST_FOUND {
@@ -199,7 +199,7 @@ impl<N: Nand> Fs<'_, N> {
                     self.make_lost_found(name, Attributes { mode, ..Attributes::default() })?
                 }
             };
-            journal.lost_found = Some(ino);
+            teller.lost_found = Some(ino);
             return Ok(ino);
         }
         Err(FsError::NotDirectory(Ino::ROOT))

@@ -2,7 +2,7 @@
 
 use nandu_nand::Nand;
 
-use super::{Journal, Mended};
+use super::{Mended, Teller};
 use crate::check::walk::NameAt;
 use crate::fs::Fs;
 use crate::inode::Inode;
@@ -23,7 +23,7 @@ impl<N: Nand> Fs<'_, N> {
     pub(super) fn repair_directory_names(
         &mut self,
         directory: u64,
-        journal: &mut Journal<'_>,
+        teller: &mut Teller<'_>,
     ) -> Result<(), FsError<N::Error>> {
         if !self.sound_inode(Ino(directory))?.is_some_and(|inode| inode.is_directory()) {
             return Ok(());
@@ -34,7 +34,7 @@ impl<N: Nand> Fs<'_, N> {
             let bucket = at.position >> 8;
             let shares_bucket = last == Some(bucket);
             last = Some(bucket);
-            self.repair_name(directory, &at, shares_bucket, journal)?;
+            self.repair_name(directory, &at, shares_bucket, teller)?;
         }
         Ok(())
     }
@@ -44,41 +44,41 @@ impl<N: Nand> Fs<'_, N> {
         directory: u64,
         at: &NameAt,
         shares_bucket: bool,
-        journal: &mut Journal<'_>,
+        teller: &mut Teller<'_>,
     ) -> Result<(), FsError<N::Error>> {
-        let remove = |fs: &mut Self, journal: &mut Journal<'_>, what| {
+        let remove = |fs: &mut Self, teller: &mut Teller<'_>, what| {
             fs.mend(|batch| batch.delete(Key::name(directory, at.position)))?;
-            journal.tell_name(directory, at.name(), what);
+            teller.tell_name(directory, at.name(), what);
             Ok(())
         };
         let child = self.sound_inode(at.ino)?;
-        let Some(child) = child else { return remove(self, journal, Mended::NameLost) };
+        let Some(child) = child else { return remove(self, teller, Mended::NameLost) };
         if at.ino == Ino::ROOT {
-            return remove(self, journal, Mended::NameSurplus);
+            return remove(self, teller, Mended::NameSurplus);
         }
         let mut position = at.position;
         if self.hash(at.name()) >> 8 != at.position >> 8 || shares_bucket {
             match self.search(Ino(directory), at.name())? {
                 Search::Found(found) if found.position == at.position => {}
                 // The same name a second time: what it leads to is found by its other names, or has none any more.
-                Search::Found(_) => return remove(self, journal, Mended::NameSurplus),
-                Search::Free(None) => return remove(self, journal, Mended::NameLost),
+                Search::Found(_) => return remove(self, teller, Mended::NameSurplus),
+                Search::Free(None) => return remove(self, teller, Mended::NameLost),
                 Search::Free(Some(free)) => position = free,
             }
         }
         if child.is_directory() && child.parent != directory {
             if self.name_leading_to(child.parent, at.ino)?.is_some() {
-                return remove(self, journal, Mended::NameSurplus);
+                return remove(self, teller, Mended::NameSurplus);
             }
             self.mend(|batch| batch.put_inode(at.ino, &Inode { parent: directory, ..child }))?;
-            journal.tell(at.ino.0, Mended::Parent);
+            teller.tell(at.ino.0, Mended::Parent);
         }
         if position != at.position || at.kind != child.kind() {
             self.mend(|batch| {
                 batch.delete(Key::name(directory, at.position));
                 Self::put_name(batch, Ino(directory), position, child.kind(), at.ino, at.name());
             })?;
-            journal.tell_name(directory, at.name(), Mended::NameSet);
+            teller.tell_name(directory, at.name(), Mended::NameSet);
         }
         Ok(())
     }
@@ -100,7 +100,7 @@ impl<N: Nand> Fs<'_, N> {
     pub(super) fn repair_directory_counts(
         &mut self,
         directory: u64,
-        journal: &mut Journal<'_>,
+        teller: &mut Teller<'_>,
     ) -> Result<(), FsError<N::Error>> {
         let Some(inode) = self.sound_inode(Ino(directory))?.filter(Inode::is_directory) else { return Ok(()) };
         let (mut names, mut directories) = (0, 0);
@@ -113,7 +113,7 @@ impl<N: Nand> Fs<'_, N> {
         let nlink = if is_named { directories.saturating_add(2) } else { 0 };
         if (inode.size, inode.nlink) != (names, nlink) {
             self.mend(|batch| batch.put_inode(Ino(directory), &Inode { size: names, nlink, ..inode }))?;
-            journal.tell(directory, Mended::Counts);
+            teller.tell(directory, Mended::Counts);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 
 use nandu_nand::Nand;
 
-use super::{Journal, Mended};
+use super::{Mended, Teller};
 use crate::batch::{WholeRoom, batch_in};
 use crate::commit::Commit;
 use crate::error::Damage;
@@ -16,7 +16,7 @@ use crate::page_records::{Base, UNWRITTEN_VALUE, base_of};
 use crate::{FsError, Ino};
 
 /// What the records of a page are, sound or not.
-struct Found {
+struct FoundRecords {
     /// `None` if its record cannot be understood.
     base: Option<Base>,
     fragments: usize,
@@ -30,7 +30,7 @@ impl<N: Nand> Fs<'_, N> {
         &mut self,
         ino: u64,
         size: u64,
-        journal: &mut Journal<'_>,
+        teller: &mut Teller<'_>,
     ) -> Result<u64, FsError<N::Error>> {
         // What a truncation under way has not come to stands behind the end, rightly.
         let is_cut_off = self.has_orphan_record(ino)?;
@@ -39,7 +39,7 @@ impl<N: Nand> Fs<'_, N> {
             && let Some(index) = self.next_page(ino, from)?
         {
             let is_beyond = u64::from(index) * self.page_size() as u64 >= size;
-            let base = self.repair_page(ino, index, size, is_beyond && !is_cut_off, journal)?;
+            let base = self.repair_page(ino, index, size, is_beyond && !is_cut_off, teller)?;
             blocks += u64::from(base != Base::Hole);
             next = index.checked_add(1);
         }
@@ -52,14 +52,14 @@ impl<N: Nand> Fs<'_, N> {
         index: u32,
         size: u64,
         is_beyond: bool,
-        journal: &mut Journal<'_>,
+        teller: &mut Teller<'_>,
     ) -> Result<Base, FsError<N::Error>> {
         let start = u64::from(index) * self.page_size() as u64;
         let whole = (start, (self.page_size() as u64).min(size.saturating_sub(start)));
         let found = self.look_at_page(ino, index)?;
         let key = Key::page(ino, index);
         if is_beyond && (found.base != Some(Base::Unwritten) || found.fragments > 0 || found.wrong.is_some()) {
-            journal.tell_range(ino, (start, self.page_size() as u64), Mended::Beyond);
+            teller.tell_range(ino, (start, self.page_size() as u64), Mended::Beyond);
             self.remove_records((Key::page(ino, index), Self::page_end(ino, index)), |_| {})?;
             return Ok(Base::Hole);
         }
@@ -68,7 +68,7 @@ impl<N: Nand> Fs<'_, N> {
             other => other,
         };
         if base.is_none() {
-            journal.tell_range(ino, whole, Mended::PageLost);
+            teller.tell_range(ino, whole, Mended::PageLost);
             self.mend(|batch| batch.put(key, &UNWRITTEN_VALUE, &[]))?;
             base = Some(Base::Unwritten);
         }
@@ -80,22 +80,22 @@ impl<N: Nand> Fs<'_, N> {
                 return Err(FsError::Corrupt { ino: Ino(ino), why: Damage::Page });
             }
             before = Some(offset);
-            journal.tell_range(ino, (start + u64::from(offset), bytes), Mended::FragmentLost);
+            teller.tell_range(ino, (start + u64::from(offset), bytes), Mended::FragmentLost);
             self.mend(|batch| batch.delete(Key::fragment(ino, index, offset)))?;
             found = self.look_at_page(ino, index)?;
         }
         if found.fragments > 0 && base != Some(Base::Page) {
             let is_gone = base == Some(Base::Hole);
-            journal.tell_range(ino, whole, if is_gone { Mended::PageMade } else { Mended::PageJoined });
+            teller.tell_range(ino, whole, if is_gone { Mended::PageMade } else { Mended::PageJoined });
             self.fold_page(ino, index)?;
             base = Some(Base::Page);
         }
         Ok(base.unwrap_or(Base::Hole))
     }
 
-    fn look_at_page(&mut self, ino: u64, index: u32) -> Result<Found, FsError<N::Error>> {
+    fn look_at_page(&mut self, ino: u64, index: u32) -> Result<FoundRecords, FsError<N::Error>> {
         let page_size = self.page_size();
-        let mut found = Found { base: Some(Base::Hole), fragments: 0, wrong: None };
+        let mut found = FoundRecords { base: Some(Base::Hole), fragments: 0, wrong: None };
         let mut end = 0;
         self.records((Key::page(ino, index), Self::page_end(ino, index)), |entry| {
             match Meaning::of(entry.key) {
@@ -143,7 +143,7 @@ impl<N: Nand> Fs<'_, N> {
         &mut self,
         ino: u64,
         inode: &Inode,
-        journal: &mut Journal<'_>,
+        teller: &mut Teller<'_>,
     ) -> Result<(), FsError<N::Error>> {
         let page_size = self.page_size();
         let (index, start) = self.place(inode.size);
@@ -153,7 +153,7 @@ impl<N: Nand> Fs<'_, N> {
         batch_in!(batch: WholeRoom);
         self.zero_part(&mut batch, Ino(ino), index, start, page_size)?;
         self.commit(&batch, Commit::Freeing)?;
-        journal.tell_range(ino, (inode.size, (page_size - start) as u64), Mended::Beyond);
+        teller.tell_range(ino, (inode.size, (page_size - start) as u64), Mended::Beyond);
         Ok(())
     }
 

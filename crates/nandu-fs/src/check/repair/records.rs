@@ -4,7 +4,7 @@ use core::ops::{Bound, ControlFlow};
 
 use nandu_nand::Nand;
 
-use super::{Journal, Mended};
+use super::{Mended, Teller};
 use crate::batch::{WholeRoom, batch_in};
 use crate::commit::Commit;
 use crate::error::Damage;
@@ -66,27 +66,27 @@ struct Seen {
 
 impl<N: Nand> Fs<'_, N> {
     /// Repairs an inode as far as its own records tell: its content, what it says of that, and its numbers.
-    pub(super) fn repair_records(&mut self, ino: u64, journal: &mut Journal<'_>) -> Result<(), FsError<N::Error>> {
+    pub(super) fn repair_records(&mut self, ino: u64, teller: &mut Teller<'_>) -> Result<(), FsError<N::Error>> {
         let stock = self.take_stock(ino)?;
-        let Some(inode) = self.repair_inode(ino, &stock, journal)? else { return Ok(()) };
-        self.remove_misfits(ino, &inode, journal)?;
+        let Some(inode) = self.repair_inode(ino, &stock, teller)? else { return Ok(()) };
+        self.remove_misfits(ino, &inode, teller)?;
         let is_leaving = self.is_leaving(ino, &inode)?;
         let mut right = inode;
         if !is_leaving {
-            right.xattr_size = self.repair_xattrs(ino, journal)?;
+            right.xattr_size = self.repair_xattrs(ino, teller)?;
         }
         match inode.kind() {
             FileKind::Symlink => {
                 // A target that is not whole leads elsewhere, which is worse than nowhere.
                 if (stock.target != Some(inode.size) || inode.size == 0) && !is_leaving {
-                    journal.tell(ino, Mended::TargetLost);
+                    teller.tell(ino, Mended::TargetLost);
                     return self.remove_inode(ino);
                 }
                 right.blocks = 0;
             }
             FileKind::File => {
                 right.size = if inode.size > self.file_size_max() { stock.end } else { inode.size };
-                right.blocks = self.repair_pages(ino, right.size, journal)?;
+                right.blocks = self.repair_pages(ino, right.size, teller)?;
             }
             FileKind::Directory => {
                 right.blocks = 0;
@@ -98,9 +98,9 @@ impl<N: Nand> Fs<'_, N> {
         }
         if right != inode {
             self.mend(|batch| batch.put_inode(Ino(ino), &right))?;
-            journal.tell(ino, Mended::Counts);
+            teller.tell(ino, Mended::Counts);
         }
-        if right.is_file() { self.repair_end(ino, &right, journal) } else { Ok(()) }
+        if right.is_file() { self.repair_end(ino, &right, teller) } else { Ok(()) }
     }
 
     fn take_stock(&mut self, ino: u64) -> Result<Stock, FsError<N::Error>> {
@@ -139,7 +139,7 @@ impl<N: Nand> Fs<'_, N> {
         &mut self,
         ino: u64,
         stock: &Stock,
-        journal: &mut Journal<'_>,
+        teller: &mut Teller<'_>,
     ) -> Result<Option<Inode>, FsError<N::Error>> {
         let is_root = ino == Ino::ROOT.0;
         let wanted = if is_root { Some(FileKind::Directory) } else { stock.kind() };
@@ -154,7 +154,7 @@ impl<N: Nand> Fs<'_, N> {
             (None, None) if stock.has_names => (self.made_anew(FileKind::Directory, stock), Mended::InodeMade),
             (None, None) if stock.has_pages => (self.made_anew(FileKind::File, stock), Mended::InodeMade),
             (None, None) => {
-                journal.tell(ino, Mended::InodeLost);
+                teller.tell(ino, Mended::InodeLost);
                 self.remove_inode(ino)?;
                 return Ok(None);
             }
@@ -162,7 +162,7 @@ impl<N: Nand> Fs<'_, N> {
         batch_in!(batch: WholeRoom);
         batch.put_inode(Ino(ino), &inode);
         self.commit(&batch, Commit::Records)?;
-        journal.tell(ino, what);
+        teller.tell(ino, what);
         Ok(Some(inode))
     }
 
@@ -188,7 +188,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     /// Removes names and targets that cannot be understood, and content that something of this type cannot have.
-    fn remove_misfits(&mut self, ino: u64, inode: &Inode, journal: &mut Journal<'_>) -> Result<(), FsError<N::Error>> {
+    fn remove_misfits(&mut self, ino: u64, inode: &Inode, teller: &mut Teller<'_>) -> Result<(), FsError<N::Error>> {
         let kind = inode.kind();
         let (from, to) = (Key::behind_inode(ino), Key::end(ino));
         let bounds = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
@@ -200,19 +200,19 @@ impl<N: Nand> Fs<'_, N> {
                 _ => (true, true),
             };
             if !fits || !is_sound {
-                journal.tell(ino, if fits { Mended::Record } else { Mended::Misfit });
+                teller.tell(ino, if fits { Mended::Record } else { Mended::Misfit });
             }
             !fits || !is_sound
         })
     }
 
     /// Removes attributes that are not whole; returns the bytes of those that are.
-    fn repair_xattrs(&mut self, ino: u64, journal: &mut Journal<'_>) -> Result<u32, FsError<N::Error>> {
+    fn repair_xattrs(&mut self, ino: u64, teller: &mut Teller<'_>) -> Result<u32, FsError<N::Error>> {
         let mut before = None;
         loop {
             let (size, broken) = self.pass_xattrs(ino)?;
             let Some((hash, probe)) = broken else {
-                self.repair_long_values(ino, before.is_some(), journal)?;
+                self.repair_long_values(ino, before.is_some(), teller)?;
                 return Ok(size);
             };
             // Where a damaged tree keeps what was removed, this would go on for ever.
@@ -232,7 +232,7 @@ impl<N: Nand> Fs<'_, N> {
                 Some(_) => self.tree.read(first.as_slice(), 0, &mut copy)?.unwrap_or(0),
                 None => 0,
             };
-            journal.tell_name(ino, parse_xattr(&copy[..size]).map_or(&[], |(name, _)| name), Mended::XattrLost);
+            teller.tell_name(ino, parse_xattr(&copy[..size]).map_or(&[], |(name, _)| name), Mended::XattrLost);
             self.remove_records((first, behind), |_| {})?;
         }
     }
@@ -242,7 +242,7 @@ impl<N: Nand> Fs<'_, N> {
         &mut self,
         ino: u64,
         is_told: bool,
-        journal: &mut Journal<'_>,
+        teller: &mut Teller<'_>,
     ) -> Result<(), FsError<N::Error>> {
         let mut next = Some(0);
         while let Some(from) = next
@@ -251,7 +251,7 @@ impl<N: Nand> Fs<'_, N> {
         {
             self.remove_records(long_value(ino, number), |_| {})?;
             if !is_told {
-                journal.tell(ino, Mended::Record);
+                teller.tell(ino, Mended::Record);
             }
             next = number.checked_add(1);
         }

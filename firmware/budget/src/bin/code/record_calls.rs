@@ -53,7 +53,7 @@ fn every(store: &mut Store<'_, SpiNand<Pins>>, number: u32) -> Outcome<u32> {
     writer.write(&[1; 100])?;
     writer.finish()?;
     count += store.read(key, 5, &mut buffer)?.unwrap_or(0) as u32;
-    store.settle()?;
+    store.merge()?;
     store.idle(1)?;
     Ok(count)
 }
