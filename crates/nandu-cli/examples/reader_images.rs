@@ -266,6 +266,51 @@ impl System for Files {
     }
 }
 
+/// Uses a new file system on a chip, in sessions of some operations of the chip, and keeps what each leaves; what its snapshots keep stands beside it.
+fn sessions(
+    images: &mut Images<'_>,
+    chance: &mut Chance,
+    (sim, system, operations): (Sim, Files, usize),
+    session: impl Fn(&mut Fs<'_, &mut Sim>, &mut Chance, usize) -> Outcome,
+) -> Outcome {
+    let mut memory = system.memory(&sim.chip().geometry);
+    let mut sim = system.format(sim, &mut memory)?.unmount()?;
+    for number in 0..SESSIONS {
+        begin(&mut sim, chance, operations);
+        // A session that is cut ends with an error.
+        drop(mounted(system.mount(&mut sim, &mut memory), chance, |fs, chance| session(fs, chance, number)));
+        let path = images.keep(&sim)?;
+        let mut seen = sim.clone();
+        seen.power_on();
+        seen.clear_cuts();
+        let numbers: Vec<u32> = system.mount(&mut seen, &mut memory)?.snapshots().collect();
+        for number in numbers {
+            let options = FsOptions { snapshot: Some(number), ..system.options };
+            let mut fs = Fs::mount(&mut seen, options, &mut memory)?;
+            let mut lines = String::new();
+            sums(&mut fs, nandu::fs::Ino::ROOT, "", &mut lines)?;
+            fs::write(path.with_extension(format!("{number}.sums")), lines)?;
+        }
+    }
+    Ok(())
+}
+
+/// Uses a file system, and unmounts it or not.
+fn mounted(
+    fs: Opened<Fs<'_, &mut Sim>>,
+    chance: &mut Chance,
+    session: impl FnOnce(&mut Fs<'_, &mut Sim>, &mut Chance) -> Outcome,
+) -> Outcome {
+    let mut fs = fs?;
+    session(&mut fs, chance)?;
+    if chance.below(2) == 0 {
+        fs.abandon();
+    } else {
+        fs.unmount()?;
+    }
+    Ok(())
+}
+
 /// So many operations, but for attributes, of which some are not anybody's to set on the machine to which they are exported.
 fn operations(chance: &mut Chance, count: usize, page_size: usize, capabilities: &Capabilities) -> Vec<Op> {
     let is_wanted = |op: &Op| {
@@ -304,19 +349,11 @@ fn tags(images: &mut Images<'_>, chance: &mut Chance) -> Outcome {
         return files_life(images, chance, sim, false);
     }
     // Writes that are synced one by one, which are what tags are for.
-    let mut memory = system.memory(&sim.chip().geometry);
-    let mut sim = system.format(sim, &mut memory)?.unmount()?;
-    for _ in 0..SESSIONS {
-        begin(&mut sim, chance, 150);
-        drop(tagged_session(&mut sim, system, &mut memory, chance));
-        images.keep(&sim)?;
-    }
-    Ok(())
+    sessions(images, chance, (sim, system, 150), |fs, chance, _| tagged_session(fs, chance))
 }
 
-fn tagged_session(sim: &mut Sim, system: Files, memory: &mut [u8], chance: &mut Chance) -> Outcome {
-    let page_size = sim.chip().geometry.page_size as usize;
-    let mut fs = system.mount(sim, memory)?;
+fn tagged_session(fs: &mut Fs<'_, &mut Sim>, chance: &mut Chance) -> Outcome {
+    let page_size = fs.nand().geometry().page_size as usize;
     let root = nandu::fs::Ino::ROOT;
     for now in 0..chance.below(120) {
         fs.set_now(Time { seconds: 1_700_000_000 + now as i64, nanoseconds: 123_000_000 });
@@ -341,7 +378,6 @@ fn tagged_session(sim: &mut Sim, system: Files, memory: &mut [u8], chance: &mut 
             outcome?;
         }
     }
-    fs.unmount()?;
     Ok(())
 }
 
@@ -350,19 +386,11 @@ fn bulk(images: &mut Images<'_>, chance: &mut Chance) -> Outcome {
     let sim = chip(chance, &[512, 1024, 2048], 128, |geometry| Geometry { pages_per_block: 32, ..geometry });
     let pending_size = [1000, 4000][chance.below(2)];
     let system = Files { options: FsOptions { pending_size, ..FsOptions::DEFAULT }, both_modes: false };
-    let mut memory = system.memory(&sim.chip().geometry);
-    let mut sim = system.format(sim, &mut memory)?.unmount()?;
-    for _ in 0..SESSIONS {
-        begin(&mut sim, chance, 1000);
-        drop(bulk_session(&mut sim, system, &mut memory, chance));
-        images.keep(&sim)?;
-    }
-    Ok(())
+    sessions(images, chance, (sim, system, 1000), |fs, chance, _| bulk_session(fs, chance))
 }
 
-fn bulk_session(sim: &mut Sim, system: Files, memory: &mut [u8], chance: &mut Chance) -> Outcome {
-    let page_size = sim.chip().geometry.page_size as usize;
-    let mut fs = system.mount(sim, memory)?;
+fn bulk_session(fs: &mut Fs<'_, &mut Sim>, chance: &mut Chance) -> Outcome {
+    let page_size = fs.nand().geometry().page_size as usize;
     let root = nandu::fs::Ino::ROOT;
     for now in 0..chance.below(60) {
         fs.set_now(Time { seconds: 1_600_000_000 + now as i64, nanoseconds: 7 });
@@ -384,11 +412,6 @@ fn bulk_session(sim: &mut Sim, system: Files, memory: &mut [u8], chance: &mut Ch
             outcome?;
         }
     }
-    if chance.below(2) == 0 {
-        fs.abandon();
-        return Ok(());
-    }
-    fs.unmount()?;
     Ok(())
 }
 
@@ -404,20 +427,13 @@ fn two_bits(images: &mut Images<'_>, chance: &mut Chance) -> Outcome {
         return files_life(images, chance, sim, true);
     }
     let system = Files { options: FsOptions { pending_size: 8000, ..FsOptions::DEFAULT }, both_modes: true };
-    let mut memory = system.memory(&sim.chip().geometry);
-    let mut sim = system.format(sim, &mut memory)?.unmount()?;
-    for session in 0..SESSIONS {
-        begin(&mut sim, chance, 600);
-        drop(two_bits_session(&mut sim, system, &mut memory, chance, 1_500_000_000 + 100_000 * session as i64));
-        images.keep(&sim)?;
-    }
-    Ok(())
+    sessions(images, chance, (sim, system, 600), two_bits_session)
 }
 
 /// Requests with pauses, in which pages move to two bits a cell.
-fn two_bits_session(sim: &mut Sim, system: Files, memory: &mut [u8], chance: &mut Chance, mut seconds: i64) -> Outcome {
-    let page_size = sim.chip().geometry.page_size as usize;
-    let mut fs = system.mount(sim, memory)?;
+fn two_bits_session(fs: &mut Fs<'_, &mut Sim>, chance: &mut Chance, number: usize) -> Outcome {
+    let page_size = fs.nand().geometry().page_size as usize;
+    let mut seconds = 1_500_000_000 + 100_000 * number as i64;
     let root = nandu::fs::Ino::ROOT;
     for _ in 0..chance.below(60) {
         let now = |seconds| Time { seconds, nanoseconds: 5_000_000 };
@@ -446,11 +462,6 @@ fn two_bits_session(sim: &mut Sim, system: Files, memory: &mut [u8], chance: &mu
             }
         }
     }
-    if chance.below(2) == 0 {
-        fs.abandon();
-        return Ok(());
-    }
-    fs.unmount()?;
     Ok(())
 }
 
@@ -458,30 +469,11 @@ fn two_bits_session(sim: &mut Sim, system: Files, memory: &mut [u8], chance: &mu
 fn kept(images: &mut Images<'_>, chance: &mut Chance) -> Outcome {
     let sim = chip(chance, &[512, 2048, 4096], 96, |geometry| geometry);
     let system = Files { options: FsOptions { pending_size: 8000, ..FsOptions::DEFAULT }, both_modes: false };
-    let mut memory = system.memory(&sim.chip().geometry);
-    let mut sim = system.format(sim, &mut memory)?.unmount()?;
-    for _ in 0..SESSIONS {
-        begin(&mut sim, chance, 400);
-        drop(kept_session(&mut sim, system, &mut memory, chance));
-        let path = images.keep(&sim)?;
-        let mut seen = sim.clone();
-        seen.power_on();
-        seen.clear_cuts();
-        let numbers: Vec<u32> = system.mount(&mut seen, &mut memory)?.snapshots().collect();
-        for number in numbers {
-            let options = FsOptions { snapshot: Some(number), ..system.options };
-            let mut fs = Fs::mount(&mut seen, options, &mut memory)?;
-            let mut lines = String::new();
-            sums(&mut fs, nandu::fs::Ino::ROOT, "", &mut lines)?;
-            fs::write(path.with_extension(format!("{number}.sums")), lines)?;
-        }
-    }
-    Ok(())
+    sessions(images, chance, (sim, system, 400), |fs, chance, _| kept_session(fs, chance))
 }
 
-fn kept_session(sim: &mut Sim, system: Files, memory: &mut [u8], chance: &mut Chance) -> Outcome {
-    let page_size = sim.chip().geometry.page_size as usize;
-    let mut fs = system.mount(sim, memory)?;
+fn kept_session(fs: &mut Fs<'_, &mut Sim>, chance: &mut Chance) -> Outcome {
+    let page_size = fs.nand().geometry().page_size as usize;
     let root = nandu::fs::Ino::ROOT;
     for now in 0..chance.below(120) {
         fs.set_now(Time { seconds: 1_400_000_000 + now as i64, nanoseconds: 9 });
@@ -517,11 +509,6 @@ fn kept_session(sim: &mut Sim, system: Files, memory: &mut [u8], chance: &mut Ch
             outcome?;
         }
     }
-    if chance.below(2) == 0 {
-        fs.abandon();
-        return Ok(());
-    }
-    fs.unmount()?;
     Ok(())
 }
 

@@ -136,7 +136,6 @@ const TREE: House = House {
         &["keep", "snapshots"],
         &["at", "blobs", "parts", "tags"],
         &["engine"],
-        &["index"],
     ],
     large: &[],
 };

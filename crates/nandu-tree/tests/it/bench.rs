@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use nandu_index::OrderedIndex;
 use nandu_index::suite::Subject;
+use nandu_index::{Edit, OrderedIndex, Violation};
 use nandu_nand::Nand;
 use nandu_sim::{Sim, SimError};
-use nandu_tree::{Begin, ByteCells, Cells, Direction, Engine, EngineError, Log, Options, Parts, memory_required};
+use nandu_tree::{
+    Begin, ByteCells, Cells, Direction, Engine, EngineError, Entry, Log, LogError, Options, Parts, memory_required,
+};
 
 pub(crate) type Error = EngineError<SimError>;
 
 pub(crate) const OPTIONS: Options = Options { cache_size: 512, ..Options::DEFAULT };
+
+pub(crate) type BoxError = Box<dyn std::error::Error>;
 
 type Outcome<T, N> = Result<T, EngineError<<N as nandu_nand::ErrorType>::Error>>;
 
@@ -43,6 +47,23 @@ fn begun<'m, N: Nand, C: Cells>(
     let mut engine = Engine::unopened(parts);
     engine.begin(&options, begin)?;
     Ok(engine)
+}
+
+/// Mounts the chip, formatting it only if it was never opened and that may be, and gives the engine to `work`.
+pub(crate) fn with_engine<C: Cells, T>(
+    chip: &mut Sim,
+    cells: C,
+    (options, may_create): (Options, bool),
+    work: impl FnOnce(&mut Engine<'_, &mut Sim, C>) -> Result<T, BoxError>,
+) -> Result<T, BoxError> {
+    let mut memory = vec![0; memory_required::<Sim>(&chip.chip().geometry, &options)];
+    let opened = open(&mut *chip, cells, options, &mut memory);
+    let is_new = matches!(&opened, Err(EngineError::Log(LogError::NotFormatted)));
+    if !is_new || !may_create {
+        return work(&mut opened?);
+    }
+    drop(opened);
+    work(&mut format(chip, cells, options, &mut memory)?)
 }
 
 /// Memory that lives as long as the test.
@@ -111,11 +132,61 @@ impl<C: Cells> Bench<C> {
     }
 }
 
+impl<C: Cells> OrderedIndex for Bench<C> {
+    type Error = Error;
+
+    fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
+        self.engine().get(key)
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
+        self.engine().put(key, value)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool, Error> {
+        self.engine().delete(key)
+    }
+
+    fn batch(&mut self, edits: &[Edit<'_>]) -> Result<(), Error> {
+        self.engine().batch(edits)
+    }
+
+    fn range(
+        &mut self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        direction: Direction,
+        visit: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.engine().range(from, to, direction, visit)
+    }
+
+    fn first(&mut self) -> Result<Option<Entry<'_>>, Error> {
+        self.engine().first()
+    }
+
+    fn last(&mut self) -> Result<Option<Entry<'_>>, Error> {
+        self.engine().last()
+    }
+
+    fn count(&mut self) -> Result<u64, Error> {
+        Ok(self.engine().record_count())
+    }
+
+    fn sync(&mut self) -> Result<(), Error> {
+        self.engine().sync()
+    }
+
+    fn verify(&mut self, report: &mut dyn FnMut(Violation)) -> Result<(), Error> {
+        self.engine().verify(report)
+    }
+}
+
 impl<C: Cells> Subject for Bench<C> {
     type Error = Error;
 
     fn index(&mut self) -> &mut dyn OrderedIndex<Error = Error> {
-        self.engine.as_mut().unwrap()
+        self
     }
 
     fn reopen(&mut self) {
@@ -157,6 +228,47 @@ pub(crate) fn contents<N: nandu_nand::Nand, C: Cells>(
     })?;
     assert_eq!(found.len() as u64, engine.record_count());
     Ok(found)
+}
+
+/// Puts a value as one that comes in parts.
+pub(crate) fn put_in_parts<N: Nand>(
+    engine: &mut Engine<'_, N, ByteCells>,
+    key: &[u8],
+    value: &[u8],
+) -> Outcome<bool, N> {
+    engine.begin_value(key, value.len())?;
+    let mut rest = value;
+    while let Some(size) = engine.value_part() {
+        let (now, more) = rest.split_at(size);
+        engine.append_value(key, now)?;
+        rest = more;
+    }
+    engine.end_value(key)
+}
+
+/// All that there is, now or in a snapshot, with values of any size.
+pub(crate) fn values_of<N: Nand>(engine: &mut Engine<'_, N, ByteCells>, number: Option<u32>) -> Outcome<Model, N> {
+    let mut found = Vec::new();
+    let mut note = |entry: Entry<'_>| {
+        found.push((entry.key.to_vec(), entry.large.unwrap_or(entry.value.len())));
+        ControlFlow::Continue(())
+    };
+    let all = (Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+    match number {
+        None => engine.range(all.0, all.1, all.2, &mut note)?,
+        Some(number) => engine.at(number).range(all.0, all.1, all.2, &mut note)?,
+    }
+    let mut values = Model::new();
+    for (key, size) in found {
+        let mut value = vec![0; size];
+        let read = match number {
+            None => engine.read(&key, 0, &mut value)?,
+            Some(number) => engine.at(number).read(&key, 0, &mut value)?,
+        };
+        assert_eq!(read, Some(size), "{key:?} in {number:?}");
+        values.insert(key, value);
+    }
+    Ok(values)
 }
 
 /// The value of a key, whatever its size.

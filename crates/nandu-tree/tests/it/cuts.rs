@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
-use nandu_tree::{Edit, Engine, EngineError, FixedCells, LogError, Options, memory_required};
+use nandu_tree::{Edit, Engine, EngineError, FixedCells, LogError, Options};
 
-use crate::bench::{OPTIONS, cases, chance, contents, sound};
+use crate::bench::{BoxError, OPTIONS, cases, chance, contents, sound, with_engine};
 
 /// What was acknowledged, and the changes under way.
 #[derive(Clone, Default)]
@@ -19,7 +19,9 @@ struct Promise {
 }
 
 type Values = BTreeMap<u32, u32>;
-type BoxError = Box<dyn std::error::Error>;
+
+const CELLS: FixedCells<4, 4> = FixedCells;
+const CACHED: Options = Options { cache_size: 256, ..OPTIONS };
 
 fn apply(values: &mut Values, changes: &[(u32, Option<u32>)]) {
     for &(key, value) in changes {
@@ -28,24 +30,6 @@ fn apply(values: &mut Values, changes: &[(u32, Option<u32>)]) {
             None => values.remove(&key),
         };
     }
-}
-
-/// Mounts the chip, formatting it only if it was never opened, and gives the engine to `work`.
-fn with_engine<T>(
-    chip: &mut Sim,
-    may_create: bool,
-    work: impl FnOnce(&mut Engine<'_, &mut Sim, FixedCells<4, 4>>) -> Result<T, BoxError>,
-) -> Result<T, BoxError> {
-    let options = Options { cache_size: 256, ..OPTIONS };
-    let mut memory = vec![0; memory_required::<Sim>(&chip.chip().geometry, &options)];
-    let cells = FixedCells::<4, 4>;
-    let opened = crate::bench::open(&mut *chip, cells, options, &mut memory);
-    let is_new = matches!(&opened, Err(EngineError::Log(LogError::NotFormatted)));
-    if !is_new || !may_create {
-        return work(&mut opened?);
-    }
-    drop(opened);
-    work(&mut crate::bench::format(chip, cells, options, &mut memory)?)
 }
 
 fn values(engine: &mut Engine<'_, &mut Sim, FixedCells<4, 4>>) -> Result<Values, BoxError> {
@@ -57,7 +41,7 @@ fn values(engine: &mut Engine<'_, &mut Sim, FixedCells<4, 4>>) -> Result<Values,
 fn workload(operations: u32, keys: u32) -> impl Fn(&mut Sim, &mut Promise) -> Run {
     move |chip, promise| {
         let may_create = !promise.is_open;
-        with_engine(chip, may_create, |engine| {
+        with_engine(chip, CELLS, (CACHED, may_create), |engine| {
             promise.values = values(engine)?;
             promise.pending.clear();
             promise.is_open = true;
@@ -108,7 +92,7 @@ fn check(chip: &mut Sim, promise: &Promise) -> Option<Values> {
     if !promise.is_open {
         return None;
     }
-    let found = with_engine(chip, false, |engine| {
+    let found = with_engine(chip, CELLS, (CACHED, false), |engine| {
         sound(engine)?;
         values(engine)
     });
@@ -120,7 +104,7 @@ fn check(chip: &mut Sim, promise: &Promise) -> Option<Values> {
 }
 
 fn recover(chip: &mut Sim) -> Run {
-    with_engine(chip, true, |_| Ok(()))
+    with_engine(chip, CELLS, (CACHED, true), |_| Ok(()))
 }
 
 /// How many cases a campaign has: a few in CI, more where the environment says so.
@@ -147,7 +131,7 @@ fn every_cut_where_pages_move_leaves_what_was_acknowledged() {
     for (chip, keys, operations) in [(Chip::TINY, 600, 24), (Chip::TINY.with_blocks(24), 1550, 30)] {
         let (filled, promise) = prepared(chip, 12, keys);
         let mut moves = 0;
-        with_engine(&mut filled.clone(), false, |engine| {
+        with_engine(&mut filled.clone(), CELLS, (CACHED, false), |engine| {
             for count in 0..operations {
                 engine.put(&(chance(count, 7) % keys * 1000).to_be_bytes(), &[1; 4])?;
             }

@@ -1,20 +1,16 @@
 //! Power cuts among snapshots: what a snapshot keeps is there after any cut, and so is what was made durable since.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{Bound, ControlFlow};
 
 use nandu_nand::Geometry;
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim, SimError};
-use nandu_tree::{
-    ByteCells, Direction, Edit, Engine, EngineError, Entry, LogError, LogOptions, Options, memory_required,
-};
+use nandu_tree::{ByteCells, Edit, Engine, EngineError, LogError, LogOptions, Options};
 
-use crate::bench::{cases, chance, sound};
+use crate::bench::{BoxError, cases, chance, put_in_parts, sound, values_of, with_engine};
 use crate::group::waiting;
 
 type Values = BTreeMap<Vec<u8>, Vec<u8>>;
-type BoxError = Box<dyn std::error::Error>;
 type Tested<'m, 'c> = Engine<'m, &'c mut Sim, ByteCells>;
 
 /// What there is now, and in each snapshot.
@@ -38,45 +34,6 @@ impl Default for Promise {
     }
 }
 
-fn with_engine<T>(
-    chip: &mut Sim,
-    (options, may_create): (Options, bool),
-    work: impl FnOnce(&mut Tested<'_, '_>) -> Result<T, BoxError>,
-) -> Result<T, BoxError> {
-    let mut memory = vec![0; memory_required::<Sim>(&chip.chip().geometry, &options)];
-    let opened = crate::bench::open(&mut *chip, ByteCells, options, &mut memory);
-    let is_new = matches!(&opened, Err(EngineError::Log(LogError::NotFormatted)));
-    if !is_new || !may_create {
-        return work(&mut opened?);
-    }
-    drop(opened);
-    work(&mut crate::bench::format(chip, ByteCells, options, &mut memory)?)
-}
-
-/// All that there is, now or in a snapshot.
-fn values_of(engine: &mut Tested<'_, '_>, number: Option<u32>) -> Result<Values, EngineError<SimError>> {
-    let mut found = Vec::new();
-    let mut note = |entry: Entry<'_>| {
-        found.push((entry.key.to_vec(), entry.large.unwrap_or(entry.value.len())));
-        ControlFlow::Continue(())
-    };
-    let all = (Bound::Unbounded, Bound::Unbounded, Direction::Forward);
-    match number {
-        None => engine.range(all.0, all.1, all.2, &mut note)?,
-        Some(number) => engine.at(number).range(all.0, all.1, all.2, &mut note)?,
-    }
-    let mut values = Values::new();
-    for (key, size) in found {
-        let mut value = vec![0; size];
-        match number {
-            None => engine.read(&key, 0, &mut value)?,
-            Some(number) => engine.at(number).read(&key, 0, &mut value)?,
-        };
-        values.insert(key, value);
-    }
-    Ok(values)
-}
-
 fn state_of(engine: &mut Tested<'_, '_>) -> Result<State, EngineError<SimError>> {
     let numbers: Vec<u32> = engine.snapshots().collect();
     let mut state = State { now: values_of(engine, None)?, kept: BTreeMap::new() };
@@ -90,14 +47,7 @@ fn put(engine: &mut Tested<'_, '_>, key: &[u8], value: &[u8]) -> Result<(), Engi
     if key.len() + value.len() <= engine.entry_size_max() {
         return engine.put(key, value).map(drop);
     }
-    engine.begin_value(key, value.len())?;
-    let mut rest = value;
-    while let Some(size) = engine.value_part() {
-        let (now, more) = rest.split_at(size);
-        engine.append_value(key, now)?;
-        rest = more;
-    }
-    engine.end_value(key).map(drop)
+    put_in_parts(engine, key, value).map(drop)
 }
 
 #[derive(Clone, Copy)]
@@ -111,7 +61,7 @@ struct Mix {
 /// Puts, deletes, batches and syncs, and snapshots that come and go.
 fn workload(operations: u32, mix: Mix) -> impl Fn(&mut Sim, &mut Promise) -> Run {
     move |chip, promise| {
-        with_engine(chip, (mix.options, !promise.is_open), |engine| {
+        with_engine(chip, ByteCells, (mix.options, !promise.is_open), |engine| {
             promise.states = vec![state_of(engine)?];
             promise.is_open = true;
             for _ in 0..operations {
@@ -223,7 +173,7 @@ fn check(mix: Mix) -> impl Fn(&mut Sim, &Promise) -> Option<State> {
             return None;
         }
         let before = *chip.counters();
-        let found = with_engine(chip, (mix.options, false), |engine| {
+        let found = with_engine(chip, ByteCells, (mix.options, false), |engine| {
             let reads = engine.log().nand().counters().since(&before).reads;
             assert!(reads <= 40, "{reads} reads to mount");
             sound(engine)?;
@@ -242,7 +192,7 @@ fn check(mix: Mix) -> impl Fn(&mut Sim, &Promise) -> Option<State> {
 }
 
 fn recover(mix: Mix) -> impl Fn(&mut Sim) -> Run {
-    move |chip| with_engine(chip, (mix.options, true), |_| Ok(()))
+    move |chip| with_engine(chip, ByteCells, (mix.options, true), |_| Ok(()))
 }
 
 fn chip(blocks: u32) -> Chip {

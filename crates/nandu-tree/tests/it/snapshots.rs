@@ -11,7 +11,7 @@ use nandu_tree::{
     SNAPSHOT_COUNT_MAX,
 };
 
-use crate::bench::{Bench, Error, OPTIONS, chance};
+use crate::bench::{Bench, Error, OPTIONS, chance, put_in_parts, values_of};
 use crate::group::waiting;
 
 fn with_snapshots(options: Options) -> Options {
@@ -113,39 +113,7 @@ fn put(engine: &mut Engine<'_, Sim, ByteCells>, key: &[u8], value: &[u8]) -> Res
     if !engine.is_large(key, value) {
         return engine.put(key, value);
     }
-    engine.begin_value(key, value.len())?;
-    let mut rest = value;
-    while let Some(size) = engine.value_part() {
-        let (now, more) = rest.split_at(size);
-        engine.append_value(key, now)?;
-        rest = more;
-    }
-    engine.end_value(key)
-}
-
-/// All that an engine has now, or in a snapshot.
-fn all_of(engine: &mut Engine<'_, Sim, ByteCells>, number: Option<u32>) -> Values {
-    let mut found = Vec::new();
-    let mut note = |entry: Entry<'_>| {
-        found.push((entry.key.to_vec(), entry.large.unwrap_or(entry.value.len())));
-        ControlFlow::Continue(())
-    };
-    let all = (Bound::Unbounded, Bound::Unbounded, Direction::Forward);
-    match number {
-        None => engine.range(all.0, all.1, all.2, &mut note).unwrap(),
-        Some(number) => engine.at(number).range(all.0, all.1, all.2, &mut note).unwrap(),
-    }
-    let mut values = Values::new();
-    for (key, size) in found {
-        let mut value = vec![0; size];
-        let read = match number {
-            None => engine.read(&key, 0, &mut value),
-            Some(number) => engine.at(number).read(&key, 0, &mut value),
-        };
-        assert_eq!(read, Ok(Some(size)), "{key:?} in {number:?}");
-        values.insert(key, value);
-    }
-    values
+    put_in_parts(engine, key, value)
 }
 
 /// What was refused in a life, and what it did.
@@ -179,9 +147,13 @@ fn live(chip: Chip, options: Options, (seed, keys): (u32, u32), operations: u32)
                 bench.reopen_on(chip);
                 assert_eq!(bench.engine().snapshots().collect::<Vec<_>>(), kept.keys().copied().collect::<Vec<_>>());
                 for number in kept.keys() {
-                    assert_eq!(all_of(bench.engine(), Some(*number)), kept[number], "snapshot {number}, {count}");
+                    assert_eq!(
+                        values_of(bench.engine(), Some(*number)).unwrap(),
+                        kept[number],
+                        "snapshot {number}, {count}"
+                    );
                 }
-                assert_eq!(all_of(bench.engine(), None), now, "{count}");
+                assert_eq!(values_of(bench.engine(), None).unwrap(), now, "{count}");
                 bench.check();
             }
             2..6 => match engine.snapshot() {
@@ -239,7 +211,7 @@ fn live(chip: Chip, options: Options, (seed, keys): (u32, u32), operations: u32)
         bench.engine().release(*number).unwrap();
     }
     while bench.engine().idle(16).unwrap() {}
-    assert_eq!(all_of(bench.engine(), None), now);
+    assert_eq!(values_of(bench.engine(), None).unwrap(), now);
     bench.check();
     told
 }
@@ -343,7 +315,7 @@ fn all_that_a_snapshot_keeps_is_deleted_on_a_full_chip() {
             }
             println!("{count} of {size} bytes deleted, {} others, at most {worst} programs a call", more - count);
             assert!(count > 100 && worst <= 16, "{count} records, {worst} programs");
-            let kept = all_of(bench.engine(), Some(number));
+            let kept = values_of(bench.engine(), Some(number)).unwrap();
             assert!(kept.len() as u32 == count && kept.values().all(|value| *value == vec![1; size]));
             bench.check();
         }
@@ -374,16 +346,16 @@ fn a_value_that_is_written_as_nothing_is_kept_as_a_value() {
         engine.sync().unwrap();
         for round in 0..2 {
             let engine = bench.engine();
-            assert!(all_of(engine, None).is_empty());
+            assert!(values_of(engine, None).unwrap().is_empty());
             assert_eq!(
-                all_of(engine, Some(second)),
+                values_of(engine, Some(second)).unwrap(),
                 Values::from([
                     (b"new".to_vec(), forged()),
                     (b"was".to_vec(), b"2".to_vec()),
                     (b"will".to_vec(), forged()),
                 ])
             );
-            assert_eq!(all_of(engine, Some(first)), expected, "round {round}");
+            assert_eq!(values_of(engine, Some(first)).unwrap(), expected, "round {round}");
             bench.check();
             bench.reopen();
         }

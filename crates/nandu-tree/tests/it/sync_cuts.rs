@@ -6,14 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
-use nandu_tree::{Broken, Edit, Engine, EngineError, FixedCells, LogError, Options, memory_required};
+use nandu_tree::{Broken, Edit, EngineError, FixedCells, LogError, Options};
 
-use crate::bench::{Bench, cases, chance, contents, sound};
+use crate::bench::{Bench, BoxError, cases, chance, contents, sound, with_engine};
 use crate::group::waiting;
 
 type Values = BTreeMap<Vec<u8>, Vec<u8>>;
-type BoxError = Box<dyn std::error::Error>;
-type Tested<'m, 'c> = Engine<'m, &'c mut Sim, FixedCells<4, 4>>;
+
+const CELLS: FixedCells<4, 4> = FixedCells;
 
 /// What the tree may hold after a cut: what it held at the last sync, and after each change since, the one under way included.
 #[derive(Clone)]
@@ -30,22 +30,6 @@ impl Default for Promise {
     fn default() -> Promise {
         Promise { is_open: false, states: vec![Values::new()], count: 0, moved_by_commit: 0 }
     }
-}
-
-fn with_engine<T>(
-    chip: &mut Sim,
-    (options, may_create): (Options, bool),
-    work: impl FnOnce(&mut Tested<'_, '_>) -> Result<T, BoxError>,
-) -> Result<T, BoxError> {
-    let mut memory = vec![0; memory_required::<Sim>(&chip.chip().geometry, &options)];
-    let cells = FixedCells::<4, 4>;
-    let opened = crate::bench::open(&mut *chip, cells, options, &mut memory);
-    let is_new = matches!(&opened, Err(EngineError::Log(LogError::NotFormatted)));
-    if !is_new || !may_create {
-        return work(&mut opened?);
-    }
-    drop(opened);
-    work(&mut crate::bench::format(chip, cells, options, &mut memory)?)
 }
 
 /// How many of each kind of operations there are, in 16.
@@ -65,7 +49,7 @@ const MIX: Mix = Mix { options: waiting(256, 400), keys: 200, syncs: 4, batch: 5
 /// Puts, deletes, batches and syncs, with idle time now and then.
 fn workload(operations: u32, mix: Mix) -> impl Fn(&mut Sim, &mut Promise) -> Run {
     move |chip, promise| {
-        with_engine(chip, (mix.options, !promise.is_open), |engine| {
+        with_engine(chip, CELLS, (mix.options, !promise.is_open), |engine| {
             promise.states = vec![contents(engine)?];
             promise.is_open = true;
             for _ in 0..operations {
@@ -124,7 +108,7 @@ fn check(mix: Mix) -> impl Fn(&mut Sim, &Promise) -> Option<Values> {
             return None;
         }
         let before = *chip.counters();
-        let found = with_engine(chip, (mix.options, false), |engine| {
+        let found = with_engine(chip, CELLS, (mix.options, false), |engine| {
             let reads = engine.log().nand().counters().since(&before).reads;
             assert!(reads <= 40, "{reads} reads to mount");
             sound(engine)?;
@@ -137,7 +121,7 @@ fn check(mix: Mix) -> impl Fn(&mut Sim, &Promise) -> Option<Values> {
 }
 
 fn recover(mix: Mix) -> impl Fn(&mut Sim) -> Run {
-    move |chip| with_engine(chip, (mix.options, true), |_| Ok(()))
+    move |chip| with_engine(chip, CELLS, (mix.options, true), |_| Ok(()))
 }
 
 const MIXES: [Mix; 4] = [

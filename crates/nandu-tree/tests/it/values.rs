@@ -5,23 +5,14 @@ use nandu_tree::{
     BESIDE_MAX, Broken, ByteCells, Durability, Edit, Engine, EngineError, LogError, Options, memory_required,
 };
 
+use crate::bench::put_in_parts;
+
 const OPTIONS: Options = Options { cache_size: 512, pending_size: 600, has_values: true, ..Options::DEFAULT };
 
 const ON_SYNC: Options = Options { durability: Durability::OnSync, ..OPTIONS };
 
 fn memory(chip: &Chip, options: &Options) -> Vec<u8> {
     vec![0; memory_required::<Sim>(&chip.geometry, options)]
-}
-
-fn put(engine: &mut Engine<'_, Sim, ByteCells>, key: &[u8], value: &[u8]) -> Result<bool, EngineError<SimError>> {
-    engine.begin_value(key, value.len())?;
-    let mut rest = value;
-    while let Some(size) = engine.value_part() {
-        let (now, more) = rest.split_at(size);
-        engine.append_value(key, now)?;
-        rest = more;
-    }
-    engine.end_value(key)
 }
 
 /// What a key has after a cut: a small value that waits is replaced by a large one, and both are durable.
@@ -38,7 +29,7 @@ fn after_a_cut(options: Options, key: u8) -> Result<Option<Vec<u8>>, EngineError
         engine.put(&[number], &[2; 9])?;
     }
     engine.sync()?;
-    put(&mut engine, &[key], &[7; 900])?;
+    put_in_parts(&mut engine, &[key], &[7; 900])?;
     let chip = engine.abandon();
     let mut engine = crate::bench::open(chip, ByteCells, options, &mut bytes)?;
     engine.get(&[key]).map(|value| value.map(<[u8]>::to_vec))
@@ -65,10 +56,10 @@ fn a_large_value_costs_a_program_for_each_page_and_one() {
         let chip = Chip::W25N01GV.with_blocks(32);
         let mut bytes = memory(&chip, &options);
         let mut engine = crate::bench::format(Sim::new(chip), ByteCells, options, &mut bytes).unwrap();
-        put(&mut engine, b"k", &[1; 5_000]).unwrap();
+        put_in_parts(&mut engine, b"k", &[1; 5_000]).unwrap();
         for (size, pages) in [(600, 1), (1_900, 1), (2_048, 1), (3_900, 2), (30_000, 16)] {
             let before = engine.log().spent();
-            assert_eq!(put(&mut engine, b"k", &vec![3; size]), Ok(true));
+            assert_eq!(put_in_parts(&mut engine, b"k", &vec![3; size]), Ok(true));
             let waits = options.durability == Durability::OnSync && pages == 1;
             assert_eq!(engine.log().spent().0, before.0 + pages + u64::from(!waits), "{size} bytes");
             engine.sync().unwrap();
@@ -120,7 +111,7 @@ impl<'m> Life<'m> {
                 other => drop(other?),
             }
         }
-        let byte = match put(engine, &[key as u8], &[byte; 190]) {
+        let byte = match put_in_parts(engine, &[key as u8], &[byte; 190]) {
             Err(EngineError::Log(LogError::Full)) => {
                 engine.delete(&[key as u8])?;
                 0
@@ -289,7 +280,7 @@ fn a_page_comes_in_the_place_of_a_page_on_a_full_chip() {
     let mut engine = crate::bench::format(Sim::new(CHIP), ByteCells, ON_SYNC, &mut bytes).unwrap();
     let mut count = 0_u8;
     while engine.pages_left(0) > 0 || engine.has_room(1, 0).unwrap() {
-        match put(&mut engine, &[count], &[1; 190]) {
+        match put_in_parts(&mut engine, &[count], &[1; 190]) {
             Ok(_) => count += 1,
             Err(error) => {
                 assert_eq!(error, EngineError::Log(LogError::Full));
@@ -300,7 +291,7 @@ fn a_page_comes_in_the_place_of_a_page_on_a_full_chip() {
     assert!(count > 20, "{count} values");
     for round in 0..200_u8 {
         let key = [round.wrapping_mul(37) % count];
-        assert_eq!(put(&mut engine, &key, &[round; 190]), Ok(true), "round {round}");
+        assert_eq!(put_in_parts(&mut engine, &key, &[round; 190]), Ok(true), "round {round}");
         if round % 4 == 0 {
             engine.sync().unwrap();
         }
