@@ -52,7 +52,7 @@ impl<'m, N: Nand> Fs<'m, N> {
     }
 
     fn is_waiting_for_sync(&self) -> bool {
-        self.buffer.written.is_some() || self.has_orphans || self.tree.has_unsynced()
+        self.buffer.written.is_some() || self.has_orphans || self.tree.is_owed()
     }
 
     /// A window of the promised lifetime is over, which becomes durable with the next sync: a cut before that makes the promise last longer.

@@ -1,18 +1,18 @@
 //! The tree and the log below: all that the file system asks of them.
 
 use core::fmt;
-use core::ops::{Bound, ControlFlow};
+use core::ops::{Bound, ControlFlow, Deref, DerefMut};
 
 use nandu_index::{Direction, Edit, Entry};
+#[cfg(feature = "mlc")]
+use nandu_log::Budget;
+use nandu_log::LogError;
 #[cfg(feature = "tags")]
 use nandu_log::TAIL_MAX;
-#[cfg(feature = "mlc")]
-use nandu_log::{Budget, Choice};
-use nandu_log::{Log, LogError};
 use nandu_nand::{CellMode, Nand};
 #[cfg(feature = "tags")]
 use nandu_tree::Tag;
-use nandu_tree::{Begin, ByteCells, Engine, Outcome, Parts};
+use nandu_tree::{ByteCells, Engine, Outcome, Parts};
 
 pub use nandu_log::{LogStats, Violation as LogViolation};
 pub(crate) use nandu_tree::EngineError as TreeError;
@@ -24,9 +24,6 @@ pub use nandu_tree::{PageDamage, Violation as TreeViolation};
 #[cfg(feature = "tags")]
 pub(crate) const TAG_OWNER_SIZE: usize = size_of::<Tag>();
 
-/// The tree that holds everything.
-pub(crate) type FileTree<'m, N> = Records<'m, N>;
-
 /// Pages that are kept for changes of records: content of files leaves them. Of a chip on which hardly anything may live this part of it, a divisor.
 const KEPT: u32 = 32;
 const KEPT_SHARE: u32 = 8;
@@ -35,7 +32,7 @@ const KEPT_SHARE: u32 = 8;
 #[cfg(feature = "tags")]
 const TAIL_READS_MAX: usize = TAIL_MAX as usize + 2;
 
-/// The records of the volume, by their keys.
+/// The records of the volume, by their keys: what calls of the engine are where a snapshot may be read, or room may be kept. All others are the engine's own.
 pub(crate) struct Records<'m, N: Nand> {
     engine: Engine<'m, N, ByteCells>,
     /// The snapshot that is read, if it is one.
@@ -51,6 +48,20 @@ impl<N: Nand> fmt::Debug for Records<'_, N> {
     }
 }
 
+impl<'m, N: Nand> Deref for Records<'m, N> {
+    type Target = Engine<'m, N, ByteCells>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.engine
+    }
+}
+
+impl<N: Nand> DerefMut for Records<'_, N> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.engine
+    }
+}
+
 impl<'m, N: Nand> Records<'m, N> {
     /// Records of which nothing is known yet.
     pub(crate) fn unopened(parts: Parts<'m, N, ByteCells>) -> Self {
@@ -62,36 +73,6 @@ impl<'m, N: Nand> Records<'m, N> {
         }
     }
 
-    pub(crate) fn begin(&mut self, options: &nandu_tree::Options, begin: Begin<'m, N>) -> Outcome<(), N> {
-        self.engine.begin(options, begin)
-    }
-
-    /// Makes everything durable, and leaves the volume.
-    pub(crate) fn unmount_here(&mut self) -> Outcome<(), N> {
-        self.engine.unmount_here()
-    }
-
-    /// Gives the chip back as it is.
-    pub(crate) fn abandon(self) -> N {
-        self.engine.abandon()
-    }
-
-    /// Takes a snapshot of all that was changed; returns its number.
-    #[cfg(feature = "snapshots")]
-    pub(crate) fn snapshot(&mut self) -> Outcome<u32, N> {
-        self.engine.snapshot()
-    }
-
-    #[cfg(feature = "snapshots")]
-    pub(crate) fn release(&mut self, number: u32) -> Outcome<(), N> {
-        self.engine.release(number)
-    }
-
-    #[cfg(feature = "snapshots")]
-    pub(crate) fn snapshots(&self) -> impl ExactSizeIterator<Item = u32> + use<'m, N> {
-        self.engine.snapshots()
-    }
-
     /// From here on a snapshot is read, and nothing is changed.
     pub(crate) fn begin_view(&mut self, number: u32) -> Outcome<(), N> {
         if !self.engine.snapshots().any(|it| it == number) {
@@ -99,6 +80,16 @@ impl<'m, N: Nand> Records<'m, N> {
         }
         self.view = Some(number);
         Ok(())
+    }
+
+    /// Gives the chip back as it is.
+    pub(crate) fn abandon(self) -> N {
+        self.engine.abandon()
+    }
+
+    /// Whether the chip can only be read.
+    pub(crate) fn is_worn_out(&self) -> bool {
+        self.log().is_read_only() || self.log().capacity_pages() == 0
     }
 
     /// The snapshot that is read, if it is one.
@@ -144,10 +135,6 @@ impl<'m, N: Nand> Records<'m, N> {
         }
     }
 
-    pub(crate) fn last(&mut self) -> Outcome<Option<Entry<'_>>, N> {
-        self.engine.last()
-    }
-
     /// Whether what is kept for changes of records is there, or this part of it, a divisor. Of a chip at its end it is: that, the log says of the change itself.
     pub(crate) fn has_kept(&mut self, share: u32) -> Outcome<bool, N> {
         Ok(self.log().capacity_pages() == 0 || self.engine.has_room(0, self.kept() / share)?)
@@ -178,11 +165,6 @@ impl<'m, N: Nand> Records<'m, N> {
     /// Makes changes, which leave what is kept.
     pub(crate) fn batch(&mut self, edits: &[Edit<'_>]) -> Outcome<(), N> {
         if self.has_kept(1)? { self.engine.batch(edits) } else { Err(self.refuse()) }
-    }
-
-    /// Makes changes that a full chip does not refuse.
-    pub(crate) fn batch_freeing(&mut self, edits: &[Edit<'_>]) -> Outcome<(), N> {
-        self.engine.batch_freeing(edits)
     }
 
     /// Makes these bytes, a page at most, the value of a key, and other changes: all of it or nothing. 1 program: of a page, with so many bits in a cell if it can have them, or, if they fit there, of a commit, so that all of it is durable. They may come in the place of
@@ -232,50 +214,6 @@ impl<'m, N: Nand> Records<'m, N> {
         Ok(true)
     }
 
-    /// As [`Engine::next_tagged`].
-    #[cfg(feature = "tags")]
-    pub(crate) fn next_tagged(&mut self, place: &mut u16, bytes: &mut [u8]) -> Outcome<Option<TaggedPage>, N> {
-        self.engine.next_tagged(place, bytes)
-    }
-
-    /// As [`Engine::adopt`].
-    #[cfg(feature = "tags")]
-    pub(crate) fn adopt(&mut self, key: &[u8], found: (&TaggedPage, bool), beside: &[Edit<'_>]) -> Outcome<(), N> {
-        self.engine.adopt(key, found, beside)
-    }
-
-    /// As [`Engine::end_tail`].
-    #[cfg(feature = "tags")]
-    pub(crate) fn end_tail(&mut self, last: (&TaggedPage, &[u8], &[u8])) -> Outcome<(), N> {
-        self.engine.end_tail(last)
-    }
-
-    pub(crate) fn sync(&mut self) -> Outcome<(), N> {
-        self.engine.sync()
-    }
-
-    /// Brings every change to its leaf.
-    pub(crate) fn merge(&mut self) -> Outcome<(), N> {
-        self.engine.merge()
-    }
-
-    /// Changes that are in no leaf.
-    pub(crate) fn pending_count(&self) -> usize {
-        self.engine.pending_count()
-    }
-
-    /// Whether a sync has something to make durable.
-    #[cfg(feature = "mlc")]
-    pub(crate) fn has_unsynced(&self) -> bool {
-        self.engine.is_owed()
-    }
-
-    /// The choice of a block to empty.
-    #[cfg(feature = "mlc")]
-    pub(crate) fn choice(&mut self) -> Choice<'_, 'm, N> {
-        self.engine.choice()
-    }
-
     /// Uses idle time, for the block that was chosen. Makes moves count when nothing is left to do, unless a user's changes wait, too.
     #[cfg(feature = "mlc")]
     pub(crate) fn step(&mut self, programs: u32) -> Outcome<bool, N> {
@@ -283,54 +221,8 @@ impl<'m, N: Nand> Records<'m, N> {
         self.engine.idle_with(Budget::chosen(programs), buries)
     }
 
-    /// Uses idle time.
-    pub(crate) fn idle(&mut self, programs: u32) -> Outcome<bool, N> {
-        self.engine.idle(programs)
-    }
-
-    pub(crate) fn entry_size_max(&self) -> usize {
-        self.engine.entry_size_max()
-    }
-
-    pub(crate) fn log(&self) -> &Log<'m, N> {
-        self.engine.log()
-    }
-
-    pub(crate) fn nand_mut(&mut self) -> &mut N {
-        self.engine.nand_mut()
-    }
-
-    pub(crate) fn verify(&mut self, report: &mut dyn FnMut(TreeViolation)) -> Outcome<(), N> {
-        self.engine.verify(report)
-    }
-
-    pub(crate) fn verify_log(&mut self, report: &mut dyn FnMut(LogViolation)) -> Outcome<(), N> {
-        self.engine.verify_log(report).map(drop)
-    }
-
     /// Whether every page of a value can be read; `false` if it is none.
     pub(crate) fn is_value_sound(&mut self, key: &[u8]) -> Outcome<bool, N> {
         Ok(self.engine.verify_value(key)?.unwrap_or(false))
     }
-}
-
-pub(crate) fn stats<N: Nand>(tree: &FileTree<'_, N>) -> LogStats {
-    tree.log().stats()
-}
-
-pub(crate) fn nand<'t, N: Nand>(tree: &'t FileTree<'_, N>) -> &'t N {
-    tree.log().nand()
-}
-
-pub(crate) fn nand_mut<'t, N: Nand>(tree: &'t mut FileTree<'_, N>) -> &'t mut N {
-    tree.nand_mut()
-}
-
-pub(crate) fn page_size<N: Nand>(tree: &FileTree<'_, N>) -> usize {
-    tree.log().page_size()
-}
-
-/// Whether the chip can only be read.
-pub(crate) fn is_worn_out<N: Nand>(tree: &FileTree<'_, N>) -> bool {
-    tree.log().is_read_only() || tree.log().capacity_pages() == 0
 }

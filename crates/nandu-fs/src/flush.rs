@@ -179,11 +179,11 @@ impl<N: Nand> Fs<'_, N> {
     /// Before the first change of the write of a page: whether a tag can tell of all of it.
     pub(crate) fn begin_tagging(&mut self, page: (Ino, u32), end: usize, now: Time) {
         let is_placed = self.placing.is_some();
-        self.tagging = if is_placed { Tagging::NONE } else { Tagging::begin(&self.tree, page, end, now) };
+        self.tagging = if is_placed { Tagging::NONE } else { Tagging::begin(page, end, now) };
     }
 
     /// Behind the last change of the write of a page.
     pub(crate) fn end_tagging(&mut self) {
-        self.tagging.end(&mut self.tree);
+        self.tagging.end();
     }
 }

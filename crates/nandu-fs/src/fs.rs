@@ -4,7 +4,7 @@ use core::fmt;
 
 use nandu_nand::Nand;
 
-use crate::below::{self, FileTree, LogStats, TreeError};
+use crate::below::{LogStats, Records, TreeError};
 use crate::error::Damage;
 use crate::fragments::FragmentLimits;
 use crate::inode::Inode;
@@ -25,7 +25,7 @@ use crate::{FsError, Ino, Options, Time};
 /// (chapter 5 of the design), and on a small chip that is nearly full that has no small bound. In random lives with power cuts a create took at most 715 programs
 /// and 64 erases, a chmod 555 programs, a write 588 programs and 87 erases beyond its own pages.
 pub struct Fs<'m, N: Nand> {
-    pub(crate) tree: FileTree<'m, N>,
+    pub(crate) tree: Records<'m, N>,
     pub(crate) buffer: WriteBuffer<'m>,
     pub(crate) open: OpenFiles<'m>,
     pub(crate) options: Options,
@@ -56,22 +56,22 @@ impl<N: Nand> Fs<'_, N> {
 
     /// What was done since the file system was mounted, by cause, and how full and how worn the chip is.
     pub fn stats(&self) -> LogStats {
-        below::stats(&self.tree)
+        self.tree.log().stats()
     }
 
     /// The chip, for looking at it.
     pub fn nand(&self) -> &N {
-        below::nand(&self.tree)
+        self.tree.log().nand()
     }
 
     /// The chip, for its clock and its counters. Programming or erasing past the file system destroys it.
     pub fn nand_mut(&mut self) -> &mut N {
-        below::nand_mut(&mut self.tree)
+        self.tree.nand_mut()
     }
 
     /// Bytes of a page: what is best read and written at once.
     pub fn page_size(&self) -> usize {
-        below::page_size(&self.tree)
+        self.tree.log().page_size()
     }
 
     pub(crate) fn fragment_limits(&self) -> FragmentLimits {
@@ -134,7 +134,7 @@ impl<N: Nand> Fs<'_, N> {
     }
 
     pub(crate) fn check_writable(&self) -> Result<(), FsError<N::Error>> {
-        let is_read_only = self.options.read_only || below::is_worn_out(&self.tree);
+        let is_read_only = self.options.read_only || self.tree.is_worn_out();
         if is_read_only { Err(FsError::ReadOnly) } else { Ok(()) }
     }
 

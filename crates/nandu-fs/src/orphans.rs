@@ -219,7 +219,7 @@ impl<N: Nand> Fs<'_, N> {
     /// there. Returns whether there was anything.
     pub(crate) fn make_room(&mut self) -> Result<bool, FsError<N::Error>> {
         // What is removed here no tag tells of.
-        self.tagging.give_up();
+        self.tagging.end();
         let any = self.has_orphans && self.reap_all()?;
         if self.tree.pending_count() == 0 {
             return Ok(any);

@@ -6,9 +6,8 @@ use nandu_log::LogError;
 use nandu_nand::Nand;
 
 use crate::FsError;
-use crate::below::{LogViolation, PageDamage, TreeError, TreeViolation};
+use crate::below::{PageDamage, TreeError};
 use crate::fs::Fs;
-use crate::keys::Key;
 
 /// Blocks of pages that have to be free for a part of a page to wait in memory.
 const SPARE_BLOCKS: u32 = 3;
@@ -33,26 +32,6 @@ impl<N: Nand> Fs<'_, N> {
         let per_leaf = self.page_size() as u32 / RECORDS_SIZE;
         let pages = self.tree.pages_left();
         pages - pages.div_ceil(per_leaf + 1)
-    }
-
-    /// Makes durable what was changed.
-    pub(crate) fn make_durable(&mut self) -> Result<(), FsError<N::Error>> {
-        Ok(self.tree.sync()?)
-    }
-
-    /// Reports what is wrong with the log.
-    pub(crate) fn verify_log(&mut self, report: &mut dyn FnMut(LogViolation)) -> Result<(), FsError<N::Error>> {
-        Ok(self.tree.verify_log(report)?)
-    }
-
-    /// Reports what is wrong with the tree.
-    pub(crate) fn verify_tree(&mut self, report: &mut dyn FnMut(TreeViolation)) -> Result<(), FsError<N::Error>> {
-        Ok(self.tree.verify(report)?)
-    }
-
-    /// Whether the page of a value can be read; `false` if there is none.
-    pub(crate) fn has_sound_page(&mut self, key: Key) -> Result<bool, FsError<N::Error>> {
-        Ok(self.tree.is_value_sound(key.as_slice())?)
     }
 }
 

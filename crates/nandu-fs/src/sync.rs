@@ -15,7 +15,7 @@ impl<N: Nand> Fs<'_, N> {
     /// [`FsError::Full`] if there is no room for a page that is partly written.
     pub fn sync(&mut self) -> Result<(), FsError<N::Error>> {
         self.flush()?;
-        self.make_durable()
+        Ok(self.tree.sync()?)
     }
 
     /// Makes a file durable, and with it everything that was changed before. Costs what [`Fs::sync`] does. It is `fdatasync` too: times are in

@@ -2,9 +2,6 @@
 //!
 //! What is written is noted before the first change, and taken by the call that programs the page, which makes all of them. If the tree cannot tag it then, the page is put as any other.
 
-use nandu_nand::Nand;
-
-use crate::below::FileTree;
 use crate::tag::PageTag;
 use crate::{Ino, Time};
 
@@ -22,17 +19,12 @@ impl Tagging {
     }
 
     /// Before the first change of the write of a page.
-    pub(crate) fn begin<N: Nand>(_tree: &FileTree<'_, N>, page: (Ino, u32), end: usize, now: Time) -> Tagging {
+    pub(crate) fn begin(page: (Ino, u32), end: usize, now: Time) -> Tagging {
         Tagging(Some(PageTag::of(page, end, now)))
     }
 
-    /// Something else changed on the way.
-    pub(crate) fn give_up(&mut self) {
+    /// Behind the last change of the write of a page, or where something else changed on the way.
+    pub(crate) fn end(&mut self) {
         *self = Tagging::NONE;
-    }
-
-    /// Behind the last change of the write of a page.
-    pub(crate) fn end<N: Nand>(&mut self, _tree: &mut FileTree<'_, N>) {
-        self.give_up();
     }
 }

@@ -99,8 +99,8 @@ impl<N: Nand> Fs<'_, N> {
             self.flush()?;
         }
         let mut report = Report { to: report, count: 0 };
-        self.verify_log(&mut |violation| report.tell(Violation::Log(violation)))?;
-        self.verify_tree(&mut |violation| report.tell(Violation::Tree(violation)))?;
+        self.tree.verify_log(&mut |violation| report.tell(Violation::Log(violation)))?;
+        self.tree.verify(&mut |violation| report.tell(Violation::Tree(violation)))?;
         let outcome = self.verify_files(scratch, &mut report);
         match outcome {
             // What cannot be read was reported of the tree.

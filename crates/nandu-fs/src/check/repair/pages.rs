@@ -127,7 +127,7 @@ impl<N: Nand> Fs<'_, N> {
     pub(in crate::check) fn can_read_page(&mut self, key: Key) -> Result<bool, FsError<N::Error>> {
         let page_size = self.page_size();
         let length = self.tree.value_len(key.as_slice())?;
-        Ok(length.is_some_and(|length| length <= page_size) && self.has_sound_page(key)?)
+        Ok(length.is_some_and(|length| length <= page_size) && self.tree.is_value_sound(key.as_slice())?)
     }
 
     /// Makes a page of what its records hold and zeros, and lets what lies over it go.
