@@ -1,68 +1,25 @@
-//! `nandu lab`: each experiment ends in its small form, soon and with what it found when the committed pages were made; pages are made.
+//! `nandu lab`: experiments are listed and run, and pages are made.
 
-use std::path::Path;
 use std::process::Command;
 
 use assert_cmd::cargo::cargo_bin;
-use nandu_bench::origin::{self, Origin};
-use nandu_bench::{Figure, claims};
-
-/// Processor time of one small run, seconds. A debug build on a slow machine takes a quarter of it for the longest.
-const CPU_SECONDS_MAX: u32 = 240;
 
 #[test]
-fn every_experiment_ends_in_its_small_form() {
-    let nandu = cargo_bin("nandu");
-    let listed = Command::new(&nandu).args(["lab", "list", "--json"]).output().unwrap();
-    let listed = String::from_utf8(listed.stdout).unwrap();
-    let names: Vec<String> = listed
-        .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["name"].as_str().unwrap().to_owned())
-        .collect();
-    assert!(names.len() > 30, "{names:?}");
-    let origins = origin::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results")).unwrap();
-    let mut outdated = Vec::new();
-    for name in names {
-        // The limit is of processor time, so that a busy machine does not matter.
-        let script = format!("ulimit -t {CPU_SECONDS_MAX}; exec \"$0\" lab run {name} --small --json");
-        let run = Command::new("sh").arg("-c").arg(script).arg(&nandu).output().unwrap();
-        let errors = String::from_utf8_lossy(&run.stderr);
-        assert!(run.status.success(), "{name}: {}: {errors}", run.status);
-        let lines = String::from_utf8(run.stdout).unwrap();
-        let figures: Vec<Figure> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert!(!figures.is_empty(), "{name} has no figures");
-        outdated.extend(is_outdated(&name, &figures, &origins).then_some(name));
-    }
-    assert!(
-        outdated.is_empty(),
-        "claims rest on figures that are others now: nandu lab report docs/results --pages --run {}",
-        outdated.join(" ")
-    );
-}
-
-/// Whether claims rest on an experiment whose small form finds something else than when its figures were found.
-fn is_outdated(name: &str, figures: &[Figure], origins: &[Origin]) -> bool {
-    let origin = origins.iter().find(|origin| origin.experiment == name);
-    let is_claimed = claims::all().any(|claim| claim.experiments().contains(&name));
-    is_claimed && origin.is_none_or(|origin| origin.claimed != origin::claimed_fingerprint(figures))
-}
-
-#[test]
-fn a_figure_that_changes_under_a_claim_makes_it_stale() {
-    let figure = |case: &str, value| Figure::new("paper/mutree-table1", case, "read_us", value, "us");
-    let origin = |claimed: String| Origin {
-        experiment: "paper/mutree-table1".to_owned(),
-        seeds: String::new(),
-        commit: String::new(),
-        machine: String::new(),
-        small: String::new(),
-        claimed,
+fn every_experiment_is_listed_and_one_is_run_by_its_name() {
+    let lines = |arguments: &[&str]| -> Vec<serde_json::Value> {
+        let run = Command::new(cargo_bin("nandu")).arg("lab").args(arguments).output().unwrap();
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        let text = String::from_utf8(run.stdout).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
-    let name = "paper/mutree-table1";
-    let origins = [origin(origin::claimed_fingerprint(&[figure("slc", 77.8)]))];
-    assert!(!is_outdated(name, &[figure("slc", 77.8)], &origins));
-    assert!(is_outdated(name, &[figure("slc", 77.9)], &origins) && is_outdated(name, &[figure("slc", 77.8)], &[]));
-    assert!(!is_outdated("core/million", &[], &[]), "no claim rests on it");
+    let listed: Vec<String> =
+        lines(&["list", "--json"]).iter().map(|line| line["name"].as_str().unwrap().to_owned()).collect();
+    let all: Vec<&str> = nandu_bench::experiments::all().map(|experiment| experiment.name).collect();
+    assert_eq!(listed, all);
+    assert!(all.len() > 30, "{all:?}");
+    let figures = lines(&["run", "core/mount", "--small", "--json"]);
+    assert!(!figures.is_empty());
+    assert!(figures.iter().all(|figure| figure["experiment"] == "core/mount"), "{figures:?}");
 }
 
 /// Runs an experiment, and makes the pages anew with nothing to run.

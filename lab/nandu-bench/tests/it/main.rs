@@ -8,4 +8,5 @@ mod devtools;
 mod flexfs;
 mod page;
 mod reproduced;
+mod small;
 mod snapshots;

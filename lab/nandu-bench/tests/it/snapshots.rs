@@ -11,11 +11,12 @@
 
 use nandu_bench::{Context, Figure, Scale, Verdict, experiments};
 
-/// Runs an experiment; `lab` says whether it is run as `nandu lab` runs it.
+use crate::small;
+
+/// Runs an experiment; `lab` says whether it is run as `nandu lab` runs it. In its small form each is run once, for all tests.
 pub(crate) fn figures(name: &str, lab: bool) -> Vec<Figure> {
     let experiment = experiments::find(name).next().unwrap();
-    let mut context = if lab { Context::full(0) } else { Context::small(0) };
-    experiment.run(&mut context).unwrap()
+    if lab { experiment.run(&mut Context::full(0)).unwrap() } else { small::figures(experiment) }
 }
 
 pub(crate) fn lines(figures: &[Figure]) -> String {
