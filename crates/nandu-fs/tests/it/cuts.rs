@@ -10,7 +10,7 @@ use nandu_suite::{Op, Promise, SMALL, violations};
 use crate::rig::{Nandu, OPTIONS, formatted_with, memory};
 
 /// How many cases somebody asks for.
-fn chains(default: u64) -> u64 {
+pub(crate) fn chains(default: u64) -> u64 {
     std::env::var("NANDU_FS_CHAINS").map_or(default, |count| count.parse().unwrap())
 }
 

@@ -6,6 +6,7 @@ use nandu_sim::{Chip, Sim};
 use nandu_suite::cuts::{check, fixed, recover};
 use nandu_suite::{Op, PAGE_SIZES, SMALL, everything, sized, violations, xattrs};
 
+use crate::cuts::chains;
 use crate::damage::{CHIP, key, keys_of, value};
 use crate::records::{Records, edit};
 use crate::rig::{FILE, Nandu, OPTIONS, formatted_with, fresh, memory, options_for};
@@ -107,7 +108,7 @@ fn a_cut_leaves_the_old_value_or_the_new_one() {
     assert!(summary.cases > 400, "{summary:?}");
     let driver = Driver::new(formatted_with(SMALL, OPTIONS)).seed(41).resume();
     let summary =
-        driver.random(200, fixed(Nandu(OPTIONS), ops.clone()), recover(Nandu(OPTIONS)), check(Nandu(OPTIONS)));
+        driver.random(chains(60), fixed(Nandu(OPTIONS), ops.clone()), recover(Nandu(OPTIONS)), check(Nandu(OPTIONS)));
     assert!(summary.cuts >= summary.cases, "{summary:?}");
     let chip = formatted_with(Chip::W25N01GV.with_blocks(24), Options::DEFAULT);
     let options = Options::DEFAULT;

@@ -285,7 +285,7 @@ impl Drop for OnFailure {
         if std::thread::panicking() {
             eprintln!("it was {:?}", self.0);
             eprintln!(
-                "run it with the seed and cuts above: cargo test -p nandu --features next --test it -- --exact \
+                "run it with the seed and cuts above: cargo test -p nandu --test it -- --exact \
                  campaign::cuts_pairs_and_triples_lose_nothing"
             );
         }

@@ -36,8 +36,9 @@ enum Demand {
 /// What a run without a fault did.
 #[derive(Clone, Default)]
 struct Seen {
-    /// Of each operation, whether it read an erased page, whether it read the page that was programmed last, and whether it is
+    /// Of each operation, what it was, whether it read an erased page, whether it read the page that was programmed last, and whether it is
     /// part of a mount.
+    kinds: Vec<OperationKind>,
     erased: Vec<bool>,
     newest: Vec<bool>,
     mounting: Vec<bool>,
@@ -52,6 +53,7 @@ struct Watcher(Arc<Mutex<Seen>>);
 impl Observer for Watcher {
     fn operation(&mut self, operation: &Operation, data: &[u8]) {
         let mut seen = self.0.lock().unwrap();
+        seen.kinds.push(operation.kind);
         seen.erased.push(operation.kind == OperationKind::Read && data.iter().all(|&byte| byte == 0xFF));
         let is_newest = operation.kind == OperationKind::Read && seen.programmed == Some(operation.address);
         seen.newest.push(is_newest);
@@ -92,7 +94,7 @@ fn is_beyond_help(fault: Fault, options: Options, scene: Scene, seen: &Seen, ope
     }
 }
 
-/// The fault at every operation of a mount and some changes. After an error the fault is over, and the work goes on.
+/// The fault at every operation of a mount and some changes to which it can happen. After an error the fault is over, and the work goes on.
 fn try_everywhere(fault: Fault, options: Options, demand: Demand) {
     let scenes = Scene::ALL.into_iter().flat_map(|scene| [scene, Scene { is_cut: true, ..scene }]);
     for (scene, seed) in scenes.flat_map(|scene| (0..seeds()).map(move |seed| (scene, seed))) {
@@ -101,7 +103,8 @@ fn try_everywhere(fault: Fault, options: Options, demand: Demand) {
         let count = seen.erased.len() as u64;
         let mut failed = 0;
         for operation in 0..count {
-            if is_beyond_help(fault, options, scene, &seen, operation as usize) {
+            let index = operation as usize;
+            if !fault.fits(seen.kinds[index]) || is_beyond_help(fault, options, scene, &seen, index) {
                 continue;
             }
             let what = format!("{fault:?} at operation {operation}, {scene:?}, seed {seed}");

@@ -8,6 +8,7 @@ use nandu_media::checksum::page_checksum;
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 
+use super::cuts::chains;
 use super::values::{Records, check_sound, formatted, memory, model, pattern, read_all, records};
 
 const OPTIONS: Options = Options { cache_size: 512, ..Options::DEFAULT };
@@ -303,8 +304,8 @@ fn every_cut_leaves_whole_values_of_groups_that_move() {
 #[test]
 fn random_chains_of_cuts_among_values() {
     let driver = Driver::new(formatted(Chip::TINY.with_blocks(32))).seed(17).resume();
-    let summary = driver.random(2_000, workload(OPTIONS, 40), recover, check(OPTIONS));
-    assert!(summary.cuts >= 3_000, "{summary:?}");
+    let summary = driver.random(chains(800), workload(OPTIONS, 40), recover, check(OPTIONS));
+    assert!(summary.cuts >= 1_200, "{summary:?}");
 }
 
 #[test]

@@ -10,6 +10,8 @@ use nandu_sim::{Chip, Sim, SimError};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
+use crate::cuts::chains;
+
 pub(crate) type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 pub(crate) type Error = nandu::Error<SimError>;
 
@@ -384,10 +386,10 @@ fn every_operation_with_every_tear_and_large_values() {
 
 #[test]
 fn a_cut_in_the_recovery_from_a_cut() {
-    let driver = Driver::new(formatted(Chip::TINY.with_blocks(20))).limit(6_000);
+    let driver = Driver::new(formatted(Chip::TINY.with_blocks(20))).limit(chains(2_000));
     let summary = driver.pairs(workload(100, false), recover, check);
     println!("{summary:?}");
-    assert!(summary.cases > 5_000, "{summary:?}");
+    assert!(summary.cases > 1_600, "{summary:?}");
 }
 
 #[test]
@@ -401,9 +403,9 @@ fn a_cut_on_a_chip_whose_pages_are_paired() {
 #[test]
 fn random_chains_of_cuts() {
     let driver = Driver::new(formatted(Chip::TINY.with_blocks(24))).seed(5).resume();
-    let summary = driver.random(1_500, workload(50, true), recover, check);
+    let summary = driver.random(chains(600), workload(50, true), recover, check);
     println!("{summary:?}");
-    assert!(summary.cuts >= 3_000, "{summary:?}");
+    assert!(summary.cuts >= 1_200, "{summary:?}");
 }
 
 /// The test before at any length, on a chip of a size that the seed chooses: two cases in ten of those that somebody asks for,

@@ -8,6 +8,7 @@ use nandu::{Direction, Durability, Edit, FixedCells, Options, Store};
 use nandu_sim::power_cut::{Driver, Run};
 use nandu_sim::{Chip, Sim};
 
+use super::cuts::chains;
 use super::rig::SMALL;
 
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -157,8 +158,8 @@ fn every_operation_with_every_tear() {
 
 #[test]
 fn a_cut_in_the_recovery_from_a_cut() {
-    let summary = Driver::new(formatted(Chip::TINY)).limit(20_000).pairs(workload(200, false), recover, check);
-    assert!(summary.cases > 15_000, "{summary:?}");
+    let summary = Driver::new(formatted(Chip::TINY)).limit(chains(5_000)).pairs(workload(200, false), recover, check);
+    assert!(summary.cases > 3_700, "{summary:?}");
 }
 
 #[test]
@@ -169,9 +170,9 @@ fn a_cut_on_a_chip_whose_pages_are_paired() {
 
 #[test]
 fn random_chains_of_cuts() {
-    let summary =
-        Driver::new(formatted(Chip::TINY)).seed(11).resume().random(3_000, workload(100, false), recover, check);
-    assert!(summary.cuts >= 6_000, "{summary:?}");
+    let driver = Driver::new(formatted(Chip::TINY)).seed(11).resume();
+    let summary = driver.random(chains(1_000), workload(100, false), recover, check);
+    assert!(summary.cuts >= 2_000, "{summary:?}");
 }
 
 #[test]
@@ -179,15 +180,15 @@ fn cuts_among_large_values() {
     let summary = Driver::new(formatted(SMALL.with_blocks(24))).resume().every(workload(340, true), check);
     assert!(summary.cases > 1_500, "{summary:?}");
     let driver = Driver::new(formatted(SMALL.with_blocks(24)));
-    let summary = driver.limit(2_500).pairs(workload(80, true), recover, check);
-    assert!(summary.cases > 1_700, "{summary:?}");
+    let summary = driver.limit(chains(1_000)).pairs(workload(80, true), recover, check);
+    assert!(summary.cases > 650, "{summary:?}");
 }
 
 #[test]
 fn random_chains_of_cuts_among_large_values() {
     let driver = Driver::new(formatted(SMALL.with_blocks(24))).seed(13).resume();
-    let summary = driver.random(2_000, workload(60, true), recover, check);
-    assert!(summary.cuts >= 4_000, "{summary:?}");
+    let summary = driver.random(chains(800), workload(60, true), recover, check);
+    assert!(summary.cuts >= 1_600, "{summary:?}");
 }
 
 /// Two cases in ten of those that somebody asks for, see `cuts::swarm`.

@@ -4,10 +4,11 @@
 //! `NANDU_FAULT_SEEDS` sets how many workloads are tried of each kind; one is the short form.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use nandu_inpage::{Error, InPage, LogPages, LogRead, Options};
 use nandu_nand::{BlockAddr, PageAddr};
-use nandu_sim::{Chip, Fault, Sim, SimError, Tear, Trigger};
+use nandu_sim::{Chip, Fault, Observer, Operation, OperationKind, Sim, SimError, Tear, Trigger};
 
 use crate::rig::{GRR, IPL, PAGES, SECTORS, in_pages, memory, with_two_pages};
 
@@ -173,20 +174,32 @@ fn seed_count() -> u32 {
     std::env::var("NANDU_FAULT_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(1)
 }
 
-/// The fault at every operation of a mount and some changes.
+/// Notes the kind of each operation.
+#[derive(Clone, Default)]
+struct Kinds(Arc<Mutex<Vec<OperationKind>>>);
+
+impl Observer for Kinds {
+    fn operation(&mut self, operation: &Operation, _data: &[u8]) {
+        self.0.lock().unwrap().push(operation.kind);
+    }
+}
+
+/// The fault at every operation of a mount and some changes to which it can happen.
 fn try_everywhere(fault: Fault, is_read_back: bool, demand: Demand) {
     for (setup, seed) in setups().into_iter().flat_map(|setup| (0..2 * seed_count()).map(move |seed| (setup, seed))) {
         let setup = Setup { options: Options { read_back: is_read_back, ..setup.options }, ..setup };
         let (chip, promise) = used(setup, seed);
         let first = chip.operation_count();
-        let count = {
-            let mut sim = chip.clone();
+        let kinds = {
+            let (mut sim, kinds) = (chip.clone(), Kinds::default());
+            sim.set_observer(Some(Box::new(kinds.clone())));
             work(&mut sim, setup, seed, 16, &mut promise.clone()).unwrap();
             assert!(sim.counters().erases > chip.counters().erases, "{}: nothing is merged", setup.name);
-            sim.operation_count() - first
+            kinds.0.lock().unwrap().clone()
         };
+        let count = kinds.len();
         let mut failed = 0;
-        for operation in 0..count {
+        for (operation, _) in (0..).zip(kinds).filter(|&(_, kind)| fault.fits(kind)) {
             let what = format!("{fault:?} at operation {operation} of {}, seed {seed}", setup.name);
             let (mut sim, mut promise) = (chip.clone(), promise.clone());
             sim.inject(fault, Trigger::Operation(first + operation));
